@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How generators write plans. A Builder holds what all ranks share (views, flags, ranges); a LaneBuilder appends the
+// steps of one lane of one rank:
+//
+//   Builder b(Collective::bcast, "flat_read", ranks, root);
+//   auto data = b.view(Buffer::send, chunk, depth);
+//   auto part = b.range({.chunk_bytes = chunk});
+//   for (int rank : b.ranks()) { auto lane = b.lane(rank); lane.publish(data).loop(part)...end(); }
+//   return b.finish();
+#pragma once
+
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "plan/plan.h"
+
+namespace coll::plan {
+
+// A value of a flag: a constant, plus the loop index or the trips of a range.
+struct Value {
+  int32_t constant = 0;
+  Add add = Add::nothing;
+  uint16_t range = 0;
+};
+// The pass of the loop, from 1: what is posted when chunk `index` is ready, and waited for by its readers.
+inline Value this_pass(int32_t offset = 0) { return {1 + offset, Add::index, 0}; }
+// Met when the slot that this pass is about to overwrite, `depth` passes ago, was given free.
+inline Value pass_before(int32_t depth) { return {1 - depth, Add::index, 0}; }
+inline Value constant(int32_t value) { return {value, Add::nothing, 0}; }
+inline Value all_passes(uint16_t range, int32_t offset = 0) { return {offset, Add::trips, range}; }
+
+inline Operand own_send() { return {.space = Space::send}; }
+inline Operand own_recv() { return {.space = Space::recv}; }
+inline Operand seen(uint16_t view, int rank) { return {.space = Space::view, .view = view, .rank = uint16_t(rank)}; }
+
+// Restricts a step to one state of one's own view.
+struct Only {
+  When when = When::always;
+  uint16_t view = no_view;
+};
+inline Only if_staged(uint16_t view) { return {When::staged, view}; }
+inline Only if_direct(uint16_t view) { return {When::direct, view}; }
+
+class LaneBuilder {
+ public:
+  LaneBuilder& publish(uint16_t view);
+  LaneBuilder& copy(uint16_t range, Operand to, Operand from, Only only = {}, bool reused = true);
+  LaneBuilder& copy2(uint16_t range, Operand to, Operand to_too, Operand from, Only only = {});
+  LaneBuilder& reduce(uint16_t range, std::span<const Operand> to, std::span<const Operand> from, Only only = {});
+  LaneBuilder& post(uint16_t flag, Value value, Only only = {});
+  LaneBuilder& wait(int rank, uint16_t flag, Value value, Only only = {});
+  LaneBuilder& loop(uint16_t range);
+  LaneBuilder& end();
+
+ private:
+  friend class Builder;
+  LaneBuilder(Plan& plan, Program& program, size_t lane) : plan_(&plan), program_(&program), lane_(lane) {}
+  Step& append(Kind kind, Only only);
+  void operands(Step& step, std::span<const Operand> to, std::span<const Operand> from);
+  void set_value(Step& step, Value value);
+
+  Plan* plan_;
+  Program* program_;
+  size_t lane_;
+};
+
+class Builder {
+ public:
+  // only_rank >= 0 makes that rank's program alone (what a communicator needs); -1 makes all.
+  Builder(Collective collective, std::string algorithm, int ranks, int root, int only_rank = -1);
+
+  // The ranks whose programs are to be made.
+  std::vector<int> ranks() const;
+  uint16_t flag();
+  // A view of `buffer`; its flag announces it. slot_bytes is rounded up to a cache line, depth is a power of two.
+  uint16_t view(Buffer buffer, uint32_t slot_bytes, uint16_t depth = 1);
+  uint16_t view_flag(uint16_t view) const { return plan_.views[view].flag; }
+  uint16_t range(Range range);
+  // Appends a lane to the program of `rank`, one of ranks().
+  LaneBuilder lane(int rank);
+  void synchronizing() { plan_.synchronizing = true; }
+  void tree_order() { plan_.rank_order = false; }
+  void parameter(const std::string& name, long long value);
+  Plan finish();
+
+ private:
+  Plan plan_;
+};
+
+}  // namespace coll::plan

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Where a range lies once the count is known. The one place where offsets are computed: the executor, the verifier,
+// the counters and the simulator all ask here, so they cannot disagree.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "plan/plan.h"
+
+namespace coll::plan {
+
+inline constexpr size_t cache_line_bytes = 64;
+
+// Elements [low, low + length) of the vector; chunk_low is where the chunk they lie in begins.
+struct Extent {
+  size_t low = 0;
+  size_t length = 0;
+  size_t chunk_low = 0;
+};
+
+// A range bound to a count. All divisions happen in bind(), none per step.
+struct Geometry {
+  size_t part_low = 0, part_length = 0;
+  size_t chunk = 0;       // elements of a full chunk
+  size_t trips = 0;       // passes of a loop over the range; the same for every part, at least 1
+  size_t tail = 0;        // elements of the last chunk of the part, 0 when the part is empty
+  size_t block = 0;       // elements of a full sub-block of a full chunk
+  size_t tail_block = 0;  // and of the last chunk
+  size_t sub = 0, subs = 1;
+  size_t unit = 1;        // sub-blocks are multiples of this
+
+  // Elements of one block when `length` elements are split into `blocks`, in multiples of `unit`.
+  static size_t block_length(size_t length, size_t blocks, size_t unit) {
+    size_t even = (length + blocks - 1) / blocks;
+    return (even + unit - 1) / unit * unit;
+  }
+
+  // A block boundary falls on a cache line when elements divide one.
+  static size_t unit_of(size_t element_bytes) {
+    return element_bytes < cache_line_bytes && cache_line_bytes % element_bytes == 0 ? cache_line_bytes / element_bytes : 1;
+  }
+
+  static Geometry bind(const Range& range, size_t count, size_t element_bytes) {
+    Geometry g;
+    g.unit = unit_of(element_bytes);
+    size_t part = range.parts == 1 ? count : block_length(count, range.parts, g.unit);
+    g.part_low = std::min(count, part * range.part);
+    g.part_length = std::min(count - g.part_low, part);
+    g.chunk = range.chunk_bytes == 0 ? std::max<size_t>(part, 1) : std::max<size_t>(range.chunk_bytes / element_bytes, 1);
+    g.trips = std::max<size_t>((part + g.chunk - 1) / g.chunk, 1);
+    g.sub = range.sub;
+    g.subs = range.subs;
+    g.tail = g.part_length == 0 ? 0 : (g.part_length - 1) % g.chunk + 1;
+    if (range.subs > 1) {
+      g.block = block_length(g.chunk, range.subs, g.unit);
+      g.tail_block = block_length(g.tail, range.subs, g.unit);
+    }
+    return g;
+  }
+
+  // The extent of pass `index` of a loop (0 outside one). Every chunk is split evenly, the last one too.
+  Extent at(size_t index) const {
+    Extent e;
+    size_t begin = std::min(part_length, index * chunk);
+    size_t length = std::min(part_length - begin, chunk);
+    e.chunk_low = part_low + begin;
+    if (subs == 1) {
+      e.low = e.chunk_low;
+      e.length = length;
+      return e;
+    }
+    size_t b = length == chunk ? block : tail_block;
+    size_t sub_begin = std::min(length, b * sub);
+    e.low = e.chunk_low + sub_begin;
+    e.length = std::min(length - sub_begin, b);
+    return e;
+  }
+};
+
+// Byte offset of an extent inside a slot ring of `view`, pass `index`.
+inline size_t slot_position(const View& view, const Extent& extent, size_t index, size_t element_bytes) {
+  return view.slot_offset + (index & (view.depth - 1u)) * view.slot_bytes + (extent.low - extent.chunk_low) * element_bytes;
+}
+
+// No flag of the plan exceeds this value for this count: the communicator's base advances by it.
+inline uint64_t last_value(const Plan& plan, size_t count, size_t element_bytes) {
+  if (plan.smallest_chunk_bytes == 0) return plan.largest_value;
+  size_t chunk = std::max<size_t>(plan.smallest_chunk_bytes / element_bytes, 1);
+  return plan.largest_value + (count + chunk - 1) / chunk + 1;
+}
+
+}  // namespace coll::plan

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A collective as data: for every rank a short program of steps, in lanes that advance by themselves.
+//
+// Vocabulary
+//  vector    what the collective moves: `count` elements of `element_bytes`, bound when the plan runs.
+//  range     the part of the vector that a step touches: a block of an even partition of the vector, cut into chunks
+//            (the loop index tells which), of which again one block may be meant. Offsets are relative to the vector.
+//  view      one of a rank's buffers as its peers see it. The owner alone decides, when it publishes, whether a view is
+//            *direct* (peers reach the buffer itself) or *staged* (peers find a copy in the owner's slots, a ring of
+//            `depth` chunks); readers learn it together with the flag they wait for. A view without a buffer is plain
+//            staging. Thus one plan serves every transport, and steps that only one of the two cases needs say so.
+//  flag      a 64-bit sequence number with one writer. Values in a plan start at 1; the executor adds the
+//            communicator's base, so a flag only ever grows.
+//
+// Invariants, all checked by the verifier (verify.h)
+//  1. A flag is posted by one rank only (flags are numbered per rank, and only the rank itself can post them).
+//  2. Values posted on a flag never decrease, and none exceeds last_value() (geometry.h).
+//  3. Two accesses to the same bytes, one of them a write, are ordered by flags.
+//  4. A rank that has ended its program never has a direct view that a peer may still access.
+//  5. `synchronizing` is set only when every rank's end comes after every rank's start.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace coll::plan {
+
+enum class Collective : uint8_t { barrier, bcast, reduce, allreduce };
+const char* name(Collective collective);
+
+enum class Kind : uint8_t {
+  publish,  // decide how `view` is seen by the peers; comes before the first post that announces it
+  copy,     // dst[0] (and dst[1]) = src[0] over `range`
+  reduce,   // dst[0] (and dst[1]) = src[0] op src[1] op ... over `range`, in this order
+  post,     // flag = value
+  wait,     // until flag of `rank` >= value; a value <= 0 is met at once
+  loop,     // the steps up to the matching `end` once for every chunk of `range`; loops do not nest
+  end,
+};
+
+enum class When : uint8_t {
+  always,
+  staged,  // only if my own view is staged
+  direct,  // only if my own view is direct
+};
+
+enum class Space : uint8_t {
+  send,  // my own send buffer
+  recv,  // my own receive buffer
+  view,  // a view of `rank`, my own included
+};
+
+// What the value of a post or wait grows by.
+enum class Add : uint8_t {
+  nothing,
+  index,  // the index of the loop's pass, from 0
+  trips,  // the number of passes of a loop over `range`
+};
+
+inline constexpr uint16_t no_view = 0xffff;
+
+struct Operand {
+  Space space = Space::send;
+  uint8_t reserved = 0;
+  uint16_t view = no_view;  // Space::view: which
+  uint16_t rank = 0;        // Space::view: whose
+  uint16_t reserved2 = 0;
+};
+static_assert(sizeof(Operand) == 8);
+
+// The part of a vector that a step touches. part/parts, then chunk, then sub/subs; see Geometry.
+struct Range {
+  uint16_t part = 0, parts = 1;
+  uint16_t sub = 0, subs = 1;
+  uint32_t chunk_bytes = 0;  // 0: one chunk, whatever its size
+  friend bool operator==(const Range&, const Range&) = default;
+};
+
+enum class Buffer : uint8_t { none, send, recv };
+
+struct View {
+  Buffer buffer = Buffer::none;
+  uint8_t reserved = 0;
+  uint16_t flag = 0;          // the flag whose line announces it (unused without a buffer)
+  uint16_t depth = 1;         // slots in the ring, a power of two
+  uint16_t reserved2 = 0;
+  uint32_t slot_bytes = 0;    // bytes of one slot; at least the chunk of every range used with it
+  uint32_t slot_offset = 0;   // where the ring begins in the rank's staging; filled in by the builder
+};
+
+// One step, 32 bytes of plain data.
+struct Step {
+  Kind kind = Kind::end;
+  When when = When::always;
+  uint8_t destinations = 0;   // copy, reduce: 1 or 2
+  Add add = Add::nothing;     // post, wait: what is added to the value
+  uint16_t sources = 0;       // copy: 1, reduce: 1..ranks
+  uint16_t range = 0;         // copy, reduce, loop; post, wait with Add::trips
+  uint16_t rank = 0;          // wait: whose flag
+  uint16_t flag = 0;          // post, wait
+  uint16_t view = no_view;    // publish: which; with `when`: whose state decides
+  bool reused = true;         // copy: the stored data is read again soon (adaptive copy)
+  uint8_t reserved = 0;
+  int32_t value = 0;          // post, wait; loop: index of the step after its end
+  uint32_t operand = 0;       // index of the first operand: destinations, then sources
+  uint64_t reserved2 = 0;
+};
+static_assert(sizeof(Step) == 32);
+
+struct Lane {
+  std::vector<Step> steps;
+};
+
+struct Program {
+  std::vector<Lane> lanes;
+  std::vector<Operand> operands;
+};
+
+struct Plan {
+  Collective collective = Collective::barrier;
+  std::string algorithm;
+  std::string parameters;     // "chunk=16384 k=2", for people
+  int ranks = 0;
+  int root = 0;               // the root it was made for; 0 for rootless collectives
+  uint16_t flags = 0;         // flag lines of each rank
+  uint32_t staging_bytes = 0; // staging of each rank, all views
+  // Bounds on posted values, the same whichever programs were made: constants, and passes of the longest loop.
+  uint32_t largest_value = 0;
+  uint32_t smallest_chunk_bytes = 0;  // 0: no loop
+  bool synchronizing = false;
+  bool rank_order = true;     // reductions: operands combine in rank order (non-commutative operations are right)
+  std::vector<View> views;    // the same for every rank
+  std::vector<Range> ranges;
+  std::vector<Program> programs;  // [ranks], or only the caller's own: see `only_rank`
+  int only_rank = -1;             // >= 0: programs[0] is this rank's, the others were not made
+
+  const Program& program(int rank) const { return programs[only_rank < 0 ? rank : 0]; }
+};
+
+}  // namespace coll::plan

@@ -65,7 +65,7 @@ LaneBuilder& LaneBuilder::post(uint16_t flag, Value value, Only only) {
   Step& step = append(Kind::post, only);
   step.flag = flag;
   set_value(step, value);
-  plan_->largest_value = std::max<uint32_t>(plan_->largest_value, uint32_t(std::max(value.constant, 0)));
+  assert(value.constant <= int32_t(plan_->largest_value));
   return *this;
 }
 
@@ -100,6 +100,7 @@ Builder::Builder(Collective collective, std::string algorithm, int ranks, int ro
   plan_.ranks = ranks;
   plan_.root = root;
   plan_.only_rank = only_rank;
+  plan_.largest_value = 64 + 2 * uint32_t(ranks);
   plan_.programs.resize(only_rank < 0 ? size_t(ranks) : 1);
 }
 

@@ -126,6 +126,7 @@ struct Plan {
   uint16_t flags = 0;         // flag lines of each rank
   uint32_t staging_bytes = 0; // staging of each rank, all views
   // Bounds on posted values, the same whichever programs were made: constants, and passes of the longest loop.
+  // Generators therefore register the ranges of all ranks, also those that their own rank does not use.
   uint32_t largest_value = 0;
   uint32_t smallest_chunk_bytes = 0;  // 0: no loop
   bool synchronizing = false;

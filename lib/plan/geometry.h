@@ -28,7 +28,7 @@ struct Geometry {
   size_t tail = 0;        // elements of the last chunk of the part, 0 when the part is empty
   size_t block = 0;       // elements of a full sub-block of a full chunk
   size_t tail_block = 0;  // and of the last chunk
-  size_t sub = 0, subs = 1;
+  size_t sub = 0, subs = 1, span = 1;
   size_t unit = 1;        // sub-blocks are multiples of this
 
   // Elements of one block when `length` elements are split into `blocks`, in multiples of `unit`.
@@ -52,6 +52,7 @@ struct Geometry {
     g.trips = std::max<size_t>((part + g.chunk - 1) / g.chunk, 1);
     g.sub = range.sub;
     g.subs = range.subs;
+    g.span = range.span;
     g.tail = g.part_length == 0 ? 0 : (g.part_length - 1) % g.chunk + 1;
     if (range.subs > 1) {
       g.block = block_length(g.chunk, range.subs, g.unit);
@@ -74,7 +75,7 @@ struct Geometry {
     size_t b = length == chunk ? block : tail_block;
     size_t sub_begin = std::min(length, b * sub);
     e.low = e.chunk_low + sub_begin;
-    e.length = std::min(length - sub_begin, b);
+    e.length = std::min(length - sub_begin, b * span);
     return e;
   }
 };

@@ -69,10 +69,11 @@ struct Operand {
 };
 static_assert(sizeof(Operand) == 8);
 
-// The part of a vector that a step touches. part/parts, then chunk, then sub/subs; see Geometry.
+// The part of a vector that a step touches. part/parts, then chunk, then the blocks sub .. sub+span-1 of subs;
+// see Geometry.
 struct Range {
   uint16_t part = 0, parts = 1;
-  uint16_t sub = 0, subs = 1;
+  uint16_t sub = 0, subs = 1, span = 1;
   uint32_t chunk_bytes = 0;  // 0: one chunk, whatever its size
   friend bool operator==(const Range&, const Range&) = default;
 };

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copies between memory that this process maps. Ranges must not overlap; any alignment; zero bytes is allowed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "mem/adaptive.h"
+
+namespace coll::mem {
+
+namespace detail {
+void copy_large(void* dst, const void* src, size_t bytes);
+
+// Two loads and two stores of one width, the second pair ending where the range ends: no loop, no branch on the
+// exact size. Both loads come first, so the compiler keeps them in registers.
+template <size_t width>
+inline void copy_ends(char* dst, const char* src, size_t bytes) {
+  struct Block {
+    char data[width];
+  } head, tail;
+  std::memcpy(&head, src, width);
+  std::memcpy(&tail, src + bytes - width, width);
+  std::memcpy(dst, &head, width);
+  std::memcpy(dst + bytes - width, &tail, width);
+}
+}  // namespace detail
+
+// Copies with ordinary stores: the data is expected to be read soon, by this core or a neighbour.
+inline void copy(void* dst, const void* src, size_t bytes) {
+  char* to = static_cast<char*>(dst);
+  const char* from = static_cast<const char*>(src);
+  if (bytes > 64) return detail::copy_large(dst, src, bytes);
+  if (bytes > 32) return detail::copy_ends<32>(to, from, bytes);
+  if (bytes > 16) return detail::copy_ends<16>(to, from, bytes);
+  if (bytes >= 8) return detail::copy_ends<8>(to, from, bytes);
+  if (bytes >= 4) return detail::copy_ends<4>(to, from, bytes);
+  if (bytes >= 2) return detail::copy_ends<2>(to, from, bytes);
+  if (bytes == 1) *to = *from;
+}
+
+// Copies with non-temporal stores and ends with a store fence, so that a flag stored afterwards publishes the data.
+// Pays only when the data is not read again before it would leave the last-level cache: see choose_stores().
+void copy_nt(void* dst, const void* src, size_t bytes);
+
+// One load, two stores: fills a private buffer and a shared one at once. dst1 and dst2 must not overlap.
+void copy2(void* dst1, void* dst2, const void* src, size_t bytes);
+
+inline void copy(void* dst, const void* src, size_t bytes, Stores stores) {
+  stores == Stores::temporal ? copy(dst, src, bytes) : copy_nt(dst, src, bytes);
+}
+
+}  // namespace coll::mem

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The operations on one element: what reduce.h promises, said once. The scalar kernels use them for everything, the
+// SIMD kernels for the ends of a vector, so both give the same bits.
+#pragma once
+
+#include <complex>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "mem/float16.h"
+#include "mem/reduce.h"
+#include "mem/types.h"
+
+namespace coll::mem {
+
+template <typename T>
+struct IsComplex : std::false_type {};
+template <typename T>
+struct IsComplex<std::complex<T>> : std::true_type {};
+
+// ---- what is folded: elements in memory, values in registers ----------------------------------------------------
+
+template <typename T>
+T load_value(const T* element) {
+  return *element;
+}
+inline float load_value(const Float16* element) { return to_float(*element); }
+inline float load_value(const BFloat16* element) { return to_float(*element); }
+
+template <typename T>
+void store_value(T* element, const T& value) {
+  *element = value;
+}
+inline void store_value(Float16* element, float value) { *element = to_float16(value); }
+inline void store_value(BFloat16* element, float value) { *element = to_bfloat16(value); }
+
+// ---- operations: apply(accumulator, operand), the accumulator being the lower ranks --------------------------------
+
+struct Sum {
+  template <typename T>
+  static T apply(T a, T b) {
+    return static_cast<T>(a + b);
+  }
+};
+struct Prod {
+  template <typename T>
+  static T apply(T a, T b) {
+    // 1u keeps narrow unsigned types out of int, where a product could overflow.
+    if constexpr (std::is_integral_v<T>) return static_cast<T>(1u * a * b);
+    else return a * b;
+  }
+};
+struct Min {
+  template <typename T>
+  static T apply(T a, T b) {
+    return b < a || b != b ? b : a;
+  }
+};
+struct Max {
+  template <typename T>
+  static T apply(T a, T b) {
+    return b > a || b != b ? b : a;
+  }
+};
+struct Land {
+  template <typename T>
+  static T apply(T a, T b) {
+    return a != 0 && b != 0;
+  }
+};
+struct Lor {
+  template <typename T>
+  static T apply(T a, T b) {
+    return a != 0 || b != 0;
+  }
+};
+struct Lxor {
+  template <typename T>
+  static T apply(T a, T b) {
+    return (a != 0) != (b != 0);
+  }
+};
+struct Band {
+  template <typename T>
+  static T apply(T a, T b) {
+    return a & b;
+  }
+};
+struct Bor {
+  template <typename T>
+  static T apply(T a, T b) {
+    return a | b;
+  }
+};
+struct Bxor {
+  template <typename T>
+  static T apply(T a, T b) {
+    return a ^ b;
+  }
+};
+
+template <bool less>
+struct Loc {
+  template <typename T>
+  static Pair<T> apply(const Pair<T>& a, const Pair<T>& b) {
+    const bool a_nan = a.value != a.value;
+    const bool b_nan = b.value != b.value;
+    const bool equal = a.value == b.value || (a_nan && b_nan);
+    if (equal) return b.index < a.index ? b : a;
+    if (a_nan || b_nan) return b_nan ? b : a;
+    return (less ? b.value < a.value : b.value > a.value) ? b : a;
+  }
+};
+using Minloc = Loc<true>;
+using Maxloc = Loc<false>;
+
+// ---- names of coll.h to types ------------------------------------------------------------------------------------------
+
+using AllOps = std::tuple<void, Sum, Prod, Min, Max, Land, Lor, Lxor, Band, Bor, Bxor, Minloc, Maxloc>;
+using AllTypes =
+    std::tuple<void, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, Float16, BFloat16, float,
+               double, long double, std::complex<float>, std::complex<double>, std::complex<long double>, bool, std::byte,
+               Pair<float>, Pair<double>, Pair<long>, Pair<int>, Pair<short>, Pair<long double>>;
+static_assert(std::tuple_size_v<AllOps> == COLL_OP_END_ && std::tuple_size_v<AllTypes> == COLL_DATATYPE_END_);
+
+// The type that an operation works on: wrapping arithmetic and bits do not care about a sign, so signed integers share
+// the kernels of unsigned ones; a bool may hold any byte.
+template <typename Op, typename T>
+auto canonical() {
+  constexpr bool signed_matters = std::is_same_v<Op, Min> || std::is_same_v<Op, Max>;
+  if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, std::byte>) return uint8_t{};
+  else if constexpr (std::is_integral_v<T> && !signed_matters) return std::make_unsigned_t<T>{};
+  else return T{};
+}
+
+// ---- tables ---------------------------------------------------------------------------------------------------------------
+
+struct KernelTable {
+  ReduceKernel at[COLL_OP_END_][COLL_DATATYPE_END_];
+};
+
+// Fills a table with Backend::kernel<Op, T>() wherever the operation is defined for the type.
+template <typename Backend>
+constexpr KernelTable make_kernel_table() {
+  KernelTable table{};
+  auto fill = [&]<size_t op, size_t type>() {
+    if constexpr (op_defined(op, type)) {
+      using Op = std::tuple_element_t<op, AllOps>;
+      using T = decltype(canonical<Op, std::tuple_element_t<type, AllTypes>>());
+      table.at[op][type] = Backend::template kernel<Op, T>();
+    }
+  };
+  [&]<size_t... cell>(std::index_sequence<cell...>) {
+    (fill.template operator()<cell / COLL_DATATYPE_END_, cell % COLL_DATATYPE_END_>(), ...);
+  }(std::make_index_sequence<size_t{COLL_OP_END_} * COLL_DATATYPE_END_>{});
+  return table;
+}
+
+extern const KernelTable scalar_kernels;
+
+}  // namespace coll::mem

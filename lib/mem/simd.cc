@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "mem/simd.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <vector>
+
+#include "mem/copy.h"
+#include "mem/implementation.h"
+#include "mem/reduce_ops.h"
+
+namespace coll::mem {
+namespace {
+
+// Null until the first use. Whoever comes first stores the same value as everybody else, so relaxed order is enough:
+// what the pointer leads to is constant data.
+constinit std::atomic<const Implementation*> chosen{nullptr};
+
+const Implementation* find(std::string_view name) {
+  for (const Implementation& candidate : all_implementations())
+    if (name == candidate.name && candidate.supported()) return &candidate;
+  return nullptr;
+}
+
+const Implementation& choose() {
+  const char* forced = std::getenv("COLL_SIMD");
+  const Implementation* found = forced != nullptr ? find(forced) : nullptr;
+  if (found == nullptr)
+    for (const Implementation& candidate : all_implementations())
+      if (candidate.supported()) {
+        found = &candidate;
+        break;
+      }
+  chosen.store(found, std::memory_order_relaxed);
+  return *found;
+}
+
+}  // namespace
+
+const Implementation& implementation() {
+  const Implementation* current = chosen.load(std::memory_order_relaxed);
+  return current != nullptr ? *current : choose();
+}
+
+std::span<const char* const> simd_targets() {
+  static const std::vector<const char*> names = [] {
+    std::vector<const char*> list;
+    for (const Implementation& candidate : all_implementations())
+      if (candidate.supported()) list.push_back(candidate.name);
+    return list;
+  }();
+  return names;
+}
+
+const char* simd_target() { return implementation().name; }
+
+bool simd_select(std::string_view name) {
+  const Implementation* found = find(name);
+  if (found == nullptr) return false;
+  chosen.store(found, std::memory_order_relaxed);
+  return true;
+}
+
+std::string simd_environment_error() {
+  const char* forced = std::getenv("COLL_SIMD");
+  if (forced == nullptr || find(forced) != nullptr) return {};
+  std::string message = "COLL_SIMD=" + std::string(forced) + " is ignored: this machine and build have";
+  for (const char* name : simd_targets()) message += " " + std::string(name);
+  return message + "; set one of these or unset it";
+}
+
+ReduceKernel reduce_kernel(coll_op op, coll_datatype type) {
+  if (op >= COLL_OP_END_ || type >= COLL_DATATYPE_END_) return nullptr;
+  const KernelTable* table = implementation().reduce;
+  const ReduceKernel kernel = table != nullptr ? table->at[op][type] : nullptr;
+  return kernel != nullptr ? kernel : scalar_kernels.at[op][type];
+}
+
+void detail::copy_large(void* dst, const void* src, size_t bytes) { implementation().copy.copy(dst, src, bytes); }
+
+void copy_nt(void* dst, const void* src, size_t bytes) { implementation().copy.copy_nt(dst, src, bytes); }
+
+void copy2(void* dst1, void* dst2, const void* src, size_t bytes) {
+  implementation().copy.copy2(dst1, dst2, src, bytes);
+}
+
+}  // namespace coll::mem

@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Compares libcoll with the MPI libraries of the distribution, side by side in one run.
+
+Round by round every contestant is launched once and measures all collectives and sizes; the order turns from round
+to round. So whatever happens to the machine happens to all. The median over rounds is printed, and libcoll's gain
+over the fastest of the others."""
+
+import argparse
+import json
+import platform
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import plot
+import report
+import statistics_of_rounds as stats
+from contestants import available_mpis, contestants, json_lines, launch
+
+SOURCES = Path(__file__).resolve().parent.parent / "mpi"
+
+
+def build_programs(build):
+    """coll_bench with each MPI's own compiler wrapper, as a user would. Returns the directory."""
+    where = Path(build) / "bench"
+    where.mkdir(parents=True, exist_ok=True)
+    sources = [SOURCES / "coll_bench.c", SOURCES / "lockstep.c"]
+    newest = max(p.stat().st_mtime for p in [*sources, SOURCES / "lockstep.h"])
+    for mpi in available_mpis():
+        program = where / f"coll_bench.{mpi}"
+        if not program.exists() or program.stat().st_mtime < newest:
+            subprocess.run([f"mpicc.{mpi}", "-O3", "-march=native", "-o", program, *sources], check=True)
+    return where
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("build", help="build directory (where lib/mpi/libcoll_mpi_*.so are)")
+    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=8)
+    parser.add_argument("--quick", action="store_true", help="two short rounds: a smoke test, not a measurement")
+    parser.add_argument("--sizes", default="4-16M")
+    parser.add_argument("--collectives", default="barrier,bcast,reduce,allreduce")
+    parser.add_argument("--cell-ms", type=float, default=40, help="time for one collective and size in one launch")
+    parser.add_argument("--pages", choices=("4k", "2m"), default="4k")
+    parser.add_argument("--only", help="comma-separated contestants (see the headings)")
+    parser.add_argument("--timeout", type=float, default=60, help="seconds after which a launch is stopped")
+    parser.add_argument("--urgent", action="store_true", help="as root: run all contestants at the highest priority")
+    parser.add_argument("--json", metavar="FILE", help="write every sample")
+    parser.add_argument("--svg", metavar="FILE", help="write a plot")
+    parser.add_argument("--check", action="store_true", help="exit with 3 when a target is missed")
+    options = parser.parse_args()
+    if options.quick:
+        options.rounds, options.cell_ms = 2, 10
+    return options
+
+
+def measure(field, options, report_error):
+    """Launches everybody once per round. Returns rows with "contestant" and "round"."""
+    own = ["--sizes", options.sizes, "--collectives", options.collectives, "--cell-ms", str(options.cell_ms),
+           "--pages", options.pages]
+    if options.ranks > 2:
+        own += ["--min-iterations", "3", "--max-seconds", str(options.timeout / 2)]
+    rows = []
+    for number in range(options.rounds):
+        shift = number % len(field)
+        for who in field[shift:] + field[:shift]:
+            if sys.stderr.isatty():
+                print(f"\rround {number + 1} of {options.rounds}: {who.name:<16}", end="", file=sys.stderr)
+            status, out, err = launch(who.command + own, options.timeout, options.urgent)
+            found = json_lines(out)
+            rows += [dict(r, contestant=who.name, round=number) for r in found if "collective" in r]
+            if status is None:
+                report_error(f"{who.name}: stopped after {options.timeout:g} s; what it had measured by then counts")
+            elif status != 0:
+                report_error(f"{who.name}: exit status {status}: {err.strip()[-400:]}")
+            for stop in (r for r in found if "stopped" in r):
+                report_error(f"{who.name}: ended at {stop['stopped']} because of {stop['because']}")
+    if sys.stderr.isatty():
+        print("\r" + " " * 50 + "\r", end="", file=sys.stderr)
+    return rows
+
+
+def processor_name():
+    for line in open("/proc/cpuinfo", encoding="utf-8"):
+        if line.startswith("model name"):
+            return line.split(":", 1)[1].strip()
+    return platform.machine()
+
+
+def main():
+    options = arguments()
+    where = build_programs(options.build)
+    field = contestants(options.build, options.ranks, lambda mpi: where / f"coll_bench.{mpi}")
+    if options.only:
+        field = [c for c in field if c.name in options.only.split(",")]
+    if not field:
+        print("Nobody to compare: no mpirun.openmpi or mpirun.mpich with its mpicc. Install openmpi-bin and "
+              "libopenmpi-dev, or mpich and libmpich-dev.", file=sys.stderr)
+        return 1
+    ours, peers = [c.name for c in field if c.ours], [c.name for c in field if not c.ours]
+    if not ours:
+        print("No shim in the build directory: only the MPI libraries are measured.", file=sys.stderr)
+
+    complaints = []
+    begin = time.monotonic()
+    rows = measure(field, options, lambda text: text in complaints or complaints.append(text))
+    kept, dropped = stats.drop_moved(rows)
+    table = stats.medians(kept)
+    wrong = sorted({r["contestant"] for r in rows if r["wrong"]})
+
+    flag = stats.flag_ns(rows)
+    headline = (f"{options.ranks} ranks, {processor_name()}, flag {report.distance_name(flag)}, "
+                f"{options.rounds} rounds, {time.monotonic() - begin:.0f} s")
+    print(headline)
+    for who in field:
+        print(f"  {who.name:<14} {who.title}")
+    print("Medians in microseconds; gain: the fastest peer's time over libcoll's.")
+    report.print_table(table, [c.name for c in field], ours, peers)
+    print()
+    if dropped:
+        print(f"{len(dropped)} of {len(rows)} samples dropped: the distance between the cores had changed.")
+    for text in complaints:
+        print("note: " + text)
+    good = report.print_verdicts(table, ours, peers)
+    if wrong:
+        print("WRONG RESULTS from " + ", ".join(wrong))
+
+    if options.json:
+        with open(options.json, "w", encoding="utf-8") as file:
+            json.dump({"headline": headline, "flag_ns": flag, "contestants": {c.name: c.title for c in field},
+                       "medians_us": [{"collective": c, "bytes": b, **times} for (c, b), times in table.items()],
+                       "samples": rows, "dropped": len(dropped), "notes": complaints}, file, indent=1)
+    if options.svg:
+        plot.write_svg(options.svg, table, [(c.name, c.title) for c in field], headline)
+    if wrong or not rows:
+        return 1
+    return 3 if options.check and not good else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

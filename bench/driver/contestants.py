@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Who is compared, and how each is launched. A contestant is one command that prints JSON lines."""
+
+import dataclasses
+import json
+import os
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+MPI_NAMES = ("openmpi", "mpich")
+SHIM = "lib/mpi/libcoll_mpi_{}.so"
+
+
+@dataclasses.dataclass
+class Contestant:
+    name: str      # column heading, no spaces
+    title: str     # for people
+    ours: bool     # libcoll, to be compared with the fastest of the others
+    command: list  # without the benchmark's own arguments
+
+
+def environment():
+    """What both launchers need to run quietly, as root in a container too."""
+    env = dict(os.environ)
+    env.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    env.setdefault("OMPI_MCA_btl_base_warn_component_unused", "0")
+    return env
+
+
+def available_mpis():
+    return [m for m in MPI_NAMES if shutil.which(f"mpirun.{m}") and shutil.which(f"mpicc.{m}")]
+
+
+def launcher(mpi, ranks, preload=None, mca=()):
+    """The command in front of a program. Neither library binds: programs pin themselves, all in the same way."""
+    if mpi == "openmpi":
+        command = ["mpirun.openmpi", "--oversubscribe", "--bind-to", "none", "-n", str(ranks)]
+        for name, value in mca:
+            command += ["--mca", name, value]
+        return command + (["-x", f"LD_PRELOAD={preload}"] if preload else [])
+    command = ["mpirun.mpich", "-bind-to", "none"]
+    return command + (["-genv", "LD_PRELOAD", str(preload)] if preload else []) + ["-n", str(ranks)]
+
+
+def shim_path(build, mpi):
+    path = Path(build).resolve() / SHIM.format(mpi)
+    return path if path.exists() else None
+
+
+def contestants(build, ranks, program):
+    """All that can run here. `program(mpi)` is the path of the benchmark built with that MPI."""
+    found = []
+    no_cma = ("btl_vader_single_copy_mechanism", "none")
+    titles = {"openmpi": "Open MPI", "mpich": "MPICH"}
+    for mpi in available_mpis():
+        exe = str(program(mpi))
+        found.append(Contestant(mpi, titles[mpi] + " as installed", False, launcher(mpi, ranks) + [exe]))
+        if mpi == "openmpi":
+            found.append(Contestant("openmpi-nocma", f"Open MPI, --mca {no_cma[0]} {no_cma[1]}", False,
+                                    launcher(mpi, ranks, mca=[no_cma]) + [exe]))
+        if shim := shim_path(build, mpi):
+            found.append(Contestant(f"coll+{mpi}", f"libcoll preloaded into {titles[mpi]}", True,
+                                    launcher(mpi, ranks, preload=shim) + [exe]))
+    return found
+
+
+def ask_for_priority():
+    """Other work on the machine then disturbs less. Sessions share the machine first (autogroup), nice values
+    count only inside one. Needs root; without it nothing changes."""
+    try:
+        os.nice(-20)
+        Path("/proc/self/autogroup").write_text("-20", encoding="ascii")
+    except OSError:
+        pass
+
+
+def launch(command, timeout_s, urgent=False):
+    """Runs a command in a process group of its own. Returns (status, stdout, stderr); status is None when it was
+    stopped for lasting too long (its whole group is ended, nobody else's)."""
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               env=environment(), start_new_session=True,
+                               preexec_fn=ask_for_priority if urgent else None)
+    try:
+        out, err = process.communicate(timeout=timeout_s)
+        return process.returncode, out, err
+    except subprocess.TimeoutExpired:
+        # mpirun ends its ranks when it is asked to; only if it does not is the group killed.
+        os.killpg(process.pid, signal.SIGTERM)
+        try:
+            out, err = process.communicate(timeout=5)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            out, err = process.communicate()
+        return None, out, err
+
+
+def json_lines(text):
+    rows = []
+    for line in text.splitlines():
+        if line.startswith("{"):
+            try:
+                rows.append(json.loads(line))
+            except json.JSONDecodeError:
+                pass  # the last line of a launch that was stopped
+    return rows

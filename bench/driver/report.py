@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Prints tables and verdicts for people."""
+
+from statistics_of_rounds import COLLECTIVES, NEAR_NS, NOISE, geomean, ratios, verdicts
+
+
+def size_name(size):
+    for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):
+        if size >= unit:
+            return f"{size // unit} {name}" if size % unit == 0 else f"{size / unit:.1f} {name}"
+    return f"{size} B"
+
+
+def time_name(us):
+    return f"{us:.2f}" if us < 100 else f"{us:.0f}"
+
+
+def distance_name(flag):
+    if flag is None:
+        return "not measured (ranks share cores)"
+    return f"{flag:.0f} ns one way ({'near' if flag < NEAR_NS else 'far'})"
+
+
+def print_table(table, names, ours, peers):
+    """One block per collective: medians in us, and for each libcoll column how many times as fast it is as the
+    fastest peer."""
+    gains = {name: ratios(table, name, peers) for name in ours}
+    headings = list(names) + [f"gain:{name}" if len(ours) > 1 else "gain" for name in ours]
+    widths = [max(9, len(h)) for h in headings]
+    for collective in COLLECTIVES:
+        cells = [cell for cell in table if cell[0] == collective]
+        if not cells:
+            continue
+        print(f"\n{collective:>9}  " + "  ".join(h.rjust(w) for h, w in zip(headings, widths)))
+        for cell in cells:
+            values = [time_name(table[cell][n]) if n in table[cell] else "-" for n in names]
+            values += [f"{gains[n][cell]:.2f}x" if cell in gains[n] else "-" for n in ours]
+            label = size_name(cell[1]) if collective != "barrier" else "-"
+            print(f"{label:>9}  " + "  ".join(v.rjust(w) for v, w in zip(values, widths)))
+        if ours and len(cells) > 1:
+            means = [geomean(g for c, g in gains[n].items() if c[0] == collective) for n in ours]
+            values = [""] * len(names) + [f"{m:.2f}x" if m else "-" for m in means]
+            print(f"{'geomean':>9}  " + "  ".join(v.rjust(w) for v, w in zip(values, widths)))
+
+
+def print_verdicts(table, ours, peers):
+    """The targets: in no cell slower than the fastest peer, and a least geometric mean. Returns True if all hold."""
+    good = True
+    for name in ours:
+        for collective, mean, target, slower, passed in verdicts(table, name, peers):
+            good &= passed
+            line = f"{'pass' if passed else 'FAIL'}  {name} {collective}: {mean:.2f} times as fast (target {target})"
+            if slower:
+                cells = ", ".join(f"{size_name(c[1])} {r:.2f}x" + (" (within noise)" if r >= 1 - NOISE else "")
+                                  for c, r in slower.items())
+                line += f"; slower than the fastest peer at {cells}"
+            print(line)
+    return good

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""From rows of many launches to one median per contestant and cell, ratios, and a verdict on the targets."""
+
+import math
+import statistics
+
+COLLECTIVES = ("barrier", "bcast", "reduce", "allreduce")
+NEAR_NS = 120          # one-way flag time below which two cores are called near
+SAME_DISTANCE = 0.20   # samples whose flag time is further than this from the run's median are dropped
+TARGET_GEOMEAN = {"barrier": 1.25, "bcast": 1.25, "reduce": 1.25, "allreduce": 1.5}
+NOISE = 0.03           # told beside a cell that fails by less; the verdict does not use it
+
+
+def flag_ns(rows):
+    """The run's usual distance between the two cores, or None when it was not measured (more ranks than cores)."""
+    seen = [r[key] for r in rows for key in ("flag_ns_before", "flag_ns_after") if r.get(key)]
+    return statistics.median(seen) if seen else None
+
+
+def drop_moved(rows):
+    """Virtual machines move: keep the samples taken at the usual distance. Returns (kept, dropped)."""
+    usual = flag_ns(rows)
+    if usual is None:
+        return rows, []
+
+    def stayed(row):
+        return all(not row.get(key) or abs(row[key] / usual - 1) <= SAME_DISTANCE
+                   for key in ("flag_ns_before", "flag_ns_after"))
+
+    kept = [r for r in rows if stayed(r)]
+    return kept, [r for r in rows if not stayed(r)]
+
+
+def medians(rows):
+    """{(collective, bytes): {contestant: median over rounds of the round's median, in us}}"""
+    samples = {}
+    for row in rows:
+        samples.setdefault((row["collective"], row["bytes"]), {}).setdefault(row["contestant"], []).append(row)
+    order = sorted(samples, key=lambda cell: (COLLECTIVES.index(cell[0]), cell[1]))
+    return {cell: {who: statistics.median(r["median_us"] for r in found) for who, found in samples[cell].items()}
+            for cell in order}
+
+
+def ratios(table, ours, peers):
+    """{cell: fastest peer / ours}: above 1 where libcoll is faster. Cells that lack either side are left out."""
+    result = {}
+    for cell, times in table.items():
+        best = [times[p] for p in peers if p in times]
+        if best and ours in times:
+            result[cell] = min(best) / times[ours]
+    return result
+
+
+def geomean(values):
+    values = list(values)
+    return math.exp(sum(map(math.log, values)) / len(values)) if values else None
+
+
+def verdicts(table, ours, peers):
+    """[(collective, geometric mean, target, slower cells, passed)] of one libcoll contestant."""
+    found = ratios(table, ours, peers)
+    result = []
+    for collective in COLLECTIVES:
+        mine = {cell: ratio for cell, ratio in found.items() if cell[0] == collective}
+        if mine:
+            mean, slower = geomean(mine.values()), {c: r for c, r in mine.items() if r < 1}
+            result.append((collective, mean, TARGET_GEOMEAN[collective], slower,
+                           mean >= TARGET_GEOMEAN[collective] and not slower))
+    return result

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Times MPI_Barrier, MPI_Bcast, MPI_Reduce and MPI_Allreduce of whatever MPI library it is linked with (and
+ * whatever is preloaded in front of it). One JSON line per collective and size, written by rank 0.
+ *
+ * One iteration: every rank rewrites its input (so its lines are dirty in its own core), all start at one
+ * instant, [the clock runs] the collective is called and whoever has a result reads one word of each of its
+ * lines [the clock stops], and the whole result is compared with what it must be. The time of an iteration is
+ * the slowest rank's own duration. The sum is of floats with small whole values, hence exact in any order.
+ */
+#define _GNU_SOURCE
+#include <getopt.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lockstep.h"
+
+enum { LINE_BYTES = 64, MAX_SIZES = 64 };
+enum collective { BARRIER, BCAST, REDUCE, ALLREDUCE, COLLECTIVES };
+static const char *const collective_name[COLLECTIVES] = {"barrier", "bcast", "reduce", "allreduce"};
+
+struct options {
+  int run[COLLECTIVES];
+  size_t sizes[MAX_SIZES];
+  int size_count;
+  int root;
+  int huge_pages;
+  int min_iterations, max_iterations;
+  double cell_ms, max_seconds;
+};
+
+struct bench {
+  struct options options;
+  struct lockstep *step;
+  int rank, ranks;
+  float *in, *out; /* [largest size] bytes each */
+  int64_t seed;    /* iterations so far: no two look alike */
+  int64_t wrong;   /* elements of this rank's results that were not what they must be */
+  int cell;        /* cells so far */
+};
+
+static volatile uint32_t sink;
+
+static void usage(const char *program, int rank) {
+  if (rank == 0)
+    fprintf(stderr,
+            "usage: %s [--collectives barrier,bcast,reduce,allreduce] [--sizes 4-16M | 4,1K,64K] [--root R]\n"
+            "          [--cell-ms M] [--min-iterations N] [--max-iterations N] [--max-seconds S] [--pages 4k|2m]\n",
+            program);
+  MPI_Finalize();
+  exit(2);
+}
+
+static size_t parse_size(const char *text, char **end) {
+  size_t value = strtoull(text, end, 10);
+  switch (**end) {
+  case 'k': case 'K': ++*end; return value << 10;
+  case 'm': case 'M': ++*end; return value << 20;
+  default: return value;
+  }
+}
+
+/* "4-16M" is every power of four between; otherwise a comma-separated list. Sizes are whole floats. */
+static int parse_sizes(struct options *options, const char *text) {
+  char *end;
+  options->size_count = 0;
+  for (;;) {
+    size_t from = parse_size(text, &end), to = *end == '-' ? parse_size(end + 1, &end) : from;
+    if (from < sizeof(float) || to < from || to > ((size_t)1 << 30))
+      return -1;
+    for (size_t bytes = from; bytes <= to; bytes *= 4) {
+      if (options->size_count == MAX_SIZES)
+        return -1;
+      options->sizes[options->size_count++] = bytes / sizeof(float) * sizeof(float);
+    }
+    if (*end == '\0')
+      return 0;
+    if (*end != ',')
+      return -1;
+    text = end + 1;
+  }
+}
+
+static int parse_collectives(struct options *options, const char *text) {
+  memset(options->run, 0, sizeof options->run);
+  while (*text) {
+    size_t length = strcspn(text, ",");
+    int known = 0;
+    for (int i = 0; i < COLLECTIVES; i++)
+      if (strlen(collective_name[i]) == length && strncmp(text, collective_name[i], length) == 0)
+        options->run[i] = known = 1;
+    if (!known)
+      return -1;
+    text += length + (text[length] == ',');
+  }
+  return 0;
+}
+
+static struct options parse(int argc, char **argv, int rank, int ranks) {
+  static const struct option names[] = {
+      {"collectives", 1, 0, 'c'},    {"sizes", 1, 0, 's'},       {"root", 1, 0, 'r'},
+      {"cell-ms", 1, 0, 'm'},        {"max-seconds", 1, 0, 'S'}, {"min-iterations", 1, 0, 'n'},
+      {"max-iterations", 1, 0, 'N'}, {"pages", 1, 0, 'p'},       {0, 0, 0, 0}};
+  struct options options = {.run = {1, 1, 1, 1}, .cell_ms = 60, .max_seconds = 1e9,
+                            .min_iterations = 5, .max_iterations = 2000};
+  int bad = parse_sizes(&options, "4-16M");
+  for (int c; (c = getopt_long(argc, argv, "", names, NULL)) != -1;) {
+    switch (c) {
+    case 'c': bad |= parse_collectives(&options, optarg); break;
+    case 's': bad |= parse_sizes(&options, optarg); break;
+    case 'r': options.root = atoi(optarg); break;
+    case 'm': options.cell_ms = atof(optarg); break;
+    case 'S': options.max_seconds = atof(optarg); break;
+    case 'n': options.min_iterations = atoi(optarg); break;
+    case 'N': options.max_iterations = atoi(optarg); break;
+    case 'p': options.huge_pages = strcmp(optarg, "2m") == 0; break;
+    default: bad = -1;
+    }
+  }
+  if (bad || optind < argc || options.root < 0 || options.root >= ranks || options.min_iterations < 1 ||
+      options.max_iterations > LOCKSTEP_MAX_ITERATIONS || options.max_iterations < options.min_iterations)
+    usage(argv[0], rank);
+  return options;
+}
+
+/* Ordinary malloc'd memory, touched; with --pages 2m, memory that the kernel is asked to back by huge pages. */
+static float *allocate(size_t bytes, int huge_pages) {
+  size_t huge = (size_t)2 << 20;
+  float *memory = huge_pages ? aligned_alloc(huge, (bytes + huge - 1) / huge * huge) : malloc(bytes);
+  if (!memory) {
+    fprintf(stderr, "no memory for a buffer of %zu bytes: give smaller --sizes\n", bytes);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+  }
+  if (huge_pages)
+    madvise(memory, bytes, MADV_HUGEPAGE);
+  memset(memory, 1, bytes);
+  return memory;
+}
+
+/* Element j of a rank's input: a whole number below 256. */
+static inline float element(uint32_t j, uint32_t seed, uint32_t rank) {
+  return (float)(int32_t)((j * 3 + seed * 7 + rank * 29) & 255);
+}
+
+static void alter(float *in, size_t count, int64_t seed, int rank) {
+  for (size_t j = 0; j < count; j++)
+    in[j] = element((uint32_t)j, (uint32_t)seed, (uint32_t)rank);
+}
+
+/* How many elements of `out` are not those of one rank (bcast) or the sum over all ranks. */
+static int64_t count_wrong(const float *out, size_t count, int64_t seed, int first_rank, int ranks) {
+  int64_t wrong = 0;
+  for (size_t j = 0; j < count; j++) {
+    float expected = 0;
+    for (int rank = first_rank; rank < first_rank + ranks; rank++)
+      expected += element((uint32_t)j, (uint32_t)seed, (uint32_t)rank);
+    wrong += out[j] != expected;
+  }
+  return wrong;
+}
+
+static void read_lines(const void *result, size_t bytes) {
+  const uint32_t *word = result;
+  uint32_t sum = 0;
+  for (size_t i = 0; i < bytes / sizeof *word; i += LINE_BYTES / sizeof *word)
+    sum ^= word[i];
+  sink = sum;
+}
+
+/* One timed call; returns its ticks on this rank. */
+static uint64_t timed_call(struct bench *b, enum collective which, size_t bytes) {
+  int root = b->options.root, count = (int)(bytes / sizeof(float)), has_result = 0;
+  float *out = b->out;
+  uint64_t begin;
+  switch (which) {
+  case BARRIER:
+    lockstep_start(b->step);
+    begin = lockstep_ticks();
+    MPI_Barrier(MPI_COMM_WORLD);
+    break;
+  case BCAST:
+    out = b->rank == root ? b->in : b->out;
+    has_result = b->rank != root;
+    lockstep_start(b->step);
+    begin = lockstep_ticks();
+    MPI_Bcast(out, count, MPI_FLOAT, root, MPI_COMM_WORLD);
+    break;
+  case REDUCE:
+    has_result = b->rank == root;
+    lockstep_start(b->step);
+    begin = lockstep_ticks();
+    MPI_Reduce(b->in, out, count, MPI_FLOAT, MPI_SUM, root, MPI_COMM_WORLD);
+    break;
+  default:
+    has_result = 1;
+    lockstep_start(b->step);
+    begin = lockstep_ticks();
+    MPI_Allreduce(b->in, out, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+  }
+  if (has_result)
+    read_lines(out, bytes);
+  uint64_t ticks = lockstep_ticks() - begin;
+  if (has_result)
+    b->wrong += count_wrong(out, (size_t)count, b->seed, which == BCAST ? root : 0, which == BCAST ? 1 : b->ranks);
+  return ticks;
+}
+
+static void iterate(struct bench *b, enum collective which, size_t bytes, int iteration) {
+  b->seed++;
+  alter(b->in, bytes / sizeof(float), b->seed, b->rank);
+  lockstep_record(b->step, iteration, timed_call(b, which, bytes));
+}
+
+/* A barrier has no result to check: see that nobody leaves before everybody has come. */
+static void check_barrier(struct bench *b) {
+  for (int64_t turn = 1; turn <= 200; turn++) {
+    lockstep_post(b->step, turn);
+    MPI_Barrier(MPI_COMM_WORLD);
+    b->wrong += lockstep_least(b->step) < turn;
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+}
+
+static int by_value(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static void print_cell(const struct bench *b, enum collective which, size_t bytes, int iterations,
+                       double flag_before, double flag_after, int64_t wrong) {
+  static double us[LOCKSTEP_MAX_ITERATIONS];
+  double us_per_tick = lockstep_ns_per_tick() / 1000;
+  for (int i = 0; i < iterations; i++)
+    us[i] = (double)lockstep_slowest(b->step, i) * us_per_tick;
+  qsort(us, (size_t)iterations, sizeof *us, by_value);
+  printf("{\"collective\":\"%s\",\"bytes\":%zu,\"ranks\":%d,\"iterations\":%d,\"median_us\":%.4f,\"p10_us\":%.4f,"
+         "\"p90_us\":%.4f,\"min_us\":%.4f,\"wrong\":%lld,\"flag_ns_before\":%.1f,\"flag_ns_after\":%.1f}\n",
+         collective_name[which], bytes, b->ranks, iterations, us[iterations / 2], us[iterations / 10],
+         us[iterations * 9 / 10], us[0], (long long)wrong, flag_before, flag_after);
+  fflush(stdout);
+}
+
+static double seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* Returns the number of wrong elements in all ranks. */
+static int64_t run_cell(struct bench *b, enum collective which, size_t bytes) {
+  const struct options *o = &b->options;
+  enum { WARM = 3 };
+  b->wrong = 0;
+  if (which == BARRIER)
+    check_barrier(b);
+  iterate(b, which, bytes, 0);
+  double begin = seconds();
+  for (int i = 0; i < WARM; i++)
+    iterate(b, which, bytes, i);
+  double wanted = o->cell_ms * 1e-3 / ((seconds() - begin) / WARM);
+  int iterations = wanted > o->max_iterations ? o->max_iterations : (int)wanted;
+  iterations = (int)lockstep_agree(b->step, iterations < o->min_iterations ? o->min_iterations : iterations);
+  double flag_before = lockstep_flag_ns(b->step);
+  for (int i = 0; i < iterations; i++)
+    iterate(b, which, bytes, i);
+  double flag_after = lockstep_flag_ns(b->step);
+  int64_t wrong = lockstep_sum(b->step, b->wrong);
+  if (b->rank == 0)
+    print_cell(b, which, bytes, iterations, flag_before, flag_after, wrong);
+  return wrong;
+}
+
+static int64_t run_all(struct bench *b) {
+  const struct options *o = &b->options;
+  double begin = seconds();
+  int64_t wrong = 0;
+  for (int which = 0; which < COLLECTIVES; which++) {
+    for (int i = 0; o->run[which] && i < (which == BARRIER ? 1 : o->size_count); i++) {
+      if (lockstep_agree(b->step, seconds() - begin > o->max_seconds)) {
+        if (b->rank == 0)
+          printf("{\"stopped\":\"%s\",\"because\":\"--max-seconds %g\"}\n", collective_name[which], o->max_seconds);
+        return wrong;
+      }
+      wrong += run_cell(b, which, which == BARRIER ? 0 : o->sizes[i]);
+    }
+  }
+  return wrong;
+}
+
+static void print_header(int ranks, int cpu) {
+  char version[MPI_MAX_LIBRARY_VERSION_STRING];
+  int length;
+  MPI_Get_library_version(version, &length);
+  version[strcspn(version, "\n\",")] = '\0';
+  for (char *c = version; *c; c++)
+    if (*c == '\t')
+      *c = ' ';
+  printf("{\"library\":\"%s\",\"ranks\":%d,\"processors\":%ld,\"pinned\":%s}\n", version, ranks,
+         sysconf(_SC_NPROCESSORS_ONLN), cpu >= 0 ? "true" : "false");
+}
+
+int main(int argc, char **argv) {
+  int ranks_hint = 0, rank_hint = lockstep_rank_from_environment(&ranks_hint);
+  if (rank_hint >= 0)
+    lockstep_pin(rank_hint, ranks_hint); /* before the library looks where it runs */
+  MPI_Init(&argc, &argv);
+  struct bench b = {0};
+  MPI_Comm_rank(MPI_COMM_WORLD, &b.rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &b.ranks);
+  int cpu = lockstep_pin(b.rank, b.ranks);
+  b.options = parse(argc, argv, b.rank, b.ranks);
+  b.step = lockstep_open(b.rank, b.ranks, b.ranks <= (int)sysconf(_SC_NPROCESSORS_ONLN));
+  if (!b.step)
+    MPI_Abort(MPI_COMM_WORLD, 1);
+  size_t largest = LINE_BYTES;
+  for (int i = 0; i < b.options.size_count; i++)
+    largest = b.options.sizes[i] > largest ? b.options.sizes[i] : largest;
+  b.in = allocate(largest, b.options.huge_pages);
+  b.out = allocate(largest, b.options.huge_pages);
+  if (b.rank == 0)
+    print_header(b.ranks, cpu);
+  int64_t wrong = run_all(&b);
+  if (wrong && b.rank == 0)
+    fprintf(stderr, "%lld elements of results were wrong\n", (long long)wrong);
+  free(b.in);
+  free(b.out);
+  lockstep_close(b.step);
+  MPI_Finalize();
+  return wrong ? 1 : 0;
+}

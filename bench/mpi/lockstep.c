@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Rules: every line of the segment has one writer. Each rank owns one `struct line`; rank 0 also owns `start`.
+ * A rank's `arrived` counts its synchronisations and is released after all it wrote before; who has acquired
+ * everybody's `arrived` may read everybody's `value` and `ticks`.
+ */
+#define _GNU_SOURCE
+#include "lockstep.h"
+
+#include <fcntl.h>
+#include <mpi.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
+
+struct line {
+  _Alignas(128) _Atomic uint64_t arrived;
+  _Atomic int64_t value;
+  _Alignas(128) _Atomic uint64_t flag; /* only for lockstep_flag_ns */
+};
+
+struct segment {
+  struct line of[LOCKSTEP_MAX_RANKS];
+  _Alignas(128) _Atomic uint64_t go;
+  uint64_t deadline; /* ticks at which all start */
+  int64_t agreed;
+  _Alignas(128) uint64_t ticks[LOCKSTEP_MAX_RANKS][LOCKSTEP_MAX_ITERATIONS];
+};
+
+struct lockstep {
+  struct segment *segment;
+  int rank, ranks, spin;
+  uint64_t round;  /* synchronisations so far */
+  uint64_t margin; /* ticks between the last arrival and the common start */
+};
+
+static uint64_t now_ns(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+uint64_t lockstep_ticks(void) {
+#if defined(__x86_64__)
+  unsigned core;
+  return __rdtscp(&core);
+#else
+  return now_ns();
+#endif
+}
+
+double lockstep_ns_per_tick(void) {
+  static double ratio;
+  if (ratio == 0) {
+    uint64_t ns = now_ns(), ticks = lockstep_ticks(), end;
+    while ((end = now_ns()) - ns < 20000000) {
+    }
+    ratio = (double)(end - ns) / (double)(lockstep_ticks() - ticks);
+  }
+  return ratio;
+}
+
+int lockstep_pin(int rank, int ranks) {
+  cpu_set_t allowed, mine;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) < ranks)
+    return CPU_COUNT(&allowed) == 1 && ranks <= (int)sysconf(_SC_NPROCESSORS_ONLN) ? sched_getcpu() : -1;
+  int left = rank;
+  for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+    if (CPU_ISSET(cpu, &allowed) && left-- == 0) {
+      CPU_ZERO(&mine);
+      CPU_SET(cpu, &mine);
+      return sched_setaffinity(0, sizeof mine, &mine) == 0 ? cpu : -1;
+    }
+  return -1;
+}
+
+int lockstep_rank_from_environment(int *ranks) {
+  static const char *const names[][2] = {{"OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"},
+                                         {"MPI_LOCALRANKID", "MPI_LOCALNRANKS"}};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    const char *rank = getenv(names[i][0]), *count = getenv(names[i][1]);
+    if (rank && count) {
+      *ranks = atoi(count);
+      return atoi(rank);
+    }
+  }
+  return -1;
+}
+
+/* The segment is a memfd that the others open through /proc, so nothing is ever left in /dev/shm. */
+struct lockstep *lockstep_open(int rank, int ranks, int spin) {
+  struct lockstep *step = calloc(1, sizeof *step);
+  int where[2] = {(int)getpid(), -1};
+  if (!step || ranks > LOCKSTEP_MAX_RANKS)
+    return NULL;
+  if (rank == 0) {
+    where[1] = memfd_create("lockstep", MFD_CLOEXEC);
+    if (where[1] >= 0 && ftruncate(where[1], sizeof *step->segment) != 0)
+      where[1] = -1;
+  }
+  MPI_Bcast(where, 2, MPI_INT, 0, MPI_COMM_WORLD);
+  char path[64];
+  snprintf(path, sizeof path, "/proc/%d/fd/%d", where[0], where[1]);
+  int fd = rank == 0 ? where[1] : open(path, O_RDWR | O_CLOEXEC);
+  void *at = fd < 0 ? MAP_FAILED
+                    : mmap(NULL, sizeof *step->segment, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+  int ok = at != MAP_FAILED, all_ok = 0;
+  if (!ok)
+    fprintf(stderr, "rank %d cannot share %s: all ranks must run on one node, in one container\n", rank, path);
+  MPI_Allreduce(&ok, &all_ok, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  if (fd >= 0)
+    close(fd);
+  if (!all_ok) {
+    free(step);
+    return NULL;
+  }
+  *step = (struct lockstep){.segment = at, .rank = rank, .ranks = ranks, .spin = spin};
+  step->margin = (uint64_t)(1000.0 / lockstep_ns_per_tick());
+  return step;
+}
+
+void lockstep_close(struct lockstep *step) {
+  munmap(step->segment, sizeof *step->segment);
+  free(step);
+}
+
+static void relax(const struct lockstep *step) {
+#if defined(__x86_64__)
+  if (step->spin) {
+    _mm_pause();
+    return;
+  }
+#endif
+  sched_yield();
+}
+
+static void await(const struct lockstep *step, _Atomic uint64_t *flag, uint64_t value) {
+  while (atomic_load_explicit(flag, memory_order_acquire) < value)
+    relax(step);
+}
+
+static void synchronise(struct lockstep *step, uint64_t margin) {
+  struct segment *segment = step->segment;
+  uint64_t round = ++step->round;
+  atomic_store_explicit(&segment->of[step->rank].arrived, round, memory_order_release);
+  if (step->rank == 0) {
+    for (int i = 1; i < step->ranks; i++)
+      await(step, &segment->of[i].arrived, round);
+    segment->deadline = lockstep_ticks() + margin;
+    atomic_store_explicit(&segment->go, round, memory_order_release);
+  } else {
+    await(step, &segment->go, round);
+  }
+}
+
+void lockstep_start(struct lockstep *step) {
+  synchronise(step, step->margin);
+  if (step->spin) {
+    uint64_t deadline = step->segment->deadline;
+    while (lockstep_ticks() < deadline) {
+    }
+  }
+}
+
+void lockstep_record(struct lockstep *step, int iteration, uint64_t ticks) {
+  step->segment->ticks[step->rank][iteration] = ticks;
+}
+
+uint64_t lockstep_slowest(const struct lockstep *step, int iteration) {
+  uint64_t slowest = 0;
+  for (int i = 0; i < step->ranks; i++)
+    if (step->segment->ticks[i][iteration] > slowest)
+      slowest = step->segment->ticks[i][iteration];
+  return slowest;
+}
+
+int64_t lockstep_agree(struct lockstep *step, int64_t value) {
+  if (step->rank == 0)
+    step->segment->agreed = value;
+  synchronise(step, 0);
+  int64_t agreed = step->segment->agreed;
+  synchronise(step, 0); /* nobody overwrites it before all have read it */
+  return agreed;
+}
+
+void lockstep_post(struct lockstep *step, int64_t value) {
+  atomic_store_explicit(&step->segment->of[step->rank].value, value, memory_order_relaxed);
+}
+
+int64_t lockstep_least(const struct lockstep *step) {
+  int64_t least = INT64_MAX;
+  for (int i = 0; i < step->ranks; i++) {
+    int64_t value = atomic_load_explicit(&step->segment->of[i].value, memory_order_relaxed);
+    least = value < least ? value : least;
+  }
+  return least;
+}
+
+int64_t lockstep_sum(struct lockstep *step, int64_t value) {
+  int64_t sum = 0;
+  lockstep_post(step, value);
+  synchronise(step, 0);
+  for (int i = 0; i < step->ranks; i++)
+    sum += atomic_load_explicit(&step->segment->of[i].value, memory_order_relaxed);
+  synchronise(step, 0);
+  return sum;
+}
+
+double lockstep_flag_ns(struct lockstep *step) {
+  enum { BURSTS = 5, TRIPS = 200 };
+  uint64_t best = UINT64_MAX;
+  if (!step->spin || step->ranks < 2)
+    return 0;
+  lockstep_start(step);
+  for (int burst = 0; step->rank < 2 && burst < BURSTS; burst++) {
+    _Atomic uint64_t *mine = &step->segment->of[step->rank].flag;
+    _Atomic uint64_t *theirs = &step->segment->of[1 - step->rank].flag;
+    uint64_t from = atomic_load_explicit(mine, memory_order_relaxed), begin = lockstep_ticks();
+    for (uint64_t trip = from + 1; trip <= from + TRIPS; trip++) {
+      if (step->rank == 0)
+        atomic_store_explicit(mine, trip, memory_order_release);
+      while (atomic_load_explicit(theirs, memory_order_acquire) < trip) {
+      }
+      if (step->rank == 1)
+        atomic_store_explicit(mine, trip, memory_order_release);
+    }
+    uint64_t ticks = lockstep_ticks() - begin;
+    best = ticks < best ? ticks : best;
+  }
+  lockstep_start(step);
+  return step->rank < 2 ? (double)best * lockstep_ns_per_tick() / (2 * TRIPS) : 0;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a fair measurement needs beside the MPI library that is measured: a clock, pinning, a start that all
+ * ranks make at the same instant, and the distance between their cores. None of it uses the library under
+ * test once lockstep_open() has returned, so that a slow or fast barrier does not shape the other figures.
+ */
+#ifndef BENCH_LOCKSTEP_H
+#define BENCH_LOCKSTEP_H
+
+#include <stdint.h>
+
+enum { LOCKSTEP_MAX_RANKS = 64, LOCKSTEP_MAX_ITERATIONS = 4096 };
+
+struct lockstep;
+
+/* Pins this rank to the rank-th processor it may use; does nothing when ranks > processors. Returns the
+ * processor, or -1 when not pinned. */
+int lockstep_pin(int rank, int ranks);
+/* The rank on this node as the launcher's environment tells it (known before MPI_Init), or -1. */
+int lockstep_rank_from_environment(int *ranks);
+
+/* Collective over MPI_COMM_WORLD, whose ranks share a node. NULL, with a message, when memory cannot be shared. */
+struct lockstep *lockstep_open(int rank, int ranks, int spin);
+void lockstep_close(struct lockstep *step);
+
+/* Ticks of a clock that all cores share, and what one tick is worth. */
+uint64_t lockstep_ticks(void);
+double lockstep_ns_per_tick(void);
+
+/* Returns in all ranks at the same instant (to about 20 ns) when spinning, else about the same time. */
+void lockstep_start(struct lockstep *step);
+/* Leaves this rank's duration of an iteration where rank 0 finds it. */
+void lockstep_record(struct lockstep *step, int iteration, uint64_t ticks);
+/* The slowest rank's duration of an iteration. Call after a lockstep_start() that followed the record. */
+uint64_t lockstep_slowest(const struct lockstep *step, int iteration);
+/* Every rank gets rank 0's value; the sum of all ranks' values. Both synchronise. */
+int64_t lockstep_agree(struct lockstep *step, int64_t value);
+int64_t lockstep_sum(struct lockstep *step, int64_t value);
+/* Shows a value to all without synchronising; the least of those shown (to catch a barrier that lets go early). */
+void lockstep_post(struct lockstep *step, int64_t value);
+int64_t lockstep_least(const struct lockstep *step);
+
+/* One-way nanoseconds of a flag between ranks 0 and 1, the least of a few short bursts; 0 when the ranks are
+ * not alone on their cores. Collective. */
+double lockstep_flag_ns(struct lockstep *step);
+
+#endif

@@ -1,0 +1,170 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Proves the front door: in a minimal Debian 12 root that holds git and make and nothing else of ours, clones the
+# HEAD of this checkout and runs `make TARGET` for every target given (default: demo test).
+#
+#   scripts/clean-root.sh [--keep] [--user] [TARGET...]
+#
+#   --keep   leave the root behind for a look (its path is printed; nothing is mounted in it)
+#   --user   run make as an ordinary user who may use sudo, not as root
+#
+# Environment: COLL_CLEAN_ROOT_CACHE   where the base root and downloaded packages are kept
+#                                      (default ${XDG_CACHE_HOME:-~/.cache}/libcoll/clean-root)
+#              COLL_CLEAN_ROOT_DIR     where roots are unpacked (default /var/tmp), needs about 4 GiB
+# Needs root and debootstrap. Packages come from wherever this machine's own apt takes them.
+# All mounts live in a mount namespace and all processes in a process namespace of their own, so that both are gone
+# when the script ends, however it ends.
+set -euo pipefail
+
+suite=bookworm
+checkout=$(cd "$(dirname "$0")/.." && pwd)
+cache=${COLL_CLEAN_ROOT_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/libcoll/clean-root}
+keep=no
+user=root
+
+say() { printf 'clean-root: %s\n' "$*"; }
+die() { printf 'clean-root: %s\n' "$*" >&2; exit 2; }
+
+# Where this machine's apt finds Debian 12: one line "URI SUITE COMPONENT" each, or nothing on another distribution.
+apt_sources() {
+  apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' 2>/dev/null |
+    awk -v suite="$suite" '$2 ~ "^" suite "(-updates|-security)?$" && !seen[$0]++'
+}
+
+# The host's ways to reach its sources (proxies, retries, clock checks); no hooks, no credentials.
+apt_settings() {
+  apt-config dump | grep -E '^Acquire::(http|https|ftp|Retries|ForceIPv|Check-|Languages)' || true
+}
+
+# The first source of the suite itself, for debootstrap; empty leaves the choice to debootstrap.
+mirror() { apt_sources | awk -v suite="$suite" '$2 == suite { print $1; exit }'; }
+
+make_base() {
+  local work=$cache/base.$$
+  say "making the base root once, in $cache (debootstrap)"
+  eval "$(apt-config shell http_proxy Acquire::http::Proxy)"
+  [ -z "${http_proxy:-}" ] || export http_proxy
+  if ! debootstrap --variant=minbase --include=git,make "$suite" "$work" $(mirror) >"$cache/debootstrap.log" 2>&1; then
+    tail -n 20 "$cache/debootstrap.log" >&2
+    rm -rf --one-file-system "$work"
+    die "debootstrap failed; the whole log is $cache/debootstrap.log"
+  fi
+  rm -rf "$work"/var/cache/apt/archives/*.deb "$work"/var/lib/apt/lists/*
+  tar -C "$work" --numeric-owner --one-file-system -cf "$base.part" .
+  mv "$base.part" "$base"
+  rm -rf --one-file-system "$work"
+}
+
+# Gives the root the host's name resolution, certificates and sources.
+configure_root() {
+  local root=$1
+  cp -L /etc/resolv.conf "$root/etc/resolv.conf" 2>/dev/null || true
+  cp -L /etc/hosts "$root/etc/hosts" 2>/dev/null || true
+  if [ -e /etc/ssl/certs/ca-certificates.crt ]; then
+    mkdir -p "$root/etc/ssl/certs"
+    cp -L /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
+  fi
+  apt_settings >"$root/etc/apt/apt.conf.d/90host"
+  if [ -n "$(apt_sources)" ]; then
+    apt_sources | sed 's/^/deb /' >"$root/etc/apt/sources.list"
+    cp -L /etc/apt/trusted.gpg.d/* "$root/etc/apt/trusted.gpg.d/" 2>/dev/null || true
+  fi
+  # Services must not start in a root that is no machine.
+  printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
+  chmod +x "$root/usr/sbin/policy-rc.d"
+}
+
+# Runs inside the namespaces: mounts, then one make after the other. Stops at the first that fails.
+inside() {
+  local root=$1 user=$2 target status started home
+  shift 2
+  mount --make-rprivate /
+  mount -t proc proc "$root/proc"
+  mount -t sysfs -o ro sysfs "$root/sys"
+  mount -t tmpfs -o mode=755 dev "$root/dev"
+  for target in null zero full random urandom tty; do
+    touch "$root/dev/$target"
+    mount --bind "/dev/$target" "$root/dev/$target"
+  done
+  mkdir "$root/dev/shm" "$root/dev/pts"
+  ln -s /proc/self/fd "$root/dev/fd"
+  mount -t tmpfs -o mode=1777 shm "$root/dev/shm"
+  mount -t devpts -o newinstance,ptmxmode=0666 devpts "$root/dev/pts"
+  ln -s pts/ptmx "$root/dev/ptmx"
+  mkdir -p "$root/var/cache/apt/archives"
+  mount --bind "$cache/archives" "$root/var/cache/apt/archives"
+
+  local run=(env -i "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" LANG=C.UTF-8 CI=true)
+  [ -z "${http_proxy:-}" ] || run+=("http_proxy=$http_proxy")
+  [ -z "${https_proxy:-}" ] || run+=("https_proxy=$https_proxy")
+  home=/root
+  if [ "$user" != root ]; then
+    "${run[@]}" DEBIAN_FRONTEND=noninteractive chroot "$root" sh -c \
+      'apt-get -qq update && apt-get -qq install -y --no-install-recommends sudo >/dev/null &&
+       useradd -m "$1" && echo "$1 ALL=(ALL) NOPASSWD: ALL" >"/etc/sudoers.d/$1" && rm -rf /var/lib/apt/lists/*' \
+      sh "$user"
+    home=/home/$user
+  fi
+  mv "$root/libcoll" "$root$home/libcoll"
+  chroot "$root" chown -R "$user:" "$home/libcoll"
+  for target in "$@"; do
+    say "make $target, as $user"
+    started=$SECONDS
+    status=0
+    "${run[@]}" "HOME=$home" "USER=$user" chroot "--userspec=$user:" "$root" \
+      make -C "$home/libcoll" "$target" </dev/null || status=$?
+    say "make $target: exit status $status after $((SECONDS - started)) s"
+    [ "$status" -eq 0 ] || return "$status"
+  done
+}
+
+if [ "${1:-}" = --inside ]; then
+  shift
+  inside "$@"
+  exit
+fi
+
+while [ $# -gt 0 ]; do
+  case $1 in
+    --keep) keep=yes ;;
+    --user) user=builder ;;
+    -h | --help) sed -n '3,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
+    -*) die "unknown option $1; see --help" ;;
+    *) break ;;
+  esac
+  shift
+done
+[ $# -gt 0 ] || set -- demo test
+[ "$(id -u)" -eq 0 ] || die "needs root for debootstrap and chroot: sudo $0 $*"
+command -v debootstrap >/dev/null || die "debootstrap is missing: apt-get install debootstrap"
+command -v git >/dev/null || die "git is missing: apt-get install git"
+unshare --mount --pid --fork true 2>/dev/null || die "this machine does not allow mount namespaces; run it on one that does"
+
+mkdir -p "$cache/archives/partial"
+base=$cache/$suite-$(dpkg --print-architecture).tar
+[ -e "$base" ] || make_base
+
+root=$(mktemp -d "${COLL_CLEAN_ROOT_DIR:-/var/tmp}/libcoll-clean-root.XXXXXX")
+cleanup() {
+  if [ "$keep" = yes ]; then
+    say "left behind: $root"
+  else
+    rm -rf --one-file-system "$root"
+  fi
+}
+trap cleanup EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+tar -C "$root" --numeric-owner -xf "$base"
+chmod 755 "$root"
+configure_root "$root"
+git -c "safe.directory=$checkout" clone --quiet --no-hardlinks "$checkout" "$root/libcoll"
+say "commit $(git -c "safe.directory=$checkout" -C "$checkout" rev-parse --short HEAD), Debian $(cat "$root/etc/debian_version")"
+
+export cache
+status=0
+unshare --mount --pid --fork --kill-child "$0" --inside "$root" "$user" "$@" || status=$?
+say "$([ "$status" -eq 0 ] && echo passed || echo "FAILED with status $status")"
+exit "$status"

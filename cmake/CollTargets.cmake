@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# How every directory declares its target: coll_library(), coll_program() and coll_test().
+# How every directory declares its target: coll_library(), coll_program(), coll_test() and coll_script_test().
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
@@ -11,18 +11,15 @@ set(CMAKE_C_VISIBILITY_PRESET hidden)
 set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
-find_package(Threads REQUIRED)
-find_package(PkgConfig REQUIRED)
+# Installed programs and shims find libcoll.so next to themselves, wherever the prefix is moved to.
+file(RELATIVE_PATH coll_bin_to_lib ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
+set(CMAKE_INSTALL_RPATH "$ORIGIN;$ORIGIN/${coll_bin_to_lib}")
 
 add_library(coll_flags INTERFACE)
 target_include_directories(coll_flags INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/lib)
 target_compile_definitions(coll_flags INTERFACE _GNU_SOURCE)
 target_compile_options(coll_flags INTERFACE -Wall -Wextra -Werror -Wno-missing-field-initializers)
 target_link_libraries(coll_flags INTERFACE Threads::Threads)
-if(COLL_SANITIZE)
-  target_compile_options(coll_flags INTERFACE -fsanitize=${COLL_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
-  target_link_options(coll_flags INTERFACE -fsanitize=${COLL_SANITIZE})
-endif()
 
 # coll_library(NAME SOURCES ... LINKS ...): the static library coll_NAME of one directory under lib/.
 function(coll_library name)
@@ -38,13 +35,87 @@ function(coll_program name)
   target_link_libraries(${name} PRIVATE coll_flags ${arg_LINKS})
 endfunction()
 
-# coll_test(NAME SOURCES ... LINKS ... [LABELS ...] [TIMEOUT seconds]): a GoogleTest program, one ctest line.
+# coll_test(NAME SOURCES ... LINKS ...): a GoogleTest program, one ctest line.
+# coll_script_test(NAME COMMAND ...): any other command; exit status 77 is a skip, whose reason it prints.
+# Both take:
+#   [LABELS ...]       what it is (tests/README.md); decides which sanitizers it runs under. Default: unit
+#   [TIMEOUT s]        default 120
+#   [PROCESSORS n]     cores it keeps busy; default 2 for tests of several ranks, else 1
+#   [ENVIRONMENT ...]  NAME=value
+#   [ARGS ...]         (coll_test) arguments of the program
+#   [NO_SANITIZE why]  leaves it out of the sanitizer builds
+set(coll_test_keywords "TIMEOUT;PROCESSORS;NO_SANITIZE")
+set(coll_test_lists "LABELS;ENVIRONMENT;ARGS")
+
 function(coll_test name)
-  cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;LINKS;LABELS" ${ARGN})
+  cmake_parse_arguments(arg "" "${coll_test_keywords}" "SOURCES;LINKS;${coll_test_lists}" ${ARGN})
+  coll_program(${name} SOURCES ${arg_SOURCES} LINKS ${arg_LINKS} GTest::gtest GTest::gmock GTest::gtest_main)
+  coll_test_runs_here(runs_here "${arg_LABELS}" "${arg_NO_SANITIZE}")
+  if(NOT runs_here)
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+  endif()
+  coll_script_test(${name} COMMAND $<TARGET_FILE:${name}> --gtest_brief=1 ${arg_ARGS} ${ARGN})
+endfunction()
+
+function(coll_script_test name)
+  cmake_parse_arguments(arg "" "${coll_test_keywords}" "COMMAND;SOURCES;LINKS;${coll_test_lists}" ${ARGN})
+  coll_test_runs_here(runs_here "${arg_LABELS}" "${arg_NO_SANITIZE}")
+  if(NOT runs_here)
+    return()
+  endif()
+  if(NOT arg_LABELS)
+    set(arg_LABELS unit)
+  endif()
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
-  coll_program(${name} SOURCES ${arg_SOURCES} LINKS ${arg_LINKS} GTest::gtest GTest::gmock GTest::gtest_main)
-  add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}")
+  set(environment ${COLL_TEST_ENVIRONMENT})
+  if("shim" IN_LIST arg_LABELS)
+    list(APPEND environment ${COLL_TEST_ENVIRONMENT_SHIM})
+  endif()
+  set(full_name ${name})
+  if(COLL_SANITIZER)
+    # The three builds of `make test` end in one ctest: names tell them apart.
+    set(full_name ${COLL_SANITIZER}.${name})
+    list(APPEND arg_LABELS ${COLL_SANITIZER})
+  endif()
+  if(NOT arg_PROCESSORS)
+    set(arg_PROCESSORS 1)
+    foreach(label process shim threads install)
+      if(label IN_LIST arg_LABELS)
+        set(arg_PROCESSORS 2)
+      endif()
+    endforeach()
+  endif()
+  add_test(NAME ${full_name} COMMAND ${COLL_SANITIZER_LAUNCHER} ${arg_COMMAND})
+  set_tests_properties(${full_name} PROPERTIES
+    TIMEOUT ${arg_TIMEOUT}
+    LABELS "${arg_LABELS}"
+    PROCESSORS ${arg_PROCESSORS}
+    SKIP_RETURN_CODE 77
+    # GoogleTest's own list of what was skipped and why, which scripts/list-skips.py reads.
+    ENVIRONMENT "${environment};GTEST_OUTPUT=xml:${CMAKE_BINARY_DIR}/gtest/${name}.xml;${arg_ENVIRONMENT}")
+  if("timing" IN_LIST arg_LABELS)
+    set_tests_properties(${full_name} PROPERTIES RUN_SERIAL ON)
+  endif()
+endfunction()
+
+# Sets RESULT when a test with these labels belongs into this build.
+function(coll_test_runs_here result labels no_sanitize)
+  set(${result} ON PARENT_SCOPE)
+  if(NOT COLL_SANITIZER)
+    return()
+  endif()
+  if(NOT labels)
+    set(labels unit)
+  endif()
+  set(${result} OFF PARENT_SCOPE)
+  if(no_sanitize)
+    return()
+  endif()
+  foreach(label IN LISTS labels)
+    if(label IN_LIST COLL_SANITIZER_LABELS)
+      set(${result} ON PARENT_SCOPE)
+    endif()
+  endforeach()
 endfunction()

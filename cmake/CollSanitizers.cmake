@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# What a sanitizer build changes: flags, which tests run, and the environment they run in. Sets
+#   COLL_SANITIZER             "", "asan" or "tsan": the prefix of the test names
+#   COLL_SANITIZER_LABELS      labels whose tests run in this build (empty: all)
+#   COLL_SANITIZER_LAUNCHER    what a test command must be started with
+#   COLL_TEST_ENVIRONMENT      environment of every test
+#   COLL_TEST_ENVIRONMENT_SHIM what tests with the label shim have on top
+
+set(COLL_SANITIZER "")
+set(COLL_SANITIZER_LABELS "")
+set(COLL_SANITIZER_LAUNCHER "")
+# MPI refuses to start as root, and with more ranks than cores, unless told that both are meant.
+set(COLL_TEST_ENVIRONMENT OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1)
+# MPI's own leaks are not ours.
+set(COLL_TEST_ENVIRONMENT_SHIM "LSAN_OPTIONS=suppressions=${CMAKE_CURRENT_LIST_DIR}/lsan-mpi.supp:print_suppressions=0")
+
+if(NOT COLL_SANITIZE)
+  return()
+endif()
+
+# Debug information for the reports, little optimisation for the build time, assertions on.
+set(CMAKE_BUILD_TYPE Sanitize CACHE STRING "Build type" FORCE)
+set(coll_sanitize_flags -O1 -g1 -fsanitize=${COLL_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+add_compile_options(${coll_sanitize_flags})
+add_link_options(-fsanitize=${COLL_SANITIZE})
+
+# coll_sanitized_run(RESULT LAUNCHER): the exit status of an empty program, started as the tests will be.
+function(coll_sanitized_run result launcher)
+  file(WRITE ${CMAKE_BINARY_DIR}/sanitizer_probe.cc "int main() { return 0; }\n")
+  execute_process(
+    COMMAND ${CMAKE_CXX_COMPILER} -fsanitize=${COLL_SANITIZE} sanitizer_probe.cc -o sanitizer_probe
+    WORKING_DIRECTORY ${CMAKE_BINARY_DIR} RESULT_VARIABLE status ERROR_VARIABLE output)
+  if(NOT status EQUAL 0)
+    message(FATAL_ERROR "-fsanitize=${COLL_SANITIZE} does not link (Debian: libgcc-12-dev):\n${output}")
+  endif()
+  execute_process(COMMAND ${launcher} ${CMAKE_BINARY_DIR}/sanitizer_probe RESULT_VARIABLE status OUTPUT_QUIET ERROR_QUIET)
+  set(${result} ${status} PARENT_SCOPE)
+endfunction()
+
+# GCC 12's runtimes cannot place their shadow memory where the kernel randomises mappings by more than 28 bits.
+if(EXISTS /proc/sys/vm/mmap_rnd_bits)
+  file(READ /proc/sys/vm/mmap_rnd_bits coll_random_bits)
+  if(coll_random_bits GREATER 28)
+    set(COLL_SANITIZER_LAUNCHER setarch ${CMAKE_SYSTEM_PROCESSOR} -R)
+  endif()
+endif()
+coll_sanitized_run(coll_status "${COLL_SANITIZER_LAUNCHER}")
+
+if(COLL_SANITIZE MATCHES "thread")
+  set(COLL_SANITIZER tsan)
+  # The sanitizer follows one process: ranks are threads there.
+  set(COLL_SANITIZER_LABELS unit threads)
+  list(APPEND COLL_TEST_ENVIRONMENT "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1")
+  if(NOT coll_status EQUAL 0)
+    message(FATAL_ERROR "a program built with -fsanitize=thread does not start here. As root: sysctl vm.mmap_rnd_bits=28")
+  endif()
+else()
+  set(COLL_SANITIZER asan)
+  set(COLL_SANITIZER_LABELS unit plan process shim threads)
+  set(coll_leaks 1)
+  if(NOT coll_status EQUAL 0)
+    set(coll_leaks 0)
+    message(STATUS "libcoll: no leak check: this machine forbids the ptrace that it needs")
+  endif()
+  execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=libasan.so
+    OUTPUT_VARIABLE coll_runtime OUTPUT_STRIP_TRAILING_WHITESPACE)
+  list(APPEND COLL_TEST_ENVIRONMENT
+    "ASAN_OPTIONS=detect_leaks=${coll_leaks}:strict_string_checks=1:check_initialization_order=1"
+    "UBSAN_OPTIONS=print_stacktrace=1"
+    # What must stand first in LD_PRELOAD when a library of this build is loaded into a program that was not sanitized.
+    "COLL_SANITIZER_RUNTIME=${coll_runtime}")
+endif()

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# The front door. Everything here is a short way to say what CMake and CTest do; see README.md for their options.
+
+BUILD ?= build
+PREFIX ?= /usr/local
+DESTDIR ?=
+JOBS ?= $(shell nproc)
+CMAKE_FLAGS ?=
+
+# The sanitizer builds of `make test`.
+ASAN_BUILD = $(BUILD)-asan
+TSAN_BUILD = $(BUILD)-tsan
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo test bench install style format clean packages machine sanitizers
+
+help: ## list these targets
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
+	@echo "Packages that are missing are installed first (packages/debian.txt); COLL_SKIP_PACKAGES=1 leaves them alone."
+	@echo "Variables: BUILD=$(BUILD) PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) JOBS=$(JOBS) CMAKE_FLAGS=$(CMAKE_FLAGS)"
+
+demo: build ## run an unmodified MPI program with and without libcoll, side by side
+	@bench/demo.sh $(BUILD)
+
+test: build sanitizers ## build all, plain and with sanitizers, and run every test
+	@scripts/run-tests.sh $(JOBS) $(BUILD) $(ASAN_BUILD) $(TSAN_BUILD)
+
+bench: build ## measure against the MPI libraries of this machine
+	@bench/run.sh $(BUILD)
+
+build: packages machine ## configure and build in BUILD
+	@scripts/build.sh $(BUILD) $(JOBS) $(CMAKE_FLAGS)
+
+sanitizers: build
+	@scripts/build.sh $(ASAN_BUILD) $(JOBS) -DCOLL_SANITIZE=address,undefined $(CMAKE_FLAGS)
+	@scripts/build.sh $(TSAN_BUILD) $(JOBS) -DCOLL_SANITIZE=thread $(CMAKE_FLAGS)
+
+install: ## install library, shims, tools and manual pages under DESTDIR and PREFIX
+	@$(MAKE) --no-print-directory build CMAKE_FLAGS='-DCMAKE_INSTALL_PREFIX=$(PREFIX) $(CMAKE_FLAGS)'
+	@DESTDIR='$(DESTDIR)' cmake --install $(BUILD)
+	@if [ -z '$(DESTDIR)' ] && [ "$$(id -u)" -eq 0 ]; then ldconfig; fi
+
+style: packages ## check layers, licences and format of the sources
+	@python3 tests/style/check.py .
+	@scripts/format.sh --check
+
+format: packages ## rewrite the C and C++ sources in the project's format
+	@scripts/format.sh
+
+clean: ## remove what make built
+	rm -rf $(BUILD) $(ASAN_BUILD) $(TSAN_BUILD)
+
+packages:
+	@packages/ensure.sh
+
+machine:
+	@scripts/check-machine.sh

@@ -1,0 +1,14 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# format.sh [--check]: clang-format over the C and C++ sources; with --check only says what differs.
+# kmod/ follows the kernel's own style and has a .clang-format of its own when it needs one.
+set -eu
+
+cd "$(dirname "$0")/.."
+mode=-i
+[ "${1:-}" != --check ] || mode='--dry-run -Werror'
+# Debian 12's version decides: another one lays out some lines differently.
+version=$(clang-format --version | sed -E 's/.*version ([0-9]+).*/\1/')
+[ "$version" = 14 ] || printf 'format: clang-format %s is not 14, which the project uses; expect differences\n' "$version" >&2
+git -c "safe.directory=$PWD" ls-files --cached --others --exclude-standard -- '*.h' '*.hpp' '*.c' '*.cc' ':!:kmod' ':!:include/uapi' |
+  xargs -r -n 16 clang-format --style=file $mode

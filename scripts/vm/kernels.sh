@@ -1,0 +1,64 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Brings a Debian kernel (image and headers) into a cache outside the tree, without installing it.
+#
+#   scripts/vm/kernels.sh 6.1 [6.12 ...]
+#
+# Afterwards CACHE/KERNEL holds: vmlinuz, release (its version), modules/ (lib/modules/RELEASE) and
+# headers/ (what KDIR= wants). Debian's header packages name absolute paths under /usr; they are
+# rewritten to the cache, so nothing has to be installed and nothing touches this machine's boot.
+set -euo pipefail
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/libcoll/vm
+sources=(-o Acquire::Languages=none)
+
+say() { echo "vm: $*" >&2; }
+
+# The newest kernel of a series that the configured suites offer.
+newest_image() {
+    local pattern
+    case $1 in
+    6.1) pattern='^linux-image-6\.1\.0-[0-9]+-amd64$' ;;
+    *) pattern="^linux-image-${1//./\\.}\.[0-9]+(\+deb12|\+bpo)?-amd64\$" ;;
+    esac
+    apt-cache search --names-only "$pattern" | awk '{print $1}' | sort -V | tail -1
+}
+
+# Every header package an image needs: the flavour's, the common one, and the build tools.
+header_packages() {
+    local flavour=linux-headers-${1#linux-image-}
+    echo "$flavour"
+    apt-cache depends "$flavour" | awk '/Depends: linux-(headers|kbuild)/ {print $2}'
+}
+
+fetch() {
+    local series=$1 into=$cache/$1 image release
+    [ -e "$into/complete" ] && return 0
+    image=$(newest_image "$series")
+    [ -n "$image" ] || { say "no linux-image of the $series series is offered: run apt-get update, or add a suite that has one"; return 1; }
+    release=${image#linux-image-}
+    say "fetching $image"
+    rm -rf "$into"
+    mkdir -p "$into/packages" "$into/root"
+    # shellcheck disable=SC2046
+    (cd "$into/packages" && apt-get "${sources[@]}" download -q "$image" $(header_packages "$image") >&2)
+    for package in "$into"/packages/*.deb; do dpkg -x "$package" "$into/root"; done
+    rm -rf "$into/packages" "$into/root/usr/share/doc"
+
+    local headers=$into/root/usr/src/linux-headers-$release
+    ln -s "root/boot/vmlinuz-$release" "$into/vmlinuz"
+    ln -s "root/lib/modules/$release" "$into/modules"
+    ln -s "root/usr/src/linux-headers-$release" "$into/headers"
+    find "$into/root/usr/src" -maxdepth 2 -name Makefile -exec sed -i "s#/usr/src/#$into/root/usr/src/#g" {} +
+    # Symbolic links that point into /usr/lib/linux-kbuild-*.
+    find "$into/root/usr/src" -type l | while read -r link; do
+        target=$(readlink "$link")
+        case $target in /usr/*) ln -sfn "$into/root$target" "$link" ;; esac
+    done
+    ln -sfn "$headers" "$into/root/lib/modules/$release/build"
+    rm -f "$into/root/lib/modules/$release/source"
+    depmod -b "$into/root" "$release"
+    echo "$release" > "$into/release"
+    touch "$into/complete"
+}
+
+for series in "$@"; do fetch "$series"; done

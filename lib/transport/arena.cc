@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "transport/arena.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <new>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#ifdef __SANITIZE_THREAD__
+#include <sanitizer/tsan_interface.h>
+#endif
+
+namespace coll::transport {
+
+namespace {
+
+constexpr size_t line = 64, page = 4096, huge_page = size_t(2) << 20;
+constexpr size_t smallest_arena = size_t(64) << 20;
+
+std::mutex own_mutex;
+Arena* own_arena = nullptr;  // never freed: peers and user memory refer to it until the process ends
+
+// The child does not have the mapping (MADV_DONTFORK); it starts anew.
+void forget_in_child() {
+  own_arena = nullptr;
+  new (&own_mutex) std::mutex;
+}
+
+// As large as the machine's memory, rounded up: nobody can use more of it.
+size_t wanted_bytes() {
+  struct sysinfo info {};
+  sysinfo(&info);
+  size_t memory = size_t(info.totalram) * info.mem_unit, bytes = size_t(1) << 30;
+  while (bytes < memory) bytes *= 2;
+  rlimit limit;
+  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+    bytes = std::min<size_t>(bytes, limit.rlim_cur / huge_page * huge_page);
+  return bytes;
+}
+
+size_t alignment_of(size_t bytes) { return bytes >= huge_page ? huge_page : bytes >= page ? page : line; }
+size_t round_up(size_t value, size_t to) { return (value + to - 1) / to * to; }
+
+}  // namespace
+
+Arena* Arena::own(std::string& problem) {
+  own_token();
+  std::lock_guard lock(own_mutex);
+  if (own_arena != nullptr) return own_arena;
+  auto* arena = new (std::nothrow) Arena;
+  if (arena == nullptr) return problem = "out of memory", nullptr;
+  problem = arena->make();
+  if (!problem.empty()) {
+    delete arena;
+    return nullptr;
+  }
+  static const bool once = pthread_atfork(nullptr, nullptr, forget_in_child) == 0;
+  (void)once;
+  return own_arena = arena;
+}
+
+Arena* Arena::existing() {
+  std::lock_guard lock(own_mutex);
+  return own_arena;
+}
+
+std::string Arena::make() {
+  descriptor_ = memfd_create("libcoll", MFD_CLOEXEC);
+  if (descriptor_ < 0)
+    return std::string("memfd_create: ") + strerror(errno) + "; a seccomp filter may forbid it, or no descriptor is free";
+  int reason = ENOMEM;
+  for (bytes_ = wanted_bytes(); bytes_ >= smallest_arena; bytes_ /= 2) {
+    if (ftruncate(descriptor_, off_t(bytes_)) != 0) {
+      reason = errno;
+      continue;
+    }
+    // Room to align the base to a huge page.
+    char* memory = static_cast<char*>(
+        mmap(nullptr, bytes_ + huge_page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+    if (memory == MAP_FAILED) {
+      reason = errno;
+      continue;
+    }
+    char* aligned = reinterpret_cast<char*>(round_up(uintptr_t(memory), huge_page));
+    munmap(memory, size_t(aligned - memory));
+    munmap(aligned + bytes_, huge_page - size_t(aligned - memory));
+    void* mapped = mmap(aligned, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, descriptor_, 0);
+    if (mapped != MAP_FAILED) {
+      base_ = aligned;
+      break;
+    }
+    reason = errno;
+    munmap(aligned, bytes_);
+  }
+  if (base_ == nullptr) {
+    close(descriptor_);
+    return std::string("cannot map ") + std::to_string(smallest_arena >> 20) + " MiB of shared memory: " +
+           strerror(reason) + "; raise the limits on address space (ulimit -v) and file size (ulimit -f)";
+  }
+  madvise(base_, bytes_, MADV_DONTFORK);
+  madvise(base_, bytes_, MADV_DONTDUMP);
+  auto* header = reinterpret_cast<ArenaHeader*>(base_);
+  header->owner = own_token();
+  header->magic = ArenaHeader::expected_magic;
+  holes_[page] = bytes_ - page;
+  return "";
+}
+
+void* Arena::allocate(size_t bytes) {
+  if (bytes == 0) bytes = 1;
+  if (bytes > bytes_) return nullptr;
+  size_t alignment = alignment_of(bytes);
+  bytes = round_up(bytes, std::min(alignment, page));
+  std::lock_guard lock(mutex_);
+  for (auto hole = holes_.begin(); hole != holes_.end(); ++hole) {
+    auto [begin, length] = *hole;
+    size_t offset = round_up(begin, alignment);
+    if (offset - begin > length || length - (offset - begin) < bytes) continue;
+    holes_.erase(hole);
+    if (offset > begin) holes_[begin] = offset - begin;
+    if (begin + length > offset + bytes) holes_[offset + bytes] = begin + length - (offset + bytes);
+    allocated_[offset] = bytes;
+    if (bytes >= huge_page) madvise(base_ + offset, bytes, MADV_HUGEPAGE);
+    else memset(base_ + offset, 0, bytes);
+    return base_ + offset;
+  }
+  return nullptr;
+}
+
+bool Arena::free(void* memory) {
+  if (!contains(memory, 1)) return false;
+  size_t offset = size_t(static_cast<char*>(memory) - base_);
+  std::lock_guard lock(mutex_);
+  auto found = allocated_.find(offset);
+  if (found == allocated_.end()) return false;
+  size_t length = found->second;
+  allocated_.erase(found);
+  size_t first = round_up(offset, page), last = (offset + length) / page * page;
+  if (last > first) madvise(base_ + first, last - first, MADV_REMOVE);
+  auto next = holes_.lower_bound(offset);
+  if (next != holes_.end() && offset + length == next->first) {
+    length += next->second;
+    next = holes_.erase(next);
+  }
+  if (next != holes_.begin()) {
+    auto before = std::prev(next);
+    if (before->first + before->second == offset) {
+      before->second += length;
+      return true;
+    }
+  }
+  holes_[offset] = length;
+  return true;
+}
+
+}  // namespace coll::transport

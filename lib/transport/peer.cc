@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "transport/peer.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <map>
+#include <mutex>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "transport/arena.h"
+
+namespace coll::transport {
+
+std::string own_address(Address& address) {
+  std::string problem;
+  Arena* arena = Arena::own(problem);
+  if (arena == nullptr) return problem;
+  address = {own_token(), int32_t(getpid()), arena->descriptor(), arena->bytes()};
+  return "";
+}
+
+std::shared_ptr<Peer> Peer::reach(const Address& address, std::string& problem) {
+  static std::mutex mutex;
+  static std::map<std::array<uint64_t, 2>, std::weak_ptr<Peer>> known;
+  std::lock_guard lock(mutex);
+  std::erase_if(known, [](const auto& entry) { return entry.second.expired(); });
+  if (auto peer = known[address.token.words].lock()) return peer;
+  std::shared_ptr<Peer> peer(new Peer(address));
+  problem = peer->map();
+  if (!problem.empty()) return nullptr;
+  known[address.token.words] = peer;
+  return peer;
+}
+
+std::string Peer::map() {
+  if (address_.token == own_token()) {
+    same_process_ = true;
+    arena_ = Arena::existing()->base();
+    return "";
+  }
+  life_ = std::make_unique<Life>(address_.pid);
+  std::string path = "/proc/" + std::to_string(address_.pid) + "/fd/" + std::to_string(address_.arena_descriptor);
+  int descriptor = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (descriptor < 0)
+    return "cannot open the shared memory of process " + std::to_string(address_.pid) + " (" + path + "): " +
+           strerror(errno) + "; all ranks must run as one user, in one pid namespace, with /proc mounted";
+  void* memory = mmap(nullptr, address_.arena_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
+  int reason = errno;
+  close(descriptor);
+  if (memory == MAP_FAILED)
+    return "cannot map the shared memory of process " + std::to_string(address_.pid) + ": " + strerror(reason) +
+           "; raise the limit on address space (ulimit -v)";
+  arena_ = static_cast<char*>(memory);
+  madvise(arena_, address_.arena_bytes, MADV_DONTFORK);
+  madvise(arena_, address_.arena_bytes, MADV_DONTDUMP);
+  auto* header = reinterpret_cast<const ArenaHeader*>(arena_);
+  if (header->magic != ArenaHeader::expected_magic || !(header->owner == address_.token))
+    return "process " + std::to_string(address_.pid) + " is not the rank that was expected; are the ranks in different " +
+           "pid namespaces?";
+  return "";
+}
+
+Peer::~Peer() {
+  if (arena_ != nullptr && !same_process_) munmap(arena_, address_.arena_bytes);
+}
+
+}  // namespace coll::transport

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Checks of descriptions before hwloc sees them. hwloc answers EINVAL to everything, and its readers trust
+// their input more than a file from a user deserves.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "topo/status.h"
+
+namespace coll::topo {
+
+// Checks the words, counts and order of a synthetic description and writes it in hwloc's own words.
+Status check_synthetic(std::string_view text, std::string &hwloc_text);
+
+// Checks that the text is one complete hwloc XML document: elements balanced, attributes quoted and given
+// once, no character or reference that a reader would stumble over. What the elements mean is hwloc's part.
+Status check_xml(std::string_view text);
+
+}  // namespace coll::topo

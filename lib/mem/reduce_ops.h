@@ -103,6 +103,10 @@ struct Bxor {
   }
 };
 
+// x[i] *= y[i] one by one: where a vector of products holds a NaN (reduce_scalar.cc).
+void multiply_complex(std::complex<float>* x, const std::complex<float>* y, size_t count);
+void multiply_complex(std::complex<double>* x, const std::complex<double>* y, size_t count);
+
 template <bool less>
 struct Loc {
   template <typename T>

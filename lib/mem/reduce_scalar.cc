@@ -34,6 +34,14 @@ struct ScalarBackend {
 
 }  // namespace
 
+void multiply_complex(std::complex<float>* x, const std::complex<float>* y, size_t count) {
+  for (size_t i = 0; i < count; ++i) x[i] = Prod::apply(x[i], y[i]);
+}
+
+void multiply_complex(std::complex<double>* x, const std::complex<double>* y, size_t count) {
+  for (size_t i = 0; i < count; ++i) x[i] = Prod::apply(x[i], y[i]);
+}
+
 constexpr KernelTable scalar_kernels = make_kernel_table<ScalarBackend>();
 
 }  // namespace coll::mem

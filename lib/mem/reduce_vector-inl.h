@@ -135,7 +135,7 @@ HWY_INLINE V combine(Prod, Element<std::complex<F>>, V a, V b) {
     std::complex<F> x[HWY_MAX_BYTES / sizeof(std::complex<F>)], y[HWY_MAX_BYTES / sizeof(std::complex<F>)];
     Vs::store(a, x);
     Vs::store(b, y);
-    for (size_t i = 0; i < Vs::step(); ++i) x[i] = Prod::apply(x[i], y[i]);
+    multiply_complex(x, y, Vs::step());
     product = Vs::load(x);
   }
   return product;

@@ -11,10 +11,6 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
-#ifdef __SANITIZE_THREAD__
-#include <sanitizer/tsan_interface.h>
-#endif
-
 namespace coll::transport {
 
 namespace {
@@ -141,7 +137,11 @@ bool Arena::free(void* memory) {
   size_t length = found->second;
   allocated_.erase(found);
   size_t first = round_up(offset, page), last = (offset + length) / page * page;
-  if (last > first) madvise(base_ + first, last - first, MADV_REMOVE);
+  if (last > first) {
+    madvise(base_ + first, last - first, MADV_REMOVE);
+    memset(base_ + offset, 0, first - offset);
+    memset(base_ + last, 0, offset + length - last);
+  }
   auto next = holes_.lower_bound(offset);
   if (next != holes_.end() && offset + length == next->first) {
     length += next->second;

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A plan bound to a channel and a count: flags are pointers, ranges are numbers, nothing is looked up or divided when
+// it runs. Buffers and the place in the staging ring are bound by each run.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "exec/channel.h"
+#include "plan/geometry.h"
+#include "plan/plan.h"
+
+namespace coll::exec {
+
+// Where an operand lies, up to what only a run knows.
+struct Location {
+  enum class Where : uint8_t { send, recv, view } where = Where::send;
+  uint8_t view = 0;
+  uint16_t rank = 0;
+  uint32_t slot_mask = 0;
+  uint32_t slot_bytes = 0;
+  uint32_t slot_offset = 0;
+  char* staging = nullptr;  // the ring of the rank whose view it is
+};
+
+struct Instruction {
+  plan::Kind kind;
+  plan::When when;
+  plan::Add add;
+  uint8_t destinations;
+  uint16_t sources;
+  uint16_t rank;
+  bool stream;              // copy: bypass the cache
+  uint8_t view;             // publish; with `when`: whose state decides
+  uint8_t announces;        // wait: the view whose state is learnt with the flag
+  int32_t value;
+  union {
+    std::atomic<uint64_t>* flag;           // post, wait
+    const plan::Geometry* geometry;        // copy, reduce, loop
+  };
+  const Location* locations;
+  uint64_t trips;           // Add::trips
+};
+
+inline constexpr uint8_t no_bound_view = 0xff;
+
+struct BoundLane {
+  std::vector<Instruction> code;
+};
+
+// How a plan is bound; part of the key under which it is kept.
+struct BindOptions {
+  size_t count = 0;
+  size_t element_bytes = 1;
+  bool stream = false;  // the work set exceeds the cache: copies whose result is not reused go past it
+};
+
+class Bound {
+ public:
+  // The plan must outlive it. REQUIRES: plan.flags <= max_flags, views <= max_views, staging fits half a ring.
+  Bound(const plan::Plan& plan, Channel& channel, const BindOptions& options);
+  Bound(const Bound&) = delete;
+  Bound& operator=(const Bound&) = delete;
+
+  const plan::Plan& plan() const { return *plan_; }
+  const std::vector<BoundLane>& lanes() const { return lanes_; }
+  size_t count() const { return options_.count; }
+  size_t element_bytes() const { return options_.element_bytes; }
+  uint64_t last_value() const { return last_value_; }
+
+ private:
+  Instruction translate(const plan::Step& step, Channel& channel) const;
+  Location locate(const plan::Operand& operand, Channel& channel) const;
+
+  const plan::Plan* plan_;
+  BindOptions options_;
+  std::vector<plan::Geometry> geometry_;
+  std::vector<Location> locations_;
+  std::vector<BoundLane> lanes_;
+  uint64_t last_value_;
+};
+
+// "" when the plan fits the channel, else what does not.
+std::string fits(const plan::Plan& plan, const Channel& channel);
+
+}  // namespace coll::exec

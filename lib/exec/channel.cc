@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "exec/channel.h"
+
+#include <algorithm>
+
+namespace coll::exec {
+
+bool Channel::is_everybody_done(uint64_t number) {
+  everybody_done_ = std::max(everybody_done_, synchronized_);
+  if (everybody_done_ >= number) return true;
+  uint64_t least = operation;
+  for (const ChannelMember& member : members)
+    if (&member != &own()) least = std::min(least, member.memory->done.sequence.load(std::memory_order_acquire));
+  everybody_done_ = std::max(everybody_done_, least);
+  return everybody_done_ >= number;
+}
+
+coll_status Channel::everybody_done(uint64_t number) {
+  if (is_everybody_done(number)) return COLL_OK;
+  for (int rank = 0; rank < team->ranks; rank++) {
+    if (rank == team->rank) continue;
+    coll_status status = team->wait(members[size_t(rank)].memory->done.sequence, number, rank);
+    if (status != COLL_OK) return status;
+  }
+  everybody_done_ = std::max(everybody_done_, number);
+  return COLL_OK;
+}
+
+bool Channel::may_begin(size_t staging_bytes) {
+  bool other_is_free = last_use_[1 - half_] <= synchronized_;
+  if (staging_bytes == 0 || other_is_free || position_ + staging_bytes <= half_bytes) return true;
+  return is_everybody_done(last_use_[1 - half_]);
+}
+
+coll_status Channel::begin(size_t staging_bytes, size_t* offset) {
+  operation++;
+  *offset = 0;
+  if (staging_bytes == 0) return COLL_OK;
+  if (last_use_[1 - half_] <= synchronized_) {
+    // Known to be free by every rank alike: starting over keeps the memory in use small and in the cache.
+    half_ = 1 - half_;
+    position_ = 0;
+  } else if (position_ + staging_bytes > half_bytes) {
+    coll_status status = everybody_done(last_use_[1 - half_]);
+    if (status != COLL_OK) return status;
+    half_ = 1 - half_;
+    position_ = 0;
+  }
+  *offset = half_ * half_bytes + position_;
+  position_ += staging_bytes;
+  last_use_[half_] = operation;
+  return COLL_OK;
+}
+
+coll_status Channel::begin_cell() {
+  operation++;
+  if (operation <= cells) return COLL_OK;
+  return everybody_done(operation - cells);
+}
+
+}  // namespace coll::exec

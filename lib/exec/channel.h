@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A stream of operations that run one after the other: blocking collectives have one channel, non-blocking ones
+// several, so that some can be under way at once. Every rank runs the same operations in the same order on a channel.
+//
+// Shared memory of one rank on one channel: a line `done`, flag lines for plans, cells for the latency paths, and a
+// staging ring of two halves.
+//
+// Invariants
+//  1. Operations are numbered from 1. `done` holds the last operation that the rank has ended: it reads and writes no
+//     shared memory of operations up to that one any more.
+//  2. Flags continue over operations: operation N uses values in (base, base + last_value], and the next base is
+//     base + last_value. All ranks compute the same bases because last_value() depends on plan and count alone.
+//  3. Staging is handed out in operation order, the same way on every rank: within a half, until one does not fit, then
+//     the other half. Nobody touches a half again before everybody has ended all operations that used it last.
+//  4. Cell N mod cells belongs to operation N once everybody has ended operation N - cells.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "exec/team.h"
+
+namespace coll::exec {
+
+inline constexpr int max_flags = 128;   // flag lines a plan may use
+inline constexpr int max_views = 8;     // views a plan may use
+inline constexpr int cells = 8;
+inline constexpr size_t cell_bytes = 1088;
+
+// A latency cell: number of the operation whose payload it holds, a check word, the payload.
+struct alignas(sync::line_bytes) Cell {
+  std::atomic<uint64_t> sequence;
+  uint64_t check;
+  char payload[cell_bytes - 16];
+};
+static_assert(sizeof(Cell) == cell_bytes);
+inline constexpr size_t cell_payload_bytes = sizeof(Cell::payload);
+inline constexpr size_t line_payload_bytes = sync::line_bytes - offsetof(Cell, payload);
+
+struct ChannelMemory {
+  sync::FlagLine done;
+  sync::FlagLine flags[max_flags];
+  Cell cell[cells];
+  // the staging ring follows, on its own pages
+};
+
+struct ChannelMember {
+  ChannelMemory* memory = nullptr;
+  char* staging = nullptr;
+};
+
+// Where the peer's view of an operation can be reached, as learnt with its flag.
+struct Seen {
+  uint64_t operation = 0;   // valid for this operation only; otherwise the view is staged
+  char* local = nullptr;    // mapped here
+  uint64_t remote = 0;      // else: address in the peer, for the kernel to copy
+};
+
+class Channel {
+ public:
+  Team* team = nullptr;
+  std::vector<ChannelMember> members;
+  size_t half_bytes = 0;            // of the staging ring
+  std::vector<Seen> seen;           // [rank * max_views + view]
+  uint64_t operation = 0;           // the one that runs, or ran last
+  uint64_t base = 0;                // of its flag values
+
+  ChannelMember& own() { return members[size_t(team->rank)]; }
+
+  // Begins the next operation: waits until its staging is free. Its place in every rank's ring goes to *offset.
+  // OK or PEER_DIED.
+  coll_status begin(size_t staging_bytes, size_t* offset);
+  // The same without staging or flags; returns when the operation's cell may be written.
+  coll_status begin_cell();
+  // Ends it. `synchronizing`: this rank's end proves that every rank has begun the operation.
+  void end(bool synchronizing, uint64_t last_value) {
+    base += last_value;
+    if (synchronizing) synchronized_ = operation - 1;
+    own().memory->done.sequence.store(operation, std::memory_order_release);
+    team->posted();
+  }
+  // begin() without waiting: false when peers are still in the way.
+  bool may_begin(size_t staging_bytes);
+
+ private:
+  coll_status everybody_done(uint64_t number);
+  bool is_everybody_done(uint64_t number);
+
+  uint64_t synchronized_ = 0;       // everybody has ended this operation; all ranks know it alike
+  uint64_t everybody_done_ = 0;     // the same, as far as this rank has looked
+  size_t half_ = 0, position_ = 0;
+  uint64_t last_use_[2] = {0, 0};   // last operation that used each half
+};
+
+}  // namespace coll::exec

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The hand-written latency paths: a tiny payload travels in the cache line of the flag that announces it, one hop.
+// Each has a plan twin that gives the same result: barrier flat, bcast shm_pipelined, reduce and allreduce all_read.
+// Operands combine in rank order.
+#pragma once
+
+#include <cstddef>
+
+#include "exec/channel.h"
+#include "exec/reducer.h"
+
+namespace coll::exec {
+
+// REQUIRES for all: bytes <= cell_payload_bytes. Errors: PEER_DIED.
+coll_status latency_barrier(Channel& channel);
+coll_status latency_bcast(Channel& channel, void* buffer, size_t bytes, int root);
+coll_status latency_reduce(Channel& channel, const void* send, void* recv, size_t count, const Reducer& reducer, int root);
+coll_status latency_allreduce(Channel& channel, const void* send, void* recv, size_t count, const Reducer& reducer);
+
+// Every rank tells what it is about to call; MISMATCH when they differ, and *differs is a rank that does.
+coll_status latency_agree(Channel& channel, uint64_t signature, int* differs);
+
+}  // namespace coll::exec

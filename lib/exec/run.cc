@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "exec/run.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+
+#include "mem/copy.h"
+#include "transport/arena.h"
+#include "transport/cma.h"
+
+namespace coll::exec {
+
+using plan::Add;
+using plan::Extent;
+using plan::Kind;
+
+// A sleep for one lane's flag while another lane's may come first: short.
+constexpr uint32_t nap_us = 1000;
+
+coll_status Run::begin(const Bound& bound, Channel& channel, const Arguments& arguments) {
+  bound_ = &bound;
+  channel_ = &channel;
+  arguments_ = arguments;
+  element_bytes_ = bound.element_bytes();
+  direct_ = 0;
+  status_ = channel.begin(bound.plan().staging_bytes, &staging_offset_);
+  if (status_ != COLL_OK) return status_;
+  lanes_.clear();
+  lanes_left_ = 0;
+  for (const BoundLane& lane : bound.lanes()) {
+    const Instruction* code = lane.code.data();
+    lanes_.push_back({code, code, code + lane.code.size(), 0});
+    if (!lanes_.back().done()) lanes_left_++;
+  }
+  if (lanes_left_ == 0) channel.end(bound.plan().synchronizing, bound.last_value());
+  return COLL_OK;
+}
+
+Run::Progress Run::advance() {
+  if (lanes_left_ == 0) return status_ == COLL_OK ? Progress::done : Progress::failed;
+  bool moved = false;
+  for (LaneState& lane : lanes_) {
+    if (lane.done()) continue;
+    const Instruction* before = lane.next;
+    uint64_t index = lane.index;
+    switch (run_lane(lane)) {
+      case Outcome::ended:
+        moved = true;
+        lanes_left_--;
+        break;
+      case Outcome::blocked:
+        moved |= lane.next != before || lane.index != index;
+        break;
+      case Outcome::failed:
+        lanes_left_ = 0;
+        channel_->team->fail();
+        return Progress::failed;
+    }
+  }
+  if (lanes_left_ > 0) return moved ? Progress::moved : Progress::blocked;
+  channel_->end(bound_->plan().synchronizing, bound_->last_value());
+  return Progress::done;
+}
+
+coll_status Run::finish() {
+  Team& team = *channel_->team;
+  for (;;) {
+    Progress progress = advance();
+    if (progress == Progress::done || progress == Progress::failed) return status_;
+    if (progress == Progress::moved) continue;
+    // Every lane waits. With one lane left its flag can be waited for in earnest; with several, a short look at each
+    // in turn, then patience on the first of them.
+    sync::Ladder ladder(team.patience);
+    while (progress == Progress::blocked) {
+      sync::Rung rung = ladder.climb();
+      if (lanes_left_ == 1 || rung != sync::Rung::spin) {
+        const LaneState& lane = *std::find_if(lanes_.begin(), lanes_.end(), [](const LaneState& l) { return !l.done(); });
+        uint64_t value = target(*lane.next, lane.index);
+        if (lanes_left_ == 1) {
+          status_ = team.wait(*lane.next->flag, value, lane.next->rank);
+        } else if (team.gone(lane.next->rank) && lane.next->flag->load(std::memory_order_acquire) < value) {
+          team.fail();
+          status_ = COLL_ERR_PEER_DIED;
+        } else if (team.progress_others != nullptr) {
+          team.progress_others(team.progress_context);
+        } else if (rung == sync::Rung::sleep) {
+          team.sleep(*lane.next->flag, value, lane.next->rank, nap_us);
+        }
+        if (status_ != COLL_OK) {
+          lanes_left_ = 0;
+          return status_;
+        }
+      }
+      progress = advance();
+    }
+    if (progress == Progress::done || progress == Progress::failed) return status_;
+  }
+}
+
+uint64_t Run::target(const Instruction& in, uint64_t index) const {
+  int64_t value = in.value;
+  if (in.add == Add::index) value += int64_t(index);
+  if (in.add == Add::trips) value += int64_t(in.trips);
+  return value <= 0 ? 0 : channel_->base + uint64_t(value);
+}
+
+Run::Outcome Run::run_lane(LaneState& lane) {
+  const Instruction* in = lane.next;
+  uint64_t index = lane.index;
+  for (; in != lane.end; in++) {
+    if (skipped(*in)) continue;
+    switch (in->kind) {
+      case Kind::wait: {
+        uint64_t value = target(*in, index);
+        if (value == 0) break;
+        if (in->flag->load(std::memory_order_acquire) < value) {
+          lane.next = in;
+          lane.index = index;
+          return Outcome::blocked;
+        }
+        if (in->announces != no_bound_view) learn(in->rank, in->announces);
+        break;
+      }
+      case Kind::post:
+        in->flag->store(target(*in, index), std::memory_order_release);
+        channel_->team->posted();
+        break;
+      case Kind::copy:
+        if (!copy(*in, index)) return Outcome::failed;
+        break;
+      case Kind::reduce:
+        if (!reduce(*in, index)) return Outcome::failed;
+        break;
+      case Kind::loop:
+        index = 0;
+        break;
+      case Kind::end:
+        if (++index < in->geometry->trips) in = lane.code + in->value - 1;
+        else index = 0;
+        break;
+      case Kind::publish:
+        publish(in->view);
+        break;
+    }
+  }
+  lane.next = in;
+  lane.index = 0;
+  return Outcome::ended;
+}
+
+// Decides how the peers see one of this rank's buffers, and tells them where it is before the flag that announces it.
+void Run::publish(uint8_t view_index) {
+  const plan::View& view = bound_->plan().views[view_index];
+  const Team& team = *channel_->team;
+  const void* buffer = view.buffer == plan::Buffer::send ? arguments_.send : arguments_.recv;
+  size_t bytes = bound_->count() * element_bytes_;
+  if (bytes < team.direct_min_bytes || buffer == nullptr) return;
+  const transport::Arena* arena = team.map_arenas ? transport::Arena::existing() : nullptr;
+  bool in_arena = arena != nullptr && arena->contains(buffer, bytes);
+  if (!in_arena && team.reach == Reach::staged) return;
+  sync::FlagLine& line = channel_->own().memory->flags[view.flag];
+  line.published_address.store(uint64_t(uintptr_t(buffer)), std::memory_order_relaxed);
+  line.published_offset.store(in_arena ? uint64_t(uintptr_t(buffer) - uintptr_t(arena->base())) + 1 : 0,
+                              std::memory_order_relaxed);
+  line.published_operation.store(channel_->operation, std::memory_order_release);
+  direct_ |= 1u << view_index;
+  channel_->seen[size_t(team.rank) * max_views + view_index] = {
+      channel_->operation, static_cast<char*>(const_cast<void*>(buffer)), 0};
+}
+
+void Run::learn(int rank, uint8_t view_index) {
+  const Team& team = *channel_->team;
+  const plan::View& view = bound_->plan().views[view_index];
+  const sync::FlagLine& line = channel_->members[size_t(rank)].memory->flags[view.flag];
+  Seen& seen = channel_->seen[size_t(rank) * max_views + view_index];
+  if (seen.operation == channel_->operation ||
+      line.published_operation.load(std::memory_order_acquire) != channel_->operation)
+    return;
+  const transport::Peer& peer = *team.members[size_t(rank)].peer;
+  uint64_t address = line.published_address.load(std::memory_order_relaxed);
+  uint64_t offset = line.published_offset.load(std::memory_order_relaxed);
+  seen.operation = channel_->operation;
+  seen.remote = address;
+  if (peer.same_process()) seen.local = reinterpret_cast<char*>(address);
+  else seen.local = offset != 0 ? peer.arena() + (offset - 1) : nullptr;
+}
+
+bool Run::is_remote(const Location& at) const {
+  if (at.where != Location::Where::view) return false;
+  const Seen& seen = channel_->seen[size_t(at.rank) * max_views + at.view];
+  return seen.operation == channel_->operation && seen.local == nullptr;
+}
+
+char* Run::local(const Location& at, const Extent& extent, uint64_t index) const {
+  switch (at.where) {
+    case Location::Where::send: return static_cast<char*>(const_cast<void*>(arguments_.send)) + extent.low * element_bytes_;
+    case Location::Where::recv: return static_cast<char*>(arguments_.recv) + extent.low * element_bytes_;
+    case Location::Where::view: break;
+  }
+  const Seen& seen = channel_->seen[size_t(at.rank) * max_views + at.view];
+  if (seen.operation == channel_->operation) return seen.local + extent.low * element_bytes_;
+  return at.staging + staging_offset_ + at.slot_offset + (index & at.slot_mask) * at.slot_bytes +
+         (extent.low - extent.chunk_low) * element_bytes_;
+}
+
+uint64_t Run::remote(const Location& at, const Extent& extent) const {
+  return channel_->seen[size_t(at.rank) * max_views + at.view].remote + extent.low * element_bytes_;
+}
+
+bool Run::failed_copy(int rank, int error) {
+  (void)rank;
+  status_ = error == ESRCH ? COLL_ERR_PEER_DIED : COLL_ERR_SYSTEM;
+  errno = error;
+  return false;
+}
+
+bool Run::copy(const Instruction& in, uint64_t index) {
+  Extent extent = in.geometry->at(index);
+  if (extent.length == 0) return true;
+  size_t bytes = extent.length * element_bytes_;
+  const Location& to = in.locations[0];
+  const Location& from = in.locations[in.destinations];
+  if (is_remote(from)) {
+    int pid = channel_->team->members[from.rank].peer->pid();
+    char* first = local(to, extent, index);
+    int error = transport::cma_read(pid, first, remote(from, extent), bytes);
+    if (error != 0) return failed_copy(from.rank, error);
+    if (in.destinations == 2) mem::copy(local(in.locations[1], extent, index), first, bytes);
+    return true;
+  }
+  const char* source = local(from, extent, index);
+  if (is_remote(to)) {
+    int error = transport::cma_write(channel_->team->members[to.rank].peer->pid(), remote(to, extent), source, bytes);
+    return error == 0 || failed_copy(to.rank, error);
+  }
+  char* first = local(to, extent, index);
+  if (in.destinations == 2) {
+    char* second = local(in.locations[1], extent, index);
+    if (first == source) mem::copy(second, source, bytes);
+    else mem::copy2(first, second, source, bytes);
+  } else if (first != source) {
+    mem::copy(first, source, bytes, in.stream ? mem::Stores::non_temporal : mem::Stores::temporal);
+  }
+  return true;
+}
+
+bool Run::reduce(const Instruction& in, uint64_t index) {
+  Extent extent = in.geometry->at(index);
+  if (extent.length == 0) return true;
+  int operands = in.destinations + in.sources;
+  for (int i = 0; i < operands; i++)
+    if (is_remote(in.locations[i])) [[unlikely]] return reduce_far(in, extent, index);
+  const void* few[16];
+  std::unique_ptr<const void*[]> many;
+  const void** sources = few;
+  if (in.sources > 16) [[unlikely]] sources = (many = std::make_unique<const void*[]>(in.sources)).get();
+  for (int s = 0; s < in.sources; s++) sources[s] = local(in.locations[in.destinations + s], extent, index);
+  char* first = local(in.locations[0], extent, index);
+  char* second = in.destinations == 2 ? local(in.locations[1], extent, index) : nullptr;
+  (*arguments_.reducer)(first, second, sources, in.sources, extent.length);
+  return true;
+}
+
+// Operands that only the kernel can reach are brought here block by block; a far destination is written from here.
+bool Run::reduce_far(const Instruction& in, const Extent& whole, uint64_t index) {
+  constexpr size_t bounce_bytes = 256 << 10;
+  size_t block = std::max<size_t>(bounce_bytes / (in.sources + 1u) / element_bytes_, 1);
+  size_t stride = (block * element_bytes_ + 63) / 64 * 64;
+  auto bounce = std::make_unique<char[]>(stride * (in.sources + 1u));
+  auto sources = std::make_unique<const void*[]>(in.sources);
+  for (size_t done = 0; done < whole.length; done += block) {
+    Extent extent{whole.low + done, std::min(block, whole.length - done), whole.chunk_low};
+    size_t bytes = extent.length * element_bytes_;
+    for (int s = 0; s < in.sources; s++) {
+      const Location& from = in.locations[in.destinations + s];
+      if (!is_remote(from)) {
+        sources[size_t(s)] = local(from, extent, index);
+        continue;
+      }
+      char* here = bounce.get() + stride * size_t(s);
+      int error = transport::cma_read(channel_->team->members[from.rank].peer->pid(), here, remote(from, extent), bytes);
+      if (error != 0) return failed_copy(from.rank, error);
+      sources[size_t(s)] = here;
+    }
+    char* result[2] = {nullptr, nullptr};
+    for (int d = 0; d < in.destinations; d++)
+      if (!is_remote(in.locations[d])) result[d] = local(in.locations[d], extent, index);
+    char* first = result[0] != nullptr ? result[0] : bounce.get() + stride * in.sources;
+    (*arguments_.reducer)(first, result[1], sources.get(), in.sources, extent.length);
+    for (int d = 0; d < in.destinations; d++) {
+      const Location& to = in.locations[d];
+      if (!is_remote(to)) continue;
+      int error = transport::cma_write(channel_->team->members[to.rank].peer->pid(), remote(to, extent), first, bytes);
+      if (error != 0) return failed_copy(to.rank, error);
+    }
+  }
+  return true;
+}
+
+}  // namespace coll::exec

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Runs a bound plan. Blocking: run(). Step by step: begin(), then advance() until it says done.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "exec/bound.h"
+#include "exec/channel.h"
+#include "exec/reducer.h"
+
+namespace coll::exec {
+
+struct Arguments {
+  const void* send = nullptr;  // equals recv in place, and at the root of a broadcast
+  void* recv = nullptr;
+  const Reducer* reducer = nullptr;
+};
+
+class Run {
+ public:
+  enum class Progress : uint8_t { done, blocked, moved, failed };
+
+  // One at a time per channel. The bound plan must belong to the channel.
+  coll_status begin(const Bound& bound, Channel& channel, const Arguments& arguments);
+  // Runs every lane until it has to wait. Never blocks. After `failed`, status() tells why.
+  Progress advance();
+  // Advances until done.
+  coll_status finish();
+  coll_status status() const { return status_; }
+
+ private:
+  struct LaneState {
+    const Instruction* code = nullptr;
+    const Instruction* next = nullptr;
+    const Instruction* end = nullptr;
+    uint64_t index = 0;          // pass of the loop it is in
+    bool done() const { return next == end; }
+  };
+  enum class Outcome : uint8_t { ended, blocked, failed };
+
+  Outcome run_lane(LaneState& lane);
+  uint64_t target(const Instruction& in, uint64_t index) const;
+  bool skipped(const Instruction& in) const {
+    return in.when != plan::When::always && ((direct_ >> in.view & 1u) != 0) != (in.when == plan::When::direct);
+  }
+  void publish(uint8_t view);
+  void learn(int rank, uint8_t view);
+  bool is_remote(const Location& at) const;
+  char* local(const Location& at, const plan::Extent& extent, uint64_t index) const;
+  uint64_t remote(const Location& at, const plan::Extent& extent) const;
+  bool copy(const Instruction& in, uint64_t index);
+  bool reduce(const Instruction& in, uint64_t index);
+  bool reduce_far(const Instruction& in, const plan::Extent& extent, uint64_t index);
+  bool failed_copy(int rank, int error);
+
+  const Bound* bound_ = nullptr;
+  Channel* channel_ = nullptr;
+  Arguments arguments_;
+  size_t element_bytes_ = 1;
+  size_t staging_offset_ = 0;
+  uint32_t direct_ = 0;          // bit v: my own view v is direct
+  std::vector<LaneState> lanes_;
+  size_t lanes_left_ = 0;
+  coll_status status_ = COLL_OK;
+};
+
+}  // namespace coll::exec

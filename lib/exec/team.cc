@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "exec/team.h"
+
+namespace coll::exec {
+
+namespace {
+
+struct Awaited {
+  const std::atomic<uint64_t>& sequence;
+  uint64_t value;
+  bool met() const { return sequence.load(std::memory_order_acquire) >= value; }
+};
+
+// Long enough to cost nothing, short enough that a death is noticed well within a second.
+constexpr uint32_t sleep_us = 50'000;
+constexpr uint32_t rounds_between_looks = 256;
+
+}  // namespace
+
+bool Team::gone(int of_rank) const {
+  const Member& member = members[size_t(of_rank)];
+  return member.state->state.load(std::memory_order_acquire) != RankState::alive || member.peer->ended();
+}
+
+void Team::fail() {
+  RankState& own = *members[size_t(rank)].state;
+  if (own.state.load(std::memory_order_relaxed) == RankState::alive) {
+    own.state.store(RankState::failed, std::memory_order_release);
+    posted();
+  }
+}
+
+coll_status Team::wait_slow(const std::atomic<uint64_t>& sequence, uint64_t value, int of_rank) {
+  Awaited awaited{sequence, value};
+  sync::Ladder ladder(patience);
+  for (;;) {
+    if (awaited.met()) return COLL_OK;
+    sync::Rung rung = ladder.climb();
+    if (progress_others != nullptr && ladder.rounds() % rounds_between_looks == 0) progress_others(progress_context);
+    if (rung == sync::Rung::spin || (rung == sync::Rung::yield && ladder.rounds() % rounds_between_looks != 0)) continue;
+    // What the rank posted before it went still counts: look once more after noticing.
+    if (gone(of_rank)) return awaited.met() ? COLL_OK : (fail(), COLL_ERR_PEER_DIED);
+    if (rung != sync::Rung::sleep) continue;
+    if (progress_others != nullptr) {
+      progress_others(progress_context);
+      sched_yield();
+      continue;
+    }
+    sleep(sequence, value, of_rank, sleep_us);
+  }
+}
+
+void Team::sleep(const std::atomic<uint64_t>& sequence, uint64_t value, int of_rank, uint32_t at_most_us) {
+  Awaited awaited{sequence, value};
+  sync::doorbell_sleep(
+      members[size_t(of_rank)].state->bell, [](const void* a) { return static_cast<const Awaited*>(a)->met(); }, &awaited,
+      at_most_us);
+}
+
+}  // namespace coll::exec

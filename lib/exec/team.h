@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The ranks of a communicator as the executor needs them: where their flags and staging lie, how to wait for them, and
+// how to notice that one has gone. lib/comm fills it in.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "coll/coll.h"
+#include "sync/doorbell.h"
+#include "sync/flag.h"
+#include "sync/ladder.h"
+#include "transport/peer.h"
+
+namespace coll::exec {
+
+// How ranks reach each other's ordinary memory. Memory of an arena is mapped whatever is chosen here.
+enum class Reach : uint8_t {
+  staged,  // not at all: data is staged in shared memory
+  cma,     // the kernel copies
+  direct,  // all ranks are threads of one process
+};
+
+// What stands in shared memory for each rank of a communicator, besides its channels. One writer: the rank.
+struct RankState {
+  enum : uint32_t { alive = 0, left = 1, failed = 2 };
+  alignas(sync::line_bytes) std::atomic<uint32_t> state;
+  sync::Doorbell bell;
+};
+
+struct Member {
+  RankState* state = nullptr;
+  std::shared_ptr<transport::Peer> peer;
+};
+
+class Team {
+ public:
+  int rank = 0;
+  int ranks = 1;
+  std::vector<Member> members;
+  Reach reach = Reach::staged;
+  bool map_arenas = true;           // take buffers that lie in arenas directly
+  size_t direct_min_bytes = 8192;   // smaller vectors are staged although they could be reached
+  sync::Patience patience;
+  // Called now and then while a rank waits, so that other operations of the communicator advance. May be null.
+  void (*progress_others)(void* context) = nullptr;
+  void* progress_context = nullptr;
+
+  // After every post: wakes whoever sleeps on this rank.
+  void posted() { sync::doorbell_after_post(members[size_t(rank)].state->bell); }
+
+  // Until line.sequence >= value, which `rank` posts. OK or PEER_DIED.
+  coll_status wait(const std::atomic<uint64_t>& sequence, uint64_t value, int of_rank) {
+    if (sequence.load(std::memory_order_acquire) >= value) [[likely]] return COLL_OK;
+    return wait_slow(sequence, value, of_rank);
+  }
+
+  // Sleeps until that may hold, or for a while.
+  void sleep(const std::atomic<uint64_t>& sequence, uint64_t value, int of_rank, uint32_t at_most_us);
+
+  // The rank has ended, left or failed: what it has not posted yet it never will.
+  bool gone(int of_rank) const;
+  // Tells the others that this rank can no longer take part.
+  void fail();
+
+ private:
+  coll_status wait_slow(const std::atomic<uint64_t>& sequence, uint64_t value, int of_rank);
+};
+
+}  // namespace coll::exec

@@ -1,0 +1,47 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# install.sh BUILD VERSION: installs BUILD below a staging directory, moves the tree, and uses it from outside.
+# CC and CXX are the compilers; COLL_TOOLS=1 when collctl was built.
+set -euo pipefail
+
+build=$1 version=$2
+here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+fail() { printf 'install: %s\n' "$*" >&2; exit 1; }
+
+# Install as a packager does, then move the tree: nothing in it may remember where it was.
+DESTDIR=$work/stage cmake --install "$build" --prefix /opt/coll >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "cmake --install failed"; }
+[ "$(ls "$work/stage")" = opt ] || fail "files outside the prefix: $(cd "$work/stage" && find . -type f -not -path './opt/*')"
+mv "$work/stage/opt/coll" "$work/prefix"
+prefix=$work/prefix
+stray=$(cd "$prefix" && find . -mindepth 1 -maxdepth 1 -not -name bin -not -name include -not -name lib -not -name share)
+[ -z "$stray" ] || fail "unexpected in the prefix: $stray"
+libdir=$(dirname "$(find "$prefix" -name libcoll.so)")
+[ -e "$libdir/libcoll.so.0" ] || fail "libcoll.so.0 is not next to libcoll.so"
+! find "$prefix" \( -name '*.a' -o -name 'libg*' -o -path '*gtest*' \) | grep . || fail "internal libraries are installed"
+
+# A C11 program by pkg-config.
+pc=$(dirname "$(find "$prefix" -name libcoll.pc)")
+export PKG_CONFIG_PATH=$pc
+[ "$(pkg-config --modversion libcoll)" = "$version" ] || fail "libcoll.pc says version $(pkg-config --modversion libcoll), not $version"
+"$CC" -std=c11 -Wall -Wextra -pedantic -Werror $(pkg-config --cflags libcoll) "$here/program/single_rank.c" \
+  -o "$work/single_rank_c" $(pkg-config --libs libcoll)
+LD_LIBRARY_PATH=$libdir "$work/single_rank_c"
+
+# A C++20 program by find_package.
+cmake -S "$here/program" -B "$work/program" -DCMAKE_CXX_COMPILER="$CXX" -DCMAKE_C_COMPILER="$CC" \
+  -DCMAKE_PREFIX_PATH="$prefix" -DEXPECTED_VERSION="$version" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "find_package(libcoll) failed"; }
+cmake --build "$work/program" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "the C++ program did not build"; }
+"$work/program/single_rank"
+
+# Installed programs and shims find their libcoll.so by themselves.
+for binary in "$prefix"/bin/* "$libdir"/libcoll*.so; do
+  [ -e "$binary" ] || continue
+  head -c 4 "$binary" | grep -q ELF || continue
+  ! ldd "$binary" | grep 'not found' || fail "$binary does not find a library"
+done
+if [ "${COLL_TOOLS:-0}" = 1 ]; then
+  [ -x "$prefix/bin/collctl" ] || fail "collctl is not installed"
+  "$prefix/bin/collctl" --version | grep -F "$version" || fail "collctl --version does not say $version"
+fi

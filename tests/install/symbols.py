@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Compares what a shared library exports with what its public header declares, both ways."""
+import argparse
+import re
+import subprocess
+import sys
+
+SONAME = "libcoll.so.0"
+
+
+def output_of(*command):
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def declared(compiler, header):
+    """Names of the functions that the preprocessed header declares."""
+    text = output_of(compiler, "-std=c11", "-E", "-P", header)
+    return set(re.findall(r"\b(coll_\w+)\s*\(", text))
+
+
+def exported(nm, library):
+    """Pairs of name and version of the defined dynamic symbols; the version nodes themselves are left out."""
+    symbols = {}
+    for line in output_of(nm, "-D", "--defined-only", "--with-symbol-versions", library).splitlines():
+        kind, symbol = line.split()[-2:]
+        name, _, version = symbol.partition("@")
+        if not (kind == "A" and name.startswith("LIBCOLL_")):
+            symbols[name] = version.lstrip("@")
+    return symbols
+
+
+def complaints(declared_names, exported_symbols, soname):
+    for name in sorted(declared_names - exported_symbols.keys()):
+        yield f"{name}: declared in the header but not exported; add it to lib/api/libcoll.map"
+    for name in sorted(exported_symbols.keys() - declared_names):
+        yield f"{name}: exported but not declared in the header; take it out of lib/api/libcoll.map"
+    for name, version in sorted(exported_symbols.items()):
+        if not re.fullmatch(r"LIBCOLL_\d+\.\d+", version):
+            yield f"{name}: has no LIBCOLL version"
+    if soname != SONAME:
+        yield f"the soname is {soname}, not {SONAME}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--compiler", default="cc")
+    parser.add_argument("--nm", default="nm")
+    parser.add_argument("--readelf", default="readelf")
+    parser.add_argument("header")
+    parser.add_argument("library")
+    arguments = parser.parse_args()
+
+    names = declared(arguments.compiler, arguments.header)
+    if not names:
+        sys.exit(f"{arguments.header} declares no function named coll_*: this check would see nothing")
+    soname = re.search(r"SONAME.*\[(.*)\]", output_of(arguments.readelf, "-d", arguments.library))
+    found = list(complaints(names, exported(arguments.nm, arguments.library), soname.group(1) if soname else "missing"))
+    print("\n".join(found) if found else f"{len(names)} functions declared, the same {len(names)} exported")
+    sys.exit(1 if found else 0)
+
+
+if __name__ == "__main__":
+    main()

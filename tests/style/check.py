@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""check.py ROOT: layers, licences, sizes and READMEs of the sources. Prints one line per fault, "path:line: what"."""
+import pathlib
+import re
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+import layers
+
+SOURCE_SUFFIXES = {".c", ".cc", ".h", ".hpp", ".py", ".sh", ".cmake", ".map", ".in", ".f90"}
+SOURCE_NAMES = {"CMakeLists.txt", "Makefile", "Kbuild", ".clang-format"}
+CODE_SUFFIXES = {".c", ".cc", ".h", ".hpp"}
+LONGEST = 500
+LONG_REASON = "Why this file is long:"
+# Every directory below these with sources in it says in a README.md what lives there.
+README_ROOTS = ("lib", "tools", "tests", "bench", "kmod", "scripts", "packages")
+
+
+def tracked_files(root):
+    """Files of the checkout, new ones too; in an unpacked archive all but build directories."""
+    git = subprocess.run(
+        ["git", "-c", f"safe.directory={root}", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        capture_output=True, text=True)
+    if git.returncode == 0:
+        names = git.stdout.split("\0")
+    else:
+        names = [str(path.relative_to(root)) for path in root.rglob("*")]
+        names = [name for name in names if not re.match(r"(build|\.git/|\.cache/)", name)]
+    return sorted(pathlib.PurePosixPath(name) for name in names if name and (root / name).is_file())
+
+
+def is_source(root, path):
+    if path.suffix in SOURCE_SUFFIXES or path.name in SOURCE_NAMES:
+        return True
+    with open(root / path, "rb") as file:
+        return file.read(2) == b"#!"
+
+
+def licence_of(path):
+    if path.parts[:2] == ("include", "uapi"):
+        return r"GPL-2\.0(-only)? WITH Linux-syscall-note"
+    if path.parts[0] == "kmod":
+        return r"GPL-2\.0(-only|-or-later)?"
+    return r"BSD-3-Clause"
+
+
+def check_licence(path, lines):
+    found = re.search(r"SPDX-License-Identifier: ([^*\n]*?)\s*(\*/|-->)?$", "\n".join(lines[:5]), re.MULTILINE)
+    if not found:
+        yield 1, "no SPDX-License-Identifier in the first five lines"
+    elif not re.fullmatch(licence_of(path), found.group(1)):
+        yield 1, f"licence {found.group(1)}, expected here: {licence_of(path)}".replace("\\", "")
+
+
+def check_length(path, lines):
+    if len(lines) > LONGEST and not any(LONG_REASON in line for line in lines[:40]):
+        yield len(lines), f"{len(lines)} lines; split it, or say near its top '{LONG_REASON} ...'"
+
+
+def layer_of(path):
+    if path.parts[0] == "lib" and len(path.parts) > 2:
+        return path.parts[1]
+    return "tools" if path.parts[0] == "tools" else None
+
+
+def check_includes(path, lines):
+    layer = layer_of(path)
+    if layer is None:
+        return
+    if layer not in layers.ARROWS:
+        yield 1, f"lib/{layer} is not in the table of tests/style/layers.py"
+        return
+    allowed = layers.allowed(layer)
+    for number, line in enumerate(lines, 1):
+        match = re.match(r'\s*#\s*include\s*([<"])([^>"]+)[>"]', line)
+        if not match:
+            continue
+        quote, header = match.groups()
+        first = header.split("/")[0]
+        keeper = next((place for kept, place in layers.KEPT_BY.items() if first in (kept, f"{kept}.h")), None)
+        if keeper and quote == "<" and not str(path).startswith(keeper):
+            yield number, f"<{header}> belongs to {keeper} alone"
+        elif first == "uapi" and layer not in layers.UAPI_USERS:
+            yield number, f"lib/{layer} may not know the kernel interface"
+        elif header.startswith(".") or (quote == '"' and "/" not in header and layer != "tools"):
+            yield number, f'"{header}": write includes from lib/ ("{layer}/{header.lstrip("./")}")'
+        elif quote == '"' and first in layers.ARROWS and first not in allowed:
+            yield number, f"{layer} may not include {first}/ (it may: {', '.join(sorted(allowed))})"
+
+
+def check_public_header(path, lines):
+    """include/coll knows nothing of this project but itself."""
+    if path.parts[:2] != ("include", "coll"):
+        return
+    for number, line in enumerate(lines, 1):
+        match = re.match(r'\s*#\s*include\s*[<"]([^>"]+/[^>"]+)[>"]', line)
+        if match and match.group(1).split("/")[0] not in ("coll", "sys"):
+            yield number, f"a public header may not include {match.group(1)}"
+
+
+def check_readmes(root, sources):
+    """A README.md for each directory; below the top ones a line about it in the parent's README.md will do."""
+    for folder in sorted({path.parent for path in sources if path.parts[0] in README_ROOTS}):
+        if folder == pathlib.PurePosixPath("lib") or (root / folder / "README.md").is_file():
+            continue
+        above = root / folder.parent / "README.md"
+        if len(folder.parts) > 1 and above.is_file() and f"`{folder.name}/`" in above.read_text():
+            continue
+        yield folder, "no README.md that says what lives here and what it may know"
+
+
+def faults(root):
+    sources = [path for path in tracked_files(root) if is_source(root, path)]
+    for path in sources:
+        lines = (root / path).read_text(errors="replace").splitlines()
+        for check in (check_licence, check_length):
+            for number, text in check(path, lines):
+                yield f"{path}:{number}: {text}"
+        if path.suffix in CODE_SUFFIXES:
+            for check in (check_includes, check_public_header):
+                for number, text in check(path, lines):
+                    yield f"{path}:{number}: {text}"
+    for folder, text in check_readmes(root, sources):
+        yield f"{folder}/: {text}"
+    if not sources:
+        yield f"{root}: no sources found, so nothing was checked"
+
+
+def main():
+    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
+    found = list(faults(root))
+    print("\n".join(found) if found else "layers, licences, lengths and READMEs: all in order")
+    sys.exit(1 if found else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Plants each fault in a small tree and checks that check.py names it, and nothing where nothing is wrong."""
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+CHECK = pathlib.Path(__file__).with_name("check.py")
+BSD = "// SPDX-License-Identifier: BSD-3-Clause\n"
+GPL = "// SPDX-License-Identifier: GPL-2.0\n"
+README = "# what lives here\n"
+
+
+class CheckTest(unittest.TestCase):
+    def check(self, files):
+        """Exit status and lines of check.py over a tree of {path: text}."""
+        with tempfile.TemporaryDirectory() as root:
+            for name, text in files.items():
+                path = pathlib.Path(root, name)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text)
+            # Not a git checkout: the unpacked-archive way of finding files is used here, git's by the tree itself.
+            result = subprocess.run([sys.executable, CHECK, root], capture_output=True, text=True)
+            return result.returncode, result.stdout
+
+    def assert_clean(self, files):
+        self.assertEqual(self.check(files), (0, "layers, licences, lengths and READMEs: all in order\n"))
+
+    def assert_fault(self, files, expected):
+        status, text = self.check(files)
+        self.assertEqual(status, 1, text)
+        self.assertIn(expected, text)
+        self.assertEqual(len(text.splitlines()), 1, text)
+
+    def include(self, path, line):
+        return {path: BSD + line + "\n", str(pathlib.PurePosixPath(path).parent / "README.md"): README}
+
+    def test_arrows_of_the_design_pass(self):
+        for path, line in (
+            ("lib/algo/a.cc", '#include "plan/plan.h"'),
+            ("lib/comm/a.cc", '#include "sync/flag.h"'),
+            ("lib/api/a.cc", '#include "comm/comm.h"'),
+            ("lib/mem/a.cc", '#include "coll/coll.h"'),
+            ("lib/mem/a.cc", '#include "mem/copy.h"'),
+            ("lib/mpi/a.cc", "#include <mpi.h>"),
+            ("lib/topo/hwloc.cc", "#include <hwloc.h>"),
+            ("lib/transport/kcoll.cc", "#include <uapi/kcoll.h>"),
+            ("tools/plan.cc", '#include "plan/plan.h"'),
+            ("bench/a.cc", "#include <mpi.h>"),
+            ("include/coll/coll.hpp", "#include <coll/coll.h>"),
+        ):
+            with self.subTest(path=path, line=line):
+                self.assert_clean(self.include(path, line))
+
+    def test_arrows_against_the_design_are_named(self):
+        for path, line, fault in (
+            ("lib/plan/a.cc", '#include "topo/place.h"', "lib/plan/a.cc:2: plan may not include topo/"),
+            ("lib/sync/a.h", '#include "mem/copy.h"', "sync may not include mem/"),
+            ("lib/exec/a.cc", '#include "comm/comm.h"', "exec may not include comm/"),
+            ("lib/transport/a.cc", '#  include "plan/plan.h"', "transport may not include plan/"),
+            ("lib/mpi/a.cc", '#include "comm/comm.h"', "mpi may not include comm/"),
+            ("tools/a.cc", '#include "mpi/below.h"', "tools may not include mpi/"),
+            ("tools/a.cc", '#include "exec/run.h"', "tools may not include exec/"),
+            ("lib/topo/draw.cc", "#include <hwloc.h>", "<hwloc.h> belongs to lib/topo/hwloc.cc alone"),
+            ("lib/topo/draw.cc", "#include <hwloc/linux.h>", "<hwloc/linux.h> belongs to"),
+            ("lib/comm/a.cc", "#include <mpi.h>", "<mpi.h> belongs to lib/mpi/ alone"),
+            ("lib/comm/a.cc", '#include "uapi/kcoll.h"', "lib/comm may not know the kernel interface"),
+            ("lib/plan/a.cc", '#include "plan.h"', "write includes from lib/"),
+            ("lib/plan/a.cc", '#include "../plan/plan.h"', "write includes from lib/"),
+            ("lib/novel/a.cc", "", "lib/novel is not in the table"),
+            ("include/coll/coll.h", '#include "plan/plan.h"', "a public header may not include plan/plan.h"),
+        ):
+            with self.subTest(path=path, line=line):
+                self.assert_fault(self.include(path, line), fault)
+
+    def test_licences_by_directory(self):
+        note = "/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */\n"
+        self.assert_clean({"include/uapi/kcoll.h": note, "kmod/main.c": GPL, "kmod/README.md": README, "Makefile": BSD})
+        self.assert_fault({"include/uapi/kcoll.h": GPL}, "licence GPL-2.0, expected here: GPL-2.0")
+        self.assert_fault({"kmod/main.c": BSD, "kmod/README.md": README}, "licence BSD-3-Clause, expected here: GPL-2.0")
+        self.assert_fault({"bench/run.sh": "#!/bin/sh\n", "bench/README.md": README}, "bench/run.sh:1: no SPDX")
+        self.assert_fault({"tools/collctl": "#!/bin/sh\n", "tools/README.md": README}, "tools/collctl:1: no SPDX")
+
+    def test_long_files_say_why(self):
+        readme = {"lib/plan/README.md": README}
+        self.assert_clean({"lib/plan/a.cc": BSD + "\n" * 499} | readme)
+        self.assert_clean({"lib/plan/a.cc": BSD + "// Why this file is long: it is a table.\n" + "\n" * 600} | readme)
+        self.assert_fault({"lib/plan/a.cc": BSD + "\n" * 500} | readme, "lib/plan/a.cc:501: 501 lines")
+        late = BSD + "\n" * 600 + "// Why this file is long: said too late.\n"
+        self.assert_fault({"lib/plan/a.cc": late} | readme, "602 lines")
+
+    def test_directories_have_readmes(self):
+        self.assert_fault({"lib/plan/a.cc": BSD}, "lib/plan/: no README.md")
+        self.assert_fault({"bench/README.md": README, "bench/data/a.py": BSD}, "bench/data/: no README.md")
+        self.assert_clean({"bench/README.md": README + "`data/` networks\n", "bench/data/a.py": BSD})
+
+    def test_an_empty_tree_is_a_fault(self):
+        self.assert_fault({}, "no sources found")
+
+
+if __name__ == "__main__":
+    unittest.main()

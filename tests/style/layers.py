@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Who may include whom: the table of the design, as code. A new arrow is a change of the architecture."""
+
+# Arrows as the design draws them; what a directory may include is what it can reach.
+ARROWS = {
+    "sync": [],
+    "mem": [],
+    "plan": [],
+    "topo": [],
+    "algo": ["plan", "topo"],
+    "model": ["algo", "plan", "topo"],
+    "sim": ["plan", "topo", "model"],
+    "transport": ["mem", "sync"],
+    "exec": ["plan", "transport", "mem", "sync"],
+    "comm": ["topo", "transport", "model", "exec"],
+    "api": ["comm"],
+    # The shim is a guest of the public API; the tools may look at everything that needs no peers.
+    "mpi": [],
+    "tools": ["api", "model", "sim", "algo", "plan", "topo"],
+}
+
+# Layers that include what they have an arrow to, and nothing below that.
+DIRECT_ONLY = {"mpi", "tools"}
+
+# The public header may be included by all; the header shared with the kernel module by these.
+UAPI_USERS = {"transport", "tools"}
+
+# Foreign headers, <name.h> and <name/...>, that one place keeps for itself.
+KEPT_BY = {
+    "hwloc": "lib/topo/hwloc.cc",
+    "mpi": "lib/mpi/",
+}
+
+
+def allowed(layer):
+    """All layers that `layer` may include, itself among them."""
+    if layer in DIRECT_ONLY:
+        return {layer, *ARROWS[layer]}
+    seen, todo = {layer}, [layer]
+    while todo:
+        for below in ARROWS[todo.pop()]:
+            if below not in seen:
+                seen.add(below)
+                todo.append(below)
+    return seen

@@ -69,7 +69,7 @@ def measure(field, options, report_error):
         for who in field[shift:] + field[:shift]:
             if sys.stderr.isatty():
                 print(f"\rround {number + 1} of {options.rounds}: {who.name:<16}", end="", file=sys.stderr)
-            status, out, err = launch(who.command + own, options.timeout, options.urgent)
+            status, out, err = launch(who.command + own, options.timeout)
             found = json_lines(out)
             rows += [dict(r, contestant=who.name, round=number) for r in found if "collective" in r]
             if status is None:
@@ -93,7 +93,8 @@ def processor_name():
 def main():
     options = arguments()
     where = build_programs(options.build)
-    field = contestants(options.build, options.ranks, lambda mpi: where / f"coll_bench.{mpi}")
+    field = contestants(options.build, options.ranks, lambda mpi: where / f"coll_bench.{mpi}",
+                        options.urgent)
     if options.only:
         field = [c for c in field if c.name in options.only.split(",")]
     if not field:

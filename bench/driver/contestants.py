@@ -33,15 +33,27 @@ def available_mpis():
     return [m for m in MPI_NAMES if shutil.which(f"mpirun.{m}") and shutil.which(f"mpicc.{m}")]
 
 
-def launcher(mpi, ranks, preload=None, mca=()):
-    """The command in front of a program. Neither library binds: programs pin themselves, all in the same way."""
+# Sessions share the processors first (autogroup), nice values count only inside one; and MPICH's launcher opens a
+# session for every rank. So each rank asks for itself. Needs root; without it nothing changes.
+URGENT = ["sh", "-c", 'echo -20 2>/dev/null >/proc/self/autogroup; exec nice -n -20 "$@"', "sh"]
+
+
+def launcher(mpi, ranks, preload=None, mca=(), bind="none", env=None, urgent=False):
+    """The command in front of a program. coll_bench pins its ranks itself, so by default nobody is bound. `urgent`
+    lets other work on the machine disturb less."""
+    env = dict(env or {}, **({"LD_PRELOAD": str(preload)} if preload else {}))
     if mpi == "openmpi":
-        command = ["mpirun.openmpi", "--oversubscribe", "--bind-to", "none", "-n", str(ranks)]
+        command = ["mpirun.openmpi", "--oversubscribe", "--bind-to", bind, "-n", str(ranks)]
         for name, value in mca:
             command += ["--mca", name, value]
-        return command + (["-x", f"LD_PRELOAD={preload}"] if preload else [])
-    command = ["mpirun.mpich", "-bind-to", "none"]
-    return command + (["-genv", "LD_PRELOAD", str(preload)] if preload else []) + ["-n", str(ranks)]
+        for name, value in env.items():
+            command += ["-x", f"{name}={value}"]
+    else:
+        command = ["mpirun.mpich", "-bind-to", bind]
+        for name, value in env.items():
+            command += ["-genv", name, value]
+        command += ["-n", str(ranks)]
+    return command + (URGENT if urgent else [])
 
 
 def shim_path(build, mpi):
@@ -49,39 +61,31 @@ def shim_path(build, mpi):
     return path if path.exists() else None
 
 
-def contestants(build, ranks, program):
+def contestants(build, ranks, program, urgent=False):
     """All that can run here. `program(mpi)` is the path of the benchmark built with that MPI."""
+    def command(mpi, **more):
+        return launcher(mpi, ranks, urgent=urgent, **more)
+
     found = []
     no_cma = ("btl_vader_single_copy_mechanism", "none")
     titles = {"openmpi": "Open MPI", "mpich": "MPICH"}
     for mpi in available_mpis():
         exe = str(program(mpi))
-        found.append(Contestant(mpi, titles[mpi] + " as installed", False, launcher(mpi, ranks) + [exe]))
+        found.append(Contestant(mpi, titles[mpi] + " as installed", False, command(mpi) + [exe]))
         if mpi == "openmpi":
             found.append(Contestant("openmpi-nocma", f"Open MPI, --mca {no_cma[0]} {no_cma[1]}", False,
-                                    launcher(mpi, ranks, mca=[no_cma]) + [exe]))
+                                    command(mpi, mca=[no_cma]) + [exe]))
         if shim := shim_path(build, mpi):
             found.append(Contestant(f"coll+{mpi}", f"libcoll preloaded into {titles[mpi]}", True,
-                                    launcher(mpi, ranks, preload=shim) + [exe]))
+                                    command(mpi, preload=shim) + [exe]))
     return found
 
 
-def ask_for_priority():
-    """Other work on the machine then disturbs less. Sessions share the machine first (autogroup), nice values
-    count only inside one. Needs root; without it nothing changes."""
-    try:
-        os.nice(-20)
-        Path("/proc/self/autogroup").write_text("-20", encoding="ascii")
-    except OSError:
-        pass
-
-
-def launch(command, timeout_s, urgent=False):
+def launch(command, timeout_s):
     """Runs a command in a process group of its own. Returns (status, stdout, stderr); status is None when it was
     stopped for lasting too long (its whole group is ended, nobody else's)."""
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                               env=environment(), start_new_session=True,
-                               preexec_fn=ask_for_priority if urgent else None)
+                               env=environment(), start_new_session=True)
     try:
         out, err = process.communicate(timeout=timeout_s)
         return process.returncode, out, err

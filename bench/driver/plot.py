@@ -1,71 +1,112 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A plot of times per size, both axes logarithmic, one panel per collective, as SVG written by hand."""
+"""Times per size (both axes logarithmic) and, below, libcoll's gain over the fastest peer, as SVG written by hand."""
 
 import math
 from xml.sax.saxutils import escape
 
 from report import size_name
+from statistics_of_rounds import ratios
 
-WIDTH, PANEL_W, PANEL_H, LEFT, TOP, GAP = 1130, 330, 300, 62, 92, 38
-COLOURS = {"openmpi": "#e08214", "openmpi-nocma": "#b35806", "mpich": "#8073ac",
-           "coll+openmpi": "#1b7837", "coll+mpich": "#41ab5d", "coll": "#00441b"}
-DASHES = {"openmpi-nocma": "5 4", "coll+mpich": "7 3"}
-TEXT = 'font-family="DejaVu Sans, Helvetica, sans-serif"'
+PANEL_W, TIME_H, GAIN_H = 310, 270, 130
+LEFT, GAP, RIGHT, TOP, BETWEEN = 66, 62, 16, 66, 62
+WIDTH = LEFT + 3 * PANEL_W + 2 * GAP + RIGHT
+COLLECTIVES = ("bcast", "reduce", "allreduce")
+STYLES = {"openmpi": ("#e08214", ""), "openmpi-nocma": ("#b35806", "5 4"), "mpich": ("#8073ac", ""),
+          "coll+openmpi": ("#1b7837", ""), "coll+mpich": ("#41ab5d", "7 3"), "coll": ("#00441b", "2 2")}
+FONT = 'font-family="DejaVu Sans, Helvetica, sans-serif"'
 
 
-def _text(x, y, text, size=12, anchor="middle", extra=""):
-    return f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" text-anchor="{anchor}" {TEXT} {extra}>{escape(text)}</text>'
+def _text(x, y, text, size=11, anchor="middle", more=""):
+    return f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" text-anchor="{anchor}" {FONT} {more}>{escape(text)}</text>'
 
 
-def _panel(out, x0, title, cells, table, names):
-    sizes = [cell[1] for cell in cells]
-    times = [t for cell in cells for n, t in table[cell].items() if n in names]
+def _stroke(name):
+    colour, dash = STYLES.get(name, ("#333", ""))
+    width = 2.6 if name.startswith("coll") else 1.8
+    return f'stroke="{colour}" stroke-width="{width}"' + (f' stroke-dasharray="{dash}"' if dash else "")
+
+
+class Panel:
+    """One frame: sizes across (log 2), values up (log 10)."""
+
+    def __init__(self, x, y, height, sizes, low, high):
+        self.x, self.y, self.height, self.low, self.high = x, y, height, low, high
+        self.first, self.span = math.log2(sizes[0]), math.log2(sizes[-1] / sizes[0]) or 1
+        self.out = []
+        for i, size in enumerate(sizes):
+            if i % 2 == 0 or len(sizes) <= 6:
+                at = self.at(size, low)[0]
+                self.out.append(f'<path d="M{at:.1f} {y}v{height}" stroke="#e8e8e8"/>')
+                self.out.append(_text(at, y + height + 15, size_name(size).replace("iB", "")))
+
+    def at(self, size, value):
+        up = (math.log10(value) - math.log10(self.low)) / (math.log10(self.high) - math.log10(self.low))
+        return (self.x + (math.log2(size) - self.first) / self.span * PANEL_W, self.y + self.height * (1 - up))
+
+    def tick(self, value, label, colour="#ddd"):
+        y = self.y + self.height * (math.log10(self.high / value) / math.log10(self.high / self.low))
+        self.out.append(f'<path d="M{self.x} {y:.1f}h{PANEL_W}" stroke="{colour}"/>')
+        self.out.append(_text(self.x - 5, y + 4, label, anchor="end"))
+
+    def line(self, name, points):
+        """points: [(size, value)]"""
+        where = [self.at(size, min(max(value, self.low), self.high)) for size, value in points]
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in where)
+        self.out.append(f'<polyline points="{path}" fill="none" {_stroke(name)}/>')
+        self.out += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.6" fill="{STYLES.get(name, ("#333",))[0]}"/>' for x, y in where]
+
+    def svg(self):
+        frame = f'<rect x="{self.x}" y="{self.y}" width="{PANEL_W}" height="{self.height}" fill="none" stroke="#888"/>'
+        return self.out + [frame]
+
+
+def _times(x, cells, table, names):
+    times = [table[cell][n] for cell in cells for n in names if n in table[cell]]
     low, high = math.floor(math.log10(min(times))), math.ceil(math.log10(max(times)))
-    x_low, x_high = math.log2(sizes[0]), math.log2(sizes[-1]) if len(sizes) > 1 else math.log2(sizes[0]) + 1
-
-    def at(size, time):
-        return (x0 + (math.log2(size) - x_low) / (x_high - x_low) * PANEL_W,
-                TOP + PANEL_H - (math.log10(time) - low) / (high - low) * PANEL_H)
-
-    out.append(f'<rect x="{x0}" y="{TOP}" width="{PANEL_W}" height="{PANEL_H}" fill="none" stroke="#888"/>')
-    out.append(_text(x0 + PANEL_W / 2, TOP - 9, title, 15, extra='font-weight="bold"'))
+    panel = Panel(x, TOP, TIME_H, [c[1] for c in cells], 10.0 ** low, 10.0 ** high)
     for power in range(low, high + 1):
-        y = at(sizes[0], 10.0 ** power)[1]
-        out.append(f'<line x1="{x0}" x2="{x0 + PANEL_W}" y1="{y:.1f}" y2="{y:.1f}" stroke="#ddd"/>')
-        label = f"{10 ** power:g} us" if power < 3 else f"{10 ** (power - 3):g} ms"
-        out.append(_text(x0 - 5, y + 4, label.replace("us", "µs"), 11, "end"))
-    for size in sizes[::2] if len(sizes) > 6 else sizes:
-        x = at(size, 10.0 ** low)[0]
-        out.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{TOP}" y2="{TOP + PANEL_H}" stroke="#eee"/>')
-        out.append(_text(x, TOP + PANEL_H + 17, size_name(size).replace("iB", ""), 11))
+        panel.tick(10.0 ** power, f"{10.0 ** power:g} µs" if power < 3 else f"{10.0 ** (power - 3):g} ms")
     for name in names:
-        points = [at(cell[1], table[cell][name]) for cell in cells if name in table[cell]]
-        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-        colour, dash = COLOURS.get(name, "#333"), DASHES.get(name)
-        width = 2.6 if name.startswith("coll") else 1.8
-        out.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="{width}"'
-                   + (f' stroke-dasharray="{dash}"' if dash else "") + "/>")
-        out += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.6" fill="{colour}"/>' for x, y in points]
+        panel.line(name, [(cell[1], table[cell][name]) for cell in cells if name in table[cell]])
+    return panel.svg()
+
+
+def _gains(x, cells, table, ours, peers):
+    gains = {name: ratios(table, name, peers) for name in ours}
+    values = [g[c] for g in gains.values() for c in cells if c in g]
+    panel = Panel(x, TOP + TIME_H + BETWEEN, GAIN_H, [c[1] for c in cells], min([0.5, *values]) / 1.05,
+                  max([2, *values]) * 1.1)
+    for tick in (0.25, 0.5, 1, 2, 4, 8, 16):
+        if panel.low <= tick <= panel.high:
+            panel.tick(tick, f"{tick:g}×", "#555" if tick == 1 else "#ddd")
+    for name in ours:
+        panel.line(name, [(c[1], gains[name][c]) for c in cells if c in gains[name]])
+    return panel.svg()
 
 
 def write_svg(path, table, contestants, headline):
-    """`contestants` is [(name, title)] in the order of the legend."""
+    """`contestants` is [(name, title)] in the order of the legend; libcoll's names begin with "coll"."""
     names = [name for name, _ in contestants]
-    panels = [(c, [cell for cell in table if cell[0] == c]) for c in ("bcast", "reduce", "allreduce")]
-    panels = [(c, cells) for c, cells in panels if cells]
-    out = [_text(WIDTH / 2, 24, headline, 14)]
-    for i, (collective, cells) in enumerate(panels):
-        _panel(out, LEFT + i * (PANEL_W + GAP + 4), collective, cells, table, names)
-    y = TOP + PANEL_H + 42
+    ours, peers = [n for n in names if n.startswith("coll")], [n for n in names if not n.startswith("coll")]
+    out = [_text(WIDTH / 2, 22, headline, 13)]
+    for i, collective in enumerate(COLLECTIVES):
+        cells = [cell for cell in table if cell[0] == collective]
+        x = LEFT + i * (PANEL_W + GAP)
+        if not cells:
+            continue
+        out.append(_text(x + PANEL_W / 2, TOP - 8, f"{collective}: time", 13, more='font-weight="bold"'))
+        out += _times(x, cells, table, names)
+        if ours and peers:
+            out.append(_text(x + PANEL_W / 2, TOP + TIME_H + BETWEEN - 8, "times as fast as the fastest peer", 13,
+                             more='font-weight="bold"'))
+            out += _gains(x, cells, table, ours, peers)
+    y = TOP + TIME_H + (BETWEEN + GAIN_H if ours and peers else 0) + 42
     for i, (name, title) in enumerate(contestants):
-        x = LEFT + (i % 3) * (PANEL_W + GAP)
-        row = y + (i // 3) * 20
-        dash = f' stroke-dasharray="{DASHES[name]}"' if name in DASHES else ""
-        out.append(f'<line x1="{x}" x2="{x + 30}" y1="{row}" y2="{row}" stroke="{COLOURS.get(name, "#333")}"'
-                   f' stroke-width="2.4"{dash}/>')
-        out.append(_text(x + 37, row + 4, title, 12, "start"))
-    height = y + 20 * ((len(contestants) + 2) // 3) + 4
+        x, row = LEFT + (i % 3) * (PANEL_W + GAP), y + i // 3 * 19
+        out.append(f'<path d="M{x} {row}h30" {_stroke(name)}/>')
+        out.append(_text(x + 37, row + 4, title.replace("btl_vader_single_copy_mechanism", "btl_vader_single_copy…"), anchor="start"))
+    height = y + 19 * ((len(contestants) + 2) // 3) + 2
     with open(path, "w", encoding="utf-8") as file:
-        file.write(f'<?xml version="1.0"?>\n<!-- SPDX-License-Identifier: BSD-3-Clause -->\n'
+        file.write('<?xml version="1.0" encoding="UTF-8"?>\n<!-- SPDX-License-Identifier: BSD-3-Clause -->\n'
                    f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}">\n'
-                   f'<rect width="100%" height="100%" fill="white"/>\n' + "\n".join(out) + "\n</svg>\n")
+                   '<rect width="100%" height="100%" fill="white"/>\n' + "\n".join(out) + "\n</svg>\n")

@@ -59,9 +59,11 @@ static void usage(const char *program, int rank) {
 static size_t parse_size(const char *text, char **end) {
   size_t value = strtoull(text, end, 10);
   switch (**end) {
-  case 'k': case 'K': ++*end; return value << 10;
-  case 'm': case 'M': ++*end; return value << 20;
-  default: return value;
+    case 'k':
+    case 'K': ++*end; return value << 10;
+    case 'm':
+    case 'M': ++*end; return value << 20;
+    default: return value;
   }
 }
 
@@ -71,17 +73,13 @@ static int parse_sizes(struct options *options, const char *text) {
   options->size_count = 0;
   for (;;) {
     size_t from = parse_size(text, &end), to = *end == '-' ? parse_size(end + 1, &end) : from;
-    if (from < sizeof(float) || to < from || to > ((size_t)1 << 30))
-      return -1;
+    if (from < sizeof(float) || to < from || to > ((size_t)1 << 30)) return -1;
     for (size_t bytes = from; bytes <= to; bytes *= 4) {
-      if (options->size_count == MAX_SIZES)
-        return -1;
+      if (options->size_count == MAX_SIZES) return -1;
       options->sizes[options->size_count++] = bytes / sizeof(float) * sizeof(float);
     }
-    if (*end == '\0')
-      return 0;
-    if (*end != ',')
-      return -1;
+    if (*end == '\0') return 0;
+    if (*end != ',') return -1;
     text = end + 1;
   }
 }
@@ -94,8 +92,7 @@ static int parse_collectives(struct options *options, const char *text) {
     for (int i = 0; i < COLLECTIVES; i++)
       if (strlen(collective_name[i]) == length && strncmp(text, collective_name[i], length) == 0)
         options->run[i] = known = 1;
-    if (!known)
-      return -1;
+    if (!known) return -1;
     text += length + (text[length] == ',');
   }
   return 0;
@@ -106,20 +103,20 @@ static struct options parse(int argc, char **argv, int rank, int ranks) {
       {"collectives", 1, 0, 'c'},    {"sizes", 1, 0, 's'},       {"root", 1, 0, 'r'},
       {"cell-ms", 1, 0, 'm'},        {"max-seconds", 1, 0, 'S'}, {"min-iterations", 1, 0, 'n'},
       {"max-iterations", 1, 0, 'N'}, {"pages", 1, 0, 'p'},       {0, 0, 0, 0}};
-  struct options options = {.run = {1, 1, 1, 1}, .cell_ms = 60, .max_seconds = 1e9,
-                            .min_iterations = 5, .max_iterations = 2000};
+  struct options options = {
+      .run = {1, 1, 1, 1}, .cell_ms = 60, .max_seconds = 1e9, .min_iterations = 5, .max_iterations = 2000};
   int bad = parse_sizes(&options, "4-16M");
   for (int c; (c = getopt_long(argc, argv, "", names, NULL)) != -1;) {
     switch (c) {
-    case 'c': bad |= parse_collectives(&options, optarg); break;
-    case 's': bad |= parse_sizes(&options, optarg); break;
-    case 'r': options.root = atoi(optarg); break;
-    case 'm': options.cell_ms = atof(optarg); break;
-    case 'S': options.max_seconds = atof(optarg); break;
-    case 'n': options.min_iterations = atoi(optarg); break;
-    case 'N': options.max_iterations = atoi(optarg); break;
-    case 'p': options.huge_pages = strcmp(optarg, "2m") == 0; break;
-    default: bad = -1;
+      case 'c': bad |= parse_collectives(&options, optarg); break;
+      case 's': bad |= parse_sizes(&options, optarg); break;
+      case 'r': options.root = atoi(optarg); break;
+      case 'm': options.cell_ms = atof(optarg); break;
+      case 'S': options.max_seconds = atof(optarg); break;
+      case 'n': options.min_iterations = atoi(optarg); break;
+      case 'N': options.max_iterations = atoi(optarg); break;
+      case 'p': options.huge_pages = strcmp(optarg, "2m") == 0; break;
+      default: bad = -1;
     }
   }
   if (bad || optind < argc || options.root < 0 || options.root >= ranks || options.min_iterations < 1 ||
@@ -136,8 +133,7 @@ static float *allocate(size_t bytes, int huge_pages) {
     fprintf(stderr, "no memory for a buffer of %zu bytes: give smaller --sizes\n", bytes);
     MPI_Abort(MPI_COMM_WORLD, 1);
   }
-  if (huge_pages)
-    madvise(memory, bytes, MADV_HUGEPAGE);
+  if (huge_pages) madvise(memory, bytes, MADV_HUGEPAGE);
   memset(memory, 1, bytes);
   return memory;
 }
@@ -148,8 +144,7 @@ static inline float element(uint32_t j, uint32_t seed, uint32_t rank) {
 }
 
 static void alter(float *in, size_t count, int64_t seed, int rank) {
-  for (size_t j = 0; j < count; j++)
-    in[j] = element((uint32_t)j, (uint32_t)seed, (uint32_t)rank);
+  for (size_t j = 0; j < count; j++) in[j] = element((uint32_t)j, (uint32_t)seed, (uint32_t)rank);
 }
 
 /* How many elements of `out` are not those of one rank (bcast) or the sum over all ranks. */
@@ -167,8 +162,7 @@ static int64_t count_wrong(const float *out, size_t count, int64_t seed, int fir
 static void read_lines(const void *result, size_t bytes) {
   const uint32_t *word = result;
   uint32_t sum = 0;
-  for (size_t i = 0; i < bytes / sizeof *word; i += LINE_BYTES / sizeof *word)
-    sum ^= word[i];
+  for (size_t i = 0; i < bytes / sizeof *word; i += LINE_BYTES / sizeof *word) sum ^= word[i];
   sink = sum;
 }
 
@@ -178,32 +172,31 @@ static uint64_t timed_call(struct bench *b, enum collective which, size_t bytes)
   float *out = b->out;
   uint64_t begin;
   switch (which) {
-  case BARRIER:
-    lockstep_start(b->step);
-    begin = lockstep_ticks();
-    MPI_Barrier(MPI_COMM_WORLD);
-    break;
-  case BCAST:
-    out = b->rank == root ? b->in : b->out;
-    has_result = b->rank != root;
-    lockstep_start(b->step);
-    begin = lockstep_ticks();
-    MPI_Bcast(out, count, MPI_FLOAT, root, MPI_COMM_WORLD);
-    break;
-  case REDUCE:
-    has_result = b->rank == root;
-    lockstep_start(b->step);
-    begin = lockstep_ticks();
-    MPI_Reduce(b->in, out, count, MPI_FLOAT, MPI_SUM, root, MPI_COMM_WORLD);
-    break;
-  default:
-    has_result = 1;
-    lockstep_start(b->step);
-    begin = lockstep_ticks();
-    MPI_Allreduce(b->in, out, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+    case BARRIER:
+      lockstep_start(b->step);
+      begin = lockstep_ticks();
+      MPI_Barrier(MPI_COMM_WORLD);
+      break;
+    case BCAST:
+      out = b->rank == root ? b->in : b->out;
+      has_result = b->rank != root;
+      lockstep_start(b->step);
+      begin = lockstep_ticks();
+      MPI_Bcast(out, count, MPI_FLOAT, root, MPI_COMM_WORLD);
+      break;
+    case REDUCE:
+      has_result = b->rank == root;
+      lockstep_start(b->step);
+      begin = lockstep_ticks();
+      MPI_Reduce(b->in, out, count, MPI_FLOAT, MPI_SUM, root, MPI_COMM_WORLD);
+      break;
+    default:
+      has_result = 1;
+      lockstep_start(b->step);
+      begin = lockstep_ticks();
+      MPI_Allreduce(b->in, out, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
   }
-  if (has_result)
-    read_lines(out, bytes);
+  if (has_result) read_lines(out, bytes);
   uint64_t ticks = lockstep_ticks() - begin;
   if (has_result)
     b->wrong += count_wrong(out, (size_t)count, b->seed, which == BCAST ? root : 0, which == BCAST ? 1 : b->ranks);
@@ -231,17 +224,17 @@ static int by_value(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-static void print_cell(const struct bench *b, enum collective which, size_t bytes, int iterations,
-                       double flag_before, double flag_after, int64_t wrong) {
+static void print_cell(const struct bench *b, enum collective which, size_t bytes, int iterations, double flag_before,
+                       double flag_after, int64_t wrong) {
   static double us[LOCKSTEP_MAX_ITERATIONS];
   double us_per_tick = lockstep_ns_per_tick() / 1000;
-  for (int i = 0; i < iterations; i++)
-    us[i] = (double)lockstep_slowest(b->step, i) * us_per_tick;
+  for (int i = 0; i < iterations; i++) us[i] = (double)lockstep_slowest(b->step, i) * us_per_tick;
   qsort(us, (size_t)iterations, sizeof *us, by_value);
-  printf("{\"collective\":\"%s\",\"bytes\":%zu,\"ranks\":%d,\"iterations\":%d,\"median_us\":%.4f,\"p10_us\":%.4f,"
-         "\"p90_us\":%.4f,\"min_us\":%.4f,\"wrong\":%lld,\"flag_ns_before\":%.1f,\"flag_ns_after\":%.1f}\n",
-         collective_name[which], bytes, b->ranks, iterations, us[iterations / 2], us[iterations / 10],
-         us[iterations * 9 / 10], us[0], (long long)wrong, flag_before, flag_after);
+  printf(
+      "{\"collective\":\"%s\",\"bytes\":%zu,\"ranks\":%d,\"iterations\":%d,\"median_us\":%.4f,\"p10_us\":%.4f,"
+      "\"p90_us\":%.4f,\"min_us\":%.4f,\"wrong\":%lld,\"flag_ns_before\":%.1f,\"flag_ns_after\":%.1f}\n",
+      collective_name[which], bytes, b->ranks, iterations, us[iterations / 2], us[iterations / 10],
+      us[iterations * 9 / 10], us[0], (long long)wrong, flag_before, flag_after);
   fflush(stdout);
 }
 
@@ -256,22 +249,18 @@ static int64_t run_cell(struct bench *b, enum collective which, size_t bytes) {
   const struct options *o = &b->options;
   enum { WARM = 3 };
   b->wrong = 0;
-  if (which == BARRIER)
-    check_barrier(b);
+  if (which == BARRIER) check_barrier(b);
   iterate(b, which, bytes, 0);
   double begin = seconds();
-  for (int i = 0; i < WARM; i++)
-    iterate(b, which, bytes, i);
+  for (int i = 0; i < WARM; i++) iterate(b, which, bytes, i);
   double wanted = o->cell_ms * 1e-3 / ((seconds() - begin) / WARM);
   int iterations = wanted > o->max_iterations ? o->max_iterations : (int)wanted;
   iterations = (int)lockstep_agree(b->step, iterations < o->min_iterations ? o->min_iterations : iterations);
   double flag_before = lockstep_flag_ns(b->step);
-  for (int i = 0; i < iterations; i++)
-    iterate(b, which, bytes, i);
+  for (int i = 0; i < iterations; i++) iterate(b, which, bytes, i);
   double flag_after = lockstep_flag_ns(b->step);
   int64_t wrong = lockstep_sum(b->step, b->wrong);
-  if (b->rank == 0)
-    print_cell(b, which, bytes, iterations, flag_before, flag_after, wrong);
+  if (b->rank == 0) print_cell(b, which, bytes, iterations, flag_before, flag_after, wrong);
   return wrong;
 }
 
@@ -298,16 +287,14 @@ static void print_header(int ranks, int cpu) {
   MPI_Get_library_version(version, &length);
   version[strcspn(version, "\n\",")] = '\0';
   for (char *c = version; *c; c++)
-    if (*c == '\t')
-      *c = ' ';
+    if (*c == '\t') *c = ' ';
   printf("{\"library\":\"%s\",\"ranks\":%d,\"processors\":%ld,\"pinned\":%s}\n", version, ranks,
          sysconf(_SC_NPROCESSORS_ONLN), cpu >= 0 ? "true" : "false");
 }
 
 int main(int argc, char **argv) {
   int ranks_hint = 0, rank_hint = lockstep_rank_from_environment(&ranks_hint);
-  if (rank_hint >= 0)
-    lockstep_pin(rank_hint, ranks_hint); /* before the library looks where it runs */
+  if (rank_hint >= 0) lockstep_pin(rank_hint, ranks_hint); /* before the library looks where it runs */
   MPI_Init(&argc, &argv);
   struct bench b = {0};
   MPI_Comm_rank(MPI_COMM_WORLD, &b.rank);
@@ -315,18 +302,14 @@ int main(int argc, char **argv) {
   int cpu = lockstep_pin(b.rank, b.ranks);
   b.options = parse(argc, argv, b.rank, b.ranks);
   b.step = lockstep_open(b.rank, b.ranks, b.ranks <= (int)sysconf(_SC_NPROCESSORS_ONLN));
-  if (!b.step)
-    MPI_Abort(MPI_COMM_WORLD, 1);
+  if (!b.step) MPI_Abort(MPI_COMM_WORLD, 1);
   size_t largest = LINE_BYTES;
-  for (int i = 0; i < b.options.size_count; i++)
-    largest = b.options.sizes[i] > largest ? b.options.sizes[i] : largest;
+  for (int i = 0; i < b.options.size_count; i++) largest = b.options.sizes[i] > largest ? b.options.sizes[i] : largest;
   b.in = allocate(largest, b.options.huge_pages);
   b.out = allocate(largest, b.options.huge_pages);
-  if (b.rank == 0)
-    print_header(b.ranks, cpu);
+  if (b.rank == 0) print_header(b.ranks, cpu);
   int64_t wrong = run_all(&b);
-  if (wrong && b.rank == 0)
-    fprintf(stderr, "%lld elements of results were wrong\n", (long long)wrong);
+  if (wrong && b.rank == 0) fprintf(stderr, "%lld elements of results were wrong\n", (long long)wrong);
   free(b.in);
   free(b.out);
   lockstep_close(b.step);

@@ -62,8 +62,7 @@ double lockstep_ns_per_tick(void) {
   static double ratio;
   if (ratio == 0) {
     uint64_t ns = now_ns(), ticks = lockstep_ticks(), end;
-    while ((end = now_ns()) - ns < 20000000) {
-    }
+    while ((end = now_ns()) - ns < 20000000) {}
     ratio = (double)(end - ns) / (double)(lockstep_ticks() - ticks);
   }
   return ratio;
@@ -100,25 +99,21 @@ int lockstep_rank_from_environment(int *ranks) {
 struct lockstep *lockstep_open(int rank, int ranks, int spin) {
   struct lockstep *step = calloc(1, sizeof *step);
   int where[2] = {(int)getpid(), -1};
-  if (!step || ranks > LOCKSTEP_MAX_RANKS)
-    return NULL;
+  if (!step || ranks > LOCKSTEP_MAX_RANKS) return NULL;
   if (rank == 0) {
     where[1] = memfd_create("lockstep", MFD_CLOEXEC);
-    if (where[1] >= 0 && ftruncate(where[1], sizeof *step->segment) != 0)
-      where[1] = -1;
+    if (where[1] >= 0 && ftruncate(where[1], sizeof *step->segment) != 0) where[1] = -1;
   }
   MPI_Bcast(where, 2, MPI_INT, 0, MPI_COMM_WORLD);
   char path[64];
   snprintf(path, sizeof path, "/proc/%d/fd/%d", where[0], where[1]);
   int fd = rank == 0 ? where[1] : open(path, O_RDWR | O_CLOEXEC);
-  void *at = fd < 0 ? MAP_FAILED
-                    : mmap(NULL, sizeof *step->segment, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+  void *at =
+      fd < 0 ? MAP_FAILED : mmap(NULL, sizeof *step->segment, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
   int ok = at != MAP_FAILED, all_ok = 0;
-  if (!ok)
-    fprintf(stderr, "rank %d cannot share %s: all ranks must run on one node, in one container\n", rank, path);
+  if (!ok) fprintf(stderr, "rank %d cannot share %s: all ranks must run on one node, in one container\n", rank, path);
   MPI_Allreduce(&ok, &all_ok, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-  if (fd >= 0)
-    close(fd);
+  if (fd >= 0) close(fd);
   if (!all_ok) {
     free(step);
     return NULL;
@@ -144,8 +139,7 @@ static void relax(const struct lockstep *step) {
 }
 
 static void await(const struct lockstep *step, _Atomic uint64_t *flag, uint64_t value) {
-  while (atomic_load_explicit(flag, memory_order_acquire) < value)
-    relax(step);
+  while (atomic_load_explicit(flag, memory_order_acquire) < value) relax(step);
 }
 
 static void synchronise(struct lockstep *step, uint64_t margin) {
@@ -153,8 +147,7 @@ static void synchronise(struct lockstep *step, uint64_t margin) {
   uint64_t round = ++step->round;
   atomic_store_explicit(&segment->of[step->rank].arrived, round, memory_order_release);
   if (step->rank == 0) {
-    for (int i = 1; i < step->ranks; i++)
-      await(step, &segment->of[i].arrived, round);
+    for (int i = 1; i < step->ranks; i++) await(step, &segment->of[i].arrived, round);
     segment->deadline = lockstep_ticks() + margin;
     atomic_store_explicit(&segment->go, round, memory_order_release);
   } else {
@@ -166,8 +159,7 @@ void lockstep_start(struct lockstep *step) {
   synchronise(step, step->margin);
   if (step->spin) {
     uint64_t deadline = step->segment->deadline;
-    while (lockstep_ticks() < deadline) {
-    }
+    while (lockstep_ticks() < deadline) {}
   }
 }
 
@@ -178,14 +170,12 @@ void lockstep_record(struct lockstep *step, int iteration, uint64_t ticks) {
 uint64_t lockstep_slowest(const struct lockstep *step, int iteration) {
   uint64_t slowest = 0;
   for (int i = 0; i < step->ranks; i++)
-    if (step->segment->ticks[i][iteration] > slowest)
-      slowest = step->segment->ticks[i][iteration];
+    if (step->segment->ticks[i][iteration] > slowest) slowest = step->segment->ticks[i][iteration];
   return slowest;
 }
 
 int64_t lockstep_agree(struct lockstep *step, int64_t value) {
-  if (step->rank == 0)
-    step->segment->agreed = value;
+  if (step->rank == 0) step->segment->agreed = value;
   synchronise(step, 0);
   int64_t agreed = step->segment->agreed;
   synchronise(step, 0); /* nobody overwrites it before all have read it */
@@ -209,8 +199,7 @@ int64_t lockstep_sum(struct lockstep *step, int64_t value) {
   int64_t sum = 0;
   lockstep_post(step, value);
   synchronise(step, 0);
-  for (int i = 0; i < step->ranks; i++)
-    sum += atomic_load_explicit(&step->segment->of[i].value, memory_order_relaxed);
+  for (int i = 0; i < step->ranks; i++) sum += atomic_load_explicit(&step->segment->of[i].value, memory_order_relaxed);
   synchronise(step, 0);
   return sum;
 }
@@ -218,20 +207,16 @@ int64_t lockstep_sum(struct lockstep *step, int64_t value) {
 double lockstep_flag_ns(struct lockstep *step) {
   enum { BURSTS = 5, TRIPS = 200 };
   uint64_t best = UINT64_MAX;
-  if (!step->spin || step->ranks < 2)
-    return 0;
+  if (!step->spin || step->ranks < 2) return 0;
   lockstep_start(step);
   for (int burst = 0; step->rank < 2 && burst < BURSTS; burst++) {
     _Atomic uint64_t *mine = &step->segment->of[step->rank].flag;
     _Atomic uint64_t *theirs = &step->segment->of[1 - step->rank].flag;
     uint64_t from = atomic_load_explicit(mine, memory_order_relaxed), begin = lockstep_ticks();
     for (uint64_t trip = from + 1; trip <= from + TRIPS; trip++) {
-      if (step->rank == 0)
-        atomic_store_explicit(mine, trip, memory_order_release);
-      while (atomic_load_explicit(theirs, memory_order_acquire) < trip) {
-      }
-      if (step->rank == 1)
-        atomic_store_explicit(mine, trip, memory_order_release);
+      if (step->rank == 0) atomic_store_explicit(mine, trip, memory_order_release);
+      while (atomic_load_explicit(theirs, memory_order_acquire) < trip) {}
+      if (step->rank == 1) atomic_store_explicit(mine, trip, memory_order_release);
     }
     uint64_t ticks = lockstep_ticks() - begin;
     best = ticks < best ? ticks : best;

@@ -34,6 +34,17 @@ bool groups_nothing(const std::vector<int> &partition) {
   return *std::ranges::max_element(partition) + 1 == static_cast<int>(partition.size());
 }
 
+// Why the domains cannot be told apart; "" when they can, or when the machine has only one of each.
+std::string why_blind(const std::vector<Place> &places, const Sensitivity &sensitivity) {
+  if (sensitivity.flat() || places.size() < 2) return {};
+  if (std::ranges::all_of(places, &Place::unknown)) return "the places of the ranks are not known";
+  if (std::ranges::any_of(places, &Place::bound)) return {};
+  const auto open = [&](Domain domain) {
+    return std::ranges::all_of(places, [&](const Place &place) { return number_in(place, domain) < 0; });
+  };
+  return std::ranges::any_of(sensitivity.domains, open) ? "the ranks are not bound to cores" : "";
+}
+
 }  // namespace
 
 // ---- building ---------------------------------------------------------------------------------------------
@@ -64,8 +75,7 @@ Hierarchy Hierarchy::from_places(std::vector<Place> places, const Sensitivity &s
       Cut &cut = cuts.emplace_back(Cut{domain_name(*domain), std::vector<int>(ranks), true});
       for (std::size_t rank = 0; rank < ranks; ++rank) cut.number[rank] = number_in(made.places_[rank], *domain);
     }
-    if (!cuts.empty() && ranks > 1 && std::ranges::all_of(made.places_, &Place::unknown))
-      made.reason_ = "the places of the ranks are not known";
+    made.reason_ = why_blind(made.places_, sensitivity);
   }
 
   Partition partition(ranks, 0);

@@ -43,6 +43,8 @@ Topology make() {
   hwloc_topology_set_all_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_NONE);
   for (hwloc_obj_type_t type : {HWLOC_OBJ_PACKAGE, HWLOC_OBJ_CORE, HWLOC_OBJ_L3CACHE, HWLOC_OBJ_L2CACHE, HWLOC_OBJ_L1CACHE})
     hwloc_topology_set_type_filter(raw, type, HWLOC_TYPE_FILTER_KEEP_ALL);
+  // NUMA nodes hang on groups where no other object spans the same processing units.
+  hwloc_topology_set_type_filter(raw, HWLOC_OBJ_GROUP, HWLOC_TYPE_FILTER_KEEP_STRUCTURE);
   return topology;
 }
 
@@ -89,12 +91,14 @@ void place_numa(hwloc_topology_t topology, Machine &machine) {
   }
   std::vector<hwloc_obj_t> seen;
   for (std::size_t i = 0; i < machine.pus.size(); ++i) {
-    std::size_t index = 0;
-    while (index < seen.size() && seen[index] != nearest[i]) ++index;
-    if (index == seen.size()) seen.push_back(nearest[i]);
+    if (nearest[i] == nullptr) continue;  // its memory may not be used
+    const auto index = std::ranges::find(seen, nearest[i]) - seen.begin();
+    if (index == std::ssize(seen)) seen.push_back(nearest[i]);
     machine.pus[i].numa = static_cast<int>(index);
   }
-  machine.numas = static_cast<int>(seen.size());
+  if (seen.empty())
+    for (Place &pu : machine.pus) pu.numa = 0;
+  machine.numas = std::max(static_cast<int>(seen.size()), 1);
 }
 
 Status convert(hwloc_topology_t topology, Machine &machine) {
@@ -175,7 +179,8 @@ Status load_xml(const std::string &path, Machine &machine) {
   if (Status status = read_file(path, text); !status.ok())
     return give_up(machine, {}, name + ": " + status.text() + "; give a file that 'lstopo --of xml FILE' wrote");
   const std::string remedy = "; write it again with 'lstopo --of xml FILE'";
-  if (Status status = check_xml(text); !status.ok()) return give_up(machine, {}, name + ": " + status.text() + remedy);
+  std::string checked;
+  if (Status status = check_xml(text, checked); !status.ok()) return give_up(machine, {}, name + ": " + status.text() + remedy);
 
   Machine made;
   made.source = "xml " + path;
@@ -184,7 +189,7 @@ Status load_xml(const std::string &path, Machine &machine) {
   errno = 0;
   const Topology topology = make();
   if (topology == nullptr ||
-      hwloc_topology_set_xmlbuffer(topology.get(), text.c_str(), static_cast<int>(text.size() + 1)) != 0 ||
+      hwloc_topology_set_xmlbuffer(topology.get(), checked.c_str(), static_cast<int>(checked.size() + 1)) != 0 ||
       hwloc_topology_load(topology.get()) != 0)
     return give_up(machine, {}, name + ": hwloc cannot use it (" + why() + "): it is damaged or of another version" + remedy);
   if (Status status = convert(topology.get(), made); !status.ok())

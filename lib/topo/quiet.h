@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // hwloc prints "received invalid information from the operating system" and its like to stderr unless
-// HWLOC_HIDE_ERRORS=2 is in the environment when the process first needs to know; it offers no call for that.
+// HWLOC_HIDE_ERRORS=2 is in the environment when it first has something to say; it offers no call for that.
 //
 // While a Quiet lives, `environ` points to a copy of the table with that one line added. The program's own
 // table is not written, so other threads keep reading valid variables, and it is put back unless another
@@ -8,8 +8,10 @@
 // or the user has set is respected, and then nothing is done at all.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <memory>
 #include <vector>
 
 #include <unistd.h>
@@ -20,19 +22,9 @@ namespace coll::topo {
 class Quiet {
  public:
   Quiet() {
-    if (std::getenv(name) != nullptr) return;
-    // Never freed: another thread's getenv() or putenv() may still look at it. hwloc reads the variable once
-    // per process, so one copy is all there ever is.
-    static std::atomic<bool> done{false};
-    if (done.exchange(true)) return;
-    auto *table = new std::vector<char *>;
-    for (char **line = environ; line != nullptr && *line != nullptr; ++line) table->push_back(*line);
-    static char setting[] = "HWLOC_HIDE_ERRORS=2";
-    table->push_back(setting);
-    table->push_back(nullptr);
-    mine_ = table->data();
+    if (std::getenv("HWLOC_HIDE_ERRORS") != nullptr) return;
+    mine_ = extended_copy();
     theirs_ = std::atomic_ref<char **>(environ).exchange(mine_);
-    kept() = table;
   }
   ~Quiet() {
     if (mine_ == nullptr) return;
@@ -43,12 +35,20 @@ class Quiet {
   Quiet &operator=(const Quiet &) = delete;
 
  private:
-  static constexpr const char *name = "HWLOC_HIDE_ERRORS";
-  // Keeps the copy reachable, so that leak checkers see it for what it is.
-  static std::vector<char *> *&kept() {
-    static std::vector<char *> *table = nullptr;
-    return table;
+  // Another thread's getenv() may still walk a copy after it is out of use, so copies are never freed; the
+  // same environment gives the same copy again. The owner is never destroyed either, but stays reachable.
+  static char **extended_copy() {
+    static char setting[] = "HWLOC_HIDE_ERRORS=2";
+    static auto &copies = *new std::vector<std::unique_ptr<std::vector<char *>>>;
+    std::vector<char *> table;
+    for (char **line = environ; line != nullptr && *line != nullptr; ++line) table.push_back(*line);
+    table.push_back(setting);
+    table.push_back(nullptr);
+    if (copies.empty() || *copies.back() != table)
+      copies.push_back(std::make_unique<std::vector<char *>>(std::move(table)));
+    return copies.back()->data();
   }
+
   char **mine_ = nullptr;
   char **theirs_ = nullptr;
 };

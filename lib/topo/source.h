@@ -13,8 +13,8 @@ namespace coll::topo {
 // Checks the words, counts and order of a synthetic description and writes it in hwloc's own words.
 Status check_synthetic(std::string_view text, std::string &hwloc_text);
 
-// Checks that the text is one complete hwloc XML document: elements balanced, attributes quoted and given
-// once, no character or reference that a reader would stumble over. What the elements mean is hwloc's part.
-Status check_xml(std::string_view text);
+// Checks that the text is one complete document of hwloc 2 whose objects fit together, and writes a copy of the
+// parts that a Machine is made of (no devices, distances or user data).
+Status check_xml(std::string_view text, std::string &hwloc_text);
 
 }  // namespace coll::topo

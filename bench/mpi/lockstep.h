@@ -40,8 +40,8 @@ int64_t lockstep_sum(struct lockstep *step, int64_t value);
 void lockstep_post(struct lockstep *step, int64_t value);
 int64_t lockstep_least(const struct lockstep *step);
 
-/* One-way nanoseconds of a flag between ranks 0 and 1, the least of a few short bursts; 0 when the ranks are
- * not alone on their cores. Collective. */
+/* One-way nanoseconds of a cache line that ranks 0 and 1 write in turn, the mean of several lines; 0 when the ranks
+ * are not alone on their cores. Collective. */
 double lockstep_flag_ns(struct lockstep *step);
 
 #endif

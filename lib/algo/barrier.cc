@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Barriers.
+#include "algo/common.h"
+#include "algo/families.h"
+
+namespace coll::algo {
+
+bool always(const Request&) { return true; }
+bool has_levels(const Request& request) { return !request.hierarchy->is_flat(); }
+
+namespace {
+
+Builder start_barrier(const char* name, const Request& request) {
+  Builder b = start(Collective::barrier, name, request);
+  b.synchronizing();
+  return b;
+}
+
+// One hop: everybody watches everybody.
+Plan flat(const Request& request) {
+  Builder b = start_barrier("flat", request);
+  const uint16_t here = b.flag();
+  for (int rank : b.ranks()) {
+    LaneBuilder lane = b.lane(rank);
+    lane.post(here, constant(1));
+    wait_each(lane, all_but(request.hierarchy->ranks(), rank), here, constant(1));
+  }
+  return b.finish();
+}
+
+// In round t everybody knows of 2^t ranks behind it. One flag serves all rounds, for it only grows.
+Plan dissemination(const Request& request) {
+  Builder b = start_barrier("dissemination", request);
+  const int ranks = request.hierarchy->ranks();
+  const uint16_t round = b.flag();
+  for (int rank : b.ranks()) {
+    LaneBuilder lane = b.lane(rank);
+    int value = 1;
+    for (int distance = 1; distance < ranks; distance *= 2, ++value)
+      lane.post(round, constant(value)).wait((rank + ranks - distance) % ranks, round, constant(value));
+  }
+  return b.finish();
+}
+
+// Arrivals go up the hierarchy, the release comes down.
+Plan hierarchical(const Request& request) {
+  Builder b = start_barrier("hierarchical", request);
+  const topo::Tree tree = request.hierarchy->tree_for_root(request.root);
+  const uint16_t arrived = b.flag(), released = b.flag();
+  for (int rank : b.ranks()) {
+    LaneBuilder lane = b.lane(rank);
+    for (int level = 0; level < tree.levels_led(rank); ++level)
+      wait_each(lane, tree.children(rank, level), arrived, constant(1));
+    if (rank != tree.root()) lane.post(arrived, constant(1)).wait(tree.parent(rank), released, constant(1));
+    lane.post(released, constant(1));
+  }
+  return b.finish();
+}
+
+const Algorithm family[] = {
+    {.collective = Collective::barrier,
+     .name = "flat",
+     .summary = "everybody watches everybody: one hop",
+     .source = "XHC III-E for the flags",
+     .applies = always,
+     .make = flat},
+    {.collective = Collective::barrier,
+     .name = "dissemination",
+     .summary = "log2 p rounds, everybody alike",
+     .source = "Hensgen, Finkel and Manber 1988",
+     .applies = always,
+     .make = dissemination},
+    {.collective = Collective::barrier,
+     .name = "hierarchical",
+     .summary = "arrivals up the hierarchy, the release down",
+     .source = "XHC III-A, III-E",
+     .reads = {.hierarchy = true},
+     .applies = has_levels,
+     .make = hierarchical},
+};
+
+}  // namespace
+
+std::span<const Algorithm> barrier_family() { return family; }
+
+}  // namespace coll::algo

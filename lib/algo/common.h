@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the generators share: the ring of a request, views as generators use them, waits for many.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <string>
+#include <vector>
+
+#include "algo/registry.h"
+#include "plan/builder.h"
+#include "plan/geometry.h"
+
+namespace coll::algo {
+
+using plan::all_passes;
+using plan::Buffer;
+using plan::Builder;
+using plan::Collective;
+using plan::constant;
+using plan::if_direct;
+using plan::LaneBuilder;
+using plan::Only;
+using plan::Operand;
+using plan::own_recv;
+using plan::own_send;
+using plan::pass_before;
+using plan::Plan;
+using plan::seen;
+using plan::this_pass;
+using plan::Value;
+
+// Chunk and slots with what a generator may rely on: whole cache lines, a power of two.
+struct Ring {
+  uint32_t chunk_bytes;
+  uint16_t depth;
+};
+inline Ring ring_of(const Request& request, uint32_t chunk_bytes = 0) {
+  constexpr uint32_t line = plan::cache_line_bytes;
+  uint32_t chunk = chunk_bytes != 0 ? chunk_bytes : request.parameters.chunk_bytes;
+  uint16_t depth = std::bit_ceil(std::clamp<uint16_t>(request.parameters.depth, 1, 1024));
+  return {std::max((chunk + line - 1) / line * line, line), depth};
+}
+
+inline Builder start(Collective what, std::string name, const Request& request) {
+  return Builder(what, std::move(name), request.hierarchy->ranks(), request.root, request.only_rank);
+}
+
+// A view as its generator knows it. Plain staging is never direct and is not published.
+struct Window {
+  uint16_t view;
+  uint16_t flag;
+  bool plain;
+
+  Window(Builder& b, Buffer buffer, Ring ring)
+      : view(b.view(buffer, ring.chunk_bytes, ring.depth)), flag(b.view_flag(view)), plain(buffer == Buffer::none) {}
+
+  Only staged() const { return plain ? Only{} : plan::if_staged(view); }
+  Only direct() const { return plan::if_direct(view); }  // leave the step out when plain
+  Operand of(int rank) const { return seen(view, rank); }
+  void publish(LaneBuilder& lane) const {
+    if (!plain) lane.publish(view);
+  }
+  // For data that is ready before the plan starts: a direct view is announced as a whole, a staged one pass by pass.
+  void announce(LaneBuilder& lane, uint16_t range) const {
+    if (!plain) lane.publish(view).post(flag, all_passes(range), direct());
+  }
+};
+
+inline std::vector<int> all_but(int ranks, int left_out) {
+  std::vector<int> others;
+  others.reserve(size_t(ranks));
+  for (int rank = 0; rank < ranks; ++rank)
+    if (rank != left_out) others.push_back(rank);
+  return others;
+}
+
+inline void wait_each(LaneBuilder& lane, const std::vector<int>& ranks, uint16_t flag, Value value, Only only = {}) {
+  for (int rank : ranks) lane.wait(rank, flag, value, only);
+}
+
+// A reduction of one rank.
+inline Plan alone(Collective what, const char* name, const Request& request) {
+  Builder b = start(what, name, request);
+  if (what == Collective::allreduce) b.synchronizing();
+  uint16_t whole = b.range({});
+  for (int rank : b.ranks()) b.lane(rank).copy(whole, own_recv(), own_send());
+  return b.finish();
+}
+
+}  // namespace coll::algo

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What each family brings to the registry, and the generators that reduce and allreduce share: one function makes both
+// forms of an algorithm.
+#pragma once
+
+#include <span>
+
+#include "algo/registry.h"
+
+namespace coll::algo {
+
+std::span<const Algorithm> barrier_family();
+std::span<const Algorithm> bcast_family();
+std::span<const Algorithm> reduce_family();
+std::span<const Algorithm> allreduce_family();
+
+// `what` is Collective::reduce or Collective::allreduce.
+plan::Plan fused(const Request& request, plan::Collective what);              // fused.cc
+plan::Plan flat_tree(const Request& request, plan::Collective what);          // tree_reduce.cc
+plan::Plan hierarchical(const Request& request, plan::Collective what);       // tree_reduce.cc
+
+bool always(const Request& request);
+bool has_levels(const Request& request);  // the hierarchy is not flat
+
+}  // namespace coll::algo

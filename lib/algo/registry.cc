@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "algo/registry.h"
+
+#include "algo/families.h"
+
+namespace coll::algo {
+
+std::span<const Algorithm> algorithms() {
+  // Later families (scatter, gather, allgather, alltoall, reduce_scatter, scan) add their line here.
+  static const std::vector<Algorithm> all = [] {
+    std::vector<Algorithm> joined;
+    for (auto family : {barrier_family(), bcast_family(), reduce_family(), allreduce_family()})
+      joined.insert(joined.end(), family.begin(), family.end());
+    return joined;
+  }();
+  return all;
+}
+
+const Algorithm* find(plan::Collective collective, std::string_view name) {
+  for (const Algorithm& algorithm : algorithms())
+    if (algorithm.collective == collective && algorithm.name == name) return &algorithm;
+  return nullptr;
+}
+
+}  // namespace coll::algo

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Every algorithm by name. An algorithm is a pure function of a Request: no buffer, no count, nothing measured.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "plan/plan.h"
+#include "topo/hierarchy.h"
+
+namespace coll::algo {
+
+struct Parameters {
+  uint32_t chunk_bytes = 16384;  // what one pass of a loop moves; movement avoiding: the largest slice
+  uint16_t depth = 4;            // slots of a staging ring, a power of two
+  uint16_t k = 2;                // knomial: readers that a holder serves at once
+  // hierarchical: per level, innermost first; empty: chunk_bytes everywhere. The largest one is the chunk of the
+  // loops and of the staging slots, a smaller one is rounded to 1/2, 1/4 or 1/8 of it.
+  std::vector<uint32_t> level_chunk_bytes;
+};
+
+struct Request {
+  const topo::Hierarchy* hierarchy = nullptr;  // also says how many ranks there are; at least one
+  int root = 0;                                // rootless collectives: 0
+  int only_rank = -1;                          // >= 0: make the program of this rank alone
+  Parameters parameters;
+};
+
+// Which parameters an algorithm reads.
+struct Reads {
+  bool chunk = false;
+  bool depth = false;
+  bool k = false;
+  bool level_chunks = false;
+  bool hierarchy = false;  // reads the groups; without it the number of ranks alone counts
+};
+
+struct Algorithm {
+  plan::Collective collective = plan::Collective::barrier;
+  std::string_view name;
+  std::string_view summary;
+  std::string_view source;  // the text it comes from, "XHC IV-A"
+  // Operands combine in rank order with every hierarchy, so that non-commutative operations are right. A plan may do so
+  // where the algorithm does not promise it (a hierarchy of consecutive ranks): ask Plan::rank_order.
+  bool rank_order = true;
+  // ((x0 op x1) op x2) op ...: every such algorithm gives the same bits, also where rounding depends on association.
+  bool left_to_right = true;
+  Reads reads;
+  uint64_t max_bytes = 0;  // not meant for vectors longer than this, though right for them; 0: for all
+  // Whether the plan is what its name says for this request; if not, the plan is right but of a simpler form.
+  bool (*applies)(const Request& request) = nullptr;
+  plan::Plan (*make)(const Request& request) = nullptr;
+};
+
+std::span<const Algorithm> algorithms();
+const Algorithm* find(plan::Collective collective, std::string_view name);
+
+}  // namespace coll::algo

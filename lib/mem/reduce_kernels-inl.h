@@ -20,19 +20,24 @@ struct Fold {
 
   T* out;
   T* out2;
-  const T* operand[max_sources];
+  const void* const* src;
   int sources;
+  const T* known[arity != 0 ? arity : 1];  // out of reach of stores that might alias src, so they stay in registers
 
-  HWY_INLINE Fold(void* dst, void* dst2, const void* const* src, int source_count)
-      : out(static_cast<T*>(dst)), out2(static_cast<T*>(dst2)), sources(arity != 0 ? arity : source_count) {
-    operand[0] = static_cast<const T*>(src[0]);
-    for (int s = 1; s < sources; ++s) operand[s] = static_cast<const T*>(src[s]);
+  HWY_INLINE Fold(void* dst, void* dst2, const void* const* src_array, int source_count)
+      : out(static_cast<T*>(dst)), out2(static_cast<T*>(dst2)), src(src_array), sources(source_count) {
+    for (int s = 0; s < arity; ++s) known[s] = static_cast<const T*>(src[s]);
+  }
+
+  HWY_INLINE const T* operand(size_t s) const {
+    if constexpr (arity != 0) return known[s];
+    else return static_cast<const T*>(src[s]);
   }
 
   static HWY_INLINE V combine_with(V a, V b) { return combine(Op(), Element<T>(), a, b); }
 
   HWY_INLINE V fold_at(size_t at) const {
-    V v = Vs::load(operand[0] + at);
+    V v = Vs::load(operand(0) + at);
     for_operands([&](const T* from) { v = combine_with(v, Vs::load(from + at)); });
     return v;
   }
@@ -44,7 +49,7 @@ struct Fold {
 
   // Four vectors at once, so that the next loads do not wait for the operations of these.
   HWY_INLINE void fold_four_at(size_t at, size_t step) const {
-    const T* first = operand[0] + at;
+    const T* first = operand(0) + at;
     V v0 = Vs::load(first), v1 = Vs::load(first + step), v2 = Vs::load(first + 2 * step),
       v3 = Vs::load(first + 3 * step);
     for_operands([&](const T* from) {
@@ -61,14 +66,14 @@ struct Fold {
   HWY_INLINE void fold_few(size_t count) const {
 #if HWY_MEM_OPS_MIGHT_FAULT
     for (size_t i = 0; i < count; ++i) {
-      auto value = load_value(operand[0] + i);
+      auto value = load_value(operand(0) + i);
       for_operands([&](const T* from) { value = Op::apply(value, load_value(from + i)); });
       store_value(out + i, value);
       if (out2 != nullptr) store_value(out2 + i, value);
     }
 #else
     if (count == 0) return;
-    V v = Vs::load_first(operand[0], count);
+    V v = Vs::load_first(operand(0), count);
     for_operands([&](const T* from) { v = combine_with(v, Vs::load_first(from, count)); });
     Vs::store_first(v, out, count);
     if (out2 != nullptr) Vs::store_first(v, out2, count);
@@ -116,10 +121,10 @@ struct Fold {
   template <class Use>
   HWY_INLINE void for_operands(Use use) const {
     if constexpr (arity != 0) {
-      [&]<size_t... s>(std::index_sequence<s...>) HWY_ATTR { (use(operand[s + 1]), ...); }
+      [&]<size_t... s>(std::index_sequence<s...>) HWY_ATTR { (use(operand(s + 1)), ...); }
       (std::make_index_sequence<arity - 1>());
     } else {
-      for (int s = 1; s < sources; ++s) use(operand[s]);
+      for (int s = 1; s < sources; ++s) use(operand(s));
     }
   }
 };

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Symbolic values: what an element of a buffer holds is an expression over the ranks' inputs. Expressions are hash-consed
+// (equal ones are the same number), so copying is copying a number, comparing is comparing two, and a reduction costs a
+// look-up in a table whose size depends on the ranks and not on the vector.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace coll::plan {
+
+using Expression = uint32_t;  // 0: undefined
+
+class Expressions {
+ public:
+  explicit Expressions(int ranks);
+
+  static Expression input(int rank) { return Expression(rank) + 1; }
+  // a op b, in this order.
+  Expression combine(Expression a, Expression b);
+  // ((0 op 1) op 2) op ... over all ranks.
+  Expression left_fold();
+
+  // Every rank's input occurs exactly once.
+  bool complete(Expression e) const;
+  // ... and they occur in rank order, however they are bracketed.
+  bool in_order(Expression e) const;
+  // The same for expressions that differ only in the order of operands within brackets: equal bits for a commutative op.
+  Expression unordered(Expression e);
+
+  // "((0+1)+(2+3))", shortened in the middle when long.
+  std::string text(Expression e) const;
+
+ private:
+  struct Node {
+    Expression left = 0, right = 0;
+    Expression unordered = 0;
+    int32_t low = 0, high = 0;  // the ranks from and to, when in order
+    bool ordered = true;        // exactly the ranks low..high, in this order
+    bool once = true;           // no input occurs twice
+  };
+  Expression insert(Expression a, Expression b);
+  void grow();
+  void write(Expression e, std::string& out) const;
+
+  int ranks_;
+  size_t words_;  // of a set of ranks
+  std::vector<Node> nodes_;
+  std::vector<uint64_t> sets_;  // inputs that occur, words_ per node
+  std::vector<Expression> table_;
+};
+
+}  // namespace coll::plan

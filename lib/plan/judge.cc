@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "plan/judge.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "plan/words.h"
+
+namespace coll::plan {
+
+Judge::Judge(const Layout& layout, Machine& machine, Expressions& expressions)
+    : layout_(&layout), plan_(&layout.plan()), machine_(&machine), expressions_(&expressions) {
+  size_t views = plan_->views.size();
+  publishes_.resize(size_t(plan_->ranks) * views);
+  for (int rank = 0; rank < plan_->ranks; ++rank)
+    for (const Lane& lane : plan_->program(rank).lanes)
+      for (const Step& step : lane.steps)
+        if (step.kind == Kind::publish) publishes_[size_t(rank) * views + step.view] = 1;
+  announced_by_.resize(plan_->flags);
+  for (size_t v = 0; v < views; ++v)
+    if (plan_->views[v].buffer != Buffer::none) announced_by_[plan_->views[v].flag].push_back(uint16_t(v));
+  memory_.resize(layout.cells());
+  folded_.resize(layout.count());
+  last_value_ = int64_t(last_value(*plan_, layout.count(), layout.element_bytes()));
+}
+
+Expression Judge::initial(int rank) const {
+  bool has_input = plan_->collective == Collective::bcast ? rank == plan_->root : layout_->has_send(rank);
+  return has_input ? Expressions::input(rank) : 0;
+}
+
+void Judge::begin(const std::vector<Decision>& decisions, bool ordering) {
+  planned_ = decisions;
+  decisions_.assign(decisions.size(), Decision::undecided);
+  ordering_ = ordering;
+  std::fill(memory_.begin(), memory_.end(), Value{});
+  for (int rank = 0; rank < plan_->ranks; ++rank)
+    if (Expression input = initial(rank))
+      for (size_t i = 0; i < layout_->count(); ++i) memory_[layout_->send(rank) + i] = {input, uint32_t(i)};
+  if (!ordering) return;
+  size_t lanes = machine_->lanes().size(), flags = size_t(plan_->ranks) * plan_->flags;
+  order_.reset(lanes, layout_->cells(), flags);
+  published_.assign(decisions.size(), 0);
+  learned_.assign(lanes * flags, 0);
+}
+
+// ---- reports ------------------------------------------------------------------------------------------------
+
+std::string Judge::where(const LaneState& lane) const {
+  std::string out =
+      "rank " + std::to_string(lane.rank) + " lane " + std::to_string(lane.lane) + " step " + std::to_string(lane.at);
+  if (lane.index != 0) out += " pass " + std::to_string(lane.index + 1);
+  return out + " {" + words(*plan_, lane.rank, lane.step()) + "}";
+}
+
+std::string Judge::where(Epoch epoch) const {
+  return where(machine_->retrace(Order::lane_of(epoch), Order::time_of(epoch)));
+}
+
+bool Judge::fail(const LaneState& lane, const std::string& what) {
+  problem_ = where(lane) + ": " + what;
+  return false;
+}
+
+bool Judge::fail(const LaneState& lane, const Operand& operand, Fault fault) {
+  std::string what = words(*plan_, operand, lane.rank);
+  switch (fault) {
+    case Fault::none: break;
+    case Fault::undecided: return fail(lane, "uses " + what + ", which is not published (yet)");
+    case Fault::absent:
+      return fail(lane, "uses " + what + ", a buffer that this rank does not have in " + name(plan_->collective));
+    case Fault::overflow: return fail(lane, "goes beyond the end of a slot of " + what);
+    case Fault::read_only: return fail(lane, "writes " + what + ", the caller's input");
+  }
+  return fail(lane, what);
+}
+
+bool Judge::fail(const LaneState& lane, const Order::Conflict& conflict, bool writes) {
+  const char* kind = !writes          ? "read before the write"
+                     : conflict.write ? "two writes in no order"
+                                      : "overwrite before the last read";
+  return fail(lane, std::string(kind) + ": " + layout_->describe(conflict.cell) + " is " +
+                        (conflict.write ? "written" : "read") + " by " + where(conflict.epoch) +
+                        ", and no flag orders the two");
+}
+
+// ---- observer -------------------------------------------------------------------------------------------------
+
+inline bool Judge::clocked(const LaneState& lane) {
+  if (!ordering_) return true;
+  if (lane.time > Order::most_steps)
+    return fail(lane, "the run is too long to verify; use a smaller count or larger chunks");
+  order_.step(lane.id, lane.time);
+  return true;
+}
+
+bool Judge::publish(const LaneState& lane, const Step& step) {
+  if (!clocked(lane)) return false;
+  const View& view = plan_->views[step.view];
+  if (view.buffer == Buffer::none) return true;
+  if (!layout_->has(view.buffer, lane.rank))
+    return fail(lane, std::string("publishes a buffer that this rank does not have in ") + name(plan_->collective));
+  size_t i = size_t(lane.rank) * plan_->views.size() + step.view;
+  if (decisions_[i] != Decision::undecided) return fail(lane, "publishes the view a second time");
+  decisions_[i] = planned_[i];
+  if (ordering_) published_[i] = order_.now();
+  return true;
+}
+
+bool Judge::owns(const LaneState& lane, const Step& step, bool& runs) {
+  if (!clocked(lane)) return false;
+  Decision decision = Decision::staged;
+  if (plan_->views[step.view].buffer != Buffer::none) {
+    size_t i = size_t(lane.rank) * plan_->views.size() + step.view;
+    decision = decisions_[i];
+    if (decision == Decision::undecided || (ordering_ && !order_.before(published_[i], lane.id)))
+      return fail(lane, "depends on a view of its own that is not published (yet)");
+  }
+  runs = step.when == (decision == Decision::staged ? When::staged : When::direct);
+  return true;
+}
+
+bool Judge::may_use(const LaneState& lane, const Operand& operand) {
+  const View& view = plan_->views[operand.view];
+  if (view.buffer == Buffer::none) return true;
+  if (operand.rank == lane.rank) {
+    Epoch published = published_[size_t(operand.rank) * plan_->views.size() + operand.view];
+    if (published != 0 && order_.before(published, lane.id)) return true;
+    return fail(lane, operand, Fault::undecided);
+  }
+  size_t flags = size_t(plan_->ranks) * plan_->flags, flag = size_t(operand.rank) * plan_->flags + view.flag;
+  if (learned_[lane.id * flags + flag] != 0) return true;
+  // Another lane of this rank may have learned it, before this step.
+  for (uint32_t other = machine_->first_lane(lane.rank);
+       other < machine_->first_lane(lane.rank) + machine_->lanes_of(lane.rank); ++other) {
+    uint32_t time = learned_[other * flags + flag];
+    if (time != 0 && order_.before(other << 20 | time, lane.id)) return true;
+  }
+  return fail(lane, "uses " + words(*plan_, operand, lane.rank) + " without having waited for flag " +
+                        std::to_string(view.flag) + " of rank " + std::to_string(operand.rank) +
+                        ", which announces it");
+}
+
+inline bool Judge::defined(const LaneState& lane, uint32_t cell, size_t cells) {
+  for (uint32_t c = cell; c < cell + cells; ++c)
+    if (memory_[c].expression == 0)
+      return fail(lane, "read before the write: " + layout_->describe(c) + " is undefined");
+  return true;
+}
+
+inline bool Judge::store(const LaneState& lane, uint32_t cell, const Value* values, size_t cells) {
+  if (ordering_)
+    if (auto conflict = order_.write(lane.id, cell, cells); conflict.epoch != 0) return fail(lane, conflict, true);
+  std::memmove(&memory_[cell], values, cells * sizeof(Value));
+  return true;
+}
+
+bool Judge::transfer(const LaneState& lane, const Step& step, const Extent& extent) {
+  if (!clocked(lane)) return false;
+  const Operand* operands = plan_->program(lane.rank).operands.data() + step.operand;
+  const Operand* sources = operands + step.destinations;
+  size_t length = extent.length;
+
+  Place to[2];
+  for (size_t d = 0; d < step.destinations; ++d) {
+    if (ordering_ && operands[d].space == Space::view && !may_use(lane, operands[d])) return false;
+    to[d] = layout_->find<true>(operands[d], lane.rank, extent, lane.index, decisions_);
+  }
+  Value last_a, last_b, last;  // elements of an extent mostly hold the same expression
+  const Value* result = folded_.data();
+  for (size_t s = 0; s < step.sources; ++s) {
+    if (ordering_ && sources[s].space == Space::view && !may_use(lane, sources[s])) return false;
+    Place from = layout_->find<false>(sources[s], lane.rank, extent, lane.index, decisions_);
+    if (from.fault != Fault::none) return fail(lane, sources[s], from.fault);
+    if (step.kind == Kind::copy) {
+      // What already lies where it belongs (in place, the root's own buffer) is not touched.
+      for (size_t d = 0; d < step.destinations; ++d)
+        if (to[d].fault == Fault::read_only &&
+            layout_->find<false>(operands[d], lane.rank, extent, lane.index, decisions_).cell == from.cell)
+          to[d] = from;
+      if (to[0].fault == Fault::none && to[0].cell == from.cell &&
+          (step.destinations == 1 || (to[1].fault == Fault::none && to[1].cell == from.cell)))
+        return true;
+    }
+    if (!defined(lane, from.cell, length)) return false;
+    if (ordering_)
+      if (auto conflict = order_.read(lane.id, from.cell, length); conflict.epoch != 0)
+        return fail(lane, conflict, false);
+    const Value* values = &memory_[from.cell];
+    if (step.sources == 1) {
+      result = values;
+    } else if (s == 0) {
+      std::copy_n(values, length, folded_.begin());
+    } else {
+      for (size_t i = 0; i < length; ++i) {
+        Value &a = folded_[i], b = values[i];
+        if (a.element != b.element)
+          return fail(lane,
+                      "combines element " + std::to_string(a.element) + " with element " + std::to_string(b.element));
+        if (a.expression != last_a.expression || b.expression != last_b.expression) {
+          last_a = a;
+          last_b = b;
+          last.expression = expressions_->combine(a.expression, b.expression);
+        }
+        a.expression = last.expression;
+      }
+    }
+  }
+  for (size_t d = 0; d < step.destinations; ++d) {
+    if (to[d].fault != Fault::none) return fail(lane, operands[d], to[d].fault);
+    if (result == &memory_[to[d].cell]) continue;
+    if (!store(lane, to[d].cell, result, length)) return false;
+  }
+  return true;
+}
+
+bool Judge::post(const LaneState& lane, const Step& step, uint32_t flag, int64_t value) {
+  if (!clocked(lane)) return false;
+  if (value < 1 || value < machine_->flag(flag))
+    return fail(lane, "posts " + std::to_string(value) + " on a flag that stands at " +
+                          std::to_string(machine_->flag(flag)) + ": values begin at 1 and never decrease");
+  if (value > last_value_)
+    return fail(lane,
+                "posts " + std::to_string(value) + ", more than the plan's last value " + std::to_string(last_value_));
+  if (!ordering_) return true;
+  for (uint16_t view : announced_by_[step.flag]) {
+    size_t i = size_t(lane.rank) * plan_->views.size() + view;
+    if (publishes_[i] && (published_[i] == 0 || !order_.before(published_[i], lane.id)))
+      return fail(lane, "announces view " + std::to_string(view) + " before publishing it");
+  }
+  if (!order_.post(lane.id, flag, value))
+    return fail(lane, "another lane posts the same flag, and nothing orders the two");
+  return true;
+}
+
+bool Judge::met(const LaneState& lane, const Step&, uint32_t flag, int64_t value) {
+  if (!clocked(lane) || !ordering_) return ordering_ == false;
+  order_.wait(lane.id, flag, value);
+  uint32_t& learned = learned_[size_t(lane.id) * size_t(plan_->ranks) * plan_->flags + flag];
+  if (learned == 0) learned = lane.time;
+  return true;
+}
+
+// ---- after a run ------------------------------------------------------------------------------------------------
+
+bool Judge::report_deadlock() {
+  std::string out = "deadlock: ";
+  int told = 0, left = 0;
+  for (const LaneState& lane : machine_->lanes()) {
+    if (lane.ended()) continue;
+    if (++left > 4) continue;
+    const Step& step = lane.step();
+    if (told++ != 0) out += "; ";
+    out += where(lane) + " needs " + std::to_string(lane.need) + ", the flag stands at " +
+           std::to_string(machine_->flag(uint32_t(step.rank) * plan_->flags + step.flag));
+    bool ended = true;
+    for (uint32_t l = machine_->first_lane(step.rank);
+         l < machine_->first_lane(step.rank) + machine_->lanes_of(step.rank); ++l)
+      ended = ended && machine_->lanes()[l].ended();
+    if (ended) out += " and rank " + std::to_string(step.rank) + " has ended";
+  }
+  if (left == 0) return true;
+  if (left > 4) out += "; and " + std::to_string(left - 4) + " more lanes wait";
+  problem_ = out;
+  return false;
+}
+
+bool Judge::check_ends() {
+  for (int rank = 0; rank < plan_->ranks; ++rank) {
+    uint32_t first = machine_->first_lane(rank), lanes = machine_->lanes_of(rank);
+    for (Buffer buffer : {Buffer::send, Buffer::recv}) {
+      if (!layout_->has(buffer, rank)) continue;
+      uint32_t cell = buffer == Buffer::send ? layout_->send(rank) : layout_->recv(rank);
+      auto conflict = order_.unfinished(first, lanes, cell, layout_->count());
+      if (conflict.epoch == 0) continue;
+      problem_ = "rank " + std::to_string(rank) + " may end while " + layout_->describe(conflict.cell) + " is still " +
+                 (conflict.write ? "written" : "read") + " by " + where(conflict.epoch);
+      return false;
+    }
+  }
+  return true;
+}
+
+bool Judge::check_synchronizing() {
+  synchronizes_ = true;
+  for (int rank = 0; rank < plan_->ranks; ++rank)
+    for (int other = 0; other < plan_->ranks; ++other) {
+      if (rank == other) continue;
+      if (order_.after(machine_->first_lane(rank), machine_->lanes_of(rank), machine_->first_lane(other),
+                       machine_->lanes_of(other)))
+        continue;
+      synchronizes_ = false;
+      if (!plan_->synchronizing && plan_->collective != Collective::barrier) return true;
+      problem_ = "rank " + std::to_string(rank) + " may end before rank " + std::to_string(other) +
+                 " has started, but " +
+                 (plan_->synchronizing ? "the plan claims to synchronize" : "a barrier must synchronize");
+      return false;
+    }
+  return true;
+}
+
+bool Judge::check_result(int rank, size_t element, Value value, Expression expected) {
+  auto wrong = [&](const std::string& what) {
+    problem_ =
+        "wrong result: recv of rank " + std::to_string(rank) + ", element " + std::to_string(element) + " " + what;
+    return false;
+  };
+  if (value.expression == 0) return wrong("is undefined");
+  if (value.element != element) return wrong("holds element " + std::to_string(value.element));
+  if (value.expression == expected) return true;
+  std::string is = "is " + expressions_->text(value.expression);
+  if (plan_->collective == Collective::bcast) return wrong(is + ", not the root's");
+  if (!expressions_->complete(value.expression))
+    return wrong(is + ", which does not combine every rank's input exactly once");
+  if (plan_->rank_order) return wrong(is + ", not the left fold in rank order that the plan claims");
+  association_ = std::max(association_, expressions_->in_order(value.expression) ? 1 : 2);
+  return true;
+}
+
+bool Judge::check_contents() {
+  bool bcast = plan_->collective == Collective::bcast;
+  Expression expected = bcast ? Expressions::input(plan_->root) : expressions_->left_fold();
+  for (int rank = 0; rank < plan_->ranks; ++rank) {
+    bool result = layout_->has_recv(rank);
+    if (Expression input = initial(rank); input != 0 && !(result && layout_->aliased(rank)))
+      for (size_t i = 0; i < layout_->count(); ++i)
+        if (memory_[layout_->send(rank) + i] != Value{input, uint32_t(i)}) {
+          problem_ = "wrong result: the input of rank " + std::to_string(rank) + ", element " + std::to_string(i) +
+                     " was changed";
+          return false;
+        }
+    if (!result) continue;
+    for (size_t i = 0; i < layout_->count(); ++i) {
+      Value value = memory_[layout_->recv(rank) + i];
+      if (!check_result(rank, i, value, expected)) return false;
+      if (plan_->collective != Collective::allreduce || rank == 0) continue;
+      Value first = memory_[layout_->recv(0) + i];
+      if (value.expression != first.expression &&
+          expressions_->unordered(value.expression) != expressions_->unordered(first.expression)) {
+        problem_ = "wrong result: element " + std::to_string(i) + " is " + expressions_->text(first.expression) +
+                   " at rank 0 but " + expressions_->text(value.expression) + " at rank " + std::to_string(rank) +
+                   ", which may differ in the last bits";
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+}  // namespace coll::plan

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The verifier's observer (machine.h): executes steps on symbolic memory and says what is wrong with them. With ordering
+// on it also keeps vector clocks and demands that every access is ordered; that run is complete but slower.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "plan/expression.h"
+#include "plan/layout.h"
+#include "plan/machine.h"
+#include "plan/order.h"
+
+namespace coll::plan {
+
+class Judge {
+ public:
+  Judge(const Layout& layout, Machine& machine, Expressions& expressions);
+
+  // Before a run: what the owners will decide, one per rank and view, and whether to keep clocks.
+  void begin(const std::vector<Decision>& decisions, bool ordering);
+
+  // Observer.
+  bool publish(const LaneState& lane, const Step& step);
+  bool transfer(const LaneState& lane, const Step& step, const Extent& extent);
+  bool post(const LaneState& lane, const Step& step, uint32_t flag, int64_t value);
+  bool met(const LaneState& lane, const Step& step, uint32_t flag, int64_t value);
+  bool owns(const LaneState& lane, const Step& step, bool& runs);
+
+  // After a run in which every lane ended: nobody may still use a buffer of a rank that has left, claims hold, inputs are
+  // as they were, results are as defined. Each returns false and sets problem().
+  bool check_ends();
+  bool check_synchronizing();
+  bool check_contents();
+  // Why lanes are left over.
+  bool report_deadlock();
+
+  const std::string& problem() const { return problem_; }
+  bool synchronizes() const { return synchronizes_; }
+  // Looser as elements are seen: see Association.
+  int association() const { return association_; }
+
+ private:
+  struct Value {
+    Expression expression = 0;
+    uint32_t element = 0;
+    friend bool operator==(const Value&, const Value&) = default;
+  };
+
+  bool fail(const LaneState& lane, const std::string& what);
+  bool fail(const LaneState& lane, const Operand& operand, Fault fault);
+  bool fail(const LaneState& lane, const Order::Conflict& conflict, bool writes);
+  std::string where(const LaneState& lane) const;
+  std::string where(Epoch epoch) const;
+  bool clocked(const LaneState& lane);  // a step begins
+  bool may_use(const LaneState& lane, const Operand& operand);
+  bool defined(const LaneState& lane, uint32_t cell, size_t cells);
+  bool store(const LaneState& lane, uint32_t cell, const Value* values, size_t cells);
+  bool check_result(int rank, size_t element, Value value, Expression expected);
+  Expression initial(int rank) const;
+
+  const Layout* layout_;
+  const Plan* plan_;
+  Machine* machine_;
+  Expressions* expressions_;
+  bool ordering_ = false;
+  std::vector<Decision> planned_;    // per rank and view
+  std::vector<Decision> decisions_;  // undecided until published
+  std::vector<uint8_t> publishes_;   // the rank has a step that publishes the view
+  std::vector<Epoch> published_;
+  std::vector<uint32_t> learned_;  // per lane and flag of any rank: time of the first wait that was met
+  std::vector<std::vector<uint16_t>> announced_by_;  // views per flag
+  std::vector<Value> memory_;
+  std::vector<Value> folded_;
+  Order order_;
+  int64_t last_value_ = 0;
+  bool synchronizes_ = false;
+  int association_ = 0;
+  std::string problem_;
+};
+
+}  // namespace coll::plan

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Where operands lie when a whole plan, all ranks of it, is interpreted in one process. Memory is an array of cells, one
+// per element: for each rank its send and receive buffers and the slots of its views. Counted in cells, one view's slots
+// never touch another's; that they do not overlap in bytes either is checked once (check.h).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "plan/geometry.h"
+#include "plan/plan.h"
+
+namespace coll::plan {
+
+// How the owner of a view has decided; a view with a buffer is undecided until it is published.
+enum class Decision : uint8_t { undecided, staged, direct };
+
+// Why an operand cannot be used.
+enum class Fault : uint8_t {
+  none,
+  undecided,  // the view was not published
+  absent,     // the rank has no such buffer in this collective
+  overflow,   // the extent does not fit into a slot
+  read_only,  // the caller's input
+};
+
+struct Place {
+  uint32_t cell = 0;
+  Fault fault = Fault::none;
+};
+
+class Layout {
+ public:
+  Layout(const Plan& plan, size_t count, size_t element_bytes, bool in_place);
+
+  const Plan& plan() const { return *plan_; }
+  size_t count() const { return count_; }
+  size_t element_bytes() const { return element_bytes_; }
+  size_t cells() const { return stride_ * size_t(plan_->ranks); }
+  const Geometry& geometry(uint16_t range) const { return geometries_[range]; }
+
+  // The send buffer exists at the root only in a broadcast, the receive buffer at the root only in a reduction.
+  bool has_send(int rank) const;
+  bool has_recv(int rank) const;
+  bool has(Buffer buffer, int rank) const { return buffer == Buffer::send ? has_send(rank) : has_recv(rank); }
+  // send and recv are the same memory: in place, and at the root of a broadcast.
+  bool aliased(int rank) const { return buffers_[size_t(rank)].send == buffers_[size_t(rank)].recv; }
+  uint32_t send(int rank) const { return buffers_[size_t(rank)].send; }
+  uint32_t recv(int rank) const { return buffers_[size_t(rank)].recv; }
+
+  // Where `extent` of pass `index` of an operand begins, for a step of rank `own`.
+  template <bool writes>
+  Place find(const Operand& operand, int own, const Extent& extent, size_t index,
+             const std::vector<Decision>& decisions) const {
+    Buffer buffer;
+    size_t rank = size_t(own);
+    if (operand.space == Space::view) {
+      rank = operand.rank;
+      const View& view = plan_->views[operand.view];
+      Decision decision =
+          view.buffer == Buffer::none ? Decision::staged : decisions[rank * plan_->views.size() + operand.view];
+      if (decision == Decision::undecided) return {0, Fault::undecided};
+      if (decision == Decision::staged) {
+        const Ring& ring = rings_[operand.view];
+        size_t offset = extent.low - extent.chunk_low;
+        if (offset + extent.length > ring.slot) return {0, Fault::overflow};
+        return {uint32_t(rank * stride_ + ring.first + (index & (view.depth - 1u)) * ring.slot + offset), Fault::none};
+      }
+      buffer = view.buffer;
+    } else {
+      buffer = operand.space == Space::send ? Buffer::send : Buffer::recv;
+    }
+    const Buffers& own_buffers = buffers_[rank];
+    bool send = buffer == Buffer::send;
+    if (!(send ? own_buffers.has_send : own_buffers.has_recv)) return {0, Fault::absent};
+    if (writes && !(send ? own_buffers.send_writable : own_buffers.recv_writable)) return {0, Fault::read_only};
+    return {uint32_t((send ? own_buffers.send : own_buffers.recv) + extent.low), Fault::none};
+  }
+
+  // "recv of rank 3, element 12 (byte 768)".
+  std::string describe(uint32_t cell) const;
+
+ private:
+  struct Buffers {
+    uint32_t send = 0, recv = 0;
+    bool has_send = false, has_recv = false, send_writable = false, recv_writable = false;
+  };
+  struct Ring {
+    size_t first = 0;  // from the rank's first cell
+    size_t slot = 0;   // cells of one slot
+  };
+
+  const Plan* plan_;
+  size_t count_, element_bytes_;
+  size_t stride_ = 0;  // cells of one rank
+  std::vector<Geometry> geometries_;
+  std::vector<Buffers> buffers_;
+  std::vector<Ring> rings_;
+};
+
+}  // namespace coll::plan

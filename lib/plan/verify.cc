@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "plan/verify.h"
+
+#include <vector>
+
+#include "plan/check.h"
+#include "plan/expression.h"
+#include "plan/judge.h"
+#include "plan/layout.h"
+#include "plan/machine.h"
+#include "plan/schedule.h"
+
+namespace coll::plan {
+
+namespace {
+
+// One set of decisions of the owners.
+struct Mode {
+  std::string name;
+  std::vector<Decision> decisions;
+};
+
+std::vector<Mode> modes_of(const Plan& plan, const VerifyOptions& options) {
+  size_t n = size_t(plan.ranks) * plan.views.size();
+  bool choice = false;
+  for (const View& view : plan.views) choice = choice || view.buffer != Buffer::none;
+  std::vector<Mode> modes;
+  if (!choice) {
+    modes.push_back({"no buffer published", std::vector<Decision>(n, Decision::staged)});
+    return modes;
+  }
+  if (options.staged) modes.push_back({"all views staged", std::vector<Decision>(n, Decision::staged)});
+  if (options.direct) modes.push_back({"all views direct", std::vector<Decision>(n, Decision::direct)});
+  for (int i = 0; i < options.mixtures; ++i) {
+    uint64_t seed = options.seed + uint64_t(i);
+    Random random(seed);
+    Mode mode{"views mixed by seed " + std::to_string(seed), std::vector<Decision>(n)};
+    for (Decision& decision : mode.decisions) decision = random.below(2) != 0 ? Decision::direct : Decision::staged;
+    modes.push_back(std::move(mode));
+  }
+  return modes;
+}
+
+std::vector<Schedule> schedules_of(const Machine& machine, const VerifyOptions& options) {
+  std::vector<Schedule> schedules;
+  Random random(options.seed ^ 0x5eed);
+  if (options.adversaries && !machine.lanes().empty()) {
+    uint32_t ranks = uint32_t(machine.plan().ranks), lanes = uint32_t(machine.lanes().size());
+    schedules.push_back({Policy::round_robin});
+    schedules.push_back({Policy::last_in_first});
+    schedules.push_back({Policy::readers_last});
+    schedules.push_back({Policy::starve_rank, uint32_t(machine.plan().root)});
+    schedules.push_back({Policy::starve_rank, random.below(ranks)});
+    schedules.push_back({Policy::starve_lane, random.below(lanes)});
+  }
+  for (int i = 0; i < options.interleavings; ++i) schedules.push_back({Policy::random, 0, random.next()});
+  return schedules;
+}
+
+std::string describe(const Schedule& schedule) {
+  std::string out = name(schedule.policy);
+  if (schedule.policy == Policy::starve_rank || schedule.policy == Policy::starve_lane)
+    out += " " + std::to_string(schedule.victim);
+  if (schedule.policy == Policy::random) out += ", seed " + std::to_string(schedule.seed);
+  return out;
+}
+
+bool run(Machine& machine, Judge& judge, const Mode& mode, const Schedule& schedule, bool ordering, Verdict& verdict) {
+  machine.reset();
+  judge.begin(mode.decisions, ordering);
+  bool ok = Scheduler(schedule, machine).run(judge) && judge.report_deadlock();
+  if (ok && ordering) ok = judge.check_ends() && judge.check_synchronizing();
+  if (ok) ok = judge.check_contents();
+  ++verdict.interleavings;
+  verdict.steps += machine.steps();
+  return ok;
+}
+
+std::string describe(const Plan& plan, const VerifyOptions& options) {
+  return std::string(name(plan.collective)) + " " + plan.algorithm + ", " + std::to_string(plan.ranks) +
+         " ranks, root " + std::to_string(plan.root) + ", " + std::to_string(options.count) + " elements of " +
+         std::to_string(options.element_bytes) + " bytes" + (options.in_place ? ", in place" : "") +
+         (plan.parameters.empty() ? "" : ", " + plan.parameters);
+}
+
+}  // namespace
+
+Verdict verify(const Plan& plan, const VerifyOptions& options) {
+  Verdict verdict;
+  auto refuse = [&](const std::string& problem) {
+    verdict.problem = describe(plan, options) + ": " + problem;
+    return verdict;
+  };
+  if (options.element_bytes == 0) return refuse("elements of 0 bytes cannot be verified");
+  if (auto problem = check_form(plan); !problem.empty()) return refuse(problem);
+
+  Layout layout(plan, options.count, options.element_bytes, options.in_place);
+  Machine machine(layout);
+  if (machine.lanes().size() > Order::most_lanes || layout.cells() > (size_t(1) << 31))
+    return refuse("too large to verify: use fewer ranks or a smaller count");
+  Expressions expressions(plan.ranks);
+  Judge judge(layout, machine, expressions);
+  std::vector<Schedule> schedules = schedules_of(machine, options);
+
+  verdict.synchronizes = true;
+  for (const Mode& mode : modes_of(plan, options)) {
+    auto failed = [&](const Schedule& schedule) {
+      return refuse(mode.name + ", " + describe(schedule) + ": " + judge.problem());
+    };
+    Schedule first{Policy::run_ahead};
+    if (!run(machine, judge, mode, first, true, verdict)) return failed(first);
+    verdict.synchronizes = verdict.synchronizes && judge.synchronizes();
+    for (const Schedule& schedule : schedules)
+      if (!run(machine, judge, mode, schedule, false, verdict)) return failed(schedule);
+  }
+  verdict.association = Association(judge.association());
+  verdict.ok = true;
+  return verdict;
+}
+
+}  // namespace coll::plan

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "comm/block.h"
+
+#include <list>
+#include <mutex>
+
+#include "transport/arena.h"
+
+namespace coll::comm {
+
+namespace {
+
+constexpr size_t page = 4096;
+size_t page_up(size_t bytes) { return (bytes + page - 1) / page * page; }
+
+std::mutex mutex;
+std::list<Graveyard::Grave>& graves() {
+  static auto* list = new std::list<Graveyard::Grave>;  // peers may be swept at any time until the process ends
+  return *list;
+}
+
+bool everybody_left(const Graveyard::Grave& grave) {
+  for (size_t rank = 0; rank < grave.members.size(); rank++) {
+    if (int(rank) == grave.own_rank) continue;
+    auto* left = reinterpret_cast<std::atomic<uint8_t>*>(grave.block + grave.layout.left_by + rank);
+    if (left->load(std::memory_order_acquire) == 0 && !grave.members[rank].peer->ended()) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+BlockLayout::BlockLayout(int ranks) {
+  left_by = sizeof(exec::RankState);
+  size_t end = page_up(left_by + size_t(ranks));
+  for (int c = 0; c < channel_count; c++) {
+    channel[c] = end;
+    end = page_up(end + sizeof(exec::ChannelMemory));
+  }
+  for (int c = 0; c < channel_count; c++) {
+    staging[c] = end;
+    end += 2 * half_bytes(c);
+  }
+  bytes = end;
+}
+
+void Graveyard::bury(Grave grave) {
+  {
+    std::lock_guard lock(mutex);
+    graves().push_back(std::move(grave));
+  }
+  sweep();
+}
+
+void Graveyard::sweep() {
+  std::lock_guard lock(mutex);
+  for (auto grave = graves().begin(); grave != graves().end();) {
+    if (!everybody_left(*grave)) {
+      ++grave;
+      continue;
+    }
+    if (transport::Arena* arena = transport::Arena::existing()) arena->free(grave->block);
+    grave = graves().erase(grave);
+  }
+}
+
+}  // namespace coll::comm

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A communicator: who is where, one block of shared memory per rank, plans kept ready, operations under way.
+#pragma once
+
+#include <array>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "comm/block.h"
+#include "comm/settings.h"
+#include "exec/bound.h"
+#include "exec/channel.h"
+#include "exec/run.h"
+#include "exec/team.h"
+#include "topo/hierarchy.h"
+#include "topo/machine.h"
+
+namespace coll::comm {
+
+// One collective call, checked.
+struct Call {
+  plan::Collective collective = plan::Collective::barrier;
+  const void* send = nullptr;
+  void* recv = nullptr;
+  size_t count = 0;
+  size_t element_bytes = 1;
+  int root = 0;
+  exec::Reducer reducer;
+  uint64_t signature = 0;  // equal on all ranks when they call alike; for debug mode
+
+  size_t bytes() const { return count * element_bytes; }
+};
+
+// An allgather among the ranks of the communicator to be: send [bytes] -> recv [ranks * bytes]. False on failure.
+using Exchange = std::function<bool(const void* send, void* recv, size_t bytes)>;
+
+// create() makes two exchanges; the second has this many bytes, for ranks that only have to take part in it.
+extern const size_t second_exchange_bytes;
+
+class Comm;
+
+// A non-blocking or persistent collective.
+class Request {
+ public:
+  Request(Comm& comm, const Call& call, bool persistent) : comm_(comm), call_(call), persistent_(persistent) {}
+  Comm& comm() { return comm_; }
+  bool persistent() const { return persistent_; }
+  bool active() const { return state_ == State::queued || state_ == State::running; }
+  coll_status status() const { return status_; }
+
+ private:
+  friend class Comm;
+  enum class State : uint8_t { idle, queued, running, complete };
+  Comm& comm_;
+  Call call_;
+  bool persistent_;
+  State state_ = State::idle;
+  coll_status status_ = COLL_OK;
+  std::shared_ptr<exec::Bound> bound_;
+  exec::Run run_;
+};
+
+class Comm {
+ public:
+  // All ranks call it alike; every rank takes part in the same number of exchanges whatever goes wrong, and all fail
+  // together. On failure null, with the status and text of the first rank that failed.
+  static std::unique_ptr<Comm> create(int rank, int ranks, const Exchange& exchange, coll_status& status);
+  ~Comm();
+  Comm(const Comm&) = delete;
+  Comm& operator=(const Comm&) = delete;
+
+  // Over all ranks of this communicator; *out stays null for a negative colour.
+  coll_status split(int colour, int key, std::unique_ptr<Comm>& out);
+
+  int rank() const { return team_.rank; }
+  int ranks() const { return team_.ranks; }
+  const std::string& description() const { return description_; }
+  const topo::Hierarchy& hierarchy() const { return hierarchy_; }
+
+  coll_status perform(const Call& call);
+  coll_status start(Request& request);
+  // Advances whatever is under way; never waits.
+  void progress();
+  coll_status wait(Request& request);
+  bool busy() const { return outstanding_ > 0; }
+
+ private:
+  struct Queue {
+    exec::Channel channel;
+    std::deque<Request*> requests;  // the first one runs
+  };
+  // Which bound plan serves a call; compared whole.
+  struct BoundKey {
+    plan::Collective collective = plan::Collective::barrier;
+    uint8_t channel = 0xff;
+    int root = 0;
+    size_t count = 0;
+    size_t element_bytes = 0;
+    bool operator==(const BoundKey&) const = default;
+  };
+  struct BoundEntry {
+    BoundKey key;
+    std::shared_ptr<exec::Bound> bound;
+  };
+
+  Comm() = default;
+  friend class Creation;
+  coll_status make_bound(const Call& call, int channel, std::shared_ptr<exec::Bound>& bound);
+  const plan::Plan* plan_for(plan::Collective collective, int root, const model::Choice& choice);
+  coll_status perform_tiny(const Call& call);
+  void perform_alone(const Call& call);
+  bool takes_latency_path(const Call& call) const;
+  exec::Channel& channel(int index) { return index == 0 ? blocking_ : queues_[size_t(index - 1)].channel; }
+  void advance(Queue& queue);
+  void complete(Queue& queue, coll_status status);
+  coll_status told(coll_status status);
+
+  exec::Team team_;
+  exec::Channel blocking_;
+  std::array<Queue, request_channels> queues_;
+  unsigned next_queue_ = 0;
+  int outstanding_ = 0;
+
+  Settings settings_;
+  std::shared_ptr<const topo::Machine> machine_;
+  topo::Hierarchy hierarchy_;
+  std::string description_;
+  size_t cache_bytes_ = 0;
+  char* block_ = nullptr;
+  std::unique_ptr<BlockLayout> layout_;
+
+  std::unordered_map<std::string, std::unique_ptr<plan::Plan>> plans_;
+  std::array<BoundEntry, 64> bounds_;
+};
+
+}  // namespace coll::comm

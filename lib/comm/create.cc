@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How a communicator comes to be: two exchanges, then every rank decides the same from the same data.
+#include <bitset>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <type_traits>
+
+#include "comm/comm.h"
+#include "mem/copy.h"
+#include "topo/sensitivity.h"
+#include "transport/arena.h"
+#include "transport/cma.h"
+
+namespace coll::comm {
+
+namespace {
+
+constexpr uint64_t protocol = 0x6c6962636f6c6c01;  // "libcoll", version 1
+constexpr size_t probe_bytes = 256 << 10;
+constexpr int most_cpus = 1024;
+constexpr int most_ranks = 4096;
+
+// Every exchange begins with how the sender fares, so that one rank's failure is everybody's.
+struct Fate {
+  coll_status status = COLL_OK;
+  char text[200] = "";
+  void fail(coll_status s, const std::string& why) {
+    if (status != COLL_OK) return;
+    status = s;
+    snprintf(text, sizeof text, "%s", why.c_str());
+  }
+};
+
+// First exchange: how to reach me.
+struct Hello {
+  Fate fate;
+  uint64_t version = protocol;
+  char node[120] = "";
+  transport::Address address;
+  uint64_t block_offset = 0;
+  uint64_t probe_address = 0;  // memory for the copy probe, in my address space
+  uint64_t machine_offset = 0, machine_bytes = 0;  // rank 0: the topology, in its arena
+  uint32_t transport = 0;
+  uint32_t debug = 0;
+  uint64_t direct_min_bytes = 0;
+  std::bitset<most_cpus> cpus;
+};
+
+// Second exchange: what works from where I am.
+struct Report {
+  Fate fate;
+  topo::Place place;
+  int cma_error = 0;
+  double cma_us = 0, staged_us = 0;  // rank 1's measurement of one copy by the kernel against two through memory
+};
+
+static_assert(std::is_trivially_copyable_v<Hello> && std::is_trivially_copyable_v<Report>);
+
+double now_us() {
+  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// Ranks that must share a core: spinning would keep the one that is waited for from running.
+bool crowded(const std::vector<Hello>& hellos) {
+  std::bitset<most_cpus> all, taken_alone;
+  for (const Hello& hello : hellos) {
+    if (hello.cpus.count() == 1) {
+      if ((taken_alone & hello.cpus).any()) return true;
+      taken_alone |= hello.cpus;
+    }
+    all |= hello.cpus;
+  }
+  return all.count() < hellos.size();
+}
+
+}  // namespace
+
+const size_t second_exchange_bytes = sizeof(Report);
+
+class Creation {
+ public:
+  Creation(int rank, int ranks) : comm_(new Comm) {
+    comm_->team_.rank = rank;
+    comm_->team_.ranks = ranks;
+  }
+
+  std::unique_ptr<Comm> run(const Exchange& exchange, coll_status& status) {
+    prepare();
+    if (!trade(exchange, hello_, hellos_, status)) return nullptr;
+    reach();
+    if (!trade(exchange, report_, reports_, status)) return nullptr;
+    if (machine_text_ != nullptr) transport::Arena::existing()->free(machine_text_);
+    machine_text_ = nullptr;
+    decide();
+    if (fate_.status != COLL_OK) {
+      status = failure(fate_.status, fate_.text);
+      return nullptr;
+    }
+    status = COLL_OK;
+    return std::move(comm_);
+  }
+
+  ~Creation() {
+    transport::Arena* arena = transport::Arena::existing();
+    if (arena == nullptr) return;
+    if (machine_text_ != nullptr) arena->free(machine_text_);
+    // Peers were told where it is but none uses it: creation failed everywhere.
+    if (comm_ != nullptr && comm_->block_ != nullptr) {
+      arena->free(comm_->block_);
+      comm_->block_ = nullptr;
+    }
+  }
+
+ private:
+  int rank() const { return comm_->team_.rank; }
+  size_t ranks() const { return size_t(comm_->team_.ranks); }
+
+  template <typename Message>
+  bool trade(const Exchange& exchange, Message& mine, std::vector<Message>& all, coll_status& status) {
+    mine.fate = fate_;
+    all.resize(ranks());
+    if (!exchange(&mine, all.data(), sizeof mine)) {
+      status = failure(COLL_ERR_BOOTSTRAP, "the bootstrap's allgather failed");
+      return false;
+    }
+    for (size_t r = 0; r < ranks(); r++) {
+      if (all[r].fate.status == COLL_OK) continue;
+      std::string who = int(r) == rank() ? "" : "rank " + std::to_string(r) + ": ";
+      status = failure(all[r].fate.status, who + all[r].fate.text);
+      return false;
+    }
+    return true;
+  }
+
+  void prepare() {
+    if (comm_->settings_.read() != COLL_OK) {
+      // read() has named the status in its text; both kinds are about a variable.
+      fate_.fail(COLL_ERR_UNAVAILABLE, last_error());
+      return;
+    }
+    sync::doorbell_prepare();
+    Graveyard::sweep();
+    std::string problem = transport::own_address(hello_.address);
+    if (!problem.empty()) return fate_.fail(COLL_ERR_NO_MEMORY, problem);
+    transport::Arena* arena = transport::Arena::own(problem);
+    comm_->layout_ = std::make_unique<BlockLayout>(int(ranks()));
+    comm_->block_ = static_cast<char*>(arena->allocate(comm_->layout_->bytes, false));
+    if (comm_->block_ == nullptr) return fate_.fail(COLL_ERR_NO_MEMORY, "the arena of shared memory is full; free communicators");
+    hello_.block_offset = uint64_t(comm_->block_ - arena->base());
+    snprintf(hello_.node, sizeof hello_.node, "%s", transport::node_identity().c_str());
+    hello_.transport = uint32_t(comm_->settings_.transport);
+    hello_.debug = comm_->settings_.debug;
+    hello_.direct_min_bytes = comm_->settings_.direct_min_bytes;
+    for (int cpu : topo::current_cpus())
+      if (cpu < most_cpus) hello_.cpus.set(size_t(cpu));
+    probe_.resize(probe_bytes + sizeof(transport::Token), 1);
+    memcpy(probe_.data() + probe_bytes, &transport::own_token(), sizeof(transport::Token));
+    hello_.probe_address = uint64_t(uintptr_t(probe_.data()));
+    if (rank() == 0) publish_machine(*arena);
+  }
+
+  // The topology is loaded once per node, by rank 0, and handed over.
+  void publish_machine(transport::Arena& arena) {
+    topo::Machine machine;
+    topo::Status loaded = topo::load(comm_->settings_.topology, machine);
+    if (!loaded.ok() && !comm_->settings_.topology.empty()) return fate_.fail(COLL_ERR_TOPOLOGY, "COLL_TOPOLOGY: " + loaded.text());
+    std::string text = topo::serialize(machine);
+    machine_text_ = static_cast<char*>(arena.allocate(text.size()));
+    if (machine_text_ == nullptr) return fate_.fail(COLL_ERR_NO_MEMORY, "the arena of shared memory is full");
+    memcpy(machine_text_, text.data(), text.size());
+    hello_.machine_offset = uint64_t(machine_text_ - arena.base());
+    hello_.machine_bytes = text.size();
+  }
+
+  void reach() {
+    exec::Team& team = comm_->team_;
+    team.members.resize(ranks());
+    for (size_t r = 0; r < ranks(); r++) {
+      const Hello& hello = hellos_[r];
+      if (hello.version != protocol) return fate_.fail(COLL_ERR_BOOTSTRAP, "rank " + std::to_string(r) + " uses another version of libcoll");
+      if (strcmp(hello.node, hello_.node) != 0)
+        return fate_.fail(COLL_ERR_BOOTSTRAP, "rank " + std::to_string(r) + " is on another node or in another pid namespace; make one communicator per node");
+      if (hello.transport != hello_.transport || hello.debug != hello_.debug || hello.direct_min_bytes != hello_.direct_min_bytes)
+        return fate_.fail(COLL_ERR_BOOTSTRAP, "rank " + std::to_string(r) + " has other values of COLL_TRANSPORT, COLL_DEBUG or COLL_DIRECT_MIN; set them alike on all ranks");
+      std::string problem;
+      team.members[r].peer = transport::Peer::reach(hello.address, problem);
+      if (!problem.empty()) return fate_.fail(COLL_ERR_BOOTSTRAP, problem);
+      char* block = team.members[r].peer->arena() + hello.block_offset;
+      team.members[r].state = reinterpret_cast<exec::RankState*>(block + comm_->layout_->state);
+    }
+    const char* text = team.members[0].peer->arena() + hellos_[0].machine_offset;
+    auto machine = std::make_shared<topo::Machine>();
+    topo::Status parsed = topo::parse({text, hellos_[0].machine_bytes}, *machine);
+    if (!parsed.ok()) return fate_.fail(COLL_ERR_TOPOLOGY, parsed.text());
+    comm_->machine_ = machine;
+    // On the machine itself a rank knows where it is bound; a described machine is filled core by core.
+    report_.place = machine->source == "native" || machine->source == "flat"
+                        ? topo::current_place(*machine)
+                        : topo::map_ranks(*machine, int(ranks()), topo::Mapping::core)[size_t(rank())];
+    if (ranks() > 1) probe();
+  }
+
+  // A real copy from a neighbour by the kernel, and rank 1 takes the time.
+  void probe() {
+    size_t other = (size_t(rank()) + 1) % ranks();
+    transport::Token token;
+    report_.cma_error = transport::cma_read(hellos_[other].address.pid, &token, hellos_[other].probe_address + probe_bytes, sizeof token);
+    if (report_.cma_error == 0 && !(token == hellos_[other].address.token)) report_.cma_error = ESRCH;
+    if (rank() != 1 || report_.cma_error != 0) return;
+    std::vector<char> here(probe_bytes);
+    report_.cma_us = report_.staged_us = 1e9;
+    for (int round = 0; round < 4; round++) {
+      double begin = now_us();
+      int pid = hellos_[0].address.pid;
+      if (transport::cma_read(pid, here.data(), hellos_[0].probe_address, probe_bytes) != 0) return;
+      double middle = now_us();
+      // Two copies that overlap in time take as long as the slower one; a quarter for filling the pipeline.
+      mem::copy(here.data(), probe_.data(), probe_bytes);
+      double end = now_us();
+      report_.cma_us = std::min(report_.cma_us, middle - begin);
+      report_.staged_us = std::min(report_.staged_us, 1.25 * (end - middle));
+    }
+  }
+
+  void decide() {
+    exec::Team& team = comm_->team_;
+    const Settings& settings = comm_->settings_;
+    bool one_process = true, cma_works = ranks() > 1;
+    int cma_error = 0;
+    std::vector<topo::Place> places;
+    for (size_t r = 0; r < ranks(); r++) {
+      places.push_back(reports_[r].place);
+      one_process &= team.members[r].peer->same_process();
+      if (reports_[r].cma_error != 0) cma_works = false, cma_error = reports_[r].cma_error;
+    }
+    topo::Sensitivity sensitivity = topo::Sensitivity::standard();
+    if (!settings.sensitivity.empty()) {
+      topo::Status parsed = topo::Sensitivity::parse(settings.sensitivity, sensitivity);
+      if (!parsed.ok()) return fate_.fail(COLL_ERR_TOPOLOGY, "COLL_SENSITIVITY: " + parsed.text());
+    }
+    comm_->hierarchy_ = topo::Hierarchy::from_places(places, sensitivity);
+    comm_->cache_bytes_ = topo::available_cache_bytes(*comm_->machine_, places);
+
+    if (settings.transport == Transport::cma && ranks() > 1 && !cma_works)
+      return fate_.fail(COLL_ERR_UNAVAILABLE, "COLL_TRANSPORT=cma is not possible here: " + transport::cma_remedy(cma_error));
+    bool cma_is_faster = cma_works && ranks() > 1 && reports_[1].cma_us < reports_[1].staged_us;
+    using exec::Reach;
+    switch (settings.transport) {
+      case Transport::automatic: team.reach = one_process ? Reach::direct : cma_is_faster ? Reach::cma : Reach::staged; break;
+      case Transport::cma: team.reach = one_process ? Reach::direct : Reach::cma; break;
+      case Transport::shm: team.reach = Reach::staged, team.map_arenas = false; break;
+      case Transport::mapped: team.reach = one_process ? Reach::direct : Reach::staged; break;
+    }
+    team.direct_min_bytes = settings.direct_min_bytes;
+    team.patience = crowded(hellos_) ? sync::Patience::crowded() : sync::Patience::alone();
+    for (int c = 0; c < channel_count; c++) set_up(comm_->channel(c), c);
+    describe(cma_works);
+  }
+
+  void set_up(exec::Channel& channel, int index) {
+    const BlockLayout& layout = *comm_->layout_;
+    channel.team = &comm_->team_;
+    channel.half_bytes = half_bytes(index);
+    channel.seen.resize(ranks() * exec::max_views);
+    for (size_t r = 0; r < ranks(); r++) {
+      char* block = comm_->team_.members[r].peer->arena() + hellos_[r].block_offset;
+      channel.members.push_back({reinterpret_cast<exec::ChannelMemory*>(block + layout.channel[index]), block + layout.staging[index]});
+    }
+  }
+
+  void describe(bool cma_works) {
+    const exec::Team& team = comm_->team_;
+    std::string& text = comm_->description_;
+    text = topo::describe(comm_->hierarchy_) + "; transport ";
+    switch (team.reach) {
+      case exec::Reach::direct: text += "mapped (ranks are threads of one process)"; break;
+      case exec::Reach::cma: text += "cma"; break;
+      case exec::Reach::staged: text += "shm"; break;
+    }
+    if (comm_->settings_.transport != Transport::automatic) text += ", forced";
+    else if (cma_works && team.reach != exec::Reach::direct) {
+      char times[80];
+      snprintf(times, sizeof times, " (256 KiB: cma %.0f us, shm %.0f us)", reports_[1].cma_us, reports_[1].staged_us);
+      text += times;
+    }
+    if (team.reach != exec::Reach::direct && team.map_arenas) text += ", mapped for coll_mem_alloc";
+    text += team.patience.spins == sync::Patience::crowded().spins ? "; more ranks than cores" : "";
+    text += "; table: built-in defaults";
+  }
+
+  std::unique_ptr<Comm> comm_;
+  Fate fate_;
+  Hello hello_;
+  Report report_;
+  std::vector<Hello> hellos_;
+  std::vector<Report> reports_;
+  std::vector<char> probe_;
+  char* machine_text_ = nullptr;
+};
+
+std::unique_ptr<Comm> Comm::create(int rank, int ranks, const Exchange& exchange, coll_status& status) {
+  if (ranks > most_ranks) {
+    status = failure(COLL_ERR_ARG, "more than " + std::to_string(most_ranks) + " ranks");
+    return nullptr;
+  }
+  std::unique_ptr<Comm> comm = Creation(rank, ranks).run(exchange, status);
+  if (comm != nullptr && comm->settings_.log && rank == 0) fprintf(stderr, "libcoll: communicator of %s\n", comm->description_.c_str());
+  return comm;
+}
+
+Comm::~Comm() {
+  if (block_ == nullptr) return;
+  exec::RankState& own = *team_.members[size_t(rank())].state;
+  own.state.store(exec::RankState::left, std::memory_order_release);
+  team_.posted();
+  std::vector<exec::Member> members = team_.members;
+  // From here on this rank touches no peer's block.
+  for (int r = 0; r < ranks(); r++) {
+    if (r == rank()) continue;
+    auto* block = reinterpret_cast<char*>(team_.members[size_t(r)].state) - layout_->state;
+    reinterpret_cast<std::atomic<uint8_t>*>(block + layout_->left_by + rank())->store(1, std::memory_order_release);
+  }
+  Graveyard::bury({block_, rank(), *layout_, std::move(members)});
+}
+
+}  // namespace coll::comm

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the calling thread's last failing call found wrong, with the remedy.
+#pragma once
+
+#include <string>
+
+#include "coll/coll.h"
+
+namespace coll {
+
+// Keeps the text for coll_last_error() and returns the status, so that checks read `return failure(...)`.
+coll_status failure(coll_status status, std::string text);
+const char* last_error();
+const char* status_text(coll_status status);
+
+}  // namespace coll

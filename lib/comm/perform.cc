@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One blocking collective: the latency path for tiny payloads, else a bound plan.
+#include <cerrno>
+#include <cstring>
+
+#include "comm/comm.h"
+#include "exec/latency.h"
+#include "mem/copy.h"
+#include "model/choose.h"
+
+namespace coll::comm {
+
+using plan::Collective;
+
+coll_status Comm::perform(const Call& call) {
+  if (settings_.debug && ranks() > 1) {
+    int differs = -1;
+    coll_status status = exec::latency_agree(blocking_, call.signature, &differs);
+    if (status == COLL_ERR_MISMATCH)
+      return failure(status, "rank " + std::to_string(differs) + " called another collective than " + plan::name(call.collective) +
+                                 ", or one with another size, root or operation");
+    if (status != COLL_OK) return told(status);
+  }
+  if (ranks() == 1) return perform_alone(call), COLL_OK;
+  if (call.count == 0 && call.collective != Collective::barrier) return COLL_OK;
+  if (takes_latency_path(call)) return told(perform_tiny(call));
+  const BoundKey key{call.collective, 0, call.root, call.count, call.element_bytes};
+  size_t hash = (call.count * 0x9e3779b97f4a7c15u >> 40) + size_t(call.collective) * 7 + size_t(call.root) * 13;
+  BoundEntry& entry = bounds_[hash % bounds_.size()];
+  if (!(entry.key == key)) {
+    coll_status status = make_bound(call, 0, entry.bound);
+    entry.key = status == COLL_OK ? key : BoundKey{};
+    if (status != COLL_OK) return status;
+  }
+  exec::Run run;
+  coll_status status = run.begin(*entry.bound, blocking_, {call.send, call.recv, &call.reducer});
+  if (status == COLL_OK) status = run.finish();
+  return told(status);
+}
+
+// Puts a failure of the executor into words.
+coll_status Comm::told(coll_status status) {
+  if (status == COLL_OK) [[likely]] return status;
+  if (status == COLL_ERR_PEER_DIED)
+    return failure(status, "a rank of the communicator has ended or given up in mid-operation; free the communicator");
+  return failure(status, std::string("a copy between processes failed: ") + strerror(errno));
+}
+
+bool Comm::takes_latency_path(const Call& call) const {
+  return settings_.forced[size_t(call.collective)].algorithm == nullptr &&
+         call.bytes() <= exec::cell_payload_bytes &&
+         std::max<size_t>(call.bytes(), 1) <= model::latency_path_bytes(call.collective, ranks());
+}
+
+coll_status Comm::perform_tiny(const Call& call) {
+  switch (call.collective) {
+    case Collective::barrier: return exec::latency_barrier(blocking_);
+    case Collective::bcast: return exec::latency_bcast(blocking_, call.recv, call.bytes(), call.root);
+    case Collective::reduce:
+      return exec::latency_reduce(blocking_, call.send, call.recv, call.count, call.reducer, call.root);
+    case Collective::allreduce:
+      return exec::latency_allreduce(blocking_, call.send, call.recv, call.count, call.reducer);
+  }
+  return COLL_OK;
+}
+
+void Comm::perform_alone(const Call& call) {
+  bool reduces = call.collective == Collective::reduce || call.collective == Collective::allreduce;
+  if (reduces && call.send != call.recv) mem::copy(call.recv, call.send, call.bytes());
+}
+
+coll_status Comm::make_bound(const Call& call, int index, std::shared_ptr<exec::Bound>& bound) {
+  model::Choice choice = model::choose({.collective = call.collective,
+                                        .bytes = call.bytes(),
+                                        .element_bytes = call.element_bytes,
+                                        .ranks = ranks(),
+                                        .levels = hierarchy_.levels(),
+                                        .kernel_copies = team_.reach == exec::Reach::cma,
+                                        .cache_bytes = cache_bytes_});
+  const model::Choice& forced = settings_.forced[size_t(call.collective)];
+  if (forced.algorithm != nullptr) {
+    choice.algorithm = forced.algorithm;
+    choice.parameters = forced.parameters;
+    choice.parameters.chunk_bytes = std::max<uint32_t>(choice.parameters.chunk_bytes, uint32_t(call.element_bytes));
+  }
+  const plan::Plan* plan = plan_for(call.collective, call.root, choice);
+  std::string problem = exec::fits(*plan, channel(index));
+  if (problem.empty() && call.reducer.function != nullptr && !call.reducer.commutative && !plan->rank_order)
+    problem = "it reorders operands and the operation is not commutative";
+  if (!problem.empty())
+    return failure(COLL_ERR_UNAVAILABLE, std::string(plan::name(call.collective)) + " " + plan->algorithm + " (" + plan->parameters +
+                                             ") cannot be used: " + problem);
+  bound = std::make_shared<exec::Bound>(
+      *plan, channel(index), exec::BindOptions{call.count, call.element_bytes, choice.stream});
+  return COLL_OK;
+}
+
+const plan::Plan* Comm::plan_for(Collective collective, int root, const model::Choice& choice) {
+  const algo::Parameters& p = choice.parameters;
+  std::string key = std::string(choice.algorithm->name) + '/' + std::to_string(int(collective)) + '/' + std::to_string(root) + '/' +
+                    std::to_string(p.chunk_bytes) + '/' + std::to_string(p.depth) + '/' + std::to_string(p.k);
+  std::unique_ptr<plan::Plan>& plan = plans_[key];
+  if (plan == nullptr) {
+    algo::Request request{.hierarchy = &hierarchy_, .root = root, .only_rank = rank(), .parameters = p};
+    plan = std::make_unique<plan::Plan>(choice.algorithm->make(request));
+  }
+  return plan.get();
+}
+
+}  // namespace coll::comm

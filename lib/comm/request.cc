@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Non-blocking and persistent collectives. Requests go to the channels in turn, by the order in which they are
+// started, which is the same on every rank; on a channel they run one after the other.
+#include "comm/comm.h"
+
+namespace coll::comm {
+
+coll_status Comm::start(Request& request) {
+  if (request.active()) return failure(COLL_ERR_STATE, "coll_start: the request is active; wait for it first");
+  const Call& call = request.call_;
+  request.status_ = COLL_OK;
+  if (ranks() == 1) perform_alone(call);
+  if (ranks() == 1 || (call.count == 0 && call.collective != plan::Collective::barrier)) {
+    request.state_ = Request::State::complete;
+    return COLL_OK;
+  }
+  // A persistent request keeps the channel it was bound to for the first time only if the turn is the same again.
+  unsigned turn = next_queue_++ % request_channels;
+  coll_status status = make_bound(call, int(turn) + 1, request.bound_);
+  if (status != COLL_OK) return status;
+  request.state_ = Request::State::queued;
+  queues_[turn].requests.push_back(&request);
+  if (outstanding_++ == 0) {
+    team_.progress_context = this;
+    team_.progress_others = [](void* comm) { static_cast<Comm*>(comm)->progress(); };
+  }
+  progress();
+  return COLL_OK;
+}
+
+void Comm::progress() {
+  for (Queue& queue : queues_)
+    if (!queue.requests.empty()) advance(queue);
+}
+
+void Comm::advance(Queue& queue) {
+  while (!queue.requests.empty()) {
+    Request& request = *queue.requests.front();
+    if (request.state_ == Request::State::queued) {
+      if (!queue.channel.may_begin(request.bound_->plan().staging_bytes)) return;
+      request.state_ = Request::State::running;
+      const Call& call = request.call_;
+      coll_status status = request.run_.begin(*request.bound_, queue.channel, {call.send, call.recv, &call.reducer});
+      if (status != COLL_OK) return complete(queue, status);
+    }
+    switch (request.run_.advance()) {
+      case exec::Run::Progress::blocked:
+        return;
+      case exec::Run::Progress::moved:
+        continue;
+      case exec::Run::Progress::done:
+        complete(queue, COLL_OK);
+        continue;
+      case exec::Run::Progress::failed:
+        return complete(queue, request.run_.status());
+    }
+  }
+}
+
+void Comm::complete(Queue& queue, coll_status status) {
+  Request& request = *queue.requests.front();
+  queue.requests.pop_front();
+  request.status_ = status;
+  request.state_ = Request::State::complete;
+  if (--outstanding_ == 0) team_.progress_others = nullptr;
+}
+
+coll_status Comm::wait(Request& request) {
+  sync::Ladder ladder(team_.patience);
+  while (request.active()) {
+    progress();
+    if (!request.active()) break;
+    sync::Rung rung = ladder.climb();
+    if (rung == sync::Rung::spin || ladder.rounds() % 64 != 0) continue;
+    // Whichever operation runs first on a channel may be stuck behind a rank that has gone.
+    for (Queue& queue : queues_) {
+      if (queue.requests.empty()) continue;
+      Request& first = *queue.requests.front();
+      if (first.state_ == Request::State::running && !first.run_.idle(rung)) complete(queue, first.run_.status());
+    }
+  }
+  if (request.status_ != COLL_OK) return told(request.status_);
+  return COLL_OK;
+}
+
+}  // namespace coll::comm

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "comm/settings.h"
+
+#include <cctype>
+#include <cstdlib>
+#include <cstring>
+
+namespace coll::comm {
+
+const char* name(Transport transport) {
+  switch (transport) {
+    case Transport::automatic: return "auto";
+    case Transport::shm: return "shm";
+    case Transport::cma: return "cma";
+    case Transport::mapped: return "mapped";
+  }
+  return "?";
+}
+
+namespace {
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+std::string upper(std::string text) {
+  for (char& c : text) c = char(std::toupper(static_cast<unsigned char>(c)));
+  return text;
+}
+
+}  // namespace
+
+coll_status Settings::read() {
+  std::string wish = variable("COLL_TRANSPORT");
+  bool known = wish.empty();
+  for (Transport t : {Transport::automatic, Transport::shm, Transport::cma, Transport::mapped})
+    if (wish == name(t)) transport = t, known = true;
+  if (!known)
+    return failure(COLL_ERR_UNAVAILABLE, "COLL_TRANSPORT='" + wish + "' is not a transport; use auto, shm, cma or mapped");
+  topology = variable("COLL_TOPOLOGY");
+  sensitivity = variable("COLL_SENSITIVITY");
+  std::string level = variable("COLL_LOG");
+  if (!level.empty() && level != "info" && level != "debug" && level != "off")
+    return failure(COLL_ERR_ARG, "COLL_LOG='" + level + "' is not a level; use off, info or debug");
+  log = level == "info" || level == "debug";
+  std::string check = variable("COLL_DEBUG");
+  if (!check.empty() && check != "0" && check != "1")
+    return failure(COLL_ERR_ARG, "COLL_DEBUG='" + check + "' is neither 0 nor 1");
+  debug = check == "1";
+  std::string least = variable("COLL_DIRECT_MIN");
+  if (!least.empty()) {
+    char* end = nullptr;
+    direct_min_bytes = std::strtoull(least.c_str(), &end, 10);
+    if (*end != 0) return failure(COLL_ERR_ARG, "COLL_DIRECT_MIN='" + least + "' is not a number of bytes");
+  }
+  for (size_t c = 0; c < forced.size(); c++) {
+    auto collective = plan::Collective(c);
+    std::string key = "COLL_" + upper(plan::name(collective)), text = variable(key.c_str());
+    if (text.empty()) continue;
+    std::string problem = model::parse_choice(collective, text, forced[c]);
+    if (!problem.empty()) return failure(COLL_ERR_UNAVAILABLE, key + ": " + problem);
+  }
+  return COLL_OK;
+}
+
+}  // namespace coll::comm

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the environment asks for. Read once per communicator; all ranks must agree where it matters.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "comm/error.h"
+#include "model/choose.h"
+
+namespace coll::comm {
+
+enum class Transport : uint8_t { automatic, shm, cma, mapped };
+const char* name(Transport transport);
+
+struct Settings {
+  Transport transport = Transport::automatic;  // COLL_TRANSPORT
+  std::string topology;                        // COLL_TOPOLOGY: native, an XML path, or a synthetic text
+  std::string sensitivity;                     // COLL_SENSITIVITY
+  bool debug = false;                          // COLL_DEBUG=1: check that ranks call alike
+  bool log = false;                            // COLL_LOG=info
+  size_t direct_min_bytes = 8192;              // COLL_DIRECT_MIN
+  // COLL_BARRIER, COLL_BCAST, COLL_REDUCE, COLL_ALLREDUCE: name[:chunk=..,k=..]; algorithm null when not forced
+  std::array<model::Choice, 4> forced;
+
+  // OK or UNAVAILABLE, ARG with a text that names the variable and what it takes.
+  coll_status read();
+};
+
+}  // namespace coll::comm

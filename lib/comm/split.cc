@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Splitting: the parent's own broadcasts are the bootstrap of the parts.
+#include <algorithm>
+#include <climits>
+#include <cstring>
+
+#include "comm/comm.h"
+
+namespace coll::comm {
+
+coll_status Comm::split(int colour, int key, std::unique_ptr<Comm>& out) {
+  struct Wish {
+    int colour, key, rank;
+  };
+  coll_status failed = COLL_OK;
+  // Every rank's bytes to every rank.
+  auto gather = [&](const void* send, void* recv, size_t bytes) {
+    char* all = static_cast<char*>(recv);
+    memcpy(all + size_t(rank()) * bytes, send, bytes);
+    for (int root = 0; root < ranks() && failed == COLL_OK; root++) {
+      Call call{.collective = plan::Collective::bcast, .send = all + size_t(root) * bytes, .recv = all + size_t(root) * bytes,
+                .count = bytes, .root = root, .signature = bytes};
+      failed = perform(call);
+    }
+    return failed == COLL_OK;
+  };
+
+  std::vector<Wish> wishes(static_cast<size_t>(ranks()));
+  Wish mine{colour < 0 ? -1 : colour, key, rank()};
+  if (!gather(&mine, wishes.data(), sizeof mine)) return failed;
+  std::vector<int> part;
+  std::stable_sort(wishes.begin(), wishes.end(), [](const Wish& a, const Wish& b) { return a.key < b.key; });
+  for (const Wish& wish : wishes)
+    if (wish.colour == mine.colour) part.push_back(wish.rank);
+
+  // Ranks of other parts take part in the same exchanges and look at their own part only. A rank without a part joins
+  // in with a part of itself, which is then forgotten.
+  if (mine.colour < 0) part = {rank()};
+  std::vector<char> all;
+  Exchange exchange = [&](const void* send, void* recv, size_t bytes) {
+    all.resize(size_t(ranks()) * bytes);
+    if (!gather(send, all.data(), bytes)) return false;
+    for (size_t i = 0; i < part.size(); i++)
+      memcpy(static_cast<char*>(recv) + i * bytes, all.data() + size_t(part[i]) * bytes, bytes);
+    return true;
+  };
+  int place = int(std::find(part.begin(), part.end(), rank()) - part.begin());
+  coll_status status = COLL_OK;
+  // A part that fails in the first exchange still owes the second one to the other parts.
+  int exchanges = 0;
+  Exchange counted = [&](const void* send, void* recv, size_t bytes) { return exchanges++, exchange(send, recv, bytes); };
+  std::unique_ptr<Comm> comm = create(place, int(part.size()), counted, status);
+  if (failed != COLL_OK) return failed;
+  if (exchanges < 2) {
+    std::vector<char> blank(second_exchange_bytes), ignored(second_exchange_bytes * part.size());
+    exchange(blank.data(), ignored.data(), second_exchange_bytes);
+  }
+  if (status == COLL_OK && mine.colour >= 0) out = std::move(comm);
+  return status;
+}
+
+}  // namespace coll::comm

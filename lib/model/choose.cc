@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "model/choose.h"
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+
+namespace coll::model {
+
+using plan::Collective;
+
+namespace {
+
+constexpr uint32_t kib = 1024;
+
+// The whole vector in one slot: a ring would only spread it over more cache lines.
+algo::Parameters one_slot(size_t bytes) {
+  algo::Parameters parameters;
+  parameters.chunk_bytes = uint32_t(std::bit_ceil(std::max<size_t>(bytes, 64)));
+  parameters.depth = 1;
+  return parameters;
+}
+
+algo::Parameters ring(size_t bytes, size_t chunk_bytes, uint16_t depth) {
+  if (bytes <= chunk_bytes) return one_slot(bytes);
+  algo::Parameters parameters;
+  parameters.chunk_bytes = uint32_t(chunk_bytes);
+  parameters.depth = depth;
+  return parameters;
+}
+
+// Enough passes to overlap the two copies, few enough that their flags do not count.
+size_t pipeline_chunk(size_t bytes, size_t least, size_t most) {
+  return std::clamp<size_t>(std::bit_ceil(bytes / 4), least, most);
+}
+
+}  // namespace
+
+size_t latency_path_bytes(Collective collective, int ranks) {
+  constexpr int crowd = 16;  // every rank looks at every other's line
+  if (collective == Collective::barrier) return ranks <= crowd ? 1 : 0;
+  return ranks <= crowd ? 1024 : 0;
+}
+
+Choice choose(const Question& question) {
+  const size_t bytes = question.bytes;
+  const size_t ranks = size_t(question.ranks);
+  const char* name = "";
+  Choice choice;
+  size_t work_set = 0;
+  switch (question.collective) {
+    case Collective::barrier:
+      name = question.levels > 1 ? "hierarchical" : question.ranks <= 8 ? "flat" : "dissemination";
+      break;
+    case Collective::bcast:
+      name = question.levels > 1 && bytes > 4 * kib ? "hierarchical" : "flat_read";
+      choice.parameters = question.kernel_copies && bytes > 8 * kib ? ring(bytes, 512 * kib, 2)
+                                                                   : ring(bytes, pipeline_chunk(bytes, 4 * kib, 32 * kib), 4);
+      work_set = bytes * ranks;
+      break;
+    case Collective::reduce:
+      if (question.ranks == 2 || bytes <= 4 * kib) {
+        name = "flat";
+        choice.parameters = ring(bytes, pipeline_chunk(bytes, 4 * kib, 32 * kib), 4);
+      } else {
+        name = "fused";
+        choice.parameters = ring(bytes, std::max(pipeline_chunk(bytes, 16 * kib, 64 * kib), ranks * 4 * kib), 2);
+      }
+      work_set = bytes * (ranks + 1);
+      break;
+    case Collective::allreduce:
+      if (bytes <= 4 * kib && question.ranks <= 8) {
+        name = "all_read";
+        choice.parameters = one_slot(bytes);
+      } else {
+        name = "fused";
+        choice.parameters = ring(bytes, std::max(pipeline_chunk(bytes, 16 * kib, 64 * kib), ranks * 4 * kib), 2);
+      }
+      work_set = 2 * bytes * ranks;
+      break;
+  }
+  choice.algorithm = algo::find(question.collective, name);
+  choice.parameters.chunk_bytes =
+      std::max<uint32_t>(choice.parameters.chunk_bytes, uint32_t(std::bit_ceil(question.element_bytes)));
+  choice.stream = question.cache_bytes != 0 && work_set > question.cache_bytes;
+  return choice;
+}
+
+std::string parse_choice(Collective collective, const std::string& text, Choice& choice) {
+  size_t colon = text.find(':');
+  std::string name = text.substr(0, colon);
+  choice.algorithm = algo::find(collective, name);
+  if (choice.algorithm == nullptr) {
+    std::string known;
+    for (const algo::Algorithm& algorithm : algo::algorithms())
+      if (algorithm.collective == collective) known += (known.empty() ? "" : ", ") + std::string(algorithm.name);
+    return std::string(plan::name(collective)) + " has no algorithm '" + name + "'; it has: " + known;
+  }
+  for (size_t begin = colon; begin != std::string::npos && begin < text.size();) {
+    size_t end = text.find(',', begin + 1);
+    std::string item = text.substr(begin + 1, end == std::string::npos ? end : end - begin - 1);
+    size_t equals = item.find('=');
+    std::string key = item.substr(0, equals);
+    unsigned long value = 0;
+    if (equals != std::string::npos) {
+      const char* first = item.c_str() + equals + 1;
+      const char* last = item.c_str() + item.size();
+      auto [rest, error] = std::from_chars(first, last, value);
+      if (error == std::errc() && rest + 1 == last && (*rest == 'k' || *rest == 'K')) value *= 1024, rest++;
+      if (error == std::errc() && rest + 1 == last && (*rest == 'm' || *rest == 'M')) value *= 1024 * 1024, rest++;
+      if (error != std::errc() || rest != last) value = 0;
+    }
+    if (key == "chunk" && value >= 64 && value <= (1u << 30)) choice.parameters.chunk_bytes = uint32_t(value);
+    else if (key == "depth" && value >= 1 && value <= 1024) choice.parameters.depth = uint16_t(value);
+    else if (key == "k" && value >= 1 && value <= 1024) choice.parameters.k = uint16_t(value);
+    else return "'" + item + "' is not a parameter; write chunk=BYTES (64 to 1G, K and M allowed), depth=1..1024 or k=1..1024";
+    begin = end;
+  }
+  return "";
+}
+
+}  // namespace coll::model

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which algorithm, with which parameters: the built-in defaults, used as long as no table was measured.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "algo/registry.h"
+
+namespace coll::model {
+
+struct Question {
+  plan::Collective collective = plan::Collective::barrier;
+  size_t bytes = 0;            // of the vector
+  size_t element_bytes = 1;
+  int ranks = 1;
+  int levels = 1;              // of the hierarchy
+  bool kernel_copies = false;  // ordinary memory is reached by kernel copies, not by staging
+  size_t cache_bytes = 0;      // what the ranks' caches hold together; 0 when unknown
+};
+
+struct Choice {
+  const algo::Algorithm* algorithm = nullptr;
+  algo::Parameters parameters;
+  bool stream = false;         // the work set exceeds the cache
+};
+
+// Only algorithms that combine operands in rank order are chosen, so results never depend on the choice.
+Choice choose(const Question& question);
+
+// Reads "name" or "name:chunk=32768,k=4,depth=2" as a user writes it. "" or what is wrong with it.
+std::string parse_choice(plan::Collective collective, const std::string& text, Choice& choice);
+
+// Payloads up to this size take the hand-written latency path of the executor.
+size_t latency_path_bytes(plan::Collective collective, int ranks);
+
+}  // namespace coll::model

@@ -1,34 +1,166 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Broadcasts. All but sequential_write are one generator, Downward, on different trees.
+#include <bit>
+
 #include "algo/downward.h"
 #include "algo/families.h"
 
 namespace coll::algo {
 namespace {
 
-// One round per readers' turn: nobody but the root is a holder.
-Plan flat(const Request& request, const char* name, Buffer buffer) {
+Builder start_bcast(const char* name, const Request& request, Ring ring) {
   Builder b = start(Collective::bcast, name, request);
-  Ring ring = ring_of(request);
   b.parameter("chunk", ring.chunk_bytes);
   b.parameter("depth", ring.depth);
-  Downward down(b, buffer, ring);
+  return b;
+}
+
+// One lane per rank, in the tree where node_of(rank) says.
+template <class NodeOf>
+Plan down_the_tree(Builder b, Downward& down, NodeOf node_of) {
   for (int rank : b.ranks()) {
     LaneBuilder lane = b.lane(rank);
-    Node node;
-    if (rank != request.root) {
-      node.parent = request.root;
-      down.receive(lane, rank, node);
-    } else {
-      if (request.hierarchy->ranks() > 1) node.rounds.push_back(all_but(request.hierarchy->ranks(), rank));
+    const Node node = node_of(rank);
+    if (node.parent < 0)
       down.send_all(lane, rank, node);
-    }
+    else
+      down.receive(lane, rank, node);
   }
   return b.finish();
 }
 
+// ---- flat_read, shm_pipelined: the root is the only holder --------------------------------------------------
+
+Plan flat(const Request& request, const char* name, Buffer buffer) {
+  const int ranks = request.hierarchy->ranks();
+  const Ring ring = ring_of(request);
+  Builder b = start_bcast(name, request, ring);
+  Downward down(b, buffer, ring);
+  return down_the_tree(std::move(b), down, [&](int rank) {
+    if (rank != request.root) return Node{.parent = request.root};
+    Node node;
+    if (ranks > 1) node.rounds.push_back(all_but(ranks, rank));
+    return node;
+  });
+}
+
 Plan flat_read(const Request& request) { return flat(request, "flat_read", Buffer::send); }
 Plan shm_pipelined(const Request& request) { return flat(request, "shm_pipelined", Buffer::none); }
+
+// ---- knomial ------------------------------------------------------------------------------------------------
+
+// Ranks are numbered from the root. In round t every holder, the numbers below (k+1)^t, serves the k numbers that differ
+// from its own in digit t to the base k+1.
+Plan knomial(const Request& request) {
+  const int ranks = request.hierarchy->ranks(), root = request.root;
+  const int k = std::clamp<int>(request.parameters.k, 1, 255), base = k + 1;
+  const Ring ring = ring_of(request);
+  const auto first_round = [&](int number) {  // in which the number is a holder
+    int round = 0;
+    for (int stride = 1; stride <= number; stride *= base) ++round;
+    return round;
+  };
+  Builder b = start_bcast("knomial", request, ring);
+  b.parameter("k", k);
+  Downward down(b, Buffer::recv, ring, first_round(ranks - 1));
+  return down_the_tree(std::move(b), down, [&](int rank) {
+    const int number = (rank - root + ranks) % ranks;
+    const auto rank_of = [&](int of) { return (of + root) % ranks; };
+    const int first = first_round(number);
+    int stride = 1;
+    for (int round = 1; round < first; ++round) stride *= base;
+    Node node;
+    if (number > 0) {
+      node.parent = rank_of(number % stride);
+      node.round = first - 1 - first_round(number % stride);
+      stride *= base;
+    }
+    for (; number + stride < ranks; stride *= base) {
+      std::vector<int>& served = node.rounds.emplace_back();
+      for (int digit = 1; digit <= k && number + digit * stride < ranks; ++digit)
+        served.push_back(rank_of(number + digit * stride));
+    }
+    return node;
+  });
+}
+
+// ---- hierarchical -------------------------------------------------------------------------------------------
+
+// In how many pieces a chunk is passed on at each level: XHC's chunk size per level, in powers of two of one chunk, so
+// that all levels run through the same loop.
+struct LevelChunks {
+  uint32_t chunk_bytes = 0;
+  std::vector<int> pieces;
+
+  LevelChunks(const Request& request, int levels) : pieces(size_t(levels), 1) {
+    const std::vector<uint32_t>& wanted = request.parameters.level_chunk_bytes;
+    chunk_bytes = wanted.empty() ? request.parameters.chunk_bytes : *std::ranges::max_element(wanted);
+    for (size_t level = 0; level < pieces.size() && !wanted.empty(); ++level) {
+      const uint32_t bytes = std::max(wanted[std::min(level, wanted.size() - 1)], 1u);
+      pieces[level] = int(std::min(std::bit_floor(std::max(chunk_bytes / bytes, 1u)), 8u));
+    }
+  }
+  int finest() const { return *std::ranges::max_element(pieces); }
+};
+
+Plan hierarchical(const Request& request) {
+  const topo::Tree tree = request.hierarchy->tree_for_root(request.root);
+  const LevelChunks levels(request, tree.levels());
+  const Ring ring = ring_of(request, levels.chunk_bytes);
+  Builder b = start_bcast("hierarchical", request, ring);
+  for (int level = 0; level < tree.levels() && levels.finest() > 1; ++level)
+    b.parameter("chunk" + std::to_string(level), ring.chunk_bytes / uint32_t(levels.pieces[size_t(level)]));
+  Downward down(b, Buffer::recv, ring, 1, levels.finest());
+  const auto offered = [&](int rank) {
+    int most = 1;
+    for (int level = 0; level < tree.levels_led(rank); ++level)
+      if (tree.group_size(rank, level) > 1) most = std::max(most, levels.pieces[size_t(level)]);
+    return most;
+  };
+  return down_the_tree(std::move(b), down, [&](int rank) {
+    Node node{.parent = tree.parent(rank), .offered_pieces = offered(rank)};
+    if (node.parent >= 0) {
+      node.pieces = levels.pieces[size_t(tree.parent_level(rank))];
+      node.parent_pieces = offered(node.parent);
+    }
+    std::vector<int> children = tree.children(rank);
+    if (!children.empty()) node.rounds.push_back(std::move(children));
+    return node;
+  });
+}
+
+// ---- sequential_write ---------------------------------------------------------------------------------------
+
+// The root writes every chunk to one peer after the other, so that no two processes ever copy from the same memory. A
+// staged peer is written to in its slots and copies out itself.
+Plan sequential_write(const Request& request) {
+  const int ranks = request.hierarchy->ranks(), root = request.root;
+  const Ring ring = ring_of(request);
+  Builder b = start_bcast("sequential_write", request, ring);
+  const Window target(b, Buffer::recv, ring);
+  const uint16_t sent = b.flag(), chunks = b.range({.chunk_bytes = ring.chunk_bytes});
+  // A target's flag is one more than the passes whose slots are free again: 1 says that it is there.
+  for (int rank : b.ranks()) {
+    LaneBuilder lane = b.lane(rank);
+    if (rank == root) {
+      const std::vector<int> peers = all_but(ranks, rank);
+      if (peers.empty()) continue;
+      wait_each(lane, peers, target.flag, constant(1));
+      lane.loop(chunks);
+      for (int peer : peers)
+        lane.wait(peer, target.flag, this_pass(1 - ring.depth)).copy(chunks, target.of(peer), own_send());
+      lane.post(sent, this_pass()).end();
+    } else {
+      lane.publish(target.view);
+      lane.post(target.flag, constant(1), target.staged());
+      lane.post(target.flag, all_passes(chunks, 1), target.direct());
+      lane.loop(chunks).wait(root, sent, this_pass());
+      lane.copy(chunks, own_recv(), target.of(rank), target.staged(), false);
+      lane.post(target.flag, this_pass(1), target.staged()).end();
+    }
+  }
+  return b.finish();
+}
 
 const Algorithm family[] = {
     {.collective = Collective::bcast,
@@ -45,6 +177,27 @@ const Algorithm family[] = {
      .reads = {.chunk = true, .depth = true},
      .applies = always,
      .make = shm_pipelined},
+    {.collective = Collective::bcast,
+     .name = "sequential_write",
+     .summary = "the root writes to one rank after the other",
+     .source = "CMA V-A direct write, KNEM V-A",
+     .reads = {.chunk = true, .depth = true},
+     .applies = always,
+     .make = sequential_write},
+    {.collective = Collective::bcast,
+     .name = "knomial",
+     .summary = "every holder serves k readers at a time, who then serve others",
+     .source = "CMA V-A k-nomial read",
+     .reads = {.chunk = true, .depth = true, .k = true},
+     .applies = always,
+     .make = knomial},
+    {.collective = Collective::bcast,
+     .name = "hierarchical",
+     .summary = "chunks flow from leader to leader and down into the groups, each link once",
+     .source = "XHC IV-A, KNEM IV",
+     .reads = {.chunk = true, .depth = true, .level_chunks = true, .hierarchy = true},
+     .applies = has_levels,
+     .make = hierarchical},
 };
 
 }  // namespace

@@ -3,9 +3,17 @@
 
 namespace coll::algo {
 
-Downward::Downward(Builder& b, Buffer buffer, Ring ring, int rounds)
+Downward::Downward(Builder& b, Buffer buffer, Ring ring, int rounds, int pieces)
     : ring_(ring), data_(b, buffer, ring), taken_(b.flag()), chunks_(b.range({.chunk_bytes = ring.chunk_bytes})) {
   for (int round = 1; round < rounds; ++round) later_rounds_.push_back(b.flag());
+  for (int piece = 0; pieces > 1 && piece < pieces; ++piece) piece_flags_.push_back(b.flag());
+  // Coarse pieces are made of the finest ones, so that the borders agree.
+  for (int in = 1; in <= pieces; in *= 2)
+    for (int piece = 0, span = pieces / in; piece < in; ++piece)
+      piece_ranges_.push_back(b.range({.sub = uint16_t(pieces == 1 ? 0 : piece * span),
+                                       .subs = uint16_t(pieces),
+                                       .span = uint16_t(span),
+                                       .chunk_bytes = ring.chunk_bytes}));
 }
 
 // With one round a chunk may be offered while earlier ones are still being read, as far as the ring goes. With several,
@@ -25,6 +33,13 @@ void Downward::offer(LaneBuilder& lane, const Node& node) const {
   }
 }
 
+// Piece `piece` of `pieces` has arrived: says so to the children, in their measure.
+void Downward::offer_pieces(LaneBuilder& lane, const Node& node, int piece, int pieces) const {
+  const int before = piece * node.offered_pieces / pieces, after = (piece + 1) * node.offered_pieces / pieces;
+  for (int offered = before; offered < after; ++offered)
+    lane.post(piece_flag(offered, node.offered_pieces), this_pass());
+}
+
 void Downward::retire(LaneBuilder& lane, const Node& node) const {
   if (node.leaf() || data_.plain) return;
   wait_each(lane, node.rounds.back(), taken_, all_passes(chunks_), data_.direct());
@@ -32,38 +47,50 @@ void Downward::retire(LaneBuilder& lane, const Node& node) const {
 
 void Downward::send_all(LaneBuilder& lane, int rank, const Node& node) {
   if (node.leaf()) return;
-  if (node.rounds.size() == 1) {
-    data_.announce(lane, chunks_);
-    lane.loop(chunks_);
-    await_slot(lane, node);
-    lane.copy(chunks_, data_.of(rank), own_send(), data_.staged());
-    lane.post(data_.flag, this_pass(), data_.staged());
-  } else {
-    publish(lane);
-    lane.loop(chunks_);
-    await_slot(lane, node);
+  const int pieces = node.offered_pieces;
+  publish(lane);
+  if (pieces > 1) lane.post(data_.flag, constant(1));
+  const bool at_once = node.rounds.size() == 1 && !data_.plain;  // direct data is all there, no need to count chunks
+  for (int piece = 0; at_once && piece < pieces; ++piece)
+    lane.post(piece_flag(piece, pieces), all_passes(chunks_), data_.direct());
+  lane.loop(chunks_);
+  await_slot(lane, node);
+  if (node.rounds.size() > 1) {
     lane.copy(chunks_, data_.of(rank), own_send(), data_.staged());
     offer(lane, node);
+  } else {
+    for (int piece = 0; piece < pieces; ++piece) {
+      lane.copy(piece_range(piece, pieces), data_.of(rank), own_send(), data_.staged());
+      lane.post(piece_flag(piece, pieces), this_pass(), data_.staged());
+    }
   }
   lane.end();
   retire(lane, node);
 }
 
 void Downward::receive(LaneBuilder& lane, int rank, const Node& node) {
-  // The line of data_.flag tells how the parent's view is seen; a later round's flag does not.
-  if (node.round > 0) lane.wait(node.parent, data_.flag, constant(1));
-  if (!node.leaf()) publish(lane);
-  lane.loop(chunks_);
-  lane.wait(node.parent, round_flag(node.round), this_pass());
-  if (node.leaf()) {
-    lane.copy(chunks_, own_recv(), data_.of(node.parent), {}, false);
-  } else {
-    await_slot(lane, node);
-    lane.copy2(chunks_, own_recv(), data_.of(rank), data_.of(node.parent), data_.staged());
-    if (!data_.plain) lane.copy(chunks_, own_recv(), data_.of(node.parent), data_.direct());
+  // The line of data_.flag tells how the parent's view is seen; those of later rounds and of pieces do not.
+  if (node.round > 0 || node.parent_pieces > 1) lane.wait(node.parent, data_.flag, constant(1));
+  if (!node.leaf()) {
+    publish(lane);
+    if (node.offered_pieces > 1) lane.post(data_.flag, constant(1));
   }
-  lane.post(taken_, this_pass());
-  offer(lane, node);
+  lane.loop(chunks_);
+  for (int piece = 0; piece < node.pieces; ++piece) {
+    const int last = (piece + 1) * node.parent_pieces / node.pieces - 1;  // of the parent's pieces in this one
+    lane.wait(node.parent, node.round > 0 ? round_flag(node.round) : piece_flag(last, node.parent_pieces), this_pass());
+    const uint16_t range = piece_range(piece, node.pieces);
+    if (node.leaf()) {
+      lane.copy(range, own_recv(), data_.of(node.parent), {}, false);
+    } else {
+      if (piece == 0) await_slot(lane, node);
+      lane.copy2(range, own_recv(), data_.of(rank), data_.of(node.parent), data_.staged());
+      if (!data_.plain) lane.copy(range, own_recv(), data_.of(node.parent), data_.direct());
+    }
+    if (piece + 1 == node.pieces) lane.post(taken_, this_pass());
+    if (node.rounds.size() == 1) offer_pieces(lane, node, piece, node.pieces);
+  }
+  if (node.rounds.size() > 1) offer(lane, node);
   lane.end();
   retire(lane, node);
 }

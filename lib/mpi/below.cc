@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "mpi/below.h"
+
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+
+namespace coll::shim {
+
+Below found;
+
+namespace {
+
+#ifdef OPEN_MPI
+constexpr const char *own_name = "Open MPI";
+constexpr const char *own_shim = "libcoll_mpi_openmpi.so";
+constexpr const char *other_shim = "libcoll_mpi_mpich.so";
+constexpr const char *library_names[] = {"libmpi.so.40"};
+#else
+constexpr const char *own_name = "MPICH";
+constexpr const char *own_shim = "libcoll_mpi_mpich.so";
+constexpr const char *other_shim = "libcoll_mpi_openmpi.so";
+constexpr const char *library_names[] = {"libmpich.so.12", "libmpi.so.12"};
+#endif
+
+// The MPI library itself, when it was loaded out of the global scope: by a scripting language's import.
+void *library() {
+  for (const char *name : library_names)
+    if (void *handle = dlopen(name, RTLD_LAZY | RTLD_NOLOAD)) return handle;
+  return nullptr;
+}
+
+void *in_library(const char *name) {
+  void *handle = library();
+  return handle != nullptr ? dlsym(handle, name) : nullptr;
+}
+
+// A plain search for MPI_x would find the shim itself; the next in line is wanted.
+void *next_symbol(const char *mpi_name, const char *pmpi_name) {
+  if (void *symbol = dlsym(RTLD_NEXT, mpi_name)) return symbol;
+  if (void *symbol = dlsym(RTLD_NEXT, pmpi_name)) return symbol;
+  if (void *symbol = in_library(mpi_name)) return symbol;
+  return in_library(pmpi_name);
+}
+
+void *symbol_below(const char *name) {
+  if (void *symbol = dlsym(RTLD_DEFAULT, name)) return symbol;
+  return in_library(name);
+}
+
+// Handles of the two libraries differ in kind: not even passing a call on would work with the wrong one.
+void check_library() {
+  char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+  int length = 0;
+  auto get_version = reinterpret_cast<decltype(&::PMPI_Get_library_version)>(symbol_below("PMPI_Get_library_version"));
+  if (get_version != nullptr) get_version(version, &length);
+#ifdef OPEN_MPI
+  const bool right = symbol_below("ompi_mpi_comm_world") != nullptr;
+#else
+  const bool right = symbol_below("ompi_mpi_comm_world") == nullptr;
+#endif
+  if (right) return;
+  version[std::strcspn(version, ",\n")] = '\0';
+  std::fprintf(stderr, "libcoll: %s is for %s, but this program runs on %s; preload %s instead, or nothing\n", own_shim,
+               own_name, version[0] != '\0' ? version : "another MPI library", other_shim);
+  std::abort();
+}
+
+void find_everything() {
+  check_library();
+  bool all = true;
+#define COLL_SHIM_FIND_NEXT(name) \
+  found.next.name = reinterpret_cast<decltype(found.next.name)>(next_symbol("MPI_" #name, "PMPI_" #name));
+#define COLL_SHIM_FIND(name)                                                        \
+  found.name = reinterpret_cast<decltype(found.name)>(symbol_below("PMPI_" #name)); \
+  all = all && found.name != nullptr;
+  COLL_SHIM_TAKEN(COLL_SHIM_FIND_NEXT)
+  COLL_SHIM_NEEDED(COLL_SHIM_FIND)
+#undef COLL_SHIM_FIND_NEXT
+#undef COLL_SHIM_FIND
+  found.world = MPI_COMM_WORLD;
+  found.self = MPI_COMM_SELF;
+  found.errors_return = MPI_ERRORS_RETURN;
+  found.usable = all;
+}
+
+}  // namespace
+
+void *variable(const char *name) { return symbol_below(name); }
+
+const Below &below() {
+  static std::once_flag once;
+  std::call_once(once, find_everything);
+  return found;
+}
+
+bool mpi_is_running() {
+  int initialized = 0;
+  int finalized = 0;
+  const Below &mpi = below();
+  if (!mpi.usable) return false;
+  return mpi.Initialized(&initialized) == MPI_SUCCESS && initialized != 0 && mpi.Finalized(&finalized) == MPI_SUCCESS &&
+         finalized == 0;
+}
+
+namespace {
+std::mutex quiet;  // one at a time, or the second would save what the first has set
+}
+
+QuietErrors::QuietErrors() : handlers_{{found.world, {}, false}, {found.self, {}, false}} {
+  quiet.lock();
+  for (Handler &handler : handlers_) {
+    handler.set = found.Comm_get_errhandler(handler.comm, &handler.saved) == MPI_SUCCESS;
+    if (handler.set) found.Comm_set_errhandler(handler.comm, found.errors_return);
+  }
+}
+
+QuietErrors::~QuietErrors() {
+  for (Handler &handler : handlers_) {
+    if (!handler.set) continue;
+    found.Comm_set_errhandler(handler.comm, handler.saved);
+    found.Errhandler_free(&handler.saved);
+  }
+  quiet.unlock();
+}
+
+}  // namespace coll::shim

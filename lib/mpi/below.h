@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The MPI library below, and whoever stands between it and the shim.
+#pragma once
+
+#include "mpi/handles.h"
+
+namespace coll::shim {
+
+// The entry points the shim takes, as the next in line has them: another tool's, or the library's own.
+#define COLL_SHIM_TAKEN(X) X(Barrier) X(Bcast) X(Reduce) X(Allreduce) X(Op_create) X(Op_free) X(Finalize)
+
+// What the shim itself needs; always PMPI_, so that tools do not count it as the program's doing.
+#define COLL_SHIM_NEEDED(X)                                                                                            \
+  X(Initialized)                                                                                                       \
+  X(Finalized) X(Get_library_version) X(Comm_test_inter) X(Comm_size) X(Comm_rank) X(Comm_split) X(Comm_free)          \
+      X(Comm_get_name) X(Comm_create_keyval) X(Comm_free_keyval) X(Comm_get_attr) X(Comm_set_attr) X(Comm_delete_attr) \
+          X(Comm_get_errhandler) X(Comm_set_errhandler) X(Comm_call_errhandler) X(Errhandler_free) X(Add_error_code)   \
+              X(Add_error_string) X(Allgather) X(Iprobe) X(Pack) X(Unpack) X(Type_create_keyval) X(Type_free_keyval)   \
+                  X(Type_get_attr) X(Type_set_attr) X(Type_free) X(Type_create_hindexed) X(Type_commit) X(Type_size)   \
+                      X(Type_size_x) X(Type_get_extent_x) X(Type_get_true_extent_x) X(Type_get_extent)                 \
+                          X(Type_get_envelope) X(Type_get_contents)
+
+struct Below {
+#define COLL_SHIM_MEMBER(name) decltype(&::PMPI_##name) name;
+  struct Next {
+    COLL_SHIM_TAKEN(COLL_SHIM_MEMBER)
+  } next;
+  COLL_SHIM_NEEDED(COLL_SHIM_MEMBER)
+#undef COLL_SHIM_MEMBER
+  MPI_Comm world;
+  MPI_Comm self;
+  MPI_Errhandler errors_return;
+  bool usable;  // everything was found
+};
+
+// Found at the first call. Thread safe.
+const Below &below();
+
+// As below(), for those who know that below() has been called: a load, nothing else.
+extern Below found;
+
+// Between MPI_Init and MPI_Finalize.
+bool mpi_is_running();
+
+// Errors of calls that belong to no communicator go to the handler of MPI_COMM_WORLD (of MPI_COMM_SELF from MPI 4
+// on); while one of these lives, they are only returned. For questions about handles the program may have got wrong.
+class QuietErrors {
+ public:
+  QuietErrors();
+  ~QuietErrors();
+  QuietErrors(const QuietErrors &) = delete;
+  QuietErrors &operator=(const QuietErrors &) = delete;
+
+ private:
+  struct Handler {
+    MPI_Comm comm;
+    MPI_Errhandler saved;
+    bool set;
+  };
+  Handler handlers_[2];
+};
+
+}  // namespace coll::shim

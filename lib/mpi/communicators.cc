@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "mpi/communicators.h"
+
+#include "mpi/agreement.h"
+#include "mpi/below.h"
+#include "mpi/datatypes.h"
+#include "mpi/log.h"
+#include "mpi/operations.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <new>
+
+namespace coll::shim {
+
+thread_local HandleCache<Communicator> recent_communicators;
+
+namespace {
+
+enum class Phase { before, open, closed };
+
+std::atomic<Phase> phase{Phase::before};
+thread_local bool making = false;  // inside acquire()
+
+bool consents = false;  // everything the shim itself needs could be made
+int keyval = MPI_KEYVAL_INVALID;
+MPI_Comm own_communicator;
+
+std::mutex living_mutex;  // of the list, and of `total`
+Communicator *living = nullptr;
+Tally total;
+std::atomic<std::uint64_t> passed_unseen[collectives];  // passed on before anything was kept of the communicator
+
+void enlist(Communicator *communicator) {
+  const std::lock_guard lock(living_mutex);
+  communicator->next = living;
+  communicator->link = &living;
+  if (living != nullptr) living->link = &communicator->next;
+  living = communicator;
+}
+
+void close(Communicator *communicator) {
+  coll_comm_free(communicator->coll);
+  communicator->coll = nullptr;
+  for (int i = 0; i < collectives; i++) {
+    total.taken[i] += communicator->tally.taken[i];
+    total.passed[i] += communicator->tally.passed[i];
+  }
+  communicator->tally = {};
+}
+
+int delete_communicator(MPI_Comm, int, void *value, void *) {
+  HandleCache<Communicator>::forget_all();
+  auto *communicator = static_cast<Communicator *>(value);
+  const std::lock_guard lock(living_mutex);
+  *communicator->link = communicator->next;
+  if (communicator->next != nullptr) communicator->next->link = communicator->link;
+  close(communicator);
+  delete communicator;
+  return MPI_SUCCESS;
+}
+
+// A duplicate is another communicator: it gets its own at its first collective.
+int keep_from_duplicate(MPI_Comm, int, void *, void *, void *, int *flag) {
+  *flag = 0;
+  return MPI_SUCCESS;
+}
+
+bool make_own_things() {
+  learn_operations();
+  if (!learn_datatypes()) return false;
+  if (found.Comm_create_keyval(keep_from_duplicate, delete_communicator, &keyval, nullptr) != MPI_SUCCESS) {
+    keyval = MPI_KEYVAL_INVALID;
+    return false;
+  }
+  // Not MPI_Comm_dup, which would copy the program's attributes.
+  if (found.Comm_split(found.self, 0, 0, &own_communicator) != MPI_SUCCESS) return false;
+  found.Comm_set_errhandler(own_communicator, found.errors_return);
+  return true;
+}
+
+bool switched_off() {
+  const char *choice = std::getenv("COLL_MPI");
+  return choice != nullptr && std::strcmp(choice, "off") == 0;
+}
+
+void open() {
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  if (phase.load(std::memory_order_relaxed) != Phase::before) return;
+  if (switched_off()) {
+    phase.store(Phase::closed, std::memory_order_release);
+    return;
+  }
+  if (!mpi_is_running()) return;
+  making = true;
+  consents = make_own_things();
+  making = false;
+  phase.store(Phase::open, std::memory_order_release);
+}
+
+void describe(MPI_Comm comm, const Communicator &communicator) {
+  if (!log_wanted() || communicator.rank != 0 || communicator.coll == nullptr) return;
+  char name[MPI_MAX_OBJECT_NAME] = "";
+  int length = 0;
+  found.Comm_get_name(comm, name, &length);
+  log_line("%s: %s", length > 0 ? name : "a communicator", coll_comm_describe(communicator.coll));
+}
+
+struct Shape {
+  Communicator *communicator;
+  int is_inter;
+  int rank;
+  int ranks;
+};
+
+// False when `comm` is no communicator.
+bool look_up(MPI_Comm comm, Shape *shape) {
+  *shape = {};
+  if (!may_be_communicator(comm) || comm == MPI_COMM_NULL) return false;
+  const QuietErrors quiet;
+  void *value = nullptr;
+  int flag = 0;
+  if (keyval != MPI_KEYVAL_INVALID) {
+    if (found.Comm_get_attr(comm, keyval, &value, &flag) != MPI_SUCCESS) return false;
+    if (flag != 0) {
+      shape->communicator = static_cast<Communicator *>(value);
+      return true;
+    }
+  }
+  return found.Comm_test_inter(comm, &shape->is_inter) == MPI_SUCCESS &&
+         found.Comm_rank(comm, &shape->rank) == MPI_SUCCESS && found.Comm_size(comm, &shape->ranks) == MPI_SUCCESS;
+}
+
+// NULL when nothing can be kept of it.
+Communicator *attach(MPI_Comm comm, const Shape &shape) {
+  if (!consents) return nullptr;
+  auto *communicator = new (std::nothrow) Communicator{};
+  if (communicator == nullptr) return nullptr;
+  communicator->rank = shape.rank;
+  communicator->ranks = shape.ranks;
+  enlist(communicator);
+  if (found.Comm_set_attr(comm, keyval, communicator) == MPI_SUCCESS) return communicator;
+  delete_communicator(comm, keyval, communicator, nullptr);
+  return nullptr;
+}
+
+Communicator *make(MPI_Comm comm, const Shape &shape) {
+  struct Making {
+    Making() { making = true; }
+    ~Making() { making = false; }
+  } guard;
+  Communicator *communicator = attach(comm, shape);
+  if (shape.is_inter != 0 || shape.ranks == 1) return communicator;
+  const Agreement agreement = agree(comm, shape.rank, shape.ranks, communicator != nullptr);
+  if (communicator == nullptr) return nullptr;
+  if (!agreement.lasting) {
+    found.Comm_delete_attr(comm, keyval);
+    return nullptr;
+  }
+  communicator->coll = agreement.coll;
+  describe(comm, *communicator);
+  return communicator;
+}
+
+}  // namespace
+
+char *Communicator::packing_space(std::size_t bytes) {
+  if (bytes > packed_bytes) {
+    packed.reset(new (std::nothrow) char[bytes]);
+    packed_bytes = packed != nullptr ? bytes : 0;
+  }
+  return packed.get();
+}
+
+bool prepare() {
+  if (phase.load(std::memory_order_acquire) == Phase::open) return !making;
+  below();
+  if (phase.load(std::memory_order_acquire) == Phase::closed || making) return false;
+  open();
+  return phase.load(std::memory_order_acquire) == Phase::open;
+}
+
+Communicator *acquire(MPI_Comm comm, int root) {
+  Shape shape;
+  if (!look_up(comm, &shape)) return nullptr;
+  Communicator *communicator = shape.communicator;
+  if (communicator == nullptr) {
+    if (shape.is_inter == 0 && (root < 0 || root >= shape.ranks)) return nullptr;
+    communicator = make(comm, shape);
+  }
+  if (communicator != nullptr) recent_communicators.remember(handle_bits(comm), communicator);
+  return communicator;
+}
+
+MPI_Comm private_communicator() { return own_communicator; }
+
+void count_passed(Communicator *communicator, Collective collective) {
+  if (communicator != nullptr) communicator->tally.passed[collective]++;
+  else passed_unseen[collective].fetch_add(1, std::memory_order_relaxed);
+}
+
+void shut_down() {
+  if (phase.exchange(Phase::closed, std::memory_order_acq_rel) != Phase::open) return;
+  HandleCache<Communicator>::forget_all();
+  {
+    const std::lock_guard lock(living_mutex);
+    for (Communicator *communicator = living; communicator != nullptr; communicator = communicator->next)
+      close(communicator);
+  }
+  if (debug_wanted()) {
+    int rank = -1;
+    found.Comm_rank(found.world, &rank);
+    const char *names[] = {"barrier", "bcast", "reduce", "allreduce"};
+    for (int i = 0; i < collectives; i++)
+      log_line("rank %d: %s: %llu taken, %llu passed on", rank, names[i],
+               static_cast<unsigned long long>(total.taken[i]),
+               static_cast<unsigned long long>(total.passed[i] + passed_unseen[i]));
+  }
+  // Attributes outlive their keys; MPI still calls the delete callbacks.
+  if (keyval != MPI_KEYVAL_INVALID) found.Comm_free_keyval(&keyval);
+  if (!consents) return;
+  forget_datatypes();
+  found.Comm_free(&own_communicator);
+}
+
+}  // namespace coll::shim

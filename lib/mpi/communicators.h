@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the shim keeps for each MPI communicator: an attribute, made by the first collective that could be taken.
+#pragma once
+
+#include "mpi/handle_cache.h"
+#include "mpi/handles.h"
+
+#include <coll/coll.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace coll::shim {
+
+enum Collective { barrier, bcast, reduce, allreduce, collectives };
+
+struct Tally {
+  std::uint64_t taken[collectives];
+  std::uint64_t passed[collectives];
+};
+
+// Used by one thread at a time, as MPI asks of a communicator's collectives.
+struct Communicator {
+  coll_comm *coll;  // NULL: everything is passed on
+  int rank;
+  int ranks;
+  Tally tally;
+  std::unique_ptr<char[]> packed;  // what a broadcast of scattered data is packed into
+  std::size_t packed_bytes;
+  Communicator *next;  // all that live
+  Communicator **link;
+
+  // NULL when there is no memory.
+  char *packing_space(std::size_t bytes);
+};
+
+extern thread_local HandleCache<Communicator> recent_communicators;
+
+// NULL when the thread has not used it lately.
+inline Communicator *recent(MPI_Comm comm) { return recent_communicators.find(handle_bits(comm)); }
+
+// Whether the shim may take calls now: MPI runs, COLL_MPI is not "off", and this is not a call that MPI makes
+// while the shim itself waits for it.
+bool prepare();
+
+// Finds or makes what is kept for `comm`; making it is collective. NULL when `comm` is no communicator or has
+// no rank `root`: the library below will say so. Throws std::bad_alloc. Needs prepare().
+Communicator *acquire(MPI_Comm comm, int root);
+
+// A private communicator of this process alone, to pack and to drive MPI's progress with.
+MPI_Comm private_communicator();
+
+// Counts a call that is passed on; `communicator` may be NULL.
+void count_passed(Communicator *communicator, Collective collective);
+
+// Frees all that is kept and takes no more calls. Called at the start of MPI_Finalize, that is at the same point
+// of every rank's program, so that no rank takes a call that another passes on.
+void shut_down();
+
+}  // namespace coll::shim

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "mpi/log.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace coll::shim {
+namespace {
+
+bool level_is(const char *level) {
+  const char *wanted = std::getenv("COLL_LOG");
+  return wanted != nullptr && std::strcmp(wanted, level) == 0;
+}
+
+}  // namespace
+
+bool debug_wanted() {
+  static const bool wanted = level_is("debug");
+  return wanted;
+}
+
+bool log_wanted() {
+  static const bool wanted = level_is("info") || debug_wanted();
+  return wanted;
+}
+
+void log_line(const char *format, ...) {
+  if (!log_wanted()) return;
+  char line[1024];
+  int length = std::snprintf(line, sizeof line, "libcoll: ");
+  va_list arguments;
+  va_start(arguments, format);
+  length += std::vsnprintf(line + length, sizeof line - static_cast<std::size_t>(length), format, arguments);
+  va_end(arguments);
+  length = std::min(length, static_cast<int>(sizeof line) - 2);
+  line[length++] = '\n';
+  // Best effort: a closed standard error is not the program's concern.
+  if (write(STDERR_FILENO, line, static_cast<std::size_t>(length)) < 0) return;
+}
+
+}  // namespace coll::shim

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// COLL_LOG: what the shim tells about itself on standard error, when asked.
+#pragma once
+
+namespace coll::shim {
+
+// COLL_LOG is "info" or "debug".
+bool log_wanted();
+// COLL_LOG is "debug".
+bool debug_wanted();
+
+// One whole line, "libcoll: " in front, when log_wanted(). Written at once, so that lines of ranks do not mix.
+[[gnu::format(printf, 1, 2)]] void log_line(const char *format, ...);
+
+}  // namespace coll::shim

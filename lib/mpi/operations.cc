@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "mpi/operations.h"
+
+#include "mpi/handle_cache.h"
+
+#include <algorithm>
+#include <climits>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <unordered_map>
+
+namespace coll::shim {
+namespace {
+
+struct NamedOperation {
+  std::uint64_t handle;
+  Operation operation;
+};
+constexpr std::size_t named_operations = 12;
+NamedOperation named_table[named_operations];
+
+struct UserOperation : Operation {
+  MPI_User_function *function;
+  ~UserOperation() { coll_op_free(op); }
+};
+
+std::mutex user_mutex;
+std::unordered_map<std::uint64_t, std::unique_ptr<UserOperation>> &user_operations() {
+  // Never destroyed: the program may reduce until it ends.
+  static auto *table = new std::unordered_map<std::uint64_t, std::unique_ptr<UserOperation>>;
+  return *table;
+}
+thread_local HandleCache<const Operation> cache;
+
+// The datatype that the thread's current reduction was called with, and one element of it.
+thread_local MPI_Datatype current_datatype;
+thread_local std::size_t current_extent_bytes;
+
+// libcoll's and MPI's conventions agree: the first operand is that of the lower ranks.
+void call_user_function(const void *in, void *inout, size_t count, coll_datatype, void *context) {
+  auto *function = static_cast<UserOperation *>(context)->function;
+  auto *from = static_cast<char *>(const_cast<void *>(in));
+  auto *to = static_cast<char *>(inout);
+  while (count > 0) {
+    int length = static_cast<int>(std::min<std::size_t>(count, INT_MAX));
+    const std::size_t bytes = static_cast<std::size_t>(length) * current_extent_bytes;
+    MPI_Datatype datatype = current_datatype;
+    count -= static_cast<std::size_t>(length);
+    function(from, to, &length, &datatype);
+    from += bytes;
+    to += bytes;
+  }
+}
+
+const Operation *user_operation(std::uint64_t handle) {
+  if (const Operation *known = cache.find(handle)) return known;
+  const std::lock_guard lock(user_mutex);
+  const auto entry = user_operations().find(handle);
+  if (entry == user_operations().end()) return nullptr;
+  cache.remember(handle, entry->second.get());
+  return entry->second.get();
+}
+
+const Operation *operation_of(std::uint64_t handle) {
+  for (const NamedOperation &named : named_table)
+    if (named.handle == handle) return &named.operation;
+  return user_operation(handle);
+}
+
+}  // namespace
+
+void learn_operations() {
+  const struct {
+    MPI_Op handle;
+    coll_op op;
+  } all[named_operations] = {
+      {MPI_SUM, COLL_SUM},   {MPI_MAX, COLL_MAX},   {MPI_MIN, COLL_MIN},       {MPI_PROD, COLL_PROD},
+      {MPI_LAND, COLL_LAND}, {MPI_LOR, COLL_LOR},   {MPI_LXOR, COLL_LXOR},     {MPI_BAND, COLL_BAND},
+      {MPI_BOR, COLL_BOR},   {MPI_BXOR, COLL_BXOR}, {MPI_MINLOC, COLL_MINLOC}, {MPI_MAXLOC, COLL_MAXLOC},
+  };
+  for (std::size_t i = 0; i < named_operations; i++) named_table[i] = {handle_bits(all[i].handle), {all[i].op, false}};
+}
+
+void remember_operation(MPI_Op handle, MPI_User_function *function, int commute) {
+  try {
+    auto operation = std::make_unique<UserOperation>();
+    operation->is_user = true;
+    operation->function = function;
+    if (coll_op_create(call_user_function, commute, operation.get(), &operation->op) != COLL_OK) {
+      operation->op = 0;
+      return;
+    }
+    const std::lock_guard lock(user_mutex);
+    user_operations()[handle_bits(handle)] = std::move(operation);
+  } catch (const std::bad_alloc &) {
+    // Unknown, hence passed on.
+  }
+}
+
+void forget_operation(MPI_Op handle) {
+  HandleCache<const Operation>::forget_all();
+  const std::lock_guard lock(user_mutex);
+  user_operations().erase(handle_bits(handle));
+}
+
+bool reduction_of(MPI_Datatype datatype, MPI_Op op, Reduction *reduction) {
+  const Operation *operation = operation_of(handle_bits(op));
+  if (operation == nullptr) return false;
+  const Datatype *element = datatype_of(datatype);
+  if (element == nullptr) return false;
+  if (!operation->is_user) {
+    *reduction = {element->type, operation->op};
+    return (element->ops >> operation->op & 1u) != 0;
+  }
+  if (!element->block) return false;
+  current_datatype = datatype;
+  current_extent_bytes = static_cast<std::size_t>(element->extent_bytes);
+  *reduction = {COLL_TYPE_BYTES(element->extent_bytes), operation->op};
+  return true;
+}
+
+}  // namespace coll::shim

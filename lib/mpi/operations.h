@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// MPI operations as libcoll's.
+#pragma once
+
+#include "mpi/datatypes.h"
+#include "mpi/handles.h"
+
+#include <coll/coll.h>
+
+namespace coll::shim {
+
+struct Operation {
+  coll_op op;
+  bool is_user;
+};
+
+// What to give libcoll for one reduction.
+struct Reduction {
+  coll_datatype type;
+  coll_op op;
+};
+
+// Fills the table of predefined operations. Once, before any reduction_of().
+void learn_operations();
+
+// Called after MPI_Op_create and MPI_Op_free have succeeded below.
+void remember_operation(MPI_Op handle, MPI_User_function *function, int commute);
+void forget_operation(MPI_Op handle);
+
+// False when the pair is left to the library below. Depends only on the operation and on properties of the
+// datatype that are equal at all ranks. For a user-defined operation it also notes, for the calling thread,
+// the handle that its function is to be called with.
+bool reduction_of(MPI_Datatype datatype, MPI_Op op, Reduction *reduction);
+
+}  // namespace coll::shim

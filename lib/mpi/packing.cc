@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "mpi/packing.h"
+
+#include "mpi/below.h"
+#include "mpi/communicators.h"
+
+#include <cstdint>
+
+namespace coll::shim {
+namespace {
+
+// A message by absolute addresses (MPI_BOTTOM) as seen from an address that is not NULL, which MPICH's MPI_Pack
+// does not let pass.
+class SeenFrom {
+ public:
+  SeenFrom(const char *base, int count, MPI_Datatype datatype) {
+    MPI_Aint to_zero = -static_cast<MPI_Aint>(reinterpret_cast<std::intptr_t>(base));
+    made_ = found.Type_create_hindexed(1, &count, &to_zero, datatype, &type_) == MPI_SUCCESS;
+    good_ = made_ && found.Type_commit(&type_) == MPI_SUCCESS;
+  }
+  ~SeenFrom() {
+    if (made_) found.Type_free(&type_);
+  }
+  SeenFrom(const SeenFrom &) = delete;
+  SeenFrom &operator=(const SeenFrom &) = delete;
+
+  bool good() const { return good_; }
+  MPI_Datatype type() const { return type_; }
+
+ private:
+  MPI_Datatype type_;
+  bool made_;
+  bool good_;
+};
+
+}  // namespace
+
+bool pack(const void *buffer, int count, MPI_Datatype datatype, char *packed, std::size_t bytes) {
+  if (buffer == nullptr) {
+    const SeenFrom seen(packed, count, datatype);
+    return seen.good() && pack(packed, 1, seen.type(), packed, bytes);
+  }
+  int position = 0;
+  const int size = static_cast<int>(bytes);
+  return found.Pack(buffer, count, datatype, packed, size, &position, private_communicator()) == MPI_SUCCESS &&
+         position == size;
+}
+
+bool unpack(const char *packed, std::size_t bytes, void *buffer, int count, MPI_Datatype datatype) {
+  if (buffer == nullptr) {
+    const SeenFrom seen(packed, count, datatype);
+    return seen.good() && unpack(packed, bytes, const_cast<char *>(packed), 1, seen.type());
+  }
+  int position = 0;
+  const int size = static_cast<int>(bytes);
+  return found.Unpack(packed, size, &position, buffer, count, datatype, private_communicator()) == MPI_SUCCESS;
+}
+
+}  // namespace coll::shim

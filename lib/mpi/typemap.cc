@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "mpi/typemap.h"
+
+#include "mpi/below.h"
+
+#include <cstddef>
+#include <vector>
+
+namespace coll::shim {
+namespace {
+
+constexpr int deepest = 16;
+constexpr int most_arguments = 8192;
+
+bool vector_in_order(MPI_Datatype type, int depth);
+
+// The arguments of the constructor; the datatypes among them are ours to free unless they are predefined.
+class Contents {
+ public:
+  Contents(MPI_Datatype type, int integers, int addresses, int types)
+      : integers_(integers + 1u), addresses_(addresses + 1u), types_(types) {
+    good_ = found.Type_get_contents(type, integers, addresses, types, integers_.data(), addresses_.data(),
+                                    types_.data()) == MPI_SUCCESS;
+  }
+  ~Contents() {
+    if (!good_) return;
+    for (MPI_Datatype &type : types_) {
+      int integers, addresses, types, combiner;
+      if (found.Type_get_envelope(type, &integers, &addresses, &types, &combiner) == MPI_SUCCESS &&
+          combiner != MPI_COMBINER_NAMED)
+        found.Type_free(&type);
+    }
+  }
+  Contents(const Contents &) = delete;
+  Contents &operator=(const Contents &) = delete;
+
+  bool good() const { return good_; }
+  int integer(std::size_t i) const { return integers_[i]; }
+  MPI_Aint address(std::size_t i) const { return addresses_[i]; }
+  MPI_Datatype type(std::size_t i) const { return types_[i]; }
+
+ private:
+  std::vector<int> integers_;
+  std::vector<MPI_Aint> addresses_;
+  std::vector<MPI_Datatype> types_;
+  bool good_;
+};
+
+// Follows the blocks of a type in the order in which they are sent; false from the first that is not where the
+// one before it ended.
+class Run {
+ public:
+  void block(MPI_Aint displacement_bytes, MPI_Count elements, MPI_Count element_bytes) {
+    if (elements == 0 || element_bytes == 0) return;
+    in_order_ = in_order_ && displacement_bytes == end_bytes_;
+    end_bytes_ += static_cast<MPI_Aint>(elements * element_bytes);
+  }
+  bool in_order() const { return in_order_; }
+
+ private:
+  MPI_Aint end_bytes_ = 0;
+  bool in_order_ = true;
+};
+
+MPI_Count size_of(MPI_Datatype type) {
+  MPI_Count size = 0;
+  found.Type_size_x(type, &size);
+  return size;
+}
+
+bool blocks_in_order(const Contents &made, int combiner) {
+  Run run;
+  if (combiner == MPI_COMBINER_STRUCT) {
+    const int blocks = made.integer(0);
+    for (int i = 0; i < blocks; i++) run.block(made.address(i), made.integer(1 + i), size_of(made.type(i)));
+    return run.in_order();
+  }
+  const MPI_Count bytes = size_of(made.type(0));
+  const int blocks = made.integer(0);
+  for (int i = 0; i < blocks; i++) {
+    switch (combiner) {
+      case MPI_COMBINER_VECTOR: run.block(MPI_Aint{i} * made.integer(2) * bytes, made.integer(1), bytes); break;
+      case MPI_COMBINER_HVECTOR: run.block(i * made.address(0), made.integer(1), bytes); break;
+      case MPI_COMBINER_INDEXED: run.block(made.integer(1 + blocks + i) * bytes, made.integer(1 + i), bytes); break;
+      case MPI_COMBINER_HINDEXED: run.block(made.address(i), made.integer(1 + i), bytes); break;
+      case MPI_COMBINER_INDEXED_BLOCK: run.block(made.integer(2 + i) * bytes, made.integer(1), bytes); break;
+      case MPI_COMBINER_HINDEXED_BLOCK: run.block(made.address(i), made.integer(1), bytes); break;
+      default: return false;
+    }
+  }
+  return run.in_order();
+}
+
+bool element_in_order(MPI_Datatype type, int depth) {
+  int integers, addresses, types, combiner;
+  if (depth > deepest || found.Type_get_envelope(type, &integers, &addresses, &types, &combiner) != MPI_SUCCESS)
+    return false;
+  if (combiner == MPI_COMBINER_NAMED) {
+    // Pairs may hide a gap between their parts; nothing else does.
+    MPI_Aint lower, extent;
+    return found.Type_get_extent(type, &lower, &extent) == MPI_SUCCESS && lower == 0 && extent == size_of(type);
+  }
+  if (integers > most_arguments || addresses > most_arguments || types > most_arguments) return false;
+
+  const Contents made(type, integers, addresses, types);
+  if (!made.good()) return false;
+  if (combiner == MPI_COMBINER_DUP || combiner == MPI_COMBINER_RESIZED)
+    return element_in_order(made.type(0), depth + 1);
+  for (int i = 0; i < types; i++)
+    if (!vector_in_order(made.type(i), depth + 1)) return false;
+  return combiner == MPI_COMBINER_CONTIGUOUS || blocks_in_order(made, combiner);
+}
+
+bool vector_in_order(MPI_Datatype type, int depth) {
+  MPI_Aint lower, extent;
+  return found.Type_get_extent(type, &lower, &extent) == MPI_SUCCESS && lower == 0 && extent == size_of(type) &&
+         element_in_order(type, depth);
+}
+
+}  // namespace
+
+bool element_in_order(MPI_Datatype type) { return element_in_order(type, 0); }
+bool vector_in_order(MPI_Datatype type) { return vector_in_order(type, 0); }
+
+}  // namespace coll::shim

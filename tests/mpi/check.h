@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the test programs share. They are plain MPI programs and know nothing of libcoll. */
+#ifndef TESTS_MPI_CHECK_H
+#define TESTS_MPI_CHECK_H
+
+#include <mpi.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int world_rank, world_size;
+
+static inline void fail_at(const char *file, int line, const char *format, ...) {
+  char what[512];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(what, sizeof what, format, arguments);
+  va_end(arguments);
+  fprintf(stderr, "%s:%d: rank %d of %d: %s\n", file, line, world_rank, world_size, what);
+  fflush(stderr);
+  MPI_Abort(MPI_COMM_WORLD, 1);
+  abort();
+}
+
+#define CHECK(condition, ...)                                   \
+  do {                                                          \
+    if (!(condition)) fail_at(__FILE__, __LINE__, __VA_ARGS__); \
+  } while (0)
+
+static inline void start(int *argc, char ***argv) {
+  MPI_Init(argc, argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &world_size);
+}
+
+/* The runner looks for the line: a program that ends early without a word has not passed. */
+static inline int done(void) {
+  const int rank = world_rank;
+  MPI_Finalize();
+  if (rank == 0) printf("passed\n");
+  return 0;
+}
+
+static inline void *allocate(size_t bytes) {
+  void *memory = malloc(bytes > 0 ? bytes : 1);
+  CHECK(memory != NULL, "no memory");
+  return memory;
+}
+
+#endif

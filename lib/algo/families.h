@@ -15,9 +15,12 @@ std::span<const Algorithm> reduce_family();
 std::span<const Algorithm> allreduce_family();
 
 // `what` is Collective::reduce or Collective::allreduce.
-plan::Plan fused(const Request& request, plan::Collective what);              // fused.cc
-plan::Plan flat_tree(const Request& request, plan::Collective what);          // tree_reduce.cc
-plan::Plan hierarchical(const Request& request, plan::Collective what);       // tree_reduce.cc
+plan::Plan fused(const Request& request, plan::Collective what);                     // fused.cc
+plan::Plan flat_tree(const Request& request, plan::Collective what);                 // tree_reduce.cc
+plan::Plan hierarchical(const Request& request, plan::Collective what);              // tree_reduce.cc
+plan::Plan movement_avoiding(const Request& request, plan::Collective what);         // movement_avoiding.cc
+plan::Plan movement_avoiding_socket(const Request& request, plan::Collective what);  // movement_avoiding.cc
+plan::Plan dpml_two_level(const Request& request, plan::Collective what);            // dpml.cc
 
 bool always(const Request& request);
 bool has_levels(const Request& request);  // the hierarchy is not flat

@@ -60,7 +60,8 @@ class Request {
   bool persistent_;
   State state_ = State::idle;
   coll_status status_ = COLL_OK;
-  std::shared_ptr<exec::Bound> bound_;
+  std::array<std::shared_ptr<exec::Bound>, request_channels> bound_;  // by channel, made when first needed
+  const exec::Bound* running_ = nullptr;
   exec::Run run_;
 };
 

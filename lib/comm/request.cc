@@ -14,10 +14,13 @@ coll_status Comm::start(Request& request) {
     request.state_ = Request::State::complete;
     return COLL_OK;
   }
-  // A persistent request keeps the channel it was bound to for the first time only if the turn is the same again.
   unsigned turn = next_queue_++ % request_channels;
-  coll_status status = make_bound(call, int(turn) + 1, request.bound_);
-  if (status != COLL_OK) return status;
+  std::shared_ptr<exec::Bound>& bound = request.bound_[turn];
+  if (bound == nullptr) {
+    coll_status status = make_bound(call, int(turn) + 1, bound);
+    if (status != COLL_OK) return status;
+  }
+  request.running_ = bound.get();
   request.state_ = Request::State::queued;
   queues_[turn].requests.push_back(&request);
   if (outstanding_++ == 0) {
@@ -37,10 +40,10 @@ void Comm::advance(Queue& queue) {
   while (!queue.requests.empty()) {
     Request& request = *queue.requests.front();
     if (request.state_ == Request::State::queued) {
-      if (!queue.channel.may_begin(request.bound_->plan().staging_bytes)) return;
+      if (!queue.channel.may_begin(request.running_->plan().staging_bytes)) return;
       request.state_ = Request::State::running;
       const Call& call = request.call_;
-      coll_status status = request.run_.begin(*request.bound_, queue.channel, {call.send, call.recv, &call.reducer});
+      coll_status status = request.run_.begin(*request.running_, queue.channel, {call.send, call.recv, &call.reducer});
       if (status != COLL_OK) return complete(queue, status);
     }
     switch (request.run_.advance()) {

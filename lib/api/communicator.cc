@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "api/handles.h"
+
+using coll::failure;
+using coll::api::guarded;
+using coll::comm::Comm;
+
+extern "C" {
+
+const char* coll_strerror(coll_status status) { return coll::status_text(status); }
+const char* coll_last_error(void) { return coll::last_error(); }
+const char* coll_version(void) { return COLL_VERSION_STRING; }
+
+coll_status coll_comm_create(const coll_bootstrap* bootstrap, coll_comm** comm) {
+  if (comm == nullptr) return failure(COLL_ERR_ARG, "coll_comm_create: comm is NULL");
+  *comm = nullptr;
+  if (bootstrap == nullptr || bootstrap->size_bytes < sizeof(coll_bootstrap) || bootstrap->allgather == nullptr)
+    return failure(COLL_ERR_ARG, "coll_comm_create: bootstrap needs size_bytes = sizeof(coll_bootstrap) and an allgather");
+  if (bootstrap->ranks < 1 || bootstrap->rank < 0 || bootstrap->rank >= bootstrap->ranks)
+    return failure(COLL_ERR_ARG, "coll_comm_create: rank " + std::to_string(bootstrap->rank) + " of " +
+                                     std::to_string(bootstrap->ranks) + " ranks");
+  return guarded([&] {
+    coll_status status = COLL_OK;
+    auto exchange = [&](const void* send, void* recv, size_t bytes) {
+      return bootstrap->allgather(send, recv, bytes, bootstrap->context) == 0;
+    };
+    std::unique_ptr<Comm> made = Comm::create(bootstrap->rank, bootstrap->ranks, exchange, status);
+    if (made != nullptr) *comm = new coll_comm{std::move(made)};
+    return status;
+  });
+}
+
+coll_status coll_comm_split(coll_comm* comm, int colour, int key, coll_comm** out) {
+  if (comm == nullptr || out == nullptr) return failure(COLL_ERR_ARG, "coll_comm_split: comm or out is NULL");
+  *out = nullptr;
+  return guarded([&] {
+    std::unique_ptr<Comm> made;
+    coll_status status = comm->comm->split(colour, key, made);
+    if (made != nullptr) *out = new coll_comm{std::move(made)};
+    return status;
+  });
+}
+
+coll_status coll_comm_free(coll_comm* comm) {
+  if (comm == nullptr) return COLL_OK;
+  if (comm->comm->busy()) return failure(COLL_ERR_STATE, "coll_comm_free: a request is active; wait for it first");
+  return guarded([&] {
+    delete comm;
+    return COLL_OK;
+  });
+}
+
+int coll_comm_rank(const coll_comm* comm) { return comm == nullptr ? -1 : comm->comm->rank(); }
+int coll_comm_size(const coll_comm* comm) { return comm == nullptr ? -1 : comm->comm->ranks(); }
+const char* coll_comm_describe(const coll_comm* comm) { return comm == nullptr ? "" : comm->comm->description().c_str(); }
+
+}  // extern "C"

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the opaque handles of coll.h are, and the wall that keeps exceptions inside.
+#pragma once
+
+#include <exception>
+#include <memory>
+#include <new>
+
+#include "coll/coll.h"
+#include "comm/comm.h"
+#include "comm/error.h"
+
+struct coll_comm {
+  std::unique_ptr<coll::comm::Comm> comm;
+};
+
+struct coll_request {
+  coll::comm::Request request;
+};
+
+namespace coll::api {
+
+// Runs a body that may allocate; no exception leaves the library.
+template <typename Body>
+coll_status guarded(Body body) {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    return failure(COLL_ERR_NO_MEMORY, "out of memory");
+  } catch (const std::exception& e) {
+    return failure(COLL_ERR_SYSTEM, e.what());
+  }
+}
+
+}  // namespace coll::api

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Runs a function as N ranks, each a process (fork) or a thread, with a bootstrap over shared memory. Thread sanitizer
+// cannot follow several processes, so the same tests run both ways.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "coll/coll.h"
+
+namespace ranks {
+
+// Memory that the ranks share for the bootstrap and to tell the test what went wrong.
+struct Shared {
+  static constexpr size_t slot_bytes = 4096;
+  pthread_barrier_t barrier;
+  int ranks;
+  char slots[64][slot_bytes];
+  char failure[64][512];
+};
+
+// What a rank's function gets.
+struct Context {
+  Shared* shared;
+  int rank;
+  int ranks;
+  bool threads;
+
+  coll_bootstrap bootstrap() { return {sizeof(coll_bootstrap), rank, ranks, allgather, this}; }
+  coll_comm* comm() {
+    coll_bootstrap b = bootstrap();
+    coll_comm* made = nullptr;
+    if (coll_comm_create(&b, &made) != COLL_OK) fail(std::string("coll_comm_create: ") + coll_last_error());
+    return made;
+  }
+  void fail(const std::string& why) {
+    if (shared->failure[rank][0] == 0) snprintf(shared->failure[rank], sizeof shared->failure[rank], "%s", why.c_str());
+  }
+  void meet() { pthread_barrier_wait(&shared->barrier); }
+
+  static int allgather(const void* send, void* recv, size_t bytes, void* context) {
+    auto& self = *static_cast<Context*>(context);
+    if (bytes > Shared::slot_bytes) return 1;
+    memcpy(self.shared->slots[self.rank], send, bytes);
+    self.meet();
+    for (int r = 0; r < self.ranks; r++) memcpy(static_cast<char*>(recv) + size_t(r) * bytes, self.shared->slots[r], bytes);
+    self.meet();
+    return 0;
+  }
+};
+
+#define RANK_CHECK(context, condition)                                                                            \
+  do {                                                                                                            \
+    if (!(condition))                                                                                             \
+      (context).fail(std::string(__FILE__ ":") + std::to_string(__LINE__) + ": " #condition " (" + coll_last_error() + ")"); \
+  } while (0)
+
+using Function = std::function<void(Context&)>;
+
+inline Shared* make_shared_memory(int ranks) {
+  auto* shared = static_cast<Shared*>(mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  shared->ranks = ranks;
+  pthread_barrierattr_t attributes;
+  pthread_barrierattr_init(&attributes);
+  pthread_barrierattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+  pthread_barrier_init(&shared->barrier, &attributes, unsigned(ranks));
+  return shared;
+}
+
+// `killed`: this rank is expected to end by SIGKILL, -1 none. Everything must be over within `seconds`.
+inline void run_processes(int ranks, const Function& function, int killed = -1, int seconds = 60) {
+  Shared* shared = make_shared_memory(ranks);
+  std::vector<pid_t> children;
+  fflush(nullptr);
+  for (int rank = 0; rank < ranks; rank++) {
+    pid_t child = fork();
+    if (child == 0) {
+      Context context{shared, rank, ranks, false};
+      function(context);
+      exit(shared->failure[rank][0] == 0 ? 0 : 1);
+    }
+    children.push_back(child);
+  }
+  auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
+  for (int rank = 0; rank < ranks; rank++) {
+    int status = 0;
+    bool over = false;
+    while (!(over = waitpid(children[size_t(rank)], &status, WNOHANG) > 0) && std::chrono::steady_clock::now() < deadline)
+      usleep(1000);
+    if (!over) {
+      for (int r = rank; r < ranks; r++) kill(children[size_t(r)], SIGKILL);
+      waitpid(children[size_t(rank)], &status, 0);
+      ADD_FAILURE() << "rank " << rank << " hangs";
+      continue;
+    }
+    if (rank == killed) EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << "rank " << rank;
+    else EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "rank " << rank << ": " << shared->failure[rank]
+                                                                    << (WIFSIGNALED(status) ? " signal" : "");
+  }
+  munmap(shared, sizeof(Shared));
+}
+
+inline void run_threads(int ranks, const Function& function) {
+  Shared* shared = make_shared_memory(ranks);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < ranks; rank++)
+    threads.emplace_back([=] {
+      Context context{shared, rank, ranks, true};
+      function(context);
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (int rank = 0; rank < ranks; rank++) EXPECT_STREQ(shared->failure[rank], "") << "rank " << rank;
+  munmap(shared, sizeof(Shared));
+}
+
+// Sets an environment variable for the scope.
+class Environment {
+ public:
+  Environment(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
+  ~Environment() { unsetenv(name_); }
+
+ private:
+  const char* name_;
+};
+
+}  // namespace ranks

@@ -68,7 +68,8 @@ inline Plan chain_bcast(int ranks, int root, uint32_t chunk_bytes, uint16_t dept
   return b.finish();
 }
 
-// Each rank of `ranks` reduces its own block of every chunk from all, then gathers the others' blocks.
+// Each rank of `ranks` reduces its own block of every chunk from all, then gathers the others' blocks. Slots need no flag
+// that frees them: whoever announces a result has read all inputs, and whoever announces an input all earlier results.
 inline Plan block_allreduce(int ranks, uint32_t chunk_bytes, uint16_t depth = 2) {
   Builder b(Collective::allreduce, "blocks", ranks, 0);
   uint16_t in = b.view(Buffer::send, chunk_bytes, depth);
@@ -88,15 +89,14 @@ inline Plan block_allreduce(int ranks, uint32_t chunk_bytes, uint16_t depth = 2)
 
     auto lane = b.lane(rank);
     lane.publish(in).publish(out).loop(chunks);
-    for (int peer : peers) lane.wait(peer, done, pass_before(depth));
     lane.copy(chunks, seen(in, rank), own_send(), if_staged(in)).post(b.view_flag(in), this_pass());
     for (int peer : peers) lane.wait(peer, b.view_flag(in), this_pass());
     lane.reduce(block(rank), {both, 1}, inputs, if_direct(out)).reduce(block(rank), {both, 2}, inputs, if_staged(out));
     lane.post(b.view_flag(out), this_pass());
     for (int peer : peers)
       lane.wait(peer, b.view_flag(out), this_pass()).copy(block(peer), own_recv(), seen(out, peer));
-    lane.post(done, this_pass()).end();
-    for (int peer : peers) lane.wait(peer, done, all_passes(chunks));
+    lane.end().post(done, constant(1));
+    for (int peer : peers) lane.wait(peer, done, constant(1));
   }
   return b.finish();
 }
@@ -152,7 +152,8 @@ inline Plan two_lane_allreduce(int ranks, uint32_t chunk_bytes, uint16_t depth =
       else down.copy2(chunks, own_recv(), seen(result, rank), seen(result, rank + 1));
       down.post(read, this_pass());
     }
-    down.post(ready, this_pass()).end();
+    if (!first) down.post(ready, this_pass());
+    down.end();
   }
   return b.finish();
 }

@@ -49,33 +49,34 @@ Plan shm_pipelined(const Request& request) { return flat(request, "shm_pipelined
 
 // ---- knomial ------------------------------------------------------------------------------------------------
 
-// Ranks are numbered from the root. In round t every holder, the numbers below (k+1)^t, serves the k numbers that differ
-// from its own in digit t to the base k+1.
+// Ranks are numbered from the root. Strides fall from the largest power of k+1 below p to 1, one per round; in each every
+// holder, the multiples of the last stride, serves the k numbers that are one to k strides above its own. Near ranks thus
+// are near in the tree.
 Plan knomial(const Request& request) {
   const int ranks = request.hierarchy->ranks(), root = request.root;
   const int k = std::clamp<int>(request.parameters.k, 1, 255), base = k + 1;
   const Ring ring = ring_of(request);
-  const auto first_round = [&](int number) {  // in which the number is a holder
-    int round = 0;
-    for (int stride = 1; stride <= number; stride *= base) ++round;
-    return round;
+  std::vector<int> strides;  // falling
+  for (int stride = 1; stride < ranks; stride *= base) strides.insert(strides.begin(), stride);
+  const auto serves = [&](int number, int stride) {
+    return number % (stride * base) == 0 && number + stride < ranks;
   };
+
   Builder b = start_bcast("knomial", request, ring);
   b.parameter("k", k);
-  Downward down(b, Buffer::recv, ring, first_round(ranks - 1));
+  Downward down(b, Buffer::recv, ring, int(strides.size()));
   return down_the_tree(std::move(b), down, [&](int rank) {
     const int number = (rank - root + ranks) % ranks;
     const auto rank_of = [&](int of) { return (of + root) % ranks; };
-    const int first = first_round(number);
-    int stride = 1;
-    for (int round = 1; round < first; ++round) stride *= base;
     Node node;
     if (number > 0) {
-      node.parent = rank_of(number % stride);
-      node.round = first - 1 - first_round(number % stride);
-      stride *= base;
+      const int stride = *std::ranges::find_if(strides, [&](int s) { return number % s == 0; });
+      const int parent = number - number % (stride * base);
+      node.parent = rank_of(parent);
+      for (int larger : strides) node.round += larger > stride && serves(parent, larger);
     }
-    for (; number + stride < ranks; stride *= base) {
+    for (int stride : strides) {
+      if (!serves(number, stride)) continue;
       std::vector<int>& served = node.rounds.emplace_back();
       for (int digit = 1; digit <= k && number + digit * stride < ranks; ++digit)
         served.push_back(rank_of(number + digit * stride));

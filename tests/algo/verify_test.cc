@@ -58,6 +58,48 @@ TEST_P(EveryAlgorithm, UpToSixteenRanks) {
   }
 }
 
+// The numbers of ranks where trees, folds and groups change, up to a full node; roots at the ends and in the middle.
+TEST_P(EveryAlgorithm, UpToSixtyFourRanks) {
+  for (int ranks : {17, 23, 24, 31, 32, 33, 48, 63, 64}) {
+    const topo::Hierarchy hierarchy = testing::machine(ranks, 2, 4, 8, ranks % 2 == 1);
+    for (int root : {0, ranks / 3, ranks - 1}) {
+      if (root != 0 && !rooted()) continue;
+      expect_right(hierarchy, root, testing::small(), {.count = 5, .mixtures = 1, .adversaries = false, .interleavings = 0});
+      expect_right(hierarchy, root, testing::small(1, 4, 3),
+                   {.count = size_t(2 * ranks + 3), .in_place = can_be_in_place(), .mixtures = 1, .adversaries = false,
+                    .interleavings = 1});
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+// Elements that fill a cache line, share one, or do not divide it; slices and pieces then end inside a block.
+TEST_P(EveryAlgorithm, ElementsOfManySizes) {
+  for (int ranks : {2, 3, 6, 8}) {
+    const topo::Hierarchy hierarchy = testing::machine(ranks, 2, 2, 2);
+    for (size_t element_bytes : {size_t(1), size_t(4), size_t(8), size_t(12), size_t(16), size_t(64), size_t(160)})
+      for (size_t bytes : {size_t(8), size_t(128), size_t(200), size_t(500)}) {
+        expect_right(hierarchy, rooted() ? ranks - 1 : 0, testing::small(3),
+                     {.count = bytes / element_bytes, .element_bytes = element_bytes, .mixtures = 1, .adversaries = false,
+                      .interleavings = 0});
+        if (HasFatalFailure()) return;
+      }
+  }
+}
+
+TEST_P(EveryAlgorithm, EveryParameter) {
+  const topo::Hierarchy hierarchy = testing::machine(12, 2, 2, 3);
+  for (uint16_t depth : {uint16_t(1), uint16_t(2), uint16_t(3), uint16_t(8)})
+    for (uint16_t k : {uint16_t(1), uint16_t(3), uint16_t(20)})
+      for (const std::vector<uint32_t>& levels : {std::vector<uint32_t>{}, {64, 128, 256}, {512, 64}, {64}, {256, 256, 32}}) {
+        Parameters parameters = testing::small(1, depth, k);
+        parameters.level_chunk_bytes = levels;
+        expect_right(hierarchy, rooted() ? 7 : 0, parameters,
+                     {.count = 21, .element_bytes = 32, .mixtures = 3, .adversaries = false, .interleavings = 1});
+        if (HasFatalFailure()) return;
+      }
+}
+
 INSTANTIATE_TEST_SUITE_P(Registry, EveryAlgorithm, ::testing::ValuesIn([] {
                            std::vector<const Algorithm*> all;
                            for (const Algorithm& algorithm : algorithms()) all.push_back(&algorithm);

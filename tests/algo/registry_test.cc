@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The registry itself: names, texts, lookups, and what an entry promises of its plans' form.
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "requests.h"
+
+namespace coll::algo {
+namespace {
+
+using plan::Collective;
+
+TEST(Registry, NamesAreUniquePerCollective) {
+  std::set<std::string> seen;
+  for (const Algorithm& algorithm : algorithms()) {
+    const std::string full = std::string(plan::name(algorithm.collective)) + " " + std::string(algorithm.name);
+    EXPECT_TRUE(seen.insert(full).second) << full;
+  }
+}
+
+TEST(Registry, EveryEntryIsComplete) {
+  for (const Algorithm& algorithm : algorithms()) {
+    EXPECT_FALSE(algorithm.name.empty());
+    EXPECT_FALSE(algorithm.summary.empty()) << algorithm.name;
+    EXPECT_FALSE(algorithm.source.empty()) << algorithm.name;
+    EXPECT_EQ(algorithm.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_"), std::string_view::npos) << algorithm.name;
+    EXPECT_NE(algorithm.applies, nullptr) << algorithm.name;
+    EXPECT_NE(algorithm.make, nullptr) << algorithm.name;
+    if (algorithm.left_to_right) {
+      EXPECT_TRUE(algorithm.rank_order) << algorithm.name;
+    }
+  }
+}
+
+TEST(Registry, FindsWhatIsThereAndNothingElse) {
+  for (const Algorithm& algorithm : algorithms()) EXPECT_EQ(find(algorithm.collective, algorithm.name), &algorithm);
+  EXPECT_EQ(find(Collective::barrier, "fused"), nullptr);
+  EXPECT_EQ(find(Collective::allreduce, ""), nullptr);
+  EXPECT_EQ(find(Collective::allreduce, "Fused"), nullptr);
+}
+
+TEST(Registry, HasTheAlgorithmsOfTheTexts) {
+  const std::pair<Collective, std::vector<const char*>> expected[] = {
+      {Collective::barrier, {"flat", "dissemination", "hierarchical"}},
+      {Collective::bcast, {"flat_read", "sequential_write", "knomial", "hierarchical", "shm_pipelined"}},
+      {Collective::reduce,
+       {"flat", "hierarchical", "fused", "movement_avoiding", "movement_avoiding_socket", "dpml_two_level"}},
+      {Collective::allreduce,
+       {"all_read", "recursive_doubling", "hierarchical", "fused", "movement_avoiding", "movement_avoiding_socket",
+        "dpml_two_level"}}};
+  for (const auto& [collective, names] : expected)
+    for (const char* name : names) EXPECT_NE(find(collective, name), nullptr) << plan::name(collective) << " " << name;
+}
+
+TEST(Registry, PlansCarryTheNameTheyWereAskedFor) {
+  const topo::Hierarchy hierarchy = testing::machine(12, 2, 2, 3);
+  for (int ranks : {1, 12})
+    for (const Algorithm& algorithm : algorithms()) {
+      const topo::Hierarchy flat = topo::Hierarchy::flat(ranks);
+      const plan::Plan plan = algorithm.make({.hierarchy = ranks == 1 ? &flat : &hierarchy});
+      EXPECT_EQ(plan.algorithm, algorithm.name);
+      EXPECT_EQ(plan.collective, algorithm.collective);
+      EXPECT_EQ(plan.ranks, ranks);
+    }
+}
+
+// Whoever asks for the hierarchy in vain is told so.
+TEST(Registry, HierarchicalFormsApplyToHierarchies) {
+  const topo::Hierarchy deep = testing::machine(12, 2, 2, 3), flat = topo::Hierarchy::flat(12);
+  for (const Algorithm& algorithm : algorithms()) {
+    EXPECT_TRUE(algorithm.applies({.hierarchy = &deep})) << algorithm.name;
+    EXPECT_EQ(algorithm.applies({.hierarchy = &flat}), !algorithm.reads.hierarchy) << algorithm.name;
+  }
+}
+
+}  // namespace
+}  // namespace coll::algo

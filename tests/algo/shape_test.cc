@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What plans look like: one rank's program alone equals the same program of the whole plan, plans do not grow with the
+// vector or its chunks, messages travel no farther than the texts say.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <map>
+#include <set>
+
+#include "plan/check.h"
+#include "requests.h"
+
+namespace coll::algo {
+namespace {
+
+using plan::Collective;
+using plan::Kind;
+using plan::Plan;
+using plan::Program;
+using plan::Space;
+
+// Plain data without padding, so bytes tell.
+template <class T>
+bool same(const std::vector<T>& a, const std::vector<T>& b) {
+  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
+}
+
+bool same(const Program& a, const Program& b) {
+  if (a.lanes.size() != b.lanes.size() || !same(a.operands, b.operands)) return false;
+  for (size_t lane = 0; lane < a.lanes.size(); ++lane)
+    if (!same(a.lanes[lane].steps, b.lanes[lane].steps)) return false;
+  return true;
+}
+
+size_t steps(const Plan& plan) {
+  size_t sum = 0;
+  for (const Program& program : plan.programs)
+    for (const plan::Lane& lane : program.lanes) sum += lane.steps.size();
+  return sum;
+}
+
+bool rooted(const Algorithm& algorithm) {
+  return algorithm.collective == Collective::bcast || algorithm.collective == Collective::reduce;
+}
+
+TEST(Shape, OneRanksProgramIsThatOfTheWholePlan) {
+  const topo::Hierarchy machines[] = {topo::Hierarchy::flat(1), topo::Hierarchy::flat(2), testing::machine(7, 2, 2, 2),
+                                      testing::machine(13, 2, 2, 4, true)};
+  for (const Algorithm& algorithm : algorithms())
+    for (const topo::Hierarchy& hierarchy : machines)
+      for (int root = 0; root < (rooted(algorithm) ? hierarchy.ranks() : 1); ++root) {
+        Request request{.hierarchy = &hierarchy, .root = root};
+        request.parameters.level_chunk_bytes = {1024, 4096};
+        const Plan whole = algorithm.make(request);
+        EXPECT_EQ(plan::check_form(whole), "") << algorithm.name;
+        for (int rank = 0; rank < hierarchy.ranks(); ++rank) {
+          request.only_rank = rank;
+          const Plan own = algorithm.make(request);
+          ASSERT_EQ(own.programs.size(), 1u);
+          EXPECT_TRUE(same(own.program(rank), whole.program(rank)))
+              << plan::name(algorithm.collective) << " " << algorithm.name << " rank " << rank << " root " << root;
+          EXPECT_TRUE(same(own.views, whole.views) && own.ranges == whole.ranges) << algorithm.name;
+          EXPECT_EQ(own.flags, whole.flags);
+          EXPECT_EQ(own.staging_bytes, whole.staging_bytes);
+          EXPECT_EQ(own.largest_value, whole.largest_value);
+          EXPECT_EQ(own.smallest_chunk_bytes, whole.smallest_chunk_bytes);
+          EXPECT_EQ(own.synchronizing, whole.synchronizing);
+          EXPECT_EQ(own.rank_order, whole.rank_order);
+        }
+      }
+}
+
+TEST(Shape, PlansDoNotGrowWithChunks) {
+  const topo::Hierarchy hierarchy = testing::machine(16, 2, 2, 4);
+  for (const Algorithm& algorithm : algorithms()) {
+    Request request{.hierarchy = &hierarchy};
+    const size_t coarse = steps(algorithm.make(request));
+    request.parameters.chunk_bytes = 64;
+    request.parameters.depth = 64;
+    EXPECT_EQ(steps(algorithm.make(request)), coarse) << algorithm.name;
+  }
+}
+
+// Steps of one rank are linear in the ranks, whatever the algorithm.
+TEST(Shape, ProgramsAreShort) {
+  const topo::Hierarchy hierarchy = testing::machine(64, 2, 4, 8);
+  for (const Algorithm& algorithm : algorithms()) {
+    const Plan plan = algorithm.make({.hierarchy = &hierarchy});
+    for (const Program& program : plan.programs) {
+      size_t sum = 0;
+      for (const plan::Lane& lane : program.lanes) sum += lane.steps.size();
+      EXPECT_LE(sum, 64u * 8) << plan::name(algorithm.collective) << " " << algorithm.name;
+    }
+  }
+}
+
+// ---- distances (XHC Table II) ---------------------------------------------------------------------------------
+
+struct Messages {
+  int sockets = 0, numas = 0, inside = 0;
+  bool operator==(const Messages&) const = default;
+};
+
+// A message is a pair of ranks of which one accesses memory of the other.
+Messages messages(const Plan& plan, const topo::Hierarchy& hierarchy) {
+  std::set<std::pair<int, int>> pairs;
+  for (int rank = 0; rank < plan.ranks; ++rank)
+    for (const plan::Operand& operand : plan.program(rank).operands)
+      if (operand.space == Space::view && operand.rank != rank)
+        pairs.insert({std::min<int>(rank, operand.rank), std::max<int>(rank, operand.rank)});
+  Messages count;
+  for (auto [a, b] : pairs) switch (hierarchy.distance(a, b)) {
+      case topo::Distance::node: ++count.sockets; break;
+      case topo::Distance::socket: ++count.numas; break;
+      default: ++count.inside; break;
+    }
+  return count;
+}
+
+TEST(Distance, HierarchicalPlansCrossEachBorderOnce) {
+  for (bool by_numa : {false, true}) {
+    const topo::Hierarchy hierarchy = testing::machine(64, 2, 4, 8, by_numa);
+    for (Collective collective : {Collective::bcast, Collective::reduce, Collective::allreduce})
+      for (int root = 0; root < (collective == Collective::allreduce ? 1 : 64); ++root) {
+        const Plan plan = find(collective, "hierarchical")->make({.hierarchy = &hierarchy, .root = root});
+        EXPECT_EQ(messages(plan, hierarchy), (Messages{1, 6, 56})) << plan::name(collective) << " root " << root;
+      }
+  }
+}
+
+// A fixed schedule depends on where the ranks are and who is root. (XHC Table II counts 2/9/52, 8/48/7 and 10/17/36 in the
+// same three cases for Open MPI's; only the second is of a tree like this one.)
+TEST(Distance, ABinomialTreeDependsOnMappingAndRoot) {
+  const Algorithm& knomial = *find(Collective::bcast, "knomial");
+  const auto of = [&](bool by_numa, int root) {
+    const topo::Hierarchy hierarchy = testing::machine(64, 2, 4, 8, by_numa);
+    return messages(knomial.make({.hierarchy = &hierarchy, .root = root, .parameters = {.k = 1}}), hierarchy);
+  };
+  EXPECT_EQ(of(false, 0), (Messages{1, 6, 56}));
+  EXPECT_EQ(of(true, 0), (Messages{8, 48, 7}));
+  EXPECT_EQ(of(false, 10), (Messages{5, 10, 48}));
+}
+
+// No holder of a k-nomial tree serves more than k readers between two of its waits for them, and nobody is more than
+// ceil(log_{k+1} p) rounds away.
+TEST(Knomial, HasTheRoundsOfTheFormula) {
+  const Algorithm& knomial = *find(Collective::bcast, "knomial");
+  for (int k : {1, 2, 3, 4, 10})
+    for (int ranks : {2, 3, 9, 10, 28, 64}) {
+      const topo::Hierarchy hierarchy = topo::Hierarchy::flat(ranks);
+      const Plan plan = knomial.make({.hierarchy = &hierarchy, .root = ranks / 3, .parameters = {.k = uint16_t(k)}});
+      int rounds = 0;
+      for (long reach = 1; reach < ranks; reach *= k + 1) ++rounds;
+      std::map<int, int> parent;
+      for (int rank = 0; rank < ranks; ++rank)
+        for (const plan::Operand& operand : plan.program(rank).operands)
+          if (operand.space == Space::view && operand.rank != rank) parent[rank] = operand.rank;
+      std::map<int, int> readers;
+      for (auto [child, holder] : parent) ++readers[holder];
+      for (auto [holder, count] : readers) EXPECT_LE(count, k * rounds);
+      ASSERT_EQ(parent.size(), size_t(ranks) - 1);
+      for (int rank = 0; rank < ranks; ++rank) {
+        int hops = 0;
+        for (int at = rank; at != plan.root; at = parent.at(at)) ++hops;
+        EXPECT_LE(hops, rounds) << ranks << " ranks, k " << k;
+      }
+    }
+}
+
+}  // namespace
+}  // namespace coll::algo

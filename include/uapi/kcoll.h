@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/*
+ * kcoll: the user interface of /dev/kcoll.
+ *
+ * A process registers ranges of its memory as a region and hands the region's cookie to its peers.
+ * Peers copy from it, to it, between two regions, or map it. A region names addresses, not pages: an
+ * access sees the memory that is there when it happens, or fails.
+ *
+ * Every structure starts with `size` (the caller sets it to sizeof) and `flags`. A caller built against
+ * an older header passes a smaller size and gets the older behaviour; a caller built against a newer
+ * one may pass a larger size as long as what the kernel does not know is zero. Unknown flags and
+ * padding that is not zero are refused with EINVAL, unknown extensions with E2BIG.
+ *
+ * Errors that every command knows: EPERM (the descriptor was opened by another process: it is not
+ * inherited), EFAULT, EINVAL, EINTR (killed), ENOMEM. Commands that name a region: ENOENT (no such
+ * cookie, or unregistered), EACCES (not yours, or not in that direction), ESRCH (the owner is gone).
+ */
+#ifndef _UAPI_KCOLL_H
+#define _UAPI_KCOLL_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+#define KCOLL_DEVICE "/dev/kcoll"
+#define KCOLL_VERSION 1
+
+/* Feature bits of struct kcoll_info. */
+#define KCOLL_FEATURE_COPY2 (1ULL << 0)
+#define KCOLL_FEATURE_BATCH (1ULL << 1)
+#define KCOLL_FEATURE_MAP (1ULL << 2)
+#define KCOLL_FEATURE_HUGE_MAP (1ULL << 3) /* 2 MiB pages are mapped as such */
+#define KCOLL_FEATURE_URING (1ULL << 4)
+#define KCOLL_FEATURE_DOMAIN (1ULL << 5)
+#define KCOLL_FEATURE_CROSS_USERNS (1ULL << 6) /* as the administrator has set it now */
+
+struct kcoll_info {
+	__u32 size;
+	__u32 flags; /* none */
+	__u32 version;
+	__u32 max_ranges;  /* of one region */
+	__u32 max_batch;   /* operations of one batch */
+	__u32 max_regions; /* of one process */
+	__u64 features;
+	__u64 max_region_bytes;
+	__u64 pinned_pages; /* by this process, in 4 KiB pages */
+};
+
+/*
+ * JOIN: binds this descriptor to a domain, once, before it registers anything. Regions of a domain can
+ * be reached only through descriptors of the same domain, so that a cookie alone opens nothing. The key
+ * is the secret that the members share; all zero is refused.
+ */
+struct kcoll_join {
+	__u32 size;
+	__u32 flags; /* none */
+	__u8 key[16];
+};
+
+#define KCOLL_READ (1U << 0)   /* peers may read */
+#define KCOLL_WRITE (1U << 1)  /* peers may write */
+#define KCOLL_EAGER (1U << 2)  /* pin now, fail if that fails */
+#define KCOLL_VECTOR (1U << 3) /* addr names an array of len struct kcoll_range */
+
+struct kcoll_range {
+	__u64 addr;
+	__u64 len;
+};
+
+/*
+ * REGISTER: makes a region of one range or, with KCOLL_VECTOR, of several, which then count as one
+ * consecutive space in the order given. EOPNOTSUPP: the range holds memory of a file other than shared
+ * memory and huge pages, or device memory.
+ */
+struct kcoll_register {
+	__u32 size;
+	__u32 flags; /* KCOLL_READ, KCOLL_WRITE (at least one), KCOLL_EAGER, KCOLL_VECTOR */
+	__u64 addr;
+	__u64 len;	  /* bytes, or number of ranges */
+	__u32 gate_limit; /* most tasks that pin in it at once; 0: as the module decides */
+	__u32 reserved;
+	__u64 cookie_ptr; /* where to store the cookie too; the only way through io_uring. May be 0 */
+	__u64 cookie;	  /* out */
+};
+
+#define KCOLL_NOWAIT (1U << 0) /* UNREGISTER: do not wait until accesses in progress have ended */
+
+/* UNREGISTER: when it returns, nobody reads or writes the memory any more, unless KCOLL_NOWAIT. */
+struct kcoll_unregister {
+	__u32 size;
+	__u32 flags; /* KCOLL_NOWAIT */
+	__u64 cookie;
+};
+
+/*
+ * COPY: region to caller (KCOLL_READ) or caller to region (KCOLL_WRITE); exactly one of the two.
+ * With KCOLL_VECTOR addr names an array of len struct iovec (2 GiB - 4 KiB together at most). On an
+ * error `done` says how many bytes were copied before it. ERANGE: beyond the end of the region.
+ */
+struct kcoll_copy {
+	__u32 size;
+	__u32 flags; /* KCOLL_READ or KCOLL_WRITE, KCOLL_VECTOR */
+	__u64 cookie;
+	__u64 offset; /* into the region */
+	__u64 addr;
+	__u64 len;  /* bytes, or number of iovecs */
+	__u64 gen;  /* 0, or the generation that must still hold, before and after: else ESTALE */
+	__u64 done; /* out: bytes copied */
+};
+
+/* COPY2: from one region to another (or within one; overlapping bytes are undefined). */
+struct kcoll_copy2 {
+	__u32 size;
+	__u32 flags; /* none */
+	__u64 src_cookie;
+	__u64 src_offset;
+	__u64 dst_cookie;
+	__u64 dst_offset;
+	__u64 len;
+	__u64 src_gen; /* as in struct kcoll_copy */
+	__u64 dst_gen;
+	__u64 done; /* out */
+};
+
+#define KCOLL_OP_COPY 1
+#define KCOLL_OP_COPY2 2
+
+struct kcoll_op {
+	__u32 op;
+	__s32 result; /* out: 0 or -errno */
+	union {
+		struct kcoll_copy copy;
+		struct kcoll_copy2 copy2;
+		__u64 reserved[10];
+	};
+};
+
+#define KCOLL_CONTINUE (1U << 0) /* BATCH: go on after an operation that failed */
+
+/*
+ * BATCH: operations in the order given. Stops at the first that fails, unless KCOLL_CONTINUE; `done`
+ * counts those that were tried. Returns the first error.
+ */
+struct kcoll_batch {
+	__u32 size;
+	__u32 flags; /* KCOLL_CONTINUE */
+	__u64 ops;   /* array of struct kcoll_op */
+	__u32 count;
+	__u32 done; /* out */
+};
+
+/*
+ * SYNC: waits until no mapping of the region shows pages that its owner has dropped before the call.
+ * Then, if gen was given and has passed, fails with ESTALE. gen returns the generation in any case.
+ */
+struct kcoll_sync {
+	__u32 size;
+	__u32 flags; /* none */
+	__u64 cookie;
+	__u64 gen; /* in: 0 or the generation that must still hold; out: the generation */
+};
+
+/*
+ * ATTACH: what mmap() on this descriptor needs to map the region, or its generation.
+ *   region:     mmap(0, len, PROT_READ [| PROT_WRITE], MAP_SHARED, fd, map_offset [+ pages])
+ *   generation: mmap(0, 4096, PROT_READ, MAP_SHARED, fd, gen_offset), then ((__u64 *)page)[gen_slot]
+ * map_offset keeps the region's place within a huge page. A region can be mapped if it may be read and
+ * each of its ranges starts and ends on a page; map_offset is 0 otherwise. A mapping is not inherited,
+ * cannot be made executable, nor writable later. After an invalidation it may show the old pages for some
+ * milliseconds: SYNC ends that, and the generation says that it happened.
+ */
+struct kcoll_attach {
+	__u32 size;
+	__u32 flags; /* none */
+	__u64 cookie;
+	__u64 len;	  /* out: bytes of the region */
+	__u64 map_offset; /* out */
+	__u64 gen_offset; /* out */
+	__u32 gen_slot;	  /* out */
+	__u32 direction;  /* out: KCOLL_READ | KCOLL_WRITE */
+	__u64 gen;	  /* out: the generation now */
+};
+
+#define KCOLL_GEN_DEAD (1ULL << 63) /* set in the generation of a region that is no more */
+
+#define KCOLL_STATS_ALL (1U << 0)    /* the sums of all descriptors, not only of this one */
+#define KCOLL_STATS_TIME (1U << 1)   /* from now on measure times on this descriptor (costs clock reads) */
+#define KCOLL_STATS_NOTIME (1U << 2) /* stop that */
+
+#define KCOLL_CONC_BUCKETS 8 /* 1, 2, 3-4, 5-8, 9-16, 17-32, 33-64, more tasks at once in one owner */
+
+/*
+ * STATS: sums since the descriptor was opened (or the module loaded). Startup is total_ns - copy_ns -
+ * wait_ns; the cost of a byte copy_ns / bytes; of a page pin_ns / pin_pages; contention the ratio of
+ * (lock_ns + pin_ns) / pages between buckets of concurrency. Misses are always timed, hits only on request.
+ */
+struct kcoll_stats {
+	__u32 size;
+	__u32 flags; /* KCOLL_STATS_* */
+	__u64 copies;
+	__u64 copies_uncached; /* that did not find or leave pinned pages */
+	__u64 bytes_read;
+	__u64 bytes_written;
+	__u64 bytes_uncached;
+	__u64 timed; /* copies that were timed, and their sums: */
+	__u64 timed_bytes;
+	__u64 total_ns;
+	__u64 copy_ns;
+	__u64 wait_ns; /* gate, lock and pinning, as they delayed copies */
+	__u64 pins;    /* pin sets made */
+	__u64 pin_pages;
+	__u64 pin_extents;
+	__u64 gate_ns;
+	__u64 lock_ns;
+	__u64 pin_ns;
+	__u64 retries; /* pins repeated because the owner changed its memory */
+	__u64 pages_uncached;
+	__u64 faults; /* of mappings */
+	__u64 stale;  /* commands refused with ESTALE */
+	__u64 invalidations;
+	__u64 zaps;
+	__u64 unpin_pages;
+	__u64 conc_pages[KCOLL_CONC_BUCKETS];
+	__u64 conc_ns[KCOLL_CONC_BUCKETS]; /* lock and pin time of those pages */
+};
+
+#define KCOLL_MAGIC 0xC7
+#define KCOLL_INFO _IOWR(KCOLL_MAGIC, 0, struct kcoll_info)
+#define KCOLL_JOIN _IOWR(KCOLL_MAGIC, 1, struct kcoll_join)
+#define KCOLL_REGISTER _IOWR(KCOLL_MAGIC, 2, struct kcoll_register)
+#define KCOLL_UNREGISTER _IOWR(KCOLL_MAGIC, 3, struct kcoll_unregister)
+#define KCOLL_COPY _IOWR(KCOLL_MAGIC, 4, struct kcoll_copy)
+#define KCOLL_COPY2 _IOWR(KCOLL_MAGIC, 5, struct kcoll_copy2)
+#define KCOLL_BATCH _IOWR(KCOLL_MAGIC, 6, struct kcoll_batch)
+#define KCOLL_SYNC _IOWR(KCOLL_MAGIC, 7, struct kcoll_sync)
+#define KCOLL_ATTACH _IOWR(KCOLL_MAGIC, 8, struct kcoll_attach)
+#define KCOLL_STATS _IOWR(KCOLL_MAGIC, 9, struct kcoll_stats)
+
+/*
+ * io_uring: IORING_OP_URING_CMD on a ring with IORING_SETUP_SQE128; cmd_op is KCOLL_COPY, KCOLL_COPY2 or
+ * KCOLL_REGISTER and the command area holds the structure itself (at most 80 bytes). The result is the number of
+ * bytes copied (2 GiB - 4 KiB at most), 0 for REGISTER, or -errno. Give IOSQE_ASYNC for large copies: the kernel
+ * runs all others that have to wait on one worker.
+ */
+
+#endif /* _UAPI_KCOLL_H */

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * All differences between kernels. Kbuild looks for each in the headers and says KCOLL_HAVE_...: vendor kernels carry
+ * backports, so their version numbers say nothing.
+ */
+#ifndef _KCOLL_COMPAT_H
+#define _KCOLL_COMPAT_H
+
+#include <linux/err.h>
+#include <linux/mm.h>
+#include <linux/pfn_t.h>
+#include <linux/shrinker.h>
+#include <linux/slab.h>
+
+#ifdef KCOLL_HAVE_IO_URING_CMD_H
+#include <linux/io_uring/cmd.h>
+#else
+#include <linux/io_uring.h>
+#endif
+
+#ifdef KCOLL_HAVE_CRYPTO_UTILS
+#include <crypto/utils.h>
+#else
+#include <crypto/algapi.h>
+#endif
+
+/*
+ * Pins pages of an address space whose mmap_lock the caller holds; *locked says whether it still does. Where the
+ * function has a vmas argument, it also refuses to drop the lock for long-term pins.
+ */
+static inline long kcoll_pin_remote(struct mm_struct *mm, unsigned long start, unsigned long n, unsigned int flags,
+				    struct page **pages, int *locked)
+{
+#ifdef KCOLL_HAVE_PIN_VMAS
+	return pin_user_pages_remote(mm, start, n, flags, pages, NULL, flags & FOLL_LONGTERM ? NULL : locked);
+#else
+	return pin_user_pages_remote(mm, start, n, flags, pages, locked);
+#endif
+}
+
+static inline void kcoll_vma_flags(struct vm_area_struct *vma, unsigned long set, unsigned long clear)
+{
+#ifdef KCOLL_HAVE_VM_FLAGS_SET
+	vm_flags_mod(vma, set, clear);
+#else
+	vma->vm_flags = (vma->vm_flags & ~clear) | set;
+#endif
+}
+
+/* Drops the lock under which a fault handler was called, before it returns VM_FAULT_RETRY. */
+static inline void kcoll_release_fault_lock(struct vm_fault *vmf)
+{
+#ifdef KCOLL_HAVE_RELEASE_FAULT_LOCK
+	release_fault_lock(vmf);
+#else
+	mmap_read_unlock(vmf->vma->vm_mm);
+#endif
+}
+
+/* Mapping a page of 2 MiB as one: only where the page tables can mark such an entry as special. */
+#if defined(CONFIG_ARCH_SUPPORTS_PMD_PFNMAP) && defined(CONFIG_TRANSPARENT_HUGEPAGE)
+#define KCOLL_HUGE_MAP 1
+static inline vm_fault_t kcoll_insert_huge(struct vm_fault *vmf, unsigned long pfn)
+{
+	return vmf_insert_pfn_pmd(vmf, __pfn_to_pfn_t(pfn, PFN_DEV), vmf->flags & FAULT_FLAG_WRITE);
+}
+#else
+#define KCOLL_HUGE_MAP 0
+#endif
+
+static inline const void *kcoll_uring_payload(const struct io_uring_cmd *cmd)
+{
+#ifdef KCOLL_HAVE_URING_SQE_CMD
+	return io_uring_sqe_cmd(cmd->sqe);
+#else
+	return cmd->cmd;
+#endif
+}
+
+typedef unsigned long (*kcoll_shrink_fn)(struct shrinker *shrinker, struct shrink_control *sc);
+
+static inline struct shrinker *kcoll_shrinker_start(const char *name, kcoll_shrink_fn count, kcoll_shrink_fn scan)
+{
+	struct shrinker *shrinker;
+#ifdef KCOLL_HAVE_SHRINKER_ALLOC
+	shrinker = shrinker_alloc(0, "%s", name);
+	if (!shrinker)
+		return ERR_PTR(-ENOMEM);
+#else
+	int err;
+
+	shrinker = kzalloc(sizeof(*shrinker), GFP_KERNEL);
+	if (!shrinker)
+		return ERR_PTR(-ENOMEM);
+#endif
+	shrinker->count_objects = count;
+	shrinker->scan_objects = scan;
+	shrinker->seeks = DEFAULT_SEEKS;
+#ifdef KCOLL_HAVE_SHRINKER_ALLOC
+	shrinker_register(shrinker);
+#else
+	err = register_shrinker(shrinker, "%s", name);
+	if (err) {
+		kfree(shrinker);
+		return ERR_PTR(err);
+	}
+#endif
+	return shrinker;
+}
+
+static inline void kcoll_shrinker_stop(struct shrinker *shrinker)
+{
+#ifdef KCOLL_HAVE_SHRINKER_ALLOC
+	shrinker_free(shrinker);
+#else
+	unregister_shrinker(shrinker);
+	kfree(shrinker);
+#endif
+}
+
+#endif

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * COPY, COPY2 and BATCH.
+ *
+ * While bytes move, a copy holds a reference to one window of each region and no lock, so it may fault on the caller's
+ * memory, be preempted, or be killed. A hit takes no lock at all and writes no line that another CPU writes.
+ */
+#include <linux/ktime.h>
+#include <linux/sched/signal.h>
+#include <linux/uaccess.h>
+#include <linux/uio.h>
+
+#include "copy.h"
+#include "device.h"
+#include "region.h"
+#include "trace.h"
+#include "view.h"
+
+#define PIECE (1UL << 20) /* a kill is noticed after so many bytes */
+
+/* Clock readings of one copy; all 0 while nobody asked for them. */
+struct clock {
+	bool on;
+	u64 start, copy_ns;
+};
+
+static u64 clock_read(const struct clock *clock)
+{
+	return clock->on ? ktime_get_ns() : 0;
+}
+
+static struct clock clock_start(const struct context *ctx)
+{
+	struct clock clock = { .on = READ_ONCE(ctx->stats.timed) || trace_kcoll_copy_enabled() };
+
+	clock.start = clock_read(&clock);
+	return clock;
+}
+
+static bool stale(struct context *ctx, struct region *region, u64 gen)
+{
+	if (likely(!gen) || gen == generation_now(&region->gen))
+		return false;
+	stats_add(&ctx->stats, stale, 1);
+	return true;
+}
+
+static int range_check(const struct region *region, u64 offset, u64 len)
+{
+	return offset > region->len || len > region->len - offset ? -ERANGE : 0;
+}
+
+static int pause_point(void)
+{
+	if (fatal_signal_pending(current))
+		return -EINTR;
+	cond_resched();
+	return 0;
+}
+
+static void account_copy(struct context *ctx, u64 cookie, const struct view *a, const struct view *b, u64 done,
+			 bool write, const struct clock *clock, int err)
+{
+	u64 uncached_bytes = a->uncached_bytes + (b ? b->uncached_bytes : 0);
+	bool uncached = a->was_uncached || (b && b->was_uncached);
+	struct stats *stats = &ctx->stats;
+
+	stats_add(stats, copies, 1);
+	if (write)
+		stats_add(stats, bytes_written, done);
+	else
+		stats_add(stats, bytes_read, done);
+	if (uncached) {
+		stats_add(stats, copies_uncached, 1);
+		stats_add(stats, bytes_uncached, min(uncached_bytes, done));
+	}
+	if (clock->on) {
+		u64 total = ktime_get_ns() - clock->start;
+		u64 wait = a->times.gate_ns + a->times.lock_ns + a->times.pin_ns;
+
+		if (b)
+			wait += b->times.gate_ns + b->times.lock_ns + b->times.pin_ns;
+		stats_add(stats, timed, 1);
+		stats_add(stats, timed_bytes, done);
+		stats_add(stats, total_ns, total);
+		stats_add(stats, copy_ns, clock->copy_ns);
+		stats_add(stats, wait_ns, wait);
+		trace_kcoll_copy(cookie, done, write, !uncached, max(a->times.conc, b ? b->times.conc : 0), total,
+				 clock->copy_ns, wait, err);
+	}
+}
+
+static int copy_bytes(struct view *view, u64 offset, struct iov_iter *iter, u64 *done, struct clock *clock)
+{
+	u64 left = iov_iter_count(iter);
+
+	while (left) {
+		size_t n, moved;
+		void *addr;
+		u64 t;
+		int err;
+
+		err = view_span(view, offset, left, &addr, &n);
+		if (err)
+			return err;
+		n = min(n, PIECE);
+		t = clock_read(clock);
+		moved = view->write ? _copy_from_iter(addr, n, iter) : _copy_to_iter(addr, n, iter);
+		clock->copy_ns += clock_read(clock) - t;
+		*done += moved;
+		if (moved < n)
+			return -EFAULT;
+		offset += n;
+		left -= n;
+		if (left) {
+			err = pause_point();
+			if (err)
+				return err;
+		}
+	}
+	return 0;
+}
+
+/* The caller's side as an iterator. *iov is to be freed. */
+static int import(const struct kcoll_copy *args, struct iovec **iov, unsigned int n, struct iov_iter *iter)
+{
+	unsigned int direction = args->flags & KCOLL_WRITE ? ITER_SOURCE : ITER_DEST;
+	void __user *addr = u64_to_user_ptr(args->addr);
+	ssize_t total;
+
+	if (args->flags & KCOLL_VECTOR) {
+		if (args->len > UIO_MAXIOV)
+			return -EINVAL;
+		total = import_iovec(direction, addr, args->len, n, iov, iter);
+		if (total < 0)
+			return total;
+		/* It cuts what is longer: say so rather than copy less. */
+		return total == MAX_RW_COUNT ? -EINVAL : 0;
+	}
+	*iov = NULL;
+	if (args->len > SSIZE_MAX || !access_ok(addr, args->len))
+		return -EFAULT;
+	iov_iter_ubuf(iter, direction, addr, args->len);
+	return 0;
+}
+
+/* Fills args->done. -EAGAIN: it would have to wait and may not. */
+int copy_run(struct context *ctx, struct kcoll_copy *args, bool may_sleep)
+{
+	u32 direction = args->flags & (KCOLL_READ | KCOLL_WRITE);
+	struct iovec stack[UIO_FASTIOV], *iov = stack;
+	struct clock clock = clock_start(ctx);
+	struct region *region;
+	struct iov_iter iter;
+	struct view view;
+	int err;
+
+	args->done = 0;
+	if ((args->flags & ~(KCOLL_READ | KCOLL_WRITE | KCOLL_VECTOR)) || !direction ||
+	    direction == (KCOLL_READ | KCOLL_WRITE))
+		return -EINVAL;
+	region = region_get(ctx, args->cookie, direction);
+	if (IS_ERR(region))
+		return PTR_ERR(region);
+	err = import(args, &iov, ARRAY_SIZE(stack), &iter);
+	if (err)
+		goto put;
+	err = range_check(region, args->offset, iov_iter_count(&iter));
+	if (err)
+		goto free;
+	if (stale(ctx, region, args->gen)) {
+		err = -ESTALE;
+		goto free;
+	}
+	view_init(&view, region, &ctx->stats, direction == KCOLL_WRITE, iov_iter_count(&iter));
+	view.may_sleep = may_sleep;
+	err = copy_bytes(&view, args->offset, &iter, &args->done, &clock);
+	view_exit(&view);
+	if (!err && stale(ctx, region, args->gen))
+		err = -ESTALE;
+	if (err != -EAGAIN)
+		account_copy(ctx, args->cookie, &view, NULL, args->done, view.write, &clock, err);
+free:
+	kfree(iov);
+put:
+	region_put(region);
+	return err;
+}
+
+static int move_bytes(struct view *src, u64 src_offset, struct view *dst, u64 dst_offset, u64 left, u64 *done,
+		      struct clock *clock)
+{
+	while (left) {
+		size_t n, room;
+		void *from, *to;
+		u64 t;
+		int err;
+
+		err = view_span(src, src_offset, left, &from, &n);
+		if (err)
+			return err;
+		err = view_span(dst, dst_offset, n, &to, &room);
+		if (err)
+			return err;
+		n = min3(n, room, PIECE);
+		t = clock_read(clock);
+		memmove(to, from, n);
+		clock->copy_ns += clock_read(clock) - t;
+		*done += n;
+		src_offset += n;
+		dst_offset += n;
+		left -= n;
+		if (left) {
+			err = pause_point();
+			if (err)
+				return err;
+		}
+	}
+	return 0;
+}
+
+static int copy2_views(struct context *ctx, struct region *from, struct region *to, struct kcoll_copy2 *args,
+		       bool may_sleep)
+{
+	struct clock clock = clock_start(ctx);
+	struct view src, dst;
+	int err;
+
+	err = range_check(from, args->src_offset, args->len) ?: range_check(to, args->dst_offset, args->len);
+	if (err)
+		return err;
+	if (stale(ctx, from, args->src_gen) || stale(ctx, to, args->dst_gen))
+		return -ESTALE;
+	view_init(&src, from, &ctx->stats, false, args->len);
+	view_init(&dst, to, &ctx->stats, true, args->len);
+	src.may_sleep = may_sleep;
+	dst.may_sleep = may_sleep;
+	err = move_bytes(&src, args->src_offset, &dst, args->dst_offset, args->len, &args->done, &clock);
+	view_exit(&dst);
+	view_exit(&src);
+	if (!err && (stale(ctx, from, args->src_gen) || stale(ctx, to, args->dst_gen)))
+		err = -ESTALE;
+	if (err != -EAGAIN)
+		account_copy(ctx, args->dst_cookie, &src, &dst, args->done, true, &clock, err);
+	return err;
+}
+
+int copy2_run(struct context *ctx, struct kcoll_copy2 *args, bool may_sleep)
+{
+	struct region *from, *to;
+	int err;
+
+	args->done = 0;
+	if (args->flags)
+		return -EINVAL;
+	from = region_get(ctx, args->src_cookie, KCOLL_READ);
+	if (IS_ERR(from))
+		return PTR_ERR(from);
+	to = region_get(ctx, args->dst_cookie, KCOLL_WRITE);
+	err = PTR_ERR_OR_ZERO(to);
+	if (!err) {
+		err = copy2_views(ctx, from, to, args, may_sleep);
+		region_put(to);
+	}
+	region_put(from);
+	return err;
+}
+
+static int run_op(struct context *ctx, struct kcoll_op *op)
+{
+	switch (op->op) {
+	case KCOLL_OP_COPY:
+		if (op->copy.size != sizeof(op->copy) ||
+		    memchr_inv((char *)&op->copy + sizeof(op->copy), 0, sizeof(op->reserved) - sizeof(op->copy)))
+			return -EINVAL;
+		return copy_run(ctx, &op->copy, true);
+	case KCOLL_OP_COPY2:
+		if (op->copy2.size != sizeof(op->copy2) ||
+		    memchr_inv((char *)&op->copy2 + sizeof(op->copy2), 0, sizeof(op->reserved) - sizeof(op->copy2)))
+			return -EINVAL;
+		return copy2_run(ctx, &op->copy2, true);
+	default:
+		return -EINVAL;
+	}
+}
+
+/* Fills args->done and each operation's result and done. Returns the first error. */
+int copy_batch(struct context *ctx, struct kcoll_batch *args)
+{
+	struct kcoll_op __user *ops = u64_to_user_ptr(args->ops);
+	int first = 0;
+
+	args->done = 0;
+	if ((args->flags & ~KCOLL_CONTINUE) || args->count > MAX_BATCH)
+		return -EINVAL;
+	while (args->done < args->count) {
+		struct kcoll_op op;
+
+		if (copy_from_user(&op, &ops[args->done], sizeof(op)))
+			return first ?: -EFAULT;
+		op.result = run_op(ctx, &op);
+		if (copy_to_user(&ops[args->done], &op, sizeof(op)))
+			return first ?: -EFAULT;
+		args->done++;
+		first = first ?: op.result;
+		if ((first && !(args->flags & KCOLL_CONTINUE)) || op.result == -EINTR)
+			break;
+	}
+	return first;
+}

@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: GPL-2.0
+/* /dev/kcoll: opening, closing, and taking commands apart. What they do is elsewhere. */
+#include <linux/compat.h>
+#include <linux/miscdevice.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "account.h"
+#include "compat.h"
+#include "copy.h"
+#include "device.h"
+#include "domain.h"
+#include "map.h"
+#include "params.h"
+#include "pinset.h"
+#include "region.h"
+#include "uring.h"
+
+/* --- descriptors --- */
+
+static int device_open(struct inode *inode, struct file *file)
+{
+	struct context *ctx;
+	int err = -ENOMEM;
+
+	if (!current->mm)
+		return -EINVAL;
+	ctx = kzalloc(sizeof(*ctx), GFP_KERNEL_ACCOUNT);
+	if (!ctx)
+		return -ENOMEM;
+	err = stats_init(&ctx->stats);
+	if (err)
+		goto free_ctx;
+	err = -ENOMEM;
+	ctx->owner = owner_get_current();
+	if (!ctx->owner)
+		goto exit_stats;
+	mutex_init(&ctx->lock);
+	INIT_LIST_HEAD(&ctx->regions);
+	INIT_LIST_HEAD(&ctx->generations.pages);
+	xa_init(&ctx->attachments);
+	file->private_data = ctx;
+	map_adopt(file);
+	return nonseekable_open(inode, file);
+
+exit_stats:
+	stats_exit(&ctx->stats);
+free_ctx:
+	kfree(ctx);
+	return err;
+}
+
+static int device_release(struct inode *inode, struct file *file)
+{
+	struct context *ctx = file->private_data;
+	struct region *region, *next;
+
+	list_for_each_entry_safe(region, next, &ctx->regions, link) {
+		list_del_init(&region->link);
+		region_kill(region);
+	}
+	generation_pool_exit(&ctx->generations);
+	map_detach_all(ctx);
+	domain_put(ctx->domain);
+	owner_put(ctx->owner);
+	stats_exit(&ctx->stats);
+	kfree(ctx);
+	return 0;
+}
+
+/* --- commands --- */
+
+static int command_info(struct context *ctx, struct kcoll_info *args)
+{
+	if (args->flags)
+		return -EINVAL;
+	args->version = KCOLL_VERSION;
+	args->max_ranges = MAX_RANGES;
+	args->max_batch = MAX_BATCH;
+	args->max_regions = READ_ONCE(param_max_regions);
+	args->features = KCOLL_FEATURE_COPY2 | KCOLL_FEATURE_BATCH | KCOLL_FEATURE_MAP | KCOLL_FEATURE_URING |
+			 KCOLL_FEATURE_DOMAIN;
+	if (KCOLL_HUGE_MAP && READ_ONCE(param_huge_map))
+		args->features |= KCOLL_FEATURE_HUGE_MAP;
+	if (READ_ONCE(param_cross_userns))
+		args->features |= KCOLL_FEATURE_CROSS_USERNS;
+	args->max_region_bytes = MAP_MAX_BYTES;
+	args->pinned_pages = atomic_long_read(&ctx->owner->pinned_pages);
+	return 0;
+}
+
+/* EBUSY: joined already, or registered something before. */
+static int command_join(struct context *ctx, const struct kcoll_join *args)
+{
+	struct domain *domain;
+	int err = 0;
+
+	if (args->flags)
+		return -EINVAL;
+	domain = domain_join(args->key);
+	if (IS_ERR(domain))
+		return PTR_ERR(domain);
+	mutex_lock(&ctx->lock);
+	if (ctx->domain || ctx->had_regions)
+		err = -EBUSY;
+	else
+		ctx->domain = domain;
+	mutex_unlock(&ctx->lock);
+	if (err)
+		domain_put(domain);
+	return err;
+}
+
+static int pin_all(struct context *ctx, struct region *region)
+{
+	struct pin_times times = {};
+	unsigned long i;
+	u32 s;
+
+	for (s = 0; s < region->nsegments; s++) {
+		struct segment *segment = &region->segments[s];
+
+		for (i = segment->first; i < segment->first + segment->n; i++) {
+			struct pinset *set = pinset_pin(segment, &region->windows[i], &ctx->stats, &times);
+
+			if (IS_ERR(set))
+				return PTR_ERR(set);
+			pinset_put(set);
+		}
+	}
+	return 0;
+}
+
+/* The caller's ranges, for kvfree(). */
+static struct kcoll_range *fetch_ranges(const struct kcoll_register *args, u32 *n)
+{
+	struct kcoll_range *ranges;
+
+	if (args->flags & KCOLL_VECTOR) {
+		if (!args->len || args->len > MAX_RANGES)
+			return ERR_PTR(-EINVAL);
+		*n = args->len;
+		ranges = kvmalloc_array(*n, sizeof(*ranges), GFP_KERNEL_ACCOUNT);
+		if (!ranges)
+			return ERR_PTR(-ENOMEM);
+		if (copy_from_user(ranges, u64_to_user_ptr(args->addr), *n * sizeof(*ranges))) {
+			kvfree(ranges);
+			return ERR_PTR(-EFAULT);
+		}
+		return ranges;
+	}
+	ranges = kvmalloc(sizeof(*ranges), GFP_KERNEL_ACCOUNT);
+	if (!ranges)
+		return ERR_PTR(-ENOMEM);
+	*n = 1;
+	*ranges = (struct kcoll_range){ .addr = args->addr, .len = args->len };
+	return ranges;
+}
+
+/* Takes a region off the descriptor's list; false: somebody else has. */
+static bool unlink(struct context *ctx, struct region *region)
+{
+	bool ours;
+
+	mutex_lock(&ctx->lock);
+	ours = !list_empty(&region->link);
+	if (ours)
+		list_del_init(&region->link);
+	mutex_unlock(&ctx->lock);
+	return ours;
+}
+
+int register_region(struct context *ctx, const struct kcoll_register *args, u64 *cookie)
+{
+	const u32 known = KCOLL_READ | KCOLL_WRITE | KCOLL_EAGER | KCOLL_VECTOR;
+	struct kcoll_range *ranges;
+	struct region *region;
+	u32 n = 0;
+	int err = 0;
+
+	if ((args->flags & ~known) || !(args->flags & (KCOLL_READ | KCOLL_WRITE)) || args->reserved)
+		return -EINVAL;
+	ranges = fetch_ranges(args, &n);
+	if (IS_ERR(ranges))
+		return PTR_ERR(ranges);
+	mutex_lock(&ctx->lock);
+	region = region_create(ctx, ranges, n, args->flags, args->gate_limit);
+	if (!IS_ERR(region)) {
+		percpu_ref_get(&region->ref); /* ours, for the rest of this function */
+		list_add(&region->link, &ctx->regions);
+		ctx->had_regions = true;
+		*cookie = region->cookie;
+	}
+	mutex_unlock(&ctx->lock);
+	kvfree(ranges);
+	if (IS_ERR(region))
+		return PTR_ERR(region);
+
+	if ((args->flags & KCOLL_EAGER) || READ_ONCE(param_pin_mode) == PIN_EAGER)
+		err = pin_all(ctx, region);
+	if (!err && args->cookie_ptr && put_user(*cookie, (u64 __user *)u64_to_user_ptr(args->cookie_ptr)))
+		err = -EFAULT;
+	if (err && unlink(ctx, region))
+		region_kill(region);
+	region_put(region);
+	return err;
+}
+
+static int command_unregister(struct context *ctx, const struct kcoll_unregister *args)
+{
+	struct region *region;
+	int err = -ENOENT;
+
+	if (args->flags & ~KCOLL_NOWAIT)
+		return -EINVAL;
+	mutex_lock(&ctx->lock);
+	list_for_each_entry(region, &ctx->regions, link) {
+		if (region->cookie == args->cookie) {
+			list_del_init(&region->link);
+			percpu_ref_get(&region->ref);
+			err = 0;
+			break;
+		}
+	}
+	mutex_unlock(&ctx->lock);
+	if (err)
+		return err;
+	region_kill(region);
+	if (!(args->flags & KCOLL_NOWAIT)) {
+		pinset_unpin_now();
+		err = region_wait_idle(region) ? -EINTR : 0;
+	}
+	region_put(region);
+	return err;
+}
+
+static bool zapped_until(struct region *region, u64 target)
+{
+	bool done;
+
+	spin_lock(&region->lock);
+	done = region->zaps >= target;
+	spin_unlock(&region->lock);
+	return done;
+}
+
+static int command_sync(struct context *ctx, struct kcoll_sync *args)
+{
+	struct region *region;
+	u64 target, expected = args->gen;
+	int err;
+
+	if (args->flags)
+		return -EINVAL;
+	region = region_get(ctx, args->cookie, 0);
+	if (IS_ERR(region))
+		return PTR_ERR(region);
+	spin_lock(&region->lock);
+	target = region->drops;
+	spin_unlock(&region->lock);
+	err = wait_event_killable(region->wait, zapped_until(region, target)) ? -EINTR : 0;
+	args->gen = generation_now(&region->gen);
+	if (!err && expected && expected != args->gen) {
+		stats_add(&ctx->stats, stale, 1);
+		err = -ESTALE;
+	}
+	region_put(region);
+	return err;
+}
+
+static int command_stats(struct context *ctx, struct kcoll_stats *args)
+{
+	u32 flags = args->flags, size = args->size;
+
+	if ((flags & ~(KCOLL_STATS_ALL | KCOLL_STATS_TIME | KCOLL_STATS_NOTIME)) ||
+	    ((flags & KCOLL_STATS_TIME) && (flags & KCOLL_STATS_NOTIME)))
+		return -EINVAL;
+	if (flags & (KCOLL_STATS_TIME | KCOLL_STATS_NOTIME))
+		WRITE_ONCE(ctx->stats.timed, flags & KCOLL_STATS_TIME);
+	memset(args, 0, sizeof(*args));
+	args->size = size;
+	args->flags = flags;
+	if (flags & KCOLL_STATS_ALL)
+		stats_sum_all(args);
+	else
+		stats_sum(&ctx->stats, args);
+	return 0;
+}
+
+union args {
+	struct kcoll_info info;
+	struct kcoll_join join;
+	struct kcoll_register reg;
+	struct kcoll_unregister unreg;
+	struct kcoll_copy copy;
+	struct kcoll_copy2 copy2;
+	struct kcoll_batch batch;
+	struct kcoll_sync sync;
+	struct kcoll_attach attach;
+	struct kcoll_stats stats;
+	struct {
+		u32 size, flags;
+	};
+};
+
+static int run(struct context *ctx, unsigned int nr, union args *args)
+{
+	switch (nr) {
+	case _IOC_NR(KCOLL_INFO):
+		return command_info(ctx, &args->info);
+	case _IOC_NR(KCOLL_JOIN):
+		return command_join(ctx, &args->join);
+	case _IOC_NR(KCOLL_REGISTER):
+		return register_region(ctx, &args->reg, &args->reg.cookie);
+	case _IOC_NR(KCOLL_UNREGISTER):
+		return command_unregister(ctx, &args->unreg);
+	case _IOC_NR(KCOLL_COPY):
+		return copy_run(ctx, &args->copy, true);
+	case _IOC_NR(KCOLL_COPY2):
+		return copy2_run(ctx, &args->copy2, true);
+	case _IOC_NR(KCOLL_BATCH):
+		return copy_batch(ctx, &args->batch);
+	case _IOC_NR(KCOLL_SYNC):
+		return command_sync(ctx, &args->sync);
+	case _IOC_NR(KCOLL_ATTACH):
+		return map_attach(ctx, &args->attach);
+	default:
+		return command_stats(ctx, &args->stats);
+	}
+}
+
+/* Size of a command's structure, by number; that of version 1 is also the least that is accepted. */
+static size_t struct_size_of(unsigned int nr)
+{
+	static const size_t sizes[] = {
+		[_IOC_NR(KCOLL_INFO)] = sizeof(struct kcoll_info),
+		[_IOC_NR(KCOLL_JOIN)] = sizeof(struct kcoll_join),
+		[_IOC_NR(KCOLL_REGISTER)] = sizeof(struct kcoll_register),
+		[_IOC_NR(KCOLL_UNREGISTER)] = sizeof(struct kcoll_unregister),
+		[_IOC_NR(KCOLL_COPY)] = sizeof(struct kcoll_copy),
+		[_IOC_NR(KCOLL_COPY2)] = sizeof(struct kcoll_copy2),
+		[_IOC_NR(KCOLL_BATCH)] = sizeof(struct kcoll_batch),
+		[_IOC_NR(KCOLL_SYNC)] = sizeof(struct kcoll_sync),
+		[_IOC_NR(KCOLL_ATTACH)] = sizeof(struct kcoll_attach),
+		[_IOC_NR(KCOLL_STATS)] = sizeof(struct kcoll_stats),
+	};
+
+	return nr < ARRAY_SIZE(sizes) ? sizes[nr] : 0;
+}
+
+static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	struct context *ctx = file->private_data;
+	void __user *user = (void __user *)arg;
+	unsigned int nr = _IOC_NR(cmd);
+	size_t known = struct_size_of(nr);
+	union args args;
+	u32 size;
+	int err, ret;
+
+	/* The size in the command's number is that of the caller's header: not compared. */
+	if (_IOC_TYPE(cmd) != KCOLL_MAGIC || _IOC_DIR(cmd) != (_IOC_READ | _IOC_WRITE) || !known)
+		return -ENOTTY;
+	if (!context_is_ours(ctx))
+		return -EPERM;
+	if (get_user(size, (u32 __user *)user))
+		return -EFAULT;
+	if (size < known)
+		return -EINVAL;
+	if (size > PAGE_SIZE)
+		return -E2BIG;
+	err = copy_struct_from_user(&args, known, user, size);
+	if (err)
+		return err;
+	/* Read again with the rest: it must not have become another. */
+	if (args.size != size)
+		return -EINVAL;
+	ret = run(ctx, nr, &args);
+	/* Also after an error: it may tell what was done before it. */
+	if (copy_to_user(user, &args, known))
+		return -EFAULT;
+	return ret;
+}
+
+static const struct file_operations device_fops = {
+	.owner = THIS_MODULE,
+	.open = device_open,
+	.release = device_release,
+	.unlocked_ioctl = device_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+	.mmap = map_mmap,
+	.get_unmapped_area = thp_get_unmapped_area,
+	.uring_cmd = uring_cmd,
+};
+
+static struct miscdevice device = {
+	.minor = MISC_DYNAMIC_MINOR,
+	.name = "kcoll",
+	.fops = &device_fops,
+	.mode = 0600,
+};
+
+int device_start(void)
+{
+	return misc_register(&device);
+}
+
+void device_stop(void)
+{
+	misc_deregister(&device);
+}

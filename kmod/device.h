@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _KCOLL_DEVICE_H
+#define _KCOLL_DEVICE_H
+
+#include <linux/fs.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/sched.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+
+#include "generation.h"
+#include "owner.h"
+#include "stats.h"
+
+struct domain;
+
+#define MAX_RANGES 1024
+#define MAX_BATCH 1024
+
+/* One opened descriptor. */
+struct context {
+	struct owner *owner;   /* who opened it: the only one who may use it */
+	struct domain *domain; /* set once, by JOIN, before the first region */
+	struct stats stats;
+	struct mutex lock; /* guards what follows, and JOIN */
+	struct list_head regions;
+	struct generation_pool generations;
+	bool had_regions;
+	struct xarray attachments; /* map_index -> struct attachment; has its own lock (mmap must not take ours) */
+};
+
+/* A descriptor that was passed on or inherited opens nothing. */
+static inline bool context_is_ours(const struct context *ctx)
+{
+	return current->mm && ctx->owner->mm == current->mm;
+}
+
+int register_region(struct context *ctx, const struct kcoll_register *args, u64 *cookie);
+
+extern struct workqueue_struct *kcoll_wq;
+
+int device_start(void);
+void device_stop(void);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _KCOLL_MAP_H
+#define _KCOLL_MAP_H
+
+#include <linux/types.h>
+#include <uapi/kcoll.h>
+
+struct context;
+struct file;
+struct vm_area_struct;
+struct work_struct;
+
+/*
+ * The space of mmap offsets is common to all descriptors: a terabyte per region, the upper half of it for the page of
+ * its generation. So one call zaps what all peers have mapped.
+ */
+#define MAP_INDEX_SHIFT 40
+#define MAP_GENERATION (1ULL << 39)
+#define MAP_SLACK (1ULL << 21) /* a region starts where it does within its first window */
+#define MAP_MAX_BYTES (MAP_GENERATION - MAP_SLACK)
+#define MAP_MAX_INDEX ((1U << 22) - 1)
+
+int map_attach(struct context *ctx, struct kcoll_attach *args);
+void map_detach_all(struct context *ctx);
+int map_mmap(struct file *file, struct vm_area_struct *vma);
+void map_zap_work(struct work_struct *work);
+void map_adopt(struct file *file);
+
+int map_start(void);
+void map_stop(void);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _KCOLL_PINSET_H
+#define _KCOLL_PINSET_H
+
+#include <linux/jiffies.h>
+#include <linux/list.h>
+#include <linux/mm.h>
+#include <linux/percpu-refcount.h>
+
+#include "account.h"
+#include "region.h"
+
+struct stats;
+
+/* Pages that follow each other in physical memory: a huge page, or more. */
+struct extent {
+	struct page *page;
+	u32 first; /* index of its first page in the set */
+	u32 n;
+};
+
+/*
+ * The pinned pages of one window (of as much of it as its segment covers). Immutable once published, apart from
+ * `used`, which is written at most every quarter of a second.
+ */
+struct pinset {
+	struct percpu_ref ref; /* who is using the pages */
+	struct region *region;
+	struct segment *segment;
+	struct window *window;
+	unsigned long start; /* owner's address of page 0 */
+	u32 pages;
+	u32 n; /* extents */
+	u32 used;
+	bool write;
+	struct charge charge;
+	struct list_head lru;  /* in sets, while published; under sets_lock */
+	struct list_head link; /* in region->dropped, then in dying */
+	unsigned long due;     /* jiffies, when it may be unpinned */
+	struct extent extents[];
+};
+
+/* What a miss cost, for tracing and statistics. */
+struct pin_times {
+	u64 gate_ns, lock_ns, pin_ns;
+	u32 pages, extents, retries, conc;
+};
+
+struct pinset *pinset_pin(struct segment *segment, struct window *window, struct stats *stats, struct pin_times *times);
+long pinset_pin_uncached(struct segment *segment, unsigned long va, unsigned int n, bool write, struct page **pages,
+			 struct stats *stats, struct pin_times *times);
+unsigned int pinset_drop_range(struct segment *segment, unsigned long start, unsigned long end);
+unsigned long pinset_drop_cold(struct owner *owner, unsigned long pages);
+unsigned long pinset_cold_pages(void);
+void pinset_retire(struct pinset *set);
+void pinset_unpin_now(void);
+struct extent *pinset_extent(struct pinset *set, u32 page);
+
+/* The published set of a window, if any. */
+static inline struct pinset *pinset_tryget(struct window *window)
+{
+	struct pinset *set;
+	u32 now = jiffies / (HZ / 4);
+
+	rcu_read_lock();
+	set = rcu_dereference(window->set);
+	if (set && !percpu_ref_tryget_live_rcu(&set->ref))
+		set = NULL;
+	rcu_read_unlock();
+	if (set && READ_ONCE(set->used) != now)
+		WRITE_ONCE(set->used, now);
+	return set;
+}
+
+static inline void pinset_put(struct pinset *set)
+{
+	percpu_ref_put(&set->ref);
+}
+
+#endif

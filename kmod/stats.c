@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Counters, their sums, and the administrator's view in debugfs. */
+#include <linux/debugfs.h>
+#include <linux/log2.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+
+#include "account.h"
+#include "region.h"
+#include "stats.h"
+
+struct stats stats_module;
+
+static DEFINE_SPINLOCK(stats_lock); /* guards the list and `closed` */
+static LIST_HEAD(open_stats);
+static struct stats_cpu closed;
+static struct dentry *debug_dir;
+
+int stats_init(struct stats *stats)
+{
+	stats->cpu = alloc_percpu_gfp(struct stats_cpu, GFP_KERNEL_ACCOUNT);
+	if (!stats->cpu)
+		return -ENOMEM;
+	stats->timed = false;
+	spin_lock(&stats_lock);
+	list_add(&stats->link, &open_stats);
+	spin_unlock(&stats_lock);
+	return 0;
+}
+
+static void add_up(const struct stats *stats, u64 *sum)
+{
+	unsigned int i;
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		const struct stats_cpu *one = per_cpu_ptr(stats->cpu, cpu);
+
+		for (i = 0; i < STATS_WORDS; i++)
+			sum[i] += READ_ONCE(one->v[i]);
+	}
+}
+
+void stats_exit(struct stats *stats)
+{
+	spin_lock(&stats_lock);
+	list_del(&stats->link);
+	add_up(stats, closed.v);
+	spin_unlock(&stats_lock);
+	free_percpu(stats->cpu);
+}
+
+void stats_sum(struct stats *stats, struct kcoll_stats *sum)
+{
+	add_up(stats, &sum->copies);
+}
+
+void stats_sum_all(struct kcoll_stats *sum)
+{
+	struct stats *stats;
+	unsigned int i;
+
+	spin_lock(&stats_lock);
+	for (i = 0; i < STATS_WORDS; i++)
+		(&sum->copies)[i] += closed.v[i];
+	list_for_each_entry(stats, &open_stats, link)
+		add_up(stats, &sum->copies);
+	spin_unlock(&stats_lock);
+}
+
+/* 1, 2, 3-4, 5-8, ... */
+unsigned int stats_conc_bucket(unsigned int conc)
+{
+	unsigned int bucket = conc <= 1 ? 0 : ilog2(conc - 1) + 1;
+
+	return min_t(unsigned int, bucket, KCOLL_CONC_BUCKETS - 1);
+}
+
+#define SHOW(field) seq_printf(m, "%-16s %llu\n", #field, sum->field)
+
+static int stats_show(struct seq_file *m, void *unused)
+{
+	struct kcoll_stats *sum = kzalloc(sizeof(*sum), GFP_KERNEL);
+	unsigned int i;
+
+	if (!sum)
+		return -ENOMEM;
+	stats_sum_all(sum);
+	SHOW(copies);
+	SHOW(copies_uncached);
+	SHOW(bytes_read);
+	SHOW(bytes_written);
+	SHOW(bytes_uncached);
+	SHOW(timed);
+	SHOW(timed_bytes);
+	SHOW(total_ns);
+	SHOW(copy_ns);
+	SHOW(wait_ns);
+	SHOW(pins);
+	SHOW(pin_pages);
+	SHOW(pin_extents);
+	SHOW(gate_ns);
+	SHOW(lock_ns);
+	SHOW(pin_ns);
+	SHOW(retries);
+	SHOW(pages_uncached);
+	SHOW(faults);
+	SHOW(stale);
+	SHOW(invalidations);
+	SHOW(zaps);
+	SHOW(unpin_pages);
+	for (i = 0; i < KCOLL_CONC_BUCKETS; i++)
+		seq_printf(m, "conc<=%-10u %llu pages %llu ns\n", 1U << i, sum->conc_pages[i], sum->conc_ns[i]);
+	seq_printf(m, "pinned_pages     %ld\nregions          %d\n", account_pinned_pages(), region_count());
+	kfree(sum);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(stats);
+
+static int regions_show(struct seq_file *m, void *unused)
+{
+	region_show_all(m);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(regions);
+
+int stats_start(void)
+{
+	int err = stats_init(&stats_module);
+
+	if (err)
+		return err;
+	debug_dir = debugfs_create_dir("kcoll", NULL);
+	debugfs_create_file("stats", 0400, debug_dir, NULL, &stats_fops);
+	debugfs_create_file("regions", 0400, debug_dir, NULL, &regions_fops);
+	return 0;
+}
+
+void stats_stop(void)
+{
+	debugfs_remove_recursive(debug_dir);
+	stats_exit(&stats_module);
+}

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _KCOLL_URING_H
+#define _KCOLL_URING_H
+
+struct io_uring_cmd;
+
+int uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags);
+
+#endif

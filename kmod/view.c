@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Views: a region's memory, piece by piece, from the cache of pinned pages or around it. */
+#include <linux/mm.h>
+#include <linux/sched/signal.h>
+
+#include "params.h"
+#include "stats.h"
+#include "view.h"
+
+#define SMALL_MISSES 8 /* after so many small uncached copies a window is worth pinning */
+
+/* REQUIRES: the caller holds a reference to the region. total: bytes of the whole command. */
+void view_init(struct view *view, struct region *region, struct stats *stats, bool write, u64 total)
+{
+	/* Not the array of pages: it is large, and n says how much of it counts. */
+	memset(view, 0, offsetof(struct view, pages));
+	view->region = region;
+	view->stats = stats;
+	view->write = write;
+	view->may_sleep = true;
+	view->small = total <= READ_ONCE(param_uncached_max);
+}
+
+static void let_go(struct view *view)
+{
+	if (view->set) {
+		pinset_put(view->set);
+		view->set = NULL;
+	}
+	if (view->n) {
+		unpin_user_pages_dirty_lock(view->pages, view->n, view->write);
+		view->n = 0;
+		region_uncached_end(view->region);
+	}
+	view->begin = 0;
+	view->end = 0;
+}
+
+void view_exit(struct view *view)
+{
+	let_go(view);
+}
+
+static int take_uncached(struct view *view, struct segment *segment, u64 offset, u64 want)
+{
+	unsigned long va = segment->start + (offset - segment->offset);
+	unsigned long first = PAGE_ALIGN_DOWN(va), last;
+	unsigned int n;
+	int err;
+
+	want = min(want, segment->offset + (segment->end - segment->start) - offset);
+	want = min(want, ((u64)VIEW_PAGES << PAGE_SHIFT) - (va - first));
+	last = PAGE_ALIGN(va + want);
+	n = (last - first) >> PAGE_SHIFT;
+	if (!region_uncached_begin(view->region))
+		return -ENOENT;
+	err = pinset_pin_uncached(segment, first, n, view->write, view->pages, view->stats, &view->times);
+	if (err < 0) {
+		region_uncached_end(view->region);
+		return err;
+	}
+	view->n = n;
+	view->va = first;
+	view->segment = segment;
+	view->begin = offset;
+	view->end = offset + want;
+	view->was_uncached = true;
+	view->uncached_bytes += want;
+	return 0;
+}
+
+static void take_set(struct view *view, struct segment *segment, struct pinset *set)
+{
+	u64 from = max(set->start, segment->start);
+	u64 to = min(set->start + ((u64)set->pages << PAGE_SHIFT), (u64)segment->end);
+
+	view->set = set;
+	view->segment = segment;
+	view->extent = U32_MAX;
+	view->begin = segment->offset + (from - segment->start);
+	view->end = segment->offset + (to - segment->start);
+}
+
+/* Makes the view cover offset. */
+static int take(struct view *view, u64 offset, u64 want)
+{
+	struct segment *segment = region_segment(view->region, offset);
+	unsigned long va = segment->start + (offset - segment->offset);
+	struct window *window = &view->region->windows[segment_window(segment, va)];
+	struct pinset *set = pinset_tryget(window);
+
+	if (set) {
+		take_set(view, segment, set);
+		return 0;
+	}
+	if (!view->may_sleep)
+		return -EAGAIN;
+	if (READ_ONCE(param_pin_mode) == PIN_NEVER)
+		return take_uncached(view, segment, offset, want);
+	if (view->small && READ_ONCE(window->misses) < SMALL_MISSES) {
+		WRITE_ONCE(window->misses, READ_ONCE(window->misses) + 1);
+		return take_uncached(view, segment, offset, want);
+	}
+	set = pinset_pin(segment, window, view->stats, &view->times);
+	if (!IS_ERR(set)) {
+		take_set(view, segment, set);
+		return 0;
+	}
+	switch (PTR_ERR(set)) {
+	case -EFAULT: /* somewhere in the window there is nothing: the copy may not need that part */
+	case -EOPNOTSUPP:
+	case -ENOMEM:
+	case -EAGAIN:
+		return take_uncached(view, segment, offset, want);
+	default:
+		return PTR_ERR(set);
+	}
+}
+
+static void span_of_set(struct view *view, unsigned long va, void **addr, size_t *n)
+{
+	struct pinset *set = view->set;
+	u32 page = (va - set->start) >> PAGE_SHIFT;
+	struct extent *extent;
+	unsigned long skip;
+
+	/* Mostly the same as before, or the next. */
+	if (view->extent < set->n && page == set->extents[view->extent].first + set->extents[view->extent].n)
+		view->extent++;
+	if (view->extent >= set->n || page - set->extents[view->extent].first >= set->extents[view->extent].n)
+		view->extent = pinset_extent(set, page) - set->extents;
+	extent = &set->extents[view->extent];
+	skip = ((unsigned long)(page - extent->first) << PAGE_SHIFT) + offset_in_page(va);
+	*addr = page_address(extent->page) + skip;
+	*n = ((size_t)extent->n << PAGE_SHIFT) - skip;
+}
+
+/*
+ * The next piece at offset: its address and how many bytes follow there, at most `want`. It stays valid until the next
+ * call or view_exit(). REQUIRES: offset + want <= region->len, want > 0.
+ * EINTR, ENOENT, ESRCH, EFAULT, EOPNOTSUPP, EAGAIN (only if not may_sleep).
+ */
+int view_span(struct view *view, u64 offset, u64 want, void **addr, size_t *n)
+{
+	unsigned long va;
+	u64 limit;
+	int err;
+
+	if (offset < view->begin || offset >= view->end) {
+		let_go(view);
+		err = take(view, offset, want);
+		if (err)
+			return err;
+	}
+	va = view->segment->start + (offset - view->segment->offset);
+	limit = min(want, view->end - offset);
+	if (view->set) {
+		span_of_set(view, va, addr, n);
+	} else {
+		*addr = page_address(view->pages[(va - view->va) >> PAGE_SHIFT]) + offset_in_page(va);
+		*n = PAGE_SIZE - offset_in_page(va);
+	}
+	*n = min_t(u64, *n, limit);
+	return 0;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _KCOLL_VIEW_H
+#define _KCOLL_VIEW_H
+
+#include "pinset.h"
+
+#define VIEW_PAGES 16 /* pinned at once by an uncached copy */
+
+/*
+ * A view walks through a region's memory and hands out pieces of it as kernel addresses. It holds either the pin set
+ * of one window or a few pages pinned for itself; so at most one window is kept alive at a time, and no lock is held
+ * while the caller copies.
+ */
+struct view {
+	struct region *region;
+	struct stats *stats;
+	struct pin_times times;
+	bool write;
+	bool may_sleep;	  /* else -EAGAIN where pages would have to be pinned */
+	bool small;	  /* not worth pinning a window for */
+	bool was_uncached; /* some of it went uncached */
+	u64 uncached_bytes;
+
+	struct segment *segment;
+	struct pinset *set;
+	u32 extent; /* last one used of the set */
+	u64 begin, end; /* what of the region set or pages cover */
+
+	unsigned int n; /* pages */
+	unsigned long va;
+	struct page *pages[VIEW_PAGES];
+};
+
+void view_init(struct view *view, struct region *region, struct stats *stats, bool write, u64 total);
+int view_span(struct view *view, u64 offset, u64 want, void **addr, size_t *n);
+void view_exit(struct view *view);
+
+#endif

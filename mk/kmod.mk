@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# The kernel module: build, run, test. Nothing here touches the machine it runs on but a cache outside the tree.
+#
+#   make kmod [KERNEL=6.1|6.12|debug|kcsan|running]   builds kcoll.ko (running: for the kernel of this machine)
+#   make vm CMD='...' [KERNEL=...]                    boots, loads kcoll, runs CMD, returns its exit status
+#   make test-kmod                                    the tests on Debian's 6.1 and 6.12
+#   make test-kmod-debug                              the tests under KASAN, lockdep, kmemleak; then under KCSAN
+#   make bench-kmod                                   counts per operation, kcoll beside CMA
+KERNEL ?= 6.1
+KMOD_DIR := $(abspath $(dir $(lastword $(MAKEFILE_LIST)))/..)
+
+.PHONY: kmod vm test-kmod test-kmod-debug bench-kmod
+kmod:
+ifeq ($(KERNEL),running)
+	$(MAKE) -C /lib/modules/$$(uname -r)/build M=$(KMOD_DIR)/kmod modules
+else
+	$(KMOD_DIR)/scripts/vm/build-module.sh $(KERNEL) W=1
+endif
+
+vm:
+	@$(KMOD_DIR)/scripts/vm/run.sh -k $(KERNEL) $(if $(PARAMS),-p '$(PARAMS)') '$(CMD)'
+
+test-kmod:
+	$(KMOD_DIR)/tests/kmod/run-all.sh 6.1 6.12
+
+test-kmod-debug:
+	$(KMOD_DIR)/tests/kmod/run-all.sh debug kcsan
+
+bench-kmod:
+	$(KMOD_DIR)/tests/kmod/bench.sh $(KERNEL)

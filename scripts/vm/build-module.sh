@@ -1,0 +1,35 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Builds kcoll.ko for a cached kernel, outside the source tree, and prints where it is.
+#
+#   scripts/vm/build-module.sh 6.1|6.12|debug|kcsan [make arguments, such as W=1 C=1]
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+top=$(cd "$here/../.." && pwd)
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/libcoll/vm
+kernel=$1
+shift
+case $kernel in
+debug | kcsan) "$here/debug-kernel.sh" "$kernel" ;;
+*) "$here/kernels.sh" "$kernel" ;;
+esac
+
+# Kbuild writes beside the sources: give it a copy whose files keep their times, so that make sees what changed.
+stage=$cache/module/$kernel
+mkdir -p "$stage/include" "$stage/kmod"
+for file in "$stage"/kmod/*.[ch]; do
+    [ -e "$file" ] && [[ $file != *.mod.c ]] && [ ! -e "$top/kmod/${file##*/}" ] && rm "$file"
+done
+cp -u --preserve=timestamps -r "$top/include/uapi" "$stage/include/"
+cp -u --preserve=timestamps "$top"/kmod/*.[ch] "$top/kmod/Kbuild" "$stage/kmod/"
+log=$stage/build.log
+# (BTF of the module would need pahole, and tests do not.)
+if ! nice -n 19 make -C "$cache/$kernel/headers" M="$stage/kmod" KCFLAGS=-Werror CONFIG_DEBUG_INFO_BTF_MODULES= "$@" modules > "$log" 2>&1; then
+    grep -v '^make\|^  [A-Z]' "$log" >&2
+    exit 1
+fi
+# W=1 and sparse speak without failing.
+if grep -E '(warning|error):' "$log" >&2; then
+    exit 1
+fi
+echo "$stage/kmod/kcoll.ko"

@@ -1,0 +1,117 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Boots a kernel in QEMU, loads kcoll, runs a command there, prints its output, returns its exit status.
+#
+#   scripts/vm/run.sh [-k 6.1|6.12|debug|kcsan] [-p 'module parameters'] [-n] [-t seconds] command...
+#
+#   -n  does not load the module (it is at /run/kcoll.ko)
+#   CPUS=4 MEMORY=2G QEMU_ARGS= VM_CPU=max ICOUNT=1 (one instruction a nanosecond, so rdtsc counts instructions)
+#
+# The machine sees this machine's files, read-only, at the same places; /tmp, /run, /mnt and /dev/shm are its own and
+# empty. 99: the command succeeded but the kernel complained (what it said is printed). 124: time out. 125: no boot.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+top=$(cd "$here/../.." && pwd)
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/libcoll/vm
+kernel=6.1 parameters='' load=1 limit=600
+
+say() { echo "vm: $*" >&2; }
+
+while getopts k:p:nt: option; do
+    case $option in
+    k) kernel=$OPTARG ;;
+    p) parameters=$OPTARG ;;
+    n) load=0 ;;
+    t) limit=$OPTARG ;;
+    *) exit 2 ;;
+    esac
+done
+shift $((OPTIND - 1))
+[ $# -gt 0 ] || { say "no command"; exit 2; }
+for tool in qemu-system-x86_64 busybox cpio; do
+    command -v $tool > /dev/null || { say "$tool is missing: apt-get install qemu-system-x86 busybox-static cpio"; exit 125; }
+done
+
+module=$("$here/build-module.sh" "$kernel")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# The part of the initial memory file system that depends on the kernel only.
+base=$cache/$kernel/base.cpio
+if [ ! -e "$base" ] || [ "$here/init" -nt "$base" ] || [ "$here/run.sh" -nt "$base" ]; then
+    root=$work/root
+    mkdir -p "$root"/{bin,proc,sys,dev,host,modules}
+    cp "$(command -v busybox)" "$root/bin/busybox"
+    cp "$here/init" "$root/init"
+    chmod +x "$root/init"
+    : > "$root/modules/order"
+    if [ -d "$cache/$kernel/root/lib/modules" ]; then
+        for name in virtio_pci 9pnet_virtio 9p zram lzo; do
+            modprobe -d "$cache/$kernel/root" -S "$(cat "$cache/$kernel/release")" --show-depends $name 2> /dev/null |
+                awk '$1 == "insmod" {print $2}' || true
+        done | awk '!seen[$0]++' | while read -r file; do
+            name=$(basename "$file")
+            case $name in
+            *.xz) name=${name%.xz}; xz -dc "$file" > "$root/modules/$name" ;;
+            *.zst) name=${name%.zst}; zstd -qdc "$file" > "$root/modules/$name" ;;
+            *) cp "$file" "$root/modules/$name" ;;
+            esac
+            echo "$name" >> "$root/modules/order"
+        done
+    fi
+    (cd "$root" && find . | cpio --quiet -o -H newc) > "$work/base.cpio"
+    mv "$work/base.cpio" "$base"
+fi
+
+extra=$work/extra
+mkdir -p "$extra"
+cp "$module" "$extra/kcoll.ko"
+[ "$load" = 0 ] || echo "$parameters" > "$extra/load"
+{
+    echo "cd '$PWD'"
+    echo "export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root KCOLL_VM=$kernel"
+    echo "$*"
+} > "$extra/command"
+{ cat "$base"; (cd "$extra" && find . | cpio --quiet -o -H newc); } > "$work/initrd"
+
+accelerator=(-accel tcg,thread=multi)
+[ -z "${ICOUNT:-}" ] || accelerator=(-accel tcg,thread=single -icount shift=0,sleep=off)
+boot() {
+    : > "$work/status"
+    # shellcheck disable=SC2086
+    timeout --foreground -k 5 "$limit" nice -n "${NICE:-19}" qemu-system-x86_64 -machine q35 "${accelerator[@]}" \
+        -cpu "${VM_CPU:-max,la57=off}" -smp "${CPUS:-4}" -m "${MEMORY:-2G}" -nodefaults -no-user-config -display none -no-reboot \
+        -kernel "$cache/$kernel/vmlinuz" -initrd "$work/initrd" \
+        -append "console=ttyS0 no_timer_check hugepages=32 panic=-1 oops=panic transparent_hugepage=madvise kmemleak=on ${APPEND:-}" \
+        -fsdev local,id=host,path=/,security_model=none,readonly=on,multidevs=remap -device virtio-9p-pci,fsdev=host,mount_tag=host \
+        -serial "file:$work/console" -chardev stdio,id=out,signal=off -serial chardev:out -serial "file:$work/status" \
+        ${QEMU_ARGS:-} < /dev/null
+}
+
+code=0
+boot || code=$?
+if grep -q 'IO-APIC + timer doesn' "$work/console" && [ $code != 124 ]; then
+    say "the emulated timer did not start (a known defect of the emulator): booting once more"
+    code=0
+    boot || code=$?
+fi
+[ -z "${CONSOLE:-}" ] || cp "$work/console" "$CONSOLE"
+if [ $code = 124 ] || [ $code = 137 ]; then
+    say "time out after $limit s; the kernel's last words:"
+    tail -60 "$work/console" >&2
+    exit 124
+fi
+status=$(awk '$1 == "status" {print $2}' "$work/status" | tr -d '\r')
+complaints='BUG:|WARNING:|KASAN|KCSAN|UBSAN|Oops|possible .* detected|possible recursive|inconsistent lock|suspicious RCU|INFO: task|rcu: INFO|soft lockup|bad page|Kernel panic|page allocation failure|ODEBUG|scheduling while atomic'
+if grep -E "$complaints" "$work/console" | grep -vE "${IGNORE:-nothing is ignored}" > "$work/complaints"; then
+    say "the kernel complained:"
+    first=$(grep -nE -m1 "$complaints" "$work/console" | cut -d: -f1)
+    tail -n +$((first > 3 ? first - 3 : 1)) "$work/console" | head -150 >&2
+    [ "${status:-125}" != 0 ] || status=99
+fi
+if [ -z "$status" ]; then
+    say "no exit status came back; the kernel's last words:"
+    tail -40 "$work/console" >&2
+    status=125
+fi
+exit "$status"

@@ -12,7 +12,7 @@
 //     so the grouping is part of the result and must not depend on placement or size.
 //  4. Integers wrap around. Logical operations give 0 or 1.
 //  5. min and max give NaN when an operand is NaN, whatever the order; of equal operands (-0 and +0) the first stays.
-//     minloc and maxloc take the lower index of equal values; a NaN value wins, of several the lower index.
+//     minloc and maxloc take the lower index of equal values; a NaN wins, of several NaN the lower index.
 //     A NaN that sum or prod gives has unspecified sign and payload.
 //  6. A complex product is C's (Annex G): when both parts come out as NaN, infinities are recovered.
 #pragma once

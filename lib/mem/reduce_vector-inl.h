@@ -85,7 +85,7 @@ struct HalfVectors {
     const auto odd = hn::And(upper, hn::Set(words, 1));
     const auto rounded = hn::ShiftRight<16>(hn::Add(bits, hn::Add(odd, hn::Set(words, 0x7fff))));
     const auto quiet = hn::Or(upper, hn::Set(words, 0x40));
-    const auto is_nan = hn::RebindMask(words, hn::Ne(v, v));
+    const auto is_nan = hn::RebindMask(words, hn::IsNaN(v));
     const hn::Rebind<int32_t, D> signed_words;  // what DemoteTo takes; all values are below 2^16
     return hn::DemoteTo(Bits(), hn::BitCast(signed_words, hn::IfThenElse(is_nan, quiet, rounded)));
   }
@@ -130,7 +130,7 @@ HWY_INLINE V combine(Prod, Element<std::complex<F>>, V a, V b) {
   const V by_real = hn::Mul(hn::OddEven(hn::Reverse2(d, a), a), b);        // ar br, ar bi
   const V by_imag = hn::Mul(hn::OddEven(a, hn::Reverse2(d, a)), swapped);  // ai bi, ai br
   V product = hn::OddEven(hn::Add(by_real, by_imag), hn::Sub(by_real, by_imag));
-  if (HWY_UNLIKELY(!hn::AllFalse(d, hn::Ne(product, product)))) {
+  if (HWY_UNLIKELY(!hn::AllFalse(d, hn::IsNaN(product)))) {
     using Vs = Vectors<std::complex<F>>;
     std::complex<F> x[HWY_MAX_BYTES / sizeof(std::complex<F>)], y[HWY_MAX_BYTES / sizeof(std::complex<F>)];
     Vs::store(a, x);
@@ -143,12 +143,12 @@ HWY_INLINE V combine(Prod, Element<std::complex<F>>, V a, V b) {
 
 template <typename T, class V>
 HWY_INLINE V combine(Min, Element<T>, V a, V b) {
-  if constexpr (hwy::IsFloat<hn::TFromV<V>>()) return hn::IfThenElse(hn::Or(hn::Lt(b, a), hn::Ne(b, b)), b, a);
+  if constexpr (hwy::IsFloat<hn::TFromV<V>>()) return hn::IfThenElse(hn::Or(hn::Lt(b, a), hn::IsNaN(b)), b, a);
   else return hn::Min(a, b);
 }
 template <typename T, class V>
 HWY_INLINE V combine(Max, Element<T>, V a, V b) {
-  if constexpr (hwy::IsFloat<hn::TFromV<V>>()) return hn::IfThenElse(hn::Or(hn::Gt(b, a), hn::Ne(b, b)), b, a);
+  if constexpr (hwy::IsFloat<hn::TFromV<V>>()) return hn::IfThenElse(hn::Or(hn::Gt(b, a), hn::IsNaN(b)), b, a);
   else return hn::Max(a, b);
 }
 

@@ -8,7 +8,14 @@
 
 // Few targets: each costs compile time, and those left out are between or above these without another instruction that
 // copies or reductions could use.
+#if defined(__SANITIZE_THREAD__)
+// The kernels take no part in any race that another target would not show, and sanitized they compile for minutes.
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_AVX3)
+#elif defined(__SANITIZE_ADDRESS__)
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
+#else
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
+#endif
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "mem/simd_kernels-inl.h"

@@ -25,4 +25,4 @@ python3 -B "$here/driver/apsp.py" "$build" $urgent
 echo
 echo "== 3. The four collectives, 4 B to 16 MiB, side by side in one run"
 python3 -B "$here/driver/compare.py" "$build" --rounds 3 --cell-ms 30 $urgent \
-  --only openmpi,mpich,coll+openmpi,coll+mpich
+  --versus own --only openmpi,mpich,coll+openmpi,coll+mpich

@@ -30,7 +30,7 @@ def build(directory, mpi):
 
 def run(mpi, program, options, batch, preload):
     """One run. Returns (result lines, times, log lines of libcoll); raises RuntimeError when it failed."""
-    command = launcher(mpi, options.ranks, preload=preload, bind="core" if options.ranks <= os.cpu_count() else "none",
+    command = launcher(mpi, options.ranks, preload=preload, bind="core" if options.ranks <= len(os.sched_getaffinity(0)) else "none",
                        env={"COLL_LOG": "info"} if preload else {}, urgent=options.urgent)
     status, out, err = launch(command + [str(program), str(BENCH / "data"), str(batch)], options.timeout)
     results = [line for line in out.splitlines() if not line.startswith("time")]

@@ -47,6 +47,8 @@ def arguments():
     parser.add_argument("--pages", choices=("4k", "2m"), default="4k")
     parser.add_argument("--only", help="comma-separated contestants (see the headings)")
     parser.add_argument("--timeout", type=float, default=60, help="seconds after which a launch is stopped")
+    parser.add_argument("--versus", choices=("fastest", "own"), default="fastest",
+                        help="gain over the fastest peer, with a verdict, or over the MPI that libcoll is preloaded into")
     parser.add_argument("--urgent", action="store_true", help="as root: run all contestants at the highest priority")
     parser.add_argument("--json", metavar="FILE", help="write every sample")
     parser.add_argument("--svg", metavar="FILE", help="write a plot")
@@ -118,14 +120,19 @@ def main():
     print(headline)
     for who in field:
         print(f"  {who.name:<14} {who.title}")
-    print("Medians in microseconds; gain: the fastest peer's time over libcoll's.")
-    report.print_table(table, [c.name for c in field], ours, peers)
+    if options.versus == "own":
+        rivals = {name: [name.removeprefix("coll+")] for name in ours}
+        print("Medians in microseconds; gain: the time without libcoll over the time with it.")
+    else:
+        rivals = {name: peers for name in ours}
+        print("Medians in microseconds; gain: the fastest peer's time over libcoll's.")
+    report.print_table(table, [c.name for c in field], rivals)
     print()
     if dropped:
         print(f"{len(dropped)} of {len(rows)} samples dropped: the distance between the cores had changed.")
     for text in complaints:
         print("note: " + text)
-    good = report.print_verdicts(table, ours, peers)
+    good = options.versus == "own" or report.print_verdicts(table, rivals)
     if wrong:
         print("WRONG RESULTS from " + ", ".join(wrong))
 

@@ -21,10 +21,11 @@ def distance_name(flag):
     return f"{flag:.0f} ns one way ({'near' if flag < NEAR_NS else 'far'})"
 
 
-def print_table(table, names, ours, peers):
+def print_table(table, names, peers):
     """One block per collective: medians in us, and for each libcoll column how many times as fast it is as the
-    fastest peer."""
-    gains = {name: ratios(table, name, peers) for name in ours}
+    fastest of its peers, {libcoll's name: [names]}."""
+    ours = list(peers)
+    gains = {name: ratios(table, name, peers[name]) for name in ours}
     headings = list(names) + [f"gain:{name}" if len(ours) > 1 else "gain" for name in ours]
     widths = [max(9, len(h)) for h in headings]
     for collective in COLLECTIVES:
@@ -43,11 +44,11 @@ def print_table(table, names, ours, peers):
             print(f"{'geomean':>9}  " + "  ".join(v.rjust(w) for v, w in zip(values, widths)))
 
 
-def print_verdicts(table, ours, peers):
+def print_verdicts(table, peers):
     """The targets: in no cell slower than the fastest peer, and a least geometric mean. Returns True if all hold."""
     good = True
-    for name in ours:
-        for collective, mean, target, slower, passed in verdicts(table, name, peers):
+    for name in peers:
+        for collective, mean, target, slower, passed in verdicts(table, name, peers[name]):
             good &= passed
             line = f"{'pass' if passed else 'FAIL'}  {name} {collective}: {mean:.2f} times as fast (target {target})"
             if slower:

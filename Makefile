@@ -7,9 +7,11 @@ DESTDIR ?=
 JOBS ?= $(shell nproc)
 CMAKE_FLAGS ?=
 
-# The sanitizer builds of `make test`.
+# The sanitizer builds of `make test`, without what no sanitized test uses. The thread sanitizer follows one process.
 ASAN_BUILD = $(BUILD)-asan
+ASAN_FLAGS = -DCOLL_SANITIZE=address,undefined -DCOLL_BENCH=OFF
 TSAN_BUILD = $(BUILD)-tsan
+TSAN_FLAGS = -DCOLL_SANITIZE=thread -DCOLL_BENCH=OFF -DCOLL_SHIM=OFF -DCOLL_TOOLS=OFF
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test bench install style format clean packages machine sanitizers
@@ -32,8 +34,8 @@ build: packages machine ## configure and build in BUILD
 	@scripts/build.sh $(BUILD) $(JOBS) $(CMAKE_FLAGS)
 
 sanitizers: build
-	@scripts/build.sh $(ASAN_BUILD) $(JOBS) -DCOLL_SANITIZE=address,undefined $(CMAKE_FLAGS)
-	@scripts/build.sh $(TSAN_BUILD) $(JOBS) -DCOLL_SANITIZE=thread $(CMAKE_FLAGS)
+	@scripts/build.sh $(ASAN_BUILD) $(JOBS) $(ASAN_FLAGS) $(CMAKE_FLAGS)
+	@scripts/build.sh $(TSAN_BUILD) $(JOBS) $(TSAN_FLAGS) $(CMAKE_FLAGS)
 
 install: ## install library, shims, tools and manual pages under DESTDIR and PREFIX
 	@$(MAKE) --no-print-directory build CMAKE_FLAGS='-DCMAKE_INSTALL_PREFIX=$(PREFIX) $(CMAKE_FLAGS)'

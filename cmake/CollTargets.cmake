@@ -38,7 +38,8 @@ endfunction()
 # coll_test(NAME SOURCES ... LINKS ...): a GoogleTest program, one ctest line.
 # coll_script_test(NAME COMMAND ...): any other command; exit status 77 is a skip, whose reason it prints.
 # Both take:
-#   [LABELS ...]       what it is (tests/README.md); decides which sanitizers it runs under. Default: unit
+#   [LABELS ...]       what it is (tests/README.md); decides which sanitizers it runs under.
+#                      Default: plan for the folders plan, algo, model and sim, else unit
 #   [TIMEOUT s]        default 120
 #   [PROCESSORS n]     cores it keeps busy; default 2 for tests of several ranks, else 1
 #   [ENVIRONMENT ...]  NAME=value
@@ -64,7 +65,7 @@ function(coll_script_test name)
     return()
   endif()
   if(NOT arg_LABELS)
-    set(arg_LABELS unit)
+    coll_default_label(arg_LABELS)
   endif()
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
@@ -100,6 +101,16 @@ function(coll_script_test name)
   endif()
 endfunction()
 
+# Sets RESULT to the label of a test that gives none, by its folder.
+function(coll_default_label result)
+  cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME folder)
+  if(folder MATCHES "^(plan|algo|model|sim)$")
+    set(${result} plan PARENT_SCOPE)
+  else()
+    set(${result} unit PARENT_SCOPE)
+  endif()
+endfunction()
+
 # Sets RESULT when a test with these labels belongs into this build.
 function(coll_test_runs_here result labels no_sanitize)
   set(${result} ON PARENT_SCOPE)
@@ -107,7 +118,7 @@ function(coll_test_runs_here result labels no_sanitize)
     return()
   endif()
   if(NOT labels)
-    set(labels unit)
+    coll_default_label(labels)
   endif()
   set(${result} OFF PARENT_SCOPE)
   if(no_sanitize)

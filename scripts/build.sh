@@ -22,7 +22,12 @@ if ! cmake -S "$source" -B "$directory" "$@" >"$log" 2>&1; then
   exit 1
 fi
 # What was left out is worth a line even when all is well.
-grep -E '^-- libcoll: ' "$log" || true
+grep -E '^-- (libcoll: |MPI shim .*: no)' "$log" || true
+if [ -t 1 ]; then
+  # Someone watches: show the progress.
+  rm -f "$log"
+  exec cmake --build "$directory" --parallel "$jobs"
+fi
 if ! cmake --build "$directory" --parallel "$jobs" >"$log" 2>&1; then
   cat "$log" >&2
   printf '== build %s failed\n' "$directory" >&2

@@ -21,9 +21,7 @@ std::string ranges(const std::vector<int> &ascending) {
   return text;
 }
 
-std::string plural(int count, const char *what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-}
+std::string plural(int count, const char *what) { return std::to_string(count) + " " + what + (count == 1 ? "" : "s"); }
 
 }  // namespace
 
@@ -48,8 +46,7 @@ class Draw {
     const Group members = tree_.group(level, index);
     text += std::string(2 * static_cast<std::size_t>(hierarchy_.levels() - level), ' ') + name(level, index);
     text += ": leader " + std::to_string(members.leader());
-    if (members.members.size() > 1)
-      text += ", members " + ranges({members.members.begin() + 1, members.members.end()});
+    if (members.members.size() > 1) text += ", members " + ranges({members.members.begin() + 1, members.members.end()});
     text += '\n';
     if (level == 0) return;
     for (int inner : domain.members) group(level - 1, inner, text);

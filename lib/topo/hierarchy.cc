@@ -152,13 +152,9 @@ int Tree::ranks() const { return hierarchy_->ranks(); }
 int Tree::levels() const { return hierarchy_->levels(); }
 int Tree::groups(int level) const { return hierarchy_->groups(level); }
 
-int Tree::group_index(int rank, int level) const {
-  return hierarchy_->levels_[at(level)].domain_of[at(rank)];
-}
+int Tree::group_index(int rank, int level) const { return hierarchy_->levels_[at(level)].domain_of[at(rank)]; }
 
-int Tree::leader(int rank, int level) const {
-  return hierarchy_->leader_of(level, group_index(rank, level), root_);
-}
+int Tree::leader(int rank, int level) const { return hierarchy_->leader_of(level, group_index(rank, level), root_); }
 
 int Tree::group_size(int rank, int level) const {
   return static_cast<int>(hierarchy_->levels_[at(level)].domains[at(group_index(rank, level))].members.size());
@@ -199,8 +195,7 @@ int Tree::position(int rank, int level) const {
   if (!takes_part(rank, level) || level >= levels()) return -1;
   const auto &h = *hierarchy_;
   const auto stored = [&](int of) {
-    return level == 0 ? h.position_[at(of)]
-                      : h.levels_[at(level - 1)].domains[at(group_index(of, level - 1))].position;
+    return level == 0 ? h.position_[at(of)] : h.levels_[at(level - 1)].domains[at(group_index(of, level - 1))].position;
   };
   const int mine = stored(rank), leaders = stored(leader(rank, level));
   if (mine == leaders) return 0;

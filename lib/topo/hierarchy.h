@@ -103,11 +103,11 @@ class Hierarchy {
   friend class Tree;
   friend class Draw;
   struct DomainNode {
-    int lowest = 0;             // lowest rank in the domain: its leader unless the root is inside
-    int parent = -1;            // domain of the next level
-    int position = 0;           // among its parent's members
-    int label = -1;             // the machine's number of the domain, -1 when unknown or explicit
-    std::vector<int> members;   // level 0: ranks; else domains of the level below; ordered by lowest rank
+    int lowest = 0;            // lowest rank in the domain: its leader unless the root is inside
+    int parent = -1;           // domain of the next level
+    int position = 0;          // among its parent's members
+    int label = -1;            // the machine's number of the domain, -1 when unknown or explicit
+    std::vector<int> members;  // level 0: ranks; else domains of the level below; ordered by lowest rank
   };
   struct Level {
     std::string name;

@@ -41,7 +41,8 @@ Topology make() {
   hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING | HWLOC_TOPOLOGY_FLAG_NO_DISTANCES |
                                     HWLOC_TOPOLOGY_FLAG_NO_MEMATTRS | HWLOC_TOPOLOGY_FLAG_NO_CPUKINDS);
   hwloc_topology_set_all_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_NONE);
-  for (hwloc_obj_type_t type : {HWLOC_OBJ_PACKAGE, HWLOC_OBJ_CORE, HWLOC_OBJ_L3CACHE, HWLOC_OBJ_L2CACHE, HWLOC_OBJ_L1CACHE})
+  for (hwloc_obj_type_t type :
+       {HWLOC_OBJ_PACKAGE, HWLOC_OBJ_CORE, HWLOC_OBJ_L3CACHE, HWLOC_OBJ_L2CACHE, HWLOC_OBJ_L1CACHE})
     hwloc_topology_set_type_filter(raw, type, HWLOC_TYPE_FILTER_KEEP_ALL);
   // NUMA nodes hang on groups where no other object spans the same processing units.
   hwloc_topology_set_type_filter(raw, HWLOC_OBJ_GROUP, HWLOC_TYPE_FILTER_KEEP_STRUCTURE);
@@ -180,7 +181,8 @@ Status load_xml(const std::string &path, Machine &machine) {
     return give_up(machine, {}, name + ": " + status.text() + "; give a file that 'lstopo --of xml FILE' wrote");
   const std::string remedy = "; write it again with 'lstopo --of xml FILE'";
   std::string checked;
-  if (Status status = check_xml(text, checked); !status.ok()) return give_up(machine, {}, name + ": " + status.text() + remedy);
+  if (Status status = check_xml(text, checked); !status.ok())
+    return give_up(machine, {}, name + ": " + status.text() + remedy);
 
   Machine made;
   made.source = "xml " + path;
@@ -191,7 +193,8 @@ Status load_xml(const std::string &path, Machine &machine) {
   if (topology == nullptr ||
       hwloc_topology_set_xmlbuffer(topology.get(), checked.c_str(), static_cast<int>(checked.size() + 1)) != 0 ||
       hwloc_topology_load(topology.get()) != 0)
-    return give_up(machine, {}, name + ": hwloc cannot use it (" + why() + "): it is damaged or of another version" + remedy);
+    return give_up(machine, {},
+                   name + ": hwloc cannot use it (" + why() + "): it is damaged or of another version" + remedy);
   if (Status status = convert(topology.get(), made); !status.ok())
     return give_up(machine, {}, name + ": " + status.text() + remedy);
   machine = std::move(made);
@@ -210,8 +213,9 @@ Status load_synthetic(std::string_view text, Machine &machine) {
   const Topology topology = make();
   if (topology == nullptr || hwloc_topology_set_synthetic(topology.get(), hwloc_text.c_str()) != 0 ||
       hwloc_topology_load(topology.get()) != 0)
-    return give_up(machine, {}, "synthetic topology: hwloc cannot use '" + std::string(text) + "' (" + why() +
-                                    "); check the attributes in parentheses, as in \"l3:2(size=32MB)\"");
+    return give_up(machine, {},
+                   "synthetic topology: hwloc cannot use '" + std::string(text) + "' (" + why() +
+                       "); check the attributes in parentheses, as in \"l3:2(size=32MB)\"");
   if (Status status = convert(topology.get(), made); !status.ok()) return give_up(machine, {}, status.text());
   machine = std::move(made);
   return {};

@@ -26,7 +26,8 @@ bool looks_synthetic(std::string_view text) {
   const auto colon = text.find(':');
   if (colon == std::string_view::npos || colon + 1 >= text.size()) return false;
   const std::string_view type = text.substr(0, colon);
-  return type.find_first_of("/. ") == std::string_view::npos && std::isdigit(static_cast<unsigned char>(text[colon + 1])) != 0;
+  return type.find_first_of("/. ") == std::string_view::npos &&
+         std::isdigit(static_cast<unsigned char>(text[colon + 1])) != 0;
 }
 
 }  // namespace
@@ -50,15 +51,14 @@ Machine flat_machine(std::span<const int> cpus, std::string note) {
 }
 
 std::string describe(const Machine &machine) {
-  std::string text = counted(machine.packages, "socket", "sockets") + ", " +
-                     counted(machine.numas, "NUMA node", "NUMA nodes") + ", ";
+  std::string text =
+      counted(machine.packages, "socket", "sockets") + ", " + counted(machine.numas, "NUMA node", "NUMA nodes") + ", ";
   if (machine.l3s > 0) {
     text += std::to_string(machine.l3s) + " L3";
     if (machine.l3.size_bytes > 0) text += " (" + size_text(machine.l3.size_bytes) + ")";
     text += ", ";
   }
-  text += counted(machine.cores, "core", "cores") + ", " +
-          counted(static_cast<int>(machine.pus.size()), "PU", "PUs");
+  text += counted(machine.cores, "core", "cores") + ", " + counted(static_cast<int>(machine.pus.size()), "PU", "PUs");
   if (!machine.note.empty()) text += " (" + machine.note + ")";
   return text;
 }

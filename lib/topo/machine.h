@@ -18,9 +18,9 @@ enum class Inclusion : std::uint8_t { unknown, no, yes };
 
 // The smallest cache of its kind where they differ (a hybrid processor); all zero where there is none.
 struct Cache {
-  std::uint64_t size_bytes = 0;           // of one instance
+  std::uint64_t size_bytes = 0;  // of one instance
   std::uint32_t line_bytes = 0;
-  std::uint32_t instances = 0;            // on the machine
+  std::uint32_t instances = 0;               // on the machine
   Inclusion inclusive = Inclusion::unknown;  // holds all that the caches above it hold
 
   bool operator==(const Cache &) const = default;

@@ -34,8 +34,8 @@ void add_processor_facts(Machine &machine) {
     unsigned eax, ebx, ecx, edx;
     if (__get_cpuid_count(leaf, index, &eax, &ebx, &ecx, &edx) == 0) return;
     const unsigned type = eax & 0x1f, level = (eax >> 5) & 7;
-    if (type == 0) return;      // no more caches
-    if (type == 2) continue;    // instructions
+    if (type == 0) return;    // no more caches
+    if (type == 2) continue;  // instructions
     Cache *cache = level == 1 ? &machine.l1d : level == 2 ? &machine.l2 : level == 3 ? &machine.l3 : nullptr;
     if (cache == nullptr || cache->size_bytes == 0 || cache->inclusive != Inclusion::unknown) continue;
     cache->inclusive = (edx & 2u) != 0 ? Inclusion::yes : Inclusion::no;

@@ -104,7 +104,8 @@ Status damaged(const char *what) {
 std::string serialize(const Machine &machine) {
   Writer out;
   out.bytes = magic;
-  for (int count : {machine.packages, machine.numas, machine.l3s, machine.cores}) out.number(static_cast<std::uint64_t>(count));
+  for (int count : {machine.packages, machine.numas, machine.l3s, machine.cores})
+    out.number(static_cast<std::uint64_t>(count));
   for (const Cache *cache : {&machine.l1d, &machine.l2, &machine.l3}) write(out, *cache);
   for (const std::string *text : {&machine.processor, &machine.source, &machine.note}) out.text(*text);
   out.number(machine.pus.size());
@@ -129,7 +130,8 @@ Status parse(std::string_view bytes, Machine &machine) {
 
   Machine made;
   Reader in(body.substr(magic.size()));
-  for (int *count : {&made.packages, &made.numas, &made.l3s, &made.cores}) *count = static_cast<int>(in.number(pu_limit));
+  for (int *count : {&made.packages, &made.numas, &made.l3s, &made.cores})
+    *count = static_cast<int>(in.number(pu_limit));
   for (Cache *cache : {&made.l1d, &made.l2, &made.l3}) *cache = read_cache(in);
   for (std::string *text : {&made.processor, &made.source, &made.note}) *text = in.text();
   const std::uint64_t pus = in.number(pu_limit);

@@ -84,8 +84,7 @@ Status check_synthetic(std::string_view text, std::string &hwloc_text) {
     if (!tail.empty() && (tail.front() != '(' || tail.find(')') != tail.size() - 1))
       return bad("unexpected '" + std::string(tail) + "' after the count in " + quoted);
 
-    if (word->size > 0 && word->size >= smallest)
-      return bad(quoted + " comes after a level that is not larger");
+    if (word->size > 0 && word->size >= smallest) return bad(quoted + " comes after a level that is not larger");
     if (word->hwloc == "numa" && ++numa_words > 1) return bad("numa is given twice");
     if (word->size == 0 && smallest <= 3) return bad(quoted + " is inside a core");
     if (word->size > 0) smallest = word->size;

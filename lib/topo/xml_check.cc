@@ -82,13 +82,14 @@ struct Type {
   Kind kind;
   int cache_depth = 0;
 };
-constexpr std::array<Type, 20> types{{{"Machine", Kind::normal},     {"Package", Kind::normal},   {"Die", Kind::normal},
-                                      {"Group", Kind::normal},       {"Core", Kind::normal},      {"PU", Kind::normal},
-                                      {"L1Cache", Kind::normal, 1},  {"L2Cache", Kind::normal, 2}, {"L3Cache", Kind::normal, 3},
-                                      {"L4Cache", Kind::normal, 4},  {"L5Cache", Kind::normal, 5}, {"L1iCache", Kind::normal, 1},
-                                      {"L2iCache", Kind::normal, 2}, {"L3iCache", Kind::normal, 3}, {"NUMANode", Kind::memory},
-                                      {"MemCache", Kind::memory},    {"Bridge", Kind::ignored},   {"PCIDev", Kind::ignored},
-                                      {"OSDev", Kind::ignored},      {"Misc", Kind::ignored}}};
+constexpr std::array<Type, 20> types{
+    {{"Machine", Kind::normal},     {"Package", Kind::normal},     {"Die", Kind::normal},
+     {"Group", Kind::normal},       {"Core", Kind::normal},        {"PU", Kind::normal},
+     {"L1Cache", Kind::normal, 1},  {"L2Cache", Kind::normal, 2},  {"L3Cache", Kind::normal, 3},
+     {"L4Cache", Kind::normal, 4},  {"L5Cache", Kind::normal, 5},  {"L1iCache", Kind::normal, 1},
+     {"L2iCache", Kind::normal, 2}, {"L3iCache", Kind::normal, 3}, {"NUMANode", Kind::memory},
+     {"MemCache", Kind::memory},    {"Bridge", Kind::ignored},     {"PCIDev", Kind::ignored},
+     {"OSDev", Kind::ignored},      {"Misc", Kind::ignored}}};
 
 struct Object {
   const Type *type;
@@ -128,7 +129,8 @@ class Copier : public XmlVisitor {
   static constexpr std::size_t depth_limit = 64;
 
   static Status bad(const Object &object, std::string_view what) {
-    return Status::error("the " + std::string(object.type->name) + " object contradicts the others: " + std::string(what));
+    return Status::error("the " + std::string(object.type->name) +
+                         " object contradicts the others: " + std::string(what));
   }
 
   Status topology(const XmlElement &element) {
@@ -217,17 +219,19 @@ class Copier : public XmlVisitor {
   Status fits(const XmlElement &element, const Object &made) {
     if (Status status = leaf(element, made); !status.ok() || objects_.empty()) return status;
     Object &parent = objects_.back();
-    if (parent.type->kind == Kind::memory && made.type->kind != Kind::memory)
-      return bad(made, "it is inside memory");
-    if (parent.type->name == "PU" || parent.type->name == "NUMANode") return bad(made, "it is inside a " + std::string(parent.type->name));
+    if (parent.type->kind == Kind::memory && made.type->kind != Kind::memory) return bad(made, "it is inside memory");
+    if (parent.type->name == "PU" || parent.type->name == "NUMANode")
+      return bad(made, "it is inside a " + std::string(parent.type->name));
     if (!made.cpuset.inside(parent.cpuset) || !made.complete_cpuset.inside(parent.complete_cpuset))
       return bad(made, "it has processing units that the object around it lacks");
-    if (!made.nodeset.inside(objects_.front().nodeset) || !made.complete_nodeset.inside(objects_.front().complete_nodeset))
+    if (!made.nodeset.inside(objects_.front().nodeset) ||
+        !made.complete_nodeset.inside(objects_.front().complete_nodeset))
       return bad(made, "it has NUMA nodes that the machine lacks");
     if (made.type->kind == Kind::memory) return {};
     for (const Object &around : objects_)
       if (around.type == made.type && made.type->name != "Group") return bad(made, "it is inside one of its kind");
-    if (made.complete_cpuset.meets(parent.complete_below)) return bad(made, "it shares processing units with its neighbour");
+    if (made.complete_cpuset.meets(parent.complete_below))
+      return bad(made, "it shares processing units with its neighbour");
     parent.below.add(made.cpuset);
     parent.complete_below.add(made.complete_cpuset);
     return {};

@@ -10,8 +10,8 @@ constexpr std::size_t depth_limit = 64;
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 bool is_name(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.' ||
-         c == ':';
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
+         c == '.' || c == ':';
 }
 std::string tag(std::string_view name) { return "<" + std::string(name) + ">"; }
 
@@ -135,7 +135,8 @@ class Reader {
     if (element.find(key) != nullptr) return fail("attribute '" + std::string(key) + "' is given twice");
     next_ += 2;
     const auto end = text_.find('"', next_);
-    if (end == std::string_view::npos) return fail("the value of '" + std::string(key) + "' never ends: the file is truncated");
+    if (end == std::string_view::npos)
+      return fail("the value of '" + std::string(key) + "' never ends: the file is truncated");
     const std::string_view value = text_.substr(next_, end - next_);
     if (value.find('<') != std::string_view::npos) return fail("'<' in the value of '" + std::string(key) + "'");
     characters(end);

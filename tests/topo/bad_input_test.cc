@@ -91,7 +91,8 @@ TEST_F(BadInput, DamagedXmlIsRefusedWithLineAndCause) {
   EXPECT_THAT(damage(" complete_nodeset=", " complete_nodesat="), HasSubstr("complete_nodeset is missing"));
   EXPECT_THAT(damage("cpuset=\"0x000000ff\"", "cpuset=\"0x000000fg\""), HasSubstr("cpuset is damaged"));
   EXPECT_THAT(damage("cpuset=\"0x000000ff\"", "cpuset=\"0x00000fff\""), HasSubstr("larger than its complete set"));
-  EXPECT_THAT(damage("allowed_cpuset=\"0x000000ff\"", "allowed_cpuset=\"0x0\""), HasSubstr("no processing unit is allowed"));
+  EXPECT_THAT(damage("allowed_cpuset=\"0x000000ff\"", "allowed_cpuset=\"0x0\""),
+              HasSubstr("no processing unit is allowed"));
   EXPECT_THAT(damage("cache_size=\"1000000\"", "cache_size=\"big\""), HasSubstr("cache_size is no number"));
   EXPECT_THAT(damage("<object", "<object type=\"a\" type=\"b\""), HasSubstr("'type' is given twice"));
   EXPECT_THAT(damage("<object", "<object a=\"&bomb;\""), HasSubstr("an unknown '&' reference"));
@@ -131,7 +132,8 @@ TEST_F(BadInput, AnyMutationIsReadOrRefused) {
 
 TEST_F(BadInput, FilesThatAreNoneAreRefused) {
   Machine machine;
-  EXPECT_THAT(load_xml("/no/such/file.xml", machine).text(), HasSubstr("'/no/such/file.xml': No such file or directory; give"));
+  EXPECT_THAT(load_xml("/no/such/file.xml", machine).text(),
+              HasSubstr("'/no/such/file.xml': No such file or directory; give"));
   EXPECT_THAT(load_xml("/", machine).text(), HasSubstr("Is a directory"));
   EXPECT_THAT(load_xml("/dev/null", machine).text(), HasSubstr("the file is empty"));
   EXPECT_THAT(load_xml("/proc/self/exe", machine).text(), HasSubstr("line 1: "));

@@ -23,7 +23,9 @@ std::string shape(std::vector<Place> places, std::string_view sensitivity = "num
 
 TEST(Hierarchy, FollowsTheSensitivity) {
   const std::string epyc = "epyc-2p.xml";
-  const auto of = [&](std::string_view sensitivity) { return describe(hierarchy_of(epyc, 64, Mapping::core, sensitivity)); };
+  const auto of = [&](std::string_view sensitivity) {
+    return describe(hierarchy_of(epyc, 64, Mapping::core, sensitivity));
+  };
 
   EXPECT_EQ(of("flat"), "64 ranks, flat");
   EXPECT_EQ(of("socket"), "64 ranks: socket 2 × 32");
@@ -55,9 +57,7 @@ TEST(Hierarchy, NamesTheLevels) {
   EXPECT_THAT(made.ranks_of(0, 1), ElementsAre(4, 5, 6, 7));
 }
 
-TEST(Hierarchy, ShowsUnevenGroups) {
-  EXPECT_EQ(shape(bound(7, 2, 4)), "7 ranks: socket 2 × numa 2 × 1-2");
-}
+TEST(Hierarchy, ShowsUnevenGroups) { EXPECT_EQ(shape(bound(7, 2, 4)), "7 ranks: socket 2 × numa 2 × 1-2"); }
 
 TEST(Hierarchy, TakesMoreRanksThanCores) {
   const Hierarchy made = hierarchy_of("package:2 core:2", 10, Mapping::core, "socket");
@@ -69,9 +69,9 @@ TEST(Hierarchy, TakesMoreRanksThanCores) {
 
 TEST(Hierarchy, PutsRanksOfUnknownPlaceTogether) {
   std::vector<Place> places = bound(8, 2, 4);
-  places[1] = Place{};                // not bound at all
+  places[1] = Place{};  // not bound at all
   places[6] = Place{};
-  places[3] = Place{.package = 0};    // bound to a socket
+  places[3] = Place{.package = 0};  // bound to a socket
 
   const Hierarchy made = Hierarchy::from_places(places);
 

@@ -55,7 +55,9 @@ TEST(Machine, TellsItsCaches) {
 
 TEST(Machine, CountsTheCacheThatRanksReach) {
   const Machine machine = machine_of("epyc-2p.xml");
-  const auto reach = [&](int ranks, Mapping by) { return available_cache_bytes(machine, map_ranks(machine, ranks, by)); };
+  const auto reach = [&](int ranks, Mapping by) {
+    return available_cache_bytes(machine, map_ranks(machine, ranks, by));
+  };
   constexpr std::uint64_t l2 = 512u << 10, l3 = 8u << 20;
 
   EXPECT_EQ(reach(4, Mapping::core), l3 + 4 * l2) << "one L3 for four neighbours";

@@ -20,11 +20,13 @@ std::vector<int> pus_of(const std::vector<Place> &places) {
 }
 
 TEST(Mapping, ByCoreTakesConsecutiveCores) {
-  EXPECT_THAT(pus_of(map_ranks(machine_of("package:2 numa:2 core:2"), 6, Mapping::core)), ElementsAre(0, 1, 2, 3, 4, 5));
+  EXPECT_THAT(pus_of(map_ranks(machine_of("package:2 numa:2 core:2"), 6, Mapping::core)),
+              ElementsAre(0, 1, 2, 3, 4, 5));
 }
 
 TEST(Mapping, ByNumaGoesRound) {
-  EXPECT_THAT(pus_of(map_ranks(machine_of("package:2 numa:2 core:2"), 8, Mapping::numa)), ElementsAre(0, 2, 4, 6, 1, 3, 5, 7));
+  EXPECT_THAT(pus_of(map_ranks(machine_of("package:2 numa:2 core:2"), 8, Mapping::numa)),
+              ElementsAre(0, 2, 4, 6, 1, 3, 5, 7));
 }
 
 TEST(Mapping, ByNumaPassesOverFullNodes) {

@@ -10,7 +10,8 @@ using testing::HasSubstr;
 
 TEST(Serialize, RoundTripsEveryMachine) {
   std::vector<Machine> machines;
-  for (const char *source : {"epyc-2p.xml", "epyc-2p-container.xml", "two-memories.xml", "package:2 numa:4 core:20", "pu:1"})
+  for (const char *source :
+       {"epyc-2p.xml", "epyc-2p-container.xml", "two-memories.xml", "package:2 numa:4 core:20", "pu:1"})
     machines.push_back(machine_of(source));
   machines.push_back(flat_machine(std::vector<int>{3, 1, 4096}, "hwloc failed"));
   Machine native;
@@ -25,9 +26,7 @@ TEST(Serialize, RoundTripsEveryMachine) {
   }
 }
 
-TEST(Serialize, IsCompact) {
-  EXPECT_LT(serialize(machine_of("epyc-2p.xml")).size(), 1024u) << "64 cores";
-}
+TEST(Serialize, IsCompact) { EXPECT_LT(serialize(machine_of("epyc-2p.xml")).size(), 1024u) << "64 cores"; }
 
 TEST(Serialize, RefusesEveryTruncation) {
   const std::string bytes = serialize(machine_of("two-memories.xml"));

@@ -140,10 +140,13 @@ TEST(Tree, IsASpanningTreeForAnyPlacesAndRoot) {
   std::mt19937 random(seed);
   for (int round = 0; round < 150; ++round) {
     const int ranks = 1 + static_cast<int>(random() % 40);
-    const auto any = [&](unsigned limit) { return static_cast<int>(random() % (limit + 1)) - (random() % 4 == 0 ? 1 : 0); };
+    const auto any = [&](unsigned limit) {
+      return static_cast<int>(random() % (limit + 1)) - (random() % 4 == 0 ? 1 : 0);
+    };
     std::vector<Place> places;
     for (int rank = 0; rank < ranks; ++rank)
-      places.push_back({.package = any(2), .numa = any(4), .l3 = any(6), .core = any(20), .pu = any(40), .l2 = any(10)});
+      places.push_back(
+          {.package = any(2), .numa = any(4), .l3 = any(6), .core = any(20), .pu = any(40), .l2 = any(10)});
     const char *sensitivities[] = {"flat", "socket", "numa,socket", "l3,numa,socket", "core,l2,l3,numa,socket"};
     const Hierarchy hierarchy = Hierarchy::from_places(places, sensitivity_of(sensitivities[random() % 5]));
     for (int root = 0; root < ranks; root += 1 + static_cast<int>(random() % 5)) check_tree(hierarchy, root);

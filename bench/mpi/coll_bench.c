@@ -6,7 +6,8 @@
  * One iteration: every rank rewrites its input (so its lines are dirty in its own core), all start at one
  * instant, [the clock runs] the collective is called and whoever has a result reads one word of each of its
  * lines [the clock stops], and the whole result is compared with what it must be. The time of an iteration is
- * the slowest rank's own duration. The sum is of floats with small whole values, hence exact in any order.
+ * the slowest rank's own duration; with more ranks than processors, which cannot start together, it is the time from
+ * the first one's start to the last one's end. The sum is of floats with small whole values, hence exact in any order.
  */
 #define _GNU_SOURCE
 #include <getopt.h>
@@ -166,8 +167,8 @@ static void read_lines(const void *result, size_t bytes) {
   sink = sum;
 }
 
-/* One timed call; returns its ticks on this rank. */
-static uint64_t timed_call(struct bench *b, enum collective which, size_t bytes) {
+/* One timed call, recorded and checked. */
+static void timed_call(struct bench *b, enum collective which, size_t bytes, int iteration) {
   int root = b->options.root, count = (int)(bytes / sizeof(float)), has_result = 0;
   float *out = b->out;
   uint64_t begin;
@@ -197,16 +198,15 @@ static uint64_t timed_call(struct bench *b, enum collective which, size_t bytes)
       MPI_Allreduce(b->in, out, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
   }
   if (has_result) read_lines(out, bytes);
-  uint64_t ticks = lockstep_ticks() - begin;
+  lockstep_record(b->step, iteration, begin, lockstep_ticks());
   if (has_result)
     b->wrong += count_wrong(out, (size_t)count, b->seed, which == BCAST ? root : 0, which == BCAST ? 1 : b->ranks);
-  return ticks;
 }
 
 static void iterate(struct bench *b, enum collective which, size_t bytes, int iteration) {
   b->seed++;
   alter(b->in, bytes / sizeof(float), b->seed, b->rank);
-  lockstep_record(b->step, iteration, timed_call(b, which, bytes));
+  timed_call(b, which, bytes, iteration);
 }
 
 /* A barrier has no result to check: see that nobody leaves before everybody has come. */
@@ -228,7 +228,7 @@ static void print_cell(const struct bench *b, enum collective which, size_t byte
                        double flag_after, int64_t wrong) {
   static double us[LOCKSTEP_MAX_ITERATIONS];
   double us_per_tick = lockstep_ns_per_tick() / 1000;
-  for (int i = 0; i < iterations; i++) us[i] = (double)lockstep_slowest(b->step, i) * us_per_tick;
+  for (int i = 0; i < iterations; i++) us[i] = (double)lockstep_duration(b->step, i) * us_per_tick;
   qsort(us, (size_t)iterations, sizeof *us, by_value);
   printf(
       "{\"collective\":\"%s\",\"bytes\":%zu,\"ranks\":%d,\"iterations\":%d,\"median_us\":%.4f,\"p10_us\":%.4f,"

@@ -2,12 +2,13 @@
 /*
  * Rules: every line of the segment has one writer. Each rank owns one `struct line`; rank 0 also owns `start`.
  * A rank's `arrived` counts its synchronisations and is released after all it wrote before; who has acquired
- * everybody's `arrived` may read everybody's `value` and `ticks`.
+ * everybody's `arrived` may read everybody's `value` and `times`.
  */
 #define _GNU_SOURCE
 #include "lockstep.h"
 
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <mpi.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -15,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -31,13 +33,17 @@ struct flag {
   _Alignas(128) _Atomic uint64_t value;
 };
 
+struct times {
+  uint64_t begin, end; /* ticks */
+};
+
 struct segment {
   struct line of[LOCKSTEP_MAX_RANKS];
   _Alignas(128) _Atomic uint64_t go;
   uint64_t deadline; /* ticks at which all start */
   int64_t agreed;
   struct flag flags[8]; /* of lockstep_flag_ns; ranks 0 and 1 write in turn */
-  _Alignas(128) uint64_t ticks[LOCKSTEP_MAX_RANKS][LOCKSTEP_MAX_ITERATIONS];
+  _Alignas(128) struct times times[LOCKSTEP_MAX_RANKS][LOCKSTEP_MAX_ITERATIONS];
 };
 
 struct lockstep {
@@ -133,28 +139,35 @@ void lockstep_close(struct lockstep *step) {
   free(step);
 }
 
-static void relax(const struct lockstep *step) {
-#if defined(__x86_64__)
-  if (step->spin) {
-    _mm_pause();
-    return;
-  }
-#endif
-  sched_yield();
+/* Ranks that share processors sleep. Yielding would not do: where every rank is a session of its own, as MPICH's
+ * launcher makes it, Linux's autogroups let a rank yield to nobody but itself. */
+static uint32_t *futex_of(_Atomic uint64_t *flag) {
+  return (uint32_t *)(void *)flag; /* the low half, which changes with every increment (little-endian) */
 }
 
 static void await(const struct lockstep *step, _Atomic uint64_t *flag, uint64_t value) {
-  while (atomic_load_explicit(flag, memory_order_acquire) < value) relax(step);
+  uint64_t seen;
+  while ((seen = atomic_load_explicit(flag, memory_order_acquire)) < value) {
+    if (!step->spin) syscall(SYS_futex, futex_of(flag), FUTEX_WAIT, (uint32_t)seen, NULL, NULL, 0);
+#if defined(__x86_64__)
+    _mm_pause();
+#endif
+  }
+}
+
+static void release(const struct lockstep *step, _Atomic uint64_t *flag, uint64_t value) {
+  atomic_store_explicit(flag, value, memory_order_release);
+  if (!step->spin) syscall(SYS_futex, futex_of(flag), FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
 
 static void synchronise(struct lockstep *step, uint64_t margin) {
   struct segment *segment = step->segment;
   uint64_t round = ++step->round;
-  atomic_store_explicit(&segment->of[step->rank].arrived, round, memory_order_release);
+  release(step, &segment->of[step->rank].arrived, round);
   if (step->rank == 0) {
     for (int i = 1; i < step->ranks; i++) await(step, &segment->of[i].arrived, round);
     segment->deadline = lockstep_ticks() + margin;
-    atomic_store_explicit(&segment->go, round, memory_order_release);
+    release(step, &segment->go, round);
   } else {
     await(step, &segment->go, round);
   }
@@ -168,15 +181,19 @@ void lockstep_start(struct lockstep *step) {
   }
 }
 
-void lockstep_record(struct lockstep *step, int iteration, uint64_t ticks) {
-  step->segment->ticks[step->rank][iteration] = ticks;
+void lockstep_record(struct lockstep *step, int iteration, uint64_t begin, uint64_t end) {
+  step->segment->times[step->rank][iteration] = (struct times){begin, end};
 }
 
-uint64_t lockstep_slowest(const struct lockstep *step, int iteration) {
-  uint64_t slowest = 0;
-  for (int i = 0; i < step->ranks; i++)
-    if (step->segment->ticks[i][iteration] > slowest) slowest = step->segment->ticks[i][iteration];
-  return slowest;
+uint64_t lockstep_duration(const struct lockstep *step, int iteration) {
+  uint64_t slowest = 0, first = UINT64_MAX, last = 0;
+  for (int i = 0; i < step->ranks; i++) {
+    struct times t = step->segment->times[i][iteration];
+    slowest = t.end - t.begin > slowest ? t.end - t.begin : slowest;
+    first = t.begin < first ? t.begin : first;
+    last = t.end > last ? t.end : last;
+  }
+  return step->spin ? slowest : last - first;
 }
 
 int64_t lockstep_agree(struct lockstep *step, int64_t value) {

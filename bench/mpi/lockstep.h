@@ -27,12 +27,13 @@ void lockstep_close(struct lockstep *step);
 uint64_t lockstep_ticks(void);
 double lockstep_ns_per_tick(void);
 
-/* Returns in all ranks at the same instant (to about 20 ns) when spinning, else about the same time. */
+/* Returns in all ranks at the same instant (to about 20 ns) when spinning, else once all have come. */
 void lockstep_start(struct lockstep *step);
-/* Leaves this rank's duration of an iteration where rank 0 finds it. */
-void lockstep_record(struct lockstep *step, int iteration, uint64_t ticks);
-/* The slowest rank's duration of an iteration. Call after a lockstep_start() that followed the record. */
-uint64_t lockstep_slowest(const struct lockstep *step, int iteration);
+/* Leaves where rank 0 finds it when this rank began and ended an iteration. */
+void lockstep_record(struct lockstep *step, int iteration, uint64_t begin, uint64_t end);
+/* Ticks of an iteration: the slowest rank's own; without a common start (not spinning) those from the first rank's
+ * begin to the last one's end. Call after a lockstep_start() that followed the record. */
+uint64_t lockstep_duration(const struct lockstep *step, int iteration);
 /* Every rank gets rank 0's value; the sum of all ranks' values. Both synchronise. */
 int64_t lockstep_agree(struct lockstep *step, int64_t value);
 int64_t lockstep_sum(struct lockstep *step, int64_t value);

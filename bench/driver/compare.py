@@ -8,6 +8,7 @@ over the fastest of the others."""
 
 import argparse
 import json
+import os
 import platform
 import subprocess
 import sys
@@ -59,27 +60,39 @@ def arguments():
     return options
 
 
-def measure(field, options, report_error):
-    """Launches everybody once per round. Returns rows with "contestant" and "round"."""
+def commands(who, options):
+    """What one round of a contestant runs."""
+    if who.native:
+        return [who.command + [collective, "-n", str(options.ranks), "--sizes", options.sizes, "--json"]
+                for collective in options.collectives.split(",")]
     own = ["--sizes", options.sizes, "--collectives", options.collectives, "--cell-ms", str(options.cell_ms),
            "--pages", options.pages]
-    if options.ranks > 2:
+    if options.ranks > len(os.sched_getaffinity(0)):
         own += ["--min-iterations", "3", "--max-seconds", str(options.timeout / 2)]
+    return [who.command + own]
+
+
+def measure(field, options, report_error):
+    """Launches everybody once per round. Returns rows with "contestant" and "round"."""
     rows = []
     for number in range(options.rounds):
         shift = number % len(field)
         for who in field[shift:] + field[:shift]:
             if sys.stderr.isatty():
                 print(f"\rround {number + 1} of {options.rounds}: {who.name:<16}", end="", file=sys.stderr)
-            status, out, err = launch(who.command + own, options.timeout)
-            found = json_lines(out)
-            rows += [dict(r, contestant=who.name, round=number) for r in found if "collective" in r]
-            if status is None:
-                report_error(f"{who.name}: stopped after {options.timeout:g} s; what it had measured by then counts")
-            elif status != 0:
-                report_error(f"{who.name}: exit status {status}: {err.strip()[-400:]}")
-            for stop in (r for r in found if "stopped" in r):
-                report_error(f"{who.name}: ended at {stop['stopped']} because of {stop['because']}")
+            for command in commands(who, options):
+                status, out, err = launch(command, options.timeout)
+                found = json_lines(out)
+                cells = [r for r in found if {"collective", "bytes", "median_us"} <= r.keys()]
+                rows += [dict(r, contestant=who.name, round=number) for r in cells]
+                if status == 0 and not cells:
+                    report_error(f"{who.name}: no rows with collective, bytes and median_us in its output")
+                if status is None:
+                    report_error(f"{who.name}: stopped after {options.timeout:g} s; what it had measured counts")
+                elif status != 0:
+                    report_error(f"{who.name}: exit status {status}: {err.strip()[-400:]}")
+                for stop in (r for r in found if "stopped" in r):
+                    report_error(f"{who.name}: ended at {stop['stopped']} because of {stop['because']}")
     if sys.stderr.isatty():
         print("\r" + " " * 50 + "\r", end="", file=sys.stderr)
     return rows
@@ -112,7 +125,7 @@ def main():
     rows = measure(field, options, lambda text: text in complaints or complaints.append(text))
     kept, dropped = stats.drop_moved(rows)
     table = stats.medians(kept)
-    wrong = sorted({r["contestant"] for r in rows if r["wrong"]})
+    wrong = sorted({r["contestant"] for r in rows if r.get("wrong")})
 
     flag = stats.flag_ns(rows)
     headline = (f"{options.ranks} ranks, {processor_name()}, flag {report.distance_name(flag)}, "
@@ -121,7 +134,7 @@ def main():
     for who in field:
         print(f"  {who.name:<14} {who.title}")
     if options.versus == "own":
-        rivals = {name: [name.removeprefix("coll+")] for name in ours}
+        rivals = {name: [name.removeprefix("coll+")] for name in ours if name != "coll"}
         print("Medians in microseconds; gain: the time without libcoll over the time with it.")
     else:
         rivals = {name: peers for name in ours}

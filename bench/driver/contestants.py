@@ -19,6 +19,7 @@ class Contestant:
     title: str     # for people
     ours: bool     # libcoll, to be compared with the fastest of the others
     command: list  # without the benchmark's own arguments
+    native: bool = False  # `collctl bench`, which takes one collective at a time
 
 
 def environment():
@@ -78,6 +79,10 @@ def contestants(build, ranks, program, urgent=False):
         if shim := shim_path(build, mpi):
             found.append(Contestant(f"coll+{mpi}", f"libcoll preloaded into {titles[mpi]}", True,
                                     command(mpi, preload=shim) + [exe]))
+    collctl = Path(build).resolve() / "tools" / "collctl"
+    if os.access(collctl, os.X_OK):
+        found.append(Contestant("coll", "libcoll without MPI (collctl bench)", True,
+                                (URGENT if urgent else []) + [str(collctl), "bench"], native=True))
     return found
 
 
@@ -101,6 +106,14 @@ def launch(command, timeout_s):
 
 
 def json_lines(text):
+    """The rows of a benchmark's output: JSON lines, or one document that holds a list of rows."""
+    try:
+        document = json.loads(text)
+        lists = [document] if isinstance(document, list) else [v for v in document.values() if isinstance(v, list)]
+        if lists:
+            return [row for rows in lists for row in rows if isinstance(row, dict)]
+    except json.JSONDecodeError:
+        pass
     rows = []
     for line in text.splitlines():
         if line.startswith("{"):

@@ -36,7 +36,18 @@ std::string check_ranges(const Plan& plan) {
   return "";
 }
 
-std::string check_operands(const Plan& plan, const Program& program, const Step& step) {
+// A copy may be one call into the kernel, which moves bytes between this rank and one other.
+std::string check_far_copy(const Plan& plan, int rank, const Step& step, const Operand* operands) {
+  const auto far = [&](const Operand& operand) {
+    return operand.space == Space::view && operand.rank != rank && plan.views[operand.view].buffer != Buffer::none;
+  };
+  bool to = far(operands[0]) || (step.destinations == 2 && far(operands[1])), from = far(operands[step.destinations]);
+  if (to && from) return "copies between the buffers of two other ranks";
+  if (to && step.destinations == 2) return "has two destinations, one of them another rank's buffer";
+  return "";
+}
+
+std::string check_operands(const Plan& plan, int rank, const Program& program, const Step& step) {
   bool one_source = step.kind == Kind::copy;
   if (step.destinations < 1 || step.destinations > 2) return "has neither one nor two destinations";
   if (step.sources < 1 || (one_source && step.sources != 1)) return "has a wrong number of sources";
@@ -50,7 +61,7 @@ std::string check_operands(const Plan& plan, const Program& program, const Step&
     if (operand.view >= plan.views.size()) return "names a view that does not exist";
     if (operand.rank >= plan.ranks) return "names a view of a rank that does not exist";
   }
-  return "";
+  return one_source ? check_far_copy(plan, rank, step, program.operands.data() + step.operand) : "";
 }
 
 std::string check_step(const Plan& plan, int rank, const Program& program, const Step& step) {
@@ -63,7 +74,7 @@ std::string check_step(const Plan& plan, int rank, const Program& program, const
   switch (step.kind) {
     case Kind::publish: return step.view < plan.views.size() ? "" : "publishes a view that does not exist";
     case Kind::copy:
-    case Kind::reduce: return check_operands(plan, program, step);
+    case Kind::reduce: return check_operands(plan, rank, program, step);
     case Kind::post:
       // The builder leaves 0. A step that names another rank's flag asks for a second writer.
       if (step.rank != 0 && step.rank != rank)

@@ -141,16 +141,17 @@ bool Judge::may_use(const LaneState& lane, const Operand& operand) {
                         ", which announces it");
 }
 
-inline bool Judge::defined(const LaneState& lane, uint32_t cell, size_t cells) {
-  for (uint32_t c = cell; c < cell + cells; ++c)
+inline bool Judge::defined(const LaneState& lane, size_t cell, size_t cells) {
+  for (size_t c = cell; c < cell + cells; ++c)
     if (memory_[c].expression == 0)
       return fail(lane, "read before the write: " + layout_->describe(c) + " is undefined");
   return true;
 }
 
-inline bool Judge::store(const LaneState& lane, uint32_t cell, const Value* values, size_t cells) {
+inline bool Judge::store(const LaneState& lane, size_t cell, const Value* values, size_t cells) {
   if (ordering_)
-    if (auto conflict = order_.write(lane.id, cell, cells); conflict.epoch != 0) return fail(lane, conflict, true);
+    if (auto conflict = order_.write(lane.id, uint32_t(cell), cells); conflict.epoch != 0)
+      return fail(lane, conflict, true);
   std::memmove(&memory_[cell], values, cells * sizeof(Value));
   return true;
 }
@@ -184,7 +185,7 @@ bool Judge::transfer(const LaneState& lane, const Step& step, const Extent& exte
     }
     if (!defined(lane, from.cell, length)) return false;
     if (ordering_)
-      if (auto conflict = order_.read(lane.id, from.cell, length); conflict.epoch != 0)
+      if (auto conflict = order_.read(lane.id, uint32_t(from.cell), length); conflict.epoch != 0)
         return fail(lane, conflict, false);
     const Value* values = &memory_[from.cell];
     if (step.sources == 1) {
@@ -270,8 +271,8 @@ bool Judge::check_ends() {
     uint32_t first = machine_->first_lane(rank), lanes = machine_->lanes_of(rank);
     for (Buffer buffer : {Buffer::send, Buffer::recv}) {
       if (!layout_->has(buffer, rank)) continue;
-      uint32_t cell = buffer == Buffer::send ? layout_->send(rank) : layout_->recv(rank);
-      auto conflict = order_.unfinished(first, lanes, cell, layout_->count());
+      size_t cell = buffer == Buffer::send ? layout_->send(rank) : layout_->recv(rank);
+      auto conflict = order_.unfinished(first, lanes, uint32_t(cell), layout_->count());
       if (conflict.epoch == 0) continue;
       problem_ = "rank " + std::to_string(rank) + " may end while " + layout_->describe(conflict.cell) + " is still " +
                  (conflict.write ? "written" : "read") + " by " + where(conflict.epoch);

@@ -55,8 +55,8 @@ class Judge {
   std::string where(Epoch epoch) const;
   bool clocked(const LaneState& lane);  // a step begins
   bool may_use(const LaneState& lane, const Operand& operand);
-  bool defined(const LaneState& lane, uint32_t cell, size_t cells);
-  bool store(const LaneState& lane, uint32_t cell, const Value* values, size_t cells);
+  bool defined(const LaneState& lane, size_t cell, size_t cells);
+  bool store(const LaneState& lane, size_t cell, const Value* values, size_t cells);
   bool check_result(int rank, size_t element, Value value, Expression expected);
   Expression initial(int rank) const;
 

@@ -21,8 +21,8 @@ Layout::Layout(const Plan& plan, size_t count, size_t element_bytes, bool in_pla
   for (int rank = 0; rank < plan.ranks; ++rank) {
     bool root = rank == plan.root;
     Buffers b;
-    b.send = uint32_t(size_t(rank) * stride_);
-    b.recv = uint32_t(b.send + count);
+    b.send = size_t(rank) * stride_;
+    b.recv = b.send + count;
     switch (plan.collective) {
       case Collective::barrier: break;
       case Collective::bcast:
@@ -48,7 +48,7 @@ Layout::Layout(const Plan& plan, size_t count, size_t element_bytes, bool in_pla
 bool Layout::has_send(int rank) const { return buffers_[size_t(rank)].has_send; }
 bool Layout::has_recv(int rank) const { return buffers_[size_t(rank)].has_recv; }
 
-std::string Layout::describe(uint32_t cell) const {
+std::string Layout::describe(size_t cell) const {
   size_t rank = cell / stride_, offset = cell % stride_;
   auto element = [&](size_t i) {
     return "element " + std::to_string(i) + " (byte " + std::to_string(i * element_bytes_) + ")";

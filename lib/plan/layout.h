@@ -27,7 +27,7 @@ enum class Fault : uint8_t {
 };
 
 struct Place {
-  uint32_t cell = 0;
+  size_t cell = 0;
   Fault fault = Fault::none;
 };
 
@@ -47,8 +47,8 @@ class Layout {
   bool has(Buffer buffer, int rank) const { return buffer == Buffer::send ? has_send(rank) : has_recv(rank); }
   // send and recv are the same memory: in place, and at the root of a broadcast.
   bool aliased(int rank) const { return buffers_[size_t(rank)].send == buffers_[size_t(rank)].recv; }
-  uint32_t send(int rank) const { return buffers_[size_t(rank)].send; }
-  uint32_t recv(int rank) const { return buffers_[size_t(rank)].recv; }
+  size_t send(int rank) const { return buffers_[size_t(rank)].send; }
+  size_t recv(int rank) const { return buffers_[size_t(rank)].recv; }
 
   // Where `extent` of pass `index` of an operand begins, for a step of rank `own`.
   template <bool writes>
@@ -66,7 +66,7 @@ class Layout {
         const Ring& ring = rings_[operand.view];
         size_t offset = extent.low - extent.chunk_low;
         if (offset + extent.length > ring.slot) return {0, Fault::overflow};
-        return {uint32_t(rank * stride_ + ring.first + (index & (view.depth - 1u)) * ring.slot + offset), Fault::none};
+        return {rank * stride_ + ring.first + (index & (view.depth - 1u)) * ring.slot + offset, Fault::none};
       }
       buffer = view.buffer;
     } else {
@@ -76,15 +76,15 @@ class Layout {
     bool send = buffer == Buffer::send;
     if (!(send ? own_buffers.has_send : own_buffers.has_recv)) return {0, Fault::absent};
     if (writes && !(send ? own_buffers.send_writable : own_buffers.recv_writable)) return {0, Fault::read_only};
-    return {uint32_t((send ? own_buffers.send : own_buffers.recv) + extent.low), Fault::none};
+    return {(send ? own_buffers.send : own_buffers.recv) + extent.low, Fault::none};
   }
 
   // "recv of rank 3, element 12 (byte 768)".
-  std::string describe(uint32_t cell) const;
+  std::string describe(size_t cell) const;
 
  private:
   struct Buffers {
-    uint32_t send = 0, recv = 0;
+    size_t send = 0, recv = 0;
     bool has_send = false, has_recv = false, send_writable = false, recv_writable = false;
   };
   struct Ring {

@@ -11,6 +11,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr uint32_t chunk = 4 * 64;  // four elements of the default size
 const VerifyOptions ten_elements{.count = 10};
@@ -267,6 +268,21 @@ TEST(PlantedBug, InPlaceOverwritesAnInputThatAPeerStillReads) {
   Plan plan = b.finish();
   EXPECT_EQ(problem(plan, {.count = 4}), "");
   EXPECT_THAT(problem(plan, {.count = 4, .in_place = true}), HasSubstr("buffer of rank"));
+}
+
+TEST(PlantedBug, ACopyThatNoKernelCanMake) {
+  // process_vm_readv and process_vm_writev have one remote side.
+  auto copies = [](Operand to, Operand from, bool twice) {
+    Builder b(Collective::allreduce, "third party", 3, 0);
+    b.view(Buffer::send, chunk), b.view(Buffer::recv, chunk), b.view(Buffer::none, chunk);
+    uint16_t all = b.range({});
+    if (twice) b.lane(0).copy2(all, own_recv(), to, from);
+    else b.lane(0).copy(all, to, from);
+    return b.finish();
+  };
+  EXPECT_THAT(problem(copies(seen(1, 1), seen(0, 2), false)), HasSubstr("between the buffers of two other ranks"));
+  EXPECT_THAT(problem(copies(seen(1, 1), own_send(), true)), HasSubstr("two destinations, one of them another rank's"));
+  EXPECT_THAT(problem(copies(seen(2, 1), seen(0, 2), false)), Not(HasSubstr("two other ranks"))) << "staging is mapped";
 }
 
 TEST(PlantedBug, ASlotThatIsTooSmall) {

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "plan/count.h"
+
+#include "plan/check.h"
+#include "plan/layout.h"
+#include "plan/machine.h"
+#include "plan/schedule.h"
+
+namespace coll::plan {
+
+namespace {
+
+class Counter {
+ public:
+  Counter(const Layout& layout, Access access)
+      : layout_(layout),
+        plan_(layout.plan()),
+        access_(access),
+        decisions_(size_t(plan_.ranks) * plan_.views.size(),
+                   access == Access::shm ? Decision::staged : Decision::direct),
+        flows_(size_t(plan_.ranks) * size_t(plan_.ranks)) {
+    counts_.ranks.resize(size_t(plan_.ranks));
+  }
+
+  // Observer.
+  bool publish(const LaneState&, const Step&) { return true; }
+  bool post(const LaneState&, const Step&, uint32_t, int64_t) { return true; }
+  bool met(const LaneState&, const Step&, uint32_t, int64_t) { return true; }
+  bool owns(const LaneState& lane, const Step& step, bool& runs) {
+    bool direct = plan_.views[step.view].buffer != Buffer::none && access_ != Access::shm;
+    // A buffer that the rank does not have cannot be seen directly.
+    if (direct) direct = layout_.has(plan_.views[step.view].buffer, lane.rank);
+    runs = direct == (step.when == When::direct);
+    return true;
+  }
+
+  bool transfer(const LaneState& lane, const Step& step, const Extent& extent) {
+    const Operand* to = plan_.program(lane.rank).operands.data() + step.operand;
+    const Operand* from = to + step.destinations;
+    const uint64_t bytes = extent.length * layout_.element_bytes();
+    const auto cell = [&](const Operand& operand) {
+      return layout_.find<false>(operand, lane.rank, extent, lane.index, decisions_).cell;
+    };
+    // Copies onto itself are left out.
+    bool needed[2] = {true, step.destinations == 2};
+    if (step.sources == 1)
+      for (int d = 0; d < step.destinations; ++d) needed[d] = cell(to[d]) != cell(from[0]);
+    if (!needed[0] && !needed[1]) return true;
+
+    Traffic& traffic = counts_.ranks[lane.rank];
+    traffic.loaded += bytes * step.sources;
+    for (int d = 0; d < step.destinations; ++d)
+      if (needed[d]) traffic.stored += bytes;
+    if (access_ == Access::copy) add_kernel_copies(lane, step, to, from, bytes, traffic);
+
+    for (int s = 0; s < step.sources; ++s)
+      for (int d = 0; d < step.destinations; ++d)
+        if (needed[d] && (d == 0 || !needed[0] || owner(to[d], lane) != owner(to[0], lane)))
+          flows_[size_t(owner(from[s], lane)) * size_t(plan_.ranks) + size_t(owner(to[d], lane))] += bytes;
+    return true;
+  }
+
+  Counts finish(const DistanceClass& distance, uint64_t steps) {
+    for (const Traffic& traffic : counts_.ranks) {
+      counts_.total.loaded += traffic.loaded;
+      counts_.total.stored += traffic.stored;
+    }
+    for (int a = 0; a < plan_.ranks; ++a)
+      for (int b = 0; b < plan_.ranks; ++b) {
+        uint64_t bytes = flows_[size_t(a) * size_t(plan_.ranks) + size_t(b)];
+        if (a == b || bytes == 0) continue;
+        size_t far = distance ? distance(a, b) : 0;
+        if (counts_.by_distance.size() <= far) counts_.by_distance.resize(far + 1);
+        counts_.by_distance[far].messages++;
+        counts_.by_distance[far].bytes += bytes;
+        counts_.messages++;
+      }
+    counts_.steps = steps;
+    return std::move(counts_);
+  }
+
+ private:
+  static int owner(const Operand& operand, const LaneState& lane) {
+    return operand.space == Space::view ? operand.rank : lane.rank;
+  }
+  // Another rank's buffer, which only the kernel reaches.
+  bool far(const Operand& operand, const LaneState& lane) const {
+    return operand.space == Space::view && operand.rank != lane.rank &&
+           plan_.views[operand.view].buffer != Buffer::none;
+  }
+  void add_kernel_copies(const LaneState& lane, const Step& step, const Operand* to, const Operand* from,
+                         uint64_t bytes, Traffic& traffic) const {
+    if (step.kind == Kind::copy) {
+      // One call into the kernel serves one destination.
+      if (step.destinations == 2 && far(from[0], lane)) traffic.loaded += bytes;
+      return;
+    }
+    uint64_t bounces = 0;
+    for (int s = 0; s < step.sources; ++s) bounces += far(from[s], lane);
+    // A far destination is written from a local one.
+    if (far(to[0], lane)) bounces++;
+    traffic.loaded += bounces * bytes;
+    traffic.stored += bounces * bytes;
+    if (step.destinations == 2 && far(to[1], lane)) traffic.loaded += bytes;
+  }
+
+  const Layout& layout_;
+  const Plan& plan_;
+  Access access_;
+  std::vector<Decision> decisions_;
+  std::vector<uint64_t> flows_;  // bytes by [from * ranks + to]
+  Counts counts_;
+};
+
+}  // namespace
+
+const char* name(Access access) {
+  switch (access) {
+    case Access::mapped: return "mapped";
+    case Access::copy: return "copy";
+    case Access::shm: return "shm";
+  }
+  return "?";
+}
+
+Counts count(const Plan& plan, size_t count, size_t element_bytes, Access access, const DistanceClass& distance,
+             bool in_place) {
+  Counts refused;
+  refused.problem = element_bytes == 0 ? "elements of 0 bytes" : check_form(plan);
+  if (!refused.problem.empty()) return refused;
+  Layout layout(plan, count, element_bytes, in_place);
+  Machine machine(layout);
+  machine.reset();
+  Counter counter(layout, access);
+  Scheduler({Policy::run_ahead}, machine).run(counter);
+  for (const LaneState& lane : machine.lanes())
+    if (!lane.ended()) {
+      refused.problem = "deadlock: rank " + std::to_string(lane.rank) + " does not end";
+      return refused;
+    }
+  return counter.finish(distance, machine.steps());
+}
+
+}  // namespace coll::plan

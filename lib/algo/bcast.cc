@@ -21,10 +21,8 @@ Plan down_the_tree(Builder b, Downward& down, NodeOf node_of) {
   for (int rank : b.ranks()) {
     LaneBuilder lane = b.lane(rank);
     const Node node = node_of(rank);
-    if (node.parent < 0)
-      down.send_all(lane, rank, node);
-    else
-      down.receive(lane, rank, node);
+    if (node.parent < 0) down.send_all(lane, rank, node);
+    else down.receive(lane, rank, node);
   }
   return b.finish();
 }
@@ -58,9 +56,7 @@ Plan knomial(const Request& request) {
   const Ring ring = ring_of(request);
   std::vector<int> strides;  // falling
   for (int stride = 1; stride < ranks; stride *= base) strides.insert(strides.begin(), stride);
-  const auto serves = [&](int number, int stride) {
-    return number % (stride * base) == 0 && number + stride < ranks;
-  };
+  const auto serves = [&](int number, int stride) { return number % (stride * base) == 0 && number + stride < ranks; };
 
   Builder b = start_bcast("knomial", request, ring);
   b.parameter("k", k);

@@ -79,6 +79,33 @@ inline void wait_each(LaneBuilder& lane, const std::vector<int>& ranks, uint16_t
   for (int rank : ranks) lane.wait(rank, flag, value, only);
 }
 
+// Every chunk cut into one slice per member of a group.
+class Slices {
+ public:
+  Slices() = default;
+  Slices(Builder& b, int members, uint32_t chunk_bytes) : members_(members) {
+    const auto range = [&](int first, int count) {
+      return b.range(
+          {.sub = uint16_t(first), .subs = uint16_t(members), .span = uint16_t(count), .chunk_bytes = chunk_bytes});
+    };
+    for (int index = 0; index < members; ++index) {
+      own_.push_back(range(index, 1));
+      below_.push_back(index > 0 ? range(0, index) : own_.back());
+      above_.push_back(index + 1 < members ? range(index + 1, members - index - 1) : own_.back());
+    }
+  }
+  uint16_t of(int index) const { return own_[size_t(index)]; }
+  // All slices but that of `index`.
+  void copy_others(LaneBuilder& lane, int index, Operand to, Operand from, Only only, bool reused = true) const {
+    if (index > 0) lane.copy(below_[size_t(index)], to, from, only, reused);
+    if (index + 1 < members_) lane.copy(above_[size_t(index)], to, from, only, reused);
+  }
+
+ private:
+  int members_ = 0;
+  std::vector<uint16_t> own_, below_, above_;
+};
+
 // A reduction of one rank.
 inline Plan alone(Collective what, const char* name, const Request& request) {
   Builder b = start(what, name, request);

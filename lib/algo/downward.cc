@@ -20,10 +20,8 @@ Downward::Downward(Builder& b, Buffer buffer, Ring ring, int rounds, int pieces)
 // the last round of a pass must be over before the first round of the next may start, or more than one round would read.
 void Downward::await_slot(LaneBuilder& lane, const Node& node) const {
   if (node.leaf()) return;
-  if (node.rounds.size() == 1)
-    wait_each(lane, node.rounds[0], taken_, pass_before(ring_.depth), data_.staged());
-  else
-    wait_each(lane, node.rounds.back(), taken_, pass_before(1));
+  if (node.rounds.size() == 1) wait_each(lane, node.rounds[0], taken_, pass_before(ring_.depth), data_.staged());
+  else wait_each(lane, node.rounds.back(), taken_, pass_before(1));
 }
 
 void Downward::offer(LaneBuilder& lane, const Node& node) const {

@@ -49,7 +49,7 @@ class Downward {
 
   Ring ring_;
   Window data_;
-  uint16_t taken_;   // "I have copied this pass"
+  uint16_t taken_;  // "I have copied this pass"
   uint16_t chunks_;
   std::vector<uint16_t> piece_flags_;   // none when all chunks are offered whole
   std::vector<uint16_t> piece_ranges_;  // a chunk in 1, 2, 4 ... pieces

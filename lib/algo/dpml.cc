@@ -31,10 +31,8 @@ class TwoLevel {
       slices_.push_back(shares(slice, 0, sockets_.count()));
       for (int group = 0; group < sockets_.count(); ++group) shares_.push_back(shares(slice, group, 1));
     }
-    if (everywhere_)
-      readers_ = all_but(request.hierarchy->ranks(), -1);
-    else
-      readers_ = {root_};
+    if (everywhere_) readers_ = all_but(request.hierarchy->ranks(), -1);
+    else readers_ = {root_};
   }
 
   Plan make() {

@@ -18,6 +18,7 @@ std::span<const Algorithm> allreduce_family();
 plan::Plan fused(const Request& request, plan::Collective what);                     // fused.cc
 plan::Plan flat_tree(const Request& request, plan::Collective what);                 // tree_reduce.cc
 plan::Plan hierarchical(const Request& request, plan::Collective what);              // tree_reduce.cc
+plan::Plan hierarchical_by_index(const Request& request, plan::Collective what);     // by_index.cc
 plan::Plan movement_avoiding(const Request& request, plan::Collective what);         // movement_avoiding.cc
 plan::Plan movement_avoiding_socket(const Request& request, plan::Collective what);  // movement_avoiding.cc
 plan::Plan dpml_two_level(const Request& request, plan::Collective what);            // dpml.cc

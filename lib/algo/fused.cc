@@ -25,15 +25,11 @@ class Fused {
         // Posting an allreduce's result says both "my slice is ready" and "I have read everybody's input".
         done_(everywhere_ ? output_.flag : b_.flag()),
         taken_(b_.flag()),
-        chunks_(b_.range({.chunk_bytes = ring_.chunk_bytes})) {
+        chunks_(b_.range({.chunk_bytes = ring_.chunk_bytes})),
+        slices_(b_, ranks_, ring_.chunk_bytes) {
     b_.parameter("chunk", ring_.chunk_bytes);
     b_.parameter("depth", ring_.depth);
     if (everywhere_) b_.synchronizing();
-    for (int rank = 0; rank < ranks_; ++rank) {
-      mine_.push_back(slices(rank, 1));
-      below_.push_back(slices(0, std::max(rank, 1)));
-      above_.push_back(slices(std::min(rank + 1, ranks_ - 1), std::max(ranks_ - 1 - rank, 1)));
-    }
   }
 
   Plan make() {
@@ -41,31 +37,19 @@ class Fused {
       peers_ = all_but(ranks_, rank);
       supply(rank);
       combine(rank);
-      if (everywhere_)
-        distribute(rank);
-      else if (rank == root_)
-        drain(rank);
+      if (everywhere_) distribute(rank);
+      else if (rank == root_) drain(rank);
     }
     return b_.finish();
   }
 
  private:
-  uint16_t slices(int first, int count) {
-    return b_.range({.sub = uint16_t(first), .subs = uint16_t(ranks_), .span = uint16_t(count), .chunk_bytes = ring_.chunk_bytes});
-  }
-
-  // Copies all slices of the chunk but my own.
-  void copy_others(LaneBuilder& lane, int rank, Operand to, Operand from, Only only, bool reused) {
-    if (rank > 0) lane.copy(below_[size_t(rank)], to, from, only, reused);
-    if (rank + 1 < ranks_) lane.copy(above_[size_t(rank)], to, from, only, reused);
-  }
-
   void supply(int rank) {
     LaneBuilder lane = b_.lane(rank);
     input_.announce(lane, chunks_);
     lane.loop(chunks_);
     wait_each(lane, peers_, done_, pass_before(ring_.depth), input_.staged());
-    copy_others(lane, rank, input_.of(rank), own_send(), input_.staged(), true);
+    slices_.copy_others(lane, rank, input_.of(rank), own_send(), input_.staged());
     lane.post(input_.flag, this_pass(), input_.staged());
     lane.end();
     // In an allreduce distribute() waits for the same flags.
@@ -77,7 +61,7 @@ class Fused {
     for (int q = 0; q < ranks_; ++q) sources.push_back(q == rank ? own_send() : input_.of(q));
     const Operand both[] = {own_recv(), output_.of(rank)};
     const Operand roots[] = {rank == root_ ? own_recv() : output_.of(root_)};
-    const uint16_t mine = mine_[size_t(rank)];
+    const uint16_t mine = slices_.of(rank);
 
     LaneBuilder lane = b_.lane(rank);
     if (everywhere_) {
@@ -110,7 +94,7 @@ class Fused {
     lane.loop(chunks_);
     for (int q : peers_) {
       lane.wait(q, done_, this_pass());
-      lane.copy(mine_[size_t(q)], own_recv(), output_.of(q), {}, false);
+      lane.copy(slices_.of(q), own_recv(), output_.of(q), {}, false);
     }
     lane.post(taken_, this_pass());
     lane.end();
@@ -120,7 +104,7 @@ class Fused {
     LaneBuilder lane = b_.lane(rank);
     lane.loop(chunks_);
     wait_each(lane, peers_, done_, this_pass());
-    copy_others(lane, rank, own_recv(), output_.of(rank), output_.staged(), false);
+    slices_.copy_others(lane, rank, own_recv(), output_.of(rank), output_.staged(), false);
     lane.post(output_.flag, this_pass(1), output_.staged());
     lane.end();
   }
@@ -131,7 +115,7 @@ class Fused {
   Builder b_;
   const Window input_, output_;
   const uint16_t done_, taken_, chunks_;
-  std::vector<uint16_t> mine_, below_, above_;  // slices of a chunk, by rank: its own, all before, all after
+  const Slices slices_;
   std::vector<int> peers_;
 };
 

@@ -27,7 +27,8 @@ struct Sockets {
     if (hierarchy.is_flat()) return one(hierarchy.ranks());
     Sockets made;
     const int level = hierarchy.levels() - 2;
-    for (int group = 0; group < hierarchy.groups(level); ++group) made.groups.push_back(hierarchy.ranks_of(level, group));
+    for (int group = 0; group < hierarchy.groups(level); ++group)
+      made.groups.push_back(hierarchy.ranks_of(level, group));
     made.number();
     return made;
   }

@@ -40,10 +40,8 @@ class MovementAvoiding {
         shares_.push_back(b_.range(share));
       }
     }
-    if (everywhere_)
-      readers_ = all_but(request.hierarchy->ranks(), -1);
-    else
-      readers_ = {root_};
+    if (everywhere_) readers_ = all_but(request.hierarchy->ranks(), -1);
+    else readers_ = {root_};
   }
 
   Plan make() {
@@ -117,7 +115,7 @@ class MovementAvoiding {
   const Window shared_;      // its flag: the group's result of my slice is there
   const uint16_t complete_;  // my share of it is the result of all ranks
   const uint16_t taken_;
-  std::vector<uint16_t> steps_;   // by step: I have added to my slice of that step
+  std::vector<uint16_t> steps_;  // by step: I have added to my slice of that step
   std::vector<uint16_t> slices_, shares_;
   std::vector<int> readers_;  // who collects
 };

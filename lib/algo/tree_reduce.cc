@@ -39,10 +39,8 @@ class TreeReduce {
       std::vector<int> children = tree_.children(rank);
       const bool leaf = children.empty();
       if (!leaf) node.rounds.push_back(std::move(children));
-      if (leaf)
-        supply(rank);
-      else
-        lead(rank, node);
+      if (leaf) supply(rank);
+      else lead(rank, node);
       if (everywhere_ && rank != tree_.root()) {
         LaneBuilder lane = b_.lane(rank);
         down_->receive(lane, rank, node);
@@ -124,7 +122,8 @@ class TreeReduce {
   // The members of the group that `rank` leads at that level, by their domains.
   std::vector<int> in_order(int rank, int level) const {
     std::vector<int> members = tree_.group_of(rank, level).members;
-    std::ranges::sort(members, {}, [&](int member) { return level == 0 ? member : tree_.group_index(member, level - 1); });
+    std::ranges::sort(members, {},
+                      [&](int member) { return level == 0 ? member : tree_.group_index(member, level - 1); });
     return members;
   }
 
@@ -134,8 +133,8 @@ class TreeReduce {
   Builder b_;
   const Window input_;
   const uint16_t chunks_;
-  std::vector<uint16_t> reduced_;   // by level: "I have reduced this pass", for leaders that go on above it
-  std::optional<Window> partial_;   // results of leaders other than the root
+  std::vector<uint16_t> reduced_;  // by level: "I have reduced this pass", for leaders that go on above it
+  std::optional<Window> partial_;  // results of leaders other than the root
   std::optional<Downward> down_;
 };
 

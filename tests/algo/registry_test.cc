@@ -25,12 +25,11 @@ TEST(Registry, EveryEntryIsComplete) {
     EXPECT_FALSE(algorithm.name.empty());
     EXPECT_FALSE(algorithm.summary.empty()) << algorithm.name;
     EXPECT_FALSE(algorithm.source.empty()) << algorithm.name;
-    EXPECT_EQ(algorithm.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_"), std::string_view::npos) << algorithm.name;
+    EXPECT_EQ(algorithm.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_"), std::string_view::npos)
+        << algorithm.name;
     EXPECT_NE(algorithm.applies, nullptr) << algorithm.name;
     EXPECT_NE(algorithm.make, nullptr) << algorithm.name;
-    if (algorithm.left_to_right) {
-      EXPECT_TRUE(algorithm.rank_order) << algorithm.name;
-    }
+    if (algorithm.left_to_right) { EXPECT_TRUE(algorithm.rank_order) << algorithm.name; }
   }
 }
 
@@ -46,10 +45,11 @@ TEST(Registry, HasTheAlgorithmsOfTheTexts) {
       {Collective::barrier, {"flat", "dissemination", "hierarchical"}},
       {Collective::bcast, {"flat_read", "sequential_write", "knomial", "hierarchical", "shm_pipelined"}},
       {Collective::reduce,
-       {"flat", "hierarchical", "fused", "movement_avoiding", "movement_avoiding_socket", "dpml_two_level"}},
+       {"flat", "hierarchical", "hierarchical_by_index", "fused", "movement_avoiding", "movement_avoiding_socket",
+        "dpml_two_level"}},
       {Collective::allreduce,
-       {"all_read", "recursive_doubling", "hierarchical", "fused", "movement_avoiding", "movement_avoiding_socket",
-        "dpml_two_level"}}};
+       {"all_read", "recursive_doubling", "hierarchical", "hierarchical_by_index", "fused", "movement_avoiding",
+        "movement_avoiding_socket", "dpml_two_level"}}};
   for (const auto& [collective, names] : expected)
     for (const char* name : names) EXPECT_NE(find(collective, name), nullptr) << plan::name(collective) << " " << name;
 }

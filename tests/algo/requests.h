@@ -31,8 +31,8 @@ inline Parameters small(uint32_t lines = 2, uint16_t depth = 2, uint16_t k = 2) 
 
 inline std::string label(const plan::Plan& plan, const plan::VerifyOptions& options) {
   return std::string(plan::name(plan.collective)) + " " + plan.algorithm + " (" + plan.parameters + "), " +
-         std::to_string(plan.ranks) + " ranks, root " + std::to_string(plan.root) + ", count " + std::to_string(options.count) +
-         (options.in_place ? ", in place" : "");
+         std::to_string(plan.ranks) + " ranks, root " + std::to_string(plan.root) + ", count " +
+         std::to_string(options.count) + (options.in_place ? ", in place" : "");
 }
 
 }  // namespace coll::algo::testing

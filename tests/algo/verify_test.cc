@@ -21,7 +21,8 @@ class EveryAlgorithm : public ::testing::TestWithParam<const Algorithm*> {
   }
   bool can_be_in_place() const { return reduces(); }
 
-  void expect_right(const topo::Hierarchy& hierarchy, int root, const Parameters& parameters, plan::VerifyOptions options) {
+  void expect_right(const topo::Hierarchy& hierarchy, int root, const Parameters& parameters,
+                    plan::VerifyOptions options) {
     const plan::Plan plan = algorithm().make({.hierarchy = &hierarchy, .root = root, .parameters = parameters});
     const plan::Verdict verdict = plan::verify(plan, options);
     ASSERT_TRUE(verdict.ok) << testing::label(plan, options) << ": " << verdict.problem;
@@ -51,7 +52,11 @@ TEST_P(EveryAlgorithm, UpToSixteenRanks) {
           for (bool in_place : {false, true}) {
             if (in_place && !can_be_in_place()) continue;
             expect_right(machines[m], root, testing::small(count == 5 ? 1 : 2, count == 4 ? 1 : 2),
-                         {.count = count, .in_place = in_place, .mixtures = 1, .adversaries = ranks <= 4, .interleavings = 1,
+                         {.count = count,
+                          .in_place = in_place,
+                          .mixtures = 1,
+                          .adversaries = ranks <= 4,
+                          .interleavings = 1,
                           .seed = seed++});
             if (HasFatalFailure()) return;
           }
@@ -64,9 +69,13 @@ TEST_P(EveryAlgorithm, UpToSixtyFourRanks) {
     const topo::Hierarchy hierarchy = testing::machine(ranks, 2, 4, 8, ranks % 2 == 1);
     for (int root : {0, ranks / 3, ranks - 1}) {
       if (root != 0 && !rooted()) continue;
-      expect_right(hierarchy, root, testing::small(), {.count = 5, .mixtures = 1, .adversaries = false, .interleavings = 0});
+      expect_right(hierarchy, root, testing::small(),
+                   {.count = 5, .mixtures = 1, .adversaries = false, .interleavings = 0});
       expect_right(hierarchy, root, testing::small(1, 4, 3),
-                   {.count = size_t(2 * ranks + 3), .in_place = can_be_in_place(), .mixtures = 1, .adversaries = false,
+                   {.count = size_t(2 * ranks + 3),
+                    .in_place = can_be_in_place(),
+                    .mixtures = 1,
+                    .adversaries = false,
                     .interleavings = 1});
       if (HasFatalFailure()) return;
     }
@@ -80,7 +89,10 @@ TEST_P(EveryAlgorithm, ElementsOfManySizes) {
     for (size_t element_bytes : {size_t(1), size_t(4), size_t(8), size_t(12), size_t(16), size_t(64), size_t(160)})
       for (size_t bytes : {size_t(8), size_t(128), size_t(200), size_t(500)}) {
         expect_right(hierarchy, rooted() ? ranks - 1 : 0, testing::small(3),
-                     {.count = bytes / element_bytes, .element_bytes = element_bytes, .mixtures = 1, .adversaries = false,
+                     {.count = bytes / element_bytes,
+                      .element_bytes = element_bytes,
+                      .mixtures = 1,
+                      .adversaries = false,
                       .interleavings = 0});
         if (HasFatalFailure()) return;
       }
@@ -91,7 +103,8 @@ TEST_P(EveryAlgorithm, EveryParameter) {
   const topo::Hierarchy hierarchy = testing::machine(12, 2, 2, 3);
   for (uint16_t depth : {uint16_t(1), uint16_t(2), uint16_t(3), uint16_t(8)})
     for (uint16_t k : {uint16_t(1), uint16_t(3), uint16_t(20)})
-      for (const std::vector<uint32_t>& levels : {std::vector<uint32_t>{}, {64, 128, 256}, {512, 64}, {64}, {256, 256, 32}}) {
+      for (const std::vector<uint32_t>& levels :
+           {std::vector<uint32_t>{}, {64, 128, 256}, {512, 64}, {64}, {256, 256, 32}}) {
         Parameters parameters = testing::small(1, depth, k);
         parameters.level_chunk_bytes = levels;
         expect_right(hierarchy, rooted() ? 7 : 0, parameters,

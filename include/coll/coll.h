@@ -166,6 +166,13 @@ coll_status coll_comm_split(coll_comm *comm, int colour, int key, coll_comm **ou
  */
 coll_status coll_comm_free(coll_comm *comm);
 
+/*
+ * `progress` is called every few microseconds while a blocking call on `comm` waits, so that another library of the
+ * process (an MPI, say) can advance meanwhile. It must not use `comm`. NULL takes it back. Such a wait yields the
+ * processor after a while but does not sleep. Errors: ARG. Local.
+ */
+coll_status coll_comm_set_progress(coll_comm *comm, void (*progress)(void *context), void *context);
+
 int coll_comm_rank(const coll_comm *comm);
 int coll_comm_size(const coll_comm *comm);
 /* One line: ranks, hierarchy, transport, model table. Lives as long as the communicator. */

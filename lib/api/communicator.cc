@@ -50,6 +50,12 @@ coll_status coll_comm_free(coll_comm* comm) {
   });
 }
 
+coll_status coll_comm_set_progress(coll_comm* comm, void (*progress)(void* context), void* context) {
+  if (comm == nullptr) return failure(COLL_ERR_ARG, "coll_comm_set_progress: comm is NULL");
+  comm->comm->set_progress(progress, context);
+  return COLL_OK;
+}
+
 int coll_comm_rank(const coll_comm* comm) { return comm == nullptr ? -1 : comm->comm->rank(); }
 int coll_comm_size(const coll_comm* comm) { return comm == nullptr ? -1 : comm->comm->ranks(); }
 const char* coll_comm_describe(const coll_comm* comm) { return comm == nullptr ? "" : comm->comm->description().c_str(); }

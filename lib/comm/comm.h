@@ -82,6 +82,9 @@ class Comm {
   const std::string& description() const { return description_; }
   const topo::Hierarchy& hierarchy() const { return hierarchy_; }
 
+  // Another library's progress, called while a blocking call waits; null for none.
+  void set_progress(void (*function)(void*), void* context);
+
   coll_status perform(const Call& call);
   coll_status start(Request& request);
   // Advances whatever is under way; never waits.
@@ -119,12 +122,15 @@ class Comm {
   void advance(Queue& queue);
   void complete(Queue& queue, coll_status status);
   coll_status told(coll_status status);
+  void choose_hook();
 
   exec::Team team_;
   exec::Channel blocking_;
   std::array<Queue, request_channels> queues_;
   unsigned next_queue_ = 0;
   int outstanding_ = 0;
+  void (*foreign_progress_)(void*) = nullptr;
+  void* foreign_context_ = nullptr;
 
   Settings settings_;
   std::shared_ptr<const topo::Machine> machine_;

@@ -23,12 +23,28 @@ coll_status Comm::start(Request& request) {
   request.running_ = bound.get();
   request.state_ = Request::State::queued;
   queues_[turn].requests.push_back(&request);
-  if (outstanding_++ == 0) {
-    team_.progress_context = this;
-    team_.progress_others = [](void* comm) { static_cast<Comm*>(comm)->progress(); };
-  }
+  outstanding_++;
+  choose_hook();
   progress();
   return COLL_OK;
+}
+
+void Comm::set_progress(void (*function)(void*), void* context) {
+  foreign_progress_ = function;
+  foreign_context_ = context;
+  choose_hook();
+}
+
+// What a waiting operation does besides: nothing, where there is nothing to do, so that it may sleep.
+void Comm::choose_hook() {
+  team_.progress_context = this;
+  team_.progress_others = nullptr;
+  if (outstanding_ > 0 || foreign_progress_ != nullptr)
+    team_.progress_others = [](void* context) {
+      Comm& comm = *static_cast<Comm*>(context);
+      comm.progress();
+      if (comm.foreign_progress_ != nullptr) comm.foreign_progress_(comm.foreign_context_);
+    };
 }
 
 void Comm::progress() {
@@ -65,7 +81,8 @@ void Comm::complete(Queue& queue, coll_status status) {
   queue.requests.pop_front();
   request.status_ = status;
   request.state_ = Request::State::complete;
-  if (--outstanding_ == 0) team_.progress_others = nullptr;
+  outstanding_--;
+  choose_hook();
 }
 
 coll_status Comm::wait(Request& request) {
@@ -74,7 +91,9 @@ coll_status Comm::wait(Request& request) {
     progress();
     if (!request.active()) break;
     sync::Rung rung = ladder.climb();
-    if (rung == sync::Rung::spin || ladder.rounds() % 64 != 0) continue;
+    if (ladder.rounds() % 64 != 0) continue;
+    if (foreign_progress_ != nullptr) foreign_progress_(foreign_context_);
+    if (rung == sync::Rung::spin) continue;
     // Whichever operation runs first on a channel may be stuck behind a rank that has gone.
     for (Queue& queue : queues_) {
       if (queue.requests.empty()) continue;

@@ -65,37 +65,55 @@ Run::Progress Run::advance() {
 
 coll_status Run::finish() {
   Team& team = *channel_->team;
+  sync::Ladder ladder(team.patience);
   for (;;) {
-    Progress progress = advance();
-    if (progress == Progress::done || progress == Progress::failed) return status_;
-    if (progress == Progress::moved) continue;
-    // Every lane waits. With one lane left its flag can be waited for in earnest; with several, a short look at each
-    // in turn, then patience on the first of them.
-    sync::Ladder ladder(team.patience);
-    while (progress == Progress::blocked) {
-      sync::Rung rung = ladder.climb();
-      if (lanes_left_ == 1 || rung != sync::Rung::spin) {
-        const LaneState& lane = *std::find_if(lanes_.begin(), lanes_.end(), [](const LaneState& l) { return !l.done(); });
-        uint64_t value = target(*lane.next, lane.index);
-        if (lanes_left_ == 1) {
-          status_ = team.wait(*lane.next->flag, value, lane.next->rank);
-        } else if (team.gone(lane.next->rank) && lane.next->flag->load(std::memory_order_acquire) < value) {
-          team.fail();
-          status_ = COLL_ERR_PEER_DIED;
-        } else if (team.progress_others != nullptr) {
-          team.progress_others(team.progress_context);
-        } else if (rung == sync::Rung::sleep) {
-          team.sleep(*lane.next->flag, value, lane.next->rank, nap_us);
-        }
-        if (status_ != COLL_OK) {
-          lanes_left_ = 0;
-          return status_;
-        }
-      }
-      progress = advance();
+    switch (advance()) {
+      case Progress::done:
+      case Progress::failed:
+        return status_;
+      case Progress::moved:
+        ladder = sync::Ladder(team.patience);
+        continue;
+      case Progress::blocked:
+        break;
     }
-    if (progress == Progress::done || progress == Progress::failed) return status_;
+    if (lanes_left_ == 1) {
+      // A single flag: the team waits for it with all it knows.
+      const LaneState& lane = waiting_lane();
+      status_ = team.wait(*lane.next->flag, target(*lane.next, lane.index), lane.next->rank);
+      if (status_ != COLL_OK) return lanes_left_ = 0, status_;
+    } else {
+      sync::Rung rung = ladder.climb();
+      if (team.progress_others != nullptr && rung != sync::Rung::spin) team.progress_others(team.progress_context);
+      if (!idle(rung)) return status_;
+    }
   }
+}
+
+bool Run::idle(sync::Rung rung) {
+  if (rung == sync::Rung::spin || lanes_left_ == 0) return true;
+  Team& team = *channel_->team;
+  for (const LaneState& lane : lanes_) {
+    if (lane.done()) continue;
+    const Instruction& in = *lane.next;
+    uint64_t value = target(in, lane.index);
+    // What the rank posted before it went still counts: look at the flag after noticing.
+    if (team.gone(in.rank) && in.flag->load(std::memory_order_acquire) < value) {
+      team.fail();
+      status_ = COLL_ERR_PEER_DIED;
+      lanes_left_ = 0;
+      return false;
+    }
+  }
+  if (rung == sync::Rung::sleep && team.progress_others == nullptr) {
+    const LaneState& lane = waiting_lane();
+    team.sleep(*lane.next->flag, target(*lane.next, lane.index), lane.next->rank, nap_us);
+  }
+  return true;
+}
+
+const Run::LaneState& Run::waiting_lane() const {
+  return *std::find_if(lanes_.begin(), lanes_.end(), [](const LaneState& lane) { return !lane.done(); });
 }
 
 uint64_t Run::target(const Instruction& in, uint64_t index) const {
@@ -208,8 +226,7 @@ uint64_t Run::remote(const Location& at, const Extent& extent) const {
   return channel_->seen[size_t(at.rank) * max_views + at.view].remote + extent.low * element_bytes_;
 }
 
-bool Run::failed_copy(int rank, int error) {
-  (void)rank;
+bool Run::failed_copy(int error) {
   status_ = error == ESRCH ? COLL_ERR_PEER_DIED : COLL_ERR_SYSTEM;
   errno = error;
   return false;
@@ -225,14 +242,14 @@ bool Run::copy(const Instruction& in, uint64_t index) {
     int pid = channel_->team->members[from.rank].peer->pid();
     char* first = local(to, extent, index);
     int error = transport::cma_read(pid, first, remote(from, extent), bytes);
-    if (error != 0) return failed_copy(from.rank, error);
+    if (error != 0) return failed_copy(error);
     if (in.destinations == 2) mem::copy(local(in.locations[1], extent, index), first, bytes);
     return true;
   }
   const char* source = local(from, extent, index);
   if (is_remote(to)) {
     int error = transport::cma_write(channel_->team->members[to.rank].peer->pid(), remote(to, extent), source, bytes);
-    return error == 0 || failed_copy(to.rank, error);
+    return error == 0 || failed_copy(error);
   }
   char* first = local(to, extent, index);
   if (in.destinations == 2) {
@@ -280,7 +297,7 @@ bool Run::reduce_far(const Instruction& in, const Extent& whole, uint64_t index)
       }
       char* here = bounce.get() + stride * size_t(s);
       int error = transport::cma_read(channel_->team->members[from.rank].peer->pid(), here, remote(from, extent), bytes);
-      if (error != 0) return failed_copy(from.rank, error);
+      if (error != 0) return failed_copy(error);
       sources[size_t(s)] = here;
     }
     char* result[2] = {nullptr, nullptr};
@@ -292,7 +309,7 @@ bool Run::reduce_far(const Instruction& in, const Extent& whole, uint64_t index)
       const Location& to = in.locations[d];
       if (!is_remote(to)) continue;
       int error = transport::cma_write(channel_->team->members[to.rank].peer->pid(), remote(to, extent), first, bytes);
-      if (error != 0) return failed_copy(to.rank, error);
+      if (error != 0) return failed_copy(error);
     }
   }
   return true;

@@ -27,6 +27,9 @@ class Run {
   Progress advance();
   // Advances until done.
   coll_status finish();
+  // For whoever calls advance() in a loop of his own and climbs a ladder: to be called on every rung after a blocked
+  // advance(). Notices a rank that has gone (then false, and status() is PEER_DIED), and sleeps a little on the last.
+  bool idle(sync::Rung rung);
   coll_status status() const { return status_; }
 
  private:
@@ -40,6 +43,7 @@ class Run {
   enum class Outcome : uint8_t { ended, blocked, failed };
 
   Outcome run_lane(LaneState& lane);
+  const LaneState& waiting_lane() const;  // REQUIRES: lanes_left_ > 0, all blocked
   uint64_t target(const Instruction& in, uint64_t index) const;
   bool skipped(const Instruction& in) const {
     return in.when != plan::When::always && ((direct_ >> in.view & 1u) != 0) != (in.when == plan::When::direct);
@@ -52,7 +56,7 @@ class Run {
   bool copy(const Instruction& in, uint64_t index);
   bool reduce(const Instruction& in, uint64_t index);
   bool reduce_far(const Instruction& in, const plan::Extent& extent, uint64_t index);
-  bool failed_copy(int rank, int error);
+  bool failed_copy(int error);
 
   const Bound* bound_ = nullptr;
   Channel* channel_ = nullptr;

@@ -13,7 +13,7 @@ struct Awaited {
 
 // Long enough to cost nothing, short enough that a death is noticed well within a second.
 constexpr uint32_t sleep_us = 50'000;
-constexpr uint32_t rounds_between_looks = 256;
+constexpr uint32_t rounds_between_looks = 64;
 
 }  // namespace
 

@@ -10,15 +10,19 @@ namespace coll::shim {
 #define COLL_SHIM_TAKEN(X) X(Barrier) X(Bcast) X(Reduce) X(Allreduce) X(Op_create) X(Op_free) X(Finalize)
 
 // What the shim itself needs; always PMPI_, so that tools do not count it as the program's doing.
-#define COLL_SHIM_NEEDED(X)                                                                                            \
-  X(Initialized)                                                                                                       \
-  X(Finalized) X(Get_library_version) X(Comm_test_inter) X(Comm_size) X(Comm_rank) X(Comm_split) X(Comm_free)          \
-      X(Comm_get_name) X(Comm_create_keyval) X(Comm_free_keyval) X(Comm_get_attr) X(Comm_set_attr) X(Comm_delete_attr) \
-          X(Comm_get_errhandler) X(Comm_set_errhandler) X(Comm_call_errhandler) X(Errhandler_free) X(Add_error_code)   \
-              X(Add_error_string) X(Allgather) X(Iprobe) X(Pack) X(Unpack) X(Type_create_keyval) X(Type_free_keyval)   \
-                  X(Type_get_attr) X(Type_set_attr) X(Type_free) X(Type_create_hindexed) X(Type_commit) X(Type_size)   \
-                      X(Type_size_x) X(Type_get_extent_x) X(Type_get_true_extent_x) X(Type_get_extent)                 \
-                          X(Type_get_envelope) X(Type_get_contents)
+// clang-format off
+#define COLL_SHIM_NEEDED(X)                                                                             \
+  X(Initialized) X(Finalized) X(Get_library_version)                                                   \
+  X(Comm_test_inter) X(Comm_size) X(Comm_rank) X(Comm_split) X(Comm_free)                             \
+  X(Comm_create_keyval) X(Comm_free_keyval) X(Comm_get_attr) X(Comm_set_attr) X(Comm_delete_attr)      \
+  X(Comm_get_errhandler) X(Comm_set_errhandler) X(Comm_call_errhandler) X(Errhandler_free)             \
+  X(Add_error_code) X(Add_error_string)                                                                \
+  X(Allgather) X(Irecv) X(Request_get_status) X(Cancel) X(Wait) X(Pack) X(Unpack)                      \
+  X(Type_create_keyval) X(Type_free_keyval) X(Type_get_attr) X(Type_set_attr)                          \
+  X(Type_create_hindexed) X(Type_commit) X(Type_free)                                                  \
+  X(Type_size) X(Type_size_x) X(Type_get_extent) X(Type_get_extent_x) X(Type_get_true_extent_x)        \
+  X(Type_get_envelope) X(Type_get_contents)
+// clang-format on
 
 struct Below {
 #define COLL_SHIM_MEMBER(name) decltype(&::PMPI_##name) name;

@@ -28,6 +28,8 @@ thread_local bool making = false;  // inside acquire()
 bool consents = false;  // everything the shim itself needs could be made
 int keyval = MPI_KEYVAL_INVALID;
 MPI_Comm own_communicator;
+MPI_Request own_request;  // receives what nobody sends
+char own_byte;
 
 std::mutex living_mutex;  // of the list, and of `total`
 Communicator *living = nullptr;
@@ -79,7 +81,7 @@ bool make_own_things() {
   // Not MPI_Comm_dup, which would copy the program's attributes.
   if (found.Comm_split(found.self, 0, 0, &own_communicator) != MPI_SUCCESS) return false;
   found.Comm_set_errhandler(own_communicator, found.errors_return);
-  return true;
+  return found.Irecv(&own_byte, 1, MPI_BYTE, 0, 0, own_communicator, &own_request) == MPI_SUCCESS;
 }
 
 bool switched_off() {
@@ -100,14 +102,6 @@ void open() {
   consents = make_own_things();
   making = false;
   phase.store(Phase::open, std::memory_order_release);
-}
-
-void describe(MPI_Comm comm, const Communicator &communicator) {
-  if (!log_wanted() || communicator.rank != 0 || communicator.coll == nullptr) return;
-  char name[MPI_MAX_OBJECT_NAME] = "";
-  int length = 0;
-  found.Comm_get_name(comm, name, &length);
-  log_line("%s: %s", length > 0 ? name : "a communicator", coll_comm_describe(communicator.coll));
 }
 
 struct Shape {
@@ -162,7 +156,6 @@ Communicator *make(MPI_Comm comm, const Shape &shape) {
     return nullptr;
   }
   communicator->coll = agreement.coll;
-  describe(comm, *communicator);
   return communicator;
 }
 
@@ -198,6 +191,8 @@ Communicator *acquire(MPI_Comm comm, int root) {
 
 MPI_Comm private_communicator() { return own_communicator; }
 
+MPI_Request endless_request() { return own_request; }
+
 void count_passed(Communicator *communicator, Collective collective) {
   if (communicator != nullptr) communicator->tally.passed[collective]++;
   else passed_unseen[collective].fetch_add(1, std::memory_order_relaxed);
@@ -224,6 +219,8 @@ void shut_down() {
   if (keyval != MPI_KEYVAL_INVALID) found.Comm_free_keyval(&keyval);
   if (!consents) return;
   forget_datatypes();
+  found.Cancel(&own_request);
+  found.Wait(&own_request, MPI_STATUS_IGNORE);
   found.Comm_free(&own_communicator);
 }
 

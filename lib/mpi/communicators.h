@@ -48,8 +48,10 @@ bool prepare();
 // no rank `root`: the library below will say so. Throws std::bad_alloc. Needs prepare().
 Communicator *acquire(MPI_Comm comm, int root);
 
-// A private communicator of this process alone, to pack and to drive MPI's progress with.
+// A communicator of this process alone, to pack with.
 MPI_Comm private_communicator();
+// A request that does not complete, to drive MPI's progress with.
+MPI_Request endless_request();
 
 // Counts a call that is passed on; `communicator` may be NULL.
 void count_passed(Communicator *communicator, Collective collective);

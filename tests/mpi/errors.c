@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Wrong arguments under MPI_ERRORS_RETURN and under a handler of the program's own. Prints what comes back; the
+   runner compares the lines with those of a run without the shim. */
+#include "check.h"
+
+/* Lines of ranks would mix on their way to standard output: rank 0 prints them all at the end. */
+static char text[1 << 14];
+static size_t length;
+
+static void note(const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  length += (size_t)vsnprintf(text + length, sizeof text - length, format, arguments);
+  va_end(arguments);
+  CHECK(length < sizeof text, "too much to say");
+}
+
+static void print_notes(void) {
+  if (world_rank != 0) {
+    MPI_Send(text, (int)sizeof text, MPI_CHAR, 0, 0, MPI_COMM_WORLD);
+    return;
+  }
+  printf("%s", text);
+  for (int rank = 1; rank < world_size; rank++) {
+    MPI_Recv(text, (int)sizeof text, MPI_CHAR, rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    printf("%s", text);
+  }
+}
+
+static int handled;
+
+static void handler(MPI_Comm *comm, int *code, ...) {
+  (void)comm, (void)code;
+  handled++;
+}
+
+static MPI_Comm comm;
+
+static void report(const char *what, int code) {
+  int error_class;
+  MPI_Error_class(code, &error_class);
+  note("rank %d: %s: class %d, handler called %d times\n", world_rank, what, error_class, handled);
+}
+
+static void nothing(void *in, void *inout, int *length, MPI_Datatype *type) {
+  (void)in, (void)inout, (void)length, (void)type;
+}
+
+static void wrong_arguments(void) {
+  int in[4] = {1, 2, 3, 4}, out[4];
+  MPI_Datatype uncommitted;
+  MPI_Type_contiguous(2, MPI_INT, &uncommitted);
+  report("bcast, root too large", MPI_Bcast(in, 4, MPI_INT, world_size, comm));
+  report("bcast, root negative", MPI_Bcast(in, 4, MPI_INT, -5, comm));
+  report("bcast, count negative", MPI_Bcast(in, -1, MPI_INT, 0, comm));
+  report("bcast, no datatype", MPI_Bcast(in, 4, MPI_DATATYPE_NULL, 0, comm));
+  report("bcast, datatype not committed", MPI_Bcast(in, 2, uncommitted, 0, comm));
+  report("reduce, root too large", MPI_Reduce(in, out, 4, MPI_INT, MPI_SUM, world_size + 3, comm));
+  report("reduce, no datatype", MPI_Reduce(in, out, 4, MPI_DATATYPE_NULL, MPI_SUM, 0, comm));
+  report("reduce, no operation", MPI_Reduce(in, out, 4, MPI_INT, MPI_OP_NULL, 0, comm));
+  report("allreduce, no datatype", MPI_Allreduce(in, out, 4, MPI_DATATYPE_NULL, MPI_SUM, comm));
+  report("allreduce, no operation", MPI_Allreduce(in, out, 4, MPI_INT, MPI_OP_NULL, comm));
+  report("allreduce, bits of doubles", MPI_Allreduce(in, out, 1, MPI_DOUBLE, MPI_BAND, comm));
+  report("allreduce, least complex", MPI_Allreduce(in, out, 1, MPI_C_FLOAT_COMPLEX, MPI_MIN, comm));
+  report("allreduce, place of an int", MPI_Allreduce(in, out, 4, MPI_INT, MPI_MAXLOC, comm));
+  report("allreduce, into MPI_IN_PLACE", MPI_Allreduce(in, MPI_IN_PLACE, 4, MPI_INT, MPI_SUM, comm));
+#ifdef OPEN_MPI /* MPICH 4.0 crashes in these by itself */
+  report("reduce, count negative", MPI_Reduce(in, out, -4, MPI_INT, MPI_SUM, 0, comm));
+  report("allreduce, count negative", MPI_Allreduce(in, out, -4, MPI_INT, MPI_SUM, comm));
+#endif
+  MPI_Type_free(&uncommitted);
+}
+
+static void no_communicator(void) {
+  int in = 1, out;
+  report("no communicator: barrier", MPI_Barrier(MPI_COMM_NULL));
+  report("no communicator: bcast", MPI_Bcast(&in, 1, MPI_INT, 0, MPI_COMM_NULL));
+  report("no communicator: reduce", MPI_Reduce(&in, &out, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_NULL));
+  report("no communicator: allreduce", MPI_Allreduce(&in, &out, 1, MPI_INT, MPI_SUM, MPI_COMM_NULL));
+}
+
+static void wrong_operations(void) {
+  MPI_Op op = MPI_OP_NULL;
+  report("free no operation", MPI_Op_free(&op));
+  op = MPI_SUM;
+  report("free a predefined operation", MPI_Op_free(&op));
+  report("make an operation", MPI_Op_create(nothing, 1, &op));
+  report("free it", MPI_Op_free(&op));
+}
+
+static void right_calls(void) {
+  int in = world_rank, out = -1;
+  report("right: allreduce", MPI_Allreduce(&in, &out, 1, MPI_INT, MPI_SUM, comm));
+  note("rank %d: sum %d\n", world_rank, out);
+  report("right: barrier", MPI_Barrier(comm));
+}
+
+int main(int argc, char **argv) {
+  MPI_Errhandler own;
+  start(&argc, &argv);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+  no_communicator();
+  wrong_operations();
+
+  /* Wrong calls first: nothing collective may happen on behalf of them. */
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  wrong_arguments();
+  right_calls();
+  wrong_arguments();
+  MPI_Comm_free(&comm);
+
+  MPI_Comm_create_errhandler(handler, &own);
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  MPI_Comm_set_errhandler(comm, own);
+  right_calls();
+  wrong_arguments();
+  right_calls();
+  MPI_Comm_free(&comm);
+  MPI_Errhandler_free(&own);
+  print_notes();
+  return done();
+}

@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs an MPI program with a shim preloaded into its ranks.
+
+run    the program says "passed", and the shim took its calls
+diff   the program prints the same with and without the shim
+failed the last rank cannot make a libcoll communicator: the program passes on MPI alone
+off    COLL_MPI=off: the program passes on MPI alone
+whole  the shim is preloaded into the launcher as well, and into a shell
+wrong  the program belongs to the other MPI library: a message says so
+"""
+import argparse
+import os
+import re
+import signal
+import subprocess
+import sys
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("mode", choices=["run", "diff", "failed", "off", "whole", "wrong"])
+    parser.add_argument("--mpi", required=True, choices=["openmpi", "mpich"], help="whose launcher starts the program")
+    parser.add_argument("--launcher", required=True)
+    parser.add_argument("--shim", required=True)
+    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--timeout", type=float, default=100)
+    parser.add_argument("--takes", default="", help="collectives of which every rank's shim must have taken some")
+    parser.add_argument("--setting", action="append", default=[], help="NAME=value for the ranks")
+    parser.add_argument("--launch-option", action="append", default=[])
+    parser.add_argument("program")
+    return parser.parse_args()
+
+
+def preload(shim):
+    """A sanitizer's runtime comes first: the program itself was not built with it."""
+    return " ".join(filter(None, [os.environ.get("COLL_SANITIZER_RUNTIME"), shim]))
+
+
+def launch(options, settings, environment=None, last=None):
+    """`last`: settings that only the last rank has."""
+    def part(ranks, of_part):
+        flag = "-x" if options.mpi == "openmpi" else "-env"
+        words = ["-n", str(ranks)]
+        for name, value in of_part.items():
+            words += [flag, f"{name}={value}"] if flag == "-x" else [flag, name, value]
+        return [*words, options.program]
+
+    command = [options.launcher, *options.launch_option]
+    if last:
+        command += [*part(options.ranks - 1, settings), ":", *part(1, {**settings, **last})]
+    else:
+        command += part(options.ranks, settings)
+    return run(command, options.timeout, environment)
+
+
+def run(command, timeout, environment=None):
+    """Exit status (None: out of time), standard output and error. Whatever the command started ends with it."""
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
+                               start_new_session=True, env={**os.environ, **(environment or {})})
+    try:
+        out, err = process.communicate(timeout=timeout)
+        return process.returncode, out, err
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGTERM)
+        try:
+            out, err = process.communicate(timeout=5)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            out, err = process.communicate()
+        return None, out, err
+
+
+def fail(why, result):
+    status, out, err = result
+    print(f"{why}\nexit status {'none: out of time' if status is None else status}\n"
+          f"--- standard output\n{out}--- standard error\n{err}")
+    sys.exit(1)
+
+
+def check_passed(result):
+    if result[0] != 0 or "passed" not in result[1].splitlines():
+        if result[0] == 0 and result[1].startswith("skipped:"):
+            print(result[1])
+            sys.exit(77)
+        fail("the program did not pass", result)
+
+
+def tallies(err):
+    """What each rank's shim said at the end: {(rank, collective): (taken, passed on)}."""
+    found = re.findall(r"rank (\d+): (\w+): (\d+) taken, (\d+) passed on", err)
+    return {(int(rank), collective): (int(taken), int(passed)) for rank, collective, taken, passed in found}
+
+
+def check_taken(options, result):
+    seen = tallies(result[2])
+    for collective in filter(None, options.takes.split(",")):
+        for rank in range(options.ranks):
+            if seen.get((rank, collective), (0, 0))[0] == 0:
+                fail(f"rank {rank}: the shim took no {collective}", result)
+
+
+def check_none_taken(result):
+    if any(taken for taken, _ in tallies(result[2]).values()):
+        fail("the shim took calls", result)
+
+
+def main():
+    options = arguments()
+    settings = {"LD_PRELOAD": preload(options.shim), "COLL_LOG": "debug",
+                **dict(setting.split("=", 1) for setting in options.setting)}
+    if options.mode == "run":
+        result = launch(options, settings)
+        check_passed(result)
+        check_taken(options, result)
+    elif options.mode == "diff":
+        with_shim, without = launch(options, settings), launch(options, {})
+        check_passed(without)
+        check_passed(with_shim)
+        check_taken(options, with_shim)
+        if with_shim[1] != without[1]:
+            fail(f"without the shim the program prints\n{without[1]}\nwith it", with_shim)
+    elif options.mode == "failed":
+        result = launch(options, settings, last={"COLL_TRANSPORT": "pigeon"})
+        check_passed(result)
+        check_none_taken(result)
+        if "MPI keeps the communicator" not in result[2]:
+            fail("no reason was given", result)
+    elif options.mode == "off":
+        result = launch(options, {**settings, "COLL_MPI": "off"})
+        check_passed(result)
+        check_none_taken(result)
+    elif options.mode == "whole":
+        environment = {"LD_PRELOAD": preload(options.shim), "COLL_LOG": "debug"}
+        shell = run(["/bin/sh", "-c", "echo one | cat; exit 3"], options.timeout, environment)
+        if shell != (3, "one\n", ""):
+            fail("a shell behaves differently", shell)
+        result = launch(options, {}, environment)
+        check_passed(result)
+        check_taken(options, result)
+    else:
+        result = launch(options, settings)
+        if result[0] == 0 or "preload libcoll_mpi_" not in result[2]:
+            fail("no message about the wrong shim", result)
+
+
+main()

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Operations of the program's own: commutative and not, on predefined and derived datatypes, made and freed often. */
+#include "check.h"
+
+/* ---- products of matrices modulo a prime: associative, not commutative ------------------------------------------------ */
+
+enum { prime = 10007 };
+
+struct matrix {
+  int a, b, c, d;
+};
+
+static MPI_Datatype matrix_type;
+static long long multiplied;
+
+static struct matrix product(struct matrix x, struct matrix y) {
+  const struct matrix z = {(x.a * y.a + x.b * y.c) % prime, (x.a * y.b + x.b * y.d) % prime,
+                           (x.c * y.a + x.d * y.c) % prime, (x.c * y.b + x.d * y.d) % prime};
+  return z;
+}
+
+static void multiply(void *in, void *inout, int *length, MPI_Datatype *type) {
+  CHECK(*type == matrix_type, "the operation was given another datatype");
+  const struct matrix *left = in;
+  struct matrix *right = inout;
+  for (int i = 0; i < *length; i++) right[i] = product(left[i], right[i]);
+  multiplied += *length;
+}
+
+static struct matrix matrix_of(int rank, int i) {
+  const struct matrix m = {rank + 1, i % 7, 3, (i + rank) % 5 + 1};
+  return m;
+}
+
+static int differ(struct matrix x, struct matrix y) { return memcmp(&x, &y, sizeof x) != 0; }
+
+static void check_matrices(MPI_Op op) {
+  const int counts[] = {1, 2, 33, 5000, 60000};
+  for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
+    const int count = counts[c];
+    struct matrix *mine = allocate((size_t)count * sizeof *mine), *got = allocate((size_t)count * sizeof *got);
+    struct matrix *expected = allocate((size_t)count * sizeof *expected);
+    for (int i = 0; i < count; i++) {
+      mine[i] = matrix_of(world_rank, i);
+      expected[i] = matrix_of(0, i);
+      for (int rank = 1; rank < world_size; rank++) expected[i] = product(expected[i], matrix_of(rank, i));
+    }
+    MPI_Allreduce(mine, got, count, matrix_type, op, MPI_COMM_WORLD);
+    for (int i = 0; i < count; i++) CHECK(!differ(got[i], expected[i]), "allreduce of %d matrices: [%d]", count, i);
+    memcpy(got, mine, (size_t)count * sizeof *got);
+    MPI_Allreduce(MPI_IN_PLACE, got, count, matrix_type, op, MPI_COMM_WORLD);
+    for (int i = 0; i < count; i++) CHECK(!differ(got[i], expected[i]), "in place, %d matrices: [%d]", count, i);
+    for (int root = 0; root < world_size; root++) {
+      memset(got, 0, (size_t)count * sizeof *got);
+      MPI_Reduce(mine, got, count, matrix_type, op, root, MPI_COMM_WORLD);
+      for (int i = 0; i < count && world_rank == root; i++)
+        CHECK(!differ(got[i], expected[i]), "reduce of %d matrices to %d: [%d]", count, root, i);
+    }
+    free(mine);
+    free(got);
+    free(expected);
+  }
+}
+
+static void check_non_commutative(void) {
+  MPI_Op op;
+  MPI_Op_create(multiply, 0, &op);
+  MPI_Type_contiguous(4, MPI_INT, &matrix_type);
+  MPI_Type_commit(&matrix_type);
+  check_matrices(op);
+  MPI_Type_free(&matrix_type);
+  /* The same elements, described in another way. */
+  MPI_Type_create_struct(2, (int[]){1, 3}, (MPI_Aint[]){0, 4}, (MPI_Datatype[]){MPI_INT, MPI_INT}, &matrix_type);
+  MPI_Type_commit(&matrix_type);
+  check_matrices(op);
+  MPI_Type_free(&matrix_type);
+  MPI_Op_free(&op);
+  long long sum;
+  MPI_Allreduce(&multiplied, &sum, 1, MPI_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
+  CHECK(sum > 0, "the operation was never called");
+}
+
+/* ---- elements with a gap: it belongs to the program and must survive ---------------------------------------------------- */
+
+struct gapped {
+  double value;
+  int index;
+  int gap;
+};
+
+static void add_gapped(void *in, void *inout, int *length, MPI_Datatype *type) {
+  (void)type;
+  const struct gapped *x = in;
+  struct gapped *y = inout;
+  for (int i = 0; i < *length; i++) y[i].value += x[i].value, y[i].index += x[i].index;
+}
+
+static void check_gaps(void) {
+  MPI_Datatype whole, type;
+  MPI_Op op;
+  MPI_Type_create_struct(2, (int[]){1, 1}, (MPI_Aint[]){0, 8}, (MPI_Datatype[]){MPI_DOUBLE, MPI_INT}, &whole);
+  MPI_Type_create_resized(whole, 0, sizeof(struct gapped), &type);
+  MPI_Type_commit(&type);
+  MPI_Op_create(add_gapped, 1, &op);
+  struct gapped mine[100], got[100];
+  for (int i = 0; i < 100; i++) {
+    mine[i].value = world_rank + i, mine[i].index = world_rank, mine[i].gap = -1;
+    got[i].value = 0, got[i].index = 0, got[i].gap = 4711;
+  }
+  MPI_Allreduce(mine, got, 100, type, op, MPI_COMM_WORLD);
+  const int ranks_sum = world_size * (world_size - 1) / 2;
+  for (int i = 0; i < 100; i++)
+    CHECK(got[i].value == ranks_sum + i * world_size && got[i].index == ranks_sum, "gapped [%d]", i);
+  MPI_Op_free(&op);
+  MPI_Type_free(&type);
+  MPI_Type_free(&whole);
+}
+
+/* ---- predefined datatypes ----------------------------------------------------------------------------------------------- */
+
+static void keep_left(void *in, void *inout, int *length, MPI_Datatype *type) {
+  int size;
+  MPI_Type_size(*type, &size);
+  memcpy(inout, in, (size_t)*length * (size_t)size);
+}
+
+static void keep_right(void *in, void *inout, int *length, MPI_Datatype *type) {
+  (void)in, (void)inout, (void)length, (void)type;
+}
+
+static void add_absolute(void *in, void *inout, int *length, MPI_Datatype *type) {
+  CHECK(*type == MPI_DOUBLE, "the operation was given another datatype");
+  const double *x = in;
+  double *y = inout;
+  for (int i = 0; i < *length; i++) y[i] = (x[i] < 0 ? -x[i] : x[i]) + (y[i] < 0 ? -y[i] : y[i]);
+}
+
+static void check_predefined(void) {
+  MPI_Op left, right, absolute;
+  int mine[300], got[300];
+  double reals[50], sums[50];
+  MPI_Op_create(keep_left, 0, &left);
+  MPI_Op_create(keep_right, 0, &right);
+  MPI_Op_create(add_absolute, 1, &absolute);
+  for (int i = 0; i < 300; i++) mine[i] = world_rank * 1000 + i;
+  MPI_Allreduce(mine, got, 300, MPI_INT, left, MPI_COMM_WORLD);
+  for (int i = 0; i < 300; i++) CHECK(got[i] == i, "left: [%d] is %d", i, got[i]);
+  MPI_Allreduce(mine, got, 300, MPI_INT, right, MPI_COMM_WORLD);
+  for (int i = 0; i < 300; i++) CHECK(got[i] == (world_size - 1) * 1000 + i, "right: [%d] is %d", i, got[i]);
+  MPI_Reduce(mine, got, 300, MPI_INT, left, world_size - 1, MPI_COMM_WORLD);
+  for (int i = 0; i < 300 && world_rank == world_size - 1; i++) CHECK(got[i] == i, "left to the last: [%d]", i);
+  for (int i = 0; i < 50; i++) reals[i] = world_rank % 2 ? -i : i;
+  MPI_Allreduce(reals, sums, 50, MPI_DOUBLE, absolute, MPI_COMM_WORLD);
+  for (int i = 0; i < 50; i++) CHECK(sums[i] == i * world_size, "absolute: [%d] is %g", i, sums[i]);
+  MPI_Op_free(&left);
+  MPI_Op_free(&right);
+  MPI_Op_free(&absolute);
+  CHECK(left == MPI_OP_NULL, "the freed handle was kept");
+}
+
+/* A handle that comes again with another function. */
+static void check_reused_handles(void) {
+  for (int round = 0; round < 300; round++) {
+    MPI_Op op;
+    int mine = world_rank, got = -1;
+    MPI_Op_create(round % 2 ? keep_right : keep_left, 0, &op);
+    MPI_Allreduce(&mine, &got, 1, MPI_INT, op, MPI_COMM_WORLD);
+    CHECK(got == (round % 2 ? world_size - 1 : 0), "round %d: rank %d's operand", round, got);
+    MPI_Op_free(&op);
+  }
+}
+
+int main(int argc, char **argv) {
+  start(&argc, &argv);
+  check_non_commutative();
+  check_gaps();
+  check_predefined();
+  check_reused_handles();
+  return done();
+}

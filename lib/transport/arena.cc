@@ -107,7 +107,7 @@ std::string Arena::make() {
   return "";
 }
 
-void* Arena::allocate(size_t bytes) {
+void* Arena::allocate(size_t bytes, bool huge) {
   if (bytes == 0) bytes = 1;
   if (bytes > bytes_) return nullptr;
   size_t alignment = alignment_of(bytes);
@@ -121,8 +121,7 @@ void* Arena::allocate(size_t bytes) {
     if (offset > begin) holes_[begin] = offset - begin;
     if (begin + length > offset + bytes) holes_[offset + bytes] = begin + length - (offset + bytes);
     allocated_[offset] = bytes;
-    if (bytes >= huge_page) madvise(base_ + offset, bytes, MADV_HUGEPAGE);
-    else memset(base_ + offset, 0, bytes);
+    if (huge && bytes >= huge_page) madvise(base_ + offset, bytes, MADV_HUGEPAGE);
     return base_ + offset;
   }
   return nullptr;

@@ -33,8 +33,8 @@ class Arena {
   static Arena* existing();
 
   // Zeroed memory, aligned to a cache line, from one page on to a page, from 2 MiB on to a huge page (and advised to
-  // be one). Null when the arena is full. Thread safe.
-  void* allocate(size_t bytes);
+  // be one if `huge`). Null when the arena is full. Thread safe.
+  void* allocate(size_t bytes, bool huge = true);
   // Gives memory back to the system where whole pages become free. False when `memory` was not allocated here.
   bool free(void* memory);
 
@@ -54,7 +54,7 @@ class Arena {
   size_t bytes_ = 0;
   int descriptor_ = -1;
   std::mutex mutex_;
-  std::map<size_t, size_t> holes_;                // offset -> bytes, neighbours merged
+  std::map<size_t, size_t> holes_;                // offset -> bytes, neighbours merged; all of it reads as zero
   std::unordered_map<size_t, size_t> allocated_;  // offset -> bytes
 };
 

@@ -24,6 +24,7 @@ plan::Plan movement_avoiding_socket(const Request& request, plan::Collective wha
 plan::Plan dpml_two_level(const Request& request, plan::Collective what);            // dpml.cc
 
 bool always(const Request& request);
-bool has_levels(const Request& request);  // the hierarchy is not flat
+bool fits_one_group(const Request& request);  // movement_avoiding.cc
+bool has_levels(const Request& request);      // the hierarchy is not flat
 
 }  // namespace coll::algo

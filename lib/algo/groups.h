@@ -33,6 +33,19 @@ struct Sockets {
     return made;
   }
 
+  // Groups too large for an algorithm in equal parts.
+  Sockets at_most(int members) const {
+    Sockets made;
+    for (const auto& group : groups) {
+      const size_t parts = (group.size() + size_t(members) - 1) / size_t(members);
+      for (size_t part = 0; part < parts; ++part)
+        made.groups.emplace_back(group.begin() + long(part * group.size() / parts),
+                                 group.begin() + long((part + 1) * group.size() / parts));
+    }
+    made.number();
+    return made;
+  }
+
   int count() const { return int(groups.size()); }
   const std::vector<int>& group(int rank) const { return groups[size_t(group_of[size_t(rank)])]; }
   int member(int group, int index) const { return groups[size_t(group)][size_t(index)]; }

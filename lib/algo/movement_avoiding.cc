@@ -8,12 +8,15 @@
 // What differs from the text: a slice lives in the staging of its owner, a ring of slots of the slice size, instead of
 // one shared array; slices start at the owner's next neighbour and rise, so that an owner finishes its own; with groups
 // of different sizes the smallest one tells the number of slices; collecting a chunk overlaps with reducing the next.
+// A flag per step is needed, so groups of more than `most_members` are split.
 #include "algo/common.h"
 #include "algo/families.h"
 #include "algo/groups.h"
 
 namespace coll::algo {
 namespace {
+
+constexpr int most_members = 120;
 
 class MovementAvoiding {
  public:
@@ -122,10 +125,12 @@ class MovementAvoiding {
 
 Plan movement_avoiding(const Request& request, Collective what, const char* name, Sockets sockets) {
   if (request.hierarchy->ranks() == 1) return alone(what, name, request);
-  return MovementAvoiding(request, what, name, std::move(sockets)).make();
+  return MovementAvoiding(request, what, name, sockets.at_most(most_members)).make();
 }
 
 }  // namespace
+
+bool fits_one_group(const Request& request) { return request.hierarchy->ranks() <= most_members; }
 
 Plan movement_avoiding(const Request& request, Collective what) {
   return movement_avoiding(request, what, "movement_avoiding", Sockets::one(request.hierarchy->ranks()));

@@ -47,7 +47,7 @@ const Algorithm family[] = {
      .rank_order = false,
      .left_to_right = false,
      .reads = {.chunk = true, .depth = true},
-     .applies = always,
+     .applies = fits_one_group,
      .make = [](const Request& request) { return movement_avoiding(request, Collective::reduce); }},
     {.collective = Collective::reduce,
      .name = "movement_avoiding_socket",

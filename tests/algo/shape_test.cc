@@ -95,6 +95,23 @@ TEST(Shape, ProgramsAreShort) {
   }
 }
 
+// The executor's room: lib/exec/channel.h.
+TEST(Shape, PlansFitTheExecutor) {
+  for (int ranks : {2, 64, 121, 160, 255}) {
+    const topo::Hierarchy machines[] = {topo::Hierarchy::flat(ranks), testing::machine(ranks, 2, 4, (ranks + 7) / 8)};
+    for (const topo::Hierarchy& hierarchy : machines)
+      for (const Algorithm& algorithm : algorithms()) {
+        Request request{.hierarchy = &hierarchy, .only_rank = ranks - 1, .parameters = {.k = 1}};
+        request.parameters.level_chunk_bytes = {1024, 65536};
+        const Plan plan = algorithm.make(request);
+        EXPECT_LE(plan.flags, 128) << algorithm.name << " " << ranks;
+        EXPECT_LE(plan.views.size(), 8u) << algorithm.name << " " << ranks;
+        // With chunks of a few KiB a rank's staging stays below a MiB, whatever the number of ranks.
+        EXPECT_LE(plan.staging_bytes, 1u << 20) << algorithm.name << " " << ranks;
+      }
+  }
+}
+
 // ---- distances (XHC Table II) ---------------------------------------------------------------------------------
 
 struct Messages {

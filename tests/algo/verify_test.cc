@@ -82,6 +82,13 @@ TEST_P(EveryAlgorithm, UpToSixtyFourRanks) {
   }
 }
 
+// More ranks than one node of the texts has; movement avoiding then splits its group.
+TEST_P(EveryAlgorithm, OneHundredAndThirtyRanks) {
+  const topo::Hierarchy hierarchy = testing::machine(130, 2, 1, 65);
+  expect_right(hierarchy, rooted() ? 100 : 0, testing::small(),
+               {.count = 6, .direct = false, .mixtures = 0, .adversaries = false, .interleavings = 0});
+}
+
 // Elements that fill a cache line, share one, or do not divide it; slices and pieces then end inside a block.
 TEST_P(EveryAlgorithm, ElementsOfManySizes) {
   for (int ranks : {2, 3, 6, 8}) {

@@ -136,10 +136,8 @@ void reduce_vector(void* dst, void* dst2, const void* const* src, int sources, s
       if (dst != src[0]) std::memcpy(dst, src[0], count * sizeof(T));
       if (dst2 != nullptr && dst2 != src[0]) std::memcpy(dst2, src[0], count * sizeof(T));
       return;
-    case 2:
-      return Fold<Op, T, 2>(dst, dst2, src, sources).run(count);
-    default:
-      return Fold<Op, T, 0>(dst, dst2, src, sources).run(count);
+    case 2: return Fold<Op, T, 2>(dst, dst2, src, sources).run(count);
+    default: return Fold<Op, T, 0>(dst, dst2, src, sources).run(count);
   }
 }
 

@@ -127,8 +127,8 @@ using Maxloc = Loc<false>;
 using AllOps = std::tuple<void, Sum, Prod, Min, Max, Land, Lor, Lxor, Band, Bor, Bxor, Minloc, Maxloc>;
 using AllTypes =
     std::tuple<void, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, Float16, BFloat16, float,
-               double, long double, std::complex<float>, std::complex<double>, std::complex<long double>, bool, std::byte,
-               Pair<float>, Pair<double>, Pair<long>, Pair<int>, Pair<short>, Pair<long double>>;
+               double, long double, std::complex<float>, std::complex<double>, std::complex<long double>, bool,
+               std::byte, Pair<float>, Pair<double>, Pair<long>, Pair<int>, Pair<short>, Pair<long double>>;
 static_assert(std::tuple_size_v<AllOps> == COLL_OP_END_ && std::tuple_size_v<AllTypes> == COLL_DATATYPE_END_);
 
 // The type that an operation works on: wrapping arithmetic and bits do not care about a sign, so signed integers share
@@ -160,7 +160,8 @@ constexpr KernelTable make_kernel_table() {
   };
   [&]<size_t... cell>(std::index_sequence<cell...>) {
     (fill.template operator()<cell / COLL_DATATYPE_END_, cell % COLL_DATATYPE_END_>(), ...);
-  }(std::make_index_sequence<size_t{COLL_OP_END_} * COLL_DATATYPE_END_>{});
+  }
+  (std::make_index_sequence<size_t{COLL_OP_END_} * COLL_DATATYPE_END_>{});
   return table;
 }
 

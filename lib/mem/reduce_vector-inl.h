@@ -29,9 +29,7 @@ struct Vectors {
   static HWY_INLINE V load_first(const T* from, size_t count) {
     return hn::MaskedLoad(hn::FirstN(D(), count), D(), from);
   }
-  static HWY_INLINE void store_first(V v, T* to, size_t count) {
-    hn::BlendedStore(v, hn::FirstN(D(), count), D(), to);
-  }
+  static HWY_INLINE void store_first(V v, T* to, size_t count) { hn::BlendedStore(v, hn::FirstN(D(), count), D(), to); }
 };
 
 template <typename F>

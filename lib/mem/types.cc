@@ -8,15 +8,15 @@ namespace coll::mem {
 namespace {
 
 constexpr std::pair<std::string_view, coll_datatype> aliases[] = {
-    {"char", COLL_CHAR},         {"short", COLL_SHORT},   {"int", COLL_INT},
-    {"long", COLL_LONG},         {"unsigned", COLL_UNSIGNED}, {"unsigned_long", COLL_UNSIGNED_LONG},
-    {"fp16", COLL_FLOAT16},      {"half", COLL_FLOAT16},  {"bf16", COLL_BFLOAT16},
-    {"fp32", COLL_FLOAT},        {"float32", COLL_FLOAT}, {"fp64", COLL_DOUBLE},
+    {"char", COLL_CHAR},      {"short", COLL_SHORT},       {"int", COLL_INT},
+    {"long", COLL_LONG},      {"unsigned", COLL_UNSIGNED}, {"unsigned_long", COLL_UNSIGNED_LONG},
+    {"fp16", COLL_FLOAT16},   {"half", COLL_FLOAT16},      {"bf16", COLL_BFLOAT16},
+    {"fp32", COLL_FLOAT},     {"float32", COLL_FLOAT},     {"fp64", COLL_DOUBLE},
     {"float64", COLL_DOUBLE},
 };
 
-constexpr std::array<const char*, COLL_OP_END_> op_names = {
-    nullptr, "sum", "prod", "min", "max", "land", "lor", "lxor", "band", "bor", "bxor", "minloc", "maxloc"};
+constexpr std::array<const char*, COLL_OP_END_> op_names = {nullptr, "sum",  "prod", "min",  "max",    "land",  "lor",
+                                                            "lxor",  "band", "bor",  "bxor", "minloc", "maxloc"};
 
 constexpr bool is_bytes(coll_datatype type) { return type >> 31 != 0; }
 

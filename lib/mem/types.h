@@ -83,24 +83,18 @@ constexpr bool op_defined(coll_op op, coll_datatype type) {
   const Kind kind = type < COLL_DATATYPE_END_ ? detail::types[type].kind : Kind::none;
   switch (op) {
     case COLL_SUM:
-    case COLL_PROD:
-      return kind == Kind::integer || kind == Kind::floating || kind == Kind::complex;
+    case COLL_PROD: return kind == Kind::integer || kind == Kind::floating || kind == Kind::complex;
     case COLL_MIN:
-    case COLL_MAX:
-      return kind == Kind::integer || kind == Kind::floating;
+    case COLL_MAX: return kind == Kind::integer || kind == Kind::floating;
     case COLL_LAND:
     case COLL_LOR:
-    case COLL_LXOR:
-      return kind == Kind::integer || kind == Kind::logical;
+    case COLL_LXOR: return kind == Kind::integer || kind == Kind::logical;
     case COLL_BAND:
     case COLL_BOR:
-    case COLL_BXOR:
-      return kind == Kind::integer || kind == Kind::byte;
+    case COLL_BXOR: return kind == Kind::integer || kind == Kind::byte;
     case COLL_MINLOC:
-    case COLL_MAXLOC:
-      return kind == Kind::pair;
-    default:
-      return false;
+    case COLL_MAXLOC: return kind == Kind::pair;
+    default: return false;
   }
 }
 

@@ -13,6 +13,12 @@ Cell& cell_of(Channel& channel, int rank) {
   return channel.members[size_t(rank)].memory->cell[channel.operation % cells];
 }
 
+// Ends the operation and takes the line of the next but one back early: nobody polls that one yet.
+void leave(Channel& channel, bool synchronizing) {
+  sync::fetch_for_writing(&channel.own().memory->cell[(channel.operation + AHEAD) % cells]);
+  channel.end(synchronizing, 0);
+}
+
 void fill(Channel& channel, const void* data, size_t bytes) {
   Cell& cell = cell_of(channel, channel.team->rank);
   mem::copy(cell.payload, data, bytes);
@@ -52,7 +58,7 @@ coll_status latency_barrier(Channel& channel) {
   fill(channel, nullptr, 0);
   for (int rank = 0; rank < channel.team->ranks; rank++)
     if (rank != channel.team->rank && (status = await(channel, rank)) != COLL_OK) return status;
-  channel.end(true, 0);
+  leave(channel, true, true);
   return COLL_OK;
 }
 
@@ -65,7 +71,7 @@ coll_status latency_bcast(Channel& channel, void* buffer, size_t bytes, int root
     if ((status = await(channel, root)) != COLL_OK) return status;
     mem::copy(buffer, cell_of(channel, root).payload, bytes);
   }
-  channel.end(false, 0);
+  leave(channel, false, root == channel.team->rank);
   return COLL_OK;
 }
 
@@ -74,7 +80,7 @@ coll_status latency_reduce(Channel& channel, const void* send, void* recv, size_
   if (status != COLL_OK) return status;
   if (root != channel.team->rank) fill(channel, send, count * reducer.element_bytes);
   else if ((status = fold(channel, send, recv, count, reducer)) != COLL_OK) return status;
-  channel.end(false, 0);
+  leave(channel, false, root != channel.team->rank);
   return COLL_OK;
 }
 
@@ -83,7 +89,7 @@ coll_status latency_allreduce(Channel& channel, const void* send, void* recv, si
   if (status != COLL_OK) return status;
   fill(channel, send, count * reducer.element_bytes);
   if ((status = fold(channel, send, recv, count, reducer)) != COLL_OK) return status;
-  channel.end(true, 0);
+  leave(channel, true, true);
   return COLL_OK;
 }
 
@@ -98,7 +104,7 @@ coll_status latency_agree(Channel& channel, uint64_t signature, int* differs) {
     if ((status = await(channel, rank)) != COLL_OK) return status;
     if (cell_of(channel, rank).check != signature && *differs < 0) *differs = rank;
   }
-  channel.end(true, 0);
+  leave(channel, true, true);
   return *differs < 0 ? COLL_OK : COLL_ERR_MISMATCH;
 }
 

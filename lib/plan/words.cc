@@ -67,7 +67,7 @@ std::string flag_words(const Plan& plan, uint16_t flag) {
   std::string out = "flag " + std::to_string(flag);
   for (size_t v = 0; v < plan.views.size(); ++v)
     if (plan.views[v].flag == flag && plan.views[v].buffer != Buffer::none)
-      out += ", announces " + view_words(plan, uint16_t(v));
+      out += " of " + view_words(plan, uint16_t(v));
   return out;
 }
 

@@ -8,13 +8,13 @@
 
 namespace coll::plan {
 
-// "send", "view 2 of rank 3 (recv)".
+// "send", "rank 3 view 2 (recv)".
 std::string words(const Plan& plan, const Operand& operand, int own);
-// "flag 1 (announces view 0, send)".
+// "flag 1 of view 0 (send)": the view that it announces.
 std::string flag_words(const Plan& plan, uint16_t flag);
-// "block 2 of 4, chunks of 16 KiB".
+// "chunks of 16 KiB, sub-block 2 of 4".
 std::string words(const Range& range);
-// "copy recv <- view 0 of rank 1 (send), whole vector". Safe for any step of a checked plan.
+// "copy recv <- rank 1 view 0 (send) [whole vector]". REQUIRES: numbers in range (check.h).
 std::string words(const Plan& plan, int rank, const Step& step);
 // "16 KiB".
 std::string size_words(uint64_t bytes);

@@ -78,6 +78,7 @@ function(coll_script_test name)
   if(COLL_SANITIZER)
     # The three builds of `make test` end in one ctest: names tell them apart.
     set(full_name ${COLL_SANITIZER}.${name})
+    math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * 3")
     list(APPEND arg_LABELS ${COLL_SANITIZER})
   endif()
   if(NOT arg_PROCESSORS)

@@ -57,13 +57,14 @@ fi
 
 say "libcoll needs packages that are not installed here: $required$optional"
 say "running apt-get update and apt-get install (the list with reasons: packages/debian.txt)"
-as_root apt-get -qq update || fail "apt-get update failed: see its messages above; is the network reachable?"
+# A source that cannot be reached need not be one that is needed: what counts is whether the packages arrive.
+as_root apt-get -qq update || say "apt-get update had errors, see above; trying to install all the same"
 # Quiet when all is well, the whole tale when not.
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-if ! as_root apt-get install -y --no-install-recommends $required $optional >"$log" 2>&1; then
+if ! as_root apt-get -o DPkg::Lock::Timeout=120 install -y --no-install-recommends $required $optional >"$log" 2>&1; then
   cat "$log" >&2
-  fail "apt-get install failed: see its messages above."
+  fail "apt-get install failed: see its messages above; is the network reachable, and is this Debian 12?"
 fi
 still=$(missing_of $(names))
 [ -z "$still" ] || fail "apt-get reported success, yet these are missing: $still"

@@ -13,9 +13,9 @@ Cell& cell_of(Channel& channel, int rank) {
   return channel.members[size_t(rank)].memory->cell[channel.operation % cells];
 }
 
-// Ends the operation and takes the line of the next but one back early: nobody polls that one yet.
-void leave(Channel& channel, bool synchronizing) {
-  sync::fetch_for_writing(&channel.own().memory->cell[(channel.operation + AHEAD) % cells]);
+// Ends the operation. A rank that wrote this time will probably write the next time and takes that line back early.
+void leave(Channel& channel, bool synchronizing, bool wrote) {
+  if (wrote) sync::fetch_for_writing(&channel.own().memory->cell[(channel.operation + 1) % cells]);
   channel.end(synchronizing, 0);
 }
 

@@ -16,7 +16,7 @@ using plan::Extent;
 using plan::Kind;
 
 // A sleep for one lane's flag while another lane's may come first: short.
-constexpr uint32_t nap_us = 1000;
+constexpr uint32_t nap_us = 200;
 
 coll_status Run::begin(const Bound& bound, Channel& channel, const Arguments& arguments) {
   bound_ = &bound;
@@ -105,7 +105,7 @@ bool Run::idle(sync::Rung rung) {
       return false;
     }
   }
-  if (rung == sync::Rung::sleep && team.progress_others == nullptr) {
+  if (rung == sync::Rung::sleep) {
     const LaneState& lane = waiting_lane();
     team.sleep(*lane.next->flag, target(*lane.next, lane.index), lane.next->rank, nap_us);
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <sched.h>
+#include <time.h>
 
 #include <cstdint>
 
@@ -15,10 +16,15 @@ namespace coll::sync {
 struct Patience {
   uint32_t spins = 20000;   // with a pause each
   uint32_t yields = 2000;   // with sched_yield() each; then sleep
+  // A yield that comes back sooner than this let nobody run: either nobody wants the core, or the kernel gives it back
+  // to the same process at once, as it does where every process has a session (and so a scheduling group) of its own.
+  // After `vain_yields` of them in a row it is time to sleep. 0: do not look at the clock.
+  uint32_t vain_yields = 0;
   static Patience alone() { return {}; }
   // More ranks than cores: whoever is waited for may need this very core.
-  static Patience crowded() { return {.spins = 32, .yields = 4000}; }
+  static Patience crowded() { return {.spins = 32, .yields = 4000, .vain_yields = 24}; }
 };
+inline constexpr int64_t vain_yield_ns = 700;
 
 enum class Rung : uint8_t { spin, yield, sleep };
 
@@ -36,7 +42,8 @@ class Ladder {
       return Rung::spin;
     }
     if (round < patience_.spins + patience_.yields) {
-      sched_yield();
+      if (patience_.vain_yields == 0) sched_yield();
+      else if (yield_in_vain() && ++vain_ >= patience_.vain_yields) rounds_ = patience_.spins + patience_.yields;
       return Rung::yield;
     }
     rounds_ = round;  // stay on the top rung
@@ -45,8 +52,19 @@ class Ladder {
   uint32_t rounds() const { return rounds_; }
 
  private:
+  bool yield_in_vain() {
+    timespec before, after;
+    clock_gettime(CLOCK_MONOTONIC, &before);
+    sched_yield();
+    clock_gettime(CLOCK_MONOTONIC, &after);
+    bool vain = (after.tv_sec - before.tv_sec) * 1'000'000'000 + (after.tv_nsec - before.tv_nsec) < vain_yield_ns;
+    if (!vain) vain_ = 0;
+    return vain;
+  }
+
   Patience patience_;
   uint32_t rounds_ = 0;
+  uint32_t vain_ = 0;  // yields in a row that let nobody run
 };
 
 }  // namespace coll::sync

@@ -6,6 +6,7 @@
 #include "mpi/datatypes.h"
 #include "mpi/log.h"
 #include "mpi/operations.h"
+#include "mpi/progress.h"
 
 #include <algorithm>
 #include <atomic>
@@ -156,6 +157,7 @@ Communicator *make(MPI_Comm comm, const Shape &shape) {
     return nullptr;
   }
   communicator->coll = agreement.coll;
+  if (agreement.coll != nullptr) coll_comm_set_progress(agreement.coll, look_into_mpi, nullptr);
   return communicator;
 }
 

@@ -6,7 +6,6 @@
 #include "mpi/below.h"
 #include "mpi/communicators.h"
 #include "mpi/datatypes.h"
-#include "mpi/drive.h"
 #include "mpi/errors.h"
 #include "mpi/operations.h"
 #include "mpi/packing.h"
@@ -48,14 +47,8 @@ const Below::Next &pass_on(Communicator *communicator, Collective collective) {
   return below().next;
 }
 
-coll_status complete(coll_status started, coll_request *request) {
-  return started == COLL_OK ? drive(request) : started;
-}
-
 coll_status bcast_bytes(void *buffer, std::size_t bytes, int root, Communicator *communicator) {
-  coll_request *request = nullptr;
-  const coll_status started = coll_ibcast(buffer, bytes, COLL_BYTE, root, communicator->coll, &request);
-  return complete(started, request);
+  return coll_bcast(buffer, bytes, COLL_BYTE, root, communicator->coll);
 }
 
 // MPI counts packed bytes in an int; longer broadcasts are passed on, so `bytes` fits.
@@ -98,9 +91,7 @@ int MPI_Barrier(MPI_Comm comm) {
     communicator = way.communicator;
     if (way.taken) {
       communicator->tally.taken[barrier]++;
-      coll_request *request = nullptr;
-      const coll_status started = coll_ibarrier(communicator->coll, &request);
-      return finish(comm, complete(started, request));
+      return finish(comm, coll_barrier(communicator->coll));
     }
   }
   return pass_on(communicator, barrier).Barrier(comm);
@@ -138,10 +129,8 @@ int MPI_Reduce(const void *send, void *recv, int count, MPI_Datatype datatype, M
         (communicator->rank == root ? recv != nullptr && recv != MPI_IN_PLACE && sends_from(send, recv, &from)
                                     : send != nullptr && send != MPI_IN_PLACE)) {
       communicator->tally.taken[reduce]++;
-      coll_request *request = nullptr;
-      const coll_status started = coll_ireduce(from, recv, static_cast<std::size_t>(count), reduction.type,
-                                               reduction.op, root, communicator->coll, &request);
-      return finish(comm, complete(started, request));
+      return finish(comm, coll_reduce(from, recv, static_cast<std::size_t>(count), reduction.type, reduction.op, root,
+                                      communicator->coll));
     }
   }
   return pass_on(communicator, reduce).Reduce(send, recv, count, datatype, op, root, comm);
@@ -158,10 +147,8 @@ int MPI_Allreduce(const void *send, void *recv, int count, MPI_Datatype datatype
     communicator = way.communicator;
     if (way.taken) {
       communicator->tally.taken[allreduce]++;
-      coll_request *request = nullptr;
-      const coll_status started = coll_iallreduce(from, recv, static_cast<std::size_t>(count), reduction.type,
-                                                  reduction.op, communicator->coll, &request);
-      return finish(comm, complete(started, request));
+      return finish(comm, coll_allreduce(from, recv, static_cast<std::size_t>(count), reduction.type, reduction.op,
+                                         communicator->coll));
     }
   }
   return pass_on(communicator, allreduce).Allreduce(send, recv, count, datatype, op, comm);

@@ -170,11 +170,42 @@ static void check_reused_handles(void) {
   }
 }
 
+/* Elements as large as pages, and larger. */
+static int element_ints;
+
+static void add_elements(void *in, void *inout, int *length, MPI_Datatype *type) {
+  (void)type;
+  const int *x = in;
+  int *y = inout;
+  for (int i = 0; i < *length * element_ints; i++) y[i] += x[i];
+}
+
+static void check_large_elements(void) {
+  MPI_Op op;
+  MPI_Op_create(add_elements, 1, &op);
+  for (element_ints = 256; element_ints <= 4096; element_ints *= 2) {
+    const int count = 37, all = count * element_ints;
+    MPI_Datatype type;
+    int *mine = allocate((size_t)all * sizeof *mine), *got = allocate((size_t)all * sizeof *got);
+    MPI_Type_contiguous(element_ints, MPI_INT, &type);
+    MPI_Type_commit(&type);
+    for (int i = 0; i < all; i++) mine[i] = world_rank + i;
+    MPI_Allreduce(mine, got, count, type, op, MPI_COMM_WORLD);
+    for (int i = 0; i < all; i++)
+      CHECK(got[i] == world_size * i + world_size * (world_size - 1) / 2, "%d ints: [%d]", element_ints, i);
+    MPI_Type_free(&type);
+    free(mine);
+    free(got);
+  }
+  MPI_Op_free(&op);
+}
+
 int main(int argc, char **argv) {
   start(&argc, &argv);
   check_non_commutative();
   check_gaps();
   check_predefined();
   check_reused_handles();
+  check_large_elements();
   return done();
 }

@@ -24,6 +24,9 @@ const Implementation* find(std::string_view name) {
 
 const Implementation& choose() {
   const char* forced = std::getenv("COLL_SIMD");
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  if (forced == nullptr || find(forced) == nullptr) forced = "scalar";  // the kernels that the sanitizer sees into
+#endif
   const Implementation* found = forced != nullptr ? find(forced) : nullptr;
   if (found == nullptr)
     for (const Implementation& candidate : all_implementations())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Which SIMD target the copy and reduce kernels use. Chosen at first use: the best one that this processor has, or
-// the one named by COLL_SIMD.
+// the one named by COLL_SIMD. Sanitizer builds start with "scalar", whose memory accesses are checked.
 #pragma once
 
 #include <span>

@@ -20,19 +20,21 @@ import report
 import statistics_of_rounds as stats
 from contestants import available_mpis, contestants, json_lines, launch
 
-SOURCES = Path(__file__).resolve().parent.parent / "mpi"
+BENCH = Path(__file__).resolve().parent.parent
 
 
 def build_programs(build):
     """coll_bench with each MPI's own compiler wrapper, as a user would. Returns the directory."""
     where = Path(build) / "bench"
     where.mkdir(parents=True, exist_ok=True)
-    sources = [SOURCES / "coll_bench.c", SOURCES / "lockstep.c"]
-    newest = max(p.stat().st_mtime for p in [*sources, SOURCES / "lockstep.h"])
+    sources = [BENCH / "mpi" / "coll_bench.c", BENCH / "mpi" / "ranks.c", BENCH / "lockstep" / "lockstep.c"]
+    headers = [BENCH / "mpi" / "ranks.h", BENCH / "lockstep" / "lockstep.h"]
+    newest = max(p.stat().st_mtime for p in [*sources, *headers])
     for mpi in available_mpis():
         program = where / f"coll_bench.{mpi}"
         if not program.exists() or program.stat().st_mtime < newest:
-            subprocess.run([f"mpicc.{mpi}", "-O3", "-march=native", "-o", program, *sources], check=True)
+            subprocess.run([f"mpicc.{mpi}", "-O3", "-march=native", "-I", headers[1].parent, "-o", program, *sources],
+                           check=True)
     return where
 
 

@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "lockstep.h"
+#include "ranks.h"
 
 enum { LINE_BYTES = 64, MAX_SIZES = 64 };
 enum collective { BARRIER, BCAST, REDUCE, ALLREDUCE, COLLECTIVES };
@@ -293,7 +293,7 @@ static void print_header(int ranks, int cpu) {
 }
 
 int main(int argc, char **argv) {
-  int ranks_hint = 0, rank_hint = lockstep_rank_from_environment(&ranks_hint);
+  int ranks_hint = 0, rank_hint = rank_from_environment(&ranks_hint);
   if (rank_hint >= 0) lockstep_pin(rank_hint, ranks_hint); /* before the library looks where it runs */
   MPI_Init(&argc, &argv);
   struct bench b = {0};
@@ -301,7 +301,7 @@ int main(int argc, char **argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &b.ranks);
   int cpu = lockstep_pin(b.rank, b.ranks);
   b.options = parse(argc, argv, b.rank, b.ranks);
-  b.step = lockstep_open(b.rank, b.ranks, b.ranks <= (int)sysconf(_SC_NPROCESSORS_ONLN));
+  b.step = open_lockstep(b.rank, b.ranks, b.ranks <= (int)sysconf(_SC_NPROCESSORS_ONLN));
   if (!b.step) MPI_Abort(MPI_COMM_WORLD, 1);
   size_t largest = LINE_BYTES;
   for (int i = 0; i < b.options.size_count; i++) largest = b.options.sizes[i] > largest ? b.options.sizes[i] : largest;

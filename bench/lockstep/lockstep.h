@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a fair measurement needs beside the MPI library that is measured: a clock, pinning, a start that all
- * ranks make at the same instant, and the distance between their cores. None of it uses the library under
- * test once lockstep_open() has returned, so that a slow or fast barrier does not shape the other figures.
+ * What a fair measurement needs beside the library that is measured: a clock, pinning, a start that all ranks make
+ * at the same instant, and the distance between their cores. None of it uses the library under test, so that a slow
+ * or fast barrier does not shape the other figures.
  */
-#ifndef BENCH_LOCKSTEP_H
-#define BENCH_LOCKSTEP_H
+#ifndef BENCH_LOCKSTEP_LOCKSTEP_H
+#define BENCH_LOCKSTEP_LOCKSTEP_H
 
+#include <stddef.h>
 #include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 enum { LOCKSTEP_MAX_RANKS = 64, LOCKSTEP_MAX_ITERATIONS = 4096 };
 
@@ -16,11 +21,12 @@ struct lockstep;
 /* Pins this rank to the rank-th processor it may use; does nothing when ranks > processors. Returns the
  * processor, or -1 when not pinned. */
 int lockstep_pin(int rank, int ranks);
-/* The rank on this node as the launcher's environment tells it (known before MPI_Init), or -1. */
-int lockstep_rank_from_environment(int *ranks);
 
-/* Collective over MPI_COMM_WORLD, whose ranks share a node. NULL, with a message, when memory cannot be shared. */
-struct lockstep *lockstep_open(int rank, int ranks, int spin);
+/* `segment`: lockstep_segment_bytes() of zeroed memory, page aligned, that all ranks share; `spin`: every rank has a
+ * processor of its own. NULL when ranks > LOCKSTEP_MAX_RANKS or memory is short. Does not wait for the others. */
+size_t lockstep_segment_bytes(void);
+struct lockstep *lockstep_attach(void *segment, int rank, int ranks, int spin);
+/* Leaves the segment to who made it. */
 void lockstep_close(struct lockstep *step);
 
 /* Ticks of a clock that all cores share, and what one tick is worth. */
@@ -44,5 +50,9 @@ int64_t lockstep_least(const struct lockstep *step);
 /* One-way nanoseconds of a cache line that ranks 0 and 1 write in turn, the mean of several lines; 0 when the ranks
  * are not alone on their cores. Collective. */
 double lockstep_flag_ns(struct lockstep *step);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -7,15 +7,10 @@
 #define _GNU_SOURCE
 #include "lockstep.h"
 
-#include <fcntl.h>
 #include <linux/futex.h>
-#include <mpi.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -93,51 +88,20 @@ int lockstep_pin(int rank, int ranks) {
   return -1;
 }
 
-int lockstep_rank_from_environment(int *ranks) {
-  static const char *const names[][2] = {{"OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"},
-                                         {"MPI_LOCALRANKID", "MPI_LOCALNRANKS"}};
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-    const char *rank = getenv(names[i][0]), *count = getenv(names[i][1]);
-    if (rank && count) {
-      *ranks = atoi(count);
-      return atoi(rank);
-    }
-  }
-  return -1;
-}
+size_t lockstep_segment_bytes(void) { return sizeof(struct segment); }
 
-/* The segment is a memfd that the others open through /proc, so nothing is ever left in /dev/shm. */
-struct lockstep *lockstep_open(int rank, int ranks, int spin) {
+struct lockstep *lockstep_attach(void *segment, int rank, int ranks, int spin) {
   struct lockstep *step = calloc(1, sizeof *step);
-  int where[2] = {(int)getpid(), -1};
-  if (!step || ranks > LOCKSTEP_MAX_RANKS) return NULL;
-  if (rank == 0) {
-    where[1] = memfd_create("lockstep", MFD_CLOEXEC);
-    if (where[1] >= 0 && ftruncate(where[1], sizeof *step->segment) != 0) where[1] = -1;
-  }
-  MPI_Bcast(where, 2, MPI_INT, 0, MPI_COMM_WORLD);
-  char path[64];
-  snprintf(path, sizeof path, "/proc/%d/fd/%d", where[0], where[1]);
-  int fd = rank == 0 ? where[1] : open(path, O_RDWR | O_CLOEXEC);
-  void *at =
-      fd < 0 ? MAP_FAILED : mmap(NULL, sizeof *step->segment, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
-  int ok = at != MAP_FAILED, all_ok = 0;
-  if (!ok) fprintf(stderr, "rank %d cannot share %s: all ranks must run on one node, in one container\n", rank, path);
-  MPI_Allreduce(&ok, &all_ok, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-  if (fd >= 0) close(fd);
-  if (!all_ok) {
+  if (!step || ranks > LOCKSTEP_MAX_RANKS) {
     free(step);
     return NULL;
   }
-  *step = (struct lockstep){.segment = at, .rank = rank, .ranks = ranks, .spin = spin};
+  *step = (struct lockstep){.segment = segment, .rank = rank, .ranks = ranks, .spin = spin};
   step->margin = (uint64_t)(1000.0 / lockstep_ns_per_tick());
   return step;
 }
 
-void lockstep_close(struct lockstep *step) {
-  munmap(step->segment, sizeof *step->segment);
-  free(step);
-}
+void lockstep_close(struct lockstep *step) { free(step); }
 
 /* Ranks that share processors sleep. Yielding would not do: where every rank is a session of its own, as MPICH's
  * launcher makes it, Linux's autogroups let a rank yield to nobody but itself. */

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#define _GNU_SOURCE
+#include "ranks.h"
+
+#include <fcntl.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+int rank_from_environment(int *ranks) {
+  static const char *const names[][2] = {{"OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"},
+                                         {"MPI_LOCALRANKID", "MPI_LOCALNRANKS"}};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    const char *rank = getenv(names[i][0]), *count = getenv(names[i][1]);
+    if (rank && count) {
+      *ranks = atoi(count);
+      return atoi(rank);
+    }
+  }
+  return -1;
+}
+
+/* The segment is a memfd that the others open through /proc, so nothing is ever left in /dev/shm. */
+struct lockstep *open_lockstep(int rank, int ranks, int spin) {
+  size_t bytes = lockstep_segment_bytes();
+  int where[2] = {(int)getpid(), -1};
+  if (rank == 0) {
+    where[1] = memfd_create("lockstep", MFD_CLOEXEC);
+    if (where[1] >= 0 && ftruncate(where[1], (off_t)bytes) != 0) where[1] = -1;
+  }
+  MPI_Bcast(where, 2, MPI_INT, 0, MPI_COMM_WORLD);
+  char path[64];
+  snprintf(path, sizeof path, "/proc/%d/fd/%d", where[0], where[1]);
+  int fd = rank == 0 ? where[1] : open(path, O_RDWR | O_CLOEXEC);
+  void *at = fd < 0 ? MAP_FAILED : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+  struct lockstep *step = at != MAP_FAILED ? lockstep_attach(at, rank, ranks, spin) : NULL;
+  int ok = step != NULL, all_ok = 0;
+  if (!ok) fprintf(stderr, "rank %d cannot share %s: all ranks must run on one node, in one container\n", rank, path);
+  MPI_Allreduce(&ok, &all_ok, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  if (fd >= 0) close(fd);
+  if (!all_ok && step) lockstep_close(step);
+  return all_ok ? step : NULL;
+}

@@ -112,6 +112,19 @@ TEST(Shape, PlansFitTheExecutor) {
   }
 }
 
+// However large a chunk is asked for, the rings of a plan's views lie side by side in its staging.
+TEST(Shape, HugeChunksDoNotWrapTheStaging) {
+  const topo::Hierarchy hierarchy = testing::machine(48, 2, 4, 6);
+  for (const Algorithm& algorithm : algorithms()) {
+    Request request{.hierarchy = &hierarchy, .parameters = {.chunk_bytes = 1u << 30, .depth = 1024}};
+    const Plan plan = algorithm.make(request);
+    EXPECT_EQ(plan::check_form(plan), "") << algorithm.name;
+    uint64_t sum = 0;
+    for (const plan::View& view : plan.views) sum += uint64_t(view.slot_bytes) * view.depth;
+    EXPECT_EQ(plan.staging_bytes, sum) << algorithm.name;
+  }
+}
+
 // ---- distances (XHC Table II) ---------------------------------------------------------------------------------
 
 struct Messages {

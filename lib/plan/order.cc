@@ -2,6 +2,7 @@
 #include "plan/order.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace coll::plan {
 
@@ -17,9 +18,17 @@ void Order::reset(size_t lanes, size_t cells, size_t flags) {
   free_readers_.clear();
 }
 
+// Joining clocks is most of what the ordered run does, and GCC 12 at -O2 does not vectorize it by itself.
 void Order::join(int32_t* into, const int32_t* from) const {
-  for (size_t i = 0; i < width_; i += pad)
-    for (size_t j = 0; j < pad; ++j) into[i + j] = std::max(into[i + j], from[i + j]);
+  using Times __attribute__((vector_size(16))) = int32_t;
+  static_assert(pad * sizeof(int32_t) % sizeof(Times) == 0);
+  for (size_t i = 0; i < width_; i += sizeof(Times) / sizeof(int32_t)) {
+    Times a, b;
+    std::memcpy(&a, into + i, sizeof a);
+    std::memcpy(&b, from + i, sizeof b);
+    a = a > b ? a : b;
+    std::memcpy(into + i, &a, sizeof a);
+  }
 }
 
 Epoch Order::unordered_reader(const Shadow& shadow, const int32_t* clock) const {
@@ -102,7 +111,8 @@ void Order::wait(uint32_t lane, uint32_t flag, int64_t value) {
   const auto& posts = posts_[flag];
   auto first =
       std::lower_bound(posts.begin(), posts.end(), value, [](const Post& p, int64_t v) { return p.value < v; });
-  join(clock(lane), &kept_[size_t(first->clock) * width_]);
+  // Who knows of a lane's time t has joined a clock of it from t or later, which contains the one from t.
+  if (!before(first->epoch, lane)) join(clock(lane), &kept_[size_t(first->clock) * width_]);
 }
 
 Order::Conflict Order::unfinished(uint32_t first_lane, uint32_t lanes, uint32_t cell, size_t cells) {

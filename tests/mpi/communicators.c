@@ -75,7 +75,8 @@ static void check_leaks(void) {
   const int descriptors = open_descriptors(), segments = mapped_segments();
   const long kib = mapped_kib();
   for (int round = 0; round < rounds; round++) one_of_each(round);
-  CHECK(open_descriptors() <= descriptors, "%d descriptors, %d after %d rounds", descriptors, open_descriptors(), rounds);
+  CHECK(open_descriptors() <= descriptors, "%d descriptors, %d after %d rounds", descriptors, open_descriptors(),
+        rounds);
   CHECK(mapped_segments() <= segments + 8, "%d mappings, %d after %d rounds", segments, mapped_segments(), rounds);
   /* MPI itself grows by a little. */
   CHECK(mapped_kib() <= kib + 16 * 1024, "%ld KiB mapped, %ld after %d rounds", kib, mapped_kib(), rounds);

@@ -9,10 +9,8 @@ enum { threads = 3, rounds = 8, calls = 40 };
 static void add(void *in, void *inout, int *length, MPI_Datatype *type) {
   CHECK(*type == MPI_INT || *type == MPI_LONG, "the operation was given another thread's datatype");
   for (int i = 0; i < *length; i++)
-    if (*type == MPI_INT)
-      ((int *)inout)[i] += ((int *)in)[i];
-    else
-      ((long *)inout)[i] += ((long *)in)[i];
+    if (*type == MPI_INT) ((int *)inout)[i] += ((int *)in)[i];
+    else ((long *)inout)[i] += ((long *)in)[i];
 }
 
 static MPI_Comm parents[threads];

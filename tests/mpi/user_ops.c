@@ -110,7 +110,8 @@ static void check_gaps(void) {
   MPI_Allreduce(mine, got, 100, type, op, MPI_COMM_WORLD);
   const int ranks_sum = world_size * (world_size - 1) / 2;
   for (int i = 0; i < 100; i++)
-    CHECK(got[i].value == ranks_sum + i * world_size && got[i].index == ranks_sum, "gapped [%d]", i);
+    CHECK(got[i].value == ranks_sum + i * world_size && got[i].index == ranks_sum && got[i].gap == 4711,
+          "gapped [%d]: %g %d %d", i, got[i].value, got[i].index, got[i].gap);
   MPI_Op_free(&op);
   MPI_Type_free(&type);
   MPI_Type_free(&whole);

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Who may reach what: users, namespaces, domains, cookies, descriptors. */
+#include <grp.h>
+
+#include "kcoll_test.h"
+
+static long p_become(long *a) /* uid, then open the device anew (opened before by root where its mode demands) */
+{
+	device_again();
+	if (setgroups(0, NULL) || setresgid(a[0], a[0], a[0]) || setresuid(a[0], a[0], a[0]))
+		return -errno;
+	return 0;
+}
+
+static long p_euid(long *a)
+{
+	device();
+	return seteuid(a[0]) ? -errno : 0;
+}
+
+static long p_userns(long *a)
+{
+	device();
+	return unshare(CLONE_NEWUSER) ? -errno : 0;
+}
+
+static long p_join(long *a) { return join(a[0]) ? -errno : 0; }
+
+static long p_reg(long *a) /* address, length, flags: the cookie by pointer (shared memory) */
+{
+	*(u64 *)a[3] = reg((void *)a[0], a[1], a[2]);
+	return *(u64 *)a[3] ? 0 : -errno;
+}
+
+static u64 *shared_word(void)
+{
+	return mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+}
+
+static long parameter(const char *name, const char *value)
+{
+	char path[100];
+	int fd;
+	long n;
+
+	snprintf(path, sizeof(path), "/sys/module/kcoll/parameters/%s", name);
+	fd = open(path, O_WRONLY);
+	CHECK(fd >= 0);
+	n = write(fd, value, strlen(value));
+	close(fd);
+	return n;
+}
+
+TEST(another_user_is_refused)
+{
+	char *p = memory(SMALL, HUGE);
+	struct peer stranger = peer_new(), peer = peer_new();
+	u64 cookie = reg(p, HUGE, KCOLL_READ | KCOLL_WRITE);
+
+	fill(p, HUGE, 1);
+	CHECK_EQ(peer_call(&stranger, p_become, 1234), 0);
+	CHECK_EQ(peer_call(&stranger, p_read_check, cookie, 0, 100, 1, 0), -EACCES);
+	CHECK_EQ(peer_call(&stranger, p_write, cookie, 0, 100, 1), -EACCES);
+	CHECK_EQ(peer_call(&stranger, p_map, cookie, 0, PAGE, PROT_READ), -EACCES);
+	CHECK_EQ(peer_call(&stranger, p_sync, cookie, 0), -EACCES);
+	CHECK_EQ(peer_call(&peer, p_read_check, cookie, 0, 100, 1, 0), 0);
+	/* The effective user counts. */
+	CHECK_EQ(peer_call(&peer, p_euid, 1234), 0);
+	CHECK_EQ(peer_call(&peer, p_read_check, cookie, 0, 100, 1, 0), -EACCES);
+	peer_end(&stranger);
+	peer_end(&peer);
+}
+
+TEST(same_unprivileged_user_is_served)
+{
+	char *p = memory(SMALL, HUGE);
+	struct peer a = peer_new(), b = peer_new();
+	u64 *cookie = shared_word();
+
+	fill(p, HUGE, 1);
+	fill(p, HUGE, 1);
+	struct peer owner = peer_new(); /* has p's contents, copied */
+	CHECK_EQ(peer_call(&owner, p_become, 1234), 0);
+	CHECK_EQ(peer_call(&a, p_become, 1234), 0);
+	CHECK_EQ(peer_call(&b, p_become, 1235), 0);
+	CHECK_EQ(peer_call(&owner, p_reg, (long)p, HUGE, KCOLL_READ, (long)cookie), 0);
+	CHECK_EQ(peer_call(&a, p_read_check, *cookie, 0, HUGE, 1, 0), 0);
+	CHECK_EQ(peer_call(&b, p_read_check, *cookie, 0, HUGE, 1, 0), -EACCES);
+	/* Nor root: it is another user. */
+	CHECK_ERR(copy(*cookie, 0, p, 100, KCOLL_READ), EACCES);
+	peer_end(&owner);
+	peer_end(&a);
+	peer_end(&b);
+}
+
+TEST(another_user_namespace_is_refused_unless_allowed_and_joined)
+{
+	char *p = memory(SMALL, HUGE);
+	struct peer plain = peer_new(), other = peer_new(), member = peer_new(), wrong = peer_new();
+	u64 cookie, joined;
+
+	fill(p, HUGE, 1);
+	cookie = reg(p, HUGE, KCOLL_READ);
+	if (peer_call(&other, p_userns))
+		skip("no user namespaces");
+	CHECK_EQ(peer_call(&other, p_read_check, cookie, 0, 100, 1, 0), -EACCES);
+
+	device_again();
+	CHECK(!join(42));
+	joined = reg(p, HUGE, KCOLL_READ);
+	CHECK(joined);
+	CHECK_EQ(peer_call(&member, p_join, 42), 0);
+	CHECK_EQ(peer_call(&wrong, p_join, 43), 0);
+	CHECK_EQ(peer_call(&member, p_read_check, joined, 0, 100, 1, 0), 0);
+	CHECK_EQ(peer_call(&wrong, p_read_check, joined, 0, 100, 1, 0), -EACCES);
+	CHECK_EQ(peer_call(&plain, p_read_check, joined, 0, 100, 1, 0), -EACCES);
+	CHECK_EQ(peer_call(&member, p_userns), 0);
+	CHECK_EQ(peer_call(&member, p_read_check, joined, 0, 100, 1, 0), -EACCES);
+	CHECK(parameter("cross_userns", "Y") > 0);
+	CHECK_EQ(peer_call(&member, p_read_check, joined, 0, 100, 1, 0), 0);
+	CHECK_EQ(peer_call(&wrong, p_read_check, joined, 0, 100, 1, 0), -EACCES);
+	CHECK_EQ(peer_call(&other, p_read_check, joined, 0, 100, 1, 0), -EACCES);
+	CHECK(parameter("cross_userns", "N") > 0);
+	CHECK_EQ(peer_call(&member, p_read_check, joined, 0, 100, 1, 0), -EACCES);
+}
+
+TEST(join_once_and_before_registering)
+{
+	char *p = memory(SMALL, HUGE);
+	u64 cookie;
+
+	CHECK_ERR(join(0), EINVAL);
+	CHECK(!join(1));
+	CHECK_ERR(join(1), EBUSY);
+	device_again();
+	cookie = reg(p, PAGE, KCOLL_READ);
+	CHECK_ERR(join(1), EBUSY);
+	CHECK(!unreg(cookie));
+	CHECK_ERR(join(1), EBUSY);
+}
+
+TEST(forged_and_old_cookies)
+{
+	char *p = memory(SMALL, HUGE), x[8];
+	u64 cookie = reg(p, PAGE, KCOLL_READ), again;
+	int i;
+
+	for (i = 0; i < 64; i++)
+		CHECK_ERR(copy(cookie ^ (1UL << i), 0, x, 8, KCOLL_READ), ENOENT);
+	for (i = 0; i < 10000; i++)
+		CHECK_ERR(copy(test_random(), 0, x, 8, KCOLL_READ), ENOENT);
+	CHECK_ERR(copy(0, 0, x, 8, KCOLL_READ), ENOENT);
+	CHECK(!unreg(cookie));
+	again = reg(p, PAGE, KCOLL_READ);
+	CHECK(again != cookie);
+	CHECK_ERR(copy(cookie, 0, x, 8, KCOLL_READ), ENOENT);
+	/* What another process registered cannot be ended by us. */
+	u64 *theirs = shared_word();
+	struct peer peer = peer_new();
+	CHECK_EQ(peer_call(&peer, p_reg, (long)p, PAGE, KCOLL_READ, (long)theirs), 0);
+	CHECK_ERR(unreg(*theirs), ENOENT);
+	peer_end(&peer);
+}
+
+TEST(an_inherited_descriptor_opens_nothing)
+{
+	char *p = memory(SMALL, HUGE), x[8];
+	u64 cookie = reg(p, HUGE, KCOLL_READ);
+	struct kcoll_attach at;
+	int status;
+
+	CHECK(!attach(cookie, &at));
+	if (!fork()) {
+		struct kcoll_info info = { .size = sizeof(info) };
+		bool ok = copy(cookie, 0, x, 8, KCOLL_READ) && errno == EPERM;
+
+		ok &= !reg(p, PAGE, KCOLL_READ) && errno == EPERM;
+		ok &= unreg(cookie) && errno == EPERM;
+		ok &= ioctl(dev, KCOLL_INFO, &info) && errno == EPERM;
+		ok &= mmap(NULL, PAGE, PROT_READ, MAP_SHARED, dev, at.map_offset) == MAP_FAILED && errno == EPERM;
+		_exit(!ok);
+	}
+	wait(&status);
+	CHECK_EQ(status, 0);
+	/* A thread of ours may use it, of course; and it still works here. */
+	CHECK(!copy(cookie, 0, x, 8, KCOLL_READ));
+}
+
+TEST(files_and_devices_are_refused)
+{
+	int fd = open("/proc/self/exe", O_RDONLY), zero = open("/dev/zero", O_RDWR);
+	char *file = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, fd, 0), x[8];
+	char *shared = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, zero, 0); /* shared memory in disguise */
+	char *private = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, zero, 0);
+	u64 cookie;
+
+	CHECK(file != MAP_FAILED && shared != MAP_FAILED && private != MAP_FAILED);
+	cookie = reg(file, PAGE, KCOLL_READ);
+	CHECK(cookie);
+	CHECK_ERR(copy(cookie, 0, x, 8, KCOLL_READ), EOPNOTSUPP);
+	cookie = reg(shared, PAGE, KCOLL_READ | KCOLL_WRITE | KCOLL_EAGER);
+	CHECK(cookie && !copy(cookie, 0, x, 8, KCOLL_WRITE));
+	cookie = reg(private, PAGE, KCOLL_READ | KCOLL_WRITE | KCOLL_EAGER);
+	CHECK(cookie && !copy(cookie, 0, x, 8, KCOLL_WRITE));
+	CHECK_ERR(reg((void *)0xffffffffff600000, PAGE, KCOLL_READ) ? 0 : -1, EINVAL);
+}
+
+TEST(an_empty_domain_is_forgotten)
+{
+	char *p = memory(SMALL, HUGE);
+	struct peer peer = peer_new();
+	int i;
+
+	for (i = 0; i < 200; i++) {
+		device_again();
+		CHECK(!join(1000 + i % 3));
+		CHECK(reg(p, PAGE, KCOLL_READ));
+	}
+	peer_end(&peer);
+}
+
+int main(int argc, char **argv) { return test_main(argc, argv); }

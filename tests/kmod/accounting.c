@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Who may pin how much, and that all of it comes back. */
+#include <grp.h>
+
+#include "kcoll_test.h"
+
+static void parameter(const char *name, const char *value)
+{
+	char path[100];
+	int fd;
+
+	snprintf(path, sizeof(path), "/sys/module/kcoll/parameters/%s", name);
+	fd = open(path, O_WRONLY);
+	CHECK(fd >= 0 && write(fd, value, strlen(value)) > 0);
+	close(fd);
+}
+
+static long vm_pin_kb(void)
+{
+	FILE *f = fopen("/proc/self/status", "r");
+	char line[200];
+	long kb = -1;
+
+	while (fgets(line, sizeof(line), f))
+		sscanf(line, "VmPin: %ld", &kb);
+	fclose(f);
+	return kb;
+}
+
+/* Unprivileged, with an allowance of so many bytes. */
+static void limited(size_t bytes)
+{
+	struct rlimit limit = { bytes, bytes };
+
+	device();
+	CHECK(!setrlimit(RLIMIT_MEMLOCK, &limit));
+	CHECK(!setgroups(0, NULL) && !setresgid(1234, 1234, 1234) && !setresuid(1234, 1234, 1234));
+	prctl(PR_SET_DUMPABLE, 1);
+}
+
+static void wait_unpinned(long pages)
+{
+	double end = seconds_now() + 10;
+
+	while (pinned_pages() > pages && seconds_now() < end)
+		usleep(5000);
+	CHECK(pinned_pages() <= pages);
+}
+
+TEST(pins_show_as_the_owners)
+{
+	char *p = memory(SMALL, 4 * HUGE);
+	u64 cookie = reg(p, 4 * HUGE, KCOLL_READ | KCOLL_EAGER);
+
+	CHECK(cookie);
+	CHECK_EQ(vm_pin_kb(), 4 * 2048);
+	CHECK_EQ(pinned_pages(), 2048);
+	CHECK(!unreg(cookie));
+	CHECK_EQ(vm_pin_kb(), 0);
+	CHECK_EQ(pinned_pages(), 0);
+}
+
+TEST(rlimit_is_enforced_and_copies_go_on_uncached)
+{
+	char *p = memory(SMALL, 8 * HUGE), *x = memory(SMALL, 8 * HUGE);
+	struct kcoll_stats s;
+	u64 cookie;
+
+	fill(p, 8 * HUGE, 1);
+	limited(3 * HUGE);
+	cookie = reg(p, 8 * HUGE, KCOLL_READ | KCOLL_WRITE);
+	CHECK(cookie);
+	CHECK(!copy(cookie, 0, x, 8 * HUGE, KCOLL_READ));
+	CHECK(filled(x, 8 * HUGE, 1, 0));
+	/* On a slow machine what was pinned first is cold, and dropped, before the copy ends. */
+	CHECK(pinned_pages() <= 3 * 512 && vm_pin_kb() <= 3 * 2048);
+	CHECK(!stats_get(0, &s));
+	CHECK(s.pins >= 3 && s.bytes_uncached > 0);
+	CHECK_EQ(s.pins * 512 + s.pages_uncached, 8 * 512);
+	CHECK_EQ(s.bytes_uncached, s.pages_uncached * PAGE);
+	fill(x, 8 * HUGE, 2);
+	CHECK(!copy(cookie, 0, x, 8 * HUGE, KCOLL_WRITE));
+	CHECK(filled(p, 8 * HUGE, 2, 0));
+	CHECK_ERR(reg(p, 8 * HUGE, KCOLL_READ | KCOLL_EAGER) ? 0 : -1, ENOMEM);
+	CHECK(!unreg(cookie));
+	wait_unpinned(0);
+}
+
+TEST(the_coldest_is_dropped_for_others)
+{
+	char *p = memory(SMALL, 4 * HUGE), *x = memory(SMALL, HUGE);
+	struct kcoll_stats s;
+	u64 cookie;
+	int i;
+
+	fill(p, 4 * HUGE, 1);
+	limited(2 * HUGE);
+	cookie = reg(p, 4 * HUGE, KCOLL_READ);
+	CHECK(!copy(cookie, 0, x, HUGE, KCOLL_READ) && !copy(cookie, HUGE, x, HUGE, KCOLL_READ));
+	CHECK_EQ(pinned_pages(), 1024);
+	for (i = 0; i < 8; i++) { /* the second stays warm */
+		usleep(250000);
+		CHECK(!copy(cookie, HUGE, x, HUGE, KCOLL_READ));
+	}
+	CHECK(!stats_get(0, &s));
+	CHECK_EQ(s.copies_uncached, 0);
+	CHECK(!copy(cookie, 2 * HUGE, x, HUGE, KCOLL_READ)); /* uncached, and makes room */
+	wait_unpinned(512);
+	CHECK(!copy(cookie, 2 * HUGE, x, HUGE, KCOLL_READ));
+	CHECK(filled(x, HUGE, 1, 2 * HUGE));
+	CHECK(!stats_get(0, &s));
+	CHECK_EQ(s.copies_uncached, 1);
+	CHECK_EQ(s.pins, 3);
+	/* The warm one was not taken. */
+	CHECK(!copy(cookie, HUGE, x, HUGE, KCOLL_READ));
+	CHECK(!stats_get(0, &s));
+	CHECK_EQ(s.pins, 3);
+	CHECK_EQ(s.copies_uncached, 1);
+}
+
+TEST(memlock_can_be_counted_only_or_ignored)
+{
+	char *p = memory(SMALL, 4 * HUGE);
+	int status;
+
+	parameter("memlock", "1");
+	if (!fork()) {
+		dev = -1;
+		limited(HUGE);
+		CHECK(reg(p, 4 * HUGE, KCOLL_READ | KCOLL_EAGER));
+		CHECK_EQ(vm_pin_kb(), 4 * 2048);
+		_exit(0);
+	}
+	wait(&status);
+	CHECK_EQ(status, 0);
+	parameter("memlock", "2");
+	if (!fork()) {
+		dev = -1;
+		limited(HUGE);
+		CHECK(reg(p, 4 * HUGE, KCOLL_READ | KCOLL_EAGER));
+		CHECK_EQ(vm_pin_kb(), 0);
+		_exit(0);
+	}
+	wait(&status);
+	parameter("memlock", "0");
+	CHECK_EQ(status, 0);
+}
+
+TEST(max_pinned_mb)
+{
+	char *p = memory(SMALL, 8 * HUGE), *x = memory(SMALL, 8 * HUGE);
+	u64 cookie;
+
+	fill(p, 8 * HUGE, 1);
+	parameter("max_pinned_mb", "6");
+	cookie = reg(p, 8 * HUGE, KCOLL_READ);
+	CHECK(!copy(cookie, 0, x, 8 * HUGE, KCOLL_READ) && filled(x, 8 * HUGE, 1, 0));
+	parameter("max_pinned_mb", "0");
+	CHECK(pinned_pages() <= 3 * 512);
+	CHECK(!copy(cookie, 0, x, 8 * HUGE, KCOLL_READ) && filled(x, 8 * HUGE, 1, 0));
+	CHECK_EQ(pinned_pages(), 8 * 512);
+}
+
+TEST(never_pinning)
+{
+	char *p = memory(SMALL, HUGE), *x = memory(SMALL, HUGE);
+	u64 cookie;
+
+	fill(p, HUGE, 1);
+	parameter("pin_mode", "2");
+	cookie = reg(p, HUGE, KCOLL_READ);
+	CHECK(!copy(cookie, 100, x, HUGE - 100, KCOLL_READ) && filled(x, HUGE - 100, 1, 100));
+	CHECK_EQ(pinned_pages(), 0);
+	parameter("pin_mode", "1");
+	CHECK(reg(p, HUGE, KCOLL_READ));
+	CHECK_EQ(pinned_pages(), 512);
+	parameter("pin_mode", "0");
+}
+
+/* Pressure: the shrinker gives back what nobody used for a while. */
+TEST(the_shrinker_drops_what_is_cold)
+{
+	char *p = memory(SMALL, 8 * HUGE);
+	int fd = open("/proc/sys/vm/drop_caches", O_WRONLY);
+	u64 cookie = reg(p, 8 * HUGE, KCOLL_READ | KCOLL_EAGER);
+
+	CHECK(cookie && fd >= 0);
+	CHECK_EQ(pinned_pages(), 8 * 512);
+	CHECK(write(fd, "2", 1) == 1);
+	CHECK_EQ(pinned_pages(), 8 * 512); /* warm */
+	usleep(1600000);
+	CHECK(write(fd, "2", 1) == 1);
+	wait_unpinned(0);
+}
+
+/* An owner that dies takes its pins along, however it dies and whoever copies. The machine checks the sum at its end. */
+TEST(nothing_stays_pinned_after_the_owner)
+{
+	struct kcoll_stats s;
+	double end;
+	int i;
+
+	for (i = 0; i < 20; i++) {
+		pid_t pid = fork();
+
+		if (!pid) {
+			char *p = memory(i % 2 ? THP : SMALL, 2 * HUGE), *x = memory(SMALL, 2 * HUGE);
+			u64 cookie;
+
+			dev = -1;
+			memset(p, 1, 2 * HUGE);
+			cookie = reg(p, 2 * HUGE, KCOLL_READ | KCOLL_WRITE | (i % 3 ? KCOLL_EAGER : 0));
+			copy(cookie, 5, x, HUGE, KCOLL_READ);
+			if (i % 4 == 1)
+				kill(getpid(), SIGKILL);
+			_exit(0);
+		}
+		waitpid(pid, NULL, 0);
+	}
+	for (end = seconds_now() + 10; seconds_now() < end; usleep(10000)) {
+		CHECK(!stats_get(KCOLL_STATS_ALL, &s));
+		if (s.pin_pages == s.unpin_pages)
+			return;
+	}
+	CHECK_EQ(s.pin_pages, s.unpin_pages);
+}
+
+int main(int argc, char **argv) { return test_main(argc, argv); }

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The commands through io_uring: run at submission, by workers, many at once, refused, cancelled by death. */
+#include <liburing.h>
+
+#include "kcoll_test.h"
+
+static struct io_uring ring;
+
+static void ring_new(unsigned int entries, unsigned int flags)
+{
+	int err;
+
+	device();
+	err = io_uring_queue_init(entries, &ring, flags);
+	if (err == -ENOSYS || err == -EPERM)
+		skip("no io_uring");
+	CHECK_EQ(err, 0);
+}
+
+static struct io_uring_sqe *prepare(u32 op, const void *command, size_t size, u64 data, unsigned int flags)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&ring);
+
+	CHECK(sqe);
+	memset(sqe, 0, 128);
+	sqe->opcode = IORING_OP_URING_CMD;
+	sqe->fd = dev;
+	sqe->cmd_op = op;
+	sqe->flags = flags;
+	sqe->user_data = data;
+	memcpy(sqe->cmd, command, size);
+	return sqe;
+}
+
+static void queue_copy(u64 cookie, u64 offset, void *addr, size_t len, u32 flags, u64 data, unsigned int sqe_flags)
+{
+	struct kcoll_copy args = { .size = sizeof(args), .flags = flags, .cookie = cookie, .offset = offset,
+				   .addr = (u64)addr, .len = len };
+
+	prepare(KCOLL_COPY, &args, sizeof(args), data, sqe_flags);
+}
+
+static int result(u64 *data)
+{
+	struct io_uring_cqe *cqe;
+	int res;
+
+	CHECK_EQ(io_uring_wait_cqe(&ring, &cqe), 0);
+	res = cqe->res;
+	if (data)
+		*data = cqe->user_data;
+	io_uring_cqe_seen(&ring, cqe);
+	return res;
+}
+
+static int copy_now(u64 cookie, u64 offset, void *addr, size_t len, u32 flags, unsigned int sqe_flags)
+{
+	queue_copy(cookie, offset, addr, len, flags, 1, sqe_flags);
+	CHECK_EQ(io_uring_submit(&ring), 1);
+	return result(NULL);
+}
+
+TEST(uring_copies)
+{
+	char *p = memory(SMALL, 4 * HUGE), *x = memory(SMALL, 4 * HUGE);
+	struct kcoll_stats s;
+	u64 cookie;
+
+	ring_new(8, IORING_SETUP_SQE128);
+	fill(p, 4 * HUGE, 1);
+	cookie = reg(p, 4 * HUGE, KCOLL_READ | KCOLL_WRITE);
+	/* A miss goes to a worker, then hits run where they are submitted; large ones always go to a worker. */
+	CHECK_EQ(copy_now(cookie, 10, x, 50000, KCOLL_READ, 0), 50000);
+	CHECK(filled(x, 50000, 1, 10));
+	CHECK_EQ(copy_now(cookie, 20, x, 50000, KCOLL_READ, 0), 50000);
+	CHECK(filled(x, 50000, 1, 20));
+	CHECK_EQ(copy_now(cookie, 0, x, 4 * HUGE, KCOLL_READ, IOSQE_ASYNC), 4 * HUGE);
+	CHECK(filled(x, 4 * HUGE, 1, 0));
+	fill(x, 4 * HUGE, 2);
+	CHECK_EQ(copy_now(cookie, 0, x, 4 * HUGE, KCOLL_WRITE, 0), 4 * HUGE);
+	CHECK(filled(p, 4 * HUGE, 2, 0));
+	CHECK_EQ(copy_now(cookie, 0, x, 0, KCOLL_READ, 0), 0);
+	CHECK(!stats_get(0, &s));
+	CHECK_EQ(s.copies, 5);
+	CHECK_EQ(s.pins, 4);
+	/* What is wrong is told as by the other way. */
+	CHECK_EQ(copy_now(cookie ^ 4, 0, x, 8, KCOLL_READ, 0), -ENOENT);
+	CHECK_EQ(copy_now(cookie, 4 * HUGE, x, 8, KCOLL_READ, IOSQE_ASYNC), -ERANGE);
+	CHECK_EQ(copy_now(cookie, 0, x, 8, KCOLL_READ | KCOLL_WRITE, 0), -EINVAL);
+	CHECK_EQ(copy_now(cookie, 0, (void *)8, 8, KCOLL_READ, 0), -EFAULT);
+	/* Progress counts more than the error that ended it. */
+	munmap(x + HUGE, HUGE);
+	CHECK_EQ(copy_now(cookie, 0, x, 2 * HUGE, KCOLL_READ, IOSQE_ASYNC), HUGE);
+}
+
+TEST(uring_copy2_and_register)
+{
+	char *p = memory(SMALL, HUGE), *q = memory(SMALL, HUGE);
+	struct kcoll_copy2 two = { .size = sizeof(two), .len = 300000, .src_offset = 7, .dst_offset = 9 };
+	u64 src = 0, dst = 0;
+	struct kcoll_register args = { .size = sizeof(args), .flags = KCOLL_READ, .addr = (u64)p, .len = HUGE,
+				       .cookie_ptr = (u64)&src };
+	struct io_uring_sqe *sqe;
+
+	ring_new(8, IORING_SETUP_SQE128);
+	fill(p, HUGE, 3);
+	prepare(KCOLL_REGISTER, &args, sizeof(args), 1, 0);
+	args.flags = KCOLL_WRITE | KCOLL_EAGER;
+	args.addr = (u64)q;
+	args.cookie_ptr = (u64)&dst;
+	prepare(KCOLL_REGISTER, &args, sizeof(args), 2, IOSQE_ASYNC);
+	CHECK_EQ(io_uring_submit(&ring), 2);
+	CHECK_EQ(result(NULL), 0);
+	CHECK_EQ(result(NULL), 0);
+	CHECK(src && dst && src != dst);
+	two.src_cookie = src;
+	two.dst_cookie = dst;
+	prepare(KCOLL_COPY2, &two, sizeof(two), 3, 0);
+	CHECK_EQ(io_uring_submit(&ring), 1);
+	CHECK_EQ(result(NULL), 300000);
+	CHECK(filled(q + 9, 300000, 3, 7));
+	args.cookie_ptr = 0;
+	prepare(KCOLL_REGISTER, &args, sizeof(args), 4, 0);
+	args.size = 20;
+	prepare(KCOLL_REGISTER, &args, sizeof(args), 5, 0);
+	prepare(KCOLL_STATS, &args, sizeof(args), 6, 0);
+	sqe = prepare(KCOLL_COPY2, &two, sizeof(two), 7, 0);
+	((char *)sqe->cmd)[75] = 1;
+	CHECK_EQ(io_uring_submit(&ring), 4);
+	CHECK_EQ(result(NULL) + result(NULL) + result(NULL) + result(NULL), -EINVAL * 3 - ENOTTY);
+	CHECK(!unreg(src) && !unreg(dst));
+}
+
+TEST(uring_needs_big_entries)
+{
+	char *p = memory(SMALL, HUGE);
+	struct io_uring_sqe *sqe;
+
+	ring_new(8, 0);
+	sqe = io_uring_get_sqe(&ring);
+	memset(sqe, 0, sizeof(*sqe));
+	sqe->opcode = IORING_OP_URING_CMD;
+	sqe->fd = dev;
+	sqe->cmd_op = KCOLL_COPY;
+	CHECK_EQ(io_uring_submit(&ring), 1);
+	CHECK_EQ(result(NULL), -EINVAL);
+	CHECK(reg(p, PAGE, KCOLL_READ));
+}
+
+TEST(uring_many_in_flight)
+{
+	enum { N = 64 };
+	char *p = memory(SMALL, 4 * HUGE), *x = memory(SMALL, N * 65536UL);
+	u64 cookie, data;
+	int round, i;
+
+	ring_new(N, IORING_SETUP_SQE128);
+	fill(p, 4 * HUGE, 4);
+	cookie = reg(p, 4 * HUGE, KCOLL_READ);
+	for (round = 0; round < 6; round++) {
+		memset(x, 0, N * 65536UL);
+		for (i = 0; i < N; i++)
+			queue_copy(cookie, i * 70001UL, x + i * 65536UL, 65536 - i, KCOLL_READ, i,
+				   i % 2 ? IOSQE_ASYNC : 0);
+		/* Drop the pages under them. */
+		if (round == 3)
+			CHECK(!mprotect(p, 4 * HUGE, PROT_READ));
+		CHECK_EQ(io_uring_submit(&ring), N);
+		for (i = 0; i < N; i++) {
+			CHECK_EQ(result(&data), 65536 - (long)data);
+			CHECK(filled(x + data * 65536UL, 65536 - data, 4, data * 70001UL));
+		}
+	}
+}
+
+TEST(uring_dies_with_copies_in_flight)
+{
+	char *p = memory(SMALL, 4 * HUGE);
+	u64 cookie;
+	int i, k;
+
+	fill(p, 4 * HUGE, 4);
+	cookie = reg(p, 4 * HUGE, KCOLL_READ);
+	for (i = 0; i < 6; i++) {
+		pid_t pid = fork();
+
+		if (!pid) {
+			char *x = memory(SMALL, 4 * HUGE);
+
+			dev = -1;
+			ring_new(64, IORING_SETUP_SQE128);
+			for (k = 0; k < 60; k++)
+				queue_copy(cookie, 0, x, 4 * HUGE, KCOLL_READ, k, IOSQE_ASYNC);
+			io_uring_submit(&ring);
+			if (i % 2)
+				_exit(0);
+			pause();
+		}
+		usleep(30000 + 10000 * i);
+		if (!(i % 3))
+			madvise(p, HUGE, MADV_DONTNEED);
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+	}
+	CHECK(!unreg(cookie));
+	CHECK_EQ(pinned_pages(), 0);
+}
+
+int main(int argc, char **argv) { return test_main(argc, argv); }

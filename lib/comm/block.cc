@@ -39,7 +39,7 @@ BlockLayout::BlockLayout(int ranks) {
   }
   for (int c = 0; c < channel_count; c++) {
     staging[c] = end;
-    end += 2 * half_bytes(c);
+    end += 2 * half_bytes;
   }
   bytes = end;
 }

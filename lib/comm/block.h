@@ -14,10 +14,7 @@ namespace coll::comm {
 
 inline constexpr int request_channels = 4;  // for non-blocking collectives
 inline constexpr int channel_count = 1 + request_channels;
-inline constexpr size_t blocking_half_bytes = size_t(1) << 20;
-inline constexpr size_t request_half_bytes = size_t(256) << 10;
-
-inline constexpr size_t half_bytes(int channel) { return channel == 0 ? blocking_half_bytes : request_half_bytes; }
+inline constexpr size_t half_bytes = size_t(1) << 20;  // of every channel's ring; only what is used costs memory
 
 // Where things lie in a block; the same on every rank.
 struct BlockLayout {

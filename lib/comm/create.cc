@@ -262,7 +262,7 @@ class Creation {
   void set_up(exec::Channel& channel, int index) {
     const BlockLayout& layout = *comm_->layout_;
     channel.team = &comm_->team_;
-    channel.half_bytes = half_bytes(index);
+    channel.half_bytes = half_bytes;
     channel.seen.resize(ranks() * exec::max_views);
     for (size_t r = 0; r < ranks(); r++) {
       char* block = comm_->team_.members[r].peer->arena() + hellos_[r].block_offset;

@@ -85,7 +85,8 @@ coll_status Comm::make_bound(const Call& call, int index, std::shared_ptr<exec::
   }
   const plan::Plan* plan = plan_for(call.collective, call.root, choice);
   std::string problem = exec::fits(*plan, channel(index));
-  if (problem.empty() && call.reducer.function != nullptr && !call.reducer.commutative && !plan->rank_order)
+  bool in_order = choice.algorithm->rank_order || plan->rank_order;
+  if (problem.empty() && call.reducer.function != nullptr && !call.reducer.commutative && !in_order)
     problem = "it reorders operands and the operation is not commutative";
   if (!problem.empty())
     return failure(COLL_ERR_UNAVAILABLE, std::string(plan::name(call.collective)) + " " + plan->algorithm + " (" + plan->parameters +
@@ -99,6 +100,7 @@ const plan::Plan* Comm::plan_for(Collective collective, int root, const model::C
   const algo::Parameters& p = choice.parameters;
   std::string key = std::string(choice.algorithm->name) + '/' + std::to_string(int(collective)) + '/' + std::to_string(root) + '/' +
                     std::to_string(p.chunk_bytes) + '/' + std::to_string(p.depth) + '/' + std::to_string(p.k);
+  for (uint32_t chunk : p.level_chunk_bytes) key += '/' + std::to_string(chunk);
   std::unique_ptr<plan::Plan>& plan = plans_[key];
   if (plan == nullptr) {
     algo::Request request{.hierarchy = &hierarchy_, .root = root, .only_rank = rank(), .parameters = p};

@@ -36,12 +36,23 @@ struct alignas(sync::line_bytes) Cell {
 };
 static_assert(sizeof(Cell) == cell_bytes);
 inline constexpr size_t cell_payload_bytes = sizeof(Cell::payload);
-inline constexpr size_t line_payload_bytes = sync::line_bytes - offsetof(Cell, payload);
+inline constexpr size_t first_line_payload_bytes = sync::line_bytes - offsetof(Cell, payload);
+
+// For payloads of a few lines: every line carries the number itself, so that its reader has all of them on the way at
+// once instead of asking for the rest when the first has come.
+struct alignas(sync::line_bytes) NumberedLine {
+  static constexpr size_t payload_bytes = sync::line_bytes - 8;
+  std::atomic<uint64_t> sequence;
+  char payload[payload_bytes];
+};
+static_assert(sizeof(NumberedLine) == sync::line_bytes);
+inline constexpr size_t numbered_lines = 4;
 
 struct ChannelMemory {
   sync::FlagLine done;
   sync::FlagLine flags[max_flags];
   Cell cell[cells];
+  NumberedLine lines[cells][numbered_lines];
   // the staging ring follows, on its own pages
 };
 

@@ -11,7 +11,7 @@ using plan::Collective;
 
 namespace {
 
-constexpr uint32_t kib = 1024;
+constexpr size_t kib = 1024;
 
 // The whole vector in one slot: a ring would only spread it over more cache lines.
 algo::Parameters one_slot(size_t bytes) {
@@ -29,10 +29,16 @@ algo::Parameters ring(size_t bytes, size_t chunk_bytes, uint16_t depth) {
   return parameters;
 }
 
-// Enough passes to overlap the two copies, few enough that their flags do not count.
-size_t pipeline_chunk(size_t bytes, size_t least, size_t most) {
-  return std::clamp<size_t>(std::bit_ceil(bytes / 4), least, most);
+// Enough passes to overlap the two copies of a chunk, few enough that their flags do not count. The ring is long so that
+// a reader finds data that has already left the writer's first-level cache, which is faster to fetch than from within.
+algo::Parameters pipeline(size_t bytes) {
+  constexpr uint16_t long_ring = 16;
+  size_t chunk = bytes > 1024 * kib ? 32 * kib : std::clamp<size_t>(std::bit_ceil(bytes / 4), 4 * kib, 16 * kib);
+  return ring(bytes, chunk, long_ring);
 }
+
+// Two hops a pass, each with its flags: long passes.
+algo::Parameters two_hops(size_t bytes, size_t ranks) { return ring(bytes, std::clamp(ranks * 16 * kib, 128 * kib, 256 * kib), 2); }
 
 }  // namespace
 
@@ -54,27 +60,28 @@ Choice choose(const Question& question) {
       break;
     case Collective::bcast:
       name = question.levels > 1 && bytes > 4 * kib ? "hierarchical" : "flat_read";
-      choice.parameters = question.kernel_copies && bytes > 8 * kib ? ring(bytes, 512 * kib, 2)
-                                                                   : ring(bytes, pipeline_chunk(bytes, 4 * kib, 32 * kib), 4);
+      // Kernel copies have a price a call: long chunks (KNEM V).
+      choice.parameters = question.kernel_copies && bytes > 8 * kib ? ring(bytes, 512 * kib, 2) : pipeline(bytes);
       work_set = bytes * ranks;
       break;
     case Collective::reduce:
       if (question.ranks == 2 || bytes <= 4 * kib) {
         name = "flat";
-        choice.parameters = ring(bytes, pipeline_chunk(bytes, 4 * kib, 32 * kib), 4);
+        choice.parameters = pipeline(bytes);
       } else {
         name = "fused";
-        choice.parameters = ring(bytes, std::max(pipeline_chunk(bytes, 16 * kib, 64 * kib), ranks * 4 * kib), 2);
+        choice.parameters = two_hops(bytes, ranks);
       }
       work_set = bytes * (ranks + 1);
       break;
     case Collective::allreduce:
-      if (bytes <= 4 * kib && question.ranks <= 8) {
+      // One hop and p reductions of the whole, against two hops and one: the longer the vector the dearer the former.
+      if (bytes * ranks <= 32 * kib) {
         name = "all_read";
         choice.parameters = one_slot(bytes);
       } else {
         name = "fused";
-        choice.parameters = ring(bytes, std::max(pipeline_chunk(bytes, 16 * kib, 64 * kib), ranks * 4 * kib), 2);
+        choice.parameters = two_hops(bytes, ranks);
       }
       work_set = 2 * bytes * ranks;
       break;

@@ -11,8 +11,6 @@
 namespace coll::mem {
 
 namespace detail {
-void copy_large(void* dst, const void* src, size_t bytes);
-
 // Two loads and two stores of one width, the second pair ending where the range ends: no loop, no branch on the
 // exact size. Both loads come first, so the compiler keeps them in registers.
 template <size_t width>
@@ -27,13 +25,16 @@ inline void copy_ends(char* dst, const char* src, size_t bytes) {
 }
 }  // namespace detail
 
-// Copies with ordinary stores: the data is expected to be read soon, by this core or a neighbour.
+// Copies with ordinary stores: the data is expected to be read soon, by this core or a neighbour. Beyond 16 bytes the
+// C library's memcpy was never slower than a dispatched vector loop or `rep movsb` by hand from 64 bytes to 64 MiB
+// (bench/micro_mem.cc); it streams only far above the chunks that collectives copy.
 inline void copy(void* dst, const void* src, size_t bytes) {
   char* to = static_cast<char*>(dst);
   const char* from = static_cast<const char*>(src);
-  if (bytes > 64) return detail::copy_large(dst, src, bytes);
-  if (bytes > 32) return detail::copy_ends<32>(to, from, bytes);
-  if (bytes > 16) return detail::copy_ends<16>(to, from, bytes);
+  if (bytes > 16) {
+    std::memcpy(dst, src, bytes);
+    return;
+  }
   if (bytes >= 8) return detail::copy_ends<8>(to, from, bytes);
   if (bytes >= 4) return detail::copy_ends<4>(to, from, bytes);
   if (bytes >= 2) return detail::copy_ends<2>(to, from, bytes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Copy loops. Compiled once per SIMD target.
+// Copies that memcpy has no form of. Compiled once per SIMD target.
 #if defined(COLL_MEM_COPY_KERNELS_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef COLL_MEM_COPY_KERNELS_INL_H
 #undef COLL_MEM_COPY_KERNELS_INL_H
@@ -20,8 +20,6 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Bytes = hn::ScalableTag<uint8_t>;
 using ByteVector = hn::Vec<Bytes>;
 
-// Up to here a loop beats the C library's memcpy, which above it is as fast as anything (rep movsb where that is fast).
-inline constexpr size_t loop_limit_bytes = 2048;
 // Below this a non-temporal copy would write mostly partial lines.
 inline constexpr size_t stream_least_bytes = 512;
 
@@ -44,22 +42,6 @@ HWY_INLINE void for_vectors(const uint8_t* from, size_t at, size_t bytes, Store 
     store(at + 3 * step, v3);
   }
   for (; at + step <= bytes; at += step) store(at, hn::LoadU(d, from + at));
-}
-
-void copy_vector(void* dst, const void* src, size_t bytes) {
-  if (bytes > loop_limit_bytes) {
-    std::memcpy(dst, src, bytes);
-    return;
-  }
-  const Bytes d;
-  const size_t step = hn::Lanes(d);
-  uint8_t* to = static_cast<uint8_t*>(dst);
-  const uint8_t* from = static_cast<const uint8_t*>(src);
-  const ByteVector last = hn::LoadU(d, from + bytes - step);
-  hn::StoreU(hn::LoadU(d, from), d, to);
-  const size_t start = bytes >= 8 * step ? bytes_to_boundary(to) : step;
-  for_vectors(from, start, bytes, [=](size_t at, ByteVector v) HWY_ATTR { hn::StoreU(v, d, to + at); });
-  hn::StoreU(last, d, to + bytes - step);
 }
 
 void copy_nt_vector(void* dst, const void* src, size_t bytes) {
@@ -99,7 +81,7 @@ void copy2_vector(void* dst1, void* dst2, const void* src, size_t bytes) {
   store(bytes - step, hn::LoadU(d, from + bytes - step));
 }
 
-constexpr CopyKernels copy_kernels = {copy_vector, copy_nt_vector, copy2_vector};
+constexpr CopyKernels copy_kernels = {copy_nt_vector, copy2_vector};
 
 }  // namespace coll::mem::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -88,7 +88,7 @@ TEST_P(CopyOn, AroundTheSwitchPointsAndLarge) {
   constexpr size_t largest = 3 << 20;
   const auto src = random_bytes(random, largest + 64);
   Destination dst(largest), dst2(largest);
-  for (size_t middle : {2048u, 4096u, 65536u})
+  for (size_t middle : {512u, 4096u, 65536u})
     for (size_t bytes = middle - 3; bytes <= middle + 3 && !HasFailure(); ++bytes)
       check(dst, dst2, src, bytes, {below(random, 64), below(random, 64)});
   check(dst, dst2, src, largest - 64, {3, 17});

@@ -53,7 +53,8 @@ void *symbol_below(const char *name) {
 
 // Handles of the two libraries differ in kind: not even passing a call on would work with the wrong one.
 void check_library() {
-  char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+  // As long as any library's: it may be another than the one whose mpi.h this is.
+  static char version[8192 + MPI_MAX_LIBRARY_VERSION_STRING] = "";
   int length = 0;
   auto get_version = reinterpret_cast<decltype(&::PMPI_Get_library_version)>(symbol_below("PMPI_Get_library_version"));
   if (get_version != nullptr) get_version(version, &length);

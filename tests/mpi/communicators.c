@@ -78,7 +78,9 @@ static void check_leaks(void) {
   CHECK(open_descriptors() <= descriptors, "%d descriptors, %d after %d rounds", descriptors, open_descriptors(),
         rounds);
   CHECK(mapped_segments() <= segments + 8, "%d mappings, %d after %d rounds", segments, mapped_segments(), rounds);
-  /* MPI itself grows by a little. */
+  /* MPI itself grows by a little. The address sanitizer keeps freed memory back, so its figures say nothing. */
+  const char *preloaded = getenv("LD_PRELOAD");
+  if (preloaded != NULL && strstr(preloaded, "libasan") != NULL) return;
   CHECK(mapped_kib() <= kib + 16 * 1024, "%ld KiB mapped, %ld after %d rounds", kib, mapped_kib(), rounds);
 }
 

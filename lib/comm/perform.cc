@@ -77,6 +77,9 @@ coll_status Comm::make_bound(const Call& call, int index, std::shared_ptr<exec::
                                         .levels = hierarchy_.levels(),
                                         .kernel_copies = team_.reach == exec::Reach::cma,
                                         .cache_bytes = cache_bytes_});
+  if (call.element_bytes > half_bytes / 8)
+    return failure(COLL_ERR_TYPE, "an element of " + std::to_string(call.element_bytes) + " bytes does not fit the staging; at most " +
+                                      std::to_string(half_bytes / 8) + " bytes an element can be reduced");
   const model::Choice& forced = settings_.forced[size_t(call.collective)];
   if (forced.algorithm != nullptr) {
     choice.algorithm = forced.algorithm;

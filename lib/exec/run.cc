@@ -254,7 +254,9 @@ bool Run::copy(const Instruction& in, uint64_t index) {
   char* first = local(to, extent, index);
   if (in.destinations == 2) {
     char* second = local(in.locations[1], extent, index);
+    if (first == source && second == source) return true;
     if (first == source) mem::copy(second, source, bytes);
+    else if (second == source) mem::copy(first, source, bytes);
     else mem::copy2(first, second, source, bytes);
   } else if (first != source) {
     mem::copy(first, source, bytes, in.stream ? mem::Stores::non_temporal : mem::Stores::temporal);

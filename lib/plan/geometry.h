@@ -61,10 +61,12 @@ struct Geometry {
     return g;
   }
 
-  // The extent of pass `index` of a loop (0 outside one). Every chunk is split evenly, the last one too.
+  // The extent of pass `index` of a loop (0 outside one), index < trips. Every chunk is split evenly, the last one too.
+  // A loop goes from the end of the vector to its beginning: what the caller wrote last is still in its cache, and so
+  // will be what it reads first.
   Extent at(size_t index) const {
     Extent e;
-    size_t begin = std::min(part_length, index * chunk);
+    size_t begin = std::min(part_length, (trips - 1 - index) * chunk);
     size_t length = std::min(part_length - begin, chunk);
     e.chunk_low = part_low + begin;
     if (subs == 1) {

@@ -23,8 +23,7 @@ done
 cp -u --preserve=timestamps -r "$top/include/uapi" "$stage/include/"
 cp -u --preserve=timestamps "$top"/kmod/*.[ch] "$top/kmod/Kbuild" "$stage/kmod/"
 log=$stage/build.log
-# (BTF of the module would need pahole, and tests do not.)
-if ! nice -n 19 make -C "$cache/$kernel/headers" M="$stage/kmod" KCFLAGS=-Werror CONFIG_DEBUG_INFO_BTF_MODULES= "$@" modules > "$log" 2>&1; then
+if ! nice -n 19 make -C "$cache/$kernel/headers" M="$stage/kmod" KCFLAGS=-Werror "$@" modules > "$log" 2>&1; then
     grep -v '^make\|^  [A-Z]' "$log" >&2
     exit 1
 fi

@@ -55,7 +55,8 @@ fetch() {
         case $target in /usr/*) ln -sfn "$into/root$target" "$link" ;; esac
     done
     ln -sfn "$headers" "$into/root/lib/modules/$release/build"
-    rm -f "$into/root/lib/modules/$release/source"
+    # Without it, no type information of modules is made, which would need pahole.
+    rm -f "$into/root/lib/modules/$release/source" "$headers/vmlinux"
     depmod -b "$into/root" "$release"
     echo "$release" > "$into/release"
     touch "$into/complete"

@@ -103,9 +103,9 @@ if [ $code = 124 ] || [ $code = 137 ]; then
 fi
 status=$(awk '$1 == "status" {print $2}' "$work/status" | tr -d '\r')
 complaints='BUG:|WARNING:|KASAN|KCSAN|UBSAN|Oops|possible .* detected|possible recursive|inconsistent lock|suspicious RCU|INFO: task|rcu: INFO|soft lockup|bad page|Kernel panic|page allocation failure|ODEBUG|scheduling while atomic'
-if grep -E "$complaints" "$work/console" | grep -vE "${IGNORE:-nothing is ignored}" > "$work/complaints"; then
+if grep -E "$complaints" "$work/console" | grep -vEf <(sed 's/ *#.*//; /^$/d' "$here/known-complaints") > "$work/complaints"; then
     say "the kernel complained:"
-    first=$(grep -nE -m1 "$complaints" "$work/console" | cut -d: -f1)
+    first=$(grep -nFm1 "$(head -1 "$work/complaints")" "$work/console" | cut -d: -f1)
     tail -n +$((first > 3 ? first - 3 : 1)) "$work/console" | head -150 >&2
     [ "${status:-125}" != 0 ] || status=99
 fi

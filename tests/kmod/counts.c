@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What one operation costs in counts, which an emulated machine shows as well as a real one: kcoll beside CMA.
+ *
+ *   counts locks         1 MiB from one owner by 1..8 readers: mmap_lock acquisitions, waits for locks, pages pinned
+ *   counts instructions  instructions per operation (needs a machine whose clock counts them: ICOUNT=1)
+ */
+#include <linux/perf_event.h>
+#include <sys/syscall.h>
+#include <x86intrin.h>
+
+#include "kcoll_test.h"
+
+enum way { CMA, CACHED, UNCACHED, MAPPED, WAYS };
+static const char *const way_name[] = { "cma", "kcoll cached", "kcoll uncached", "kcoll mapped" };
+enum { MAX_READERS = 8 };
+
+struct board {
+	volatile int ready, go, done;
+	volatile u64 cookie;
+	u64 locks[MAX_READERS], waits[MAX_READERS];
+};
+static struct board *board;
+static pid_t owner_pid;
+static char *source, *target, *mapping;
+
+static void parameter(const char *name, const char *value)
+{
+	char path[100];
+	int fd;
+
+	snprintf(path, sizeof(path), "/sys/module/kcoll/parameters/%s", name);
+	fd = open(path, O_WRONLY);
+	CHECK(fd >= 0 && write(fd, value, strlen(value)) > 0);
+	close(fd);
+}
+
+static void operation(enum way way, size_t len)
+{
+	struct iovec local = { target, len }, remote = { source, len };
+
+	switch (way) {
+	case CMA:
+		CHECK_EQ(process_vm_readv(owner_pid, &local, 1, &remote, 1, 0), len);
+		break;
+	case MAPPED:
+		memcpy(target, mapping, len);
+		break;
+	default:
+		CHECK(!copy(board->cookie, 0, target, len, KCOLL_READ));
+	}
+}
+
+static int tracepoint(const char *name)
+{
+	struct perf_event_attr attr = { .type = PERF_TYPE_TRACEPOINT, .size = sizeof(attr) };
+	char path[200], text[20] = "";
+	int fd;
+
+	snprintf(path, sizeof(path), "/sys/kernel/tracing/events/%s/id", name);
+	fd = open(path, O_RDONLY);
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
+		return -1;
+	close(fd);
+	attr.config = atoi(text);
+	return syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+static u64 count(int fd)
+{
+	u64 n = 0;
+
+	return fd >= 0 && read(fd, &n, 8) == 8 ? n : ~0UL;
+}
+
+static u64 pins(void)
+{
+	char line[200];
+	u64 n = 0, value;
+	FILE *f;
+
+	f = fopen("/proc/sys/vm/stat_refresh", "r");
+	CHECK(f);
+	(void)!fgets(line, sizeof(line), f);
+	fclose(f);
+	f = fopen("/proc/vmstat", "r");
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "nr_foll_pin_acquired %lu", &value) == 1)
+			n = value;
+	fclose(f);
+	return n;
+}
+
+static void prepare_reader(enum way way, size_t len)
+{
+	dev = -1;
+	device();
+	memset(target, 1, len);
+	if (way == MAPPED) {
+		mapping = map(board->cookie, 0, len, PROT_READ);
+		CHECK(mapping != MAP_FAILED);
+	}
+	operation(way, len);
+}
+
+static void reader(int self, enum way way, size_t len, int operations)
+{
+	int locks = tracepoint("mmap_lock/mmap_lock_acquire_returned"), waits = tracepoint("lock/contention_begin");
+	u64 locks0, waits0;
+	int i;
+
+	prepare_reader(way, len);
+	__sync_fetch_and_add(&board->ready, 1);
+	while (!board->go)
+		sched_yield();
+	locks0 = count(locks);
+	waits0 = count(waits);
+	for (i = 0; i < operations; i++)
+		operation(way, len);
+	board->locks[self] = count(locks) - locks0;
+	board->waits[self] = count(waits) - waits0;
+	__sync_fetch_and_add(&board->done, 1);
+	_exit(0);
+}
+
+struct row {
+	double locks, waits, pins, clocks;
+};
+
+static struct row measure(enum way way, size_t len, int readers, int operations)
+{
+	struct row row = { 0 };
+	u64 pins0, clock0;
+	int i, status;
+
+	parameter("pin_mode", way == UNCACHED ? "2" : "0");
+	memset(board->locks, 0, sizeof(board->locks));
+	board->ready = board->go = board->done = 0;
+	fflush(stdout);
+	for (i = 0; i < readers; i++)
+		if (!fork())
+			reader(i, way, len, operations);
+	while (board->ready < readers)
+		usleep(1000);
+	pins0 = pins();
+	clock0 = __rdtsc();
+	board->go = 1;
+	while (board->done < readers)
+		usleep(500);
+	row.clocks = (double)(__rdtsc() - clock0) / readers / operations;
+	for (i = 0; i < readers; i++) {
+		wait(&status);
+		CHECK_EQ(status, 0);
+		row.locks += (double)board->locks[i] / readers / operations;
+		row.waits += (double)board->waits[i] / readers / operations;
+	}
+	row.pins = (double)(pins() - pins0) / readers / operations;
+	parameter("pin_mode", "0");
+	return row;
+}
+
+static void setup(size_t len)
+{
+	board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	CHECK(board != MAP_FAILED);
+	owner_pid = getpid();
+	source = memory(SMALL, len);
+	target = memory(SMALL, len);
+	fill(source, len, 1);
+	memset(target, 1, len);
+	board->cookie = reg(source, len, KCOLL_READ | KCOLL_EAGER);
+	CHECK(board->cookie);
+}
+
+static void locks(void)
+{
+	int readers, way, operations = 20;
+
+	setup(HUGE);
+	printf("per 1 MiB operation     readers  owner mmap_lock taken  waits for locks  pages pinned\n");
+	for (way = CMA; way < WAYS; way++) {
+		for (readers = 1; readers <= MAX_READERS; readers *= 2) {
+			struct row row = measure(way, HUGE / 2, readers, operations);
+
+			printf("%-24s %6d  %21.2f  %15.3f  %12.2f\n", way_name[way], readers, row.locks, row.waits, row.pins);
+		}
+	}
+	printf("(mmap_lock: every acquisition by the reader, of the owner's or of its own)\n");
+}
+
+/* The least of many runs: no interrupt in it. */
+static u64 least(enum way way, size_t len)
+{
+	u64 best = ~0UL;
+	int i;
+
+	for (i = 0; i < 40; i++) {
+		u64 t = __rdtsc();
+
+		operation(way, len);
+		t = __rdtsc() - t;
+		best = t < best ? t : best;
+	}
+	return best;
+}
+
+static void alone(enum way way, double *cost64k, double *cost1m)
+{
+	int channel[2], status;
+	u64 results[2];
+
+	parameter("pin_mode", way == UNCACHED ? "2" : "0");
+	CHECK(!pipe(channel));
+	if (!fork()) {
+		prepare_reader(way, HUGE / 2);
+		results[0] = least(way, 65536);
+		results[1] = least(way, HUGE / 2);
+		CHECK(write(channel[1], results, sizeof(results)) == sizeof(results));
+		_exit(0);
+	}
+	CHECK(read(channel[0], results, sizeof(results)) == sizeof(results));
+	wait(&status);
+	close(channel[0]);
+	close(channel[1]);
+	parameter("pin_mode", "0");
+	*cost64k = results[0];
+	*cost1m = results[1];
+}
+
+static void instructions(void)
+{
+	double small[WAYS], large[WAYS], loop, one, eight;
+	char *huge;
+	int way;
+
+	setup(HUGE);
+	for (way = CMA; way < WAYS; way++)
+		alone(way, &small[way], &large[way]);
+	/* The copy loop alone: how the cost of one extent grows with its length. */
+	huge = memory(THP, HUGE);
+	memset(huge, 1, HUGE);
+	unreg(board->cookie);
+	board->cookie = reg(huge, HUGE, KCOLL_READ | KCOLL_EAGER);
+	CHECK(board->cookie);
+	{
+		u64 cookie = board->cookie;
+		u64 a, b;
+
+		memset(target, 1, HUGE);
+		board->cookie = cookie;
+		a = least(CACHED, 65536);
+		b = least(CACHED, 131072);
+		loop = (double)(b - a);
+		printf("copy loop of 64 KiB: %.0f instructions (%.3f a byte); a cached copy of one extent beside it: %.0f\n", loop,
+		       loop / 65536, a - loop);
+	}
+	printf("instructions            64 KiB  beyond the loop   1 MiB  beyond the loop\n");
+	for (way = CMA; way < WAYS; way++)
+		printf("%-20s %9.0f  %15.0f %7.0f  %15.0f\n", way_name[way], small[way], way == MAPPED ? 0.0 : small[way] - loop,
+		       large[way], way == MAPPED ? 0.0 : large[way] - 16 * loop);
+	printf("cached : cma beyond the loop, 64 KiB: %.3f\n", (small[CACHED] - loop) / (small[CMA] - loop));
+
+	unreg(board->cookie);
+	board->cookie = reg(source, HUGE, KCOLL_READ | KCOLL_EAGER);
+	for (way = CMA; way < MAPPED; way++) {
+		one = measure(way, HUGE / 2, 1, 20).clocks;
+		eight = measure(way, HUGE / 2, 8, 20).clocks;
+		printf("gamma_8 of instructions beyond the loop, %-16s %.2f\n", way_name[way],
+		       (eight - 16 * loop) / (one - 16 * loop));
+	}
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 1 && !strcmp(argv[1], "instructions"))
+		instructions();
+	else
+		locks();
+	return 0;
+}

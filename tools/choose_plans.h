@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The arguments that several subcommands share: which collectives, which algorithms, which machine.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "algo/registry.h"
+#include "model/choose.h"
+#include "topo/hierarchy.h"
+#include "topo/machine.h"
+
+namespace coll::tools {
+
+inline constexpr plan::Collective all_collectives[] = {plan::Collective::barrier, plan::Collective::bcast,
+                                                       plan::Collective::reduce, plan::Collective::allreduce};
+
+inline bool is_rooted(plan::Collective c) { return c == plan::Collective::bcast || c == plan::Collective::reduce; }
+inline bool is_reduction(plan::Collective c) {
+  return c == plan::Collective::reduce || c == plan::Collective::allreduce;
+}
+
+// "bcast" or "all"; throws Failure (usage) with the known names.
+std::vector<plan::Collective> parse_collectives(const std::string& text);
+
+// "name" or "name:chunk=32K,k=4,depth=2"; throws Failure (usage) with the names that the collective has.
+model::Choice parse_algorithm(plan::Collective collective, const std::string& text);
+
+// Which parameters an algorithm reads: "chunk", "depth", "k", "hierarchy".
+std::vector<std::string> parameters_of(const algo::Algorithm& algorithm);
+
+// How operands combine: "left to right", "rank order", "any order"; "" where nothing is combined.
+std::string order_of(const algo::Algorithm& algorithm);
+
+// Ranks on a machine, real or described.
+struct Layout {
+  topo::Machine machine;
+  topo::Hierarchy hierarchy;
+};
+
+// Throws Failure for a description that cannot be read and usage for wrong words.
+Layout lay_out(int ranks, const std::string& topology, const std::string& map_by, const std::string& sensitivity);
+
+}  // namespace coll::tools

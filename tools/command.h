@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What every subcommand is to collctl: a function that adds its options and leaves behind what to run.
+#pragma once
+
+#include <functional>
+#include <stdexcept>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+namespace coll::tools {
+
+// Exit statuses of collctl.
+enum Exit : int { exit_fine = 0, exit_failure = 1, exit_usage = 2 };
+
+// Something went wrong: one line that says what and what mends it, and the exit status.
+class Failure : public std::runtime_error {
+ public:
+  explicit Failure(const std::string& text, int status = exit_failure) : std::runtime_error(text), status_(status) {}
+  int status() const { return status_; }
+
+ private:
+  int status_;
+};
+
+// The arguments do not fit together.
+inline Failure usage(const std::string& text) { return Failure(text, exit_usage); }
+
+// The subcommand that was typed, set while arguments are parsed; returns the exit status.
+using Action = std::function<int()>;
+
+void add_info(CLI::App& app, Action& action);
+void add_list(CLI::App& app, Action& action);
+void add_plan(CLI::App& app, Action& action);
+void add_verify(CLI::App& app, Action& action);
+void add_bench(CLI::App& app, Action& action);
+void add_run(CLI::App& app, Action& action);
+
+// "Examples:" as they stand at the end of every --help.
+inline std::string examples(const std::string& lines) { return "Examples:\n" + lines; }
+
+}  // namespace coll::tools

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// collctl verify: proves plans right by running them with symbolic contents (plan/verify.h), for every root, around
+// every boundary of size, in place and not.
+//
+// The vectors are short and the chunks a few cache lines: what matters to a plan is how many passes its loops make and
+// how they end, not how many bytes a pass has.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "choose_plans.h"
+#include "command.h"
+#include "plan/verify.h"
+#include "progress.h"
+#include "text.h"
+
+namespace coll::tools {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct Options {
+  std::string collective, algorithm, ranks = "1-64", topology = "package:2 numa:4 core:8";
+  int interleavings = 1, threads = 0;
+  uint64_t seed = 1;
+  bool json = false;
+};
+
+constexpr size_t element_bytes = 64;  // a cache line: elements then never share one
+
+// One plan to be verified at several sizes.
+struct Item {
+  const algo::Algorithm* algorithm;
+  const topo::Hierarchy* hierarchy;
+  int root;
+  uint64_t weight() const { return uint64_t(hierarchy->ranks()) * uint64_t(hierarchy->ranks()) + 64; }
+};
+
+// What became of one algorithm.
+struct Result {
+  const algo::Algorithm* algorithm;
+  uint64_t plans = 0, cases = 0, interleavings = 0, steps = 0, failures = 0;
+  std::string problem;  // of the first failure
+  plan::Association association = plan::Association::left_fold;
+};
+
+algo::Parameters small_chunks() {
+  algo::Parameters parameters;
+  parameters.chunk_bytes = 2 * element_bytes;
+  parameters.depth = 2;
+  parameters.k = 2;
+  return parameters;
+}
+
+// Elements: nothing, less than a chunk, one chunk, one more, a ring of slots and one more, slices for every rank.
+std::vector<size_t> counts_for(const algo::Algorithm& algorithm, int ranks) {
+  if (algorithm.collective == plan::Collective::barrier) return {0};
+  if (ranks > 16) return {1, 2, 5};
+  return {0, 1, 2, 3, 4, 5, size_t(2 * ranks + 1)};
+}
+
+// The promises of the registry on top of what verify() demands of a plan.
+std::string broken_promise(const algo::Algorithm& algorithm, const plan::Plan& plan, const plan::Verdict& verdict) {
+  using plan::Association;
+  if (!is_reduction(algorithm.collective)) return "";
+  if (algorithm.left_to_right && !(plan.rank_order && verdict.association == Association::left_fold))
+    return "the registry promises operands from left to right";
+  if (algorithm.rank_order && verdict.association == Association::any_order)
+    return "the registry promises operands in rank order";
+  return "";
+}
+
+void verify_item(const Options& options, const Item& item, Result& result) {
+  const algo::Algorithm& algorithm = *item.algorithm;
+  const int ranks = item.hierarchy->ranks();
+  algo::Parameters parameters = small_chunks();
+  const plan::Plan plan = algorithm.make({.hierarchy = item.hierarchy, .root = item.root, .parameters = parameters});
+  ++result.plans;
+  for (size_t count : counts_for(algorithm, ranks))
+    for (bool in_place : {false, true}) {
+      if (in_place && !is_reduction(algorithm.collective)) continue;
+      const plan::VerifyOptions how = {.count = count,
+                                       .element_bytes = element_bytes,
+                                       .in_place = in_place,
+                                       .mixtures = 1,
+                                       .adversaries = ranks <= 8,
+                                       .interleavings = options.interleavings,
+                                       .seed = options.seed + uint64_t(item.root) * 64 + count};
+      const plan::Verdict verdict = plan::verify(plan, how);
+      ++result.cases;
+      result.interleavings += verdict.interleavings;
+      result.steps += verdict.steps;
+      result.association = std::max(result.association, verdict.association);
+      std::string problem = verdict.ok ? broken_promise(algorithm, plan, verdict) : verdict.problem;
+      if (problem.empty()) continue;
+      if (result.failures++ == 0)
+        result.problem = fmt::format("{} (machine: {}; seed {})", problem, topo::describe(*item.hierarchy), how.seed);
+    }
+}
+
+void add(Result& sum, const Result& more) {
+  sum.plans += more.plans;
+  sum.cases += more.cases;
+  sum.interleavings += more.interleavings;
+  sum.steps += more.steps;
+  if (sum.failures == 0) sum.problem = more.problem;
+  sum.failures += more.failures;
+  sum.association = std::max(sum.association, more.association);
+}
+
+class Sweep {
+ public:
+  explicit Sweep(const Options& options) : options_(options) {
+    for (plan::Collective collective : parse_collectives(options.collective))
+      for (const algo::Algorithm& algorithm : algo::algorithms())
+        if (algorithm.collective == collective && (options.algorithm.empty() || options.algorithm == algorithm.name))
+          results_.push_back({&algorithm});
+    if (results_.empty())
+      throw usage(fmt::format("--algorithm: {} has no '{}'; see collctl list", options.collective, options.algorithm));
+    ranks_ = parse_numbers(options.ranks, "--ranks", 1, 128);
+    lay_out_machines();
+    for (Result& result : results_) add_items(*result.algorithm);
+    // The longest first, so that all threads end together.
+    std::ranges::stable_sort(items_, [](const Item& a, const Item& b) { return a.weight() > b.weight(); });
+    for (const Item& item : items_) weight_ += item.weight();
+  }
+
+  int run() {
+    const auto begin = std::chrono::steady_clock::now();
+    work();
+    seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    options_.json ? print_json() : print_table();
+    return failed() ? exit_failure : exit_fine;
+  }
+
+ private:
+  bool failed() const {
+    return std::ranges::any_of(results_, [](const Result& result) { return result.failures > 0; });
+  }
+
+  // For every number of ranks: one group, and the groups of the machine for ranks by cores and by NUMA nodes.
+  void lay_out_machines() {
+    hierarchies_.reserve(3 * ranks_.size());
+    for (int ranks : ranks_) {
+      hierarchies_.push_back(topo::Hierarchy::flat(ranks));
+      for (const char* map_by : {"core", "numa"}) {
+        topo::Hierarchy made =
+            lay_out(ranks, options_.topology, map_by, topo::Sensitivity::standard().text()).hierarchy;
+        if (made.is_flat() || (map_by[0] == 'n' && made.places() == hierarchies_.back().places())) continue;
+        hierarchies_.push_back(std::move(made));
+      }
+    }
+  }
+
+  void add_items(const algo::Algorithm& algorithm) {
+    int last_ranks = 0;
+    for (const topo::Hierarchy& hierarchy : hierarchies_) {
+      if (hierarchy.ranks() == last_ranks && !algorithm.reads.hierarchy) continue;
+      last_ranks = hierarchy.ranks();
+      for (int root = 0; root < (is_rooted(algorithm.collective) ? hierarchy.ranks() : 1); ++root)
+        items_.push_back({&algorithm, &hierarchy, root});
+    }
+  }
+
+  void work() {
+    Progress progress(weight_);
+    std::atomic<size_t> next{0}, done{0};
+    std::mutex mutex;  // of the results
+    const auto worker = [&] {
+      for (size_t i; (i = next++) < items_.size();) {
+        Result part{items_[i].algorithm};
+        verify_item(options_, items_[i], part);
+        std::lock_guard lock(mutex);
+        add(*std::ranges::find(results_, part.algorithm, &Result::algorithm), part);
+        done += items_[i].weight();
+      }
+      --running_;
+    };
+    int threads = options_.threads > 0 ? options_.threads : std::max(1u, std::thread::hardware_concurrency());
+    running_ = threads;
+    std::vector<std::jthread> workers;
+    for (int i = 0; i < threads; ++i) workers.emplace_back(worker);
+    while (running_ > 0) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      size_t at = std::min(next.load(), items_.size() - 1);
+      progress.show(done, fmt::format("{} {}, {} ranks", plan::name(items_[at].algorithm->collective),
+                                      items_[at].algorithm->name, items_[at].hierarchy->ranks()));
+    }
+  }
+
+  static const char* association_text(const Result& result) {
+    if (!is_reduction(result.algorithm->collective)) return "";
+    switch (result.association) {
+      case plan::Association::left_fold: return "left to right";
+      case plan::Association::rank_order: return "rank order";
+      case plan::Association::any_order: return "any order";
+    }
+    return "";
+  }
+
+  Result sum() const {
+    Result all{};
+    for (const Result& result : results_) add(all, result);
+    return all;
+  }
+
+  void print_json() const {
+    ordered_json algorithms = ordered_json::array();
+    for (const Result& r : results_) {
+      ordered_json one = {{"collective", plan::name(r.algorithm->collective)},
+                          {"algorithm", r.algorithm->name},
+                          {"ok", r.failures == 0},
+                          {"plans", r.plans},
+                          {"cases", r.cases},
+                          {"interleavings", r.interleavings},
+                          {"steps", r.steps}};
+      if (is_reduction(r.algorithm->collective)) one["order"] = association_text(r);
+      if (r.failures > 0) one["failures"] = r.failures, one["problem"] = r.problem;
+      algorithms.push_back(one);
+    }
+    const Result all = sum();
+    ordered_json json = {
+        {"ok", !failed()},     {"ranks", ranks_},         {"topology", options_.topology},      {"seed", options_.seed},
+        {"plans", all.plans},  {"cases", all.cases},      {"interleavings", all.interleavings}, {"steps", all.steps},
+        {"seconds", seconds_}, {"algorithms", algorithms}};
+    fmt::print("{}\n", json.dump(2));
+  }
+
+  void print_table() const {
+    Table table("<<>>>><");
+    table.row({"collective", "algorithm", "plans", "cases", "runs", "steps", "result"});
+    for (const Result& r : results_)
+      table.row({plan::name(r.algorithm->collective), std::string(r.algorithm->name), count_text(r.plans),
+                 count_text(r.cases), count_text(r.interleavings), count_text(r.steps),
+                 r.failures > 0 ? fmt::format("FAILED ({})", count_text(r.failures)) : "right"});
+    fmt::print("{}", table.text());
+    const Result all = sum();
+    fmt::print(
+        "\n{}\n",
+        wrapped(fmt::format("{} plans of {} {} ranks, every root, {} cases in {} runs of all ranks, {} steps: {} "
+                            "({:.1f} s, seed {})",
+                            count_text(all.plans), ranks_.size() == 1 ? "" : fmt::format("{} to", ranks_.front()),
+                            ranks_.back(), count_text(all.cases), count_text(all.interleavings), count_text(all.steps),
+                            failed() ? fmt::format("{} FAILED", count_text(all.failures)) : "all right", seconds_,
+                            options_.seed),
+                0));
+    for (const Result& r : results_)
+      if (r.failures > 0) fmt::print("\n{}\n", wrapped(r.problem, 2));
+  }
+
+  const Options& options_;
+  std::vector<int> ranks_;
+  std::vector<topo::Hierarchy> hierarchies_;
+  std::vector<Item> items_;
+  std::vector<Result> results_;
+  std::atomic<int> running_{0};
+  uint64_t weight_ = 0;
+  double seconds_ = 0;
+};
+
+}  // namespace
+
+void add_verify(CLI::App& app, Action& action) {
+  auto options = std::make_shared<Options>();
+  CLI::App* sub = app.add_subcommand("verify", "Prove plans right: no deadlock, race or wrong result");
+  sub->add_option("COLLECTIVE", options->collective, "barrier, bcast, reduce, allreduce or all")
+      ->required()
+      ->option_text("  ");
+  sub->add_option("--algorithm", options->algorithm, "only this one; see collctl list")->option_text("A");
+  sub->add_option("--ranks", options->ranks, "numbers of ranks; default 1-64")->option_text("LIST");
+  sub->add_option("--interleavings", options->interleavings, "random ones for each case; default 1")
+      ->check(CLI::Range(0, 100000))
+      ->option_text("N");
+  sub->add_option("--seed", options->seed, "of all that is random; default 1")->option_text("S");
+  sub->add_option("--topology", options->topology, "machine that gives the groups")->option_text("TEXT");
+  sub->add_option("--threads", options->threads, "default: one per processor")
+      ->check(CLI::Range(1, 1024))
+      ->option_text("N");
+  sub->add_flag("--json", options->json, "print JSON");
+  sub->footer(
+      examples("  collctl verify all\n"
+               "  collctl verify allreduce --ranks 2-64\n"
+               "  collctl verify bcast --algorithm knomial --ranks 3,7-9 --interleavings 100 --seed 7\n"
+               "Exit status 1 when a plan is wrong, with the step, the ranks and the seed."));
+  sub->callback([&action, options] { action = [options] { return Sweep(*options).run(); }; });
+}
+
+}  // namespace coll::tools

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Starting the ranks of a job on this node: the meeting that coll_comm_create_from_launcher() expects, and processes
+// that do not outlive collctl.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "api/launcher.h"
+
+namespace coll::tools {
+
+// The memfd at which the ranks of one job meet. Inherited by every process that is started while it lives.
+class Meeting {
+ public:
+  explicit Meeting(int ranks);
+  ~Meeting();
+  Meeting(const Meeting&) = delete;
+  Meeting& operator=(const Meeting&) = delete;
+
+  int ranks() const { return ranks_; }
+  // Sets COLL_LAUNCH of the calling process, a rank to be.
+  void become(int rank) const;
+
+ private:
+  int ranks_;
+  int descriptor_;
+};
+
+// The processor numbers that this process may use.
+std::vector<int> allowed_cpus();
+// Binds the calling process to one processor; false when the system refuses.
+bool pin_to(int cpu);
+
+// Forks. The child is killed when the calling thread's process ends, whatever ends it; it returns 0 here.
+pid_t fork_rank();
+
+// "exit status 3", "signal 11 (Segmentation fault)".
+std::string ending_text(int wait_status);
+// What a shell reports for it: the exit status, or 128 + the signal.
+int ending_status(int wait_status);
+
+using Environment = std::vector<std::pair<std::string, std::string>>;
+
+// Runs `body` in `ranks` forked processes, each bound to a processor of its own when there are enough, with the
+// environment set before. The first one that ends with another status than 0 or takes too long ends the others.
+// "" or what went wrong.
+std::string run_ranks(int ranks, const Environment& environment, int seconds, const std::function<int(int rank)>& body,
+                      const std::function<void()>& meanwhile = {});
+
+}  // namespace coll::tools

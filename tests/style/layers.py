@@ -16,7 +16,7 @@ ARROWS = {
     "api": ["comm"],
     # The shim is a guest of the public API; the tools may look at everything that needs no peers.
     "mpi": [],
-    "tools": ["api", "model", "sim", "algo", "plan", "topo"],
+    "tools": ["api", "model", "sim", "algo", "plan", "topo", "mem"],
 }
 
 # Layers that include what they have an arrow to, and nothing below that.

@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// collctl bench: times collectives of the C API between processes that it forks and pins.
+//
+// An iteration is what it is in bench/mpi: every rank rewrites its input, so that its lines are dirty in its own core; all
+// start at one instant; [the clock runs] the collective is called and whoever has a result reads one word of each of its
+// lines [the clock stops]; the result is compared with what it must be. The slowest rank's duration counts. Clock, start
+// and core distance come from bench/lockstep, shared with that benchmark.
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <new>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "choose_plans.h"
+#include "coll/coll.h"
+#include "command.h"
+#include "launch.h"
+#include "lockstep.h"
+#include "pattern.h"
+#include "progress.h"
+#include "text.h"
+
+namespace coll::tools {
+namespace {
+
+using nlohmann::ordered_json;
+using plan::Collective;
+
+struct Options {
+  std::string collective, algorithm, sizes = "4-16M", transport, memory = "ordinary", pages = "4k", type = "float";
+  int ranks = 0, root = 0;
+  double seconds = 0.1;
+  bool json = false;
+};
+
+// One line of the result.
+struct Cell {
+  Collective collective = Collective::barrier;
+  uint64_t bytes = 0;
+  uint32_t iterations = 0;
+  int64_t wrong = 0;
+  double median_us = 0, p10_us = 0, p90_us = 0, min_us = 0, flag_ns_before = 0, flag_ns_after = 0;
+};
+
+// What the ranks and collctl share. Rank 0 writes; cells before `finished` are complete.
+struct Shared {
+  static constexpr size_t most_cells = 4 * 64;
+  std::atomic<uint32_t> finished{0};
+  std::atomic<uint32_t> pinned{0};
+  Cell cells[most_cells];
+  char description[512] = "";
+  char problem[512] = "";  // of the first rank that has one, roughly
+};
+
+struct Task {
+  Collective collective;
+  size_t bytes;
+};
+
+class Rank {
+ public:
+  Rank(const Options& options, const std::vector<Task>& tasks, Shared& shared, void* segment, int rank, bool spin)
+      : options_(options),
+        tasks_(tasks),
+        shared_(shared),
+        rank_(rank),
+        type_(parse_type(options.type)),
+        pattern_(type_) {
+    step_ = lockstep_attach(segment, rank, options.ranks, spin);
+  }
+  ~Rank() { lockstep_close(step_); }
+  Rank(const Rank&) = delete;
+  Rank& operator=(const Rank&) = delete;
+
+  int run() {
+    if (step_ == nullptr) return fail("no memory for the clocks of the ranks");
+    if (coll_comm_create_from_launcher(&comm_) != COLL_OK) return fail(coll_last_error());
+    if (rank_ == 0) std::snprintf(shared_.description, sizeof shared_.description, "%s", coll_comm_describe(comm_));
+    size_t largest = 64;
+    for (const Task& task : tasks_) largest = std::max(largest, task.bytes);
+    in_ = allocate(largest);
+    out_ = allocate(largest);
+    if (in_ == nullptr || out_ == nullptr)
+      return fail(fmt::format("no memory for buffers of {}: give smaller --sizes", bytes_text(largest)));
+    for (const Task& task : tasks_)
+      if (!run_cell(task)) return 1;
+    coll_comm_free(comm_);
+    return 0;
+  }
+
+ private:
+  int fail(const std::string& text) {
+    if (shared_.problem[0] == 0)
+      std::snprintf(shared_.problem, sizeof shared_.problem, "rank %d: %s", rank_, text.c_str());
+    return 1;
+  }
+
+  char* allocate(size_t bytes) {
+    void* memory = nullptr;
+    const size_t huge = size_t(2) << 20;
+    if (options_.memory == "mapped") {
+      if (coll_mem_alloc(bytes, &memory) != COLL_OK) return nullptr;
+    } else if (options_.pages == "2m") {
+      memory = std::aligned_alloc(huge, (bytes + huge - 1) / huge * huge);
+      if (memory != nullptr) madvise(memory, bytes, MADV_HUGEPAGE);
+    } else {
+      memory = std::malloc(bytes);
+    }
+    if (memory != nullptr) std::memset(memory, 1, bytes);
+    return static_cast<char*>(memory);
+  }
+
+  // One word of every line.
+  static void read_lines(const char* result, size_t bytes) {
+    uint32_t sum = 0;
+    for (size_t at = 0; at + sizeof sum <= bytes; at += 64) {
+      uint32_t word;
+      std::memcpy(&word, result + at, sizeof word);
+      sum ^= word;
+    }
+    asm volatile("" : : "r"(sum));
+  }
+
+  bool call(Collective collective, void* out, size_t count) {
+    coll_status status = COLL_OK;
+    switch (collective) {
+      case Collective::barrier: status = coll_barrier(comm_); break;
+      case Collective::bcast: status = coll_bcast(out, count, type_, options_.root, comm_); break;
+      case Collective::reduce: status = coll_reduce(in_, out, count, type_, pattern_.op(), options_.root, comm_); break;
+      case Collective::allreduce: status = coll_allreduce(in_, out, count, type_, pattern_.op(), comm_); break;
+    }
+    if (status != COLL_OK) fail(coll_last_error());
+    return status == COLL_OK;
+  }
+
+  bool iterate(const Task& task, int iteration) {
+    const size_t count = task.bytes / pattern_.element_bytes();
+    const bool root = rank_ == options_.root, is_bcast = task.collective == Collective::bcast;
+    const bool has_result =
+        is_bcast ? !root : task.collective == Collective::allreduce || (task.collective == Collective::reduce && root);
+    char* out = is_bcast && root ? in_ : out_;
+    ++seed_;
+    pattern_.fill(in_, count, seed_, rank_);
+    lockstep_start(step_);
+    const uint64_t begin = lockstep_ticks();
+    if (!call(task.collective, out, count)) return false;
+    if (has_result) read_lines(out, task.bytes);
+    lockstep_record(step_, iteration, begin, lockstep_ticks());
+    if (has_result)
+      wrong_ += is_bcast ? pattern_.count_wrong(out, count, seed_, options_.root, 1)
+                         : pattern_.count_wrong(out, count, seed_, 0, options_.ranks);
+    return true;
+  }
+
+  // A barrier has no result: see that nobody leaves before everybody has come.
+  bool check_barrier() {
+    for (int64_t turn = 1; turn <= 100; ++turn) {
+      lockstep_post(step_, turn);
+      if (!call(Collective::barrier, nullptr, 0)) return false;
+      wrong_ += lockstep_least(step_) < turn;
+      if (!call(Collective::barrier, nullptr, 0)) return false;
+    }
+    return true;
+  }
+
+  static double now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  }
+
+  bool run_cell(const Task& task) {
+    wrong_ = 0;
+    if (task.collective == Collective::barrier && !check_barrier()) return false;
+    std::array<double, 5> warm;
+    if (!iterate(task, 0)) return false;
+    for (double& took : warm) {
+      double begin = now();
+      if (!iterate(task, 0)) return false;
+      took = now() - begin;
+    }
+    std::ranges::sort(warm);
+    double wanted = options_.seconds / warm[warm.size() / 2];
+    int iterations = int(lockstep_agree(step_, int64_t(std::clamp(wanted, 5.0, double(LOCKSTEP_MAX_ITERATIONS)))));
+    Cell cell{task.collective, task.bytes, uint32_t(iterations)};
+    cell.flag_ns_before = lockstep_flag_ns(step_);
+    for (int i = 0; i < iterations; ++i)
+      if (!iterate(task, i)) return false;
+    cell.flag_ns_after = lockstep_flag_ns(step_);
+    cell.wrong = lockstep_sum(step_, wrong_);
+    if (rank_ == 0) publish(cell);
+    return true;
+  }
+
+  void publish(Cell& cell) {
+    std::vector<double> us(cell.iterations);
+    for (size_t i = 0; i < us.size(); ++i)
+      us[i] = double(lockstep_duration(step_, int(i))) * lockstep_ns_per_tick() / 1000;
+    std::ranges::sort(us);
+    cell.min_us = us.front();
+    cell.p10_us = us[us.size() / 10];
+    cell.median_us = us[us.size() / 2];
+    cell.p90_us = us[us.size() * 9 / 10];
+    uint32_t at = shared_.finished.load(std::memory_order_relaxed);
+    shared_.cells[at] = cell;
+    shared_.finished.store(at + 1, std::memory_order_release);
+  }
+
+  const Options& options_;
+  const std::vector<Task>& tasks_;
+  Shared& shared_;
+  const int rank_;
+  const coll_datatype type_;
+  const Pattern pattern_;
+  lockstep* step_ = nullptr;
+  coll_comm* comm_ = nullptr;
+  char *in_ = nullptr, *out_ = nullptr;
+  uint32_t seed_ = 0;
+  int64_t wrong_ = 0;
+};
+
+// ---- collctl's side ---------------------------------------------------------------------------------------------
+
+std::vector<Task> tasks_of(const Options& options) {
+  const size_t element = coll_datatype_size(parse_type(options.type));
+  std::vector<Task> tasks;
+  for (Collective collective : parse_collectives(options.collective)) {
+    if (collective == Collective::barrier) tasks.push_back({collective, 0});
+    else
+      for (size_t bytes : parse_sizes(options.sizes, "--sizes"))
+        if (bytes >= element) tasks.push_back({collective, bytes / element * element});
+  }
+  if (tasks.empty())
+    throw usage(
+        fmt::format("--sizes {}: no size holds an element of {} ({} bytes)", options.sizes, options.type, element));
+  if (tasks.size() > Shared::most_cells) throw usage(fmt::format("--sizes: at most {} in all", Shared::most_cells));
+  return tasks;
+}
+
+void check(const Options& options) {
+  if (options.root >= options.ranks)
+    throw usage(fmt::format("--root {} is no rank of {}; use 0 to {}", options.root, options.ranks, options.ranks - 1));
+  if (options.memory != "ordinary" && options.memory != "mapped") throw usage("--memory takes ordinary or mapped");
+  if (options.pages != "4k" && options.pages != "2m") throw usage("--pages takes 4k or 2m");
+  if (options.memory == "mapped" && options.pages == "2m")
+    throw usage("--pages is for ordinary memory; coll_mem_alloc asks for huge pages by itself");
+  if (!options.algorithm.empty() && options.collective == "all")
+    throw usage("--algorithm needs one collective, not all");
+  for (const char* known : {"", "auto", "shm", "cma", "mapped"})
+    if (options.transport == known) return;
+  throw usage(fmt::format("'{}' is no transport; use auto, shm, cma or mapped", options.transport));
+}
+
+Environment environment_of(const Options& options) {
+  Environment environment;
+  if (!options.transport.empty()) environment.emplace_back("COLL_TRANSPORT", options.transport);
+  if (!options.algorithm.empty()) {
+    Collective collective = parse_collectives(options.collective).front();
+    parse_algorithm(collective, options.algorithm);
+    std::string name = fmt::format("COLL_{}", plan::name(collective));
+    for (char& c : name) c = char(std::toupper(static_cast<unsigned char>(c)));
+    environment.emplace_back(name, options.algorithm);
+  }
+  return environment;
+}
+
+template <class T>
+T* share(size_t bytes = sizeof(T)) {
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) throw Failure("no shared memory for the ranks; give this session more memory");
+  return static_cast<T*>(memory);
+}
+
+class Bench {
+ public:
+  explicit Bench(const Options& options) : options_(options), tasks_((check(options), tasks_of(options))) {
+    shared_ = new (share<Shared>()) Shared;
+    segment_ = share<void>(lockstep_segment_bytes());
+    spin_ = allowed_cpus().size() >= size_t(options.ranks);
+  }
+
+  int run() {
+    Environment environment = environment_of(options_);
+    Progress progress(tasks_.size());
+    lockstep_ns_per_tick();  // once, for all
+    std::string problem = run_ranks(
+        options_.ranks, environment, 0,
+        [&](int rank) { return Rank(options_, tasks_, *shared_, segment_, rank, spin_).run(); },
+        [&] { show(progress); });
+    progress.clear();
+    if (!problem.empty()) throw Failure(shared_->problem[0] != 0 ? shared_->problem : problem);
+    if (options_.json) print_json();
+    else fmt::print("\n{}", note());
+    return wrong_ == 0 ? exit_fine
+                       : throw Failure(fmt::format("{} elements of results were wrong; please report this", wrong_));
+  }
+
+ private:
+  // New lines of the table as they come, and the bar below.
+  void show(Progress& progress) {
+    uint32_t finished = shared_->finished.load(std::memory_order_acquire);
+    for (; shown_ < finished; ++shown_) {
+      const Cell& cell = shared_->cells[shown_];
+      wrong_ += cell.wrong;
+      if (options_.json) continue;
+      progress.clear();
+      if (shown_ == 0) print_head();
+      print_row(cell);
+      std::fflush(stdout);
+    }
+    if (finished < tasks_.size()) {
+      const Task& task = tasks_[finished];
+      progress.show(finished, fmt::format("{} {}", plan::name(task.collective), bytes_text(task.bytes)));
+    }
+  }
+
+  void print_head() const {
+    fmt::print("{}\n\n", wrapped(fmt::format("{}; {} memory; {}", shared_->description, options_.memory,
+                                             spin_ ? "ranks pinned" : "more ranks than processors"),
+                                 0));
+    fmt::print("{:<10} {:>9} {:>10} {:>10} {:>10} {:>9} {:>6} {:>9}\n", "collective", "size", "median", "p10", "p90",
+               "GB/s", "runs", "flag ns");
+  }
+
+  void print_row(const Cell& cell) const {
+    std::string rate = cell.bytes == 0 ? "" : fmt::format("{:.2f}", double(cell.bytes) / cell.median_us / 1e3);
+    std::string flag =
+        spin_ && options_.ranks > 1 ? fmt::format("{:.0f} {:.0f}", cell.flag_ns_before, cell.flag_ns_after) : "";
+    fmt::print("{:<10} {:>9} {:>10} {:>10} {:>10} {:>9} {:>6} {:>9}{}\n", plan::name(cell.collective),
+               cell.bytes == 0 ? "" : bytes_text(cell.bytes), us_text(cell.median_us), us_text(cell.p10_us),
+               us_text(cell.p90_us), rate, cell.iterations, flag, cell.wrong != 0 ? "  WRONG" : "");
+  }
+
+  std::string note() const {
+    return wrapped(std::string(spin_ ? "Times are of the slowest rank after a common start"
+                                     : "Times are from the first rank's start to the last one's end: no common start") +
+                       ", results read; 'flag' is the one-way time of a cache line between ranks 0 and 1, before and "
+                       "after.",
+                   0) +
+           "\n";
+  }
+
+  void print_json() const {
+    ordered_json rows = ordered_json::array();
+    for (uint32_t i = 0; i < shown_; ++i) {
+      const Cell& cell = shared_->cells[i];
+      rows.push_back({{"collective", plan::name(cell.collective)},
+                      {"bytes", cell.bytes},
+                      {"ranks", options_.ranks},
+                      {"iterations", cell.iterations},
+                      {"median_us", cell.median_us},
+                      {"p10_us", cell.p10_us},
+                      {"p90_us", cell.p90_us},
+                      {"min_us", cell.min_us},
+                      {"wrong", cell.wrong},
+                      {"flag_ns_before", cell.flag_ns_before},
+                      {"flag_ns_after", cell.flag_ns_after}});
+    }
+    ordered_json json = {{"library", fmt::format("libcoll {}", coll_version())},
+                         {"ranks", options_.ranks},
+                         {"root", options_.root},
+                         {"type", options_.type},
+                         {"memory", options_.memory},
+                         {"pages", options_.memory == "mapped" ? "coll_mem_alloc" : options_.pages},
+                         {"algorithm", options_.algorithm.empty() ? "chosen" : options_.algorithm},
+                         {"communicator", shared_->description},
+                         {"pinned", spin_},
+                         {"rows", rows}};
+    fmt::print("{}\n", json.dump(2));
+  }
+
+  const Options& options_;
+  const std::vector<Task> tasks_;
+  Shared* shared_;
+  void* segment_;
+  bool spin_ = false;
+  uint32_t shown_ = 0;
+  int64_t wrong_ = 0;
+};
+
+}  // namespace
+
+void add_bench(CLI::App& app, Action& action) {
+  auto options = std::make_shared<Options>();
+  CLI::App* sub = app.add_subcommand("bench", "Time collectives between ranks of this machine");
+  sub->add_option("COLLECTIVE", options->collective, "barrier, bcast, reduce, allreduce or all")
+      ->required()
+      ->option_text("  ");
+  sub->add_option("-n,--ranks", options->ranks, "number of ranks")
+      ->required()
+      ->check(CLI::Range(1, int(LOCKSTEP_MAX_RANKS)))
+      ->option_text("N");
+  sub->add_option("--sizes", options->sizes, "4-16M: times four from 4; or a list")->option_text("BYTES");
+  sub->add_option("--algorithm", options->algorithm, "see collctl list; default: chosen")->option_text("A");
+  sub->add_option("--root", options->root, "of bcast and reduce")->check(CLI::NonNegativeNumber)->option_text("R");
+  sub->add_option("--type", options->type, "of the elements; default float")->option_text("TYPE");
+  sub->add_option("--transport", options->transport, "auto, shm, cma or mapped")->option_text("HOW");
+  sub->add_option("--memory", options->memory, "ordinary, or mapped: coll_mem_alloc")->option_text("KIND");
+  sub->add_option("--pages", options->pages, "4k or 2m, of ordinary memory")->option_text("4k|2m");
+  sub->add_option("--time", options->seconds, "seconds for each size; default 0.1")
+      ->check(CLI::Range(0.001, 3600.0))
+      ->option_text("S");
+  sub->add_flag("--json", options->json, "print JSON");
+  sub->footer(
+      examples("  collctl bench allreduce -n 2 --sizes 4-16M\n"
+               "  collctl bench bcast -n 4 --sizes 64K,1M --transport shm --algorithm knomial:k=2\n"
+               "  collctl bench all -n 2 --memory mapped --json"));
+  sub->callback([&action, options] { action = [options] { return Bench(*options).run(); }; });
+}
+
+}  // namespace coll::tools

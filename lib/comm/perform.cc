@@ -48,7 +48,7 @@ coll_status Comm::told(coll_status status) {
 
 bool Comm::takes_latency_path(const Call& call) const {
   return settings_.forced[size_t(call.collective)].algorithm == nullptr &&
-         call.bytes() <= exec::cell_payload_bytes &&
+         call.bytes() <= exec::Cell::payload_bytes &&
          std::max<size_t>(call.bytes(), 1) <= model::latency_path_bytes(call.collective, ranks());
 }
 

@@ -26,33 +26,22 @@ namespace coll::exec {
 inline constexpr int max_flags = 128;   // flag lines a plan may use
 inline constexpr int max_views = 8;     // views a plan may use
 inline constexpr int cells = 8;
-inline constexpr size_t cell_bytes = 1088;
 
 // A latency cell: number of the operation whose payload it holds, a check word, the payload.
+// Cells lie farther apart than a hardware prefetcher runs ahead: a reader that streams through one cell must not pull
+// the next one, which its owner is about to write, into its cache.
 struct alignas(sync::line_bytes) Cell {
+  static constexpr size_t payload_bytes = 1072;
   std::atomic<uint64_t> sequence;
   uint64_t check;
-  char payload[cell_bytes - 16];
-};
-static_assert(sizeof(Cell) == cell_bytes);
-inline constexpr size_t cell_payload_bytes = sizeof(Cell::payload);
-inline constexpr size_t first_line_payload_bytes = sync::line_bytes - offsetof(Cell, payload);
-
-// For payloads of a few lines: every line carries the number itself, so that its reader has all of them on the way at
-// once instead of asking for the rest when the first has come.
-struct alignas(sync::line_bytes) NumberedLine {
-  static constexpr size_t payload_bytes = sync::line_bytes - 8;
-  std::atomic<uint64_t> sequence;
   char payload[payload_bytes];
+  char apart[24 * sync::line_bytes];
 };
-static_assert(sizeof(NumberedLine) == sync::line_bytes);
-inline constexpr size_t numbered_lines = 4;
 
 struct ChannelMemory {
   sync::FlagLine done;
   sync::FlagLine flags[max_flags];
   Cell cell[cells];
-  NumberedLine lines[cells][numbered_lines];
   // the staging ring follows, on its own pages
 };
 

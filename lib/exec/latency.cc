@@ -9,78 +9,40 @@ namespace coll::exec {
 
 namespace {
 
-// How a payload of this size travels.
-enum class Form : uint8_t {
-  one_line,  // in the first line of a cell, with the number
-  numbered,  // over a few lines, each with the number
-  cell,      // in a cell: the number comes last and is looked at first
-};
-constexpr size_t numbered_bytes = numbered_lines * NumberedLine::payload_bytes;
-
-Form form_of(size_t bytes) {
-  return bytes <= first_line_payload_bytes ? Form::one_line : bytes <= numbered_bytes ? Form::numbered : Form::cell;
-}
-size_t lines_of(size_t bytes) { return (bytes + NumberedLine::payload_bytes - 1) / NumberedLine::payload_bytes; }
-
 Cell& cell_of(Channel& channel, int rank) {
   return channel.members[size_t(rank)].memory->cell[channel.operation % cells];
 }
-NumberedLine* lines_of(Channel& channel, int rank, uint64_t operation) {
-  return channel.members[size_t(rank)].memory->lines[operation % cells];
+
+constexpr size_t lines_of(size_t payload_bytes) {
+  return (offsetof(Cell, payload) + payload_bytes + sync::line_bytes - 1) / sync::line_bytes;
 }
 
 // Ends the operation. A rank that wrote this time will probably do so the next time and takes those lines back early.
 void leave(Channel& channel, bool synchronizing, bool wrote, size_t bytes) {
-  const uint64_t next = channel.operation + 1;
-  if (wrote && form_of(bytes) == Form::numbered) {
-    for (size_t i = 0; i < lines_of(bytes); i++) sync::fetch_for_writing(&lines_of(channel, channel.team->rank, next)[i]);
-  } else if (wrote) {
-    sync::fetch_for_writing(&channel.own().memory->cell[next % cells]);
+  if (wrote) {
+    auto* line = reinterpret_cast<const char*>(&channel.own().memory->cell[(channel.operation + 1) % cells]);
+    for (size_t i = 0; i < lines_of(bytes); i++) sync::fetch_for_writing(line + i * sync::line_bytes);
   }
   channel.end(synchronizing, 0);
 }
 
 void fill(Channel& channel, const void* data, size_t bytes) {
-  if (form_of(bytes) == Form::numbered) {
-    NumberedLine* line = lines_of(channel, channel.team->rank, channel.operation);
-    const char* from = static_cast<const char*>(data);
-    for (size_t begin = 0; begin < bytes; begin += NumberedLine::payload_bytes, line++) {
-      mem::copy(line->payload, from + begin, std::min(bytes - begin, NumberedLine::payload_bytes));
-      line->sequence.store(channel.operation, std::memory_order_release);
-    }
-  } else {
-    Cell& cell = cell_of(channel, channel.team->rank);
-    mem::copy(cell.payload, data, bytes);
-    cell.sequence.store(channel.operation, std::memory_order_release);
-  }
+  Cell& cell = cell_of(channel, channel.team->rank);
+  mem::copy(cell.payload, data, bytes);
+  cell.sequence.store(channel.operation, std::memory_order_release);
   channel.team->posted();
 }
 
-// All lines are asked for in every round, and only then looked at.
-bool all_here(const NumberedLine* line, size_t lines, uint64_t operation) {
-  bool here = true;
-  for (size_t i = 0; i < lines; i++) here &= line[i].sequence.load(std::memory_order_acquire) >= operation;
-  return here;
+// The first line says when the payload is there. The second is asked for together with it: ranks that arrive together
+// find it written. More lines are not, and neither may the processor run ahead and read them before the number has come:
+// a line that is read too early is taken from its writer, who then waits for it, and so does everybody else.
+void ask_for_second_line(Channel& channel, int rank, size_t bytes) {
+  if (lines_of(bytes) == 2) __builtin_prefetch(reinterpret_cast<const char*>(&cell_of(channel, rank)) + sync::line_bytes);
 }
-
-// The payload of a rank, once it is there: in place, or joined together in `space` [numbered_bytes].
-coll_status await(Channel& channel, int rank, size_t bytes, char* space, const void** payload) {
-  Team& team = *channel.team;
-  if (form_of(bytes) != Form::numbered) {
-    *payload = cell_of(channel, rank).payload;
-    return team.wait(cell_of(channel, rank).sequence, channel.operation, rank);
-  }
-  const NumberedLine* line = lines_of(channel, rank, channel.operation);
-  const size_t lines = lines_of(bytes);
-  for (uint32_t spins = 0; spins < team.patience.spins && !all_here(line, lines, channel.operation); spins++) sync::pause();
-  for (size_t i = 0; i < lines; i++) {
-    coll_status status = team.wait(line[i].sequence, channel.operation, rank);
-    if (status != COLL_OK) return status;
-    size_t begin = i * NumberedLine::payload_bytes;
-    mem::copy(space + begin, line[i].payload, std::min(bytes - begin, NumberedLine::payload_bytes));
-  }
-  *payload = space;
-  return COLL_OK;
+coll_status await(Channel& channel, int rank, size_t bytes) {
+  coll_status status = channel.team->wait(cell_of(channel, rank).sequence, channel.operation, rank);
+  if (lines_of(bytes) > 2) sync::stop_running_ahead();
+  return status;
 }
 
 constexpr int most_ranks = 64;
@@ -88,12 +50,14 @@ constexpr int most_ranks = 64;
 // Gathers all operands, own included, and folds them in rank order.
 coll_status fold(Channel& channel, const void* send, void* recv, size_t count, const Reducer& reducer) {
   const Team& team = *channel.team;
-  alignas(sync::line_bytes) char space[most_ranks][(numbered_bytes + 63) / 64 * 64];
+  const size_t bytes = count * reducer.element_bytes;
   const void* sources[most_ranks];
+  for (int rank = 0; rank < team.ranks; rank++)
+    if (rank != team.rank) ask_for_second_line(channel, rank, bytes);
   for (int rank = 0; rank < team.ranks; rank++) {
-    sources[rank] = send;
+    sources[rank] = rank == team.rank ? send : cell_of(channel, rank).payload;
     if (rank == team.rank) continue;
-    coll_status status = await(channel, rank, count * reducer.element_bytes, space[rank], &sources[rank]);
+    coll_status status = await(channel, rank, bytes);
     if (status != COLL_OK) return status;
   }
   reducer(recv, nullptr, sources, team.ranks, count);
@@ -127,10 +91,9 @@ coll_status latency_bcast(Channel& channel, void* buffer, size_t bytes, int root
   if (root == channel.team->rank) {
     fill(channel, buffer, bytes);
   } else {
-    char space[numbered_bytes];
-    const void* payload = nullptr;
-    if ((status = await(channel, root, bytes, space, &payload)) != COLL_OK) return status;
-    mem::copy(buffer, payload, bytes);
+    ask_for_second_line(channel, root, bytes);
+    if ((status = await(channel, root, bytes)) != COLL_OK) return status;
+    mem::copy(buffer, cell_of(channel, root).payload, bytes);
   }
   leave(channel, false, root == channel.team->rank, bytes);
   return COLL_OK;

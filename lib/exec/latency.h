@@ -11,7 +11,7 @@
 
 namespace coll::exec {
 
-// REQUIRES for all: bytes <= cell_payload_bytes, at most 64 ranks (latency_agree() and latency_barrier(): any number).
+// REQUIRES for all: bytes <= Cell::payload_bytes, at most 64 ranks (latency_agree() and latency_barrier(): any number).
 // Errors: PEER_DIED.
 coll_status latency_barrier(Channel& channel);
 coll_status latency_bcast(Channel& channel, void* buffer, size_t bytes, int root);

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""collctl bench: right results everywhere it can be asked for, and rows that make sense. Asserts nothing about speed."""
+from cli import Case, main
+
+SHORT = ["--time", "0.002"]
+
+
+class Bench(Case):
+    def rows(self, *arguments):
+        result = self.run_json("bench", *arguments, *SHORT)
+        for row in result["rows"]:
+            self.assertEqual(row["wrong"], 0)
+            self.assertGreaterEqual(row["iterations"], 5)
+            self.assertGreater(row["min_us"], 0)
+            self.assertLessEqual(row["min_us"], row["p10_us"])
+            self.assertLessEqual(row["p10_us"], row["median_us"])
+            self.assertLessEqual(row["median_us"], row["p90_us"])
+        return result
+
+    def test_sizes_are_those_asked_for(self):
+        result = self.rows("allreduce", "-n", 2, "--sizes", "4-1K,100")
+        self.assertEqual([r["bytes"] for r in result["rows"]], [4, 16, 64, 256, 1024, 100])
+        self.assertIn("2 ranks", result["communicator"])
+
+    def test_every_collective(self):
+        rows = self.rows("all", "-n", 2, "--sizes", "64K")["rows"]
+        self.assertEqual([(r["collective"], r["bytes"]) for r in rows],
+                         [("barrier", 0), ("bcast", 65536), ("reduce", 65536), ("allreduce", 65536)])
+
+    def test_more_ranks_than_processors_and_another_root(self):
+        self.rows("reduce", "-n", 5, "--root", 3, "--sizes", "8,20K")
+
+    def test_transports_memories_and_algorithms(self):
+        self.assertIn("shm, forced", self.rows("bcast", "-n", 2, "--sizes", "64K", "--transport", "shm")["communicator"])
+        self.rows("allreduce", "-n", 2, "--sizes", "64K", "--memory", "mapped")
+        self.rows("bcast", "-n", 3, "--sizes", "64K", "--algorithm", "knomial:k=1,chunk=8K", "--pages", "2m")
+
+    def test_every_datatype(self):
+        for name in ("int8", "int64", "uint16", "float16", "bfloat16", "double", "long_double", "complex_double", "bool", "byte",
+                     "float_int", "long_double_int"):
+            self.rows("allreduce", "-n", 3, "--sizes", "4K", "--type", name)
+
+    def test_the_table(self):
+        text = self.run_fine("bench", "bcast", "-n", 2, "--sizes", "4-1K", *SHORT)
+        self.assertRegex(text, r"(?m)^bcast +1 KiB ")
+        self.expect_width(text, 100)
+
+    def test_wrong_arguments(self):
+        for words, arguments in [
+            ("'gather'", ["gather", "-n", 2]),
+            ("required", ["bcast"]),
+            ("--ranks", ["bcast", "-n", 65]),
+            ("--sizes", ["bcast", "-n", 2, "--sizes", "16M-4"]),
+            ("--sizes", ["bcast", "-n", 2, "--sizes", "2"]),
+            ("'pigeon'", ["bcast", "-n", 2, "--transport", "pigeon"]),
+            ("--memory", ["bcast", "-n", 2, "--memory", "core"]),
+            ("--pages", ["bcast", "-n", 2, "--pages", "1g"]),
+            ("--root 2", ["bcast", "-n", 2, "--root", "2"]),
+            ("'swirl'", ["bcast", "-n", 2, "--algorithm", "swirl"]),
+        ]:
+            self.expect_error(2, words, "bench", *arguments)
+
+    def test_a_failing_rank_is_told_once(self):
+        self.expect_error(1, ["rank", "COLL_SENSITIVITY"], "bench", "bcast", "-n", 2, "--sizes", "64",
+                          env={"COLL_SENSITIVITY": "moon"})
+
+
+if __name__ == "__main__":
+    main()

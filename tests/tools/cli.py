@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the tests of collctl share: starting it, reading its JSON, and what every error must look like."""
+import json
+import os
+import subprocess
+import sys
+import unittest
+
+COLLCTL = os.environ["COLLCTL"]
+
+
+def collctl(*arguments, env=None, timeout=100, **more):
+    clean = {k: v for k, v in os.environ.items() if not k.startswith("COLL_") or k == "COLL_SANITIZER_RUNTIME"}
+    return subprocess.run([COLLCTL, *map(str, arguments)], capture_output=True, text=True, timeout=timeout,
+                          env={**clean, **(env or {})}, **more)
+
+
+class Case(unittest.TestCase):
+    def run_fine(self, *arguments, **more):
+        done = collctl(*arguments, **more)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def run_json(self, *arguments, **more):
+        return json.loads(self.run_fine(*arguments, "--json", **more))
+
+    def expect_error(self, status, words, *arguments, **more):
+        """One line on stderr with all the words, nothing on stdout."""
+        done = collctl(*arguments, **more)
+        self.assertEqual(done.returncode, status, f"{arguments}: {done.stdout}{done.stderr}")
+        self.assertEqual(done.stdout, "", arguments)
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        for word in [words] if isinstance(words, str) else words:
+            self.assertIn(word, done.stderr, arguments)
+
+    def expect_width(self, text, columns):
+        for line in text.splitlines():
+            self.assertLessEqual(len(line), columns, line)
+
+
+def main():
+    sys.exit(0 if unittest.main(exit=False, verbosity=1).result.wasSuccessful() else 1)

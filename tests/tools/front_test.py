@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""collctl itself: help, version, what it says to wrong words; and list."""
+import re
+
+from cli import Case, collctl, main
+
+SUBCOMMANDS = ("info", "list", "plan", "verify", "bench", "run")
+
+
+class Front(Case):
+    def test_version_names_tool_and_library(self):
+        self.assertRegex(self.run_fine("--version"), r"^collctl, libcoll \d+\.\d+\.\d+\n$")
+
+    def test_help_names_every_subcommand(self):
+        text = self.run_fine("--help")
+        for name in SUBCOMMANDS:
+            self.assertRegex(text, rf"(?m)^  {name} ")
+        self.expect_width(text, 100)
+
+    def test_every_subcommand_has_help_with_examples_in_80_columns(self):
+        for name in SUBCOMMANDS:
+            text = self.run_fine(name, "--help")
+            self.assertIn("Examples:\n  ", text)
+            self.assertIn(f"collctl {name}", text)
+            self.assertIn("--json", text)
+            self.expect_width(text, 100)
+
+    def test_nothing_typed_shows_help_and_fails(self):
+        done = collctl()
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("Examples:", done.stderr)
+
+    def test_wrong_words(self):
+        self.expect_error(2, ["'frobnicate'", "--help"], "frobnicate")
+        self.expect_error(2, "subcommand", "--json")
+        self.expect_error(2, ["--frob", "collctl list --help"], "list", "--frob")
+        self.expect_error(2, ["'gather'", "allreduce"], "list", "gather")
+
+
+class List(Case):
+    def test_json_has_every_algorithm_with_its_facts(self):
+        rows = self.run_json("list")
+        names = {(r["collective"], r["algorithm"]) for r in rows}
+        for collective, algorithms in {"barrier": ("flat", "dissemination", "hierarchical"),
+                                       "bcast": ("flat_read", "sequential_write", "knomial", "hierarchical", "shm_pipelined"),
+                                       "reduce": ("hierarchical", "movement_avoiding", "fused"),
+                                       "allreduce": ("hierarchical", "movement_avoiding", "fused", "dpml_two_level",
+                                                     "recursive_doubling")}.items():
+            for algorithm in algorithms:
+                self.assertIn((collective, algorithm), names)
+        self.assertEqual(len(names), len(rows))
+        for row in rows:
+            self.assertTrue(row["summary"] and row["source"])
+            self.assertEqual("order" in row, row["collective"] in ("reduce", "allreduce"))
+
+    def test_one_collective(self):
+        self.assertEqual({r["collective"] for r in self.run_json("list", "bcast")}, {"bcast"})
+
+    def test_text_shows_what_json_has(self):
+        text = self.run_fine("list")
+        for row in self.run_json("list"):
+            self.assertTrue(re.search(rf"(?m)^  {row['algorithm']} ", text), row)
+        self.expect_width(text, 100)
+
+
+if __name__ == "__main__":
+    main()

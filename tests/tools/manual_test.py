@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The manual pages: every subcommand, option, environment variable and function of the sources is in them."""
+import pathlib
+import re
+import unittest
+
+from cli import Case, main
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def page(name):
+    return (ROOT / "man" / f"{name}.scd").read_text()
+
+
+def unescaped(text):
+    return text.replace("\\", "")
+
+
+class Manual(Case):
+    def test_every_option_is_explained(self):
+        for name in ("info", "list", "plan", "verify", "bench", "run"):
+            text = unescaped(page(f"collctl-{name}.1"))
+            options = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", self.run_fine(name, "--help").split("Examples:")[0])) - {"--help"}
+            for option in options:
+                self.assertIn(option, text, name)
+
+    def test_every_variable_of_the_sources_is_explained(self):
+        used = set()
+        for file in [*ROOT.glob("lib/**/*.cc"), *ROOT.glob("lib/**/*.h")]:
+            text = file.read_text()
+            used |= set(re.findall(r'(?:getenv|variable)\("(COLL_\w+)"\)', text))
+            used |= set(re.findall(r'variable = "(COLL_\w+)"', text))
+        self.assertGreater(len(used), 7)
+        used |= {"COLL_BARRIER", "COLL_BCAST", "COLL_REDUCE", "COLL_ALLREDUCE"}  # made from the collectives' names
+        table = set(re.findall(r"COLL_[A-Z_]+", (ROOT / "tools" / "variables.h").read_text()))
+        self.assertEqual(used - table, set())
+        for variable in table:
+            self.assertIn(variable, unescaped(page("libcoll.7")))
+
+    def test_every_function_has_a_page(self):
+        header = (ROOT / "include" / "coll" / "coll.h").read_text()
+        functions = set(re.findall(r"(?m)^[a-z_][\w *]*?\b(coll_\w+)\(", header))
+        self.assertGreater(len(functions), 30)
+        named = {}
+        for file in ROOT.glob("man/*.3.scd"):
+            text = unescaped(file.read_text())
+            for function in re.findall(r"\bcoll_\w+", text.split("# SYNOPSIS")[1].split("# DESCRIPTION")[0]):
+                named[function] = file.name
+        self.assertEqual(functions - set(named), set())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""collctl plan: the numbers of the texts, pictures, and wrong arguments."""
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+import xml.etree.ElementTree
+
+from cli import Case, main
+
+XHC = ["--topology", "package:2 numa:4 core:8", "--sensitivity", "numa,socket"]
+
+
+class Numbers(Case):
+    def test_hierarchical_bcast_crosses_each_border_once_for_every_root_and_mapping(self):
+        for mapping in ("core", "numa"):
+            for root in range(64):
+                plan = self.run_json("plan", "bcast", "--algorithm", "hierarchical", "-n", 64, "--root", root, "--size", "1M",
+                                     "--map-by", mapping, *XHC)
+                self.assertEqual(plan["messages"], {"inter_socket": 1, "inter_numa": 6, "intra_numa": 56}, (mapping, root))
+                self.assertEqual((plan["algorithm"], plan["ranks"], plan["root"]), ("hierarchical", 64, root))
+                self.assertEqual(plan["dav_bytes"], {"load": 63 << 20, "store": 63 << 20, "total": 126 << 20})
+                self.assertGreater(plan["steps"], 64)
+
+    def test_a_binomial_tree_does_not(self):
+        plan = self.run_json("plan", "bcast", "--algorithm", "knomial:k=1", "-n", 64, "--map-by", "numa", *XHC)
+        self.assertEqual(plan["messages"], {"inter_socket": 8, "inter_numa": 48, "intra_numa": 7})
+
+    def volume(self, collective, algorithm, ranks, *more):
+        size = 1 << 20
+        plan = self.run_json("plan", collective, "--algorithm", algorithm, "-n", ranks, "--size", size, "--type", "float",
+                             "--topology", "package:2 numa:1 core:32", "--sensitivity", "socket", *more)
+        return plan["dav_bytes"]["total"] / size
+
+    def test_data_access_volumes_of_the_texts(self):
+        self.assertEqual(self.volume("allreduce", "fused", 64), 3 * 64 - 1)
+        self.assertEqual(self.volume("reduce", "fused", 64), 64 + 1)
+        self.assertEqual(self.volume("allreduce", "movement_avoiding", 64, "--transport", "shm"), 5 * 64 - 1)
+
+    def test_the_algorithm_is_chosen_when_none_is_named(self):
+        self.assertEqual(self.run_json("plan", "allreduce", "-n", 4, "--size", "1M")["algorithm"], "fused")
+
+    def test_barrier_moves_nothing(self):
+        plan = self.run_json("plan", "barrier", "--algorithm", "dissemination", "-n", 8)
+        self.assertEqual(plan["dav_bytes"]["total"], 0)
+        self.assertEqual(plan["size_bytes"], 0)
+
+
+class Texts(Case):
+    def test_the_summary_says_what_json_says(self):
+        text = self.run_fine("plan", "bcast", "--algorithm", "hierarchical", "-n", 64, "--root", 10, "--map-by", "numa", *XHC)
+        self.assertRegex(text, r"between sockets +1 +1 MiB")
+        self.assertRegex(text, r"inside a NUMA node +56 +56 MiB")
+        self.assertIn("root 10", text)
+        self.expect_width(text, 100)
+
+    def test_steps_of_one_rank(self):
+        everybody = self.run_fine("plan", "barrier", "--algorithm", "dissemination", "-n", 8, "--text")
+        one = self.run_fine("plan", "barrier", "--algorithm", "dissemination", "-n", 8, "--text", "--rank", 3)
+        self.assertIn("wait", one)
+        self.assertLess(len(one), len(everybody))
+
+    def test_svg_is_well_formed_and_renders(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file, picture = os.path.join(folder, "plan.svg"), os.path.join(folder, "plan.png")
+            self.run_fine("plan", "allreduce", "--algorithm", "fused:chunk=64K", "-n", 4, "--size", "256K", "--svg", file)
+            self.assertTrue(xml.etree.ElementTree.parse(file).getroot().tag.endswith("svg"))
+            if shutil.which("rsvg-convert") is None:
+                self.skipTest("rsvg-convert is not installed (librsvg2-bin)")
+            subprocess.run(["rsvg-convert", "-o", picture, file], check=True)
+            self.assertGreater(os.path.getsize(picture), 5000)
+
+
+class WrongArguments(Case):
+    def test_each_is_one_line_that_says_what_to_do(self):
+        for words, arguments in [
+            (["'gather'", "bcast"], ["gather", "-n", 4]),
+            (["one collective"], ["all", "-n", 4]),
+            (["--ranks", "required"], ["bcast"]),
+            (["'swirl'", "flat_read"], ["bcast", "-n", 4, "--algorithm", "swirl"]),
+            (["not a parameter"], ["bcast", "-n", 4, "--algorithm", "knomial:radix=3"]),
+            (["--root 4", "0 to 3"], ["bcast", "-n", 4, "--root", 4]),
+            (["--root", "leave it out"], ["allreduce", "-n", 4, "--root", 1]),
+            (["--size"], ["bcast", "-n", 4, "--size", "1X"]),
+            (["--size 10", "float"], ["bcast", "-n", 4, "--size", "10"]),
+            (["'floot'", "bfloat16"], ["bcast", "-n", 4, "--type", "floot"]),
+            (["--map-by"], ["bcast", "-n", 4, "--map-by", "moon"]),
+            (["--sensitivity"], ["bcast", "-n", 4, "--sensitivity", "moon"]),
+            (["'pigeon'", "mapped"], ["bcast", "-n", 4, "--transport", "pigeon"]),
+            (["--chunk"], ["bcast", "-n", 4, "--chunk", "3"]),
+            (["--rank 9"], ["bcast", "-n", 4, "--text", "--rank", 9]),
+        ]:
+            self.expect_error(2, words, "plan", *arguments)
+
+    def test_failures(self):
+        self.expect_error(1, "--topology", "plan", "bcast", "-n", 4, "--topology", "/no/such/file.xml")
+        self.expect_error(1, "--topology", "plan", "bcast", "-n", 4, "--topology", "package:2 moon:3")
+        self.expect_error(1, "--svg", "plan", "bcast", "-n", 4, "--svg", "/no/such/folder/plan.svg")
+
+
+if __name__ == "__main__":
+    main()

@@ -57,7 +57,8 @@ struct Shared {
   std::atomic<uint32_t> pinned{0};
   Cell cells[most_cells];
   char description[512] = "";
-  char problem[512] = "";  // of the first rank that has one, roughly
+  std::atomic<bool> failed{false};  // the first rank that fails writes:
+  char problem[512] = "";
 };
 
 struct Task {
@@ -98,7 +99,7 @@ class Rank {
 
  private:
   int fail(const std::string& text) {
-    if (shared_.problem[0] == 0)
+    if (!shared_.failed.exchange(true))
       std::snprintf(shared_.problem, sizeof shared_.problem, "rank %d: %s", rank_, text.c_str());
     return 1;
   }

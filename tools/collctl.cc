@@ -42,11 +42,16 @@ int main(int argc, char** argv) {
   add_plan(app, action);
   add_verify(app, action);
   add_bench(app, action);
-  add_run(app, action);
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  add_run(app, action, take_program(arguments));
   try {
-    app.parse(argc, argv);
+    // CLI11 takes them from the back.
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::Success& success) { return app.exit(success); } catch (const CLI::ParseError& error) {
     if (argc == 1) return std::fputs(app.help().c_str(), stderr), exit_usage;
+    // CLI11 misses a subcommand before it looks at what there is instead.
+    if (app.get_subcommands().empty() && !app.remaining().empty())
+      return usage_error(app, "'" + app.remaining().front() + "' is no subcommand");
     return usage_error(app, error.what());
   }
   try {

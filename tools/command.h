@@ -5,6 +5,7 @@
 #include <functional>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -34,7 +35,9 @@ void add_list(CLI::App& app, Action& action);
 void add_plan(CLI::App& app, Action& action);
 void add_verify(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
-void add_run(CLI::App& app, Action& action);
+// The words behind `run` from the program's name on; they are its own, whatever they look like.
+std::vector<std::string> take_program(std::vector<std::string>& arguments);
+void add_run(CLI::App& app, Action& action, const std::vector<std::string>& program);
 
 // "Examples:" as they stand at the end of every --help.
 inline std::string examples(const std::string& lines) { return "Examples:\n" + lines; }

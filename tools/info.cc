@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // collctl info: the machine as libcoll sees it, and which transports work here, each tried by two real ranks.
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
@@ -40,11 +41,17 @@ struct Options {
 
 constexpr size_t probe_bytes = 256 << 10;
 
-// What the ranks of a trial tell, in memory that they share with collctl.
-struct Trial {
+struct Outcome {
   bool works = false;
   double bcast_us = 0;  // of probe_bytes, median
+  std::string description, problem;
+};
+
+// What the ranks of a trial tell, in memory that they share with collctl.
+struct Trial {
+  double bcast_us = 0;
   char description[512] = "";
+  std::atomic<bool> failed{false};  // the first rank that fails writes:
   char problem[512] = "";
 };
 
@@ -55,11 +62,11 @@ double now_us() {
 // A broadcast and a sum whose results are checked; the status of the rank's process.
 int try_collectives(int rank, bool mapped, Trial& trial) {
   const auto fail = [&](const std::string& text) {
-    if (trial.problem[0] == 0) snprintf(trial.problem, sizeof trial.problem, "%s", text.c_str());
+    if (!trial.failed.exchange(true)) snprintf(trial.problem, sizeof trial.problem, "%s", text.c_str());
     return 1;
   };
   coll_comm* comm = nullptr;
-  if (coll_comm_create_from_launcher(&comm) != COLL_OK) return rank == 0 ? fail(coll_last_error()) : 1;
+  if (coll_comm_create_from_launcher(&comm) != COLL_OK) return fail(coll_last_error());
   constexpr size_t count = probe_bytes / sizeof(int);
   std::vector<int> ordinary(2 * count);
   void* memory = ordinary.data();
@@ -87,7 +94,7 @@ int try_collectives(int rank, bool mapped, Trial& trial) {
   return 0;
 }
 
-Trial try_transport(const std::string& transport, int ranks) {
+Outcome try_transport(const std::string& transport, int ranks) {
   void* memory = mmap(nullptr, sizeof(Trial), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw Failure(fmt::format("no shared memory: {}", std::strerror(errno)));
   Trial& shared = *new (memory) Trial;
@@ -95,11 +102,10 @@ Trial try_transport(const std::string& transport, int ranks) {
   if (!transport.empty()) environment.push_back({"COLL_TRANSPORT", transport});
   std::string problem =
       run_ranks(ranks, environment, 20, [&](int rank) { return try_collectives(rank, transport == "mapped", shared); });
-  Trial trial = shared;
+  Outcome outcome{problem.empty(), shared.bcast_us, shared.description, shared.problem};
   munmap(memory, sizeof(Trial));
-  trial.works = problem.empty();
-  if (!problem.empty() && trial.problem[0] == 0) snprintf(trial.problem, sizeof trial.problem, "%s", problem.c_str());
-  return trial;
+  if (outcome.problem.empty()) outcome.problem = problem;
+  return outcome;
 }
 
 // ---- facts of the system ----------------------------------------------------------------------------------------
@@ -168,7 +174,7 @@ bool is_known(const std::string& name) {
 }
 
 ordered_json transport_json(const std::string& name) {
-  Trial trial = try_transport(name, 2);
+  Outcome trial = try_transport(name, 2);
   ordered_json out = {{"works", trial.works}};
   if (trial.works) out["bcast_256K_us"] = trial.bcast_us;
   else out["problem"] = trial.problem;
@@ -194,7 +200,7 @@ ordered_json gather(const Options& options) {
   if (std::string wrong = mem::simd_environment_error(); !wrong.empty()) out["simd"]["problem"] = wrong;
   if (options.no_probe) return out;
   for (const char* transport : {"mapped", "cma", "shm"}) out["transports"][transport] = transport_json(transport);
-  Trial trial = try_transport("", 2);
+  Outcome trial = try_transport("", 2);
   if (trial.works) out["communicator"] = trial.description;
   else out["communicator_problem"] = trial.problem;
   return out;

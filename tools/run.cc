@@ -256,23 +256,31 @@ class Job {
   std::optional<Clock::time_point> kill_at_;
 };
 
-int run_command(Options options, const std::vector<std::string>& program) {
-  options.program = program;
-  if (!options.program.empty() && options.program.front() == "--") options.program.erase(options.program.begin());
+int run_command(const Options& options) {
   if (options.program.empty()) throw usage("no program is given; write collctl run -n 4 ./program");
-  if (options.program.front().starts_with("-"))
-    throw usage(
-        fmt::format("{} is no option of run; options of the program go behind its name", options.program.front()));
   if (options.bind != "core" && options.bind != "none") throw usage("--bind takes core or none");
   return Job(options).run();
 }
 
 }  // namespace
 
-void add_run(CLI::App& app, Action& action) {
+std::vector<std::string> take_program(std::vector<std::string>& arguments) {
+  if (arguments.empty() || arguments.front() != "run") return {};
+  for (size_t i = 1; i < arguments.size(); ++i) {
+    const std::string& word = arguments[i];
+    if (word == "-n" || word == "--ranks" || word == "--bind" || word == "--grace") ++i;  // and its value
+    if (word.starts_with("-") && word != "--") continue;
+    std::vector<std::string> program(arguments.begin() + long(i) + (word == "--" ? 1 : 0), arguments.end());
+    arguments.resize(i);
+    return program;
+  }
+  return {};
+}
+
+void add_run(CLI::App& app, Action& action, const std::vector<std::string>& program) {
   auto options = std::make_shared<Options>();
+  options->program = program;
   CLI::App* sub = app.add_subcommand("run", "Run a program as N ranks");
-  sub->prefix_command();
   sub->add_option("-n,--ranks", options->ranks, "number of ranks")
       ->required()
       ->check(CLI::Range(1, 4096))
@@ -290,7 +298,7 @@ void add_run(CLI::App& app, Action& action) {
                "The program calls coll_comm_create_from_launcher(). When a rank fails the others are ended and\n"
                "its status is returned: the exit status, or 128 + the signal."));
   sub->callback(
-      [&action, options, sub] { action = [options, sub] { return run_command(*options, sub->remaining()); }; });
+      [&action, options] { action = [options] { return run_command(*options); }; });
 }
 
 }  // namespace coll::tools

@@ -112,7 +112,7 @@ std::string us_text(double us) {
 
 std::string count_text(uint64_t number) {
   std::string text = std::to_string(number);
-  for (int at = int(text.size()) - 3; at > 0; at -= 3) text.insert(size_t(at), " ");
+  for (int at = int(text.size()) - 3; at > 0; at -= 3) text.insert(size_t(at), ",");
   return text;
 }
 

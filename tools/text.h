@@ -27,7 +27,7 @@ uint32_t parse_type(const std::string& name);
 std::string bytes_text(uint64_t bytes);
 // "12.3 ns", "4.56 us", "1.23 ms".
 std::string us_text(double us);
-// 1234567 -> "1 234 567"
+// 1234567 -> "1,234,567"
 std::string count_text(uint64_t number);
 
 // Columns of the terminal that stdout is, between 60 and 120; 100 where it is none.

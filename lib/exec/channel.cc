@@ -5,6 +5,12 @@
 
 namespace coll::exec {
 
+namespace {
+// Small operations keep to the beginning of a half: enough of them to run ahead of slow ranks, few enough pages to stay in
+// the cache.
+constexpr size_t window_bytes = 64 << 10;
+}  // namespace
+
 bool Channel::is_everybody_done(uint64_t number) {
   everybody_done_ = std::max(everybody_done_, synchronized_);
   if (everybody_done_ >= number) return true;
@@ -26,9 +32,13 @@ coll_status Channel::everybody_done(uint64_t number) {
   return COLL_OK;
 }
 
+bool Channel::fits_here(size_t staging_bytes) const {
+  return position_ == 0 || position_ + staging_bytes <= std::min(window_bytes, half_bytes);
+}
+
 bool Channel::may_begin(size_t staging_bytes) {
   bool other_is_free = last_use_[1 - half_] <= synchronized_;
-  if (staging_bytes == 0 || other_is_free || position_ + staging_bytes <= half_bytes) return true;
+  if (staging_bytes == 0 || other_is_free || fits_here(staging_bytes)) return true;
   return is_everybody_done(last_use_[1 - half_]);
 }
 
@@ -40,7 +50,7 @@ coll_status Channel::begin(size_t staging_bytes, size_t* offset) {
     // Known to be free by every rank alike: starting over keeps the memory in use small and in the cache.
     half_ = 1 - half_;
     position_ = 0;
-  } else if (position_ + staging_bytes > half_bytes) {
+  } else if (!fits_here(staging_bytes)) {
     coll_status status = everybody_done(last_use_[1 - half_]);
     if (status != COLL_OK) return status;
     half_ = 1 - half_;

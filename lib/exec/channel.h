@@ -10,8 +10,8 @@
 //     shared memory of operations up to that one any more.
 //  2. Flags continue over operations: operation N uses values in (base, base + last_value], and the next base is
 //     base + last_value. All ranks compute the same bases because last_value() depends on plan and count alone.
-//  3. Staging is handed out in operation order, the same way on every rank: within a half, until one does not fit, then
-//     the other half. Nobody touches a half again before everybody has ended all operations that used it last.
+//  3. Staging is handed out in operation order, the same way on every rank: within a half, until the next operation does
+//     not fit a window at its beginning (or, alone, the half), then the other half. Nobody touches a half again before everybody has ended all operations that used it last.
 //  4. Cell N mod cells belongs to operation N once everybody has ended operation N - cells.
 #pragma once
 
@@ -86,6 +86,7 @@ class Channel {
  private:
   coll_status everybody_done(uint64_t number);
   bool is_everybody_done(uint64_t number);
+  bool fits_here(size_t staging_bytes) const;
 
   uint64_t synchronized_ = 0;       // everybody has ended this operation; all ranks know it alike
   uint64_t everybody_done_ = 0;     // the same, as far as this rank has looked

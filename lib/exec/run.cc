@@ -84,8 +84,9 @@ coll_status Run::finish() {
       if (status_ != COLL_OK) return lanes_left_ = 0, status_;
     } else {
       sync::Rung rung = ladder.climb();
-      if (team.progress_others != nullptr && rung != sync::Rung::spin) team.progress_others(team.progress_context);
-      if (!idle(rung)) return status_;
+      bool look = ladder.rounds() % rounds_between_looks == 0 || rung == sync::Rung::sleep;
+      if (look && team.progress_others != nullptr) team.progress_others(team.progress_context);
+      if (look && !idle(rung)) return status_;
     }
   }
 }

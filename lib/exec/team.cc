@@ -15,7 +15,6 @@ struct Awaited {
 constexpr uint32_t sleep_us = 50'000;
 // With other operations, or another library, to look after meanwhile.
 constexpr uint32_t nap_us = 200;
-constexpr uint32_t rounds_between_looks = 64;
 
 }  // namespace
 

@@ -16,6 +16,9 @@
 
 namespace coll::exec {
 
+// Between two looks at whether the awaited rank still lives and whether anything else wants progress.
+inline constexpr uint32_t rounds_between_looks = 64;
+
 // How ranks reach each other's ordinary memory. Memory of an arena is mapped whatever is chosen here.
 enum class Reach : uint8_t {
   staged,  // not at all: data is staged in shared memory

@@ -65,7 +65,7 @@ Choice choose(const Question& question) {
       work_set = bytes * ranks;
       break;
     case Collective::reduce:
-      if (question.ranks == 2 || bytes <= 4 * kib) {
+      if (question.ranks == 2 || bytes * ranks <= 64 * kib) {
         name = "flat";
         choice.parameters = pipeline(bytes);
       } else {

@@ -22,7 +22,7 @@ struct Patience {
   uint32_t vain_yields = 0;
   static Patience alone() { return {}; }
   // More ranks than cores: whoever is waited for may need this very core.
-  static Patience crowded() { return {.spins = 32, .yields = 4000, .vain_yields = 24}; }
+  static Patience crowded() { return {.spins = 1, .yields = 4000, .vain_yields = 24}; }
 };
 inline constexpr int64_t vain_yield_ns = 700;
 

@@ -26,8 +26,12 @@
 
 #define AROUND 64 /* pages that one fault maps, if the set has them */
 
+#define PIN_TRIES 20 /* of a fault without allowance, 25 ms apart: cold sets are on their way out */
+
+/* That this descriptor has shown the cookie of a region. */
 struct attachment {
 	u64 cookie;
+	struct rcu_head rcu;
 };
 
 /* All descriptors share one address_space, so that all mappings of a region are found in one place. */
@@ -144,28 +148,44 @@ static vm_fault_t fault_hit(struct vm_fault *vmf, struct region *region, struct 
 	return ret;
 }
 
-static vm_fault_t fault_miss(struct vm_fault *vmf, struct region *region, struct segment *segment, unsigned long va)
+/* A mapping cannot do without pinned pages, as a copy can: so it waits a while for its allowance. */
+static int pin_for_fault(struct segment *segment, struct window *window)
 {
 	struct pin_times times = {};
 	struct pinset *set;
+	int tries;
+
+	for (tries = 0; tries < PIN_TRIES; tries++) {
+		set = pinset_pin(segment, window, &stats_module, &times);
+		if (!IS_ERR(set)) {
+			pinset_put(set);
+			return 0;
+		}
+		if (PTR_ERR(set) != -ENOMEM || fatal_signal_pending(current))
+			break;
+		schedule_timeout_killable(HZ / 40);
+	}
+	/* A kill ends the fault by itself; what changed meanwhile is looked at anew. */
+	return PTR_ERR(set) == -EINTR || PTR_ERR(set) == -EAGAIN ? 0 : PTR_ERR(set);
+}
+
+static vm_fault_t fault_miss(struct vm_fault *vmf, struct region *region, struct segment *segment, unsigned long va)
+{
 	int err;
 
 	if (READ_ONCE(region->dead))
 		return VM_FAULT_SIGBUS;
-	err = atomic_xchg(&region->map_error, 0);
-	if (err && (vmf->flags & FAULT_FLAG_TRIED))
-		return err == -ENOMEM ? VM_FAULT_OOM : VM_FAULT_SIGBUS;
+	if (atomic_xchg(&region->map_error, 0) && (vmf->flags & FAULT_FLAG_TRIED))
+		return VM_FAULT_SIGBUS;
 	if (!(vmf->flags & FAULT_FLAG_ALLOW_RETRY) || (vmf->flags & FAULT_FLAG_RETRY_NOWAIT))
 		return VM_FAULT_SIGBUS;
 
 	/* Without the lock the mapping, and its reference, may go away. */
 	percpu_ref_get(&region->ref);
 	kcoll_release_fault_lock(vmf);
-	set = pinset_pin(segment, &region->windows[segment_window(segment, va)], &stats_module, &times);
-	if (!IS_ERR(set))
-		pinset_put(set);
-	else if (PTR_ERR(set) != -EINTR && PTR_ERR(set) != -EAGAIN)
-		atomic_set(&region->map_error, PTR_ERR(set) == -ENOMEM ? -EFAULT : PTR_ERR(set));
+	err = pin_for_fault(segment, &region->windows[segment_window(segment, va)]);
+	if (err)
+		atomic_set(&region->map_error, err);
 	region_put(region);
 	return VM_FAULT_RETRY;
 }
@@ -279,16 +299,14 @@ int map_attach(struct context *ctx, struct kcoll_attach *args)
 	}
 	attachment->cookie = args->cookie;
 	/* An index that was another region's before: its attachment is of no use any more. */
-	mutex_lock(&ctx->lock);
 	old = xa_store(&ctx->attachments, region->map_index, attachment, GFP_KERNEL_ACCOUNT);
-	mutex_unlock(&ctx->lock);
 	err = xa_err(old);
 	if (err) {
 		kfree(attachment);
 		goto put;
 	}
 	if (old)
-		kfree_rcu_mightsleep(old);
+		kfree_rcu(old, rcu);
 	args->len = region->len;
 	args->map_offset = region->mappable ? region_base(region) : 0;
 	args->gen_offset = ((u64)region->map_index << MAP_INDEX_SHIFT) + MAP_GENERATION;

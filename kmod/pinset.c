@@ -382,33 +382,41 @@ static bool cold(const struct pinset *set)
 	return (u32)(jiffies / (HZ / 4)) - READ_ONCE(set->used) >= COLD_QUARTERS;
 }
 
+/* For the shrinker: of those that it would look at. */
 unsigned long pinset_cold_pages(void)
 {
+	unsigned int scanned = 0;
 	unsigned long pages = 0;
 	struct pinset *set;
-
-	spin_lock(&sets_lock);
-	list_for_each_entry(set, &sets, lru)
-		if (cold(set))
-			pages += set->pages;
-	spin_unlock(&sets_lock);
-	return pages;
-}
-
-/* The coldest set (of one owner) among the first COLD_SCAN, with references to it and its region. */
-static struct pinset *coldest(struct owner *owner)
-{
-	struct pinset *set, *best = NULL;
-	unsigned int scanned = 0;
 
 	spin_lock(&sets_lock);
 	list_for_each_entry(set, &sets, lru) {
 		if (++scanned > COLD_SCAN)
 			break;
-		if (owner && set->region->owner != owner)
-			continue;
-		if (cold(set) && (!best || (s32)(READ_ONCE(set->used) - READ_ONCE(best->used)) < 0))
+		if (cold(set))
+			pages += set->pages;
+	}
+	spin_unlock(&sets_lock);
+	return pages;
+}
+
+/* The coldest set (of one owner) of COLD_SCAN, with references to it and its region. Warm ones go to the list's end. */
+static struct pinset *coldest(struct owner *owner)
+{
+	struct pinset *set, *next, *best = NULL, *moved = NULL;
+	unsigned int scanned = 0;
+
+	spin_lock(&sets_lock);
+	list_for_each_entry_safe(set, next, &sets, lru) {
+		if (set == moved || ++scanned > COLD_SCAN)
+			break;
+		if (!cold(set)) {
+			moved = moved ?: set;
+			list_move_tail(&set->lru, &sets);
+		} else if ((!owner || set->region->owner == owner) &&
+			   (!best || (s32)(READ_ONCE(set->used) - READ_ONCE(best->used)) < 0)) {
 			best = set;
+		}
 	}
 	/* On the list, so published, so both are alive. */
 	if (best) {

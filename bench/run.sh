@@ -1,6 +1,21 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # Usage: bench/run.sh BUILD_DIR [options of bench/driver/compare.py], e.g. --quick, --ranks 8, --json FILE, --svg FILE
-set -eu
+# First libcoll beside the MPI libraries, then the native API beside the machine's limits, then the price of a step.
+set -u
 here=$(dirname "$0")
-exec python3 -B "$here/driver/compare.py" "$@"
+build=$1
+python3 -B "$here/driver/compare.py" "$@"
+status=$?
+case " $* " in *" --ranks "* | *" --only "* | *" -h "* | *" --help "*) exit $status ;; esac
+if [ -x "$build/bench/native_limits" ]; then
+  printf '\nThe native API and the limits of the machine\n'
+  "$build/bench/native_limits" || [ $? -eq 77 ] || status=3
+fi
+if [ -x "$build/bench/micro_exec" ]; then
+  printf '\nThe price of a step\n'
+  "$build/bench/micro_exec" --benchmark_min_time=0.2 2>/dev/null || status=1
+fi
+case " $* " in *" --check "*) exit $status ;; esac
+[ $status -eq 3 ] && status=0
+exit $status

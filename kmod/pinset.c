@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Pin sets: how a window's pages are pinned, found, dropped and unpinned.
+ * Why this file is long: the whole life of a pin set hangs on the invariants below, which are easier to keep in one place.
  *
  *   pinset_pin()     one task at a time per window pins through the owner's gate and publishes
  *   pinset_drop_*()  unpublishes (invalidation, end of the region, pressure) -> region->dropped, zap work

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: BSD-3-Clause
 /* Who may reach what: users, namespaces, domains, cookies, descriptors. */
 #include <grp.h>
 

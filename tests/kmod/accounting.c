@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: BSD-3-Clause
 /* Who may pin how much, and that all of it comes back. */
 #include <grp.h>
 

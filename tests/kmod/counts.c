@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: BSD-3-Clause
 /*
  * What one operation costs in counts, which an emulated machine shows as well as a real one: kcoll beside CMA.
  *

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: BSD-3-Clause
 /*
  * Every allocation and every access to user memory that a command makes fails once, one after the other (the kernel's
  * fail-nth). A command may then fail, with an error that says so, or do without; afterwards all must work as ever.

@@ -1,5 +1,8 @@
-// SPDX-License-Identifier: GPL-2.0
-/* Every command, both directions, all kinds of memory, and what must be refused. */
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * Every command, both directions, all kinds of memory, and what must be refused.
+ * Why this file is long: one short test after the other, command by command.
+ */
 #include "kcoll_test.h"
 
 TEST(info_tells_version_and_features)

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: BSD-3-Clause
 /*
  * Random operations of several processes on each other's regions, for KCOLL_FUZZ_SECONDS (20). Each owner keeps to a
  * rule that makes any stale byte visible: a page's words all hold the number of the write that filled it last, or zero

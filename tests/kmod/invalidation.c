@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: BSD-3-Clause
 /*
  * What the owner does to its memory, for every kind of page: copies and mappings must see the new state, or fail; never
  * what was there before. Each case runs with pages that were pinned and mapped before it.

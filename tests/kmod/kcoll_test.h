@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What the module's tests share: TAP output, one process per test, the commands as functions, peers, memory of every
  * kind. A test runs in a process of its own that is killed after its time; what a test forks dies with it.

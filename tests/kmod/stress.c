@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: BSD-3-Clause
 /* Owners and peers that die at any moment, and a module that is unloaded as soon as nobody uses it. */
 #include <sys/syscall.h>
 

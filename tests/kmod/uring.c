@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: BSD-3-Clause
 /* The commands through io_uring: run at submission, by workers, many at once, refused, cancelled by death. */
 #include <liburing.h>
 

@@ -331,20 +331,19 @@ class Bench {
 
   void print_row(const Cell& cell) const {
     std::string rate = cell.bytes == 0 ? "" : fmt::format("{:.2f}", double(cell.bytes) / cell.median_us / 1e3);
-    std::string flag =
-        spin_ && options_.ranks > 1 ? fmt::format("{:.0f} {:.0f}", cell.flag_ns_before, cell.flag_ns_after) : "";
+    std::string flag = has_flag() ? fmt::format("{:.0f} {:.0f}", cell.flag_ns_before, cell.flag_ns_after) : "-";
     fmt::print("{:<10} {:>9} {:>10} {:>10} {:>10} {:>9} {:>6} {:>9}{}\n", plan::name(cell.collective),
                cell.bytes == 0 ? "" : bytes_text(cell.bytes), us_text(cell.median_us), us_text(cell.p10_us),
                us_text(cell.p90_us), rate, cell.iterations, flag, cell.wrong != 0 ? "  WRONG" : "");
   }
 
+  bool has_flag() const { return spin_ && options_.ranks > 1; }
+
   std::string note() const {
-    return wrapped(std::string(spin_ ? "Times are of the slowest rank after a common start"
-                                     : "Times are from the first rank's start to the last one's end: no common start") +
-                       ", results read; 'flag' is the one-way time of a cache line between ranks 0 and 1, before and "
-                       "after.",
-                   0) +
-           "\n";
+    std::string text = spin_ ? "Times are of the slowest rank after a common start, results read"
+                             : "Times are from the first rank's start to the last one's end, results read";
+    if (has_flag()) text += "; flag is the one-way time of a cache line between ranks 0 and 1, before and after";
+    return wrapped(text + ".", 0) + "\n";
   }
 
   void print_json() const {

@@ -297,8 +297,7 @@ void add_run(CLI::App& app, Action& action, const std::vector<std::string>& prog
                "  COLL_LOG=info collctl run -n 2 --tag ./program --its-own option\n"
                "The program calls coll_comm_create_from_launcher(). When a rank fails the others are ended and\n"
                "its status is returned: the exit status, or 128 + the signal."));
-  sub->callback(
-      [&action, options] { action = [options] { return run_command(*options); }; });
+  sub->callback([&action, options] { action = [options] { return run_command(*options); }; });
 }
 
 }  // namespace coll::tools

@@ -4,6 +4,8 @@
 //
 // The vectors are short and the chunks a few cache lines: what matters to a plan is how many passes its loops make and
 // how they end, not how many bytes a pass has.
+#include "verify.h"
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -25,12 +27,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-struct Options {
-  std::string collective, algorithm, ranks = "1-64", topology = "package:2 numa:4 core:8";
-  int interleavings = 1, threads = 0;
-  uint64_t seed = 1;
-  bool json = false;
-};
+using Options = SweepOptions;
 
 constexpr size_t element_bytes = 64;  // a cache line: elements then never share one
 
@@ -46,7 +43,8 @@ struct Item {
 struct Result {
   const algo::Algorithm* algorithm;
   uint64_t plans = 0, cases = 0, interleavings = 0, steps = 0, failures = 0;
-  std::string problem;  // of the first failure
+  std::string problem;  // of the failure with the fewest ranks
+  int problem_ranks = 0;
   plan::Association association = plan::Association::left_fold;
 };
 
@@ -71,11 +69,13 @@ std::vector<size_t> counts_for(const algo::Algorithm& algorithm, int ranks, int 
 std::string broken_promise(const algo::Algorithm& algorithm, const plan::Plan& plan, const plan::Verdict& verdict) {
   using plan::Association;
   if (!is_reduction(algorithm.collective)) return "";
+  const char* promise = "";
   if (algorithm.left_to_right && !(plan.rank_order && verdict.association == Association::left_fold))
-    return "the registry promises operands from left to right";
-  if (algorithm.rank_order && verdict.association == Association::any_order)
-    return "the registry promises operands in rank order";
-  return "";
+    promise = "from left to right";
+  else if (algorithm.rank_order && verdict.association == Association::any_order) promise = "in rank order";
+  if (promise[0] == 0) return "";
+  return fmt::format("{} {}, {} ranks, root {}: the registry promises operands {}", plan::name(plan.collective),
+                     plan.algorithm, plan.ranks, plan.root, promise);
 }
 
 void verify_item(const Options& options, const Item& item, Result& result) {
@@ -101,8 +101,9 @@ void verify_item(const Options& options, const Item& item, Result& result) {
       result.association = std::max(result.association, verdict.association);
       std::string problem = verdict.ok ? broken_promise(algorithm, plan, verdict) : verdict.problem;
       if (problem.empty()) continue;
-      if (result.failures++ == 0)
-        result.problem = fmt::format("{} (machine: {}; seed {})", problem, topo::describe(*item.hierarchy), how.seed);
+      if (result.failures++ != 0) continue;
+      result.problem_ranks = ranks;
+      result.problem = fmt::format("{} (machine: {}; seed {})", problem, topo::describe(*item.hierarchy), how.seed);
     }
 }
 
@@ -111,16 +112,19 @@ void add(Result& sum, const Result& more) {
   sum.cases += more.cases;
   sum.interleavings += more.interleavings;
   sum.steps += more.steps;
-  if (sum.failures == 0) sum.problem = more.problem;
+  if (more.failures != 0 && (sum.failures == 0 || more.problem_ranks < sum.problem_ranks)) {
+    sum.problem = more.problem;
+    sum.problem_ranks = more.problem_ranks;
+  }
   sum.failures += more.failures;
   sum.association = std::max(sum.association, more.association);
 }
 
 class Sweep {
  public:
-  explicit Sweep(const Options& options) : options_(options) {
+  Sweep(const Options& options, std::span<const algo::Algorithm> registry) : options_(options) {
     for (plan::Collective collective : parse_collectives(options.collective))
-      for (const algo::Algorithm& algorithm : algo::algorithms())
+      for (const algo::Algorithm& algorithm : registry)
         if (algorithm.collective == collective && (options.algorithm.empty() || options.algorithm == algorithm.name))
           results_.push_back({&algorithm});
     if (results_.empty())
@@ -268,6 +272,10 @@ class Sweep {
 
 }  // namespace
 
+int sweep(const SweepOptions& options, std::span<const algo::Algorithm> registry) {
+  return Sweep(options, registry).run();
+}
+
 void add_verify(CLI::App& app, Action& action) {
   auto options = std::make_shared<Options>();
   CLI::App* sub = app.add_subcommand("verify", "Prove plans right: no deadlock, race or wrong result");
@@ -290,7 +298,7 @@ void add_verify(CLI::App& app, Action& action) {
                "  collctl verify allreduce --ranks 2-64\n"
                "  collctl verify bcast --algorithm knomial --ranks 3,7-9 --interleavings 100 --seed 7\n"
                "Exit status 1 when a plan is wrong, with the step, the ranks and the seed."));
-  sub->callback([&action, options] { action = [options] { return Sweep(*options).run(); }; });
+  sub->callback([&action, options] { action = [options] { return sweep(*options, algo::algorithms()); }; });
 }
 
 }  // namespace coll::tools

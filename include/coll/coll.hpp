@@ -1,0 +1,640 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// libcoll for C++20: coll.h with objects that clean up after themselves, typed vectors and exceptions.
+//
+//   coll::Communicator comm = coll::Communicator::from_launcher();
+//   std::vector<double> mine(1000, comm.rank()), sum(1000);
+//   comm.allreduce(mine, sum, coll::sum);
+//   double largest = comm.allreduce(mine[0], coll::max);
+//
+// Conventions of this header
+//  - A vector is any contiguous range: std::vector, std::array, std::span. Its element type gives the datatype.
+//  - What fails throws coll::Error. Destructors and moves never throw.
+//  - What coll.h says of ranks, threads, order of operands and dead peers holds here too.
+//  - coll::in_place as the send vector takes the input from the receive vector.
+//  - Header only; link with libcoll. Anything that is missing here is called through handle().
+//
+// Why this file is long: it is all that a C++ program includes, and each call of coll.h has its typed form here.
+#ifndef COLL_COLL_HPP
+#define COLL_COLL_HPP
+
+#include <atomic>
+#include <bit>
+#include <complex>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <ranges>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "coll/coll.h"
+
+namespace coll {
+
+// ---- errors -----------------------------------------------------------------------------------------------------
+
+// A failed call. what() says what was wrong, with the remedy.
+class Error : public std::runtime_error {
+ public:
+  Error(coll_status status, const std::string& text)
+      : std::runtime_error(std::string(coll_strerror(status)) + (text.empty() ? "" : ": " + text)), status_(status) {}
+  coll_status status() const noexcept { return status_; }
+
+ private:
+  coll_status status_;
+};
+
+namespace detail {
+inline void check(coll_status status) {
+  if (status != COLL_OK) [[unlikely]]
+    throw Error(status, coll_last_error());
+}
+}  // namespace detail
+
+// ---- element types ----------------------------------------------------------------------------------------------
+
+// 16 bits as they are stored: IEEE binary16. Reductions accumulate in float; arithmetic here is by conversion.
+// Conversion rounds to nearest, ties to even; NaN stays NaN.
+struct float16 {
+  std::uint16_t bits = 0;
+
+  float16() = default;
+  explicit constexpr float16(float value) noexcept {
+    const auto whole = std::bit_cast<std::uint32_t>(value);
+    const std::uint32_t sign = whole >> 16 & 0x8000u, magnitude = whole & 0x7fffffffu;
+    std::uint32_t half = 0;
+    if (magnitude > 0x7f800000u) {
+      half = 0x7e00u | (magnitude >> 13 & 0x3ffu);  // quiet, the payload's upper bits kept
+    } else if (magnitude >= 0x47800000u) {
+      half = 0x7c00u;  // 65536 and above, infinity
+    } else if (magnitude >= 0x38800000u) {
+      half = round(magnitude - 0x38000000u, 13);  // normal; rounding may carry up to infinity, as it should
+    } else if (magnitude >= 0x33000000u) {
+      half = round((magnitude & 0x7fffffu) | 0x800000u, 126 - (magnitude >> 23));  // subnormal
+    }
+    bits = static_cast<std::uint16_t>(sign | half);
+  }
+  explicit constexpr operator float() const noexcept {
+    const std::uint32_t sign = std::uint32_t{bits} << 16 & 0x80000000u, magnitude = bits & 0x7fffu;
+    if (magnitude >= 0x7c00u)
+      return std::bit_cast<float>(sign | 0x7f800000u | (magnitude > 0x7c00u ? 0x400000u : 0u) |
+                                  (magnitude & 0x3ffu) << 13);
+    if (magnitude >= 0x400u) return std::bit_cast<float>(sign | ((magnitude << 13) + 0x38000000u));
+    const float small = static_cast<float>(magnitude) * 0x1p-24f;  // exact
+    return sign != 0 ? -small : small;
+  }
+  static constexpr float16 from_bits(std::uint16_t bits) noexcept {
+    float16 made;
+    made.bits = bits;
+    return made;
+  }
+
+ private:
+  static constexpr std::uint32_t round(std::uint32_t value, std::uint32_t shift) noexcept {
+    const std::uint32_t kept = value >> shift, rest = value & ((1u << shift) - 1), half = 1u << (shift - 1);
+    return kept + (rest > half || (rest == half && (kept & 1u) != 0) ? 1u : 0u);
+  }
+};
+
+// 16 bits as they are stored: the upper half of a float. As float16.
+struct bfloat16 {
+  std::uint16_t bits = 0;
+
+  bfloat16() = default;
+  explicit constexpr bfloat16(float value) noexcept {
+    const auto whole = std::bit_cast<std::uint32_t>(value);
+    const bool nan = (whole & 0x7fffffffu) > 0x7f800000u;
+    bits = static_cast<std::uint16_t>(nan ? whole >> 16 | 0x40u : (whole + 0x7fffu + (whole >> 16 & 1u)) >> 16);
+  }
+  explicit constexpr operator float() const noexcept { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
+  static constexpr bfloat16 from_bits(std::uint16_t bits) noexcept {
+    bfloat16 made;
+    made.bits = bits;
+    return made;
+  }
+};
+
+// A value and where it was found, for coll::minloc and coll::maxloc. T: short, int, long, float, double, long double.
+template <class T>
+struct Located {
+  T value;
+  int index;
+};
+
+namespace detail {
+template <class T>
+inline constexpr coll_datatype named_type = 0;
+template <std::integral T>
+requires(sizeof(T) <= 8) inline constexpr coll_datatype named_type<T> =
+    static_cast<coll_datatype>((std::is_signed_v<T> ? COLL_INT8 : COLL_UINT8) + std::countr_zero(sizeof(T)));
+template <>
+inline constexpr coll_datatype named_type<bool> = COLL_BOOL;
+template <>
+inline constexpr coll_datatype named_type<std::byte> = COLL_BYTE;
+template <>
+inline constexpr coll_datatype named_type<float16> = COLL_FLOAT16;
+template <>
+inline constexpr coll_datatype named_type<bfloat16> = COLL_BFLOAT16;
+template <>
+inline constexpr coll_datatype named_type<float> = COLL_FLOAT;
+template <>
+inline constexpr coll_datatype named_type<double> = COLL_DOUBLE;
+template <>
+inline constexpr coll_datatype named_type<long double> = COLL_LONG_DOUBLE;
+template <>
+inline constexpr coll_datatype named_type<std::complex<float>> = COLL_COMPLEX_FLOAT;
+template <>
+inline constexpr coll_datatype named_type<std::complex<double>> = COLL_COMPLEX_DOUBLE;
+template <>
+inline constexpr coll_datatype named_type<std::complex<long double>> = COLL_COMPLEX_LONG_DOUBLE;
+template <>
+inline constexpr coll_datatype named_type<Located<short>> = COLL_SHORT_INT;
+template <>
+inline constexpr coll_datatype named_type<Located<int>> = COLL_INT_INT;
+template <>
+inline constexpr coll_datatype named_type<Located<long>> = COLL_LONG_INT;
+template <>
+inline constexpr coll_datatype named_type<Located<float>> = COLL_FLOAT_INT;
+template <>
+inline constexpr coll_datatype named_type<Located<double>> = COLL_DOUBLE_INT;
+template <>
+inline constexpr coll_datatype named_type<Located<long double>> = COLL_LONG_DOUBLE_INT;
+static_assert(sizeof(bool) == 1 && COLL_INT64 == COLL_INT8 + 3 && COLL_UINT64 == COLL_UINT8 + 3);
+
+inline constexpr std::size_t cache_line_bytes = 64;  // what coll_mem_alloc() and staging are aligned to
+}  // namespace detail
+
+// What may travel: bytes that mean the same in another process. (A pointer does not.)
+template <class T>
+concept Element = std::is_trivially_copyable_v<T> && std::is_object_v<T> && !std::is_pointer_v<T> &&
+                  !std::is_const_v<T> && alignof(T) <= detail::cache_line_bytes && sizeof(T) < 0x80000000u;
+
+// What the built-in operations combine. (The pair and bit operations are defined for some of them only; asking for
+// what is not defined is COLL_ERR_OP.)
+template <class T>
+concept Combinable = Element<T> && detail::named_type<T>
+!= 0;
+
+// The datatype of an element; opaque bytes for types that only a user-defined operation can combine.
+template <Element T>
+inline constexpr coll_datatype datatype_of = Combinable<T> ? detail::named_type<T>
+                                                           : COLL_TYPE_BYTES(static_cast<std::uint32_t>(sizeof(T)));
+
+template <class R>
+concept Vector = std::ranges::contiguous_range<R> && std::ranges::sized_range<R> &&
+    Element<std::remove_cv_t<std::ranges::range_value_t<R>>>;
+template <class R>
+concept MutableVector = Vector<R> && !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>;
+
+struct in_place_t {
+  explicit in_place_t() = default;
+};
+inline constexpr in_place_t in_place{};
+
+// ---- operations -------------------------------------------------------------------------------------------------
+
+// One of the library's own operations.
+struct BuiltinOp {
+  coll_op handle;
+};
+inline constexpr BuiltinOp sum{COLL_SUM}, prod{COLL_PROD}, min{COLL_MIN}, max{COLL_MAX}, land{COLL_LAND}, lor{COLL_LOR},
+    lxor{COLL_LXOR}, band{COLL_BAND}, bor{COLL_BOR}, bxor{COLL_BXOR}, minloc{COLL_MINLOC}, maxloc{COLL_MAXLOC};
+
+// Whether a user-defined operation may be reordered. It has to be associative in any case.
+enum class Order { ranks, any };
+
+namespace detail {
+
+// A user-defined operation, alive until the last collective that uses it is over. An exception of the callable waits
+// here until it can be thrown outside of C.
+class Operation {
+ public:
+  Operation() = default;
+  Operation(const Operation&) = delete;
+  Operation& operator=(const Operation&) = delete;
+  virtual ~Operation() {
+    if (handle_ != 0) static_cast<void>(coll_op_free(handle_));
+  }
+  coll_op handle() const noexcept { return handle_; }
+  std::exception_ptr take() noexcept {
+    if (!failed_.load(std::memory_order_acquire)) return nullptr;
+    const std::lock_guard lock(mutex_);
+    failed_.store(false, std::memory_order_relaxed);
+    return std::exchange(exception_, nullptr);
+  }
+
+ protected:
+  void create(coll_op_function function, Order order) {
+    check(coll_op_create(function, order == Order::any ? 1 : 0, this, &handle_));
+  }
+  template <class Work>
+  void guard(Work&& work) noexcept {
+    if (failed_.load(std::memory_order_relaxed)) return;
+    try {
+      work();
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      exception_ = std::current_exception();
+      failed_.store(true, std::memory_order_release);
+    }
+  }
+
+ private:
+  coll_op handle_ = 0;
+  std::atomic<bool> failed_{false};
+  std::mutex mutex_;
+  std::exception_ptr exception_;
+};
+
+template <class F, class T>
+concept Elementwise = std::is_invocable_r_v<T, F&, const T&, const T&>;
+template <class F, class T>
+concept Spanwise = std::is_invocable_v<F&, std::span<const T>, std::span<T>>;
+
+template <class T, class F>
+class Callable final : public Operation {
+ public:
+  Callable(F function, Order order) : function_(std::move(function)) { create(call, order); }
+
+ private:
+  static void call(const void* in, void* inout, std::size_t count, coll_datatype, void* context) {
+    auto& self = *static_cast<Callable*>(static_cast<Operation*>(context));
+    const std::span<const T> lower(static_cast<const T*>(in), count);
+    const std::span<T> upper(static_cast<T*>(inout), count);
+    self.guard([&] {
+      if constexpr (Spanwise<F, T>) {
+        self.function_(lower, upper);
+      } else {
+        for (std::size_t i = 0; i < count; i++) upper[i] = self.function_(lower[i], upper[i]);
+      }
+    });
+  }
+
+  F function_;
+};
+
+}  // namespace detail
+
+// An operation of the caller's own on elements of type T. The callable is copied or moved in and is either
+//   T combine(const T& lower, const T& upper)                            one element, `lower` from the lower ranks
+//   void combine(std::span<const T> lower, std::span<T> upper)           upper[i] = lower[i] op upper[i]
+// It runs in the thread that drives the collective and must not call libcoll. When it throws, the result of that
+// collective is unspecified at every rank, and the call (or Request::wait(), Request::test()) throws that exception at
+// the rank where it happened. Copies share the callable; used on communicators of several threads at once it must be
+// fit for that, and an exception reaches the first thread that asks.
+template <Element T>
+class Op {
+ public:
+  template <class F>
+  requires(detail::Elementwise<F, T> || detail::Spanwise<F, T>) explicit Op(F combine, Order order = Order::ranks)
+      : operation_(std::make_shared<detail::Callable<T, F>>(std::move(combine), order)) {}
+  coll_op handle() const noexcept { return operation_->handle(); }
+  const std::shared_ptr<detail::Operation>& operation() const noexcept { return operation_; }
+
+ private:
+  std::shared_ptr<detail::Operation> operation_;
+};
+
+// O can combine elements of type T.
+template <class O, class T>
+concept OperationOn = (std::same_as<O, BuiltinOp> && Combinable<T>) || std::same_as<O, Op<T>>;
+
+namespace detail {
+
+inline coll_op handle_of(const BuiltinOp& op) noexcept { return op.handle; }
+inline std::shared_ptr<Operation> operation_of(const BuiltinOp&) noexcept { return nullptr; }
+template <class T>
+coll_op handle_of(const Op<T>& op) noexcept {
+  return op.handle();
+}
+template <class T>
+const std::shared_ptr<Operation>& operation_of(const Op<T>& op) noexcept {
+  return op.operation();
+}
+
+// What the user's callable threw comes first: the status is at most a consequence of it.
+inline void finish(coll_status status, Operation* operation) {
+  if (operation != nullptr)
+    if (const std::exception_ptr exception = operation->take()) std::rethrow_exception(exception);
+  check(status);
+}
+
+template <class R>
+using element_t = std::remove_cv_t<std::ranges::range_value_t<R>>;
+
+template <class Send, class Recv, class O>
+concept Reduction = MutableVector<Recv> && OperationOn<O, element_t<Recv>> &&
+    (std::same_as<std::remove_cvref_t<Send>, in_place_t> ||
+     (Vector<Send> && std::same_as<element_t<Send>, element_t<Recv>>));
+
+// What is passed on to coll.h. `receives`: this rank gets the result; elsewhere recv is not looked at.
+struct Arguments {
+  const void* send;
+  void* recv;
+  std::size_t count;
+};
+template <class Send, class Recv>
+Arguments arguments(Send&& send, Recv&& recv, bool receives) {
+  if constexpr (std::same_as<std::remove_cvref_t<Send>, in_place_t>) {
+    void* data = std::ranges::data(recv);
+    return {receives ? COLL_IN_PLACE : data, receives ? data : nullptr, std::ranges::size(recv)};
+  } else {
+    const std::size_t count = std::ranges::size(send);
+    if (receives && std::ranges::size(recv) != count)
+      throw Error(COLL_ERR_COUNT, "the send vector has " + std::to_string(count) + " elements, the receive vector " +
+                                      std::to_string(std::ranges::size(recv)) + "; make them equal");
+    return {std::ranges::data(send), receives ? std::ranges::data(recv) : nullptr, count};
+  }
+}
+
+}  // namespace detail
+
+// ---- requests ---------------------------------------------------------------------------------------------------
+
+// A collective on its way (Communicator::iallreduce()) or one to be started again and again (allreduce_init()).
+// It keeps its communicator and its operation alive; the vectors are the caller's to keep. Move-only. The destructor
+// waits for a collective that is still running, since its vectors would go away below it.
+class Request {
+ public:
+  Request() = default;  // complete
+  Request(Request&& other) noexcept { swap(other); }
+  Request& operator=(Request&& other) noexcept {
+    Request(std::move(other)).swap(*this);
+    return *this;
+  }
+  ~Request() {
+    if (request_ == nullptr) return;
+    static_cast<void>(coll_wait(&request_));
+    static_cast<void>(coll_request_free(request_));  // a persistent one is left
+    if (operation_ != nullptr) static_cast<void>(operation_->take());
+  }
+
+  // Starts a persistent request.
+  void start() { detail::check(coll_start(request_)); }
+  // Whether it is complete. Makes progress; throws what went wrong.
+  bool test() {
+    int done = 0;
+    const coll_status status = coll_test(&request_, &done);
+    if (status != COLL_OK || done != 0) detail::finish(status, operation_.get());
+    return done != 0;
+  }
+  // Returns when it is complete; throws what went wrong.
+  void wait() {
+    const coll_status status = coll_wait(&request_);
+    detail::finish(status, operation_.get());
+  }
+
+ private:
+  friend class Communicator;
+  Request(std::shared_ptr<coll_comm> comm, std::shared_ptr<detail::Operation> operation) noexcept
+      : comm_(std::move(comm)), operation_(std::move(operation)) {}
+  void swap(Request& other) noexcept {
+    comm_.swap(other.comm_);
+    operation_.swap(other.operation_);
+    std::swap(request_, other.request_);
+  }
+
+  std::shared_ptr<coll_comm> comm_;
+  std::shared_ptr<detail::Operation> operation_;
+  coll_request* request_ = nullptr;
+};
+
+// ---- communicators ----------------------------------------------------------------------------------------------
+
+class Communicator {
+ public:
+  // All ranks of an allgather: void allgather(std::span<const std::byte> send, std::span<std::byte> recv), where
+  // recv[rank * send.size() ...] is that rank's contribution. It is called in here only; what it throws is thrown.
+  template <class Allgather>
+  requires std::is_invocable_v<Allgather&, std::span<const std::byte>, std::span<std::byte>> Communicator(
+      int rank, int ranks, Allgather&& allgather) {
+    Bootstrap<std::remove_reference_t<Allgather>> state{allgather, static_cast<std::size_t>(ranks), nullptr};
+    const coll_bootstrap bootstrap{sizeof(coll_bootstrap), rank, ranks, state.call, &state};
+    coll_comm* made = nullptr;
+    const coll_status status = coll_comm_create(&bootstrap, &made);
+    if (state.exception != nullptr) std::rethrow_exception(state.exception);
+    detail::check(status);
+    adopt(made);
+  }
+  // The ranks that `collctl run -n N program` started; without it, a communicator of one rank.
+  static Communicator from_launcher() {
+    coll_comm* made = nullptr;
+    detail::check(coll_comm_create_from_launcher(&made));
+    return Communicator(made);
+  }
+  // Takes over what coll.h made.
+  explicit Communicator(coll_comm* owned) { adopt(owned); }
+  Communicator(Communicator&&) noexcept = default;
+  Communicator& operator=(Communicator&&) noexcept = default;
+
+  // Ranks of one colour form a communicator, ordered by key, then by rank; none for a negative colour.
+  std::optional<Communicator> split(int colour, int key = 0) {
+    coll_comm* made = nullptr;
+    detail::check(coll_comm_split(handle(), colour, key, &made));
+    if (made == nullptr) return std::nullopt;
+    return Communicator(made);
+  }
+
+  int rank() const noexcept { return coll_comm_rank(handle()); }
+  int size() const noexcept { return coll_comm_size(handle()); }
+  // One line: ranks, hierarchy, transport, model table. Lives as long as the communicator.
+  std::string_view describe() const noexcept { return coll_comm_describe(handle()); }
+  coll_comm* handle() const noexcept { return comm_.get(); }
+
+  // -- blocking
+  void barrier() { detail::check(coll_barrier(handle())); }
+
+  template <MutableVector R>
+  void bcast(R&& buffer, int root) {
+    detail::check(coll_bcast(std::ranges::data(buffer), std::ranges::size(buffer), type<R>, root, handle()));
+  }
+  template <Element T>
+  requires(!std::ranges::range<T>) void bcast(T& value, int root) { bcast(std::span<T, 1>(&value, 1), root); }
+
+  // recv gets the result at the root and may be empty elsewhere. In place: the same vector everywhere.
+  template <class Send, class Recv, class O>
+  requires detail::Reduction<Send, Recv, O>
+  void reduce(Send&& send, Recv&& recv, const O& op, int root) {
+    const auto a = detail::arguments(send, recv, rank() == root);
+    const auto status = coll_reduce(a.send, a.recv, a.count, type<Recv>, detail::handle_of(op), root, handle());
+    detail::finish(status, detail::operation_of(op).get());
+  }
+  template <class Send, class Recv, class O>
+  requires detail::Reduction<Send, Recv, O>
+  void allreduce(Send&& send, Recv&& recv, const O& op) {
+    const auto a = detail::arguments(send, recv, true);
+    const auto status = coll_allreduce(a.send, a.recv, a.count, type<Recv>, detail::handle_of(op), handle());
+    detail::finish(status, detail::operation_of(op).get());
+  }
+  template <Element T, OperationOn<T> O>
+  requires(!std::ranges::range<T>) [[nodiscard]] T allreduce(const T& value, const O& op) {
+    T result = value;
+    allreduce(in_place, std::span<T, 1>(&result, 1), op);
+    return result;
+  }
+
+  // -- non-blocking: the vectors must stay until the request is complete, so no temporary containers
+  [[nodiscard]] Request ibarrier() {
+    return begin(nullptr, [&](coll_request** r) { return coll_ibarrier(handle(), r); });
+  }
+  template <MutableVector R>
+  requires std::ranges::borrowed_range<R>
+  [[nodiscard]] Request ibcast(R&& buffer, int root) {
+    return begin(nullptr, [&](coll_request** r) {
+      return coll_ibcast(std::ranges::data(buffer), std::ranges::size(buffer), type<R>, root, handle(), r);
+    });
+  }
+  template <class Send, class Recv, class O>
+  requires detail::Reduction<Send, Recv, O> && std::ranges::borrowed_range<Recv>
+  [[nodiscard]] Request ireduce(Send&& send, Recv&& recv, const O& op, int root) {
+    keeps<Send>();
+    const auto a = detail::arguments(send, recv, rank() == root);
+    return begin(detail::operation_of(op), [&](coll_request** r) {
+      return coll_ireduce(a.send, a.recv, a.count, type<Recv>, detail::handle_of(op), root, handle(), r);
+    });
+  }
+  template <class Send, class Recv, class O>
+  requires detail::Reduction<Send, Recv, O> && std::ranges::borrowed_range<Recv>
+  [[nodiscard]] Request iallreduce(Send&& send, Recv&& recv, const O& op) {
+    keeps<Send>();
+    const auto a = detail::arguments(send, recv, true);
+    return begin(detail::operation_of(op), [&](coll_request** r) {
+      return coll_iallreduce(a.send, a.recv, a.count, type<Recv>, detail::handle_of(op), handle(), r);
+    });
+  }
+
+  // -- persistent: Request::start() runs them
+  [[nodiscard]] Request barrier_init() {
+    return begin(nullptr, [&](coll_request** r) { return coll_barrier_init(handle(), r); });
+  }
+  template <MutableVector R>
+  requires std::ranges::borrowed_range<R>
+  [[nodiscard]] Request bcast_init(R&& buffer, int root) {
+    return begin(nullptr, [&](coll_request** r) {
+      return coll_bcast_init(std::ranges::data(buffer), std::ranges::size(buffer), type<R>, root, handle(), r);
+    });
+  }
+  template <class Send, class Recv, class O>
+  requires detail::Reduction<Send, Recv, O> && std::ranges::borrowed_range<Recv>
+  [[nodiscard]] Request reduce_init(Send&& send, Recv&& recv, const O& op, int root) {
+    keeps<Send>();
+    const auto a = detail::arguments(send, recv, rank() == root);
+    return begin(detail::operation_of(op), [&](coll_request** r) {
+      return coll_reduce_init(a.send, a.recv, a.count, type<Recv>, detail::handle_of(op), root, handle(), r);
+    });
+  }
+  template <class Send, class Recv, class O>
+  requires detail::Reduction<Send, Recv, O> && std::ranges::borrowed_range<Recv>
+  [[nodiscard]] Request allreduce_init(Send&& send, Recv&& recv, const O& op) {
+    keeps<Send>();
+    const auto a = detail::arguments(send, recv, true);
+    return begin(detail::operation_of(op), [&](coll_request** r) {
+      return coll_allreduce_init(a.send, a.recv, a.count, type<Recv>, detail::handle_of(op), handle(), r);
+    });
+  }
+
+ private:
+  template <class R>
+  static constexpr coll_datatype type = datatype_of<detail::element_t<R>>;
+
+  template <class Allgather>
+  struct Bootstrap {
+    Allgather& allgather;
+    std::size_t ranks;
+    std::exception_ptr exception;
+
+    static int call(const void* send, void* recv, std::size_t bytes, void* context) {
+      auto& self = *static_cast<Bootstrap*>(context);
+      try {
+        self.allgather(std::span(static_cast<const std::byte*>(send), bytes),
+                       std::span(static_cast<std::byte*>(recv), bytes * self.ranks));
+        return 0;
+      } catch (...) {
+        self.exception = std::current_exception();
+        return 1;
+      }
+    }
+  };
+
+  // Freed when the last request has gone too.
+  void adopt(coll_comm* owned) { comm_.reset(owned, coll_comm_free); }
+
+  template <class Send>
+  static constexpr void keeps() {
+    if constexpr (!std::same_as<std::remove_cvref_t<Send>, in_place_t>)
+      static_assert(std::ranges::borrowed_range<Send>, "the send vector is gone before the collective is over");
+  }
+  template <class Call>
+  Request begin(std::shared_ptr<detail::Operation> operation, Call&& call) {
+    Request request(comm_, std::move(operation));
+    detail::check(call(&request.request_));
+    return request;
+  }
+
+  std::shared_ptr<coll_comm> comm_;
+};
+
+// ---- memory that peers can map ----------------------------------------------------------------------------------
+
+// For containers whose elements peers read in place: std::vector<double, coll::allocator<double>>.
+template <class T>
+struct allocator {
+  using value_type = T;
+  static_assert(alignof(T) <= detail::cache_line_bytes);
+
+  allocator() = default;
+  template <class U>
+  constexpr allocator(const allocator<U>&) noexcept {}
+  [[nodiscard]] T* allocate(std::size_t count) {
+    if (count > static_cast<std::size_t>(PTRDIFF_MAX) / sizeof(T)) throw std::bad_array_new_length();
+    void* memory = nullptr;
+    detail::check(coll_mem_alloc(count * sizeof(T), &memory));
+    return static_cast<T*>(memory);
+  }
+  void deallocate(T* memory, std::size_t) noexcept { static_cast<void>(coll_mem_free(memory)); }
+  friend constexpr bool operator==(const allocator&, const allocator&) noexcept { return true; }
+};
+
+// [size()] of T that peers read in place. Unlike a vector's, the elements are not set. Move-only.
+template <Element T>
+class Memory {
+ public:
+  Memory() = default;
+  explicit Memory(std::size_t count) : data_(count == 0 ? nullptr : allocator<T>().allocate(count)), size_(count) {}
+  Memory(Memory&& other) noexcept : data_(std::move(other.data_)), size_(std::exchange(other.size_, 0)) {}
+  Memory& operator=(Memory&& other) noexcept {
+    data_ = std::move(other.data_);
+    size_ = std::exchange(other.size_, 0);
+    return *this;
+  }
+
+  T* data() noexcept { return data_.get(); }
+  const T* data() const noexcept { return data_.get(); }
+  std::size_t size() const noexcept { return size_; }
+  T* begin() noexcept { return data(); }
+  T* end() noexcept { return data() + size_; }
+  const T* begin() const noexcept { return data(); }
+  const T* end() const noexcept { return data() + size_; }
+  T& operator[](std::size_t i) noexcept { return data()[i]; }
+  const T& operator[](std::size_t i) const noexcept { return data()[i]; }
+
+ private:
+  struct Free {
+    void operator()(T* memory) const noexcept { static_cast<void>(coll_mem_free(memory)); }
+  };
+  std::unique_ptr<T[], Free> data_;
+  std::size_t size_ = 0;
+};
+
+}  // namespace coll
+#endif  // COLL_COLL_HPP

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "hpp/ranks_of.h"
+
+namespace {
+
+using ranks::Context;
+
+template <class R>
+concept CanBroadcastLater = requires(coll::Communicator& comm, R&& r) {
+  comm.ibcast(std::forward<R>(r), 0);
+};
+static_assert(CanBroadcastLater<std::vector<int>&> && CanBroadcastLater<std::span<int>>);
+static_assert(!CanBroadcastLater<std::vector<int>>, "a temporary would be gone before the broadcast is over");
+
+TEST(Request, EmptyIsComplete) {
+  coll::Request request;
+  EXPECT_TRUE(request.test());
+  request.wait();
+  EXPECT_THROW(request.start(), coll::Error);
+}
+
+TEST(Request, NonBlockingCollectivesOverlap) {
+  ranks::run(4, [](Context& context, coll::Communicator& comm) {
+    std::vector<int> a(50000, comm.rank()), a_sum(50000), b(300, comm.rank() == 3 ? 9 : 0), c(20, comm.rank()),
+        c_max(20);
+    std::vector<coll::Request> requests;
+    requests.push_back(comm.iallreduce(a, a_sum, coll::sum));
+    requests.push_back(comm.ibcast(b, 3));
+    requests.push_back(comm.ireduce(c, std::span(c_max), coll::max, 1));
+    requests.push_back(comm.ibarrier());
+    std::size_t done = 0;
+    while (done < requests.size()) {
+      done = 0;
+      for (coll::Request& request : requests) done += request.test() ? 1 : 0;
+    }
+    for (int value : a_sum) RANK_CHECK(context, value == 6);
+    for (int value : b) RANK_CHECK(context, value == 9);
+    if (comm.rank() == 1)
+      for (int value : c_max) RANK_CHECK(context, value == 3);
+  });
+}
+
+TEST(Request, PersistentOnesRunAgainOnNewContents) {
+  ranks::run(3, [](Context& context, coll::Communicator& comm) {
+    std::vector<double> send(1000), recv(1000), row(64);
+    coll::Request allreduce = comm.allreduce_init(send, recv, coll::sum);
+    coll::Request bcast = comm.bcast_init(row, 1);
+    coll::Request reduce = comm.reduce_init(send, recv, coll::max, 0);
+    coll::Request barrier = comm.barrier_init();
+    for (int round = 0; round < 20; round++) {
+      send.assign(send.size(), comm.rank() + round);
+      if (comm.rank() == 1) row.assign(row.size(), round);
+      allreduce.start();
+      bcast.start();
+      allreduce.wait();
+      bcast.wait();
+      RANK_CHECK(context, recv.front() == 3 + 3 * round && recv.back() == recv.front());
+      RANK_CHECK(context, row.back() == round);
+      reduce.start();
+      while (!reduce.test()) {}
+      if (comm.rank() == 0) RANK_CHECK(context, recv.back() == 2 + round);
+      barrier.start();
+      barrier.wait();
+    }
+  });
+}
+
+TEST(Request, StartingTwiceIsAnError) {
+  ranks::run(2, [](Context& context, coll::Communicator& comm) {
+    std::vector<int> values(4, 1);
+    coll::Request request = comm.allreduce_init(coll::in_place, values, coll::sum);
+    // Rank 1 enters late, so that the request of rank 0 is still active.
+    if (comm.rank() == 0) {
+      request.start();
+      try {
+        request.start();
+        context.fail("an active request was started");
+      } catch (const coll::Error& error) { RANK_CHECK(context, error.status() == COLL_ERR_STATE); }
+      context.meet();
+    } else {
+      context.meet();
+      request.start();
+    }
+    request.wait();
+    RANK_CHECK(context, values[3] == 2);
+  });
+}
+
+TEST(Request, TheDestructorWaits) {
+  ranks::run(2, [](Context& context, coll::Communicator& comm) {
+    std::vector<int> values(100000, comm.rank());
+    {
+      coll::Request request = comm.iallreduce(coll::in_place, values, coll::sum);
+      coll::Request moved = std::move(request);
+    }
+    for (int value : values) RANK_CHECK(context, value == 1);
+    {
+      coll::Request persistent = comm.allreduce_init(coll::in_place, values, coll::sum);
+      persistent.start();
+    }
+    RANK_CHECK(context, values.back() == 2);
+  });
+}
+
+TEST(Request, KeepsItsCommunicator) {
+  ranks::run(2, [](Context& context, coll::Communicator& comm) {
+    int value = comm.rank() + 1;
+    coll::Request request;
+    {
+      std::optional<coll::Communicator> other = comm.split(0);
+      request = other->iallreduce(coll::in_place, std::span(&value, 1), coll::prod);
+    }
+    request.wait();
+    RANK_CHECK(context, value == 2);
+  });
+}
+
+}  // namespace

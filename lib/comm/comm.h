@@ -126,6 +126,7 @@ class Comm {
 
   exec::Team team_;
   exec::Channel blocking_;
+  exec::Run blocking_run_;  // kept for its memory
   std::array<Queue, request_channels> queues_;
   unsigned next_queue_ = 0;
   int outstanding_ = 0;

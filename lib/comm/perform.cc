@@ -32,9 +32,8 @@ coll_status Comm::perform(const Call& call) {
     entry.key = status == COLL_OK ? key : BoundKey{};
     if (status != COLL_OK) return status;
   }
-  exec::Run run;
-  coll_status status = run.begin(*entry.bound, blocking_, {call.send, call.recv, &call.reducer});
-  if (status == COLL_OK) status = run.finish();
+  coll_status status = blocking_run_.begin(*entry.bound, blocking_, {call.send, call.recv, &call.reducer});
+  if (status == COLL_OK) status = blocking_run_.finish();
   return told(status);
 }
 

@@ -104,6 +104,7 @@ class Comm {
     int root = 0;
     size_t count = 0;
     size_t element_bytes = 0;
+    bool needs_order = false;  // the operation does not commute
     bool operator==(const BoundKey&) const = default;
   };
   struct BoundEntry {

@@ -24,7 +24,7 @@ coll_status Comm::perform(const Call& call) {
   if (ranks() == 1) return perform_alone(call), COLL_OK;
   if (call.count == 0 && call.collective != Collective::barrier) return COLL_OK;
   if (takes_latency_path(call)) return told(perform_tiny(call));
-  const BoundKey key{call.collective, 0, call.root, call.count, call.element_bytes};
+  const BoundKey key{call.collective, 0, call.root, call.count, call.element_bytes, !call.reducer.commutative};
   size_t hash = (call.count * 0x9e3779b97f4a7c15u >> 40) + size_t(call.collective) * 7 + size_t(call.root) * 13;
   BoundEntry& entry = bounds_[hash % bounds_.size()];
   if (!(entry.key == key)) {

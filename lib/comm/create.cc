@@ -45,6 +45,7 @@ struct Hello {
   uint32_t transport = 0;
   uint32_t debug = 0;
   uint64_t direct_min_bytes = 0;
+  uint64_t choices = 0;  // Settings::choices
   std::bitset<most_cpus> cpus;
 };
 
@@ -135,11 +136,10 @@ class Creation {
   }
 
   void prepare() {
-    if (comm_->settings_.read() != COLL_OK) {
-      // read() has named the status in its text; both kinds are about a variable.
-      fate_.fail(COLL_ERR_UNAVAILABLE, last_error());
-      return;
-    }
+    coll_status settings = comm_->settings_.read();
+    if (settings != COLL_OK) return fate_.fail(settings, last_error());
+    topo::Status parsed = read_sensitivity();
+    if (!parsed.ok()) return fate_.fail(COLL_ERR_TOPOLOGY, "COLL_SENSITIVITY: " + parsed.text());
     sync::doorbell_prepare();
     Graveyard::sweep();
     std::string problem = transport::own_address(hello_.address);
@@ -152,6 +152,7 @@ class Creation {
     snprintf(hello_.node, sizeof hello_.node, "%s", transport::node_identity().c_str());
     hello_.transport = uint32_t(comm_->settings_.transport);
     hello_.debug = comm_->settings_.debug;
+    hello_.choices = comm_->settings_.choices;
     hello_.direct_min_bytes = comm_->settings_.direct_min_bytes;
     for (int cpu : topo::current_cpus())
       if (cpu < most_cpus) hello_.cpus.set(size_t(cpu));
@@ -159,6 +160,12 @@ class Creation {
     memcpy(probe_.data() + probe_bytes, &transport::own_token(), sizeof(transport::Token));
     hello_.probe_address = uint64_t(uintptr_t(probe_.data()));
     if (rank() == 0) publish_machine(*arena);
+  }
+
+  topo::Status read_sensitivity() {
+    sensitivity_ = topo::Sensitivity::standard();
+    const std::string& wish = comm_->settings_.sensitivity;
+    return wish.empty() ? topo::Status() : topo::Sensitivity::parse(wish, sensitivity_);
   }
 
   // The topology is loaded once per node, by rank 0, and handed over.
@@ -184,6 +191,9 @@ class Creation {
         return fate_.fail(COLL_ERR_BOOTSTRAP, "rank " + std::to_string(r) + " is on another node or in another pid namespace; make one communicator per node");
       if (hello.transport != hello_.transport || hello.debug != hello_.debug || hello.direct_min_bytes != hello_.direct_min_bytes)
         return fate_.fail(COLL_ERR_BOOTSTRAP, "rank " + std::to_string(r) + " has other values of COLL_TRANSPORT, COLL_DEBUG or COLL_DIRECT_MIN; set them alike on all ranks");
+      if (hello.choices != hello_.choices)
+        return fate_.fail(COLL_ERR_BOOTSTRAP, "rank " + std::to_string(r) + " has other values of COLL_SENSITIVITY, COLL_BARRIER, COLL_BCAST, "
+                                                  "COLL_REDUCE or COLL_ALLREDUCE; set them alike on all ranks");
       std::string problem;
       team.members[r].peer = transport::Peer::reach(hello.address, problem);
       if (!problem.empty()) return fate_.fail(COLL_ERR_BOOTSTRAP, problem);
@@ -235,12 +245,7 @@ class Creation {
       one_process &= team.members[r].peer->same_process();
       if (reports_[r].cma_error != 0) cma_works = false, cma_error = reports_[r].cma_error;
     }
-    topo::Sensitivity sensitivity = topo::Sensitivity::standard();
-    if (!settings.sensitivity.empty()) {
-      topo::Status parsed = topo::Sensitivity::parse(settings.sensitivity, sensitivity);
-      if (!parsed.ok()) return fate_.fail(COLL_ERR_TOPOLOGY, "COLL_SENSITIVITY: " + parsed.text());
-    }
-    comm_->hierarchy_ = topo::Hierarchy::from_places(places, sensitivity);
+    comm_->hierarchy_ = topo::Hierarchy::from_places(places, sensitivity_);
     comm_->cache_bytes_ = topo::available_cache_bytes(*comm_->machine_, places);
 
     if (settings.transport == Transport::cma && ranks() > 1 && !cma_works)
@@ -298,6 +303,7 @@ class Creation {
   std::vector<Report> reports_;
   std::vector<char> probe_;
   char* machine_text_ = nullptr;
+  topo::Sensitivity sensitivity_;
 };
 
 std::unique_ptr<Comm> Comm::create(int rank, int ranks, const Exchange& exchange, coll_status& status) {

@@ -32,6 +32,10 @@ std::string upper(std::string text) {
 }  // namespace
 
 coll_status Settings::read() {
+  choices = 0xcbf29ce484222325u;
+  auto digest = [this](const std::string& text) {
+    for (unsigned char c : text + '\n') choices = (choices ^ c) * 0x100000001b3u;
+  };
   std::string wish = variable("COLL_TRANSPORT");
   bool known = wish.empty();
   for (Transport t : {Transport::automatic, Transport::shm, Transport::cma, Transport::mapped})
@@ -40,6 +44,7 @@ coll_status Settings::read() {
     return failure(COLL_ERR_UNAVAILABLE, "COLL_TRANSPORT='" + wish + "' is not a transport; use auto, shm, cma or mapped");
   topology = variable("COLL_TOPOLOGY");
   sensitivity = variable("COLL_SENSITIVITY");
+  digest(sensitivity);
   std::string level = variable("COLL_LOG");
   if (!level.empty() && level != "info" && level != "debug" && level != "off")
     return failure(COLL_ERR_ARG, "COLL_LOG='" + level + "' is not a level; use off, info or debug");
@@ -57,6 +62,7 @@ coll_status Settings::read() {
   for (size_t c = 0; c < forced.size(); c++) {
     auto collective = plan::Collective(c);
     std::string key = "COLL_" + upper(plan::name(collective)), text = variable(key.c_str());
+    digest(text);
     if (text.empty()) continue;
     std::string problem = model::parse_choice(collective, text, forced[c]);
     if (!problem.empty()) return failure(COLL_ERR_UNAVAILABLE, key + ": " + problem);

@@ -205,10 +205,10 @@ coll_status coll_test(coll_request** request, int* done) {
   *done = 1;
   if (*request == nullptr) return COLL_OK;
   return guarded([&] {
-    (*request)->request.comm().progress();
-    if (!(*request)->request.active()) return finished(request);
-    *done = 0;
-    return COLL_OK;
+    bool complete = false;
+    coll_status status = (*request)->request.comm().test((*request)->request, complete);
+    *done = complete;
+    return complete ? finished(request) : status;
   });
 }
 

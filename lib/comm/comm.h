@@ -90,6 +90,8 @@ class Comm {
   // Advances whatever is under way; never waits.
   void progress();
   coll_status wait(Request& request);
+  // One look; `done` when the request is complete, and then its status.
+  coll_status test(Request& request, bool& done);
   bool busy() const { return outstanding_ > 0; }
 
  private:
@@ -122,6 +124,7 @@ class Comm {
   exec::Channel& channel(int index) { return index == 0 ? blocking_ : queues_[size_t(index - 1)].channel; }
   void advance(Queue& queue);
   void complete(Queue& queue, coll_status status);
+  void look_after_peers(sync::Rung rung);
   coll_status told(coll_status status);
   void choose_hook();
 
@@ -130,7 +133,9 @@ class Comm {
   exec::Run blocking_run_;  // kept for its memory
   std::array<Queue, request_channels> queues_;
   unsigned next_queue_ = 0;
+  unsigned fruitless_tests_ = 0;
   int outstanding_ = 0;
+  coll_status failed_ = COLL_OK;  // of the executor: flags and staging are out of step from then on
   void (*foreign_progress_)(void*) = nullptr;
   void* foreign_context_ = nullptr;
 

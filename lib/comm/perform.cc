@@ -13,6 +13,7 @@ namespace coll::comm {
 using plan::Collective;
 
 coll_status Comm::perform(const Call& call) {
+  if (failed_ != COLL_OK) [[unlikely]] return told(failed_);
   if (settings_.debug && ranks() > 1) {
     int differs = -1;
     coll_status status = exec::latency_agree(blocking_, call.signature, &differs);
@@ -40,6 +41,7 @@ coll_status Comm::perform(const Call& call) {
 // Puts a failure of the executor into words.
 coll_status Comm::told(coll_status status) {
   if (status == COLL_OK) [[likely]] return status;
+  failed_ = status;
   if (status == COLL_ERR_PEER_DIED)
     return failure(status, "a rank of the communicator has ended or given up in mid-operation; free the communicator");
   return failure(status, std::string("a copy between processes failed: ") + strerror(errno));

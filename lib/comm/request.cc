@@ -7,6 +7,7 @@ namespace coll::comm {
 
 coll_status Comm::start(Request& request) {
   if (request.active()) return failure(COLL_ERR_STATE, "coll_start: the request is active; wait for it first");
+  if (failed_ != COLL_OK) return told(failed_);
   const Call& call = request.call_;
   request.status_ = COLL_OK;
   if (ranks() == 1) perform_alone(call);
@@ -77,11 +78,15 @@ void Comm::advance(Queue& queue) {
 }
 
 void Comm::complete(Queue& queue, coll_status status) {
-  Request& request = *queue.requests.front();
-  queue.requests.pop_front();
-  request.status_ = status;
-  request.state_ = Request::State::complete;
-  outstanding_--;
+  if (status != COLL_OK) failed_ = status;
+  do {
+    Request& request = *queue.requests.front();
+    queue.requests.pop_front();
+    request.status_ = status;
+    request.state_ = Request::State::complete;
+    outstanding_--;
+    // Those behind one that failed would find its flags: they fail with it.
+  } while (status != COLL_OK && !queue.requests.empty());
   choose_hook();
 }
 
@@ -91,18 +96,37 @@ coll_status Comm::wait(Request& request) {
     progress();
     if (!request.active()) break;
     sync::Rung rung = ladder.climb();
-    if (ladder.rounds() % 64 != 0) continue;
+    if (rung != sync::Rung::sleep && ladder.rounds() % exec::rounds_between_looks != 0) continue;
     if (foreign_progress_ != nullptr) foreign_progress_(foreign_context_);
     if (rung == sync::Rung::spin) continue;
-    // Whichever operation runs first on a channel may be stuck behind a rank that has gone.
-    for (Queue& queue : queues_) {
-      if (queue.requests.empty()) continue;
-      Request& first = *queue.requests.front();
-      if (first.state_ == Request::State::running && !first.run_.idle(rung)) complete(queue, first.run_.status());
+    look_after_peers(rung);
+  }
+  return told(request.status_);
+}
+
+// Whichever operation runs first on a channel, or waits to begin, may be stuck behind a rank that has gone.
+void Comm::look_after_peers(sync::Rung rung) {
+  for (Queue& queue : queues_) {
+    if (queue.requests.empty()) continue;
+    Request& first = *queue.requests.front();
+    if (first.state_ == Request::State::running) {
+      if (!first.run_.idle(rung)) complete(queue, first.run_.status());
+    } else if (!queue.channel.may_begin(first.running_->plan().staging_bytes) && !queue.channel.idle(rung)) {
+      complete(queue, COLL_ERR_PEER_DIED);
     }
   }
-  if (request.status_ != COLL_OK) return told(request.status_);
-  return COLL_OK;
+}
+
+// Whoever tests in a loop waits as well: now and then see that the peers live, and let them run.
+coll_status Comm::test(Request& request, bool& done) {
+  constexpr unsigned tests_between_looks = 64;
+  progress();
+  if (request.active() && ++fruitless_tests_ % tests_between_looks == 0) {
+    look_after_peers(sync::Rung::yield);
+    if (team_.patience.vain_yields != 0) sched_yield();
+  }
+  done = !request.active();
+  return done ? told(request.status_) : COLL_OK;
 }
 
 }  // namespace coll::comm

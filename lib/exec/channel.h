@@ -82,6 +82,9 @@ class Channel {
   }
   // begin() without waiting: false when peers are still in the way.
   bool may_begin(size_t staging_bytes);
+  // To be called now and then after may_begin() was false: false when a rank in the way has gone. Sleeps a little on the
+  // last rung.
+  bool idle(sync::Rung rung);
 
  private:
   coll_status everybody_done(uint64_t number);

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -29,6 +30,7 @@ struct Shared {
   static constexpr size_t slot_bytes = 4096;
   pthread_barrier_t barrier;
   int ranks;
+  std::atomic<int64_t> moment_ns;  // when what the test is about happened, by the monotonic clock
   char slots[64][slot_bytes];
   char failure[64][512];
 };
@@ -39,6 +41,7 @@ struct Context {
   int rank;
   int ranks;
   bool threads;
+  std::string about = {};  // what is being tried; precedes the reason of a failure
 
   coll_bootstrap bootstrap() { return {sizeof(coll_bootstrap), rank, ranks, allgather, this}; }
   coll_comm* comm() {
@@ -48,7 +51,14 @@ struct Context {
     return made;
   }
   void fail(const std::string& why) {
-    if (shared->failure[rank][0] == 0) snprintf(shared->failure[rank], sizeof shared->failure[rank], "%s", why.c_str());
+    if (shared->failure[rank][0] == 0) snprintf(shared->failure[rank], sizeof shared->failure[rank], "%s%s%s", about.c_str(), about.empty() ? "" : ": ", why.c_str());
+  }
+  bool failed() const { return shared->failure[rank][0] != 0; }
+  // Sets an environment variable for all ranks, null to unset. Collective, because threads share the environment.
+  void set(const char* name, const char* value) {
+    meet();
+    if (!threads || rank == 0) value != nullptr ? setenv(name, value, 1) : unsetenv(name);
+    meet();
   }
   void meet() { pthread_barrier_wait(&shared->barrier); }
 
@@ -71,6 +81,16 @@ struct Context {
 
 using Function = std::function<void(Context&)>;
 
+inline int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr int slowness = 5;  // of a sanitizer build: stretches time limits, thins out sweeps
+#else
+inline constexpr int slowness = 1;
+#endif
+
 inline Shared* make_shared_memory(int ranks) {
   auto* shared = static_cast<Shared*>(mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   shared->ranks = ranks;
@@ -82,7 +102,7 @@ inline Shared* make_shared_memory(int ranks) {
 }
 
 // `killed`: this rank is expected to end by SIGKILL, -1 none. Everything must be over within `seconds`.
-inline void run_processes(int ranks, const Function& function, int killed = -1, int seconds = 60) {
+inline void run_processes(int ranks, const Function& function, int killed = -1, int seconds = 60 * slowness) {
   Shared* shared = make_shared_memory(ranks);
   std::vector<pid_t> children;
   fflush(nullptr);

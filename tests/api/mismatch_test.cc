@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Ranks that call different things: found before anything is touched, with COLL_DEBUG=1. And elements too large to stage.
+#include "comm/collectives.h"
+
+using namespace ranks;
+
+namespace {
+
+using Call = coll_status (*)(coll_comm*);
+int in[4096], out[4096];
+
+struct Pair {
+  const char* what;
+  Call rank0, others;
+};
+
+const Pair pairs[] = {
+    {"collective", [](coll_comm* c) { return coll_barrier(c); }, [](coll_comm* c) { return coll_bcast(in, 4, COLL_INT, 0, c); }},
+    {"size", [](coll_comm* c) { return coll_bcast(in, 5, COLL_INT, 0, c); }, [](coll_comm* c) { return coll_bcast(in, 4, COLL_INT, 0, c); }},
+    {"large size", [](coll_comm* c) { return coll_allreduce(in, out, 4000, COLL_INT, COLL_SUM, c); },
+     [](coll_comm* c) { return coll_allreduce(in, out, 4001, COLL_INT, COLL_SUM, c); }},
+    {"none against some", [](coll_comm* c) { return coll_bcast(in, 0, COLL_INT, 0, c); }, [](coll_comm* c) { return coll_bcast(in, 1, COLL_INT, 0, c); }},
+    {"root", [](coll_comm* c) { return coll_bcast(in, 4, COLL_INT, 0, c); }, [](coll_comm* c) { return coll_bcast(in, 4, COLL_INT, 1, c); }},
+    {"root of a reduction", [](coll_comm* c) { return coll_reduce(in, out, 4, COLL_INT, COLL_SUM, 0, c); },
+     [](coll_comm* c) { return coll_reduce(in, out, 4, COLL_INT, COLL_SUM, 1, c); }},
+    {"operation", [](coll_comm* c) { return coll_allreduce(in, out, 4, COLL_INT, COLL_SUM, c); },
+     [](coll_comm* c) { return coll_allreduce(in, out, 4, COLL_INT, COLL_MAX, c); }},
+    {"datatype", [](coll_comm* c) { return coll_allreduce(in, out, 4, COLL_INT, COLL_SUM, c); },
+     [](coll_comm* c) { return coll_allreduce(in, out, 4, COLL_FLOAT, COLL_SUM, c); }},
+};
+
+TEST(Mismatch, IsFoundInDebugMode) {
+  Environment debug("COLL_DEBUG", "1");
+  for (const Pair& pair : pairs) {
+    SCOPED_TRACE(pair.what);
+    run_processes(3, [&](Context& c) {
+      coll_comm* comm = c.comm();
+      for (int round = 0; round < 10; round++) RANK_CHECK(c, coll_allreduce(in, out, 100, COLL_INT, COLL_SUM, comm) == COLL_OK);
+      coll_status status = c.rank == 0 ? pair.rank0(comm) : pair.others(comm);
+      RANK_CHECK(c, status == COLL_ERR_MISMATCH);
+      RANK_CHECK(c, strstr(coll_last_error(), c.rank == 0 ? "rank 1 called" : "rank 0 called") != nullptr);
+      // Nothing was touched, so all can go on.
+      RANK_CHECK(c, coll_allreduce(in, out, 100, COLL_INT, COLL_SUM, comm) == COLL_OK);
+      RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
+    });
+  }
+}
+
+TEST(Mismatch, DebugModeLeavesRightCallsAlone) {
+  Environment debug("COLL_DEBUG", "1");
+  run_processes(3, [](Context& c) {
+    coll_comm* comm = c.comm();
+    check_all(c, comm, {4, 1024, 65536}, false);
+    check_non_commutative(c, comm, 500);
+    coll_comm* part = nullptr;
+    RANK_CHECK(c, coll_comm_split(comm, c.rank % 2, 0, &part) == COLL_OK);
+    RANK_CHECK(c, coll_comm_free(part) == COLL_OK && coll_comm_free(comm) == COLL_OK);
+  });
+}
+
+void keep_larger(const void* from, void* to, size_t count, coll_datatype type, void*) {
+  size_t bytes = coll_datatype_size(type);
+  for (size_t i = 0; i < count; i++) {
+    auto* a = static_cast<const unsigned char*>(from) + i * bytes;
+    auto* b = static_cast<unsigned char*>(to) + i * bytes;
+    if (memcmp(a, b, bytes) > 0) memcpy(b, a, bytes);
+  }
+}
+
+// Elements up to the limit are reduced whole; larger ones are refused on every rank.
+TEST(LargeElements, AreReducedOrRefused) {
+  for (const char* transport : {"shm", "cma"})
+    for (const char* algorithm : {"", "fused", "all_read", "recursive_doubling", "hierarchical", "movement_avoiding"}) {
+      SCOPED_TRACE(std::string(transport) + " " + algorithm);
+      Environment forced("COLL_TRANSPORT", transport);
+      Environment choice("COLL_ALLREDUCE", algorithm);
+      run_processes(3, [&](Context& c) {
+        coll_comm* comm = c.comm();
+        coll_op op;
+        RANK_CHECK(c, coll_op_create(keep_larger, 1, nullptr, &op) == COLL_OK);
+        for (uint32_t element : {3u, 1000u, 5000u, 65536u, 100'003u, 131072u, 131073u, 3u << 20})
+          for (size_t n : {size_t(1), size_t(3)}) {
+            std::vector<unsigned char> send(element * n, static_cast<unsigned char>(10 + c.rank)), recv(element * n + 64, 0xab);
+            coll_status status = coll_allreduce(send.data(), recv.data(), n, COLL_TYPE_BYTES(element), op, comm);
+            if (status == COLL_OK) {
+              for (size_t i = 0; i < element * n; i++)
+                if (recv[i] != 12) return c.fail("wrong at byte " + std::to_string(i) + " with elements of " + std::to_string(element));
+            } else {
+              RANK_CHECK(c, status == COLL_ERR_TYPE || status == COLL_ERR_UNAVAILABLE);
+              RANK_CHECK(c, strstr(coll_last_error(), "staging") != nullptr);
+              RANK_CHECK(c, element > 5000);
+            }
+            for (size_t i = 0; i < 64; i++) RANK_CHECK(c, recv[element * n + i] == 0xab);
+            if (element > 131072) RANK_CHECK(c, status == COLL_ERR_TYPE);
+          }
+        RANK_CHECK(c, coll_op_free(op) == COLL_OK && coll_comm_free(comm) == COLL_OK);
+      });
+    }
+}
+
+}  // namespace

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the environment asks for and cannot have: all ranks fail alike, with a status and a remedy.
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include <fstream>
+
+#include "comm/collectives.h"
+
+using namespace ranks;
+
+namespace {
+
+// Creation fails on every rank with `status`, and every text holds `words`.
+void creation_fails(Context& c, coll_status status, std::initializer_list<const char*> words) {
+  coll_bootstrap bootstrap = c.bootstrap();
+  coll_comm* comm = nullptr;
+  coll_status got = coll_comm_create(&bootstrap, &comm);
+  if (got != status) c.fail("status " + std::to_string(got) + " instead of " + std::to_string(status) + ": " + coll_last_error());
+  RANK_CHECK(c, comm == nullptr);
+  for (const char* word : words)
+    if (strstr(coll_last_error(), word) == nullptr) c.fail(std::string("'") + coll_last_error() + "' lacks '" + word + "'");
+  coll_comm_free(comm);
+}
+
+struct Wrong {
+  const char* variable;
+  const char* value;
+  coll_status status;
+  const char* words[2];
+};
+
+TEST(Settings, WrongValuesNameTheRightOnes) {
+  const Wrong wrongs[] = {
+      {"COLL_TRANSPORT", "pigeon", COLL_ERR_UNAVAILABLE, {"pigeon", "auto, shm, cma or mapped"}},
+      {"COLL_LOG", "loud", COLL_ERR_ARG, {"COLL_LOG", "off, info or debug"}},
+      {"COLL_DEBUG", "maybe", COLL_ERR_ARG, {"COLL_DEBUG", "0 nor 1"}},
+      {"COLL_DIRECT_MIN", "8k", COLL_ERR_ARG, {"COLL_DIRECT_MIN", "number of bytes"}},
+      {"COLL_ALLREDUCE", "quick", COLL_ERR_UNAVAILABLE, {"COLL_ALLREDUCE", "all_read"}},
+      {"COLL_BCAST", "knomial:z=3", COLL_ERR_UNAVAILABLE, {"z=3", "chunk=BYTES"}},
+      {"COLL_BCAST", "knomial:chunk=1", COLL_ERR_UNAVAILABLE, {"chunk=1", "64"}},
+      {"COLL_BARRIER", "fused", COLL_ERR_UNAVAILABLE, {"barrier has no algorithm", "dissemination"}},
+      {"COLL_SENSITIVITY", "moon", COLL_ERR_TOPOLOGY, {"COLL_SENSITIVITY", "moon"}},
+      {"COLL_TOPOLOGY", "package:0", COLL_ERR_TOPOLOGY, {"COLL_TOPOLOGY", "package"}},
+      {"COLL_TOPOLOGY", "/nowhere/machine.xml", COLL_ERR_TOPOLOGY, {"COLL_TOPOLOGY", "/nowhere/machine.xml"}},
+  };
+  for (const Wrong& wrong : wrongs) {
+    SCOPED_TRACE(std::string(wrong.variable) + "=" + wrong.value);
+    Environment set(wrong.variable, wrong.value);
+    run_processes(3, [&](Context& c) { creation_fails(c, wrong.status, {wrong.words[0], wrong.words[1]}); });
+  }
+}
+
+// A recorded machine, cut off and corrupted at many places: a clear refusal or a usable machine, never a signal.
+TEST(Settings, BrokenTopologyFiles) {
+  const std::string whole = R"(<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE topology SYSTEM "hwloc2.dtd">
+<topology version="2.0"><object type="Machine" os_index="0" cpuset="0x3" complete_cpuset="0x3" allowed_cpuset="0x3" nodeset="0x1" complete_nodeset="0x1" allowed_nodeset="0x1" gp_index="1">
+<object type="NUMANode" os_index="0" cpuset="0x3" complete_cpuset="0x3" nodeset="0x1" complete_nodeset="0x1" gp_index="2" local_memory="1000000"/>
+<object type="Core" os_index="0" cpuset="0x1" complete_cpuset="0x1" nodeset="0x1" complete_nodeset="0x1" gp_index="3"><object type="PU" os_index="0" cpuset="0x1" complete_cpuset="0x1" nodeset="0x1" complete_nodeset="0x1" gp_index="4"/></object>
+<object type="Core" os_index="1" cpuset="0x2" complete_cpuset="0x2" nodeset="0x1" complete_nodeset="0x1" gp_index="5"><object type="PU" os_index="1" cpuset="0x2" complete_cpuset="0x2" nodeset="0x1" complete_nodeset="0x1" gp_index="6"/></object>
+</object></topology>
+)";
+  std::string path = testing::TempDir() + "coll-machine-" + std::to_string(getpid()) + ".xml";
+  Environment set("COLL_TOPOLOGY", path.c_str());
+  auto write = [&](const std::string& text) { std::ofstream(path) << text; };
+  write(whole);
+  run_processes(2, [](Context& c) {
+    coll_comm* comm = c.comm();
+    RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
+  });
+  for (size_t length = 0; length < whole.size() - 20; length += whole.size() / 12) {
+    SCOPED_TRACE("cut after " + std::to_string(length));
+    write(whole.substr(0, length));
+    run_processes(2, [](Context& c) { creation_fails(c, COLL_ERR_TOPOLOGY, {"COLL_TOPOLOGY"}); });
+  }
+  std::mt19937 random(7);
+  for (int round = 0; round < 12; round++) {
+    SCOPED_TRACE("corruption " + std::to_string(round));
+    std::string text = whole;
+    for (int i = 0; i < 4; i++) text[random() % text.size()] = char(random());
+    write(text);
+    run_processes(2, [](Context& c) {
+      coll_bootstrap bootstrap = c.bootstrap();
+      coll_comm* comm = nullptr;
+      coll_status status = coll_comm_create(&bootstrap, &comm);
+      RANK_CHECK(c, status == COLL_OK || status == COLL_ERR_TOPOLOGY);
+      RANK_CHECK(c, status == COLL_OK || strstr(coll_last_error(), "COLL_TOPOLOGY") != nullptr);
+      coll_comm_free(comm);
+    });
+  }
+  unlink(path.c_str());
+}
+
+// Settings that have to be alike on all ranks, set on one only.
+TEST(Settings, ThatDifferBetweenRanks) {
+  const char* different[][2] = {{"COLL_TRANSPORT", "shm"},      {"COLL_DEBUG", "1"},
+                                {"COLL_DIRECT_MIN", "100"},     {"COLL_SENSITIVITY", "socket"},
+                                {"COLL_BCAST", "knomial:k=3"},  {"COLL_ALLREDUCE", "all_read:chunk=512"},
+                                {"COLL_REDUCE", "flat"},        {"COLL_BARRIER", "dissemination"}};
+  for (auto [variable, value] : different) {
+    SCOPED_TRACE(variable);
+    run_processes(3, [=](Context& c) {
+      if (c.rank == 1) setenv(variable, value, 1);
+      creation_fails(c, COLL_ERR_BOOTSTRAP, {"alike on all ranks", "rank"});
+    });
+  }
+}
+
+// Forbids the system calls of CMA for this process, as a container may.
+bool forbid_kernel_copies(int error) {
+  sock_filter filter[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 1, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_writev, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | unsigned(error)),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  sock_fprog program{sizeof filter / sizeof filter[0], filter};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+TEST(Settings, ForcedTransportThatTheSystemForbids) {
+  struct {
+    int error;
+    const char* remedy;
+  } ways[] = {{EPERM, "ptrace"}, {ENOSYS, "seccomp"}};
+  for (auto way : ways) {
+    Environment forced("COLL_TRANSPORT", "cma");
+    run_processes(2, [=](Context& c) {
+      // One rank alone is enough to make it impossible for all.
+      if (c.rank == 1 && !forbid_kernel_copies(way.error)) return c.fail("no seccomp filter could be installed");
+      creation_fails(c, COLL_ERR_UNAVAILABLE, {"COLL_TRANSPORT=cma", way.remedy});
+    });
+  }
+}
+
+TEST(Settings, WithoutKernelCopiesSharedMemoryServes) {
+  run_processes(2, [](Context& c) {
+    if (!forbid_kernel_copies(EPERM)) return c.fail("no seccomp filter could be installed");
+    coll_comm* comm = c.comm();
+    if (comm == nullptr) return;
+    RANK_CHECK(c, strstr(coll_comm_describe(comm), "transport shm") != nullptr);
+    check_all(c, comm, {4, 70000}, false);
+    RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
+  });
+}
+
+TEST(Settings, ABootstrapThatFailsOnOneRank) {
+  run_processes(2, [](Context& c) {
+    coll_bootstrap bootstrap = c.bootstrap();
+    bootstrap.allgather = [](const void* send, void* recv, size_t bytes, void* context) {
+      int failed = Context::allgather(send, recv, bytes, context);
+      return static_cast<Context*>(context)->rank == 1 ? 1 : failed;
+    };
+    coll_comm* comm = nullptr;
+    coll_status status = COLL_OK;
+    if (c.rank == 1) {
+      status = coll_comm_create(&bootstrap, &comm);
+    } else {
+      // Its peer does not come to the second exchange: the launcher, here the callback, says so.
+      bootstrap.allgather = [](const void* send, void* recv, size_t bytes, void* context) {
+        static int calls = 0;
+        return calls++ == 0 ? Context::allgather(send, recv, bytes, context) : 1;
+      };
+      status = coll_comm_create(&bootstrap, &comm);
+    }
+    RANK_CHECK(c, status == COLL_ERR_BOOTSTRAP && comm == nullptr);
+    RANK_CHECK(c, strstr(coll_last_error(), "allgather") != nullptr);
+  });
+}
+
+TEST(Settings, TheLauncherVariableIsChecked) {
+  for (const char* value : {"nonsense", "3/2/0", "0/0/0", "0/2/-1", "0/2/9999"}) {
+    Environment launch("COLL_LAUNCH", value);
+    coll_comm* comm = nullptr;
+    EXPECT_EQ(coll_comm_create_from_launcher(&comm), COLL_ERR_BOOTSTRAP) << value;
+    EXPECT_NE(strstr(coll_last_error(), "launcher") != nullptr || strstr(coll_last_error(), "collctl run") != nullptr, false) << coll_last_error();
+    EXPECT_EQ(comm, nullptr);
+  }
+}
+
+// Few descriptors, little address space: an error, no crash.
+TEST(Settings, ScarceResources) {
+  run_processes(2, [](Context& c) {
+    // Every descriptor taken.
+    while (dup(0) >= 0) {}
+    creation_fails(c, COLL_ERR_NO_MEMORY, {"descriptor"});
+  });
+}
+
+}  // namespace

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Every datatype with every operation against the definition, folded from rank 0 up; and the same bits whichever
+// transport and algorithm carries them.
+#include "comm/collectives.h"
+#include "mem/random_values.h"
+
+using namespace ranks;
+namespace reference = coll::test;
+
+namespace {
+
+// Not a std::vector, which packs bool.
+template <typename T>
+std::unique_ptr<T[]> values(int rank, size_t n, uint64_t seed) {
+  reference::Random random(seed * 64 + uint64_t(rank));
+  std::unique_ptr<T[]> all(new T[n]());
+  for (size_t i = 0; i < n; i++) all[i] = reference::random_element<T>(random);
+  return all;
+}
+
+template <typename T>
+void check_type(Context& c, coll_comm* comm, coll_datatype type, uint64_t seed) {
+  RANK_CHECK(c, coll_datatype_size(type) == sizeof(T));
+  for (coll_op op = COLL_SUM; op < COLL_OP_END_; op++) {
+    c.about = std::string(coll_datatype_name(type)) + " " + coll_op_name(op);
+    for (size_t n : {size_t(1), size_t(7), size_t(1100), size_t(9001)}) {
+      std::vector<std::unique_ptr<T[]>> all;
+      for (int r = 0; r < c.ranks; r++) all.push_back(values<T>(r, n, seed + op));
+      std::unique_ptr<T[]> recv(new T[n]());
+      coll_status status = coll_allreduce(all[size_t(c.rank)].get(), recv.get(), n, type, op, comm);
+      RANK_CHECK(c, status == (coll_op_defined(op, type) ? COLL_OK : COLL_ERR_OP));
+      if (status != COLL_OK) break;
+      const T* sources[8];
+      for (int r = 0; r < c.ranks; r++) sources[r] = all[size_t(r)].get();
+      for (size_t i = 0; i < n; i++)
+        if (!reference::same(recv[i], reference::fold(op, sources, c.ranks, i)))
+          return c.fail("wrong at element " + std::to_string(i) + " of " + std::to_string(n));
+    }
+  }
+}
+
+TEST(Types, EveryDatatypeWithEveryOperation) {
+  uint64_t seed = reference::seed();
+  run_processes(3, [=](Context& c) {
+    coll_comm* comm = c.comm();
+    for (coll_datatype type = COLL_INT8; type < COLL_DATATYPE_END_ && !c.failed(); type++)
+      reference::with_type(type, [&](auto zero) {
+        using T = decltype(zero);
+        check_type<T>(c, comm, type, seed);
+      });
+    RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
+  });
+}
+
+// Sums of floats of very different size, where every other order of adding gives other bits.
+TEST(Types, FloatSumsAreTheSameBitsEverywhere) {
+  struct Way {
+    const char *transport, *algorithm;
+  };
+  const Way ways[] = {{"auto", ""}, {"shm", ""}, {"cma", ""}, {"mapped", ""}, {"shm", "all_read"}, {"shm", "fused"}, {"cma", "fused:chunk=4096"}};
+  for (int ranks : {2, 3, 6})
+    for (size_t n : {size_t(1), size_t(100), size_t(3000), size_t(70'001)})
+      for (const Way& way : ways) {
+        SCOPED_TRACE(std::string(way.transport) + " " + way.algorithm + ", " + std::to_string(n));
+        Environment transport("COLL_TRANSPORT", way.transport), algorithm("COLL_ALLREDUCE", way.algorithm);
+        run_processes(ranks, [&](Context& c) {
+          coll_comm* comm = c.comm();
+          std::vector<float> sum(n, 0), reduced(n, 0);
+          Buffer mine(n * 4, std::string(way.transport) == "mapped"), result(n * 4, std::string(way.transport) == "mapped");
+          auto value = [](int rank, size_t i) { return std::ldexp(float(int(input(rank, i, 3) % 1000003)), int(input(rank, i, 5) % 60) - 30); };
+          for (size_t i = 0; i < n; i++) {
+            for (int r = 0; r < c.ranks; r++) sum[i] = r == 0 ? value(0, i) : sum[i] + value(r, i);
+            reinterpret_cast<float*>(mine.data())[i] = value(c.rank, i);
+          }
+          RANK_CHECK(c, coll_allreduce(mine.data(), result.data(), n, COLL_FLOAT, COLL_SUM, comm) == COLL_OK);
+          RANK_CHECK(c, memcmp(result.data(), sum.data(), n * 4) == 0);
+          RANK_CHECK(c, coll_reduce(mine.data(), reduced.data(), n, COLL_FLOAT, COLL_SUM, 1, comm) == COLL_OK);
+          RANK_CHECK(c, c.rank != 1 || memcmp(reduced.data(), sum.data(), n * 4) == 0);
+          RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
+        });
+      }
+}
+
+}  // namespace

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What one rank does to check requests; as processes and as threads.
+#pragma once
+
+#include <algorithm>
+
+#include "comm/collectives.h"
+
+namespace ranks {
+
+// One seed per run, printed; COLL_TEST_SEED repeats a run.
+inline uint64_t test_seed() {
+  const char* given = getenv("COLL_TEST_SEED");
+  uint64_t seed = given != nullptr ? strtoull(given, nullptr, 0) : std::random_device()();
+  printf("COLL_TEST_SEED=%llu\n", static_cast<unsigned long long>(seed));
+  return seed;
+}
+
+// One collective with its buffers and its expected result.
+struct Operation {
+  enum Kind { barrier, bcast, reduce, allreduce, kinds };
+  Kind kind;
+  size_t n;
+  int root;
+  bool in_place;
+  uint32_t round;
+  std::vector<uint32_t> send, recv;
+  coll_request* request = nullptr;
+
+  void fill(const Context& c) {
+    send.assign(n, 0);
+    recv.assign(n, 0xeeeeeeee);
+    for (size_t i = 0; i < n; i++) send[i] = input(c.rank, i, round);
+    if (in_place || (kind == bcast && c.rank == root)) std::copy(send.begin(), send.end(), recv.begin());
+  }
+  const void* from(const Context& c) const {
+    return in_place && (kind == allreduce || c.rank == root) ? COLL_IN_PLACE : static_cast<const void*>(send.data());
+  }
+  coll_status start(const Context& c, coll_comm* comm) {
+    switch (kind) {
+      case barrier: return coll_ibarrier(comm, &request);
+      case bcast: return coll_ibcast(recv.data(), n, COLL_UINT32, root, comm, &request);
+      case reduce: return coll_ireduce(from(c), recv.data(), n, COLL_UINT32, COLL_SUM, root, comm, &request);
+      default: return coll_iallreduce(from(c), recv.data(), n, COLL_UINT32, COLL_SUM, comm, &request);
+    }
+  }
+  coll_status prepare(const Context& c, coll_comm* comm) {
+    switch (kind) {
+      case barrier: return coll_barrier_init(comm, &request);
+      case bcast: return coll_bcast_init(recv.data(), n, COLL_UINT32, root, comm, &request);
+      case reduce: return coll_reduce_init(from(c), recv.data(), n, COLL_UINT32, COLL_SUM, root, comm, &request);
+      default: return coll_allreduce_init(from(c), recv.data(), n, COLL_UINT32, COLL_SUM, comm, &request);
+    }
+  }
+  bool right(const Context& c) const {
+    if (kind == barrier || (kind == reduce && c.rank != root)) return true;
+    for (size_t i = 0; i < n; i++)
+      if (recv[i] != (kind == bcast ? input(root, i, round) : expected_sum(c.ranks, i, round))) return false;
+    return true;
+  }
+};
+
+// More requests than channels, of every kind and size; every rank waits for them in an order of its own, by coll_wait()
+// or coll_test(), with blocking collectives between.
+inline void many_outstanding(Context& c, uint64_t seed, int batches) {
+  coll_comm* comm = c.comm();
+  if (comm == nullptr) return;
+  std::mt19937_64 same(seed), own(seed + uint64_t(c.rank) + 1);
+  const size_t sizes[] = {1, 12, 100, 1000, 5000, 70000};
+  for (int batch = 0; batch < batches && !c.failed(); batch++) {
+    std::vector<Operation> operations(13);
+    uint32_t round = uint32_t(batch) * 100;
+    for (Operation& o : operations) {
+      o = {Operation::Kind(same() % Operation::kinds), sizes[same() % 6], int(same() % uint64_t(c.ranks)), same() % 2 == 0, round++, {}, {}};
+      o.fill(c);
+      RANK_CHECK(c, o.start(c, comm) == COLL_OK);
+      if (same() % 4 == 0) {
+        uint32_t one = uint32_t(c.rank), sum = 0;
+        RANK_CHECK(c, coll_allreduce(&one, &sum, 1, COLL_UINT32, COLL_SUM, comm) == COLL_OK);
+        RANK_CHECK(c, sum == uint32_t(c.ranks * (c.ranks - 1) / 2));
+      }
+    }
+    std::vector<size_t> order(operations.size());
+    for (size_t i = 0; i < order.size(); i++) order[i] = i;
+    std::shuffle(order.begin(), order.end(), own);
+    for (size_t i : order) {
+      Operation& o = operations[i];
+      if (own() % 2 == 0) {
+        RANK_CHECK(c, coll_wait(&o.request) == COLL_OK);
+      } else {
+        for (int done = 0; done == 0;) RANK_CHECK(c, coll_test(&o.request, &done) == COLL_OK);
+      }
+      RANK_CHECK(c, o.request == nullptr);
+      c.about = "kind " + std::to_string(o.kind) + ", " + std::to_string(o.n) + " elements, root " + std::to_string(o.root);
+      RANK_CHECK(c, o.right(c));
+      c.about.clear();
+    }
+  }
+  RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
+}
+
+// Several persistent requests, started again and again with new data, in pairs and alone.
+inline void persistent(Context& c, int rounds) {
+  coll_comm* comm = c.comm();
+  if (comm == nullptr) return;
+  std::vector<Operation> operations;
+  for (size_t n : {size_t(2), size_t(3000), size_t(50000)})
+    for (auto kind : {Operation::barrier, Operation::bcast, Operation::reduce, Operation::allreduce})
+      operations.push_back({kind, n, int(n) % c.ranks, n == 3000, 0, {}, {}});
+  for (Operation& o : operations) {
+    o.fill(c);
+    RANK_CHECK(c, o.prepare(c, comm) == COLL_OK);
+  }
+  for (int round = 0; round < rounds && !c.failed(); round++) {
+    for (Operation& o : operations) {
+      o.round = uint32_t(round) * 31;
+      auto keep_send = o.send.data(), keep_recv = o.recv.data();
+      o.fill(c);
+      RANK_CHECK(c, keep_send == o.send.data() && keep_recv == o.recv.data());
+      RANK_CHECK(c, coll_start(o.request) == COLL_OK);
+      if (round % 3 == 0) RANK_CHECK(c, coll_wait(&o.request) == COLL_OK);
+    }
+    for (Operation& o : operations) {
+      RANK_CHECK(c, coll_wait(&o.request) == COLL_OK);
+      RANK_CHECK(c, o.right(c));
+    }
+  }
+  for (Operation& o : operations) RANK_CHECK(c, coll_request_free(o.request) == COLL_OK);
+  RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
+}
+
+}  // namespace ranks

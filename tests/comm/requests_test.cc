@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Non-blocking and persistent collectives between processes.
+#include "comm/requests.h"
+
+using namespace ranks;
+
+namespace {
+
+class Requests : public testing::TestWithParam<std::tuple<const char*, int>> {};
+
+TEST_P(Requests, CompleteInAnyOrderWhileOthersRun) {
+  auto [transport, ranks] = GetParam();
+  Environment forced("COLL_TRANSPORT", transport);
+  uint64_t seed = test_seed();
+  run_processes(ranks, [&](Context& c) { many_outstanding(c, seed, 6); });
+}
+TEST_P(Requests, PersistentOnesStartAgain) {
+  auto [transport, ranks] = GetParam();
+  Environment forced("COLL_TRANSPORT", transport);
+  run_processes(ranks, [](Context& c) { persistent(c, 40); });
+}
+INSTANTIATE_TEST_SUITE_P(Transports, Requests, testing::Combine(testing::Values("auto", "shm", "cma", "mapped"), testing::Values(1, 2, 3, 6)),
+                         [](const auto& info) { return std::string(std::get<0>(info.param)) + std::to_string(std::get<1>(info.param)); });
+
+TEST(Requests, BarrierCompletesOnlyWhenAllHaveCome) {
+  run_processes(3, [](Context& c) {
+    coll_comm* comm = c.comm();
+    coll_request* request = nullptr;
+    int done = 0;
+    c.meet();
+    if (c.rank == 2) {
+      usleep(50'000);
+      c.shared->moment_ns = now_ns();
+    }
+    RANK_CHECK(c, coll_ibarrier(comm, &request) == COLL_OK);
+    while (!done) RANK_CHECK(c, coll_test(&request, &done) == COLL_OK);
+    RANK_CHECK(c, request == nullptr);
+    RANK_CHECK(c, c.shared->moment_ns != 0);
+    RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
+  });
+}
+
+TEST(Requests, ActiveOnesKeepTheirCommunicator) {
+  run_processes(2, [](Context& c) {
+    coll_comm* comm = c.comm();
+    coll_request *request = nullptr, *again = nullptr;
+    c.meet();
+    if (c.rank == 0) {
+      RANK_CHECK(c, coll_ibarrier(comm, &request) == COLL_OK);
+      RANK_CHECK(c, coll_comm_free(comm) == COLL_ERR_STATE);
+      RANK_CHECK(c, strstr(coll_last_error(), "wait") != nullptr);
+    }
+    c.meet();
+    if (c.rank == 1) RANK_CHECK(c, coll_ibarrier(comm, &request) == COLL_OK);
+    RANK_CHECK(c, coll_wait(&request) == COLL_OK);
+    RANK_CHECK(c, coll_barrier_init(comm, &again) == COLL_OK);
+    c.meet();
+    if (c.rank == 0) {
+      RANK_CHECK(c, coll_start(again) == COLL_OK);
+      RANK_CHECK(c, coll_start(again) == COLL_ERR_STATE);
+      RANK_CHECK(c, coll_request_free(again) == COLL_ERR_STATE);
+    }
+    c.meet();
+    if (c.rank == 1) RANK_CHECK(c, coll_start(again) == COLL_OK);
+    RANK_CHECK(c, coll_wait(&again) == COLL_OK);
+    RANK_CHECK(c, again != nullptr);
+    RANK_CHECK(c, coll_wait(&again) == COLL_OK);  // an inactive one is complete
+    RANK_CHECK(c, coll_request_free(again) == COLL_OK);
+    RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
+  });
+}
+
+}  // namespace

@@ -52,7 +52,9 @@ long pinset_pin_uncached(struct segment *segment, unsigned long va, unsigned int
 unsigned int pinset_drop_range(struct segment *segment, unsigned long start, unsigned long end);
 unsigned long pinset_drop_cold(struct owner *owner, unsigned long pages);
 unsigned long pinset_cold_pages(void);
+void pinset_enlist(struct pinset *set);
 void pinset_retire(struct pinset *set);
+void pinset_released(struct percpu_ref *ref);
 void pinset_unpin_now(void);
 struct extent *pinset_extent(struct pinset *set, u32 page);
 

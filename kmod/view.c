@@ -95,7 +95,7 @@ static int take(struct view *view, u64 offset, u64 want)
 	}
 	if (!view->may_sleep)
 		return -EAGAIN;
-	if (READ_ONCE(param_pin_mode) == PIN_NEVER)
+	if (READ_ONCE(param_pin_mode) == PIN_NEVER || view->around == window)
 		return take_uncached(view, segment, offset, want);
 	if (view->small && READ_ONCE(window->misses) < SMALL_MISSES) {
 		WRITE_ONCE(window->misses, READ_ONCE(window->misses) + 1);
@@ -111,6 +111,8 @@ static int take(struct view *view, u64 offset, u64 want)
 	case -EOPNOTSUPP:
 	case -ENOMEM:
 	case -EAGAIN:
+		/* Nor will it be pinned for the next piece: ask again with the next window, or the next copy. */
+		view->around = window;
 		return take_uncached(view, segment, offset, want);
 	default:
 		return PTR_ERR(set);

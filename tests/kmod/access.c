@@ -32,10 +32,7 @@ static long p_reg(long *a) /* address, length, flags: the cookie by pointer (sha
 	return *(u64 *)a[3] ? 0 : -errno;
 }
 
-static u64 *shared_word(void)
-{
-	return mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-}
+static u64 *shared_word(void) { return mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0); }
 
 static long parameter(const char *name, const char *value)
 {
@@ -171,7 +168,7 @@ TEST(an_inherited_descriptor_opens_nothing)
 
 	CHECK(!attach(cookie, &at));
 	if (!fork()) {
-		struct kcoll_info info = { .size = sizeof(info) };
+		struct kcoll_info info = {.size = sizeof(info)};
 		bool ok = copy(cookie, 0, x, 8, KCOLL_READ) && errno == EPERM;
 
 		ok &= !reg(p, PAGE, KCOLL_READ) && errno == EPERM;

@@ -12,7 +12,7 @@
 #include "kcoll_test.h"
 
 enum way { CMA, CACHED, UNCACHED, MAPPED, WAYS };
-static const char *const way_name[] = { "cma", "kcoll cached", "kcoll uncached", "kcoll mapped" };
+static const char *const way_name[] = {"cma", "kcoll cached", "kcoll uncached", "kcoll mapped"};
 enum { MAX_READERS = 8 };
 
 struct board {
@@ -37,23 +37,18 @@ static void parameter(const char *name, const char *value)
 
 static void operation(enum way way, size_t len)
 {
-	struct iovec local = { target, len }, remote = { source, len };
+	struct iovec local = {target, len}, remote = {source, len};
 
 	switch (way) {
-	case CMA:
-		CHECK_EQ(process_vm_readv(owner_pid, &local, 1, &remote, 1, 0), len);
-		break;
-	case MAPPED:
-		memcpy(target, mapping, len);
-		break;
-	default:
-		CHECK(!copy(board->cookie, 0, target, len, KCOLL_READ));
+	case CMA: CHECK_EQ(process_vm_readv(owner_pid, &local, 1, &remote, 1, 0), len); break;
+	case MAPPED: memcpy(target, mapping, len); break;
+	default: CHECK(!copy(board->cookie, 0, target, len, KCOLL_READ));
 	}
 }
 
 static int tracepoint(const char *name)
 {
-	struct perf_event_attr attr = { .type = PERF_TYPE_TRACEPOINT, .size = sizeof(attr) };
+	struct perf_event_attr attr = {.type = PERF_TYPE_TRACEPOINT, .size = sizeof(attr)};
 	char path[200], text[20] = "";
 	int fd;
 
@@ -139,7 +134,7 @@ static void register_for(enum way way)
 
 static struct row measure(enum way way, size_t len, int readers, int operations)
 {
-	struct row row = { 0 };
+	struct row row = {0};
 	u64 pins0, clock0;
 	int i, status;
 
@@ -185,14 +180,16 @@ static void locks(void)
 	int readers, way, operations = 20;
 
 	setup(HUGE);
-	printf("per 1 MiB operation     readers  mmap_lock taken  pages pinned  writes to shared lines  waits for locks\n");
+	printf("per 1 MiB operation     readers  mmap_lock taken  pages pinned  writes to shared lines  waits for "
+	       "locks\n");
 	for (way = CMA; way < WAYS; way++) {
 		for (readers = 1; readers <= MAX_READERS; readers *= 2) {
 			struct row row = measure(way, HUGE / 2, readers, operations);
 
-			/* Taking and leaving a lock, pinning and unpinning a page: lines that all readers of an owner write. */
-			printf("%-24s %6d  %15.2f  %12.2f  %22.0f  %15.3f\n", way_name[way], readers, row.locks, row.pins,
-			       2 * (row.locks + row.pins), row.waits);
+			/* Taking and leaving a lock, pinning and unpinning a page: lines that all readers of an owner
+			 * write. */
+			printf("%-24s %6d  %15.2f  %12.2f  %22.0f  %15.3f\n", way_name[way], readers, row.locks,
+			       row.pins, 2 * (row.locks + row.pins), row.waits);
 		}
 	}
 	printf("(mmap_lock: every acquisition by the reader, of the owner's or of its own)\n");
@@ -259,13 +256,15 @@ static void instructions(void)
 		a = least(CACHED, 65536);
 		b = least(CACHED, 131072);
 		loop = (double)(b - a);
-		printf("copy loop of 64 KiB: %.0f instructions (%.3f a byte); a cached copy of one extent beside it: %.0f\n", loop,
-		       loop / 65536, a - loop);
+		printf("copy loop of 64 KiB: %.0f instructions (%.3f a byte); a cached copy of one extent beside it: "
+		       "%.0f\n",
+		       loop, loop / 65536, a - loop);
 	}
 	printf("instructions            64 KiB  beyond the loop   1 MiB  beyond the loop\n");
 	for (way = CMA; way < WAYS; way++)
-		printf("%-20s %9.0f  %15.0f %7.0f  %15.0f\n", way_name[way], small[way], way == MAPPED ? 0.0 : small[way] - loop,
-		       large[way], way == MAPPED ? 0.0 : large[way] - 16 * loop);
+		printf("%-20s %9.0f  %15.0f %7.0f  %15.0f\n", way_name[way], small[way],
+		       way == MAPPED ? 0.0 : small[way] - loop, large[way],
+		       way == MAPPED ? 0.0 : large[way] - 16 * loop);
 	printf("cached : cma beyond the loop, 64 KiB: %.3f\n", (small[CACHED] - loop) / (small[CMA] - loop));
 
 	for (way = CMA; way < MAPPED; way++) {

@@ -21,7 +21,7 @@ static void setting(const char *path, const char *value)
 
 static void prepare(void)
 {
-	static const char *const faults[] = { "failslab", "fail_page_alloc", "fail_usercopy" };
+	static const char *const faults[] = {"failslab", "fail_page_alloc", "fail_usercopy"};
 	char path[100];
 	unsigned int i;
 
@@ -60,36 +60,33 @@ static bool used(void)
 	return atoi(text) == 0;
 }
 
-static bool expected(int error)
-{
-	return error == ENOMEM || error == EFAULT || error == EAGAIN || error == ENFILE;
-}
+static bool expected(int error) { return error == ENOMEM || error == EFAULT || error == EAGAIN || error == ENFILE; }
 
 static void (*before_each)(void);
 
 /* Runs the body with the 1st, 2nd, ... failure until there is none left. */
-#define FOR_EACH_FAILURE(limit, body, after)                                                                           \
-	do {                                                                                                           \
-		int n_, failed_ = 0, error_;                                                                           \
-		bool hit_ = true;                                                                                      \
-		for (n_ = 1; hit_ && n_ < (limit); n_++) {                                                             \
-			long ret_;                                                                                     \
-			if (before_each)                                                                               \
-				before_each();                                                                         \
-			errno = 0;                                                                                     \
-			arm(n_);                                                                                       \
-			ret_ = (long)(body);                                                                           \
-			error_ = errno;                                                                                \
-			hit_ = used();                                                                                 \
-			if (ret_ < 0) {                                                                                \
-				failed_++;                                                                             \
-				if (!hit_ || !expected(error_))                                                        \
-					fail(__FILE__, __LINE__, "failure %d: errno %d, used %d", n_, error_, hit_);   \
-			}                                                                                              \
-			after;                                                                                         \
-		}                                                                                                      \
-		printf("# %d places, %d failed the command\n", n_ - 2, failed_);                                       \
-		CHECK(!hit_ && n_ > 2);                                                                                \
+#define FOR_EACH_FAILURE(limit, body, after)                                                                         \
+	do {                                                                                                         \
+		int n_, failed_ = 0, error_;                                                                         \
+		bool hit_ = true;                                                                                    \
+		for (n_ = 1; hit_ && n_ < (limit); n_++) {                                                           \
+			long ret_;                                                                                   \
+			if (before_each)                                                                             \
+				before_each();                                                                       \
+			errno = 0;                                                                                   \
+			arm(n_);                                                                                     \
+			ret_ = (long)(body);                                                                         \
+			error_ = errno;                                                                              \
+			hit_ = used();                                                                               \
+			if (ret_ < 0) {                                                                              \
+				failed_++;                                                                           \
+				if (!hit_ || !expected(error_))                                                      \
+					fail(__FILE__, __LINE__, "failure %d: errno %d, used %d", n_, error_, hit_); \
+			}                                                                                            \
+			after;                                                                                       \
+		}                                                                                                    \
+		printf("# %d places, %d failed the command\n", n_ - 2, failed_);                                     \
+		CHECK(!hit_ && n_ > 2);                                                                              \
 	} while (0)
 
 static u64 cookie;
@@ -123,7 +120,7 @@ TEST_FOR(300, failures_of_open)
 
 static long reg_once(u32 flags)
 {
-	struct kcoll_range ranges[3] = { { (u64)p, PAGE }, { (u64)p + 3 * PAGE, 9000 }, { (u64)p + HUGE / 2, 100000 } };
+	struct kcoll_range ranges[3] = {{(u64)p, PAGE}, {(u64)p + 3 * PAGE, 9000}, {(u64)p + HUGE / 2, 100000}};
 	u64 c = reg_ranges(ranges, 3, flags);
 
 	return c ? (long)(c >> 1) : -1;
@@ -137,16 +134,16 @@ TEST_FOR(300, failures_of_register)
 }
 
 static u64 fresh;
-static void register_fresh(void)
-{
-	CHECK(fresh = reg(p, PAGE, KCOLL_READ | KCOLL_EAGER));
-}
+static void register_fresh(void) { CHECK(fresh = reg(p, PAGE, KCOLL_READ | KCOLL_EAGER)); }
 
 TEST_FOR(300, failures_of_unregister)
 {
 	scene();
 	before_each = register_fresh;
-	FOR_EACH_FAILURE(100, unreg(fresh), { unreg(fresh); still_works(); });
+	FOR_EACH_FAILURE(100, unreg(fresh), {
+		unreg(fresh);
+		still_works();
+	});
 }
 
 TEST_FOR(300, failures_of_a_missing_copy)
@@ -168,21 +165,18 @@ TEST_FOR(300, failures_of_a_hit)
 
 	scene();
 	for (i = 0; i < 20; i++)
-		iov[i] = (struct iovec){ x + i * 3000, 2999 };
+		iov[i] = (struct iovec){x + i * 3000, 2999};
 	CHECK(!copy(cookie, 0, x, HUGE, KCOLL_READ));
 	FOR_EACH_FAILURE(200, copy(cookie, 0, x, 3 * PAGE, KCOLL_READ), still_works());
 	FOR_EACH_FAILURE(200, copyv(cookie, 0, iov, 20, KCOLL_READ), still_works());
 }
 
-static long small_copy2(u64 into)
-{
-	return copy2(cookie, 0, into, 0, 60000);
-}
+static long small_copy2(u64 into) { return copy2(cookie, 0, into, 0, 60000); }
 
 TEST_FOR(300, failures_of_copy2_and_batches)
 {
-	struct kcoll_op ops[2] = { 0 };
-	struct kcoll_batch batch = { .size = sizeof(batch), .ops = (u64)ops, .count = 2 };
+	struct kcoll_op ops[2] = {0};
+	struct kcoll_batch batch = {.size = sizeof(batch), .ops = (u64)ops, .count = 2};
 	u64 into;
 	int i;
 
@@ -192,8 +186,8 @@ TEST_FOR(300, failures_of_copy2_and_batches)
 	FOR_EACH_FAILURE(200, small_copy2(into), still_works());
 	for (i = 0; i < 2; i++) {
 		ops[i].op = KCOLL_OP_COPY;
-		ops[i].copy = (struct kcoll_copy){ .size = sizeof(ops[i].copy), .flags = KCOLL_READ, .cookie = cookie,
-						   .addr = (u64)x, .len = 100 };
+		ops[i].copy = (struct kcoll_copy){
+		    .size = sizeof(ops[i].copy), .flags = KCOLL_READ, .cookie = cookie, .addr = (u64)x, .len = 100};
 	}
 	FOR_EACH_FAILURE(200, ioctl(dev, KCOLL_BATCH, &batch), still_works());
 }
@@ -202,7 +196,7 @@ TEST_FOR(300, failures_of_the_rest)
 {
 	struct kcoll_attach at;
 	struct kcoll_stats s;
-	struct kcoll_info info = { .size = sizeof(info) };
+	struct kcoll_info info = {.size = sizeof(info)};
 	u64 gen;
 
 	scene();
@@ -211,7 +205,7 @@ TEST_FOR(300, failures_of_the_rest)
 	FOR_EACH_FAILURE(100, stats_get(0, &s), still_works());
 	FOR_EACH_FAILURE(100, ioctl(dev, KCOLL_INFO, &info), still_works());
 	FOR_EACH_FAILURE(100, ({
-				 struct kcoll_join args = { .size = sizeof(args), .key = { 5 } };
+				 struct kcoll_join args = {.size = sizeof(args), .key = {5}};
 				 int r, other = open(KCOLL_DEVICE, O_RDWR | O_CLOEXEC);
 				 r = other < 0 ? -1 : ioctl(other, KCOLL_JOIN, &args);
 				 int e = errno;
@@ -234,12 +228,12 @@ TEST_FOR(300, failures_of_mapping)
 	m = map(cookie, 0, HUGE, PROT_READ);
 	CHECK(m != MAP_FAILED);
 	/* A fault in the middle of a failing world: SIGBUS or the bytes. */
-	FOR_EACH_FAILURE(300, (p_peek((long[8]){ (long)m, HUGE, 1, 0 }) == 1 ? -1 : 0), {
+	FOR_EACH_FAILURE(300, (p_peek((long[8]){(long)m, HUGE, 1, 0}) == 1 ? -1 : 0), {
 		munmap(m, HUGE);
 		m = map(cookie, 0, HUGE, PROT_READ);
 		CHECK(m != MAP_FAILED);
 	});
-	CHECK_EQ(p_peek((long[8]){ (long)m, HUGE, 1, 0 }), 0);
+	CHECK_EQ(p_peek((long[8]){(long)m, HUGE, 1, 0}), 0);
 }
 
 int main(int argc, char **argv) { return test_main(argc, argv); }

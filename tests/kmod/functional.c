@@ -7,7 +7,7 @@
 
 TEST(info_tells_version_and_features)
 {
-	struct kcoll_info info = { .size = sizeof(info) };
+	struct kcoll_info info = {.size = sizeof(info)};
 
 	CHECK(!ioctl(device(), KCOLL_INFO, &info));
 	CHECK_EQ(info.version, KCOLL_VERSION);
@@ -21,7 +21,7 @@ TEST(structures_may_grow_but_not_lie)
 	struct {
 		struct kcoll_info info;
 		char more[16];
-	} big = { .info.size = sizeof(big) };
+	} big = {.info.size = sizeof(big)};
 
 	CHECK(!ioctl(device(), KCOLL_INFO, &big));
 	big.more[3] = 1;
@@ -42,14 +42,14 @@ TEST(structures_may_grow_but_not_lie)
 TEST(register_refuses_nonsense)
 {
 	char *p = memory(SMALL, HUGE);
-	struct kcoll_register args = { .size = sizeof(args), .flags = KCOLL_READ, .addr = (u64)p, .len = PAGE };
-	struct kcoll_range ranges[2] = { { (u64)p, PAGE }, { (u64)p, 0 } };
+	struct kcoll_register args = {.size = sizeof(args), .flags = KCOLL_READ, .addr = (u64)p, .len = PAGE};
+	struct kcoll_range ranges[2] = {{(u64)p, PAGE}, {(u64)p, 0}};
 
 	CHECK_ERR(reg(p, 0, KCOLL_READ) ? 0 : -1, EINVAL);
 	CHECK_ERR(reg(p, PAGE, 0) ? 0 : -1, EINVAL);
 	CHECK_ERR(reg(p, PAGE, KCOLL_READ | 1 << 20) ? 0 : -1, EINVAL);
-	CHECK_ERR(reg(p, -PAGE, KCOLL_READ) ? 0 : -1, EINVAL);	   /* wraps */
-	CHECK_ERR(reg(p, ~0UL, KCOLL_READ) ? 0 : -1, EINVAL);	   /* rounds to nothing */
+	CHECK_ERR(reg(p, -PAGE, KCOLL_READ) ? 0 : -1, EINVAL);		      /* wraps */
+	CHECK_ERR(reg(p, ~0UL, KCOLL_READ) ? 0 : -1, EINVAL);		      /* rounds to nothing */
 	CHECK_ERR(reg((void *)-PAGE, PAGE - 1, KCOLL_READ) ? 0 : -1, EINVAL); /* the kernel's */
 	CHECK_ERR(reg(p, 1UL << 46, KCOLL_READ) ? 0 : -1, EINVAL);
 	CHECK_ERR(reg_ranges(ranges, 2, KCOLL_READ) ? 0 : -1, EINVAL);
@@ -75,8 +75,8 @@ TEST(register_refuses_nonsense)
 /* One region of each kind, every place and length that is special, both directions, cached and not. */
 static void transfer(enum kind kind)
 {
-	static const size_t places[] = { 0, 1, 7, PAGE - 1, PAGE, 5 * PAGE + 100, HUGE - 3, HUGE, HUGE + PAGE };
-	static const size_t lengths[] = { 0, 1, 8, 100, PAGE, PAGE + 1, 3 * PAGE - 1, 65536, 300000, HUGE, HUGE + 9 };
+	static const size_t places[] = {0, 1, 7, PAGE - 1, PAGE, 5 * PAGE + 100, HUGE - 3, HUGE, HUGE + PAGE};
+	static const size_t lengths[] = {0, 1, 8, 100, PAGE, PAGE + 1, 3 * PAGE - 1, 65536, 300000, HUGE, HUGE + 9};
 	size_t len = 3 * HUGE, i, j;
 	char *p = memory(kind, len);
 	struct peer peer = peer_new();
@@ -138,7 +138,7 @@ TEST(unaligned_regions)
 static long p_vector(long *a)
 {
 	static char x[100000], y[3], z[70000];
-	struct iovec iov[4] = { { x, sizeof(x) }, { y, sizeof(y) }, { NULL, 0 }, { z, sizeof(z) } };
+	struct iovec iov[4] = {{x, sizeof(x)}, {y, sizeof(y)}, {NULL, 0}, {z, sizeof(z)}};
 
 	if (copyv(a[0], a[1], iov, 4, KCOLL_READ))
 		return -errno;
@@ -161,7 +161,7 @@ TEST(vectors_on_both_sides)
 	for (i = 0; i < 5; i++) {
 		size_t len = 17 + i * 41000;
 
-		ranges[i] = (struct kcoll_range){ (u64)p + at, len };
+		ranges[i] = (struct kcoll_range){(u64)p + at, len};
 		memcpy(p + at, whole + total, len);
 		total += len;
 		at += len + 5000;
@@ -244,19 +244,27 @@ TEST(batches)
 {
 	char *p = memory(SMALL, HUGE), x[3][100];
 	u64 cookie = reg(p, HUGE, KCOLL_READ | KCOLL_WRITE);
-	struct kcoll_op ops[4] = { 0 };
-	struct kcoll_batch batch = { .size = sizeof(batch), .ops = (u64)ops, .count = 4 };
+	struct kcoll_op ops[4] = {0};
+	struct kcoll_batch batch = {.size = sizeof(batch), .ops = (u64)ops, .count = 4};
 	int i;
 
 	fill(p, HUGE, 6);
 	for (i = 0; i < 3; i++) {
 		ops[i].op = KCOLL_OP_COPY;
-		ops[i].copy = (struct kcoll_copy){ .size = sizeof(ops[i].copy), .flags = KCOLL_READ, .cookie = cookie,
-						   .offset = i * 5000, .addr = (u64)x[i], .len = 100 };
+		ops[i].copy = (struct kcoll_copy){.size = sizeof(ops[i].copy),
+						  .flags = KCOLL_READ,
+						  .cookie = cookie,
+						  .offset = i * 5000,
+						  .addr = (u64)x[i],
+						  .len = 100};
 	}
 	ops[3].op = KCOLL_OP_COPY2;
-	ops[3].copy2 = (struct kcoll_copy2){ .size = sizeof(ops[3].copy2), .src_cookie = cookie, .dst_cookie = cookie,
-					     .src_offset = 0, .dst_offset = 800000, .len = 70000 };
+	ops[3].copy2 = (struct kcoll_copy2){.size = sizeof(ops[3].copy2),
+					    .src_cookie = cookie,
+					    .dst_cookie = cookie,
+					    .src_offset = 0,
+					    .dst_offset = 800000,
+					    .len = 70000};
 	CHECK(!ioctl(dev, KCOLL_BATCH, &batch));
 	CHECK_EQ(batch.done, 4);
 	for (i = 0; i < 3; i++)
@@ -412,7 +420,7 @@ TEST(map_shmem) { mapped(SHMEM); }
 
 TEST(map_uses_huge_pages_where_the_kernel_can)
 {
-	struct kcoll_info info = { .size = sizeof(info) };
+	struct kcoll_info info = {.size = sizeof(info)};
 	struct kcoll_stats before, after;
 	char *p = memory(THP, 4 * HUGE);
 	struct peer peer = peer_new();
@@ -487,13 +495,13 @@ TEST(mappings_move_split_and_close)
 TEST(cma_on_mapped_memory_fails_cleanly)
 {
 	char *p = memory(SMALL, HUGE), *m, x[100];
-	struct iovec local = { x, 100 }, remote;
+	struct iovec local = {x, 100}, remote;
 	u64 cookie = reg(p, HUGE, KCOLL_READ), other;
 
 	memset(p, 1, HUGE);
 	m = map(cookie, 0, HUGE, PROT_READ);
 	CHECK(m != MAP_FAILED && m[0] == 1);
-	remote = (struct iovec){ m, 100 };
+	remote = (struct iovec){m, 100};
 	CHECK_ERR(process_vm_readv(getpid(), &local, 1, &remote, 1, 0), EFAULT);
 	/* Nor can it be registered to any use. */
 	other = reg(m, PAGE, KCOLL_READ);
@@ -577,7 +585,7 @@ TEST(many_regions_and_the_limit)
 	for (i = 0; i < n; i += 97)
 		CHECK(!copy(cookies[i], 0, x, 8, KCOLL_READ) && filled(x, 8, 1, i * 8));
 	for (i = 0; i < n; i += 2) {
-		struct kcoll_unregister args = { .size = sizeof(args), .flags = KCOLL_NOWAIT, .cookie = cookies[i] };
+		struct kcoll_unregister args = {.size = sizeof(args), .flags = KCOLL_NOWAIT, .cookie = cookies[i]};
 
 		CHECK(!ioctl(dev, KCOLL_UNREGISTER, &args));
 	}
@@ -602,8 +610,8 @@ static void parameter(const char *name, const char *value)
 static void gate_of(u32 limit, struct kcoll_stats *change)
 {
 	char *p = memory(SMALL, HUGE);
-	struct kcoll_register args = { .size = sizeof(args), .flags = KCOLL_READ, .addr = (u64)p, .len = HUGE,
-				       .gate_limit = limit };
+	struct kcoll_register args = {
+	    .size = sizeof(args), .flags = KCOLL_READ, .addr = (u64)p, .len = HUGE, .gate_limit = limit};
 	struct kcoll_stats before;
 	struct peer peers[6];
 	int i;
@@ -642,8 +650,8 @@ TEST(the_gate_limits_who_pins)
 TEST(who_waits_at_the_gate_can_be_killed)
 {
 	char *p = memory(SMALL, 4 * HUGE);
-	struct kcoll_register args = { .size = sizeof(args), .flags = KCOLL_READ, .addr = (u64)p, .len = 4 * HUGE,
-				       .gate_limit = 1 };
+	struct kcoll_register args = {
+	    .size = sizeof(args), .flags = KCOLL_READ, .addr = (u64)p, .len = 4 * HUGE, .gate_limit = 1};
 	pid_t pids[8];
 	int i, round, status;
 	char byte;
@@ -699,7 +707,8 @@ static void file_set(const char *path, const char *text)
 
 TEST(tracepoints_and_debugfs_tell_what_happened)
 {
-	static const char *const trace = "/sys/kernel/tracing/trace", *const enable = "/sys/kernel/tracing/events/kcoll/enable";
+	static const char *const trace = "/sys/kernel/tracing/trace", *const enable =
+									  "/sys/kernel/tracing/events/kcoll/enable";
 	char *p = memory(SMALL, HUGE), *m, *x = memory(SMALL, HUGE);
 	u64 cookie;
 

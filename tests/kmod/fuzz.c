@@ -49,12 +49,11 @@ static void owner_step(struct mine *m, struct slot *slot)
 	slot->busy++;
 	__sync_synchronize();
 	switch (what) {
-	case 0: /* drop pages, write again */
-		madvise(m->p, PAGES * PAGE, MADV_DONTNEED);
-		break;
+	case 0: /* drop pages, write again */ madvise(m->p, PAGES * PAGE, MADV_DONTNEED); break;
 	case 1: /* replace the mapping */
 		if (m->kind != HUGETLB)
-			mmap(m->p, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+			mmap(m->p, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+			     0);
 		break;
 	case 2: /* move it away and back: other pages at the old place for a moment */
 		if (m->kind == SMALL || m->kind == THP) {
@@ -64,12 +63,8 @@ static void owner_step(struct mine *m, struct slot *slot)
 				munmap(q, PAGES * PAGE);
 		}
 		break;
-	case 3:
-		madvise(m->p, PAGES * PAGE, 21 /* MADV_PAGEOUT */);
-		break;
-	case 4:
-		madvise(m->p, PAGES * PAGE, 25 /* MADV_COLLAPSE */);
-		break;
+	case 3: madvise(m->p, PAGES * PAGE, 21 /* MADV_PAGEOUT */); break;
+	case 4: madvise(m->p, PAGES * PAGE, 25 /* MADV_COLLAPSE */); break;
 	case 5: {
 		pid_t pid = fork();
 
@@ -86,16 +81,15 @@ static void owner_step(struct mine *m, struct slot *slot)
 	case 7: /* end it, begin another */
 	case 8:
 		if (m->registered) {
-			struct kcoll_unregister args = { .size = sizeof(args), .flags = what == 7 ? KCOLL_NOWAIT : 0,
-							 .cookie = slot->cookie };
+			struct kcoll_unregister args = {
+			    .size = sizeof(args), .flags = what == 7 ? KCOLL_NOWAIT : 0, .cookie = slot->cookie};
 
 			CHECK(!ioctl(device(), KCOLL_UNREGISTER, &args));
 			slot->cookie = 0;
 			m->registered = false;
 		}
 		break;
-	default:
-		break;
+	default: break;
 	}
 	write_all(m, ++m->number);
 	if (!m->registered) {
@@ -143,7 +137,7 @@ static void reader_step(char *buffer)
 			return;
 		}
 	} else {
-		struct iovec iov[2] = { { buffer, len / 2 & ~7UL }, { buffer + (len / 2 & ~7UL), len - (len / 2 & ~7UL) } };
+		struct iovec iov[2] = {{buffer, len / 2 & ~7UL}, {buffer + (len / 2 & ~7UL), len - (len / 2 & ~7UL)}};
 
 		if (copyv(cookie, offset, iov, 2, KCOLL_READ)) {
 			CHECK(errno == ENOENT || errno == EFAULT || errno == ESRCH);
@@ -156,8 +150,8 @@ static void reader_step(char *buffer)
 		return;
 	for (i = 0; i < len / 8; i++)
 		if (((u64 *)buffer)[i] != floor)
-			fail(__FILE__, __LINE__, "word %llu of %llu at %llu is %llu, not %llu (way %u)", (unsigned long long)i,
-			     (unsigned long long)len / 8, (unsigned long long)offset,
+			fail(__FILE__, __LINE__, "word %llu of %llu at %llu is %llu, not %llu (way %u)",
+			     (unsigned long long)i, (unsigned long long)len / 8, (unsigned long long)offset,
 			     (unsigned long long)((u64 *)buffer)[i], (unsigned long long)floor, way);
 	__sync_fetch_and_add(&board->checked, 1);
 }
@@ -165,7 +159,7 @@ static void reader_step(char *buffer)
 static void worker(int self, double seconds)
 {
 	char *buffer = memory(self % 2 ? THP : SMALL, PAGES * PAGE);
-	struct mine mine[REGIONS] = { 0 };
+	struct mine mine[REGIONS] = {0};
 	double end = seconds_now() + seconds;
 	int i;
 
@@ -216,8 +210,9 @@ TEST_FOR(300, random_operations)
 /* Structures filled at random: no crash, no hang, nothing accepted that has unknown bits. */
 TEST_FOR(200, random_structures)
 {
-	static const unsigned long commands[] = { KCOLL_INFO, KCOLL_JOIN, KCOLL_REGISTER, KCOLL_UNREGISTER, KCOLL_COPY,
-						  KCOLL_COPY2, KCOLL_BATCH, KCOLL_SYNC, KCOLL_ATTACH, KCOLL_STATS };
+	static const unsigned long commands[] = {KCOLL_INFO,   KCOLL_JOIN,  KCOLL_REGISTER, KCOLL_UNREGISTER,
+						 KCOLL_COPY,   KCOLL_COPY2, KCOLL_BATCH,    KCOLL_SYNC,
+						 KCOLL_ATTACH, KCOLL_STATS};
 	char *p = memory(SMALL, HUGE);
 	double end = seconds_now() + 5;
 	unsigned long n = 0;

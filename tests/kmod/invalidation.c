@@ -25,7 +25,7 @@ struct scene {
 
 static struct scene scene_new(enum kind kind)
 {
-	struct scene s = { .kind = kind, .len = 2 * HUGE, .peer = peer_new() };
+	struct scene s = {.kind = kind, .len = 2 * HUGE, .peer = peer_new()};
 
 	s.p = memory(kind, s.len);
 	fill(s.p, s.len, 1);
@@ -306,11 +306,11 @@ static void do_read_only_then_write(enum kind kind)
 	peer_end(&peer);
 }
 
-#define CASE(name)                                                                                                     \
-	TEST(name##_4k) { do_##name(SMALL); }                                                                          \
-	TEST(name##_thp) { do_##name(THP); }                                                                           \
-	TEST(name##_hugetlb) { do_##name(HUGETLB); }                                                                   \
-	TEST(name##_shmem) { do_##name(SHMEM); }                                                                       \
+#define CASE(name)                                   \
+	TEST(name##_4k) { do_##name(SMALL); }        \
+	TEST(name##_thp) { do_##name(THP); }         \
+	TEST(name##_hugetlb) { do_##name(HUGETLB); } \
+	TEST(name##_shmem) { do_##name(SHMEM); }     \
 	TEST(name##_private_file) { do_##name(COW); }
 CASE(munmap)
 CASE(remap_over)
@@ -387,7 +387,7 @@ static void owner_ends(enum kind kind, char how)
 	CHECK(copies >= 3);
 	CHECK_EQ(last, ENOENT);
 	/* The mapping may show the old pages for some milliseconds more. */
-	while (p_peek((long[8]){ (long)mapping, 8, 1, 0 }) != 2) {
+	while (p_peek((long[8]){(long)mapping, 8, 1, 0}) != 2) {
 		CHECK(seconds_now() < end + 30);
 		usleep(1000);
 	}
@@ -445,7 +445,7 @@ static void forks_under_copies(enum kind kind)
 {
 	size_t len = 2 * HUGE;
 	char *p = memory(kind, len);
-	struct peer peers[2] = { peer_new(), peer_new() };
+	struct peer peers[2] = {peer_new(), peer_new()};
 	double end;
 	u64 cookie;
 	int round = 0;

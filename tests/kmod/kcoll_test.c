@@ -13,7 +13,7 @@ u64 test_seed;
 
 void test_add(const char *name, void (*run)(void), int seconds)
 {
-	tests[n_tests++] = (struct test){ name, run, seconds };
+	tests[n_tests++] = (struct test){name, run, seconds};
 }
 
 void fail(const char *file, int line, const char *format, ...)
@@ -137,15 +137,12 @@ void device_again(void)
 
 static u64 reg_args(u64 addr, u64 len, u32 flags)
 {
-	struct kcoll_register args = { .size = sizeof(args), .flags = flags, .addr = addr, .len = len };
+	struct kcoll_register args = {.size = sizeof(args), .flags = flags, .addr = addr, .len = len};
 
 	return ioctl(device(), KCOLL_REGISTER, &args) ? 0 : args.cookie;
 }
 
-u64 reg(void *addr, size_t len, u32 flags)
-{
-	return reg_args((u64)addr, len, flags);
-}
+u64 reg(void *addr, size_t len, u32 flags) { return reg_args((u64)addr, len, flags); }
 
 u64 reg_ranges(const struct kcoll_range *ranges, u32 n, u32 flags)
 {
@@ -154,15 +151,20 @@ u64 reg_ranges(const struct kcoll_range *ranges, u32 n, u32 flags)
 
 int unreg(u64 cookie)
 {
-	struct kcoll_unregister args = { .size = sizeof(args), .cookie = cookie };
+	struct kcoll_unregister args = {.size = sizeof(args), .cookie = cookie};
 
 	return ioctl(device(), KCOLL_UNREGISTER, &args);
 }
 
 int copy_gen(u64 cookie, u64 offset, void *addr, size_t len, u32 flags, u64 gen, u64 *done)
 {
-	struct kcoll_copy args = { .size = sizeof(args), .flags = flags, .cookie = cookie, .offset = offset,
-				   .addr = (u64)addr, .len = len, .gen = gen };
+	struct kcoll_copy args = {.size = sizeof(args),
+				  .flags = flags,
+				  .cookie = cookie,
+				  .offset = offset,
+				  .addr = (u64)addr,
+				  .len = len,
+				  .gen = gen};
 	int ret = ioctl(device(), KCOLL_COPY, &args);
 
 	if (done)
@@ -182,15 +184,19 @@ int copyv(u64 cookie, u64 offset, struct iovec *iov, int n, u32 flags)
 
 int copy2(u64 src, u64 src_offset, u64 dst, u64 dst_offset, u64 len)
 {
-	struct kcoll_copy2 args = { .size = sizeof(args), .src_cookie = src, .src_offset = src_offset,
-				    .dst_cookie = dst, .dst_offset = dst_offset, .len = len };
+	struct kcoll_copy2 args = {.size = sizeof(args),
+				   .src_cookie = src,
+				   .src_offset = src_offset,
+				   .dst_cookie = dst,
+				   .dst_offset = dst_offset,
+				   .len = len};
 
 	return ioctl(device(), KCOLL_COPY2, &args);
 }
 
 int sync_region(u64 cookie, u64 *gen)
 {
-	struct kcoll_sync args = { .size = sizeof(args), .cookie = cookie, .gen = gen ? *gen : 0 };
+	struct kcoll_sync args = {.size = sizeof(args), .cookie = cookie, .gen = gen ? *gen : 0};
 	int ret = ioctl(device(), KCOLL_SYNC, &args);
 
 	if (gen)
@@ -200,7 +206,7 @@ int sync_region(u64 cookie, u64 *gen)
 
 int attach(u64 cookie, struct kcoll_attach *out)
 {
-	*out = (struct kcoll_attach){ .size = sizeof(*out), .cookie = cookie };
+	*out = (struct kcoll_attach){.size = sizeof(*out), .cookie = cookie};
 	return ioctl(device(), KCOLL_ATTACH, out);
 }
 
@@ -214,7 +220,7 @@ int stats_get(u32 flags, struct kcoll_stats *out)
 
 int join(u64 key)
 {
-	struct kcoll_join args = { .size = sizeof(args) };
+	struct kcoll_join args = {.size = sizeof(args)};
 
 	memcpy(args.key + 3, &key, sizeof(key));
 	return ioctl(device(), KCOLL_JOIN, &args);
@@ -242,7 +248,7 @@ volatile u64 *map_generation(u64 cookie)
 
 long pinned_pages(void)
 {
-	struct kcoll_info info = { .size = sizeof(info) };
+	struct kcoll_info info = {.size = sizeof(info)};
 
 	CHECK(!ioctl(device(), KCOLL_INFO, &info));
 	return info.pinned_pages;
@@ -250,13 +256,10 @@ long pinned_pages(void)
 
 /* --- memory --- */
 
-const char *kind_name[KINDS] = { "4K", "thp", "hugetlb", "shmem", "private-file" };
+const char *kind_name[KINDS] = {"4K", "thp", "hugetlb", "shmem", "private-file"};
 static int last_fd = -1;
 
-int memory_fd(void)
-{
-	return last_fd;
-}
+int memory_fd(void) { return last_fd; }
 
 void *memory(enum kind kind, size_t len)
 {
@@ -284,8 +287,7 @@ void *memory(enum kind kind, size_t len)
 		CHECK(mmap(p, rounded, PROT_READ | PROT_WRITE, (kind == COW ? MAP_PRIVATE : MAP_SHARED) | MAP_FIXED,
 			   last_fd, 0) == p);
 		break;
-	default:
-		abort();
+	default: abort();
 	}
 	return p;
 }
@@ -375,7 +377,7 @@ struct peer peer_new(void)
 
 void peer_start_(struct peer *peer, peer_fn fn, const long *a)
 {
-	struct call call = { .fn = fn };
+	struct call call = {.fn = fn};
 
 	memcpy(call.a, a, sizeof(call.a));
 	CHECK(write(peer->to, &call, sizeof(call)) == sizeof(call));
@@ -436,14 +438,11 @@ long p_map(long *a)
 }
 
 static sigjmp_buf landing;
-static void land(int signal)
-{
-	siglongjmp(landing, signal);
-}
+static void land(int signal) { siglongjmp(landing, signal); }
 
 long p_peek(long *a)
 {
-	struct sigaction act = { .sa_handler = land, .sa_flags = SA_NODEFER };
+	struct sigaction act = {.sa_handler = land, .sa_flags = SA_NODEFER};
 
 	sigaction(SIGBUS, &act, NULL);
 	sigaction(SIGSEGV, &act, NULL);
@@ -454,7 +453,7 @@ long p_peek(long *a)
 
 long p_poke(long *a)
 {
-	struct sigaction act = { .sa_handler = land, .sa_flags = SA_NODEFER };
+	struct sigaction act = {.sa_handler = land, .sa_flags = SA_NODEFER};
 
 	sigaction(SIGBUS, &act, NULL);
 	sigaction(SIGSEGV, &act, NULL);

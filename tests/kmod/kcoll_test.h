@@ -41,32 +41,32 @@ struct test {
 };
 void test_add(const char *name, void (*run)(void), int seconds);
 
-#define TEST_FOR(seconds, name)                                                                                        \
-	static void name(void);                                                                                        \
-	__attribute__((constructor)) static void add_##name(void) { test_add(#name, name, seconds); }                  \
+#define TEST_FOR(seconds, name)                                                                       \
+	static void name(void);                                                                       \
+	__attribute__((constructor)) static void add_##name(void) { test_add(#name, name, seconds); } \
 	static void name(void)
 #define TEST(name) TEST_FOR(120, name)
 
 void fail(const char *file, int line, const char *format, ...) __attribute__((noreturn, format(printf, 3, 4)));
 void skip(const char *why) __attribute__((noreturn));
-#define CHECK(condition)                                                                                               \
-	do {                                                                                                           \
-		if (!(condition))                                                                                      \
-			fail(__FILE__, __LINE__, "%s (errno %d)", #condition, errno);                                  \
+#define CHECK(condition)                                                              \
+	do {                                                                          \
+		if (!(condition))                                                     \
+			fail(__FILE__, __LINE__, "%s (errno %d)", #condition, errno); \
 	} while (0)
-#define CHECK_EQ(a, b)                                                                                                 \
-	do {                                                                                                           \
-		long long a_ = (long long)(a), b_ = (long long)(b);                                                    \
-		if (a_ != b_)                                                                                          \
-			fail(__FILE__, __LINE__, "%s is %lld, not %s = %lld (errno %d)", #a, a_, #b, b_, errno);       \
+#define CHECK_EQ(a, b)                                                                                           \
+	do {                                                                                                     \
+		long long a_ = (long long)(a), b_ = (long long)(b);                                              \
+		if (a_ != b_)                                                                                    \
+			fail(__FILE__, __LINE__, "%s is %lld, not %s = %lld (errno %d)", #a, a_, #b, b_, errno); \
 	} while (0)
 /* The call fails with exactly this errno. */
-#define CHECK_ERR(call, error)                                                                                         \
-	do {                                                                                                           \
-		long r_ = (long)(call);                                                                                \
-		int e_ = errno;                                                                                        \
-		if (r_ != -1 || e_ != (error))                                                                         \
-			fail(__FILE__, __LINE__, "%s returned %ld, errno %d, not %s", #call, r_, e_, #error);          \
+#define CHECK_ERR(call, error)                                                                                \
+	do {                                                                                                  \
+		long r_ = (long)(call);                                                                       \
+		int e_ = errno;                                                                               \
+		if (r_ != -1 || e_ != (error))                                                                \
+			fail(__FILE__, __LINE__, "%s returned %ld, errno %d, not %s", #call, r_, e_, #error); \
 	} while (0)
 
 int test_main(int argc, char **argv);
@@ -116,16 +116,16 @@ long peer_call_(struct peer *peer, peer_fn fn, const long *a); /* the result, or
 void peer_start_(struct peer *peer, peer_fn fn, const long *a);
 long peer_result(struct peer *peer);
 void peer_end(struct peer *peer);
-#define peer_call(peer, fn, ...) peer_call_(peer, fn, (const long[8]){ __VA_ARGS__ })
-#define peer_start(peer, fn, ...) peer_start_(peer, fn, (const long[8]){ __VA_ARGS__ })
+#define peer_call(peer, fn, ...) peer_call_(peer, fn, (const long[8]){__VA_ARGS__})
+#define peer_start(peer, fn, ...) peer_start_(peer, fn, (const long[8]){__VA_ARGS__})
 
 /* Functions for peers. */
-long p_read_check(long *a);  /* cookie, offset, len, seed, base offset of the pattern: 0, -errno, 1 = wrong bytes */
-long p_write(long *a);	     /* cookie, offset, len, seed */
-long p_map(long *a);	     /* cookie, offset, len, prot: the address */
-long p_peek(long *a);	     /* address, len, seed, offset: 0, 1 = wrong, 2 = fault */
-long p_poke(long *a);	     /* address, len, seed */
-long p_sync(long *a);	     /* cookie, gen */
-long p_attach_gen(long *a);  /* cookie: the generation */
+long p_read_check(long *a); /* cookie, offset, len, seed, base offset of the pattern: 0, -errno, 1 = wrong bytes */
+long p_write(long *a);	    /* cookie, offset, len, seed */
+long p_map(long *a);	    /* cookie, offset, len, prot: the address */
+long p_peek(long *a);	    /* address, len, seed, offset: 0, 1 = wrong, 2 = fault */
+long p_poke(long *a);	    /* address, len, seed */
+long p_sync(long *a);	    /* cookie, gen */
+long p_attach_gen(long *a); /* cookie: the generation */
 
 #endif

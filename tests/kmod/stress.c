@@ -153,7 +153,7 @@ TEST(the_module_is_unloaded_under_load)
 		dev = -1;
 		usleep(100000);
 		CHECK(syscall(SYS_delete_module, "kcoll", O_NONBLOCK) == -1);
-		CHECK_EQ(p_peek((long[8]){ (long)m, HUGE, 3, 0 }), 0); /* it keeps the descriptor, and so the region */
+		CHECK_EQ(p_peek((long[8]){(long)m, HUGE, 3, 0}), 0); /* it keeps the descriptor, and so the region */
 		munmap(m, HUGE);
 		for (end = seconds_now() + 20; seconds_now() < end; usleep(1000))
 			if (!syscall(SYS_delete_module, "kcoll", O_NONBLOCK))

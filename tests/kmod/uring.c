@@ -34,8 +34,8 @@ static struct io_uring_sqe *prepare(u32 op, const void *command, size_t size, u6
 
 static void queue_copy(u64 cookie, u64 offset, void *addr, size_t len, u32 flags, u64 data, unsigned int sqe_flags)
 {
-	struct kcoll_copy args = { .size = sizeof(args), .flags = flags, .cookie = cookie, .offset = offset,
-				   .addr = (u64)addr, .len = len };
+	struct kcoll_copy args = {
+	    .size = sizeof(args), .flags = flags, .cookie = cookie, .offset = offset, .addr = (u64)addr, .len = len};
 
 	prepare(KCOLL_COPY, &args, sizeof(args), data, sqe_flags);
 }
@@ -96,10 +96,10 @@ TEST(uring_copies)
 TEST(uring_copy2_and_register)
 {
 	char *p = memory(SMALL, HUGE), *q = memory(SMALL, HUGE);
-	struct kcoll_copy2 two = { .size = sizeof(two), .len = 300000, .src_offset = 7, .dst_offset = 9 };
+	struct kcoll_copy2 two = {.size = sizeof(two), .len = 300000, .src_offset = 7, .dst_offset = 9};
 	u64 src = 0, dst = 0;
-	struct kcoll_register args = { .size = sizeof(args), .flags = KCOLL_READ, .addr = (u64)p, .len = HUGE,
-				       .cookie_ptr = (u64)&src };
+	struct kcoll_register args = {
+	    .size = sizeof(args), .flags = KCOLL_READ, .addr = (u64)p, .len = HUGE, .cookie_ptr = (u64)&src};
 	struct io_uring_sqe *sqe;
 
 	ring_new(8, IORING_SETUP_SQE128);

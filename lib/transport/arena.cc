@@ -140,6 +140,8 @@ bool Arena::free(void* memory) {
     madvise(base_ + first, last - first, MADV_REMOVE);
     memset(base_ + offset, 0, first - offset);
     memset(base_ + last, 0, offset + length - last);
+  } else {
+    memset(memory, 0, length);
   }
   auto next = holes_.lower_bound(offset);
   if (next != holes_.end() && offset + length == next->first) {

@@ -24,7 +24,10 @@ std::string own_address(Address& address) {
 std::shared_ptr<Peer> Peer::reach(const Address& address, std::string& problem) {
   static std::mutex mutex;
   static std::map<std::array<uint64_t, 2>, std::weak_ptr<Peer>> known;
+  static Token knower;
   std::lock_guard lock(mutex);
+  // After fork() this is another process, which does not have its parent's mappings.
+  if (!(knower == own_token())) known.clear(), knower = own_token();
   std::erase_if(known, [](const auto& entry) { return entry.second.expired(); });
   if (auto peer = known[address.token.words].lock()) return peer;
   std::shared_ptr<Peer> peer(new Peer(address));

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A channel of one rank, for plans that need no other.
+#pragma once
+
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+#include "exec/channel.h"
+#include "transport/peer.h"
+
+namespace coll::exec::testing {
+
+class ChannelAlone {
+ public:
+  ChannelAlone() : memory_(std::make_unique<ChannelMemory>()), state_(std::make_unique<RankState>()), staging_(new char[2 * half_bytes]()) {
+    transport::Address address;
+    std::string problem = transport::own_address(address);
+    team_.members.push_back({state_.get(), transport::Peer::reach(address, problem)});
+    channel_.team = &team_;
+    channel_.half_bytes = half_bytes;
+    channel_.members.push_back({memory_.get(), staging_.get()});
+    channel_.seen.resize(max_views);
+  }
+  Channel& channel() { return channel_; }
+
+ private:
+  static constexpr size_t half_bytes = 1 << 20;
+  std::unique_ptr<ChannelMemory> memory_;
+  std::unique_ptr<RankState> state_;
+  std::unique_ptr<char[]> staging_;
+  Team team_;
+  Channel channel_;
+};
+
+}  // namespace coll::exec::testing

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The hand-written latency paths give what their plan twins give: barrier flat, bcast shm_pipelined, reduce flat,
+// allreduce all_read. Sizes from nothing to beyond the largest payload; both run in turn, so they also follow each other.
+#include "exec/latency.h"
+
+#include "comm/collectives.h"
+
+using namespace ranks;
+
+namespace {
+
+// The same operations on a communicator that takes the latency paths and on one whose algorithms are forced, which
+// never takes them. Floats, whose sums show the order of operands.
+void compare(Context& c) {
+  coll_comm* fast = c.comm();
+  for (auto [variable, name] : {std::pair{"COLL_BCAST", "shm_pipelined"}, {"COLL_REDUCE", "flat"}, {"COLL_ALLREDUCE", "all_read"}, {"COLL_BARRIER", "flat"}})
+    c.set(variable, name);
+  coll_comm* twin = c.comm();
+  for (const char* variable : {"COLL_BCAST", "COLL_REDUCE", "COLL_ALLREDUCE", "COLL_BARRIER"}) c.set(variable, nullptr);
+  if (fast == nullptr || twin == nullptr) return;
+  coll_op op;
+  RANK_CHECK(c, coll_op_create(compose, 0, nullptr, &op) == COLL_OK);
+
+  for (size_t bytes = 0; bytes <= 1100 && !c.failed(); bytes += bytes < 136 || bytes > 1000 ? 4 : 52) {
+    c.about = std::to_string(bytes) + " bytes";
+    size_t n = bytes / 4;
+    std::vector<float> in(n + 1), results[2];
+    for (size_t i = 0; i < n; i++) in[i] = std::ldexp(float(input(c.rank, i, uint32_t(bytes)) % 1000003), int(input(c.rank, i, 1) % 40) - 20);
+    for (int which = 0; which < 2; which++) {
+      coll_comm* comm = which == 0 ? fast : twin;
+      std::vector<float>& all = results[which];
+      auto keep = [&](const std::vector<float>& part) { all.insert(all.end(), part.begin(), part.end()); };
+      for (int root = 0; root < c.ranks; root++) {
+        std::vector<float> data(n + 1, 0);
+        if (c.rank == root) data = in;
+        RANK_CHECK(c, coll_bcast(data.data(), n, COLL_FLOAT, root, comm) == COLL_OK);
+        keep(data);
+        data.assign(n + 1, 0);
+        RANK_CHECK(c, coll_reduce(in.data(), data.data(), n, COLL_FLOAT, COLL_SUM, root, comm) == COLL_OK);
+        keep(data);
+      }
+      std::vector<float> data(n + 1, 0);
+      RANK_CHECK(c, coll_allreduce(in.data(), data.data(), n, COLL_FLOAT, COLL_SUM, comm) == COLL_OK);
+      keep(data);
+      data = in;
+      RANK_CHECK(c, coll_allreduce(COLL_IN_PLACE, data.data(), n, COLL_FLOAT, COLL_SUM, comm) == COLL_OK);
+      keep(data);
+      RANK_CHECK(c, coll_barrier(comm) == COLL_OK);
+      std::vector<Affine> maps(bytes / 8 + 1), composed(bytes / 8 + 1);
+      for (size_t i = 0; i < maps.size(); i++) maps[i] = {uint32_t(2 * c.rank + 3 + i), uint32_t(c.rank * 7 + i)};
+      RANK_CHECK(c, coll_allreduce(maps.data(), composed.data(), bytes / 8, COLL_TYPE_BYTES(8), op, comm) == COLL_OK);
+      for (size_t i = 0; i < bytes / 8; i++) all.push_back(float(composed[i].a)), all.push_back(float(composed[i].b));
+    }
+    RANK_CHECK(c, results[0].size() == results[1].size() && memcmp(results[0].data(), results[1].data(), results[0].size() * 4) == 0);
+  }
+  RANK_CHECK(c, coll_op_free(op) == COLL_OK);
+  RANK_CHECK(c, coll_comm_free(fast) == COLL_OK && coll_comm_free(twin) == COLL_OK);
+}
+
+class LatencyPaths : public testing::TestWithParam<int> {};
+TEST_P(LatencyPaths, GiveWhatTheirPlanTwinsGive) {
+  Environment transport("COLL_TRANSPORT", "shm");
+  run_threads(GetParam(), compare);
+}
+INSTANTIATE_TEST_SUITE_P(Ranks, LatencyPaths, testing::Values(2, 3, 5));
+
+// Ranks far ahead and far behind share the cells without overwriting what is still read: the roots run on.
+TEST(LatencyPaths, CellsAreNotReusedTooEarly) {
+  run_threads(3, [](Context& c) {
+    coll_comm* comm = c.comm();
+    std::mt19937 random{unsigned(c.rank)};
+    for (uint32_t i = 0; i < 2000 && !c.failed(); i++) {
+      uint32_t data[250];
+      for (uint32_t& word : data) word = c.rank == 0 ? i : 0;
+      if (c.rank == 2 && random() % 100 == 0) usleep(200);
+      RANK_CHECK(c, coll_bcast(data, 1 + i % 250, COLL_UINT32, 0, comm) == COLL_OK);
+      RANK_CHECK(c, data[i % 250] == i);
+    }
+    RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
+  });
+}
+
+}  // namespace

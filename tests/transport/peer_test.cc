@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Another process's memory and life; and what fork() leaves of one's own.
+#include "transport/peer.h"
+
+#include "comm/collectives.h"
+#include "transport/arena.h"
+#include "transport/cma.h"
+
+using namespace ranks;
+using namespace coll::transport;
+
+namespace {
+
+// What rank 0 shows the others.
+struct Shown {
+  Address address;
+  uint64_t private_memory;
+  uint64_t arena_offset;
+};
+
+TEST(Peer, IsReachedByMappingAndByTheKernel) {
+  run_processes(2, [](Context& c) {
+    Shown mine{}, all[2];
+    std::vector<char> memory(300'000, char('a' + c.rank));
+    std::string problem;
+    Arena* arena = Arena::own(problem);
+    RANK_CHECK(c, own_address(mine.address).empty());
+    char* mapped = static_cast<char*>(arena->allocate(10'000));
+    memset(mapped, 'A' + c.rank, 10'000);
+    mine.private_memory = uint64_t(uintptr_t(memory.data()));
+    mine.arena_offset = uint64_t(mapped - arena->base());
+    Context::allgather(&mine, all, sizeof mine, &c);
+    const Shown& other = all[1 - c.rank];
+    {
+      auto peer = Peer::reach(other.address, problem);
+      RANK_CHECK(c, peer != nullptr && problem.empty());
+      if (peer == nullptr) return;
+      RANK_CHECK(c, peer == Peer::reach(other.address, problem));
+      RANK_CHECK(c, !peer->same_process() && !peer->ended());
+      RANK_CHECK(c, peer->arena()[other.arena_offset + 9'999] == 'A' + 1 - c.rank);
+      std::vector<char> here(300'000);
+      int error = cma_read(peer->pid(), here.data(), other.private_memory, here.size());
+      // Where the system forbids kernel copies there is nothing more to see.
+      if (error != EPERM && error != ENOSYS) {
+        RANK_CHECK(c, error == 0 && here == std::vector<char>(300'000, char('a' + 1 - c.rank)));
+        RANK_CHECK(c, cma_read(peer->pid(), here.data(), 8, 16) == EFAULT);
+        c.meet();
+        if (c.rank == 0) RANK_CHECK(c, cma_write(peer->pid(), other.private_memory + 5, "xyz", 3) == 0);
+      } else {
+        c.meet();
+      }
+      c.meet();
+      if (c.rank == 1 && error == 0) RANK_CHECK(c, memcmp(memory.data() + 4, "bxyzb", 5) == 0);
+      Address stranger = other.address;
+      stranger.token.words[0] ^= 1;
+      RANK_CHECK(c, Peer::reach(stranger, problem) == nullptr);
+      RANK_CHECK(c, problem.find("not the rank that was expected") != std::string::npos);
+    }
+    c.meet();
+  });
+}
+
+TEST(Peer, EndIsSeenEvenWhileItIsAZombie) {
+  pid_t child = fork();
+  if (child == 0) {
+    ::pause();
+    _exit(0);
+  }
+  Life life(child);
+  EXPECT_FALSE(life.ended());
+  kill(child, SIGKILL);
+  siginfo_t info;
+  ASSERT_EQ(waitid(P_PID, id_t(child), &info, WEXITED | WNOWAIT), 0);
+  EXPECT_TRUE(life.ended());
+  EXPECT_EQ(waitpid(child, nullptr, 0), child);
+  EXPECT_TRUE(life.ended());
+  EXPECT_EQ(cma_read(child, &info, 4096, 8), ESRCH);
+}
+
+// The memory is not in the child; the parent does not notice. The child can become a rank of its own.
+TEST(Fork, TheChildDoesNotHaveTheMemory) {
+  run_processes(2, [](Context& c) {
+    coll_comm* comm = c.comm();
+    void* memory = nullptr;
+    constexpr size_t n = 100'000;
+    RANK_CHECK(c, coll_mem_alloc(n * 4, &memory) == COLL_OK);
+    auto* data = static_cast<uint32_t*>(memory);
+    for (size_t i = 0; i < n; i++) data[i] = input(c.rank, i, 1);
+
+    pid_t touches = fork();
+    if (touches == 0) {
+      signal(SIGSEGV, SIG_DFL);
+      data[0] = 1;
+      _exit(0);
+    }
+    int status = 0;
+    waitpid(touches, &status, 0);
+#if defined(__SANITIZE_ADDRESS__)
+    RANK_CHECK(c, !WIFEXITED(status) || WEXITSTATUS(status) != 0);
+#else
+    RANK_CHECK(c, WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+#endif
+
+    pid_t starts_anew = fork();
+    if (starts_anew == 0) {
+      if (coll_mem_free(memory) != COLL_ERR_ARG) _exit(1);
+      void* own = nullptr;
+      if (coll_mem_alloc(10'000, &own) != COLL_OK) _exit(2);
+      memset(own, 7, 10'000);
+      coll_bootstrap alone{sizeof alone, 0, 1, [](const void* send, void* recv, size_t bytes, void*) { return memcpy(recv, send, bytes), 0; }, nullptr};
+      coll_comm* single = nullptr;
+      if (coll_comm_create(&alone, &single) != COLL_OK) _exit(3);
+      uint32_t one = 1, sum = 0;
+      if (coll_allreduce(&one, &sum, 1, COLL_UINT32, COLL_SUM, single) != COLL_OK || sum != 1) _exit(4);
+      if (coll_comm_free(single) != COLL_OK || coll_mem_free(own) != COLL_OK) _exit(5);
+      _exit(0);
+    }
+    waitpid(starts_anew, &status, 0);
+    RANK_CHECK(c, WIFEXITED(status) && WEXITSTATUS(status) == 0);
+
+    RANK_CHECK(c, coll_allreduce(COLL_IN_PLACE, data, n, COLL_UINT32, COLL_SUM, comm) == COLL_OK);
+    for (size_t i = 0; i < n; i++)
+      if (data[i] != expected_sum(2, i, 1)) return c.fail("the parent's result is wrong");
+    RANK_CHECK(c, coll_mem_free(memory) == COLL_OK && coll_comm_free(comm) == COLL_OK);
+  });
+}
+
+// A communicator of a parent and its child, made after the parent already had one with itself.
+TEST(Fork, ParentAndChildMayBeRanks) {
+  Shared* shared = make_shared_memory(2);
+  Context parent{shared, 0, 2, false};
+  coll_bootstrap alone{sizeof alone, 0, 1, [](const void* send, void* recv, size_t bytes, void*) { return memcpy(recv, send, bytes), 0; }, nullptr};
+  coll_comm* single = nullptr;
+  ASSERT_EQ(coll_comm_create(&alone, &single), COLL_OK) << coll_last_error();
+  auto meet = [](Context& c) {
+    coll_comm* comm = c.comm();
+    if (comm == nullptr) return;
+    check_all(c, comm, {4, 70'000}, true);
+    RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
+  };
+  pid_t child = fork();
+  if (child == 0) {
+    Context c{shared, 1, 2, false};
+    meet(c);
+    _exit(c.failed() ? 1 : 0);
+  }
+  meet(parent);
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << shared->failure[1] << (WIFSIGNALED(status) ? "signal" : "");
+  EXPECT_STREQ(shared->failure[0], "");
+  EXPECT_EQ(coll_comm_free(single), COLL_OK);
+}
+
+}  // namespace

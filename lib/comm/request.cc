@@ -96,7 +96,8 @@ coll_status Comm::wait(Request& request) {
     progress();
     if (!request.active()) break;
     sync::Rung rung = ladder.climb();
-    if (rung != sync::Rung::sleep && ladder.rounds() % exec::rounds_between_looks != 0) continue;
+    uint32_t between = rung == sync::Rung::spin ? exec::rounds_between_looks : exec::yields_between_looks;
+    if (rung != sync::Rung::sleep && ladder.rounds() % between != 0) continue;
     if (foreign_progress_ != nullptr) foreign_progress_(foreign_context_);
     if (rung == sync::Rung::spin) continue;
     look_after_peers(rung);

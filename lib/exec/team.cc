@@ -38,7 +38,7 @@ coll_status Team::wait_slow(const std::atomic<uint64_t>& sequence, uint64_t valu
     if (awaited.met()) return COLL_OK;
     sync::Rung rung = ladder.climb();
     if (progress_others != nullptr && ladder.rounds() % rounds_between_looks == 0) progress_others(progress_context);
-    if (rung == sync::Rung::spin || (rung == sync::Rung::yield && ladder.rounds() % rounds_between_looks != 0)) continue;
+    if (rung == sync::Rung::spin || (rung == sync::Rung::yield && ladder.rounds() % yields_between_looks != 0)) continue;
     // What the rank posted before it went still counts: look once more after noticing.
     if (gone(of_rank)) return awaited.met() ? COLL_OK : (fail(), COLL_ERR_PEER_DIED);
     if (rung != sync::Rung::sleep) continue;

@@ -18,6 +18,8 @@ namespace coll::exec {
 
 // Between two looks at whether the awaited rank still lives and whether anything else wants progress.
 inline constexpr uint32_t rounds_between_looks = 64;
+// A yield can last a time slice of everybody else on the core: look at the living more often.
+inline constexpr uint32_t yields_between_looks = 16;
 
 // How ranks reach each other's ordinary memory. Memory of an arena is mapped whatever is chosen here.
 enum class Reach : uint8_t {

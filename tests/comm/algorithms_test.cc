@@ -122,6 +122,7 @@ struct Trial {
       for (int root = 0; root < (algorithm.collective == Collective::allreduce ? 1 : c.ranks); root++) {
         for (bool in_place : {false, true}) {
           round++;
+          if (c.ranks > 4 && in_place != (round / 2 % 2 == 0)) continue;  // many ranks: each case one way
           if (algorithm.collective == Collective::bcast) bcast(n, root);
           if (algorithm.collective == Collective::reduce) reduce(n, root, in_place);
           if (algorithm.collective == Collective::allreduce) allreduce(n, in_place);
@@ -143,6 +144,7 @@ TEST_P(Algorithms, AreRightOnTheExecutor) {
   run_processes(ranks, [&](Context& c) {
     for (const algo::Algorithm& algorithm : algo::algorithms())
       for (const char* parameters : {":chunk=256,depth=2", ":chunk=1024,depth=1,k=1"}) {
+        if (c.ranks > 4 && strstr(parameters, "depth=1") != nullptr) continue;
         std::string choice = std::string(algorithm.name);
         if (algorithm.collective != Collective::barrier) choice += parameters;
         c.about = std::string(coll::plan::name(algorithm.collective)) + " " + choice;

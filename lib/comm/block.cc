@@ -10,7 +10,8 @@ namespace coll::comm {
 
 namespace {
 
-constexpr size_t page = 4096;
+constexpr size_t page = 4096, huge_page = size_t(2) << 20;
+static_assert(2 * half_bytes % huge_page == 0);
 size_t page_up(size_t bytes) { return (bytes + page - 1) / page * page; }
 
 std::mutex mutex;
@@ -37,6 +38,7 @@ BlockLayout::BlockLayout(int ranks) {
     channel[c] = end;
     end = page_up(end + sizeof(exec::ChannelMemory));
   }
+  end = (end + huge_page - 1) / huge_page * huge_page;
   for (int c = 0; c < channel_count; c++) {
     staging[c] = end;
     end += 2 * half_bytes;

@@ -21,7 +21,7 @@ struct BlockLayout {
   size_t state = 0;                      // exec::RankState
   size_t left_by = 0;                    // [ranks] bytes: peer q has left and touches this block no more
   size_t channel[channel_count] = {};    // exec::ChannelMemory
-  size_t staging[channel_count] = {};
+  size_t staging[channel_count] = {};        // aligned to huge pages
   size_t bytes = 0;
 
   explicit BlockLayout(int ranks);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How a communicator comes to be: two exchanges, then every rank decides the same from the same data.
+#include <atomic>
 #include <bitset>
 #include <cerrno>
 #include <chrono>
@@ -21,6 +22,7 @@ constexpr uint64_t protocol = 0x6c6962636f6c6c01;  // "libcoll", version 1
 constexpr size_t probe_bytes = 256 << 10;
 constexpr int most_cpus = 1024;
 constexpr int most_ranks = 4096;
+constexpr int most_huge = 16;  // communicators of a process whose staging may take a huge page each
 
 // Every exchange begins with how the sender fares, so that one rank's failure is everybody's.
 struct Fate {
@@ -58,6 +60,11 @@ struct Report {
 };
 
 static_assert(std::is_trivially_copyable_v<Hello> && std::is_trivially_copyable_v<Report>);
+
+std::atomic<int>& live_communicators() {
+  static std::atomic<int> count{0};
+  return count;
+}
 
 double now_us() {
   return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -99,6 +106,7 @@ class Creation {
       status = failure(fate_.status, fate_.text);
       return nullptr;
     }
+    live_communicators()++;
     status = COLL_OK;
     return std::move(comm_);
   }
@@ -148,6 +156,9 @@ class Creation {
     comm_->layout_ = std::make_unique<BlockLayout>(int(ranks()));
     comm_->block_ = static_cast<char*>(arena->allocate(comm_->layout_->bytes, false));
     if (comm_->block_ == nullptr) return fate_.fail(COLL_ERR_NO_MEMORY, "the arena of shared memory is full; free communicators");
+    // A stream of small operations walks over the whole ring: one page fault instead of hundreds.
+    if (live_communicators().load(std::memory_order_relaxed) < most_huge)
+      arena->advise_huge(comm_->block_ + comm_->layout_->staging[0], 2 * half_bytes);
     hello_.block_offset = uint64_t(comm_->block_ - arena->base());
     snprintf(hello_.node, sizeof hello_.node, "%s", transport::node_identity().c_str());
     hello_.transport = uint32_t(comm_->settings_.transport);
@@ -318,6 +329,7 @@ std::unique_ptr<Comm> Comm::create(int rank, int ranks, const Exchange& exchange
 
 Comm::~Comm() {
   if (block_ == nullptr) return;
+  live_communicators()--;
   exec::RankState& own = *team_.members[size_t(rank())].state;
   own.state.store(exec::RankState::left, std::memory_order_release);
   team_.posted();

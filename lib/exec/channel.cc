@@ -5,12 +5,6 @@
 
 namespace coll::exec {
 
-namespace {
-// Small operations keep to the beginning of a half: enough of them to run ahead of slow ranks, few enough pages to stay in
-// the cache.
-constexpr size_t window_bytes = 64 << 10;
-}  // namespace
-
 bool Channel::is_everybody_done(uint64_t number) {
   everybody_done_ = std::max(everybody_done_, synchronized_);
   if (everybody_done_ >= number) return true;
@@ -33,7 +27,7 @@ coll_status Channel::everybody_done(uint64_t number) {
 }
 
 bool Channel::fits_here(size_t staging_bytes) const {
-  return position_ == 0 || position_ + staging_bytes <= std::min(window_bytes, half_bytes);
+  return position_ + staging_bytes <= half_bytes;
 }
 
 bool Channel::may_begin(size_t staging_bytes) {

@@ -10,8 +10,8 @@
 //     shared memory of operations up to that one any more.
 //  2. Flags continue over operations: operation N uses values in (base, base + last_value], and the next base is
 //     base + last_value. All ranks compute the same bases because last_value() depends on plan and count alone.
-//  3. Staging is handed out in operation order, the same way on every rank: within a half, until the next operation does
-//     not fit a window at its beginning (or, alone, the half), then the other half. Nobody touches a half again before everybody has ended all operations that used it last.
+//  3. Staging is handed out in operation order, the same way on every rank: within a half, until one does not fit, then
+//     the other half. Nobody touches a half again before everybody has ended all operations that used it last.
 //  4. Cell N mod cells belongs to operation N once everybody has ended operation N - cells.
 #pragma once
 

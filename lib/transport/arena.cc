@@ -127,6 +127,8 @@ void* Arena::allocate(size_t bytes, bool huge) {
   return nullptr;
 }
 
+void Arena::advise_huge(void* memory, size_t bytes) { madvise(memory, bytes, MADV_HUGEPAGE); }
+
 bool Arena::free(void* memory) {
   if (!contains(memory, 1)) return false;
   size_t offset = size_t(static_cast<char*>(memory) - base_);

@@ -35,6 +35,8 @@ class Arena {
   // Zeroed memory, aligned to a cache line, from one page on to a page, from 2 MiB on to a huge page (and advised to
   // be one if `huge`). Null when the arena is full. Thread safe.
   void* allocate(size_t bytes, bool huge = true);
+  // Asks for huge pages behind allocated memory, whole ones of it; the system may decline.
+  void advise_huge(void* memory, size_t bytes);
   // Gives memory back to the system where whole pages become free. False when `memory` was not allocated here.
   bool free(void* memory);
 

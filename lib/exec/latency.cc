@@ -34,15 +34,13 @@ void fill(Channel& channel, const void* data, size_t bytes) {
 }
 
 // The first line says when the payload is there. The second is asked for together with it: ranks that arrive together
-// find it written. More lines are not, and neither may the processor run ahead and read them before the number has come:
-// a line that is read too early is taken from its writer, who then waits for it, and so does everybody else.
+// find it written. More are not: a line that is read too early is taken from its writer, who then waits for it, and so
+// does everybody else.
 void ask_for_second_line(Channel& channel, int rank, size_t bytes) {
   if (lines_of(bytes) == 2) __builtin_prefetch(reinterpret_cast<const char*>(&cell_of(channel, rank)) + sync::line_bytes);
 }
-coll_status await(Channel& channel, int rank, size_t bytes) {
-  coll_status status = channel.team->wait(cell_of(channel, rank).sequence, channel.operation, rank);
-  if (lines_of(bytes) > 2) sync::stop_running_ahead();
-  return status;
+coll_status await(Channel& channel, int rank) {
+  return channel.team->wait(cell_of(channel, rank).sequence, channel.operation, rank);
 }
 
 constexpr int most_ranks = 64;
@@ -57,7 +55,7 @@ coll_status fold(Channel& channel, const void* send, void* recv, size_t count, c
   for (int rank = 0; rank < team.ranks; rank++) {
     sources[rank] = rank == team.rank ? send : cell_of(channel, rank).payload;
     if (rank == team.rank) continue;
-    coll_status status = await(channel, rank, bytes);
+    coll_status status = await(channel, rank);
     if (status != COLL_OK) return status;
   }
   reducer(recv, nullptr, sources, team.ranks, count);
@@ -68,7 +66,7 @@ coll_status fold(Channel& channel, const void* send, void* recv, size_t count, c
 coll_status await_all(Channel& channel) {
   for (int rank = 0; rank < channel.team->ranks; rank++) {
     if (rank == channel.team->rank) continue;
-    coll_status status = channel.team->wait(cell_of(channel, rank).sequence, channel.operation, rank);
+    coll_status status = await(channel, rank);
     if (status != COLL_OK) return status;
   }
   return COLL_OK;
@@ -92,7 +90,7 @@ coll_status latency_bcast(Channel& channel, void* buffer, size_t bytes, int root
     fill(channel, buffer, bytes);
   } else {
     ask_for_second_line(channel, root, bytes);
-    if ((status = await(channel, root, bytes)) != COLL_OK) return status;
+    if ((status = await(channel, root)) != COLL_OK) return status;
     mem::copy(buffer, cell_of(channel, root).payload, bytes);
   }
   leave(channel, false, root == channel.team->rank, bytes);

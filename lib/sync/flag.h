@@ -45,13 +45,4 @@ inline void fetch_for_writing(const void* line) {
 #endif
 }
 
-// Loads that follow are not started, not even on speculation, before the loads that precede are done.
-inline void stop_running_ahead() {
-#if defined(__x86_64__) || defined(__i386__)
-  __builtin_ia32_lfence();
-#else
-  std::atomic_thread_fence(std::memory_order_acquire);
-#endif
-}
-
 }  // namespace coll::sync

@@ -10,21 +10,22 @@ KERNEL ?= 6.1
 KMOD_DIR := $(abspath $(dir $(lastword $(MAKEFILE_LIST)))/..)
 
 .PHONY: kmod vm test-kmod test-kmod-debug bench-kmod
-kmod:
+kmod: ## build kcoll.ko for KERNEL (6.1, 6.12, debug, kcsan, running)
 ifeq ($(KERNEL),running)
 	$(MAKE) -C /lib/modules/$$(uname -r)/build M=$(KMOD_DIR)/kmod modules
 else
 	$(KMOD_DIR)/scripts/vm/build-module.sh $(KERNEL) W=1
 endif
 
-vm:
+vm: ## boot KERNEL with kcoll and run CMD in it
 	@$(KMOD_DIR)/scripts/vm/run.sh -k $(KERNEL) $(if $(PARAMS),-p '$(PARAMS)') '$(CMD)'
 
-test-kmod:
+test-kmod: ## test the kernel module on Debian's 6.1 and 6.12 in virtual machines
+	$(KMOD_DIR)/tests/kmod/dkms.sh 6.1 6.12
 	$(KMOD_DIR)/tests/kmod/run-all.sh 6.1 6.12
 
-test-kmod-debug:
+test-kmod-debug: ## the same under KASAN, lockdep, kmemleak, fault injection, and under KCSAN
 	$(KMOD_DIR)/tests/kmod/run-all.sh debug kcsan
 
-bench-kmod:
+bench-kmod: ## count locks, pins and instructions per operation, kcoll beside CMA
 	$(KMOD_DIR)/tests/kmod/bench.sh $(KERNEL)

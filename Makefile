@@ -17,7 +17,7 @@ TSAN_FLAGS = -DCOLL_SANITIZE=thread -DCOLL_BENCH=OFF -DCOLL_SHIM=OFF -DCOLL_TOOL
 .PHONY: help build demo test bench install style format clean packages machine sanitizers
 
 help: ## list these targets
-	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo "Packages that are missing are installed first (packages/debian.txt); COLL_SKIP_PACKAGES=1 leaves them alone."
 	@echo "Variables: BUILD=$(BUILD) PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) JOBS=$(JOBS) CMAKE_FLAGS=$(CMAKE_FLAGS)"
 
@@ -57,3 +57,6 @@ packages:
 
 machine:
 	@scripts/check-machine.sh
+
+# make kmod, vm, test-kmod, test-kmod-debug, bench-kmod
+include mk/kmod.mk

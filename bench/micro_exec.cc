@@ -25,11 +25,13 @@ void run(benchmark::State& state, const Plan& plan, int per_run) {
   std::vector<int> from(16, 1), to(16);
   Run running;
   for (auto _ : state) {
-    if (running.begin(bound, alone.channel(), {from.data(), to.data(), nullptr}) != COLL_OK || running.finish() != COLL_OK)
+    if (running.begin(bound, alone.channel(), {from.data(), to.data(), nullptr}) != COLL_OK ||
+        running.finish() != COLL_OK)
       return state.SkipWithError("the plan failed");
     benchmark::ClobberMemory();
   }
-  state.counters["per_step"] = benchmark::Counter(double(state.iterations()) * per_run, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+  state.counters["per_step"] = benchmark::Counter(double(state.iterations()) * per_run,
+                                                  benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 
 void posts(benchmark::State& state) {
@@ -67,7 +69,8 @@ void passes_of_wait_copy_post(benchmark::State& state) {
   uint16_t range = b.range({}), ready = b.flag(), read = b.flag();
   auto lane = b.lane(0);
   lane.post(ready, constant(1));
-  for (int i = 1; i <= steps / 3; i++) lane.wait(0, ready, constant(1)).copy(range, own_recv(), own_send()).post(read, constant(i));
+  for (int i = 1; i <= steps / 3; i++)
+    lane.wait(0, ready, constant(1)).copy(range, own_recv(), own_send()).post(read, constant(i));
   run(state, b.finish(), steps / 3 * 3 + 1);
 }
 BENCHMARK(passes_of_wait_copy_post);

@@ -124,22 +124,33 @@ void measure(coll_comm* comm, Measured& m) {
   for (int round = 0; round < rounds; round++) {
     char value = char(round);
     m.latency.push_back(line_latency_ns());
-    m.small.push_back(timed(nothing, [&] {
-                        double in = 1, out;
-                        for (int i = 0; i < small_loops; i++) coll_allreduce(&in, &out, 1, COLL_DOUBLE, COLL_SUM, comm);
-                      }) / small_loops);
+    m.small.push_back(timed(nothing,
+                            [&] {
+                              double in = 1, out;
+                              for (int i = 0; i < small_loops; i++)
+                                coll_allreduce(&in, &out, 1, COLL_DOUBLE, COLL_SUM, comm);
+                            }) /
+                      small_loops);
     m.copy_in.push_back(timed([&] { rank == 0 ? touch(a, value) : read_through(shared->buffer); },
-                              [&] { if (rank == 0) coll::mem::copy(shared->buffer, a, mib); }));
+                              [&] {
+                                if (rank == 0) coll::mem::copy(shared->buffer, a, mib);
+                              }));
     m.copy_out.push_back(timed([&] { rank == 0 ? coll::mem::copy(shared->buffer, a, mib) : touch(b, value); },
-                               [&] { if (rank == 1) coll::mem::copy(b, shared->buffer, mib); }));
+                               [&] {
+                                 if (rank == 1) coll::mem::copy(b, shared->buffer, mib);
+                               }));
     m.fold.push_back(timed([&] { rank == 0 ? coll::mem::copy(shared->buffer, a, mib) : touch(b, value); },
                            [&] {
                              const void* operands[] = {a, shared->buffer};
                              if (rank == 1) sum(b, nullptr, operands, 2, mib / sizeof(float));
                            }));
     m.bcast.push_back(timed([&] { touch(a, value); }, [&] { coll_bcast(a, mib, COLL_BYTE, 0, comm); }));
-    m.allreduce.push_back(timed([&] { touch(a, value); touch(b, value); },
-                                [&] { coll_allreduce(a, b, mib / sizeof(float), COLL_FLOAT, COLL_SUM, comm); }));
+    m.allreduce.push_back(timed(
+        [&] {
+          touch(a, value);
+          touch(b, value);
+        },
+        [&] { coll_allreduce(a, b, mib / sizeof(float), COLL_FLOAT, COLL_SUM, comm); }));
   }
 }
 
@@ -156,14 +167,21 @@ int report(const Measured& m, bool json) {
   };
   auto speed = [](double ns) { return double(mib) / ns; };
   bool met = true;
-  if (json) printf("{\"one_way_ns\":%.1f,\"copy_in_gbs\":%.2f,\"copy_out_gbs\":%.2f,\"sum_gbs\":%.2f,\"rows\":[", latency, speed(in), speed(out), speed(fold));
-  else printf("One-way latency %.0f ns (%s); copy into a peer's cache lines %.1f GB/s, out of them %.1f, sum %.1f.\n",
-              latency, latency < 120 ? "near" : "far", speed(in), speed(out), speed(fold));
+  if (json)
+    printf("{\"one_way_ns\":%.1f,\"copy_in_gbs\":%.2f,\"copy_out_gbs\":%.2f,\"sum_gbs\":%.2f,\"rows\":[", latency,
+           speed(in), speed(out), speed(fold));
+  else
+    printf("One-way latency %.0f ns (%s); copy into a peer's cache lines %.1f GB/s, out of them %.1f, sum %.1f.\n",
+           latency, latency < 120 ? "near" : "far", speed(in), speed(out), speed(fold));
   for (const Row& row : rows) {
     double ratio = row.measured_ns / row.limit_ns;
     met &= ratio <= row.allowed;
-    if (json) printf("%s{\"what\":\"%s\",\"measured_ns\":%.1f,\"limit_ns\":%.1f,\"ratio\":%.3f,\"allowed\":%.1f}", &row == rows ? "" : ",", row.what, row.measured_ns, row.limit_ns, ratio, row.allowed);
-    else printf("%s  %-46s %10.2f us / %10.2f us = %.2f (at most %.1f)\n", ratio <= row.allowed ? "pass" : "FAIL", row.what, row.measured_ns / 1e3, row.limit_ns / 1e3, ratio, row.allowed);
+    if (json)
+      printf("%s{\"what\":\"%s\",\"measured_ns\":%.1f,\"limit_ns\":%.1f,\"ratio\":%.3f,\"allowed\":%.1f}",
+             &row == rows ? "" : ",", row.what, row.measured_ns, row.limit_ns, ratio, row.allowed);
+    else
+      printf("%s  %-46s %10.2f us / %10.2f us = %.2f (at most %.1f)\n", ratio <= row.allowed ? "pass" : "FAIL",
+             row.what, row.measured_ns / 1e3, row.limit_ns / 1e3, ratio, row.allowed);
   }
   if (json) printf("]}\n");
   fflush(stdout);
@@ -195,7 +213,8 @@ int main(int argc, char** argv) {
     fprintf(stderr, "native_limits: needs two processors\n");
     return 77;
   }
-  shared = static_cast<Shared*>(mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  shared =
+      static_cast<Shared*>(mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   if (shared == MAP_FAILED) return perror("native_limits: mmap"), 1;
   pid_t other = fork();
   if (other < 0) return perror("native_limits: fork"), 1;

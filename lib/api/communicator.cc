@@ -15,7 +15,8 @@ coll_status coll_comm_create(const coll_bootstrap* bootstrap, coll_comm** comm) 
   if (comm == nullptr) return failure(COLL_ERR_ARG, "coll_comm_create: comm is NULL");
   *comm = nullptr;
   if (bootstrap == nullptr || bootstrap->size_bytes < sizeof(coll_bootstrap) || bootstrap->allgather == nullptr)
-    return failure(COLL_ERR_ARG, "coll_comm_create: bootstrap needs size_bytes = sizeof(coll_bootstrap) and an allgather");
+    return failure(COLL_ERR_ARG,
+                   "coll_comm_create: bootstrap needs size_bytes = sizeof(coll_bootstrap) and an allgather");
   if (bootstrap->ranks < 1 || bootstrap->rank < 0 || bootstrap->rank >= bootstrap->ranks)
     return failure(COLL_ERR_ARG, "coll_comm_create: rank " + std::to_string(bootstrap->rank) + " of " +
                                      std::to_string(bootstrap->ranks) + " ranks");
@@ -58,6 +59,8 @@ coll_status coll_comm_set_progress(coll_comm* comm, void (*progress)(void* conte
 
 int coll_comm_rank(const coll_comm* comm) { return comm == nullptr ? -1 : comm->comm->rank(); }
 int coll_comm_size(const coll_comm* comm) { return comm == nullptr ? -1 : comm->comm->ranks(); }
-const char* coll_comm_describe(const coll_comm* comm) { return comm == nullptr ? "" : comm->comm->description().c_str(); }
+const char* coll_comm_describe(const coll_comm* comm) {
+  return comm == nullptr ? "" : comm->comm->description().c_str();
+}
 
 }  // extern "C"

@@ -27,9 +27,7 @@ coll_status guarded(Body body) {
     return body();
   } catch (const std::bad_alloc&) {
     return failure(COLL_ERR_NO_MEMORY, "out of memory");
-  } catch (const std::exception& e) {
-    return failure(COLL_ERR_SYSTEM, e.what());
-  }
+  } catch (const std::exception& e) { return failure(COLL_ERR_SYSTEM, e.what()); }
 }
 
 }  // namespace coll::api

@@ -43,7 +43,8 @@ int allgather(const void* send, void* recv, size_t bytes, void* context) {
   char* slots = reinterpret_cast<char*>(place.meeting) + slot_bytes;
   memcpy(slots + size_t(place.rank) * slot_bytes, send, bytes);
   meet(*place.meeting);
-  for (uint32_t r = 0; r < place.meeting->ranks; r++) memcpy(static_cast<char*>(recv) + r * bytes, slots + r * slot_bytes, bytes);
+  for (uint32_t r = 0; r < place.meeting->ranks; r++)
+    memcpy(static_cast<char*>(recv) + r * bytes, slots + r * slot_bytes, bytes);
   meet(*place.meeting);
   return 0;
 }
@@ -61,7 +62,8 @@ extern "C" coll_status coll_comm_create_from_launcher(coll_comm** comm) {
   if (text == nullptr) return coll_comm_create(&bootstrap, comm);
   int rank = 0, ranks = 0, descriptor = -1;
   if (sscanf(text, "%d/%d/%d", &rank, &ranks, &descriptor) != 3 || ranks < 1 || rank < 0 || rank >= ranks)
-    return failure(COLL_ERR_BOOTSTRAP, std::string("COLL_LAUNCH='") + text + "' is not what collctl run sets; start with collctl run -n N program");
+    return failure(COLL_ERR_BOOTSTRAP, std::string("COLL_LAUNCH='") + text +
+                                           "' is not what collctl run sets; start with collctl run -n N program");
   size_t bytes = coll::launcher::meeting_bytes(ranks);
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
   if (memory == MAP_FAILED)

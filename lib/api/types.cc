@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Datatypes, operations and memory.
+#include "mem/types.h"
 #include "api/handles.h"
 #include "comm/operation.h"
-#include "mem/types.h"
 #include "transport/arena.h"
 
 using coll::failure;
@@ -47,7 +47,8 @@ coll_status coll_mem_free(void* memory) {
   return guarded([&] {
     coll::transport::Arena* arena = coll::transport::Arena::existing();
     if (arena == nullptr || !arena->free(memory))
-      return failure(COLL_ERR_ARG, "coll_mem_free: the memory was not allocated by coll_mem_alloc, or is freed already");
+      return failure(COLL_ERR_ARG,
+                     "coll_mem_free: the memory was not allocated by coll_mem_alloc, or is freed already");
     return COLL_OK;
   });
 }

@@ -18,10 +18,10 @@ inline constexpr size_t half_bytes = size_t(1) << 20;  // of every channel's rin
 
 // Where things lie in a block; the same on every rank.
 struct BlockLayout {
-  size_t state = 0;                      // exec::RankState
-  size_t left_by = 0;                    // [ranks] bytes: peer q has left and touches this block no more
-  size_t channel[channel_count] = {};    // exec::ChannelMemory
-  size_t staging[channel_count] = {};        // aligned to huge pages
+  size_t state = 0;                    // exec::RankState
+  size_t left_by = 0;                  // [ranks] bytes: peer q has left and touches this block no more
+  size_t channel[channel_count] = {};  // exec::ChannelMemory
+  size_t staging[channel_count] = {};  // aligned to huge pages
   size_t bytes = 0;
 
   explicit BlockLayout(int ranks);

@@ -42,7 +42,7 @@ struct Hello {
   char node[120] = "";
   transport::Address address;
   uint64_t block_offset = 0;
-  uint64_t probe_address = 0;  // memory for the copy probe, in my address space
+  uint64_t probe_address = 0;                      // memory for the copy probe, in my address space
   uint64_t machine_offset = 0, machine_bytes = 0;  // rank 0: the topology, in its arena
   uint32_t transport = 0;
   uint32_t debug = 0;
@@ -155,7 +155,8 @@ class Creation {
     transport::Arena* arena = transport::Arena::own(problem);
     comm_->layout_ = std::make_unique<BlockLayout>(int(ranks()));
     comm_->block_ = static_cast<char*>(arena->allocate(comm_->layout_->bytes, false));
-    if (comm_->block_ == nullptr) return fate_.fail(COLL_ERR_NO_MEMORY, "the arena of shared memory is full; free communicators");
+    if (comm_->block_ == nullptr)
+      return fate_.fail(COLL_ERR_NO_MEMORY, "the arena of shared memory is full; free communicators");
     // A stream of small operations walks over the whole ring: one page fault instead of hundreds.
     if (live_communicators().load(std::memory_order_relaxed) < most_huge)
       arena->advise_huge(comm_->block_ + comm_->layout_->staging[0], 2 * half_bytes);
@@ -183,7 +184,8 @@ class Creation {
   void publish_machine(transport::Arena& arena) {
     topo::Machine machine;
     topo::Status loaded = topo::load(comm_->settings_.topology, machine);
-    if (!loaded.ok() && !comm_->settings_.topology.empty()) return fate_.fail(COLL_ERR_TOPOLOGY, "COLL_TOPOLOGY: " + loaded.text());
+    if (!loaded.ok() && !comm_->settings_.topology.empty())
+      return fate_.fail(COLL_ERR_TOPOLOGY, "COLL_TOPOLOGY: " + loaded.text());
     std::string text = topo::serialize(machine);
     machine_text_ = static_cast<char*>(arena.allocate(text.size()));
     if (machine_text_ == nullptr) return fate_.fail(COLL_ERR_NO_MEMORY, "the arena of shared memory is full");
@@ -197,13 +199,21 @@ class Creation {
     team.members.resize(ranks());
     for (size_t r = 0; r < ranks(); r++) {
       const Hello& hello = hellos_[r];
-      if (hello.version != protocol) return fate_.fail(COLL_ERR_BOOTSTRAP, "rank " + std::to_string(r) + " uses another version of libcoll");
+      if (hello.version != protocol)
+        return fate_.fail(COLL_ERR_BOOTSTRAP, "rank " + std::to_string(r) + " uses another version of libcoll");
       if (strcmp(hello.node, hello_.node) != 0)
-        return fate_.fail(COLL_ERR_BOOTSTRAP, "rank " + std::to_string(r) + " is on another node or in another pid namespace; make one communicator per node");
-      if (hello.transport != hello_.transport || hello.debug != hello_.debug || hello.direct_min_bytes != hello_.direct_min_bytes)
-        return fate_.fail(COLL_ERR_BOOTSTRAP, "rank " + std::to_string(r) + " has other values of COLL_TRANSPORT, COLL_DEBUG or COLL_DIRECT_MIN; set them alike on all ranks");
+        return fate_.fail(COLL_ERR_BOOTSTRAP,
+                          "rank " + std::to_string(r) +
+                              " is on another node or in another pid namespace; make one communicator per node");
+      if (hello.transport != hello_.transport || hello.debug != hello_.debug ||
+          hello.direct_min_bytes != hello_.direct_min_bytes)
+        return fate_.fail(
+            COLL_ERR_BOOTSTRAP,
+            "rank " + std::to_string(r) +
+                " has other values of COLL_TRANSPORT, COLL_DEBUG or COLL_DIRECT_MIN; set them alike on all ranks");
       if (hello.choices != hello_.choices)
-        return fate_.fail(COLL_ERR_BOOTSTRAP, "rank " + std::to_string(r) + " has other values of COLL_SENSITIVITY, COLL_BARRIER, COLL_BCAST, "
+        return fate_.fail(COLL_ERR_BOOTSTRAP, "rank " + std::to_string(r) +
+                                                  " has other values of COLL_SENSITIVITY, COLL_BARRIER, COLL_BCAST, "
                                                   "COLL_REDUCE or COLL_ALLREDUCE; set them alike on all ranks");
       std::string problem;
       team.members[r].peer = transport::Peer::reach(hello.address, problem);
@@ -227,7 +237,8 @@ class Creation {
   void probe() {
     size_t other = (size_t(rank()) + 1) % ranks();
     transport::Token token;
-    report_.cma_error = transport::cma_read(hellos_[other].address.pid, &token, hellos_[other].probe_address + probe_bytes, sizeof token);
+    report_.cma_error = transport::cma_read(hellos_[other].address.pid, &token,
+                                            hellos_[other].probe_address + probe_bytes, sizeof token);
     if (report_.cma_error == 0 && !(token == hellos_[other].address.token)) report_.cma_error = ESRCH;
     if (rank() != 1 || report_.cma_error != 0) return;
     std::vector<char> here(probe_bytes);
@@ -260,11 +271,14 @@ class Creation {
     comm_->cache_bytes_ = topo::available_cache_bytes(*comm_->machine_, places);
 
     if (settings.transport == Transport::cma && ranks() > 1 && !cma_works)
-      return fate_.fail(COLL_ERR_UNAVAILABLE, "COLL_TRANSPORT=cma is not possible here: " + transport::cma_remedy(cma_error));
+      return fate_.fail(COLL_ERR_UNAVAILABLE,
+                        "COLL_TRANSPORT=cma is not possible here: " + transport::cma_remedy(cma_error));
     bool cma_is_faster = cma_works && ranks() > 1 && reports_[1].cma_us < reports_[1].staged_us;
     using exec::Reach;
     switch (settings.transport) {
-      case Transport::automatic: team.reach = one_process ? Reach::direct : cma_is_faster ? Reach::cma : Reach::staged; break;
+      case Transport::automatic:
+        team.reach = one_process ? Reach::direct : cma_is_faster ? Reach::cma : Reach::staged;
+        break;
       case Transport::cma: team.reach = one_process ? Reach::direct : Reach::cma; break;
       case Transport::shm: team.reach = Reach::staged, team.map_arenas = false; break;
       case Transport::mapped: team.reach = one_process ? Reach::direct : Reach::staged; break;
@@ -282,7 +296,8 @@ class Creation {
     channel.seen.resize(ranks() * exec::max_views);
     for (size_t r = 0; r < ranks(); r++) {
       char* block = comm_->team_.members[r].peer->arena() + hellos_[r].block_offset;
-      channel.members.push_back({reinterpret_cast<exec::ChannelMemory*>(block + layout.channel[index]), block + layout.staging[index]});
+      channel.members.push_back(
+          {reinterpret_cast<exec::ChannelMemory*>(block + layout.channel[index]), block + layout.staging[index]});
     }
   }
 
@@ -323,7 +338,8 @@ std::unique_ptr<Comm> Comm::create(int rank, int ranks, const Exchange& exchange
     return nullptr;
   }
   std::unique_ptr<Comm> comm = Creation(rank, ranks).run(exchange, status);
-  if (comm != nullptr && comm->settings_.log && rank == 0) fprintf(stderr, "libcoll: communicator of %s\n", comm->description_.c_str());
+  if (comm != nullptr && comm->settings_.log && rank == 0)
+    fprintf(stderr, "libcoll: communicator of %s\n", comm->description_.c_str());
   return comm;
 }
 

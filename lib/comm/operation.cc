@@ -42,7 +42,8 @@ coll_status create_operation(coll_op_function function, bool commutative, void* 
 coll_status free_operation(coll_op op) {
   std::lock_guard lock(mutex);
   if (user_operations().erase(op) == 0)
-    return failure(COLL_ERR_OP, "coll_op_free: " + std::to_string(op) + " was not made by coll_op_create, or is freed already");
+    return failure(COLL_ERR_OP,
+                   "coll_op_free: " + std::to_string(op) + " was not made by coll_op_create, or is freed already");
   return COLL_OK;
 }
 

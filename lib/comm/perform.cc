@@ -13,13 +13,14 @@ namespace coll::comm {
 using plan::Collective;
 
 coll_status Comm::perform(const Call& call) {
-  if (failed_ != COLL_OK) [[unlikely]] return told(failed_);
+  if (failed_ != COLL_OK) [[unlikely]]
+    return told(failed_);
   if (settings_.debug && ranks() > 1) {
     int differs = -1;
     coll_status status = exec::latency_agree(blocking_, call.signature, &differs);
     if (status == COLL_ERR_MISMATCH)
-      return failure(status, "rank " + std::to_string(differs) + " called another collective than " + plan::name(call.collective) +
-                                 ", or one with another size, root or operation");
+      return failure(status, "rank " + std::to_string(differs) + " called another collective than " +
+                                 plan::name(call.collective) + ", or one with another size, root or operation");
     if (status != COLL_OK) return told(status);
   }
   if (ranks() == 1) return perform_alone(call), COLL_OK;
@@ -40,7 +41,8 @@ coll_status Comm::perform(const Call& call) {
 
 // Puts a failure of the executor into words.
 coll_status Comm::told(coll_status status) {
-  if (status == COLL_OK) [[likely]] return status;
+  if (status == COLL_OK) [[likely]]
+    return status;
   failed_ = status;
   if (status == COLL_ERR_PEER_DIED)
     return failure(status, "a rank of the communicator has ended or given up in mid-operation; free the communicator");
@@ -48,8 +50,7 @@ coll_status Comm::told(coll_status status) {
 }
 
 bool Comm::takes_latency_path(const Call& call) const {
-  return settings_.forced[size_t(call.collective)].algorithm == nullptr &&
-         call.bytes() <= exec::Cell::payload_bytes &&
+  return settings_.forced[size_t(call.collective)].algorithm == nullptr && call.bytes() <= exec::Cell::payload_bytes &&
          std::max<size_t>(call.bytes(), 1) <= model::latency_path_bytes(call.collective, ranks());
 }
 
@@ -79,8 +80,9 @@ coll_status Comm::make_bound(const Call& call, int index, std::shared_ptr<exec::
                                         .kernel_copies = team_.reach == exec::Reach::cma,
                                         .cache_bytes = cache_bytes_});
   if (call.element_bytes > half_bytes / 8)
-    return failure(COLL_ERR_TYPE, "an element of " + std::to_string(call.element_bytes) + " bytes does not fit the staging; at most " +
-                                      std::to_string(half_bytes / 8) + " bytes an element can be reduced");
+    return failure(COLL_ERR_TYPE, "an element of " + std::to_string(call.element_bytes) +
+                                      " bytes does not fit the staging; at most " + std::to_string(half_bytes / 8) +
+                                      " bytes an element can be reduced");
   const model::Choice& forced = settings_.forced[size_t(call.collective)];
   if (forced.algorithm != nullptr) {
     choice.algorithm = forced.algorithm;
@@ -93,17 +95,18 @@ coll_status Comm::make_bound(const Call& call, int index, std::shared_ptr<exec::
   if (problem.empty() && call.reducer.function != nullptr && !call.reducer.commutative && !in_order)
     problem = "it reorders operands and the operation is not commutative";
   if (!problem.empty())
-    return failure(COLL_ERR_UNAVAILABLE, std::string(plan::name(call.collective)) + " " + plan->algorithm + " (" + plan->parameters +
-                                             ") cannot be used: " + problem);
-  bound = std::make_shared<exec::Bound>(
-      *plan, channel(index), exec::BindOptions{call.count, call.element_bytes, choice.stream});
+    return failure(COLL_ERR_UNAVAILABLE, std::string(plan::name(call.collective)) + " " + plan->algorithm + " (" +
+                                             plan->parameters + ") cannot be used: " + problem);
+  bound = std::make_shared<exec::Bound>(*plan, channel(index),
+                                        exec::BindOptions{call.count, call.element_bytes, choice.stream});
   return COLL_OK;
 }
 
 const plan::Plan* Comm::plan_for(Collective collective, int root, const model::Choice& choice) {
   const algo::Parameters& p = choice.parameters;
-  std::string key = std::string(choice.algorithm->name) + '/' + std::to_string(int(collective)) + '/' + std::to_string(root) + '/' +
-                    std::to_string(p.chunk_bytes) + '/' + std::to_string(p.depth) + '/' + std::to_string(p.k);
+  std::string key = std::string(choice.algorithm->name) + '/' + std::to_string(int(collective)) + '/' +
+                    std::to_string(root) + '/' + std::to_string(p.chunk_bytes) + '/' + std::to_string(p.depth) + '/' +
+                    std::to_string(p.k);
   for (uint32_t chunk : p.level_chunk_bytes) key += '/' + std::to_string(chunk);
   std::unique_ptr<plan::Plan>& plan = plans_[key];
   if (plan == nullptr) {

@@ -64,15 +64,10 @@ void Comm::advance(Queue& queue) {
       if (status != COLL_OK) return complete(queue, status);
     }
     switch (request.run_.advance()) {
-      case exec::Run::Progress::blocked:
-        return;
-      case exec::Run::Progress::moved:
-        continue;
-      case exec::Run::Progress::done:
-        complete(queue, COLL_OK);
-        continue;
-      case exec::Run::Progress::failed:
-        return complete(queue, request.run_.status());
+      case exec::Run::Progress::blocked: return;
+      case exec::Run::Progress::moved: continue;
+      case exec::Run::Progress::done: complete(queue, COLL_OK); continue;
+      case exec::Run::Progress::failed: return complete(queue, request.run_.status());
     }
   }
 }

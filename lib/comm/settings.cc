@@ -41,7 +41,8 @@ coll_status Settings::read() {
   for (Transport t : {Transport::automatic, Transport::shm, Transport::cma, Transport::mapped})
     if (wish == name(t)) transport = t, known = true;
   if (!known)
-    return failure(COLL_ERR_UNAVAILABLE, "COLL_TRANSPORT='" + wish + "' is not a transport; use auto, shm, cma or mapped");
+    return failure(COLL_ERR_UNAVAILABLE,
+                   "COLL_TRANSPORT='" + wish + "' is not a transport; use auto, shm, cma or mapped");
   topology = variable("COLL_TOPOLOGY");
   sensitivity = variable("COLL_SENSITIVITY");
   digest(sensitivity);

@@ -23,7 +23,7 @@ struct Settings {
   size_t direct_min_bytes = 8192;              // COLL_DIRECT_MIN
   // COLL_BARRIER, COLL_BCAST, COLL_REDUCE, COLL_ALLREDUCE: name[:chunk=..,k=..]; algorithm null when not forced
   std::array<model::Choice, 4> forced;
-  uint64_t choices = 0;                        // a digest of the texts of those and of COLL_SENSITIVITY
+  uint64_t choices = 0;  // a digest of the texts of those and of COLL_SENSITIVITY
 
   // OK or UNAVAILABLE, ARG with a text that names the variable and what it takes.
   coll_status read();

@@ -18,8 +18,12 @@ coll_status Comm::split(int colour, int key, std::unique_ptr<Comm>& out) {
     char* all = static_cast<char*>(recv);
     memcpy(all + size_t(rank()) * bytes, send, bytes);
     for (int root = 0; root < ranks() && failed == COLL_OK; root++) {
-      Call call{.collective = plan::Collective::bcast, .send = all + size_t(root) * bytes, .recv = all + size_t(root) * bytes,
-                .count = bytes, .root = root, .signature = bytes};
+      Call call{.collective = plan::Collective::bcast,
+                .send = all + size_t(root) * bytes,
+                .recv = all + size_t(root) * bytes,
+                .count = bytes,
+                .root = root,
+                .signature = bytes};
       failed = perform(call);
     }
     return failed == COLL_OK;
@@ -48,7 +52,9 @@ coll_status Comm::split(int colour, int key, std::unique_ptr<Comm>& out) {
   coll_status status = COLL_OK;
   // A part that fails in the first exchange still owes the second one to the other parts.
   int exchanges = 0;
-  Exchange counted = [&](const void* send, void* recv, size_t bytes) { return exchanges++, exchange(send, recv, bytes); };
+  Exchange counted = [&](const void* send, void* recv, size_t bytes) {
+    return exchanges++, exchange(send, recv, bytes);
+  };
   std::unique_ptr<Comm> comm = create(place, int(part.size()), counted, status);
   if (failed != COLL_OK) return failed;
   if (exchanges < 2) {

@@ -9,7 +9,8 @@ using plan::Add;
 using plan::Kind;
 
 std::string fits(const plan::Plan& plan, const Channel& channel) {
-  if (plan.flags > max_flags) return "it needs " + std::to_string(plan.flags) + " flags, there are " + std::to_string(max_flags);
+  if (plan.flags > max_flags)
+    return "it needs " + std::to_string(plan.flags) + " flags, there are " + std::to_string(max_flags);
   if (plan.views.size() > size_t(max_views)) return "it needs " + std::to_string(plan.views.size()) + " views";
   if (plan.staging_bytes > channel.half_bytes)
     return "it needs " + std::to_string(plan.staging_bytes) + " bytes of staging, there are " +
@@ -58,13 +59,12 @@ Instruction Bound::translate(const plan::Step& step, Channel& channel) const {
   in.announces = no_bound_view;
   in.value = step.value;
   switch (step.kind) {
-    case Kind::post:
-      in.flag = &channel.own().memory->flags[step.flag].sequence;
-      break;
+    case Kind::post: in.flag = &channel.own().memory->flags[step.flag].sequence; break;
     case Kind::wait:
       in.flag = &channel.members[step.rank].memory->flags[step.flag].sequence;
       for (size_t v = 0; v < plan_->views.size(); v++)
-        if (plan_->views[v].buffer != plan::Buffer::none && plan_->views[v].flag == step.flag) in.announces = uint8_t(v);
+        if (plan_->views[v].buffer != plan::Buffer::none && plan_->views[v].flag == step.flag)
+          in.announces = uint8_t(v);
       break;
     case Kind::copy:
     case Kind::reduce:
@@ -73,8 +73,7 @@ Instruction Bound::translate(const plan::Step& step, Channel& channel) const {
       in.geometry = &geometry_[step.range];
       in.locations = locations_.data() + step.operand;
       break;
-    case Kind::publish:
-      break;
+    case Kind::publish: break;
   }
   if (step.add == Add::trips) in.trips = geometry_[step.range].trips;
   return in;

@@ -31,16 +31,16 @@ struct Instruction {
   uint8_t destinations;
   uint16_t sources;
   uint16_t rank;
-  bool stream;              // copy: bypass the cache
-  uint8_t view;             // publish; with `when`: whose state decides
-  uint8_t announces;        // wait: the view whose state is learnt with the flag
+  bool stream;        // copy: bypass the cache
+  uint8_t view;       // publish; with `when`: whose state decides
+  uint8_t announces;  // wait: the view whose state is learnt with the flag
   int32_t value;
   union {
-    std::atomic<uint64_t>* flag;           // post, wait
-    const plan::Geometry* geometry;        // copy, reduce, loop
+    std::atomic<uint64_t>* flag;     // post, wait
+    const plan::Geometry* geometry;  // copy, reduce, loop
   };
   const Location* locations;
-  uint64_t trips;           // Add::trips
+  uint64_t trips;  // Add::trips
 };
 
 inline constexpr uint8_t no_bound_view = 0xff;

@@ -23,8 +23,8 @@
 
 namespace coll::exec {
 
-inline constexpr int max_flags = 128;   // flag lines a plan may use
-inline constexpr int max_views = 8;     // views a plan may use
+inline constexpr int max_flags = 128;  // flag lines a plan may use
+inline constexpr int max_views = 8;    // views a plan may use
 inline constexpr int cells = 8;
 
 // A latency cell: number of the operation whose payload it holds, a check word, the payload.
@@ -52,19 +52,19 @@ struct ChannelMember {
 
 // Where the peer's view of an operation can be reached, as learnt with its flag.
 struct Seen {
-  uint64_t operation = 0;   // valid for this operation only; otherwise the view is staged
-  char* local = nullptr;    // mapped here
-  uint64_t remote = 0;      // else: address in the peer, for the kernel to copy
+  uint64_t operation = 0;  // valid for this operation only; otherwise the view is staged
+  char* local = nullptr;   // mapped here
+  uint64_t remote = 0;     // else: address in the peer, for the kernel to copy
 };
 
 class Channel {
  public:
   Team* team = nullptr;
   std::vector<ChannelMember> members;
-  size_t half_bytes = 0;            // of the staging ring
-  std::vector<Seen> seen;           // [rank * max_views + view]
-  uint64_t operation = 0;           // the one that runs, or ran last
-  uint64_t base = 0;                // of its flag values
+  size_t half_bytes = 0;   // of the staging ring
+  std::vector<Seen> seen;  // [rank * max_views + view]
+  uint64_t operation = 0;  // the one that runs, or ran last
+  uint64_t base = 0;       // of its flag values
 
   ChannelMember& own() { return members[size_t(team->rank)]; }
 
@@ -91,10 +91,10 @@ class Channel {
   bool is_everybody_done(uint64_t number);
   bool fits_here(size_t staging_bytes) const;
 
-  uint64_t synchronized_ = 0;       // everybody has ended this operation; all ranks know it alike
-  uint64_t everybody_done_ = 0;     // the same, as far as this rank has looked
+  uint64_t synchronized_ = 0;    // everybody has ended this operation; all ranks know it alike
+  uint64_t everybody_done_ = 0;  // the same, as far as this rank has looked
   size_t half_ = 0, position_ = 0;
-  uint64_t last_use_[2] = {0, 0};   // last operation that used each half
+  uint64_t last_use_[2] = {0, 0};  // last operation that used each half
 };
 
 }  // namespace coll::exec

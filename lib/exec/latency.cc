@@ -37,7 +37,8 @@ void fill(Channel& channel, const void* data, size_t bytes) {
 // find it written. More are not: a line that is read too early is taken from its writer, who then waits for it, and so
 // does everybody else.
 void ask_for_second_line(Channel& channel, int rank, size_t bytes) {
-  if (lines_of(bytes) == 2) __builtin_prefetch(reinterpret_cast<const char*>(&cell_of(channel, rank)) + sync::line_bytes);
+  if (lines_of(bytes) == 2)
+    __builtin_prefetch(reinterpret_cast<const char*>(&cell_of(channel, rank)) + sync::line_bytes);
 }
 coll_status await(Channel& channel, int rank) {
   return channel.team->wait(cell_of(channel, rank).sequence, channel.operation, rank);
@@ -97,7 +98,8 @@ coll_status latency_bcast(Channel& channel, void* buffer, size_t bytes, int root
   return COLL_OK;
 }
 
-coll_status latency_reduce(Channel& channel, const void* send, void* recv, size_t count, const Reducer& reducer, int root) {
+coll_status latency_reduce(Channel& channel, const void* send, void* recv, size_t count, const Reducer& reducer,
+                           int root) {
   coll_status status = channel.begin_cell();
   if (status != COLL_OK) return status;
   if (root != channel.team->rank) fill(channel, send, count * reducer.element_bytes);

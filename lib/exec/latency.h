@@ -15,7 +15,8 @@ namespace coll::exec {
 // Errors: PEER_DIED.
 coll_status latency_barrier(Channel& channel);
 coll_status latency_bcast(Channel& channel, void* buffer, size_t bytes, int root);
-coll_status latency_reduce(Channel& channel, const void* send, void* recv, size_t count, const Reducer& reducer, int root);
+coll_status latency_reduce(Channel& channel, const void* send, void* recv, size_t count, const Reducer& reducer,
+                           int root);
 coll_status latency_allreduce(Channel& channel, const void* send, void* recv, size_t count, const Reducer& reducer);
 
 // Every rank tells what it is about to call; MISMATCH when they differ, and *differs is a rank that does.

@@ -33,7 +33,8 @@ void fold_kernel(const Reducer& reducer, char* dst, char* dst2, const char* cons
     if (next > 0) part[n++] = accumulator;
     while (n < mem::max_sources && next < sources) part[n++] = src[next++] + offset;
     bool last = next == sources;
-    reducer.kernel(last ? dst + offset : accumulator, last && dst2 != nullptr ? dst2 + offset : nullptr, part, n, count);
+    reducer.kernel(last ? dst + offset : accumulator, last && dst2 != nullptr ? dst2 + offset : nullptr, part, n,
+                   count);
   }
 }
 

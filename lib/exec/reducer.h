@@ -11,8 +11,8 @@
 namespace coll::exec {
 
 struct Reducer {
-  mem::ReduceKernel kernel = nullptr;    // built-in operations
-  coll_op_function function = nullptr;   // user-defined ones
+  mem::ReduceKernel kernel = nullptr;   // built-in operations
+  coll_op_function function = nullptr;  // user-defined ones
   void* context = nullptr;
   coll_datatype type = 0;
   size_t element_bytes = 1;
@@ -21,7 +21,8 @@ struct Reducer {
   // dst[i] (and dst2[i] unless null) = src[0][i] op src[1][i] op ..., in this order. dst, and dst2, may be one of the
   // sources. Eight sources are held in registers at a time, the partial result stays in the first-level cache.
   void operator()(void* dst, void* dst2, const void* const* src, int sources, size_t count) const {
-    if (kernel != nullptr && sources <= mem::max_sources) [[likely]] kernel(dst, dst2, src, sources, count);
+    if (kernel != nullptr && sources <= mem::max_sources) [[likely]]
+      kernel(dst, dst2, src, sources, count);
     else many(dst, dst2, src, sources, count);
   }
 

@@ -49,9 +49,7 @@ Run::Progress Run::advance() {
         moved = true;
         lanes_left_--;
         break;
-      case Outcome::blocked:
-        moved |= lane.next != before || lane.index != index;
-        break;
+      case Outcome::blocked: moved |= lane.next != before || lane.index != index; break;
       case Outcome::failed:
         lanes_left_ = 0;
         channel_->team->fail();
@@ -69,13 +67,9 @@ coll_status Run::finish() {
   for (;;) {
     switch (advance()) {
       case Progress::done:
-      case Progress::failed:
-        return status_;
-      case Progress::moved:
-        ladder = sync::Ladder(team.patience);
-        continue;
-      case Progress::blocked:
-        break;
+      case Progress::failed: return status_;
+      case Progress::moved: ladder = sync::Ladder(team.patience); continue;
+      case Progress::blocked: break;
     }
     if (lanes_left_ == 1) {
       // A single flag: the team waits for it with all it knows.
@@ -151,16 +145,12 @@ Run::Outcome Run::run_lane(LaneState& lane) {
       case Kind::reduce:
         if (!reduce(*in, index)) return Outcome::failed;
         break;
-      case Kind::loop:
-        index = 0;
-        break;
+      case Kind::loop: index = 0; break;
       case Kind::end:
         if (++index < in->geometry->trips) in = lane.code + in->value - 1;
         else index = 0;
         break;
-      case Kind::publish:
-        publish(in->view);
-        break;
+      case Kind::publish: publish(in->view); break;
     }
   }
   lane.next = in;
@@ -184,8 +174,8 @@ void Run::publish(uint8_t view_index) {
                               std::memory_order_relaxed);
   line.published_operation.store(channel_->operation, std::memory_order_release);
   direct_ |= 1u << view_index;
-  channel_->seen[size_t(team.rank) * max_views + view_index] = {
-      channel_->operation, static_cast<char*>(const_cast<void*>(buffer)), 0};
+  channel_->seen[size_t(team.rank) * max_views + view_index] = {channel_->operation,
+                                                                static_cast<char*>(const_cast<void*>(buffer)), 0};
 }
 
 void Run::learn(int rank, uint8_t view_index) {
@@ -213,7 +203,8 @@ bool Run::is_remote(const Location& at) const {
 
 char* Run::local(const Location& at, const Extent& extent, uint64_t index) const {
   switch (at.where) {
-    case Location::Where::send: return static_cast<char*>(const_cast<void*>(arguments_.send)) + extent.low * element_bytes_;
+    case Location::Where::send:
+      return static_cast<char*>(const_cast<void*>(arguments_.send)) + extent.low * element_bytes_;
     case Location::Where::recv: return static_cast<char*>(arguments_.recv) + extent.low * element_bytes_;
     case Location::Where::view: break;
   }
@@ -270,11 +261,13 @@ bool Run::reduce(const Instruction& in, uint64_t index) {
   if (extent.length == 0) return true;
   int operands = in.destinations + in.sources;
   for (int i = 0; i < operands; i++)
-    if (is_remote(in.locations[i])) [[unlikely]] return reduce_far(in, extent, index);
+    if (is_remote(in.locations[i])) [[unlikely]]
+      return reduce_far(in, extent, index);
   const void* few[16];
   std::unique_ptr<const void*[]> many;
   const void** sources = few;
-  if (in.sources > 16) [[unlikely]] sources = (many = std::make_unique<const void*[]>(in.sources)).get();
+  if (in.sources > 16) [[unlikely]]
+    sources = (many = std::make_unique<const void*[]>(in.sources)).get();
   for (int s = 0; s < in.sources; s++) sources[s] = local(in.locations[in.destinations + s], extent, index);
   char* first = local(in.locations[0], extent, index);
   char* second = in.destinations == 2 ? local(in.locations[1], extent, index) : nullptr;
@@ -299,7 +292,8 @@ bool Run::reduce_far(const Instruction& in, const Extent& whole, uint64_t index)
         continue;
       }
       char* here = bounce.get() + stride * size_t(s);
-      int error = transport::cma_read(channel_->team->members[from.rank].peer->pid(), here, remote(from, extent), bytes);
+      int error =
+          transport::cma_read(channel_->team->members[from.rank].peer->pid(), here, remote(from, extent), bytes);
       if (error != 0) return failed_copy(error);
       sources[size_t(s)] = here;
     }

@@ -37,7 +37,7 @@ class Run {
     const Instruction* code = nullptr;
     const Instruction* next = nullptr;
     const Instruction* end = nullptr;
-    uint64_t index = 0;          // pass of the loop it is in
+    uint64_t index = 0;  // pass of the loop it is in
     bool done() const { return next == end; }
   };
   enum class Outcome : uint8_t { ended, blocked, failed };
@@ -63,7 +63,7 @@ class Run {
   Arguments arguments_;
   size_t element_bytes_ = 1;
   size_t staging_offset_ = 0;
-  uint32_t direct_ = 0;          // bit v: my own view v is direct
+  uint32_t direct_ = 0;  // bit v: my own view v is direct
   std::vector<LaneState> lanes_;
   size_t lanes_left_ = 0;
   coll_status status_ = COLL_OK;

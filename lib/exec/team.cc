@@ -38,7 +38,8 @@ coll_status Team::wait_slow(const std::atomic<uint64_t>& sequence, uint64_t valu
     if (awaited.met()) return COLL_OK;
     sync::Rung rung = ladder.climb();
     if (progress_others != nullptr && ladder.rounds() % rounds_between_looks == 0) progress_others(progress_context);
-    if (rung == sync::Rung::spin || (rung == sync::Rung::yield && ladder.rounds() % yields_between_looks != 0)) continue;
+    if (rung == sync::Rung::spin || (rung == sync::Rung::yield && ladder.rounds() % yields_between_looks != 0))
+      continue;
     // What the rank posted before it went still counts: look once more after noticing.
     if (gone(of_rank)) return awaited.met() ? COLL_OK : (fail(), COLL_ERR_PEER_DIED);
     if (rung != sync::Rung::sleep) continue;
@@ -50,8 +51,8 @@ coll_status Team::wait_slow(const std::atomic<uint64_t>& sequence, uint64_t valu
 void Team::sleep(const std::atomic<uint64_t>& sequence, uint64_t value, int of_rank, uint32_t at_most_us) {
   Awaited awaited{sequence, value};
   sync::doorbell_sleep(
-      members[size_t(of_rank)].state->bell, [](const void* a) { return static_cast<const Awaited*>(a)->met(); }, &awaited,
-      at_most_us);
+      members[size_t(of_rank)].state->bell, [](const void* a) { return static_cast<const Awaited*>(a)->met(); },
+      &awaited, at_most_us);
 }
 
 }  // namespace coll::exec

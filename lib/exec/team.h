@@ -46,8 +46,8 @@ class Team {
   int ranks = 1;
   std::vector<Member> members;
   Reach reach = Reach::staged;
-  bool map_arenas = true;           // take buffers that lie in arenas directly
-  size_t direct_min_bytes = 8192;   // smaller vectors are staged although they could be reached
+  bool map_arenas = true;          // take buffers that lie in arenas directly
+  size_t direct_min_bytes = 8192;  // smaller vectors are staged although they could be reached
   sync::Patience patience;
   // Called now and then while a rank waits, so that other operations of the communicator advance. May be null.
   void (*progress_others)(void* context) = nullptr;
@@ -58,7 +58,8 @@ class Team {
 
   // Until line.sequence >= value, which `rank` posts. OK or PEER_DIED.
   coll_status wait(const std::atomic<uint64_t>& sequence, uint64_t value, int of_rank) {
-    if (sequence.load(std::memory_order_acquire) >= value) [[likely]] return COLL_OK;
+    if (sequence.load(std::memory_order_acquire) >= value) [[likely]]
+      return COLL_OK;
     return wait_slow(sequence, value, of_rank);
   }
 

@@ -38,7 +38,9 @@ algo::Parameters pipeline(size_t bytes) {
 }
 
 // Two hops a pass, each with its flags: long passes.
-algo::Parameters two_hops(size_t bytes, size_t ranks) { return ring(bytes, std::clamp(ranks * 16 * kib, 128 * kib, 256 * kib), 2); }
+algo::Parameters two_hops(size_t bytes, size_t ranks) {
+  return ring(bytes, std::clamp(ranks * 16 * kib, 128 * kib, 256 * kib), 2);
+}
 
 }  // namespace
 
@@ -120,7 +122,9 @@ std::string parse_choice(Collective collective, const std::string& text, Choice&
     if (key == "chunk" && value >= 64 && value <= (1u << 30)) choice.parameters.chunk_bytes = uint32_t(value);
     else if (key == "depth" && value >= 1 && value <= 1024) choice.parameters.depth = uint16_t(value);
     else if (key == "k" && value >= 1 && value <= 1024) choice.parameters.k = uint16_t(value);
-    else return "'" + item + "' is not a parameter; write chunk=BYTES (64 to 1G, K and M allowed), depth=1..1024 or k=1..1024";
+    else
+      return "'" + item +
+             "' is not a parameter; write chunk=BYTES (64 to 1G, K and M allowed), depth=1..1024 or k=1..1024";
     begin = end;
   }
   return "";

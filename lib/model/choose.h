@@ -11,7 +11,7 @@ namespace coll::model {
 
 struct Question {
   plan::Collective collective = plan::Collective::barrier;
-  size_t bytes = 0;            // of the vector
+  size_t bytes = 0;  // of the vector
   size_t element_bytes = 1;
   int ranks = 1;
   int levels = 1;              // of the hierarchy
@@ -22,7 +22,7 @@ struct Question {
 struct Choice {
   const algo::Algorithm* algorithm = nullptr;
   algo::Parameters parameters;
-  bool stream = false;         // the work set exceeds the cache
+  bool stream = false;  // the work set exceeds the cache
 };
 
 // Only algorithms that combine operands in rank order are chosen, so results never depend on the choice.

@@ -54,7 +54,8 @@ LaneBuilder& LaneBuilder::copy2(uint16_t range, Operand to, Operand to_too, Oper
   return *this;
 }
 
-LaneBuilder& LaneBuilder::reduce(uint16_t range, std::span<const Operand> to, std::span<const Operand> from, Only only) {
+LaneBuilder& LaneBuilder::reduce(uint16_t range, std::span<const Operand> to, std::span<const Operand> from,
+                                 Only only) {
   Step& step = append(Kind::reduce, only);
   step.range = range;
   operands(step, to, from);

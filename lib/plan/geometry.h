@@ -29,7 +29,7 @@ struct Geometry {
   size_t block = 0;       // elements of a full sub-block of a full chunk
   size_t tail_block = 0;  // and of the last chunk
   size_t sub = 0, subs = 1, span = 1;
-  size_t unit = 1;        // sub-blocks are multiples of this
+  size_t unit = 1;  // sub-blocks are multiples of this
 
   // Elements of one block when `length` elements are split into `blocks`, in multiples of `unit`.
   static size_t block_length(size_t length, size_t blocks, size_t unit) {
@@ -39,7 +39,8 @@ struct Geometry {
 
   // A block boundary falls on a cache line when elements divide one.
   static size_t unit_of(size_t element_bytes) {
-    return element_bytes < cache_line_bytes && cache_line_bytes % element_bytes == 0 ? cache_line_bytes / element_bytes : 1;
+    return element_bytes < cache_line_bytes && cache_line_bytes % element_bytes == 0 ? cache_line_bytes / element_bytes
+                                                                                     : 1;
   }
 
   static Geometry bind(const Range& range, size_t count, size_t element_bytes) {
@@ -48,7 +49,8 @@ struct Geometry {
     size_t part = range.parts == 1 ? count : block_length(count, range.parts, g.unit);
     g.part_low = std::min(count, part * range.part);
     g.part_length = std::min(count - g.part_low, part);
-    g.chunk = range.chunk_bytes == 0 ? std::max<size_t>(part, 1) : std::max<size_t>(range.chunk_bytes / element_bytes, 1);
+    g.chunk =
+        range.chunk_bytes == 0 ? std::max<size_t>(part, 1) : std::max<size_t>(range.chunk_bytes / element_bytes, 1);
     g.trips = std::max<size_t>((part + g.chunk - 1) / g.chunk, 1);
     g.sub = range.sub;
     g.subs = range.subs;
@@ -84,7 +86,8 @@ struct Geometry {
 
 // Byte offset of an extent inside a slot ring of `view`, pass `index`.
 inline size_t slot_position(const View& view, const Extent& extent, size_t index, size_t element_bytes) {
-  return view.slot_offset + (index & (view.depth - 1u)) * view.slot_bytes + (extent.low - extent.chunk_low) * element_bytes;
+  return view.slot_offset + (index & (view.depth - 1u)) * view.slot_bytes +
+         (extent.low - extent.chunk_low) * element_bytes;
 }
 
 // No flag of the plan exceeds this value for this count: the communicator's base advances by it.

@@ -83,28 +83,28 @@ enum class Buffer : uint8_t { none, send, recv };
 struct View {
   Buffer buffer = Buffer::none;
   uint8_t reserved = 0;
-  uint16_t flag = 0;          // the flag whose line announces it (unused without a buffer)
-  uint16_t depth = 1;         // slots in the ring, a power of two
+  uint16_t flag = 0;   // the flag whose line announces it (unused without a buffer)
+  uint16_t depth = 1;  // slots in the ring, a power of two
   uint16_t reserved2 = 0;
-  uint32_t slot_bytes = 0;    // bytes of one slot; at least the chunk of every range used with it
-  uint32_t slot_offset = 0;   // where the ring begins in the rank's staging; filled in by the builder
+  uint32_t slot_bytes = 0;   // bytes of one slot; at least the chunk of every range used with it
+  uint32_t slot_offset = 0;  // where the ring begins in the rank's staging; filled in by the builder
 };
 
 // One step, 32 bytes of plain data.
 struct Step {
   Kind kind = Kind::end;
   When when = When::always;
-  uint8_t destinations = 0;   // copy, reduce: 1 or 2
-  Add add = Add::nothing;     // post, wait: what is added to the value
-  uint16_t sources = 0;       // copy: 1, reduce: 1..ranks
-  uint16_t range = 0;         // copy, reduce, loop; post, wait with Add::trips
-  uint16_t rank = 0;          // wait: whose flag
-  uint16_t flag = 0;          // post, wait
-  uint16_t view = no_view;    // publish: which; with `when`: whose state decides
-  bool reused = true;         // copy: the stored data is read again soon (adaptive copy)
+  uint8_t destinations = 0;  // copy, reduce: 1 or 2
+  Add add = Add::nothing;    // post, wait: what is added to the value
+  uint16_t sources = 0;      // copy: 1, reduce: 1..ranks
+  uint16_t range = 0;        // copy, reduce, loop; post, wait with Add::trips
+  uint16_t rank = 0;         // wait: whose flag
+  uint16_t flag = 0;         // post, wait
+  uint16_t view = no_view;   // publish: which; with `when`: whose state decides
+  bool reused = true;        // copy: the stored data is read again soon (adaptive copy)
   uint8_t reserved = 0;
-  int32_t value = 0;          // post, wait; loop: index of the step after its end
-  uint32_t operand = 0;       // index of the first operand: destinations, then sources
+  int32_t value = 0;     // post, wait; loop: index of the step after its end
+  uint32_t operand = 0;  // index of the first operand: destinations, then sources
   uint64_t reserved2 = 0;
 };
 static_assert(sizeof(Step) == 32);
@@ -121,18 +121,18 @@ struct Program {
 struct Plan {
   Collective collective = Collective::barrier;
   std::string algorithm;
-  std::string parameters;     // "chunk=16384 k=2", for people
+  std::string parameters;  // "chunk=16384 k=2", for people
   int ranks = 0;
-  int root = 0;               // the root it was made for; 0 for rootless collectives
-  uint16_t flags = 0;         // flag lines of each rank
-  uint32_t staging_bytes = 0; // staging of each rank, all views
+  int root = 0;                // the root it was made for; 0 for rootless collectives
+  uint16_t flags = 0;          // flag lines of each rank
+  uint32_t staging_bytes = 0;  // staging of each rank, all views
   // Bounds on posted values, the same whichever programs were made: constants, and passes of the longest loop.
   // Generators therefore register the ranges of all ranks, also those that their own rank does not use.
   uint32_t largest_value = 0;
   uint32_t smallest_chunk_bytes = 0;  // 0: no loop
   bool synchronizing = false;
-  bool rank_order = true;     // reductions: operands combine in rank order (non-commutative operations are right)
-  std::vector<View> views;    // the same for every rank
+  bool rank_order = true;   // reductions: operands combine in rank order (non-commutative operations are right)
+  std::vector<View> views;  // the same for every rank
   std::vector<Range> ranges;
   std::vector<Program> programs;  // [ranks], or only the caller's own: see `only_rank`
   int only_rank = -1;             // >= 0: programs[0] is this rank's, the others were not made

@@ -36,7 +36,8 @@ void doorbell_ring(Doorbell& bell);
 // To be called by the owner after every post.
 inline void doorbell_after_post(Doorbell& bell) {
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  if (bell.sleepers.load(std::memory_order_relaxed) != 0) [[unlikely]] doorbell_ring(bell);
+  if (bell.sleepers.load(std::memory_order_relaxed) != 0) [[unlikely]]
+    doorbell_ring(bell);
 }
 
 // Sleeps until `ready()` may have become true, the bell rings, or `timeout_us` have passed.

@@ -14,8 +14,8 @@ namespace coll::sync {
 
 // How long each rung lasts, in rounds of looking at what is waited for.
 struct Patience {
-  uint32_t spins = 20000;   // with a pause each
-  uint32_t yields = 2000;   // with sched_yield() each; then sleep
+  uint32_t spins = 20000;  // with a pause each
+  uint32_t yields = 2000;  // with sched_yield() each; then sleep
   // A yield that comes back sooner than this let nobody run: either nobody wants the core, or the kernel gives it back
   // to the same process at once, as it does where every process has a session (and so a scheduling group) of its own.
   // After `vain_yields` of them in a row it is time to sleep. 0: do not look at the clock.

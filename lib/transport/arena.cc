@@ -68,7 +68,8 @@ Arena* Arena::existing() {
 std::string Arena::make() {
   descriptor_ = memfd_create("libcoll", MFD_CLOEXEC);
   if (descriptor_ < 0)
-    return std::string("memfd_create: ") + strerror(errno) + "; a seccomp filter may forbid it, or no descriptor is free";
+    return std::string("memfd_create: ") + strerror(errno) +
+           "; a seccomp filter may forbid it, or no descriptor is free";
   int reason = ENOMEM;
   for (bytes_ = wanted_bytes(); bytes_ >= smallest_arena; bytes_ /= 2) {
     if (ftruncate(descriptor_, off_t(bytes_)) != 0) {
@@ -85,7 +86,8 @@ std::string Arena::make() {
     char* aligned = reinterpret_cast<char*>(round_up(uintptr_t(memory), huge_page));
     munmap(memory, size_t(aligned - memory));
     munmap(aligned + bytes_, huge_page - size_t(aligned - memory));
-    void* mapped = mmap(aligned, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, descriptor_, 0);
+    void* mapped =
+        mmap(aligned, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, descriptor_, 0);
     if (mapped != MAP_FAILED) {
       base_ = aligned;
       break;
@@ -95,8 +97,9 @@ std::string Arena::make() {
   }
   if (base_ == nullptr) {
     close(descriptor_);
-    return std::string("cannot map ") + std::to_string(smallest_arena >> 20) + " MiB of shared memory: " +
-           strerror(reason) + "; raise the limits on address space (ulimit -v) and file size (ulimit -f)";
+    return std::string("cannot map ") + std::to_string(smallest_arena >> 20) +
+           " MiB of shared memory: " + strerror(reason) +
+           "; raise the limits on address space (ulimit -v) and file size (ulimit -f)";
   }
   madvise(base_, bytes_, MADV_DONTFORK);
   madvise(base_, bytes_, MADV_DONTDUMP);

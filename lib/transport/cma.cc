@@ -41,12 +41,11 @@ std::string cma_remedy(int error) {
   std::string text = strerror(error);
   switch (error) {
     case EPERM:
-      return text + "; the ranks need one user and ptrace permission (kernel.yama.ptrace_scope=0, or CAP_SYS_PTRACE in a "
-                    "container)";
-    case ENOSYS:
-      return text + "; the kernel lacks CONFIG_CROSS_MEMORY_ATTACH or a seccomp filter hides it";
-    default:
-      return text;
+      return text +
+             "; the ranks need one user and ptrace permission (kernel.yama.ptrace_scope=0, or CAP_SYS_PTRACE in a "
+             "container)";
+    case ENOSYS: return text + "; the kernel lacks CONFIG_CROSS_MEMORY_ATTACH or a seccomp filter hides it";
+    default: return text;
   }
 }
 

@@ -47,8 +47,8 @@ std::string Peer::map() {
   std::string path = "/proc/" + std::to_string(address_.pid) + "/fd/" + std::to_string(address_.arena_descriptor);
   int descriptor = open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (descriptor < 0)
-    return "cannot open the shared memory of process " + std::to_string(address_.pid) + " (" + path + "): " +
-           strerror(errno) + "; all ranks must run as one user, in one pid namespace, with /proc mounted";
+    return "cannot open the shared memory of process " + std::to_string(address_.pid) + " (" + path +
+           "): " + strerror(errno) + "; all ranks must run as one user, in one pid namespace, with /proc mounted";
   void* memory = mmap(nullptr, address_.arena_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
   int reason = errno;
   close(descriptor);
@@ -60,8 +60,8 @@ std::string Peer::map() {
   madvise(arena_, address_.arena_bytes, MADV_DONTDUMP);
   auto* header = reinterpret_cast<const ArenaHeader*>(arena_);
   if (header->magic != ArenaHeader::expected_magic || !(header->owner == address_.token))
-    return "process " + std::to_string(address_.pid) + " is not the rank that was expected; are the ranks in different " +
-           "pid namespaces?";
+    return "process " + std::to_string(address_.pid) +
+           " is not the rank that was expected; are the ranks in different " + "pid namespaces?";
   return "";
 }
 

@@ -17,9 +17,9 @@ int alone(const void* send, void* recv, size_t bytes, void*) {
   return 0;
 }
 
-#define EXPECT_FAILURE(call, status, text)         \
-  do {                                             \
-    EXPECT_EQ(call, status) << coll_last_error();  \
+#define EXPECT_FAILURE(call, status, text)           \
+  do {                                               \
+    EXPECT_EQ(call, status) << coll_last_error();    \
     EXPECT_THAT(coll_last_error(), HasSubstr(text)); \
   } while (0)
 
@@ -39,8 +39,9 @@ TEST_F(Arguments, Bootstrap) {
   coll_comm* made = comm;
   EXPECT_FAILURE(coll_comm_create(nullptr, &made), COLL_ERR_ARG, "size_bytes");
   EXPECT_EQ(made, nullptr);
-  coll_bootstrap old{8, 0, 1, alone, nullptr}, silent{sizeof old, 0, 1, nullptr, nullptr}, outside{sizeof old, 3, 3, alone, nullptr},
-      none{sizeof old, 0, 0, alone, nullptr}, crowd{sizeof old, 0, 1 << 20, alone, nullptr};
+  coll_bootstrap old{8, 0, 1, alone, nullptr}, silent{sizeof old, 0, 1, nullptr, nullptr},
+      outside{sizeof old, 3, 3, alone, nullptr}, none{sizeof old, 0, 0, alone, nullptr},
+      crowd{sizeof old, 0, 1 << 20, alone, nullptr};
   EXPECT_FAILURE(coll_comm_create(&old, &made), COLL_ERR_ARG, "size_bytes");
   EXPECT_FAILURE(coll_comm_create(&silent, &made), COLL_ERR_ARG, "allgather");
   EXPECT_FAILURE(coll_comm_create(&outside, &made), COLL_ERR_ARG, "rank 3 of 3");
@@ -83,7 +84,8 @@ TEST_F(Arguments, Communicator) {
 TEST_F(Arguments, Count) {
   EXPECT_FAILURE(coll_bcast(a, SIZE_MAX, COLL_INT, 0, comm), COLL_ERR_COUNT, "exceed the address space");
   EXPECT_FAILURE(coll_bcast(a, SIZE_MAX / 2, COLL_INT, 0, comm), COLL_ERR_COUNT, "exceed");
-  EXPECT_FAILURE(coll_allreduce(a, b, SIZE_MAX / 16 + 1, COLL_COMPLEX_LONG_DOUBLE, COLL_SUM, comm), COLL_ERR_COUNT, "exceed");
+  EXPECT_FAILURE(coll_allreduce(a, b, SIZE_MAX / 16 + 1, COLL_COMPLEX_LONG_DOUBLE, COLL_SUM, comm), COLL_ERR_COUNT,
+                 "exceed");
   EXPECT_EQ(coll_bcast(nullptr, 0, COLL_INT, 0, comm), COLL_OK);
   EXPECT_EQ(coll_allreduce(nullptr, nullptr, 0, COLL_INT, COLL_SUM, comm), COLL_OK);
 }
@@ -96,7 +98,8 @@ TEST_F(Arguments, Root) {
 }
 
 TEST_F(Arguments, Datatype) {
-  for (coll_datatype type : {coll_datatype(0), coll_datatype(COLL_DATATYPE_END_), coll_datatype(0x7fffffff), COLL_TYPE_BYTES(0)}) {
+  for (coll_datatype type :
+       {coll_datatype(0), coll_datatype(COLL_DATATYPE_END_), coll_datatype(0x7fffffff), COLL_TYPE_BYTES(0)}) {
     EXPECT_FAILURE(coll_bcast(a, 1, type, 0, comm), COLL_ERR_TYPE, "unknown");
     EXPECT_FAILURE(coll_allreduce(a, b, 1, type, COLL_SUM, comm), COLL_ERR_TYPE, "unknown");
     EXPECT_EQ(coll_datatype_size(type), 0u);
@@ -104,9 +107,11 @@ TEST_F(Arguments, Datatype) {
 }
 
 TEST_F(Arguments, Operation) {
-  EXPECT_FAILURE(coll_allreduce(a, b, 1, COLL_FLOAT, COLL_BAND, comm), COLL_ERR_OP, "band is not defined for datatype float");
+  EXPECT_FAILURE(coll_allreduce(a, b, 1, COLL_FLOAT, COLL_BAND, comm), COLL_ERR_OP,
+                 "band is not defined for datatype float");
   EXPECT_FAILURE(coll_allreduce(a, b, 1, COLL_INT, COLL_MINLOC, comm), COLL_ERR_OP, "minloc");
-  EXPECT_FAILURE(coll_allreduce(a, b, 1, COLL_TYPE_BYTES(4), COLL_SUM, comm), COLL_ERR_OP, "sum is not defined for datatype bytes");
+  EXPECT_FAILURE(coll_allreduce(a, b, 1, COLL_TYPE_BYTES(4), COLL_SUM, comm), COLL_ERR_OP,
+                 "sum is not defined for datatype bytes");
   EXPECT_FAILURE(coll_allreduce(a, b, 1, COLL_INT, 0, comm), COLL_ERR_OP, "not defined");
   EXPECT_FAILURE(coll_allreduce(a, b, 1, COLL_INT, 0xffff, comm), COLL_ERR_OP, "coll_op_create");
   coll_op op = 0;
@@ -125,7 +130,8 @@ TEST_F(Arguments, Buffer) {
   EXPECT_FAILURE(coll_bcast(const_cast<void*>(COLL_IN_PLACE), 1, COLL_INT, 0, comm), COLL_ERR_BUFFER, "not allowed");
   EXPECT_FAILURE(coll_allreduce(nullptr, b, 1, COLL_INT, COLL_SUM, comm), COLL_ERR_BUFFER, "send buffer is NULL");
   EXPECT_FAILURE(coll_allreduce(a, nullptr, 1, COLL_INT, COLL_SUM, comm), COLL_ERR_BUFFER, "receive buffer is NULL");
-  EXPECT_FAILURE(coll_reduce(a, const_cast<void*>(COLL_IN_PLACE), 1, COLL_INT, COLL_SUM, 0, comm), COLL_ERR_BUFFER, "not allowed");
+  EXPECT_FAILURE(coll_reduce(a, const_cast<void*>(COLL_IN_PLACE), 1, COLL_INT, COLL_SUM, 0, comm), COLL_ERR_BUFFER,
+                 "not allowed");
   EXPECT_FAILURE(coll_allreduce(a, a + 3, 4, COLL_INT, COLL_SUM, comm), COLL_ERR_BUFFER, "COLL_IN_PLACE");
   EXPECT_FAILURE(coll_allreduce(a, a, 4, COLL_INT, COLL_SUM, comm), COLL_ERR_BUFFER, "COLL_IN_PLACE");
   EXPECT_EQ(coll_allreduce(a, a + 4, 4, COLL_INT, COLL_SUM, comm), COLL_OK);
@@ -168,7 +174,8 @@ TEST_F(Arguments, Memory) {
 TEST(Status, EveryOneHasASentence) {
   for (int status = COLL_OK; status <= COLL_ERR_SYSTEM; status++) {
     EXPECT_STRNE(coll_strerror(coll_status(status)), "unknown status") << status;
-    for (int other = COLL_OK; other < status; other++) EXPECT_STRNE(coll_strerror(coll_status(status)), coll_strerror(coll_status(other)));
+    for (int other = COLL_OK; other < status; other++)
+      EXPECT_STRNE(coll_strerror(coll_status(status)), coll_strerror(coll_status(other)));
   }
   EXPECT_STREQ(coll_strerror(coll_status(1234)), "unknown status");
 }

@@ -15,12 +15,16 @@ struct Pair {
 };
 
 const Pair pairs[] = {
-    {"collective", [](coll_comm* c) { return coll_barrier(c); }, [](coll_comm* c) { return coll_bcast(in, 4, COLL_INT, 0, c); }},
-    {"size", [](coll_comm* c) { return coll_bcast(in, 5, COLL_INT, 0, c); }, [](coll_comm* c) { return coll_bcast(in, 4, COLL_INT, 0, c); }},
+    {"collective", [](coll_comm* c) { return coll_barrier(c); },
+     [](coll_comm* c) { return coll_bcast(in, 4, COLL_INT, 0, c); }},
+    {"size", [](coll_comm* c) { return coll_bcast(in, 5, COLL_INT, 0, c); },
+     [](coll_comm* c) { return coll_bcast(in, 4, COLL_INT, 0, c); }},
     {"large size", [](coll_comm* c) { return coll_allreduce(in, out, 4000, COLL_INT, COLL_SUM, c); },
      [](coll_comm* c) { return coll_allreduce(in, out, 4001, COLL_INT, COLL_SUM, c); }},
-    {"none against some", [](coll_comm* c) { return coll_bcast(in, 0, COLL_INT, 0, c); }, [](coll_comm* c) { return coll_bcast(in, 1, COLL_INT, 0, c); }},
-    {"root", [](coll_comm* c) { return coll_bcast(in, 4, COLL_INT, 0, c); }, [](coll_comm* c) { return coll_bcast(in, 4, COLL_INT, 1, c); }},
+    {"none against some", [](coll_comm* c) { return coll_bcast(in, 0, COLL_INT, 0, c); },
+     [](coll_comm* c) { return coll_bcast(in, 1, COLL_INT, 0, c); }},
+    {"root", [](coll_comm* c) { return coll_bcast(in, 4, COLL_INT, 0, c); },
+     [](coll_comm* c) { return coll_bcast(in, 4, COLL_INT, 1, c); }},
     {"root of a reduction", [](coll_comm* c) { return coll_reduce(in, out, 4, COLL_INT, COLL_SUM, 0, c); },
      [](coll_comm* c) { return coll_reduce(in, out, 4, COLL_INT, COLL_SUM, 1, c); }},
     {"operation", [](coll_comm* c) { return coll_allreduce(in, out, 4, COLL_INT, COLL_SUM, c); },
@@ -35,7 +39,8 @@ TEST(Mismatch, IsFoundInDebugMode) {
     SCOPED_TRACE(pair.what);
     run_processes(3, [&](Context& c) {
       coll_comm* comm = c.comm();
-      for (int round = 0; round < 10; round++) RANK_CHECK(c, coll_allreduce(in, out, 100, COLL_INT, COLL_SUM, comm) == COLL_OK);
+      for (int round = 0; round < 10; round++)
+        RANK_CHECK(c, coll_allreduce(in, out, 100, COLL_INT, COLL_SUM, comm) == COLL_OK);
       coll_status status = c.rank == 0 ? pair.rank0(comm) : pair.others(comm);
       RANK_CHECK(c, status == COLL_ERR_MISMATCH);
       RANK_CHECK(c, strstr(coll_last_error(), c.rank == 0 ? "rank 1 called" : "rank 0 called") != nullptr);
@@ -80,11 +85,13 @@ TEST(LargeElements, AreReducedOrRefused) {
         RANK_CHECK(c, coll_op_create(keep_larger, 1, nullptr, &op) == COLL_OK);
         for (uint32_t element : {3u, 1000u, 5000u, 65536u, 100'003u, 131072u, 131073u, 3u << 20})
           for (size_t n : {size_t(1), size_t(3)}) {
-            std::vector<unsigned char> send(element * n, static_cast<unsigned char>(10 + c.rank)), recv(element * n + 64, 0xab);
+            std::vector<unsigned char> send(element * n, static_cast<unsigned char>(10 + c.rank)),
+                recv(element * n + 64, 0xab);
             coll_status status = coll_allreduce(send.data(), recv.data(), n, COLL_TYPE_BYTES(element), op, comm);
             if (status == COLL_OK) {
               for (size_t i = 0; i < element * n; i++)
-                if (recv[i] != 12) return c.fail("wrong at byte " + std::to_string(i) + " with elements of " + std::to_string(element));
+                if (recv[i] != 12)
+                  return c.fail("wrong at byte " + std::to_string(i) + " with elements of " + std::to_string(element));
             } else {
               RANK_CHECK(c, status == COLL_ERR_TYPE || status == COLL_ERR_UNAVAILABLE);
               RANK_CHECK(c, strstr(coll_last_error(), "staging") != nullptr);

@@ -18,10 +18,12 @@ void creation_fails(Context& c, coll_status status, std::initializer_list<const 
   coll_bootstrap bootstrap = c.bootstrap();
   coll_comm* comm = nullptr;
   coll_status got = coll_comm_create(&bootstrap, &comm);
-  if (got != status) c.fail("status " + std::to_string(got) + " instead of " + std::to_string(status) + ": " + coll_last_error());
+  if (got != status)
+    c.fail("status " + std::to_string(got) + " instead of " + std::to_string(status) + ": " + coll_last_error());
   RANK_CHECK(c, comm == nullptr);
   for (const char* word : words)
-    if (strstr(coll_last_error(), word) == nullptr) c.fail(std::string("'") + coll_last_error() + "' lacks '" + word + "'");
+    if (strstr(coll_last_error(), word) == nullptr)
+      c.fail(std::string("'") + coll_last_error() + "' lacks '" + word + "'");
   coll_comm_free(comm);
 }
 
@@ -96,10 +98,10 @@ TEST(Settings, BrokenTopologyFiles) {
 
 // Settings that have to be alike on all ranks, set on one only.
 TEST(Settings, ThatDifferBetweenRanks) {
-  const char* different[][2] = {{"COLL_TRANSPORT", "shm"},      {"COLL_DEBUG", "1"},
-                                {"COLL_DIRECT_MIN", "100"},     {"COLL_SENSITIVITY", "socket"},
-                                {"COLL_BCAST", "knomial:k=3"},  {"COLL_ALLREDUCE", "all_read:chunk=512"},
-                                {"COLL_REDUCE", "flat"},        {"COLL_BARRIER", "dissemination"}};
+  const char* different[][2] = {{"COLL_TRANSPORT", "shm"},     {"COLL_DEBUG", "1"},
+                                {"COLL_DIRECT_MIN", "100"},    {"COLL_SENSITIVITY", "socket"},
+                                {"COLL_BCAST", "knomial:k=3"}, {"COLL_ALLREDUCE", "all_read:chunk=512"},
+                                {"COLL_REDUCE", "flat"},       {"COLL_BARRIER", "dissemination"}};
   for (auto [variable, value] : different) {
     SCOPED_TRACE(variable);
     run_processes(3, [=](Context& c) {
@@ -177,7 +179,9 @@ TEST(Settings, TheLauncherVariableIsChecked) {
     Environment launch("COLL_LAUNCH", value);
     coll_comm* comm = nullptr;
     EXPECT_EQ(coll_comm_create_from_launcher(&comm), COLL_ERR_BOOTSTRAP) << value;
-    EXPECT_NE(strstr(coll_last_error(), "launcher") != nullptr || strstr(coll_last_error(), "collctl run") != nullptr, false) << coll_last_error();
+    EXPECT_NE(strstr(coll_last_error(), "launcher") != nullptr || strstr(coll_last_error(), "collctl run") != nullptr,
+              false)
+        << coll_last_error();
     EXPECT_EQ(comm, nullptr);
   }
 }

@@ -57,7 +57,13 @@ TEST(Types, FloatSumsAreTheSameBitsEverywhere) {
   struct Way {
     const char *transport, *algorithm;
   };
-  const Way ways[] = {{"auto", ""}, {"shm", ""}, {"cma", ""}, {"mapped", ""}, {"shm", "all_read"}, {"shm", "fused"}, {"cma", "fused:chunk=4096"}};
+  const Way ways[] = {{"auto", ""},
+                      {"shm", ""},
+                      {"cma", ""},
+                      {"mapped", ""},
+                      {"shm", "all_read"},
+                      {"shm", "fused"},
+                      {"cma", "fused:chunk=4096"}};
   for (int ranks : {2, 3, 6})
     for (size_t n : {size_t(1), size_t(100), size_t(3000), size_t(70'001)})
       for (const Way& way : ways) {
@@ -66,8 +72,11 @@ TEST(Types, FloatSumsAreTheSameBitsEverywhere) {
         run_processes(ranks, [&](Context& c) {
           coll_comm* comm = c.comm();
           std::vector<float> sum(n, 0), reduced(n, 0);
-          Buffer mine(n * 4, std::string(way.transport) == "mapped"), result(n * 4, std::string(way.transport) == "mapped");
-          auto value = [](int rank, size_t i) { return std::ldexp(float(int(input(rank, i, 3) % 1000003)), int(input(rank, i, 5) % 60) - 30); };
+          Buffer mine(n * 4, std::string(way.transport) == "mapped"),
+              result(n * 4, std::string(way.transport) == "mapped");
+          auto value = [](int rank, size_t i) {
+            return std::ldexp(float(int(input(rank, i, 3) % 1000003)), int(input(rank, i, 5) % 60) - 30);
+          };
           for (size_t i = 0; i < n; i++) {
             for (int r = 0; r < c.ranks; r++) sum[i] = r == 0 ? value(0, i) : sum[i] + value(r, i);
             reinterpret_cast<float*>(mine.data())[i] = value(c.rank, i);

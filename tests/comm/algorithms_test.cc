@@ -21,7 +21,7 @@ std::string variable_of(Collective collective) {
 
 std::vector<size_t> counts() {
   std::vector<size_t> elements{1, 3};
-  for (size_t border : {chunk, 2 * chunk, 4 * chunk}) // also COLL_DIRECT_MIN
+  for (size_t border : {chunk, 2 * chunk, 4 * chunk})  // also COLL_DIRECT_MIN
     for (int off : {-1, 0, 1}) elements.push_back(border / 4 + size_t(off));
   elements.insert(elements.end(), {1250, 5000});
   return elements;
@@ -56,7 +56,8 @@ struct Trial {
     fill(send.data(), n);
     if (in_place && c.rank == root) fill(recv.data(), n);
     const void* from = in_place && c.rank == root ? COLL_IN_PLACE : send.data();
-    RANK_CHECK(c, coll_reduce(from, c.rank == root ? recv.data() : nullptr, n, COLL_UINT32, COLL_SUM, root, comm) == COLL_OK);
+    RANK_CHECK(
+        c, coll_reduce(from, c.rank == root ? recv.data() : nullptr, n, COLL_UINT32, COLL_SUM, root, comm) == COLL_OK);
     if (c.rank == root) sum_is(recv.data(), n);
   }
   void allreduce(size_t n, bool in_place) {
@@ -93,7 +94,8 @@ struct Trial {
     for (size_t i = 0; i < n; i++) send[i] = value(c.rank, i);
     bool everywhere = algorithm.collective == Collective::allreduce;
     auto run = [&](coll_op o) {
-      return everywhere ? coll_allreduce(send.data(), recv.data(), n, type, o, comm) : coll_reduce(send.data(), recv.data(), n, type, o, 1, comm);
+      return everywhere ? coll_allreduce(send.data(), recv.data(), n, type, o, comm)
+                        : coll_reduce(send.data(), recv.data(), n, type, o, 1, comm);
     };
     RANK_CHECK(c, run(twin) == COLL_OK);
     memset(static_cast<void*>(recv.data()), 0xee, n * sizeof(Affine));
@@ -110,7 +112,8 @@ struct Trial {
           compose(&expected, &next, 1, 0, nullptr);
           expected = next;
         }
-        if (recv[i].a != expected.a || recv[i].b != expected.b) return c.fail("operands out of order at " + std::to_string(i));
+        if (recv[i].a != expected.a || recv[i].b != expected.b)
+          return c.fail("operands out of order at " + std::to_string(i));
       }
     }
     RANK_CHECK(c, coll_op_free(op) == COLL_OK && coll_op_free(twin) == COLL_OK);
@@ -138,8 +141,8 @@ class Algorithms : public testing::TestWithParam<std::tuple<const char*, int>> {
 
 TEST_P(Algorithms, AreRightOnTheExecutor) {
   auto [transport, ranks] = GetParam();
-  Environment topology("COLL_TOPOLOGY", machine), sensitivity("COLL_SENSITIVITY", "numa,socket"), direct("COLL_DIRECT_MIN", "1024"),
-      forced("COLL_TRANSPORT", transport);
+  Environment topology("COLL_TOPOLOGY", machine), sensitivity("COLL_SENSITIVITY", "numa,socket"),
+      direct("COLL_DIRECT_MIN", "1024"), forced("COLL_TRANSPORT", transport);
   bool mappable = std::string(transport) == "mapped";
   run_processes(ranks, [&](Context& c) {
     for (const algo::Algorithm& algorithm : algo::algorithms())
@@ -159,8 +162,11 @@ TEST_P(Algorithms, AreRightOnTheExecutor) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Algorithms, testing::Combine(testing::Values("shm", "cma", "mapped"), testing::Values(2, 3, 4, 6, 8)),
-                         [](const auto& info) { return std::string(std::get<0>(info.param)) + std::to_string(std::get<1>(info.param)); });
+INSTANTIATE_TEST_SUITE_P(All, Algorithms,
+                         testing::Combine(testing::Values("shm", "cma", "mapped"), testing::Values(2, 3, 4, 6, 8)),
+                         [](const auto& info) {
+                           return std::string(std::get<0>(info.param)) + std::to_string(std::get<1>(info.param));
+                         });
 
 // An algorithm that reorders operands says so by name instead of giving another result.
 TEST(Algorithms, RefuseWhatTheyWouldReorder) {

@@ -12,7 +12,8 @@
 namespace ranks {
 
 inline const std::vector<size_t>& sizes_bytes() {
-  static const std::vector<size_t> sizes{4, 8, 48, 56, 1020, 1024, 1028, 4096, 4100, 16384, 40000, 65536, 200004, 1 << 20};
+  static const std::vector<size_t> sizes{4,    8,    48,    56,    1020,  1024,   1028,
+                                         4096, 4100, 16384, 40000, 65536, 200004, 1 << 20};
   return sizes;
 }
 
@@ -80,13 +81,15 @@ inline void check_all(Context& c, coll_comm* comm, const std::vector<size_t>& si
 
       round++;
       fill(send.data());
-      RANK_CHECK(c, coll_reduce(send.data(), c.rank == root ? recv.data() : nullptr, n, COLL_UINT32, COLL_SUM, root, comm) == COLL_OK);
+      RANK_CHECK(c, coll_reduce(send.data(), c.rank == root ? recv.data() : nullptr, n, COLL_UINT32, COLL_SUM, root,
+                                comm) == COLL_OK);
       RANK_CHECK(c, c.rank != root || is_sum(recv.data()));
       RANK_CHECK(c, is_input(send.data(), c.rank));
 
       round++;
       fill(recv.data());
-      RANK_CHECK(c, coll_reduce(c.rank == root ? COLL_IN_PLACE : recv.data(), recv.data(), n, COLL_UINT32, COLL_SUM, root, comm) == COLL_OK);
+      RANK_CHECK(c, coll_reduce(c.rank == root ? COLL_IN_PLACE : recv.data(), recv.data(), n, COLL_UINT32, COLL_SUM,
+                                root, comm) == COLL_OK);
       RANK_CHECK(c, c.rank != root || is_sum(recv.data()));
     }
     round++;

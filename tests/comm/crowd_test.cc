@@ -27,7 +27,8 @@ void many_small_ones(Context& c, bool own_session) {
     RANK_CHECK(c, out[49'999] == uint32_t(c.ranks));
   }
   int64_t took_ms = (now_ns() - begin) / 1'000'000;
-  if (c.rank == 0) printf("%d ranks%s: %lld ms\n", c.ranks, own_session ? ", a session each" : "", static_cast<long long>(took_ms));
+  if (c.rank == 0)
+    printf("%d ranks%s: %lld ms\n", c.ranks, own_session ? ", a session each" : "", static_cast<long long>(took_ms));
   fflush(stdout);
   if (took_ms > 4000 * slowness) c.fail("took " + std::to_string(took_ms) + " ms");
   RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);

@@ -30,7 +30,8 @@ void notices_in_time(Context& c, coll_status status) {
   RANK_CHECK(c, strstr(coll_last_error(), "free the communicator") != nullptr);
   int64_t moment = c.shared->moment_ns;
   RANK_CHECK(c, moment != 0);
-  if (noticed - moment > 1'000'000'000 * int64_t(slowness)) c.fail("took " + std::to_string((noticed - moment) / 1'000'000) + " ms to notice");
+  if (noticed - moment > 1'000'000'000 * int64_t(slowness))
+    c.fail("took " + std::to_string((noticed - moment) / 1'000'000) + " ms to notice");
 }
 
 // How the survivors use the communicator: runs one operation and says how it went.
@@ -48,7 +49,8 @@ coll_status blocking(Context& c, coll_comm* comm, std::vector<uint32_t>& in, std
   }
 }
 
-coll_status begin(Context& c, coll_comm* comm, std::vector<uint32_t>& in, std::vector<uint32_t>& out, int turn, coll_request** request) {
+coll_status begin(Context& c, coll_comm* comm, std::vector<uint32_t>& in, std::vector<uint32_t>& out, int turn,
+                  coll_request** request) {
   switch (turn % 3) {
     case 0: return coll_iallreduce(in.data(), out.data(), in.size(), COLL_UINT32, COLL_SUM, comm, request);
     case 1: return coll_ibcast(out.data(), out.size(), COLL_UINT32, turn / 4 % c.ranks, comm, request);
@@ -71,7 +73,8 @@ coll_status several(Context& c, coll_comm* comm, std::vector<uint32_t>& in, std:
   std::vector<std::vector<uint32_t>> results(9, out);
   coll_request* requests[9] = {};
   coll_status worst = COLL_OK;
-  for (size_t i = 0; i < 9 && worst == COLL_OK; i++) worst = begin(c, comm, in, results[i], turn * 9 + int(i), &requests[i]);
+  for (size_t i = 0; i < 9 && worst == COLL_OK; i++)
+    worst = begin(c, comm, in, results[i], turn * 9 + int(i), &requests[i]);
   for (coll_request*& request : requests) {
     coll_status status = coll_wait(&request);
     if (status != COLL_OK) worst = status;
@@ -95,7 +98,8 @@ void nothing_is_left(const std::vector<std::string>& before) {
   EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);
   EXPECT_EQ(errno, ECHILD) << "a process is left";
   for (const std::string& name : shared_memory_names())
-    EXPECT_TRUE(std::binary_search(before.begin(), before.end(), name) || name.find("coll") == std::string::npos) << name;
+    EXPECT_TRUE(std::binary_search(before.begin(), before.end(), name) || name.find("coll") == std::string::npos)
+        << name;
 }
 
 enum class Point { before, between, middle, asleep };
@@ -147,7 +151,8 @@ INSTANTIATE_TEST_SUITE_P(All, Death,
                          testing::Combine(testing::Values("shm", "cma"), testing::Values(2, 3, 8),
                                           testing::Values(Point::before, Point::between, Point::middle, Point::asleep)),
                          [](const auto& info) {
-                           return std::string(std::get<0>(info.param)) + std::to_string(std::get<1>(info.param)) + name_of(std::get<2>(info.param));
+                           return std::string(std::get<0>(info.param)) + std::to_string(std::get<1>(info.param)) +
+                                  name_of(std::get<2>(info.param));
                          });
 
 // Killed inside its own reduction function, with half a vector published.

@@ -51,7 +51,9 @@ struct Context {
     return made;
   }
   void fail(const std::string& why) {
-    if (shared->failure[rank][0] == 0) snprintf(shared->failure[rank], sizeof shared->failure[rank], "%s%s%s", about.c_str(), about.empty() ? "" : ": ", why.c_str());
+    if (shared->failure[rank][0] == 0)
+      snprintf(shared->failure[rank], sizeof shared->failure[rank], "%s%s%s", about.c_str(), about.empty() ? "" : ": ",
+               why.c_str());
   }
   bool failed() const { return shared->failure[rank][0] != 0; }
   // Sets an environment variable for all ranks, null to unset. Collective, because threads share the environment.
@@ -67,22 +69,25 @@ struct Context {
     if (bytes > Shared::slot_bytes) return 1;
     memcpy(self.shared->slots[self.rank], send, bytes);
     self.meet();
-    for (int r = 0; r < self.ranks; r++) memcpy(static_cast<char*>(recv) + size_t(r) * bytes, self.shared->slots[r], bytes);
+    for (int r = 0; r < self.ranks; r++)
+      memcpy(static_cast<char*>(recv) + size_t(r) * bytes, self.shared->slots[r], bytes);
     self.meet();
     return 0;
   }
 };
 
-#define RANK_CHECK(context, condition)                                                                            \
-  do {                                                                                                            \
-    if (!(condition))                                                                                             \
-      (context).fail(std::string(__FILE__ ":") + std::to_string(__LINE__) + ": " #condition " (" + coll_last_error() + ")"); \
+#define RANK_CHECK(context, condition)                                                                                 \
+  do {                                                                                                                 \
+    if (!(condition))                                                                                                  \
+      (context).fail(std::string(__FILE__ ":") + std::to_string(__LINE__) + ": " #condition " (" + coll_last_error() + \
+                     ")");                                                                                             \
   } while (0)
 
 using Function = std::function<void(Context&)>;
 
 inline int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -92,7 +97,8 @@ inline constexpr int slowness = 1;
 #endif
 
 inline Shared* make_shared_memory(int ranks) {
-  auto* shared = static_cast<Shared*>(mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  auto* shared =
+      static_cast<Shared*>(mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   shared->ranks = ranks;
   pthread_barrierattr_t attributes;
   pthread_barrierattr_init(&attributes);
@@ -119,7 +125,8 @@ inline void run_processes(int ranks, const Function& function, int killed = -1, 
   for (int rank = 0; rank < ranks; rank++) {
     int status = 0;
     bool over = false;
-    while (!(over = waitpid(children[size_t(rank)], &status, WNOHANG) > 0) && std::chrono::steady_clock::now() < deadline)
+    while (!(over = waitpid(children[size_t(rank)], &status, WNOHANG) > 0) &&
+           std::chrono::steady_clock::now() < deadline)
       usleep(1000);
     if (!over) {
       for (int r = rank; r < ranks; r++) kill(children[size_t(r)], SIGKILL);
@@ -128,8 +135,9 @@ inline void run_processes(int ranks, const Function& function, int killed = -1, 
       continue;
     }
     if (rank == killed) EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << "rank " << rank;
-    else EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "rank " << rank << ": " << shared->failure[rank]
-                                                                    << (WIFSIGNALED(status) ? " signal" : "");
+    else
+      EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0)
+          << "rank " << rank << ": " << shared->failure[rank] << (WIFSIGNALED(status) ? " signal" : "");
   }
   munmap(shared, sizeof(Shared));
 }

@@ -71,7 +71,13 @@ inline void many_outstanding(Context& c, uint64_t seed, int batches) {
     std::vector<Operation> operations(13);
     uint32_t round = uint32_t(batch) * 100;
     for (Operation& o : operations) {
-      o = {Operation::Kind(same() % Operation::kinds), sizes[same() % 6], int(same() % uint64_t(c.ranks)), same() % 2 == 0, round++, {}, {}};
+      o = {Operation::Kind(same() % Operation::kinds),
+           sizes[same() % 6],
+           int(same() % uint64_t(c.ranks)),
+           same() % 2 == 0,
+           round++,
+           {},
+           {}};
       o.fill(c);
       RANK_CHECK(c, o.start(c, comm) == COLL_OK);
       if (same() % 4 == 0) {
@@ -91,7 +97,8 @@ inline void many_outstanding(Context& c, uint64_t seed, int batches) {
         for (int done = 0; done == 0;) RANK_CHECK(c, coll_test(&o.request, &done) == COLL_OK);
       }
       RANK_CHECK(c, o.request == nullptr);
-      c.about = "kind " + std::to_string(o.kind) + ", " + std::to_string(o.n) + " elements, root " + std::to_string(o.root);
+      c.about =
+          "kind " + std::to_string(o.kind) + ", " + std::to_string(o.n) + " elements, root " + std::to_string(o.root);
       RANK_CHECK(c, o.right(c));
       c.about.clear();
     }

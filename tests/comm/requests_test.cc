@@ -19,8 +19,11 @@ TEST_P(Requests, PersistentOnesStartAgain) {
   Environment forced("COLL_TRANSPORT", transport);
   run_processes(ranks, [](Context& c) { persistent(c, 40); });
 }
-INSTANTIATE_TEST_SUITE_P(Transports, Requests, testing::Combine(testing::Values("auto", "shm", "cma", "mapped"), testing::Values(1, 2, 3, 6)),
-                         [](const auto& info) { return std::string(std::get<0>(info.param)) + std::to_string(std::get<1>(info.param)); });
+INSTANTIATE_TEST_SUITE_P(Transports, Requests,
+                         testing::Combine(testing::Values("auto", "shm", "cma", "mapped"), testing::Values(1, 2, 3, 6)),
+                         [](const auto& info) {
+                           return std::string(std::get<0>(info.param)) + std::to_string(std::get<1>(info.param));
+                         });
 
 TEST(Requests, BarrierCompletesOnlyWhenAllHaveCome) {
   run_processes(3, [](Context& c) {

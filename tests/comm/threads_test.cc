@@ -49,7 +49,9 @@ TEST_P(Threads, Splits) {
   });
 }
 INSTANTIATE_TEST_SUITE_P(All, Threads, testing::Combine(testing::Values("auto", "shm"), testing::Values(2, 3, 4)),
-                         [](const auto& info) { return std::string(std::get<0>(info.param)) + std::to_string(std::get<1>(info.param)); });
+                         [](const auto& info) {
+                           return std::string(std::get<0>(info.param)) + std::to_string(std::get<1>(info.param));
+                         });
 
 // Communicators of one process are independent: each is driven by a thread of its own.
 TEST(Threads, CommunicatorsAreIndependent) {

@@ -13,7 +13,10 @@ namespace coll::exec::testing {
 
 class ChannelAlone {
  public:
-  ChannelAlone() : memory_(std::make_unique<ChannelMemory>()), state_(std::make_unique<RankState>()), staging_(new char[2 * half_bytes]()) {
+  ChannelAlone()
+      : memory_(std::make_unique<ChannelMemory>()),
+        state_(std::make_unique<RankState>()),
+        staging_(new char[2 * half_bytes]()) {
     transport::Address address;
     std::string problem = transport::own_address(address);
     team_.members.push_back({state_.get(), transport::Peer::reach(address, problem)});

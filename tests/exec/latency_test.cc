@@ -13,7 +13,10 @@ namespace {
 // never takes them. Floats, whose sums show the order of operands.
 void compare(Context& c) {
   coll_comm* fast = c.comm();
-  for (auto [variable, name] : {std::pair{"COLL_BCAST", "shm_pipelined"}, {"COLL_REDUCE", "flat"}, {"COLL_ALLREDUCE", "all_read"}, {"COLL_BARRIER", "flat"}})
+  for (auto [variable, name] : {std::pair{"COLL_BCAST", "shm_pipelined"},
+                                {"COLL_REDUCE", "flat"},
+                                {"COLL_ALLREDUCE", "all_read"},
+                                {"COLL_BARRIER", "flat"}})
     c.set(variable, name);
   coll_comm* twin = c.comm();
   for (const char* variable : {"COLL_BCAST", "COLL_REDUCE", "COLL_ALLREDUCE", "COLL_BARRIER"}) c.set(variable, nullptr);
@@ -25,7 +28,8 @@ void compare(Context& c) {
     c.about = std::to_string(bytes) + " bytes";
     size_t n = bytes / 4;
     std::vector<float> in(n + 1), results[2];
-    for (size_t i = 0; i < n; i++) in[i] = std::ldexp(float(input(c.rank, i, uint32_t(bytes)) % 1000003), int(input(c.rank, i, 1) % 40) - 20);
+    for (size_t i = 0; i < n; i++)
+      in[i] = std::ldexp(float(input(c.rank, i, uint32_t(bytes)) % 1000003), int(input(c.rank, i, 1) % 40) - 20);
     for (int which = 0; which < 2; which++) {
       coll_comm* comm = which == 0 ? fast : twin;
       std::vector<float>& all = results[which];
@@ -51,7 +55,8 @@ void compare(Context& c) {
       RANK_CHECK(c, coll_allreduce(maps.data(), composed.data(), bytes / 8, COLL_TYPE_BYTES(8), op, comm) == COLL_OK);
       for (size_t i = 0; i < bytes / 8; i++) all.push_back(float(composed[i].a)), all.push_back(float(composed[i].b));
     }
-    RANK_CHECK(c, results[0].size() == results[1].size() && memcmp(results[0].data(), results[1].data(), results[0].size() * 4) == 0);
+    RANK_CHECK(c, results[0].size() == results[1].size() &&
+                      memcmp(results[0].data(), results[1].data(), results[0].size() * 4) == 0);
   }
   RANK_CHECK(c, coll_op_free(op) == COLL_OK);
   RANK_CHECK(c, coll_comm_free(fast) == COLL_OK && coll_comm_free(twin) == COLL_OK);

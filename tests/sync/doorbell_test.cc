@@ -110,20 +110,20 @@ TEST(Doorbell, RingsForAllWhoSleep) {
 TEST(Doorbell, SleepEndsAtItsTimeOut) {
   Doorbell bell{};
   auto begin = std::chrono::steady_clock::now();
-  doorbell_sleep(bell, [](const void*) { return false; }, nullptr, 20'000);
+  doorbell_sleep(
+      bell, [](const void*) { return false; }, nullptr, 20'000);
   auto took = std::chrono::steady_clock::now() - begin;
   EXPECT_LT(took, std::chrono::seconds(5));
   // Without membarrier() sleeps are short.
-  if (doorbell_prepare()) {
-    EXPECT_GE(took, std::chrono::milliseconds(19));
-  }
+  if (doorbell_prepare()) { EXPECT_GE(took, std::chrono::milliseconds(19)); }
   EXPECT_EQ(bell.sleepers.load(), 0u);
 }
 
 TEST(Doorbell, DoesNotSleepWhenReady) {
   Doorbell bell{};
   auto begin = std::chrono::steady_clock::now();
-  doorbell_sleep(bell, [](const void*) { return true; }, nullptr, 10'000'000);
+  doorbell_sleep(
+      bell, [](const void*) { return true; }, nullptr, 10'000'000);
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
 }
 

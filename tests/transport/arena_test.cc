@@ -30,7 +30,8 @@ bool is_zero(const void* memory, size_t bytes) {
 }
 
 TEST(Arena, AlignsToWhatIsAllocated) {
-  std::pair<size_t, size_t> cases[] = {{1, 64}, {0, 64}, {4095, 64}, {4096, 4096}, {100'000, 4096}, {size_t(2) << 20, size_t(2) << 20}};
+  std::pair<size_t, size_t> cases[] = {{1, 64},      {0, 64},         {4095, 64},
+                                       {4096, 4096}, {100'000, 4096}, {size_t(2) << 20, size_t(2) << 20}};
   for (auto [bytes, alignment] : cases) {
     void* memory = arena().allocate(bytes);
     ASSERT_NE(memory, nullptr);

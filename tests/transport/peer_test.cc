@@ -107,7 +107,9 @@ TEST(Fork, TheChildDoesNotHaveTheMemory) {
       void* own = nullptr;
       if (coll_mem_alloc(10'000, &own) != COLL_OK) _exit(2);
       memset(own, 7, 10'000);
-      coll_bootstrap alone{sizeof alone, 0, 1, [](const void* send, void* recv, size_t bytes, void*) { return memcpy(recv, send, bytes), 0; }, nullptr};
+      coll_bootstrap alone{
+          sizeof alone, 0, 1,
+          [](const void* send, void* recv, size_t bytes, void*) { return memcpy(recv, send, bytes), 0; }, nullptr};
       coll_comm* single = nullptr;
       if (coll_comm_create(&alone, &single) != COLL_OK) _exit(3);
       uint32_t one = 1, sum = 0;
@@ -129,7 +131,9 @@ TEST(Fork, TheChildDoesNotHaveTheMemory) {
 TEST(Fork, ParentAndChildMayBeRanks) {
   Shared* shared = make_shared_memory(2);
   Context parent{shared, 0, 2, false};
-  coll_bootstrap alone{sizeof alone, 0, 1, [](const void* send, void* recv, size_t bytes, void*) { return memcpy(recv, send, bytes), 0; }, nullptr};
+  coll_bootstrap alone{sizeof alone, 0, 1,
+                       [](const void* send, void* recv, size_t bytes, void*) { return memcpy(recv, send, bytes), 0; },
+                       nullptr};
   coll_comm* single = nullptr;
   ASSERT_EQ(coll_comm_create(&alone, &single), COLL_OK) << coll_last_error();
   auto meet = [](Context& c) {
@@ -147,7 +151,8 @@ TEST(Fork, ParentAndChildMayBeRanks) {
   meet(parent);
   int status = 0;
   waitpid(child, &status, 0);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << shared->failure[1] << (WIFSIGNALED(status) ? "signal" : "");
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0)
+      << shared->failure[1] << (WIFSIGNALED(status) ? "signal" : "");
   EXPECT_STREQ(shared->failure[0], "");
   EXPECT_EQ(coll_comm_free(single), COLL_OK);
 }

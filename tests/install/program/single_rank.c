@@ -11,9 +11,7 @@ static int allgather_of_one(const void *send, void *recv, size_t bytes, void *co
 }
 
 static int check(coll_status status, const char *what) {
-  if (status != COLL_OK) {
-    fprintf(stderr, "%s: %s: %s\n", what, coll_strerror(status), coll_last_error());
-  }
+  if (status != COLL_OK) { fprintf(stderr, "%s: %s: %s\n", what, coll_strerror(status), coll_last_error()); }
   return status != COLL_OK;
 }
 

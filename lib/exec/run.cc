@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <ctime>
 #include <memory>
 
 #include "mem/copy.h"
@@ -218,8 +219,16 @@ uint64_t Run::remote(const Location& at, const Extent& extent) const {
   return channel_->seen[size_t(at.rank) * max_views + at.view].remote + extent.low * element_bytes_;
 }
 
-bool Run::failed_copy(int error) {
-  status_ = error == ESRCH ? COLL_ERR_PEER_DIED : COLL_ERR_SYSTEM;
+bool Run::failed_copy(int rank, int error) {
+  // A process that is being killed loses its memory (EFAULT) a moment before it counts as ended.
+  constexpr int looks = 100;
+  constexpr timespec pause_between = {0, 1'000'000};
+  bool ended = error == ESRCH;
+  for (int look = 0; !ended && look < looks; look++) {
+    ended = channel_->team->gone(rank);
+    if (!ended) nanosleep(&pause_between, nullptr);
+  }
+  status_ = ended ? COLL_ERR_PEER_DIED : COLL_ERR_SYSTEM;
   errno = error;
   return false;
 }
@@ -234,14 +243,14 @@ bool Run::copy(const Instruction& in, uint64_t index) {
     int pid = channel_->team->members[from.rank].peer->pid();
     char* first = local(to, extent, index);
     int error = transport::cma_read(pid, first, remote(from, extent), bytes);
-    if (error != 0) return failed_copy(error);
+    if (error != 0) return failed_copy(from.rank, error);
     if (in.destinations == 2) mem::copy(local(in.locations[1], extent, index), first, bytes);
     return true;
   }
   const char* source = local(from, extent, index);
   if (is_remote(to)) {
     int error = transport::cma_write(channel_->team->members[to.rank].peer->pid(), remote(to, extent), source, bytes);
-    return error == 0 || failed_copy(error);
+    return error == 0 || failed_copy(to.rank, error);
   }
   char* first = local(to, extent, index);
   if (in.destinations == 2) {
@@ -294,7 +303,7 @@ bool Run::reduce_far(const Instruction& in, const Extent& whole, uint64_t index)
       char* here = bounce.get() + stride * size_t(s);
       int error =
           transport::cma_read(channel_->team->members[from.rank].peer->pid(), here, remote(from, extent), bytes);
-      if (error != 0) return failed_copy(error);
+      if (error != 0) return failed_copy(from.rank, error);
       sources[size_t(s)] = here;
     }
     char* result[2] = {nullptr, nullptr};
@@ -306,7 +315,7 @@ bool Run::reduce_far(const Instruction& in, const Extent& whole, uint64_t index)
       const Location& to = in.locations[d];
       if (!is_remote(to)) continue;
       int error = transport::cma_write(channel_->team->members[to.rank].peer->pid(), remote(to, extent), first, bytes);
-      if (error != 0) return failed_copy(error);
+      if (error != 0) return failed_copy(to.rank, error);
     }
   }
   return true;

@@ -56,7 +56,7 @@ class Run {
   bool copy(const Instruction& in, uint64_t index);
   bool reduce(const Instruction& in, uint64_t index);
   bool reduce_far(const Instruction& in, const plan::Extent& extent, uint64_t index);
-  bool failed_copy(int error);
+  bool failed_copy(int rank, int error);
 
   const Bound* bound_ = nullptr;
   Channel* channel_ = nullptr;

@@ -35,14 +35,12 @@ bool Channel::may_begin(size_t staging_bytes) {
 }
 
 bool Channel::idle(sync::Rung rung) {
-  constexpr uint32_t nap_us = 200;
   const uint64_t number = last_use_[1 - half_];
   for (int rank = 0; rank < team->ranks; rank++) {
     if (rank == team->rank) continue;
     const std::atomic<uint64_t>& done = members[size_t(rank)].memory->done.sequence;
     if (done.load(std::memory_order_acquire) >= number) continue;
-    // What the rank ended before it went still counts: look once more after noticing.
-    if (team->gone(rank) && done.load(std::memory_order_acquire) < number) return team->fail(), false;
+    if (team->lost(done, number, rank)) return team->fail(), false;
     if (rung == sync::Rung::sleep) return team->sleep(done, number, rank, nap_us), true;
   }
   return true;

@@ -16,9 +16,6 @@ using plan::Add;
 using plan::Extent;
 using plan::Kind;
 
-// A sleep for one lane's flag while another lane's may come first: short.
-constexpr uint32_t nap_us = 200;
-
 coll_status Run::begin(const Bound& bound, Channel& channel, const Arguments& arguments) {
   bound_ = &bound;
   channel_ = &channel;
@@ -93,8 +90,7 @@ bool Run::idle(sync::Rung rung) {
     if (lane.done()) continue;
     const Instruction& in = *lane.next;
     uint64_t value = target(in, lane.index);
-    // What the rank posted before it went still counts: look at the flag after noticing.
-    if (team.gone(in.rank) && in.flag->load(std::memory_order_acquire) < value) {
+    if (team.lost(*in.flag, value, in.rank)) {
       team.fail();
       status_ = COLL_ERR_PEER_DIED;
       lanes_left_ = 0;

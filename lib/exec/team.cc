@@ -13,8 +13,6 @@ struct Awaited {
 
 // Long enough to cost nothing, short enough that a death is noticed well within a second.
 constexpr uint32_t sleep_us = 50'000;
-// With other operations, or another library, to look after meanwhile.
-constexpr uint32_t nap_us = 200;
 
 }  // namespace
 
@@ -40,8 +38,7 @@ coll_status Team::wait_slow(const std::atomic<uint64_t>& sequence, uint64_t valu
     if (progress_others != nullptr && ladder.rounds() % rounds_between_looks == 0) progress_others(progress_context);
     if (rung == sync::Rung::spin || (rung == sync::Rung::yield && ladder.rounds() % yields_between_looks != 0))
       continue;
-    // What the rank posted before it went still counts: look once more after noticing.
-    if (gone(of_rank)) return awaited.met() ? COLL_OK : (fail(), COLL_ERR_PEER_DIED);
+    if (lost(sequence, value, of_rank)) return fail(), COLL_ERR_PEER_DIED;
     if (rung != sync::Rung::sleep) continue;
     if (progress_others != nullptr) progress_others(progress_context);
     sleep(sequence, value, of_rank, progress_others != nullptr ? nap_us : sleep_us);

@@ -18,6 +18,8 @@ namespace coll::exec {
 
 // Between two looks at whether the awaited rank still lives and whether anything else wants progress.
 inline constexpr uint32_t rounds_between_looks = 64;
+// A sleep for one flag while something else may come first: another lane, another operation, another library.
+inline constexpr uint32_t nap_us = 200;
 // A yield can last a time slice of everybody else on the core: look at the living more often.
 inline constexpr uint32_t yields_between_looks = 16;
 
@@ -68,6 +70,10 @@ class Team {
 
   // The rank has ended, left or failed: what it has not posted yet it never will.
   bool gone(int of_rank) const;
+  // The rank has gone without posting it. What it posted before it went still counts.
+  bool lost(const std::atomic<uint64_t>& sequence, uint64_t value, int of_rank) const {
+    return gone(of_rank) && sequence.load(std::memory_order_acquire) < value;
+  }
   // Tells the others that this rank can no longer take part.
   void fail();
 

@@ -90,22 +90,40 @@ static void account_copy(struct context *ctx, u64 cookie, const struct view *a, 
 	}
 }
 
-static int copy_bytes(struct view *view, u64 offset, struct iov_iter *iter, u64 *done, struct clock *clock)
-{
-	u64 left = iov_iter_count(iter);
+/* The side of a copy that faces a view: the caller's memory or, in COPY2, the target region's. */
+struct far {
+	struct iov_iter *iter;
+	struct view *view;
+	u64 offset; /* in the view's region */
+};
 
+/* Moves n bytes between addr and the far side, which lies at `to` if it is a view; returns how many it moved. */
+static size_t move(const struct view *near, void *addr, struct far *far, void *to, size_t n)
+{
+	if (far->view) {
+		memmove(to, addr, n);
+		far->offset += n;
+		return n;
+	}
+	return near->write ? _copy_from_iter(addr, n, far->iter) : _copy_to_iter(addr, n, far->iter);
+}
+
+static int copy_bytes(struct view *near, u64 offset, struct far *far, u64 left, u64 *done, struct clock *clock)
+{
 	while (left) {
+		void *addr, *to = NULL;
 		size_t n, moved;
-		void *addr;
 		u64 t;
 		int err;
 
-		err = view_span(view, offset, left, &addr, &n);
+		err = view_span(near, offset, left, &addr, &n);
+		if (!err && far->view)
+			err = view_span(far->view, far->offset, n, &to, &n);
 		if (err)
 			return err;
 		n = min(n, PIECE);
 		t = clock_read(clock);
-		moved = view->write ? _copy_from_iter(addr, n, iter) : _copy_to_iter(addr, n, iter);
+		moved = move(near, addr, far, to, n);
 		clock->copy_ns += clock_read(clock) - t;
 		*done += moved;
 		if (moved < n)
@@ -152,6 +170,7 @@ int copy_run(struct context *ctx, struct kcoll_copy *args, bool may_sleep)
 	struct clock clock = clock_start(ctx);
 	struct region *region;
 	struct iov_iter iter;
+	struct far caller = { .iter = &iter };
 	struct view view;
 	int err;
 
@@ -174,7 +193,7 @@ int copy_run(struct context *ctx, struct kcoll_copy *args, bool may_sleep)
 	}
 	view_init(&view, region, &ctx->stats, direction == KCOLL_WRITE, iov_iter_count(&iter));
 	view.may_sleep = may_sleep;
-	err = copy_bytes(&view, args->offset, &iter, &args->done, &clock);
+	err = copy_bytes(&view, args->offset, &caller, iov_iter_count(&iter), &args->done, &clock);
 	view_exit(&view);
 	if (!err && stale(ctx, region, args->gen))
 		err = -ESTALE;
@@ -187,43 +206,12 @@ put:
 	return err;
 }
 
-static int move_bytes(struct view *src, u64 src_offset, struct view *dst, u64 dst_offset, u64 left, u64 *done,
-		      struct clock *clock)
-{
-	while (left) {
-		size_t n, room;
-		void *from, *to;
-		u64 t;
-		int err;
-
-		err = view_span(src, src_offset, left, &from, &n);
-		if (err)
-			return err;
-		err = view_span(dst, dst_offset, n, &to, &room);
-		if (err)
-			return err;
-		n = min3(n, room, PIECE);
-		t = clock_read(clock);
-		memmove(to, from, n);
-		clock->copy_ns += clock_read(clock) - t;
-		*done += n;
-		src_offset += n;
-		dst_offset += n;
-		left -= n;
-		if (left) {
-			err = pause_point();
-			if (err)
-				return err;
-		}
-	}
-	return 0;
-}
-
 static int copy2_views(struct context *ctx, struct region *from, struct region *to, struct kcoll_copy2 *args,
 		       bool may_sleep)
 {
 	struct clock clock = clock_start(ctx);
 	struct view src, dst;
+	struct far target = { .view = &dst, .offset = args->dst_offset };
 	int err;
 
 	err = range_check(from, args->src_offset, args->len) ?: range_check(to, args->dst_offset, args->len);
@@ -235,7 +223,7 @@ static int copy2_views(struct context *ctx, struct region *from, struct region *
 	view_init(&dst, to, &ctx->stats, true, args->len);
 	src.may_sleep = may_sleep;
 	dst.may_sleep = may_sleep;
-	err = move_bytes(&src, args->src_offset, &dst, args->dst_offset, args->len, &args->done, &clock);
+	err = copy_bytes(&src, args->src_offset, &target, args->len, &args->done, &clock);
 	view_exit(&dst);
 	view_exit(&src);
 	if (!err && (stale(ctx, from, args->src_gen) || stale(ctx, to, args->dst_gen)))
@@ -266,22 +254,19 @@ int copy2_run(struct context *ctx, struct kcoll_copy2 *args, bool may_sleep)
 	return err;
 }
 
+/* Exactly the size that this kernel knows, and nothing after it. */
+static bool op_size_is(const struct kcoll_op *op, size_t size)
+{
+	return op->copy.size == size && !memchr_inv((char *)op->reserved + size, 0, sizeof(op->reserved) - size);
+}
+
 static int run_op(struct context *ctx, struct kcoll_op *op)
 {
-	switch (op->op) {
-	case KCOLL_OP_COPY:
-		if (op->copy.size != sizeof(op->copy) ||
-		    memchr_inv((char *)&op->copy + sizeof(op->copy), 0, sizeof(op->reserved) - sizeof(op->copy)))
-			return -EINVAL;
+	if (op->op == KCOLL_OP_COPY && op_size_is(op, sizeof(op->copy)))
 		return copy_run(ctx, &op->copy, true);
-	case KCOLL_OP_COPY2:
-		if (op->copy2.size != sizeof(op->copy2) ||
-		    memchr_inv((char *)&op->copy2 + sizeof(op->copy2), 0, sizeof(op->reserved) - sizeof(op->copy2)))
-			return -EINVAL;
+	if (op->op == KCOLL_OP_COPY2 && op_size_is(op, sizeof(op->copy2)))
 		return copy2_run(ctx, &op->copy2, true);
-	default:
-		return -EINVAL;
-	}
+	return -EINVAL;
 }
 
 /* Fills args->done and each operation's result and done. Returns the first error. */

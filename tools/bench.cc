@@ -137,6 +137,7 @@ class Rank {
       case Collective::bcast: status = coll_bcast(out, count, type_, options_.root, comm_); break;
       case Collective::reduce: status = coll_reduce(in_, out, count, type_, pattern_.op(), options_.root, comm_); break;
       case Collective::allreduce: status = coll_allreduce(in_, out, count, type_, pattern_.op(), comm_); break;
+      default: status = COLL_ERR_UNAVAILABLE; break;
     }
     if (status != COLL_OK) fail(coll_last_error());
     return status == COLL_OK;

@@ -8,12 +8,15 @@
 namespace coll::tools {
 
 std::vector<plan::Collective> parse_collectives(const std::string& text) {
-  if (text == "all") return {std::begin(all_collectives), std::end(all_collectives)};
+  std::vector<plan::Collective> all;
   std::string known;
-  for (plan::Collective collective : all_collectives) {
+  for (int i = 0; i < plan::collectives; ++i) {
+    const auto collective = plan::Collective(i);
     if (text == plan::name(collective)) return {collective};
     known += std::string(plan::name(collective)) + ", ";
+    all.push_back(collective);
   }
+  if (text == "all") return all;
   throw usage(fmt::format("'{}' is no collective; use {}or all", text, known));
 }
 
@@ -29,6 +32,7 @@ std::vector<std::string> parameters_of(const algo::Algorithm& algorithm) {
   if (algorithm.reads.chunk || algorithm.reads.level_chunks) names.push_back("chunk");
   if (algorithm.reads.depth) names.push_back("depth");
   if (algorithm.reads.k) names.push_back("k");
+  if (algorithm.reads.j) names.push_back("j");
   if (algorithm.reads.hierarchy) names.push_back("hierarchy");
   return names;
 }

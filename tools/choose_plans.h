@@ -14,13 +14,8 @@
 
 namespace coll::tools {
 
-inline constexpr plan::Collective all_collectives[] = {plan::Collective::barrier, plan::Collective::bcast,
-                                                       plan::Collective::reduce, plan::Collective::allreduce};
-
-inline bool is_rooted(plan::Collective c) { return c == plan::Collective::bcast || c == plan::Collective::reduce; }
-inline bool is_reduction(plan::Collective c) {
-  return c == plan::Collective::reduce || c == plan::Collective::allreduce;
-}
+using plan::is_reduction;
+using plan::is_rooted;
 
 // "bcast" or "all"; throws Failure (usage) with the known names.
 std::vector<plan::Collective> parse_collectives(const std::string& text);

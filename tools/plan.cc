@@ -12,6 +12,7 @@
 #include "command.h"
 #include "plan/count.h"
 #include "plan/draw.h"
+#include "plan/verify.h"
 #include "text.h"
 
 namespace coll::tools {
@@ -31,11 +32,16 @@ struct Options {
 struct Answer {
   Layout layout;
   plan::Plan plan;
-  size_t count = 0, element_bytes = 1;
+  size_t count = 0, element_bytes = 1;  // elements of the vector; of a reduce-scatter, all of it, else of every piece
+  std::vector<size_t> pieces;           // of a reduce-scatter that does not divide evenly
   plan::Access access = plan::Access::mapped;
   plan::Counts counts;
   bool chosen = false;  // the algorithm, by the built-in rules
   size_t bytes() const { return count * element_bytes; }
+  plan::Shape shape() const {
+    const bool scattered = plan.collective == plan::Collective::reduce_scatter;
+    return plan::shape_of(plan, scattered ? count / size_t(plan.ranks) : count, pieces);
+  }
 };
 
 plan::Access parse_access(const std::string& text) {
@@ -83,7 +89,7 @@ model::Choice choice_of(const Options& options, plan::Collective collective, con
 
 Answer answer_of(const Options& options) {
   std::vector<plan::Collective> named = parse_collectives(options.collective);
-  if (named.size() != 1) throw usage("a plan is of one collective; name barrier, bcast, reduce or allreduce");
+  if (named.size() != 1) throw usage("a plan is of one collective; name one, see collctl list");
   plan::Collective collective = named.front();
   if (options.root >= options.ranks)
     throw usage(fmt::format("--root {} is no rank of {}; use 0 to {}", options.root, options.ranks, options.ranks - 1));
@@ -98,11 +104,21 @@ Answer answer_of(const Options& options) {
   model::Choice choice = choice_of(options, collective, answer);
   set_parameters(options, choice.parameters);
   const topo::Hierarchy& hierarchy = answer.layout.hierarchy;
-  answer.plan =
-      choice.algorithm->make({.hierarchy = &hierarchy, .root = options.root, .parameters = choice.parameters});
+  const auto ranks = size_t(options.ranks);
+  if (collective == plan::Collective::reduce_scatter && answer.count % ranks != 0) {
+    if (!choice.algorithm->irregular)
+      throw usage(fmt::format("--size: {} elements do not divide among {} ranks, which {} needs", answer.count,
+                              options.ranks, choice.algorithm->name));
+    for (size_t rank = 0; rank < ranks; ++rank)
+      answer.pieces.push_back(answer.count / ranks + (rank < answer.count % ranks));
+  }
+  answer.plan = choice.algorithm->make({.hierarchy = &hierarchy,
+                                        .root = options.root,
+                                        .irregular = !answer.pieces.empty(),
+                                        .parameters = choice.parameters});
   const auto distance = [&](int a, int b) { return uint8_t(hierarchy.distance(a, b)); };
   answer.counts =
-      plan::count(answer.plan, answer.count, answer.element_bytes, answer.access, distance, options.in_place);
+      plan::count(answer.plan, answer.shape(), answer.element_bytes, answer.access, distance, options.in_place);
   if (!answer.counts.problem.empty()) throw Failure("the plan cannot run: " + answer.counts.problem);
   return answer;
 }
@@ -181,8 +197,9 @@ void print(const Options& options, const Answer& answer) {
                            is_rooted(plan.collective) ? fmt::format(", root {}", plan.root) : "",
                            answer.chosen ? " (chosen by the built-in rules)" : ""));
   if (plan.collective != plan::Collective::barrier)
-    line("vector", fmt::format("{}: {} elements of {}{}", bytes_text(answer.bytes()), count_text(answer.count),
-                               options.type, options.in_place ? ", in place" : ""));
+    line(plan::has_pieces(plan.collective) && plan.collective != plan::Collective::reduce_scatter ? "piece" : "vector",
+         fmt::format("{}: {} elements of {}{}", bytes_text(answer.bytes()), count_text(answer.count), options.type,
+                     options.in_place ? ", in place" : ""));
   line("machine", topo::describe(answer.layout.machine));
   line("ranks", topo::describe(answer.layout.hierarchy) + ", mapped by " + options.map_by);
   line("transport", plan::name(answer.access));
@@ -206,7 +223,7 @@ void print(const Options& options, const Answer& answer) {
 
 void write_svg(const Options& options, const Answer& answer) {
   std::ofstream file(options.svg, std::ios::trunc);
-  file << plan::draw_svg(answer.plan, answer.count, answer.element_bytes, answer.access);
+  file << plan::draw_svg(answer.plan, answer.shape(), answer.element_bytes, answer.access);
   file.close();
   if (!file)
     throw Failure(

@@ -36,6 +36,7 @@ struct Item {
   const algo::Algorithm* algorithm;
   const topo::Hierarchy* hierarchy;
   int root;
+  bool irregular;
   uint64_t weight() const { return uint64_t(hierarchy->ranks()) * uint64_t(hierarchy->ranks()) + 64; }
 };
 
@@ -56,13 +57,43 @@ algo::Parameters small_chunks() {
   return parameters;
 }
 
+struct Size {
+  size_t count = 0;
+  std::vector<size_t> pieces;
+  uint64_t seed = 0;
+};
+
+// Pieces from nothing to two rings and more, by no rule.
+std::vector<size_t> irregular_pieces(const Item& item, uint64_t seed) {
+  const auto ranks = size_t(item.hierarchy->ranks());
+  std::vector<size_t> pieces(item.algorithm->collective == plan::Collective::alltoall ? ranks * ranks : ranks);
+  for (size_t i = 0; i < pieces.size(); ++i) pieces[i] = (i * 2654435761u + seed * 40503u + 3) / 7 % 6;
+  return pieces;
+}
+
 // Elements: nothing, less than a chunk, one chunk, one more, a ring of slots and one more, slices for every rank.
 // Slices make plans long, so with many ranks only some roots see them.
-std::vector<size_t> counts_for(const algo::Algorithm& algorithm, int ranks, int root) {
-  if (algorithm.collective == plan::Collective::barrier) return {0};
-  std::vector<size_t> counts = {0, 1, 2, 3, 4, 5};
-  if (ranks <= 16 || root % 16 == 0) counts.push_back(size_t(2 * ranks + 1));
-  return counts;
+std::vector<Size> sizes_for(const Item& item) {
+  const int ranks = item.hierarchy->ranks();
+  if (item.algorithm->collective == plan::Collective::barrier) return {Size{}};
+  std::vector<Size> sizes;
+  if (item.irregular) {
+    for (uint64_t seed = 1; seed <= 2; ++seed) sizes.push_back({.pieces = irregular_pieces(item, seed), .seed = seed});
+    sizes.push_back({.pieces = std::vector<size_t>(sizes.front().pieces.size())});
+    return sizes;
+  }
+  for (size_t count : {0, 1, 2, 3, 4, 5}) sizes.push_back({.count = count, .seed = count});
+  const bool slices = !plan::has_pieces(item.algorithm->collective);
+  if (slices && (ranks <= 16 || item.root % 16 == 0))
+    sizes.push_back({.count = size_t(2 * ranks + 1), .seed = uint64_t(2 * ranks + 1)});
+  return sizes;
+}
+
+// Whether its plans see the input where the result belongs; others are given a copy.
+bool runs_in_place(plan::Collective collective) {
+  using plan::Collective;
+  return collective != Collective::barrier && collective != Collective::bcast && collective != Collective::alltoall &&
+         collective != Collective::reduce_scatter;
 }
 
 // The promises of the registry on top of what verify() demands of a plan.
@@ -82,18 +113,20 @@ void verify_item(const Options& options, const Item& item, Result& result) {
   const algo::Algorithm& algorithm = *item.algorithm;
   const int ranks = item.hierarchy->ranks();
   algo::Parameters parameters = small_chunks();
-  const plan::Plan plan = algorithm.make({.hierarchy = item.hierarchy, .root = item.root, .parameters = parameters});
+  const plan::Plan plan = algorithm.make(
+      {.hierarchy = item.hierarchy, .root = item.root, .irregular = item.irregular, .parameters = parameters});
   ++result.plans;
-  for (size_t count : counts_for(algorithm, ranks, item.root))
+  for (const Size& size : sizes_for(item))
     for (bool in_place : {false, true}) {
-      if (in_place && !is_reduction(algorithm.collective)) continue;
-      const plan::VerifyOptions how = {.count = count,
+      if (in_place && !runs_in_place(algorithm.collective)) continue;
+      const plan::VerifyOptions how = {.count = size.count,
+                                       .pieces = size.pieces,
                                        .element_bytes = element_bytes,
                                        .in_place = in_place,
                                        .mixtures = 1,
                                        .adversaries = ranks <= 8,
                                        .interleavings = options.interleavings,
-                                       .seed = options.seed + uint64_t(item.root) * 64 + count};
+                                       .seed = options.seed + uint64_t(item.root) * 64 + size.seed};
       const plan::Verdict verdict = plan::verify(plan, how);
       ++result.cases;
       result.interleavings += verdict.interleavings;
@@ -169,8 +202,10 @@ class Sweep {
     for (const topo::Hierarchy& hierarchy : hierarchies_) {
       if (hierarchy.ranks() == last_ranks && !algorithm.reads.hierarchy) continue;
       last_ranks = hierarchy.ranks();
-      for (int root = 0; root < (is_rooted(algorithm.collective) ? hierarchy.ranks() : 1); ++root)
-        items_.push_back({&algorithm, &hierarchy, root});
+      for (int root = 0; root < (is_rooted(algorithm.collective) ? hierarchy.ranks() : 1); ++root) {
+        items_.push_back({&algorithm, &hierarchy, root, false});
+        if (algorithm.irregular) items_.push_back({&algorithm, &hierarchy, root, true});
+      }
     }
   }
 
@@ -279,7 +314,7 @@ int sweep(const SweepOptions& options, std::span<const algo::Algorithm> registry
 void add_verify(CLI::App& app, Action& action) {
   auto options = std::make_shared<Options>();
   CLI::App* sub = app.add_subcommand("verify", "Prove plans right: no deadlock, race or wrong result");
-  sub->add_option("COLLECTIVE", options->collective, "barrier, bcast, reduce, allreduce or all")
+  sub->add_option("COLLECTIVE", options->collective, "one of those that collctl list names, or all")
       ->required()
       ->option_text("  ");
   sub->add_option("--algorithm", options->algorithm, "only this one; see collctl list")->option_text("A");

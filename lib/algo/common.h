@@ -14,6 +14,7 @@
 namespace coll::algo {
 
 using plan::all_passes;
+using plan::any_rank;
 using plan::Buffer;
 using plan::Builder;
 using plan::Collective;
@@ -25,9 +26,11 @@ using plan::Operand;
 using plan::own_recv;
 using plan::own_send;
 using plan::pass_before;
+using plan::pass_before_of;
 using plan::Plan;
 using plan::seen;
 using plan::this_pass;
+using plan::this_pass_of;
 using plan::Value;
 
 // Chunk and slots with what a generator may rely on: whole cache lines, a power of two, and rings so small that all
@@ -45,7 +48,7 @@ inline Ring ring_of(const Request& request, uint32_t chunk_bytes = 0) {
 }
 
 inline Builder start(Collective what, std::string name, const Request& request) {
-  return Builder(what, std::move(name), request.hierarchy->ranks(), request.root, request.only_rank);
+  return Builder(what, std::move(name), request.hierarchy->ranks(), request.root, request.only_rank, request.irregular);
 }
 
 // A view as its generator knows it. Plain staging is never direct and is not published.
@@ -54,12 +57,14 @@ struct Window {
   uint16_t flag;
   bool plain;
 
-  Window(Builder& b, Buffer buffer, Ring ring)
-      : view(b.view(buffer, ring.chunk_bytes, ring.depth)), flag(b.view_flag(view)), plain(buffer == Buffer::none) {}
+  Window(Builder& b, Buffer buffer, Ring ring, int blocks = 1)
+      : view(b.view(buffer, ring.chunk_bytes, ring.depth, uint16_t(blocks))),
+        flag(b.view_flag(view)),
+        plain(buffer == Buffer::none) {}
 
   Only staged() const { return plain ? Only{} : plan::if_staged(view); }
   Only direct() const { return plan::if_direct(view); }  // leave the step out when plain
-  Operand of(int rank) const { return seen(view, rank); }
+  Operand of(int rank, int block = plan::no_block) const { return seen(view, rank, block); }
   void publish(LaneBuilder& lane) const {
     if (!plain) lane.publish(view);
   }
@@ -68,6 +73,11 @@ struct Window {
     if (!plain) lane.publish(view).post(flag, all_passes(range), direct());
   }
 };
+
+// A range over piece (sender, receiver), either of which may be any_rank.
+inline uint16_t piece(Builder& b, int sender, int receiver, uint32_t chunk_bytes) {
+  return b.range({.chunk_bytes = chunk_bytes, .sender = uint16_t(sender), .receiver = uint16_t(receiver)});
+}
 
 inline std::vector<int> all_but(int ranks, int left_out) {
   std::vector<int> others;

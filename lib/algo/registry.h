@@ -15,7 +15,9 @@ namespace coll::algo {
 struct Parameters {
   uint32_t chunk_bytes = 16384;  // what one pass of a loop moves; movement avoiding: the largest slice
   uint16_t depth = 4;            // slots of a staging ring, a power of two
-  uint16_t k = 2;                // knomial: readers that a holder serves at once
+  uint16_t k = 2;                // knomial: readers that a holder serves at once; throttled ones: accesses at once;
+                                 // rg: ranks that a leader reduces; 0 where the algorithm is to decide
+  uint16_t j = 1;                // ring_neighbor: the stride
   // hierarchical: per level, innermost first; empty: chunk_bytes everywhere. The largest one is the chunk of the
   // loops and of the staging slots, a smaller one is rounded to 1/2, 1/4 or 1/8 of it.
   std::vector<uint32_t> level_chunk_bytes;
@@ -25,6 +27,7 @@ struct Request {
   const topo::Hierarchy* hierarchy = nullptr;  // also says how many ranks there are; at least one
   int root = 0;                                // rootless collectives: 0
   int only_rank = -1;                          // >= 0: make the program of this rank alone
+  bool irregular = false;                      // pieces of different lengths, which only their two ranks know
   Parameters parameters;
 };
 
@@ -33,6 +36,7 @@ struct Reads {
   bool chunk = false;
   bool depth = false;
   bool k = false;
+  bool j = false;
   bool level_chunks = false;
   bool hierarchy = false;  // reads the groups; without it the number of ranks alone counts
 };
@@ -48,6 +52,7 @@ struct Algorithm {
   // ((x0 op x1) op x2) op ...: every such algorithm gives the same bits, also where rounding depends on association.
   bool left_to_right = true;
   Reads reads;
+  bool irregular = false;  // takes pieces of different lengths: serves the v-form as well
   uint64_t max_bytes = 0;  // not meant for vectors longer than this, though right for them; 0: for all
   // Whether the plan is what its name says for this request; if not, the plan is right but of a simpler form.
   bool (*applies)(const Request& request) = nullptr;

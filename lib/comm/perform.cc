@@ -62,6 +62,7 @@ coll_status Comm::perform_tiny(const Call& call) {
       return exec::latency_reduce(blocking_, call.send, call.recv, call.count, call.reducer, call.root);
     case Collective::allreduce:
       return exec::latency_allreduce(blocking_, call.send, call.recv, call.count, call.reducer);
+    default: break;
   }
   return COLL_OK;
 }

@@ -87,6 +87,10 @@ Choice choose(const Question& question) {
       }
       work_set = 2 * bytes * ranks;
       break;
+    default:
+      for (const algo::Algorithm& algorithm : algo::algorithms())
+        if (algorithm.collective == question.collective && name[0] == 0) name = algorithm.name.data();
+      break;
   }
   choice.algorithm = algo::find(question.collective, name);
   choice.parameters.chunk_bytes =

@@ -30,7 +30,8 @@ void LaneBuilder::operands(Step& step, std::span<const Operand> to, std::span<co
 void LaneBuilder::set_value(Step& step, Value value) {
   step.value = value.constant;
   step.add = value.add;
-  if (value.add == Add::trips) step.range = value.range;
+  step.within = value.within;
+  if (value.add == Add::trips || value.within) step.range = value.range;
 }
 
 LaneBuilder& LaneBuilder::publish(uint16_t view) {
@@ -95,12 +96,13 @@ LaneBuilder& LaneBuilder::end() {
   return *this;
 }
 
-Builder::Builder(Collective collective, std::string algorithm, int ranks, int root, int only_rank) {
+Builder::Builder(Collective collective, std::string algorithm, int ranks, int root, int only_rank, bool irregular) {
   plan_.collective = collective;
   plan_.algorithm = std::move(algorithm);
   plan_.ranks = ranks;
   plan_.root = root;
   plan_.only_rank = only_rank;
+  plan_.irregular = irregular;
   plan_.largest_value = 64 + 2 * uint32_t(ranks);
   plan_.programs.resize(only_rank < 0 ? size_t(ranks) : 1);
 }
@@ -114,15 +116,23 @@ std::vector<int> Builder::ranks() const {
 
 uint16_t Builder::flag() { return plan_.flags++; }
 
-uint16_t Builder::view(Buffer buffer, uint32_t slot_bytes, uint16_t depth) {
+uint16_t Builder::view(Buffer buffer, uint32_t slot_bytes, uint16_t depth, uint16_t blocks) {
   assert(depth != 0 && (depth & (depth - 1)) == 0);
   View view;
   view.buffer = buffer;
   view.flag = flag();
   view.depth = depth;
-  view.slot_bytes = uint32_t((slot_bytes + cache_line_bytes - 1) / cache_line_bytes * cache_line_bytes);
+  view.blocks = blocks;
+  const auto whole_lines = [](size_t bytes) {
+    return uint32_t((bytes + cache_line_bytes - 1) / cache_line_bytes * cache_line_bytes);
+  };
+  view.slot_bytes = whole_lines(slot_bytes);
   view.slot_offset = plan_.staging_bytes;
-  plan_.staging_bytes += view.slot_bytes * depth;
+  plan_.staging_bytes += view.slot_bytes * depth * blocks;
+  if (plan_.irregular && has_blocks(plan_.collective, buffer)) {
+    view.table_offset = plan_.staging_bytes;
+    plan_.staging_bytes += whole_lines(size_t(plan_.ranks) * sizeof(uint64_t));
+  }
   plan_.views.push_back(view);
   return uint16_t(plan_.views.size() - 1);
 }

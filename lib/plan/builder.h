@@ -23,6 +23,7 @@ struct Value {
   int32_t constant = 0;
   Add add = Add::nothing;
   uint16_t range = 0;
+  bool within = false;  // the step is left out in passes that the range does not have
 };
 // The pass of the loop, from 1: what is posted when chunk `index` is ready, and waited for by its readers.
 inline Value this_pass(int32_t offset = 0) { return {1 + offset, Add::index, 0}; }
@@ -31,9 +32,16 @@ inline Value pass_before(int32_t depth) { return {1 - depth, Add::index, 0}; }
 inline Value constant(int32_t value) { return {value, Add::nothing, 0}; }
 inline Value all_passes(uint16_t range, int32_t offset = 0) { return {offset, Add::trips, range}; }
 
-inline Operand own_send() { return {.space = Space::send}; }
-inline Operand own_recv() { return {.space = Space::recv}; }
-inline Operand seen(uint16_t view, int rank) { return {.space = Space::view, .view = view, .rank = uint16_t(rank)}; }
+// The same in a loop that serves several pieces, for one of them.
+inline Value this_pass_of(uint16_t range, int32_t offset = 0) { return {1 + offset, Add::index, range, true}; }
+inline Value pass_before_of(uint16_t range, int32_t depth) { return {1 - depth, Add::index, range, true}; }
+
+// `block`: of a buffer or view that has several.
+inline Operand own_send(int block = no_block) { return {.space = Space::send, .block = uint16_t(block)}; }
+inline Operand own_recv(int block = no_block) { return {.space = Space::recv, .block = uint16_t(block)}; }
+inline Operand seen(uint16_t view, int rank, int block = no_block) {
+  return {.space = Space::view, .view = view, .rank = uint16_t(rank), .block = uint16_t(block)};
+}
 
 // Restricts a step to one state of one's own view.
 struct Only {
@@ -69,19 +77,25 @@ class LaneBuilder {
 class Builder {
  public:
   // only_rank >= 0 makes that rank's program alone (what a communicator needs); -1 makes all.
-  Builder(Collective collective, std::string algorithm, int ranks, int root, int only_rank = -1);
+  Builder(Collective collective, std::string algorithm, int ranks, int root, int only_rank = -1,
+          bool irregular = false);
 
   // The ranks whose programs are to be made.
   std::vector<int> ranks() const;
   uint16_t flag();
   // A view of `buffer`; its flag announces it. slot_bytes is rounded up to a cache line, depth is a power of two.
-  uint16_t view(Buffer buffer, uint32_t slot_bytes, uint16_t depth = 1);
+  // `blocks`: of a slot, each of slot_bytes; a view of a buffer with blocks has as many, or, where steps that use its
+  // slots mean the same block, one.
+  uint16_t view(Buffer buffer, uint32_t slot_bytes, uint16_t depth = 1, uint16_t blocks = 1);
   uint16_t view_flag(uint16_t view) const { return plan_.views[view].flag; }
   uint16_t range(Range range);
   // Appends a lane to the program of `rank`, one of ranks().
   LaneBuilder lane(int rank);
   void synchronizing() { plan_.synchronizing = true; }
   void tree_order() { plan_.rank_order = false; }
+  void direction(Direction direction) { plan_.direction = direction; }
+  void throttle(int k) { plan_.throttle = uint16_t(k); }
+  void one_reader() { plan_.one_reader = true; }
   void parameter(const std::string& name, long long value);
   Plan finish();
 

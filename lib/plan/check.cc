@@ -15,11 +15,13 @@ std::string check_views(const Plan& plan) {
       return who + ": the depth of its ring is not a power of two";
     if (view.buffer != Buffer::none && view.flag >= plan.flags)
       return who + ": is announced by a flag that does not exist";
-    uint64_t end = uint64_t(view.slot_offset) + uint64_t(view.slot_bytes) * view.depth;
+    if (view.blocks != 1 && view.blocks != plan.ranks && has_blocks(plan.collective, view.buffer))
+      return who + ": has neither one block a slot nor one for every rank";
+    uint64_t end = uint64_t(view.slot_offset) + uint64_t(view.slot_bytes) * view.depth * view.blocks;
     if (end > plan.staging_bytes) return who + ": its ring ends beyond the staging of a rank";
     for (size_t w = 0; w < v; ++w) {
       const View& other = plan.views[w];
-      uint64_t other_end = uint64_t(other.slot_offset) + uint64_t(other.slot_bytes) * other.depth;
+      uint64_t other_end = uint64_t(other.slot_offset) + uint64_t(other.slot_bytes) * other.depth * other.blocks;
       if (view.slot_offset < other_end && other.slot_offset < end)
         return who + ": its ring overlaps that of view " + std::to_string(w);
     }
@@ -30,17 +32,67 @@ std::string check_views(const Plan& plan) {
 std::string check_ranges(const Plan& plan) {
   for (size_t i = 0; i < plan.ranges.size(); ++i) {
     const Range& range = plan.ranges[i];
+    const auto exists = [&](uint16_t rank) { return rank < plan.ranks || rank == any_rank; };
+    if (range.is_piece() && !(has_pieces(plan.collective) && exists(range.sender) && exists(range.receiver)))
+      return "range " + std::to_string(i) + ": names a piece that does not exist";
     if (range.part >= range.parts || range.span == 0 || range.sub + range.span > range.subs)
       return "range " + std::to_string(i) + ": names a block that does not exist";
   }
   return "";
 }
 
+// Another rank's buffer, if its owner shows it directly.
+bool is_far(const Plan& plan, int rank, const Operand& operand) {
+  return operand.space == Space::view && operand.rank != rank && plan.views[operand.view].buffer != Buffer::none;
+}
+
+std::string check_direction(const Plan& plan, int rank, const Step& step, const Operand* operands) {
+  for (int i = 0; i < step.destinations + step.sources; ++i) {
+    if (!is_far(plan, rank, operands[i])) continue;
+    const bool writes = i < step.destinations;
+    if (writes && plan.direction == Direction::read)
+      return "writes another rank's buffer, and the plan claims only to read them";
+    if (!writes && plan.direction == Direction::write)
+      return "reads another rank's buffer, and the plan claims only to write them";
+  }
+  return "";
+}
+
+// The sources of a rank's reads, in order; reads of one source in a row are one.
+std::vector<int> sources_in_order(const Plan& plan, int rank) {
+  std::vector<int> sources;
+  const Program& program = plan.program(rank);
+  for (const Lane& lane : program.lanes)
+    for (const Step& step : lane.steps) {
+      if (step.kind != Kind::copy && step.kind != Kind::reduce) continue;
+      for (int i = 0; i < step.sources; ++i) {
+        const Operand& from = program.operands[step.operand + step.destinations + size_t(i)];
+        if (is_far(plan, rank, from) && (sources.empty() || sources.back() != from.rank)) sources.push_back(from.rank);
+      }
+    }
+  return sources;
+}
+
+std::string check_one_reader(const Plan& plan) {
+  std::vector<std::vector<int>> readers;  // by turn and source, + 1
+  for (int rank = 0; rank < plan.ranks; ++rank) {
+    const std::vector<int> sources = sources_in_order(plan, rank);
+    if (readers.size() < sources.size()) readers.resize(sources.size(), std::vector<int>(size_t(plan.ranks)));
+    for (size_t turn = 0; turn < sources.size(); ++turn) {
+      int& reader = readers[turn][size_t(sources[turn])];
+      if (reader != 0)
+        return "ranks " + std::to_string(reader - 1) + " and " + std::to_string(rank) + " both read rank " +
+               std::to_string(sources[turn]) + " in turn " + std::to_string(turn + 1) +
+               ", and the plan claims one reader at a time";
+      reader = rank + 1;
+    }
+  }
+  return "";
+}
+
 // A copy may be one call into the kernel, which moves bytes between this rank and one other.
 std::string check_far_copy(const Plan& plan, int rank, const Step& step, const Operand* operands) {
-  const auto far = [&](const Operand& operand) {
-    return operand.space == Space::view && operand.rank != rank && plan.views[operand.view].buffer != Buffer::none;
-  };
+  const auto far = [&](const Operand& operand) { return is_far(plan, rank, operand); };
   bool to = far(operands[0]) || (step.destinations == 2 && far(operands[1])), from = far(operands[step.destinations]);
   if (to && from) return "copies between the buffers of two other ranks";
   if (to && step.destinations == 2) return "has two destinations, one of them another rank's buffer";
@@ -61,7 +113,9 @@ std::string check_operands(const Plan& plan, int rank, const Program& program, c
     if (operand.view >= plan.views.size()) return "names a view that does not exist";
     if (operand.rank >= plan.ranks) return "names a view of a rank that does not exist";
   }
-  return one_source ? check_far_copy(plan, rank, step, program.operands.data() + step.operand) : "";
+  const Operand* operands = program.operands.data() + step.operand;
+  if (auto problem = check_direction(plan, rank, step, operands); !problem.empty()) return problem;
+  return one_source ? check_far_copy(plan, rank, step, operands) : "";
 }
 
 std::string check_step(const Plan& plan, int rank, const Program& program, const Step& step) {
@@ -85,8 +139,8 @@ std::string check_step(const Plan& plan, int rank, const Program& program, const
       if (step.flag >= plan.flags) return "names a flag that does not exist";
       if (step.kind == Kind::wait && step.rank >= plan.ranks) return "waits for a rank that does not exist";
       if (step.add > Add::trips) return "adds an unknown quantity to its value";
-      if (step.add == Add::trips && step.range >= plan.ranges.size())
-        return "adds the passes of a range that does not exist";
+      if ((step.add == Add::trips || step.within) && step.range >= plan.ranges.size())
+        return "depends on the passes of a range that does not exist";
       return "";
     case Kind::loop: return step.range < plan.ranges.size() ? "" : "loops over a range that does not exist";
     case Kind::end: return "";
@@ -146,7 +200,7 @@ std::string check_form(const Plan& plan) {
              std::to_string(most_steps) + " for " + std::to_string(plan.ranks) +
              " ranks: plans grow with ranks and levels, not with the vector";
   }
-  return "";
+  return plan.one_reader ? check_one_reader(plan) : "";
 }
 
 }  // namespace coll::plan

@@ -123,12 +123,14 @@ const char* name(Access access) {
   return "?";
 }
 
-Counts count(const Plan& plan, size_t count, size_t element_bytes, Access access, const DistanceClass& distance,
+Counts count(const Plan& plan, const Shape& shape, size_t element_bytes, Access access, const DistanceClass& distance,
              bool in_place) {
   Counts refused;
   refused.problem = element_bytes == 0 ? "elements of 0 bytes" : check_form(plan);
   if (!refused.problem.empty()) return refused;
-  Layout layout(plan, count, element_bytes, in_place);
+  if (plan.irregular != (shape.by != Shape::By::all))
+    return refused.problem = "the lengths of the pieces do not fit the plan", refused;
+  Layout layout(plan, shape, element_bytes, in_place);
   Machine machine(layout);
   machine.reset();
   Counter counter(layout, access);

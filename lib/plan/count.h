@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "plan/plan.h"
+#include "plan/shape.h"
 
 namespace coll::plan {
 
@@ -50,7 +51,8 @@ struct Counts {
 // The class of the distance between two different ranks, from 0. Empty: all are of class 0.
 using DistanceClass = std::function<uint8_t(int a, int b)>;
 
-Counts count(const Plan& plan, size_t count, size_t element_bytes, Access access, const DistanceClass& distance = {},
-             bool in_place = false);
+// REQUIRES: for an irregular plan a shape that gives each piece its length, for others a count.
+Counts count(const Plan& plan, const Shape& shape, size_t element_bytes, Access access,
+             const DistanceClass& distance = {}, bool in_place = false);
 
 }  // namespace coll::plan

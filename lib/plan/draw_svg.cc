@@ -192,10 +192,10 @@ std::string refusal(const std::string& problem) {
 
 }  // namespace
 
-std::string draw_svg(const Plan& plan, size_t count, size_t element_bytes, Access access) {
-  Timeline run = timeline(plan, count, element_bytes, access);
+std::string draw_svg(const Plan& plan, const Shape& shape, size_t element_bytes, Access access) {
+  Timeline run = timeline(plan, shape, element_bytes, access);
   if (!run.problem.empty()) return refusal(run.problem);
-  std::string subtitle = size_words(uint64_t(count) * element_bytes);
+  std::string subtitle = size_words(uint64_t(shape.of({.sender = any_rank, .receiver = any_rank})) * element_bytes);
   if (!plan.parameters.empty()) subtitle += ", " + plan.parameters;
   subtitle += access == Access::shm ? ", views staged" : ", views direct";
   subtitle += "; units: copy of a largest extent " + number(copy_units) + ", post " + number(post_units) +

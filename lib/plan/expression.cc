@@ -10,7 +10,7 @@ namespace {
 size_t hash(Expression a, Expression b) { return size_t(((uint64_t(a) << 32 | b) * 0x9e3779b97f4a7c15u) >> 20); }
 }  // namespace
 
-Expressions::Expressions(int ranks) : ranks_(ranks), words_((size_t(ranks) + 63) / 64), table_(256) {
+Expressions::Expressions(int ranks) : words_((size_t(ranks) + 63) / 64), table_(256) {
   nodes_.resize(size_t(ranks) + 1);
   sets_.resize(nodes_.size() * words_);
   for (int rank = 0; rank < ranks; ++rank) {
@@ -61,9 +61,9 @@ Expression Expressions::insert(Expression a, Expression b) {
   return e;
 }
 
-Expression Expressions::left_fold() {
+Expression Expressions::left_fold(int ranks) {
   Expression e = input(0);
-  for (int rank = 1; rank < ranks_; ++rank) e = combine(e, input(rank));
+  for (int rank = 1; rank < ranks; ++rank) e = combine(e, input(rank));
   return e;
 }
 
@@ -76,15 +76,21 @@ Expression Expressions::unordered(Expression e) {
   return same;
 }
 
-bool Expressions::complete(Expression e) const {
+bool Expressions::complete(Expression e, int ranks) const {
   if (e == 0 || !nodes_[e].once) return false;
-  int present = 0;
-  for (size_t w = 0; w < words_; ++w) present += std::popcount(sets_[e * words_ + w]);
-  return present == ranks_;
+  int present = 0, below = 0;
+  for (size_t w = 0; w < words_; ++w) {
+    const uint64_t set = sets_[e * words_ + w];
+    const int first = int(w) * 64;
+    present += std::popcount(set);
+    if (ranks >= first + 64) below += std::popcount(set);
+    else if (ranks > first) below += std::popcount(set & ((uint64_t(1) << (ranks - first)) - 1));
+  }
+  return present == ranks && below == ranks;
 }
 
-bool Expressions::in_order(Expression e) const {
-  return e != 0 && nodes_[e].ordered && nodes_[e].low == 0 && nodes_[e].high == ranks_ - 1;
+bool Expressions::in_order(Expression e, int ranks) const {
+  return e != 0 && nodes_[e].ordered && nodes_[e].low == 0 && nodes_[e].high == ranks - 1;
 }
 
 void Expressions::write(Expression e, std::string& out) const {

@@ -19,13 +19,13 @@ class Expressions {
   static Expression input(int rank) { return Expression(rank) + 1; }
   // a op b, in this order.
   Expression combine(Expression a, Expression b);
-  // ((0 op 1) op 2) op ... over all ranks.
-  Expression left_fold();
+  // ((0 op 1) op 2) op ... over the first `ranks` ranks, at least one.
+  Expression left_fold(int ranks);
 
-  // Every rank's input occurs exactly once.
-  bool complete(Expression e) const;
+  // The input of each of the first `ranks` ranks, and of no other, occurs exactly once.
+  bool complete(Expression e, int ranks) const;
   // ... and they occur in rank order, however they are bracketed.
-  bool in_order(Expression e) const;
+  bool in_order(Expression e, int ranks) const;
   // The same for expressions that differ only in the order of operands within brackets: equal bits for a commutative op.
   Expression unordered(Expression e);
 
@@ -44,7 +44,6 @@ class Expressions {
   void grow();
   void write(Expression e, std::string& out) const;
 
-  int ranks_;
   size_t words_;  // of a set of ranks
   std::vector<Node> nodes_;
   std::vector<uint64_t> sets_;  // inputs that occur, words_ per node

@@ -8,25 +8,26 @@
 #include <cstdint>
 
 #include "plan/plan.h"
+#include "plan/shape.h"
 
 namespace coll::plan {
 
 inline constexpr size_t cache_line_bytes = 64;
 
-// Elements [low, low + length) of the vector; chunk_low is where the chunk they lie in begins.
+// Elements [low, low + length) of the vector or piece; chunk_low is where the chunk they lie in begins.
 struct Extent {
   size_t low = 0;
   size_t length = 0;
   size_t chunk_low = 0;
 };
 
-// A range bound to a count. All divisions happen in bind(), none per step.
+// A range bound to a shape. All divisions happen in bind(), none per step.
 struct Geometry {
   size_t part_low = 0, part_length = 0;
-  size_t chunk = 0;       // elements of a full chunk
-  size_t trips = 0;       // passes of a loop over the range; the same for every part, at least 1
-  size_t tail = 0;        // elements of the last chunk of the part, 0 when the part is empty
-  size_t block = 0;       // elements of a full sub-block of a full chunk
+  size_t chunk = 0;  // elements of a full chunk
+  size_t trips = 0;  // passes of a loop over the range; the same for every part; at least 1 unless a piece is empty
+  size_t tail = 0;   // elements of the last chunk of the part, 0 when the part is empty
+  size_t block = 0;  // elements of a full sub-block of a full chunk
   size_t tail_block = 0;  // and of the last chunk
   size_t sub = 0, subs = 1, span = 1;
   size_t unit = 1;  // sub-blocks are multiples of this
@@ -43,7 +44,8 @@ struct Geometry {
                                                                                      : 1;
   }
 
-  static Geometry bind(const Range& range, size_t count, size_t element_bytes) {
+  static Geometry bind(const Range& range, const Shape& shape, size_t element_bytes) {
+    const size_t count = shape.of(range);
     Geometry g;
     g.unit = unit_of(element_bytes);
     size_t part = range.parts == 1 ? count : block_length(count, range.parts, g.unit);
@@ -51,7 +53,7 @@ struct Geometry {
     g.part_length = std::min(count - g.part_low, part);
     g.chunk =
         range.chunk_bytes == 0 ? std::max<size_t>(part, 1) : std::max<size_t>(range.chunk_bytes / element_bytes, 1);
-    g.trips = std::max<size_t>((part + g.chunk - 1) / g.chunk, 1);
+    g.trips = std::max<size_t>((part + g.chunk - 1) / g.chunk, range.is_piece() ? 0 : 1);
     g.sub = range.sub;
     g.subs = range.subs;
     g.span = range.span;
@@ -63,11 +65,13 @@ struct Geometry {
     return g;
   }
 
-  // The extent of pass `index` of a loop (0 outside one), index < trips. Every chunk is split evenly, the last one too.
+  // The extent of pass `index` of a loop (0 outside one); empty from pass `trips` on, which a loop over the longest of
+  // several pieces may reach. Every chunk is split evenly, the last one too.
   // A loop goes from the end of the vector to its beginning: what the caller wrote last is still in its cache, and so
   // will be what it reads first.
   Extent at(size_t index) const {
     Extent e;
+    if (index >= trips) return e;
     size_t begin = std::min(part_length, (trips - 1 - index) * chunk);
     size_t length = std::min(part_length - begin, chunk);
     e.chunk_low = part_low + begin;
@@ -84,17 +88,25 @@ struct Geometry {
   }
 };
 
+// The block of a slot that an operand means.
+inline size_t slot_block(const View& view, const Operand& operand) { return view.blocks == 1 ? 0 : operand.block; }
+
 // Byte offset of an extent inside a slot ring of `view`, pass `index`.
-inline size_t slot_position(const View& view, const Extent& extent, size_t index, size_t element_bytes) {
-  return view.slot_offset + (index & (view.depth - 1u)) * view.slot_bytes +
+inline size_t slot_position(const View& view, size_t block, const Extent& extent, size_t index, size_t element_bytes) {
+  return view.slot_offset + ((index & (view.depth - 1u)) * view.blocks + block) * view.slot_bytes +
          (extent.low - extent.chunk_low) * element_bytes;
 }
 
-// No flag of the plan exceeds this value for this count: the communicator's base advances by it.
-inline uint64_t last_value(const Plan& plan, size_t count, size_t element_bytes) {
+// Passes of a loop of an irregular plan, at most: ranks know only the lengths of their own pieces, so flags advance by
+// the same large step whatever these are.
+inline constexpr uint64_t most_irregular_passes = uint64_t(1) << 22;
+
+// No flag of the plan exceeds this value for this shape: the communicator's base advances by it.
+inline uint64_t last_value(const Plan& plan, const Shape& shape, size_t element_bytes) {
   if (plan.smallest_chunk_bytes == 0) return plan.largest_value;
+  if (plan.irregular) return plan.largest_value + most_irregular_passes;
   size_t chunk = std::max<size_t>(plan.smallest_chunk_bytes / element_bytes, 1);
-  return plan.largest_value + (count + chunk - 1) / chunk + 1;
+  return plan.largest_value + (shape.count + chunk - 1) / chunk + 1;
 }
 
 }  // namespace coll::plan

@@ -21,12 +21,16 @@ Judge::Judge(const Layout& layout, Machine& machine, Expressions& expressions)
     if (plan_->views[v].buffer != Buffer::none) announced_by_[plan_->views[v].flag].push_back(uint16_t(v));
   memory_.resize(layout.cells());
   folded_.resize(layout.count());
-  last_value_ = int64_t(last_value(*plan_, layout.count(), layout.element_bytes()));
+  last_value_ = int64_t(last_value(*plan_, layout.shape(), layout.element_bytes()));
 }
 
-Expression Judge::initial(int rank) const {
-  bool has_input = plan_->collective == Collective::bcast ? rank == plan_->root : layout_->has_send(rank);
-  return has_input ? Expressions::input(rank) : 0;
+Expression Judge::initial(int rank) const { return layout_->has_send(rank) ? Expressions::input(rank) : 0; }
+
+// Elements are numbered through the vector, or through all pieces that a rank sends, which are numbered by receiver.
+uint32_t Judge::element(Buffer buffer, int rank, size_t block, size_t i) const {
+  if (!has_blocks(plan_->collective, Buffer::send)) return uint32_t(i);
+  const size_t receiver = buffer == Buffer::send ? block : size_t(rank);
+  return uint32_t(receiver * layout_->count() + i);
 }
 
 void Judge::begin(const std::vector<Decision>& decisions, bool ordering) {
@@ -36,8 +40,12 @@ void Judge::begin(const std::vector<Decision>& decisions, bool ordering) {
   std::fill(memory_.begin(), memory_.end(), Value{});
   for (int rank = 0; rank < plan_->ranks; ++rank)
     if (Expression input = initial(rank))
-      for (size_t i = 0; i < layout_->count(); ++i) memory_[layout_->send(rank) + i] = {input, uint32_t(i)};
+      for_blocks(Buffer::send, rank, [&](size_t block, size_t cell, size_t cells) {
+        for (size_t i = 0; i < cells; ++i) memory_[cell + i] = {input, element(Buffer::send, rank, block, i)};
+        return true;
+      });
   if (!ordering) return;
+  if (plan_->throttle != 0) open_.assign(size_t(plan_->ranks), {});
   size_t lanes = machine_->lanes().size(), flags = size_t(plan_->ranks) * plan_->flags;
   order_.reset(lanes, layout_->cells(), flags);
   published_.assign(decisions.size(), 0);
@@ -71,6 +79,7 @@ bool Judge::fail(const LaneState& lane, const Operand& operand, Fault fault) {
       return fail(lane, "uses " + what + ", a buffer that this rank does not have in " + name(plan_->collective));
     case Fault::overflow: return fail(lane, "goes beyond the end of a slot of " + what);
     case Fault::read_only: return fail(lane, "writes " + what + ", the caller's input");
+    case Fault::no_block: return fail(lane, "names no block of " + what + ", or one where there are none");
   }
   return fail(lane, what);
 }
@@ -120,9 +129,30 @@ bool Judge::owns(const LaneState& lane, const Step& step, bool& runs) {
   return true;
 }
 
+// The accesses to a rank's buffers form chains of ordered ones; as many chains as may be open at once must do, whatever
+// the interleaving (Dilworth).
+bool Judge::open_access(const LaneState& lane, int owner) {
+  std::vector<Epoch>& chains = open_[size_t(owner)];
+  for (Epoch& last : chains)
+    if (order_.before(last, lane.id)) {
+      last = order_.now();
+      return true;
+    }
+  chains.push_back(order_.now());
+  if (chains.size() <= plan_->throttle) return true;
+  std::string others;
+  for (size_t i = 0; i + 1 < chains.size(); ++i) others += (i == 0 ? "" : "; ") + where(chains[i]);
+  return fail(lane, "is one access too many to the buffers of rank " + std::to_string(owner) + ": the plan claims " +
+                        std::to_string(plan_->throttle) + " at once, and these may be open: " + others);
+}
+
 bool Judge::may_use(const LaneState& lane, const Operand& operand) {
   const View& view = plan_->views[operand.view];
   if (view.buffer == Buffer::none) return true;
+  if (plan_->throttle != 0 && operand.rank != lane.rank &&
+      decisions_[size_t(operand.rank) * plan_->views.size() + operand.view] == Decision::direct &&
+      !open_access(lane, operand.rank))
+    return false;
   if (operand.rank == lane.rank) {
     Epoch published = published_[size_t(operand.rank) * plan_->views.size() + operand.view];
     if (published != 0 && order_.before(published, lane.id)) return true;

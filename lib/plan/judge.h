@@ -57,8 +57,16 @@ class Judge {
   bool may_use(const LaneState& lane, const Operand& operand);
   bool defined(const LaneState& lane, size_t cell, size_t cells);
   bool store(const LaneState& lane, size_t cell, const Value* values, size_t cells);
-  bool check_result(int rank, size_t element, Value value, Expression expected);
+  bool open_access(const LaneState& lane, int owner);
+  bool check_inputs(int rank);
+  bool check_results(int rank);
+  bool check_same_bits(int rank);
+  bool check_result(int rank, size_t cell, Value expected, int folded);
   Expression initial(int rank) const;
+  uint32_t element(Buffer buffer, int rank, size_t block, size_t i) const;
+  // visit(block, first cell, cells) for every block of a buffer, once with block 0 where it has none.
+  template <class Visit>
+  bool for_blocks(Buffer buffer, int rank, Visit visit) const;
 
   const Layout* layout_;
   const Plan* plan_;
@@ -71,6 +79,7 @@ class Judge {
   std::vector<Epoch> published_;
   std::vector<uint32_t> learned_;  // per lane and flag of any rank: time of the first wait that was met
   std::vector<std::vector<uint16_t>> announced_by_;  // views per flag
+  std::vector<std::vector<Epoch>> open_;  // throttled plans: per owner, chains of ordered accesses to its buffers
   std::vector<Value> memory_;
   std::vector<Value> folded_;
   Order order_;
@@ -79,5 +88,17 @@ class Judge {
   int association_ = 0;
   std::string problem_;
 };
+
+template <class Visit>
+bool Judge::for_blocks(Buffer buffer, int rank, Visit visit) const {
+  const size_t first = buffer == Buffer::send ? layout_->send(rank) : layout_->recv(rank);
+  if (!has_blocks(plan_->collective, buffer)) return visit(0, first, layout_->cells(buffer, rank));
+  for (size_t block = 0; block < size_t(plan_->ranks); ++block) {
+    const size_t cells = buffer == Buffer::send ? layout_->shape().piece(size_t(rank), block)
+                                                : layout_->shape().piece(block, size_t(rank));
+    if (!visit(block, first + layout_->block(buffer, rank, block), cells)) return false;
+  }
+  return true;
+}
 
 }  // namespace coll::plan

@@ -35,7 +35,7 @@ bool Judge::check_ends() {
     for (Buffer buffer : {Buffer::send, Buffer::recv}) {
       if (!layout_->has(buffer, rank)) continue;
       size_t cell = buffer == Buffer::send ? layout_->send(rank) : layout_->recv(rank);
-      auto conflict = order_.unfinished(first, lanes, uint32_t(cell), layout_->count());
+      auto conflict = order_.unfinished(first, lanes, uint32_t(cell), layout_->cells(buffer, rank));
       if (conflict.epoch == 0) continue;
       problem_ = "rank " + std::to_string(rank) + " may end while " + layout_->describe(conflict.cell) + " is still " +
                  (conflict.write ? "written" : "read") + " by " + where(conflict.epoch);
@@ -63,50 +63,88 @@ bool Judge::check_synchronizing() {
   return true;
 }
 
-bool Judge::check_result(int rank, size_t element, Value value, Expression expected) {
+// `folded`: of so many ranks, from 0; 0 for what is not reduced.
+bool Judge::check_result(int rank, size_t cell, Value expected, int folded) {
   auto wrong = [&](const std::string& what) {
-    problem_ =
-        "wrong result: recv of rank " + std::to_string(rank) + ", element " + std::to_string(element) + " " + what;
+    problem_ = "wrong result: " + layout_->describe(cell) + ", where rank " + std::to_string(rank) +
+               "'s result belongs, " + what;
     return false;
   };
+  const Value value = memory_[cell];
   if (value.expression == 0) return wrong("is undefined");
-  if (value.element != element) return wrong("holds element " + std::to_string(value.element));
-  if (value.expression == expected) return true;
+  if (value.element != expected.element)
+    return wrong("holds element " + std::to_string(value.element) + ", not " + std::to_string(expected.element));
+  if (value.expression == expected.expression) return true;
   std::string is = "is " + expressions_->text(value.expression);
-  if (plan_->collective == Collective::bcast) return wrong(is + ", not the root's");
-  if (!expressions_->complete(value.expression))
-    return wrong(is + ", which does not combine every rank's input exactly once");
+  if (folded == 0) return wrong(is + ", not the input of rank " + expressions_->text(expected.expression));
+  if (!expressions_->complete(value.expression, folded))
+    return wrong(is + ", which does not combine the input of " +
+                 (folded == plan_->ranks ? "every rank" : "ranks 0 to " + std::to_string(folded - 1)) +
+                 " exactly once");
   if (plan_->rank_order) return wrong(is + ", not the left fold in rank order that the plan claims");
-  association_ = std::max(association_, expressions_->in_order(value.expression) ? 1 : 2);
+  association_ = std::max(association_, expressions_->in_order(value.expression, folded) ? 1 : 2);
+  return true;
+}
+
+bool Judge::check_inputs(int rank) {
+  const Expression input = initial(rank);
+  // Where the result replaces the input it is checked as a result.
+  if (input == 0 || (layout_->aliased(rank) && plan_->collective != Collective::scatter)) return true;
+  return for_blocks(Buffer::send, rank, [&](size_t block, size_t cell, size_t cells) {
+    for (size_t i = 0; i < cells; ++i)
+      if (memory_[cell + i] != Value{input, element(Buffer::send, rank, block, i)}) {
+        problem_ = "wrong result: the input of rank " + std::to_string(rank) + ", " + layout_->describe(cell + i) +
+                   ", was changed";
+        return false;
+      }
+    return true;
+  });
+}
+
+bool Judge::check_results(int rank) {
+  const Collective collective = plan_->collective;
+  int folded = 0;
+  if (collective == Collective::scan) folded = rank + 1;
+  else if (collective == Collective::exscan) folded = rank;
+  else if (is_reduction(collective)) folded = plan_->ranks;
+  if (collective == Collective::exscan && rank == 0) {
+    for (size_t i = 0; i < layout_->count(); ++i)
+      if (!layout_->aliased(rank) && memory_[layout_->recv(rank) + i].expression != 0) {
+        problem_ = "wrong result: rank 0 of an exscan receives nothing, but " +
+                   layout_->describe(layout_->recv(rank) + i) + " was written";
+        return false;
+      }
+    return true;
+  }
+  const bool from_root = collective == Collective::bcast || collective == Collective::scatter;
+  return for_blocks(Buffer::recv, rank, [&](size_t block, size_t cell, size_t cells) {
+    const Expression expected =
+        folded != 0 ? expressions_->left_fold(folded) : Expressions::input(from_root ? plan_->root : int(block));
+    for (size_t i = 0; i < cells; ++i)
+      if (!check_result(rank, cell + i, {expected, element(Buffer::recv, rank, block, i)}, folded)) return false;
+    return true;
+  });
+}
+
+bool Judge::check_same_bits(int rank) {
+  for (size_t i = 0; i < layout_->count(); ++i) {
+    const Value value = memory_[layout_->recv(rank) + i], first = memory_[layout_->recv(0) + i];
+    if (value.expression == first.expression ||
+        expressions_->unordered(value.expression) == expressions_->unordered(first.expression))
+      continue;
+    problem_ = "wrong result: element " + std::to_string(i) + " is " + expressions_->text(first.expression) +
+               " at rank 0 but " + expressions_->text(value.expression) + " at rank " + std::to_string(rank) +
+               ", which may differ in the last bits";
+    return false;
+  }
   return true;
 }
 
 bool Judge::check_contents() {
-  bool bcast = plan_->collective == Collective::bcast;
-  Expression expected = bcast ? Expressions::input(plan_->root) : expressions_->left_fold();
   for (int rank = 0; rank < plan_->ranks; ++rank) {
-    bool result = layout_->has_recv(rank);
-    if (Expression input = initial(rank); input != 0 && !(result && layout_->aliased(rank)))
-      for (size_t i = 0; i < layout_->count(); ++i)
-        if (memory_[layout_->send(rank) + i] != Value{input, uint32_t(i)}) {
-          problem_ = "wrong result: the input of rank " + std::to_string(rank) + ", element " + std::to_string(i) +
-                     " was changed";
-          return false;
-        }
-    if (!result) continue;
-    for (size_t i = 0; i < layout_->count(); ++i) {
-      Value value = memory_[layout_->recv(rank) + i];
-      if (!check_result(rank, i, value, expected)) return false;
-      if (plan_->collective != Collective::allreduce || rank == 0) continue;
-      Value first = memory_[layout_->recv(0) + i];
-      if (value.expression != first.expression &&
-          expressions_->unordered(value.expression) != expressions_->unordered(first.expression)) {
-        problem_ = "wrong result: element " + std::to_string(i) + " is " + expressions_->text(first.expression) +
-                   " at rank 0 but " + expressions_->text(value.expression) + " at rank " + std::to_string(rank) +
-                   ", which may differ in the last bits";
-        return false;
-      }
-    }
+    if (!check_inputs(rank)) return false;
+    if (layout_->has_recv(rank) && !check_results(rank)) return false;
+    if (plan_->collective == Collective::allreduce && !check_same_bits(rank)) return false;
   }
   return true;
 }

@@ -24,6 +24,7 @@ enum class Fault : uint8_t {
   absent,     // the rank has no such buffer in this collective
   overflow,   // the extent does not fit into a slot
   read_only,  // the caller's input
+  no_block,   // the operand names no block of a buffer that has some, or one where there are none
 };
 
 struct Place {
@@ -31,24 +32,36 @@ struct Place {
   Fault fault = Fault::none;
 };
 
+// Pieces in a buffer of an irregular plan lie in no particular order, with gaps, so that a wrong offset is found.
 class Layout {
  public:
-  Layout(const Plan& plan, size_t count, size_t element_bytes, bool in_place);
+  // The shape's counts must outlive it. REQUIRES: alltoall: Shape::By::all or pair.
+  Layout(const Plan& plan, const Shape& shape, size_t element_bytes, bool in_place);
 
   const Plan& plan() const { return *plan_; }
+  const Shape& shape() const { return shape_; }
+  // Elements of the vector or of the longest piece.
   size_t count() const { return count_; }
   size_t element_bytes() const { return element_bytes_; }
   size_t cells() const { return stride_ * size_t(plan_->ranks); }
   const Geometry& geometry(uint16_t range) const { return geometries_[range]; }
 
-  // The send buffer exists at the root only in a broadcast, the receive buffer at the root only in a reduction.
+  // The send buffer exists at the root only in a broadcast or scatter, the receive buffer in a reduction or gather.
   bool has_send(int rank) const;
   bool has_recv(int rank) const;
   bool has(Buffer buffer, int rank) const { return buffer == Buffer::send ? has_send(rank) : has_recv(rank); }
-  // send and recv are the same memory: in place, and at the root of a broadcast.
-  bool aliased(int rank) const { return buffers_[size_t(rank)].send == buffers_[size_t(rank)].recv; }
+  // The input lies in the memory of the result: in place, and at the root of a broadcast.
+  bool aliased(int rank) const { return buffers_[size_t(rank)].aliased; }
   size_t send(int rank) const { return buffers_[size_t(rank)].send; }
   size_t recv(int rank) const { return buffers_[size_t(rank)].recv; }
+  size_t cells(Buffer buffer, int rank) const {
+    return buffer == Buffer::send ? buffers_[size_t(rank)].send_cells : buffers_[size_t(rank)].recv_cells;
+  }
+  // Where a block begins in a buffer with blocks, from the buffer's first cell.
+  size_t block(Buffer buffer, int rank, size_t block) const {
+    const std::vector<uint32_t>& table = buffer == Buffer::send ? send_blocks_ : recv_blocks_;
+    return table[size_t(rank) * size_t(plan_->ranks) + block];
+  }
 
   // Where `extent` of pass `index` of an operand begins, for a step of rank `own`.
   template <bool writes>
@@ -64,9 +77,10 @@ class Layout {
       if (decision == Decision::undecided) return {0, Fault::undecided};
       if (decision == Decision::staged) {
         const Ring& ring = rings_[operand.view];
-        size_t offset = extent.low - extent.chunk_low;
-        if (offset + extent.length > ring.slot) return {0, Fault::overflow};
-        return {rank * stride_ + ring.first + (index & (view.depth - 1u)) * ring.slot + offset, Fault::none};
+        size_t offset = extent.low - extent.chunk_low, block = slot_block(view, operand);
+        if (offset + extent.length > ring.slot || block >= view.blocks) return {0, Fault::overflow};
+        return {rank * stride_ + ring.first + ((index & (view.depth - 1u)) * view.blocks + block) * ring.slot + offset,
+                Fault::none};
       }
       buffer = view.buffer;
     } else {
@@ -76,7 +90,14 @@ class Layout {
     bool send = buffer == Buffer::send;
     if (!(send ? own_buffers.has_send : own_buffers.has_recv)) return {0, Fault::absent};
     if (writes && !(send ? own_buffers.send_writable : own_buffers.recv_writable)) return {0, Fault::read_only};
-    return {(send ? own_buffers.send : own_buffers.recv) + extent.low, Fault::none};
+    size_t first = send ? own_buffers.send : own_buffers.recv;
+    if (has_blocks(plan_->collective, buffer)) {
+      if (operand.block >= plan_->ranks) return {0, Fault::no_block};
+      first += block(buffer, int(rank), operand.block);
+    } else if (operand.block != no_block && operand.space != Space::view) {
+      return {0, Fault::no_block};
+    }
+    return {first + extent.low, Fault::none};
   }
 
   // "recv of rank 3, element 12 (byte 768)".
@@ -85,18 +106,24 @@ class Layout {
  private:
   struct Buffers {
     size_t send = 0, recv = 0;
-    bool has_send = false, has_recv = false, send_writable = false, recv_writable = false;
+    size_t send_cells = 0, recv_cells = 0;
+    bool has_send = false, has_recv = false, send_writable = false, recv_writable = false, aliased = false;
   };
   struct Ring {
     size_t first = 0;  // from the rank's first cell
-    size_t slot = 0;   // cells of one slot
+    size_t slot = 0;   // cells of one block of a slot
   };
 
+  void lay_out_blocks();
+  void lay_out_buffers(bool in_place);
+
   const Plan* plan_;
-  size_t count_, element_bytes_;
+  Shape shape_;
+  size_t count_ = 0, element_bytes_;
   size_t stride_ = 0;  // cells of one rank
   std::vector<Geometry> geometries_;
   std::vector<Buffers> buffers_;
+  std::vector<uint32_t> send_blocks_, recv_blocks_;  // [rank * ranks + block]
   std::vector<Ring> rings_;
 };
 

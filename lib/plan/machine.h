@@ -72,7 +72,9 @@ class Machine {
  private:
   void advance(LaneState& lane) const {
     const Step& step = lane.step();
-    if (step.kind != Kind::end) {
+    if (step.kind == Kind::loop && layout_->geometry(step.range).trips == 0) {
+      lane.at = uint32_t(step.value);
+    } else if (step.kind != Kind::end) {
       ++lane.at;
     } else if (++lane.index < layout_->geometry(step.range).trips) {
       lane.at = uint32_t(step.value);
@@ -98,6 +100,7 @@ Stop Machine::take(LaneState& lane, Observer& observer) {
   ++lane.time;
   bool runs = true;
   if (step.when != When::always && !observer.owns(lane, step, runs)) return Stop::failed;
+  if (step.within) runs = runs && lane.index < layout_->geometry(step.range).trips;
   if (runs) {
     switch (step.kind) {
       case Kind::publish:
@@ -112,6 +115,7 @@ Stop Machine::take(LaneState& lane, Observer& observer) {
       case Kind::post: {
         uint32_t flag = uint32_t(lane.rank) * plan().flags + step.flag;
         int64_t value = this->value(lane, step);
+        if (value == 0 && step.add == Add::trips) break;  // of pieces that are all empty
         if (!observer.post(lane, step, flag, value)) return Stop::failed;
         flags_[flag] = value;
         if (waiting_[flag] != 0) wake(flag);

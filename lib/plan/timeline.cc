@@ -82,11 +82,11 @@ class Recorder {
 
 }  // namespace
 
-Timeline timeline(const Plan& plan, size_t count, size_t element_bytes, Access access) {
+Timeline timeline(const Plan& plan, const Shape& shape, size_t element_bytes, Access access) {
   Timeline timeline;
   timeline.problem = element_bytes == 0 ? "elements of 0 bytes" : check_form(plan);
   if (!timeline.problem.empty()) return timeline;
-  Layout layout(plan, count, element_bytes, false);
+  Layout layout(plan, shape, element_bytes, false);
   Machine machine(layout);
   machine.reset();
   for (int rank = 0; rank <= plan.ranks; ++rank)

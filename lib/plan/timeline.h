@@ -39,6 +39,6 @@ struct Timeline {
 // and the way from a post to a wait.
 inline constexpr double copy_units = 4, post_units = 1, flag_units = 1;
 
-Timeline timeline(const Plan& plan, size_t count, size_t element_bytes, Access access);
+Timeline timeline(const Plan& plan, const Shape& shape, size_t element_bytes, Access access);
 
 }  // namespace coll::plan

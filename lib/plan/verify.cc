@@ -78,12 +78,27 @@ bool run(Machine& machine, Judge& judge, const Mode& mode, const Schedule& sched
 
 std::string describe(const Plan& plan, const VerifyOptions& options) {
   return std::string(name(plan.collective)) + " " + plan.algorithm + ", " + std::to_string(plan.ranks) +
-         " ranks, root " + std::to_string(plan.root) + ", " + std::to_string(options.count) + " elements of " +
-         std::to_string(options.element_bytes) + " bytes" + (options.in_place ? ", in place" : "") +
+         " ranks, root " + std::to_string(plan.root) + ", " +
+         (plan.irregular ? "pieces of different lengths, elements" : std::to_string(options.count) + " elements") +
+         " of " + std::to_string(options.element_bytes) + " bytes" + (options.in_place ? ", in place" : "") +
          (plan.parameters.empty() ? "" : ", " + plan.parameters);
 }
 
 }  // namespace
+
+Shape shape_of(const Plan& plan, size_t count, const std::vector<size_t>& pieces) {
+  Shape shape(count);
+  shape.ranks = plan.ranks;
+  if (pieces.empty()) return shape;
+  shape.counts = pieces.data();
+  switch (plan.collective) {
+    case Collective::gather:
+    case Collective::allgather: shape.by = Shape::By::sender; break;
+    case Collective::alltoall: shape.by = Shape::By::pair; break;
+    default: shape.by = Shape::By::receiver; break;
+  }
+  return shape;
+}
 
 Verdict verify(const Plan& plan, const VerifyOptions& options) {
   Verdict verdict;
@@ -94,7 +109,14 @@ Verdict verify(const Plan& plan, const VerifyOptions& options) {
   if (options.element_bytes == 0) return refuse("elements of 0 bytes cannot be verified");
   if (auto problem = check_form(plan); !problem.empty()) return refuse(problem);
 
-  Layout layout(plan, options.count, options.element_bytes, options.in_place);
+  const bool by_both = plan.collective == Collective::alltoall;
+  const size_t pieces = size_t(plan.ranks) * size_t(by_both ? plan.ranks : 1);
+  if (plan.irregular != !options.pieces.empty() || (plan.irregular && options.pieces.size() != pieces))
+    return refuse(plan.irregular ? "an irregular plan needs a length for each of its pieces"
+                                 : "the plan is for pieces of one length");
+  if (options.in_place && (by_both || plan.collective == Collective::reduce_scatter))
+    return refuse("its plans are never run in place");
+  Layout layout(plan, shape_of(plan, options.count, options.pieces), options.element_bytes, options.in_place);
   Machine machine(layout);
   if (machine.lanes().size() > Order::most_lanes || layout.cells() > (size_t(1) << 31))
     return refuse("too large to verify: use fewer ranks or a smaller count");

@@ -17,15 +17,20 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "plan/plan.h"
+#include "plan/shape.h"
 
 namespace coll::plan {
 
 struct VerifyOptions {
-  size_t count = 0;
+  size_t count = 0;            // of the vector, or of every piece
+  std::vector<size_t> pieces;  // of an irregular plan: [ranks] elements by sender (gather, allgather) or receiver
+                               // (scatter, reduce_scatter), [ranks * ranks] by both (alltoall)
   size_t element_bytes = 64;
-  bool in_place = false;    // reduce (at the root), allreduce: the input is in the receive buffer
+  bool in_place = false;    // the input is in the receive buffer (reduce and gather: at the root), of a scatter the
+                            // root's result in the send buffer; not for alltoall and reduce_scatter
   bool staged = true;       // try: every view staged,
   bool direct = true;       // ... every view with a buffer direct,
   int mixtures = 2;         // ... and so many random mixtures
@@ -49,6 +54,9 @@ struct Verdict {
   bool synchronizes = false;   // every end came after every start (whether or not the plan claims so)
   Association association = Association::left_fold;  // the loosest of all elements
 };
+
+// The shape that `pieces` describes for a collective; count when there are none.
+Shape shape_of(const Plan& plan, size_t count, const std::vector<size_t>& pieces);
 
 // REQUIRES: a plan of all ranks (only_rank == -1). A plan that claims rank_order must be a left fold; others must combine
 // every rank's input exactly once, and every rank of an allreduce must end with the same bits.

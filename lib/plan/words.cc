@@ -34,6 +34,10 @@ std::string value_words(const Plan& plan, const Step& step) {
   return "?";
 }
 
+std::string within_words(const Plan& plan, const Step& step) {
+  return step.within ? " [" + words(plan.ranges[step.range]) + "]" : "";
+}
+
 std::string operand_list(const Plan& plan, int own, const Operand* operands, size_t n, const char* between) {
   std::string out;
   for (size_t i = 0; i < n; ++i) {
@@ -57,10 +61,11 @@ std::string size_words(uint64_t bytes) {
 }
 
 std::string words(const Plan& plan, const Operand& operand, int own) {
-  if (operand.space == Space::send) return "send";
-  if (operand.space == Space::recv) return "recv";
+  const std::string block = operand.block == no_block ? "" : " block " + std::to_string(operand.block);
+  if (operand.space == Space::send) return "send" + block;
+  if (operand.space == Space::recv) return "recv" + block;
   return (int(operand.rank) == own ? "own" : "rank " + std::to_string(operand.rank)) + " " +
-         view_words(plan, operand.view);
+         view_words(plan, operand.view) + block;
 }
 
 std::string flag_words(const Plan& plan, uint16_t flag) {
@@ -77,7 +82,11 @@ std::string words(const Range& range) {
     if (span == 1) return "block " + std::to_string(first) + " of " + std::to_string(of);
     return "blocks " + std::to_string(first) + " to " + std::to_string(first + span - 1) + " of " + std::to_string(of);
   };
-  if (range.parts > 1) out = block(range.part, 1, range.parts);
+  const auto who = [](uint16_t rank) { return rank == any_rank ? std::string("any") : std::to_string(rank); };
+  if (range.is_piece())
+    out = (range.sender == any_rank || range.receiver == any_rank ? "longest piece " : "piece ") + who(range.sender) +
+          "->" + who(range.receiver);
+  if (range.parts > 1) out += (out.empty() ? "" : ", ") + block(range.part, 1, range.parts);
   if (range.chunk_bytes != 0) {
     if (!out.empty()) out += ", ";
     out += "chunks of " + size_words(range.chunk_bytes);
@@ -103,10 +112,12 @@ std::string words(const Plan& plan, int rank, const Step& step) {
       out += operand_list(plan, rank, operands + step.destinations, step.sources, " + ");
       return out + " [" + words(plan.ranges[step.range]) + "]";
     }
-    case Kind::post: return out + "post " + flag_words(plan, step.flag) + " = " + value_words(plan, step);
+    case Kind::post:
+      return out + "post " + flag_words(plan, step.flag) + " = " + value_words(plan, step) + within_words(plan, step);
     case Kind::wait: {
       std::string whose = int(step.rank) == rank ? "own " : "rank " + std::to_string(step.rank) + " ";
-      return out + "wait " + whose + flag_words(plan, step.flag) + " >= " + value_words(plan, step);
+      return out + "wait " + whose + flag_words(plan, step.flag) + " >= " + value_words(plan, step) +
+             within_words(plan, step);
     }
     case Kind::loop: return out + "loop over " + words(plan.ranges[step.range]);
     case Kind::end: return out + "end";

@@ -101,18 +101,18 @@ class Meeting {
 Agreement agree(MPI_Comm comm, int rank, int ranks, bool ready) {
   Meeting meeting(comm, rank, ranks);
   bool all_ready, one_node;
-  if (!meeting.first_round(ready, &all_ready, &one_node) || !all_ready) return {nullptr, false};
+  if (!meeting.first_round(ready, &all_ready, &one_node) || !all_ready) return {nullptr, false, Why::refused};
   if (!one_node) {
     if (rank == 0) log_line("ranks are on several nodes: MPI keeps the communicator");
-    return {nullptr, true};
+    return {nullptr, true, Why::nodes};
   }
   coll_comm *made = nullptr;
   const coll_status status = coll_comm_create(meeting.bootstrap(), &made);
   if (status != COLL_OK)
     log_line("rank %d: %s (%s): MPI keeps the communicator", rank, coll_strerror(status), coll_last_error());
-  if (meeting.all_succeeded(status == COLL_OK)) return {made, true};
+  if (meeting.all_succeeded(status == COLL_OK)) return {made, true, Why::refused};
   if (status == COLL_OK) coll_comm_free(made);
-  return {nullptr, true};
+  return {nullptr, true, Why::refused};
 }
 
 }  // namespace coll::shim

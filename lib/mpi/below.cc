@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <string>
 
 namespace coll::shim {
 
@@ -18,24 +19,22 @@ namespace {
 constexpr const char *own_name = "Open MPI";
 constexpr const char *own_shim = "libcoll_mpi_openmpi.so";
 constexpr const char *other_shim = "libcoll_mpi_mpich.so";
-constexpr const char *library_names[] = {"libmpi.so.40"};
+constexpr const char *library_names[] = {"libmpi.so.40", "libmpi_mpifh.so.40", "libmpi_usempif08.so.40"};
 #else
 constexpr const char *own_name = "MPICH";
 constexpr const char *own_shim = "libcoll_mpi_mpich.so";
 constexpr const char *other_shim = "libcoll_mpi_openmpi.so";
-constexpr const char *library_names[] = {"libmpich.so.12", "libmpi.so.12"};
+constexpr const char *library_names[] = {"libmpich.so.12", "libmpi.so.12", "libmpichfort.so.12"};
 #endif
 
-// The MPI library itself, when it was loaded out of the global scope: by a scripting language's import.
-void *library() {
-  for (const char *name : library_names)
-    if (void *handle = dlopen(name, RTLD_LAZY | RTLD_NOLOAD)) return handle;
-  return nullptr;
-}
-
+// In the MPI library itself, when it was loaded out of the global scope: by a scripting language's import.
 void *in_library(const char *name) {
-  void *handle = library();
-  return handle != nullptr ? dlsym(handle, name) : nullptr;
+  for (const char *library : library_names) {
+    void *handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
+    if (handle == nullptr) continue;
+    if (void *symbol = dlsym(handle, name)) return symbol;
+  }
+  return nullptr;
 }
 
 // A plain search for MPI_x would find the shim itself; the next in line is wanted.
@@ -97,6 +96,8 @@ const Below &below() {
   std::call_once(once, find_everything);
   return found;
 }
+
+void *next_fortran(const char *name) { return next_symbol(name, (std::string("p") + name).c_str()); }
 
 bool mpi_is_running() {
   int initialized = 0;

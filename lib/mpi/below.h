@@ -21,7 +21,13 @@ namespace coll::shim {
   X(Type_create_keyval) X(Type_free_keyval) X(Type_get_attr) X(Type_set_attr)                          \
   X(Type_create_hindexed) X(Type_commit) X(Type_free)                                                  \
   X(Type_size) X(Type_size_x) X(Type_get_extent) X(Type_get_extent_x) X(Type_get_true_extent_x)        \
-  X(Type_get_envelope) X(Type_get_contents)
+  X(Type_get_envelope) X(Type_get_contents) COLL_SHIM_CONVERSIONS(X)
+// Fortran's handles. MPICH's are C's: there is nothing to call.
+#ifdef OPEN_MPI
+#define COLL_SHIM_CONVERSIONS(X) X(Comm_f2c) X(Type_f2c) X(Type_c2f) X(Op_f2c)
+#else
+#define COLL_SHIM_CONVERSIONS(X)
+#endif
 // clang-format on
 
 struct Below {
@@ -39,6 +45,9 @@ struct Below {
 
 // Found at the first call. Thread safe.
 const Below &below();
+
+// The next entry point of that name that Fortran would call; looked up anew each time.
+void *next_fortran(const char *name);
 
 // As below(), for those who know that below() has been called: a load, nothing else.
 extern Below found;

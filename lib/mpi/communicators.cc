@@ -14,12 +14,25 @@
 #include <cstring>
 #include <mutex>
 #include <new>
+#include <string>
 
 namespace coll::shim {
 
 thread_local HandleCache<Communicator> recent_communicators;
 
 namespace {
+
+constexpr const char *collective_names[collectives] = {"barrier", "bcast", "reduce", "allreduce"};
+constexpr const char *why_names[whys] = {"outside MPI_Init ... MPI_Finalize",
+                                         "inter-communicator",
+                                         "one rank",
+                                         "several nodes",
+                                         "no libcoll communicator",
+                                         "empty",
+                                         "wrong arguments",
+                                         "datatype",
+                                         "operation on this datatype",
+                                         "too large"};
 
 enum class Phase { before, open, closed };
 
@@ -35,7 +48,7 @@ char own_byte;
 std::mutex living_mutex;  // of the list, and of `total`
 Communicator *living = nullptr;
 Tally total;
-std::atomic<std::uint64_t> passed_unseen[collectives];  // passed on before anything was kept of the communicator
+std::atomic<std::uint64_t> passed_unseen[collectives][whys];  // passed on before anything was kept of the communicator
 
 void enlist(Communicator *communicator) {
   const std::lock_guard lock(living_mutex);
@@ -50,7 +63,7 @@ void close(Communicator *communicator) {
   communicator->coll = nullptr;
   for (int i = 0; i < collectives; i++) {
     total.taken[i] += communicator->tally.taken[i];
-    total.passed[i] += communicator->tally.passed[i];
+    for (std::size_t why = 0; why < whys; why++) total.passed[i][why] += communicator->tally.passed[i][why];
   }
   communicator->tally = {};
 }
@@ -74,6 +87,7 @@ int keep_from_duplicate(MPI_Comm, int, void *, void *, void *, int *flag) {
 
 bool make_own_things() {
   learn_operations();
+  learn_pairs();
   if (!learn_datatypes()) return false;
   if (found.Comm_create_keyval(keep_from_duplicate, delete_communicator, &keyval, nullptr) != MPI_SUCCESS) {
     keyval = MPI_KEYVAL_INVALID;
@@ -137,6 +151,7 @@ Communicator *attach(MPI_Comm comm, const Shape &shape) {
   if (communicator == nullptr) return nullptr;
   communicator->rank = shape.rank;
   communicator->ranks = shape.ranks;
+  communicator->why = shape.is_inter != 0 ? Why::inter : Why::alone;
   enlist(communicator);
   if (found.Comm_set_attr(comm, keyval, communicator) == MPI_SUCCESS) return communicator;
   delete_communicator(comm, keyval, communicator, nullptr);
@@ -157,8 +172,32 @@ Communicator *make(MPI_Comm comm, const Shape &shape) {
     return nullptr;
   }
   communicator->coll = agreement.coll;
+  communicator->why = agreement.why;
   if (agreement.coll != nullptr) coll_comm_set_progress(agreement.coll, look_into_mpi, nullptr);
   return communicator;
+}
+
+std::uint64_t passed_in_all(int collective, std::size_t why) {
+  return total.passed[collective][why] + passed_unseen[collective][why];
+}
+
+// "rank 0: bcast: 12 taken, 3 passed on (2 one rank, 1 wrong arguments)"
+void tell_total() {
+  int rank = -1;
+  found.Comm_rank(found.world, &rank);
+  for (int i = 0; i < collectives; i++) {
+    std::uint64_t passed = 0;
+    std::string reasons;
+    for (std::size_t why = 0; why < whys; why++) {
+      const std::uint64_t count = passed_in_all(i, why);
+      if (count == 0) continue;
+      passed += count;
+      reasons += (reasons.empty() ? " (" : ", ") + std::to_string(count) + ' ' + why_names[why];
+    }
+    log_line("rank %d: %s: %llu taken, %llu passed on%s%s", rank, collective_names[i],
+             static_cast<unsigned long long>(total.taken[i]), static_cast<unsigned long long>(passed), reasons.c_str(),
+             reasons.empty() ? "" : ")");
+  }
 }
 
 }  // namespace
@@ -195,9 +234,10 @@ MPI_Comm private_communicator() { return own_communicator; }
 
 MPI_Request endless_request() { return own_request; }
 
-void count_passed(Communicator *communicator, Collective collective) {
-  if (communicator != nullptr) communicator->tally.passed[collective]++;
-  else passed_unseen[collective].fetch_add(1, std::memory_order_relaxed);
+void count_passed(Communicator *communicator, Collective collective, Why why) {
+  const auto reason = static_cast<std::size_t>(why);
+  if (communicator != nullptr) communicator->tally.passed[collective][reason]++;
+  else passed_unseen[collective][reason].fetch_add(1, std::memory_order_relaxed);
 }
 
 void shut_down() {
@@ -208,15 +248,7 @@ void shut_down() {
     for (Communicator *communicator = living; communicator != nullptr; communicator = communicator->next)
       close(communicator);
   }
-  if (debug_wanted()) {
-    int rank = -1;
-    found.Comm_rank(found.world, &rank);
-    const char *names[] = {"barrier", "bcast", "reduce", "allreduce"};
-    for (int i = 0; i < collectives; i++)
-      log_line("rank %d: %s: %llu taken, %llu passed on", rank, names[i],
-               static_cast<unsigned long long>(total.taken[i]),
-               static_cast<unsigned long long>(total.passed[i] + passed_unseen[i]));
-  }
+  if (debug_wanted()) tell_total();
   // Attributes outlive their keys; MPI still calls the delete callbacks.
   if (keyval != MPI_KEYVAL_INVALID) found.Comm_free_keyval(&keyval);
   if (!consents) return;

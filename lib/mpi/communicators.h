@@ -15,14 +15,31 @@ namespace coll::shim {
 
 enum Collective { barrier, bcast, reduce, allreduce, collectives };
 
+// Why a call is passed on.
+enum class Why : std::uint8_t {
+  closed,     // outside MPI_Init ... MPI_Finalize, or COLL_MPI=off
+  inter,      // an inter-communicator
+  alone,      // one rank
+  nodes,      // ranks on several nodes
+  refused,    // libcoll could not make a communicator
+  empty,      // nothing to move
+  arguments,  // wrong ones, for the library below to complain about
+  datatype,   // not known
+  reduction,  // an operation, or a pair of operation and datatype, that libcoll does not do
+  size,       // too large
+  count_      // how many there are
+};
+constexpr std::size_t whys = static_cast<std::size_t>(Why::count_);
+
 struct Tally {
   std::uint64_t taken[collectives];
-  std::uint64_t passed[collectives];
+  std::uint64_t passed[collectives][whys];
 };
 
 // Used by one thread at a time, as MPI asks of a communicator's collectives.
 struct Communicator {
-  coll_comm *coll;  // NULL: everything is passed on
+  coll_comm *coll;  // NULL: everything is passed on,
+  Why why;          // for this reason
   int rank;
   int ranks;
   Tally tally;
@@ -54,7 +71,7 @@ MPI_Comm private_communicator();
 MPI_Request endless_request();
 
 // Counts a call that is passed on; `communicator` may be NULL.
-void count_passed(Communicator *communicator, Collective collective);
+void count_passed(Communicator *communicator, Collective collective, Why why);
 
 // Frees all that is kept and takes no more calls. Called at the start of MPI_Finalize, that is at the same point
 // of every rank's program, so that no rank takes a call that another passes on.

@@ -65,6 +65,8 @@ coll_datatype type_of(const Named &named, std::size_t size_bytes) {
     case Class::address: return integer_of_size(size_bytes, named.is_unsigned);
     // Sixteen bytes are not asked for: C's long double and Fortran's quadruple precision differ.
     case Class::real: return size_bytes == 4 ? COLL_FLOAT : size_bytes == 8 ? COLL_DOUBLE : 0;
+    // gfortran's .true. is 1, and both libraries combine LOGICALs as C combines integers.
+    case Class::logical: return integer_of_size(size_bytes, false);
     case Class::complex: return size_bytes == 8 ? COLL_COMPLEX_FLOAT : size_bytes == 16 ? COLL_COMPLEX_DOUBLE : 0;
     default: return 0;
   }
@@ -114,6 +116,8 @@ void learn(const Named &named) {
   if (datatype.type != 0)
     for (coll_op op = COLL_SUM; op < COLL_OP_END_; op++)
       if ((ops_of(named.group) & bit(op)) != 0 && coll_op_defined(op, datatype.type)) datatype.ops |= bit(op);
+  if (named.handle == MPI_2REAL && size == 8) datatype.pair = RealPair::single;
+  if (named.handle == MPI_2DOUBLE_PRECISION && size == 16) datatype.pair = RealPair::twice;
   datatype.vector_in_order = datatype.element_in_order = extent == size;
   datatype.block = extent <= largest_block;
   named_table.add(handle_bits(named.handle), datatype);
@@ -165,6 +169,7 @@ void learn_named() {
       {MPI_DOUBLE_COMPLEX, complex, 0},
       {MPI_COMPLEX8, complex, 0},
       {MPI_COMPLEX16, complex, 0},
+      {MPI_LOGICAL, Class::logical, 0},
       {MPI_C_BOOL, Class::logical, COLL_BOOL},
       {MPI_CXX_BOOL, Class::logical, COLL_BOOL},
       {MPI_BYTE, byte, COLL_BYTE},
@@ -180,7 +185,6 @@ void learn_named() {
       {MPI_WCHAR, opaque, 0},
       {MPI_PACKED, opaque, 0},
       {MPI_CHARACTER, opaque, 0},
-      {MPI_LOGICAL, opaque, 0},
       {MPI_REAL16, opaque, 0},
       {MPI_COMPLEX32, opaque, 0},
       {MPI_2REAL, opaque, 0},

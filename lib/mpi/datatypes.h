@@ -3,6 +3,7 @@
 #pragma once
 
 #include "mpi/handles.h"
+#include "mpi/pairs.h"
 
 #include <coll/coll.h>
 
@@ -16,6 +17,7 @@ struct Datatype {
   std::ptrdiff_t extent_bytes;  // from one element to the next
   coll_datatype type;           // for predefined operations, 0 when there is none
   std::uint32_t ops;            // bit n: MPI defines the predefined operation n (a coll_op) for it
+  RealPair pair;                // of Fortran, for MPI_MINLOC and MPI_MAXLOC
   bool element_in_order;        // one element's data fill [0, size) in the order in which they are sent
   bool vector_in_order;         // and so do those of several elements in a row
   bool block;                   // an element can be moved as extent_bytes bytes without touching foreign memory

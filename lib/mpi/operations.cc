@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/operations.h"
 
+#include "mpi/below.h"
 #include "mpi/handle_cache.h"
 
 #include <algorithm>
@@ -23,6 +24,7 @@ NamedOperation named_table[named_operations];
 
 struct UserOperation : Operation {
   MPI_User_function *function;
+  Language language;
   ~UserOperation() { coll_op_free(op); }
 };
 
@@ -38,17 +40,29 @@ thread_local HandleCache<const Operation> cache;
 thread_local MPI_Datatype current_datatype;
 thread_local std::size_t current_extent_bytes;
 
+// Fortran's functions are called as C's with another handle; in MPICH the two kinds of handles are equal.
+void call(const UserOperation &operation, void *from, void *to, int length) {
+  MPI_Datatype datatype = current_datatype;
+#ifdef OPEN_MPI
+  if (operation.language == Language::fortran) {
+    MPI_Fint handle = found.Type_c2f(datatype);
+    reinterpret_cast<void (*)(void *, void *, int *, MPI_Fint *)>(operation.function)(from, to, &length, &handle);
+    return;
+  }
+#endif
+  operation.function(from, to, &length, &datatype);
+}
+
 // libcoll's and MPI's conventions agree: the first operand is that of the lower ranks.
 void call_user_function(const void *in, void *inout, size_t count, coll_datatype, void *context) {
-  auto *function = static_cast<UserOperation *>(context)->function;
+  const auto &operation = *static_cast<UserOperation *>(context);
   auto *from = static_cast<char *>(const_cast<void *>(in));
   auto *to = static_cast<char *>(inout);
   while (count > 0) {
-    int length = static_cast<int>(std::min<std::size_t>(count, INT_MAX));
+    const int length = static_cast<int>(std::min<std::size_t>(count, INT_MAX));
     const std::size_t bytes = static_cast<std::size_t>(length) * current_extent_bytes;
-    MPI_Datatype datatype = current_datatype;
     count -= static_cast<std::size_t>(length);
-    function(from, to, &length, &datatype);
+    call(operation, from, to, length);
     from += bytes;
     to += bytes;
   }
@@ -83,11 +97,12 @@ void learn_operations() {
   for (std::size_t i = 0; i < named_operations; i++) named_table[i] = {handle_bits(all[i].handle), {all[i].op, false}};
 }
 
-void remember_operation(MPI_Op handle, MPI_User_function *function, int commute) {
+void remember_operation(MPI_Op handle, MPI_User_function *function, int commute, Language language) {
   try {
     auto operation = std::make_unique<UserOperation>();
     operation->is_user = true;
     operation->function = function;
+    operation->language = language;
     if (coll_op_create(call_user_function, commute, operation.get(), &operation->op) != COLL_OK) {
       operation->op = 0;
       return;
@@ -110,6 +125,10 @@ bool reduction_of(MPI_Datatype datatype, MPI_Op op, Reduction *reduction) {
   if (operation == nullptr) return false;
   const Datatype *element = datatype_of(datatype);
   if (element == nullptr) return false;
+  if (!operation->is_user && element->pair != RealPair::none) {
+    *reduction = {COLL_TYPE_BYTES(element->extent_bytes), location_of(element->pair, operation->op)};
+    return reduction->op != 0;
+  }
   if (!operation->is_user) {
     *reduction = {element->type, operation->op};
     return (element->ops >> operation->op & 1u) != 0;

@@ -23,8 +23,11 @@ struct Reduction {
 // Fills the table of predefined operations. Once, before any reduction_of().
 void learn_operations();
 
+// Which language the program's function is written in, hence what kind of handle it is called with.
+enum class Language : bool { c, fortran };
+
 // Called after MPI_Op_create and MPI_Op_free have succeeded below.
-void remember_operation(MPI_Op handle, MPI_User_function *function, int commute);
+void remember_operation(MPI_Op handle, MPI_User_function *function, int commute, Language language);
 void forget_operation(MPI_Op handle);
 
 // False when the pair is left to the library below. Depends only on the operation and on properties of the

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The entry points of Fortran, where the library's own Fortran calls do not come by those of C.
+//
+// Open MPI's mpif.h and `use mpi` call mpi_bcast_ (or another of its four spellings), `use mpi_f08` calls
+// mpi_bcast_f08_, and both go to the inside of the library. MPICH's call MPI_Bcast, except those calls of mpi_f08
+// that have no buffer, which call PMPI_. Handles are INTEGERs, alone or in a derived type, which is the same by
+// reference; mpi_f08 may leave out ierror, which is then NULL.
+#include "mpi/below.h"
+#include "mpi/operations.h"
+#include "mpi/take.h"
+
+using namespace coll::shim;
+
+namespace {
+
+using Int = MPI_Fint;
+static_assert(sizeof(Int) == sizeof(int), "arrays of INTEGER are handed on as arrays of int");
+
+#ifdef OPEN_MPI
+MPI_Comm comm_of(const Int *comm) { return found.Comm_f2c(*comm); }
+MPI_Datatype type_of(const Int *type) { return found.Type_f2c(*type); }
+MPI_Op op_of(const Int *op) { return found.Op_f2c(*op); }
+
+// MPI_BOTTOM and MPI_IN_PLACE of Fortran are variables, which the call passes by reference.
+void *address(void *buffer) {
+  static const void *const in_place = variable("mpi_fortran_in_place_");
+  static const void *const bottom = variable("mpi_fortran_bottom_");
+  return buffer == in_place ? MPI_IN_PLACE : buffer == bottom ? MPI_BOTTOM : buffer;
+}
+#else
+MPI_Comm comm_of(const Int *comm) { return *comm; }
+MPI_Op op_of(const Int *op) { return *op; }
+#endif
+
+// The next in line behind the entry point of that name.
+template <typename Function>
+Function *next_of(const char *name, Function *) {
+  below();  // refuses the wrong library
+  return reinterpret_cast<Function *>(next_fortran(name));
+}
+
+template <typename Next, typename... Arguments>
+void settle(int result, Next next, Int *ierror, Arguments... arguments) {
+  if (result == passed_on) next(arguments..., ierror);
+  else if (ierror != nullptr) *ierror = result;
+}
+
+template <typename Next>
+void op_create(Next next, void (*function)(), Int *commute, Int *op, Int *ierror) {
+  Int error = MPI_SUCCESS;
+  next(function, commute, op, &error);
+  if (error == MPI_SUCCESS)
+    remember_operation(op_of(op), reinterpret_cast<MPI_User_function *>(function), *commute, Language::fortran);
+  if (ierror != nullptr) *ierror = error;
+}
+
+template <typename Next>
+void op_free(Next next, Int *op, Int *ierror) {
+  Int error = MPI_SUCCESS;
+  const MPI_Op handle = op_of(op);
+  next(op, &error);
+  if (error == MPI_SUCCESS) forget_operation(handle);
+  if (ierror != nullptr) *ierror = error;
+}
+
+template <typename Next>
+void finalize(Next next, Int *ierror) {
+  shut_down();
+  next(ierror);
+}
+
+}  // namespace
+
+// Defines one symbol; `...` is what it does, knowing the `next` of that name.
+#define COLL_FORTRAN_SYMBOL(symbol, parameters, ...)                 \
+  extern "C" [[gnu::visibility("default")]] void symbol parameters { \
+    static const auto next = next_of(#symbol, symbol);               \
+    __VA_ARGS__;                                                     \
+  }
+#define COLL_FORTRAN_ALIAS(symbol, of) extern "C" [[gnu::visibility("default"), gnu::alias(#of)]] decltype(of) symbol;
+
+#define COLL_FORTRAN_08(name, parameters, ...) COLL_FORTRAN_SYMBOL(mpi_##name##_f08_, parameters, __VA_ARGS__)
+
+#ifdef OPEN_MPI
+#define COLL_FORTRAN_ALL(name, NAME, parameters, ...)         \
+  COLL_FORTRAN_SYMBOL(mpi_##name##_, parameters, __VA_ARGS__) \
+  COLL_FORTRAN_ALIAS(mpi_##name, mpi_##name##_)               \
+  COLL_FORTRAN_ALIAS(mpi_##name##__, mpi_##name##_)           \
+  COLL_FORTRAN_ALIAS(MPI_##NAME, mpi_##name##_)               \
+  COLL_FORTRAN_08(name, parameters, __VA_ARGS__)
+#define COLL_FORTRAN_WITH_BUFFER COLL_FORTRAN_ALL
+#define COLL_FORTRAN_WITHOUT_BUFFER COLL_FORTRAN_ALL
+#else
+#define COLL_FORTRAN_WITH_BUFFER(...)
+#define COLL_FORTRAN_WITHOUT_BUFFER(name, NAME, parameters, ...) COLL_FORTRAN_08(name, parameters, __VA_ARGS__)
+#endif
+
+COLL_FORTRAN_WITHOUT_BUFFER(barrier, BARRIER, (Int * comm, Int *ierror),
+                            settle(take_barrier(comm_of(comm)), next, ierror, comm))
+
+COLL_FORTRAN_WITH_BUFFER(bcast, BCAST, (void *buffer, Int *count, Int *type, Int *root, Int *comm, Int *ierror),
+                         settle(take_bcast(address(buffer), *count, type_of(type), *root, comm_of(comm)), next, ierror,
+                                buffer, count, type, root, comm))
+
+COLL_FORTRAN_WITH_BUFFER(reduce, REDUCE,
+                         (void *send, void *recv, Int *count, Int *type, Int *op, Int *root, Int *comm, Int *ierror),
+                         settle(take_reduce(address(send), address(recv), *count, type_of(type), op_of(op), *root,
+                                            comm_of(comm)),
+                                next, ierror, send, recv, count, type, op, root, comm))
+
+COLL_FORTRAN_WITH_BUFFER(allreduce, ALLREDUCE,
+                         (void *send, void *recv, Int *count, Int *type, Int *op, Int *comm, Int *ierror),
+                         settle(take_allreduce(address(send), address(recv), *count, type_of(type), op_of(op),
+                                               comm_of(comm)),
+                                next, ierror, send, recv, count, type, op, comm))
+
+COLL_FORTRAN_WITHOUT_BUFFER(op_create, OP_CREATE, (void (*function)(), Int *commute, Int *op, Int *ierror),
+                            op_create(next, function, commute, op, ierror))
+
+COLL_FORTRAN_WITHOUT_BUFFER(op_free, OP_FREE, (Int * op, Int *ierror), op_free(next, op, ierror))
+
+COLL_FORTRAN_WITHOUT_BUFFER(finalize, FINALIZE, (Int * ierror), finalize(next, ierror))

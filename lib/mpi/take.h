@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The collectives as libcoll's, with the arguments of C. Each decides whether to take the call, and the decision
+// depends only on what MPI makes equal at all ranks: README.md gives the argument for each. Arguments that are wrong
+// are passed on before anything collective happens, for the library below to complain about.
+#pragma once
+
+#include "mpi/handles.h"
+#include "mpi/taking.h"
+
+namespace coll::shim {
+
+// Each returns what the MPI call returns, or `passed_on`. Thread safe as MPI's own.
+int take_barrier(MPI_Comm comm);
+int take_bcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm);
+int take_reduce(const void *send, void *recv, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm);
+int take_allreduce(const void *send, void *recv, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm);
+
+}  // namespace coll::shim

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How one collective call finds its way: to libcoll, or on to the library below.
+#pragma once
+
+#include "mpi/communicators.h"
+#include "mpi/errors.h"
+
+#include <climits>
+#include <new>
+
+namespace coll::shim {
+
+// What a take_... function returns instead of an MPI error code when the library below is to have the call.
+constexpr int passed_on = INT_MIN;
+
+class Taking {
+ public:
+  Taking(Collective collective, MPI_Comm comm)
+      : collective_(collective), comm_(comm), communicator_(recent(comm)), result_(passed_on) {}
+
+  // A communicator that is known to be passed on, and whoever calls outside MPI_Init ... MPI_Finalize, needs no
+  // look at the arguments.
+  bool possible() const { return communicator_ != nullptr ? communicator_->coll != nullptr : prepare(); }
+  int impossible() { return pass_on(communicator_ != nullptr ? communicator_->why : Why::closed); }
+
+  int pass_on(Why why) {
+    count_passed(communicator_, collective_, why);
+    return passed_on;
+  }
+
+  // Once the arguments that are equal at all ranks allow it; `root` 0 where there is none. Collective when the
+  // communicator is new. False: result() is what to return.
+  bool join(int root) {
+    if (communicator_ == nullptr) {
+      try {
+        communicator_ = acquire(comm_, root);
+      } catch (const std::bad_alloc &) {
+        result_ = shim::finish(comm_, COLL_ERR_NO_MEMORY);
+        return false;
+      }
+    }
+    if (communicator_ == nullptr || communicator_->coll == nullptr) return impossible(), false;
+    if (root < 0 || root >= communicator_->ranks) return pass_on(Why::arguments), false;
+    return true;
+  }
+  int result() const { return result_; }
+
+  Communicator &communicator() const { return *communicator_; }
+  coll_comm *coll() const { return communicator_->coll; }
+  int rank() const { return communicator_->rank; }
+  int ranks() const { return communicator_->ranks; }
+
+  // The end of a call that was taken.
+  int finish(coll_status status) {
+    communicator_->tally.taken[collective_]++;
+    return shim::finish(comm_, status);
+  }
+
+ private:
+  Collective collective_;
+  MPI_Comm comm_;
+  Communicator *communicator_;
+  int result_;
+};
+
+}  // namespace coll::shim

@@ -1,0 +1,306 @@
+! SPDX-License-Identifier: BSD-3-Clause
+! The collectives from Fortran. Compiled three times: with mpif.h, with USE_MPI and with USE_MPI_F08. Every call has
+! something to do, so the shim takes them all.
+module checks
+#if defined(USE_MPI_F08)
+  use mpi_f08
+#define COMM_HANDLE type(MPI_Comm)
+#define TYPE_HANDLE type(MPI_Datatype)
+#define OP_HANDLE type(MPI_Op)
+#elif defined(USE_MPI)
+  use mpi
+#define COMM_HANDLE integer
+#define TYPE_HANDLE integer
+#define OP_HANDLE integer
+#else
+#define COMM_HANDLE integer
+#define TYPE_HANDLE integer
+#define OP_HANDLE integer
+#endif
+  implicit none
+#if !defined(USE_MPI_F08) && !defined(USE_MPI)
+  include 'mpif.h'
+#endif
+  integer :: rank, ranks, ierror
+
+contains
+
+  subroutine check(right, what)
+    logical, intent(in) :: right
+    character(*), intent(in) :: what
+    if (right) return
+    write (0, *) 'rank ', rank, ' of ', ranks, ': ', what
+    call MPI_Abort(MPI_COMM_WORLD, 1, ierror)
+  end subroutine
+
+  subroutine check_bcast(comm)
+    COMM_HANDLE, intent(in) :: comm
+    integer, parameter :: many = 50000
+    integer :: root, i
+    integer, allocatable :: numbers(:)
+    double precision :: matrix(6, 4)
+    complex :: z(3)
+    character(len=13) :: text
+    logical :: flags(5)
+    allocate (numbers(many))
+    do root = 0, ranks - 1
+      numbers = -1
+      if (rank == root) numbers = [(7 * i + root, i = 1, many)]
+      call MPI_Bcast(numbers, many, MPI_INTEGER, root, comm, ierror)
+      call check(ierror == MPI_SUCCESS .and. all(numbers == [(7 * i + root, i = 1, many)]), 'bcast of integers')
+      matrix = 0
+      if (rank == root) matrix = root + 0.5d0
+      call MPI_Bcast(matrix, 24, MPI_DOUBLE_PRECISION, root, comm, ierror)
+      call check(all(matrix == root + 0.5d0), 'bcast of a matrix')
+      z = 0
+      if (rank == root) z = cmplx(1, root)
+      call MPI_Bcast(z, 3, MPI_COMPLEX, root, comm, ierror)
+      call check(all(z == cmplx(1, root)), 'bcast of complex')
+      text = 'nothing'
+      if (rank == root) text = 'thirteen long'
+      call MPI_Bcast(text, 13, MPI_CHARACTER, root, comm, ierror)
+      call check(text == 'thirteen long', 'bcast of characters')
+      flags = .false.
+      if (rank == root) flags(2) = .true.
+      call MPI_Bcast(flags, 5, MPI_LOGICAL, root, comm, ierror)
+      call check(flags(2) .and. .not. any(flags([1, 3, 4, 5])), 'bcast of logicals')
+    end do
+  end subroutine
+
+  ! A column of a row-major view, a section with a stride, absolute addresses.
+  subroutine check_layouts(comm)
+    COMM_HANDLE, intent(in) :: comm
+    integer :: table(5, 8), i
+    integer, asynchronous :: first
+    double precision, asynchronous :: second
+    TYPE_HANDLE :: row, both
+    integer(MPI_ADDRESS_KIND) :: places(2)
+    call MPI_Type_vector(8, 1, 5, MPI_INTEGER, row, ierror)
+    call MPI_Type_commit(row, ierror)
+    table = -1
+    if (rank == 0) table(3, :) = [(10 * i, i = 1, 8)]
+    call MPI_Bcast(table(3, 1), 1, row, 0, comm, ierror)
+    call check(all(table(3, :) == [(10 * i, i = 1, 8)]) .and. all(table([1, 2, 4, 5], :) == -1), 'bcast of a row')
+    call MPI_Type_free(row, ierror)
+#if defined(USE_MPI_F08)
+    table = -1
+    if (rank == ranks - 1) table(2:4:2, 1:8:3) = 9
+    call MPI_Bcast(table(2:4:2, 1:8:3), 6, MPI_INTEGER, ranks - 1, comm)
+    call check(all(table(2:4:2, 1:8:3) == 9) .and. count(table == -1) == 34, 'bcast of a section')
+#endif
+    first = 0
+    second = 0
+    if (rank == 0) first = 11
+    if (rank == 0) second = 2.5d0
+    call MPI_Get_address(first, places(1), ierror)
+    call MPI_Get_address(second, places(2), ierror)
+    call MPI_Type_create_struct(2, [1, 1], places, [MPI_INTEGER, MPI_DOUBLE_PRECISION], both, ierror)
+    call MPI_Type_commit(both, ierror)
+    call MPI_Bcast(MPI_BOTTOM, 1, both, 0, comm, ierror)
+    call check(first == 11 .and. second == 2.5d0, 'bcast through MPI_BOTTOM')
+    call MPI_Type_free(both, ierror)
+  end subroutine
+
+  subroutine check_allreduce(comm)
+    COMM_HANDLE, intent(in) :: comm
+    integer, parameter :: many = 8000
+    integer :: i, mine(many), sums(many), pair(2), place(2)
+    real :: low, lowest, real_pair(2), real_place(2)
+    double precision :: numbers(3), double_pair(2), double_place(2)
+    double complex :: z, product
+    logical :: flag, all_flags, any_flag, odd_flags
+    mine = [(i + rank, i = 1, many)]
+    call MPI_Allreduce(mine, sums, many, MPI_INTEGER, MPI_SUM, comm, ierror)
+    call check(ierror == MPI_SUCCESS .and. &
+               all(sums == [(ranks * i + ranks * (ranks - 1) / 2, i = 1, many)]), 'allreduce of integers')
+    call MPI_Allreduce(MPI_IN_PLACE, mine, many, MPI_INTEGER, MPI_SUM, comm, ierror)
+    call check(all(mine == sums), 'allreduce in place')
+    low = 3.5 - rank
+    call MPI_Allreduce(low, lowest, 1, MPI_REAL, MPI_MIN, comm, ierror)
+    call check(lowest == 4.5 - ranks, 'least real')
+    numbers = [1d0, 2d0, 3d0] * (rank + 1)
+    call MPI_Allreduce(MPI_IN_PLACE, numbers, 3, MPI_DOUBLE_PRECISION, MPI_MAX, comm, ierror)
+    call check(all(numbers == [1d0, 2d0, 3d0] * ranks), 'largest doubles in place')
+    z = (0d0, 1d0)
+    call MPI_Allreduce(z, product, 1, MPI_DOUBLE_COMPLEX, MPI_PROD, comm, ierror)
+    call check(product == (0d0, 1d0)**ranks, 'complex product')
+    flag = rank /= 1
+    call MPI_Allreduce(flag, all_flags, 1, MPI_LOGICAL, MPI_LAND, comm, ierror)
+    call MPI_Allreduce(flag, any_flag, 1, MPI_LOGICAL, MPI_LOR, comm, ierror)
+    call MPI_Allreduce(flag, odd_flags, 1, MPI_LOGICAL, MPI_LXOR, comm, ierror)
+    call check((.not. all_flags) .and. any_flag .and. (odd_flags .eqv. mod(ranks, 2) == 0), 'logical and, or, xor')
+    pair = [10 - mod(rank, 2), rank]
+    call MPI_Allreduce(pair, place, 1, MPI_2INTEGER, MPI_MAXLOC, comm, ierror)
+    call check(all(place == [10, 0]), 'place of the largest integer')
+    real_pair = [real(mod(rank, 2)), real(rank)]
+    call MPI_Allreduce(real_pair, real_place, 1, MPI_2REAL, MPI_MAXLOC, comm, ierror)
+    call check(all(real_place == [1., 1.]), 'place of the largest real')
+    double_pair = [-dble(rank), dble(rank)]
+    call MPI_Allreduce(double_pair, double_place, 1, MPI_2DOUBLE_PRECISION, MPI_MINLOC, comm, ierror)
+    call check(all(double_place == [1d0 - ranks, ranks - 1d0]), 'place of the least double')
+  end subroutine
+
+  subroutine check_reduce(comm)
+    COMM_HANDLE, intent(in) :: comm
+    integer :: root
+    double precision :: mine(40), sums(40)
+    do root = 0, ranks - 1
+      mine = rank + 1
+      sums = -1
+      call MPI_Reduce(mine, sums, 40, MPI_DOUBLE_PRECISION, MPI_SUM, root, comm, ierror)
+      call check(rank /= root .or. all(sums == ranks * (ranks + 1) / 2), 'reduce')
+      call check(rank == root .or. all(sums == -1), 'reduce wrote elsewhere than at the root')
+      if (rank == root) then
+        call MPI_Reduce(MPI_IN_PLACE, mine, 40, MPI_DOUBLE_PRECISION, MPI_SUM, root, comm, ierror)
+        call check(all(mine == sums), 'reduce in place')
+      else
+        call MPI_Reduce(mine, sums, 40, MPI_DOUBLE_PRECISION, MPI_SUM, root, comm, ierror)
+      end if
+    end do
+  end subroutine
+
+  ! The program's own operations: a sum, and the composition of the maps x -> a x + b modulo a prime, which does not
+  ! commute.
+#if defined(USE_MPI_F08)
+  subroutine add(in, inout, length, datatype)
+    use, intrinsic :: iso_c_binding, only: c_ptr, c_f_pointer
+    type(c_ptr), value :: in, inout
+    integer :: length
+    TYPE_HANDLE :: datatype
+    double precision, pointer :: from(:), to(:)
+    call c_f_pointer(in, from, [length])
+    call c_f_pointer(inout, to, [length])
+    call check(datatype == MPI_DOUBLE_PRECISION, 'the operation was given another datatype')
+    to = from + to
+  end subroutine
+
+  subroutine compose(in, inout, length, datatype)
+    use, intrinsic :: iso_c_binding, only: c_ptr, c_f_pointer
+    type(c_ptr), value :: in, inout
+    integer :: length
+    TYPE_HANDLE :: datatype
+    integer, pointer :: from(:, :), to(:, :)
+    integer :: size, error
+    call c_f_pointer(in, from, [2, length])
+    call c_f_pointer(inout, to, [2, length])
+    call MPI_Type_size(datatype, size, error)
+    call check(size == 8, 'the operation was given another datatype')
+    call compose_maps(from, to, length)
+  end subroutine
+#else
+  subroutine add(from, to, length, datatype)
+    integer :: length
+    double precision :: from(length), to(length)
+    TYPE_HANDLE :: datatype
+    call check(datatype == MPI_DOUBLE_PRECISION, 'the operation was given another datatype')
+    to = from + to
+  end subroutine
+
+  subroutine compose(from, to, length, datatype)
+    integer :: length
+    integer :: from(2, length), to(2, length)
+    TYPE_HANDLE :: datatype
+    integer :: size, error
+    call MPI_Type_size(datatype, size, error)
+    call check(size == 8, 'the operation was given another datatype')
+    call compose_maps(from, to, length)
+  end subroutine
+#endif
+
+  subroutine compose_maps(from, to, length)
+    integer, intent(in) :: length
+    integer, intent(in) :: from(2, length)
+    integer, intent(inout) :: to(2, length)
+    integer, parameter :: prime = 10007
+    integer :: i
+    do i = 1, length
+      to(2, i) = mod(to(1, i) * from(2, i) + to(2, i), prime)
+      to(1, i) = mod(to(1, i) * from(1, i), prime)
+    end do
+  end subroutine
+
+  subroutine check_operations(comm)
+    COMM_HANDLE, intent(in) :: comm
+    OP_HANDLE :: op
+    TYPE_HANDLE :: map
+    integer, parameter :: maps = 1500
+    integer :: round, i, other, mine(2, maps), got(2, maps), expected(2, maps), operand(2, maps)
+    double precision :: numbers(700)
+    call MPI_Type_contiguous(2, MPI_INTEGER, map, ierror)
+    call MPI_Type_commit(map, ierror)
+    do round = 1, 20
+      call MPI_Op_create(add, .true., op, ierror)
+      numbers = rank
+      call MPI_Allreduce(MPI_IN_PLACE, numbers, 700, MPI_DOUBLE_PRECISION, op, comm, ierror)
+      call check(all(numbers == ranks * (ranks - 1) / 2), 'own sum')
+      call MPI_Op_free(op, ierror)
+      call check(op == MPI_OP_NULL, 'the freed operation is not MPI_OP_NULL')
+
+      call MPI_Op_create(compose, .false., op, ierror)
+      do other = 0, ranks - 1
+        operand(1, :) = [(mod(i + 3 * other, 97) + 1, i = 1, maps)]
+        operand(2, :) = [(mod(i * (other + 2), 89), i = 1, maps)]
+        if (other == rank) mine = operand
+        if (other > 0) then
+          call compose_maps(expected, operand, maps)
+        end if
+        expected = operand
+      end do
+      call MPI_Allreduce(mine, got, maps, map, op, comm, ierror)
+      call check(all(got == expected), 'own operation that does not commute')
+      got = -1
+      call MPI_Reduce(mine, got, maps, map, op, mod(round, ranks), comm, ierror)
+      call check(rank /= mod(round, ranks) .or. all(got == expected), 'reduce by own operation')
+      call MPI_Op_free(op, ierror)
+    end do
+    call MPI_Type_free(map, ierror)
+  end subroutine
+
+#if defined(USE_MPI_F08)
+  subroutine check_without_ierror(comm)
+    COMM_HANDLE, intent(in) :: comm
+    OP_HANDLE :: op
+    integer :: word
+    double precision :: one(1), sum(1)
+    word = merge(77, 0, rank == 0)
+    call MPI_Barrier(comm)
+    call MPI_Bcast(word, 1, MPI_INTEGER, 0, comm)
+    call check(word == 77, 'bcast without ierror')
+    one = 1
+    call MPI_Op_create(add, .true., op)
+    call MPI_Allreduce(one, sum, 1, MPI_DOUBLE_PRECISION, op, comm)
+    call MPI_Reduce(one, sum, 1, MPI_DOUBLE_PRECISION, op, 0, comm)
+    call MPI_Op_free(op)
+    call check(sum(1) == ranks, 'allreduce without ierror')
+  end subroutine
+#endif
+
+end module
+
+program fortran
+  use checks
+  implicit none
+  COMM_HANDLE :: twin
+  integer :: round
+  call MPI_Init(ierror)
+  call MPI_Comm_rank(MPI_COMM_WORLD, rank, ierror)
+  call MPI_Comm_size(MPI_COMM_WORLD, ranks, ierror)
+  do round = 1, 2
+    call MPI_Comm_dup(MPI_COMM_WORLD, twin, ierror)
+    call MPI_Barrier(twin, ierror)
+    call check(ierror == MPI_SUCCESS, 'barrier')
+    call check_bcast(twin)
+    call check_layouts(twin)
+    call check_allreduce(twin)
+    call check_reduce(twin)
+    call check_operations(MPI_COMM_WORLD)
+    call MPI_Comm_free(twin, ierror)
+  end do
+#if defined(USE_MPI_F08)
+  call check_without_ierror(MPI_COMM_WORLD)
+  call MPI_Finalize()
+#else
+  call MPI_Finalize(ierror)
+#endif
+  if (rank == 0) print '(a)', 'passed'
+end program

@@ -4,17 +4,6 @@
 
 #include "kcoll_test.h"
 
-static void parameter(const char *name, const char *value)
-{
-	char path[100];
-	int fd;
-
-	snprintf(path, sizeof(path), "/sys/module/kcoll/parameters/%s", name);
-	fd = open(path, O_WRONLY);
-	CHECK(fd >= 0 && write(fd, value, strlen(value)) > 0);
-	close(fd);
-}
-
 static long vm_pin_kb(void)
 {
 	FILE *f = fopen("/proc/self/status", "r");

@@ -24,17 +24,6 @@ static struct board *board;
 static pid_t owner_pid;
 static char *source, *target, *mapping;
 
-static void parameter(const char *name, const char *value)
-{
-	char path[100];
-	int fd;
-
-	snprintf(path, sizeof(path), "/sys/module/kcoll/parameters/%s", name);
-	fd = open(path, O_WRONLY);
-	CHECK(fd >= 0 && write(fd, value, strlen(value)) > 0);
-	close(fd);
-}
-
 static void operation(enum way way, size_t len)
 {
 	struct iovec local = {target, len}, remote = {source, len};

@@ -593,130 +593,56 @@ TEST(many_regions_and_the_limit)
 		CHECK(!copy(cookies[i], 0, x, 8, KCOLL_READ));
 }
 
-/* --- the gate, tracepoints, debugfs --- */
+/* --- tracepoints, debugfs --- */
 
-static void parameter(const char *name, const char *value)
+/* The fields that turn traces into costs of a start, a byte, a page, and of contention. */
+TEST(tracepoints_have_their_fields)
 {
-	char path[100];
-	int fd;
+	static const struct {
+		const char *event, *fields[10];
+	} events[] = {
+	    {"reg", {"region", "len", "ranges", "flags"}},
+	    {"unreg", {"region", "len"}},
+	    {"pin", {"region", "pages", "extents", "gate_ns", "lock_ns", "pin_ns", "conc", "remote", "retries"}},
+	    {"unpin", {"region", "pages", "extents"}},
+	    {"copy", {"region", "len", "write", "cached", "conc", "total_ns", "copy_ns", "pin_ns", "ret"}},
+	    {"inval", {"region", "event", "start", "end", "dropped"}},
+	    {"fault", {"region", "va", "huge"}},
+	    {"zap", {"region", "sets"}},
+	    {"gate", {"active", "limit"}},
+	    {"uring", {"op", "inline_now", "ret"}},
+	};
+	char path[200], field[50];
+	unsigned int i, k;
 
-	snprintf(path, sizeof(path), "/sys/module/kcoll/parameters/%s", name);
-	fd = open(path, O_WRONLY);
-	CHECK(fd >= 0 && write(fd, value, strlen(value)) > 0);
-	close(fd);
-}
-
-/* With a gate of so many, 6 readers that all have to pin: how many were inside at once, by bucket. */
-static void gate_of(u32 limit, struct kcoll_stats *change)
-{
-	char *p = memory(SMALL, HUGE);
-	struct kcoll_register args = {
-	    .size = sizeof(args), .flags = KCOLL_READ, .addr = (u64)p, .len = HUGE, .gate_limit = limit};
-	struct kcoll_stats before;
-	struct peer peers[6];
-	int i;
-
-	fill(p, HUGE, 7);
-	parameter("pin_mode", "2");
-	CHECK(!ioctl(device(), KCOLL_REGISTER, &args));
-	CHECK(!stats_get(KCOLL_STATS_ALL, &before));
-	for (i = 0; i < 6; i++)
-		peers[i] = peer_new();
-	for (i = 0; i < 6; i++)
-		peer_start(&peers[i], p_many, args.cookie, 30);
-	for (i = 0; i < 6; i++)
-		CHECK_EQ(peer_result(&peers[i]), 0);
-	CHECK(!stats_get(KCOLL_STATS_ALL, change));
-	parameter("pin_mode", "0");
-	for (i = 0; i < KCOLL_CONC_BUCKETS; i++)
-		change->conc_pages[i] -= before.conc_pages[i];
-	for (i = 0; i < 6; i++)
-		peer_end(&peers[i]);
-}
-
-TEST(the_gate_limits_who_pins)
-{
-	struct kcoll_stats one, two;
-
-	gate_of(1, &one);
-	CHECK_EQ(one.conc_pages[0], 6 * 30 * 512);
-	CHECK_EQ(one.conc_pages[1] + one.conc_pages[2] + one.conc_pages[3], 0);
-	gate_of(2, &two);
-	CHECK_EQ(two.conc_pages[0] + two.conc_pages[1], 6 * 30 * 512);
-	CHECK_EQ(two.conc_pages[2] + two.conc_pages[3], 0);
-}
-
-/* One place, eight that want it all the time: some are killed while they wait, some inside. */
-TEST(who_waits_at_the_gate_can_be_killed)
-{
-	char *p = memory(SMALL, 4 * HUGE);
-	struct kcoll_register args = {
-	    .size = sizeof(args), .flags = KCOLL_READ, .addr = (u64)p, .len = 4 * HUGE, .gate_limit = 1};
-	pid_t pids[8];
-	int i, round, status;
-	char byte;
-
-	memset(p, 1, 4 * HUGE);
-	parameter("pin_mode", "2");
-	CHECK(!ioctl(device(), KCOLL_REGISTER, &args));
-	for (round = 0; round < 5; round++) {
-		for (i = 0; i < 8; i++) {
-			pids[i] = fork();
-			if (!pids[i]) {
-				char *x = memory(SMALL, 4 * HUGE);
-
-				dev = -1;
-				for (;;)
-					copy(args.cookie, 0, x, 4 * HUGE, KCOLL_READ);
-			}
+	for (i = 0; i < sizeof(events) / sizeof(*events); i++) {
+		snprintf(path, sizeof(path), TRACING "events/kcoll/kcoll_%s/format", events[i].event);
+		for (k = 0; k < 10 && events[i].fields[k]; k++) {
+			snprintf(field, sizeof(field), " %s;\toffset:", events[i].fields[k]);
+			if (file_count(path, field) != 1)
+				fail(__FILE__, __LINE__, "%s has no field '%s'", path, events[i].fields[k]);
 		}
-		usleep(50000);
-		for (i = 0; i < 8; i++)
-			kill(pids[(i * 5) % 8], SIGKILL);
-		for (i = 0; i < 8; i++) {
-			CHECK_EQ(waitpid(pids[i], &status, 0), pids[i]);
-			CHECK(WIFSIGNALED(status));
-		}
-		/* Nobody kept a place. */
-		CHECK(!copy(args.cookie, 0, &byte, 1, KCOLL_READ));
 	}
-	parameter("pin_mode", "0");
-}
-
-static bool file_has(const char *path, const char *text)
-{
-	static char buffer[1 << 20];
-	int fd = open(path, O_RDONLY);
-	long n, total = 0;
-
-	CHECK(fd >= 0);
-	while ((n = read(fd, buffer + total, sizeof(buffer) - 1 - total)) > 0)
-		total += n;
-	close(fd);
-	buffer[total] = 0;
-	return strstr(buffer, text);
-}
-
-static void file_set(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_TRUNC);
-
-	CHECK(fd >= 0 && write(fd, text, strlen(text)) == (long)strlen(text));
-	close(fd);
 }
 
 TEST(tracepoints_and_debugfs_tell_what_happened)
 {
-	static const char *const trace = "/sys/kernel/tracing/trace", *const enable =
-									  "/sys/kernel/tracing/events/kcoll/enable";
+	static const char *const told[] = {"kcoll_reg: region=",
+					   "kcoll_pin: region=",
+					   "pages=512",
+					   "len=10 dir=read cached=0 conc=1",
+					   "len=2097152 dir=read cached=1",
+					   "kcoll_fault: region=",
+					   "kcoll_inval: region=",
+					   "kcoll_zap: region=",
+					   "kcoll_unpin: region=",
+					   "kcoll_unreg: region="};
 	char *p = memory(SMALL, HUGE), *m, *x = memory(SMALL, HUGE);
+	unsigned int i;
 	u64 cookie;
 
-	if (access(enable, W_OK))
-		skip("no tracefs");
 	memset(p, 1, HUGE);
-	file_set(trace, "");
-	file_set(enable, "1");
+	trace_begin("enable");
 	cookie = reg(p, HUGE, KCOLL_READ);
 	CHECK(!copy(cookie, 0, x, 10, KCOLL_READ));
 	CHECK(!copy(cookie, 0, x, HUGE, KCOLL_READ));
@@ -725,21 +651,13 @@ TEST(tracepoints_and_debugfs_tell_what_happened)
 	CHECK(m != MAP_FAILED && m[7] == 1);
 	madvise(p, PAGE, MADV_DONTNEED);
 	CHECK(!sync_region(cookie, NULL));
-	CHECK(file_has("/sys/kernel/debug/kcoll/regions", " 2097152 1 r 1 "));
-	CHECK(file_has("/sys/kernel/debug/kcoll/stats", "pin_pages"));
+	CHECK(file_count("/sys/kernel/debug/kcoll/regions", " 2097152 1 r 1 "));
+	CHECK(file_count("/sys/kernel/debug/kcoll/stats", "pin_pages"));
 	CHECK(!unreg(cookie));
-	file_set(enable, "0");
-	CHECK(file_has(trace, "kcoll_reg: region="));
-	CHECK(file_has(trace, "kcoll_pin: region="));
-	CHECK(file_has(trace, "pages=512"));
-	CHECK(file_has(trace, "len=10 dir=read cached=0 conc=1"));
-	CHECK(file_has(trace, "len=2097152 dir=read cached=1"));
-	CHECK(file_has(trace, "kcoll_fault: region="));
-	CHECK(file_has(trace, "kcoll_inval: region="));
-	CHECK(file_has(trace, "kcoll_zap: region="));
-	CHECK(file_has(trace, "kcoll_unpin: region="));
-	CHECK(file_has(trace, "kcoll_unreg: region="));
-	file_set(trace, "");
+	trace_end("enable");
+	for (i = 0; i < sizeof(told) / sizeof(*told); i++)
+		if (!file_count(TRACE, told[i]))
+			fail(__FILE__, __LINE__, "the trace does not say '%s'", told[i]);
 }
 
 int main(int argc, char **argv) { return test_main(argc, argv); }

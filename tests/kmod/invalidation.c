@@ -147,8 +147,6 @@ static void do_pageout(enum kind kind)
 {
 	struct scene s = scene_new(kind);
 
-	if (kind == HUGETLB)
-		skip("huge pages are not paged out");
 	/* May do nothing to pinned pages; must not break anything. */
 	if (madvise(s.p, s.len, MADV_PAGEOUT))
 		CHECK_EQ(errno, EINVAL);
@@ -183,11 +181,8 @@ static void do_mprotect(enum kind kind)
 
 static void do_truncate(enum kind kind)
 {
-	struct scene s;
+	struct scene s = scene_new(kind);
 
-	if (kind != SHMEM && kind != COW)
-		skip("has no file");
-	s = scene_new(kind);
 	CHECK(!ftruncate(memory_fd(), HUGE));
 	if (kind == COW) {
 		/* Copied pages of the private mapping go too; those addresses are beyond the file's end now. */
@@ -306,20 +301,25 @@ static void do_read_only_then_write(enum kind kind)
 	peer_end(&peer);
 }
 
-#define CASE(name)                                   \
-	TEST(name##_4k) { do_##name(SMALL); }        \
-	TEST(name##_thp) { do_##name(THP); }         \
-	TEST(name##_hugetlb) { do_##name(HUGETLB); } \
-	TEST(name##_shmem) { do_##name(SHMEM); }     \
-	TEST(name##_private_file) { do_##name(COW); }
+#define FILES(name, run)                   \
+	TEST(name##_shmem) { run(SHMEM); } \
+	TEST(name##_private_file) { run(COW); }
+#define SWAPPED(name, run)              \
+	TEST(name##_4k) { run(SMALL); } \
+	TEST(name##_thp) { run(THP); }  \
+	FILES(name, run)
+#define ALL(name, run)     \
+	SWAPPED(name, run) \
+	TEST(name##_hugetlb) { run(HUGETLB); }
+#define CASE(name) ALL(name, do_##name)
 CASE(munmap)
 CASE(remap_over)
 CASE(mremap)
 CASE(dontneed)
-CASE(pageout)
+SWAPPED(pageout, do_pageout) /* huge pages are not paged out */
 CASE(collapse)
 CASE(mprotect)
-CASE(truncate)
+FILES(truncate, do_truncate)
 CASE(fork_child_writes_first)
 CASE(fork_owner_writes_first)
 CASE(fork_before_pin)
@@ -345,10 +345,11 @@ static void owner_ends(enum kind kind, char how)
 {
 	struct shared *shared = shared_new();
 	char *buffer = memory(SMALL, 2 * HUGE), *mapping;
+	double end, start, took = 0;
+	pid_t owner, killer = 0;
 	int last = 0;
 	long copies = 0;
-	double end;
-	pid_t owner;
+	u64 done;
 
 	dev = -1;
 	owner = fork();
@@ -370,21 +371,29 @@ static void owner_ends(enum kind kind, char how)
 	mapping = map(shared->cookie, 0, 2 * HUGE, PROT_READ);
 	CHECK(mapping != MAP_FAILED);
 	CHECK(filled(mapping, 2 * HUGE, 1, 0));
-	for (end = seconds_now() + 30; seconds_now() < end && last != ENOENT;) {
-		if (!copy(shared->cookie, 0, buffer, 2 * HUGE, KCOLL_READ)) {
-			copies++;
-			CHECK(filled(buffer, 2 * HUGE, 1, 0));
+	for (end = seconds_now() + 30; seconds_now() < end && last != ENOENT; copies++) {
+		start = seconds_now();
+		if (!copy_gen(shared->cookie, 0, buffer, 2 * HUGE, KCOLL_READ, 0, &done)) {
+			CHECK_EQ(done, 2 * HUGE);
 		} else {
 			last = errno;
 			CHECK(last == ESRCH || last == ENOENT || last == EFAULT);
 		}
-		/* In the middle of the copies, not before them. */
+		CHECK(filled(buffer, done, 1, 0));
+		took = seconds_now() - start;
+		/* In the middle of the copies, not before them; killed, in the middle of one. */
+		if (copies == 3 && how == 'k') {
+			killer = fork();
+			if (!killer) {
+				usleep(test_random() % (u64)(took * 1.5e6 + 1));
+				kill(owner, SIGKILL);
+				_exit(0);
+			}
+		}
 		if (copies == 3)
 			shared->go = 1;
-		if (how == 'k' && copies == 4)
-			kill(owner, SIGKILL);
 	}
-	CHECK(copies >= 3);
+	CHECK(copies > 3);
 	CHECK_EQ(last, ENOENT);
 	/* The mapping may show the old pages for some milliseconds more. */
 	while (p_peek((long[8]){(long)mapping, 8, 1, 0}) != 2) {
@@ -393,17 +402,26 @@ static void owner_ends(enum kind kind, char how)
 	}
 	kill(owner, SIGKILL);
 	waitpid(owner, NULL, 0);
+	if (killer)
+		waitpid(killer, NULL, 0);
+	munmap(mapping, 2 * HUGE);
+	device_again();
 }
-TEST(owner_exits_4k) { owner_ends(SMALL, 'e'); }
-TEST(owner_exits_thp) { owner_ends(THP, 'e'); }
-TEST(owner_exits_hugetlb) { owner_ends(HUGETLB, 'e'); }
-TEST(owner_exits_shmem) { owner_ends(SHMEM, 'e'); }
-TEST(owner_execs_4k) { owner_ends(SMALL, 'x'); }
-TEST(owner_execs_thp) { owner_ends(THP, 'x'); }
-TEST(owner_is_killed_4k) { owner_ends(SMALL, 'k'); }
-TEST(owner_is_killed_thp) { owner_ends(THP, 'k'); }
-TEST(owner_is_killed_hugetlb) { owner_ends(HUGETLB, 'k'); }
-TEST(owner_is_killed_shmem) { owner_ends(SHMEM, 'k'); }
+
+static void owner_exits(enum kind kind) { owner_ends(kind, 'e'); }
+
+static void owner_execs(enum kind kind) { owner_ends(kind, 'x'); }
+
+static void owner_is_killed(enum kind kind)
+{
+	int round;
+
+	for (round = 0; round < 4; round++)
+		owner_ends(kind, 'k');
+}
+ALL(owner_exits, owner_exits)
+ALL(owner_execs, owner_execs)
+ALL(owner_is_killed, owner_is_killed)
 
 /* Peers that are killed in the middle of copies leave nothing behind. */
 static void peers_are_killed(enum kind kind)
@@ -436,9 +454,7 @@ static void peers_are_killed(enum kind kind)
 	CHECK(!unreg(cookie));
 	CHECK_EQ(pinned_pages(), 0);
 }
-TEST(peers_are_killed_4k) { peers_are_killed(SMALL); }
-TEST(peers_are_killed_thp) { peers_are_killed(THP); }
-TEST(peers_are_killed_shmem) { peers_are_killed(SHMEM); }
+ALL(peers_are_killed, peers_are_killed)
 
 /* The owner forks all the time while peers write and check: every byte arrives where it should. */
 static void forks_under_copies(enum kind kind)
@@ -452,7 +468,7 @@ static void forks_under_copies(enum kind kind)
 
 	fill(p, len, 1);
 	cookie = reg(p, len, KCOLL_READ | KCOLL_WRITE);
-	for (end = seconds_now() + 4; seconds_now() < end; round++) {
+	for (end = seconds_now() + 2; seconds_now() < end; round++) {
 		pid_t pid;
 
 		peer_start(&peers[0], p_write, cookie, 0, HUGE, 1000 + round);
@@ -471,8 +487,6 @@ static void forks_under_copies(enum kind kind)
 	peer_end(&peers[0]);
 	peer_end(&peers[1]);
 }
-TEST(forks_under_copies_4k) { forks_under_copies(SMALL); }
-TEST(forks_under_copies_thp) { forks_under_copies(THP); }
-TEST(forks_under_copies_shmem) { forks_under_copies(SHMEM); }
+ALL(forks_under_copies, forks_under_copies)
 
 int main(int argc, char **argv) { return test_main(argc, argv); }

@@ -254,6 +254,62 @@ long pinned_pages(void)
 	return info.pinned_pages;
 }
 
+/* --- files of the kernel --- */
+
+void file_set(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_TRUNC);
+
+	if (fd < 0 || write(fd, text, strlen(text)) != (long)strlen(text))
+		fail(__FILE__, __LINE__, "'%s' cannot be written to %s (errno %d)", text, path, errno);
+	close(fd);
+}
+
+void parameter(const char *name, const char *value)
+{
+	char path[100];
+
+	snprintf(path, sizeof(path), "/sys/module/kcoll/parameters/%s", name);
+	file_set(path, value);
+}
+
+int file_count(const char *path, const char *text)
+{
+	static char buffer[1 << 20];
+	int fd = open(path, O_RDONLY), count = 0;
+	long n, total = 0;
+	char *at;
+
+	if (fd < 0)
+		fail(__FILE__, __LINE__, "%s cannot be read (errno %d)", path, errno);
+	while ((n = read(fd, buffer + total, sizeof(buffer) - 1 - total)) > 0)
+		total += n;
+	close(fd);
+	buffer[total] = 0;
+	for (at = buffer; (at = strstr(at, text)); at++)
+		count++;
+	return count;
+}
+
+static void trace_set(const char *events, const char *on)
+{
+	char path[100];
+
+	snprintf(path, sizeof(path), TRACING "events/kcoll/%s", events);
+	file_set(path, on);
+}
+
+void trace_begin(const char *events)
+{
+	/* Recording names would patch the scheduler's code, which the emulator's processors do not always notice in
+	 * time. */
+	file_set(TRACING "options/record-cmd", "0");
+	file_set(TRACE, "");
+	trace_set(events, "1");
+}
+
+void trace_end(const char *events) { trace_set(events, "0"); }
+
 /* --- memory --- */
 
 const char *kind_name[KINDS] = {"4K", "thp", "hugetlb", "shmem", "private-file"};

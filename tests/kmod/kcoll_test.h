@@ -95,6 +95,16 @@ void *map(u64 cookie, size_t offset, size_t len, int prot);
 volatile u64 *map_generation(u64 cookie); /* its slot */
 long pinned_pages(void);
 
+/* --- files of the kernel --- */
+
+void parameter(const char *name, const char *value); /* of the module */
+void file_set(const char *path, const char *text);
+int file_count(const char *path, const char *text); /* how often text stands in it */
+#define TRACING "/sys/kernel/tracing/"
+#define TRACE TRACING "trace"
+void trace_begin(const char *events); /* of the module: "enable", or "NAME/enable"; TRACE is empty then */
+void trace_end(const char *events);
+
 /* --- memory --- */
 
 enum kind { SMALL, THP, HUGETLB, SHMEM, COW, KINDS };

@@ -9,7 +9,7 @@ set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
 build=${XDG_CACHE_HOME:-$HOME/.cache}/libcoll/vm/tests
-tests="functional invalidation access accounting uring fuzz stress failnth"
+tests="functional invalidation access accounting gate uring fuzz stress failnth"
 while getopts o: option; do
     case $option in
     o) tests=$OPTARG ;;

@@ -47,6 +47,17 @@ inline Ring ring_of(const Request& request, uint32_t chunk_bytes = 0) {
   return {chunk, uint16_t(std::min<uint32_t>(depth, std::bit_floor(largest_ring / chunk)))};
 }
 
+// The same for slots of `blocks` chunks each. All of them stay within 64 chunks as asked for, but at least 1 MiB and at
+// most what a communicator has: first the ring becomes shorter, then the chunk.
+inline Ring ring_of_blocks(const Request& request, int blocks) {
+  constexpr size_t line = plan::cache_line_bytes, least_room = 1u << 20, most_room = (4u << 20) - (64u << 10);
+  Ring ring = ring_of(request);
+  const size_t room = std::clamp(size_t(64) * ring.chunk_bytes, least_room, most_room) / size_t(std::max(blocks, 1));
+  while (ring.depth > 2 && size_t(ring.depth) * ring.chunk_bytes > room) ring.depth /= 2;
+  ring.chunk_bytes = uint32_t(std::clamp(room / ring.depth / line * line, line, size_t(ring.chunk_bytes)));
+  return ring;
+}
+
 inline Builder start(Collective what, std::string name, const Request& request) {
   return Builder(what, std::move(name), request.hierarchy->ranks(), request.root, request.only_rank, request.irregular);
 }
@@ -118,12 +129,17 @@ class Slices {
   std::vector<uint16_t> own_, below_, above_;
 };
 
-// A reduction of one rank.
+// What one rank does with itself: nothing, or a copy.
 inline Plan alone(Collective what, const char* name, const Request& request) {
   Builder b = start(what, name, request);
   if (what == Collective::allreduce) b.synchronizing();
-  uint16_t whole = b.range({});
-  for (int rank : b.ranks()) b.lane(rank).copy(whole, own_recv(), own_send());
+  const bool moves = what != Collective::barrier && what != Collective::bcast && what != Collective::exscan;
+  const auto block = [&](Buffer buffer) { return plan::has_blocks(what, buffer) ? 0 : int(plan::no_block); };
+  const uint16_t whole = plan::has_pieces(what) ? piece(b, 0, 0, 0) : b.range({});
+  for (int rank : b.ranks()) {
+    LaneBuilder lane = b.lane(rank);
+    if (moves) lane.copy(whole, own_recv(block(Buffer::recv)), own_send(block(Buffer::send)));
+  }
   return b.finish();
 }
 

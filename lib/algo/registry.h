@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "plan/count.h"
 #include "plan/plan.h"
 #include "topo/hierarchy.h"
 
@@ -53,6 +54,8 @@ struct Algorithm {
   bool left_to_right = true;
   Reads reads;
   bool irregular = false;  // takes pieces of different lengths: serves the v-form as well
+  // How the text's ranks reach each other's buffers: what counts of bytes assume unless told otherwise.
+  plan::Access described = plan::Access::mapped;
   uint64_t max_bytes = 0;  // not meant for vectors longer than this, though right for them; 0: for all
   // Whether the plan is what its name says for this request; if not, the plan is right but of a simpler form.
   bool (*applies)(const Request& request) = nullptr;

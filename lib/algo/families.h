@@ -13,6 +13,8 @@ std::span<const Algorithm> barrier_family();
 std::span<const Algorithm> bcast_family();
 std::span<const Algorithm> reduce_family();
 std::span<const Algorithm> allreduce_family();
+std::span<const Algorithm> scatter_family();
+std::span<const Algorithm> gather_family();
 
 // `what` is Collective::reduce or Collective::allreduce.
 plan::Plan fused(const Request& request, plan::Collective what);                     // fused.cc

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Gather, the v-form included: the entries of rooted.h.
+#include "algo/families.h"
+#include "algo/rooted.h"
+
+namespace coll::algo {
+namespace {
+
+constexpr auto what = plan::Collective::gather;
+constexpr int usual_throttle = 4;  // on most machines of CMA IV-B the best, or near it
+
+plan::Plan parallel(const Request& request) { return peers_move(request, what, "parallel_write", 0); }
+plan::Plan sequential(const Request& request) { return root_moves(request, what, "sequential_read"); }
+plan::Plan throttled(const Request& request) {
+  const int k = request.parameters.k;
+  return peers_move(request, what, "throttled_write", k > 0 ? k : usual_throttle);
+}
+plan::Plan hierarchical(const Request& request) { return leaders_move(request, what, "hierarchical"); }
+
+const Algorithm family[] = {
+    {.collective = what,
+     .name = "parallel_write",
+     .summary = "every rank writes its piece to the root, all at once",
+     .source = "CMA IV-B.1, KNEM V-B",
+     .reads = {.chunk = true, .depth = true},
+     .irregular = true,
+     .described = plan::Access::copy,
+     .applies = always,
+     .make = parallel},
+    {.collective = what,
+     .name = "sequential_read",
+     .summary = "the root reads from one rank after the other",
+     .source = "CMA IV-B.2",
+     .reads = {.chunk = true, .depth = true},
+     .irregular = true,
+     .described = plan::Access::copy,
+     .applies = always,
+     .make = sequential},
+    {.collective = what,
+     .name = "throttled_write",
+     .summary = "every rank writes its piece to the root, k at a time",
+     .source = "CMA IV-B.3",
+     .reads = {.chunk = true, .depth = true, .k = true},
+     .irregular = true,
+     .described = plan::Access::copy,
+     .applies = always,
+     .make = throttled},
+    {.collective = what,
+     .name = "hierarchical",
+     .summary = "members write to their leaders, leaders write what their groups give",
+     .source = "CMA VII-G",
+     .reads = {.chunk = true, .depth = true, .hierarchy = true},
+     .described = plan::Access::copy,
+     .applies = has_levels,
+     .make = hierarchical},
+};
+
+}  // namespace
+
+std::span<const Algorithm> gather_family() { return family; }
+
+}  // namespace coll::algo

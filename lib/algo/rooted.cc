@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "algo/rooted.h"
+
+#include <optional>
+
+#include "algo/common.h"
+
+namespace coll::algo {
+namespace {
+
+// What the generators have in common.
+class Rooted {
+ protected:
+  // `blocks`: of all slots of a pass together.
+  Rooted(const Request& request, Collective what, const char* name, int blocks)
+      : out_(what == Collective::scatter),
+        ranks_(request.hierarchy->ranks()),
+        root_(request.root),
+        ring_(ring_of_blocks(request, blocks)),
+        b_(start(what, name, request)) {
+    b_.parameter("chunk", ring_.chunk_bytes);
+    b_.parameter("depth", ring_.depth);
+    for (int distance = 1; distance < ranks_; ++distance) peers_.push_back((root_ + distance) % ranks_);
+    const auto range_of = [&](int peer) {
+      return piece(b_, out_ ? root_ : peer, out_ ? peer : root_, ring_.chunk_bytes);
+    };
+    for (int rank = 0; rank < ranks_; ++rank) pieces_.push_back(range_of(rank));
+    longest_ = range_of(any_rank);
+  }
+
+  uint16_t piece_of(int rank) const { return pieces_[size_t(rank)]; }
+  // The root's own piece goes chunk by chunk, in between: that overlaps with what the peers do.
+  void copy_own(LaneBuilder& lane) const {
+    lane.copy(piece_of(root_), out_ ? own_recv() : own_recv(root_), out_ ? own_send(root_) : own_send(), {}, false);
+  }
+
+  const bool out_;  // scatter
+  const int ranks_, root_;
+  const Ring ring_;
+  Builder b_;
+  std::vector<int> peers_;        // by their distance from the root
+  std::vector<uint16_t> pieces_;  // by peer
+  uint16_t longest_;
+};
+
+// ---- the peers move -----------------------------------------------------------------------------------------
+
+// Where a rank stands. Its holder is the root or a leader: in the holder's buffer or slots are the pieces of the rank and
+// of all below it.
+struct Link {
+  int holder = -1;
+  int round = 0;    // in which it is served, where the root is the holder
+  int before = -1;  // who has to be done before
+  std::vector<int> children = {};
+  std::vector<int> below = {};
+};
+
+// Value n of a holder's flag: in a scatter, n chunks of every piece are there; in a gather, the slots of the first n-1
+// passes are open. There is one such flag a round, because slots go round by round, so that whoever has to wait for his
+// turn is not waited for.
+class PeersMove : Rooted {
+ public:
+  PeersMove(const Request& request, Collective what, const char* name, bool leaders = false)
+      : Rooted(request, what, name, request.hierarchy->ranks() * (leaders ? 2 : 1)),
+        data_(b_, out_ ? Buffer::send : Buffer::recv, ring_, ranks_),
+        moved_(b_.flag()),
+        done_(b_.flag()),
+        links_(size_t(ranks_)) {
+    b_.direction(out_ ? plan::Direction::read : plan::Direction::write);
+    if (leaders) slots_.emplace(b_, Buffer::none, ring_, ranks_);
+  }
+
+  Plan flat(int k) {
+    constexpr int most_rounds = 100;  // each has a flag
+    const int peers = ranks_ - 1, least = std::max((peers + most_rounds - 1) / most_rounds, 1);
+    const bool throttled = k > 0;
+    k = throttled ? std::clamp(k, least, std::max(peers, 1)) : std::max(peers, 1);
+    for (int number = 0; number < peers; ++number) {
+      if (number % k == 0) rounds_.emplace_back();
+      rounds_.back().push_back(peers_[size_t(number)]);
+      link(peers_[size_t(number)]) = {
+          .holder = root_, .round = number / k, .before = number < k ? -1 : peers_[size_t(number - k)]};
+    }
+    last_.assign(peers_.end() - std::min(k, peers), peers_.end());
+    if (throttled) {
+      b_.parameter("k", k);
+      b_.throttle(k);
+    }
+    return make();
+  }
+
+  Plan in_groups(const topo::Tree& tree) {
+    for (int rank : peers_) {
+      link(rank).holder = tree.parent(rank);
+      link(rank).children = tree.children(rank);
+      for (int above = tree.parent(rank); above != root_; above = tree.parent(above)) link(above).below.push_back(rank);
+    }
+    last_ = tree.children(root_);
+    if (!last_.empty()) rounds_.push_back(last_);
+    return make();
+  }
+
+ private:
+  Link& link(int rank) { return links_[size_t(rank)]; }
+
+  Plan make() {
+    if (rounds_.empty()) rounds_.emplace_back();  // a single rank
+    for (size_t round = 0; round < rounds_.size(); ++round) round_flags_.push_back(round == 0 ? data_.flag : b_.flag());
+    for (int rank : b_.ranks()) {
+      LaneBuilder lane = b_.lane(rank);
+      if (rank == root_) root(lane);
+      else peer(lane, rank);
+    }
+    return b_.finish();
+  }
+
+  void root(LaneBuilder& lane) {
+    data_.publish(lane);
+    for (uint16_t flag : round_flags_) {
+      if (!out_) lane.post(flag, constant(1), data_.staged());
+      lane.post(flag, all_passes(longest_, out_ ? 0 : 1), data_.direct());
+    }
+    for (size_t round = 0; round < rounds_.size(); ++round) {
+      lane.loop(longest_);
+      // While the first pieces are on their way here, or the last ones are fetched.
+      if (!out_ && round == 0) copy_own(lane);
+      for (int child : rounds_[round]) {
+        const uint16_t own = piece_of(child);
+        lane.wait(child, moved_, out_ ? pass_before_of(own, ring_.depth) : this_pass_of(own), data_.staged());
+        copy_at_root(lane, child);
+        for (int rank : link(child).below) copy_at_root(lane, rank);
+      }
+      lane.post(round_flags_[round], this_pass(out_ ? 0 : 1), data_.staged());
+      if (out_ && round + 1 == rounds_.size()) copy_own(lane);
+      lane.end();
+    }
+    wait_each(lane, last_, done_, constant(1), data_.direct());
+  }
+
+  void copy_at_root(LaneBuilder& lane, int rank) const {
+    const Operand slot = data_.of(root_, rank);
+    if (out_) lane.copy(piece_of(rank), slot, own_send(rank), data_.staged());
+    else lane.copy(piece_of(rank), own_recv(rank), slot, data_.staged(), false);
+  }
+
+  void peer(LaneBuilder& lane, int rank) {
+    const Link& at = link(rank);
+    const bool leads = !at.children.empty(), under_root = at.holder == root_;
+    const Window& held = under_root ? data_ : *slots_;
+    const uint16_t flag = under_root ? round_flags_[size_t(at.round)] : slots_->flag, own = piece_of(rank);
+    const Operand own_there = held.of(at.holder, rank);
+    if (leads && !out_) lane.post(slots_->flag, constant(1));
+    // The line of data_.flag tells how the root's view is seen; those of later rounds do not.
+    if (under_root && (at.round > 0 || !out_)) lane.wait(root_, data_.flag, this_pass_of(own));
+    if (at.before >= 0) lane.wait(at.before, done_, constant(1));
+    lane.loop(own);
+    if (out_) {
+      lane.wait(at.holder, flag, this_pass());
+      if (leads) {
+        wait_each(lane, at.children, moved_, pass_before(ring_.depth));
+        for (int r : at.below) lane.copy(piece_of(r), slots_->of(rank, r), held.of(at.holder, r));
+        lane.post(slots_->flag, this_pass());
+      }
+      lane.copy(own, own_recv(), own_there, {}, false);
+    } else {
+      lane.wait(at.holder, flag, this_pass(1 - ring_.depth));
+      lane.copy(own, own_there, own_send());
+      if (leads) {
+        wait_each(lane, at.children, moved_, this_pass());
+        for (int r : at.below) lane.copy(piece_of(r), held.of(at.holder, r), slots_->of(rank, r));
+        lane.post(slots_->flag, this_pass(1));
+      }
+    }
+    lane.post(moved_, this_pass()).end();
+    if (under_root) lane.post(done_, constant(1));
+  }
+
+  const Window data_;
+  const uint16_t moved_;  // I have moved this pass, of all pieces that I move
+  const uint16_t done_;   // all passes
+  std::optional<Window> slots_;
+  std::vector<uint16_t> round_flags_;
+  std::vector<std::vector<int>> rounds_;  // the root's children; those of one round are served at the same time
+  std::vector<int> last_;                 // when these are done, all children are
+  std::vector<Link> links_;               // by rank
+};
+
+// ---- the root moves -----------------------------------------------------------------------------------------
+
+class RootMoves : Rooted {
+ public:
+  RootMoves(const Request& request, Collective what, const char* name)
+      : Rooted(request, what, name, 1), data_(b_, out_ ? Buffer::recv : Buffer::send, ring_), moved_(b_.flag()) {
+    b_.direction(out_ ? plan::Direction::write : plan::Direction::read);
+    b_.throttle(1);
+  }
+
+  Plan make() {
+    for (int rank : b_.ranks()) {
+      LaneBuilder lane = b_.lane(rank);
+      if (rank == root_) root(lane);
+      else if (out_) get(lane, rank);
+      else give(lane, rank);
+    }
+    return b_.finish();
+  }
+
+ private:
+  void root(LaneBuilder& lane) const {
+    // A target's flag is one more than the passes whose slots are free again: 1 says that it is there.
+    for (int peer : peers_)
+      if (out_) lane.wait(peer, data_.flag, this_pass_of(piece_of(peer)));
+    lane.loop(longest_);
+    if (!out_) copy_own(lane);
+    for (int peer : peers_) {
+      const uint16_t piece = piece_of(peer);
+      lane.wait(peer, data_.flag, this_pass_of(piece, out_ ? 1 - ring_.depth : 0));
+      if (out_) lane.copy(piece, data_.of(peer), own_send(peer));
+      else lane.copy(piece, own_recv(peer), data_.of(peer), {}, false);
+    }
+    if (!peers_.empty()) lane.post(moved_, this_pass());
+    if (out_) copy_own(lane);
+    lane.end();
+  }
+
+  void get(LaneBuilder& lane, int rank) const {
+    const uint16_t own = piece_of(rank);
+    data_.publish(lane);
+    lane.post(data_.flag, constant(1), data_.staged());
+    lane.post(data_.flag, all_passes(own, 1), data_.direct());
+    lane.loop(own).wait(root_, moved_, this_pass());
+    lane.copy(own, own_recv(), data_.of(rank), data_.staged(), false);
+    lane.post(data_.flag, this_pass(1), data_.staged()).end();
+  }
+
+  void give(LaneBuilder& lane, int rank) const {
+    const uint16_t own = piece_of(rank);
+    data_.announce(lane, own);
+    lane.loop(own).wait(root_, moved_, pass_before(ring_.depth), data_.staged());
+    lane.copy(own, data_.of(rank), own_send(), data_.staged());
+    lane.post(data_.flag, this_pass(), data_.staged()).end();
+    lane.wait(root_, moved_, all_passes(own), data_.direct());
+  }
+
+  const Window data_;
+  const uint16_t moved_;  // this pass of everybody's piece
+};
+
+}  // namespace
+
+Plan peers_move(const Request& request, Collective what, const char* name, int k) {
+  return PeersMove(request, what, name).flat(k);
+}
+
+Plan leaders_move(const Request& request, Collective what, const char* name) {
+  return PeersMove(request, what, name, true).in_groups(request.hierarchy->tree_for_root(request.root));
+}
+
+Plan root_moves(const Request& request, Collective what, const char* name) {
+  return RootMoves(request, what, name).make();
+}
+
+}  // namespace coll::algo

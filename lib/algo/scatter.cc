@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Scatter, the v-form included: the entries of rooted.h.
+#include "algo/families.h"
+#include "algo/rooted.h"
+
+namespace coll::algo {
+namespace {
+
+constexpr auto what = plan::Collective::scatter;
+constexpr int usual_throttle = 4;  // on most machines of CMA IV-A the best, or near it
+
+plan::Plan parallel(const Request& request) { return peers_move(request, what, "parallel_read", 0); }
+plan::Plan sequential(const Request& request) { return root_moves(request, what, "sequential_write"); }
+plan::Plan throttled(const Request& request) {
+  const int k = request.parameters.k;
+  return peers_move(request, what, "throttled_read", k > 0 ? k : usual_throttle);
+}
+plan::Plan hierarchical(const Request& request) { return leaders_move(request, what, "hierarchical"); }
+
+const Algorithm family[] = {
+    {.collective = what,
+     .name = "parallel_read",
+     .summary = "every rank reads its piece from the root, all at once",
+     .source = "CMA IV-A.1, KNEM V-B",
+     .reads = {.chunk = true, .depth = true},
+     .irregular = true,
+     .described = plan::Access::copy,
+     .applies = always,
+     .make = parallel},
+    {.collective = what,
+     .name = "sequential_write",
+     .summary = "the root writes to one rank after the other",
+     .source = "CMA IV-A.2",
+     .reads = {.chunk = true, .depth = true},
+     .irregular = true,
+     .described = plan::Access::copy,
+     .applies = always,
+     .make = sequential},
+    {.collective = what,
+     .name = "throttled_read",
+     .summary = "every rank reads its piece from the root, k at a time",
+     .source = "CMA IV-A.3",
+     .reads = {.chunk = true, .depth = true, .k = true},
+     .irregular = true,
+     .described = plan::Access::copy,
+     .applies = always,
+     .make = throttled},
+    {.collective = what,
+     .name = "hierarchical",
+     .summary = "leaders read what their groups get, their members read from them",
+     .source = "CMA VII-G",
+     .reads = {.chunk = true, .depth = true, .hierarchy = true},
+     .described = plan::Access::copy,
+     .applies = has_levels,
+     .make = hierarchical},
+};
+
+}  // namespace
+
+std::span<const Algorithm> scatter_family() { return family; }
+
+}  // namespace coll::algo

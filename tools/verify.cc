@@ -109,6 +109,12 @@ std::string broken_promise(const algo::Algorithm& algorithm, const plan::Plan& p
                      plan.algorithm, plan.ranks, plan.root, promise);
 }
 
+// Sets of the owners' decisions that verify() tries with one mixture.
+size_t decisions_of(const plan::Plan& plan) {
+  return std::ranges::any_of(plan.views, [](const plan::View& view) { return view.buffer != plan::Buffer::none; }) ? 3
+                                                                                                                   : 1;
+}
+
 void verify_item(const Options& options, const Item& item, Result& result) {
   const algo::Algorithm& algorithm = *item.algorithm;
   const int ranks = item.hierarchy->ranks();
@@ -116,7 +122,11 @@ void verify_item(const Options& options, const Item& item, Result& result) {
   const plan::Plan plan = algorithm.make(
       {.hierarchy = item.hierarchy, .root = item.root, .irregular = item.irregular, .parameters = parameters});
   ++result.plans;
-  for (const Size& size : sizes_for(item))
+  const std::vector<Size> sizes = sizes_for(item);
+  const bool often = ranks <= 8 && ranks > 1;
+  const size_t sets = sizes.size() * (runs_in_place(algorithm.collective) ? 2 : 1) * decisions_of(plan);
+  const int runs = often ? int((size_t(options.interleavings) + sets - 1) / sets) : std::min(options.interleavings, 1);
+  for (const Size& size : sizes)
     for (bool in_place : {false, true}) {
       if (in_place && !runs_in_place(algorithm.collective)) continue;
       const plan::VerifyOptions how = {.count = size.count,
@@ -125,7 +135,7 @@ void verify_item(const Options& options, const Item& item, Result& result) {
                                        .in_place = in_place,
                                        .mixtures = 1,
                                        .adversaries = ranks <= 8,
-                                       .interleavings = options.interleavings,
+                                       .interleavings = runs,
                                        .seed = options.seed + uint64_t(item.root) * 64 + size.seed};
       const plan::Verdict verdict = plan::verify(plan, how);
       ++result.cases;
@@ -319,8 +329,9 @@ void add_verify(CLI::App& app, Action& action) {
       ->option_text("  ");
   sub->add_option("--algorithm", options->algorithm, "only this one; see collctl list")->option_text("A");
   sub->add_option("--ranks", options->ranks, "numbers of ranks; default 1-64")->option_text("LIST");
-  sub->add_option("--interleavings", options->interleavings, "random ones for each case; default 1")
-      ->check(CLI::Range(0, 100000))
+  sub->add_option("--interleavings", options->interleavings,
+                  "random ones for each plan of up to 8 ranks; default 10000")
+      ->check(CLI::Range(0, 10000000))
       ->option_text("N");
   sub->add_option("--seed", options->seed, "of all that is random; default 1")->option_text("S");
   sub->add_option("--topology", options->topology, "machine that gives the groups")->option_text("TEXT");
@@ -331,7 +342,7 @@ void add_verify(CLI::App& app, Action& action) {
   sub->footer(
       examples("  collctl verify all\n"
                "  collctl verify allreduce --ranks 2-64\n"
-               "  collctl verify bcast --algorithm knomial --ranks 3,7-9 --interleavings 100 --seed 7\n"
+               "  collctl verify bcast --algorithm knomial --ranks 3,7-9 --interleavings 100000 --seed 7\n"
                "Exit status 1 when a plan is wrong, with the step, the ranks and the seed."));
   sub->callback([&action, options] { action = [options] { return sweep(*options, algo::algorithms()); }; });
 }

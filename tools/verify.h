@@ -12,7 +12,9 @@ namespace coll::tools {
 
 struct SweepOptions {
   std::string collective = "all", algorithm, ranks = "1-64", topology = "package:2 numa:4 core:8";
-  int interleavings = 1, threads = 0;  // threads 0: one per processor
+  int interleavings =
+      10000;        // random ones for each plan of up to 8 ranks, spread over its cases; others have one a case
+  int threads = 0;  // 0: one per processor
   uint64_t seed = 1;
   bool json = false;
 };

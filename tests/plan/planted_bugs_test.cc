@@ -33,7 +33,7 @@ Step& find(Plan& plan, int rank, Kind kind, size_t lane = 0) {
   throw std::runtime_error("no such step");
 }
 
-// ---- the five of the issue ---------------------------------------------------------------------------------------
+// ---- the five that matter most ---------------------------------------------------------------------------------------
 
 TEST(PlantedBug, TwoRanksThatWaitForEachOtherDeadlock) {
   Builder b(Collective::barrier, "crossed", 2, 0);

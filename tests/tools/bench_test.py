@@ -47,7 +47,7 @@ class Bench(Case):
 
     def test_wrong_arguments(self):
         for words, arguments in [
-            ("'gather'", ["gather", "-n", 2]),
+            ("'collect'", ["collect", "-n", 2]),
             ("required", ["bcast"]),
             ("--ranks", ["bcast", "-n", 65]),
             ("--sizes", ["bcast", "-n", 2, "--sizes", "16M-4"]),

@@ -34,7 +34,7 @@ class Front(Case):
         self.expect_error(2, ["'frobnicate'", "--help"], "frobnicate")
         self.expect_error(2, "subcommand", "--json")
         self.expect_error(2, ["--frob", "collctl list --help"], "list", "--frob")
-        self.expect_error(2, ["'gather'", "allreduce"], "list", "gather")
+        self.expect_error(2, ["'collect'", "allreduce"], "list", "collect")
 
 
 class List(Case):

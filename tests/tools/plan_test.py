@@ -75,7 +75,7 @@ class Texts(Case):
 class WrongArguments(Case):
     def test_each_is_one_line_that_says_what_to_do(self):
         for words, arguments in [
-            (["'gather'", "bcast"], ["gather", "-n", 4]),
+            (["'collect'", "bcast"], ["collect", "-n", 4]),
             (["one collective"], ["all", "-n", 4]),
             (["--ranks", "required"], ["bcast"]),
             (["'swirl'", "flat_read"], ["bcast", "-n", 4, "--algorithm", "swirl"]),

@@ -30,7 +30,7 @@ class Verify(Case):
         self.expect_width(text, 100)
 
     def test_wrong_arguments(self):
-        self.expect_error(2, "'gather'", "verify", "gather")
+        self.expect_error(2, "'collect'", "verify", "collect")
         self.expect_error(2, "--ranks", "verify", "bcast", "--ranks", "2-x")
         self.expect_error(2, "--ranks", "verify", "bcast", "--ranks", "0")
         self.expect_error(2, ["'swirl'", "collctl list"], "verify", "bcast", "--algorithm", "swirl")

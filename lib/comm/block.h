@@ -14,7 +14,7 @@ namespace coll::comm {
 
 inline constexpr int request_channels = 4;  // for non-blocking collectives
 inline constexpr int channel_count = 1 + request_channels;
-inline constexpr size_t half_bytes = size_t(1) << 20;  // of every channel's ring; only what is used costs memory
+inline constexpr size_t half_bytes = size_t(4) << 20;  // of every channel's ring; only what is used costs memory
 
 // Where things lie in a block; the same on every rank.
 struct BlockLayout {

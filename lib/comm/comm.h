@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "comm/block.h"
+#include "comm/pieces.h"
 #include "comm/settings.h"
 #include "exec/bound.h"
 #include "exec/channel.h"
@@ -26,13 +27,45 @@ struct Call {
   plan::Collective collective = plan::Collective::barrier;
   const void* send = nullptr;
   void* recv = nullptr;
-  size_t count = 0;
+  size_t count = 0;  // of the vector, or of every piece
   size_t element_bytes = 1;
   int root = 0;
+  bool in_place = false;  // alltoall, reduce-scatter: the input lies in recv; send is recv then
   exec::Reducer reducer;
-  uint64_t signature = 0;  // equal on all ranks when they call alike; for debug mode
+  std::shared_ptr<const Pieces> pieces;  // of a v-form, instead of count
+  uint64_t signature = 0;                // equal on all ranks when they call alike; for debug mode
 
   size_t bytes() const { return count * element_bytes; }
+  // Nothing is to be done, and every rank knows it.
+  bool empty() const {
+    return pieces != nullptr ? pieces->none() : count == 0 && collective != plan::Collective::barrier;
+  }
+  exec::Arguments arguments() const {
+    exec::Arguments arguments{send, recv, &reducer};
+    if (pieces != nullptr) {
+      arguments.send_offsets = pieces->send_offsets.data();
+      arguments.recv_offsets = pieces->recv_offsets.data();
+    }
+    return arguments;
+  }
+};
+
+// Memory that grows and is kept; see scratch.h.
+class Scratch {
+ public:
+  Scratch() = default;
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  ~Scratch() { give_back(); }
+  // Aligned to a cache line in the arena. What was there before is lost. Throws std::bad_alloc.
+  char* take(size_t bytes);
+  char* memory() const { return memory_; }
+
+ private:
+  void give_back();
+  char* memory_ = nullptr;
+  size_t bytes_ = 0;
+  bool in_arena_ = false;
 };
 
 // An allgather among the ranks of the communicator to be: send [bytes] -> recv [ranks * bytes]. False on failure.
@@ -63,6 +96,8 @@ class Request {
   std::array<std::shared_ptr<exec::Bound>, request_channels> bound_;  // by channel, made when first needed
   const exec::Bound* running_ = nullptr;
   exec::Run run_;
+  exec::Arguments arguments_;  // of the last start
+  Scratch scratch_;
 };
 
 class Comm {
@@ -107,17 +142,20 @@ class Comm {
     size_t count = 0;
     size_t element_bytes = 0;
     bool needs_order = false;  // the operation does not commute
+    uint64_t pieces = 0;       // digest of the lengths of a v-form
     bool operator==(const BoundKey&) const = default;
   };
   struct BoundEntry {
     BoundKey key;
+    std::shared_ptr<const Pieces> pieces;
     std::shared_ptr<exec::Bound> bound;
   };
 
   Comm() = default;
   friend class Creation;
   coll_status make_bound(const Call& call, int channel, std::shared_ptr<exec::Bound>& bound);
-  const plan::Plan* plan_for(plan::Collective collective, int root, const model::Choice& choice);
+  const plan::Plan* plan_for(const Call& call, const model::Choice& choice);
+  coll_status run(const exec::Bound& bound, const exec::Arguments& arguments);
   coll_status perform_tiny(const Call& call);
   void perform_alone(const Call& call);
   bool takes_latency_path(const Call& call) const;
@@ -131,6 +169,7 @@ class Comm {
   exec::Team team_;
   exec::Channel blocking_;
   exec::Run blocking_run_;  // kept for its memory
+  Scratch scratch_;         // of blocking collectives
   std::array<Queue, request_channels> queues_;
   unsigned next_queue_ = 0;
   unsigned fruitless_tests_ = 0;

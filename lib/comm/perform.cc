@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "comm/comm.h"
+#include "comm/scratch.h"
 #include "exec/latency.h"
 #include "mem/copy.h"
 #include "model/choose.h"
@@ -24,17 +25,35 @@ coll_status Comm::perform(const Call& call) {
     if (status != COLL_OK) return told(status);
   }
   if (ranks() == 1) return perform_alone(call), COLL_OK;
-  if (call.count == 0 && call.collective != Collective::barrier) return COLL_OK;
+  if (call.empty()) return COLL_OK;
   if (takes_latency_path(call)) return told(perform_tiny(call));
-  const BoundKey key{call.collective, 0, call.root, call.count, call.element_bytes, !call.reducer.commutative};
-  size_t hash = (call.count * 0x9e3779b97f4a7c15u >> 40) + size_t(call.collective) * 7 + size_t(call.root) * 13;
+  const BoundKey key{call.collective,
+                     0,
+                     call.root,
+                     call.count,
+                     call.element_bytes,
+                     !call.reducer.commutative,
+                     call.pieces != nullptr ? call.pieces->digest() : 0};
+  size_t hash =
+      ((call.count ^ key.pieces) * 0x9e3779b97f4a7c15u >> 40) + size_t(call.collective) * 7 + size_t(call.root) * 13;
   BoundEntry& entry = bounds_[hash % bounds_.size()];
-  if (!(entry.key == key)) {
+  const bool differs = (entry.pieces == nullptr) != (call.pieces == nullptr) ||
+                       (call.pieces != nullptr && !call.pieces->same_lengths(*entry.pieces));
+  if (!(entry.key == key) || differs) {
     coll_status status = make_bound(call, 0, entry.bound);
     entry.key = status == COLL_OK ? key : BoundKey{};
+    entry.pieces = call.pieces;
     if (status != COLL_OK) return status;
   }
-  coll_status status = blocking_run_.begin(*entry.bound, blocking_, {call.send, call.recv, &call.reducer});
+  if (!needs_scratch(call)) [[likely]]
+    return run(*entry.bound, call.arguments());
+  coll_status status = run(*entry.bound, apart(call, rank(), ranks(), scratch_));
+  if (status == COLL_OK) put_back(call, rank(), scratch_);
+  return status;
+}
+
+coll_status Comm::run(const exec::Bound& bound, const exec::Arguments& arguments) {
+  coll_status status = blocking_run_.begin(bound, blocking_, arguments);
   if (status == COLL_OK) status = blocking_run_.finish();
   return told(status);
 }
@@ -50,8 +69,12 @@ coll_status Comm::told(coll_status status) {
 }
 
 bool Comm::takes_latency_path(const Call& call) const {
-  return settings_.forced[size_t(call.collective)].algorithm == nullptr && call.bytes() <= exec::Cell::payload_bytes &&
-         std::max<size_t>(call.bytes(), 1) <= model::latency_path_bytes(call.collective, ranks());
+  if (call.pieces != nullptr || settings_.forced[size_t(call.collective)].algorithm != nullptr) return false;
+  // What one rank shows to all others.
+  const bool blocks = plan::has_blocks(call.collective, plan::Buffer::send);
+  const size_t bytes = blocks ? call.bytes() * size_t(ranks()) : call.bytes();
+  return bytes <= exec::Cell::payload_bytes &&
+         std::max<size_t>(bytes, 1) <= model::latency_path_bytes(call.collective, ranks());
 }
 
 coll_status Comm::perform_tiny(const Call& call) {
@@ -62,19 +85,39 @@ coll_status Comm::perform_tiny(const Call& call) {
       return exec::latency_reduce(blocking_, call.send, call.recv, call.count, call.reducer, call.root);
     case Collective::allreduce:
       return exec::latency_allreduce(blocking_, call.send, call.recv, call.count, call.reducer);
-    default: break;
+    case Collective::scatter: return exec::latency_scatter(blocking_, call.send, call.recv, call.bytes(), call.root);
+    case Collective::gather: return exec::latency_gather(blocking_, call.send, call.recv, call.bytes(), call.root);
+    case Collective::allgather: return exec::latency_allgather(blocking_, call.send, call.recv, call.bytes());
+    case Collective::alltoall: return exec::latency_alltoall(blocking_, call.send, call.recv, call.bytes());
+    case Collective::reduce_scatter:
+      return exec::latency_reduce_scatter(blocking_, call.send, call.recv, call.count, call.reducer);
+    case Collective::scan:
+    case Collective::exscan:
+      return exec::latency_scan(blocking_, call.send, call.recv, call.count, call.reducer,
+                                call.collective == Collective::scan);
   }
   return COLL_OK;
 }
 
 void Comm::perform_alone(const Call& call) {
-  bool reduces = call.collective == Collective::reduce || call.collective == Collective::allreduce;
-  if (reduces && call.send != call.recv) mem::copy(call.recv, call.send, call.bytes());
+  // One rank's part of everything is its own; a barrier and a broadcast have nothing to move, an exscan no result.
+  if (call.send == call.recv || call.collective == Collective::exscan) return;
+  size_t bytes = call.bytes();
+  auto* from = static_cast<const char*>(call.send);
+  auto* to = static_cast<char*>(call.recv);
+  if (call.pieces != nullptr) {
+    const Pieces& pieces = *call.pieces;
+    bytes = pieces.counts[0] * call.element_bytes;
+    if (!pieces.send_offsets.empty()) from += pieces.send_offsets[0] * call.element_bytes;
+    if (!pieces.recv_offsets.empty()) to += pieces.recv_offsets[0] * call.element_bytes;
+  }
+  if (from != to) mem::copy(to, from, bytes);
 }
 
 coll_status Comm::make_bound(const Call& call, int index, std::shared_ptr<exec::Bound>& bound) {
   model::Choice choice = model::choose({.collective = call.collective,
                                         .bytes = call.bytes(),
+                                        .irregular = call.pieces != nullptr,
                                         .element_bytes = call.element_bytes,
                                         .ranks = ranks(),
                                         .levels = hierarchy_.levels(),
@@ -90,28 +133,43 @@ coll_status Comm::make_bound(const Call& call, int index, std::shared_ptr<exec::
     choice.parameters = forced.parameters;
     choice.parameters.chunk_bytes = std::max<uint32_t>(choice.parameters.chunk_bytes, uint32_t(call.element_bytes));
   }
-  const plan::Plan* plan = plan_for(call.collective, call.root, choice);
+  if (choice.algorithm == nullptr)
+    return failure(COLL_ERR_UNAVAILABLE, std::string(plan::name(call.collective)) + " has no algorithm");
+  if (call.pieces != nullptr && !choice.algorithm->irregular)
+    return failure(COLL_ERR_UNAVAILABLE, std::string(plan::name(call.collective)) + " " +
+                                             std::string(choice.algorithm->name) +
+                                             " cannot be used: it does not take counts that differ between ranks");
+  const plan::Plan* plan = plan_for(call, choice);
+  const plan::Shape shape = call.pieces != nullptr ? call.pieces->shape(rank()) : plan::Shape(call.count);
   std::string problem = exec::fits(*plan, channel(index));
+  if (problem.empty() && plan->irregular && plan->smallest_chunk_bytes != 0)
+    for (size_t r = 0; r < size_t(ranks()); r++)
+      if (shape.counts[r] >
+          plan::most_irregular_passes * std::max<size_t>(plan->smallest_chunk_bytes / call.element_bytes, 1))
+        problem =
+            "a piece of " + std::to_string(shape.counts[r]) + " elements has too many chunks; choose a larger one";
   bool in_order = choice.algorithm->rank_order || plan->rank_order;
   if (problem.empty() && call.reducer.function != nullptr && !call.reducer.commutative && !in_order)
     problem = "it reorders operands and the operation is not commutative";
   if (!problem.empty())
     return failure(COLL_ERR_UNAVAILABLE, std::string(plan::name(call.collective)) + " " + plan->algorithm + " (" +
                                              plan->parameters + ") cannot be used: " + problem);
-  bound = std::make_shared<exec::Bound>(*plan, channel(index),
-                                        exec::BindOptions{call.count, call.element_bytes, choice.stream});
+  bound =
+      std::make_shared<exec::Bound>(*plan, channel(index), exec::BindOptions{shape, call.element_bytes, choice.stream});
   return COLL_OK;
 }
 
-const plan::Plan* Comm::plan_for(Collective collective, int root, const model::Choice& choice) {
+const plan::Plan* Comm::plan_for(const Call& call, const model::Choice& choice) {
   const algo::Parameters& p = choice.parameters;
-  std::string key = std::string(choice.algorithm->name) + '/' + std::to_string(int(collective)) + '/' +
-                    std::to_string(root) + '/' + std::to_string(p.chunk_bytes) + '/' + std::to_string(p.depth) + '/' +
-                    std::to_string(p.k);
+  const bool irregular = call.pieces != nullptr;
+  std::string key = std::string(choice.algorithm->name) + '/' + std::to_string(int(call.collective)) + '/' +
+                    std::to_string(call.root) + '/' + std::to_string(irregular) + '/' + std::to_string(p.chunk_bytes) +
+                    '/' + std::to_string(p.depth) + '/' + std::to_string(p.k) + '/' + std::to_string(p.j);
   for (uint32_t chunk : p.level_chunk_bytes) key += '/' + std::to_string(chunk);
   std::unique_ptr<plan::Plan>& plan = plans_[key];
   if (plan == nullptr) {
-    algo::Request request{.hierarchy = &hierarchy_, .root = root, .only_rank = rank(), .parameters = p};
+    algo::Request request{
+        .hierarchy = &hierarchy_, .root = call.root, .only_rank = rank(), .irregular = irregular, .parameters = p};
     plan = std::make_unique<plan::Plan>(choice.algorithm->make(request));
   }
   return plan.get();

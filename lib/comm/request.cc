@@ -2,6 +2,7 @@
 // Non-blocking and persistent collectives. Requests go to the channels in turn, by the order in which they are
 // started, which is the same on every rank; on a channel they run one after the other.
 #include "comm/comm.h"
+#include "comm/scratch.h"
 
 namespace coll::comm {
 
@@ -11,7 +12,7 @@ coll_status Comm::start(Request& request) {
   const Call& call = request.call_;
   request.status_ = COLL_OK;
   if (ranks() == 1) perform_alone(call);
-  if (ranks() == 1 || (call.count == 0 && call.collective != plan::Collective::barrier)) {
+  if (ranks() == 1 || call.empty()) {
     request.state_ = Request::State::complete;
     return COLL_OK;
   }
@@ -21,6 +22,7 @@ coll_status Comm::start(Request& request) {
     coll_status status = make_bound(call, int(turn) + 1, bound);
     if (status != COLL_OK) return status;
   }
+  request.arguments_ = needs_scratch(call) ? apart(call, rank(), ranks(), request.scratch_) : call.arguments();
   request.running_ = bound.get();
   request.state_ = Request::State::queued;
   queues_[turn].requests.push_back(&request);
@@ -59,8 +61,7 @@ void Comm::advance(Queue& queue) {
     if (request.state_ == Request::State::queued) {
       if (!queue.channel.may_begin(request.running_->plan().staging_bytes)) return;
       request.state_ = Request::State::running;
-      const Call& call = request.call_;
-      coll_status status = request.run_.begin(*request.running_, queue.channel, {call.send, call.recv, &call.reducer});
+      coll_status status = request.run_.begin(*request.running_, queue.channel, request.arguments_);
       if (status != COLL_OK) return complete(queue, status);
     }
     switch (request.run_.advance()) {
@@ -77,6 +78,7 @@ void Comm::complete(Queue& queue, coll_status status) {
   do {
     Request& request = *queue.requests.front();
     queue.requests.pop_front();
+    if (status == COLL_OK && needs_scratch(request.call_)) put_back(request.call_, rank(), request.scratch_);
     request.status_ = status;
     request.state_ = Request::State::complete;
     outstanding_--;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "exec/bound.h"
 
+#include <algorithm>
 #include <string>
 
 namespace coll::exec {
@@ -19,10 +20,16 @@ std::string fits(const plan::Plan& plan, const Channel& channel) {
 }
 
 Bound::Bound(const plan::Plan& plan, Channel& channel, const BindOptions& options)
-    : plan_(&plan), options_(options), last_value_(plan::last_value(plan, options.count, options.element_bytes)) {
+    : plan_(&plan),
+      element_bytes_(options.element_bytes),
+      block_bytes_(options.shape.count * options.element_bytes),
+      stream_(options.stream),
+      last_value_(plan::last_value(plan, options.shape, options.element_bytes)) {
+  for (plan::Buffer buffer : {plan::Buffer::send, plan::Buffer::recv})
+    measure(buffer, options.shape, size_t(channel.team->rank));
   geometry_.reserve(plan.ranges.size());
   for (const plan::Range& range : plan.ranges)
-    geometry_.push_back(plan::Geometry::bind(range, options.count, options.element_bytes));
+    geometry_.push_back(plan::Geometry::bind(range, options.shape, options.element_bytes));
   const plan::Program& program = plan.program(channel.team->rank);
   locations_.reserve(program.operands.size());
   for (const plan::Operand& operand : program.operands) locations_.push_back(locate(operand, channel));
@@ -31,17 +38,47 @@ Bound::Bound(const plan::Plan& plan, Channel& channel, const BindOptions& option
     for (const plan::Step& step : program.lanes[l].steps) lanes_[l].code.push_back(translate(step, channel));
 }
 
+void Bound::measure(plan::Buffer buffer, const plan::Shape& shape, size_t rank) {
+  BufferSize& size = sizes_[buffer == plan::Buffer::recv];
+  const bool blocks = plan::has_blocks(plan_->collective, buffer);
+  if (!plan_->irregular) {
+    size.piece_bytes = block_bytes_;
+    size.span_bytes = block_bytes_ * (blocks ? size_t(plan_->ranks) : 1);
+    return;
+  }
+  if (!blocks) {
+    // A sender's only piece is the same for all receivers, a receiver's comes from the root.
+    size_t other = size_t(plan_->root);
+    size_t count = buffer == plan::Buffer::send ? shape.piece(rank, other) : shape.piece(other, rank);
+    size.piece_bytes = size.span_bytes = count * element_bytes_;
+    return;
+  }
+  for (size_t other = 0; other < size_t(plan_->ranks); other++) {
+    size_t count = buffer == plan::Buffer::send ? shape.piece(rank, other) : shape.piece(other, rank);
+    size.blocks.push_back(count * element_bytes_);
+    size.piece_bytes = std::max(size.piece_bytes, size.blocks.back());
+  }
+}
+
 Location Bound::locate(const plan::Operand& operand, Channel& channel) const {
   Location at;
+  const plan::View* seen = operand.space == plan::Space::view ? &plan_->views[operand.view] : nullptr;
+  plan::Buffer buffer = seen != nullptr                      ? seen->buffer
+                        : operand.space == plan::Space::send ? plan::Buffer::send
+                                                             : plan::Buffer::recv;
+  if (plan::has_blocks(plan_->collective, buffer)) {
+    if (plan_->irregular) at.block = operand.block;
+    else at.offset = operand.block * block_bytes_;
+  }
   if (operand.space == plan::Space::send) return at.where = Location::Where::send, at;
   if (operand.space == plan::Space::recv) return at.where = Location::Where::recv, at;
-  const plan::View& view = plan_->views[operand.view];
+  const plan::View& view = *seen;
   at.where = Location::Where::view;
   at.view = uint8_t(operand.view);
   at.rank = operand.rank;
   at.slot_mask = view.depth - 1u;
-  at.slot_bytes = view.slot_bytes;
-  at.slot_offset = view.slot_offset;
+  at.slot_stride = view.slot_bytes * view.blocks;
+  at.slot_offset = uint32_t(view.slot_offset + plan::slot_block(view, operand) * view.slot_bytes);
   at.staging = channel.members[operand.rank].staging;
   return at;
 }
@@ -54,7 +91,9 @@ Instruction Bound::translate(const plan::Step& step, Channel& channel) const {
   in.destinations = step.destinations;
   in.sources = step.sources;
   in.rank = step.rank;
-  in.stream = options_.stream && !step.reused;
+  in.within = step.within;
+  in.conditional = step.within || step.when != plan::When::always;
+  in.stream = stream_ && !step.reused;
   in.view = step.view == plan::no_view ? no_bound_view : uint8_t(step.view);
   in.announces = no_bound_view;
   in.value = step.value;
@@ -75,7 +114,10 @@ Instruction Bound::translate(const plan::Step& step, Channel& channel) const {
       break;
     case Kind::publish: break;
   }
-  if (step.add == Add::trips) in.trips = geometry_[step.range].trips;
+  if (step.add == Add::trips || step.within) in.trips = geometry_[step.range].trips;
+  // Of pieces that are all empty nothing is posted, in no pass.
+  if (step.kind == Kind::post && step.add == Add::trips && in.trips == 0 && step.value == 0)
+    in.conditional = in.within = true;
   return in;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A plan bound to a channel and a count: flags are pointers, ranges are numbers, nothing is looked up or divided when
-// it runs. Buffers and the place in the staging ring are bound by each run.
+// A plan bound to a channel and a shape: flags are pointers, ranges are numbers, nothing is looked up or divided when
+// it runs. Buffers, the places of blocks of an irregular plan and the place in the staging ring are bound by each run.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include "exec/channel.h"
 #include "plan/geometry.h"
 #include "plan/plan.h"
+#include "plan/shape.h"
 
 namespace coll::exec {
 
@@ -18,10 +19,12 @@ struct Location {
   enum class Where : uint8_t { send, recv, view } where = Where::send;
   uint8_t view = 0;
   uint16_t rank = 0;
+  uint16_t block = plan::no_block;  // of an irregular plan's buffer: its offset is looked up
   uint32_t slot_mask = 0;
-  uint32_t slot_bytes = 0;
+  uint32_t slot_stride = 0;  // bytes from one slot to the next
   uint32_t slot_offset = 0;
   char* staging = nullptr;  // the ring of the rank whose view it is
+  size_t offset = 0;        // bytes from the buffer's beginning to the block
 };
 
 struct Instruction {
@@ -29,6 +32,8 @@ struct Instruction {
   plan::When when;
   plan::Add add;
   uint8_t destinations;
+  bool conditional;  // may be left out: depends on `when` or is `within` the trips
+  bool within;
   uint16_t sources;
   uint16_t rank;
   bool stream;        // copy: bypass the cache
@@ -40,7 +45,7 @@ struct Instruction {
     const plan::Geometry* geometry;  // copy, reduce, loop
   };
   const Location* locations;
-  uint64_t trips;  // Add::trips
+  uint64_t trips;  // Add::trips, within
 };
 
 inline constexpr uint8_t no_bound_view = 0xff;
@@ -51,7 +56,7 @@ struct BoundLane {
 
 // How a plan is bound; part of the key under which it is kept.
 struct BindOptions {
-  size_t count = 0;
+  plan::Shape shape;  // its counts are needed by the constructor alone
   size_t element_bytes = 1;
   bool stream = false;  // the work set exceeds the cache: copies whose result is not reused go past it
 };
@@ -65,16 +70,27 @@ class Bound {
 
   const plan::Plan& plan() const { return *plan_; }
   const std::vector<BoundLane>& lanes() const { return lanes_; }
-  size_t count() const { return options_.count; }
-  size_t element_bytes() const { return options_.element_bytes; }
+  size_t element_bytes() const { return element_bytes_; }
   uint64_t last_value() const { return last_value_; }
 
+  // This rank's buffers.
+  struct BufferSize {
+    size_t piece_bytes = 0;      // the longest piece, or the vector
+    size_t span_bytes = 0;       // the whole buffer; of blocks of an irregular plan unknown, 0
+    std::vector<size_t> blocks;  // bytes of each, of blocks of an irregular plan
+  };
+  const BufferSize& size(plan::Buffer buffer) const { return sizes_[buffer == plan::Buffer::recv]; }
+
  private:
+  void measure(plan::Buffer buffer, const plan::Shape& shape, size_t rank);
   Instruction translate(const plan::Step& step, Channel& channel) const;
   Location locate(const plan::Operand& operand, Channel& channel) const;
 
   const plan::Plan* plan_;
-  BindOptions options_;
+  size_t element_bytes_;
+  size_t block_bytes_;  // of a regular plan
+  bool stream_;
+  BufferSize sizes_[2];
   std::vector<plan::Geometry> geometry_;
   std::vector<Location> locations_;
   std::vector<BoundLane> lanes_;

@@ -26,7 +26,9 @@ coll_status Channel::everybody_done(uint64_t number) {
   return COLL_OK;
 }
 
-bool Channel::fits_here(size_t staging_bytes) const { return position_ + staging_bytes <= half_bytes; }
+bool Channel::fits_here(size_t staging_bytes) const {
+  return position_ + staging_bytes <= (position_ == 0 ? half_bytes : std::min(half_bytes, walk_bytes));
+}
 
 bool Channel::may_begin(size_t staging_bytes) {
   bool other_is_free = last_use_[1 - half_] <= synchronized_;

@@ -11,7 +11,8 @@
 //  2. Flags continue over operations: operation N uses values in (base, base + last_value], and the next base is
 //     base + last_value. All ranks compute the same bases because last_value() depends on plan and count alone.
 //  3. Staging is handed out in operation order, the same way on every rank: within a half, until one does not fit, then
-//     the other half. Nobody touches a half again before everybody has ended all operations that used it last.
+//     the other half. Nobody touches a half again before everybody has ended all operations that used it last. Operations
+//     share the beginning of a half only, `walk_bytes`, so that a stream of them stays in the cache.
 //  4. Cell N mod cells belongs to operation N once everybody has ended operation N - cells.
 #pragma once
 
@@ -26,6 +27,7 @@ namespace coll::exec {
 inline constexpr int max_flags = 128;  // flag lines a plan may use
 inline constexpr int max_views = 8;    // views a plan may use
 inline constexpr int cells = 8;
+inline constexpr size_t walk_bytes = size_t(1) << 20;
 
 // A latency cell: number of the operation whose payload it holds, a check word, the payload.
 // Cells lie farther apart than a hardware prefetcher runs ahead: a reader that streams through one cell must not pull

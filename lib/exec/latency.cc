@@ -46,86 +46,141 @@ coll_status await(Channel& channel, int rank) {
 
 constexpr int most_ranks = 64;
 
-// Gathers all operands, own included, and folds them in rank order.
-coll_status fold(Channel& channel, const void* send, void* recv, size_t count, const Reducer& reducer) {
-  const Team& team = *channel.team;
-  const size_t bytes = count * reducer.element_bytes;
-  const void* sources[most_ranks];
-  for (int rank = 0; rank < team.ranks; rank++)
-    if (rank != team.rank) ask_for_second_line(channel, rank, bytes);
-  for (int rank = 0; rank < team.ranks; rank++) {
-    sources[rank] = rank == team.rank ? send : cell_of(channel, rank).payload;
-    if (rank == team.rank) continue;
-    coll_status status = await(channel, rank);
-    if (status != COLL_OK) return status;
-  }
-  reducer(recv, nullptr, sources, team.ranks, count);
+// What a rank shows the others; nothing, not even that it is there, without `shown`.
+struct Shown {
+  bool shown;
+  const void* data;
+  size_t bytes;
+};
+// The ranks from first up to last, of whom the own one is not waited for. One of them shows `bytes`.
+struct From {
+  int first, last;
+  size_t bytes;
+};
+
+// The form of all of them: shows what the own rank has, waits for others, takes what they show.
+template <typename Take>
+coll_status exchange(Channel& channel, const Shown& own, const From& from, bool synchronizing, Take take) {
+  coll_status status = channel.begin_cell();
+  if (status != COLL_OK) return status;
+  const int rank = channel.team->rank;
+  if (own.shown) fill(channel, own.data, own.bytes);
+  for (int other = from.first; other < from.last; other++)
+    if (other != rank) ask_for_second_line(channel, other, from.bytes);
+  for (int other = from.first; other < from.last; other++)
+    if (other != rank && (status = await(channel, other)) != COLL_OK) return status;
+  take();
+  leave(channel, synchronizing, own.shown, own.bytes);
   return COLL_OK;
 }
 
-// Until every other rank has come.
-coll_status await_all(Channel& channel) {
-  for (int rank = 0; rank < channel.team->ranks; rank++) {
-    if (rank == channel.team->rank) continue;
-    coll_status status = await(channel, rank);
-    if (status != COLL_OK) return status;
-  }
-  return COLL_OK;
+// The operands of ranks 0 .. last - 1, each `offset` bytes into what its rank shows; the own one in the caller's memory.
+void fold(Channel& channel, const char* own, void* recv, size_t count, const Reducer& reducer, int last,
+          size_t offset = 0) {
+  const void* sources[most_ranks];
+  for (int rank = 0; rank < last; rank++)
+    sources[rank] = rank == channel.team->rank ? own + offset : cell_of(channel, rank).payload + offset;
+  reducer(recv, nullptr, sources, last, count);
+}
+
+void place(void* to, const void* from, size_t bytes) {
+  if (to != from) mem::copy(to, from, bytes);
+}
+
+const char* bytes_of(const void* data) { return static_cast<const char*>(data); }
+char* bytes_of(void* data) { return static_cast<char*>(data); }
+
+// Block r of recv is what rank r shows, from `offset` on.
+void collect(Channel& channel, const void* own, void* recv, size_t bytes, size_t offset = 0) {
+  for (int rank = 0; rank < channel.team->ranks; rank++)
+    place(bytes_of(recv) + size_t(rank) * bytes,
+          (rank == channel.team->rank ? bytes_of(own) : cell_of(channel, rank).payload) + offset, bytes);
 }
 
 }  // namespace
 
 coll_status latency_barrier(Channel& channel) {
-  coll_status status = channel.begin_cell();
-  if (status != COLL_OK) return status;
-  fill(channel, nullptr, 0);
-  if ((status = await_all(channel)) != COLL_OK) return status;
-  leave(channel, true, true, 0);
-  return COLL_OK;
+  return exchange(channel, {true, nullptr, 0}, {0, channel.team->ranks, 0}, true, [] {});
 }
 
 coll_status latency_bcast(Channel& channel, void* buffer, size_t bytes, int root) {
-  coll_status status = channel.begin_cell();
-  if (status != COLL_OK) return status;
-  if (root == channel.team->rank) {
-    fill(channel, buffer, bytes);
-  } else {
-    ask_for_second_line(channel, root, bytes);
-    if ((status = await(channel, root)) != COLL_OK) return status;
-    mem::copy(buffer, cell_of(channel, root).payload, bytes);
-  }
-  leave(channel, false, root == channel.team->rank, bytes);
-  return COLL_OK;
+  const bool sends = root == channel.team->rank;
+  return exchange(channel, {sends, buffer, bytes}, {root, root + 1, bytes}, false, [&] {
+    if (!sends) mem::copy(buffer, cell_of(channel, root).payload, bytes);
+  });
 }
 
 coll_status latency_reduce(Channel& channel, const void* send, void* recv, size_t count, const Reducer& reducer,
                            int root) {
-  coll_status status = channel.begin_cell();
-  if (status != COLL_OK) return status;
-  if (root != channel.team->rank) fill(channel, send, count * reducer.element_bytes);
-  else if ((status = fold(channel, send, recv, count, reducer)) != COLL_OK) return status;
-  leave(channel, false, root != channel.team->rank, count * reducer.element_bytes);
-  return COLL_OK;
+  const size_t bytes = count * reducer.element_bytes;
+  const int last = root == channel.team->rank ? channel.team->ranks : 0;
+  return exchange(channel, {last == 0, send, bytes}, {0, last, bytes}, false, [&] {
+    if (last != 0) fold(channel, bytes_of(send), recv, count, reducer, last);
+  });
 }
 
 coll_status latency_allreduce(Channel& channel, const void* send, void* recv, size_t count, const Reducer& reducer) {
-  coll_status status = channel.begin_cell();
-  if (status != COLL_OK) return status;
-  fill(channel, send, count * reducer.element_bytes);
-  if ((status = fold(channel, send, recv, count, reducer)) != COLL_OK) return status;
-  leave(channel, true, true, count * reducer.element_bytes);
-  return COLL_OK;
+  const size_t bytes = count * reducer.element_bytes;
+  const int ranks = channel.team->ranks;
+  return exchange(channel, {true, send, bytes}, {0, ranks, bytes}, true,
+                  [&] { fold(channel, bytes_of(send), recv, count, reducer, ranks); });
+}
+
+coll_status latency_scatter(Channel& channel, const void* send, void* recv, size_t bytes, int root) {
+  const int rank = channel.team->rank;
+  const bool sends = root == rank;
+  const size_t all = bytes * size_t(channel.team->ranks), own = bytes * size_t(rank);
+  return exchange(channel, {sends, send, all}, {root, root + 1, all}, false,
+                  [&] { place(recv, (sends ? bytes_of(send) : cell_of(channel, root).payload) + own, bytes); });
+}
+
+coll_status latency_gather(Channel& channel, const void* send, void* recv, size_t bytes, int root) {
+  const bool sends = root != channel.team->rank;
+  return exchange(channel, {sends, send, bytes}, {0, sends ? 0 : channel.team->ranks, bytes}, false, [&] {
+    if (!sends) collect(channel, send, recv, bytes);
+  });
+}
+
+coll_status latency_allgather(Channel& channel, const void* send, void* recv, size_t bytes) {
+  return exchange(channel, {true, send, bytes}, {0, channel.team->ranks, bytes}, true,
+                  [&] { collect(channel, send, recv, bytes); });
+}
+
+coll_status latency_alltoall(Channel& channel, const void* send, void* recv, size_t bytes) {
+  const size_t all = bytes * size_t(channel.team->ranks);
+  return exchange(channel, {true, send, all}, {0, channel.team->ranks, all}, true,
+                  [&] { collect(channel, send, recv, bytes, bytes * size_t(channel.team->rank)); });
+}
+
+coll_status latency_reduce_scatter(Channel& channel, const void* send, void* recv, size_t count,
+                                   const Reducer& reducer) {
+  const int ranks = channel.team->ranks;
+  const size_t block = count * reducer.element_bytes, all = block * size_t(ranks);
+  return exchange(channel, {true, send, all}, {0, ranks, all}, true, [&] {
+    fold(channel, bytes_of(send), recv, count, reducer, ranks, block * size_t(channel.team->rank));
+  });
+}
+
+coll_status latency_scan(Channel& channel, const void* send, void* recv, size_t count, const Reducer& reducer,
+                         bool with_own) {
+  const int rank = channel.team->rank, last = with_own ? rank + 1 : rank;
+  const size_t bytes = count * reducer.element_bytes;
+  return exchange(channel, {rank + 1 < channel.team->ranks, send, bytes}, {0, last, bytes}, false, [&] {
+    if (last > 0) fold(channel, bytes_of(send), recv, count, reducer, last);
+  });
 }
 
 coll_status latency_agree(Channel& channel, uint64_t signature, int* differs) {
+  *differs = -1;
   coll_status status = channel.begin_cell();
   if (status != COLL_OK) return status;
-  cell_of(channel, channel.team->rank).check = signature;
+  const Team& team = *channel.team;
+  cell_of(channel, team.rank).check = signature;
   fill(channel, nullptr, 0);
-  if ((status = await_all(channel)) != COLL_OK) return status;
-  *differs = -1;
-  for (int rank = channel.team->ranks - 1; rank >= 0; rank--)
-    if (cell_of(channel, rank).check != signature && rank != channel.team->rank) *differs = rank;
+  for (int rank = 0; rank < team.ranks; rank++)
+    if (rank != team.rank && (status = await(channel, rank)) != COLL_OK) return status;
+  for (int rank = team.ranks - 1; rank >= 0; rank--)
+    if (cell_of(channel, rank).check != signature && rank != team.rank) *differs = rank;
   leave(channel, true, true, 0);
   return *differs < 0 ? COLL_OK : COLL_ERR_MISMATCH;
 }

@@ -119,7 +119,7 @@ Run::Outcome Run::run_lane(LaneState& lane) {
   const Instruction* in = lane.next;
   uint64_t index = lane.index;
   for (; in != lane.end; in++) {
-    if (skipped(*in)) continue;
+    if (in->conditional && skipped(*in, index)) continue;
     switch (in->kind) {
       case Kind::wait: {
         uint64_t value = target(*in, index);
@@ -142,7 +142,10 @@ Run::Outcome Run::run_lane(LaneState& lane) {
       case Kind::reduce:
         if (!reduce(*in, index)) return Outcome::failed;
         break;
-      case Kind::loop: index = 0; break;
+      case Kind::loop:
+        index = 0;
+        if (in->geometry->trips == 0) in = lane.code + in->value - 1;
+        break;
       case Kind::end:
         if (++index < in->geometry->trips) in = lane.code + in->value - 1;
         else index = 0;
@@ -159,12 +162,22 @@ Run::Outcome Run::run_lane(LaneState& lane) {
 void Run::publish(uint8_t view_index) {
   const plan::View& view = bound_->plan().views[view_index];
   const Team& team = *channel_->team;
-  const void* buffer = view.buffer == plan::Buffer::send ? arguments_.send : arguments_.recv;
-  size_t bytes = bound_->count() * element_bytes_;
-  if (bytes < team.direct_min_bytes || buffer == nullptr) return;
+  const bool is_send = view.buffer == plan::Buffer::send;
+  const void* buffer = is_send ? arguments_.send : arguments_.recv;
+  const Bound::BufferSize& size = bound_->size(view.buffer);
+  if (size.piece_bytes < team.direct_min_bytes || buffer == nullptr) return;
+  size_t span = size.span_bytes;
+  const size_t* offsets = is_send ? arguments_.send_offsets : arguments_.recv_offsets;
+  for (size_t block = 0; block < size.blocks.size(); block++)
+    span = std::max(span, offsets[block] * element_bytes_ + size.blocks[block]);
   const transport::Arena* arena = team.map_arenas ? transport::Arena::existing() : nullptr;
-  bool in_arena = arena != nullptr && arena->contains(buffer, bytes);
+  bool in_arena = arena != nullptr && arena->contains(buffer, span);
   if (!in_arena && team.reach == Reach::staged) return;
+  if (!size.blocks.empty()) {
+    char* table = channel_->own().staging + staging_offset_ + view.table_offset;
+    for (size_t block = 0; block < size.blocks.size(); block++)
+      reinterpret_cast<uint64_t*>(table)[block] = offsets[block] * element_bytes_;
+  }
   sync::FlagLine& line = channel_->own().memory->flags[view.flag];
   line.published_address.store(uint64_t(uintptr_t(buffer)), std::memory_order_relaxed);
   line.published_offset.store(in_arena ? uint64_t(uintptr_t(buffer) - uintptr_t(arena->base())) + 1 : 0,
@@ -198,21 +211,30 @@ bool Run::is_remote(const Location& at) const {
   return seen.operation == channel_->operation && seen.local == nullptr;
 }
 
+// Where a block of an irregular plan's buffer begins; its owner alone knows, and has told it before it was announced.
+size_t Run::looked_up(const Location& at) const {
+  if (at.where == Location::Where::send) return arguments_.send_offsets[at.block] * element_bytes_;
+  if (at.where == Location::Where::recv) return arguments_.recv_offsets[at.block] * element_bytes_;
+  const char* table = at.staging + staging_offset_ + bound_->plan().views[at.view].table_offset;
+  return reinterpret_cast<const uint64_t*>(table)[at.block];
+}
+
 char* Run::local(const Location& at, const Extent& extent, uint64_t index) const {
   switch (at.where) {
     case Location::Where::send:
-      return static_cast<char*>(const_cast<void*>(arguments_.send)) + extent.low * element_bytes_;
-    case Location::Where::recv: return static_cast<char*>(arguments_.recv) + extent.low * element_bytes_;
+      return static_cast<char*>(const_cast<void*>(arguments_.send)) + block_offset(at) + extent.low * element_bytes_;
+    case Location::Where::recv:
+      return static_cast<char*>(arguments_.recv) + block_offset(at) + extent.low * element_bytes_;
     case Location::Where::view: break;
   }
   const Seen& seen = channel_->seen[size_t(at.rank) * max_views + at.view];
-  if (seen.operation == channel_->operation) return seen.local + extent.low * element_bytes_;
-  return at.staging + staging_offset_ + at.slot_offset + (index & at.slot_mask) * at.slot_bytes +
+  if (seen.operation == channel_->operation) return seen.local + block_offset(at) + extent.low * element_bytes_;
+  return at.staging + staging_offset_ + at.slot_offset + (index & at.slot_mask) * at.slot_stride +
          (extent.low - extent.chunk_low) * element_bytes_;
 }
 
 uint64_t Run::remote(const Location& at, const Extent& extent) const {
-  return channel_->seen[size_t(at.rank) * max_views + at.view].remote + extent.low * element_bytes_;
+  return channel_->seen[size_t(at.rank) * max_views + at.view].remote + block_offset(at) + extent.low * element_bytes_;
 }
 
 bool Run::failed_copy(int rank, int error) {

@@ -12,9 +12,13 @@
 namespace coll::exec {
 
 struct Arguments {
-  const void* send = nullptr;  // equals recv in place, and at the root of a broadcast
+  // Of the same memory in place and at the root of a broadcast: send equals recv, or its own block of a buffer of blocks.
+  const void* send = nullptr;
   void* recv = nullptr;
   const Reducer* reducer = nullptr;
+  // Of an irregular plan: where the blocks of a buffer that has some begin, in elements; [ranks].
+  const size_t* send_offsets = nullptr;
+  const size_t* recv_offsets = nullptr;
 };
 
 class Run {
@@ -45,12 +49,15 @@ class Run {
   Outcome run_lane(LaneState& lane);
   const LaneState& waiting_lane() const;  // REQUIRES: lanes_left_ > 0, all blocked
   uint64_t target(const Instruction& in, uint64_t index) const;
-  bool skipped(const Instruction& in) const {
+  bool skipped(const Instruction& in, uint64_t index) const {
+    if (in.within && index >= in.trips) return true;
     return in.when != plan::When::always && ((direct_ >> in.view & 1u) != 0) != (in.when == plan::When::direct);
   }
   void publish(uint8_t view);
   void learn(int rank, uint8_t view);
   bool is_remote(const Location& at) const;
+  size_t block_offset(const Location& at) const { return at.block == plan::no_block ? at.offset : looked_up(at); }
+  size_t looked_up(const Location& at) const;
   char* local(const Location& at, const plan::Extent& extent, uint64_t index) const;
   uint64_t remote(const Location& at, const plan::Extent& extent) const;
   bool copy(const Instruction& in, uint64_t index);

@@ -42,6 +42,14 @@ algo::Parameters two_hops(size_t bytes, size_t ranks) {
   return ring(bytes, std::clamp(ranks * 16 * kib, 128 * kib, 256 * kib), 2);
 }
 
+// Of the lengths of pieces that only some ranks know, nothing may depend. A short piece uses only a part of its slot.
+algo::Parameters pieces(const Question& question) {
+  constexpr size_t unknown = 64 * kib;
+  if (question.irregular) return ring(SIZE_MAX, unknown, 4);
+  return question.kernel_copies && question.bytes > 8 * kib ? ring(question.bytes, 512 * kib, 2)
+                                                            : pipeline(question.bytes);
+}
+
 }  // namespace
 
 size_t latency_path_bytes(Collective collective, int ranks) {
@@ -87,9 +95,36 @@ Choice choose(const Question& question) {
       }
       work_set = 2 * bytes * ranks;
       break;
-    default:
-      for (const algo::Algorithm& algorithm : algo::algorithms())
-        if (algorithm.collective == question.collective && name[0] == 0) name = algorithm.name.data();
+    case Collective::scatter:
+      name = "parallel_read";
+      choice.parameters = pieces(question);
+      work_set = 2 * bytes * ranks;
+      break;
+    case Collective::gather:
+      name = "parallel_write";
+      choice.parameters = pieces(question);
+      work_set = 2 * bytes * ranks;
+      break;
+    case Collective::allgather:
+      name = "ring_source_read";
+      choice.parameters = pieces(question);
+      work_set = bytes * ranks * (ranks + 1);
+      break;
+    case Collective::alltoall:
+      name = "rotated";
+      choice.parameters = pieces(question);
+      work_set = 2 * bytes * ranks * ranks;
+      break;
+    case Collective::reduce_scatter:
+      name = "fused";
+      choice.parameters = question.irregular ? pieces(question) : two_hops(bytes, ranks);
+      work_set = bytes * ranks * (ranks + 1);
+      break;
+    case Collective::scan:
+    case Collective::exscan:
+      name = "chain";
+      choice.parameters = pipeline(bytes);
+      work_set = 2 * bytes * ranks;
       break;
   }
   choice.algorithm = algo::find(question.collective, name);
@@ -126,9 +161,11 @@ std::string parse_choice(Collective collective, const std::string& text, Choice&
     if (key == "chunk" && value >= 64 && value <= (1u << 30)) choice.parameters.chunk_bytes = uint32_t(value);
     else if (key == "depth" && value >= 1 && value <= 1024) choice.parameters.depth = uint16_t(value);
     else if (key == "k" && value >= 1 && value <= 1024) choice.parameters.k = uint16_t(value);
+    else if (key == "j" && value >= 1 && value <= 4096) choice.parameters.j = uint16_t(value);
     else
       return "'" + item +
-             "' is not a parameter; write chunk=BYTES (64 to 1G, K and M allowed), depth=1..1024 or k=1..1024";
+             "' is not a parameter; write chunk=BYTES (64 to 1G, K and M allowed), depth=1..1024, k=1..1024 or "
+             "j=1..4096";
     begin = end;
   }
   return "";

@@ -11,7 +11,8 @@ namespace coll::model {
 
 struct Question {
   plan::Collective collective = plan::Collective::barrier;
-  size_t bytes = 0;  // of the vector
+  size_t bytes = 0;        // of the vector, or of a piece
+  bool irregular = false;  // pieces of different lengths, which are unknown: bytes is 0
   size_t element_bytes = 1;
   int ranks = 1;
   int levels = 1;              // of the hierarchy
@@ -28,10 +29,10 @@ struct Choice {
 // Only algorithms that combine operands in rank order are chosen, so results never depend on the choice.
 Choice choose(const Question& question);
 
-// Reads "name" or "name:chunk=32768,k=4,depth=2" as a user writes it. "" or what is wrong with it.
+// Reads "name" or "name:chunk=32768,k=4,depth=2,j=1" as a user writes it. "" or what is wrong with it.
 std::string parse_choice(plan::Collective collective, const std::string& text, Choice& choice);
 
-// Payloads up to this size take the hand-written latency path of the executor.
+// Payloads up to this size, all that one rank shows to others, take the hand-written latency path of the executor.
 size_t latency_path_bytes(plan::Collective collective, int ranks);
 
 }  // namespace coll::model

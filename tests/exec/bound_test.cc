@@ -41,7 +41,7 @@ TEST(Run, LoopsOverChunksOfAnyCount) {
   lane.loop(range).copy(range, own_recv(), own_send()).post(flag, this_pass()).wait(0, flag, this_pass()).end();
   Plan plan = b.finish();
   for (size_t count : {1, 15, 16, 17, 31, 32, 33, 1000}) {
-    Bound bound(plan, alone.channel(), {.count = count, .element_bytes = 4});
+    Bound bound(plan, alone.channel(), {.shape = count, .element_bytes = 4});
     std::vector<int> from(count), to(count + 1, -1);
     std::iota(from.begin(), from.end(), 7);
     Execution run;

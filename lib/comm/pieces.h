@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How long the pieces of a v-form are and where they lie, as one rank knows it. Calls keep copies: the caller's arrays
+// may be gone before the collective is over.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include "plan/shape.h"
+
+namespace coll::comm {
+
+// Lengths and offsets are in elements, [ranks]; see plan::Shape for what the lengths are of.
+struct Pieces {
+  plan::Shape::By by = plan::Shape::By::sender;
+  std::vector<size_t> counts;
+  std::vector<size_t> received;                    // alltoall alone
+  std::vector<size_t> send_offsets, recv_offsets;  // of a buffer of blocks that this rank has, else empty
+
+  plan::Shape shape(int rank) const {
+    plan::Shape shape;
+    shape.by = by;
+    shape.counts = counts.data();
+    shape.received = received.data();
+    shape.ranks = int(counts.size());
+    shape.rank = rank;
+    return shape;
+  }
+  bool same_lengths(const Pieces& other) const { return counts == other.counts && received == other.received; }
+  uint64_t digest() const {
+    uint64_t h = 0xcbf29ce484222325u;
+    for (const std::vector<size_t>* lengths : {&counts, &received})
+      for (size_t length : *lengths) h = (h ^ length) * 0x100000001b3u, h ^= h >> 29;
+    return h;
+  }
+  // Every rank sees alike that nothing moves.
+  bool none() const {
+    return by != plan::Shape::By::own && std::accumulate(counts.begin(), counts.end(), size_t(0)) == 0;
+  }
+};
+
+}  // namespace coll::comm

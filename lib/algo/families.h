@@ -25,7 +25,12 @@ plan::Plan movement_avoiding(const Request& request, plan::Collective what);    
 plan::Plan movement_avoiding_socket(const Request& request, plan::Collective what);  // movement_avoiding.cc
 plan::Plan dpml_two_level(const Request& request, plan::Collective what);            // dpml.cc
 
+plan::Plan scatter_allgather(const Request& request);           // scatter_allgather.cc
+plan::Plan scatter_allgather_ring(const Request& request);      // scatter_allgather.cc
+plan::Plan scatter_allgather_doubling(const Request& request);  // scatter_allgather.cc
+
 bool always(const Request& request);
+bool fits_slice_ring(const Request& request);  // scatter_allgather.cc
 bool fits_one_group(const Request& request);  // movement_avoiding.cc
 bool has_levels(const Request& request);      // the hierarchy is not flat
 

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Broadcasts by scatter and allgather (van de Geijn; CMA V-B): every chunk is cut into one slice a rank, each rank reads
+// its own from the root and all others from whoever has them.
+//
+// The scatter half: k ranks at a time read from the root, in the order of their distance from it; one reads at a time with
+// k=1, all do with k >= p-1. The allgather half: from the slices' owners, round a ring, or by recursive doubling. The root
+// takes part in it as a source only, for it has everything.
+#include "algo/common.h"
+#include "algo/families.h"
+
+namespace coll::algo {
+namespace {
+
+enum class Half { from_owners, ring, doubling };
+
+constexpr int most_ring_ranks = 120;  // each step has a flag
+constexpr int usual_throttle = 4;     // on most machines of CMA IV-A the best, or near it
+
+class ScatterAllgather {
+ public:
+  ScatterAllgather(const Request& request, const char* name, Half half)
+      : half_(half),
+        ranks_(request.hierarchy->ranks()),
+        root_(request.root),
+        k_(request.parameters.k > 0 ? request.parameters.k : usual_throttle),
+        slice_(ring_of_blocks(request, ranks_)),
+        ring_{slice_.chunk_bytes * uint32_t(ranks_), slice_.depth},
+        b_(start(Collective::bcast, name, request)),
+        data_(b_, Buffer::recv, ring_),
+        passed_(b_.flag()),
+        chunks_(b_.range({.chunk_bytes = ring_.chunk_bytes})) {
+    b_.parameter("chunk", slice_.chunk_bytes);
+    b_.parameter("depth", ring_.depth);
+    b_.parameter("k", k_);
+    b_.direction(plan::Direction::read);
+    const int steps = half == Half::ring ? ranks_ - 2 : half == Half::doubling ? levels() - 1 : 0;
+    for (int step = 0; step < steps; ++step) steps_.push_back(b_.flag());
+    for (int number = 0; number < ranks_; ++number) slices(number, 1);
+    if (half_ == Half::doubling)
+      for (int level = 0; level < levels(); ++level)
+        for (int first = 0; first < ranks_; first += 1 << level) slices(first, std::min(1 << level, ranks_ - first));
+  }
+
+  Plan make() {
+    for (int rank : b_.ranks()) {
+      LaneBuilder lane = b_.lane(rank);
+      if (rank == root_) root(lane);
+      else peer(lane, (rank - root_ + ranks_) % ranks_);
+    }
+    return b_.finish();
+  }
+
+ private:
+  // Ranks are numbered from the root; slice n is that of number n.
+  int rank_of(int number) const { return (number + root_) % ranks_; }
+  uint16_t slices(int first, int count) {
+    return b_.range(
+        {.sub = uint16_t(first), .subs = uint16_t(ranks_), .span = uint16_t(count), .chunk_bytes = ring_.chunk_bytes});
+  }
+
+  void root(LaneBuilder& lane) {
+    const std::vector<int> peers = all_but(ranks_, root_);
+    data_.announce(lane, chunks_);
+    lane.loop(chunks_);
+    wait_each(lane, peers, passed_, pass_before(ring_.depth), data_.staged());
+    lane.copy(chunks_, data_.of(root_), own_send(), data_.staged());
+    lane.post(data_.flag, this_pass(), data_.staged()).end();
+    wait_each(lane, peers, passed_, all_passes(chunks_), data_.direct());
+  }
+
+  void peer(LaneBuilder& lane, int number) {
+    const std::vector<int> readers = readers_of(number);
+    const int before = number - k_;
+    if (!readers.empty()) data_.publish(lane);
+    lane.loop(chunks_);
+    lane.wait(root_, data_.flag, this_pass());
+    // Whoever reads first in a pass waits for those who read last in the one before.
+    if (before > 0) lane.wait(rank_of(before), data_.flag, this_pass());
+    else if (k_ < ranks_ - 1) lane.wait(rank_of(before + ranks_ - 1), data_.flag, pass_before(1));
+    wait_each(lane, readers, passed_, pass_before(ring_.depth), data_.staged());
+    take(lane, number, slices(number, 1), root_, !readers.empty());
+    lane.post(data_.flag, this_pass());
+    switch (half_) {
+      case Half::from_owners: from_owners(lane, number); break;
+      case Half::ring: round_the_ring(lane, number); break;
+      case Half::doubling: by_doubling(lane, number, !readers.empty()); break;
+    }
+    lane.post(passed_, this_pass()).end();
+    if (!readers.empty()) wait_each(lane, readers, passed_, all_passes(chunks_), data_.direct());
+  }
+
+  // Copies slices from another rank; into the own slots, too, when others are to read them there.
+  void take(LaneBuilder& lane, int number, uint16_t range, int from, bool passed_on) const {
+    const int rank = rank_of(number);
+    if (!passed_on) return lane.copy(range, own_recv(), data_.of(from), {}, false), void();
+    lane.copy2(range, own_recv(), data_.of(rank), data_.of(from), data_.staged());
+    lane.copy(range, own_recv(), data_.of(from), data_.direct());
+  }
+
+  void from_owners(LaneBuilder& lane, int number) {
+    for (int step = 1; step < ranks_; ++step) {
+      const int owner = (number - step + ranks_) % ranks_;
+      lane.wait(rank_of(owner), data_.flag, this_pass());
+      take(lane, number, slices(owner, 1), rank_of(owner), false);
+    }
+  }
+
+  void round_the_ring(LaneBuilder& lane, int number) {
+    const int left = rank_of(number - 1);
+    for (int step = 1; step < ranks_; ++step) {
+      const bool passed_on = number + 1 < ranks_ && step + 1 < ranks_;
+      if (left != root_) lane.wait(left, step == 1 ? data_.flag : steps_[size_t(step) - 2], this_pass());
+      take(lane, number, slices((number - step + ranks_) % ranks_, 1), left, passed_on);
+      if (passed_on) lane.post(steps_[size_t(step) - 1], this_pass());
+    }
+  }
+
+  // A block of 2^level numbers, all of whose members have all of its slices, joins its neighbour. Where ranks are missing
+  // the neighbour has fewer members, who serve more readers each.
+  struct Sibling {
+    int first, count;  // count <= 0: there is none
+    int source;        // the member that `number` reads from
+  };
+  Sibling sibling(int number, int level) const {
+    const int size = 1 << level, first = number / size * size ^ size, count = std::min(size, ranks_ - first);
+    return {first, count, count > 0 ? first + number % size % count : 0};
+  }
+  int levels() const { return int(std::bit_width(unsigned(ranks_ - 1))); }
+
+  void by_doubling(LaneBuilder& lane, int number, bool has_readers) {
+    for (int level = 0; level < levels(); ++level) {
+      const Sibling other = sibling(number, level);
+      const bool passed_on = has_readers && level + 1 < levels();
+      if (other.count > 0) {
+        const int source = rank_of(other.source);
+        lane.wait(source, data_.flag, this_pass());
+        if (level > 0 && source != root_) lane.wait(source, steps_[size_t(level) - 1], this_pass());
+        take(lane, number, slices(other.first, other.count), source, passed_on);
+      }
+      if (passed_on) lane.post(steps_[size_t(level)], this_pass());
+    }
+  }
+
+  std::vector<int> readers_of(int number) const {
+    std::vector<int> readers;
+    for (int reader = 1; reader < ranks_; ++reader) {
+      if (reader == number) continue;
+      bool reads = half_ == Half::from_owners || (half_ == Half::ring && reader == number + 1);
+      for (int level = 0; half_ == Half::doubling && level < levels(); ++level) {
+        const Sibling other = sibling(reader, level);
+        reads |= other.count > 0 && other.source == number;
+      }
+      if (reads) readers.push_back(rank_of(reader));
+    }
+    return readers;
+  }
+
+  const Half half_;
+  const int ranks_, root_, k_;
+  const Ring slice_, ring_;
+  Builder b_;
+  const Window data_;      // its flag: my slice of the pass is there
+  const uint16_t passed_;  // I need nothing of the pass any more
+  const uint16_t chunks_;
+  std::vector<uint16_t> steps_;  // I have what step or level n brings
+};
+
+Plan make(const Request& request, const char* name, Half half) {
+  if (request.hierarchy->ranks() == 1) return alone(Collective::bcast, name, request);
+  return ScatterAllgather(request, name, half).make();
+}
+
+}  // namespace
+
+bool fits_slice_ring(const Request& request) { return request.hierarchy->ranks() <= most_ring_ranks; }
+
+Plan scatter_allgather(const Request& request) { return make(request, "scatter_allgather", Half::from_owners); }
+
+Plan scatter_allgather_ring(const Request& request) {
+  return make(request, "scatter_allgather_ring", fits_slice_ring(request) ? Half::ring : Half::from_owners);
+}
+
+Plan scatter_allgather_doubling(const Request& request) {
+  return make(request, "scatter_allgather_doubling", Half::doubling);
+}
+
+}  // namespace coll::algo

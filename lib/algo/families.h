@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What each family brings to the registry, and the generators that reduce and allreduce share: one function makes both
+// What each family brings to the registry, and the generators that several families share: one function makes all
 // forms of an algorithm.
 #pragma once
 
@@ -11,27 +11,31 @@ namespace coll::algo {
 
 std::span<const Algorithm> barrier_family();
 std::span<const Algorithm> bcast_family();
-std::span<const Algorithm> reduce_family();
+std::span<const Algorithm> reductions_family();
 std::span<const Algorithm> allreduce_family();
+std::span<const Algorithm> scan_family();
 std::span<const Algorithm> scatter_family();
 std::span<const Algorithm> gather_family();
 
-// `what` is Collective::reduce or Collective::allreduce.
+// `what` is allreduce, reduce or reduce_scatter, as far as reductions.cc has an entry for it.
 plan::Plan fused(const Request& request, plan::Collective what);                     // fused.cc
+plan::Plan shared_address_space(const Request& request, plan::Collective what);      // fused.cc
 plan::Plan flat_tree(const Request& request, plan::Collective what);                 // tree_reduce.cc
 plan::Plan hierarchical(const Request& request, plan::Collective what);              // tree_reduce.cc
 plan::Plan hierarchical_by_index(const Request& request, plan::Collective what);     // by_index.cc
 plan::Plan movement_avoiding(const Request& request, plan::Collective what);         // movement_avoiding.cc
 plan::Plan movement_avoiding_socket(const Request& request, plan::Collective what);  // movement_avoiding.cc
+plan::Plan dpml(const Request& request, plan::Collective what);                      // dpml.cc
+plan::Plan dpml(const Request& request, plan::Collective what, const char* name);    // dpml.cc
 plan::Plan dpml_two_level(const Request& request, plan::Collective what);            // dpml.cc
-
-plan::Plan scatter_allgather(const Request& request);           // scatter_allgather.cc
-plan::Plan scatter_allgather_ring(const Request& request);      // scatter_allgather.cc
-plan::Plan scatter_allgather_doubling(const Request& request);  // scatter_allgather.cc
+plan::Plan rg(const Request& request, plan::Collective what);                        // rg.cc
+plan::Plan ring(const Request& request, plan::Collective what);                      // ring.cc
+plan::Plan rabenseifner(const Request& request, plan::Collective what);              // rabenseifner.cc
 
 bool always(const Request& request);
 bool fits_slice_ring(const Request& request);  // scatter_allgather.cc
 bool fits_one_group(const Request& request);  // movement_avoiding.cc
+bool fits_ring(const Request& request);       // ring.cc
 bool has_levels(const Request& request);      // the hierarchy is not flat
 
 }  // namespace coll::algo

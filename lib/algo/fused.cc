@@ -1,34 +1,36 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// fused: of every chunk each rank reduces its own slice from all ranks in one step, sources in rank order, and with
-// direct views nothing is copied before it. Vector bytes touched in all: 3p-1 (allreduce), p+1 (reduce).
+// Each rank reduces its own share of the vector from all ranks' buffers, sources in rank order, and with direct views
+// nothing is copied before it. Vector bytes touched in all:
+//   fused                 one step for all sources       allreduce 3p-1, reduce p+1, reduce-scatter p+1
+//   shared_address_space  one addition after another     allreduce 5(p-1)                                  (SAS)
 //
 // Three lanes, each a loop over the chunks:
-//   supply      makes the other ranks' slices of my send buffer visible (a staged view is filled here)
-//   combine     my slice from everybody; the result goes to my recv buffer and view, or to the root's
-//   distribute  allreduce: fetch the other slices; the root of a reduce: empty the slots of a staged view
-#include "algo/common.h"
+//   supply      makes the other ranks' shares of my send buffer visible (a staged view is filled here)
+//   combine     my share from everybody; the result goes to my recv buffer and view, or to the root's
+//   distribute  allreduce: fetch the other shares; the root of a reduce: empty the slots of a staged view
+#include <optional>
+
 #include "algo/families.h"
+#include "algo/shares.h"
 
 namespace coll::algo {
 namespace {
 
 class Fused {
  public:
-  Fused(const Request& request, Collective what)
+  Fused(const Request& request, Collective what, const char* name, bool one_step)
       : everywhere_(what == Collective::allreduce),
+        scatters_(what == Collective::reduce_scatter),
         ranks_(request.hierarchy->ranks()),
         root_(request.root),
-        ring_(ring_of(request)),
-        b_(start(what, "fused", request)),
-        input_(b_, Buffer::send, ring_),
-        output_(b_, Buffer::recv, ring_),
-        // Posting an allreduce's result says both "my slice is ready" and "I have read everybody's input".
-        done_(everywhere_ ? output_.flag : b_.flag()),
-        taken_(b_.flag()),
-        chunks_(b_.range({.chunk_bytes = ring_.chunk_bytes})),
-        slices_(b_, ranks_, ring_.chunk_bytes) {
-    b_.parameter("chunk", ring_.chunk_bytes);
-    b_.parameter("depth", ring_.depth);
+        b_(start(what, name, request)),
+        shares_(b_, what, request, ranks_, 1),
+        input_(shares_.window(b_, Buffer::send)) {
+    if (!scatters_) output_.emplace(shares_.window(b_, Buffer::recv));
+    if (!one_step) sum_.emplace(shares_.box(b_));
+    // Posting an allreduce's result says both "my share is ready" and "I have read everybody's input".
+    done_ = everywhere_ ? output_->flag : b_.flag();
+    if (everywhere_) taken_ = b_.flag();
     if (everywhere_) b_.synchronizing();
   }
 
@@ -38,7 +40,7 @@ class Fused {
       supply(rank);
       combine(rank);
       if (everywhere_) distribute(rank);
-      else if (rank == root_) drain(rank);
+      else if (rank == root_ && !scatters_) drain(rank);
     }
     return b_.finish();
   }
@@ -46,55 +48,68 @@ class Fused {
  private:
   void supply(int rank) {
     LaneBuilder lane = b_.lane(rank);
-    input_.announce(lane, chunks_);
-    lane.loop(chunks_);
-    wait_each(lane, peers_, done_, pass_before(ring_.depth), input_.staged());
-    slices_.copy_others(lane, rank, input_.of(rank), own_send(), input_.staged());
+    input_.announce(lane, shares_.all());
+    lane.loop(shares_.all());
+    wait_each(lane, peers_, done_, pass_before(shares_.depth()), input_.staged());
+    shares_.stage_others(lane, rank, input_, input_.staged());
     lane.post(input_.flag, this_pass(), input_.staged());
     lane.end();
     // In an allreduce distribute() waits for the same flags.
-    if (!everywhere_) wait_each(lane, peers_, done_, all_passes(chunks_), input_.direct());
+    if (!everywhere_) wait_each(lane, peers_, done_, all_passes(shares_.all()), input_.direct());
   }
 
   void combine(int rank) {
-    std::vector<Operand> sources;
-    for (int q = 0; q < ranks_; ++q) sources.push_back(q == rank ? own_send() : input_.of(q));
-    const Operand both[] = {own_recv(), output_.of(rank)};
-    const Operand roots[] = {rank == root_ ? own_recv() : output_.of(root_)};
-    const uint16_t mine = slices_.of(rank);
-
     LaneBuilder lane = b_.lane(rank);
     if (everywhere_) {
-      output_.publish(lane);
-    } else if (rank == root_) {
+      output_->publish(lane);
+    } else if (!scatters_ && rank == root_) {
       // The value is one more than the passes whose slots are free again, so that 1 says "use the ring".
-      output_.publish(lane);
-      lane.post(output_.flag, constant(1), output_.staged());
-      lane.post(output_.flag, all_passes(chunks_, 1), output_.direct());
-    } else {
-      lane.wait(root_, output_.flag, constant(1));
+      output_->publish(lane);
+      lane.post(output_->flag, constant(1), output_->staged());
+      lane.post(output_->flag, all_passes(shares_.all(), 1), output_->direct());
+    } else if (!scatters_) {
+      lane.wait(root_, output_->flag, constant(1));
     }
-    lane.loop(chunks_);
+    lane.loop(shares_.all());
     wait_each(lane, peers_, input_.flag, this_pass());
+    const std::vector<Operand> sources = sources_of(lane, rank);
     if (everywhere_) {
-      wait_each(lane, peers_, taken_, pass_before(ring_.depth), output_.staged());
-      lane.reduce(mine, both, sources, output_.staged());
-      lane.reduce(mine, {both, 1}, sources, output_.direct());
+      const Operand both[] = {own_recv(), output_->of(rank)};
+      wait_each(lane, peers_, taken_, pass_before(shares_.depth()), output_->staged());
+      lane.reduce(shares_.of(rank), both, sources, output_->staged());
+      lane.reduce(shares_.of(rank), {both, 1}, sources, output_->direct());
     } else {
-      if (rank != root_) lane.wait(root_, output_.flag, this_pass(1 - ring_.depth));
-      lane.reduce(mine, roots, sources);
+      const bool own = scatters_ || rank == root_;
+      const Operand to[] = {own ? own_recv() : output_->of(root_)};
+      if (!own) lane.wait(root_, output_->flag, this_pass(1 - shares_.depth()));
+      lane.reduce(shares_.of(rank), to, sources);
     }
     lane.post(done_, this_pass());
     lane.end();
-    if (everywhere_) wait_each(lane, peers_, taken_, all_passes(chunks_), output_.direct());
+    if (everywhere_) wait_each(lane, peers_, taken_, all_passes(shares_.all()), output_->direct());
+  }
+
+  // What the last step that makes my share reduces: everything, or the sum so far and the last rank's. The sum stays
+  // apart until then: in place, the result lies where one of the sources does.
+  std::vector<Operand> sources_of(LaneBuilder& lane, int rank) const {
+    std::vector<Operand> sources;
+    for (int q = 0; q < ranks_; ++q) sources.push_back(q == rank ? shares_.send(rank) : shares_.in(input_, q, rank));
+    if (!sum_) return sources;
+    const Operand sum = sum_->of(rank);
+    Operand left = sources[0];
+    for (int q = 1; q + 1 < ranks_; ++q) {
+      lane.reduce(shares_.of(rank), {&sum, 1}, std::vector{left, sources[size_t(q)]});
+      left = sum;
+    }
+    return {left, sources.back()};
   }
 
   void distribute(int rank) {
     LaneBuilder lane = b_.lane(rank);
-    lane.loop(chunks_);
+    lane.loop(shares_.all());
     for (int q : peers_) {
       lane.wait(q, done_, this_pass());
-      lane.copy(slices_.of(q), own_recv(), output_.of(q), {}, false);
+      lane.copy(shares_.of(q), own_recv(), output_->of(q), {}, false);
     }
     lane.post(taken_, this_pass());
     lane.end();
@@ -102,28 +117,34 @@ class Fused {
 
   void drain(int rank) {
     LaneBuilder lane = b_.lane(rank);
-    lane.loop(chunks_);
+    lane.loop(shares_.all());
     wait_each(lane, peers_, done_, this_pass());
-    slices_.copy_others(lane, rank, own_recv(), output_.of(rank), output_.staged(), false);
-    lane.post(output_.flag, this_pass(1), output_.staged());
+    shares_.unstage_others(lane, rank, *output_);
+    lane.post(output_->flag, this_pass(1), output_->staged());
     lane.end();
   }
 
-  const bool everywhere_;
+  const bool everywhere_, scatters_;
   const int ranks_, root_;
-  const Ring ring_;
   Builder b_;
-  const Window input_, output_;
-  const uint16_t done_, taken_, chunks_;
-  const Slices slices_;
+  const Shares shares_;
+  const Window input_;
+  std::optional<Window> output_, sum_;
+  uint16_t done_ = 0, taken_ = 0;
   std::vector<int> peers_;
 };
 
+Plan shared_out(const Request& request, Collective what, const char* name, bool one_step) {
+  if (request.hierarchy->ranks() == 1) return alone(what, name, request);
+  return Fused(request, what, name, one_step).make();
+}
+
 }  // namespace
 
-Plan fused(const Request& request, Collective what) {
-  if (request.hierarchy->ranks() == 1) return alone(what, "fused", request);
-  return Fused(request, what).make();
+Plan fused(const Request& request, Collective what) { return shared_out(request, what, "fused", true); }
+
+Plan shared_address_space(const Request& request, Collective what) {
+  return shared_out(request, what, "shared_address_space", false);
 }
 
 }  // namespace coll::algo

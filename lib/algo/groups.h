@@ -49,6 +49,8 @@ struct Sockets {
   int count() const { return int(groups.size()); }
   const std::vector<int>& group(int rank) const { return groups[size_t(group_of[size_t(rank)])]; }
   int member(int group, int index) const { return groups[size_t(group)][size_t(index)]; }
+  // Of a reduce-scatter: the slice that holds a rank's block.
+  int slice_of(int rank) const { return index_of[size_t(rank)] % slices; }
 
  private:
   void number() {

@@ -3,15 +3,20 @@
 // memory, every further member adds its own in place, so that of all p contributions one only is ever copied. Operands
 // combine in cyclic order, a different one for every slice: commutative operations only.
 //
-// Vector bytes touched in all, m groups: allreduce 5p+2m-3, reduce 3p+2m-1; with one group (the plain form) 5p-1, 3p+1.
+// Vector bytes touched in all, m groups: reduce-scatter 3p+2m-3, allreduce 5p+2m-3, reduce 3p+2m-1; with one group (the
+// plain form) 3p-1, 5p-1, 3p+1. Of these 2 are copied before the reduction: no algorithm through shared memory can copy
+// less (YHCCL Theorem 3.1).
 //
 // What differs from the text: a slice lives in the staging of its owner, a ring of slots of the slice size, instead of
 // one shared array; slices start at the owner's next neighbour and rise, so that an owner finishes its own; with groups
 // of different sizes the smallest one tells the number of slices; collecting a chunk overlaps with reducing the next.
 // A flag per step is needed, so groups of more than `most_members` are split.
-#include "algo/common.h"
+//
+// In a reduce-scatter a slice is the blocks of the ranks that it is for, one of each group. Such a rank combines the
+// groups' results itself; with one group the last addition goes straight into its receive buffer.
 #include "algo/families.h"
 #include "algo/groups.h"
+#include "algo/shares.h"
 
 namespace coll::algo {
 namespace {
@@ -22,65 +27,105 @@ class MovementAvoiding {
  public:
   MovementAvoiding(const Request& request, Collective what, const char* name, Sockets sockets)
       : everywhere_(what == Collective::allreduce),
+        scatters_(what == Collective::reduce_scatter),
         root_(request.root),
+        ranks_(request.hierarchy->ranks()),
         sockets_(std::move(sockets)),
-        ring_(ring_of(request)),
+        blocks_(scatters_ ? most_blocks() : 1),
+        ring_(scatters_ ? ring_of_blocks(request, blocks_) : ring_of(request)),
         b_(start(what, name, request)),
-        shared_(b_, Buffer::none, ring_),
+        shared_(b_, Buffer::none, ring_, blocks_),
         complete_(sockets_.count() == 1 ? shared_.flag : b_.flag()),
-        taken_(b_.flag()) {
+        taken_(ends_at_owner() ? shared_.flag : b_.flag()) {
     b_.parameter("slice", ring_.chunk_bytes);
     b_.parameter("depth", ring_.depth);
     b_.tree_order();
     if (everywhere_) b_.synchronizing();
     for (int step = 0; step + 1 < sockets_.longest; ++step) steps_.push_back(b_.flag());
-    for (int slice = 0; slice < sockets_.slices; ++slice) {
-      slices_.push_back(b_.range(part(slice)));
-      for (int group = 0; group < sockets_.count(); ++group) {
-        plan::Range share = part(slice);
-        share.sub = uint16_t(group);
-        share.subs = uint16_t(sockets_.count());
-        shares_.push_back(b_.range(share));
-      }
-    }
-    if (everywhere_) readers_ = all_but(request.hierarchy->ranks(), -1);
-    else readers_ = {root_};
+    slices_.resize(size_t(sockets_.slices));
+    if (scatters_) cut_into_blocks();
+    else cut_into_parts();
   }
 
   Plan make() {
     for (int rank : b_.ranks()) {
       reduce(rank);
-      if (everywhere_ || rank == root_) collect(rank);
+      if (everywhere_ || (rank == root_ && !scatters_))
+        collect(b_.lane(rank), loop_, results_, shared_, complete_, taken_);
+      if (scatters_ && !ends_at_owner()) gather(rank);
     }
     return b_.finish();
   }
 
  private:
-  // I = min(s / slices, slice_bytes), a cache line at least: every pass takes one slice of each part of the vector.
-  plan::Range part(int slice) const {
-    return {.part = uint16_t(slice), .parts = uint16_t(sockets_.slices), .chunk_bytes = ring_.chunk_bytes};
+  // What is handled alike: a slice, or each of its blocks.
+  struct Part {
+    uint16_t range;
+    int block;  // whose, of the send buffer; no_block: none
+    int place;  // in a slot
+  };
+
+  // One group's reduce-scatter: owners need nothing from anybody else.
+  bool ends_at_owner() const { return scatters_ && sockets_.count() == 1; }
+  int most_blocks() const {
+    std::vector<int> blocks(size_t(sockets_.slices));
+    for (int rank = 0; rank < ranks_; ++rank) ++blocks[size_t(sockets_.slice_of(rank))];
+    return std::ranges::max(blocks);
   }
-  uint16_t share(int slice, int group) const { return shares_[size_t(slice * sockets_.count() + group)]; }
+
+  void cut_into_blocks() {
+    loop_ = piece(b_, any_rank, any_rank, ring_.chunk_bytes);
+    for (int rank = 0; rank < ranks_; ++rank) {
+      std::vector<Part>& slice = slices_[size_t(sockets_.slice_of(rank))];
+      slice.push_back({piece(b_, any_rank, rank, ring_.chunk_bytes), rank, int(slice.size())});
+    }
+  }
+  // I = min(s / slices, slice_bytes), a cache line at least: every pass takes one slice of each part of the vector. Of
+  // a slice each group's owner combines a share.
+  void cut_into_parts() {
+    for (int slice = 0; slice < sockets_.slices; ++slice) {
+      plan::Range part{.part = uint16_t(slice), .parts = uint16_t(sockets_.slices), .chunk_bytes = ring_.chunk_bytes};
+      slices_[size_t(slice)] = {{b_.range(part), plan::no_block, 0}};
+      part.subs = uint16_t(sockets_.count());
+      for (int group = 0; group < sockets_.count(); ++group) {
+        part.sub = uint16_t(group);
+        results_.push_back({sockets_.member(group, slice), b_.range(part)});
+      }
+    }
+    loop_ = slices_[0][0].range;
+  }
+  uint16_t share(int slice, int group) const { return results_[size_t(slice * sockets_.count() + group)].range; }
+
+  // Who reads a slice's slot last, and says so with `taken_`.
+  std::vector<int> readers(int slice) const {
+    if (everywhere_) return all_but(ranks_, -1);
+    if (!scatters_) return {root_};
+    if (ends_at_owner()) return {sockets_.member(0, slice)};
+    std::vector<int> ranks;
+    for (const Part& part : slices_[size_t(slice)]) ranks.push_back(part.block);
+    return ranks;
+  }
 
   void reduce(int rank) {
     const std::vector<int>& group = sockets_.group(rank);
     const int members = int(group.size()), index = sockets_.index_of[size_t(rank)];
     LaneBuilder lane = b_.lane(rank);
-    lane.loop(slices_[0]);
+    lane.loop(loop_);
     for (int step = 0; step < members; ++step) {
       const int slice = (index + 2 * members - 1 - step) % members;
       if (slice >= sockets_.slices) continue;
-      const Operand at = shared_.of(group[size_t(slice)]), add[] = {at, own_send()};
-      if (step == 0) {
-        wait_each(lane, readers_, taken_, pass_before(ring_.depth));
-        lane.copy(slices_[size_t(slice)], at, own_send());
-      } else {
-        lane.wait(group[size_t((index + members - 1) % members)], steps_[size_t(step) - 1], this_pass());
-        lane.reduce(slices_[size_t(slice)], {&at, 1}, add);
+      const bool last = step + 1 == members;
+      if (step == 0) wait_each(lane, readers(slice), taken_, pass_before(ring_.depth));
+      else lane.wait(group[size_t((index + members - 1) % members)], steps_[size_t(step) - 1], this_pass());
+      for (const Part& part : slices_[size_t(slice)]) {
+        const Operand at = shared_.of(group[size_t(slice)], part.place), add[] = {at, own_send(part.block)};
+        const Operand to[] = {last && ends_at_owner() ? own_recv() : at};
+        if (step == 0) lane.copy(part.range, at, own_send(part.block));
+        else lane.reduce(part.range, to, add);
       }
-      lane.post(step + 1 < members ? steps_[size_t(step)] : shared_.flag, this_pass());
+      lane.post(last ? shared_.flag : steps_[size_t(step)], this_pass());
     }
-    if (sockets_.count() > 1 && index < sockets_.slices) across(lane, rank, index);
+    if (sockets_.count() > 1 && !scatters_ && index < sockets_.slices) across(lane, rank, index);
     lane.end();
   }
 
@@ -98,29 +143,38 @@ class MovementAvoiding {
     lane.post(complete_, this_pass());
   }
 
-  void collect(int rank) {
+  // The groups' results of one's own block.
+  void gather(int rank) {
+    const int slice = sockets_.slice_of(rank);
+    const auto& parts = slices_[size_t(slice)];
+    const Part& own = *std::ranges::find(parts, rank, &Part::block);
+    const Operand to = own_recv();
     LaneBuilder lane = b_.lane(rank);
-    lane.loop(slices_[0]);
-    for (int slice = 0; slice < sockets_.slices; ++slice)
-      for (int group = 0; group < sockets_.count(); ++group) {
-        const int owner = sockets_.member(group, slice);
-        lane.wait(owner, complete_, this_pass());
-        lane.copy(share(slice, group), own_recv(), shared_.of(owner), {}, false);
-      }
+    lane.loop(loop_);
+    for (int group = 0; group < sockets_.count(); ++group) {
+      const int owner = sockets_.member(group, slice);
+      const Operand next = shared_.of(owner, own.place);
+      lane.wait(owner, shared_.flag, this_pass());
+      if (group == 0) continue;
+      const Operand add[] = {group == 1 ? shared_.of(sockets_.member(0, slice), own.place) : to, next};
+      lane.reduce(own.range, {&to, 1}, add);
+    }
     lane.post(taken_, this_pass()).end();
   }
 
-  const bool everywhere_;
-  const int root_;
+  const bool everywhere_, scatters_;
+  const int root_, ranks_;
   const Sockets sockets_;
+  const int blocks_;  // of a slot
   const Ring ring_;
   Builder b_;
   const Window shared_;      // its flag: the group's result of my slice is there
   const uint16_t complete_;  // my share of it is the result of all ranks
   const uint16_t taken_;
   std::vector<uint16_t> steps_;  // by step: I have added to my slice of that step
-  std::vector<uint16_t> slices_, shares_;
-  std::vector<int> readers_;  // who collects
+  uint16_t loop_ = 0;
+  std::vector<std::vector<Part>> slices_;
+  std::vector<Result> results_;  // by slice and group
 };
 
 Plan movement_avoiding(const Request& request, Collective what, const char* name, Sockets sockets) {

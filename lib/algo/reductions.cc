@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The reductions that one generator makes in several forms: an entry each, and which forms it has.
+#include "algo/families.h"
+
+namespace coll::algo {
+namespace {
+
+using plan::Collective;
+using plan::Plan;
+
+using Generator = Plan (*)(const Request&, Collective);
+
+template <Generator generator, Collective what>
+Plan make(const Request& request) {
+  return generator(request, what);
+}
+
+// Adds `entry` for every one of `forms`.
+template <Generator generator, Collective... forms>
+void add(std::vector<Algorithm>& family, Algorithm entry) {
+  const auto add_form = [&](Collective what, auto* make) {
+    entry.collective = what;
+    entry.irregular = what == Collective::reduce_scatter;
+    entry.make = make;
+    family.push_back(entry);
+  };
+  (add_form(forms, make<generator, forms>), ...);
+}
+
+constexpr auto allreduce = Collective::allreduce, reduce = Collective::reduce,
+               reduce_scatter = Collective::reduce_scatter;
+
+void add_trees(std::vector<Algorithm>& family) {
+  add<flat_tree, reduce>(family, {.name = "flat",
+                                  .summary = "the root reduces everybody's data, in rank order",
+                                  .source = "XHC IV-B with one group",
+                                  .reads = {.chunk = true, .depth = true},
+                                  .applies = always});
+  add<hierarchical, reduce, allreduce>(
+      family, {.name = "hierarchical",
+               .summary = "leaders reduce their groups, level by level; finished chunks come down while others go up",
+               .source = "XHC IV-B",
+               .rank_order = false,
+               .left_to_right = false,
+               .reads = {.chunk = true, .depth = true, .hierarchy = true},
+               .applies = has_levels});
+  add<hierarchical_by_index, reduce, allreduce>(
+      family, {.name = "hierarchical_by_index",
+               .summary = "hierarchical, every member of a group reducing a slice of each chunk",
+               .source = "XHC IV-B, step 2a",
+               .rank_order = false,
+               .left_to_right = false,
+               .reads = {.chunk = true, .depth = true, .hierarchy = true},
+               .applies = has_levels});
+  add<rg, reduce, allreduce>(family, {.name = "rg",
+                                      .summary = "groups of k+1 neighbours add up through shared memory, as a tree",
+                                      .source = "YHCCL 3.4, Tables 2 and 3",
+                                      .left_to_right = false,
+                                      .reads = {.chunk = true, .depth = true, .k = true},
+                                      .described = plan::Access::shm,
+                                      .applies = always});
+}
+
+void add_mapped(std::vector<Algorithm>& family) {
+  add<fused, reduce, allreduce, reduce_scatter>(
+      family, {.name = "fused",
+               .summary = "each rank reduces its share from all ranks in one step, to where it belongs; others copy it",
+               .source = "this project; SAS for the mapped buffers",
+               .reads = {.chunk = true, .depth = true},
+               .applies = always});
+  add<shared_address_space, allreduce>(
+      family, {.name = "shared_address_space",
+               .summary = "each rank reduces its share from all ranks, one after another, and the others copy it",
+               .source = "SAS, partitioned",
+               .reads = {.chunk = true, .depth = true},
+               .applies = always});
+}
+
+void add_through_shared_memory(std::vector<Algorithm>& family) {
+  add<movement_avoiding, reduce, allreduce, reduce_scatter>(
+      family,
+      {.name = "movement_avoiding",
+       .summary = "slices travel from rank to rank; one of p contributions is copied, the others are added in place",
+       .source = "YHCCL 3.3 to 3.5, Alg. 2",
+       .rank_order = false,
+       .left_to_right = false,
+       .reads = {.chunk = true, .depth = true},
+       .described = plan::Access::shm,
+       .applies = fits_one_group});
+  add<movement_avoiding_socket, reduce, allreduce, reduce_scatter>(
+      family, {.name = "movement_avoiding_socket",
+               .summary = "the same inside every socket, then shares of each slice across them",
+               .source = "YHCCL 3.3 to 3.5",
+               .rank_order = false,
+               .left_to_right = false,
+               .reads = {.chunk = true, .depth = true, .hierarchy = true},
+               .described = plan::Access::shm,
+               .applies = has_levels});
+  add<dpml, reduce, allreduce, reduce_scatter>(
+      family, {.name = "dpml",
+               .summary = "everybody copies in, then each rank adds up one share of all vectors",
+               .source = "YHCCL Tables 1 to 3; Bayatpour et al. 2017",
+               .reads = {.chunk = true, .depth = true},
+               .described = plan::Access::shm,
+               .applies = always});
+  add<dpml_two_level, reduce, allreduce, reduce_scatter>(
+      family, {.name = "dpml_two_level",
+               .summary = "everybody copies in, slices are reduced inside each socket, then across them",
+               .source = "YHCCL 5.1, Fig. 4",
+               .rank_order = false,
+               .left_to_right = false,
+               .reads = {.chunk = true, .depth = true, .hierarchy = true},
+               .described = plan::Access::shm,
+               .max_bytes = 262144,
+               .applies = has_levels});
+}
+
+void add_between_neighbours(std::vector<Algorithm>& family) {
+  add<ring, allreduce, reduce_scatter>(
+      family, {.name = "ring",
+               .summary = "partial results travel around the ranks, each adds its own; then finished shares do",
+               .source = "YHCCL Tables 1 and 2; Patarasuk and Yuan 2009",
+               .rank_order = false,
+               .left_to_right = false,
+               .reads = {.chunk = true, .depth = true},
+               .described = plan::Access::copy,
+               .applies = fits_ring});
+  add<rabenseifner, allreduce, reduce_scatter>(
+      family, {.name = "rabenseifner",
+               .summary = "recursive halving: ranks at doubling distance exchange and add halves; then doubling",
+               .source = "YHCCL Tables 1 and 2; Thakur, Rabenseifner and Gropp 2005",
+               .left_to_right = false,
+               .reads = {.chunk = true, .depth = true},
+               .described = plan::Access::copy,
+               .applies = always});
+}
+
+}  // namespace
+
+std::span<const Algorithm> reductions_family() {
+  static const std::vector<Algorithm> family = [] {
+    std::vector<Algorithm> made;
+    add_trees(made);
+    add_mapped(made);
+    add_through_shared_memory(made);
+    add_between_neighbours(made);
+    return made;
+  }();
+  return family;
+}
+
+}  // namespace coll::algo

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// rg: a pipelined tree through shared memory. In groups of k+1 neighbours k copy their input in and one, the leader, adds
+// it up, operand by operand; leaders form groups again until one result is left, which everybody copies out (allreduce)
+// or which the root, always a leader, makes in its receive buffer (reduce). Groups are consecutive ranks and add in rank
+// order: right for non-commutative operations.
+//
+// Vector bytes touched in all, p a power of k+1: reduce p(5k/(k+1) + 3k/(k+1)^2 + ... + 3k/p), allreduce 2p more
+// (YHCCL Tables 2 and 3).
+#include "algo/families.h"
+#include "algo/shares.h"
+
+namespace coll::algo {
+namespace {
+
+class Rg {
+ public:
+  Rg(const Request& request, Collective what)
+      : everywhere_(what == Collective::allreduce),
+        ranks_(request.hierarchy->ranks()),
+        root_(request.root),
+        radix_(std::clamp<int>(request.parameters.k == 0 ? 2 : request.parameters.k, 1, ranks_ - 1) + 1),
+        ring_(ring_of(request)),
+        b_(start(what, "rg", request)),
+        shared_(b_, Buffer::none, ring_),
+        taken_(b_.flag()),
+        chunks_(b_.range({.chunk_bytes = ring_.chunk_bytes})) {
+    b_.parameter("chunk", ring_.chunk_bytes);
+    b_.parameter("depth", ring_.depth);
+    b_.parameter("k", radix_ - 1);
+    if (ranks_ > 2) b_.tree_order();
+    if (everywhere_) b_.synchronizing();
+  }
+
+  Plan make() {
+    for (int rank : b_.ranks()) {
+      work(rank);
+      if (everywhere_) collect(b_.lane(rank), chunks_, {{root_, chunks_}}, shared_, shared_.flag, taken_);
+    }
+    return b_.finish();
+  }
+
+ private:
+  // A domain of level l is radix^l consecutive ranks, a group the `radix` domains of one of the next level.
+  int domain(int rank, int size) const { return rank / size; }
+  // The root leads every domain it is in, else the first rank does.
+  int leader(int domain, int size) const { return root_ / size == domain ? root_ : domain * size; }
+
+  // What a member of a group shows there; leaders of single ranks have not copied theirs.
+  Operand shown(int member, int rank, int size) const {
+    return size == 1 && member == rank ? own_send() : shared_.of(member);
+  }
+
+  void work(int rank) {
+    LaneBuilder lane = b_.lane(rank);
+    const int top = led_up_to(rank);
+    lane.loop(chunks_);
+    if (rank != root_)
+      lane.wait(leader(domain(rank, top * radix_), top * radix_), shared_.flag, pass_before(ring_.depth));
+    else if (everywhere_) wait_each(lane, all_but(ranks_, -1), taken_, pass_before(ring_.depth));
+    if (top == 1) lane.copy(chunks_, shared_.of(rank), own_send());
+    for (int size = 1; size < top; size *= radix_) add_group(lane, rank, size);
+    lane.post(shared_.flag, this_pass()).end();
+  }
+
+  // The size of the largest domain that the rank leads.
+  int led_up_to(int rank) const {
+    int size = 1;
+    while (size < ranks_ && leader(domain(rank, size * radix_), size * radix_) == rank) size *= radix_;
+    return size;
+  }
+
+  // Adds up, in rank order, what the domains of the given size in the leader's group have come to. The sum stays with the
+  // first of them until the last step, for the leader's own lies in its slot until it is its turn.
+  void add_group(LaneBuilder& lane, int rank, int size) {
+    std::vector<int> members;
+    const int first = domain(rank, size * radix_) * radix_;
+    for (int d = first; d < first + radix_ && d * size < ranks_; ++d) members.push_back(leader(d, size));
+    if (members.size() == 1) {
+      // What a single rank has it has not copied yet.
+      if (size == 1) lane.copy(chunks_, shared_.of(rank), own_send());
+      return;
+    }
+    const bool last_group = size * radix_ >= ranks_;
+    const Operand sum = shared_.of(members.front());
+    for (size_t i = 0; i < members.size(); ++i) {
+      if (members[i] != rank) lane.wait(members[i], shared_.flag, this_pass());
+      if (i == 0) continue;
+      Operand to[] = {sum};
+      if (i + 1 == members.size()) to[0] = last_group && !everywhere_ ? own_recv() : shared_.of(rank);
+      const Operand sources[] = {i == 1 ? shown(members[0], rank, size) : sum, shown(members[i], rank, size)};
+      lane.reduce(chunks_, to, sources);
+    }
+  }
+
+  const bool everywhere_;
+  const int ranks_, root_, radix_;
+  const Ring ring_;
+  Builder b_;
+  const Window shared_;  // an input, a partial result, and the root's result
+  const uint16_t taken_, chunks_;
+};
+
+}  // namespace
+
+Plan rg(const Request& request, Collective what) {
+  if (request.hierarchy->ranks() == 1) return alone(what, "rg", request);
+  return Rg(request, what).make();
+}
+
+}  // namespace coll::algo

@@ -5,6 +5,7 @@
 
 #include "coll/coll.h"
 #include "command.h"
+#include "config/config.h"
 
 namespace coll::tools {
 namespace {
@@ -23,6 +24,12 @@ int usage_error(const CLI::App& app, std::string text) {
   std::string place = place_of(app);
   std::fprintf(stderr, "%s: %s; see %s --help\n", place.c_str(), text.c_str(), place.c_str());
   return exit_usage;
+}
+
+void tell_of_misspelt_variables() {
+  for (const config::Misspelt& wrong : config::misspelt())
+    if (!wrong.nearest.empty())
+      std::fprintf(stderr, "collctl: %s is not known; did you mean %s?\n", wrong.name.c_str(), wrong.nearest.c_str());
 }
 
 int main(int argc, char** argv) {
@@ -54,6 +61,7 @@ int main(int argc, char** argv) {
       return usage_error(app, "'" + app.remaining().front() + "' is no subcommand");
     return usage_error(app, error.what());
   }
+  tell_of_misspelt_variables();
   try {
     int status = action();
     if (std::fflush(stdout) != 0) throw Failure("standard output cannot be written; is the disk full?");

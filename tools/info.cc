@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// collctl info: the machine as libcoll sees it, and which transports work here, each tried by two real ranks.
+// collctl info: the machine as libcoll sees it, and which transports work here, each tried by two real ranks; or the
+// variables that libcoll reads, and where each is set.
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -21,10 +22,11 @@
 #include "choose_plans.h"
 #include "coll/coll.h"
 #include "command.h"
+#include "config/config.h"
+#include "config/variables.h"
 #include "launch.h"
 #include "mem/simd.h"
 #include "text.h"
-#include "variables.h"
 
 namespace coll::tools {
 namespace {
@@ -34,7 +36,7 @@ using nlohmann::ordered_json;
 struct Options {
   int ranks = 0;
   std::string topology, map_by = "core", sensitivity = topo::Sensitivity::standard().text();
-  bool no_probe = false, json = false;
+  bool no_probe = false, env = false, json = false;
 };
 
 // ---- trying transports ------------------------------------------------------------------------------------------
@@ -169,8 +171,34 @@ ordered_json environment_json() {
   return set;
 }
 
-bool is_known(const std::string& name) {
-  return std::ranges::any_of(variables, [&](const Variable& variable) { return name == variable.name; });
+// All that can be set: name, what it takes, what holds without it, its value and who gave it.
+ordered_json variables_json() {
+  ordered_json out = ordered_json::array();
+  for (const config::Variable& variable : config::variables()) {
+    const char* value = config::value(variable.name);
+    out.push_back({{"name", variable.name},
+                   {"takes", variable.takes},
+                   {"unset", variable.unset},
+                   {"meaning", variable.meaning},
+                   {"value", value != nullptr ? ordered_json(value) : ordered_json(nullptr)},
+                   {"source", config::source(variable.name)}});
+  }
+  return out;
+}
+
+// Those of configuration files that the environment does not set.
+ordered_json configuration_json() {
+  ordered_json set = ordered_json::object();
+  for (const ordered_json& variable : variables_json())
+    if (std::string source = variable["source"]; !source.empty() && source != "environment")
+      set[variable["name"].get<std::string>()] = {{"value", variable["value"]}, {"source", source}};
+  return set;
+}
+
+ordered_json misspelt_json() {
+  ordered_json out = ordered_json::object();
+  for (const config::Misspelt& wrong : config::misspelt()) out[wrong.name] = wrong.nearest;
+  return out;
 }
 
 ordered_json transport_json(const std::string& name) {
@@ -196,7 +224,10 @@ ordered_json gather(const Options& options) {
                       {"hierarchy", topo::describe(layout.hierarchy)},
                       {"groups", topo::draw(layout.hierarchy)},
                       {"table", "built-in defaults"},
-                      {"environment", environment_json()}};
+                      {"environment", environment_json()},
+                      {"configuration", configuration_json()},
+                      {"unknown", misspelt_json()}};
+  if (!config::problem().empty()) out["configuration_problem"] = config::problem();
   if (std::string wrong = mem::simd_environment_error(); !wrong.empty()) out["simd"]["problem"] = wrong;
   if (options.no_probe) return out;
   for (const char* transport : {"mapped", "cma", "shm"}) out["transports"][transport] = transport_json(transport);
@@ -265,10 +296,35 @@ void print_transports(const ordered_json& info) {
 
 void print_environment(const ordered_json& info) {
   const ordered_json& set = info["environment"];
-  line("environment", set.empty() ? "no COLL_ variable is set; libcoll(7) lists them" : "");
-  for (const auto& [name, value] : set.items())
-    fmt::print("  {}={}{}\n", name, value.get<std::string>(),
-               is_known(name) ? "" : "   (not known to libcoll: misspelt?)");
+  const ordered_json &unknown = info["unknown"], &configured = info["configuration"];
+  line("environment", set.empty() ? "no COLL_ variable is set; collctl info --env lists them" : "");
+  for (const auto& [name, value] : set.items()) {
+    std::string remark;
+    if (unknown.contains(name)) {
+      std::string nearest = unknown[name];
+      remark = nearest.empty() ? "   (not known to libcoll)" : "   (misspelt? libcoll knows " + nearest + ")";
+    }
+    fmt::print("  {}={}{}\n", name, value.get<std::string>(), remark);
+  }
+  if (info.contains("configuration_problem")) line("configured", info["configuration_problem"]);
+  for (const auto& [name, setting] : configured.items())
+    fmt::print("  {} = {}   ({})\n", name, setting["value"].get<std::string>(), setting["source"].get<std::string>());
+}
+
+int print_variables(bool json) {
+  const ordered_json all = variables_json();
+  if (json) {
+    fmt::print("{}\n", all.dump(2));
+    return exit_fine;
+  }
+  for (const ordered_json& variable : all) {
+    const std::string unset = variable["unset"], source = variable["source"];
+    fmt::print("{}\n", variable["name"].get<std::string>());
+    line("  takes", variable["takes"].get<std::string>() + (unset.empty() ? "" : "; unset: " + unset));
+    line("", variable["meaning"]);
+    if (!source.empty()) line("  is", variable["value"].get<std::string>() + "   (" + source + ")");
+  }
+  return exit_fine;
 }
 
 void print(const ordered_json& info) {
@@ -288,6 +344,7 @@ void print(const ordered_json& info) {
 }
 
 int info_command(const Options& options) {
+  if (options.env) return print_variables(options.json);
   ordered_json info = gather(options);
   if (options.json) fmt::print("{}\n", info.dump(2));
   else print(info);
@@ -306,10 +363,12 @@ void add_info(CLI::App& app, Action& action) {
   sub->add_option("--map-by", options->map_by, "core: side by side; numa: in turn")->option_text("core|numa");
   sub->add_option("--sensitivity", options->sensitivity, "domains that groups follow")->option_text("LIST");
   sub->add_flag("--no-probe", options->no_probe, "do not try the transports");
+  sub->add_flag("--env", options->env, "list the variables that libcoll reads, and nothing else");
   sub->add_flag("--json", options->json, "print JSON");
   sub->footer(
       examples("  collctl info\n"
                "  collctl info --json\n"
+               "  collctl info --env\n"
                "  collctl info -n 16 --topology \"package:2 numa:2 core:4\" --no-probe"));
   sub->callback([&action, options] { action = [options] { return info_command(*options); }; });
 }

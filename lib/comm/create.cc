@@ -339,7 +339,7 @@ std::unique_ptr<Comm> Comm::create(int rank, int ranks, const Exchange& exchange
   }
   std::unique_ptr<Comm> comm = Creation(rank, ranks).run(exchange, status);
   if (comm != nullptr && comm->settings_.log && rank == 0)
-    fprintf(stderr, "libcoll: communicator of %s\n", comm->description_.c_str());
+    fprintf(stderr, "%slibcoll: communicator of %s\n", comm->settings_.remarks.c_str(), comm->description_.c_str());
   return comm;
 }
 

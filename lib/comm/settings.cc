@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "config/config.h"
+
 namespace coll::comm {
 
 const char* name(Transport transport) {
@@ -20,7 +22,7 @@ const char* name(Transport transport) {
 namespace {
 
 std::string variable(const char* name) {
-  const char* value = std::getenv(name);
+  const char* value = config::value(name);
   return value == nullptr ? "" : value;
 }
 
@@ -32,6 +34,7 @@ std::string upper(std::string text) {
 }  // namespace
 
 coll_status Settings::read() {
+  if (!config::problem().empty()) return failure(COLL_ERR_ARG, config::problem());
   choices = 0xcbf29ce484222325u;
   auto digest = [this](const std::string& text) {
     for (unsigned char c : text + '\n') choices = (choices ^ c) * 0x100000001b3u;
@@ -50,6 +53,10 @@ coll_status Settings::read() {
   if (!level.empty() && level != "info" && level != "debug" && level != "off")
     return failure(COLL_ERR_ARG, "COLL_LOG='" + level + "' is not a level; use off, info or debug");
   log = level == "info" || level == "debug";
+  remarks.clear();
+  for (const config::Misspelt& wrong : log ? config::misspelt() : std::vector<config::Misspelt>())
+    if (!wrong.nearest.empty())
+      remarks += "libcoll: " + wrong.name + " is not known; did you mean " + wrong.nearest + "?\n";
   std::string check = variable("COLL_DEBUG");
   if (!check.empty() && check != "0" && check != "1")
     return failure(COLL_ERR_ARG, "COLL_DEBUG='" + check + "' is neither 0 nor 1");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the environment asks for. Read once per communicator; all ranks must agree where it matters.
+// What the environment and the configuration file ask for. Read once per communicator; all ranks must agree where it
+// matters.
 #pragma once
 
 #include <array>
@@ -20,9 +21,10 @@ struct Settings {
   std::string sensitivity;                     // COLL_SENSITIVITY
   bool debug = false;                          // COLL_DEBUG=1: check that ranks call alike
   bool log = false;                            // COLL_LOG=info
+  std::string remarks;                         // lines for that log: variables that are probably misspelt
   size_t direct_min_bytes = 8192;              // COLL_DIRECT_MIN
-  // COLL_BARRIER, COLL_BCAST, COLL_REDUCE, COLL_ALLREDUCE: name[:chunk=..,k=..]; algorithm null when not forced
-  std::array<model::Choice, 4> forced;
+  // COLL_BARRIER, COLL_BCAST and so on, by collective: name[:chunk=..,k=..]; algorithm null when not forced
+  std::array<model::Choice, plan::collectives> forced;
   uint64_t choices = 0;  // a digest of the texts of those and of COLL_SENSITIVITY
 
   // OK or UNAVAILABLE, ARG with a text that names the variable and what it takes.

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "config/config.h"
 #include "mem/copy.h"
 #include "mem/implementation.h"
 #include "mem/reduce_ops.h"
@@ -23,7 +24,7 @@ const Implementation* find(std::string_view name) {
 }
 
 const Implementation& choose() {
-  const char* forced = std::getenv("COLL_SIMD");
+  const char* forced = config::value("COLL_SIMD");
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   if (forced == nullptr || find(forced) == nullptr) forced = "scalar";  // the kernels that the sanitizer sees into
 #endif
@@ -65,7 +66,7 @@ bool simd_select(std::string_view name) {
 }
 
 std::string simd_environment_error() {
-  const char* forced = std::getenv("COLL_SIMD");
+  const char* forced = config::value("COLL_SIMD");
   if (forced == nullptr || find(forced) != nullptr) return {};
   std::string message = "COLL_SIMD=" + std::string(forced) + " is ignored: this machine and build have";
   for (const char* name : simd_targets()) message += " " + std::string(name);

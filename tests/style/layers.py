@@ -3,8 +3,9 @@
 
 # Arrows as the design draws them; what a directory may include is what it can reach.
 ARROWS = {
+    "config": [],
     "sync": [],
-    "mem": [],
+    "mem": ["config"],
     "plan": [],
     "topo": [],
     "algo": ["plan", "topo"],
@@ -12,11 +13,11 @@ ARROWS = {
     "sim": ["plan", "topo", "model"],
     "transport": ["mem", "sync"],
     "exec": ["plan", "transport", "mem", "sync"],
-    "comm": ["topo", "transport", "model", "exec"],
+    "comm": ["config", "topo", "transport", "model", "exec"],
     "api": ["comm"],
     # The shim is a guest of the public API; the tools may look at everything that needs no peers.
     "mpi": [],
-    "tools": ["api", "model", "sim", "algo", "plan", "topo", "mem"],
+    "tools": ["api", "model", "sim", "algo", "plan", "topo", "mem", "config"],
 }
 
 # Layers that include what they have an arrow to, and nothing below that.

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "config/variables.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+namespace coll::config {
+namespace {
+
+constexpr const char* algorithm = "algorithm[:chunk=BYTES,depth=N,k=N]";
+
+constexpr Variable all[] = {
+    {"COLL_TRANSPORT", "auto, shm, cma, mapped", "auto",
+     "How peers' memory is reached. A transport that cannot work here is an error."},
+    {"COLL_TOPOLOGY", "native, a file, a text", "native",
+     "The machine: this one, an XML file of lstopo(1), or a text such as \"package:2 numa:4 core:8\", which is filled "
+     "core "
+     "by core."},
+    {"COLL_SENSITIVITY", "numa,socket", "numa,socket",
+     "Domains that groups follow, of core, l2, l3, numa, socket; or flat; or groups of ranks, innermost level first, "
+     "as in "
+     "0-3,4-7/0-7."},
+    {"COLL_BARRIER", algorithm, "chosen by size", "The algorithm of that collective, of collctl-list(1)."},
+    {"COLL_BCAST", algorithm, "chosen by size", "As COLL_BARRIER."},
+    {"COLL_REDUCE", algorithm, "chosen by size", "As COLL_BARRIER."},
+    {"COLL_ALLREDUCE", algorithm, "chosen by size", "As COLL_BARRIER."},
+    {"COLL_SCATTER", algorithm, "chosen by size", "As COLL_BARRIER."},
+    {"COLL_GATHER", algorithm, "chosen by size", "As COLL_BARRIER."},
+    {"COLL_ALLGATHER", algorithm, "chosen by size", "As COLL_BARRIER."},
+    {"COLL_ALLTOALL", algorithm, "chosen by size", "As COLL_BARRIER."},
+    {"COLL_REDUCE_SCATTER", algorithm, "chosen by size", "As COLL_BARRIER."},
+    {"COLL_SCAN", algorithm, "chosen by size", "As COLL_BARRIER."},
+    {"COLL_EXSCAN", algorithm, "chosen by size", "As COLL_BARRIER."},
+    {"COLL_DIRECT_MIN", "bytes", "8192",
+     "Vectors from this size on are read from the peers' own buffers where the transport can."},
+    {"COLL_SIMD", "avx512, avx2, sse4, scalar", "the best there is",
+     "Vector instructions of copies and reductions. Read once per process; a target that the machine lacks is ignored, "
+     "which collctl info tells."},
+    {"COLL_LOG", "off, info, debug", "off",
+     "info: a line on standard error per communicator (ranks, hierarchy, transport, table) and about misspelt "
+     "variables. "
+     "debug: also what the MPI shim took."},
+    {"COLL_DEBUG", "0, 1", "0",
+     "1: check that all ranks call the same collective with matching arguments; COLL_ERR_MISMATCH when not."},
+    {"COLL_MPI", "on, off", "on", "off: the MPI shim leaves everything to the MPI library."},
+    {"COLL_CONFIG", "a file, none", "the user's and the system's",
+     "The configuration file, instead of ~/.config/libcoll/config and /etc/libcoll.conf.", false},
+    {"COLL_LAUNCH", "rank/ranks/descriptor", "", "Set by collctl-run(1) for coll_comm_create_from_launcher(3).", false},
+};
+
+// Letters to insert, leave out, change or swap with their neighbour to get from one word to the other.
+size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::vector<size_t>> cost(a.size() + 1, std::vector<size_t>(b.size() + 1));
+  for (size_t i = 0; i <= a.size(); i++) cost[i][0] = i;
+  for (size_t j = 0; j <= b.size(); j++) cost[0][j] = j;
+  for (size_t i = 1; i <= a.size(); i++)
+    for (size_t j = 1; j <= b.size(); j++) {
+      cost[i][j] =
+          std::min({cost[i - 1][j] + 1, cost[i][j - 1] + 1, cost[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        cost[i][j] = std::min(cost[i][j], cost[i - 2][j - 2] + 1);
+    }
+  return cost[a.size()][b.size()];
+}
+
+}  // namespace
+
+std::span<const Variable> variables() { return all; }
+
+const Variable* find(std::string_view name) {
+  auto at = std::ranges::find(all, name, &Variable::name);
+  return at == std::end(all) ? nullptr : at;
+}
+
+std::string nearest(std::string_view name) {
+  std::string best;
+  size_t least = SIZE_MAX;
+  for (const Variable& variable : all) {
+    size_t far = distance(name, variable.name);
+    // One letter in three, without COLL_; further off it is another word.
+    if (far < least && far <= (std::strlen(variable.name) - 5) / 3) least = far, best = variable.name;
+  }
+  return best;
+}
+
+}  // namespace coll::config

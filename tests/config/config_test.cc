@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "config/config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "config/variables.h"
+#include "plan/plan.h"
+
+namespace coll::config {
+namespace {
+
+using testing::HasSubstr;
+
+std::string complaint(std::string_view text) {
+  std::vector<Line> lines;
+  return parse(text, "file", lines);
+}
+
+TEST(ConfigFile, LinesCommentsAndBlanks) {
+  std::vector<Line> lines;
+  ASSERT_EQ(
+      parse("# first\n\n  COLL_LOG = info\t# why\nCOLL_TOPOLOGY=package:2 core:4#\r\nCOLL_DEBUG =", "file", lines), "");
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_EQ(lines[0].name + '|' + lines[0].value + '|' + lines[0].source, "COLL_LOG|info|file:3");
+  EXPECT_EQ(lines[1].value, "package:2 core:4#");
+  EXPECT_EQ(lines[2].value, "");
+}
+
+TEST(ConfigFile, TheFirstFileThatHasAVariableCounts) {
+  std::vector<Line> lines;
+  ASSERT_EQ(parse("COLL_LOG = info\n", "user", lines), "");
+  ASSERT_EQ(parse("COLL_LOG = debug\nCOLL_DEBUG = 1\n", "system", lines), "");
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_EQ(lines[0].source, "user:1");
+  EXPECT_EQ(lines[1].source, "system:2");
+}
+
+TEST(ConfigFile, WrongLinesAreRefusedWithTheirNumber) {
+  EXPECT_THAT(complaint("\nCOLL_LOG info\n"), HasSubstr("file:2: 'COLL_LOG info' is not NAME = value"));
+  EXPECT_THAT(complaint("COLL_TRANSPROT = shm"),
+              HasSubstr("file:1: 'COLL_TRANSPROT' is not known; did you mean COLL_TRANSPORT?"));
+  EXPECT_THAT(complaint("tea = 1"), HasSubstr("collctl info --env"));
+  EXPECT_THAT(complaint("COLL_LAUNCH = 0/1/2"), HasSubstr("environment only"));
+  EXPECT_THAT(complaint("COLL_LOG = info\nCOLL_LOG = off\n"), HasSubstr("file:2: COLL_LOG was given at file:1"));
+}
+
+TEST(Variables, TheNearestName) {
+  EXPECT_EQ(nearest("COLL_TRANSPROT"), "COLL_TRANSPORT");
+  EXPECT_EQ(nearest("COLL_ALREDUCE"), "COLL_ALLREDUCE");
+  EXPECT_EQ(nearest("COLL_BCATS"), "COLL_BCAST");
+  EXPECT_EQ(nearest("COLL_SENSITIVTY"), "COLL_SENSITIVITY");
+  EXPECT_EQ(nearest("COLL_TEST_SEED"), "");
+  EXPECT_EQ(nearest("PATH"), "");
+  for (const Variable& variable : variables()) EXPECT_EQ(nearest(variable.name), variable.name);
+}
+
+TEST(Variables, EveryCollectiveHasOne) {
+  for (int c = 0; c < plan::collectives; c++) {
+    std::string name = std::string("COLL_") + plan::name(plan::Collective(c));
+    std::ranges::transform(name, name.begin(), [](unsigned char letter) { return char(std::toupper(letter)); });
+    EXPECT_NE(find(name), nullptr) << name;
+  }
+}
+
+TEST(Variables, UnknownOnesOfTheEnvironment) {
+  setenv("COLL_DIRECT_MAX", "1", 1);
+  bool seen = false;
+  for (const Misspelt& wrong : misspelt()) {
+    EXPECT_EQ(find(wrong.name), nullptr);
+    if (wrong.name == "COLL_DIRECT_MAX") seen = wrong.nearest == "COLL_DIRECT_MIN";
+  }
+  EXPECT_TRUE(seen);
+  unsetenv("COLL_DIRECT_MAX");
+}
+
+}  // namespace
+}  // namespace coll::config

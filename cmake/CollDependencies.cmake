@@ -28,14 +28,15 @@ pkg_check_modules(HWY QUIET IMPORTED_TARGET libhwy)
 coll_need("Highway" "${HWY_FOUND}" DEBIAN libhwy-dev)
 pkg_check_modules(URING QUIET IMPORTED_TARGET liburing)
 coll_need("liburing" "${URING_FOUND}" DEBIAN liburing-dev)
+# Header-only: the tables of lib/model.
+find_package(nlohmann_json QUIET)
+coll_need("nlohmann-json" "${nlohmann_json_FOUND}" DEBIAN nlohmann-json3-dev)
 
 if(COLL_TOOLS)
   find_package(CLI11 QUIET)
   coll_need("CLI11" "${CLI11_FOUND}" DEBIAN libcli11-dev OPTION COLL_TOOLS)
   find_package(fmt QUIET)
   coll_need("fmt" "${fmt_FOUND}" DEBIAN libfmt-dev OPTION COLL_TOOLS)
-  find_package(nlohmann_json QUIET)
-  coll_need("nlohmann-json" "${nlohmann_json_FOUND}" DEBIAN nlohmann-json3-dev OPTION COLL_TOOLS)
 endif()
 
 if(COLL_BENCH)

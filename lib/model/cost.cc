@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "model/cost.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <set>
+#include <vector>
+
+namespace coll::model {
+
+using topo::Distance;
+
+namespace {
+
+// What an owner's data passes on its way to its readers: copies that leave the owner's cache (or memory), its NUMA node,
+// its socket. Of the same data one copy goes to each L3.
+struct Streams {
+  int source = 0, numa = 0, socket = 0;
+};
+
+Streams streams(const topo::Hierarchy& hierarchy, int owner, std::span<const int> readers, bool same_data) {
+  Streams count;
+  std::set<int> served = {hierarchy.place(owner).l3};
+  for (int reader : readers) {
+    const int l3 = hierarchy.place(reader).l3;
+    if (same_data && l3 >= 0 && !served.insert(l3).second) continue;
+    const Distance distance = hierarchy.distance(owner, reader);
+    count.source++;
+    count.numa += distance >= Distance::socket;
+    count.socket += distance >= Distance::node;
+  }
+  return count;
+}
+
+// So many ranks, rank 0's peers in order.
+std::vector<int> peers_of_first(int readers) {
+  std::vector<int> peers(static_cast<size_t>(std::max(readers, 0)));
+  std::iota(peers.begin(), peers.end(), 1);
+  return peers;
+}
+
+}  // namespace
+
+Setting::Setting(const Table& table, const topo::Hierarchy& hierarchy, Mechanism mechanism)
+    : table_(&table), hierarchy_(&hierarchy), mechanism_(mechanism) {
+  const int p = ranks();
+  std::map<int, int> in_socket;
+  for (int rank = 0; rank < p; ++rank) {
+    ranks_per_socket_ = std::max(ranks_per_socket_, ++in_socket[hierarchy.place(rank).package]);
+    if (rank == 0) continue;
+    neighbours_ = std::max(neighbours_, hierarchy.distance(rank - 1, rank));
+    // Ranks sit on the machine in order: the first and any other show the largest distance.
+    const Distance distance = hierarchy.distance(0, rank);
+    far_ = std::max(far_, distance);
+    mean_startup_us_ += access().startup_us[distance] / (p - 1);
+    mean_us_per_byte_ += 1 / bytes_per_us(access().bandwidth_gbs[distance]) / (p - 1);
+  }
+  sockets_ = int(in_socket.size());
+  if (p > 1) {
+    const int lines = streams(hierarchy, 0, peers_of_first(p - 1), true).source;
+    const bool shared = lines < p - 1;
+    tiny_bcast_us_ = flag_us(far_) + std::max(lines - 1, 0) * line_us() + (shared ? flag_us(Distance::l3) : 0);
+  }
+}
+
+double Setting::link_us_per_byte(int owner, std::span<const int> readers, bool same_data, bool cached) const {
+  const Links& links = table_->links;
+  const Streams through = streams(*hierarchy_, owner, readers, same_data);
+  const auto time = [](int streams, double gbs) { return gbs <= 0 ? 0 : streams / bytes_per_us(gbs); };
+  return std::max({time(through.source, cached ? links.l3_gbs : links.memory_gbs), time(through.numa, links.numa_gbs),
+                   time(through.socket, links.socket_gbs)});
+}
+
+Terms Setting::copy_from(int owner, std::span<const int> readers, Distance distance, double bytes, bool same_data,
+                         bool cached) const {
+  const Access& of = access();
+  Terms terms;
+  terms.startup_us = of.startup_us[distance];
+  const bool across = int(readers.size()) > ranks_per_socket_;
+  terms.lock_us = of.page_us * of.gamma(double(readers.size()), across) * std::ceil(bytes / of.page_bytes);
+  // Whoever waits for a page's lock leaves the links to the others.
+  const double links_us = bytes * link_us_per_byte(owner, readers, same_data, cached);
+  terms.transfer_us = std::max(bytes / bytes_per_us(of.bandwidth_gbs[distance]), links_us - terms.lock_us);
+  return terms;
+}
+
+Terms Setting::copy(double bytes, int readers, Distance distance, bool same_data) const {
+  const double source_bytes = same_data ? bytes : bytes * readers;
+  return copy_from(0, peers_of_first(std::min(readers, ranks() - 1)), distance, bytes, same_data,
+                   source_bytes <= own_cache_bytes(*table_));
+}
+
+namespace {
+
+double rate(const Bandwidth& of, const Table& table, int busy, double work_set_bytes) {
+  if (work_set_bytes <= double(available_cache_bytes(table, busy))) return bytes_per_us(of.alone_gbs);
+  const double share = of.all_gbs * std::max(table.fingerprint.cores, busy) / busy;
+  return bytes_per_us(std::min(of.alone_gbs, share));
+}
+
+}  // namespace
+
+double Setting::memcpy_us(double bytes, double work_set_bytes) const {
+  return bytes / rate(table_->copy, *table_, ranks(), work_set_bytes);
+}
+
+double Setting::reduce_us(double bytes, int sources, double work_set_bytes) const {
+  const double own = 1 / rate(table_->reduce, *table_, ranks(), work_set_bytes);
+  return bytes * (own + (sources - 1) * std::max(own, mean_us_per_byte_));
+}
+
+double Setting::tiny_gather_us() const { return flag_us(far_) + std::max(ranks() - 2, 0) * look_us(); }
+
+double Setting::tiny_allgather_us() const { return flag_us(far_) + std::max(ranks() - 2, 0) * (look_us() + line_us()); }
+
+double own_cache_bytes(const Table& table) { return double(table.fingerprint.l2_bytes + table.fingerprint.l3_bytes); }
+
+}  // namespace coll::model

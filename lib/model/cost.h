@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The primitives that every formula is made of: one copy from a peer under contention, flags between ranks, local work.
+#pragma once
+
+#include <span>
+
+#include "model/table.h"
+#include "topo/hierarchy.h"
+
+namespace coll::model {
+
+// A time, by what it is spent on. Microseconds.
+struct Terms {
+  double startup_us = 0;   // alpha
+  double transfer_us = 0;  // bytes on their way, or being reduced
+  double lock_us = 0;      // l gamma(c) per page
+  double flags_us = 0;     // waiting for each other
+  double total_us() const { return startup_us + transfer_us + lock_us + flags_us; }
+  Terms& operator+=(const Terms& other) {
+    startup_us += other.startup_us;
+    transfer_us += other.transfer_us;
+    lock_us += other.lock_us;
+    flags_us += other.flags_us;
+    return *this;
+  }
+  friend Terms operator+(Terms a, const Terms& b) { return a += b; }
+  friend Terms operator*(double times, const Terms& t) {
+    return {times * t.startup_us, times * t.transfer_us, times * t.lock_us, times * t.flags_us};
+  }
+};
+inline Terms flags(double us) { return {.flags_us = us}; }
+inline Terms moving(double us) { return {.transfer_us = us}; }
+
+// Bytes per microsecond.
+inline double bytes_per_us(double gbs) { return gbs * 1000; }
+
+// Ranks on a machine, and the mechanism between them. Refers to the table and the hierarchy; immutable, thread-safe.
+class Setting {
+ public:
+  Setting(const Table& table, const topo::Hierarchy& hierarchy, Mechanism mechanism);
+
+  const Table& table() const { return *table_; }
+  const topo::Hierarchy& hierarchy() const { return *hierarchy_; }
+  Mechanism mechanism() const { return mechanism_; }
+  const Access& access() const { return table_->of(mechanism_); }
+  int ranks() const { return hierarchy_->ranks(); }
+  topo::Distance far() const { return far_; }                 // the largest distance of any two ranks
+  topo::Distance neighbours() const { return neighbours_; }   // the largest of any two consecutive ranks
+  int ranks_per_socket() const { return ranks_per_socket_; }  // of the fullest one
+  int sockets() const { return sockets_; }
+
+  // ---- copies -----------------------------------------------------------------------------------------------------
+  // C(gamma) of CMA II: one of `readers` concurrent copies from one owner, `distance` away. `same_data`: all read the
+  // same bytes, so that those who share an L3 fetch them once. The links bound what the formula of the text leaves free.
+  Terms copy(double bytes, int readers, topo::Distance distance, bool same_data = false) const;
+  Terms copy(double bytes, int readers = 1) const { return copy(bytes, readers, far_); }
+  // The same for given readers of one owner, as one at `distance` sees it.
+  Terms copy_from(int owner, std::span<const int> readers, topo::Distance distance, double bytes, bool same_data,
+                  bool cached) const;
+  // From one buffer of a rank to another. work_set: bytes that all ranks touch; beyond the caches all cores share memory.
+  double memcpy_us(double bytes, double work_set_bytes = 0) const;
+  // Combines `sources` operands of `bytes`, the first one its own, the others from ranks everywhere.
+  double reduce_us(double bytes, int sources, double work_set_bytes = 0) const;
+  // Startup and time per byte of a copy from a peer, averaged over rank 0's peers.
+  double mean_startup_us() const { return mean_startup_us_; }
+  double mean_us_per_byte() const { return mean_us_per_byte_; }
+
+  // ---- flags ------------------------------------------------------------------------------------------------------
+  double flag_us(topo::Distance distance) const { return table_->flag_ns[distance] / 1000; }
+  // One look at a flag that is already there.
+  double look_us() const { return table_->look_ns / 1000; }
+  // How long a line is busy with one of its readers.
+  double line_us() const { return table_->line_ns / 1000; }
+  // B: one line, read by all others one after another; whoever shares an L3 with one that has it gets it from there.
+  double tiny_bcast_us() const { return tiny_bcast_us_; }
+  // G: one rank looks at a line of every other.
+  double tiny_gather_us() const;
+  // AG: every rank looks at a line of every other.
+  double tiny_allgather_us() const;
+
+  // The links' bound on the time per byte of concurrent copies from `owner`, whose data lies in its caches or in memory.
+  double link_us_per_byte(int owner, std::span<const int> readers, bool same_data, bool cached) const;
+
+ private:
+  const Table* table_;
+  const topo::Hierarchy* hierarchy_;
+  Mechanism mechanism_;
+  topo::Distance far_ = topo::Distance::self, neighbours_ = topo::Distance::self;
+  int ranks_per_socket_ = 1, sockets_ = 1;
+  double tiny_bcast_us_ = 0, mean_startup_us_ = 0, mean_us_per_byte_ = 0;
+};
+
+// What a rank's own caches hold: its L2 and, in the whole, its L3.
+double own_cache_bytes(const Table& table);
+
+}  // namespace coll::model

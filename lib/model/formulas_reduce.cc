@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Reductions. Most texts give their cost as data access volume (volume.h); here the same steps are priced as what one rank
+// does: copies, reductions, and the flags between them.
+#include <algorithm>
+#include <cmath>
+
+#include "model/formulas.h"
+
+namespace coll::model {
+
+namespace {
+
+// What a rank does in one pass, all ranks at the same time.
+class Work {
+ public:
+  Work(const Setting& on, double bytes, const Knobs& knobs)
+      : on_(on), bytes_(bytes), passes_(1), pass_bytes_(bytes), work_set_(2 * bytes * on.ranks()) {
+    if (knobs.chunk_bytes <= 0 || knobs.chunk_bytes >= bytes) return;
+    passes_ = std::ceil(bytes / knobs.chunk_bytes);
+    pass_bytes_ = knobs.chunk_bytes;
+  }
+  // Parts of a pass, in vectors.
+  Work& copies(double vectors) { return add(moving(on_.memcpy_us(vectors * pass_bytes_, work_set_))); }
+  // Fetches `vectors` from peers, in so many copies.
+  Work& fetches(double vectors, double calls) {
+    Terms one = on_.copy(vectors * pass_bytes_ / std::max(calls, 1.0), 1);
+    one.startup_us = on_.mean_startup_us();
+    one.transfer_us = vectors * pass_bytes_ * on_.mean_us_per_byte() / std::max(calls, 1.0);
+    return add(calls * one);
+  }
+  // One call that combines `sources` operands of so many vectors each.
+  Work& reduces(double vectors, int sources) {
+    add(moving(on_.reduce_us(vectors * pass_bytes_, sources, work_set_)));
+    return add({.startup_us = (sources - 1) * on_.mean_startup_us()});
+  }
+  Work& meets(double times = 1) { return add(flags(times * on_.tiny_allgather_us())); }
+  Work& waits(double times = 1) { return add(flags(times * on_.flag_us(on_.far()))); }
+  Terms total() const { return passes_ * pass_; }
+
+ private:
+  Work& add(const Terms& terms) {
+    pass_ += terms;
+    return *this;
+  }
+  const Setting& on_;
+  double bytes_, passes_, pass_bytes_, work_set_;
+  Terms pass_;
+};
+
+double log2_up(int p) { return std::ceil(std::log2(std::max(p, 1))); }
+// 1/2 + 1/4 + ... + 1/p
+double halves(int p) {
+  double sum = 0;
+  for (double part = 0.5; part >= 1.0 / p; part /= 2) sum += part;
+  return sum;
+}
+
+Terms alone(const Setting& on, double bytes) { return moving(on.memcpy_us(bytes)); }
+
+// A level of a tree reduction: the leader (or the members, each a slice) combines the group's operands.
+Terms up_the_tree(const Setting& on, double bytes, const Knobs& knobs, bool by_index) {
+  const topo::Tree tree = on.hierarchy().tree_for_root(0);
+  Terms sum, slowest;
+  double passes = 1, pass_bytes = bytes;
+  if (knobs.chunk_bytes > 0 && knobs.chunk_bytes < bytes)
+    passes = std::ceil(bytes / knobs.chunk_bytes), pass_bytes = knobs.chunk_bytes;
+  for (int level = 0; level < tree.levels(); ++level) {
+    Terms stage;
+    for (int index = 0; index < tree.groups(level); ++index) {
+      const int members = int(tree.group(level, index).members.size());
+      if (members < 2) continue;
+      const double share = by_index ? pass_bytes / std::max(members - 1, 1) : pass_bytes;
+      const Terms one = moving(on.reduce_us(share, members, 2 * bytes * on.ranks())) +
+                        Terms{.startup_us = (members - 1) * on.mean_startup_us()} +
+                        flags(on.flag_us(on.far()) + (members - 1) * on.look_us());
+      if (one.total_us() > stage.total_us()) stage = one;
+    }
+    sum += stage;
+    if (stage.total_us() > slowest.total_us()) slowest = stage;
+  }
+  return sum + (passes - 1) * slowest;
+}
+
+}  // namespace
+
+// ---- reduce_scatter -------------------------------------------------------------------------------------------------
+
+Terms reduce_scatter_ring(const Setting& on, double bytes, const Knobs& knobs) {
+  const int p = on.ranks();
+  if (p == 1) return alone(on, bytes);
+  // p - 1 steps: a slice is copied into the neighbour's slots and combined there.
+  return Work(on, bytes, knobs).fetches((p - 1.0) / p, p - 1).reduces((p - 1.0) / p, 2).waits(p - 1).total();
+}
+
+Terms reduce_scatter_rabenseifner(const Setting& on, double bytes, const Knobs& knobs) {
+  const int p = on.ranks();
+  if (p == 1) return alone(on, bytes);
+  return Work(on, bytes, knobs).fetches(halves(p), log2_up(p)).reduces(halves(p), 2).waits(log2_up(p)).total();
+}
+
+Terms reduce_scatter_dpml(const Setting& on, double bytes, const Knobs& knobs) {
+  const int p = on.ranks();
+  if (p == 1) return alone(on, bytes);
+  return Work(on, bytes, knobs).copies(1).meets().reduces(1.0 / p, p).total();
+}
+
+Terms reduce_scatter_movement_avoiding(const Setting& on, double bytes, const Knobs& knobs) {
+  const int p = on.ranks();
+  if (p == 1) return alone(on, bytes);
+  // In p steps a rank adds its own slice to what its neighbour left in the shared slot.
+  return Work(on, bytes, knobs).copies(1.0 / p).reduces((p - 1.0) / p, 2).waits(p).total();
+}
+
+Terms reduce_scatter_movement_avoiding_socket(const Setting& on, double bytes, const Knobs& knobs) {
+  const int p = on.ranks(), q = on.ranks_per_socket(), m = on.sockets();
+  if (p == 1) return alone(on, bytes);
+  return Work(on, bytes, knobs).copies(1.0 / q).reduces((q - 1.0) / q, 2).waits(q).reduces(1.0 / p, m).meets().total();
+}
+
+Terms reduce_scatter_fused(const Setting& on, double bytes, const Knobs& knobs) {
+  const int p = on.ranks();
+  if (p == 1) return alone(on, bytes);
+  return Work(on, bytes, knobs).meets().reduces(1.0 / p, p).waits().total();
+}
+
+// ---- allreduce: a reduce-scatter, and everybody's slice to everybody ----------------------------------------------------
+
+namespace {
+
+Terms spread(const Setting& on, double bytes, const Knobs& knobs) {
+  const int p = on.ranks();
+  if (p == 1) return {};
+  return Work(on, bytes, knobs).meets().fetches((p - 1.0) / p, p - 1).total();
+}
+
+}  // namespace
+
+Terms allreduce_ring(const Setting& on, double bytes, const Knobs& knobs) {
+  const int p = on.ranks();
+  if (p == 1) return alone(on, bytes);
+  return reduce_scatter_ring(on, bytes, knobs) +
+         Work(on, bytes, knobs).fetches((p - 1.0) / p, p - 1).waits(p - 1).total();
+}
+Terms allreduce_rabenseifner(const Setting& on, double bytes, const Knobs& knobs) {
+  const int p = on.ranks();
+  if (p == 1) return alone(on, bytes);
+  return reduce_scatter_rabenseifner(on, bytes, knobs) +
+         Work(on, bytes, knobs).fetches(halves(p), log2_up(p)).waits(log2_up(p)).total();
+}
+Terms allreduce_dpml(const Setting& on, double bytes, const Knobs& knobs) {
+  return reduce_scatter_dpml(on, bytes, knobs) + spread(on, bytes, knobs);
+}
+Terms allreduce_movement_avoiding(const Setting& on, double bytes, const Knobs& knobs) {
+  return reduce_scatter_movement_avoiding(on, bytes, knobs) + spread(on, bytes, knobs);
+}
+Terms allreduce_movement_avoiding_socket(const Setting& on, double bytes, const Knobs& knobs) {
+  return reduce_scatter_movement_avoiding_socket(on, bytes, knobs) + spread(on, bytes, knobs);
+}
+Terms allreduce_fused(const Setting& on, double bytes, const Knobs& knobs) {
+  return reduce_scatter_fused(on, bytes, knobs) + spread(on, bytes, knobs);
+}
+
+Terms allreduce_mapped_partitioned(const Setting& on, double bytes, const Knobs& knobs) {
+  const int p = on.ranks();
+  if (p == 1) return alone(on, bytes);
+  // Pairwise sums of a slice, one source at a time, then everybody's slice.
+  return Work(on, bytes, knobs).meets().reduces((p - 1.0) / p, 2).waits().total() + spread(on, bytes, knobs);
+}
+
+Terms allreduce_all_read(const Setting& on, double bytes, const Knobs& knobs) {
+  if (on.ranks() == 1) return alone(on, bytes);
+  return Work(on, bytes, knobs).copies(1).meets().reduces(1, on.ranks()).total();
+}
+
+Terms allreduce_recursive_doubling(const Setting& on, double bytes, const Knobs& knobs) {
+  const int p = on.ranks();
+  if (p == 1) return alone(on, bytes);
+  Work work(on, bytes, knobs);
+  work.copies(1);
+  for (int step = 0; step < int(log2_up(p)); ++step) work.waits().reduces(1, 2);
+  return work.total();
+}
+
+Terms allreduce_hierarchical(const Setting& on, double bytes, const Knobs& knobs) {
+  if (on.ranks() == 1) return alone(on, bytes);
+  // XHC overlaps the two halves: the slower decides, and the other one's first pass comes on top.
+  const Terms up = up_the_tree(on, bytes, knobs, false), down = bcast_hierarchical(on, bytes, knobs);
+  return up.total_us() > down.total_us() ? up + bcast_hierarchical(on, std::min(bytes, knobs.chunk_bytes), {})
+                                         : down + up_the_tree(on, std::min(bytes, knobs.chunk_bytes), {}, false);
+}
+Terms allreduce_hierarchical_by_index(const Setting& on, double bytes, const Knobs& knobs) {
+  if (on.ranks() == 1) return alone(on, bytes);
+  const Terms up = up_the_tree(on, bytes, knobs, true), down = bcast_hierarchical(on, bytes, knobs);
+  return up.total_us() > down.total_us() ? up + bcast_hierarchical(on, std::min(bytes, knobs.chunk_bytes), {})
+                                         : down + up_the_tree(on, std::min(bytes, knobs.chunk_bytes), {}, true);
+}
+
+// ---- reduce -----------------------------------------------------------------------------------------------------------
+
+Terms reduce_flat(const Setting& on, double bytes, const Knobs& knobs) {
+  if (on.ranks() == 1) return alone(on, bytes);
+  return flags(on.tiny_gather_us() + on.flag_us(on.far())) + Work(on, bytes, knobs).reduces(1, on.ranks()).total();
+}
+Terms reduce_fused(const Setting& on, double bytes, const Knobs& knobs) {
+  const int p = on.ranks();
+  if (p == 1) return alone(on, bytes);
+  return Work(on, bytes, knobs).meets().reduces(1.0 / p, p).waits().total() + flags(on.tiny_gather_us());
+}
+Terms reduce_hierarchical(const Setting& on, double bytes, const Knobs& knobs) {
+  return on.ranks() == 1 ? alone(on, bytes) : up_the_tree(on, bytes, knobs, false);
+}
+Terms reduce_hierarchical_by_index(const Setting& on, double bytes, const Knobs& knobs) {
+  return on.ranks() == 1 ? alone(on, bytes) : up_the_tree(on, bytes, knobs, true);
+}
+
+namespace {
+
+// The root copies out what the others left in shared slots.
+Terms collect(const Setting& on, double bytes) { return flags(on.tiny_gather_us()) + moving(on.memcpy_us(bytes)); }
+
+}  // namespace
+
+Terms reduce_movement_avoiding(const Setting& on, double bytes, const Knobs& knobs) {
+  return reduce_scatter_movement_avoiding(on, bytes, knobs) + collect(on, bytes);
+}
+Terms reduce_movement_avoiding_socket(const Setting& on, double bytes, const Knobs& knobs) {
+  return reduce_scatter_movement_avoiding_socket(on, bytes, knobs) + collect(on, bytes);
+}
+Terms reduce_dpml(const Setting& on, double bytes, const Knobs& knobs) {
+  return reduce_scatter_dpml(on, bytes, knobs) + collect(on, bytes);
+}
+
+Terms reduce_rg(const Setting& on, double bytes, const Knobs& knobs) {
+  const int p = on.ranks(), k = std::clamp(knobs.k, 1, std::max(p - 1, 1));
+  if (p == 1) return alone(on, bytes);
+  // Levels of groups of k + 1: members copy in, the leader combines.
+  Terms one = Work(on, bytes, knobs).copies(1).reduces(1, k + 1).waits().total();
+  int levels = 0;
+  for (long reached = 1; reached < p; reached *= k + 1) ++levels;
+  return levels * one;
+}
+Terms allreduce_rg(const Setting& on, double bytes, const Knobs& knobs) {
+  return reduce_rg(on, bytes, knobs) + bcast_shm_pipelined(on, bytes, knobs);
+}
+
+// ---- scan -------------------------------------------------------------------------------------------------------------
+
+Terms scan_linear(const Setting& on, double bytes, const Knobs& knobs) {
+  const int p = on.ranks();
+  if (p == 1) return alone(on, bytes);
+  double passes = 1, pass_bytes = bytes;
+  if (knobs.chunk_bytes > 0 && knobs.chunk_bytes < bytes)
+    passes = std::ceil(bytes / knobs.chunk_bytes), pass_bytes = knobs.chunk_bytes;
+  // A pipeline of p - 1 stages.
+  const Terms stage = moving(on.reduce_us(pass_bytes, 2)) + Terms{.startup_us = on.mean_startup_us()} +
+                      flags(on.flag_us(on.neighbours()));
+  return (p - 2 + passes) * stage;
+}
+Terms scan_recursive_doubling(const Setting& on, double bytes, const Knobs& knobs) {
+  return allreduce_recursive_doubling(on, bytes, knobs);
+}
+
+}  // namespace coll::model

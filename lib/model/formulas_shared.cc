@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Bcast, allgather, barrier: everybody gets the same.
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <tuple>
+#include <vector>
+
+#include "model/formulas.h"
+
+namespace coll::model {
+
+namespace {
+
+int log2_up(int p) { return int(std::ceil(std::log2(std::max(p, 1)))); }
+
+// Passes of a pipeline and the bytes of one.
+struct Passes {
+  double number, bytes;
+  Passes(double all, double chunk) : number(1), bytes(all) {
+    if (chunk <= 0 || chunk >= all) return;
+    number = std::ceil(all / chunk);
+    bytes = chunk;
+  }
+};
+
+}  // namespace
+
+// ---- bcast ----------------------------------------------------------------------------------------------------------
+
+Terms bcast_direct_read(const Setting& on, double bytes, const Knobs& knobs) {
+  if (on.ranks() == 1) return {};
+  const Passes passes(bytes, knobs.chunk_bytes);
+  return flags(on.tiny_bcast_us() + on.tiny_gather_us()) +
+         passes.number * on.copy(passes.bytes, on.ranks() - 1, on.far(), true);
+}
+
+Terms bcast_direct_write(const Setting& on, double bytes, const Knobs& knobs) {
+  if (on.ranks() == 1) return {};
+  const Passes passes(bytes, knobs.chunk_bytes);
+  Terms one = on.copy(passes.bytes);
+  one.startup_us = on.mean_startup_us();
+  one.transfer_us = passes.bytes * on.mean_us_per_byte();
+  return flags(on.tiny_gather_us() + on.tiny_bcast_us()) + (passes.number * (on.ranks() - 1)) * one;
+}
+
+Terms bcast_knomial(const Setting& on, double bytes, const Knobs& knobs) {
+  if (on.ranks() == 1) return {};
+  const int k = std::clamp(knobs.k, 1, on.ranks() - 1);
+  int rounds = 0;
+  for (long reached = 1; reached < on.ranks(); reached *= k + 1) ++rounds;
+  const Passes passes(bytes, knobs.chunk_bytes);
+  // Each round ends with k flags back to the holder and begins with one from it.
+  const double between = 2 * on.flag_us(on.far()) + (k - 1) * on.look_us();
+  return flags(on.tiny_bcast_us() + (rounds - 1) * between) +
+         (rounds * passes.number) * on.copy(passes.bytes, k, on.far(), true);
+}
+
+Terms bcast_scatter_allgather(const Setting& on, double bytes, const Knobs& knobs) {
+  if (on.ranks() == 1) return {};
+  const double part = bytes / on.ranks();
+  return flags(on.tiny_allgather_us()) + scatter_sequential_write(on, part, knobs) +
+         allgather_ring_source_read(on, part, knobs);
+}
+
+Terms bcast_hierarchical(const Setting& on, double bytes, const Knobs& knobs) {
+  if (on.ranks() == 1) return {};
+  const Passes passes(bytes, knobs.chunk_bytes);
+  const topo::Tree tree = on.hierarchy().tree_for_root(0);
+  // What one pass takes on each level, where it is slowest.
+  std::vector<Terms> stages(size_t(tree.levels()));
+  std::set<std::tuple<int, int, topo::Distance>> priced;
+  for (int rank = 1; rank < on.ranks(); ++rank) {
+    const int parent = tree.parent(rank), level = tree.parent_level(rank);
+    const topo::Distance distance = on.hierarchy().distance(parent, rank);
+    if (!priced.insert({parent, level, distance}).second) continue;
+    const bool cached = parent != 0 || bytes <= own_cache_bytes(on.table());
+    Terms stage =
+        on.copy_from(parent, tree.children(parent), distance, passes.bytes, true, cached) + flags(on.flag_us(distance));
+    if (stage.total_us() > stages[size_t(level)].total_us()) stages[size_t(level)] = stage;
+  }
+  Terms sum, slowest;
+  for (const Terms& stage : stages) {
+    sum += stage;
+    if (stage.total_us() > slowest.total_us()) slowest = stage;
+  }
+  // Later passes find their flag there already.
+  slowest.flags_us = on.look_us();
+  return sum + (passes.number - 1) * slowest + flags(on.flag_us(on.far()));
+}
+
+Terms bcast_shm_pipelined(const Setting& on, double bytes, const Knobs& knobs) {
+  const int p = on.ranks();
+  if (p == 1) return {};
+  const Passes passes(bytes, knobs.chunk_bytes);
+  // YHCCL Alg. 3: the root's copy into the slots runs beside the others' copies out of them.
+  const double work_set = bytes * p + 2 * passes.bytes;
+  const Terms in = moving(on.memcpy_us(passes.bytes, work_set));
+  const Terms read = on.copy(passes.bytes, p - 1, on.far(), true);
+  const Terms& slower = in.total_us() > read.total_us() ? in : read;
+  return in + flags(on.tiny_bcast_us()) + read + (passes.number - 1) * (slower + flags(on.look_us()));
+}
+
+// ---- allgather ------------------------------------------------------------------------------------------------------
+
+namespace {
+
+Terms around(const Setting& on, double bytes, const Knobs& knobs) {
+  return moving(knobs.in_place ? 0 : on.memcpy_us(bytes)) + flags(on.tiny_allgather_us()) +
+         barrier_dissemination(on, 0, knobs);
+}
+
+Terms ring_from_sources(const Setting& on, double bytes, const Knobs& knobs) {
+  Terms one = on.copy(bytes);
+  one.startup_us = on.mean_startup_us();
+  one.transfer_us = bytes * on.mean_us_per_byte();
+  return around(on, bytes, knobs) + (on.ranks() - 1) * one;
+}
+
+}  // namespace
+
+Terms allgather_ring_neighbor(const Setting& on, double bytes, const Knobs& knobs) {
+  const int p = on.ranks(), j = std::max(knobs.k, 1);
+  topo::Distance distance = topo::Distance::self;
+  for (int rank = 0; rank < p; ++rank)
+    distance = std::max(distance, on.hierarchy().distance(rank, ((rank - j) % p + p) % p));
+  // The slowest neighbour holds up all, and each step waits for a flag of it.
+  return around(on, bytes, knobs) + (p - 1) * (on.copy(bytes, 1, distance) + flags(on.flag_us(distance)));
+}
+
+Terms allgather_ring_source_read(const Setting& on, double bytes, const Knobs& knobs) {
+  return ring_from_sources(on, bytes, knobs);
+}
+Terms allgather_ring_source_write(const Setting& on, double bytes, const Knobs& knobs) {
+  return ring_from_sources(on, bytes, knobs);
+}
+
+Terms allgather_recursive_doubling(const Setting& on, double bytes, const Knobs& knobs) {
+  const int p = on.ranks(), steps = log2_up(p);
+  Terms sum = around(on, bytes, knobs);
+  int have = 1;
+  for (int step = 0; step < steps; ++step, have *= 2)
+    sum += on.copy(bytes * std::min(have, p - have)) + flags(on.flag_us(on.far()));
+  // Not a power of two: those left out get what was gathered without them in one more step.
+  const int below = 1 << int(std::log2(std::max(p, 1)));
+  if (below != p) sum += on.copy(bytes * (p - below)) + flags(on.flag_us(on.far()));
+  return sum;
+}
+
+Terms allgather_bruck(const Setting& on, double bytes, const Knobs& knobs) {
+  const int p = on.ranks(), steps = log2_up(p);
+  Terms sum = around(on, bytes, knobs);
+  int have = 1;
+  for (int step = 0; step < steps; ++step, have *= 2)
+    sum += on.copy(bytes * std::min(have, p - have)) + flags(on.flag_us(on.far()));
+  return sum + moving(on.memcpy_us(bytes * (p - 1)));  // the last shift
+}
+
+Terms allgather_gather_bcast(const Setting& on, double bytes, const Knobs& knobs) {
+  return gather_parallel_write(on, bytes, knobs) + bcast_direct_read(on, bytes * on.ranks(), {});
+}
+
+Terms allgather_shm_pipelined(const Setting& on, double bytes, const Knobs& knobs) {
+  const int p = on.ranks();
+  const Passes passes(bytes, knobs.chunk_bytes);
+  const double work_set = bytes * p + bytes * p * p + 2 * p * passes.bytes;
+  const double in = on.memcpy_us(passes.bytes, work_set);
+  const double out = on.memcpy_us(passes.bytes, work_set) + (p - 1) * passes.bytes * on.mean_us_per_byte();
+  const Terms pass =
+      moving(in + out) + Terms{.startup_us = (p - 1) * on.mean_startup_us()} + flags(on.tiny_allgather_us());
+  return passes.number * pass;
+}
+
+Terms allgatherv(const Setting& on, std::span<const double> counts) {
+  Terms sum = around(on, 0, {});
+  double all = 0, largest = 0;
+  for (double count : counts) all += count, largest = std::max(largest, count);
+  for (int peer = 1; peer < on.ranks(); ++peer) {
+    Terms one = on.copy(largest);
+    one.startup_us = on.mean_startup_us();
+    one.transfer_us = 0;
+    sum += one;
+  }
+  // No step waits for another: everybody moves all the bytes, whoever has them.
+  return sum + moving(all * on.mean_us_per_byte());
+}
+
+// ---- barrier --------------------------------------------------------------------------------------------------------
+
+Terms barrier_flat(const Setting& on, double, const Knobs&) {
+  return on.ranks() == 1 ? Terms() : flags(on.tiny_gather_us() + on.tiny_bcast_us());
+}
+
+Terms barrier_dissemination(const Setting& on, double, const Knobs&) {
+  const int p = on.ranks();
+  double us = 0;
+  for (int step = 1; step < p; step *= 2) {
+    topo::Distance distance = topo::Distance::self;
+    for (int rank = 0; rank < p; ++rank)
+      distance = std::max(distance, on.hierarchy().distance(rank, (rank + step) % p));
+    us += on.flag_us(distance);
+  }
+  return flags(us);
+}
+
+Terms barrier_hierarchical(const Setting& on, double, const Knobs&) {
+  if (on.ranks() == 1) return {};
+  const topo::Tree tree = on.hierarchy().tree_for_root(0);
+  double us = 0;
+  for (int level = 0; level < tree.levels(); ++level) {
+    double slowest = 0;
+    for (int index = 0; index < tree.groups(level); ++index) {
+      const topo::Group group = tree.group(level, index);
+      topo::Distance distance = topo::Distance::self;
+      for (int member : group.members) distance = std::max(distance, on.hierarchy().distance(group.leader(), member));
+      const int others = int(group.members.size()) - 1;
+      if (others > 0) slowest = std::max(slowest, 2 * (on.flag_us(distance) + (others - 1) * on.look_us()));
+    }
+    us += slowest;
+  }
+  return flags(us);
+}
+
+}  // namespace coll::model

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The files of machines/ as CMakeLists.txt compiles them in.
+#pragma once
+
+#include <cstddef>
+
+namespace coll::model {
+
+struct MachineText {
+  const char *name, *json;
+};
+extern const MachineText machine_texts[];
+extern const size_t machine_texts_count;
+
+}  // namespace coll::model

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "model/prices.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace coll::model {
+
+namespace {
+
+constexpr Row all[] = {
+    {"barrier", "flat", "barrier / flat: G + B", "XHC III-E", barrier_flat, {}, Staging::none},
+    {"barrier",
+     "dissemination",
+     "barrier / dissemination: ceil(lg p) flags",
+     "Hensgen, Finkel, Manber 1988",
+     barrier_dissemination,
+     {},
+     Staging::none},
+    {"barrier",
+     "hierarchical",
+     "barrier / hierarchical: G + B per level",
+     "XHC III",
+     barrier_hierarchical,
+     {},
+     Staging::none},
+
+    {"bcast", "flat_read", "bcast / direct read: B + C(p) + G", "CMA V-B.1", bcast_direct_read, {.chunk = true}},
+    {"bcast",
+     "sequential_write",
+     "bcast / direct write: G + p C(1) + B",
+     "CMA V-B.1",
+     bcast_direct_write,
+     {.chunk = true}},
+    {"bcast", "knomial", "bcast / k-nomial: B + ceil(log_{k+1} p) C(k)", "CMA V-B.2", bcast_knomial, {.k = true}},
+    {"bcast", "scatter_allgather", "bcast / scatter-allgather: AG + T_scatter(eta/p) + T_allgather(eta/p)", "CMA V-B.3",
+     bcast_scatter_allgather},
+    {"bcast",
+     "hierarchical",
+     "bcast / hierarchical pipelined: one pass per level, then the slowest level",
+     "XHC IV-A, KNEM IV",
+     bcast_hierarchical,
+     {.chunk = true}},
+    {"bcast",
+     "shm_pipelined",
+     "bcast / pipelined shared memory: W = s + s(p-1) + 2I",
+     "YHCCL Alg. 3",
+     bcast_shm_pipelined,
+     {.chunk = true},
+     Staging::none,
+     true},
+
+    {"scatter",
+     "parallel_read",
+     "scatter / parallel read: B + C(p) + G",
+     "CMA IV-A.1",
+     scatter_parallel_read,
+     {},
+     Staging::peers},
+    {"scatter", "sequential_write", "scatter / sequential write: T_memcpy + G + p C(1) + B", "CMA IV-A.2",
+     scatter_sequential_write},
+    {"scatter",
+     "throttled_read",
+     "scatter / throttled read: B + ceil(p/k) C(k)",
+     "CMA IV-A.3",
+     scatter_throttled_read,
+     {.k = true},
+     Staging::peers},
+    {"scatter",
+     "hierarchical",
+     "scatter / two-level: intra-node part, by leaders",
+     "CMA VII-G",
+     scatter_hierarchical,
+     {},
+     Staging::peers},
+    {"gather",
+     "parallel_write",
+     "gather / parallel write: B + C(p) + G",
+     "CMA IV-B.1",
+     gather_parallel_write,
+     {},
+     Staging::peers},
+    {"gather", "sequential_read", "gather / sequential read: T_memcpy + G + p C(1) + B", "CMA IV-B.2",
+     gather_sequential_read},
+    {"gather",
+     "throttled_write",
+     "gather / throttled write: B + ceil(p/k) C(k)",
+     "CMA IV-B.3",
+     gather_throttled_write,
+     {.k = true},
+     Staging::peers},
+    {"gather",
+     "hierarchical",
+     "gather / two-level: intra-node part, by leaders",
+     "CMA VII-G",
+     gather_hierarchical,
+     {},
+     Staging::peers},
+
+    {"allgather",
+     "ring_neighbor",
+     "allgather / ring-neighbor-j: T_memcpy + AG + (p-1) C(1) + barrier",
+     "CMA V-A.1",
+     allgather_ring_neighbor,
+     {.k = true}},
+    {"allgather", "ring_source_read", "allgather / ring-source read: T_memcpy + AG + (p-1) C(1) + barrier", "CMA V-A.2",
+     allgather_ring_source_read},
+    {"allgather", "ring_source_write", "allgather / ring-source write: T_memcpy + AG + (p-1) C(1) + barrier",
+     "CMA V-A.2", allgather_ring_source_write},
+    {"allgather", "recursive_doubling", "allgather / recursive doubling: lg p alpha + (p-1)(eta beta + lA)",
+     "CMA V-A.3", allgather_recursive_doubling},
+    {"allgather", "bruck", "allgather / Bruck: AG + ceil(lg p) alpha + (p-1)(2 eta beta + lA) + barrier", "CMA V-A.4",
+     allgather_bruck},
+    {"allgather", "gather_bcast", "allgather / gather + bcast", "KNEM V-C", allgather_gather_bcast},
+    {"allgather",
+     "shm_pipelined",
+     "allgather / pipelined shared memory: W = sp + sp^2 + 2pI",
+     "YHCCL Alg. 4",
+     allgather_shm_pipelined,
+     {.chunk = true},
+     Staging::none,
+     true},
+
+    {"alltoall",
+     "pairwise",
+     "alltoall / pairwise: AG + (p-1) C(1)",
+     "CMA IV-C.1",
+     alltoall_pairwise,
+     {},
+     Staging::peers},
+    {"alltoall",
+     "rotated",
+     "alltoall / rotated: one reader per sender at any step",
+     "KNEM Fig. 3",
+     alltoall_rotated,
+     {},
+     Staging::peers},
+    {"alltoall", "bruck", "alltoall / Bruck: ceil(lg p) steps", "CMA IV-C.2", alltoall_bruck, {}, Staging::none},
+
+    {"reduce", "flat", "reduce / XHC, one group", "XHC IV-B", reduce_flat, {.chunk = true}},
+    {"reduce", "fused", "reduce / fused p-ary, mapped: p+1", "this project, SAS", reduce_fused, {.chunk = true}},
+    {"reduce", "hierarchical", "reduce / XHC, level by level", "XHC IV-B", reduce_hierarchical, {.chunk = true}},
+    {"reduce",
+     "hierarchical_by_index",
+     "reduce / XHC, members reduce by index",
+     "XHC IV-B step 2a",
+     reduce_hierarchical_by_index,
+     {.chunk = true}},
+    {"reduce",
+     "movement_avoiding",
+     "reduce / movement-avoiding: 3p+1",
+     "YHCCL 3.3",
+     reduce_movement_avoiding,
+     {.chunk = true},
+     Staging::none,
+     true},
+    {"reduce",
+     "movement_avoiding_socket",
+     "reduce / movement-avoiding, socket-aware: 3p+2m-1",
+     "YHCCL 3.4",
+     reduce_movement_avoiding_socket,
+     {.chunk = true},
+     Staging::none,
+     true},
+    {"reduce", "dpml_two_level", "reduce / DPML: 5p+1", "YHCCL 5.1", reduce_dpml, {.chunk = true}, Staging::none, true},
+    {"reduce",
+     "rg",
+     "reduce / RG, branching k: p(5k/(k+1) + 3k/(k+1)^2 + ... + 3k/p)",
+     "YHCCL Table 3",
+     reduce_rg,
+     {.k = true, .chunk = true},
+     Staging::none,
+     true},
+
+    {"allreduce",
+     "all_read",
+     "allreduce / tiny: everybody reads all",
+     "this project",
+     allreduce_all_read,
+     {},
+     Staging::none},
+    {"allreduce", "recursive_doubling", "allreduce / recursive doubling", "Thakur, Rabenseifner, Gropp 2005",
+     allreduce_recursive_doubling},
+    {"allreduce", "ring", "allreduce / ring: 7(p-1)", "YHCCL Table 2", allreduce_ring, {}, Staging::none, true},
+    {"allreduce",
+     "rabenseifner",
+     "allreduce / Rabenseifner: 7p(1/2 + 1/4 + ... + 1/p)",
+     "YHCCL Table 2",
+     allreduce_rabenseifner,
+     {},
+     Staging::none,
+     true},
+    {"allreduce",
+     "dpml_two_level",
+     "allreduce / DPML: 7p-1",
+     "YHCCL 5.1",
+     allreduce_dpml,
+     {.chunk = true},
+     Staging::none,
+     true},
+    {"allreduce",
+     "rg",
+     "allreduce / RG, branching k: p(5k/(k+1) + ... + 3k/p + 2)",
+     "YHCCL Table 2",
+     allreduce_rg,
+     {.k = true, .chunk = true},
+     Staging::none,
+     true},
+    {"allreduce",
+     "movement_avoiding",
+     "allreduce / movement-avoiding: 5p-1",
+     "YHCCL 3.5",
+     allreduce_movement_avoiding,
+     {.chunk = true},
+     Staging::none,
+     true},
+    {"allreduce",
+     "movement_avoiding_socket",
+     "allreduce / movement-avoiding, socket-aware: 5p+2m-3",
+     "YHCCL 3.5",
+     allreduce_movement_avoiding_socket,
+     {.chunk = true},
+     Staging::none,
+     true},
+    {"allreduce",
+     "mapped_partitioned",
+     "allreduce / shared address space, partitioned: 5(p-1)",
+     "SAS III",
+     allreduce_mapped_partitioned,
+     {.chunk = true},
+     Staging::none,
+     false,
+     true},
+    {"allreduce", "fused", "allreduce / fused p-ary, mapped: 3p-1", "this project", allreduce_fused, {.chunk = true}},
+    {"allreduce",
+     "hierarchical",
+     "allreduce / XHC, level by level",
+     "XHC IV-B",
+     allreduce_hierarchical,
+     {.chunk = true}},
+    {"allreduce",
+     "hierarchical_by_index",
+     "allreduce / XHC, members reduce by index",
+     "XHC IV-B step 2a",
+     allreduce_hierarchical_by_index,
+     {.chunk = true}},
+
+    {"reduce_scatter",
+     "ring",
+     "reduce-scatter / ring: 5(p-1)",
+     "YHCCL Table 1",
+     reduce_scatter_ring,
+     {},
+     Staging::none,
+     true},
+    {"reduce_scatter",
+     "rabenseifner",
+     "reduce-scatter / Rabenseifner: 5p(1/2 + 1/4 + ... + 1/p)",
+     "YHCCL Table 1",
+     reduce_scatter_rabenseifner,
+     {},
+     Staging::none,
+     true},
+    {"reduce_scatter",
+     "dpml",
+     "reduce-scatter / DPML: 5p-1",
+     "YHCCL Table 1",
+     reduce_scatter_dpml,
+     {.chunk = true},
+     Staging::none,
+     true},
+    {"reduce_scatter",
+     "movement_avoiding",
+     "reduce-scatter / movement-avoiding: 3p-1",
+     "YHCCL 3.3",
+     reduce_scatter_movement_avoiding,
+     {.chunk = true},
+     Staging::none,
+     true},
+    {"reduce_scatter",
+     "movement_avoiding_socket",
+     "reduce-scatter / movement-avoiding, socket-aware: 3p+2m-3",
+     "YHCCL 3.4",
+     reduce_scatter_movement_avoiding_socket,
+     {.chunk = true},
+     Staging::none,
+     true},
+    {"reduce_scatter",
+     "fused",
+     "reduce-scatter / fused p-ary, mapped: p+1",
+     "this project",
+     reduce_scatter_fused,
+     {.chunk = true}},
+
+    {"scan", "linear", "scan / rank r waits for r-1", "this project", scan_linear, {.chunk = true}},
+    {"scan", "recursive_doubling", "scan / recursive doubling", "this project", scan_recursive_doubling},
+};
+
+std::vector<Mechanism> mechanisms_for(const Row& row, const Table& table, double bytes) {
+  if (row.stages || (bytes < table.thresholds.direct_bytes && !row.maps)) return {Mechanism::shared_memory};
+  std::vector<Mechanism> usable;
+  for (Mechanism mechanism : all_mechanisms) {
+    if (!table.of(mechanism).available) continue;
+    if (row.maps && mechanism != Mechanism::mapped) continue;
+    usable.push_back(mechanism);
+  }
+  return usable;
+}
+
+double staging_us(const Row& row, const Setting& on, double bytes) {
+  switch (row.staging) {
+    case Staging::none: return 0;
+    case Staging::block: return on.memcpy_us(bytes);
+    case Staging::peers: return on.memcpy_us(bytes * (on.ranks() - 1));
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::span<const Row> rows() { return all; }
+
+const algo::Algorithm* registered(const Row& row) {
+  for (const algo::Algorithm& algorithm : algo::algorithms())
+    if (row.algorithm == algorithm.name && row.collective == plan::name(algorithm.collective)) return &algorithm;
+  return nullptr;
+}
+
+namespace {
+
+bool applies(const Row& row, const topo::Hierarchy& hierarchy) {
+  const algo::Algorithm* algorithm = registered(row);
+  return algorithm == nullptr || algorithm->applies({.hierarchy = &hierarchy});
+}
+
+}  // namespace
+
+const Row* find_row(std::string_view collective, std::string_view algorithm) {
+  for (const Row& row : all)
+    if (row.collective == collective && row.algorithm == algorithm) return &row;
+  return nullptr;
+}
+
+Priced price(const Row& row, const Table& table, const topo::Hierarchy& hierarchy, double bytes) {
+  constexpr double least_chunk = 4096, most_chunk = 1 << 20;
+  const int cores = std::max(table.fingerprint.cores / std::max(table.fingerprint.sockets, 1), 1);
+  const int ranks = hierarchy.ranks(), most_k = row.reads.k ? std::clamp(ranks - 1, 1, cores) : 1;
+  Priced best;
+  for (Mechanism mechanism : mechanisms_for(row, table, bytes)) {
+    const Setting on(table, hierarchy, mechanism);
+    const auto consider = [&](const Knobs& knobs) {
+      Terms terms = row.formula(on, bytes, knobs);
+      if (mechanism == Mechanism::shared_memory && ranks > 1) terms += moving(staging_us(row, on, bytes));
+      if (best.row == nullptr || terms.total_us() < best.terms.total_us()) best = {&row, mechanism, knobs, terms};
+    };
+    for (int k = 1; k <= most_k; ++k) {
+      // A neighbour ring reaches everybody only so.
+      if (row.formula == allgather_ring_neighbor && std::gcd(ranks, k) != 1) continue;
+      consider({.k = k});
+      for (double chunk = least_chunk; row.reads.chunk && chunk < std::min(bytes, 2 * most_chunk); chunk *= 2)
+        consider({.k = k, .chunk_bytes = chunk});
+    }
+  }
+  return best;
+}
+
+std::vector<Priced> rank_choices(std::string_view collective, const Table& table, const topo::Hierarchy& hierarchy,
+                                 double bytes) {
+  std::vector<Priced> choices;
+  for (const Row& row : all)
+    if (row.collective == collective && applies(row, hierarchy))
+      if (Priced priced = price(row, table, hierarchy, bytes); priced.row != nullptr) choices.push_back(priced);
+  std::stable_sort(choices.begin(), choices.end(),
+                   [](const Priced& a, const Priced& b) { return a.terms.total_us() < b.terms.total_us(); });
+  return choices;
+}
+
+}  // namespace coll::model

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Every row of the table of algorithms with its formula, and the ranking of all that apply to one question.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "algo/registry.h"
+#include "model/formulas.h"
+
+namespace coll::model {
+
+// What a row's formula reads besides sizes.
+struct Reads {
+  bool k = false, chunk = false;
+};
+
+// What is copied once more where peers cannot see a buffer, because it goes through shared slots: by whom it takes longest.
+enum class Staging : uint8_t {
+  none,   // the formula has it
+  block,  // one block, or the vector
+  peers,  // the blocks of all peers
+};
+
+struct Row {
+  std::string_view collective, algorithm;
+  std::string_view row;     // "bcast / k-nomial: B + ceil(log_{k+1} p) C(k)"
+  std::string_view source;  // "CMA V-B.2"
+  Formula formula;
+  Reads reads;
+  Staging staging = Staging::block;
+  bool stages = false;  // by shared memory, whatever the machine offers
+  bool maps = false;    // by loads and stores of a peer's memory only
+};
+
+std::span<const Row> rows();
+// nullptr when there is none.
+const Row* find_row(std::string_view collective, std::string_view algorithm);
+
+// The generator of a row's plans; nullptr for rows that are priced for comparison only.
+const algo::Algorithm* registered(const Row& row);
+
+struct Priced {
+  const Row* row = nullptr;
+  Mechanism mechanism = Mechanism::shared_memory;
+  Knobs knobs;
+  Terms terms;
+};
+
+// One row at its best: the mechanism among those that the machine has, k among 1 ... cores of a socket, chunks of 4 KiB
+// to 1 MiB. Vectors below the table's threshold are staged.
+Priced price(const Row& row, const Table& table, const topo::Hierarchy& hierarchy, double bytes);
+
+// All rows of a collective that apply to the hierarchy, cheapest first; of rows that cost the same the one listed first.
+std::vector<Priced> rank_choices(std::string_view collective, const Table& table, const topo::Hierarchy& hierarchy,
+                                 double bytes);
+
+}  // namespace coll::model

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Tables: the machines of the texts, writing and reading back, everything that must be refused, with its line.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+
+#include "machines.h"
+#include "model/fingerprint.h"
+#include "model/table_json.h"
+
+namespace coll::model {
+namespace {
+
+Table machine(const std::string& name) {
+  Table table;
+  const topo::Status status = find_machine(name, table);
+  EXPECT_TRUE(status.ok()) << status.text();
+  return table;
+}
+
+std::string replaced(std::string text, const std::string& what, const std::string& by) {
+  const size_t at = text.find(what);
+  EXPECT_NE(at, std::string::npos) << what;
+  return text.replace(at, what.size(), by);
+}
+
+// The message, "" when it was taken.
+std::string refusal(const std::string& text) {
+  Table table;
+  table.name = "untouched";
+  const topo::Status status = parse_table(text, "t.json", table);
+  EXPECT_EQ(table.name == "untouched", !status.ok());
+  return status.text();
+}
+
+TEST(Machines, AllOfTheTextsAreThere) {
+  EXPECT_EQ(machine_names(), (std::vector<std::string>{"arm-n1", "broadwell", "default", "epyc-1p", "epyc-2p", "knl",
+                                                       "nodea", "nodeb", "power8"}));
+  for (const std::string& name : machine_names()) {
+    const Table table = machine(name);
+    EXPECT_EQ(table.name, name);
+    topo::Machine described;
+    ASSERT_TRUE(topo::load_synthetic(table.topology, described).ok()) << name;
+    // The description and the fingerprint are the same machine.
+    EXPECT_EQ(described.cores, table.fingerprint.cores) << name;
+    EXPECT_EQ(described.packages, table.fingerprint.sockets) << name;
+    EXPECT_EQ(described.numas, table.fingerprint.numas) << name;
+    EXPECT_EQ(described.l3s, table.fingerprint.l3s) << name;
+    EXPECT_FALSE(table.notes.empty()) << name;
+  }
+}
+
+TEST(Machines, OfCmaTableIV) {
+  struct Line {
+    const char* name;
+    double startup_us, gbs, page_us, page_bytes, quadratic, linear;
+  };
+  for (const Line& line :
+       {Line{"knl", 1.43, 3.29, 0.25, 4096, 0.11, 1.6}, Line{"broadwell", 0.98, 13.2, 0.11, 4096, 0.18, 0.83},
+        Line{"power8", 0.75, 3.17, 0.53, 65536, 0.04, 1.95}}) {
+    const Access cma = machine(line.name).of(Mechanism::cma);
+    EXPECT_EQ(cma.startup_us[topo::Distance::node], line.startup_us) << line.name;
+    EXPECT_EQ(cma.bandwidth_gbs[topo::Distance::numa], line.gbs);
+    EXPECT_EQ(cma.page_us, line.page_us);
+    EXPECT_EQ(cma.page_bytes, line.page_bytes);
+    EXPECT_EQ(cma.gamma(1), 1);
+    // Beyond 1 the text's quadratic, moved to pass through gamma(1) = 1.
+    const auto text = [&](double c) { return line.quadratic * c * c + line.linear * c; };
+    for (int c : {2, 8, 64}) EXPECT_NEAR(cma.gamma(c), text(c) - text(1) + 1, 1e-9) << line.name;
+  }
+}
+
+TEST(Machines, CachesOfYhccl) {
+  EXPECT_EQ(available_cache_bytes(machine("nodea"), 64), 294912u * 1024);
+  EXPECT_EQ(available_cache_bytes(machine("nodeb"), 48), 116736u * 1024);
+}
+
+TEST(Machines, UnknownNamesAreRefusedWithTheKnownOnes) {
+  Table table;
+  const std::string text = find_machine("epic", table).text();
+  EXPECT_NE(text.find("'epic'"), std::string::npos);
+  EXPECT_NE(text.find("epyc-2p"), std::string::npos);
+}
+
+TEST(Json, WritesWhatItReads) {
+  for (const std::string& name : machine_names()) {
+    const Table table = machine(name);
+    const std::string text = write_table(table);
+    Table again;
+    const topo::Status status = parse_table(text, name, again);
+    ASSERT_TRUE(status.ok()) << status.text();
+    EXPECT_EQ(write_table(again), text) << name;
+    EXPECT_EQ(again.fingerprint, table.fingerprint);
+    EXPECT_EQ(again.of(Mechanism::mapped).available, table.of(Mechanism::mapped).available);
+    EXPECT_EQ(again.flag_ns.at, table.flag_ns.at);
+  }
+}
+
+TEST(Json, DistancesLeftOutTakeTheNextNearerOne) {
+  const Table knl = machine("knl");  // gives core, numa, node
+  EXPECT_EQ(knl.flag_ns[topo::Distance::l3], knl.flag_ns[topo::Distance::core]);
+  EXPECT_EQ(knl.flag_ns[topo::Distance::socket], knl.flag_ns[topo::Distance::numa]);
+  EXPECT_EQ(knl.flag_ns[topo::Distance::self], knl.flag_ns[topo::Distance::core]);
+}
+
+TEST(Json, UnknownKeysAreRefusedWithTheirLine) {
+  const std::string text = write_table(machine("knl"));
+  // Line 1 is the brace, 2 the schema, 3 the version.
+  EXPECT_NE(refusal(replaced(text, "\"version\": 1,", "\"version\": 1,\n  \"colour\": 3,")).find("t.json:4: 'colour'"),
+            std::string::npos);
+  const std::string nested = replaced(text, "\"page_us\"", "\"pages_us\"");
+  size_t line = 1 + size_t(std::count(nested.begin(), nested.begin() + long(nested.find("pages_us")), '\n'));
+  EXPECT_NE(refusal(nested).find("t.json:" + std::to_string(line) + ": 'mechanisms.cma.pages_us'"), std::string::npos)
+      << refusal(nested);
+}
+
+TEST(Json, WrongThingsAreRefused) {
+  const std::string text = write_table(machine("knl"));
+  EXPECT_NE(refusal(replaced(text, "\"version\": 1,", "\"version\": 2,")).find("t.json:3: 'version'"),
+            std::string::npos);
+  EXPECT_NE(refusal(replaced(text, "libcoll-machine", "other")).find("t.json:2:"), std::string::npos);
+  EXPECT_NE(refusal(replaced(text, "\"line_ns\": 25.0", "\"line_ns\": \"25\"")).find("'line_ns' must be a number"),
+            std::string::npos);
+  EXPECT_NE(refusal(replaced(text, "\"line_ns\": 25.0", "\"line_ns\": -1")).find("'line_ns' must be at least"),
+            std::string::npos);
+  EXPECT_NE(refusal(replaced(text, "\"line_ns\": 25.0,", "")).find("has no 'line_ns'"), std::string::npos);
+  EXPECT_NE(refusal(replaced(text, "\"version\": 1,", "\"version\": 1,\n\"version\": 1,"))
+                .find("t.json:4: 'version' is given twice"),
+            std::string::npos);
+  EXPECT_NE(refusal(replaced(text, "\"version\": 1,", "\"version\": 1,,")).find("t.json:3: is not JSON"),
+            std::string::npos);
+  EXPECT_NE(refusal(""), "");
+  EXPECT_NE(refusal("[]"), "");
+}
+
+TEST(OwnTable, ThatOfAnotherMachineIsRefusedWithTheDifference) {
+  topo::Machine native;
+  ASSERT_TRUE(topo::load_native(native).ok());
+  const Fingerprint here = fingerprint_of(native);
+  Table measured = machine("default");
+  measured.fingerprint = here;
+  const std::string path = ::testing::TempDir() + "coll_own_table.json";
+  std::ofstream(path) << write_table(measured);
+  Table table;
+  EXPECT_TRUE(read_own_table(path, here, table).ok());
+  EXPECT_EQ(table.fingerprint, here);
+
+  measured.fingerprint.kernel += "-other";
+  std::ofstream(path) << write_table(measured);
+  const topo::Status refused = read_own_table(path, here, table);
+  EXPECT_NE(refused.text().find("another machine (kernel:"), std::string::npos) << refused.text();
+  EXPECT_TRUE(find_machine(path, table).ok());  // asked for by name
+  std::remove(path.c_str());
+}
+
+TEST(Fingerprint, OfThisMachineIsComplete) {
+  topo::Machine native;
+  ASSERT_TRUE(topo::load_native(native).ok());
+  const Fingerprint here = fingerprint_of(native);
+  EXPECT_FALSE(here.kernel.empty());
+  EXPECT_GE(here.cores, 1);
+  EXPECT_EQ(difference(here, here), "");
+  Fingerprint other = here;
+  other.cores += 2;
+  EXPECT_NE(difference(other, here).find("cores"), std::string::npos);
+}
+
+TEST(BuiltIn, TheFamilyOfTheProcessorDecides) {
+  const auto chosen = [](const char* processor) { return builtin_table({.processor = processor}).name; };
+  EXPECT_EQ(chosen("AMD EPYC 9654 96-Core Processor"), "nodea");
+  EXPECT_EQ(chosen("Neoverse-N1"), "arm-n1");
+  EXPECT_EQ(chosen("Intel(R) Xeon(R) Processor"), "default");
+  EXPECT_EQ(chosen(""), "default");
+}
+
+}  // namespace
+}  // namespace coll::model

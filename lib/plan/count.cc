@@ -47,11 +47,15 @@ class Counter {
       for (int d = 0; d < step.destinations; ++d) needed[d] = cell(to[d]) != cell(from[0]);
     if (!needed[0] && !needed[1]) return true;
 
-    Traffic& traffic = counts_.ranks[lane.rank];
-    traffic.loaded += bytes * step.sources;
+    Traffic work, bounces;
+    work.loaded = bytes * step.sources;
     for (int d = 0; d < step.destinations; ++d)
-      if (needed[d]) traffic.stored += bytes;
-    if (access_ == Access::copy) add_kernel_copies(lane, step, to, from, bytes, traffic);
+      if (needed[d]) work.stored += bytes;
+    if (access_ == Access::copy) add_kernel_copies(lane, step, to, from, bytes, bounces);
+    counts_.ranks[lane.rank] += work;
+    counts_.ranks[lane.rank] += bounces;
+    if (step.kind == Kind::copy) counts_.copied += work;
+    counts_.copied += bounces;
 
     for (int s = 0; s < step.sources; ++s)
       for (int d = 0; d < step.destinations; ++d)
@@ -61,10 +65,7 @@ class Counter {
   }
 
   Counts finish(const DistanceClass& distance, uint64_t steps) {
-    for (const Traffic& traffic : counts_.ranks) {
-      counts_.total.loaded += traffic.loaded;
-      counts_.total.stored += traffic.stored;
-    }
+    for (const Traffic& traffic : counts_.ranks) counts_.total += traffic;
     for (int a = 0; a < plan_.ranks; ++a)
       for (int b = 0; b < plan_.ranks; ++b) {
         uint64_t bytes = flows_[size_t(a) * size_t(plan_.ranks) + size_t(b)];

@@ -32,6 +32,11 @@ const char* name(Access access);
 struct Traffic {
   uint64_t loaded = 0, stored = 0;  // bytes
   uint64_t total() const { return loaded + stored; }
+  Traffic& operator+=(const Traffic& more) {
+    loaded += more.loaded;
+    stored += more.stored;
+    return *this;
+  }
 };
 
 struct Messages {
@@ -42,6 +47,7 @@ struct Messages {
 struct Counts {
   std::string problem;  // "" unless the plan is malformed or cannot finish; verify() says more
   Traffic total;
+  Traffic copied;                     // of the total, by copies; the rest by reductions
   std::vector<Traffic> ranks;         // by the rank whose step it is
   std::vector<Messages> by_distance;  // [largest class + 1]
   uint64_t messages = 0;

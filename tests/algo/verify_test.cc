@@ -13,17 +13,22 @@ using plan::Collective;
 class EveryAlgorithm : public ::testing::TestWithParam<const Algorithm*> {
  protected:
   const Algorithm& algorithm() const { return *GetParam(); }
-  bool rooted() const {
-    return algorithm().collective == Collective::bcast || algorithm().collective == Collective::reduce;
+  bool rooted() const { return is_rooted(algorithm().collective); }
+  bool reduces() const { return is_reduction(algorithm().collective); }
+  bool can_be_in_place() const {
+    switch (algorithm().collective) {
+      case Collective::barrier:
+      case Collective::bcast:
+      case Collective::alltoall:
+      case Collective::reduce_scatter: return false;
+      default: return true;
+    }
   }
-  bool reduces() const {
-    return algorithm().collective == Collective::reduce || algorithm().collective == Collective::allreduce;
-  }
-  bool can_be_in_place() const { return reduces(); }
 
   void expect_right(const topo::Hierarchy& hierarchy, int root, const Parameters& parameters,
                     plan::VerifyOptions options) {
-    const plan::Plan plan = algorithm().make({.hierarchy = &hierarchy, .root = root, .parameters = parameters});
+    const plan::Plan plan = algorithm().make(
+        {.hierarchy = &hierarchy, .root = root, .irregular = !options.pieces.empty(), .parameters = parameters});
     const plan::Verdict verdict = plan::verify(plan, options);
     ASSERT_TRUE(verdict.ok) << testing::label(plan, options) << ": " << verdict.problem;
     if (algorithm().collective == Collective::barrier || algorithm().collective == Collective::allreduce) {
@@ -87,6 +92,32 @@ TEST_P(EveryAlgorithm, OneHundredAndThirtyRanks) {
   const topo::Hierarchy hierarchy = testing::machine(130, 2, 1, 65);
   expect_right(hierarchy, rooted() ? 100 : 0, testing::small(),
                {.count = 6, .direct = false, .mixtures = 0, .adversaries = false, .interleavings = 0});
+}
+
+// Nothing at all, then pieces from nothing to several rings, in all sorts of orders.
+TEST_P(EveryAlgorithm, UnequalPieces) {
+  if (!algorithm().irregular) return;
+  uint64_t seed = 1;
+  for (int ranks : {1, 2, 3, 4, 5, 7, 8, 13, 33, 64}) {
+    const topo::Hierarchy hierarchy = testing::machine(ranks, 2, 2, (ranks + 3) / 4);
+    for (int root = 0; root<(rooted() ? ranks : 1); root += ranks> 13 ? 9 : 1)
+      for (int longest : {0, 2, 5, 14}) {
+        const bool pairs = algorithm().collective == Collective::alltoall;
+        if (pairs && longest == 14 && ranks > 13) continue;
+        std::vector<size_t> pieces(size_t(pairs ? ranks * ranks : ranks));
+        for (size_t i = 0; i < pieces.size(); ++i)
+          pieces[i] = (i + seed) % 3 == 0 ? 0 : (i * 40503 + seed * 7919) / 5 % size_t(longest + 1);
+        expect_right(hierarchy, root, testing::small(2, 2, uint16_t(1 + seed % 3)),
+                     {.pieces = pieces,
+                      .in_place = can_be_in_place() && seed % 2 == 0,
+                      .mixtures = 1,
+                      .adversaries = ranks <= 4,
+                      .interleavings = 1,
+                      .seed = seed});
+        if (HasFatalFailure()) return;
+        ++seed;
+      }
+  }
 }
 
 // Elements that fill a cache line, share one, or do not divide it; slices and pieces then end inside a block.

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Scatter, gather and the broadcasts made of them: who moves, how many at a time, in whose order, how far and how often.
+// That they are right is for verify_test.cc.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <set>
+#include <string>
+
+#include "plan/count.h"
+#include "plan/verify.h"
+#include "requests.h"
+
+namespace coll::algo {
+namespace {
+
+using plan::Access;
+using plan::Add;
+using plan::Collective;
+using plan::Direction;
+using plan::Kind;
+using plan::Plan;
+using plan::Step;
+using plan::When;
+
+constexpr Collective both[] = {Collective::scatter, Collective::gather};
+
+const char* parallel(Collective what) { return what == Collective::scatter ? "parallel_read" : "parallel_write"; }
+const char* throttled(Collective what) { return what == Collective::scatter ? "throttled_read" : "throttled_write"; }
+const char* sequential(Collective what) { return what == Collective::scatter ? "sequential_write" : "sequential_read"; }
+
+Plan make(Collective what, const char* name, const topo::Hierarchy& hierarchy, int root = 0, uint16_t k = 2,
+          bool irregular = false) {
+  return find(what, name)
+      ->make({.hierarchy = &hierarchy, .root = root, .irregular = irregular, .parameters = testing::small(2, 2, k)});
+}
+
+// What the verifier has to say when the plan claims this; "" when it is true.
+std::string refused(Plan plan, int throttle, Direction direction) {
+  plan.throttle = uint16_t(throttle);
+  plan.direction = direction;
+  return plan::verify(plan, {.count = 3, .mixtures = 0, .adversaries = false, .interleavings = 0}).problem;
+}
+
+bool contains(const std::string& text, const char* words) { return text.find(words) != std::string::npos; }
+
+TEST(Direction, ReadersForOneToAllWritersForAllToOne) {
+  const topo::Hierarchy machine = testing::machine(12, 2, 2, 3);
+  for (Collective what : both) {
+    const Direction direction = what == Collective::scatter ? Direction::read : Direction::write;
+    const Direction opposite = what == Collective::scatter ? Direction::write : Direction::read;
+    for (const char* name : {parallel(what), throttled(what), "hierarchical"}) {
+      const Plan plan = make(what, name, machine);
+      EXPECT_EQ(plan.direction, direction) << name;
+      EXPECT_TRUE(contains(refused(plan, 0, opposite), "claims only to")) << name;
+    }
+    const Plan plan = make(what, sequential(what), machine);
+    EXPECT_EQ(plan.direction, opposite);
+    EXPECT_TRUE(contains(refused(plan, 0, direction), "claims only to"));
+  }
+  for (const char* name : {"scatter_allgather", "scatter_allgather_ring", "scatter_allgather_doubling"})
+    EXPECT_EQ(make(Collective::bcast, name, machine).direction, Direction::read) << name;
+}
+
+// The claim is true, and as tight as it can be: with one less it is refused.
+TEST(Throttle, ExactlyKAtOnce) {
+  for (Collective what : both)
+    for (int ranks : {2, 3, 8, 13})
+      for (int k : {1, 2, 3, 5, 12, 40}) {
+        const topo::Hierarchy flat = topo::Hierarchy::flat(ranks);
+        const Plan plan = make(what, throttled(what), flat, ranks / 2, uint16_t(k));
+        const int at_once = std::min(k, ranks - 1);
+        EXPECT_EQ(plan.throttle, at_once);
+        EXPECT_EQ(refused(plan, at_once, plan.direction), "") << ranks << " ranks, k " << k;
+        if (at_once > 1) {
+          EXPECT_TRUE(contains(refused(plan, at_once - 1, plan.direction), "at once")) << ranks << " ranks, k " << k;
+        }
+      }
+  const topo::Hierarchy flat = topo::Hierarchy::flat(8);
+  for (Collective what : both) {
+    EXPECT_EQ(refused(make(what, parallel(what), flat), 7, Direction::any), "");
+    EXPECT_TRUE(contains(refused(make(what, parallel(what), flat), 6, Direction::any), "at once"));
+    EXPECT_EQ(make(what, sequential(what), flat).throttle, 1);
+  }
+}
+
+// Whom a rank waits for before its loop, but for the root; and whom the root waits for after its own.
+std::set<int> waits_for(const Plan& plan, int rank) {
+  std::set<int> others;
+  bool in_loop = false;
+  for (const Step& step : plan.program(rank).lanes.at(0).steps) {
+    if (step.kind == Kind::loop) in_loop = true;
+    if (step.kind == Kind::end) in_loop = false;
+    if (step.kind == Kind::wait && !in_loop && step.rank != plan.root) others.insert(step.rank);
+  }
+  return others;
+}
+
+// CMA IV-A.3, with ranks counted from the root: rank r waits for rank r-k, the root for the last k.
+TEST(Throttle, TokensGoFromRankToRankPlusK) {
+  for (Collective what : both)
+    for (bool irregular : {false, true})
+      for (int ranks : {2, 5, 9, 64})
+        for (int k : {1, 2, 3, 4, 7, 63, 200})
+          for (int root : {0, ranks - 1}) {
+            const topo::Hierarchy flat = topo::Hierarchy::flat(ranks);
+            const Plan plan = make(what, throttled(what), flat, root, uint16_t(k), irregular);
+            std::set<int> last;
+            for (int distance = 1; distance < ranks; ++distance) {
+              const int rank = (root + distance) % ranks, before = (root + distance - k) % ranks;
+              const std::set<int> expected = distance > k ? std::set<int>{before} : std::set<int>{};
+              EXPECT_EQ(waits_for(plan, rank), expected) << ranks << " ranks, k " << k << ", rank " << rank;
+              if (distance >= ranks - k) last.insert(rank);
+            }
+            EXPECT_EQ(waits_for(plan, root), last) << ranks << " ranks, k " << k;
+          }
+}
+
+// Every round has a flag, so there is a least k for very many ranks; the plan says which it took.
+TEST(Throttle, IsNotBelowWhatTheFlagsAllow) {
+  const topo::Hierarchy flat = topo::Hierarchy::flat(255);
+  for (Collective what : both) {
+    const Plan plan = make(what, throttled(what), flat, 0, 1);
+    EXPECT_EQ(plan.throttle, 3);
+    EXPECT_NE(plan.parameters.find("k=3"), std::string::npos);
+  }
+}
+
+// Waits of a rank that another rank has to do something for, in the first pass and with all views staged.
+int hops(const Plan& plan, int rank) {
+  int waits = 0;
+  for (const Step& step : plan.program(rank).lanes.at(0).steps)
+    waits += step.kind == Kind::wait && step.when != When::direct && step.add != Add::trips && step.value > 0;
+  return waits;
+}
+
+// A short piece reaches its rank in one hop: nobody waits for the other's consent first.
+TEST(Hops, OneForShortPieces) {
+  const topo::Hierarchy flat = topo::Hierarchy::flat(2);
+  const Plan scatter = make(Collective::scatter, "parallel_read", flat);
+  EXPECT_EQ(hops(scatter, 0), 0);
+  EXPECT_EQ(hops(scatter, 1), 1);
+  const Plan gather = make(Collective::gather, "sequential_read", flat);
+  EXPECT_EQ(hops(gather, 0), 1);
+  EXPECT_EQ(hops(gather, 1), 0);
+}
+
+struct Distances {
+  uint64_t inside = 0, numas = 0, sockets = 0;
+  bool operator==(const Distances&) const = default;
+};
+
+Distances distances(const Plan& plan, const topo::Hierarchy& hierarchy) {
+  const plan::Counts counts = plan::count(plan, 1024, 8, Access::copy, [&](int a, int b) -> uint8_t {
+    switch (hierarchy.distance(a, b)) {
+      case topo::Distance::node: return 2;
+      case topo::Distance::socket: return 1;
+      default: return 0;
+    }
+  });
+  EXPECT_EQ(counts.problem, "");
+  Distances made;
+  uint64_t* const classes[] = {&made.inside, &made.numas, &made.sockets};
+  for (size_t i = 0; i < counts.by_distance.size(); ++i) *classes[i] = counts.by_distance[i].messages;
+  return made;
+}
+
+TEST(Hierarchical, LeadersAloneCrossTheBorders) {
+  for (Collective what : both)
+    for (bool by_numa : {false, true}) {
+      const topo::Hierarchy machine = testing::machine(64, 2, 4, 8, by_numa);
+      for (int root = 0; root < 64; root += 7)
+        EXPECT_EQ(distances(make(what, "hierarchical", machine, root), machine), (Distances{56, 6, 1})) << root;
+      EXPECT_EQ(distances(make(what, parallel(what), machine), machine), (Distances{7, 24, 32}));
+    }
+}
+
+// In multiples of one piece, or of the vector of a broadcast.
+double volume(Collective what, const char* name, const topo::Hierarchy& hierarchy, Access access,
+              bool in_place = false) {
+  constexpr size_t count = 40009, element_bytes = 8;
+  const Plan plan = find(what, name)->make({.hierarchy = &hierarchy, .root = hierarchy.ranks() / 2});
+  const plan::Counts counts = plan::count(plan, count, element_bytes, access, {}, in_place);
+  EXPECT_EQ(counts.problem, "") << name;
+  return double(counts.total.total()) / double(count * element_bytes);
+}
+
+TEST(Volume, APieceIsCopiedOnceOrThroughASlot) {
+  for (int p : {1, 2, 3, 8, 64}) {
+    const topo::Hierarchy flat = topo::Hierarchy::flat(p);
+    for (Collective what : both)
+      for (const char* name : {parallel(what), throttled(what), sequential(what)}) {
+        EXPECT_EQ(volume(what, name, flat, Access::copy), 2.0 * p) << name << " " << p;
+        EXPECT_EQ(volume(what, name, flat, Access::copy, true), 2.0 * (p - 1)) << name << " " << p;
+        EXPECT_EQ(volume(what, name, flat, Access::shm), 4.0 * (p - 1) + 2) << name << " " << p;
+      }
+    for (const char* name : {"scatter_allgather", "scatter_allgather_ring", "scatter_allgather_doubling"})
+      EXPECT_EQ(volume(Collective::bcast, name, flat, Access::copy), 2.0 * (p - 1)) << name << " " << p;
+  }
+  // Two leaders, one of them the root: the three pieces behind the other stop in its slots.
+  const topo::Hierarchy machine = testing::machine(8, 2, 1, 4);
+  for (Collective what : both) EXPECT_EQ(volume(what, "hierarchical", machine, Access::copy), 2.0 * 8 + 2 * 3);
+}
+
+// Of its p slices each rank gets one from the root, and at most `most` come from any one rank.
+TEST(ScatterAllgather, SpreadsTheReads) {
+  for (int p : {2, 3, 5, 8, 13, 64}) {
+    const topo::Hierarchy flat = topo::Hierarchy::flat(p);
+    const auto messages = [&](const char* name) {
+      return plan::count(make(Collective::bcast, name, flat), 4096, 8, Access::copy).messages;
+    };
+    const auto peers = uint64_t(p) - 1;
+    // From the root, and from every other.
+    EXPECT_EQ(messages("scatter_allgather"), peers * peers);
+    // From the root, and from the left neighbour, which for one rank is the root.
+    EXPECT_EQ(messages("scatter_allgather_ring"), peers + peers - 1);
+    if (std::has_single_bit(unsigned(p))) {
+      // From the root, and from log2 p others; the root's partners read from it twice.
+      const auto levels = uint64_t(std::bit_width(unsigned(p)) - 1);
+      EXPECT_EQ(messages("scatter_allgather_doubling"), peers + peers * levels - levels);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace coll::algo

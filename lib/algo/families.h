@@ -16,6 +16,8 @@ std::span<const Algorithm> allreduce_family();
 std::span<const Algorithm> scan_family();
 std::span<const Algorithm> scatter_family();
 std::span<const Algorithm> gather_family();
+std::span<const Algorithm> allgather_family();
+std::span<const Algorithm> alltoall_family();
 
 // `what` is allreduce, reduce or reduce_scatter, as far as reductions.cc has an entry for it.
 plan::Plan fused(const Request& request, plan::Collective what);                     // fused.cc
@@ -31,6 +33,10 @@ plan::Plan dpml_two_level(const Request& request, plan::Collective what);       
 plan::Plan rg(const Request& request, plan::Collective what);                        // rg.cc
 plan::Plan ring(const Request& request, plan::Collective what);                      // ring.cc
 plan::Plan rabenseifner(const Request& request, plan::Collective what);              // rabenseifner.cc
+
+plan::Plan scatter_allgather(const Request& request);           // scatter_allgather.cc
+plan::Plan scatter_allgather_ring(const Request& request);      // scatter_allgather.cc
+plan::Plan scatter_allgather_doubling(const Request& request);  // scatter_allgather.cc
 
 bool always(const Request& request);
 bool fits_slice_ring(const Request& request);  // scatter_allgather.cc

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// gather_bcast: everybody writes its piece to rank 0 and reads all others from there (KNEM V-C). The memory of rank 0
+// serves all p ranks, which is the text's own weak spot: the form is kept to compare with.
+#include "algo/allgather.h"
+#include "algo/common.h"
+
+namespace coll::algo {
+
+// Value n+1 of the root's flag: the slots of the first n passes are free again; 1 says that it is there.
+Plan gather_bcast(const Request& request) {
+  constexpr int root = 0;
+  const int ranks = request.hierarchy->ranks();
+  if (ranks == 1) return alone(Collective::allgather, "gather_bcast", request);
+  const Ring ring = ring_of_blocks(request, ranks);
+  const std::vector<int> others = all_but(ranks, root);
+  Builder b = start(Collective::allgather, "gather_bcast", request);
+  b.parameter("chunk", ring.chunk_bytes);
+  b.parameter("depth", ring.depth);
+  const Window gathered(b, Buffer::recv, ring, ranks);
+  const uint16_t written = b.flag(), complete = b.flag(), taken = b.flag();
+  const uint16_t longest = piece(b, any_rank, any_rank, ring.chunk_bytes);
+  std::vector<uint16_t> pieces;
+  for (int rank = 0; rank < ranks; ++rank) pieces.push_back(piece(b, rank, any_rank, ring.chunk_bytes));
+
+  for (int rank : b.ranks()) {
+    const uint16_t mine = pieces[size_t(rank)];
+    LaneBuilder in = b.lane(rank);
+    if (rank == root) {
+      gathered.publish(in);
+      in.post(gathered.flag, constant(1), gathered.staged());
+      in.post(gathered.flag, all_passes(longest, 1), gathered.direct());
+      in.loop(longest);
+      in.copy(mine, own_recv(root), own_send());
+      wait_each(in, others, taken, pass_before(ring.depth), gathered.staged());
+      in.copy(mine, gathered.of(root, root), own_send(), gathered.staged());
+      for (int peer : others) {
+        in.wait(peer, written, this_pass_of(pieces[size_t(peer)]));
+        in.copy(pieces[size_t(peer)], own_recv(peer), gathered.of(root, peer), gathered.staged(), false);
+      }
+      in.post(complete, this_pass()).end();
+      wait_each(in, others, taken, all_passes(longest), gathered.direct());
+
+      LaneBuilder free = b.lane(rank);
+      free.wait(root, gathered.flag, constant(1));  // by the other lane: the view is published
+      free.loop(longest);
+      wait_each(free, others, taken, this_pass(), gathered.staged());
+      free.post(gathered.flag, this_pass(1), gathered.staged()).end();
+    } else {
+      in.wait(root, gathered.flag, constant(1));
+      in.loop(mine);
+      in.wait(root, gathered.flag, this_pass(1 - ring.depth));
+      in.copy(mine, gathered.of(root, rank), own_send());
+      in.post(written, this_pass());
+      in.copy(mine, own_recv(rank), own_send(), {}, false);
+      in.end();
+
+      LaneBuilder out = b.lane(rank);
+      out.wait(root, gathered.flag, constant(1));
+      out.loop(longest).wait(root, complete, this_pass());
+      for (int peer : all_but(ranks, rank))
+        out.copy(pieces[size_t(peer)], own_recv(peer), gathered.of(root, peer), {}, false);
+      out.post(taken, this_pass()).end();
+    }
+  }
+  return b.finish();
+}
+
+}  // namespace coll::algo

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Allgather from the source: every piece goes from the rank that has it straight to every other. Ranks begin with
+// different peers, so that no one is asked by all at once, and wait for nothing but the data (CMA V-A.2).
+#include "algo/allgather.h"
+#include "algo/common.h"
+
+namespace coll::algo {
+namespace {
+
+// The ranges of all pieces, whose lengths every rank knows.
+struct Pieces {
+  uint16_t longest;
+  std::vector<uint16_t> from;  // by sender
+
+  Pieces(Builder& b, int ranks, uint32_t chunk_bytes) : longest(piece(b, any_rank, any_rank, chunk_bytes)) {
+    for (int rank = 0; rank < ranks; ++rank) from.push_back(piece(b, rank, any_rank, chunk_bytes));
+  }
+  uint16_t operator[](int rank) const { return from[size_t(rank)]; }
+};
+
+// The peers of step 1, 2 ... p-1.
+std::vector<int> before(int ranks, int rank) {
+  std::vector<int> peers;
+  for (int step = 1; step < ranks; ++step) peers.push_back((rank - step + ranks) % ranks);
+  return peers;
+}
+std::vector<int> after(int ranks, int rank) {
+  std::vector<int> peers;
+  for (int step = 1; step < ranks; ++step) peers.push_back((rank + step) % ranks);
+  return peers;
+}
+
+Builder start_allgather(const char* name, const Request& request, Ring ring) {
+  Builder b = start(Collective::allgather, name, request);
+  b.parameter("chunk", ring.chunk_bytes);
+  b.parameter("depth", ring.depth);
+  b.synchronizing();
+  return b;
+}
+
+// Value n+1 of a view's flag: n passes of the piece are there. 1 thus says that the rank has begun, also where its piece
+// is empty; every rank awaits it of all others.
+Plan read(const Request& request, const char* name, Buffer buffer) {
+  const int ranks = request.hierarchy->ranks();
+  if (ranks == 1) return alone(Collective::allgather, name, request);
+  const Ring ring = ring_of(request);
+  Builder b = start_allgather(name, request, ring);
+  if (buffer != Buffer::none) b.direction(plan::Direction::read);
+  const Window source(b, buffer, ring);
+  const uint16_t taken = b.flag();
+  const Pieces pieces(b, ranks, ring.chunk_bytes);
+  for (int rank : b.ranks()) {
+    const std::vector<int> peers = before(ranks, rank);
+    const uint16_t mine = pieces[rank];
+
+    LaneBuilder supply = b.lane(rank);
+    source.publish(supply);
+    if (!source.plain) supply.post(source.flag, all_passes(mine, 1), source.direct());
+    supply.loop(mine);
+    wait_each(supply, peers, taken, pass_before(ring.depth), source.staged());
+    supply.copy(mine, source.of(rank), own_send(), source.staged());
+    supply.post(source.flag, this_pass(1), source.staged());
+    supply.copy(mine, own_recv(rank), own_send(), {}, false);
+    supply.end();
+    supply.post(source.flag, all_passes(mine, 1), source.staged());
+    if (!source.plain) wait_each(supply, peers, taken, all_passes(mine), source.direct());
+
+    LaneBuilder fetch = b.lane(rank);
+    fetch.loop(pieces.longest);
+    for (int peer : peers) {
+      fetch.wait(peer, source.flag, this_pass_of(pieces[peer], 1));
+      fetch.copy(pieces[peer], own_recv(peer), source.of(peer), {}, false);
+    }
+    fetch.post(taken, this_pass()).end();
+    wait_each(fetch, peers, source.flag, constant(1));
+  }
+  return b.finish();
+}
+
+}  // namespace
+
+Plan source_read(const Request& request, const char* name) { return read(request, name, Buffer::send); }
+Plan shm_pipelined_allgather(const Request& request) { return read(request, "shm_pipelined", Buffer::none); }
+
+// Value n+1 of a target's flag: the slots of the first n passes are free again; 1 says that it is there.
+Plan ring_source_write(const Request& request) {
+  const int ranks = request.hierarchy->ranks();
+  if (ranks == 1) return alone(Collective::allgather, "ring_source_write", request);
+  const Ring ring = ring_of_blocks(request, ranks);
+  Builder b = start_allgather("ring_source_write", request, ring);
+  b.direction(plan::Direction::write);
+  const Window target(b, Buffer::recv, ring, ranks);
+  const uint16_t sent = b.flag();
+  const Pieces pieces(b, ranks, ring.chunk_bytes);
+  for (int rank : b.ranks()) {
+    const uint16_t mine = pieces[rank];
+
+    LaneBuilder empty = b.lane(rank);
+    target.publish(empty);
+    empty.post(target.flag, constant(1), target.staged());
+    empty.post(target.flag, all_passes(pieces.longest, 1), target.direct());
+    empty.loop(pieces.longest);
+    for (int peer : before(ranks, rank)) {
+      empty.wait(peer, sent, this_pass_of(pieces[peer]));
+      empty.copy(pieces[peer], own_recv(peer), target.of(rank, peer), target.staged(), false);
+    }
+    empty.post(target.flag, this_pass(1), target.staged()).end();
+
+    LaneBuilder write = b.lane(rank);
+    wait_each(write, after(ranks, rank), target.flag, constant(1));
+    write.loop(mine);
+    for (int peer : after(ranks, rank)) {
+      write.wait(peer, target.flag, this_pass(1 - ring.depth));
+      write.copy(mine, target.of(peer, rank), own_send());
+    }
+    write.post(sent, this_pass());
+    write.copy(mine, own_recv(rank), own_send(), {}, false);
+    write.end();
+  }
+  return b.finish();
+}
+
+}  // namespace coll::algo

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Alltoall in which every rank reads its pieces from their senders, one after the other; the forms differ in the order.
+// Whatever the order, a sender has one reader at a time when all keep pace.
+#include "algo/alltoall.h"
+
+#include <bit>
+
+#include "algo/common.h"
+#include "algo/families.h"
+
+namespace coll::algo {
+namespace {
+
+using plan::Access;
+
+// Value n+1 of a view's flag: n passes of every piece are there. 1 thus says that the rank has begun; every rank awaits
+// it of all others. Senders and receivers loop by themselves: each knows only the lengths of its own pieces.
+template <class SenderOf>
+Plan exchange(const Request& request, const char* name, SenderOf sender_of) {
+  const int ranks = request.hierarchy->ranks();
+  if (ranks == 1) return alone(Collective::alltoall, name, request);
+  const Ring ring = ring_of_blocks(request, ranks);
+  Builder b = start(Collective::alltoall, name, request);
+  b.parameter("chunk", ring.chunk_bytes);
+  b.parameter("depth", ring.depth);
+  b.direction(plan::Direction::read);
+  b.one_reader();
+  b.synchronizing();
+  const Window source(b, Buffer::send, ring, ranks);
+  const uint16_t taken = b.flag();
+  // Pieces of different lengths have a range for each pair of ranks; those of others are not registered.
+  const auto range_of = [&](int sender, int receiver) {
+    return request.irregular ? piece(b, sender, receiver, ring.chunk_bytes)
+                             : piece(b, any_rank, any_rank, ring.chunk_bytes);
+  };
+
+  for (int rank : b.ranks()) {
+    std::vector<int> senders;
+    for (int step = 1; step < ranks; ++step) senders.push_back(sender_of(rank, step));
+    const uint16_t mine = range_of(rank, rank);
+    const uint16_t longest_sent = range_of(rank, any_rank), longest_got = range_of(any_rank, rank);
+
+    LaneBuilder supply = b.lane(rank);
+    source.publish(supply);
+    supply.post(source.flag, all_passes(longest_sent, 1), source.direct());
+    supply.loop(longest_sent);
+    for (int peer : senders) {
+      supply.wait(peer, taken, pass_before_of(range_of(rank, peer), ring.depth), source.staged());
+      supply.copy(range_of(rank, peer), source.of(rank, peer), own_send(peer), source.staged());
+    }
+    supply.post(source.flag, this_pass(1), source.staged());
+    supply.copy(mine, own_recv(rank), own_send(rank), {}, false);
+    supply.end();
+    supply.post(source.flag, all_passes(longest_sent, 1), source.staged());
+    for (int peer : senders) supply.wait(peer, taken, all_passes(range_of(rank, peer)), source.direct());
+
+    LaneBuilder fetch = b.lane(rank);
+    fetch.loop(longest_got);
+    for (int peer : senders) {
+      fetch.wait(peer, source.flag, this_pass_of(range_of(peer, rank), 1));
+      fetch.copy(range_of(peer, rank), own_recv(peer), source.of(peer, rank), {}, false);
+    }
+    fetch.post(taken, this_pass()).end();
+    wait_each(fetch, senders, source.flag, constant(1));
+  }
+  return b.finish();
+}
+
+bool is_power_of_two(int ranks) { return std::has_single_bit(unsigned(ranks)); }
+
+// CMA IV-C.1.
+Plan pairwise(const Request& request) {
+  const int ranks = request.hierarchy->ranks();
+  return exchange(request, "pairwise", [=](int rank, int step) {
+    return is_power_of_two(ranks) ? rank ^ step : (rank - step + ranks) % ranks;
+  });
+}
+
+// KNEM Fig. 3: each rank begins with the next one.
+Plan rotated(const Request& request) {
+  const int ranks = request.hierarchy->ranks();
+  return exchange(request, "rotated", [=](int rank, int step) { return (rank + step) % ranks; });
+}
+
+const Algorithm family[] = {
+    {.collective = Collective::alltoall,
+     .name = "pairwise",
+     .summary = "every rank reads from one peer after the other, in pairs where ranks are a power of two",
+     .source = "CMA IV-C.1",
+     .reads = {.chunk = true, .depth = true},
+     .irregular = true,
+     .described = Access::copy,
+     .applies = always,
+     .make = pairwise},
+    {.collective = Collective::alltoall,
+     .name = "rotated",
+     .summary = "every rank reads from one peer after the other, beginning with the next",
+     .source = "KNEM V-C, Fig. 3",
+     .reads = {.chunk = true, .depth = true},
+     .irregular = true,
+     .described = Access::copy,
+     .applies = always,
+     .make = rotated},
+    {.collective = Collective::alltoall,
+     .name = "bruck",
+     .summary = "pieces travel by doubling distances, in as many steps as p has binary digits",
+     .source = "CMA IV-C.2",
+     .reads = {.chunk = true, .depth = true},
+     .described = Access::shm,
+     .max_bytes = 4096,
+     .applies = always,
+     .make = alltoall_bruck},
+};
+
+}  // namespace
+
+std::span<const Algorithm> alltoall_family() { return family; }
+
+}  // namespace coll::algo

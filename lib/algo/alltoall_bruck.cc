@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Bruck's alltoall. A rank calls the piece that goes i ranks up its piece i. In step k the pieces whose bit k is set
+// advance 2^k ranks: every rank reads them from the rank 2^k below. With its last bit a piece has arrived and goes to the
+// receive buffer; before that it waits in a slot, one for each of its hops, so that a slot is written once a pass.
+#include <bit>
+
+#include "algo/alltoall.h"
+#include "algo/common.h"
+
+namespace coll::algo {
+namespace {
+
+int bits(int i) { return std::popcount(unsigned(i)); }
+
+class Bruck {
+ public:
+  explicit Bruck(const Request& request)
+      : ranks_(request.hierarchy->ranks()),
+        ring_(ring_of_blocks(request, places())),
+        b_(start(Collective::alltoall, "bruck", request)),
+        shared_(b_, Buffer::none, ring_, places()),
+        taken_(b_.flag()),
+        all_(piece(b_, any_rank, any_rank, ring_.chunk_bytes)) {
+    b_.parameter("chunk", ring_.chunk_bytes);
+    b_.parameter("depth", ring_.depth);
+    for (int distance = 1; distance < ranks_; distance *= 2) ready_.push_back(b_.flag());
+    for (int i = 0, place = 0; i < ranks_; place += bits(i++)) first_place_.push_back(place);
+  }
+
+  Plan make() {
+    for (int rank : b_.ranks()) program(rank);
+    return b_.finish();
+  }
+
+ private:
+  int places() const {
+    int sum = 0;
+    for (int i = 1; i < ranks_; ++i) sum += bits(i);
+    return sum;
+  }
+  int rank_of(int number) const { return (number + ranks_) % ranks_; }
+  // Where piece i is on `rank` before it goes on by `distance`.
+  Operand waiting(int rank, int i, int distance) const {
+    return shared_.of(rank, first_place_[size_t(i)] + bits(i & (distance - 1)));
+  }
+
+  void program(int rank) {
+    LaneBuilder lane = b_.lane(rank);
+    lane.loop(all_);
+    for (int distance = 1; distance < ranks_; distance *= 2)
+      lane.wait(rank_of(rank + distance), taken_, pass_before(ring_.depth));
+    for (int i = 1; i < ranks_; ++i) lane.copy(all_, waiting(rank, i, 1), own_send(rank_of(rank + i)));
+    int step = 0;
+    lane.post(ready_[0], this_pass());
+    lane.copy(all_, own_recv(rank), own_send(rank), {}, false);
+    for (int distance = 1; distance < ranks_; distance *= 2) {
+      const int from = rank_of(rank - distance);
+      lane.wait(from, ready_[size_t(step++)], this_pass());
+      for (int i = 1; i < ranks_; ++i) {
+        if ((i & distance) == 0) continue;
+        if (i < 2 * distance) lane.copy(all_, own_recv(rank_of(rank - i)), waiting(from, i, distance), {}, false);
+        else lane.copy(all_, waiting(rank, i, 2 * distance), waiting(from, i, distance));
+      }
+      if (2 * distance < ranks_) lane.post(ready_[size_t(step)], this_pass());
+    }
+    lane.post(taken_, this_pass()).end();
+  }
+
+  const int ranks_;
+  const Ring ring_;
+  Builder b_;
+  const Window shared_;
+  const uint16_t taken_, all_;
+  std::vector<uint16_t> ready_;   // by step: what goes on in it is in its slots
+  std::vector<int> first_place_;  // of piece i, by i
+};
+
+}  // namespace
+
+Plan alltoall_bruck(const Request& request) {
+  if (request.hierarchy->ranks() == 1) return alone(Collective::alltoall, "bruck", request);
+  return Bruck(request).make();
+}
+
+}  // namespace coll::algo

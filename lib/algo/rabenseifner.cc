@@ -169,7 +169,10 @@ class Rabenseifner {
   // The last step makes the results of my number.
   void finish(LaneBuilder& lane, int rank) {
     const int other = partner(rank, steps_);
-    wait_for_readers(lane, rank, pass_before(shares_.depth()), everywhere_ ? result_.staged() : Only{});
+    const Only staged = everywhere_ ? result_.staged() : Only{};
+    wait_for_readers(lane, rank, pass_before(shares_.depth()), staged);
+    // My own other lane is done with the slot, too: its slices may have had other borders in that pass.
+    if (everywhere_) lane.wait(rank, all_fetched(), pass_before(shares_.depth()), staged);
     lane.wait(other, steps_ == 1 ? ready(other) : added_[size_t(steps_) - 2], this_pass());
     for (const Part& part : half(rank, steps_)) {
       const auto step = [&](const std::vector<Operand>& to, Only only) {

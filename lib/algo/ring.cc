@@ -67,7 +67,8 @@ class RingReduction {
     lane.post(input_.flag, this_pass(), input_.staged());
     // My neighbour has read all partial results of the pass whose slot this one takes.
     lane.wait(after_, added_[size_t(steps)], pass_before(shares_.depth()));
-    if (everywhere_) lane.wait(after_, passed_.back(), pass_before(shares_.depth()), output_->staged());
+    if (everywhere_)  // and my own other lane is done with it, whose shares may have had other borders in that pass
+      wait_each(lane, {after_, rank}, passed_.back(), pass_before(shares_.depth()), output_->staged());
     for (int step = 1; step <= steps; ++step) {
       const int share = turn(rank, -step - 1);
       const Operand received = received_.of(rank), sources[] = {received, shares_.send(share)};
@@ -98,15 +99,9 @@ class RingReduction {
     lane.loop(shares_.all());
     lane.wait(rank, output_->flag, this_pass());  // my slot is free
     for (int step = 1; step < ranks_; ++step) {
-      const uint16_t share = shares_.of(turn(rank, -step));
-      const Operand from = output_->of(before_);
       lane.wait(before_, step == 1 ? output_->flag : passed_[size_t(step) - 2], this_pass());
-      if (step + 1 < ranks_) {
-        lane.copy2(share, own_recv(), output_->of(rank), from, output_->staged());
-        lane.copy(share, own_recv(), from, output_->direct(), true);
-      } else {
-        lane.copy(share, own_recv(), from, {}, false);
-      }
+      lane.copy(shares_.of(turn(rank, -step)), output_->of(rank), output_->of(before_));
+      if (step + 1 == ranks_) shares_.unstage_others(lane, rank, *output_);
       lane.post(passed_[size_t(step) - 1], this_pass());
     }
     lane.end();

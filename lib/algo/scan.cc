@@ -117,7 +117,8 @@ class FusedScan {
     wait_each(lane, peers_, done_, pass_before(shares_.depth()), input_.staged());
     shares_.stage_others(lane, rank, input_, input_.staged());
     lane.post(input_.flag, this_pass(), input_.staged()).end();
-    wait_each(lane, peers_, done_, all_passes(shares_.all()), input_.direct());
+    // Others wait for the same flags in drain().
+    if (rank == 0) wait_each(lane, peers_, done_, all_passes(shares_.all()), input_.direct());
   }
 
   Operand input(int q, int rank) const { return q == rank ? own_send() : input_.of(q); }

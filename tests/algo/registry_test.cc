@@ -49,11 +49,16 @@ TEST(Registry, HasTheAlgorithmsOfTheTexts) {
       {Collective::scatter, {"parallel_read", "sequential_write", "throttled_read", "hierarchical"}},
       {Collective::gather, {"parallel_write", "sequential_read", "throttled_write", "hierarchical"}},
       {Collective::reduce,
-       {"flat", "hierarchical", "hierarchical_by_index", "fused", "movement_avoiding", "movement_avoiding_socket",
-        "dpml_two_level"}},
+       {"flat", "hierarchical", "hierarchical_by_index", "rg", "fused", "movement_avoiding", "movement_avoiding_socket",
+        "dpml", "dpml_two_level"}},
       {Collective::allreduce,
-       {"all_read", "recursive_doubling", "hierarchical", "hierarchical_by_index", "fused", "movement_avoiding",
-        "movement_avoiding_socket", "dpml_two_level"}}};
+       {"all_read", "recursive_doubling", "hierarchical", "hierarchical_by_index", "rg", "fused",
+        "shared_address_space", "movement_avoiding", "movement_avoiding_socket", "dpml", "dpml_two_level", "ring",
+        "rabenseifner"}},
+      {Collective::reduce_scatter,
+       {"fused", "movement_avoiding", "movement_avoiding_socket", "dpml", "dpml_two_level", "ring", "rabenseifner"}},
+      {Collective::scan, {"all_read", "chain", "fused"}},
+      {Collective::exscan, {"all_read", "chain", "fused"}}};
   for (const auto& [collective, names] : expected)
     for (const char* name : names) EXPECT_NE(find(collective, name), nullptr) << plan::name(collective) << " " << name;
 }

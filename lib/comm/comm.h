@@ -97,6 +97,7 @@ class Request {
   const exec::Bound* running_ = nullptr;
   exec::Run run_;
   exec::Arguments arguments_;  // of the last start
+  double started_ = 0;         // in seconds, when statistics are wanted
   Scratch scratch_;
 };
 
@@ -156,6 +157,10 @@ class Comm {
   coll_status make_bound(const Call& call, int channel, std::shared_ptr<exec::Bound>& bound);
   const plan::Plan* plan_for(const Call& call, const model::Choice& choice);
   coll_status run(const exec::Bound& bound, const exec::Arguments& arguments);
+  coll_status perform_now(const Call& call);
+  coll_status perform_timed(const Call& call);
+  void count(const Request& request) const;
+  const char* transport() const;
   coll_status perform_tiny(const Call& call);
   void perform_alone(const Call& call);
   bool takes_latency_path(const Call& call) const;

@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "comm/comm.h"
+#include "comm/stats.h"
 #include "mem/copy.h"
 #include "topo/sensitivity.h"
 #include "transport/arena.h"
@@ -338,6 +339,7 @@ std::unique_ptr<Comm> Comm::create(int rank, int ranks, const Exchange& exchange
     return nullptr;
   }
   std::unique_ptr<Comm> comm = Creation(rank, ranks).run(exchange, status);
+  if (comm != nullptr) stats::begin(rank);
   if (comm != nullptr && comm->settings_.log && rank == 0)
     fprintf(stderr, "%slibcoll: communicator of %s\n", comm->settings_.remarks.c_str(), comm->description_.c_str());
   return comm;

@@ -5,6 +5,7 @@
 
 #include "comm/comm.h"
 #include "comm/scratch.h"
+#include "comm/stats.h"
 #include "exec/latency.h"
 #include "mem/copy.h"
 #include "model/choose.h"
@@ -14,6 +15,12 @@ namespace coll::comm {
 using plan::Collective;
 
 coll_status Comm::perform(const Call& call) {
+  if (stats::wanted()) [[unlikely]]
+    return perform_timed(call);
+  return perform_now(call);
+}
+
+coll_status Comm::perform_now(const Call& call) {
   if (failed_ != COLL_OK) [[unlikely]]
     return told(failed_);
   if (settings_.debug && ranks() > 1) {

@@ -3,6 +3,7 @@
 // started, which is the same on every rank; on a channel they run one after the other.
 #include "comm/comm.h"
 #include "comm/scratch.h"
+#include "comm/stats.h"
 
 namespace coll::comm {
 
@@ -25,6 +26,8 @@ coll_status Comm::start(Request& request) {
   request.arguments_ = needs_scratch(call) ? apart(call, rank(), ranks(), request.scratch_) : call.arguments();
   request.running_ = bound.get();
   request.state_ = Request::State::queued;
+  if (stats::wanted()) [[unlikely]]
+    request.started_ = stats::now_seconds();
   queues_[turn].requests.push_back(&request);
   outstanding_++;
   choose_hook();
@@ -81,6 +84,8 @@ void Comm::complete(Queue& queue, coll_status status) {
     if (status == COLL_OK && needs_scratch(request.call_)) put_back(request.call_, rank(), request.scratch_);
     request.status_ = status;
     request.state_ = Request::State::complete;
+    if (stats::wanted()) [[unlikely]]
+      count(request);
     outstanding_--;
     // Those behind one that failed would find its flags: they fail with it.
   } while (status != COLL_OK && !queue.requests.empty());

@@ -42,6 +42,12 @@ constexpr Variable all[] = {
      "info: a line on standard error per communicator (ranks, hierarchy, transport, table) and about misspelt "
      "variables. "
      "debug: also what the MPI shim took."},
+    {"COLL_STATS", "0, 1, json, a file", "0",
+     "Calls, bytes, time, algorithm and transport by collective and size, and what the MPI shim passed on and why, "
+     "when the "
+     "process of rank 0 ends: 1 as a table and json as JSON on standard error, else JSON to that file, where %r stands "
+     "for the "
+     "rank: then every rank writes."},
     {"COLL_DEBUG", "0, 1", "0",
      "1: check that all ranks call the same collective with matching arguments; COLL_ERR_MISMATCH when not."},
     {"COLL_MPI", "on, off", "on", "off: the MPI shim leaves everything to the MPI library."},

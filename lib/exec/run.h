@@ -27,6 +27,8 @@ class Run {
 
   // One at a time per channel. The bound plan must belong to the channel.
   coll_status begin(const Bound& bound, Channel& channel, const Arguments& arguments);
+  // What begin() was given last.
+  const Bound* bound() const { return bound_; }
   // Runs every lane until it has to wait. Never blocks. After `failed`, status() tells why.
   Progress advance();
   // Advances until done.

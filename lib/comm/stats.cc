@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "comm/stats.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <tuple>
+
+#include "config/config.h"
+
+namespace coll::comm::stats {
+namespace {
+
+// Sizes up to 8 B, 64 B, 512 B, 4 KiB ... 128 MiB, and above.
+constexpr int classes = 9;
+size_t class_bytes(int size_class) { return size_t(8) << 3 * size_class; }
+int class_of(size_t bytes) {
+  int size_class = 0;
+  while (size_class < classes && bytes > class_bytes(size_class)) size_class++;
+  return size_class;
+}
+
+struct Key {
+  std::string collective;
+  int size_class;
+  std::string algorithm, transport;
+  bool operator<(const Key& other) const {
+    return std::tie(collective, size_class, algorithm, transport) <
+           std::tie(other.collective, other.size_class, other.algorithm, other.transport);
+  }
+};
+struct Row {
+  uint64_t calls = 0;
+  uint64_t bytes = 0;
+  double seconds = 0;
+};
+
+struct Book {
+  std::mutex mutex;
+  std::string wish;
+  int rank = 0;
+  pid_t process = 0;
+  bool written = false;
+  std::map<Key, Row> rows;
+  std::map<std::string, std::map<std::string, uint64_t>> passed;  // by collective, by reason
+
+  uint64_t taken(const std::string& collective) const {
+    uint64_t calls = 0;
+    for (const auto& [key, row] : rows)
+      if (key.collective == collective) calls += row.calls;
+    return calls;
+  }
+};
+
+Book& book() {
+  static Book* only = new Book;  // never destroyed: it is written when the process ends
+  return *only;
+}
+
+void write_at_end() {
+  Book& all = book();
+  // A child after fork() is not the process that counted.
+  if (!all.written && all.process == getpid()) write(all.rank);
+}
+
+template <typename... Values>
+void add(std::string& text, const char* format, Values... values) {
+  char line[512];
+  text.append(line, size_t(std::min<int>(snprintf(line, sizeof line, format, values...), sizeof line - 1)));
+}
+
+std::string size_text(int size_class) {
+  if (size_class == classes) return "more";
+  size_t bytes = class_bytes(size_class);
+  const char* unit = bytes >= 1 << 20 ? " MiB" : bytes >= 1 << 10 ? " KiB" : " B";
+  return std::to_string(bytes >> (bytes >= 1 << 20 ? 20 : bytes >= 1 << 10 ? 10 : 0)) + unit;
+}
+
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + '"';
+}
+
+}  // namespace
+
+double now_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+void begin(int rank) {
+  static std::once_flag once;
+  std::call_once(once, [rank] {
+    const char* wish = config::value("COLL_STATS");
+    if (wish == nullptr || *wish == 0 || std::string_view(wish) == "0") return;
+    Book& all = book();
+    all.wish = wish;
+    all.rank = rank;
+    all.process = getpid();
+    std::atexit(write_at_end);
+    wanted_flag.store(true, std::memory_order_relaxed);
+  });
+}
+
+void record(std::string_view collective, size_t bytes, double seconds, std::string_view algorithm,
+            std::string_view transport) {
+  Book& all = book();
+  const std::lock_guard lock(all.mutex);
+  Row& row = all.rows[{std::string(collective), class_of(bytes), std::string(algorithm), std::string(transport)}];
+  row.calls++;
+  row.bytes += bytes;
+  row.seconds += seconds;
+}
+
+void passed_on(std::string_view collective, std::string_view why, uint64_t calls) {
+  Book& all = book();
+  const std::lock_guard lock(all.mutex);
+  if (calls > 0) all.passed[std::string(collective)][std::string(why)] += calls;
+}
+
+std::string text(int rank) {
+  Book& all = book();
+  const std::lock_guard lock(all.mutex);
+  if (all.rows.empty() && all.passed.empty()) return "";
+  std::string out;
+  add(out, "libcoll: statistics of rank %d\n", rank);
+  add(out, "%-15s %8s %10s %15s %13s %10s  %s\n", "collective", "up to", "calls", "bytes", "time ms", "us a call",
+      "algorithm, transport");
+  for (const auto& [key, row] : all.rows)
+    add(out, "%-15s %8s %10llu %15llu %13.3f %10.2f  %s, %s\n", key.collective.c_str(),
+        size_text(key.size_class).c_str(), static_cast<unsigned long long>(row.calls),
+        static_cast<unsigned long long>(row.bytes), row.seconds * 1e3, row.seconds * 1e6 / double(row.calls),
+        key.algorithm.c_str(), key.transport.c_str());
+  for (const auto& [collective, reasons] : all.passed) {
+    uint64_t calls = 0;
+    std::string why;
+    for (const auto& [reason, count] : reasons) {
+      calls += count;
+      why += (why.empty() ? "" : ", ") + std::to_string(count) + " " + reason;
+    }
+    add(out, "%-15s %llu calls passed on, %.1f %%: %s\n", collective.c_str(), static_cast<unsigned long long>(calls),
+        100.0 * double(calls) / double(calls + all.taken(collective)), why.c_str());
+  }
+  return out;
+}
+
+std::string json(int rank) {
+  Book& all = book();
+  const std::lock_guard lock(all.mutex);
+  if (all.rows.empty() && all.passed.empty()) return "";
+  std::string out = "{\"rank\": " + std::to_string(rank) + ",\n \"calls\": [";
+  const char* separator = "";
+  for (const auto& [key, row] : all.rows) {
+    std::string limit = key.size_class == classes ? "null" : std::to_string(class_bytes(key.size_class));
+    out += std::string(separator) + "\n  {\"collective\": " + quoted(key.collective) + ", \"up_to_bytes\": " + limit +
+           ", \"calls\": " + std::to_string(row.calls) + ", \"bytes\": " + std::to_string(row.bytes);
+    add(out, ", \"seconds\": %.9f, \"algorithm\": ", row.seconds);
+    out += quoted(key.algorithm) + ", \"transport\": " + quoted(key.transport) + "}";
+    separator = ",";
+  }
+  out += "],\n \"passed_on\": [";
+  separator = "";
+  for (const auto& [collective, reasons] : all.passed)
+    for (const auto& [reason, calls] : reasons) {
+      out += std::string(separator) + "\n  {\"collective\": " + quoted(collective) + ", \"why\": " + quoted(reason) +
+             ", \"calls\": " + std::to_string(calls) + "}";
+      separator = ",";
+    }
+  return out + "]}\n";
+}
+
+bool write(int rank) {
+  if (!wanted()) return true;
+  Book& all = book();
+  all.written = true;
+  if (all.wish == "1" || all.wish == "json") {
+    const std::string report = rank != 0 ? "" : all.wish == "1" ? text(rank) : json(rank);
+    return report.empty() || ::write(STDERR_FILENO, report.data(), report.size()) == ssize_t(report.size());
+  }
+  std::string file = all.wish;
+  const size_t place = file.find("%r");
+  if (place != std::string::npos) file.replace(place, 2, std::to_string(rank));
+  else if (rank != 0) return true;
+  const std::string report = json(rank);
+  if (report.empty()) return true;
+  std::FILE* out = std::fopen(file.c_str(), "we");
+  if (out == nullptr) return false;
+  const bool complete = std::fwrite(report.data(), 1, report.size(), out) == report.size();
+  return std::fclose(out) == 0 && complete;
+}
+
+}  // namespace coll::comm::stats

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Collectives with their time taken, for statistics.
+#include "comm/comm.h"
+#include "comm/stats.h"
+
+namespace coll::comm {
+
+const char* Comm::transport() const {
+  switch (team_.reach) {
+    case exec::Reach::direct: return "mapped";
+    case exec::Reach::cma: return "cma";
+    case exec::Reach::staged: return "shm";
+  }
+  return "?";
+}
+
+coll_status Comm::perform_timed(const Call& call) {
+  const double begin = stats::now_seconds();
+  const coll_status status = perform_now(call);
+  const double seconds = stats::now_seconds() - begin;
+  if (status != COLL_OK) return status;
+  const bool nothing = call.empty() || (ranks() == 1 && call.collective == plan::Collective::barrier);
+  std::string_view algorithm = nothing                    ? "nothing to do"
+                               : ranks() == 1             ? "one rank"
+                               : takes_latency_path(call) ? "latency"
+                                                          : std::string_view(blocking_run_.bound()->plan().algorithm);
+  stats::record(plan::name(call.collective), call.bytes(), seconds, algorithm, transport());
+  return status;
+}
+
+void Comm::count(const Request& request) const {
+  if (request.status_ != COLL_OK) return;
+  stats::record(plan::name(request.call_.collective), request.call_.bytes(), stats::now_seconds() - request.started_,
+                std::string(request.running_->plan().algorithm) + " (request)", transport());
+}
+
+}  // namespace coll::comm

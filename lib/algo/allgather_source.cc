@@ -45,7 +45,8 @@ Plan read(const Request& request, const char* name, Buffer buffer) {
   if (ranks == 1) return alone(Collective::allgather, name, request);
   const Ring ring = ring_of(request);
   Builder b = start_allgather(name, request, ring);
-  if (buffer != Buffer::none) b.direction(plan::Direction::read);
+  b.direction(plan::Direction::read);
+  b.one_reader();
   const Window source(b, buffer, ring);
   const uint16_t taken = b.flag();
   const Pieces pieces(b, ranks, ring.chunk_bytes);

@@ -57,6 +57,10 @@ TEST(Registry, HasTheAlgorithmsOfTheTexts) {
         "rabenseifner"}},
       {Collective::reduce_scatter,
        {"fused", "movement_avoiding", "movement_avoiding_socket", "dpml", "dpml_two_level", "ring", "rabenseifner"}},
+      {Collective::allgather,
+       {"ring_source_read", "ring_source_write", "ring_neighbor", "recursive_doubling", "bruck", "gather_bcast",
+        "shm_pipelined", "hierarchical"}},
+      {Collective::alltoall, {"pairwise", "bruck", "rotated"}},
       {Collective::scan, {"all_read", "chain", "fused"}},
       {Collective::exscan, {"all_read", "chain", "fused"}}};
   for (const auto& [collective, names] : expected)

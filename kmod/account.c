@@ -47,7 +47,7 @@ static unsigned long total_limit(void)
 
 static int charge_memlock(struct owner *owner, unsigned long pages, struct charge *charge)
 {
-	int mode = READ_ONCE(param_memlock);
+	uint mode = READ_ONCE(param_memlock);
 
 	charge->memlock = mode != MEMLOCK_OFF;
 	if (!charge->memlock)

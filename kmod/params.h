@@ -8,13 +8,13 @@
 enum pin_mode { PIN_LAZY, PIN_EAGER, PIN_NEVER };
 enum memlock_mode { MEMLOCK_ENFORCE, MEMLOCK_ACCOUNT, MEMLOCK_OFF };
 
-extern int param_pin_mode;
+extern uint param_pin_mode;
 extern uint param_gate_limit;
 extern uint param_uncached_max;
 extern uint param_uring_inline_max;
 extern bool param_huge_map;
 extern uint param_unpin_delay_ms;
-extern int param_memlock;
+extern uint param_memlock;
 extern ulong param_max_pinned_mb;
 extern uint param_max_regions;
 extern bool param_cross_userns;

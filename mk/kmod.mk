@@ -2,23 +2,27 @@
 # The kernel module: build, run, test. Nothing here touches the machine it runs on but a cache outside the tree.
 #
 #   make kmod [KERNEL=6.1|6.12|debug|kcsan|running]   builds kcoll.ko (running: for the kernel of this machine)
-#   make vm CMD='...' [KERNEL=...]                    boots, loads kcoll, runs CMD, returns its exit status
-#   make test-kmod                                    the tests on Debian's 6.1 and 6.12
+#   make vm CMD='...' [KERNEL=...] [PARAMS='...']     boots, loads kcoll, runs CMD, returns its exit status
+#   make test-kmod                                    the tests on Debian's 6.1 and 6.12 (make test runs them too)
 #   make test-kmod-debug                              the tests under KASAN, lockdep, kmemleak; then under KCSAN
 #   make bench-kmod                                   counts per operation, kcoll beside CMA
 KERNEL ?= 6.1
 KMOD_DIR := $(abspath $(dir $(lastword $(MAKEFILE_LIST)))/..)
 
 .PHONY: kmod vm test-kmod test-kmod-debug bench-kmod
+kmod vm test-kmod test-kmod-debug bench-kmod: packages
+
 kmod: ## build kcoll.ko for KERNEL (6.1, 6.12, debug, kcsan, running)
 ifeq ($(KERNEL),running)
 	$(MAKE) -C /lib/modules/$$(uname -r)/build M=$(KMOD_DIR)/kmod modules
 else
-	$(KMOD_DIR)/scripts/vm/build-module.sh $(KERNEL) W=1
+	$(KMOD_DIR)/scripts/vm/build-module.sh $(KERNEL)
 endif
 
+# By the environment, so that CMD may hold quotes.
+vm: export VM_CMD = $(value CMD)
 vm: ## boot KERNEL with kcoll and run CMD in it
-	@$(KMOD_DIR)/scripts/vm/run.sh -k $(KERNEL) $(if $(PARAMS),-p '$(PARAMS)') '$(CMD)'
+	@$(KMOD_DIR)/scripts/vm/run.sh -k $(KERNEL) $(if $(PARAMS),-p '$(PARAMS)') "$$VM_CMD"
 
 test-kmod: ## test the kernel module on Debian's 6.1 and 6.12 in virtual machines
 	$(KMOD_DIR)/tests/kmod/dkms.sh 6.1 6.12 || [ $$? = 77 ]

@@ -1,18 +1,22 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Builds kcoll.ko for a cached kernel, outside the source tree, and prints where it is.
+# Builds kcoll.ko for a kernel of the cache, outside the source tree, and prints where it is. A warning is an error,
+# of the compiler (W=1) and of sparse, where that is installed.
 #
-#   scripts/vm/build-module.sh 6.1|6.12|debug|kcsan [make arguments, such as W=1 C=1]
+#   scripts/vm/build-module.sh 6.1|6.12|debug|kcsan [make arguments, such as C=2: sparse also for what is up to date]
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/libcoll/vm
+# shellcheck source=common.sh
+. "$here/common.sh"
 kernel=$1
 shift
 case $kernel in
 debug | kcsan) "$here/debug-kernel.sh" "$kernel" ;;
 *) "$here/kernels.sh" "$kernel" ;;
 esac
+need make gcc flock:util-linux
+lock "module-$kernel"
 
 # Kbuild writes beside the sources: give it a copy whose files keep their times, so that make sees what changed.
 stage=$cache/module/$kernel
@@ -23,7 +27,13 @@ done
 cp -u --preserve=timestamps -r "$top/include/uapi" "$stage/include/"
 cp -u --preserve=timestamps "$top"/kmod/*.[ch] "$top/kmod/Kbuild" "$stage/kmod/"
 log=$stage/build.log
-if ! nice -n 19 make -C "$cache/$kernel/headers" M="$stage/kmod" KCFLAGS=-Werror "$@" modules > "$log" 2>&1; then
+checks=(W=1)
+if command -v sparse > /dev/null; then
+    checks+=(C=1)
+else
+    say "sparse is not installed: the module is built without its checks"
+fi
+if ! nice -n 19 make -C "$cache/$kernel/headers" M="$stage/kmod" KCFLAGS=-Werror "${checks[@]}" "$@" modules > "$log" 2>&1; then
     grep -v '^make\|^  [A-Z]' "$log" >&2
     exit 1
 fi

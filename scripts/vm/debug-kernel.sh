@@ -9,7 +9,8 @@
 # fragments in config/ allow. JOBS=N chooses the parallelism (default: all processors, niced).
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/libcoll/vm
+# shellcheck source=common.sh
+. "$here/common.sh"
 series=6.1
 name=${1:-debug}
 case $name in
@@ -18,24 +19,22 @@ kcsan) fragments=(base kcsan guest) ;;
 *) echo "usage: $0 debug|kcsan" >&2; exit 2 ;;
 esac
 
-say() { echo "vm: $*" >&2; }
-
 into=$cache/$name
+[ -e "$into/complete" ] && exit 0
+need flex bison bc cpio make gcc flock:util-linux
+lock "$name"
 [ -e "$into/complete" ] && exit 0
 
 source=$cache/src/$series
 if [ ! -e "$source/Makefile" ]; then
     say "fetching linux-source-$series"
     rm -rf "$source" && mkdir -p "$source/package"
-    (cd "$source/package" && apt-get download -q "linux-source-$series" >&2)
+    (cd "$source/package" && apt-get download -q "linux-source-$series" >&2) ||
+        cannot "linux-source-$series cannot be downloaded here"
     dpkg -x "$source"/package/*.deb "$source/package"
     tar -C "$source" --strip-components=1 -xf "$source/package/usr/src/linux-source-$series.tar.xz"
     rm -rf "$source/package"
 fi
-
-for tool in flex bison bc cpio; do
-    command -v $tool > /dev/null || { say "$tool is missing: apt-get install flex bison bc cpio libelf-dev libssl-dev"; exit 1; }
-done
 
 say "building the $name kernel in $into (about 12 CPU minutes)"
 mkdir -p "$into/build"

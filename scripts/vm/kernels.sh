@@ -7,11 +7,20 @@
 # Afterwards CACHE/KERNEL holds: vmlinuz, release (its version), modules/ (lib/modules/RELEASE) and
 # headers/ (what KDIR= wants). Debian's header packages name absolute paths under /usr; they are
 # rewritten to the cache, so nothing has to be installed and nothing touches this machine's boot.
+# Where they cannot be had, exit status 77.
 set -euo pipefail
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/libcoll/vm
-sources=(-o Acquire::Languages=none)
+# shellcheck source=common.sh
+. "$(dirname "$0")/common.sh"
+apt=(-o Acquire::Languages=none -o APT::Sandbox::User=root)
 
-say() { echo "vm: $*" >&2; }
+# The lists of what the suites offer, fetched into the cache: for machines whose own are missing or too old.
+use_own_lists() {
+    say "fetching package lists into the cache"
+    mkdir -p "$cache/apt/lists/partial" "$cache/apt/archives/partial"
+    apt+=(-o "Dir::State::Lists=$cache/apt/lists" -o "Dir::Cache=$cache/apt")
+    # One source that cannot be reached need not be one that is needed.
+    apt-get "${apt[@]}" -q update >&2 || true
+}
 
 # The newest kernel of a series that the configured suites offer.
 newest_image() {
@@ -20,27 +29,40 @@ newest_image() {
     6.1) pattern='^linux-image-6\.1\.0-[0-9]+-amd64$' ;;
     *) pattern="^linux-image-${1//./\\.}\.[0-9]+(\+deb12|\+bpo)?-amd64\$" ;;
     esac
-    apt-cache search --names-only "$pattern" | awk '{print $1}' | sort -V | tail -1
+    apt-cache "${apt[@]}" search --names-only "$pattern" | awk '{print $1}' | sort -V | tail -1
 }
 
 # Every header package an image needs: the flavour's, the common one, and the build tools.
 header_packages() {
     local flavour=linux-headers-${1#linux-image-}
     echo "$flavour"
-    apt-cache depends "$flavour" | awk '/Depends: linux-(headers|kbuild)/ {print $2}'
+    apt-cache "${apt[@]}" depends "$flavour" | awk '/Depends: linux-(headers|kbuild)/ {print $2}'
+}
+
+# download SERIES DIRECTORY
+download() {
+    local image
+    image=$(newest_image "$1")
+    [ -n "$image" ] || return 1
+    say "fetching $image"
+    rm -f "$2"/*
+    # shellcheck disable=SC2046
+    (cd "$2" && apt-get "${apt[@]}" download -q "$image" $(header_packages "$image") >&2)
 }
 
 fetch() {
-    local series=$1 into=$cache/$1 image release
+    local series=$1 into=$cache/$1 release
     [ -e "$into/complete" ] && return 0
-    image=$(newest_image "$series")
-    [ -n "$image" ] || { say "no linux-image of the $series series is offered: run apt-get update, or add a suite that has one"; return 1; }
-    release=${image#linux-image-}
-    say "fetching $image"
+    need apt-get:apt dpkg depmod:kmod flock:util-linux
+    lock "$series"
+    [ -e "$into/complete" ] && return 0
     rm -rf "$into"
     mkdir -p "$into/packages" "$into/root"
-    # shellcheck disable=SC2046
-    (cd "$into/packages" && apt-get "${sources[@]}" download -q "$image" $(header_packages "$image") >&2)
+    if ! download "$series" "$into/packages"; then
+        use_own_lists
+        download "$series" "$into/packages" || cannot "no kernel of the $series series can be downloaded here"
+    fi
+    release=$(basename "$into/packages"/linux-image-*.deb | sed 's/^linux-image-//; s/_.*//')
     for package in "$into"/packages/*.deb; do dpkg -x "$package" "$into/root"; done
     rm -rf "$into/packages" "$into/root/usr/share/doc"
 

@@ -29,7 +29,7 @@ static void limited(size_t bytes)
 
 static void wait_unpinned(long pages)
 {
-	double end = seconds_now() + 10;
+	double end = seconds_now() + 60;
 
 	while (pinned_pages() > pages && seconds_now() < end)
 		usleep(5000);
@@ -207,7 +207,7 @@ TEST(nothing_stays_pinned_after_the_owner)
 		}
 		waitpid(pid, NULL, 0);
 	}
-	for (end = seconds_now() + 10; seconds_now() < end; usleep(10000)) {
+	for (end = seconds_now() + 60; seconds_now() < end; usleep(10000)) {
 		CHECK(!stats_get(KCOLL_STATS_ALL, &s));
 		if (s.pin_pages == s.unpin_pages)
 			return;

@@ -2,7 +2,8 @@
 /*
  * What one operation costs in counts, which an emulated machine shows as well as a real one: kcoll beside CMA.
  *
- *   counts locks         1 MiB from one owner by 1..8 readers: mmap_lock acquisitions, waits for locks, pages pinned
+ *   counts locks         1 MiB from one owner by 1..8 readers: mmap_lock acquisitions, waits for locks, pages pinned;
+ *                        the owner idle, or mapping and unmapping memory of its own as an allocator does
  *   counts instructions  instructions per operation (needs a machine whose clock counts them: ICOUNT=1)
  */
 #include <linux/perf_event.h>
@@ -124,7 +125,25 @@ static void register_for(enum way way)
 	CHECK(board->cookie);
 }
 
-static struct row measure(enum way way, size_t len, int readers, int operations)
+/* Waits for the readers; a busy owner maps and unmaps meanwhile. */
+static void wait_for(int readers, bool busy)
+{
+	while (board->done < readers) {
+		size_t len = 64 * PAGE;
+		char *p;
+
+		if (!busy) {
+			usleep(500);
+			continue;
+		}
+		p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		CHECK(p != MAP_FAILED);
+		memset(p, 1, len);
+		CHECK(!munmap(p, len));
+	}
+}
+
+static struct row measure(enum way way, size_t len, int readers, int operations, bool busy)
 {
 	struct row row = {0};
 	u64 pins0, clock0;
@@ -142,8 +161,7 @@ static struct row measure(enum way way, size_t len, int readers, int operations)
 	pins0 = pins();
 	clock0 = __rdtsc();
 	board->go = 1;
-	while (board->done < readers)
-		usleep(500);
+	wait_for(readers, busy);
 	row.clocks = (double)(__rdtsc() - clock0) / readers / operations;
 	for (i = 0; i < readers; i++) {
 		wait(&status);
@@ -172,24 +190,42 @@ static void setup(size_t len)
 	memset(target, 1, len);
 }
 
-static void locks(void)
+/* Contention as counted waiting: an operation and each wait within it as one unit, 8 readers to one. */
+static void table(bool busy, int operations, double gamma[WAYS])
 {
-	int readers, way, operations = 20;
+	int readers, way;
 
-	setup(HUGE);
-	printf("per 1 MiB operation     readers  mmap_lock taken  pages pinned  writes to shared lines  waits for "
-	       "locks\n");
+	printf("\nper 1 MiB operation; the owner %s\n", busy ? "maps and unmaps memory" : "is idle");
+	printf("%-15s %8s %16s %13s %22s %16s\n", "", "readers", "mmap_lock taken", "pages pinned",
+	       "writes to shared lines", "waits for locks");
 	for (way = CMA; way < WAYS; way++) {
-		for (readers = 1; readers <= MAX_READERS; readers *= 2) {
-			struct row row = measure(way, HUGE / 2, readers, operations);
+		double alone = 0;
 
+		for (readers = 1; readers <= MAX_READERS; readers *= 2) {
+			struct row row = measure(way, HUGE / 2, readers, operations, busy);
+
+			alone = readers == 1 ? row.waits : alone;
+			gamma[way] = (1 + row.waits) / (1 + alone);
 			/* Taking and leaving a lock, pinning and unpinning a page: lines that all readers of an owner
 			 * write. */
-			printf("%-24s %6d  %15.2f  %12.2f  %22.0f  %15.3f\n", way_name[way], readers, row.locks,
-			       row.pins, 2 * (row.locks + row.pins), row.waits);
+			printf("%-15s %8d %16.2f %13.2f %22.0f %16.3f\n", way_name[way], readers, row.locks, row.pins,
+			       2 * (row.locks + row.pins), row.waits);
 		}
 	}
-	printf("(mmap_lock: every acquisition by the reader, of the owner's or of its own)\n");
+}
+
+static void locks(void)
+{
+	double idle[WAYS], busy[WAYS];
+	int way;
+
+	setup(HUGE);
+	table(false, 20, idle);
+	table(true, 20, busy);
+	printf("\n(mmap_lock: every acquisition by the reader, of the owner's or of its own)\n");
+	for (way = CMA; way < WAYS; way++)
+		printf("gamma_8 by counted waiting, %-15s owner idle %.3f, busy %.3f\n", way_name[way], idle[way],
+		       busy[way]);
 }
 
 /* The least of many runs: no interrupt in it. */
@@ -265,8 +301,8 @@ static void instructions(void)
 	printf("cached : cma beyond the loop, 64 KiB: %.3f\n", (small[CACHED] - loop) / (small[CMA] - loop));
 
 	for (way = CMA; way < MAPPED; way++) {
-		one = measure(way, HUGE / 2, 1, 20).clocks;
-		eight = measure(way, HUGE / 2, 8, 20).clocks;
+		one = measure(way, HUGE / 2, 1, 20, false).clocks;
+		eight = measure(way, HUGE / 2, 8, 20, false).clocks;
 		printf("gamma_8 of instructions, %-16s %.3f\n", way_name[way], eight / one);
 	}
 }

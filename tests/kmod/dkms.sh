@@ -6,11 +6,13 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/libcoll/vm
-command -v dkms > /dev/null || { echo "1..0 # SKIP dkms is missing: apt-get install dkms"; exit 77; }
+. "$top/scripts/vm/common.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-"$top/scripts/vm/kernels.sh" "$@"
+if ! { need dkms && "$top/scripts/vm/kernels.sh" "$@"; } 2> "$work/log"; then
+    echo "1..0 # SKIP $(tail -1 "$work/log")"
+    exit 77
+fi
 
 version=$(awk -F'"' '/^PACKAGE_VERSION/ {print $2}' "$top/dkms.conf")
 source=$work/src/kcoll-$version

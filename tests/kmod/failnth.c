@@ -109,7 +109,7 @@ static void still_works(void)
 	CHECK(filled(x, 5000, 1, 3));
 }
 
-TEST_FOR(300, failures_of_open)
+TEST(failures_of_open)
 {
 	long fd;
 
@@ -126,7 +126,7 @@ static long reg_once(u32 flags)
 	return c ? (long)(c >> 1) : -1;
 }
 
-TEST_FOR(300, failures_of_register)
+TEST(failures_of_register)
 {
 	scene();
 	FOR_EACH_FAILURE(500, reg_once(KCOLL_READ), still_works());
@@ -136,7 +136,7 @@ TEST_FOR(300, failures_of_register)
 static u64 fresh;
 static void register_fresh(void) { CHECK(fresh = reg(p, PAGE, KCOLL_READ | KCOLL_EAGER)); }
 
-TEST_FOR(300, failures_of_unregister)
+TEST(failures_of_unregister)
 {
 	scene();
 	before_each = register_fresh;
@@ -146,7 +146,7 @@ TEST_FOR(300, failures_of_unregister)
 	});
 }
 
-TEST_FOR(300, failures_of_a_missing_copy)
+TEST(failures_of_a_missing_copy)
 {
 	scene();
 	FOR_EACH_FAILURE(1500, copy(cookie, 0, x, HUGE, KCOLL_READ), {
@@ -158,7 +158,7 @@ TEST_FOR(300, failures_of_a_missing_copy)
 	});
 }
 
-TEST_FOR(300, failures_of_a_hit)
+TEST(failures_of_a_hit)
 {
 	struct iovec iov[20];
 	int i;
@@ -173,7 +173,7 @@ TEST_FOR(300, failures_of_a_hit)
 
 static long small_copy2(u64 into) { return copy2(cookie, 0, into, 0, 60000); }
 
-TEST_FOR(300, failures_of_copy2_and_batches)
+TEST(failures_of_copy2_and_batches)
 {
 	struct kcoll_op ops[2] = {0};
 	struct kcoll_batch batch = {.size = sizeof(batch), .ops = (u64)ops, .count = 2};
@@ -192,7 +192,7 @@ TEST_FOR(300, failures_of_copy2_and_batches)
 	FOR_EACH_FAILURE(200, ioctl(dev, KCOLL_BATCH, &batch), still_works());
 }
 
-TEST_FOR(300, failures_of_the_rest)
+TEST(failures_of_the_rest)
 {
 	struct kcoll_attach at;
 	struct kcoll_stats s;
@@ -217,7 +217,7 @@ TEST_FOR(300, failures_of_the_rest)
 			 still_works());
 }
 
-TEST_FOR(300, failures_of_mapping)
+TEST(failures_of_mapping)
 {
 	char *m;
 	scene();

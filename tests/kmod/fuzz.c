@@ -179,7 +179,7 @@ static void worker(int self, double seconds)
 	}
 }
 
-TEST_FOR(300, random_operations)
+TEST(random_operations)
 {
 	const char *text = getenv("KCOLL_FUZZ_SECONDS");
 	double seconds = text ? atof(text) : 20;
@@ -208,7 +208,7 @@ TEST_FOR(300, random_operations)
 }
 
 /* Structures filled at random: no crash, no hang, nothing accepted that has unknown bits. */
-TEST_FOR(200, random_structures)
+TEST(random_structures)
 {
 	static const unsigned long commands[] = {KCOLL_INFO,   KCOLL_JOIN,  KCOLL_REGISTER, KCOLL_UNREGISTER,
 						 KCOLL_COPY,   KCOLL_COPY2, KCOLL_BATCH,    KCOLL_SYNC,

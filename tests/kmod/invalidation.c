@@ -371,7 +371,7 @@ static void owner_ends(enum kind kind, char how)
 	mapping = map(shared->cookie, 0, 2 * HUGE, PROT_READ);
 	CHECK(mapping != MAP_FAILED);
 	CHECK(filled(mapping, 2 * HUGE, 1, 0));
-	for (end = seconds_now() + 30; seconds_now() < end && last != ENOENT; copies++) {
+	for (end = seconds_now() + 120; seconds_now() < end && last != ENOENT; copies++) {
 		start = seconds_now();
 		if (!copy_gen(shared->cookie, 0, buffer, 2 * HUGE, KCOLL_READ, 0, &done)) {
 			CHECK_EQ(done, 2 * HUGE);

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <setjmp.h>
 #include <stdarg.h>
 #include <sys/syscall.h>
 
@@ -7,14 +6,17 @@
 
 /* --- tests --- */
 
+enum { SECONDS = 600 }; /* for one test, on a machine that does other work too */
+
+struct test {
+	const char *name;
+	void (*run)(void);
+};
 static struct test tests[256];
 static int n_tests;
 u64 test_seed;
 
-void test_add(const char *name, void (*run)(void), int seconds)
-{
-	tests[n_tests++] = (struct test){name, run, seconds};
-}
+void test_add(const char *name, void (*run)(void)) { tests[n_tests++] = (struct test){name, run}; }
 
 void fail(const char *file, int line, const char *format, ...)
 {
@@ -70,13 +72,13 @@ static int run_one(const struct test *test)
 		_exit(0);
 	}
 	setpgid(pid, pid);
-	for (end = seconds_now() + test->seconds * (getenv("KCOLL_SLOW") ? 4 : 1);;) {
+	for (end = seconds_now() + SECONDS;;) {
 		pid_t done = waitpid(pid, &status, WNOHANG);
 
 		if (done == pid)
 			break;
 		if (seconds_now() > end) {
-			printf("# still running after %d s\n", test->seconds);
+			printf("# still running after %d s\n", SECONDS);
 			kill(-pid, SIGKILL);
 			waitpid(pid, &status, 0);
 			status = 1 << 8;
@@ -95,6 +97,11 @@ int test_main(int argc, char **argv)
 	const char *only = argc > 1 && strcmp(argv[1], "-") ? argv[1] : NULL;
 	int i, number = 0, failures = 0;
 
+	if (only && !strcmp(only, "--list")) {
+		for (i = 0; i < n_tests; i++)
+			puts(tests[i].name);
+		return 0;
+	}
 	test_seed = argc > 2 ? strtoull(argv[2], NULL, 0) : (u64)time(NULL) * 1000003 + getpid();
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	printf("TAP version 13\n# seed %llu\n", (unsigned long long)test_seed);
@@ -309,226 +316,3 @@ void trace_begin(const char *events)
 }
 
 void trace_end(const char *events) { trace_set(events, "0"); }
-
-/* --- memory --- */
-
-const char *kind_name[KINDS] = {"4K", "thp", "hugetlb", "shmem", "private-file"};
-static int last_fd = -1;
-
-int memory_fd(void) { return last_fd; }
-
-void *memory(enum kind kind, size_t len)
-{
-	size_t rounded = (len + HUGE - 1) & ~(HUGE - 1);
-	int flags = MAP_PRIVATE | MAP_ANONYMOUS;
-	char *space, *p;
-
-	space = mmap(NULL, rounded + HUGE, PROT_NONE, flags | MAP_NORESERVE, -1, 0);
-	CHECK(space != MAP_FAILED);
-	p = (char *)(((u64)space + HUGE - 1) & ~(HUGE - 1));
-	switch (kind) {
-	case SMALL:
-	case THP:
-		CHECK(mmap(p, rounded, PROT_READ | PROT_WRITE, flags | MAP_FIXED, -1, 0) == p);
-		CHECK(!madvise(p, rounded, kind == THP ? MADV_HUGEPAGE : MADV_NOHUGEPAGE));
-		break;
-	case HUGETLB:
-		if (mmap(p, rounded, PROT_READ | PROT_WRITE, flags | MAP_FIXED | MAP_HUGETLB, -1, 0) != p)
-			skip("no huge pages are reserved");
-		break;
-	case SHMEM:
-	case COW:
-		last_fd = memfd_create("test", MFD_CLOEXEC);
-		CHECK(last_fd >= 0 && !ftruncate(last_fd, rounded));
-		CHECK(mmap(p, rounded, PROT_READ | PROT_WRITE, (kind == COW ? MAP_PRIVATE : MAP_SHARED) | MAP_FIXED,
-			   last_fd, 0) == p);
-		break;
-	default: abort();
-	}
-	return p;
-}
-
-static uint8_t pattern(u64 seed, u64 i)
-{
-	u64 z = (seed + i / 8) * 0x9e3779b97f4a7c15;
-
-	return (uint8_t)((z ^ (z >> 29)) >> (i % 8 * 8));
-}
-
-void fill(void *addr, size_t len, u64 seed)
-{
-	uint8_t *p = addr;
-	size_t i = 0;
-
-	for (; i + 8 <= len; i += 8) {
-		u64 z = (seed + i / 8) * 0x9e3779b97f4a7c15;
-
-		z ^= z >> 29;
-		memcpy(p + i, &z, 8);
-	}
-	for (; i < len; i++)
-		p[i] = pattern(seed, i);
-}
-
-bool filled(const void *addr, size_t len, u64 seed, size_t offset)
-{
-	const uint8_t *p = addr;
-	size_t i = 0;
-
-	while (i < len) {
-		if ((offset + i) % 8 == 0 && i + 8 <= len) {
-			u64 z = (seed + (offset + i) / 8) * 0x9e3779b97f4a7c15, have;
-
-			z ^= z >> 29;
-			memcpy(&have, p + i, 8);
-			if (have != z)
-				return false;
-			i += 8;
-		} else {
-			if (p[i] != pattern(seed, offset + i))
-				return false;
-			i++;
-		}
-	}
-	return true;
-}
-
-/* --- peers --- */
-
-struct call {
-	peer_fn fn;
-	long a[8];
-};
-
-struct peer peer_new(void)
-{
-	int to[2], from[2];
-	struct peer peer;
-
-	CHECK(!pipe2(to, O_CLOEXEC) && !pipe2(from, O_CLOEXEC));
-	fflush(stdout);
-	peer.pid = fork();
-	CHECK(peer.pid >= 0);
-	if (!peer.pid) {
-		struct call call;
-
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		close(to[1]);
-		close(from[0]);
-		dev = -1; /* the parent's is of no use here */
-		while (read(to[0], &call, sizeof(call)) == sizeof(call)) {
-			long result = call.fn(call.a);
-
-			if (write(from[1], &result, sizeof(result)) != sizeof(result))
-				break;
-		}
-		_exit(0);
-	}
-	close(to[0]);
-	close(from[1]);
-	peer.to = to[1];
-	peer.from = from[0];
-	return peer;
-}
-
-void peer_start_(struct peer *peer, peer_fn fn, const long *a)
-{
-	struct call call = {.fn = fn};
-
-	memcpy(call.a, a, sizeof(call.a));
-	CHECK(write(peer->to, &call, sizeof(call)) == sizeof(call));
-}
-
-long peer_result(struct peer *peer)
-{
-	long result = 0;
-
-	CHECK(read(peer->from, &result, sizeof(result)) == sizeof(result));
-	return result;
-}
-
-long peer_call_(struct peer *peer, peer_fn fn, const long *a)
-{
-	peer_start_(peer, fn, a);
-	return peer_result(peer);
-}
-
-void peer_end(struct peer *peer)
-{
-	close(peer->to);
-	close(peer->from);
-	kill(peer->pid, SIGKILL); /* later peers hold copies of the pipe's end: it would not see it closed */
-	waitpid(peer->pid, NULL, 0);
-}
-
-long p_read_check(long *a)
-{
-	char *buffer = malloc(a[2]);
-	long ret = 0;
-
-	memset(buffer, 0x5a, a[2]);
-	if (copy(a[0], a[1], buffer, a[2], KCOLL_READ))
-		ret = -errno;
-	else if (!filled(buffer, a[2], a[3], a[4]))
-		ret = 1;
-	free(buffer);
-	return ret;
-}
-
-long p_write(long *a)
-{
-	char *buffer = malloc(a[2]);
-	long ret;
-
-	fill(buffer, a[2], a[3]);
-	ret = copy(a[0], a[1], buffer, a[2], KCOLL_WRITE) ? -errno : 0;
-	free(buffer);
-	return ret;
-}
-
-long p_map(long *a)
-{
-	void *p = map(a[0], a[1], a[2], a[3]);
-
-	return p == MAP_FAILED ? -errno : (long)p;
-}
-
-static sigjmp_buf landing;
-static void land(int signal) { siglongjmp(landing, signal); }
-
-long p_peek(long *a)
-{
-	struct sigaction act = {.sa_handler = land, .sa_flags = SA_NODEFER};
-
-	sigaction(SIGBUS, &act, NULL);
-	sigaction(SIGSEGV, &act, NULL);
-	if (sigsetjmp(landing, 1))
-		return 2;
-	return !filled((void *)a[0], a[1], a[2], a[3]);
-}
-
-long p_poke(long *a)
-{
-	struct sigaction act = {.sa_handler = land, .sa_flags = SA_NODEFER};
-
-	sigaction(SIGBUS, &act, NULL);
-	sigaction(SIGSEGV, &act, NULL);
-	if (sigsetjmp(landing, 1))
-		return 2;
-	fill((void *)a[0], a[1], a[2]);
-	return 0;
-}
-
-long p_sync(long *a)
-{
-	u64 gen = a[1];
-
-	return sync_region(a[0], &gen) ? -errno : 0;
-}
-
-long p_attach_gen(long *a)
-{
-	struct kcoll_attach at;
-
-	return attach(a[0], &at) ? -errno : (long)at.gen;
-}

@@ -34,18 +34,12 @@ typedef uint32_t u32;
 
 /* --- tests --- */
 
-struct test {
-	const char *name;
-	void (*run)(void);
-	int seconds;
-};
-void test_add(const char *name, void (*run)(void), int seconds);
+void test_add(const char *name, void (*run)(void));
 
-#define TEST_FOR(seconds, name)                                                                       \
-	static void name(void);                                                                       \
-	__attribute__((constructor)) static void add_##name(void) { test_add(#name, name, seconds); } \
+#define TEST(name)                                                                           \
+	static void name(void);                                                              \
+	__attribute__((constructor)) static void add_##name(void) { test_add(#name, name); } \
 	static void name(void)
-#define TEST(name) TEST_FOR(120, name)
 
 void fail(const char *file, int line, const char *format, ...) __attribute__((noreturn, format(printf, 3, 4)));
 void skip(const char *why) __attribute__((noreturn));

@@ -1,37 +1,134 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Runs the module's tests in virtual machines, one boot per kernel.
+# Runs the module's tests in virtual machines, one boot per kernel, and prints TAP.
 #
-#   tests/kmod/run-all.sh [-o 'functional access ...'] 6.1|6.12|debug|kcsan...
+#   tests/kmod/run-all.sh [-q] [-b DIRECTORY] [-o 'functional access ...'] 6.1|6.12|debug|kcsan...
+#   tests/kmod/run-all.sh [-q] [-b DIRECTORY] -r RESULTS KERNEL...   all at once, each into RESULTS/KERNEL.tap
+#   tests/kmod/run-all.sh [-q] [-b DIRECTORY] -l KERNEL...           lists what would run: KERNEL PROGRAM TEST
 #
-# Prints TAP; exits 1 if a test failed or a kernel complained. KCOLL_FUZZ_SECONDS chooses how long the fuzzer runs.
+#   -b  where the test programs are built (default: in the cache)
+#   -q  of debug and kcsan: only if they are in the cache, and a choice of tests
+#
+# Exits 1 if a test failed or a kernel complained; with -r only the results tell. A kernel that cannot be run here is
+# one line that says why: 1..0 # SKIP. KCOLL_FUZZ_SECONDS: how long the fuzzer runs (20).
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
-build=${XDG_CACHE_HOME:-$HOME/.cache}/libcoll/vm/tests
-tests="functional invalidation access accounting gate uring fuzz stress failnth"
-while getopts o: option; do
+# shellcheck source=../../scripts/vm/common.sh
+. "$top/scripts/vm/common.sh"
+build=$cache/tests chosen='' quick='' results='' list=''
+while getopts b:lo:qr: option; do
     case $option in
-    o) tests=$OPTARG ;;
+    b) build=$OPTARG ;;
+    l) list=1 ;;
+    o) chosen=$OPTARG ;;
+    q) quick=1 ;;
+    r) results=$OPTARG ;;
     *) exit 2 ;;
     esac
 done
 shift $((OPTIND - 1))
 
+# programs KERNEL
+programs() {
+    if [ -n "$chosen" ]; then
+        echo "$chosen"
+    elif [[ $1 != debug && $1 != kcsan ]]; then
+        echo functional invalidation access accounting gate parameters uring fuzz stress
+    elif [ -n "$quick" ]; then
+        echo access gate invalidation fuzz failnth
+    else
+        echo functional invalidation access accounting gate parameters uring fuzz stress failnth
+    fi
+}
+
+# report PROGRAM TEST STATUS [FILE]: one result outside the machine, with what explains it.
+report() {
+    echo "# program $1"
+    [ -z "${4:-}" ] || sed 's/^/# /' "$4"
+    case $3 in
+    0) echo "ok 1 - $2" ;;
+    77) echo "ok 1 - $2 # SKIP" ;;
+    *) echo "not ok 1 - $2" ;;
+    esac
+}
+
+# Builds the module for KERNEL, so that whatever the compiler and sparse find shows. 77: no such kernel here.
+build_module() {
+    local status=0
+    "$top/scripts/vm/build-module.sh" "$1" C=2 > "$work/$1.build" 2>&1 || status=$?
+    if [ $status = 77 ]; then
+        echo "1..0 # SKIP $(tail -1 "$work/$1.build")"
+        return 77
+    fi
+    report module builds_without_a_warning $status "$work/$1.build"
+    return $status
+}
+
+# run KERNEL: 0, 1 (a test failed), 77 (not here), or run.sh's status.
+run() {
+    local kernel=$1 environment="KCOLL_FUZZ_SECONDS=${KCOLL_FUZZ_SECONDS:-20}" limit=1500 status start=$SECONDS
+    if [[ $kernel == debug || $kernel == kcsan ]]; then
+        environment+=" KCOLL_SLOW=1" limit=3000
+        if [ -n "$quick" ] && [ ! -e "$cache/$kernel/complete" ]; then
+            echo "1..0 # SKIP no $kernel kernel in the cache (make test-kmod-debug builds one, in 12 CPU minutes)"
+            return 77
+        fi
+    fi
+    build_module "$kernel" || return
+    "$top/scripts/vm/run.sh" -k "$kernel" -t "${KCOLL_TIMEOUT:-$limit}" "
+        failed=0
+        for program in $(programs "$kernel"); do
+            echo \"# program \$program\"
+            env $environment '$build/'\$program || failed=1
+        done
+        exit \$failed" 2> "$work/$kernel.errors"
+    status=$?
+    if [ $status = 77 ]; then
+        echo "1..0 # SKIP $(tail -1 "$work/$kernel.errors")"
+        return 77
+    fi
+    # What only shows at the end: no complaint, no leak, no page that stayed pinned, and the module could be unloaded.
+    grep -q 'the kernel complained' "$work/$kernel.errors" && status=99
+    report machine the_kernel_is_content $((status > 1)) "$work/$kernel.errors"
+    echo "# kernel $kernel: status $status after $((SECONDS - start)) s"
+    return $status
+}
+
 make -s -C "$here" BUILD="$build" || exit 1
+if [ -n "$list" ]; then
+    for kernel in "$@"; do
+        echo "$kernel module builds_without_a_warning"
+        for program in $(programs "$kernel"); do
+            "$build/$program" --list | sed "s/^/$kernel $program /"
+        done
+        echo "$kernel machine the_kernel_is_content"
+    done
+    exit
+fi
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+if [ -n "$results" ]; then
+    mkdir -p "$results"
+    for kernel in "$@"; do
+        run "$kernel" > "$results/$kernel.tap" &
+    done
+    wait
+    ran=''
+    for kernel in "$@"; do
+        echo "$kernel: $(tail -1 "$results/$kernel.tap")"
+        grep -q '^1\.\.0 # SKIP' "$results/$kernel.tap" || ran=1
+    done
+    [ -n "$ran" ] || exit 77
+    exit 0
+fi
 failures=0
 for kernel in "$@"; do
-    environment="KCOLL_FUZZ_SECONDS=${KCOLL_FUZZ_SECONDS:-20}"
-    limit=1500
-    case $kernel in
-    debug | kcsan) environment+=" KCOLL_SLOW=1" limit=3000 ;;
+    echo "# kernel $kernel"
+    run "$kernel"
+    case $? in
+    0 | 77) ;;
+    *) failures=1 ;;
     esac
-    start=$SECONDS
-    # Each program reports; the machine's status is whether any failed.
-    "$top/scripts/vm/run.sh" -k "$kernel" -t "${KCOLL_TIMEOUT:-$limit}" \
-        "failed=0; for t in $tests; do echo \"# $kernel \$t\"; env $environment $build/\$t || failed=1; done; exit \$failed"
-    status=$?
-    echo "# $kernel: status $status after $((SECONDS - start)) s"
-    [ $status = 0 ] || failures=1
 done
 exit $failures

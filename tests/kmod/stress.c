@@ -159,7 +159,7 @@ TEST(the_module_is_unloaded_under_load)
 		CHECK(syscall(SYS_delete_module, "kcoll", O_NONBLOCK) == -1);
 		CHECK_EQ(p_peek((long[8]){(long)m, HUGE, 3, 0}), 0); /* it keeps the descriptor, and so the region */
 		munmap(m, HUGE);
-		for (end = seconds_now() + 20; seconds_now() < end; usleep(1000))
+		for (end = seconds_now() + 60; seconds_now() < end; usleep(1000))
 			if (!syscall(SYS_delete_module, "kcoll", O_NONBLOCK))
 				break;
 		CHECK_ERR(open(KCOLL_DEVICE, O_RDWR), ENOENT);

@@ -9,6 +9,11 @@
  *  - A communicator is used by one thread at a time, as in MPI. Different communicators are independent.
  *  - Every rank of a communicator calls the same collectives in the same order with matching arguments.
  *  - COLL_IN_PLACE as the send buffer takes the input from the receive buffer.
+ *  - A block is what one rank has for one other, or gets from it. Of [ranks][count] block r is the [count] elements
+ *    from r * count on. The v-forms give each block its count and its displacement, both in elements: block r is the
+ *    [counts[r]] elements from displs[r] on; displs NULL means that blocks follow each other without gaps. Blocks that
+ *    are written must not overlap. Both arrays are read before the call returns, also by the non-blocking and the
+ *    persistent forms, and may then be changed.
  *  - Operands combine in rank order, so a result depends only on the inputs, not on placement or timing.
  *  - A call that waits returns COLL_ERR_PEER_DIED when a rank it waits for has ended. The communicator can
  *    then only be freed.
@@ -192,6 +197,8 @@ coll_status coll_mem_free(void *memory);
 /* ---- collectives ---------------------------------------------------------------------------------------------- */
 
 #define COLL_IN_PLACE ((const void *)(intptr_t)-1)
+/* The same for the receive buffer of a scatter's root. */
+#define COLL_RECV_IN_PLACE ((void *)(intptr_t)-1)
 
 /* Nobody leaves before everybody has entered. Errors: PEER_DIED. */
 coll_status coll_barrier(coll_comm *comm);
@@ -216,6 +223,83 @@ coll_status coll_reduce(const void *send, void *recv, size_t count, coll_datatyp
 coll_status coll_allreduce(const void *send, void *recv, size_t count, coll_datatype type, coll_op op,
                            coll_comm *comm);
 
+/*
+ * send: [ranks][count] of type at the root, ignored elsewhere; recv: [count], gets the root's block of this rank.
+ * COLL_RECV_IN_PLACE as recv at the root leaves the root's own block where it is.
+ * Errors: ARG, COUNT, ROOT, TYPE, BUFFER, PEER_DIED, SYSTEM.
+ */
+coll_status coll_scatter(const void *send, void *recv, size_t count, coll_datatype type, int root, coll_comm *comm);
+
+/*
+ * As coll_scatter(), with [counts[r]] at send + displs[r] for rank r, whose own count is that. counts and displs:
+ * [ranks], ignored but at the root. Errors: as coll_scatter().
+ */
+coll_status coll_scatterv(const void *send, const size_t *counts, const size_t *displs, void *recv, size_t count,
+                          coll_datatype type, int root, coll_comm *comm);
+
+/*
+ * send: [count] of type; recv: [ranks][count] at the root, ignored elsewhere; its block r is what rank r sent.
+ * COLL_IN_PLACE as send at the root: its own block lies in recv already.
+ * Errors: ARG, COUNT, ROOT, TYPE, BUFFER, PEER_DIED, SYSTEM.
+ */
+coll_status coll_gather(const void *send, void *recv, size_t count, coll_datatype type, int root, coll_comm *comm);
+
+/*
+ * As coll_gather(), with [counts[r]] at recv + displs[r] from rank r, whose own count is that. counts and displs:
+ * [ranks], ignored but at the root. Errors: as coll_gather().
+ */
+coll_status coll_gatherv(const void *send, size_t count, void *recv, const size_t *counts, const size_t *displs,
+                         coll_datatype type, int root, coll_comm *comm);
+
+/*
+ * send: [count] of type; recv: [ranks][count], of which block r is what rank r sent. COLL_IN_PLACE as send: each rank's
+ * own block lies in recv already, on all ranks alike. Errors: ARG, COUNT, TYPE, BUFFER, PEER_DIED, SYSTEM.
+ */
+coll_status coll_allgather(const void *send, void *recv, size_t count, coll_datatype type, coll_comm *comm);
+
+/*
+ * As coll_allgather(), with [counts[r]] at recv + displs[r] from rank r. counts: [ranks], the same on every rank;
+ * displs: [ranks], each rank's own. count is counts[rank], and ignored in place. Errors: as coll_allgather().
+ */
+coll_status coll_allgatherv(const void *send, size_t count, void *recv, const size_t *counts, const size_t *displs,
+                            coll_datatype type, coll_comm *comm);
+
+/*
+ * send, recv: [ranks][count] of type. Block r of send goes to rank r, block r of recv comes from it. COLL_IN_PLACE as
+ * send: recv holds what is sent. Errors: ARG, COUNT, TYPE, BUFFER, NO_MEMORY, PEER_DIED, SYSTEM.
+ */
+coll_status coll_alltoall(const void *send, void *recv, size_t count, coll_datatype type, coll_comm *comm);
+
+/*
+ * As coll_alltoall(), with [send_counts[r]] at send + send_displs[r] for rank r and [recv_counts[r]] at
+ * recv + recv_displs[r] from it; what a rank sends to another is what that one receives. All: [ranks]. In place
+ * send_counts and send_displs are ignored. Errors: as coll_alltoall().
+ */
+coll_status coll_alltoallv(const void *send, const size_t *send_counts, const size_t *send_displs, void *recv,
+                           const size_t *recv_counts, const size_t *recv_displs, coll_datatype type, coll_comm *comm);
+
+/*
+ * send: [counts[0] + counts[1] + ...] of type. All send vectors are reduced, and block r of the result, [counts[r]],
+ * goes to recv at rank r. counts: [ranks], the same on every rank. COLL_IN_PLACE as send: recv holds the whole input
+ * and gets the result at its beginning; what follows is left as it is.
+ * Errors: ARG, COUNT, TYPE, OP, BUFFER, NO_MEMORY, PEER_DIED, SYSTEM.
+ */
+coll_status coll_reduce_scatter(const void *send, void *recv, const size_t *counts, coll_datatype type, coll_op op,
+                                coll_comm *comm);
+
+/* As coll_reduce_scatter() with the same count for every rank: send [ranks][count], recv [count]. */
+coll_status coll_reduce_scatter_block(const void *send, void *recv, size_t count, coll_datatype type, coll_op op,
+                                      coll_comm *comm);
+
+/*
+ * recv[i] = send_0[i] op send_1[i] op ... op send_rank[i]: of all ranks up to the caller. send, recv: [count] of type.
+ * Errors: ARG, COUNT, TYPE, OP, BUFFER, PEER_DIED, SYSTEM.
+ */
+coll_status coll_scan(const void *send, void *recv, size_t count, coll_datatype type, coll_op op, coll_comm *comm);
+
+/* As coll_scan() without the caller's own operand. recv of rank 0 is not touched and may be NULL unless in place. */
+coll_status coll_exscan(const void *send, void *recv, size_t count, coll_datatype type, coll_op op, coll_comm *comm);
+
 /* ---- requests --------------------------------------------------------------------------------------------------- */
 
 typedef struct coll_request coll_request;
@@ -231,6 +315,31 @@ coll_status coll_ireduce(const void *send, void *recv, size_t count, coll_dataty
                          coll_comm *comm, coll_request **request);
 coll_status coll_iallreduce(const void *send, void *recv, size_t count, coll_datatype type, coll_op op,
                             coll_comm *comm, coll_request **request);
+coll_status coll_iscatter(const void *send, void *recv, size_t count, coll_datatype type, int root, coll_comm *comm,
+                          coll_request **request);
+coll_status coll_iscatterv(const void *send, const size_t *counts, const size_t *displs, void *recv, size_t count,
+                           coll_datatype type, int root, coll_comm *comm, coll_request **request);
+coll_status coll_igather(const void *send, void *recv, size_t count, coll_datatype type, int root, coll_comm *comm,
+                         coll_request **request);
+coll_status coll_igatherv(const void *send, size_t count, void *recv, const size_t *counts, const size_t *displs,
+                          coll_datatype type, int root, coll_comm *comm, coll_request **request);
+coll_status coll_iallgather(const void *send, void *recv, size_t count, coll_datatype type, coll_comm *comm,
+                            coll_request **request);
+coll_status coll_iallgatherv(const void *send, size_t count, void *recv, const size_t *counts, const size_t *displs,
+                             coll_datatype type, coll_comm *comm, coll_request **request);
+coll_status coll_ialltoall(const void *send, void *recv, size_t count, coll_datatype type, coll_comm *comm,
+                           coll_request **request);
+coll_status coll_ialltoallv(const void *send, const size_t *send_counts, const size_t *send_displs, void *recv,
+                            const size_t *recv_counts, const size_t *recv_displs, coll_datatype type, coll_comm *comm,
+                            coll_request **request);
+coll_status coll_ireduce_scatter(const void *send, void *recv, const size_t *counts, coll_datatype type, coll_op op,
+                                 coll_comm *comm, coll_request **request);
+coll_status coll_ireduce_scatter_block(const void *send, void *recv, size_t count, coll_datatype type, coll_op op,
+                                       coll_comm *comm, coll_request **request);
+coll_status coll_iscan(const void *send, void *recv, size_t count, coll_datatype type, coll_op op, coll_comm *comm,
+                       coll_request **request);
+coll_status coll_iexscan(const void *send, void *recv, size_t count, coll_datatype type, coll_op op, coll_comm *comm,
+                         coll_request **request);
 
 /*
  * The persistent forms bind arguments once; each coll_start() runs the collective anew. Every rank starts its
@@ -243,6 +352,31 @@ coll_status coll_reduce_init(const void *send, void *recv, size_t count, coll_da
                              coll_comm *comm, coll_request **request);
 coll_status coll_allreduce_init(const void *send, void *recv, size_t count, coll_datatype type, coll_op op,
                                 coll_comm *comm, coll_request **request);
+coll_status coll_scatter_init(const void *send, void *recv, size_t count, coll_datatype type, int root, coll_comm *comm,
+                              coll_request **request);
+coll_status coll_scatterv_init(const void *send, const size_t *counts, const size_t *displs, void *recv, size_t count,
+                               coll_datatype type, int root, coll_comm *comm, coll_request **request);
+coll_status coll_gather_init(const void *send, void *recv, size_t count, coll_datatype type, int root, coll_comm *comm,
+                             coll_request **request);
+coll_status coll_gatherv_init(const void *send, size_t count, void *recv, const size_t *counts, const size_t *displs,
+                              coll_datatype type, int root, coll_comm *comm, coll_request **request);
+coll_status coll_allgather_init(const void *send, void *recv, size_t count, coll_datatype type, coll_comm *comm,
+                                coll_request **request);
+coll_status coll_allgatherv_init(const void *send, size_t count, void *recv, const size_t *counts, const size_t *displs,
+                                 coll_datatype type, coll_comm *comm, coll_request **request);
+coll_status coll_alltoall_init(const void *send, void *recv, size_t count, coll_datatype type, coll_comm *comm,
+                               coll_request **request);
+coll_status coll_alltoallv_init(const void *send, const size_t *send_counts, const size_t *send_displs, void *recv,
+                                const size_t *recv_counts, const size_t *recv_displs, coll_datatype type,
+                                coll_comm *comm, coll_request **request);
+coll_status coll_reduce_scatter_init(const void *send, void *recv, const size_t *counts, coll_datatype type, coll_op op,
+                                     coll_comm *comm, coll_request **request);
+coll_status coll_reduce_scatter_block_init(const void *send, void *recv, size_t count, coll_datatype type, coll_op op,
+                                           coll_comm *comm, coll_request **request);
+coll_status coll_scan_init(const void *send, void *recv, size_t count, coll_datatype type, coll_op op, coll_comm *comm,
+                           coll_request **request);
+coll_status coll_exscan_init(const void *send, void *recv, size_t count, coll_datatype type, coll_op op,
+                             coll_comm *comm, coll_request **request);
 
 /* Starts a persistent request. Errors: STATE when it is active already. */
 coll_status coll_start(coll_request *request);
@@ -252,6 +386,26 @@ coll_status coll_test(coll_request **request, int *done);
 coll_status coll_wait(coll_request **request);
 /* Frees a persistent request. Errors: STATE when it is active. NULL is allowed. */
 coll_status coll_request_free(coll_request *request);
+
+/* ---- settings and statistics, for libraries that stand in front of libcoll -------------------------------------- */
+
+/*
+ * The value of a variable of libcoll(7): that of the environment, else of the configuration file; NULL when neither
+ * sets it. Never freed; valid as long as the environment is left alone. Thread safe as getenv().
+ */
+const char *coll_setting(const char *name);
+
+/*
+ * For COLL_STATS: `calls` calls of a collective were left to another library, for the reason `why`. Without COLL_STATS
+ * nothing happens. Errors: ARG, NO_MEMORY. Thread safe.
+ */
+coll_status coll_stats_passed_on(const char *collective, const char *why, uint64_t calls);
+
+/*
+ * Writes what COLL_STATS asks for now, as that of `rank`, instead of at the end of the process. Errors: NO_MEMORY,
+ * SYSTEM. Thread safe.
+ */
+coll_status coll_stats_write(int rank);
 
 #ifdef __cplusplus
 }

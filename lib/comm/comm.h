@@ -38,7 +38,9 @@ struct Call {
   size_t bytes() const { return count * element_bytes; }
   // Nothing is to be done, and every rank knows it.
   bool empty() const {
-    return pieces != nullptr ? pieces->none() : count == 0 && collective != plan::Collective::barrier;
+    if (pieces == nullptr) return count == 0 && collective != plan::Collective::barrier;
+    const bool known = collective == plan::Collective::allgather || collective == plan::Collective::reduce_scatter;
+    return known && pieces->total() == 0;
   }
   exec::Arguments arguments() const {
     exec::Arguments arguments{send, recv, &reducer};

@@ -35,10 +35,8 @@ struct Pieces {
       for (size_t length : *lengths) h = (h ^ length) * 0x100000001b3u, h ^= h >> 29;
     return h;
   }
-  // Every rank sees alike that nothing moves.
-  bool none() const {
-    return by != plan::Shape::By::own && std::accumulate(counts.begin(), counts.end(), size_t(0)) == 0;
-  }
+  // As far as this rank knows.
+  size_t total() const { return std::accumulate(counts.begin(), counts.end(), size_t(0)); }
 };
 
 }  // namespace coll::comm

@@ -138,6 +138,57 @@ TEST_F(Arguments, Buffer) {
   EXPECT_EQ(coll_allreduce(COLL_IN_PLACE, a, 4, COLL_INT, COLL_SUM, comm), COLL_OK);
 }
 
+TEST_F(Arguments, Blocks) {
+  const size_t counts[] = {4}, far[] = {SIZE_MAX / 4}, none[] = {0}, huge[] = {SIZE_MAX / 2}, other[] = {3};
+  EXPECT_FAILURE(coll_scatter(a, b, 4, COLL_INT, 1, comm), COLL_ERR_ROOT, "root 1");
+  EXPECT_FAILURE(coll_gather(a, b, 4, COLL_INT, -1, comm), COLL_ERR_ROOT, "root -1");
+  EXPECT_FAILURE(coll_scatter(nullptr, b, 4, COLL_INT, 0, comm), COLL_ERR_BUFFER, "send buffer is NULL");
+  EXPECT_FAILURE(coll_scatter(COLL_IN_PLACE, b, 4, COLL_INT, 0, comm), COLL_ERR_BUFFER, "not allowed");
+  EXPECT_FAILURE(coll_gather(a, nullptr, 4, COLL_INT, 0, comm), COLL_ERR_BUFFER, "receive buffer is NULL");
+  EXPECT_FAILURE(coll_gather(a, COLL_RECV_IN_PLACE, 4, COLL_INT, 0, comm), COLL_ERR_BUFFER, "not allowed");
+  EXPECT_FAILURE(coll_allgather(a, a, 4, COLL_INT, comm), COLL_ERR_BUFFER, "COLL_IN_PLACE");
+  EXPECT_FAILURE(coll_alltoall(a, a + 2, 4, COLL_INT, comm), COLL_ERR_BUFFER, "overlap");
+  EXPECT_FAILURE(coll_allgather(a, b, SIZE_MAX / 2, COLL_INT, comm), COLL_ERR_COUNT, "exceed");
+  EXPECT_FAILURE(coll_allgather(a, b, 4, 0, comm), COLL_ERR_TYPE, "unknown");
+  EXPECT_FAILURE(coll_alltoall(a, b, 4, COLL_INT, nullptr), COLL_ERR_ARG, "communicator is NULL");
+  EXPECT_FAILURE(coll_reduce_scatter_block(a, b, 4, COLL_FLOAT, COLL_BAND, comm), COLL_ERR_OP, "band");
+  EXPECT_FAILURE(coll_scan(a, a, 4, COLL_INT, COLL_SUM, comm), COLL_ERR_BUFFER, "COLL_IN_PLACE");
+  EXPECT_FAILURE(coll_exscan(nullptr, b, 4, COLL_INT, COLL_SUM, comm), COLL_ERR_BUFFER, "send buffer is NULL");
+  EXPECT_EQ(coll_exscan(a, nullptr, 4, COLL_INT, COLL_SUM, comm), COLL_OK);  // rank 0 has no result
+
+  EXPECT_FAILURE(coll_scatterv(a, nullptr, nullptr, b, 4, COLL_INT, 0, comm), COLL_ERR_ARG, "counts");
+  EXPECT_FAILURE(coll_allgatherv(a, 4, b, nullptr, nullptr, COLL_INT, comm), COLL_ERR_ARG, "counts");
+  EXPECT_FAILURE(coll_scatterv(a, counts, nullptr, b, 3, COLL_INT, 0, comm), COLL_ERR_COUNT, "sends 4");
+  EXPECT_FAILURE(coll_gatherv(a, 3, b, counts, nullptr, COLL_INT, 0, comm), COLL_ERR_COUNT, "receives 4");
+  EXPECT_FAILURE(coll_alltoallv(a, counts, nullptr, b, other, nullptr, COLL_INT, comm), COLL_ERR_COUNT, "equal");
+  EXPECT_FAILURE(coll_gatherv(a, 4, b, counts, far, COLL_INT, 0, comm), COLL_ERR_COUNT, "from element");
+  EXPECT_FAILURE(coll_reduce_scatter(a, b, huge, COLL_INT, COLL_SUM, comm), COLL_ERR_COUNT, "exceeds");
+  EXPECT_FAILURE(coll_gatherv(a, 4, a, counts, nullptr, COLL_INT, 0, comm), COLL_ERR_BUFFER, "overlap");
+  EXPECT_FAILURE(coll_reduce_scatter(nullptr, b, counts, COLL_INT, COLL_SUM, comm), COLL_ERR_BUFFER, "NULL");
+  EXPECT_FAILURE(coll_reduce_scatter(COLL_IN_PLACE, nullptr, counts, COLL_INT, COLL_SUM, comm), COLL_ERR_BUFFER,
+                 "NULL");
+  EXPECT_EQ(coll_gatherv(nullptr, 0, nullptr, none, far, COLL_INT, 0, comm), COLL_OK);
+  EXPECT_EQ(coll_gatherv(a, 4, a + 4, counts, nullptr, COLL_INT, 0, comm), COLL_OK);
+}
+
+// A rank alone gets its own block, wherever it lies.
+TEST_F(Arguments, BlocksOfOneRank) {
+  const size_t counts[] = {2}, at[] = {3};
+  for (int i = 0; i < 8; i++) a[i] = i;
+  EXPECT_EQ(coll_scatterv(a, counts, at, b, 2, COLL_INT, 0, comm), COLL_OK);
+  EXPECT_EQ(b[0] * 10 + b[1], 34);
+  EXPECT_EQ(coll_alltoallv(a, counts, at, b, counts, at, COLL_INT, comm), COLL_OK);
+  EXPECT_EQ(b[3] * 10 + b[4], 34);
+  EXPECT_EQ(coll_reduce_scatter(a + 5, b, counts, COLL_INT, COLL_SUM, comm), COLL_OK);
+  EXPECT_EQ(b[0] * 10 + b[1], 56);
+  EXPECT_EQ(coll_gatherv(COLL_IN_PLACE, 0, b, counts, at, COLL_INT, 0, comm), COLL_OK);
+  EXPECT_EQ(coll_scatterv(a, counts, at, COLL_RECV_IN_PLACE, 0, COLL_INT, 0, comm), COLL_OK);
+  EXPECT_EQ(coll_alltoallv(COLL_IN_PLACE, nullptr, nullptr, b, counts, at, COLL_INT, comm), COLL_OK);
+  EXPECT_EQ(b[3] * 10 + b[4], 34);
+  EXPECT_EQ(coll_scan(a, b, 8, COLL_INT, COLL_SUM, comm), COLL_OK);
+  EXPECT_EQ(b[7], 7);
+}
+
 TEST_F(Arguments, Requests) {
   coll_request *request = nullptr, *persistent = nullptr;
   int done = 0;

@@ -8,6 +8,7 @@ namespace {
 
 using Call = coll_status (*)(coll_comm*);
 int in[4096], out[4096];
+const size_t counts[] = {4, 4, 4, 5};
 
 struct Pair {
   const char* what;
@@ -29,6 +30,15 @@ const Pair pairs[] = {
      [](coll_comm* c) { return coll_reduce(in, out, 4, COLL_INT, COLL_SUM, 1, c); }},
     {"operation", [](coll_comm* c) { return coll_allreduce(in, out, 4, COLL_INT, COLL_SUM, c); },
      [](coll_comm* c) { return coll_allreduce(in, out, 4, COLL_INT, COLL_MAX, c); }},
+    {"size of a piece", [](coll_comm* c) { return coll_allgather(in, out, 4, COLL_INT, c); },
+     [](coll_comm* c) { return coll_allgather(in, out, 5, COLL_INT, c); }},
+    {"form", [](coll_comm* c) { return coll_scatter(in, out, 4, COLL_INT, 0, c); },
+     [](coll_comm* c) { return coll_scatterv(in, counts, nullptr, out, 4, COLL_INT, 0, c); }},
+    {"counts that all must know",
+     [](coll_comm* c) { return coll_reduce_scatter(in, out, counts, COLL_INT, COLL_SUM, c); },
+     [](coll_comm* c) { return coll_reduce_scatter(in, out, counts + 1, COLL_INT, COLL_SUM, c); }},
+    {"inclusive or not", [](coll_comm* c) { return coll_scan(in, out, 4, COLL_INT, COLL_SUM, c); },
+     [](coll_comm* c) { return coll_exscan(in, out, 4, COLL_INT, COLL_SUM, c); }},
     {"datatype", [](coll_comm* c) { return coll_allreduce(in, out, 4, COLL_INT, COLL_SUM, c); },
      [](coll_comm* c) { return coll_allreduce(in, out, 4, COLL_FLOAT, COLL_SUM, c); }},
 };

@@ -2,11 +2,10 @@
 // Every algorithm of the registry, forced, on the real executor: transports, numbers of ranks, roots, sizes around the
 // borders of chunks, in place and not; operations that do not commute where the algorithm can take them.
 #include "algo/registry.h"
-#include "comm/collectives.h"
+#include "comm/piece_calls.h"
 
 using namespace ranks;
 namespace algo = coll::algo;
-using coll::plan::Collective;
 
 namespace {
 
@@ -119,8 +118,31 @@ struct Trial {
     RANK_CHECK(c, coll_op_free(op) == COLL_OK && coll_op_free(twin) == COLL_OK);
   }
 
+  // Of a collective of pieces, or a scan: fewer sizes, since every rank has as many pieces.
+  void sweep_pieces(const algo::Algorithm& algorithm) {
+    const Collective what = algorithm.collective;
+    const bool rooted = coll::plan::is_rooted(what);
+    for (size_t n : {size_t(1), chunk / 4 - 1, chunk / 4 + 1, chunk, 5 * chunk + 3})
+      for (int root = 0; root<(rooted ? c.ranks : 1); root += c.ranks> 4 ? 3 : 1)
+        for (bool irregular : {false, true})
+          for (bool in_place : {false, true}) {
+            PieceCall call{what, irregular, n, root, in_place, ++round};
+            if (irregular && !(algorithm.irregular && call.has_v())) continue;
+            if (c.ranks > 4 && in_place != (round / 2 % 2 == 0)) continue;
+            try_pieces(c, comm, call, mappable);
+            if (c.failed()) return;
+          }
+    if (!coll::plan::is_reduction(what)) return;
+    const coll_status status = try_order(c, comm, what, 700);
+    if (status != COLL_OK) {
+      RANK_CHECK(c, !algorithm.rank_order && status == COLL_ERR_UNAVAILABLE);
+      RANK_CHECK(c, strstr(coll_last_error(), "not commutative") != nullptr);
+    }
+  }
+
   void sweep(const algo::Algorithm& algorithm) {
     if (algorithm.collective == Collective::barrier) return barrier();
+    if (algorithm.collective > Collective::allreduce) return sweep_pieces(algorithm);
     for (size_t n : counts())
       for (int root = 0; root < (algorithm.collective == Collective::allreduce ? 1 : c.ranks); root++) {
         for (bool in_place : {false, true}) {
@@ -178,6 +200,20 @@ TEST(Algorithms, RefuseWhatTheyWouldReorder) {
     Affine send[100]{}, recv[100];
     RANK_CHECK(c, coll_allreduce(send, recv, 100, COLL_TYPE_BYTES(8), op, comm) == COLL_ERR_UNAVAILABLE);
     RANK_CHECK(c, strstr(coll_last_error(), "movement_avoiding") != nullptr);
+    RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
+  });
+}
+
+// So does one whose ranks would have to know the lengths of others' pieces.
+TEST(Algorithms, RefusePiecesOfDifferentLengths) {
+  Environment forced("COLL_SCATTER", "hierarchical");
+  run_processes(2, [](Context& c) {
+    coll_comm* comm = c.comm();
+    const size_t counts[] = {1, 2};
+    int send[3] = {}, recv[2];
+    RANK_CHECK(c,
+               coll_scatterv(send, counts, nullptr, recv, counts[c.rank], COLL_INT, 0, comm) == COLL_ERR_UNAVAILABLE);
+    RANK_CHECK(c, strstr(coll_last_error(), "hierarchical") != nullptr);
     RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
   });
 }

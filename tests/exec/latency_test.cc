@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The hand-written latency paths give what their plan twins give: barrier flat, bcast shm_pipelined, reduce flat,
-// allreduce all_read. Sizes from nothing to beyond the largest payload; both run in turn, so they also follow each other.
+// allreduce all_read and so on. Sizes from nothing to beyond the largest payload; both run in turn, so they also follow
+// each other.
 #include "exec/latency.h"
 
 #include "comm/collectives.h"
@@ -12,14 +13,21 @@ namespace {
 // The same operations on a communicator that takes the latency paths and on one whose algorithms are forced, which
 // never takes them. Floats, whose sums show the order of operands.
 void compare(Context& c) {
+  static constexpr std::pair<const char*, const char*> twins[] = {{"COLL_BCAST", "shm_pipelined"},
+                                                                  {"COLL_REDUCE", "flat"},
+                                                                  {"COLL_ALLREDUCE", "all_read"},
+                                                                  {"COLL_BARRIER", "flat"},
+                                                                  {"COLL_SCATTER", "parallel_read"},
+                                                                  {"COLL_GATHER", "parallel_write"},
+                                                                  {"COLL_ALLGATHER", "ring_source_read"},
+                                                                  {"COLL_ALLTOALL", "rotated"},
+                                                                  {"COLL_REDUCE_SCATTER", "fused"},
+                                                                  {"COLL_SCAN", "chain"},
+                                                                  {"COLL_EXSCAN", "chain"}};
   coll_comm* fast = c.comm();
-  for (auto [variable, name] : {std::pair{"COLL_BCAST", "shm_pipelined"},
-                                {"COLL_REDUCE", "flat"},
-                                {"COLL_ALLREDUCE", "all_read"},
-                                {"COLL_BARRIER", "flat"}})
-    c.set(variable, name);
+  for (auto [variable, name] : twins) c.set(variable, name);
   coll_comm* twin = c.comm();
-  for (const char* variable : {"COLL_BCAST", "COLL_REDUCE", "COLL_ALLREDUCE", "COLL_BARRIER"}) c.set(variable, nullptr);
+  for (auto [variable, name] : twins) c.set(variable, nullptr);
   if (fast == nullptr || twin == nullptr) return;
   coll_op op;
   RANK_CHECK(c, coll_op_create(compose, 0, nullptr, &op) == COLL_OK);
@@ -43,6 +51,35 @@ void compare(Context& c) {
         RANK_CHECK(c, coll_reduce(in.data(), data.data(), n, COLL_FLOAT, COLL_SUM, root, comm) == COLL_OK);
         keep(data);
       }
+      const size_t p = size_t(c.ranks);
+      std::vector<float> blocks(n * p + 1), out(n * p + 1);
+      for (size_t i = 0; i < n * p; i++) blocks[i] = in[i % n] * float(1 + i / n);
+      for (int root = 0; root < c.ranks; root++) {
+        out.assign(n * p + 1, 0);
+        RANK_CHECK(c, coll_scatter(blocks.data(), out.data(), n, COLL_FLOAT, root, comm) == COLL_OK);
+        keep(out);
+        out.assign(n * p + 1, 0);
+        RANK_CHECK(c, coll_gather(in.data(), out.data(), n, COLL_FLOAT, root, comm) == COLL_OK);
+        keep(out);
+      }
+      out.assign(n * p + 1, 0);
+      RANK_CHECK(c, coll_allgather(in.data(), out.data(), n, COLL_FLOAT, comm) == COLL_OK);
+      keep(out);
+      RANK_CHECK(c, coll_alltoall(blocks.data(), out.data(), n, COLL_FLOAT, comm) == COLL_OK);
+      keep(out);
+      RANK_CHECK(c, coll_alltoall(COLL_IN_PLACE, out.data(), n, COLL_FLOAT, comm) == COLL_OK);
+      keep(out);
+      RANK_CHECK(c, coll_reduce_scatter_block(blocks.data(), out.data(), n, COLL_FLOAT, COLL_SUM, comm) == COLL_OK);
+      keep(out);
+      out = blocks;
+      RANK_CHECK(c, coll_reduce_scatter_block(COLL_IN_PLACE, out.data(), n, COLL_FLOAT, COLL_SUM, comm) == COLL_OK);
+      keep({out.begin(), out.begin() + long(n)});
+      out.assign(n * p + 1, 0);
+      RANK_CHECK(c, coll_scan(in.data(), out.data(), n, COLL_FLOAT, COLL_SUM, comm) == COLL_OK);
+      keep(out);
+      out.assign(n * p + 1, 0);
+      RANK_CHECK(c, coll_exscan(in.data(), out.data(), n, COLL_FLOAT, COLL_SUM, comm) == COLL_OK);
+      keep(out);
       std::vector<float> data(n + 1, 0);
       RANK_CHECK(c, coll_allreduce(in.data(), data.data(), n, COLL_FLOAT, COLL_SUM, comm) == COLL_OK);
       keep(data);

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What every collective checks of its arguments, and how a checked call is run: at once, in the background, or again and
+// again.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "api/handles.h"
+#include "mem/types.h"
+
+namespace coll::api {
+
+using comm::Call;
+using plan::Collective;
+
+// The same number on every rank that calls alike, for debug mode. Lengths that only some ranks know are not part of it.
+inline uint64_t signature(Collective collective, size_t bytes, int root, coll_op op, coll_datatype type) {
+  uint64_t h = 0xcbf29ce484222325u;
+  for (uint64_t part : {uint64_t(collective), uint64_t(bytes), uint64_t(root), uint64_t(op), uint64_t(type)})
+    h = (h ^ part) * 0x100000001b3u, h ^= h >> 29;
+  return h;
+}
+
+// Each returns OK or a status with a text.
+coll_status check_comm(const coll_comm* comm);
+coll_status check_root(const coll_comm* comm, int root);
+// Also gives the element's size; COUNT when `vectors` of count elements do not fit the address space.
+coll_status check_vector(size_t count, coll_datatype type, size_t& element_bytes, size_t vectors = 1);
+coll_status check_buffer(const char* which, const void* buffer, size_t count);
+coll_status check_apart(const void* send, size_t send_bytes, const void* recv, size_t recv_bytes);
+
+// Blocks in one buffer; lengths and offsets in elements.
+struct Blocks {
+  const char* which;  // "send" or "receive"
+  const void* buffer;
+  std::span<const size_t> counts, offsets;
+};
+// COUNT when they do not fit the address space, BUFFER when the buffer is none.
+coll_status check_blocks(const Blocks& blocks, size_t element_bytes);
+// BUFFER when a block of one overlaps a block of the other.
+coll_status check_apart(const Blocks& a, const Blocks& b, size_t element_bytes);
+
+// make(Call&) checks the arguments into a call.
+template <typename Make>
+coll_status perform(coll_comm* comm, Make make) {
+  return guarded([&] {
+    Call call;
+    coll_status checked = make(call);
+    return checked == COLL_OK ? comm->comm->perform(call) : checked;
+  });
+}
+
+template <typename Make>
+coll_status begin(bool persistent, coll_comm* comm, coll_request** request, Make make) {
+  if (request == nullptr) return failure(COLL_ERR_ARG, "request is NULL");
+  *request = nullptr;
+  return guarded([&] {
+    Call call;
+    coll_status status = make(call);
+    if (status != COLL_OK) return status;
+    auto made = std::unique_ptr<coll_request>(new coll_request{comm::Request(*comm->comm, call, persistent)});
+    if (!persistent) status = comm->comm->start(made->request);
+    if (status == COLL_OK) *request = made.release();
+    return status;
+  });
+}
+
+}  // namespace coll::api

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Settings, and statistics of who stands in front of libcoll.
+#include "comm/stats.h"
+#include "api/handles.h"
+#include "config/config.h"
+
+using coll::failure;
+using coll::api::guarded;
+
+extern "C" {
+
+const char* coll_setting(const char* name) {
+  try {
+    return name == nullptr ? nullptr : coll::config::value(name);
+  } catch (const std::bad_alloc&) { return nullptr; }
+}
+
+coll_status coll_stats_passed_on(const char* collective, const char* why, uint64_t calls) {
+  return guarded([&] {
+    if (collective == nullptr || why == nullptr)
+      return failure(COLL_ERR_ARG, "coll_stats_passed_on: collective and why must not be NULL");
+    coll::comm::stats::begin(0);
+    if (coll::comm::stats::wanted()) coll::comm::stats::passed_on(collective, why, calls);
+    return COLL_OK;
+  });
+}
+
+coll_status coll_stats_write(int rank) {
+  return guarded([&] {
+    if (coll::comm::stats::write(rank)) return COLL_OK;
+    return failure(COLL_ERR_SYSTEM, "coll_stats_write: the file that COLL_STATS names cannot be written");
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Collectives of pieces and scans as chosen by the library: every transport, size, root and form, on the whole
+// communicator and on parts of it.
+#include "comm/piece_calls.h"
+
+#include <algorithm>
+
+using namespace ranks;
+
+namespace {
+
+void all_forms(Context& c, coll_comm* comm, const std::vector<size_t>& sizes, bool mappable) {
+  uint32_t round = 0;
+  for (size_t n : sizes)
+    for (Collective what : collectives_of_pieces())
+      for (int root = 0; root < (coll::plan::is_rooted(what) ? c.ranks : 1); root++)
+        for (bool irregular : {false, true})
+          for (bool in_place : {false, true}) {
+            PieceCall call{what, irregular, n, root, in_place, ++round};
+            if (irregular && !call.has_v()) continue;
+            if (n > 10000 && root > 1) continue;
+            try_pieces(c, comm, call, mappable);
+            if (c.failed()) return;
+          }
+}
+
+class Pieces : public testing::TestWithParam<std::tuple<const char*, int>> {};
+
+TEST_P(Pieces, AreWhereTheyBelong) {
+  auto [transport, ranks] = GetParam();
+  Environment forced("COLL_TRANSPORT", transport);
+  run_processes(ranks, [](Context& c) {
+    coll_comm* comm = c.comm();
+    if (comm == nullptr) return;
+    all_forms(c, comm, {0, 1, 3, 100, 255, 300, 2047, 2049, 20000}, false);
+    if (!c.failed()) all_forms(c, comm, {3, 2049, 70000}, true);
+    if (c.failed()) return;
+    for (Collective what : {Collective::reduce_scatter, Collective::scan, Collective::exscan})
+      for (size_t n : {size_t(1), size_t(20), size_t(5000)}) RANK_CHECK(c, try_order(c, comm, what, n) == COLL_OK);
+    RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
+  });
+}
+
+// Many at once, waited for in another order on every rank; then persistent ones, started again with new data.
+TEST_P(Pieces, TravelInTheBackground) {
+  auto [transport, ranks] = GetParam();
+  Environment forced("COLL_TRANSPORT", transport);
+  run_processes(ranks, [](Context& c) {
+    coll_comm* comm = c.comm();
+    if (comm == nullptr) return;
+    struct Flying {
+      std::unique_ptr<PieceTrial> trial;
+      coll_request* request = nullptr;
+    };
+    for (Form form : {Form::nonblocking, Form::persistent}) {
+      std::vector<Flying> all;
+      uint32_t round = 0;
+      for (size_t n : {size_t(0), size_t(5), size_t(3000), size_t(40000)})
+        for (Collective what : collectives_of_pieces())
+          for (bool irregular : {false, true}) {
+            PieceCall call{what, irregular, n, int(++round) % c.ranks, round % 2 == 0, round};
+            if (irregular && !call.has_v()) continue;
+            all.push_back({std::make_unique<PieceTrial>(c, call, n == 3000)});
+            all.back().trial->fill();
+            RANK_CHECK(c, all.back().trial->run(comm, form, &all.back().request) == COLL_OK);
+            if (c.failed()) return;
+          }
+      std::vector<size_t> order(all.size());
+      for (size_t i = 0; i < order.size(); i++) order[i] = i;
+      std::shuffle(order.begin(), order.end(), std::mt19937(unsigned(c.rank)));
+      for (int again = 0; again < (form == Form::persistent ? 5 : 1); again++) {
+        if (form == Form::persistent)
+          for (Flying& one : all) {
+            one.trial->renew(uint32_t(again) * 1000 + 7);
+            one.trial->fill();
+            RANK_CHECK(c, coll_start(one.request) == COLL_OK);
+          }
+        for (size_t i : order) {
+          RANK_CHECK(c, coll_wait(&all[i].request) == COLL_OK);
+          all[i].trial->right();
+          if (c.failed()) return;
+        }
+      }
+      for (Flying& one : all) RANK_CHECK(c, coll_request_free(one.request) == COLL_OK);
+    }
+    RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Transports, Pieces,
+                         testing::Combine(testing::Values("auto", "shm", "cma", "mapped"),
+                                          testing::Values(1, 2, 3, 5, 8)),
+                         [](const auto& info) {
+                           return std::string(std::get<0>(info.param)) + std::to_string(std::get<1>(info.param));
+                         });
+
+TEST(Pieces, GoRoundInPartsOfACommunicator) {
+  run_processes(5, [](Context& c) {
+    coll_comm *comm = c.comm(), *part = nullptr;
+    if (comm == nullptr) return;
+    RANK_CHECK(c, coll_comm_split(comm, c.rank % 2, -c.rank, &part) == COLL_OK);
+    Context own = c;
+    own.rank = coll_comm_rank(part);
+    own.ranks = coll_comm_size(part);
+    all_forms(own, part, {3, 3000}, false);
+    if (own.failed()) return c.fail(own.shared->failure[own.rank]);
+    RANK_CHECK(c, coll_comm_free(part) == COLL_OK && coll_comm_free(comm) == COLL_OK);
+  });
+}
+
+// Lengths that change from call to call: what was prepared for one must not serve the next.
+TEST(Pieces, MayHaveOtherLengthsEveryTime) {
+  run_processes(3, [](Context& c) {
+    coll_comm* comm = c.comm();
+    if (comm == nullptr) return;
+    std::vector<uint32_t> in(30000), out(30000);
+    for (size_t i = 0; i < in.size(); i++) in[i] = input(c.rank, i, 0);
+    std::mt19937 same(7);
+    for (int round = 0; round < 300 && !c.failed(); round++) {
+      size_t counts[3];
+      for (size_t& count : counts) count = same() % 5 == 0 ? 0 : same() % (round % 2 == 0 ? 9000 : 30);
+      RANK_CHECK(c,
+                 coll_allgatherv(in.data(), counts[c.rank], out.data(), counts, nullptr, COLL_UINT32, comm) == COLL_OK);
+      size_t at = 0;
+      for (int r = 0; r < 3; r++)
+        for (size_t i = 0; i < counts[r]; i++)
+          if (out[at++] != input(r, i, 0))
+            return c.fail("round " + std::to_string(round) + ": wrong from rank " + std::to_string(r));
+    }
+    RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
+  });
+}
+
+}  // namespace

@@ -8,6 +8,7 @@
 // otherwise. All are pure and thread-safe. REQUIRES: on.ranks() >= 1.
 #pragma once
 
+#include <cmath>
 #include <span>
 
 #include "model/cost.h"
@@ -19,6 +20,16 @@ struct Knobs {
   int k = 1;               // throttle, radix; allgather ring: the neighbour j
   double chunk_bytes = 0;  // what one pass of a pipeline moves, slices of reductions; 0: all at once
   bool in_place = true;    // the root's own block lies where it belongs
+};
+
+// How many chunks there are, and the bytes of one.
+struct Passes {
+  double number = 1, bytes;
+  Passes(double all, double chunk) : bytes(all) {
+    if (chunk <= 0 || chunk >= all) return;
+    number = std::ceil(all / chunk);
+    bytes = chunk;
+  }
 };
 
 using Formula = Terms (*)(const Setting& on, double bytes, const Knobs& knobs);

@@ -18,13 +18,20 @@ double own_block_us(const Setting& on, double bytes, const Knobs& knobs) {
   return knobs.in_place ? 0 : on.memcpy_us(bytes);
 }
 
-Terms all_at_once(const Setting& on, double bytes) {
-  return flags(on.tiny_bcast_us() + on.tiny_gather_us()) + on.copy(bytes, on.ranks() - 1);
+// One block, in as many copies as it has chunks.
+Terms block(const Setting& on, double bytes, int readers, const Knobs& knobs) {
+  const Passes passes(bytes, knobs.chunk_bytes);
+  const double rest = bytes - (passes.number - 1) * passes.bytes;
+  return (passes.number - 1) * on.copy(passes.bytes, readers) + on.copy(rest, readers);
+}
+
+Terms all_at_once(const Setting& on, double bytes, const Knobs& knobs) {
+  return flags(on.tiny_bcast_us() + on.tiny_gather_us()) + block(on, bytes, on.ranks() - 1, knobs);
 }
 
 Terms in_turn(const Setting& on, double bytes, const Knobs& knobs) {
   return moving(own_block_us(on, bytes, knobs)) + flags(on.tiny_gather_us() + on.tiny_bcast_us()) +
-         (on.ranks() - 1) * on.copy(bytes);
+         (on.ranks() - 1) * block(on, bytes, 1, knobs);
 }
 
 // The text neglects that each step begins with a flag of the one before, and that the root awaits the last k; here it is
@@ -33,7 +40,7 @@ Terms throttled(const Setting& on, double bytes, const Knobs& knobs) {
   const int k = std::clamp(knobs.k, 1, on.ranks()), steps = steps_of(on.ranks(), k);
   const int last = std::min(k, on.ranks() - 1);
   return flags(on.tiny_bcast_us() + steps * on.flag_us(on.far()) + (last - 1) * on.look_us()) +
-         steps * on.copy(bytes, k);
+         steps * block(on, bytes, k, knobs);
 }
 
 // Leaders move the blocks of all below them, level by level.
@@ -70,8 +77,12 @@ Terms varying(const Setting& on, std::span<const double> counts, int root, int k
 
 }  // namespace
 
-Terms scatter_parallel_read(const Setting& on, double bytes, const Knobs&) { return all_at_once(on, bytes); }
-Terms gather_parallel_write(const Setting& on, double bytes, const Knobs&) { return all_at_once(on, bytes); }
+Terms scatter_parallel_read(const Setting& on, double bytes, const Knobs& knobs) {
+  return all_at_once(on, bytes, knobs);
+}
+Terms gather_parallel_write(const Setting& on, double bytes, const Knobs& knobs) {
+  return all_at_once(on, bytes, knobs);
+}
 Terms scatter_sequential_write(const Setting& on, double bytes, const Knobs& knobs) {
   return in_turn(on, bytes, knobs);
 }

@@ -14,28 +14,24 @@ namespace {
 class Work {
  public:
   Work(const Setting& on, double bytes, const Knobs& knobs)
-      : on_(on), bytes_(bytes), passes_(1), pass_bytes_(bytes), work_set_(2 * bytes * on.ranks()) {
-    if (knobs.chunk_bytes <= 0 || knobs.chunk_bytes >= bytes) return;
-    passes_ = std::ceil(bytes / knobs.chunk_bytes);
-    pass_bytes_ = knobs.chunk_bytes;
-  }
+      : on_(on), passes_(bytes, knobs.chunk_bytes), work_set_(2 * bytes * on.ranks()) {}
   // Parts of a pass, in vectors.
-  Work& copies(double vectors) { return add(moving(on_.memcpy_us(vectors * pass_bytes_, work_set_))); }
+  Work& copies(double vectors) { return add(moving(on_.memcpy_us(vectors * passes_.bytes, work_set_))); }
   // Fetches `vectors` from peers, in so many copies.
   Work& fetches(double vectors, double calls) {
-    Terms one = on_.copy(vectors * pass_bytes_ / std::max(calls, 1.0), 1);
+    Terms one = on_.copy(vectors * passes_.bytes / std::max(calls, 1.0), 1);
     one.startup_us = on_.mean_startup_us();
-    one.transfer_us = vectors * pass_bytes_ * on_.mean_us_per_byte() / std::max(calls, 1.0);
+    one.transfer_us = vectors * passes_.bytes * on_.mean_us_per_byte() / std::max(calls, 1.0);
     return add(calls * one);
   }
   // One call that combines `sources` operands of so many vectors each.
   Work& reduces(double vectors, int sources) {
-    add(moving(on_.reduce_us(vectors * pass_bytes_, sources, work_set_)));
+    add(moving(on_.reduce_us(vectors * passes_.bytes, sources, work_set_)));
     return add({.startup_us = (sources - 1) * on_.mean_startup_us()});
   }
   Work& meets(double times = 1) { return add(flags(times * on_.tiny_allgather_us())); }
   Work& waits(double times = 1) { return add(flags(times * on_.flag_us(on_.far()))); }
-  Terms total() const { return passes_ * pass_; }
+  Terms total() const { return passes_.number * pass_; }
 
  private:
   Work& add(const Terms& terms) {
@@ -43,7 +39,8 @@ class Work {
     return *this;
   }
   const Setting& on_;
-  double bytes_, passes_, pass_bytes_, work_set_;
+  Passes passes_;
+  double work_set_;
   Terms pass_;
 };
 
@@ -61,15 +58,13 @@ Terms alone(const Setting& on, double bytes) { return moving(on.memcpy_us(bytes)
 Terms up_the_tree(const Setting& on, double bytes, const Knobs& knobs, bool by_index) {
   const topo::Tree tree = on.hierarchy().tree_for_root(0);
   Terms sum, slowest;
-  double passes = 1, pass_bytes = bytes;
-  if (knobs.chunk_bytes > 0 && knobs.chunk_bytes < bytes)
-    passes = std::ceil(bytes / knobs.chunk_bytes), pass_bytes = knobs.chunk_bytes;
+  const Passes passes(bytes, knobs.chunk_bytes);
   for (int level = 0; level < tree.levels(); ++level) {
     Terms stage;
     for (int index = 0; index < tree.groups(level); ++index) {
       const int members = int(tree.group(level, index).members.size());
       if (members < 2) continue;
-      const double share = by_index ? pass_bytes / std::max(members - 1, 1) : pass_bytes;
+      const double share = by_index ? passes.bytes / std::max(members - 1, 1) : passes.bytes;
       const Terms one = moving(on.reduce_us(share, members, 2 * bytes * on.ranks())) +
                         Terms{.startup_us = (members - 1) * on.mean_startup_us()} +
                         flags(on.flag_us(on.far()) + (members - 1) * on.look_us());
@@ -78,7 +73,7 @@ Terms up_the_tree(const Setting& on, double bytes, const Knobs& knobs, bool by_i
     sum += stage;
     if (stage.total_us() > slowest.total_us()) slowest = stage;
   }
-  return sum + (passes - 1) * slowest;
+  return sum + (passes.number - 1) * slowest;
 }
 
 }  // namespace
@@ -248,13 +243,11 @@ Terms allreduce_rg(const Setting& on, double bytes, const Knobs& knobs) {
 Terms scan_linear(const Setting& on, double bytes, const Knobs& knobs) {
   const int p = on.ranks();
   if (p == 1) return alone(on, bytes);
-  double passes = 1, pass_bytes = bytes;
-  if (knobs.chunk_bytes > 0 && knobs.chunk_bytes < bytes)
-    passes = std::ceil(bytes / knobs.chunk_bytes), pass_bytes = knobs.chunk_bytes;
+  const Passes passes(bytes, knobs.chunk_bytes);
   // A pipeline of p - 1 stages.
-  const Terms stage = moving(on.reduce_us(pass_bytes, 2)) + Terms{.startup_us = on.mean_startup_us()} +
+  const Terms stage = moving(on.reduce_us(passes.bytes, 2)) + Terms{.startup_us = on.mean_startup_us()} +
                       flags(on.flag_us(on.neighbours()));
-  return (p - 2 + passes) * stage;
+  return (p - 2 + passes.number) * stage;
 }
 Terms scan_recursive_doubling(const Setting& on, double bytes, const Knobs& knobs) {
   return allreduce_recursive_doubling(on, bytes, knobs);

@@ -14,16 +14,6 @@ namespace {
 
 int log2_up(int p) { return int(std::ceil(std::log2(std::max(p, 1)))); }
 
-// Passes of a pipeline and the bytes of one.
-struct Passes {
-  double number, bytes;
-  Passes(double all, double chunk) : number(1), bytes(all) {
-    if (chunk <= 0 || chunk >= all) return;
-    number = std::ceil(all / chunk);
-    bytes = chunk;
-  }
-};
-
 }  // namespace
 
 // ---- bcast ----------------------------------------------------------------------------------------------------------

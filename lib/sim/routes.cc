@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/routes.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "model/cost.h"
+
+namespace coll::sim {
+
+using model::Mechanism;
+using plan::Buffer;
+using plan::Extent;
+using plan::Kind;
+using plan::LaneState;
+using plan::Operand;
+using plan::Space;
+using plan::Step;
+using topo::Distance;
+
+namespace {
+
+constexpr uint32_t unlimited = UINT32_MAX;
+
+double us_per_byte(double gbs) { return 1 / model::bytes_per_us(gbs); }
+
+}  // namespace
+
+uint32_t Routes::link(std::vector<uint32_t>& of, int index, double gbs) {
+  const size_t at = size_t(std::max(index, 0));
+  if (of.size() <= at) of.resize(at + 1, unlimited);
+  return of[at] = gbs <= 0 ? unlimited : UINT32_MAX - 1;
+}
+
+Routes::Routes(const plan::Layout& layout, const topo::Hierarchy& hierarchy, const model::Table& table,
+               plan::Access access, Mechanism kernel, Network& network)
+    : layout_(layout),
+      plan_(layout.plan()),
+      hierarchy_(hierarchy),
+      table_(table),
+      access_(access),
+      kernel_(kernel),
+      vector_bytes_(double(layout.count() * layout.element_bytes())),
+      work_set_(0) {
+  const model::Fingerprint& of = table.fingerprint;
+  double longest = 0;
+  for (int rank = 0; rank < plan_.ranks; ++rank) {
+    const double received = double(layout.cells(Buffer::recv, rank) * layout.element_bytes());
+    longest = std::max(longest, received);
+    work_set_ += received + double(layout.cells(Buffer::send, rank) * layout.element_bytes());
+  }
+  stores_to_memory_ = longest > double(of.l2_bytes) + double(of.l3_bytes) * of.l3s / std::max(of.cores, 1);
+  streams_ = table.thresholds.non_temporal_bytes > 0 && work_set_ > table.thresholds.non_temporal_bytes;
+
+  std::map<int, int> on_core;
+  for (const topo::Place& place : hierarchy.places()) {
+    link(l3_links_, place.l3 >= 0 ? place.l3 : place.numa, table.links.l3_gbs);
+    link(memory_links_, place.numa, table.links.memory_gbs);
+    link(numa_links_, place.numa, table.links.numa_gbs);
+    link(socket_links_, place.package, table.links.socket_gbs);
+    if (place.core >= 0) on_core[place.core]++;
+  }
+  const double core_gbs = table.links.core_gbs > 0 ? table.links.core_gbs : table.copy.alone_gbs;
+  for (const topo::Place& place : hierarchy.places()) {
+    core_shared_.push_back(place.core >= 0 && on_core[place.core] > 1);
+    if (core_shared_.back()) link(core_links_, place.core, core_gbs);
+  }
+  const auto make = [&](std::vector<uint32_t>& links, double gbs) {
+    for (uint32_t& made : links)
+      if (made != unlimited) made = network.add_link(model::bytes_per_us(gbs));
+  };
+  make(l3_links_, table.links.l3_gbs);
+  make(memory_links_, table.links.memory_gbs);
+  make(numa_links_, table.links.numa_gbs);
+  make(socket_links_, table.links.socket_gbs);
+  make(core_links_, core_gbs);
+
+  for (int rank = 0; rank < plan_.ranks; ++rank)
+    for (const plan::View& view : plan_.views)
+      decisions_.push_back(direct(view, rank) ? plan::Decision::direct : plan::Decision::staged);
+}
+
+bool Routes::direct(const plan::View& view, int owner) const {
+  return access_ != plan::Access::shm && view.buffer != Buffer::none && layout_.has(view.buffer, owner) &&
+         vector_bytes_ >= table_.thresholds.direct_bytes;
+}
+
+void Routes::add_way(std::vector<Use>& uses, int from, Distance distance, bool in_cache) const {
+  const topo::Place& place = hierarchy_.place(from);
+  const auto add = [&](const std::vector<uint32_t>& links, int index, double weight = 1) {
+    const uint32_t found = links[size_t(std::max(index, 0))];
+    if (found != unlimited) uses.push_back({found, weight});
+  };
+  if (!in_cache) add(memory_links_, place.numa);
+  else if (distance > Distance::l3) add(l3_links_, place.l3 >= 0 ? place.l3 : place.numa);
+  if (distance >= Distance::socket) add(numa_links_, place.numa);
+  if (distance >= Distance::node) add(socket_links_, place.package);
+}
+
+bool Routes::cached(const Operand& operand) const {
+  Buffer buffer = operand.space == Space::recv ? Buffer::recv : Buffer::send;
+  if (operand.space == Space::view) {
+    const size_t view = size_t(operand.rank) * plan_.views.size() + operand.view;
+    if (decisions_[view] == plan::Decision::staged) return true;
+    buffer = plan_.views[operand.view].buffer;
+  }
+  // What the collective itself has written, chunk by chunk, was written a moment ago.
+  if (buffer == Buffer::recv) return true;
+  const int owner = operand.space == Space::view ? operand.rank : plan_.root;
+  const double input = double(layout_.cells(Buffer::send, owner) * layout_.element_bytes());
+  return std::max(input, vector_bytes_) <= model::own_cache_bytes(table_);
+}
+
+Transfer Routes::transfer(const LaneState& lane, const Step& step, const Extent& extent) const {
+  const Operand* to = plan_.program(lane.rank).operands.data() + step.operand;
+  const Operand* from = to + step.destinations;
+  const auto cell = [&](const Operand& operand) {
+    return layout_.find<false>(operand, lane.rank, extent, lane.index, decisions_).cell;
+  };
+  Transfer made;
+  int destinations = step.destinations;
+  if (step.sources == 1)
+    for (int d = 0; d < step.destinations; ++d) destinations -= cell(to[d]) == cell(from[0]);
+  if (destinations == 0) return made;
+  made.bytes = double(extent.length * layout_.element_bytes());
+
+  const auto far = [&](const Operand& operand) {
+    const bool peers = operand.space == Space::view && operand.rank != lane.rank;
+    if (!peers) return Far{lane.rank, false, Distance::self, Mechanism::shared_memory};
+    const size_t view = size_t(operand.rank) * plan_.views.size() + operand.view;
+    const bool is_direct = decisions_[view] == plan::Decision::direct;
+    const bool by_kernel = is_direct && access_ == plan::Access::copy;
+    return Far{operand.rank, by_kernel, hierarchy_.distance(operand.rank, lane.rank),
+               by_kernel   ? kernel_
+               : is_direct ? Mechanism::mapped
+                           : Mechanism::shared_memory};
+  };
+  Route& route = made.route;
+  const bool stream = streams_ && step.kind == Kind::copy && !step.reused;
+  const double local = us_per_byte((stream ? table_.copy_non_temporal : table_.copy).alone_gbs);
+  const double combine = us_per_byte(table_.reduce.alone_gbs);
+  const auto reach = [&](const Far& peer, double& us) {
+    const model::Access& access = table_.of(peer.mechanism);
+    us = us_per_byte(access.bandwidth_gbs[peer.distance]);
+    made.startup_us += access.startup_us[peer.distance];
+    if (!peer.kernel || access.page_us == 0) return;
+    made.kernel = true;
+    const double pages = std::ceil(made.bytes / access.page_bytes);
+    route.locks.push_back({uint32_t(peer.owner), access.page_us * pages / made.bytes, 1.0 / step.sources});
+  };
+
+  for (int s = 0; s < step.sources; ++s) {
+    const Far peer = far(from[s]);
+    double us = step.kind == Kind::reduce ? combine : local;
+    if (peer.owner != lane.rank) {
+      double way = 0;
+      reach(peer, way);
+      // A copy moves as fast as it reads; a reduction from a kernel's copy comes after that copy.
+      us = step.kind == Kind::copy ? way : peer.kernel ? way + combine : std::max(way, combine);
+    }
+    route.us_per_byte += us;
+    add_way(route.uses, peer.owner, peer.distance, cached(from[s]));
+  }
+  for (int d = 0; d < destinations; ++d) {
+    const Far peer = far(to[d]);
+    if (peer.owner != lane.rank) {
+      double way = 0;
+      reach(peer, way);
+      const bool first_of_copy = step.kind == Kind::copy && d == 0;
+      route.us_per_byte = first_of_copy ? std::max(route.us_per_byte, way) : route.us_per_byte + way;
+      add_way(route.uses, lane.rank, peer.distance, true);
+    } else if (d > 0) {
+      route.us_per_byte += local / 2;  // stores alone
+    }
+    if (stores_to_memory_ && to[d].space == Space::recv) {
+      const uint32_t memory = memory_links_[size_t(std::max(hierarchy_.place(peer.owner).numa, 0))];
+      if (memory != unlimited)
+        route.uses.push_back({memory, stream ? 1.0 : 2.0});  // a plain store fetches the line first
+    }
+  }
+  if (core_shared_[lane.rank]) route.uses.push_back({core_links_[size_t(hierarchy_.place(lane.rank).core)], 1});
+  // Several sources behind one link are one use of it.
+  std::ranges::sort(route.uses);
+  size_t kept = 0;
+  for (size_t i = 1; i < route.uses.size(); ++i)
+    if (route.uses[i].link == route.uses[kept].link) route.uses[kept].weight += route.uses[i].weight;
+    else route.uses[++kept] = route.uses[i];
+  if (!route.uses.empty()) route.uses.resize(kept + 1);
+
+  const Far source = far(from[0]);
+  if (step.kind == Kind::copy && source.owner != lane.rank && source.distance > Distance::l3 &&
+      hierarchy_.place(lane.rank).l3 >= 0)
+    made.fetched = {cell(from[0]), extent.length, lane.index, hierarchy_.place(lane.rank).l3};
+  return made;
+}
+
+void Routes::fetch_below(Transfer& made, int reader) const {
+  const model::Access& near = table_.of(access_ == plan::Access::copy && made.kernel ? kernel_
+                                        : access_ == plan::Access::mapped            ? Mechanism::mapped
+                                                                                     : Mechanism::shared_memory);
+  std::erase_if(made.route.uses, [&](const Use& use) { return !keeps(use.link, reader); });
+  made.route.us_per_byte = us_per_byte(near.bandwidth_gbs[Distance::l3]);
+  made.startup_us = near.startup_us[Distance::l3];
+}
+
+bool Routes::keeps(uint32_t link, int reader) const {
+  const auto holds = [&](const std::vector<uint32_t>& links) { return std::ranges::count(links, link) > 0; };
+  // Its own stores and its own core.
+  return holds(core_links_) ||
+         (holds(memory_links_) && link == memory_links_[size_t(std::max(hierarchy_.place(reader).numa, 0))]);
+}
+
+}  // namespace coll::sim

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What XHC V-D says of its three machines, in virtual time.
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "virtual_runs.h"
+
+namespace coll::sim {
+namespace {
+
+using plan::Collective;
+using testing::Machine;
+
+constexpr size_t kib = 1024, mib = 1024 * kib;
+
+// Time of a broadcast with the chunk that suits it best, as a tuned library would run it.
+double best_us(const Machine& on, const char* algorithm, size_t bytes) {
+  double best = 1e30;
+  for (uint32_t chunk = 16 * kib; chunk <= 256 * kib; chunk *= 4) {
+    const plan::Plan plan = plan_of(on, Collective::bcast, algorithm, {.chunk_bytes = chunk, .depth = 4});
+    best = std::min(best, run_of(on, plan, bytes).end_us);
+  }
+  return best;
+}
+
+double gain(const Machine& on, size_t bytes) {
+  const double flat = best_us(on, "flat_read", bytes), tree = best_us(on, "hierarchical", bytes);
+  std::printf("%-8s %8zu B: flat %9.2f us, hierarchical %9.2f us, ratio %.2f\n", on.table.name.c_str(), bytes, flat,
+              tree, flat / tree);
+  return flat / tree;
+}
+
+TEST(Xhc, HierarchyPaysMoreOnLargerMachines) {
+  const double text[] = {1.32, 2.23, 4.46};
+  const char* names[] = {"epyc-1p", "epyc-2p", "arm-n1"};
+  double gains[3];
+  for (int i = 0; i < 3; ++i) {
+    const Machine on(names[i]);
+    gains[i] = 0;
+    for (size_t bytes : {256 * kib, 1 * mib, 4 * mib}) { gains[i] = std::max(gains[i], gain(on, bytes)); }
+    std::printf("%-8s hierarchical up to %.2f times as fast as flat; the text: up to %.2f\n", names[i], gains[i],
+                text[i]);
+    EXPECT_GT(gains[i], 1) << names[i];
+  }
+  EXPECT_LT(gains[0], gains[1]);
+  EXPECT_LT(gains[1], gains[2]);
+}
+
+TEST(Xhc, FlatWinsSmallMessagesWhereCoresShareAnL3) {
+  for (size_t bytes : {4, 64, 512}) {
+    for (const char* name : {"epyc-1p", "epyc-2p"}) EXPECT_LT(gain(Machine(name), bytes), 1) << name << " " << bytes;
+    EXPECT_GT(gain(Machine("arm-n1"), bytes), 1) << bytes;
+  }
+}
+
+// The reason is the shared line: without L3 caches below which cores share it, or with readers that cost it nothing, the
+// picture turns over.
+TEST(Xhc, TheSharedLineDecides) {
+  Machine arm("arm-n1");
+  arm.table.line_ns = 0;
+  EXPECT_LT(gain(arm, 64), 1);
+  Machine epyc("epyc-2p");
+  epyc.table.topology = "package:2 numa:4 core:8";
+  epyc.place(0);
+  epyc.table.line_ns *= 4;
+  EXPECT_GT(gain(epyc, 64), 1);
+}
+
+TEST(Speed, OneHundredAndSixtyRanksInWellUnderASecond) {
+  const Machine arm("arm-n1", 160);
+  const auto begin = std::chrono::steady_clock::now();
+  const Result run = run_of(arm, plan_of(arm, Collective::bcast, "hierarchical", {.chunk_bytes = 16 * kib}), mib);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  std::printf("160 ranks, 1 MiB in chunks of 16 KiB: %.3f s for %llu steps\n", seconds, (unsigned long long)run.steps);
+  EXPECT_LT(seconds, 1);
+}
+
+}  // namespace
+}  // namespace coll::sim

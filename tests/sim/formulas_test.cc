@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Closed formula and virtual run agree within 5 % where the formula's assumptions hold: one distance, ranks together, links
+// that are wide enough.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "model/prices.h"
+#include "virtual_runs.h"
+
+namespace coll::sim {
+namespace {
+
+using model::Knobs;
+using model::Mechanism;
+using plan::Access;
+using plan::Collective;
+using testing::Machine;
+
+struct Case {
+  const char* machine;
+  int ranks;
+  Collective collective;
+  const char* algorithm;
+  Mechanism mechanism;
+  size_t bytes;
+  Knobs knobs;
+};
+
+void compare(const Case& of) {
+  Machine on(of.machine, of.ranks);
+  const model::Row* row = model::find_row(plan::name(of.collective), of.algorithm);
+  ASSERT_NE(row, nullptr) << of.algorithm;
+  const algo::Parameters parameters = {
+      .chunk_bytes = uint32_t(of.knobs.chunk_bytes > 0 ? of.knobs.chunk_bytes : of.bytes), .k = uint16_t(of.knobs.k)};
+  const plan::Plan plan = plan_of(on, of.collective, of.algorithm, parameters);
+  // A plan may take smaller chunks than it was asked for, so that its staging stays small.
+  Knobs knobs = of.knobs;
+  if (plan.smallest_chunk_bytes < of.bytes) knobs.chunk_bytes = plan.smallest_chunk_bytes;
+  const model::Setting setting(on.table, on.hierarchy, of.mechanism);
+  const double formula = row->formula(setting, double(of.bytes), knobs).total_us();
+  const Access access = of.mechanism == Mechanism::shared_memory ? Access::shm
+                        : of.mechanism == Mechanism::mapped      ? Access::mapped
+                                                                 : Access::copy;
+  const double virtual_us =
+      run_of(on, plan, of.bytes, {.access = access, .kernel = of.mechanism, .in_place = true}).end_us;
+  std::printf("%-10s p=%-3d %-12s %-18s k=%-2d %8zu B: formula %10.2f us, simulator %10.2f us, %+.1f %%\n", of.machine,
+              of.ranks, plan::name(of.collective), of.algorithm, of.knobs.k, of.bytes, formula, virtual_us,
+              100 * (virtual_us / formula - 1));
+  EXPECT_NEAR(virtual_us / formula, 1, 0.05) << of.algorithm;
+}
+
+constexpr size_t kib = 1024, mib = 1024 * kib;
+
+// Throttled: the text's steps are in step. Ranks drift apart where the startup, which locks nothing, is as long as the
+// pages take, and then fewer than k lock at a time; so more than a few pages, or a small k.
+TEST(Agreement, Scatter) {
+  for (size_t bytes : {16 * kib, mib}) {
+    compare({"knl", 64, Collective::scatter, "parallel_read", Mechanism::cma, bytes, {}});
+    compare({"knl", 64, Collective::scatter, "sequential_write", Mechanism::cma, bytes, {}});
+    compare({"knl", 64, Collective::scatter, "throttled_read", Mechanism::cma, bytes, {.k = 2}});
+  }
+  for (int k : {4, 8, 16}) compare({"knl", 64, Collective::scatter, "throttled_read", Mechanism::cma, mib, {.k = k}});
+}
+
+TEST(Agreement, Gather) {
+  for (size_t bytes : {16 * kib, mib}) {
+    compare({"knl", 64, Collective::gather, "parallel_write", Mechanism::cma, bytes, {}});
+    compare({"knl", 64, Collective::gather, "sequential_read", Mechanism::cma, bytes, {}});
+    compare({"knl", 64, Collective::gather, "throttled_write", Mechanism::cma, bytes, {.k = 2}});
+  }
+  for (int k : {4, 8, 16}) compare({"knl", 64, Collective::gather, "throttled_write", Mechanism::cma, mib, {.k = k}});
+}
+
+TEST(Agreement, Bcast) {
+  for (size_t bytes : {16 * kib, 256 * kib, 4 * mib}) {
+    compare({"knl", 64, Collective::bcast, "flat_read", Mechanism::cma, bytes, {}});
+    compare({"knl", 64, Collective::bcast, "sequential_write", Mechanism::cma, bytes, {}});
+    compare({"knl", 64, Collective::bcast, "knomial", Mechanism::cma, bytes, {.k = 1}});
+    compare({"knl", 64, Collective::bcast, "knomial", Mechanism::cma, bytes, {.k = 3}});
+    compare({"knl", 64, Collective::bcast, "knomial", Mechanism::cma, bytes, {.k = 7}});
+  }
+}
+
+}  // namespace
+}  // namespace coll::sim

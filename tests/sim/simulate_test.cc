@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Every registered plan runs to its end in virtual time, the same way each time, and the trace tells the run.
+#include <gtest/gtest.h>
+
+#include "sim/trace.h"
+#include "virtual_runs.h"
+
+namespace coll::sim {
+namespace {
+
+using plan::Access;
+using plan::Collective;
+using testing::Machine;
+
+TEST(Simulate, EveryPlanEndsByEveryTransport) {
+  const Machine machines[] = {Machine("epyc-2p", 24), Machine("default", 2), Machine("epyc-1p", 1)};
+  for (const algo::Algorithm& algorithm : algo::algorithms())
+    for (const Machine& on : machines)
+      for (size_t bytes : {size_t(0), size_t(24), size_t(6000), size_t(240000)})
+        for (Access access : {Access::mapped, Access::copy, Access::shm}) {
+          const plan::Plan plan = algorithm.make({.hierarchy = &on.hierarchy, .parameters = {.k = 3}});
+          const Result run = run_of(on, plan, bytes, {.access = access});
+          EXPECT_GE(run.end_us, 0);
+          EXPECT_LT(run.end_us, 1e5) << algorithm.name << bytes;
+          if (on.ranks() > 1 && bytes > 0) { EXPECT_GT(run.end_us, 0.01) << algorithm.name; }
+        }
+}
+
+TEST(Simulate, TheSameSeedGivesTheSameRun) {
+  const Machine on("epyc-2p", 48);
+  const plan::Plan plan = plan_of(on, Collective::allreduce, "hierarchical");
+  const auto end = [&](uint64_t seed) { return run_of(on, plan, 1 << 20, {.skew_us = 50, .seed = seed}).end_us; };
+  EXPECT_EQ(end(7), end(7));
+  EXPECT_NE(end(7), end(8));
+}
+
+TEST(Simulate, LateRanksDelayTheRun) {
+  const Machine on("epyc-1p", 32);
+  const plan::Plan plan = plan_of(on, Collective::allreduce, "fused");
+  const Result prompt = run_of(on, plan, 65536), late = run_of(on, plan, 65536, {.skew_us = 500});
+  EXPECT_GT(late.end_us, prompt.end_us + 300);
+  for (const RankTime& rank : prompt.ranks) EXPECT_EQ(rank.arrival_us, 0);
+  double first = 1e9, last = 0;
+  for (const RankTime& rank : late.ranks)
+    first = std::min(first, rank.arrival_us), last = std::max(last, rank.arrival_us);
+  EXPECT_LT(last, 500);
+  EXPECT_GT(last - first, 250);
+  EXPECT_LT(late.end_us, last + 1.1 * prompt.end_us + 1);
+}
+
+TEST(Simulate, MoreBytesAndFartherRanksTakeLonger) {
+  const Machine on("epyc-2p", 64);
+  const plan::Plan plan = plan_of(on, Collective::bcast, "hierarchical");
+  double before = 0;
+  for (size_t bytes = 1 << 12; bytes <= 1 << 24; bytes *= 4) {
+    const double now = run_of(on, plan, bytes).end_us;
+    EXPECT_GT(now, before);
+    before = now;
+  }
+  Machine near("epyc-2p", 2), far("epyc-2p", 64);
+  const plan::Plan pair = plan_of(near, Collective::bcast, "flat_read");
+  const double here = run_of(near, pair, 65536).end_us;
+  topo::Hierarchy apart = topo::Hierarchy::from_places({far.hierarchy.place(0), far.hierarchy.place(63)});
+  const double there = simulate(pair, plan::Shape(65536), 1, apart, far.table, {}).end_us;
+  EXPECT_GT(there, 1.5 * here);
+}
+
+TEST(Simulate, PageLocksAreContendedByTheReadersOfOneOwner) {
+  const Machine on("knl", 64);
+  const plan::Plan flat = plan_of(on, Collective::bcast, "flat_read", {.chunk_bytes = 1 << 20});
+  EXPECT_EQ(run_of(on, flat, 1 << 20, {.access = Access::copy}).most_locking, 63);
+  const plan::Plan tree = plan_of(on, Collective::bcast, "knomial", {.chunk_bytes = 1 << 20, .k = 3});
+  EXPECT_EQ(run_of(on, tree, 1 << 20, {.access = Access::copy}).most_locking, 3);
+}
+
+TEST(Simulate, RefusesWhatTheMachineLacks) {
+  const Machine on("knl", 8);
+  const plan::Plan plan = plan_of(on, Collective::bcast, "flat_read");
+  const auto problem = [&](const Options& options, int ranks) {
+    Machine other("knl", ranks);
+    return simulate(plan, plan::Shape(8), 1, other.hierarchy, on.table, options).problem;
+  };
+  EXPECT_NE(problem({.access = Access::mapped}, 8).find("no mapped"), std::string::npos);
+  EXPECT_NE(problem({.access = Access::copy, .kernel = model::Mechanism::kcoll_pinned}, 8).find("kcoll_pinned"),
+            std::string::npos);
+  EXPECT_NE(problem({.access = Access::copy}, 9), "");
+}
+
+TEST(Trace, TellsEveryTransferAndWait) {
+  const Machine on("epyc-1p", 8);
+  const plan::Plan plan = plan_of(on, Collective::bcast, "hierarchical", {.chunk_bytes = 16384});
+  const Result silent = run_of(on, plan, 65536);
+  EXPECT_TRUE(silent.boxes.empty());
+  const Result run = run_of(on, plan, 65536, {.record = true});
+  EXPECT_EQ(run.end_us, silent.end_us);
+  int copies = 0, waits = 0;
+  for (const Box& box : run.boxes) {
+    EXPECT_LE(box.begin_us, box.end_us);
+    EXPECT_LE(box.end_us, run.end_us + 1e-9);
+    copies += box.kind == plan::Kind::copy;
+    waits += box.kind == plan::Kind::wait;
+  }
+  EXPECT_EQ(copies, 7 * 4);  // 7 receivers, 4 chunks
+  EXPECT_GT(waits, 0);
+  EXPECT_EQ(int(run.arrows.size()), waits);
+  const std::string trace = chrome_trace(plan, run);
+  EXPECT_NE(trace.find("\"rank 7 lane 0\""), std::string::npos);
+  size_t slices = 0;
+  for (size_t at = trace.find("\"ph\":\"X\""); at != std::string::npos; at = trace.find("\"ph\":\"X\"", at + 1))
+    ++slices;
+  EXPECT_EQ(slices, size_t(copies + waits));
+}
+
+}  // namespace
+}  // namespace coll::sim

@@ -22,7 +22,7 @@ using nlohmann::ordered_json;
 
 struct Options {
   std::string collective, algorithm, size = "1M", type = "float", topology = "native", map_by = "core";
-  std::string sensitivity = topo::Sensitivity::standard().text(), chunk, transport = "mapped", svg;
+  std::string sensitivity = topo::Sensitivity::standard().text(), chunk, transport, svg;
   int ranks = 0, root = 0, rank = -1;
   unsigned depth = 0, k = 0;
   bool in_place = false, text = false, json = false;
@@ -98,10 +98,11 @@ Answer answer_of(const Options& options) {
   Answer answer;
   answer.element_bytes = coll_datatype_size(parse_type(options.type));
   answer.count = count_of(options, collective, answer.element_bytes);
-  answer.access = parse_access(options.transport);
+  if (!options.transport.empty()) answer.access = parse_access(options.transport);
   answer.layout = lay_out(options.ranks, options.topology, options.map_by, options.sensitivity);
   answer.chosen = options.algorithm.empty();
   model::Choice choice = choice_of(options, collective, answer);
+  if (options.transport.empty()) answer.access = choice.algorithm->described;
   set_parameters(options, choice.parameters);
   const topo::Hierarchy& hierarchy = answer.layout.hierarchy;
   const auto ranks = size_t(options.ranks);
@@ -171,7 +172,11 @@ ordered_json to_json(const Options& options, const Answer& answer) {
            {{"inter_socket", sums.inter_socket.bytes},
             {"inter_numa", sums.inter_numa.bytes},
             {"intra_numa", sums.intra_numa.bytes}}},
-          {"dav_bytes", {{"load", total.loaded}, {"store", total.stored}, {"total", total.total()}}},
+          {"dav_bytes",
+           {{"load", total.loaded},
+            {"store", total.stored},
+            {"total", total.total()},
+            {"copied", answer.counts.copied.total()}}},
           {"steps", steps_in(answer.plan)},
           {"steps_taken", answer.counts.steps},
           {"flags_per_rank", answer.plan.flags},
@@ -217,6 +222,7 @@ void print(const Options& options, const Answer& answer) {
   line("loads", volume(total.loaded, answer.bytes()));
   line("stores", volume(total.stored, answer.bytes()));
   line("together", volume(total.total(), answer.bytes()));
+  line("copied", volume(answer.counts.copied.total(), answer.bytes()) + ", the rest by reductions");
   line("steps", fmt::format("{} in the plan, {} taken; {} flags and {} of staging per rank", count_text(steps_in(plan)),
                             count_text(answer.counts.steps), plan.flags, bytes_text(plan.staging_bytes)));
 }
@@ -263,7 +269,8 @@ void add_plan(CLI::App& app, Action& action) {
   sub->add_option("--topology", options->topology, "native, an XML file, or as below")->option_text("TEXT");
   sub->add_option("--map-by", options->map_by, "core: side by side; numa: in turn")->option_text("core|numa");
   sub->add_option("--sensitivity", options->sensitivity, "domains that groups follow")->option_text("LIST");
-  sub->add_option("--transport", options->transport, "mapped, copy (cma) or shm")->option_text("HOW");
+  sub->add_option("--transport", options->transport, "mapped, copy (cma) or shm;\ndefault: what its text describes")
+      ->option_text("HOW");
   sub->add_option("--chunk", options->chunk, "bytes of a pass; a list: per level")->option_text("BYTES");
   sub->add_option("--depth", options->depth, "chunks of a staging ring")->check(CLI::Range(1, 1024))->option_text("N");
   sub->add_option("--k", options->k, "readers at once (knomial)")->check(CLI::Range(1, 1024))->option_text("N");

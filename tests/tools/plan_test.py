@@ -20,10 +20,15 @@ class Numbers(Case):
                                      "--map-by", mapping, *XHC)
                 self.assertEqual(plan["messages"], {"inter_socket": 1, "inter_numa": 6, "intra_numa": 56}, (mapping, root))
                 self.assertEqual((plan["algorithm"], plan["ranks"], plan["root"]), ("hierarchical", 64, root))
-                self.assertEqual(plan["dav_bytes"], {"load": 63 << 20, "store": 63 << 20, "total": 126 << 20})
+                self.assertEqual(plan["dav_bytes"],
+                                 {"load": 63 << 20, "store": 63 << 20, "total": 126 << 20, "copied": 126 << 20})
                 self.assertGreater(plan["steps"], 64)
 
-    def test_a_binomial_tree_does_not(self):
+    def test_a_fixed_schedule_does_not(self):
+        for mapping, root, expected in (("core", 0, (2, 9, 52)), ("numa", 0, (8, 48, 7)), ("core", 10, (10, 17, 36))):
+            plan = self.run_json("plan", "bcast", "--algorithm", "knomial:k=3", "-n", 64, "--root", root, "--map-by", mapping,
+                                 *XHC)
+            self.assertEqual(tuple(plan["messages"].values()), expected, (mapping, root))
         plan = self.run_json("plan", "bcast", "--algorithm", "knomial:k=1", "-n", 64, "--map-by", "numa", *XHC)
         self.assertEqual(plan["messages"], {"inter_socket": 8, "inter_numa": 48, "intra_numa": 7})
 
@@ -34,9 +39,28 @@ class Numbers(Case):
         return plan["dav_bytes"]["total"] / size
 
     def test_data_access_volumes_of_the_texts(self):
-        self.assertEqual(self.volume("allreduce", "fused", 64), 3 * 64 - 1)
-        self.assertEqual(self.volume("reduce", "fused", 64), 64 + 1)
-        self.assertEqual(self.volume("allreduce", "movement_avoiding", 64, "--transport", "shm"), 5 * 64 - 1)
+        # On the transport that the algorithm's text describes; 60 ranks have blocks of unequal length.
+        for p in (60, 64):
+            for collective, volumes in {
+                    "reduce_scatter": {"ring": 5 * (p - 1), "dpml": 5 * p - 1, "movement_avoiding": 3 * p - 1,
+                                       "movement_avoiding_socket": 3 * p + 1, "fused": p + 1},
+                    "allreduce": {"ring": 7 * (p - 1), "dpml": 7 * p - 1, "movement_avoiding": 5 * p - 1,
+                                  "movement_avoiding_socket": 5 * p + 1, "shared_address_space": 5 * (p - 1),
+                                  "fused": 3 * p - 1},
+                    "reduce": {"dpml": 5 * p + 1, "movement_avoiding": 3 * p + 1, "fused": p + 1}}.items():
+                for algorithm, volume in volumes.items():
+                    self.assertEqual(self.volume(collective, algorithm, p), volume, (collective, algorithm, p))
+        for collective, volume in {"reduce_scatter": 315, "allreduce": 441}.items():
+            self.assertEqual(self.volume(collective, "rabenseifner", 64), volume)
+        self.assertEqual(self.volume("allreduce", "rg:k=3", 64), 64 * (15 / 4 + 9 / 16 + 9 / 64 + 2))
+
+    def test_the_transport_can_be_named(self):
+        self.assertEqual(self.volume("allreduce", "fused", 64, "--transport", "copy"), 3 * 64 - 1 + 2 * 63)
+        self.assertEqual(self.volume("allreduce", "movement_avoiding", 64, "--transport", "mapped"), 5 * 64 - 1)
+
+    def test_movement_avoiding_copies_what_the_lower_bound_says(self):
+        plan = self.run_json("plan", "reduce_scatter", "--algorithm", "movement_avoiding", "-n", 64, "--size", 1 << 20)
+        self.assertEqual(plan["dav_bytes"]["copied"], 2 << 20)
 
     def test_the_algorithm_is_chosen_when_none_is_named(self):
         self.assertEqual(self.run_json("plan", "allreduce", "-n", 4, "--size", "1M")["algorithm"], "fused")

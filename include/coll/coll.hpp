@@ -34,6 +34,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -357,6 +358,56 @@ Arguments arguments(Send&& send, Recv&& recv, bool receives) {
   }
 }
 
+// The vectors of a collective that moves blocks, either of which may be coll::in_place where coll.h says so.
+template <class R>
+inline constexpr bool is_in_place = std::same_as<std::remove_cvref_t<R>, in_place_t>;
+template <class Send, class Recv>
+struct moved {
+  using type = element_t<Recv>;
+};
+template <class Send, class Recv>
+requires is_in_place<Recv>
+struct moved<Send, Recv> {
+  using type = element_t<Send>;
+};
+template <class Send, class Recv>
+using moved_t = typename moved<Send, Recv>::type;
+template <class Send, class Recv>
+concept Movement = (is_in_place<Send> && MutableVector<Recv>) || (is_in_place<Recv> && Vector<Send>) ||
+                   (Vector<Send> && MutableVector<Recv> && std::same_as<element_t<Send>, element_t<Recv>>);
+template <class Send, class Recv, class O>
+concept BlockReduction = Movement<Send, Recv> && !is_in_place<Recv> && OperationOn<O, element_t<Recv>>;
+
+template <class R>
+const void* data_of(R&& range) {
+  if constexpr (is_in_place<R>) return COLL_IN_PLACE;
+  else return std::ranges::data(range);
+}
+template <class R>
+void* writable_data_of(R&& range) {
+  if constexpr (is_in_place<R>) return COLL_RECV_IN_PLACE;
+  else return std::ranges::data(range);
+}
+template <class R>
+std::size_t size_of(R&& range) {
+  if constexpr (is_in_place<R>) return 0;
+  else return std::ranges::size(range);
+}
+
+inline void check_size(const char* which, std::size_t size, std::size_t expected) {
+  if (size != expected)
+    throw Error(COLL_ERR_COUNT, std::string("the ") + which + " vector has " + std::to_string(size) +
+                                    " elements; it takes " + std::to_string(expected));
+}
+// Elements of one of `ranks` blocks.
+inline std::size_t block_of(const char* which, std::size_t size, int ranks) {
+  const auto blocks = static_cast<std::size_t>(ranks);
+  if (size % blocks != 0)
+    throw Error(COLL_ERR_COUNT, std::string("the ") + which + " vector's " + std::to_string(size) +
+                                    " elements are not " + std::to_string(blocks) + " blocks of one length");
+  return size / blocks;
+}
+
 }  // namespace detail
 
 // ---- requests ---------------------------------------------------------------------------------------------------
@@ -407,6 +458,14 @@ class Request {
   std::shared_ptr<coll_comm> comm_;
   std::shared_ptr<detail::Operation> operation_;
   coll_request* request_ = nullptr;
+};
+
+// ---- blocks of different lengths ----------------------------------------------------------------------------------
+
+// Block r of a vector: counts[r] elements from displs[r] on; without displs blocks follow each other without gaps. Both
+// are looked at during the call only. Empty where coll.h ignores them.
+struct Blocks {
+  std::span<const std::size_t> counts = {}, displs = {};
 };
 
 // ---- communicators ----------------------------------------------------------------------------------------------
@@ -543,6 +602,228 @@ class Communicator {
     });
   }
 
+  // -- blocks and scans, blocking
+  // send: a block for every rank, at the root; recv: the own block, or coll::in_place at the root.
+  template <class Send, class Recv>
+  requires detail::Movement<Send, Recv>
+  void scatter(Send&& send, Recv&& recv, int root) {
+    detail::check(std::apply(coll_scatter, scatter_arguments(send, recv, root)));
+  }
+  // send: the own block, or coll::in_place at the root; recv: a block from every rank, at the root.
+  template <class Send, class Recv>
+  requires detail::Movement<Send, Recv>
+  void gather(Send&& send, Recv&& recv, int root) {
+    detail::check(std::apply(coll_gather, gather_arguments(send, recv, root)));
+  }
+  // As gather, at every rank.
+  template <class Send, class Recv>
+  requires detail::Movement<Send, Recv>
+  void allgather(Send&& send, Recv&& recv) {
+    detail::check(std::apply(coll_allgather, allgather_arguments(send, recv)));
+  }
+  // A block for every rank, and one from every rank.
+  template <class Send, class Recv>
+  requires detail::Movement<Send, Recv>
+  void alltoall(Send&& send, Recv&& recv) { detail::check(std::apply(coll_alltoall, alltoall_arguments(send, recv))); }
+  // The same with blocks of different lengths.
+  template <class Send, class Recv>
+  requires detail::Movement<Send, Recv>
+  void scatterv(Send&& send, const Blocks& blocks, Recv&& recv, int root) {
+    detail::check(std::apply(coll_scatterv, scatterv_arguments(send, blocks, recv, root)));
+  }
+  template <class Send, class Recv>
+  requires detail::Movement<Send, Recv>
+  void gatherv(Send&& send, Recv&& recv, const Blocks& blocks, int root) {
+    detail::check(std::apply(coll_gatherv, gatherv_arguments(send, recv, blocks, root)));
+  }
+  template <class Send, class Recv>
+  requires detail::Movement<Send, Recv>
+  void allgatherv(Send&& send, Recv&& recv, const Blocks& blocks) {
+    detail::check(std::apply(coll_allgatherv, allgatherv_arguments(send, recv, blocks)));
+  }
+  template <class Send, class Recv>
+  requires detail::Movement<Send, Recv>
+  void alltoallv(Send&& send, const Blocks& sent, Recv&& recv, const Blocks& received) {
+    detail::check(std::apply(coll_alltoallv, alltoallv_arguments(send, sent, recv, received)));
+  }
+  // send: all blocks; recv: the own block of the result; in place: the input, whose beginning becomes the result.
+  template <class Send, class Recv, class O>
+  requires detail::BlockReduction<Send, Recv, O>
+  void reduce_scatter(Send&& send, Recv&& recv, std::span<const std::size_t> counts, const O& op) {
+    detail::finish(std::apply(coll_reduce_scatter, reduce_scatter_arguments(send, recv, counts, op)),
+                   detail::operation_of(op).get());
+  }
+  template <class Send, class Recv, class O>
+  requires detail::BlockReduction<Send, Recv, O>
+  void reduce_scatter_block(Send&& send, Recv&& recv, const O& op) {
+    detail::finish(std::apply(coll_reduce_scatter_block, reduce_scatter_block_arguments(send, recv, op)),
+                   detail::operation_of(op).get());
+  }
+  // Of all ranks up to the own one.
+  template <class Send, class Recv, class O>
+  requires detail::Reduction<Send, Recv, O>
+  void scan(Send&& send, Recv&& recv, const O& op) {
+    detail::finish(std::apply(coll_scan, scan_arguments(send, recv, op)), detail::operation_of(op).get());
+  }
+  // Of all ranks below; rank 0 has no result.
+  template <class Send, class Recv, class O>
+  requires detail::Reduction<Send, Recv, O>
+  void exscan(Send&& send, Recv&& recv, const O& op) {
+    detail::finish(std::apply(coll_exscan, exscan_arguments(send, recv, op)), detail::operation_of(op).get());
+  }
+
+  // -- blocks and scans, non-blocking
+  template <class Send, class Recv>
+  requires detail::Movement<Send, Recv>
+  [[nodiscard]] Request iscatter(Send&& send, Recv&& recv, int root) {
+    keeps<Send>(), keeps<Recv>();
+    return begin_with(nullptr, coll_iscatter, scatter_arguments(send, recv, root));
+  }
+  template <class Send, class Recv>
+  requires detail::Movement<Send, Recv>
+  [[nodiscard]] Request igather(Send&& send, Recv&& recv, int root) {
+    keeps<Send>(), keeps<Recv>();
+    return begin_with(nullptr, coll_igather, gather_arguments(send, recv, root));
+  }
+  template <class Send, class Recv>
+  requires detail::Movement<Send, Recv>
+  [[nodiscard]] Request iallgather(Send&& send, Recv&& recv) {
+    keeps<Send>(), keeps<Recv>();
+    return begin_with(nullptr, coll_iallgather, allgather_arguments(send, recv));
+  }
+  template <class Send, class Recv>
+  requires detail::Movement<Send, Recv>
+  [[nodiscard]] Request ialltoall(Send&& send, Recv&& recv) {
+    keeps<Send>(), keeps<Recv>();
+    return begin_with(nullptr, coll_ialltoall, alltoall_arguments(send, recv));
+  }
+  template <class Send, class Recv>
+  requires detail::Movement<Send, Recv>
+  [[nodiscard]] Request iscatterv(Send&& send, const Blocks& blocks, Recv&& recv, int root) {
+    keeps<Send>(), keeps<Recv>();
+    return begin_with(nullptr, coll_iscatterv, scatterv_arguments(send, blocks, recv, root));
+  }
+  template <class Send, class Recv>
+  requires detail::Movement<Send, Recv>
+  [[nodiscard]] Request igatherv(Send&& send, Recv&& recv, const Blocks& blocks, int root) {
+    keeps<Send>(), keeps<Recv>();
+    return begin_with(nullptr, coll_igatherv, gatherv_arguments(send, recv, blocks, root));
+  }
+  template <class Send, class Recv>
+  requires detail::Movement<Send, Recv>
+  [[nodiscard]] Request iallgatherv(Send&& send, Recv&& recv, const Blocks& blocks) {
+    keeps<Send>(), keeps<Recv>();
+    return begin_with(nullptr, coll_iallgatherv, allgatherv_arguments(send, recv, blocks));
+  }
+  template <class Send, class Recv>
+  requires detail::Movement<Send, Recv>
+  [[nodiscard]] Request ialltoallv(Send&& send, const Blocks& sent, Recv&& recv, const Blocks& received) {
+    keeps<Send>(), keeps<Recv>();
+    return begin_with(nullptr, coll_ialltoallv, alltoallv_arguments(send, sent, recv, received));
+  }
+  template <class Send, class Recv, class O>
+  requires detail::BlockReduction<Send, Recv, O>
+  [[nodiscard]] Request ireduce_scatter(Send&& send, Recv&& recv, std::span<const std::size_t> counts, const O& op) {
+    keeps<Send>(), keeps<Recv>();
+    return begin_with(detail::operation_of(op), coll_ireduce_scatter, reduce_scatter_arguments(send, recv, counts, op));
+  }
+  template <class Send, class Recv, class O>
+  requires detail::BlockReduction<Send, Recv, O>
+  [[nodiscard]] Request ireduce_scatter_block(Send&& send, Recv&& recv, const O& op) {
+    keeps<Send>(), keeps<Recv>();
+    return begin_with(detail::operation_of(op), coll_ireduce_scatter_block,
+                      reduce_scatter_block_arguments(send, recv, op));
+  }
+  template <class Send, class Recv, class O>
+  requires detail::Reduction<Send, Recv, O>
+  [[nodiscard]] Request iscan(Send&& send, Recv&& recv, const O& op) {
+    keeps<Send>(), keeps<Recv>();
+    return begin_with(detail::operation_of(op), coll_iscan, scan_arguments(send, recv, op));
+  }
+  template <class Send, class Recv, class O>
+  requires detail::Reduction<Send, Recv, O>
+  [[nodiscard]] Request iexscan(Send&& send, Recv&& recv, const O& op) {
+    keeps<Send>(), keeps<Recv>();
+    return begin_with(detail::operation_of(op), coll_iexscan, exscan_arguments(send, recv, op));
+  }
+
+  // -- blocks and scans, persistent
+  template <class Send, class Recv>
+  requires detail::Movement<Send, Recv>
+  [[nodiscard]] Request scatter_init(Send&& send, Recv&& recv, int root) {
+    keeps<Send>(), keeps<Recv>();
+    return begin_with(nullptr, coll_scatter_init, scatter_arguments(send, recv, root));
+  }
+  template <class Send, class Recv>
+  requires detail::Movement<Send, Recv>
+  [[nodiscard]] Request gather_init(Send&& send, Recv&& recv, int root) {
+    keeps<Send>(), keeps<Recv>();
+    return begin_with(nullptr, coll_gather_init, gather_arguments(send, recv, root));
+  }
+  template <class Send, class Recv>
+  requires detail::Movement<Send, Recv>
+  [[nodiscard]] Request allgather_init(Send&& send, Recv&& recv) {
+    keeps<Send>(), keeps<Recv>();
+    return begin_with(nullptr, coll_allgather_init, allgather_arguments(send, recv));
+  }
+  template <class Send, class Recv>
+  requires detail::Movement<Send, Recv>
+  [[nodiscard]] Request alltoall_init(Send&& send, Recv&& recv) {
+    keeps<Send>(), keeps<Recv>();
+    return begin_with(nullptr, coll_alltoall_init, alltoall_arguments(send, recv));
+  }
+  template <class Send, class Recv>
+  requires detail::Movement<Send, Recv>
+  [[nodiscard]] Request scatterv_init(Send&& send, const Blocks& blocks, Recv&& recv, int root) {
+    keeps<Send>(), keeps<Recv>();
+    return begin_with(nullptr, coll_scatterv_init, scatterv_arguments(send, blocks, recv, root));
+  }
+  template <class Send, class Recv>
+  requires detail::Movement<Send, Recv>
+  [[nodiscard]] Request gatherv_init(Send&& send, Recv&& recv, const Blocks& blocks, int root) {
+    keeps<Send>(), keeps<Recv>();
+    return begin_with(nullptr, coll_gatherv_init, gatherv_arguments(send, recv, blocks, root));
+  }
+  template <class Send, class Recv>
+  requires detail::Movement<Send, Recv>
+  [[nodiscard]] Request allgatherv_init(Send&& send, Recv&& recv, const Blocks& blocks) {
+    keeps<Send>(), keeps<Recv>();
+    return begin_with(nullptr, coll_allgatherv_init, allgatherv_arguments(send, recv, blocks));
+  }
+  template <class Send, class Recv>
+  requires detail::Movement<Send, Recv>
+  [[nodiscard]] Request alltoallv_init(Send&& send, const Blocks& sent, Recv&& recv, const Blocks& received) {
+    keeps<Send>(), keeps<Recv>();
+    return begin_with(nullptr, coll_alltoallv_init, alltoallv_arguments(send, sent, recv, received));
+  }
+  template <class Send, class Recv, class O>
+  requires detail::BlockReduction<Send, Recv, O>
+  [[nodiscard]] Request reduce_scatter_init(Send&& send, Recv&& recv, std::span<const std::size_t> counts,
+                                            const O& op) {
+    keeps<Send>(), keeps<Recv>();
+    return begin_with(detail::operation_of(op), coll_reduce_scatter_init,
+                      reduce_scatter_arguments(send, recv, counts, op));
+  }
+  template <class Send, class Recv, class O>
+  requires detail::BlockReduction<Send, Recv, O>
+  [[nodiscard]] Request reduce_scatter_block_init(Send&& send, Recv&& recv, const O& op) {
+    keeps<Send>(), keeps<Recv>();
+    return begin_with(detail::operation_of(op), coll_reduce_scatter_block_init,
+                      reduce_scatter_block_arguments(send, recv, op));
+  }
+  template <class Send, class Recv, class O>
+  requires detail::Reduction<Send, Recv, O>
+  [[nodiscard]] Request scan_init(Send&& send, Recv&& recv, const O& op) {
+    keeps<Send>(), keeps<Recv>();
+    return begin_with(detail::operation_of(op), coll_scan_init, scan_arguments(send, recv, op));
+  }
+  template <class Send, class Recv, class O>
+  requires detail::Reduction<Send, Recv, O>
+  [[nodiscard]] Request exscan_init(Send&& send, Recv&& recv, const O& op) {
+    keeps<Send>(), keeps<Recv>();
+    return begin_with(detail::operation_of(op), coll_exscan_init, exscan_arguments(send, recv, op));
+  }
+
  private:
   template <class R>
   static constexpr coll_datatype type = datatype_of<detail::element_t<R>>;
@@ -572,13 +853,110 @@ class Communicator {
   template <class Send>
   static constexpr void keeps() {
     if constexpr (!std::same_as<std::remove_cvref_t<Send>, in_place_t>)
-      static_assert(std::ranges::borrowed_range<Send>, "the send vector is gone before the collective is over");
+      static_assert(std::ranges::borrowed_range<Send>, "a vector is gone before the collective is over");
   }
   template <class Call>
   Request begin(std::shared_ptr<detail::Operation> operation, Call&& call) {
     Request request(comm_, std::move(operation));
     detail::check(call(&request.request_));
     return request;
+  }
+
+  template <class Function, class Tuple>
+  Request begin_with(std::shared_ptr<detail::Operation> operation, Function function, const Tuple& arguments) {
+    return begin(std::move(operation),
+                 [&](coll_request** r) { return std::apply(function, std::tuple_cat(arguments, std::tuple(r))); });
+  }
+
+  // What is passed on to coll.h.
+  std::size_t ranks() const noexcept { return static_cast<std::size_t>(size()); }
+  template <class Send, class Recv>
+  static constexpr coll_datatype moved = datatype_of<detail::moved_t<Send, Recv>>;
+  const std::size_t* counts_of(const Blocks& blocks, bool needed) const {
+    if (!needed) return nullptr;
+    if (blocks.counts.size() != ranks() || (!blocks.displs.empty() && blocks.displs.size() != ranks()))
+      throw Error(COLL_ERR_ARG, "counts, and displs if given, take " + std::to_string(ranks()) + " entries");
+    return blocks.counts.data();
+  }
+  static const std::size_t* displs_of(const Blocks& blocks) {
+    return blocks.displs.empty() ? nullptr : blocks.displs.data();
+  }
+  template <class Send, class Recv>
+  auto scatter_arguments(Send&& send, Recv&& recv, int root) {
+    const bool at_root = rank() == root;
+    const std::size_t count =
+        detail::is_in_place<Recv> ? detail::block_of("send", detail::size_of(send), size()) : detail::size_of(recv);
+    if (at_root && !detail::is_in_place<Recv>) detail::check_size("send", detail::size_of(send), count * ranks());
+    return std::tuple(at_root ? detail::data_of(send) : nullptr, detail::writable_data_of(recv), count,
+                      moved<Send, Recv>, root, handle());
+  }
+  template <class Send, class Recv>
+  auto gather_arguments(Send&& send, Recv&& recv, int root) {
+    const bool at_root = rank() == root;
+    const std::size_t count =
+        detail::is_in_place<Send> ? detail::block_of("receive", detail::size_of(recv), size()) : detail::size_of(send);
+    if (at_root) detail::check_size("receive", detail::size_of(recv), count * ranks());
+    return std::tuple(detail::data_of(send), at_root ? detail::writable_data_of(recv) : nullptr, count,
+                      moved<Send, Recv>, root, handle());
+  }
+  template <class Send, class Recv>
+  auto allgather_arguments(Send&& send, Recv&& recv) {
+    const std::size_t count = detail::block_of("receive", detail::size_of(recv), size());
+    if (!detail::is_in_place<Send>) detail::check_size("send", detail::size_of(send), count);
+    return std::tuple(detail::data_of(send), detail::writable_data_of(recv), count, moved<Send, Recv>, handle());
+  }
+  template <class Send, class Recv>
+  auto alltoall_arguments(Send&& send, Recv&& recv) {
+    const std::size_t count = detail::block_of("receive", detail::size_of(recv), size());
+    if (!detail::is_in_place<Send>) detail::check_size("send", detail::size_of(send), count * ranks());
+    return std::tuple(detail::data_of(send), detail::writable_data_of(recv), count, moved<Send, Recv>, handle());
+  }
+  template <class Send, class Recv>
+  auto scatterv_arguments(Send&& send, const Blocks& blocks, Recv&& recv, int root) {
+    const bool at_root = rank() == root;
+    return std::tuple(at_root ? detail::data_of(send) : nullptr, counts_of(blocks, at_root), displs_of(blocks),
+                      detail::writable_data_of(recv), detail::size_of(recv), moved<Send, Recv>, root, handle());
+  }
+  template <class Send, class Recv>
+  auto gatherv_arguments(Send&& send, Recv&& recv, const Blocks& blocks, int root) {
+    const bool at_root = rank() == root;
+    return std::tuple(detail::data_of(send), detail::size_of(send), at_root ? detail::writable_data_of(recv) : nullptr,
+                      counts_of(blocks, at_root), displs_of(blocks), moved<Send, Recv>, root, handle());
+  }
+  template <class Send, class Recv>
+  auto allgatherv_arguments(Send&& send, Recv&& recv, const Blocks& blocks) {
+    return std::tuple(detail::data_of(send), detail::size_of(send), detail::writable_data_of(recv),
+                      counts_of(blocks, true), displs_of(blocks), moved<Send, Recv>, handle());
+  }
+  template <class Send, class Recv>
+  auto alltoallv_arguments(Send&& send, const Blocks& sent, Recv&& recv, const Blocks& received) {
+    return std::tuple(detail::data_of(send), counts_of(sent, !detail::is_in_place<Send>), displs_of(sent),
+                      detail::writable_data_of(recv), counts_of(received, true), displs_of(received), moved<Send, Recv>,
+                      handle());
+  }
+  template <class Send, class Recv, class O>
+  auto reduce_scatter_arguments(Send&& send, Recv&& recv, std::span<const std::size_t> counts, const O& op) {
+    return std::tuple(detail::data_of(send), detail::writable_data_of(recv), counts_of({counts}, true),
+                      moved<Send, Recv>, detail::handle_of(op), handle());
+  }
+  template <class Send, class Recv, class O>
+  auto reduce_scatter_block_arguments(Send&& send, Recv&& recv, const O& op) {
+    const bool input_in_recv = detail::is_in_place<Send>;
+    const std::size_t given = detail::size_of(recv);
+    const std::size_t count = input_in_recv ? detail::block_of("receive", given, size()) : given;
+    if (!input_in_recv) detail::check_size("send", detail::size_of(send), count * ranks());
+    return std::tuple(detail::data_of(send), detail::writable_data_of(recv), count, moved<Send, Recv>,
+                      detail::handle_of(op), handle());
+  }
+  template <class Send, class Recv, class O>
+  auto scan_arguments(Send&& send, Recv&& recv, const O& op) {
+    const auto a = detail::arguments(send, recv, true);
+    return std::tuple(a.send, a.recv, a.count, type<Recv>, detail::handle_of(op), handle());
+  }
+  template <class Send, class Recv, class O>
+  auto exscan_arguments(Send&& send, Recv&& recv, const O& op) {
+    const auto a = detail::arguments(send, recv, true);
+    return std::tuple(a.send, a.recv, a.count, type<Recv>, detail::handle_of(op), handle());
   }
 
   std::shared_ptr<coll_comm> comm_;

@@ -52,7 +52,7 @@ struct Cell {
 
 // What the ranks and collctl share. Rank 0 writes; cells before `finished` are complete.
 struct Shared {
-  static constexpr size_t most_cells = 4 * 64;
+  static constexpr size_t most_cells = plan::collectives * 64;
   std::atomic<uint32_t> finished{0};
   std::atomic<uint32_t> pinned{0};
   Cell cells[most_cells];
@@ -85,12 +85,16 @@ class Rank {
     if (step_ == nullptr) return fail("no memory for the clocks of the ranks");
     if (coll_comm_create_from_launcher(&comm_) != COLL_OK) return fail(coll_last_error());
     if (rank_ == 0) std::snprintf(shared_.description, sizeof shared_.description, "%s", coll_comm_describe(comm_));
-    size_t largest = 64;
-    for (const Task& task : tasks_) largest = std::max(largest, task.bytes);
-    in_ = allocate(largest);
-    out_ = allocate(largest);
+    size_t largest_in = 64, largest_out = 64;
+    for (const Task& task : tasks_) {
+      largest_in = std::max(largest_in, task.bytes * blocks(task.collective, plan::Buffer::send));
+      largest_out = std::max(largest_out, task.bytes * blocks(task.collective, plan::Buffer::recv));
+    }
+    in_ = allocate(largest_in);
+    out_ = allocate(largest_out);
     if (in_ == nullptr || out_ == nullptr)
-      return fail(fmt::format("no memory for buffers of {}: give smaller --sizes", bytes_text(largest)));
+      return fail(fmt::format("no memory for buffers of {}: give smaller --sizes",
+                              bytes_text(std::max(largest_in, largest_out))));
     for (const Task& task : tasks_)
       if (!run_cell(task)) return 1;
     coll_comm_free(comm_);
@@ -102,6 +106,11 @@ class Rank {
     if (!shared_.failed.exchange(true))
       std::snprintf(shared_.problem, sizeof shared_.problem, "rank %d: %s", rank_, text.c_str());
     return 1;
+  }
+
+  // Of the task's size that the buffer holds.
+  size_t blocks(Collective collective, plan::Buffer buffer) const {
+    return plan::has_blocks(collective, buffer) ? size_t(options_.ranks) : 1;
   }
 
   char* allocate(size_t bytes) {
@@ -137,7 +146,15 @@ class Rank {
       case Collective::bcast: status = coll_bcast(out, count, type_, options_.root, comm_); break;
       case Collective::reduce: status = coll_reduce(in_, out, count, type_, pattern_.op(), options_.root, comm_); break;
       case Collective::allreduce: status = coll_allreduce(in_, out, count, type_, pattern_.op(), comm_); break;
-      default: status = COLL_ERR_UNAVAILABLE; break;
+      case Collective::scatter: status = coll_scatter(in_, out, count, type_, options_.root, comm_); break;
+      case Collective::gather: status = coll_gather(in_, out, count, type_, options_.root, comm_); break;
+      case Collective::allgather: status = coll_allgather(in_, out, count, type_, comm_); break;
+      case Collective::alltoall: status = coll_alltoall(in_, out, count, type_, comm_); break;
+      case Collective::reduce_scatter:
+        status = coll_reduce_scatter_block(in_, out, count, type_, pattern_.op(), comm_);
+        break;
+      case Collective::scan: status = coll_scan(in_, out, count, type_, pattern_.op(), comm_); break;
+      case Collective::exscan: status = coll_exscan(in_, out, count, type_, pattern_.op(), comm_); break;
     }
     if (status != COLL_OK) fail(coll_last_error());
     return status == COLL_OK;
@@ -145,21 +162,47 @@ class Rank {
 
   bool iterate(const Task& task, int iteration) {
     const size_t count = task.bytes / pattern_.element_bytes();
-    const bool root = rank_ == options_.root, is_bcast = task.collective == Collective::bcast;
-    const bool has_result =
-        is_bcast ? !root : task.collective == Collective::allreduce || (task.collective == Collective::reduce && root);
-    char* out = is_bcast && root ? in_ : out_;
+    const bool root = rank_ == options_.root;
+    char* out = task.collective == Collective::bcast && root ? in_ : out_;
+    const bool has_result = results(task.collective) != 0;
     ++seed_;
-    pattern_.fill(in_, count, seed_, rank_);
+    pattern_.fill(in_, count * blocks(task.collective, plan::Buffer::send), seed_, rank_);
     lockstep_start(step_);
     const uint64_t begin = lockstep_ticks();
     if (!call(task.collective, out, count)) return false;
-    if (has_result) read_lines(out, task.bytes);
+    if (has_result) read_lines(out, task.bytes * blocks(task.collective, plan::Buffer::recv));
     lockstep_record(step_, iteration, begin, lockstep_ticks());
-    if (has_result)
-      wrong_ += is_bcast ? pattern_.count_wrong(out, count, seed_, options_.root, 1)
-                         : pattern_.count_wrong(out, count, seed_, 0, options_.ranks);
+    if (has_result) wrong_ += count_wrong(task, out, count);
     return true;
+  }
+
+  // Operands of each element of this rank's result; 0: it has none.
+  int results(Collective collective) const {
+    const bool root = rank_ == options_.root;
+    switch (collective) {
+      case Collective::barrier: return 0;
+      case Collective::bcast: return root ? 0 : 1;
+      case Collective::reduce: return root ? options_.ranks : 0;
+      case Collective::gather: return root ? 1 : 0;
+      case Collective::allreduce:
+      case Collective::reduce_scatter: return options_.ranks;
+      case Collective::scan: return rank_ + 1;
+      case Collective::exscan: return rank_;
+      default: return 1;
+    }
+  }
+
+  int64_t count_wrong(const Task& task, const char* out, size_t count) const {
+    const bool from_blocks = plan::has_blocks(task.collective, plan::Buffer::send);
+    const size_t from = from_blocks ? size_t(rank_) * count : 0;
+    if (plan::has_blocks(task.collective, plan::Buffer::recv)) {
+      int64_t wrong = 0;
+      for (int sender = 0; sender < options_.ranks; ++sender)
+        wrong += pattern_.count_wrong(out + size_t(sender) * task.bytes, count, seed_, sender, 1, from);
+      return wrong;
+    }
+    const bool from_root = task.collective == Collective::bcast || task.collective == Collective::scatter;
+    return pattern_.count_wrong(out, count, seed_, from_root ? options_.root : 0, results(task.collective), from);
   }
 
   // A barrier has no result: see that nobody leaves before everybody has come.
@@ -326,14 +369,14 @@ class Bench {
     fmt::print("{}\n\n", wrapped(fmt::format("{}; {} memory; {}", shared_->description, options_.memory,
                                              spin_ ? "ranks pinned" : "more ranks than processors"),
                                  0));
-    fmt::print("{:<10} {:>9} {:>10} {:>10} {:>10} {:>9} {:>6} {:>9}\n", "collective", "size", "median", "p10", "p90",
+    fmt::print("{:<14} {:>9} {:>10} {:>10} {:>10} {:>9} {:>6} {:>9}\n", "collective", "size", "median", "p10", "p90",
                "GB/s", "runs", "flag ns");
   }
 
   void print_row(const Cell& cell) const {
     std::string rate = cell.bytes == 0 ? "" : fmt::format("{:.2f}", double(cell.bytes) / cell.median_us / 1e3);
     std::string flag = has_flag() ? fmt::format("{:.0f} {:.0f}", cell.flag_ns_before, cell.flag_ns_after) : "-";
-    fmt::print("{:<10} {:>9} {:>10} {:>10} {:>10} {:>9} {:>6} {:>9}{}\n", plan::name(cell.collective),
+    fmt::print("{:<14} {:>9} {:>10} {:>10} {:>10} {:>9} {:>6} {:>9}{}\n", plan::name(cell.collective),
                cell.bytes == 0 ? "" : bytes_text(cell.bytes), us_text(cell.median_us), us_text(cell.p10_us),
                us_text(cell.p90_us), rate, cell.iterations, flag, cell.wrong != 0 ? "  WRONG" : "");
   }
@@ -390,16 +433,18 @@ class Bench {
 void add_bench(CLI::App& app, Action& action) {
   auto options = std::make_shared<Options>();
   CLI::App* sub = app.add_subcommand("bench", "Time collectives between ranks of this machine");
-  sub->add_option("COLLECTIVE", options->collective, "barrier, bcast, reduce, allreduce or all")
-      ->required()
-      ->option_text("  ");
+  sub->add_option("COLLECTIVE", options->collective, "see collctl list, or all")->required()->option_text("  ");
   sub->add_option("-n,--ranks", options->ranks, "number of ranks")
       ->required()
       ->check(CLI::Range(1, int(LOCKSTEP_MAX_RANKS)))
       ->option_text("N");
-  sub->add_option("--sizes", options->sizes, "4-16M: times four from 4; or a list")->option_text("BYTES");
+  sub->add_option("--sizes", options->sizes,
+                  "of the vector, or of each rank's piece;\n4-16M: times four from 4; or a list")
+      ->option_text("BYTES");
   sub->add_option("--algorithm", options->algorithm, "see collctl list; default: chosen")->option_text("A");
-  sub->add_option("--root", options->root, "of bcast and reduce")->check(CLI::NonNegativeNumber)->option_text("R");
+  sub->add_option("--root", options->root, "of bcast, reduce, scatter and gather")
+      ->check(CLI::NonNegativeNumber)
+      ->option_text("R");
   sub->add_option("--type", options->type, "of the elements; default float")->option_text("TYPE");
   sub->add_option("--transport", options->transport, "auto, shm, cma or mapped")->option_text("HOW");
   sub->add_option("--memory", options->memory, "ordinary, or mapped: coll_mem_alloc")->option_text("KIND");

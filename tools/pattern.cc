@@ -59,13 +59,13 @@ void fill_as(void* vector, size_t count, uint32_t seed, int rank) {
 }
 
 template <class T>
-int64_t count_wrong_as(const void* vector, size_t count, uint32_t seed, int first, int ranks) {
+int64_t count_wrong_as(const void* vector, size_t count, uint32_t seed, int first, int ranks, size_t from) {
   const T* result = static_cast<const T*>(vector);
   int64_t wrong = 0;
   for (size_t j = 0; j < count; ++j) {
-    T expected = Element<T>::make(number(j, seed, first), first);
+    T expected = Element<T>::make(number(from + j, seed, first), first);
     for (int rank = first + 1; rank < first + ranks; ++rank)
-      expected = Element<T>::combine(expected, Element<T>::make(number(j, seed, rank), rank));
+      expected = Element<T>::combine(expected, Element<T>::make(number(from + j, seed, rank), rank));
     wrong += !Element<T>::same(result[j], expected);
   }
   return wrong;
@@ -130,8 +130,8 @@ void Pattern::fill(void* vector, size_t count, uint32_t seed, int rank) const {
   });
 }
 
-int64_t Pattern::count_wrong(const void* vector, size_t count, uint32_t seed, int first, int ranks) const {
-  return with_type(type_, [&]<class T>(T*) { return count_wrong_as<T>(vector, count, seed, first, ranks); });
+int64_t Pattern::count_wrong(const void* vector, size_t count, uint32_t seed, int first, int ranks, size_t from) const {
+  return with_type(type_, [&]<class T>(T*) { return count_wrong_as<T>(vector, count, seed, first, ranks, from); });
 }
 
 }  // namespace coll::tools

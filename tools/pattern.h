@@ -17,8 +17,8 @@ class Pattern {
   // The operation that count_wrong() expects: sum where the type has one, else minloc, bitwise or, logical or.
   coll_op op() const;
   void fill(void* vector, size_t count, uint32_t seed, int rank) const;
-  // Elements of `vector` that are not op over the inputs of ranks first .. first + ranks - 1.
-  int64_t count_wrong(const void* vector, size_t count, uint32_t seed, int first, int ranks) const;
+  // Elements of `vector` that are not op over the inputs of ranks first .. first + ranks - 1 from element `from` on.
+  int64_t count_wrong(const void* vector, size_t count, uint32_t seed, int first, int ranks, size_t from = 0) const;
 
  private:
   coll_datatype type_;

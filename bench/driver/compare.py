@@ -45,7 +45,7 @@ def arguments():
     parser.add_argument("--rounds", type=int, default=8)
     parser.add_argument("--quick", action="store_true", help="two short rounds: a smoke test, not a measurement")
     parser.add_argument("--sizes", default="4-16M")
-    parser.add_argument("--collectives", default="barrier,bcast,reduce,allreduce")
+    parser.add_argument("--collectives", default=",".join(stats.COLLECTIVES))
     parser.add_argument("--cell-ms", type=float, default=40, help="time for one collective and size in one launch")
     parser.add_argument("--pages", choices=("4k", "2m"), default="4k")
     parser.add_argument("--only", help="comma-separated contestants (see the headings)")

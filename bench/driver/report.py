@@ -32,16 +32,16 @@ def print_table(table, names, peers):
         cells = [cell for cell in table if cell[0] == collective]
         if not cells:
             continue
-        print(f"\n{collective:>9}  " + "  ".join(h.rjust(w) for h, w in zip(headings, widths)))
+        print(f"\n{collective:>14}  " + "  ".join(h.rjust(w) for h, w in zip(headings, widths)))
         for cell in cells:
             values = [time_name(table[cell][n]) if n in table[cell] else "-" for n in names]
             values += [f"{gains[n][cell]:.2f}x" if cell in gains[n] else "-" for n in ours]
             label = size_name(cell[1]) if collective != "barrier" else "-"
-            print(f"{label:>9}  " + "  ".join(v.rjust(w) for v, w in zip(values, widths)))
+            print(f"{label:>14}  " + "  ".join(v.rjust(w) for v, w in zip(values, widths)))
         if ours and len(cells) > 1:
             means = [geomean(g for c, g in gains[n].items() if c[0] == collective) for n in ours]
             values = [""] * len(names) + [f"{m:.2f}x" if m else "-" for m in means]
-            print(f"{'geomean':>9}  " + "  ".join(v.rjust(w) for v, w in zip(values, widths)))
+            print(f"{'geomean':>14}  " + "  ".join(v.rjust(w) for v, w in zip(values, widths)))
 
 
 def print_verdicts(table, peers):

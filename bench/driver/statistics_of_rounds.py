@@ -4,10 +4,14 @@
 import math
 import statistics
 
-COLLECTIVES = ("barrier", "bcast", "reduce", "allreduce")
+COLLECTIVES = ("barrier", "bcast", "reduce", "allreduce", "scatter", "gather", "allgather", "alltoall", "reduce_scatter",
+               "scan", "exscan")
 NEAR_NS = 120          # one-way flag time below which two cores are called near
 SAME_DISTANCE = 0.20   # samples whose flag time is further than this from the run's median are dropped
-TARGET_GEOMEAN = {"barrier": 1.25, "bcast": 1.25, "reduce": 1.25, "allreduce": 1.5}
+TARGET_GEOMEAN = dict.fromkeys(COLLECTIVES, 1.25) | {"allreduce": 1.5, "reduce_scatter": 1.8}
+# Collectives of pieces, and scans: sizes that are judged, and the least one that the mean is over; of the others all.
+JUDGED_TO_BYTES = dict.fromkeys(COLLECTIVES[4:], 4 << 20)
+MEAN_FROM_BYTES = dict.fromkeys(COLLECTIVES[4:], 4 << 10)
 NOISE = 0.03           # told beside a cell that fails by less; the verdict does not use it
 
 
@@ -61,9 +65,12 @@ def verdicts(table, ours, peers):
     found = ratios(table, ours, peers)
     result = []
     for collective in COLLECTIVES:
-        mine = {cell: ratio for cell, ratio in found.items() if cell[0] == collective}
+        mine = {cell: ratio for cell, ratio in found.items()
+                if cell[0] == collective and cell[1] <= JUDGED_TO_BYTES.get(collective, math.inf)}
         if mine:
-            mean, slower = geomean(mine.values()), {c: r for c, r in mine.items() if r < 1}
+            least = MEAN_FROM_BYTES.get(collective, 0)
+            large = [ratio for cell, ratio in mine.items() if cell[1] >= least]
+            mean, slower = geomean(large or mine.values()), {c: r for c, r in mine.items() if r < 1}
             result.append((collective, mean, TARGET_GEOMEAN[collective], slower,
                            mean >= TARGET_GEOMEAN[collective] and not slower))
     return result

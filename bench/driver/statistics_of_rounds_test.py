@@ -50,6 +50,12 @@ class Verdicts(unittest.TestCase):
         table = {("allreduce", 4): {"openmpi": 1.4, "coll": 1.0}, ("bcast", 4): {"openmpi": 1.4, "coll": 1.0}}
         self.assertEqual([(v[0], v[4]) for v in stats.verdicts(table, "coll", ["openmpi"])], [("bcast", True), ("allreduce", False)])
 
+    def test_the_mean_of_collectives_of_pieces_is_over_the_larger_sizes(self):
+        sizes = {4: 1.0, 4096: 1.5, 4 << 20: 1.5, 16 << 20: 0.5}
+        table = {("scatter", size): {"openmpi": gain, "coll": 1.0} for size, gain in sizes.items()}
+        (collective, mean, target, slower, passed), = stats.verdicts(table, "coll", ["openmpi"])
+        self.assertEqual((collective, round(mean, 6), target, slower, passed), ("scatter", 1.5, 1.25, {}, True))
+
     def test_a_cell_that_only_one_side_measured_gives_no_gain(self):
         table = {("bcast", 4): {"coll": 1.0}, ("bcast", 64): {"openmpi": 1.0}}
         self.assertEqual(stats.ratios(table, "coll", ["openmpi"]), {})

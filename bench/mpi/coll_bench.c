@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Times MPI_Barrier, MPI_Bcast, MPI_Reduce and MPI_Allreduce of whatever MPI library it is linked with (and
- * whatever is preloaded in front of it). One JSON line per collective and size, written by rank 0.
+ * Times collectives of whatever MPI library it is linked with (and whatever is preloaded in front of it). One JSON
+ * line per collective and size, written by rank 0; sizes are of the vector, or of what one rank has for one other.
  *
  * One iteration: every rank rewrites its input (so its lines are dirty in its own core), all start at one
  * instant, [the clock runs] the collective is called and whoever has a result reads one word of each of its
@@ -22,8 +22,23 @@
 #include "ranks.h"
 
 enum { LINE_BYTES = 64, MAX_SIZES = 64 };
-enum collective { BARRIER, BCAST, REDUCE, ALLREDUCE, COLLECTIVES };
-static const char *const collective_name[COLLECTIVES] = {"barrier", "bcast", "reduce", "allreduce"};
+enum collective {
+  BARRIER,
+  BCAST,
+  REDUCE,
+  ALLREDUCE,
+  SCATTER,
+  GATHER,
+  ALLGATHER,
+  ALLTOALL,
+  REDUCE_SCATTER,
+  SCAN,
+  EXSCAN,
+  COLLECTIVES
+};
+static const char *const collective_name[COLLECTIVES] = {"barrier",        "bcast",  "reduce",    "allreduce",
+                                                         "scatter",        "gather", "allgather", "alltoall",
+                                                         "reduce_scatter", "scan",   "exscan"};
 
 struct options {
   int run[COLLECTIVES];
@@ -39,7 +54,7 @@ struct bench {
   struct options options;
   struct lockstep *step;
   int rank, ranks;
-  float *in, *out; /* [largest size] bytes each */
+  float *in, *out; /* [ranks][largest size] bytes each */
   int64_t seed;    /* iterations so far: no two look alike */
   int64_t wrong;   /* elements of this rank's results that were not what they must be */
   int cell;        /* cells so far */
@@ -50,7 +65,7 @@ static volatile uint32_t sink;
 static void usage(const char *program, int rank) {
   if (rank == 0)
     fprintf(stderr,
-            "usage: %s [--collectives barrier,bcast,reduce,allreduce] [--sizes 4-16M | 4,1K,64K] [--root R]\n"
+            "usage: %s [--collectives barrier,bcast,...] [--sizes 4-16M | 4,1K,64K] [--root R]\n"
             "          [--cell-ms M] [--min-iterations N] [--max-iterations N] [--max-seconds S] [--pages 4k|2m]\n",
             program);
   MPI_Finalize();
@@ -104,8 +119,11 @@ static struct options parse(int argc, char **argv, int rank, int ranks) {
       {"collectives", 1, 0, 'c'},    {"sizes", 1, 0, 's'},       {"root", 1, 0, 'r'},
       {"cell-ms", 1, 0, 'm'},        {"max-seconds", 1, 0, 'S'}, {"min-iterations", 1, 0, 'n'},
       {"max-iterations", 1, 0, 'N'}, {"pages", 1, 0, 'p'},       {0, 0, 0, 0}};
-  struct options options = {
-      .run = {1, 1, 1, 1}, .cell_ms = 60, .max_seconds = 1e9, .min_iterations = 5, .max_iterations = 2000};
+  struct options options = {.run = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1},
+                            .cell_ms = 60,
+                            .max_seconds = 1e9,
+                            .min_iterations = 5,
+                            .max_iterations = 2000};
   int bad = parse_sizes(&options, "4-16M");
   for (int c; (c = getopt_long(argc, argv, "", names, NULL)) != -1;) {
     switch (c) {
@@ -148,13 +166,13 @@ static void alter(float *in, size_t count, int64_t seed, int rank) {
   for (size_t j = 0; j < count; j++) in[j] = element((uint32_t)j, (uint32_t)seed, (uint32_t)rank);
 }
 
-/* How many elements of `out` are not those of one rank (bcast) or the sum over all ranks. */
-static int64_t count_wrong(const float *out, size_t count, int64_t seed, int first_rank, int ranks) {
+/* How many elements of `out` are not those of one rank, or the sum over several, from element `from` of theirs on. */
+static int64_t count_wrong(const float *out, size_t count, int64_t seed, int first_rank, int ranks, size_t from) {
   int64_t wrong = 0;
   for (size_t j = 0; j < count; j++) {
     float expected = 0;
     for (int rank = first_rank; rank < first_rank + ranks; rank++)
-      expected += element((uint32_t)j, (uint32_t)seed, (uint32_t)rank);
+      expected += element((uint32_t)(from + j), (uint32_t)seed, (uint32_t)rank);
     wrong += out[j] != expected;
   }
   return wrong;
@@ -167,45 +185,74 @@ static void read_lines(const void *result, size_t bytes) {
   sink = sum;
 }
 
+/* Buffers that hold a block for every rank, or from every rank. */
+static int has_blocks_in(enum collective which) {
+  return which == SCATTER || which == ALLTOALL || which == REDUCE_SCATTER;
+}
+static int has_blocks_out(enum collective which) { return which == GATHER || which == ALLGATHER || which == ALLTOALL; }
+
+/* Ranks whose data is in each element of this rank's result, 0: it has none. */
+static int operands(const struct bench *b, enum collective which) {
+  int is_root = b->rank == b->options.root;
+  switch (which) {
+    case BARRIER: return 0;
+    case BCAST: return !is_root;
+    case REDUCE: return is_root ? b->ranks : 0;
+    case GATHER: return is_root;
+    case ALLREDUCE:
+    case REDUCE_SCATTER: return b->ranks;
+    case SCAN: return b->rank + 1;
+    case EXSCAN: return b->rank;
+    default: return 1;
+  }
+}
+
+static void call(const struct bench *b, enum collective which, float *out, int count) {
+  const float *in = b->in;
+  int root = b->options.root;
+  MPI_Comm world = MPI_COMM_WORLD;
+  switch (which) {
+    case BARRIER: MPI_Barrier(world); break;
+    case BCAST: MPI_Bcast(out, count, MPI_FLOAT, root, world); break;
+    case REDUCE: MPI_Reduce(in, out, count, MPI_FLOAT, MPI_SUM, root, world); break;
+    case ALLREDUCE: MPI_Allreduce(in, out, count, MPI_FLOAT, MPI_SUM, world); break;
+    case SCATTER: MPI_Scatter(in, count, MPI_FLOAT, out, count, MPI_FLOAT, root, world); break;
+    case GATHER: MPI_Gather(in, count, MPI_FLOAT, out, count, MPI_FLOAT, root, world); break;
+    case ALLGATHER: MPI_Allgather(in, count, MPI_FLOAT, out, count, MPI_FLOAT, world); break;
+    case ALLTOALL: MPI_Alltoall(in, count, MPI_FLOAT, out, count, MPI_FLOAT, world); break;
+    case REDUCE_SCATTER: MPI_Reduce_scatter_block(in, out, count, MPI_FLOAT, MPI_SUM, world); break;
+    case SCAN: MPI_Scan(in, out, count, MPI_FLOAT, MPI_SUM, world); break;
+    default: MPI_Exscan(in, out, count, MPI_FLOAT, MPI_SUM, world); break;
+  }
+}
+
+static int64_t check(const struct bench *b, enum collective which, const float *out, size_t count) {
+  size_t from = has_blocks_in(which) ? (size_t)b->rank * count : 0;
+  int64_t wrong = 0;
+  if (!has_blocks_out(which))
+    return count_wrong(out, count, b->seed, which == BCAST || which == SCATTER ? b->options.root : 0,
+                       operands(b, which), from);
+  for (int sender = 0; sender < b->ranks; sender++)
+    wrong += count_wrong(out + (size_t)sender * count, count, b->seed, sender, 1, from);
+  return wrong;
+}
+
 /* One timed call, recorded and checked. */
 static void timed_call(struct bench *b, enum collective which, size_t bytes, int iteration) {
-  int root = b->options.root, count = (int)(bytes / sizeof(float)), has_result = 0;
-  float *out = b->out;
-  uint64_t begin;
-  switch (which) {
-    case BARRIER:
-      lockstep_start(b->step);
-      begin = lockstep_ticks();
-      MPI_Barrier(MPI_COMM_WORLD);
-      break;
-    case BCAST:
-      out = b->rank == root ? b->in : b->out;
-      has_result = b->rank != root;
-      lockstep_start(b->step);
-      begin = lockstep_ticks();
-      MPI_Bcast(out, count, MPI_FLOAT, root, MPI_COMM_WORLD);
-      break;
-    case REDUCE:
-      has_result = b->rank == root;
-      lockstep_start(b->step);
-      begin = lockstep_ticks();
-      MPI_Reduce(b->in, out, count, MPI_FLOAT, MPI_SUM, root, MPI_COMM_WORLD);
-      break;
-    default:
-      has_result = 1;
-      lockstep_start(b->step);
-      begin = lockstep_ticks();
-      MPI_Allreduce(b->in, out, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
-  }
-  if (has_result) read_lines(out, bytes);
+  size_t count = bytes / sizeof(float);
+  int has_result = operands(b, which) != 0;
+  float *out = which == BCAST && b->rank == b->options.root ? b->in : b->out;
+  lockstep_start(b->step);
+  uint64_t begin = lockstep_ticks();
+  call(b, which, out, (int)count);
+  if (has_result) read_lines(out, has_blocks_out(which) ? (size_t)b->ranks * bytes : bytes);
   lockstep_record(b->step, iteration, begin, lockstep_ticks());
-  if (has_result)
-    b->wrong += count_wrong(out, (size_t)count, b->seed, which == BCAST ? root : 0, which == BCAST ? 1 : b->ranks);
+  if (has_result) b->wrong += check(b, which, out, count);
 }
 
 static void iterate(struct bench *b, enum collective which, size_t bytes, int iteration) {
   b->seed++;
-  alter(b->in, bytes / sizeof(float), b->seed, b->rank);
+  alter(b->in, bytes / sizeof(float) * (has_blocks_in(which) ? (size_t)b->ranks : 1), b->seed, b->rank);
   timed_call(b, which, bytes, iteration);
 }
 
@@ -305,8 +352,13 @@ int main(int argc, char **argv) {
   if (!b.step) MPI_Abort(MPI_COMM_WORLD, 1);
   size_t largest = LINE_BYTES;
   for (int i = 0; i < b.options.size_count; i++) largest = b.options.sizes[i] > largest ? b.options.sizes[i] : largest;
-  b.in = allocate(largest, b.options.huge_pages);
-  b.out = allocate(largest, b.options.huge_pages);
+  size_t largest_in = largest, largest_out = largest;
+  for (int which = 0; which < COLLECTIVES; which++) {
+    if (b.options.run[which] && has_blocks_in(which)) largest_in = (size_t)b.ranks * largest;
+    if (b.options.run[which] && has_blocks_out(which)) largest_out = (size_t)b.ranks * largest;
+  }
+  b.in = allocate(largest_in, b.options.huge_pages);
+  b.out = allocate(largest_out, b.options.huge_pages);
   if (b.rank == 0) print_header(b.ranks, cpu);
   int64_t wrong = run_all(&b);
   if (wrong && b.rank == 0) fprintf(stderr, "%lld elements of results were wrong\n", (long long)wrong);

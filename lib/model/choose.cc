@@ -5,6 +5,8 @@
 #include <bit>
 #include <charconv>
 
+#include "model/workset.h"
+
 namespace coll::model {
 
 using plan::Collective;
@@ -63,7 +65,6 @@ Choice choose(const Question& question) {
   const size_t ranks = size_t(question.ranks);
   const char* name = "";
   Choice choice;
-  size_t work_set = 0;
   switch (question.collective) {
     case Collective::barrier:
       name = question.levels > 1 ? "hierarchical" : question.ranks <= 8 ? "flat" : "dissemination";
@@ -72,7 +73,6 @@ Choice choose(const Question& question) {
       name = question.levels > 1 && bytes > 4 * kib ? "hierarchical" : "flat_read";
       // Kernel copies have a price a call: long chunks (KNEM V).
       choice.parameters = question.kernel_copies && bytes > 8 * kib ? ring(bytes, 512 * kib, 2) : pipeline(bytes);
-      work_set = bytes * ranks;
       break;
     case Collective::reduce:
       if (question.ranks == 2 || bytes * ranks <= 64 * kib) {
@@ -82,7 +82,6 @@ Choice choose(const Question& question) {
         name = "fused";
         choice.parameters = two_hops(bytes, ranks);
       }
-      work_set = bytes * (ranks + 1);
       break;
     case Collective::allreduce:
       // One hop and p reductions of the whole, against two hops and one: the longer the vector the dearer the former.
@@ -93,44 +92,38 @@ Choice choose(const Question& question) {
         name = "fused";
         choice.parameters = two_hops(bytes, ranks);
       }
-      work_set = 2 * bytes * ranks;
       break;
     case Collective::scatter:
       name = "parallel_read";
       choice.parameters = pieces(question);
-      work_set = 2 * bytes * ranks;
       break;
     case Collective::gather:
       name = "parallel_write";
       choice.parameters = pieces(question);
-      work_set = 2 * bytes * ranks;
       break;
     case Collective::allgather:
       name = "ring_source_read";
       choice.parameters = pieces(question);
-      work_set = bytes * ranks * (ranks + 1);
       break;
     case Collective::alltoall:
       name = "rotated";
       choice.parameters = pieces(question);
-      work_set = 2 * bytes * ranks * ranks;
       break;
     case Collective::reduce_scatter:
       name = "fused";
       choice.parameters = question.irregular ? pieces(question) : two_hops(bytes, ranks);
-      work_set = bytes * ranks * (ranks + 1);
       break;
     case Collective::scan:
     case Collective::exscan:
       name = "chain";
       choice.parameters = pipeline(bytes);
-      work_set = 2 * bytes * ranks;
       break;
   }
   choice.algorithm = algo::find(question.collective, name);
   choice.parameters.chunk_bytes =
       std::max<uint32_t>(choice.parameters.chunk_bytes, uint32_t(std::bit_ceil(question.element_bytes)));
-  choice.stream = question.cache_bytes != 0 && work_set > question.cache_bytes;
+  choice.stream =
+      streams(work_set(question.collective, name, bytes, choice.parameters.chunk_bytes, ranks), question.cache_bytes);
   return choice;
 }
 

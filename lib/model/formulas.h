@@ -35,13 +35,20 @@ struct Passes {
 using Formula = Terms (*)(const Setting& on, double bytes, const Knobs& knobs);
 
 // ---- scatter, gather (formulas_personalized.cc) -------------------------------------------------------------------
-Terms scatter_parallel_read(const Setting&, double bytes, const Knobs&);     // CMA IV-A.1: B + C(p) + G
-Terms scatter_sequential_write(const Setting&, double bytes, const Knobs&);  // CMA IV-A.2: T_memcpy + G + p C(1) + B
-Terms scatter_throttled_read(const Setting&, double bytes, const Knobs&);    // CMA IV-A.3: B + ceil(p/k) C(k)
-Terms gather_parallel_write(const Setting&, double bytes, const Knobs&);     // CMA IV-B.1, KNEM III-B
-Terms gather_sequential_read(const Setting&, double bytes, const Knobs&);    // CMA IV-B.2
-Terms gather_throttled_write(const Setting&, double bytes, const Knobs&);    // CMA IV-B.3
-Terms scatter_hierarchical(const Setting&, double bytes, const Knobs&);      // CMA VII-G, inside a node: by leaders
+// CMA IV-A.1: B + C(p) + G
+Terms scatter_parallel_read(const Setting&, double bytes, const Knobs&);
+// CMA IV-A.2: T_memcpy + G + p C(1) + B
+Terms scatter_sequential_write(const Setting&, double bytes, const Knobs&);
+// CMA IV-A.3: B + ceil(p/k) C(k)
+Terms scatter_throttled_read(const Setting&, double bytes, const Knobs&);
+// CMA IV-B.1, KNEM III-B
+Terms gather_parallel_write(const Setting&, double bytes, const Knobs&);
+// CMA IV-B.2
+Terms gather_sequential_read(const Setting&, double bytes, const Knobs&);
+// CMA IV-B.3
+Terms gather_throttled_write(const Setting&, double bytes, const Knobs&);
+// CMA VII-G, inside a node: by leaders
+Terms scatter_hierarchical(const Setting&, double bytes, const Knobs&);
 Terms gather_hierarchical(const Setting&, double bytes, const Knobs&);
 
 // scatterv, gatherv: bytes by rank, zeros allowed; the slowest of those who copy together counts. counts[root] is not copied
@@ -57,62 +64,121 @@ struct Network {
 Terms two_level(const Terms& within, const Network& network, int nodes, double node_bytes);
 
 // ---- alltoall (formulas_personalized.cc) --------------------------------------------------------------------------
-Terms alltoall_pairwise(const Setting&, double bytes, const Knobs&);  // CMA IV-C.1: AG + (p-1) C(1)
-Terms alltoall_bruck(const Setting&, double bytes, const Knobs&);  // CMA IV-C.2: ceil(lg p) steps of half of all blocks
-Terms alltoall_rotated(const Setting&, double bytes, const Knobs&);  // KNEM Fig. 3: AG + (p-1) C(1), no step waits
+// CMA IV-C.1: AG + (p-1) C(1)
+Terms alltoall_pairwise(const Setting&, double bytes, const Knobs&);
+// CMA IV-C.2: ceil(lg p) steps of half of all blocks
+Terms alltoall_bruck(const Setting&, double bytes, const Knobs&);
+// KNEM Fig. 3: AG + (p-1) C(1), no step waits
+Terms alltoall_rotated(const Setting&, double bytes, const Knobs&);
 
 // ---- bcast (formulas_shared.cc) -----------------------------------------------------------------------------------
-Terms bcast_direct_read(const Setting&, double bytes, const Knobs&);   // CMA V-B.1: B + C(p) + G
-Terms bcast_direct_write(const Setting&, double bytes, const Knobs&);  // CMA V-B.1: G + p C(1) + B
-Terms bcast_knomial(const Setting&, double bytes, const Knobs&);       // CMA V-B.2: B + ceil(log_{k+1} p) C(k)
-Terms bcast_scatter_allgather(const Setting&, double bytes,
-                              const Knobs&);                            // CMA V-B.3: AG + scatter + allgather of eta/p
-Terms bcast_hierarchical(const Setting&, double bytes, const Knobs&);   // XHC IV-A, KNEM IV: fill, then slowest level
-Terms bcast_shm_pipelined(const Setting&, double bytes, const Knobs&);  // YHCCL Alg. 3
+// CMA V-B.1: B + C(p) + G
+Terms bcast_direct_read(const Setting&, double bytes, const Knobs&);
+// CMA V-B.1: G + p C(1) + B
+Terms bcast_direct_write(const Setting&, double bytes, const Knobs&);
+// CMA V-B.2: B + ceil(log_{k+1} p) C(k)
+Terms bcast_knomial(const Setting&, double bytes, const Knobs&);
+// CMA V-B.3: AG + T_scatter(eta/p), k at a time, + T_allgather(eta/p) from the owners, the neighbour, or by doubling.
+Terms bcast_scatter_allgather(const Setting&, double bytes, const Knobs&);
+Terms bcast_scatter_allgather_ring(const Setting&, double bytes, const Knobs&);
+Terms bcast_scatter_allgather_doubling(const Setting&, double bytes, const Knobs&);
+// XHC IV-A, KNEM IV: fill, then slowest level
+Terms bcast_hierarchical(const Setting&, double bytes, const Knobs&);
+// YHCCL Alg. 3
+Terms bcast_shm_pipelined(const Setting&, double bytes, const Knobs&);
 
 // ---- allgather (formulas_shared.cc) -------------------------------------------------------------------------------
-Terms allgather_ring_neighbor(const Setting&, double bytes, const Knobs&);       // CMA V-A.1; k is j, gcd(p, j) = 1
-Terms allgather_ring_source_read(const Setting&, double bytes, const Knobs&);    // CMA V-A.2
-Terms allgather_ring_source_write(const Setting&, double bytes, const Knobs&);   // CMA V-A.2
-Terms allgather_recursive_doubling(const Setting&, double bytes, const Knobs&);  // CMA V-A.3
-Terms allgather_bruck(const Setting&, double bytes, const Knobs&);               // CMA V-A.4
-Terms allgather_gather_bcast(const Setting&, double bytes, const Knobs&);        // KNEM V-C
-Terms allgather_shm_pipelined(const Setting&, double bytes, const Knobs&);       // YHCCL Alg. 4
-Terms allgatherv(const Setting&, std::span<const double> counts);                // as ring-source, bytes by rank
+// CMA V-A.1; k is j, gcd(p, j) = 1
+Terms allgather_ring_neighbor(const Setting&, double bytes, const Knobs&);
+// CMA V-A.2
+Terms allgather_ring_source_read(const Setting&, double bytes, const Knobs&);
+// CMA V-A.2
+Terms allgather_ring_source_write(const Setting&, double bytes, const Knobs&);
+// CMA V-A.3
+Terms allgather_recursive_doubling(const Setting&, double bytes, const Knobs&);
+// CMA V-A.4
+Terms allgather_bruck(const Setting&, double bytes, const Knobs&);
+// KNEM V-C
+Terms allgather_gather_bcast(const Setting&, double bytes, const Knobs&);
+// YHCCL Alg. 4
+Terms allgather_shm_pipelined(const Setting&, double bytes, const Knobs&);
+// XHC III, CMA VII-G: up by leaders, down
+Terms allgather_hierarchical(const Setting&, double bytes, const Knobs&);
+// as ring-source, bytes by rank
+Terms allgatherv(const Setting&, std::span<const double> counts);
 
 // ---- barrier (formulas_shared.cc) ---------------------------------------------------------------------------------
-Terms barrier_flat(const Setting&, double bytes, const Knobs&);           // XHC III-E: G + B
-Terms barrier_dissemination(const Setting&, double bytes, const Knobs&);  // ceil(lg p) flags
-Terms barrier_hierarchical(const Setting&, double bytes, const Knobs&);   // XHC III: G and B level by level
+// XHC III-E: G + B
+Terms barrier_flat(const Setting&, double bytes, const Knobs&);
+// ceil(lg p) flags
+Terms barrier_dissemination(const Setting&, double bytes, const Knobs&);
+// XHC III: G and B level by level
+Terms barrier_hierarchical(const Setting&, double bytes, const Knobs&);
 
 // ---- reductions (formulas_reduce.cc) ------------------------------------------------------------------------------
-Terms reduce_flat(const Setting&, double bytes, const Knobs&);                      // XHC IV-B, one group
-Terms reduce_fused(const Setting&, double bytes, const Knobs&);                     // this project
-Terms reduce_hierarchical(const Setting&, double bytes, const Knobs&);              // XHC IV-B
-Terms reduce_hierarchical_by_index(const Setting&, double bytes, const Knobs&);     // XHC IV-B step 2a
-Terms reduce_movement_avoiding(const Setting&, double bytes, const Knobs&);         // YHCCL 3.3
-Terms reduce_movement_avoiding_socket(const Setting&, double bytes, const Knobs&);  // YHCCL 3.4
-Terms reduce_dpml(const Setting&, double bytes, const Knobs&);                      // YHCCL 5.1 (DPML)
-Terms reduce_rg(const Setting&, double bytes, const Knobs&);                        // YHCCL Table 3 (RG); k: branching
-Terms allreduce_all_read(const Setting&, double bytes, const Knobs&);               // this project
-Terms allreduce_recursive_doubling(const Setting&, double bytes, const Knobs&);     // Thakur, Rabenseifner, Gropp
-Terms allreduce_ring(const Setting&, double bytes, const Knobs&);                   // YHCCL Table 2 (ring)
-Terms allreduce_rabenseifner(const Setting&, double bytes, const Knobs&);           // YHCCL Table 2
-Terms allreduce_fused(const Setting&, double bytes, const Knobs&);                  // this project
-Terms allreduce_mapped_partitioned(const Setting&, double bytes, const Knobs&);     // SAS III
-Terms allreduce_hierarchical(const Setting&, double bytes, const Knobs&);           // XHC IV-B
-Terms allreduce_hierarchical_by_index(const Setting&, double bytes, const Knobs&);  // XHC IV-B step 2a
-Terms allreduce_movement_avoiding(const Setting&, double bytes, const Knobs&);      // YHCCL 3.5
-Terms allreduce_movement_avoiding_socket(const Setting&, double bytes, const Knobs&);       // YHCCL 3.5
-Terms allreduce_dpml(const Setting&, double bytes, const Knobs&);                           // YHCCL 5.1 (DPML)
-Terms allreduce_rg(const Setting&, double bytes, const Knobs&);                             // YHCCL Table 2 (RG)
-Terms reduce_scatter_ring(const Setting&, double bytes, const Knobs&);                      // YHCCL Table 1
-Terms reduce_scatter_rabenseifner(const Setting&, double bytes, const Knobs&);              // YHCCL Table 1
-Terms reduce_scatter_dpml(const Setting&, double bytes, const Knobs&);                      // YHCCL Table 1
-Terms reduce_scatter_movement_avoiding(const Setting&, double bytes, const Knobs&);         // YHCCL 3.3
-Terms reduce_scatter_movement_avoiding_socket(const Setting&, double bytes, const Knobs&);  // YHCCL 3.4
-Terms reduce_scatter_fused(const Setting&, double bytes, const Knobs&);                     // this project
-Terms scan_linear(const Setting&, double bytes, const Knobs&);                              // rank r waits for r - 1
-Terms scan_recursive_doubling(const Setting&, double bytes, const Knobs&);                  // ceil(lg p) steps
+// XHC IV-B, one group
+Terms reduce_flat(const Setting&, double bytes, const Knobs&);
+// this project
+Terms reduce_fused(const Setting&, double bytes, const Knobs&);
+// XHC IV-B
+Terms reduce_hierarchical(const Setting&, double bytes, const Knobs&);
+// XHC IV-B step 2a
+Terms reduce_hierarchical_by_index(const Setting&, double bytes, const Knobs&);
+// YHCCL 3.3
+Terms reduce_movement_avoiding(const Setting&, double bytes, const Knobs&);
+// YHCCL 3.4
+Terms reduce_movement_avoiding_socket(const Setting&, double bytes, const Knobs&);
+// YHCCL 5.1 (DPML)
+Terms reduce_dpml(const Setting&, double bytes, const Knobs&);
+// YHCCL Table 3 (RG); k: branching
+Terms reduce_rg(const Setting&, double bytes, const Knobs&);
+// this project
+Terms allreduce_all_read(const Setting&, double bytes, const Knobs&);
+// Thakur, Rabenseifner, Gropp
+Terms allreduce_recursive_doubling(const Setting&, double bytes, const Knobs&);
+// YHCCL Table 2 (ring)
+Terms allreduce_ring(const Setting&, double bytes, const Knobs&);
+// YHCCL Table 2
+Terms allreduce_rabenseifner(const Setting&, double bytes, const Knobs&);
+// this project
+Terms allreduce_fused(const Setting&, double bytes, const Knobs&);
+// SAS III
+Terms allreduce_shared_address_space(const Setting&, double bytes, const Knobs&);
+// XHC IV-B
+Terms allreduce_hierarchical(const Setting&, double bytes, const Knobs&);
+// XHC IV-B step 2a
+Terms allreduce_hierarchical_by_index(const Setting&, double bytes, const Knobs&);
+// YHCCL 3.5
+Terms allreduce_movement_avoiding(const Setting&, double bytes, const Knobs&);
+// YHCCL 3.5
+Terms allreduce_movement_avoiding_socket(const Setting&, double bytes, const Knobs&);
+// YHCCL 5.1 (DPML)
+Terms allreduce_dpml(const Setting&, double bytes, const Knobs&);
+// YHCCL Table 2 (RG)
+Terms allreduce_rg(const Setting&, double bytes, const Knobs&);
+// YHCCL Table 1
+Terms reduce_scatter_ring(const Setting&, double bytes, const Knobs&);
+// YHCCL Table 1
+Terms reduce_scatter_rabenseifner(const Setting&, double bytes, const Knobs&);
+// YHCCL Table 1
+Terms reduce_scatter_dpml(const Setting&, double bytes, const Knobs&);
+// YHCCL 3.3
+Terms reduce_scatter_movement_avoiding(const Setting&, double bytes, const Knobs&);
+// YHCCL 3.4
+Terms reduce_scatter_movement_avoiding_socket(const Setting&, double bytes, const Knobs&);
+// this project
+Terms reduce_scatter_fused(const Setting&, double bytes, const Knobs&);
+// YHCCL 5.1: within sockets, then across
+Terms reduce_scatter_dpml_two_level(const Setting&, double bytes, const Knobs&);
+Terms reduce_dpml_two_level(const Setting&, double bytes, const Knobs&);
+Terms allreduce_dpml_two_level(const Setting&, double bytes, const Knobs&);
+
+// ---- scan, exscan (formulas_reduce.cc); the last rank decides, so both cost the same ------------------------------
+// this project
+Terms scan_all_read(const Setting&, double bytes, const Knobs&);
+// rank r waits for r - 1
+Terms scan_chain(const Setting&, double bytes, const Knobs&);
+// this project: slices, of each all prefixes
+Terms scan_fused(const Setting&, double bytes, const Knobs&);
 
 }  // namespace coll::model

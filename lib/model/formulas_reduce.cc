@@ -112,6 +112,12 @@ Terms reduce_scatter_movement_avoiding_socket(const Setting& on, double bytes, c
   return Work(on, bytes, knobs).copies(1.0 / q).reduces((q - 1.0) / q, 2).waits(q).reduces(1.0 / p, m).meets().total();
 }
 
+Terms reduce_scatter_dpml_two_level(const Setting& on, double bytes, const Knobs& knobs) {
+  const int p = on.ranks(), q = on.ranks_per_socket(), m = on.sockets();
+  if (p == 1) return alone(on, bytes);
+  return Work(on, bytes, knobs).copies(1).meets().reduces(1.0 / q, q).waits().reduces(1.0 / p, m).total();
+}
+
 Terms reduce_scatter_fused(const Setting& on, double bytes, const Knobs& knobs) {
   const int p = on.ranks();
   if (p == 1) return alone(on, bytes);
@@ -145,6 +151,9 @@ Terms allreduce_rabenseifner(const Setting& on, double bytes, const Knobs& knobs
 Terms allreduce_dpml(const Setting& on, double bytes, const Knobs& knobs) {
   return reduce_scatter_dpml(on, bytes, knobs) + spread(on, bytes, knobs);
 }
+Terms allreduce_dpml_two_level(const Setting& on, double bytes, const Knobs& knobs) {
+  return reduce_scatter_dpml_two_level(on, bytes, knobs) + spread(on, bytes, knobs);
+}
 Terms allreduce_movement_avoiding(const Setting& on, double bytes, const Knobs& knobs) {
   return reduce_scatter_movement_avoiding(on, bytes, knobs) + spread(on, bytes, knobs);
 }
@@ -155,7 +164,7 @@ Terms allreduce_fused(const Setting& on, double bytes, const Knobs& knobs) {
   return reduce_scatter_fused(on, bytes, knobs) + spread(on, bytes, knobs);
 }
 
-Terms allreduce_mapped_partitioned(const Setting& on, double bytes, const Knobs& knobs) {
+Terms allreduce_shared_address_space(const Setting& on, double bytes, const Knobs& knobs) {
   const int p = on.ranks();
   if (p == 1) return alone(on, bytes);
   // Pairwise sums of a slice, one source at a time, then everybody's slice.
@@ -225,6 +234,10 @@ Terms reduce_dpml(const Setting& on, double bytes, const Knobs& knobs) {
   return reduce_scatter_dpml(on, bytes, knobs) + collect(on, bytes);
 }
 
+Terms reduce_dpml_two_level(const Setting& on, double bytes, const Knobs& knobs) {
+  return reduce_scatter_dpml_two_level(on, bytes, knobs) + collect(on, bytes);
+}
+
 Terms reduce_rg(const Setting& on, double bytes, const Knobs& knobs) {
   const int p = on.ranks(), k = std::clamp(knobs.k, 1, std::max(p - 1, 1));
   if (p == 1) return alone(on, bytes);
@@ -240,7 +253,11 @@ Terms allreduce_rg(const Setting& on, double bytes, const Knobs& knobs) {
 
 // ---- scan -------------------------------------------------------------------------------------------------------------
 
-Terms scan_linear(const Setting& on, double bytes, const Knobs& knobs) {
+Terms scan_all_read(const Setting& on, double bytes, const Knobs& knobs) {
+  return allreduce_all_read(on, bytes, knobs);
+}
+
+Terms scan_chain(const Setting& on, double bytes, const Knobs& knobs) {
   const int p = on.ranks();
   if (p == 1) return alone(on, bytes);
   const Passes passes(bytes, knobs.chunk_bytes);
@@ -249,8 +266,12 @@ Terms scan_linear(const Setting& on, double bytes, const Knobs& knobs) {
                       flags(on.flag_us(on.neighbours()));
   return (p - 2 + passes.number) * stage;
 }
-Terms scan_recursive_doubling(const Setting& on, double bytes, const Knobs& knobs) {
-  return allreduce_recursive_doubling(on, bytes, knobs);
+
+Terms scan_fused(const Setting& on, double bytes, const Knobs& knobs) {
+  const int p = on.ranks();
+  if (p == 1) return alone(on, bytes);
+  // Of its slice a rank makes every rank's prefix; each fetches its own.
+  return Work(on, bytes, knobs).meets().reduces(1.0 / p, p).copies(1).meets().fetches((p - 1.0) / p, p - 1).total();
 }
 
 }  // namespace coll::model

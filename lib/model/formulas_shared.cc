@@ -46,11 +46,24 @@ Terms bcast_knomial(const Setting& on, double bytes, const Knobs& knobs) {
          (rounds * passes.number) * on.copy(passes.bytes, k, on.far(), true);
 }
 
-Terms bcast_scatter_allgather(const Setting& on, double bytes, const Knobs& knobs) {
+namespace {
+
+Terms scatter_allgather(const Setting& on, double bytes, const Knobs& knobs, Formula allgather) {
   if (on.ranks() == 1) return {};
   const double part = bytes / on.ranks();
-  return flags(on.tiny_allgather_us()) + scatter_sequential_write(on, part, knobs) +
-         allgather_ring_source_read(on, part, knobs);
+  return flags(on.tiny_allgather_us()) + scatter_throttled_read(on, part, knobs) + allgather(on, part, {});
+}
+
+}  // namespace
+
+Terms bcast_scatter_allgather(const Setting& on, double bytes, const Knobs& knobs) {
+  return scatter_allgather(on, bytes, knobs, allgather_ring_source_read);
+}
+Terms bcast_scatter_allgather_ring(const Setting& on, double bytes, const Knobs& knobs) {
+  return scatter_allgather(on, bytes, knobs, allgather_ring_neighbor);
+}
+Terms bcast_scatter_allgather_doubling(const Setting& on, double bytes, const Knobs& knobs) {
+  return scatter_allgather(on, bytes, knobs, allgather_recursive_doubling);
 }
 
 Terms bcast_hierarchical(const Setting& on, double bytes, const Knobs& knobs) {
@@ -148,6 +161,10 @@ Terms allgather_bruck(const Setting& on, double bytes, const Knobs& knobs) {
 
 Terms allgather_gather_bcast(const Setting& on, double bytes, const Knobs& knobs) {
   return gather_parallel_write(on, bytes, knobs) + bcast_direct_read(on, bytes * on.ranks(), {});
+}
+
+Terms allgather_hierarchical(const Setting& on, double bytes, const Knobs& knobs) {
+  return gather_hierarchical(on, bytes, {}) + bcast_hierarchical(on, bytes * on.ranks(), knobs);
 }
 
 Terms allgather_shm_pipelined(const Setting& on, double bytes, const Knobs& knobs) {

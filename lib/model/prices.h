@@ -19,10 +19,13 @@ struct Reads {
 
 // What is copied once more where peers cannot see a buffer, because it goes through shared slots: by whom it takes longest.
 enum class Staging : uint8_t {
-  none,   // the formula has it
-  block,  // one block, or the vector
-  peers,  // the blocks of all peers
+  nothing,  // or the formula has it
+  block,    // one block, or the vector
+  peers,    // the blocks of all peers
 };
+
+// By which mechanisms it can go.
+enum class Means : uint8_t { anywhere, staged, mapped };
 
 struct Row {
   std::string_view collective, algorithm;
@@ -31,8 +34,7 @@ struct Row {
   Formula formula;
   Reads reads;
   Staging staging = Staging::block;
-  bool stages = false;  // by shared memory, whatever the machine offers
-  bool maps = false;    // by loads and stores of a peer's memory only
+  Means means = Means::anywhere;
 };
 
 std::span<const Row> rows();

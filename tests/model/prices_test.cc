@@ -23,8 +23,7 @@ TEST(Prices, RowsAreUniqueAndTagged) {
   for (const Row& row : rows()) {
     EXPECT_TRUE(seen.insert({row.collective, row.algorithm}).second) << row.collective << " " << row.algorithm;
     EXPECT_FALSE(row.source.empty());
-    EXPECT_EQ(row.row.substr(0, row.row.find(' ')),
-              row.collective == "reduce_scatter" ? "reduce-scatter" : row.collective);
+    EXPECT_EQ(row.row.substr(0, row.row.find(' ')), row.collective);
     EXPECT_EQ(find_row(row.collective, row.algorithm), &row);
   }
 }

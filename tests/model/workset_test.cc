@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Work sets as YHCCL prints them, and where they make the library's choice bypass the cache.
+#include "model/workset.h"
+
+#include <gtest/gtest.h>
+
+#include "model/choose.h"
+
+namespace coll::model {
+namespace {
+
+using plan::Collective;
+
+constexpr uint64_t slices[] = {64, 4096, 131072}, vectors[] = {0, 64, 1 << 16, 5 << 20};
+
+TEST(WorkSet, FormulasOfTheTexts) {
+  for (uint64_t p : {2, 3, 8, 64})
+    for (uint64_t I : slices)
+      for (uint64_t s : vectors) {
+        EXPECT_EQ(work_set(Collective::bcast, "shm_pipelined", s, I, p), s + s * (p - 1) + 2 * I);
+        EXPECT_EQ(work_set(Collective::allgather, "shm_pipelined", s, I, p), s * p + s * p * p + 2 * p * I);
+        EXPECT_EQ(work_set(Collective::allreduce, "movement_avoiding", s, I, p), 2 * s * p + p * I);
+        for (uint64_t m : {1, 2, 4})
+          EXPECT_EQ(work_set(Collective::allreduce, "movement_avoiding_socket", s, I, p, m), 2 * s * p + m * p * I);
+      }
+}
+
+// Where the socket-aware allreduce begins to bypass the cache on YHCCL's nodes: the largest vector in KiB that does not.
+// The text prints 2176 and 1152, which are those of one socket; its nodes have two.
+TEST(WorkSet, SwitchPointsOfTheText) {
+  constexpr uint64_t kib = 1024, mib = kib * kib;
+  const auto begins_at = [](uint64_t cache, uint64_t p, uint64_t m, uint64_t slice) {
+    uint64_t s = 0;
+    while (!streams(work_set(Collective::allreduce, "movement_avoiding_socket", s, slice, p, m), cache)) s += 4 * kib;
+    return (s - 4 * kib) / kib;
+  };
+  const uint64_t node_a = 256 * mib + 64 * 512 * kib, node_b = 66 * mib + 48 * mib;
+  EXPECT_EQ(begins_at(node_a, 64, 1, 256 * kib), 2176u);
+  EXPECT_EQ(begins_at(node_a, 64, 2, 256 * kib), 2048u);
+  EXPECT_EQ(begins_at(node_b, 48, 1, 128 * kib), 1152u);
+  EXPECT_EQ(begins_at(node_b, 48, 2, 128 * kib), 1088u);
+}
+
+TEST(WorkSet, TheChoiceStreamsBeyondTheCacheOnly) {
+  for (int c = 0; c < plan::collectives; ++c) {
+    const auto collective = Collective(c);
+    for (size_t bytes : {size_t(64), size_t(4096), size_t(1) << 20}) {
+      Question question{.collective = collective, .bytes = bytes, .element_bytes = 4, .ranks = 8};
+      const uint64_t buffers = buffer_bytes(collective, bytes, 8);
+      EXPECT_FALSE(choose(question).stream) << "nobody knows the cache";
+      question.cache_bytes = size_t(buffers) + 1;
+      EXPECT_FALSE(choose(question).stream) << plan::name(collective);
+      question.cache_bytes = size_t(buffers) / 2;
+      EXPECT_EQ(choose(question).stream, collective != Collective::barrier) << plan::name(collective);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace coll::model

@@ -1,20 +1,29 @@
-#!/bin/sh
+#!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # ctest-lines.sh BUILD PROGRAMS KERNEL...: the test programs are built in PROGRAMS; prints a ctest line for each test of
-# each kernel. Each looks up its result in BUILD/tests/kmod/KERNEL.tap, which the line kmod.run has made.
-set -eu
+# each kernel. Each looks up its result in BUILD/tests/kmod/KERNEL.tap, which the line kmod.run has made. Of a debug
+# kernel that is not in the cache when ctest starts, there is only the line that says so.
+set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=../../scripts/vm/common.sh
+. "$here/../../scripts/vm/common.sh"
 build=$1 programs=$2
 shift 2
-list=$("$here/run-all.sh" -q -b "$programs" -l "$@")
 
-awk -v here="$here" -v build="$build" '
-  function line(name, kernel, program, test, properties) {
-    printf "add_test([==[%s]==] [==[%s/result.sh]==] [==[%s/tests/kmod/%s.tap]==] %s %s)\n", name, here, build, kernel, program, test
-    printf "set_tests_properties([==[%s]==] PROPERTIES LABELS kmod SKIP_RETURN_CODE 77 %s", name, properties
-    printf " ENVIRONMENT [==[GTEST_OUTPUT=xml:%s/gtest/%s.xml]==])\n", build, name
-  }
-  !seen[$1]++ { line("kmod." $1 ".boot", $1, "-", "boot", "FIXTURES_REQUIRED kmod FIXTURES_SETUP kmod_" $1) }
-  { line("kmod." $1 "." $2 "." $3, $1, $2, $3, "FIXTURES_REQUIRED kmod_" $1) }' <<EOF
-$list
-EOF
+# line KERNEL PROGRAM TEST NAME PROPERTY...
+line() {
+    local kernel=$1 program=$2 test=$3 name=$4
+    shift 4
+    echo "add_test([==[$name]==] [==[$here/result.sh]==] [==[$build/tests/kmod/$kernel.tap]==] $program $test)"
+    echo "set_tests_properties([==[$name]==] PROPERTIES LABELS kmod SKIP_RETURN_CODE 77 $*" \
+        "ENVIRONMENT [==[GTEST_OUTPUT=xml:$build/gtest/$name.xml]==])"
+}
+
+for kernel in "$@"; do
+    line "$kernel" - boot "kmod.$kernel.boot" FIXTURES_REQUIRED kmod FIXTURES_SETUP "kmod_$kernel"
+    [[ $kernel != debug && $kernel != kcsan ]] || echo "if(EXISTS [==[$cache/$kernel/complete]==])"
+    "$here/run-all.sh" -q -b "$programs" -l "$kernel" | while read -r _ program test; do
+        line "$kernel" "$program" "$test" "kmod.$kernel.$program.$test" FIXTURES_REQUIRED "kmod_$kernel"
+    done
+    [[ $kernel != debug && $kernel != kcsan ]] || echo "endif()"
+done

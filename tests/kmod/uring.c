@@ -93,6 +93,24 @@ TEST(uring_copies)
 	CHECK_EQ(copy_now(cookie, 0, x, 2 * HUGE, KCOLL_READ, IOSQE_ASYNC), HUGE);
 }
 
+TEST(uring_inline_max)
+{
+	char *p = memory(SMALL, HUGE), x[1000];
+	u64 cookie = reg(p, HUGE, KCOLL_READ | KCOLL_EAGER);
+
+	ring_new(8, IORING_SETUP_SQE128);
+	trace_begin("kcoll_uring/enable");
+	CHECK_EQ(copy_now(cookie, 0, x, 1000, KCOLL_READ, 0), 1000);
+	CHECK_EQ(file_count(TRACE, "inline=1 ret=1000"), 1);
+	parameter("uring_inline_max", "999");
+	CHECK_EQ(copy_now(cookie, 0, x, 1000, KCOLL_READ, 0), 1000);
+	CHECK_EQ(copy_now(cookie, 0, x, 999, KCOLL_READ, 0), 999);
+	parameter("uring_inline_max", "65536");
+	CHECK_EQ(file_count(TRACE, "inline=0 ret=1000"), 1);
+	CHECK_EQ(file_count(TRACE, "inline=1 ret=999"), 1);
+	trace_end("kcoll_uring/enable");
+}
+
 TEST(uring_copy2_and_register)
 {
 	char *p = memory(SMALL, HUGE), *q = memory(SMALL, HUGE);

@@ -190,6 +190,7 @@ class Comm {
   topo::Hierarchy hierarchy_;
   std::string description_;
   size_t cache_bytes_ = 0;
+  bool kernel_copies_possible_ = false;
   char* block_ = nullptr;
   std::unique_ptr<BlockLayout> layout_;
 

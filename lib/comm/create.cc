@@ -284,6 +284,9 @@ class Creation {
       case Transport::shm: team.reach = Reach::staged, team.map_arenas = false; break;
       case Transport::mapped: team.reach = one_process ? Reach::direct : Reach::staged; break;
     }
+    // Not much slower: they win where every rank copies at the same time.
+    comm_->kernel_copies_possible_ = settings.transport == Transport::automatic && team.reach == Reach::staged &&
+                                     cma_works && reports_[1].cma_us < 2 * reports_[1].staged_us;
     team.direct_min_bytes = settings.direct_min_bytes;
     team.patience = crowded(hellos_) ? sync::Patience::crowded() : sync::Patience::alone();
     for (int c = 0; c < channel_count; c++) set_up(comm_->channel(c), c);

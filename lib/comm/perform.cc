@@ -77,9 +77,9 @@ coll_status Comm::told(coll_status status) {
 
 bool Comm::takes_latency_path(const Call& call) const {
   if (call.pieces != nullptr || settings_.forced[size_t(call.collective)].algorithm != nullptr) return false;
-  // What one rank shows to all others.
+  // What one rank shows to the others.
   const bool blocks = plan::has_blocks(call.collective, plan::Buffer::send);
-  const size_t bytes = blocks ? call.bytes() * size_t(ranks()) : call.bytes();
+  const size_t bytes = blocks ? call.bytes() * size_t(ranks() - 1) : call.bytes();
   return bytes <= exec::Cell::payload_bytes &&
          std::max<size_t>(bytes, 1) <= model::latency_path_bytes(call.collective, ranks());
 }
@@ -129,6 +129,7 @@ coll_status Comm::make_bound(const Call& call, int index, std::shared_ptr<exec::
                                         .ranks = ranks(),
                                         .levels = hierarchy_.levels(),
                                         .kernel_copies = team_.reach == exec::Reach::cma,
+                                        .kernel_copies_possible = kernel_copies_possible_,
                                         .cache_bytes = cache_bytes_});
   if (call.element_bytes > half_bytes / 8)
     return failure(COLL_ERR_TYPE, "an element of " + std::to_string(call.element_bytes) +
@@ -140,8 +141,6 @@ coll_status Comm::make_bound(const Call& call, int index, std::shared_ptr<exec::
     choice.parameters = forced.parameters;
     choice.parameters.chunk_bytes = std::max<uint32_t>(choice.parameters.chunk_bytes, uint32_t(call.element_bytes));
   }
-  if (choice.algorithm == nullptr)
-    return failure(COLL_ERR_UNAVAILABLE, std::string(plan::name(call.collective)) + " has no algorithm");
   if (call.pieces != nullptr && !choice.algorithm->irregular)
     return failure(COLL_ERR_UNAVAILABLE, std::string(plan::name(call.collective)) + " " +
                                              std::string(choice.algorithm->name) +
@@ -161,8 +160,9 @@ coll_status Comm::make_bound(const Call& call, int index, std::shared_ptr<exec::
   if (!problem.empty())
     return failure(COLL_ERR_UNAVAILABLE, std::string(plan::name(call.collective)) + " " + plan->algorithm + " (" +
                                              plan->parameters + ") cannot be used: " + problem);
-  bound =
-      std::make_shared<exec::Bound>(*plan, channel(index), exec::BindOptions{shape, call.element_bytes, choice.stream});
+  const exec::Reach reach = choice.kernel_copies ? exec::Reach::cma : team_.reach;
+  bound = std::make_shared<exec::Bound>(*plan, channel(index),
+                                        exec::BindOptions{shape, call.element_bytes, reach, choice.stream});
   return COLL_OK;
 }
 

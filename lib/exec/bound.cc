@@ -23,6 +23,7 @@ Bound::Bound(const plan::Plan& plan, Channel& channel, const BindOptions& option
     : plan_(&plan),
       element_bytes_(options.element_bytes),
       block_bytes_(options.shape.count * options.element_bytes),
+      reach_(options.reach),
       stream_(options.stream),
       last_value_(plan::last_value(plan, options.shape, options.element_bytes)) {
   for (plan::Buffer buffer : {plan::Buffer::send, plan::Buffer::recv})

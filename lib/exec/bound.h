@@ -58,7 +58,8 @@ struct BoundLane {
 struct BindOptions {
   plan::Shape shape;  // its counts are needed by the constructor alone
   size_t element_bytes = 1;
-  bool stream = false;  // the work set exceeds the cache: copies whose result is not reused go past it
+  Reach reach = Reach::staged;  // how peers reach this rank's ordinary memory
+  bool stream = false;          // the work set exceeds the cache: copies whose result is not reused go past it
 };
 
 class Bound {
@@ -71,6 +72,7 @@ class Bound {
   const plan::Plan& plan() const { return *plan_; }
   const std::vector<BoundLane>& lanes() const { return lanes_; }
   size_t element_bytes() const { return element_bytes_; }
+  Reach reach() const { return reach_; }
   uint64_t last_value() const { return last_value_; }
 
   // This rank's buffers.
@@ -89,6 +91,7 @@ class Bound {
   const plan::Plan* plan_;
   size_t element_bytes_;
   size_t block_bytes_;  // of a regular plan
+  Reach reach_;
   bool stream_;
   BufferSize sizes_[2];
   std::vector<plan::Geometry> geometry_;

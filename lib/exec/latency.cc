@@ -26,9 +26,10 @@ void leave(Channel& channel, bool synchronizing, bool wrote, size_t bytes) {
   channel.end(synchronizing, 0);
 }
 
-void fill(Channel& channel, const void* data, size_t bytes) {
+void fill(Channel& channel, const void* data, size_t bytes, const void* more = nullptr, size_t more_bytes = 0) {
   Cell& cell = cell_of(channel, channel.team->rank);
   mem::copy(cell.payload, data, bytes);
+  if (more_bytes != 0) mem::copy(cell.payload + bytes, more, more_bytes);
   cell.sequence.store(channel.operation, std::memory_order_release);
   channel.team->posted();
 }
@@ -51,6 +52,8 @@ struct Shown {
   bool shown;
   const void* data;
   size_t bytes;
+  const void* more = nullptr;
+  size_t more_bytes = 0;
 };
 // The ranks from first up to last, of whom the own one is not waited for. One of them shows `bytes`.
 struct From {
@@ -64,23 +67,35 @@ coll_status exchange(Channel& channel, const Shown& own, const From& from, bool 
   coll_status status = channel.begin_cell();
   if (status != COLL_OK) return status;
   const int rank = channel.team->rank;
-  if (own.shown) fill(channel, own.data, own.bytes);
+  if (own.shown) fill(channel, own.data, own.bytes, own.more, own.more_bytes);
   for (int other = from.first; other < from.last; other++)
     if (other != rank) ask_for_second_line(channel, other, from.bytes);
   for (int other = from.first; other < from.last; other++)
     if (other != rank && (status = await(channel, other)) != COLL_OK) return status;
   take();
-  leave(channel, synchronizing, own.shown, own.bytes);
+  leave(channel, synchronizing, own.shown, own.bytes + own.more_bytes);
   return COLL_OK;
 }
 
-// The operands of ranks 0 .. last - 1, each `offset` bytes into what its rank shows; the own one in the caller's memory.
-void fold(Channel& channel, const char* own, void* recv, size_t count, const Reducer& reducer, int last,
-          size_t offset = 0) {
+// The operands of ranks 0 .. last - 1, the own one in the caller's memory.
+void fold(Channel& channel, const void* own, void* recv, size_t count, const Reducer& reducer, int last) {
   const void* sources[most_ranks];
   for (int rank = 0; rank < last; rank++)
-    sources[rank] = rank == channel.team->rank ? own + offset : cell_of(channel, rank).payload + offset;
+    sources[rank] = rank == channel.team->rank ? own : cell_of(channel, rank).payload;
   reducer(recv, nullptr, sources, last, count);
+}
+
+// A block for each other rank, beginning with the next one, which finds it in the first line.
+Shown blocks_for_others(const Team& team, bool shown, const void* send, size_t bytes) {
+  const auto* all = static_cast<const char*>(send);
+  const size_t above = size_t(team.ranks - 1 - team.rank), below = size_t(team.rank);
+  return {shown, all + (below + 1) * bytes, above * bytes, all, below * bytes};
+}
+// Where rank `of` shows the block that is for the own rank.
+const char* block_from(Channel& channel, int of, size_t bytes) {
+  const Team& team = *channel.team;
+  const int place = (team.rank - of - 1 + team.ranks) % team.ranks;
+  return cell_of(channel, of).payload + size_t(place) * bytes;
 }
 
 void place(void* to, const void* from, size_t bytes) {
@@ -88,13 +103,12 @@ void place(void* to, const void* from, size_t bytes) {
 }
 
 const char* bytes_of(const void* data) { return static_cast<const char*>(data); }
-char* bytes_of(void* data) { return static_cast<char*>(data); }
 
-// Block r of recv is what rank r shows, from `offset` on.
-void collect(Channel& channel, const void* own, void* recv, size_t bytes, size_t offset = 0) {
-  for (int rank = 0; rank < channel.team->ranks; rank++)
-    place(bytes_of(recv) + size_t(rank) * bytes,
-          (rank == channel.team->rank ? bytes_of(own) : cell_of(channel, rank).payload) + offset, bytes);
+// Block r of recv is what shown(r) points to, the own one lies in the caller's memory.
+template <typename Shows>
+void collect(const Team& team, const void* own, void* recv, size_t bytes, Shows shown) {
+  for (int rank = 0; rank < team.ranks; rank++)
+    place(static_cast<char*>(recv) + size_t(rank) * bytes, rank == team.rank ? own : shown(rank), bytes);
 }
 
 }  // namespace
@@ -115,7 +129,7 @@ coll_status latency_reduce(Channel& channel, const void* send, void* recv, size_
   const size_t bytes = count * reducer.element_bytes;
   const int last = root == channel.team->rank ? channel.team->ranks : 0;
   return exchange(channel, {last == 0, send, bytes}, {0, last, bytes}, false, [&] {
-    if (last != 0) fold(channel, bytes_of(send), recv, count, reducer, last);
+    if (last != 0) fold(channel, send, recv, count, reducer, last);
   });
 }
 
@@ -123,41 +137,50 @@ coll_status latency_allreduce(Channel& channel, const void* send, void* recv, si
   const size_t bytes = count * reducer.element_bytes;
   const int ranks = channel.team->ranks;
   return exchange(channel, {true, send, bytes}, {0, ranks, bytes}, true,
-                  [&] { fold(channel, bytes_of(send), recv, count, reducer, ranks); });
+                  [&] { fold(channel, send, recv, count, reducer, ranks); });
 }
 
 coll_status latency_scatter(Channel& channel, const void* send, void* recv, size_t bytes, int root) {
-  const int rank = channel.team->rank;
-  const bool sends = root == rank;
-  const size_t all = bytes * size_t(channel.team->ranks), own = bytes * size_t(rank);
-  return exchange(channel, {sends, send, all}, {root, root + 1, all}, false,
-                  [&] { place(recv, (sends ? bytes_of(send) : cell_of(channel, root).payload) + own, bytes); });
+  const Team& team = *channel.team;
+  const bool sends = root == team.rank;
+  const Shown blocks = sends ? blocks_for_others(team, true, send, bytes) : Shown{};
+  return exchange(channel, blocks, {root, root + 1, bytes * size_t(team.ranks - 1)}, false, [&] {
+    place(recv, sends ? bytes_of(send) + size_t(root) * bytes : block_from(channel, root, bytes), bytes);
+  });
 }
 
 coll_status latency_gather(Channel& channel, const void* send, void* recv, size_t bytes, int root) {
   const bool sends = root != channel.team->rank;
   return exchange(channel, {sends, send, bytes}, {0, sends ? 0 : channel.team->ranks, bytes}, false, [&] {
-    if (!sends) collect(channel, send, recv, bytes);
+    if (!sends) collect(*channel.team, send, recv, bytes, [&](int rank) { return cell_of(channel, rank).payload; });
   });
 }
 
 coll_status latency_allgather(Channel& channel, const void* send, void* recv, size_t bytes) {
-  return exchange(channel, {true, send, bytes}, {0, channel.team->ranks, bytes}, true,
-                  [&] { collect(channel, send, recv, bytes); });
+  return exchange(channel, {true, send, bytes}, {0, channel.team->ranks, bytes}, true, [&] {
+    collect(*channel.team, send, recv, bytes, [&](int rank) { return cell_of(channel, rank).payload; });
+  });
 }
 
 coll_status latency_alltoall(Channel& channel, const void* send, void* recv, size_t bytes) {
-  const size_t all = bytes * size_t(channel.team->ranks);
-  return exchange(channel, {true, send, all}, {0, channel.team->ranks, all}, true,
-                  [&] { collect(channel, send, recv, bytes, bytes * size_t(channel.team->rank)); });
+  const Team& team = *channel.team;
+  const Shown blocks = blocks_for_others(team, true, send, bytes);
+  return exchange(channel, blocks, {0, team.ranks, bytes * size_t(team.ranks - 1)}, true, [&] {
+    collect(team, bytes_of(send) + size_t(team.rank) * bytes, recv, bytes,
+            [&](int rank) { return block_from(channel, rank, bytes); });
+  });
 }
 
 coll_status latency_reduce_scatter(Channel& channel, const void* send, void* recv, size_t count,
                                    const Reducer& reducer) {
-  const int ranks = channel.team->ranks;
-  const size_t block = count * reducer.element_bytes, all = block * size_t(ranks);
-  return exchange(channel, {true, send, all}, {0, ranks, all}, true, [&] {
-    fold(channel, bytes_of(send), recv, count, reducer, ranks, block * size_t(channel.team->rank));
+  const Team& team = *channel.team;
+  const size_t bytes = count * reducer.element_bytes;
+  const Shown blocks = blocks_for_others(team, true, send, bytes);
+  return exchange(channel, blocks, {0, team.ranks, bytes * size_t(team.ranks - 1)}, true, [&] {
+    const void* sources[most_ranks];
+    for (int rank = 0; rank < team.ranks; rank++)
+      sources[rank] = rank == team.rank ? bytes_of(send) + size_t(rank) * bytes : block_from(channel, rank, bytes);
+    reducer(recv, nullptr, sources, team.ranks, count);
   });
 }
 
@@ -166,7 +189,7 @@ coll_status latency_scan(Channel& channel, const void* send, void* recv, size_t 
   const int rank = channel.team->rank, last = with_own ? rank + 1 : rank;
   const size_t bytes = count * reducer.element_bytes;
   return exchange(channel, {rank + 1 < channel.team->ranks, send, bytes}, {0, last, bytes}, false, [&] {
-    if (last > 0) fold(channel, bytes_of(send), recv, count, reducer, last);
+    if (last > 0) fold(channel, send, recv, count, reducer, last);
   });
 }
 

@@ -172,7 +172,7 @@ void Run::publish(uint8_t view_index) {
     span = std::max(span, offsets[block] * element_bytes_ + size.blocks[block]);
   const transport::Arena* arena = team.map_arenas ? transport::Arena::existing() : nullptr;
   bool in_arena = arena != nullptr && arena->contains(buffer, span);
-  if (!in_arena && team.reach == Reach::staged) return;
+  if (!in_arena && bound_->reach() == Reach::staged) return;
   if (!size.blocks.empty()) {
     char* table = channel_->own().staging + staging_offset_ + view.table_offset;
     for (size_t block = 0; block < size.blocks.size(); block++)

@@ -23,7 +23,7 @@ inline constexpr uint32_t nap_us = 200;
 // A yield can last a time slice of everybody else on the core: look at the living more often.
 inline constexpr uint32_t yields_between_looks = 16;
 
-// How ranks reach each other's ordinary memory. Memory of an arena is mapped whatever is chosen here.
+// How ranks reach each other's ordinary memory; chosen for each plan. Memory of an arena is mapped whatever it is.
 enum class Reach : uint8_t {
   staged,  // not at all: data is staged in shared memory
   cma,     // the kernel copies

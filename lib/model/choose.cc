@@ -44,12 +44,17 @@ algo::Parameters two_hops(size_t bytes, size_t ranks) {
   return ring(bytes, std::clamp(ranks * 16 * kib, 128 * kib, 256 * kib), 2);
 }
 
-// Of the lengths of pieces that only some ranks know, nothing may depend. A short piece uses only a part of its slot.
-algo::Parameters pieces(const Question& question) {
-  constexpr size_t unknown = 64 * kib;
-  if (question.irregular) return ring(SIZE_MAX, unknown, 4);
-  return question.kernel_copies && question.bytes > 8 * kib ? ring(question.bytes, 512 * kib, 2)
-                                                            : pipeline(question.bytes);
+// Pieces: of lengths that only some ranks know nothing may depend, and a short piece uses only a part of its slot. Long
+// ones go by kernel copies where these are possible, since all ranks copy at once: staged data would be moved twice.
+void set_pieces(const Question& question, size_t kernel_from_bytes, Choice& choice) {
+  constexpr size_t unknown = 64 * kib, many = 256 * kib;
+  const size_t bytes = question.irregular ? SIZE_MAX : question.bytes;
+  const bool kernel = question.kernel_copies || question.kernel_copies_possible;
+  choice.kernel_copies = kernel && bytes >= kernel_from_bytes;
+  if (question.irregular) choice.parameters = ring(bytes, unknown, 4);
+  else if (choice.kernel_copies || (question.kernel_copies && bytes > 8 * kib))
+    choice.parameters = ring(bytes, 512 * kib, 2);
+  else choice.parameters = bytes >= many ? ring(bytes, 32 * kib, 16) : pipeline(bytes);
 }
 
 }  // namespace
@@ -95,23 +100,34 @@ Choice choose(const Question& question) {
       break;
     case Collective::scatter:
       name = "parallel_read";
-      choice.parameters = pieces(question);
+      set_pieces(question, 512 * kib, choice);
       break;
     case Collective::gather:
       name = "parallel_write";
-      choice.parameters = pieces(question);
+      set_pieces(question, 512 * kib, choice);
       break;
     case Collective::allgather:
-      name = "ring_source_read";
-      choice.parameters = pieces(question);
+      set_pieces(question, 12 * kib, choice);
+      if (choice.kernel_copies || question.kernel_copies || question.irregular) {
+        name = "ring_source_read";
+      } else {
+        name = "ring_neighbor";
+        choice.parameters = ring(bytes, 256 * kib, 2);
+      }
       break;
     case Collective::alltoall:
-      name = "rotated";
-      choice.parameters = pieces(question);
+      set_pieces(question, 32 * kib, choice);
+      if (question.irregular || choice.kernel_copies || bytes > (ranks == 2 ? 32 * kib : kib)) {
+        name = "rotated";
+        if (!choice.kernel_copies) choice.parameters = ring(bytes, 128 * kib, 2);
+      } else {
+        name = "bruck";
+        choice.parameters = one_slot(64 * kib);
+      }
       break;
     case Collective::reduce_scatter:
       name = "fused";
-      choice.parameters = question.irregular ? pieces(question) : two_hops(bytes, ranks);
+      choice.parameters = question.irregular ? ring(SIZE_MAX, 64 * kib, 4) : two_hops(bytes, ranks);
       break;
     case Collective::scan:
     case Collective::exscan:

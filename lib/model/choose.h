@@ -15,15 +15,17 @@ struct Question {
   bool irregular = false;  // pieces of different lengths, which are unknown: bytes is 0
   size_t element_bytes = 1;
   int ranks = 1;
-  int levels = 1;              // of the hierarchy
-  bool kernel_copies = false;  // ordinary memory is reached by kernel copies, not by staging
-  size_t cache_bytes = 0;      // what the ranks' caches hold together; 0 when unknown
+  int levels = 1;                       // of the hierarchy
+  bool kernel_copies = false;           // ordinary memory is reached by kernel copies, not by staging
+  bool kernel_copies_possible = false;  // they work, but staging is the rule
+  size_t cache_bytes = 0;               // what the ranks' caches hold together; 0 when unknown
 };
 
 struct Choice {
   const algo::Algorithm* algorithm = nullptr;
   algo::Parameters parameters;
-  bool stream = false;  // the work set exceeds the cache
+  bool stream = false;         // the work set exceeds the cache
+  bool kernel_copies = false;  // although staging is the rule
 };
 
 // Only algorithms that combine operands in rank order are chosen, so results never depend on the choice.

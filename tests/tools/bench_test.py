@@ -25,7 +25,9 @@ class Bench(Case):
     def test_every_collective(self):
         rows = self.rows("all", "-n", 2, "--sizes", "64K")["rows"]
         self.assertEqual([(r["collective"], r["bytes"]) for r in rows],
-                         [("barrier", 0), ("bcast", 65536), ("reduce", 65536), ("allreduce", 65536)])
+                         [("barrier", 0)] + [(name, 65536) for name in (
+                             "bcast", "reduce", "allreduce", "scatter", "gather", "allgather", "alltoall",
+                             "reduce_scatter", "scan", "exscan")])
 
     def test_more_ranks_than_processors_and_another_root(self):
         self.rows("reduce", "-n", 5, "--root", 3, "--sizes", "8,20K")

@@ -10,11 +10,14 @@
 
 namespace coll::algo::testing {
 
-// Ranks on a machine of sockets × NUMA nodes per socket × cores, by cores or round-robin over the NUMA nodes.
-inline topo::Hierarchy machine(int ranks, int sockets, int numas, int cores, bool by_numa = false) {
+// Ranks on a machine of sockets × NUMA nodes per socket × cores, by cores or round-robin over the NUMA nodes; or from the
+// last NUMA node to the first.
+inline topo::Hierarchy machine(int ranks, int sockets, int numas, int cores, bool by_numa = false,
+                               bool mirrored = false) {
   std::vector<topo::Place> places(static_cast<size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) {
-    const int numa = by_numa ? rank % (sockets * numas) : rank / cores % (sockets * numas);
+    int numa = by_numa ? rank % (sockets * numas) : rank / cores % (sockets * numas);
+    if (mirrored) numa = sockets * numas - 1 - numa;
     const int core = by_numa ? rank / (sockets * numas) : rank % cores;
     topo::Place& place = places[static_cast<size_t>(rank)];
     place.package = numa / numas;

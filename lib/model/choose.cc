@@ -103,13 +103,18 @@ Choice choose(const Question& question) {
       set_pieces(question, 512 * kib, choice);
       break;
     case Collective::gather:
-      name = "parallel_write";
       set_pieces(question, 512 * kib, choice);
+      // Staged pieces need not wait until the root is there.
+      name =
+          question.irregular || choice.kernel_copies || question.kernel_copies ? "parallel_write" : "sequential_read";
       break;
     case Collective::allgather:
-      set_pieces(question, 12 * kib, choice);
+      set_pieces(question, ranks == 2 ? 12 * kib : 64 * kib, choice);
       if (choice.kernel_copies || question.kernel_copies || question.irregular) {
         name = "ring_source_read";
+      } else if (ranks > 2 && bytes <= 64 * kib) {
+        name = "recursive_doubling";
+        choice.parameters = one_slot(bytes);
       } else {
         name = "ring_neighbor";
         choice.parameters = ring(bytes, 256 * kib, 2);
@@ -131,8 +136,9 @@ Choice choose(const Question& question) {
       break;
     case Collective::scan:
     case Collective::exscan:
-      name = "chain";
-      choice.parameters = pipeline(bytes);
+      // 16-bit floats are rounded once in a fold: they are folded alike whatever the size, and as on the latency path.
+      name = ranks == 2 || question.element_bytes == 2 || bytes * ranks <= 32 * kib ? "all_read" : "chain";
+      choice.parameters = ring(bytes, 64 * kib, 4);
       break;
   }
   choice.algorithm = algo::find(question.collective, name);

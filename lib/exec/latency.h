@@ -2,7 +2,7 @@
 // The hand-written latency paths: a tiny payload travels in the cache line of the flag that announces it, one hop.
 // Each has a plan twin that gives the same result: barrier flat, bcast shm_pipelined, reduce and allreduce all_read,
 // scatter parallel_read, gather parallel_write, allgather ring_source_read, alltoall rotated, reduce-scatter fused,
-// scan and exscan chain.
+// scan and exscan all_read.
 // Operands combine in rank order.
 #pragma once
 

@@ -22,8 +22,8 @@ void compare(Context& c) {
                                                                   {"COLL_ALLGATHER", "ring_source_read"},
                                                                   {"COLL_ALLTOALL", "rotated"},
                                                                   {"COLL_REDUCE_SCATTER", "fused"},
-                                                                  {"COLL_SCAN", "chain"},
-                                                                  {"COLL_EXSCAN", "chain"}};
+                                                                  {"COLL_SCAN", "all_read"},
+                                                                  {"COLL_EXSCAN", "all_read"}};
   coll_comm* fast = c.comm();
   for (auto [variable, name] : twins) c.set(variable, name);
   coll_comm* twin = c.comm();

@@ -7,10 +7,14 @@
 namespace coll::shim {
 
 // The entry points the shim takes, as the next in line has them: another tool's, or the library's own.
-#define COLL_SHIM_TAKEN(X) X(Barrier) X(Bcast) X(Reduce) X(Allreduce) X(Op_create) X(Op_free) X(Finalize)
+// clang-format off
+#define COLL_SHIM_TAKEN(X)                                                                              \
+  X(Barrier) X(Bcast) X(Reduce) X(Allreduce)                                                           \
+  X(Reduce_scatter) X(Reduce_scatter_block) X(Scan) X(Exscan)                                          \
+  X(Gather) X(Gatherv) X(Scatter) X(Scatterv) X(Allgather) X(Allgatherv) X(Alltoall) X(Alltoallv)      \
+  X(Op_create) X(Op_free) X(Finalize)
 
 // What the shim itself needs; always PMPI_, so that tools do not count it as the program's doing.
-// clang-format off
 #define COLL_SHIM_NEEDED(X)                                                                             \
   X(Initialized) X(Finalized) X(Get_library_version)                                                   \
   X(Comm_test_inter) X(Comm_size) X(Comm_rank) X(Comm_split) X(Comm_free)                             \

@@ -22,7 +22,29 @@ thread_local HandleCache<Communicator> recent_communicators;
 
 namespace {
 
-constexpr const char *collective_names[collectives] = {"barrier", "bcast", "reduce", "allreduce"};
+// Each with the name under which libcoll counts it.
+struct Name {
+  const char *own;
+  const char *of_libcoll;
+};
+constexpr Name names[collectives] = {
+    {"barrier", "barrier"},
+    {"bcast", "bcast"},
+    {"reduce", "reduce"},
+    {"allreduce", "allreduce"},
+    {"reduce_scatter", "reduce_scatter"},
+    {"reduce_scatter_block", "reduce_scatter"},
+    {"scan", "scan"},
+    {"exscan", "exscan"},
+    {"gather", "gather"},
+    {"gatherv", "gather"},
+    {"scatter", "scatter"},
+    {"scatterv", "scatter"},
+    {"allgather", "allgather"},
+    {"allgatherv", "allgather"},
+    {"alltoall", "alltoall"},
+    {"alltoallv", "alltoall"},
+};
 constexpr const char *why_names[whys] = {"outside MPI_Init ... MPI_Finalize",
                                          "inter-communicator",
                                          "one rank",
@@ -100,7 +122,7 @@ bool make_own_things() {
 }
 
 bool switched_off() {
-  const char *choice = std::getenv("COLL_MPI");
+  const char *choice = coll_setting("COLL_MPI");
   return choice != nullptr && std::strcmp(choice, "off") == 0;
 }
 
@@ -182,9 +204,7 @@ std::uint64_t passed_in_all(int collective, std::size_t why) {
 }
 
 // "rank 0: bcast: 12 taken, 3 passed on (2 one rank, 1 wrong arguments)"
-void tell_total() {
-  int rank = -1;
-  found.Comm_rank(found.world, &rank);
+void tell_total(int rank) {
   for (int i = 0; i < collectives; i++) {
     std::uint64_t passed = 0;
     std::string reasons;
@@ -194,7 +214,7 @@ void tell_total() {
       passed += count;
       reasons += (reasons.empty() ? " (" : ", ") + std::to_string(count) + ' ' + why_names[why];
     }
-    log_line("rank %d: %s: %llu taken, %llu passed on%s%s", rank, collective_names[i],
+    log_line("rank %d: %s: %llu taken, %llu passed on%s%s", rank, names[i].own,
              static_cast<unsigned long long>(total.taken[i]), static_cast<unsigned long long>(passed), reasons.c_str(),
              reasons.empty() ? "" : ")");
   }
@@ -208,6 +228,11 @@ char *Communicator::packing_space(std::size_t bytes) {
     packed_bytes = packed != nullptr ? bytes : 0;
   }
   return packed.get();
+}
+
+std::size_t *Communicator::number_space() {
+  if (numbers == nullptr) numbers.reset(new (std::nothrow) std::size_t[4 * static_cast<std::size_t>(ranks)]);
+  return numbers.get();
 }
 
 bool prepare() {
@@ -248,7 +273,13 @@ void shut_down() {
     for (Communicator *communicator = living; communicator != nullptr; communicator = communicator->next)
       close(communicator);
   }
-  if (debug_wanted()) tell_total();
+  int rank = -1;
+  found.Comm_rank(found.world, &rank);
+  if (debug_wanted()) tell_total(rank);
+  for (int i = 0; i < collectives; i++)
+    for (std::size_t why = 0; why < whys; why++)
+      coll_stats_passed_on(names[i].of_libcoll, why_names[why], passed_in_all(i, why));
+  coll_stats_write(rank);
   // Attributes outlive their keys; MPI still calls the delete callbacks.
   if (keyval != MPI_KEYVAL_INVALID) found.Comm_free_keyval(&keyval);
   if (!consents) return;

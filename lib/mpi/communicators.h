@@ -13,7 +13,25 @@
 
 namespace coll::shim {
 
-enum Collective { barrier, bcast, reduce, allreduce, collectives };
+enum Collective {
+  barrier,
+  bcast,
+  reduce,
+  allreduce,
+  reduce_scatter,
+  reduce_scatter_block,
+  scan,
+  exscan,
+  gather,
+  gatherv,
+  scatter,
+  scatterv,
+  allgather,
+  allgatherv,
+  alltoall,
+  alltoallv,
+  collectives
+};
 
 // Why a call is passed on.
 enum class Why : std::uint8_t {
@@ -43,13 +61,17 @@ struct Communicator {
   int rank;
   int ranks;
   Tally tally;
-  std::unique_ptr<char[]> packed;  // what a broadcast of scattered data is packed into
+  std::unique_ptr<char[]> packed;  // what scattered data are packed into
   std::size_t packed_bytes;
   Communicator *next;  // all that live
   Communicator **link;
 
+  std::unique_ptr<std::size_t[]> numbers;  // of v-forms, in bytes
+
   // NULL when there is no memory.
   char *packing_space(std::size_t bytes);
+  // Room for four numbers a rank; NULL when there is no memory.
+  std::size_t *number_space();
 };
 
 extern thread_local HandleCache<Communicator> recent_communicators;

@@ -115,6 +115,89 @@ COLL_FORTRAN_WITH_BUFFER(allreduce, ALLREDUCE,
                                                comm_of(comm)),
                                 next, ierror, send, recv, count, type, op, comm))
 
+COLL_FORTRAN_WITH_BUFFER(reduce_scatter, REDUCE_SCATTER,
+                         (void *send, void *recv, Int *counts, Int *type, Int *op, Int *comm, Int *ierror),
+                         settle(take_reduce_scatter(address(send), address(recv), counts, type_of(type), op_of(op),
+                                                    comm_of(comm)),
+                                next, ierror, send, recv, counts, type, op, comm))
+
+COLL_FORTRAN_WITH_BUFFER(reduce_scatter_block, REDUCE_SCATTER_BLOCK,
+                         (void *send, void *recv, Int *count, Int *type, Int *op, Int *comm, Int *ierror),
+                         settle(take_reduce_scatter_block(address(send), address(recv), *count, type_of(type),
+                                                          op_of(op), comm_of(comm)),
+                                next, ierror, send, recv, count, type, op, comm))
+
+COLL_FORTRAN_WITH_BUFFER(scan, SCAN, (void *send, void *recv, Int *count, Int *type, Int *op, Int *comm, Int *ierror),
+                         settle(take_scan(address(send), address(recv), *count, type_of(type), op_of(op),
+                                          comm_of(comm)),
+                                next, ierror, send, recv, count, type, op, comm))
+
+COLL_FORTRAN_WITH_BUFFER(exscan, EXSCAN,
+                         (void *send, void *recv, Int *count, Int *type, Int *op, Int *comm, Int *ierror),
+                         settle(take_exscan(address(send), address(recv), *count, type_of(type), op_of(op),
+                                            comm_of(comm)),
+                                next, ierror, send, recv, count, type, op, comm))
+
+COLL_FORTRAN_WITH_BUFFER(gather, GATHER,
+                         (void *send, Int *send_count, Int *send_type, void *recv, Int *recv_count, Int *recv_type,
+                          Int *root, Int *comm, Int *ierror),
+                         settle(take_gather(address(send), *send_count, type_of(send_type), address(recv), *recv_count,
+                                            type_of(recv_type), *root, comm_of(comm)),
+                                next, ierror, send, send_count, send_type, recv, recv_count, recv_type, root, comm))
+
+COLL_FORTRAN_WITH_BUFFER(gatherv, GATHERV,
+                         (void *send, Int *send_count, Int *send_type, void *recv, Int *recv_counts, Int *displs,
+                          Int *recv_type, Int *root, Int *comm, Int *ierror),
+                         settle(take_gatherv(address(send), *send_count, type_of(send_type), address(recv), recv_counts,
+                                             displs, type_of(recv_type), *root, comm_of(comm)),
+                                next, ierror, send, send_count, send_type, recv, recv_counts, displs, recv_type, root,
+                                comm))
+
+COLL_FORTRAN_WITH_BUFFER(scatter, SCATTER,
+                         (void *send, Int *send_count, Int *send_type, void *recv, Int *recv_count, Int *recv_type,
+                          Int *root, Int *comm, Int *ierror),
+                         settle(take_scatter(address(send), *send_count, type_of(send_type), address(recv), *recv_count,
+                                             type_of(recv_type), *root, comm_of(comm)),
+                                next, ierror, send, send_count, send_type, recv, recv_count, recv_type, root, comm))
+
+COLL_FORTRAN_WITH_BUFFER(scatterv, SCATTERV,
+                         (void *send, Int *send_counts, Int *displs, Int *send_type, void *recv, Int *recv_count,
+                          Int *recv_type, Int *root, Int *comm, Int *ierror),
+                         settle(take_scatterv(address(send), send_counts, displs, type_of(send_type), address(recv),
+                                              *recv_count, type_of(recv_type), *root, comm_of(comm)),
+                                next, ierror, send, send_counts, displs, send_type, recv, recv_count, recv_type, root,
+                                comm))
+
+COLL_FORTRAN_WITH_BUFFER(allgather, ALLGATHER,
+                         (void *send, Int *send_count, Int *send_type, void *recv, Int *recv_count, Int *recv_type,
+                          Int *comm, Int *ierror),
+                         settle(take_allgather(address(send), *send_count, type_of(send_type), address(recv),
+                                               *recv_count, type_of(recv_type), comm_of(comm)),
+                                next, ierror, send, send_count, send_type, recv, recv_count, recv_type, comm))
+
+COLL_FORTRAN_WITH_BUFFER(allgatherv, ALLGATHERV,
+                         (void *send, Int *send_count, Int *send_type, void *recv, Int *recv_counts, Int *displs,
+                          Int *recv_type, Int *comm, Int *ierror),
+                         settle(take_allgatherv(address(send), *send_count, type_of(send_type), address(recv),
+                                                recv_counts, displs, type_of(recv_type), comm_of(comm)),
+                                next, ierror, send, send_count, send_type, recv, recv_counts, displs, recv_type, comm))
+
+COLL_FORTRAN_WITH_BUFFER(alltoall, ALLTOALL,
+                         (void *send, Int *send_count, Int *send_type, void *recv, Int *recv_count, Int *recv_type,
+                          Int *comm, Int *ierror),
+                         settle(take_alltoall(address(send), *send_count, type_of(send_type), address(recv),
+                                              *recv_count, type_of(recv_type), comm_of(comm)),
+                                next, ierror, send, send_count, send_type, recv, recv_count, recv_type, comm))
+
+COLL_FORTRAN_WITH_BUFFER(alltoallv, ALLTOALLV,
+                         (void *send, Int *send_counts, Int *send_displs, Int *send_type, void *recv, Int *recv_counts,
+                          Int *recv_displs, Int *recv_type, Int *comm, Int *ierror),
+                         settle(take_alltoallv(address(send), send_counts, send_displs, type_of(send_type),
+                                               address(recv), recv_counts, recv_displs, type_of(recv_type),
+                                               comm_of(comm)),
+                                next, ierror, send, send_counts, send_displs, send_type, recv, recv_counts, recv_displs,
+                                recv_type, comm))
+
 COLL_FORTRAN_WITHOUT_BUFFER(op_create, OP_CREATE, (void (*function)(), Int *commute, Int *op, Int *ierror),
                             op_create(next, function, commute, op, ierror))
 

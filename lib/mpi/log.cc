@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/log.h"
 
+#include <coll/coll.h>
+
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdarg>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 
 namespace coll::shim {
 namespace {
 
 bool level_is(const char *level) {
-  const char *wanted = std::getenv("COLL_LOG");
+  const char *wanted = coll_setting("COLL_LOG");
   return wanted != nullptr && std::strcmp(wanted, level) == 0;
 }
 

@@ -4,6 +4,8 @@
 #include "mpi/below.h"
 #include "mpi/communicators.h"
 
+#include <algorithm>
+#include <climits>
 #include <cstdint>
 
 namespace coll::shim {
@@ -54,6 +56,37 @@ bool unpack(const char *packed, std::size_t bytes, void *buffer, int count, MPI_
   int position = 0;
   const int size = static_cast<int>(bytes);
   return found.Unpack(packed, size, &position, buffer, count, datatype, private_communicator()) == MPI_SUCCESS;
+}
+
+namespace {
+
+// Calls part(elements done, elements to do, their bytes) until all are done.
+template <typename Part>
+bool in_parts(int count, std::size_t element_bytes, Part part) {
+  if (element_bytes > INT_MAX) return false;
+  const int most = static_cast<int>(INT_MAX / std::max<std::size_t>(element_bytes, 1));
+  for (int done = 0; done < count;) {
+    const int now = std::min(most, count - done);
+    if (!part(done, now, static_cast<std::size_t>(now) * element_bytes)) return false;
+    done += now;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool pack_elements(const char *buffer, int count, MPI_Datatype datatype, const Datatype &element, char *packed) {
+  return in_parts(count, element.size_bytes, [&](int done, int now, std::size_t bytes) {
+    return pack(buffer + done * element.extent_bytes, now, datatype,
+                packed + static_cast<std::size_t>(done) * element.size_bytes, bytes);
+  });
+}
+
+bool unpack_elements(const char *packed, char *buffer, int count, MPI_Datatype datatype, const Datatype &element) {
+  return in_parts(count, element.size_bytes, [&](int done, int now, std::size_t bytes) {
+    return unpack(packed + static_cast<std::size_t>(done) * element.size_bytes, bytes,
+                  buffer + done * element.extent_bytes, now, datatype);
+  });
 }
 
 }  // namespace coll::shim

@@ -7,6 +7,7 @@
 // communicators of one node (tests/mpi/bcast.c pairs every kind of layout with every other).
 #pragma once
 
+#include "mpi/datatypes.h"
 #include "mpi/handles.h"
 
 #include <cstddef>
@@ -16,5 +17,9 @@ namespace coll::shim {
 // `count` elements of `datatype` are `bytes` (at most INT_MAX) bytes of data. False when MPI refuses.
 bool pack(const void *buffer, int count, MPI_Datatype datatype, char *packed, std::size_t bytes);
 bool unpack(const char *packed, std::size_t bytes, void *buffer, int count, MPI_Datatype datatype);
+
+// The same for any number of bytes, in as many goes as it takes; one element is at most INT_MAX bytes.
+bool pack_elements(const char *buffer, int count, MPI_Datatype datatype, const Datatype &element, char *packed);
+bool unpack_elements(const char *packed, char *buffer, int count, MPI_Datatype datatype, const Datatype &element);
 
 }  // namespace coll::shim

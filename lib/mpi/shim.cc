@@ -31,6 +31,90 @@ int MPI_Allreduce(const void *send, void *recv, int count, MPI_Datatype datatype
   return result != passed_on ? result : below().next.Allreduce(send, recv, count, datatype, op, comm);
 }
 
+int MPI_Reduce_scatter(const void *send, void *recv, const int *counts, MPI_Datatype datatype, MPI_Op op,
+                       MPI_Comm comm) {
+  const int result = take_reduce_scatter(send, recv, counts, datatype, op, comm);
+  return result != passed_on ? result : below().next.Reduce_scatter(send, recv, counts, datatype, op, comm);
+}
+
+int MPI_Reduce_scatter_block(const void *send, void *recv, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  const int result = take_reduce_scatter_block(send, recv, count, datatype, op, comm);
+  return result != passed_on ? result : below().next.Reduce_scatter_block(send, recv, count, datatype, op, comm);
+}
+
+int MPI_Scan(const void *send, void *recv, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  const int result = take_scan(send, recv, count, datatype, op, comm);
+  return result != passed_on ? result : below().next.Scan(send, recv, count, datatype, op, comm);
+}
+
+int MPI_Exscan(const void *send, void *recv, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  const int result = take_exscan(send, recv, count, datatype, op, comm);
+  return result != passed_on ? result : below().next.Exscan(send, recv, count, datatype, op, comm);
+}
+
+int MPI_Gather(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
+               MPI_Datatype recv_type, int root, MPI_Comm comm) {
+  const int result = take_gather(send, send_count, send_type, recv, recv_count, recv_type, root, comm);
+  return result != passed_on
+             ? result
+             : below().next.Gather(send, send_count, send_type, recv, recv_count, recv_type, root, comm);
+}
+
+int MPI_Gatherv(const void *send, int send_count, MPI_Datatype send_type, void *recv, const int *recv_counts,
+                const int *displs, MPI_Datatype recv_type, int root, MPI_Comm comm) {
+  const int result = take_gatherv(send, send_count, send_type, recv, recv_counts, displs, recv_type, root, comm);
+  return result != passed_on
+             ? result
+             : below().next.Gatherv(send, send_count, send_type, recv, recv_counts, displs, recv_type, root, comm);
+}
+
+int MPI_Scatter(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
+                MPI_Datatype recv_type, int root, MPI_Comm comm) {
+  const int result = take_scatter(send, send_count, send_type, recv, recv_count, recv_type, root, comm);
+  return result != passed_on
+             ? result
+             : below().next.Scatter(send, send_count, send_type, recv, recv_count, recv_type, root, comm);
+}
+
+int MPI_Scatterv(const void *send, const int *send_counts, const int *displs, MPI_Datatype send_type, void *recv,
+                 int recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm) {
+  const int result = take_scatterv(send, send_counts, displs, send_type, recv, recv_count, recv_type, root, comm);
+  return result != passed_on
+             ? result
+             : below().next.Scatterv(send, send_counts, displs, send_type, recv, recv_count, recv_type, root, comm);
+}
+
+int MPI_Allgather(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
+                  MPI_Datatype recv_type, MPI_Comm comm) {
+  const int result = take_allgather(send, send_count, send_type, recv, recv_count, recv_type, comm);
+  return result != passed_on ? result
+                             : below().next.Allgather(send, send_count, send_type, recv, recv_count, recv_type, comm);
+}
+
+int MPI_Allgatherv(const void *send, int send_count, MPI_Datatype send_type, void *recv, const int *recv_counts,
+                   const int *displs, MPI_Datatype recv_type, MPI_Comm comm) {
+  const int result = take_allgatherv(send, send_count, send_type, recv, recv_counts, displs, recv_type, comm);
+  return result != passed_on
+             ? result
+             : below().next.Allgatherv(send, send_count, send_type, recv, recv_counts, displs, recv_type, comm);
+}
+
+int MPI_Alltoall(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
+                 MPI_Datatype recv_type, MPI_Comm comm) {
+  const int result = take_alltoall(send, send_count, send_type, recv, recv_count, recv_type, comm);
+  return result != passed_on ? result
+                             : below().next.Alltoall(send, send_count, send_type, recv, recv_count, recv_type, comm);
+}
+
+int MPI_Alltoallv(const void *send, const int *send_counts, const int *send_displs, MPI_Datatype send_type, void *recv,
+                  const int *recv_counts, const int *recv_displs, MPI_Datatype recv_type, MPI_Comm comm) {
+  const int result =
+      take_alltoallv(send, send_counts, send_displs, send_type, recv, recv_counts, recv_displs, recv_type, comm);
+  return result != passed_on ? result
+                             : below().next.Alltoallv(send, send_counts, send_displs, send_type, recv, recv_counts,
+                                                      recv_displs, recv_type, comm);
+}
+
 int MPI_Op_create(MPI_User_function *function, int commute, MPI_Op *op) {
   const int result = below().next.Op_create(function, commute, op);
   if (result == MPI_SUCCESS) remember_operation(*op, function, commute, Language::c);

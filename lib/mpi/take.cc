@@ -41,7 +41,23 @@ bool sends_from(const void *send, const void *recv, const void **from) {
   return send != nullptr;
 }
 
+using ReductionCall = coll_status(const void *, void *, std::size_t, coll_datatype, coll_op, coll_comm *);
+
 Why why_not(int count) { return count == 0 ? Why::empty : Why::arguments; }
+
+// One with the same count, and a receive buffer, at every rank.
+int take_reduction(Collective collective, ReductionCall *perform, const void *send, void *recv, int count,
+                   MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  Taking call(collective, comm);
+  Reduction reduction;
+  const void *from;
+  if (!call.possible()) return call.impossible();
+  if (count <= 0) return call.pass_on(why_not(count));
+  if (recv == nullptr || recv == MPI_IN_PLACE || !sends_from(send, recv, &from)) return call.pass_on(Why::arguments);
+  if (!reduction_of(datatype, op, &reduction)) return call.pass_on(Why::reduction);
+  if (!call.join(0)) return call.result();
+  return call.finish(perform(from, recv, static_cast<std::size_t>(count), reduction.type, reduction.op, call.coll()));
+}
 
 }  // namespace
 
@@ -84,16 +100,41 @@ int take_reduce(const void *send, void *recv, int count, MPI_Datatype datatype, 
 }
 
 int take_allreduce(const void *send, void *recv, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  Taking call(allreduce, comm);
+  return take_reduction(allreduce, coll_allreduce, send, recv, count, datatype, op, comm);
+}
+
+int take_reduce_scatter_block(const void *send, void *recv, int count, MPI_Datatype datatype, MPI_Op op,
+                              MPI_Comm comm) {
+  return take_reduction(reduce_scatter_block, coll_reduce_scatter_block, send, recv, count, datatype, op, comm);
+}
+
+int take_scan(const void *send, void *recv, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  return take_reduction(scan, coll_scan, send, recv, count, datatype, op, comm);
+}
+
+int take_exscan(const void *send, void *recv, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  return take_reduction(exscan, coll_exscan, send, recv, count, datatype, op, comm);
+}
+
+int take_reduce_scatter(const void *send, void *recv, const int *counts, MPI_Datatype datatype, MPI_Op op,
+                        MPI_Comm comm) {
+  Taking call(reduce_scatter, comm);
   Reduction reduction;
   const void *from;
   if (!call.possible()) return call.impossible();
-  if (count <= 0) return call.pass_on(why_not(count));
-  if (recv == nullptr || recv == MPI_IN_PLACE || !sends_from(send, recv, &from)) return call.pass_on(Why::arguments);
+  // A rank with a count of 0 may have no receive buffer.
+  if (counts == nullptr || recv == MPI_IN_PLACE || !sends_from(send, recv, &from)) return call.pass_on(Why::arguments);
   if (!reduction_of(datatype, op, &reduction)) return call.pass_on(Why::reduction);
   if (!call.join(0)) return call.result();
-  return call.finish(
-      coll_allreduce(from, recv, static_cast<std::size_t>(count), reduction.type, reduction.op, call.coll()));
+  std::size_t *numbers = call.communicator().number_space();
+  if (numbers == nullptr) return call.finish(COLL_ERR_NO_MEMORY);
+  std::size_t all = 0;
+  for (int i = 0; i < call.ranks(); i++) {
+    if (counts[i] < 0) return call.pass_on(Why::arguments);
+    all += numbers[i] = static_cast<std::size_t>(counts[i]);
+  }
+  if (all == 0) return call.pass_on(Why::empty);
+  return call.finish(coll_reduce_scatter(from, recv, numbers, reduction.type, reduction.op, call.coll()));
 }
 
 }  // namespace coll::shim

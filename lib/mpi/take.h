@@ -14,5 +14,26 @@ int take_barrier(MPI_Comm comm);
 int take_bcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm);
 int take_reduce(const void *send, void *recv, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm);
 int take_allreduce(const void *send, void *recv, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm);
+int take_reduce_scatter(const void *send, void *recv, const int *counts, MPI_Datatype datatype, MPI_Op op,
+                        MPI_Comm comm);
+int take_reduce_scatter_block(const void *send, void *recv, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm);
+int take_scan(const void *send, void *recv, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm);
+int take_exscan(const void *send, void *recv, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm);
+int take_gather(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
+                MPI_Datatype recv_type, int root, MPI_Comm comm);
+int take_gatherv(const void *send, int send_count, MPI_Datatype send_type, void *recv, const int *recv_counts,
+                 const int *displs, MPI_Datatype recv_type, int root, MPI_Comm comm);
+int take_scatter(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
+                 MPI_Datatype recv_type, int root, MPI_Comm comm);
+int take_scatterv(const void *send, const int *send_counts, const int *displs, MPI_Datatype send_type, void *recv,
+                  int recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm);
+int take_allgather(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
+                   MPI_Datatype recv_type, MPI_Comm comm);
+int take_allgatherv(const void *send, int send_count, MPI_Datatype send_type, void *recv, const int *recv_counts,
+                    const int *displs, MPI_Datatype recv_type, MPI_Comm comm);
+int take_alltoall(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
+                  MPI_Datatype recv_type, MPI_Comm comm);
+int take_alltoallv(const void *send, const int *send_counts, const int *send_displs, MPI_Datatype send_type, void *recv,
+                   const int *recv_counts, const int *recv_displs, MPI_Datatype recv_type, MPI_Comm comm);
 
 }  // namespace coll::shim

@@ -4,7 +4,8 @@
 import subprocess
 import sys
 
-COLLECTIVES = ["Barrier", "Bcast", "Reduce", "Allreduce"]
+COLLECTIVES = ["Barrier", "Bcast", "Reduce", "Allreduce", "Reduce_scatter", "Reduce_scatter_block", "Scan", "Exscan",
+               "Gather", "Gatherv", "Scatter", "Scatterv", "Allgather", "Allgatherv", "Alltoall", "Alltoallv"]
 OTHERS = ["Op_create", "Op_free", "Finalize"]
 
 

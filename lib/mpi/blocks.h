@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One rank's side of a collective that moves blocks: what it sends, or what it receives, as bytes for libcoll.
+//
+// Data that lie in sending order are used where they lie. Others are packed, block after block, because another rank
+// may describe the same message by a datatype that does lie in order: only the bytes of a block are equal everywhere.
+#pragma once
+
+#include "mpi/datatypes.h"
+#include "mpi/handles.h"
+
+#include <cstddef>
+
+namespace coll::shim {
+
+class Side {
+ public:
+  // A side without a part in the call, and one that is in place.
+  Side() = default;
+  explicit Side(const void *placeholder) : data_(const_cast<void *>(placeholder)) {}
+
+  // `blocks` times `count` elements, one after the other.
+  Side(const void *buffer, MPI_Datatype handle, const Datatype *element, int count, int blocks);
+
+  // Of each block its own count and displacement, as MPI's v-forms have them. `bytes` has room for two numbers a block.
+  Side(const void *buffer, MPI_Datatype handle, const Datatype *element, const int *counts, const int *displs,
+       int blocks, std::size_t *bytes);
+
+  // What a block at MPI_BOTTOM would need; a null buffer of data in order is the program's mistake.
+  bool good() const { return packs_ || data_ != nullptr || total_bytes_ == 0; }
+
+  // Room for packing, 0 when none is needed, and where it is.
+  std::size_t packed_bytes() const { return packs_ ? total_bytes_ : 0; }
+  void pack_at(char *packed) {
+    if (packs_) data_ = packed;
+  }
+  // Packs a block, or all; nothing when the data lie in order. False when MPI refuses.
+  bool load(int block) const { return move(block, true); }
+  bool load() const { return move_all(true); }
+  bool store() const { return move_all(false); }
+
+  // For libcoll.
+  void *data() const { return data_; }
+  const std::size_t *counts() const { return byte_counts_; }
+  const std::size_t *displs() const { return byte_displs_; }
+
+ private:
+  bool move(int block, bool in) const;
+  bool move_all(bool in) const;
+
+  const char *buffer_ = nullptr;
+  MPI_Datatype handle_ = {};
+  const Datatype *element_ = nullptr;
+  int blocks_ = 0;
+  int count_ = 0;  // of every block, without counts_
+  const int *counts_ = nullptr;
+  const int *displs_ = nullptr;
+  std::size_t *byte_counts_ = nullptr;
+  std::size_t *byte_displs_ = nullptr;
+  std::size_t total_bytes_ = 0;
+  bool packs_ = false;
+  void *data_ = nullptr;
+};
+
+}  // namespace coll::shim

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The collectives that move blocks between ranks.
+//
+// A block has the same number of bytes at the rank that sends it and at the one that receives it, whatever the datatypes.
+// In the regular forms it is the same for all blocks, hence known to all ranks, and those of 1 B to 2 GiB - 1 are taken.
+// In the v-forms no number is known to all, so every call is taken.
+#include "mpi/blocks.h"
+#include "mpi/take.h"
+
+#include <climits>
+#include <cstddef>
+
+namespace coll::shim {
+namespace {
+
+// What is known of `count` elements of a datatype.
+struct Message {
+  int count;
+  MPI_Datatype handle;
+  const Datatype *element;
+
+  Message(int count, MPI_Datatype handle) : count(count), handle(handle), element(datatype_of(handle)) {}
+  bool known() const { return element != nullptr && count >= 0; }
+  std::size_t bytes() const { return static_cast<std::size_t>(count) * element->size_bytes; }
+  Side side(const void *buffer, int blocks) const { return {buffer, handle, element, count, blocks}; }
+};
+
+// Why blocks of that kind are passed on by every rank; Why::count_ when they are taken.
+Why obstacle(const Message &message) {
+  if (message.element == nullptr) return Why::datatype;
+  if (message.count < 0) return Why::arguments;
+  if (message.bytes() == 0) return Why::empty;
+  return message.bytes() > INT_MAX ? Why::size : Why::count_;
+}
+
+bool none_negative(const int *counts, int ranks) {
+  if (counts == nullptr) return false;
+  for (int i = 0; i < ranks; i++)
+    if (counts[i] < 0) return false;
+  return true;
+}
+
+// One side of a v-form: `numbers` is the first or the second half of the communicator's.
+bool make_side(const void *buffer, MPI_Datatype handle, const int *counts, const int *displs, int ranks,
+               std::size_t *numbers, Side *side) {
+  const Datatype *element = datatype_of(handle);
+  if (element == nullptr || displs == nullptr || !none_negative(counts, ranks)) return false;
+  *side = Side(buffer, handle, element, counts, displs, ranks, numbers);
+  return side->good();
+}
+
+constexpr int no_block = -1;
+constexpr int all_blocks = -2;
+
+// Packs what has to be, performs, unpacks. `kept`: the blocks of the receive buffer that are input too.
+template <typename Perform>
+int run(Taking &call, Side send, Side recv, int kept, Perform perform) {
+  char *packed = nullptr;
+  if (const std::size_t bytes = send.packed_bytes() + recv.packed_bytes(); bytes > 0) {
+    packed = call.communicator().packing_space(bytes);
+    if (packed == nullptr) return call.finish(COLL_ERR_NO_MEMORY);
+  }
+  send.pack_at(packed);
+  recv.pack_at(packed + send.packed_bytes());
+  const bool kept_packed = kept == no_block || (kept == all_blocks ? recv.load() : recv.load(kept));
+  if (!kept_packed || !send.load()) return call.finish(COLL_ERR_TYPE);
+  const coll_status status = perform(send, recv);
+  return call.finish(status == COLL_OK && !recv.store() ? COLL_ERR_TYPE : status);
+}
+
+const Side in_place(COLL_IN_PLACE);
+
+}  // namespace
+
+int take_gather(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
+                MPI_Datatype recv_type, int root, MPI_Comm comm) {
+  Taking call(gather, comm);
+  if (!call.possible()) return call.impossible();
+  const bool inside = send == MPI_IN_PLACE;
+  const Message mine = inside ? Message(recv_count, recv_type) : Message(send_count, send_type);
+  if (const Why why = obstacle(mine); why != Why::count_) return call.pass_on(why);
+  if (!call.join(root)) return call.result();
+  const std::size_t bytes = mine.bytes();
+  Side to;
+  if (call.rank() == root) {
+    const Message all(recv_count, recv_type);
+    if (!all.known() || all.bytes() != bytes || recv == MPI_IN_PLACE) return call.pass_on(Why::arguments);
+    to = all.side(recv, call.ranks());
+  } else if (inside) {
+    return call.pass_on(Why::arguments);
+  }
+  const Side from = inside ? in_place : mine.side(send, 1);
+  if (!from.good() || !to.good()) return call.pass_on(Why::arguments);
+  return run(call, from, to, inside ? root : no_block, [&](const Side &from, const Side &to) {
+    return coll_gather(from.data(), to.data(), bytes, COLL_BYTE, root, call.coll());
+  });
+}
+
+int take_gatherv(const void *send, int send_count, MPI_Datatype send_type, void *recv, const int *recv_counts,
+                 const int *displs, MPI_Datatype recv_type, int root, MPI_Comm comm) {
+  Taking call(gatherv, comm);
+  if (!call.possible()) return call.impossible();
+  if (!call.join(root)) return call.result();
+  const bool is_root = call.rank() == root;
+  const bool inside = is_root && send == MPI_IN_PLACE;
+  std::size_t *numbers = call.communicator().number_space();
+  if (numbers == nullptr) return call.finish(COLL_ERR_NO_MEMORY);
+  Side from = in_place;
+  Side to;
+  std::size_t bytes = 0;
+  if (is_root && !make_side(recv, recv_type, recv_counts, displs, call.ranks(), numbers, &to))
+    return call.pass_on(Why::arguments);
+  if (inside) {
+    bytes = to.counts()[root];
+  } else {
+    const Message mine(send_count, send_type);
+    if (!mine.known() || send == MPI_IN_PLACE) return call.pass_on(Why::arguments);
+    from = mine.side(send, 1);
+    bytes = mine.bytes();
+  }
+  if (!from.good()) return call.pass_on(Why::arguments);
+  return run(call, from, to, inside ? root : no_block, [&](const Side &from, const Side &to) {
+    return coll_gatherv(from.data(), bytes, to.data(), to.counts(), to.displs(), COLL_BYTE, root, call.coll());
+  });
+}
+
+int take_scatter(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
+                 MPI_Datatype recv_type, int root, MPI_Comm comm) {
+  Taking call(scatter, comm);
+  if (!call.possible()) return call.impossible();
+  const bool inside = recv == MPI_IN_PLACE;
+  const Message mine = inside ? Message(send_count, send_type) : Message(recv_count, recv_type);
+  if (const Why why = obstacle(mine); why != Why::count_) return call.pass_on(why);
+  if (!call.join(root)) return call.result();
+  const std::size_t bytes = mine.bytes();
+  Side from;
+  if (call.rank() == root) {
+    const Message all(send_count, send_type);
+    if (!all.known() || all.bytes() != bytes || send == MPI_IN_PLACE) return call.pass_on(Why::arguments);
+    from = all.side(send, call.ranks());
+  } else if (inside) {
+    return call.pass_on(Why::arguments);
+  }
+  const Side to = inside ? in_place : mine.side(recv, 1);
+  if (!from.good() || !to.good()) return call.pass_on(Why::arguments);
+  return run(call, from, to, no_block, [&](const Side &from, const Side &to) {
+    return coll_scatter(from.data(), to.data(), bytes, COLL_BYTE, root, call.coll());
+  });
+}
+
+int take_scatterv(const void *send, const int *send_counts, const int *displs, MPI_Datatype send_type, void *recv,
+                  int recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm) {
+  Taking call(scatterv, comm);
+  if (!call.possible()) return call.impossible();
+  if (!call.join(root)) return call.result();
+  const bool is_root = call.rank() == root;
+  const bool inside = is_root && recv == MPI_IN_PLACE;
+  std::size_t *numbers = call.communicator().number_space();
+  if (numbers == nullptr) return call.finish(COLL_ERR_NO_MEMORY);
+  Side from;
+  Side to = in_place;
+  std::size_t bytes = 0;
+  if (is_root && !make_side(send, send_type, send_counts, displs, call.ranks(), numbers, &from))
+    return call.pass_on(Why::arguments);
+  if (inside) {
+    bytes = from.counts()[root];
+  } else {
+    const Message mine(recv_count, recv_type);
+    if (!mine.known() || recv == MPI_IN_PLACE) return call.pass_on(Why::arguments);
+    to = mine.side(recv, 1);
+    bytes = mine.bytes();
+  }
+  if (!to.good()) return call.pass_on(Why::arguments);
+  return run(call, from, to, no_block, [&](const Side &from, const Side &to) {
+    return coll_scatterv(from.data(), from.counts(), from.displs(), to.data(), bytes, COLL_BYTE, root, call.coll());
+  });
+}
+
+int take_allgather(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
+                   MPI_Datatype recv_type, MPI_Comm comm) {
+  Taking call(allgather, comm);
+  if (!call.possible()) return call.impossible();
+  const bool inside = send == MPI_IN_PLACE;
+  const Message all(recv_count, recv_type);
+  if (const Why why = obstacle(all); why != Why::count_) return call.pass_on(why);
+  const Message mine = inside ? all : Message(send_count, send_type);
+  if (!mine.known() || mine.bytes() != all.bytes() || recv == MPI_IN_PLACE) return call.pass_on(Why::arguments);
+  if (!call.join(0)) return call.result();
+  const Side from = inside ? in_place : mine.side(send, 1);
+  const Side to = all.side(recv, call.ranks());
+  if (!from.good() || !to.good()) return call.pass_on(Why::arguments);
+  return run(call, from, to, inside ? call.rank() : no_block, [&](const Side &from, const Side &to) {
+    return coll_allgather(from.data(), to.data(), all.bytes(), COLL_BYTE, call.coll());
+  });
+}
+
+int take_allgatherv(const void *send, int send_count, MPI_Datatype send_type, void *recv, const int *recv_counts,
+                    const int *displs, MPI_Datatype recv_type, MPI_Comm comm) {
+  Taking call(allgatherv, comm);
+  if (!call.possible()) return call.impossible();
+  if (!call.join(0)) return call.result();
+  const bool inside = send == MPI_IN_PLACE;
+  std::size_t *numbers = call.communicator().number_space();
+  if (numbers == nullptr) return call.finish(COLL_ERR_NO_MEMORY);
+  Side from = in_place;
+  Side to;
+  if (recv == MPI_IN_PLACE || !make_side(recv, recv_type, recv_counts, displs, call.ranks(), numbers, &to))
+    return call.pass_on(Why::arguments);
+  if (!inside) {
+    const Message mine(send_count, send_type);
+    if (!mine.known() || mine.bytes() != to.counts()[call.rank()]) return call.pass_on(Why::arguments);
+    from = mine.side(send, 1);
+  }
+  if (!from.good()) return call.pass_on(Why::arguments);
+  return run(call, from, to, inside ? call.rank() : no_block, [&](const Side &from, const Side &to) {
+    return coll_allgatherv(from.data(), to.counts()[call.rank()], to.data(), to.counts(), to.displs(), COLL_BYTE,
+                           call.coll());
+  });
+}
+
+int take_alltoall(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
+                  MPI_Datatype recv_type, MPI_Comm comm) {
+  Taking call(alltoall, comm);
+  if (!call.possible()) return call.impossible();
+  const bool inside = send == MPI_IN_PLACE;
+  const Message got(recv_count, recv_type);
+  if (const Why why = obstacle(got); why != Why::count_) return call.pass_on(why);
+  const Message sent = inside ? got : Message(send_count, send_type);
+  if (!sent.known() || sent.bytes() != got.bytes() || recv == MPI_IN_PLACE) return call.pass_on(Why::arguments);
+  if (!call.join(0)) return call.result();
+  const Side from = inside ? in_place : sent.side(send, call.ranks());
+  const Side to = got.side(recv, call.ranks());
+  if (!from.good() || !to.good()) return call.pass_on(Why::arguments);
+  return run(call, from, to, inside ? all_blocks : no_block, [&](const Side &from, const Side &to) {
+    return coll_alltoall(from.data(), to.data(), got.bytes(), COLL_BYTE, call.coll());
+  });
+}
+
+int take_alltoallv(const void *send, const int *send_counts, const int *send_displs, MPI_Datatype send_type, void *recv,
+                   const int *recv_counts, const int *recv_displs, MPI_Datatype recv_type, MPI_Comm comm) {
+  Taking call(alltoallv, comm);
+  if (!call.possible()) return call.impossible();
+  if (!call.join(0)) return call.result();
+  const bool inside = send == MPI_IN_PLACE;
+  std::size_t *numbers = call.communicator().number_space();
+  if (numbers == nullptr) return call.finish(COLL_ERR_NO_MEMORY);
+  const int ranks = call.ranks();
+  Side from = in_place;
+  Side to;
+  if (recv == MPI_IN_PLACE || !make_side(recv, recv_type, recv_counts, recv_displs, ranks, numbers, &to))
+    return call.pass_on(Why::arguments);
+  if (!inside && !make_side(send, send_type, send_counts, send_displs, ranks, numbers + 2 * ranks, &from))
+    return call.pass_on(Why::arguments);
+  return run(call, from, to, inside ? all_blocks : no_block, [&](const Side &from, const Side &to) {
+    return coll_alltoallv(from.data(), from.counts(), from.displs(), to.data(), to.counts(), to.displs(), COLL_BYTE,
+                          call.coll());
+  });
+}
+
+}  // namespace coll::shim

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Splitting: the parent's own broadcasts are the bootstrap of the parts.
+// Splitting: the parent's own allgather is the bootstrap of the parts.
 #include <algorithm>
 #include <climits>
 #include <cstring>
@@ -17,15 +17,11 @@ coll_status Comm::split(int colour, int key, std::unique_ptr<Comm>& out) {
   auto gather = [&](const void* send, void* recv, size_t bytes) {
     char* all = static_cast<char*>(recv);
     memcpy(all + size_t(rank()) * bytes, send, bytes);
-    for (int root = 0; root < ranks() && failed == COLL_OK; root++) {
-      Call call{.collective = plan::Collective::bcast,
-                .send = all + size_t(root) * bytes,
-                .recv = all + size_t(root) * bytes,
-                .count = bytes,
-                .root = root,
-                .signature = bytes};
-      failed = perform(call);
-    }
+    failed = perform({.collective = plan::Collective::allgather,
+                      .send = all + size_t(rank()) * bytes,
+                      .recv = all,
+                      .count = bytes,
+                      .signature = bytes});
     return failed == COLL_OK;
   };
 

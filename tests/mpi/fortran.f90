@@ -159,6 +159,74 @@ contains
     end do
   end subroutine
 
+  ! Block b of what rank r sends holds 1000 r + b.
+  subroutine check_blocks(comm)
+    COMM_HANDLE, intent(in) :: comm
+    integer, parameter :: n = 30
+    integer :: root, b, total
+    integer :: one(n), all(n, 0:ranks - 1), sent(n, 0:ranks - 1)
+    integer :: counts(0:ranks - 1), displs(0:ranks - 1), apart(0:(n + 2)*ranks)
+    do b = 0, ranks - 1
+      sent(:, b) = 1000 * rank + b
+      counts(b) = b + 1
+      displs(b) = b * (n + 2) + 1
+    end do
+    do root = 0, ranks - 1
+      all = -1
+      call MPI_Gather(sent(:, 0), n, MPI_INTEGER, all, n, MPI_INTEGER, root, comm, ierror)
+      do b = 0, ranks - 1
+        call check(rank /= root .or. count(all(:, b) == 1000 * b) == n, 'gather')
+      end do
+      if (rank == root) then
+        all(:, root) = -5
+        call MPI_Gather(MPI_IN_PLACE, n, MPI_INTEGER, all, n, MPI_INTEGER, root, comm, ierror)
+        call check(count(all(:, root) == -5) == n, 'gather in place')
+        call MPI_Scatter(sent, n, MPI_INTEGER, MPI_IN_PLACE, n, MPI_INTEGER, root, comm, ierror)
+      else
+        call MPI_Gather(sent(:, 0), n, MPI_INTEGER, all, n, MPI_INTEGER, root, comm, ierror)
+        call MPI_Scatter(sent, n, MPI_INTEGER, one, n, MPI_INTEGER, root, comm, ierror)
+        call check(count(one == 1000 * root + rank) == n, 'scatter')
+      end if
+      apart = -1
+      call MPI_Gatherv(sent(:, 0), rank + 1, MPI_INTEGER, apart, counts, displs, MPI_INTEGER, root, comm, ierror)
+      call check(rank /= root .or. count(apart == 1000 * (ranks - 1)) == ranks, 'gatherv')
+      if (rank == root) apart = 7
+      call MPI_Scatterv(apart, counts, displs, MPI_INTEGER, one, rank + 1, MPI_INTEGER, root, comm, ierror)
+      call check(count(one(1:rank + 1) == 7) == rank + 1, 'scatterv')
+    end do
+    call MPI_Allgather(sent(:, 0), n, MPI_INTEGER, all, n, MPI_INTEGER, comm, ierror)
+    call check(count(all(:, ranks - 1) == 1000 * (ranks - 1)) == n, 'allgather')
+    all = -1
+    all(:, rank) = rank
+    call MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all, n, MPI_INTEGER, comm, ierror)
+    call check(count(all(:, 0) == 0) == n .and. count(all(:, ranks - 1) == ranks - 1) == n, 'allgather in place')
+    apart = -1
+    call MPI_Allgatherv(sent(:, 0), rank + 1, MPI_INTEGER, apart, counts, displs, MPI_INTEGER, comm, ierror)
+    call check(count(apart == 1000 * (ranks - 1)) == ranks .and. apart(0) == -1, 'allgatherv')
+    call MPI_Alltoall(sent, n, MPI_INTEGER, all, n, MPI_INTEGER, comm, ierror)
+    call check(count(all(:, 0) == rank) == n .and. count(all(:, ranks - 1) == 1000 * (ranks - 1) + rank) == n, 'alltoall')
+    call MPI_Alltoall(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, sent, n, MPI_INTEGER, comm, ierror)
+    call check(count(sent == all) == n * ranks, 'alltoall in place')
+    counts = 2
+    apart = rank
+    call MPI_Alltoallv(sent, counts, [(n * b, b = 0, ranks - 1)], MPI_INTEGER, apart, counts, displs, MPI_INTEGER, &
+                       comm, ierror)
+    call check(apart(displs(ranks - 1)) == 1000 * rank + (ranks - 1), 'alltoallv')
+    total = ranks * (ranks + 1) / 2
+    sent = rank + 1
+    call MPI_Reduce_scatter_block(sent, one, n, MPI_INTEGER, MPI_SUM, comm, ierror)
+    call check(count(one == total) == n, 'reduce_scatter_block')
+    counts = [(b + 1, b = 0, ranks - 1)]
+    one = -1
+    call MPI_Reduce_scatter(sent, one, counts, MPI_INTEGER, MPI_SUM, comm, ierror)
+    call check(count(one == total) == rank + 1 .and. one(n) == -1, 'reduce_scatter')
+    call MPI_Scan(sent, one, n, MPI_INTEGER, MPI_SUM, comm, ierror)
+    call check(count(one == (rank + 1) * (rank + 2) / 2) == n, 'scan')
+    one = rank + 1
+    call MPI_Exscan(MPI_IN_PLACE, one, n, MPI_INTEGER, MPI_SUM, comm, ierror)
+    call check(rank == 0 .or. count(one == rank * (rank + 1) / 2) == n, 'exscan in place')
+  end subroutine
+
   ! The program's own operations: a sum, and the composition of the maps x -> a x + b modulo a prime, which does not
   ! commute.
 #if defined(USE_MPI_F08)
@@ -293,6 +361,7 @@ program fortran
     call check_layouts(twin)
     call check_allreduce(twin)
     call check_reduce(twin)
+    call check_blocks(twin)
     call check_operations(MPI_COMM_WORLD)
     call MPI_Comm_free(twin, ierror)
   end do

@@ -4,12 +4,15 @@
 
 run    the program says "passed", and the shim took its calls
 diff   the program prints the same with and without the shim
+between  another tool stands before the shim and one behind it: the first sees all calls, the second those passed on
+statistics  COLL_STATS tells of all calls, taken and passed on
 failed the last rank cannot make a libcoll communicator: the program passes on MPI alone
 off    COLL_MPI=off: the program passes on MPI alone
 whole  the shim is preloaded into the launcher as well, and into a shell
 wrong  the program belongs to the other MPI library: a message says so
 """
 import argparse
+import json
 import os
 import re
 import signal
@@ -19,7 +22,7 @@ import sys
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("mode", choices=["run", "diff", "failed", "off", "whole", "wrong"])
+    parser.add_argument("mode", choices=["run", "diff", "between", "statistics", "failed", "off", "whole", "wrong"])
     parser.add_argument("--mpi", required=True, choices=["openmpi", "mpich"], help="whose launcher starts the program")
     parser.add_argument("--launcher", required=True)
     parser.add_argument("--shim", required=True)
@@ -27,6 +30,8 @@ def arguments():
     parser.add_argument("--timeout", type=float, default=100)
     parser.add_argument("--takes", default="", help="collectives of which every rank's shim must have taken some")
     parser.add_argument("--takes-all", action="store_true", help="and none of them may have been passed on")
+    parser.add_argument("--before", help="a library that is preloaded before the shim")
+    parser.add_argument("--behind", help="one that is preloaded behind it")
     parser.add_argument("--setting", action="append", default=[], help="NAME=value for the ranks")
     parser.add_argument("--launch-option", action="append", default=[])
     parser.add_argument("program")
@@ -102,6 +107,33 @@ def check_taken(options, result):
                 fail(f"rank {rank}: the shim took {taken} {collective}, and passed on {passed}", result)
 
 
+def check_between(options, result):
+    """What the two tools counted against what the shim says."""
+    seen = tallies(result[2])
+    for rank in range(options.ranks):
+        for collective in options.takes.split(","):
+            taken, passed = seen[rank, collective]
+            for tool, expected in (("before", taken + passed), ("behind", passed)):
+                counted = re.search(rf"{tool}: rank {rank}: {collective}: (\d+)", result[2])
+                if counted is None or int(counted[1]) != expected:
+                    fail(f"rank {rank}: the tool {tool} the shim should have counted {expected} {collective}", result)
+        if not any(seen[rank, collective][1] for collective in options.takes.split(",")):
+            fail("nothing was passed on: the test shows too little", result)
+
+
+def check_statistics(result):
+    """Rank 0 counted each collective as often as it took it, and gives a reason for each call it passed on."""
+    report = json.loads(re.search(r'^\{"rank": 0,.*?\]\}$', result[2], re.MULTILINE | re.DOTALL)[0])
+    for collective in ("barrier", "bcast", "reduce", "allreduce"):
+        taken, passed = tallies(result[2])[0, collective]
+        for key, expected in (("calls", taken), ("passed_on", passed)):
+            counted = sum(row["calls"] for row in report[key] if row["collective"] == collective)
+            if counted != expected:
+                fail(f"{collective}: {counted} {key} in the statistics, not {expected}", result)
+    if {"one rank", "inter-communicator"} - {row["why"] for row in report["passed_on"]}:
+        fail("a reason is missing", result)
+
+
 def check_none_taken(result):
     if any(taken for taken, _ in tallies(result[2]).values()):
         fail("the shim took calls", result)
@@ -125,6 +157,16 @@ def main():
         check_taken(options, with_shim)
         if with_shim[1] != without[1]:
             fail(f"without the shim the program prints\n{without[1]}\nwith it", with_shim)
+    elif options.mode == "between":
+        settings["LD_PRELOAD"] = " ".join([preload(options.before), options.shim, options.behind])
+        result = launch(options, settings)
+        check_passed(result)
+        check_taken(options, result)
+        check_between(options, result)
+    elif options.mode == "statistics":
+        result = launch(options, {**settings, "COLL_STATS": "json"})
+        check_passed(result)
+        check_statistics(result)
     elif options.mode == "failed":
         result = launch(options, settings, last={"COLL_TRANSPORT": "pigeon"})
         check_passed(result)

@@ -21,7 +21,7 @@ constexpr int steps = 1000;
 
 void run(benchmark::State& state, const Plan& plan, int per_run) {
   ChannelAlone alone;
-  Bound bound(plan, alone.channel(), {.count = 16, .element_bytes = 4});
+  Bound bound(plan, alone.channel(), {.shape = 16, .element_bytes = 4});
   std::vector<int> from(16, 1), to(16);
   Run running;
   for (auto _ : state) {
@@ -95,7 +95,7 @@ void plan_of_eight(benchmark::State& state, bool binds) {
   Plan plan = fused->make(request);
   for (auto _ : state) {
     if (binds) {
-      Bound bound(plan, alone.channel(), {.count = 65536, .element_bytes = 4});
+      Bound bound(plan, alone.channel(), {.shape = 65536, .element_bytes = 4});
       benchmark::DoNotOptimize(bound.last_value());
     } else {
       Plan made = fused->make(request);

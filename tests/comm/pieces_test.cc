@@ -9,21 +9,6 @@ using namespace ranks;
 
 namespace {
 
-void all_forms(Context& c, coll_comm* comm, const std::vector<size_t>& sizes, bool mappable) {
-  uint32_t round = 0;
-  for (size_t n : sizes)
-    for (Collective what : collectives_of_pieces())
-      for (int root = 0; root < (coll::plan::is_rooted(what) ? c.ranks : 1); root++)
-        for (bool irregular : {false, true})
-          for (bool in_place : {false, true}) {
-            PieceCall call{what, irregular, n, root, in_place, ++round};
-            if (irregular && !call.has_v()) continue;
-            if (n > 10000 && root > 1) continue;
-            try_pieces(c, comm, call, mappable);
-            if (c.failed()) return;
-          }
-}
-
 class Pieces : public testing::TestWithParam<std::tuple<const char*, int>> {};
 
 TEST_P(Pieces, AreWhereTheyBelong) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Ranks as threads of one process: what the thread sanitizer can follow.
+#include "comm/piece_calls.h"
 #include "comm/requests.h"
 
 using namespace ranks;
@@ -22,6 +23,16 @@ TEST_P(Threads, Collectives) {
     check_all(c, comm, sizes(), false);
     check_all(c, comm, {65536}, true);
     check_non_commutative(c, comm, 5000);
+    RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
+  });
+}
+TEST_P(Threads, Pieces) {
+  auto [transport, ranks] = GetParam();
+  Environment forced("COLL_TRANSPORT", transport);
+  run_threads(ranks, [](Context& c) {
+    coll_comm* comm = c.comm();
+    if (comm == nullptr) return;
+    all_forms(c, comm, {3, 300, 3000}, false);
     RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
   });
 }

@@ -40,8 +40,8 @@ plan::Plan scatter_allgather_doubling(const Request& request);  // scatter_allga
 
 bool always(const Request& request);
 bool fits_slice_ring(const Request& request);  // scatter_allgather.cc
-bool fits_one_group(const Request& request);  // movement_avoiding.cc
-bool fits_ring(const Request& request);       // ring.cc
-bool has_levels(const Request& request);      // the hierarchy is not flat
+bool fits_one_group(const Request& request);   // movement_avoiding.cc
+bool fits_ring(const Request& request);        // ring.cc
+bool has_levels(const Request& request);       // the hierarchy is not flat
 
 }  // namespace coll::algo

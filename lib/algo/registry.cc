@@ -9,7 +9,8 @@ std::span<const Algorithm> algorithms() {
   // Later families (scatter, gather, allgather, alltoall, reduce_scatter, scan) add their line here.
   static const std::vector<Algorithm> all = [] {
     std::vector<Algorithm> joined;
-    for (auto family : {barrier_family(), bcast_family(), allreduce_family(), reductions_family(), scan_family(), scatter_family(), gather_family(), allgather_family(), alltoall_family()})
+    for (auto family : {barrier_family(), bcast_family(), allreduce_family(), reductions_family(), scan_family(),
+                        scatter_family(), gather_family(), allgather_family(), alltoall_family()})
       joined.insert(joined.end(), family.begin(), family.end());
     return joined;
   }();

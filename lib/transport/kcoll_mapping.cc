@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "transport/kcoll_mapping.h"
+
+#include <atomic>
+#include <cerrno>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+
+namespace coll::transport {
+
+namespace {
+
+// The module maps whole pages of this size, whatever the pages of the region are.
+constexpr uint64_t page = 4096;
+
+KcollStatus mapping_status(int error) {
+  // Of mmap() alone: no region at this offset, or not mappable.
+  return error == EINVAL ? KcollStatus::unsuitable : kcoll_status_of(error);
+}
+
+}  // namespace
+
+std::unique_ptr<KcollMapping> KcollMapping::attach(std::shared_ptr<KcollDevice> device, uint64_t cookie,
+                                                   uint64_t offset, size_t bytes, KcollAccess access,
+                                                   KcollStatus& status) {
+  kcoll_attach region{};
+  region.size = sizeof region;
+  region.cookie = cookie;
+  if (ioctl(device->descriptor(), KCOLL_ATTACH, &region) != 0) {
+    status = kcoll_status_of(errno);
+    return nullptr;
+  }
+  if (offset >= region.len || bytes > region.len - offset) {
+    status = KcollStatus::out_of_range;
+    return nullptr;
+  }
+  if (region.map_offset == 0) {
+    status = (region.direction & KCOLL_READ) == 0 ? KcollStatus::no_permission : KcollStatus::unsuitable;
+    return nullptr;
+  }
+  if (bytes == 0) bytes = region.len - offset;
+
+  std::unique_ptr<KcollMapping> mapping(new KcollMapping);
+  mapping->device_ = device;
+  mapping->process_ = own_token();
+  mapping->cookie_ = cookie;
+  mapping->generation_ = region.gen;
+  mapping->region_bytes_ = region.len;
+  const uint64_t begin = offset & ~(page - 1), end = (offset + bytes + page - 1) & ~(page - 1);
+  const int protection = PROT_READ | (access == KcollAccess::read ? 0 : PROT_WRITE);
+  void* pages =
+      mmap(nullptr, end - begin, protection, MAP_SHARED, device->descriptor(), off_t(region.map_offset + begin));
+  if (pages == MAP_FAILED) {
+    status = mapping_status(errno);
+    return nullptr;
+  }
+  mapping->pages_ = static_cast<char*>(pages);
+  mapping->mapped_bytes_ = end - begin;
+  mapping->data_ = mapping->pages_ + (offset - begin);
+  mapping->bytes_ = bytes;
+  void* counters = mmap(nullptr, page, PROT_READ, MAP_SHARED, device->descriptor(), off_t(region.gen_offset));
+  if (counters == MAP_FAILED) {
+    status = mapping_status(errno);
+    return nullptr;
+  }
+  mapping->counters_ = counters;
+  mapping->counter_ = static_cast<const uint64_t*>(counters) + region.gen_slot;
+  status = KcollStatus::ok;
+  return mapping;
+}
+
+KcollMapping::~KcollMapping() {
+  // A child after fork() does not have the mappings; what lies there now is something else.
+  if (!(process_ == own_token())) return;
+  if (pages_ != nullptr) munmap(pages_, mapped_bytes_);
+  if (counters_ != nullptr) munmap(counters_, page);
+}
+
+uint64_t KcollMapping::seen() const {
+  // What the caller loaded and stored before comes first, what follows comes later.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return __atomic_load_n(counter_, __ATOMIC_ACQUIRE);
+}
+
+KcollStatus KcollMapping::refresh() {
+  kcoll_sync arguments{};
+  arguments.size = sizeof arguments;
+  arguments.cookie = cookie_;
+  int failed;
+  do failed = ioctl(device_->descriptor(), KCOLL_SYNC, &arguments);
+  while (failed != 0 && errno == EINTR);
+  if (failed != 0) return kcoll_status_of(errno);
+  generation_ = arguments.gen;
+  return KcollStatus::ok;
+}
+
+}  // namespace coll::transport

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "transport/kcoll_status.h"
+
+#include <cerrno>
+
+namespace coll::transport {
+
+const char* name(KcollStatus status) {
+  switch (status) {
+    case KcollStatus::ok: return "ok";
+    case KcollStatus::absent: return "absent";
+    case KcollStatus::no_permission: return "no_permission";
+    case KcollStatus::mismatch: return "mismatch";
+    case KcollStatus::inherited: return "inherited";
+    case KcollStatus::taken: return "taken";
+    case KcollStatus::stale: return "stale";
+    case KcollStatus::gone: return "gone";
+    case KcollStatus::no_allowance: return "no_allowance";
+    case KcollStatus::out_of_range: return "out_of_range";
+    case KcollStatus::unsuitable: return "unsuitable";
+    case KcollStatus::bad_address: return "bad_address";
+    case KcollStatus::failed: return "failed";
+  }
+  return "failed";
+}
+
+std::string kcoll_remedy(KcollStatus status) {
+  switch (status) {
+    case KcollStatus::ok: return "";
+    case KcollStatus::absent: return "there is no /dev/kcoll; load the module: modprobe kcoll";
+    case KcollStatus::no_permission:
+      return "kcoll refuses this user; let the administrator install its udev rule and add you to the device's group";
+    case KcollStatus::mismatch:
+      return "/dev/kcoll speaks another version than this library; install module and library of one release";
+    case KcollStatus::inherited: return "the kcoll descriptor belongs to the parent process; open it after fork()";
+    case KcollStatus::taken:
+      return "the kcoll descriptor belongs to another domain; join before anything is registered";
+    case KcollStatus::stale: return "the owner has changed the region's memory; attach again";
+    case KcollStatus::gone: return "the region was unregistered or its owner has ended";
+    case KcollStatus::no_allowance:
+      return "memory may not be pinned; raise the limit on locked memory (ulimit -l) or the module's max_pinned_mb";
+    case KcollStatus::out_of_range: return "the access goes beyond the end of the region";
+    case KcollStatus::unsuitable:
+      return "kcoll cannot register or map this memory: of a file or device, or not made of whole pages";
+    case KcollStatus::bad_address: return "an address of the copy is not mapped, here or at the region's owner";
+    case KcollStatus::failed: return "kcoll failed; dmesg may say why";
+  }
+  return "";
+}
+
+KcollStatus kcoll_status_of(int error) {
+  switch (error) {
+    case 0: return KcollStatus::ok;
+    case ENOENT:
+    case ESRCH: return KcollStatus::gone;
+    case EACCES: return KcollStatus::no_permission;
+    // Of commands and of mmap() on a descriptor that was opened by another process.
+    case EPERM: return KcollStatus::inherited;
+    case EBUSY: return KcollStatus::taken;
+    case ESTALE: return KcollStatus::stale;
+    case ENOMEM:
+    case ENOSPC:
+    case EMFILE:
+    case ENFILE: return KcollStatus::no_allowance;
+    case ERANGE: return KcollStatus::out_of_range;
+    case EOPNOTSUPP: return KcollStatus::unsuitable;
+    case EFAULT: return KcollStatus::bad_address;
+    case ENOTTY:
+    case E2BIG: return KcollStatus::mismatch;
+    default: return KcollStatus::failed;
+  }
+}
+
+}  // namespace coll::transport

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the kernel module says, as this library tells it apart, and what a person can do about it.
+#pragma once
+
+#include <string>
+
+namespace coll::transport {
+
+enum class KcollStatus {
+  ok,
+  absent,         // the module is not loaded
+  no_permission,  // this user may not open the device, or no longer this region
+  mismatch,       // not a kcoll that this library can talk to
+  inherited,      // the descriptor or mapping is another process's, from before fork()
+  taken,          // this descriptor has joined another domain, or registered before it joined one
+  stale,          // the owner has changed the memory: attach again
+  gone,           // the region was unregistered, or its owner has ended
+  no_allowance,   // RLIMIT_MEMLOCK, max_pinned_mb, max_regions or memory itself is short
+  out_of_range,   // beyond the region's end
+  unsuitable,     // memory that cannot be registered or mapped so: of a file, of a device, not whole pages
+  bad_address,    // not mapped, here or at the owner
+  failed          // anything else
+};
+
+// "stale", for logs and JSON.
+const char* name(KcollStatus status);
+// One sentence: what is wrong and what mends it.
+std::string kcoll_remedy(KcollStatus status);
+// What a command's errno means; 0 is ok.
+KcollStatus kcoll_status_of(int error);
+
+}  // namespace coll::transport

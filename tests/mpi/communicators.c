@@ -56,6 +56,10 @@ static void one_of_each(int round) {
   use(comm, "half, reversed");
   MPI_Comm_free(&comm);
 
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, world_rank, MPI_INFO_NULL, &comm);
+  use(comm, "of one node");
+  MPI_Comm_free(&comm);
+
   MPI_Group all, group;
   MPI_Comm_group(MPI_COMM_WORLD, &all);
   MPI_Group_excl(all, world_size > 2, (int[]){round % world_size}, &group);
@@ -167,6 +171,22 @@ static void set_at_the_end(void) {
   MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
 }
 
+/* A communicator that no other was made from. */
+static void check_session(void) {
+#if MPI_VERSION >= 4
+  MPI_Session session;
+  MPI_Group group;
+  MPI_Comm comm;
+  MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session);
+  MPI_Group_from_session_pset(session, "mpi://WORLD", &group);
+  MPI_Comm_create_from_group(group, "tests/mpi", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &comm);
+  use(comm, "of a session");
+  MPI_Comm_free(&comm);
+  MPI_Group_free(&group);
+  MPI_Session_finalize(&session);
+#endif
+}
+
 int main(int argc, char **argv) {
   start(&argc, &argv);
   if (world_rank == 0) set_at_the_end();
@@ -175,6 +195,7 @@ int main(int argc, char **argv) {
   check_many();
   check_attributes();
   check_inter();
+  check_session();
   check_leaks();
   if (world_rank != 0) set_at_the_end();
   return done();

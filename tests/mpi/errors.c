@@ -71,6 +71,32 @@ static void wrong_arguments(void) {
   MPI_Type_free(&uncommitted);
 }
 
+/* Blocks of 4 integers for each rank. */
+static void wrong_blocks(void) {
+  int in[64] = {1, 2, 3, 4}, out[64];
+  int counts[16], displs[16], negative[16];
+  for (int r = 0; r < world_size; r++) counts[r] = 4, displs[r] = 4 * r, negative[r] = -1;
+  const MPI_Datatype none = MPI_DATATYPE_NULL, type = MPI_INT;
+  report("gather, root too large", MPI_Gather(in, 4, type, out, 4, type, world_size, comm));
+  report("gather, no datatype", MPI_Gather(in, 4, none, out, 4, none, 0, comm));
+  report("gather, count negative", MPI_Gather(in, -4, type, out, -4, type, 0, comm));
+  report("gatherv, root negative", MPI_Gatherv(in, 4, type, out, counts, displs, type, -7, comm));
+  report("scatter, root too large", MPI_Scatter(in, 4, type, out, 4, type, world_size, comm));
+  report("scatter, count negative", MPI_Scatter(in, -4, type, out, -4, type, 0, comm));
+  report("scatterv, root too large", MPI_Scatterv(in, counts, displs, type, out, 4, type, world_size, comm));
+  report("allgather, no datatype", MPI_Allgather(in, 4, none, out, 4, none, comm));
+  report("allgather, count negative", MPI_Allgather(in, -4, type, out, -4, type, comm));
+  report("allgatherv, counts negative", MPI_Allgatherv(in, -1, type, out, negative, displs, type, comm));
+  report("alltoall, count negative", MPI_Alltoall(in, -4, type, out, -4, type, comm));
+  report("alltoall, no datatype", MPI_Alltoall(in, 4, none, out, 4, none, comm));
+  report("alltoallv, counts negative", MPI_Alltoallv(in, negative, displs, type, out, negative, displs, type, comm));
+  report("scan, no operation", MPI_Scan(in, out, 4, type, MPI_OP_NULL, comm));
+  report("exscan, bits of doubles", MPI_Exscan(in, out, 1, MPI_DOUBLE, MPI_BAND, comm));
+  report("reduce_scatter, no datatype", MPI_Reduce_scatter(in, out, counts, none, MPI_SUM, comm));
+  report("reduce_scatter, no operation", MPI_Reduce_scatter(in, out, counts, type, MPI_OP_NULL, comm));
+  report("reduce_scatter_block, no operation", MPI_Reduce_scatter_block(in, out, 4, type, MPI_OP_NULL, comm));
+}
+
 static void no_communicator(void) {
   int in = 1, out;
   report("no communicator: barrier", MPI_Barrier(MPI_COMM_NULL));
@@ -108,6 +134,8 @@ int main(int argc, char **argv) {
   wrong_arguments();
   right_calls();
   wrong_arguments();
+  wrong_blocks();
+  right_calls();
   MPI_Comm_free(&comm);
 
   MPI_Comm_create_errhandler(handler, &own);

@@ -110,14 +110,16 @@ Choice choose(const Question& question) {
       break;
     case Collective::allgather:
       set_pieces(question, ranks == 2 ? 12 * kib : 64 * kib, choice);
-      if (choice.kernel_copies || question.kernel_copies || question.irregular) {
-        name = "ring_source_read";
-      } else if (ranks > 2 && bytes <= 64 * kib) {
+      name = "ring_source_read";
+      if (choice.kernel_copies || question.kernel_copies || question.irregular) break;
+      if (ranks == 2) {
+        name = "ring_neighbor";
+        choice.parameters = ring(bytes, 256 * kib, 2);
+      } else if (bytes <= 8 * kib) {
         name = "recursive_doubling";
         choice.parameters = one_slot(bytes);
       } else {
-        name = "ring_neighbor";
-        choice.parameters = ring(bytes, 256 * kib, 2);
+        choice.parameters = ring(bytes, 64 * kib, 4);
       }
       break;
     case Collective::alltoall:

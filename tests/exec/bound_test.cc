@@ -52,6 +52,40 @@ TEST(Run, LoopsOverChunksOfAnyCount) {
   }
 }
 
+// Pieces of an irregular plan: blocks lie where the call says, and a loop over an empty piece makes no pass.
+TEST(Run, FindsBlocksAndLeavesOutEmptyOnes) {
+  ChannelAlone alone;
+  Builder b(Collective::alltoall, "by_hand", 1, 0, -1, true);
+  const uint16_t own = b.range({.chunk_bytes = 64, .sender = 0, .receiver = 0}), flag = b.flag(), begun = b.flag();
+  b.lane(0)
+      .post(begun, all_passes(own))
+      .loop(own)
+      .copy(own, own_recv(0), own_send(0))
+      .post(flag, this_pass_of(own))
+      .end()
+      .wait(0, flag, all_passes(own));
+  Plan plan = b.finish();
+  for (size_t count : {0, 1, 16, 40}) {
+    Shape shape;
+    shape.by = Shape::By::own;
+    shape.counts = shape.received = &count;
+    shape.ranks = 1;
+    Bound bound(plan, alone.channel(), {.shape = shape, .element_bytes = 4});
+    std::vector<int> from(50), to(50, -1);
+    std::iota(from.begin(), from.end(), 7);
+    const size_t sent_from = 3, received_at = 9;
+    const uint64_t flag_before = alone.channel().own().memory->flags[flag].sequence;
+    Execution run;
+    ASSERT_EQ(run.begin(bound, alone.channel(), {from.data(), to.data(), nullptr, &sent_from, &received_at}), COLL_OK);
+    const uint64_t base = alone.channel().base;
+    ASSERT_EQ(run.finish(), COLL_OK);
+    const uint64_t passes = (count + 15) / 16;
+    EXPECT_EQ(alone.channel().own().memory->flags[flag].sequence, passes == 0 ? flag_before : base + passes);
+    for (size_t i = 0; i < to.size(); i++)
+      EXPECT_EQ(to[i], i >= received_at && i < received_at + count ? from[sent_from + i - received_at] : -1) << i;
+  }
+}
+
 // Two lanes of which each waits for the other in turn; a lane that cannot go on lets the other run.
 TEST(Run, LanesAdvanceByThemselves) {
   ChannelAlone alone;

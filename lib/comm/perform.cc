@@ -147,7 +147,7 @@ coll_status Comm::make_bound(const Call& call, int index, std::shared_ptr<exec::
                                              " cannot be used: it does not take counts that differ between ranks");
   const plan::Plan* plan = plan_for(call, choice);
   const plan::Shape shape = call.pieces != nullptr ? call.pieces->shape(rank()) : plan::Shape(call.count);
-  std::string problem = exec::fits(*plan, channel(index));
+  std::string problem = exec::fits(*plan, channel(index), call.element_bytes);
   if (problem.empty() && plan->irregular && plan->smallest_chunk_bytes != 0)
     for (size_t r = 0; r < size_t(ranks()); r++)
       if (shape.counts[r] >

@@ -101,6 +101,6 @@ class Bound {
 };
 
 // "" when the plan fits the channel, else what does not.
-std::string fits(const plan::Plan& plan, const Channel& channel);
+std::string fits(const plan::Plan& plan, const Channel& channel, size_t element_bytes = 1);
 
 }  // namespace coll::exec

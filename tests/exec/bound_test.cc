@@ -30,6 +30,11 @@ TEST(Fits, NamesWhatDoesNot) {
   plan.views.clear();
   plan.staging_bytes = uint32_t(alone.channel().half_bytes) + 1;
   EXPECT_THAT(fits(plan, alone.channel()), ::testing::HasSubstr("smaller chunk"));
+  plan.staging_bytes = 0;
+  plan.views.resize(1);
+  plan.views[0].slot_bytes = 128;
+  EXPECT_EQ(fits(plan, alone.channel(), 128), "");
+  EXPECT_THAT(fits(plan, alone.channel(), 129), ::testing::HasSubstr("an element of 129 bytes"));
 }
 
 // A loop over chunks, with flags that count passes, copies the whole vector however it is cut.

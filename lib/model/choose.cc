@@ -111,6 +111,11 @@ Choice choose(const Question& question) {
     case Collective::allgather:
       set_pieces(question, ranks == 2 ? 12 * kib : 64 * kib, choice);
       name = "ring_source_read";
+      if (choice.kernel_copies && !question.irregular && bytes >= 1024 * kib) {
+        name = "ring_source_write";
+        choice.parameters = ring(bytes, 256 * kib, 2);
+        break;
+      }
       if (choice.kernel_copies || question.kernel_copies || question.irregular) break;
       if (ranks == 2) {
         name = "ring_neighbor";

@@ -70,6 +70,17 @@ int run(Taking &call, Side send, Side recv, int kept, Perform perform) {
 
 const Side in_place(COLL_IN_PLACE);
 
+// Open MPI lets a program name its own block of the other buffer, and moves nothing; MPICH calls it an error, as libcoll
+// does. `own` becomes in place then. Blocks that are packed lie elsewhere anyway.
+void keep_own_block([[maybe_unused]] Side &own, [[maybe_unused]] const Side &blocks,
+                    [[maybe_unused]] std::size_t offset_bytes) {
+#ifdef OPEN_MPI
+  if (own.data() != nullptr && blocks.data() != nullptr &&
+      static_cast<const char *>(own.data()) == static_cast<const char *>(blocks.data()) + offset_bytes)
+    own = in_place;
+#endif
+}
+
 }  // namespace
 
 int take_gather(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
@@ -89,8 +100,9 @@ int take_gather(const void *send, int send_count, MPI_Datatype send_type, void *
   } else if (inside) {
     return call.pass_on(Why::arguments);
   }
-  const Side from = inside ? in_place : mine.side(send, 1);
+  Side from = inside ? in_place : mine.side(send, 1);
   if (!from.good() || !to.good()) return call.pass_on(Why::arguments);
+  keep_own_block(from, to, static_cast<std::size_t>(call.rank()) * bytes);
   return run(call, from, to, inside ? root : no_block, [&](const Side &from, const Side &to) {
     return coll_gather(from.data(), to.data(), bytes, COLL_BYTE, root, call.coll());
   });
@@ -119,6 +131,7 @@ int take_gatherv(const void *send, int send_count, MPI_Datatype send_type, void 
     bytes = mine.bytes();
   }
   if (!from.good()) return call.pass_on(Why::arguments);
+  if (is_root) keep_own_block(from, to, to.displs()[root]);
   return run(call, from, to, inside ? root : no_block, [&](const Side &from, const Side &to) {
     return coll_gatherv(from.data(), bytes, to.data(), to.counts(), to.displs(), COLL_BYTE, root, call.coll());
   });
@@ -141,8 +154,9 @@ int take_scatter(const void *send, int send_count, MPI_Datatype send_type, void 
   } else if (inside) {
     return call.pass_on(Why::arguments);
   }
-  const Side to = inside ? in_place : mine.side(recv, 1);
+  Side to = inside ? in_place : mine.side(recv, 1);
   if (!from.good() || !to.good()) return call.pass_on(Why::arguments);
+  keep_own_block(to, from, static_cast<std::size_t>(call.rank()) * bytes);
   return run(call, from, to, no_block, [&](const Side &from, const Side &to) {
     return coll_scatter(from.data(), to.data(), bytes, COLL_BYTE, root, call.coll());
   });
@@ -171,6 +185,7 @@ int take_scatterv(const void *send, const int *send_counts, const int *displs, M
     bytes = mine.bytes();
   }
   if (!to.good()) return call.pass_on(Why::arguments);
+  if (is_root) keep_own_block(to, from, from.displs()[root]);
   return run(call, from, to, no_block, [&](const Side &from, const Side &to) {
     return coll_scatterv(from.data(), from.counts(), from.displs(), to.data(), bytes, COLL_BYTE, root, call.coll());
   });
@@ -186,9 +201,10 @@ int take_allgather(const void *send, int send_count, MPI_Datatype send_type, voi
   const Message mine = inside ? all : Message(send_count, send_type);
   if (!mine.known() || mine.bytes() != all.bytes() || recv == MPI_IN_PLACE) return call.pass_on(Why::arguments);
   if (!call.join(0)) return call.result();
-  const Side from = inside ? in_place : mine.side(send, 1);
+  Side from = inside ? in_place : mine.side(send, 1);
   const Side to = all.side(recv, call.ranks());
   if (!from.good() || !to.good()) return call.pass_on(Why::arguments);
+  keep_own_block(from, to, static_cast<std::size_t>(call.rank()) * all.bytes());
   return run(call, from, to, inside ? call.rank() : no_block, [&](const Side &from, const Side &to) {
     return coll_allgather(from.data(), to.data(), all.bytes(), COLL_BYTE, call.coll());
   });
@@ -212,6 +228,7 @@ int take_allgatherv(const void *send, int send_count, MPI_Datatype send_type, vo
     from = mine.side(send, 1);
   }
   if (!from.good()) return call.pass_on(Why::arguments);
+  keep_own_block(from, to, to.displs()[call.rank()]);
   return run(call, from, to, inside ? call.rank() : no_block, [&](const Side &from, const Side &to) {
     return coll_allgatherv(from.data(), to.counts()[call.rank()], to.data(), to.counts(), to.displs(), COLL_BYTE,
                            call.coll());

@@ -68,14 +68,11 @@ class Relay {
       }
       for (int p : fetch.pieces) {
         const uint16_t range = pieces_[size_t(p)];
-        if (!asked[size_t(p)]) {
-          lane.copy(range, own_recv(p), held_.of(fetch.from, p), {}, false);
-          continue;
-        }
+        lane.copy(range, own_recv(p), held_.of(fetch.from, p), {}, asked[size_t(p)]);
+        if (!asked[size_t(p)]) continue;
         if (!slot_is_free) wait_each(lane, readers, taken_, pass_before(ring_.depth), held_.staged());
         slot_is_free = true;
-        lane.copy2(range, own_recv(p), held_.of(rank, p), held_.of(fetch.from, p), held_.staged());
-        lane.copy(range, own_recv(p), held_.of(fetch.from, p), held_.direct());
+        lane.copy(range, held_.of(rank, p), own_recv(p), held_.staged());
       }
       if (fetch.reaches != 0) lane.post(reached_[size_t(fetch.reaches) - 1], this_pass());
     }

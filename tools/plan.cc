@@ -105,6 +105,10 @@ Answer answer_of(const Options& options) {
   if (options.transport.empty()) answer.access = choice.algorithm->described;
   set_parameters(options, choice.parameters);
   const topo::Hierarchy& hierarchy = answer.layout.hierarchy;
+  if (choice.algorithm->refuses != nullptr)
+    if (std::string refused = choice.algorithm->refuses({.hierarchy = &hierarchy, .parameters = choice.parameters});
+        !refused.empty())
+      throw usage(fmt::format("--algorithm {}: {}", choice.algorithm->name, refused));
   const auto ranks = size_t(options.ranks);
   if (collective == plan::Collective::reduce_scatter && answer.count % ranks != 0) {
     if (!choice.algorithm->irregular)

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <numeric>
+#include <string>
 
 #include "algo/families.h"
 
@@ -23,6 +24,13 @@ constexpr int longest_ring = 128;
 bool is_a_ring(const Request& request) {
   const int ranks = request.hierarchy->ranks();
   return ranks == 1 || (ranks <= longest_ring && std::gcd(ranks, int(request.parameters.j)) == 1);
+}
+
+std::string stride_refused(const Request& request) {
+  const int ranks = request.hierarchy->ranks(), j = request.parameters.j, divisor = std::gcd(ranks, j);
+  if (ranks == 1 || divisor == 1) return "";
+  return "with j=" + std::to_string(j) + " no piece reaches more than " + std::to_string(ranks / divisor) + " of " +
+         std::to_string(ranks) + " ranks; choose a j without a divisor in common with the number of ranks";
 }
 
 // In step i every rank reads the piece of rank - i*j from rank - j.
@@ -218,6 +226,7 @@ const Algorithm family[] = {
      .irregular = true,
      .described = Access::copy,
      .applies = is_a_ring,
+     .refuses = stride_refused,
      .make = ring_neighbor},
     {.collective = Collective::allgather,
      .name = "recursive_doubling",

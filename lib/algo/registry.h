@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -59,6 +60,8 @@ struct Algorithm {
   uint64_t max_bytes = 0;  // not meant for vectors longer than this, though right for them; 0: for all
   // Whether the plan is what its name says for this request; if not, the plan is right but of a simpler form.
   bool (*applies)(const Request& request) = nullptr;
+  // Why whoever asks for it by name is refused, for people; "": is not. Absent: nobody is.
+  std::string (*refuses)(const Request& request) = nullptr;
   plan::Plan (*make)(const Request& request) = nullptr;
 };
 

@@ -145,6 +145,12 @@ coll_status Comm::make_bound(const Call& call, int index, std::shared_ptr<exec::
     return failure(COLL_ERR_UNAVAILABLE, std::string(plan::name(call.collective)) + " " +
                                              std::string(choice.algorithm->name) +
                                              " cannot be used: it does not take counts that differ between ranks");
+  if (choice.algorithm->refuses != nullptr) {
+    std::string refused = choice.algorithm->refuses({.hierarchy = &hierarchy_, .parameters = choice.parameters});
+    if (!refused.empty())
+      return failure(COLL_ERR_UNAVAILABLE, std::string(plan::name(call.collective)) + " " +
+                                               std::string(choice.algorithm->name) + " cannot be used: " + refused);
+  }
   const plan::Plan* plan = plan_for(call, choice);
   const plan::Shape shape = call.pieces != nullptr ? call.pieces->shape(rank()) : plan::Shape(call.count);
   std::string problem = exec::fits(*plan, channel(index), call.element_bytes);

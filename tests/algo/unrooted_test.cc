@@ -171,7 +171,9 @@ TEST(Allgather, RingsAreRefusedUnlessTheStrideReachesEverybody) {
     for (int j : {1, 2, 3, 5, 15, 64}) {
       const topo::Hierarchy flat = topo::Hierarchy::flat(p);
       const bool reaches = p == 1 || std::gcd(p, j) == 1;
-      EXPECT_EQ(ring.applies({.hierarchy = &flat, .parameters = {.j = uint16_t(j)}}), reaches) << p << " " << j;
+      const Request request{.hierarchy = &flat, .parameters = {.j = uint16_t(j)}};
+      EXPECT_EQ(ring.applies(request), reaches) << p << " " << j;
+      EXPECT_EQ(ring.refuses(request).empty(), reaches) << p << " " << j;
       if (!reaches || p == 1) continue;
       const Plan plan = make(Collective::allgather, "ring_neighbor", flat, false, uint16_t(j));
       EXPECT_NE(plan.parameters.find("j=" + std::to_string(j)), std::string::npos);

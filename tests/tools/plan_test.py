@@ -104,6 +104,7 @@ class WrongArguments(Case):
             (["--ranks", "required"], ["bcast"]),
             (["'swirl'", "flat_read"], ["bcast", "-n", 4, "--algorithm", "swirl"]),
             (["not a parameter"], ["bcast", "-n", 4, "--algorithm", "knomial:radix=3"]),
+            (["ring_neighbor", "divisor"], ["allgather", "-n", 4, "--algorithm", "ring_neighbor:j=2"]),
             (["--root 4", "0 to 3"], ["bcast", "-n", 4, "--root", 4]),
             (["--root", "leave it out"], ["allreduce", "-n", 4, "--root", 1]),
             (["--size"], ["bcast", "-n", 4, "--size", "1X"]),

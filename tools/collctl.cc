@@ -47,6 +47,8 @@ int main(int argc, char** argv) {
   add_info(app, action);
   add_list(app, action);
   add_plan(app, action);
+  add_explain(app, action);
+  add_simulate(app, action);
   add_verify(app, action);
   add_bench(app, action);
   std::vector<std::string> arguments(argv + 1, argv + argc);

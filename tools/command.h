@@ -33,6 +33,8 @@ using Action = std::function<int()>;
 void add_info(CLI::App& app, Action& action);
 void add_list(CLI::App& app, Action& action);
 void add_plan(CLI::App& app, Action& action);
+void add_explain(CLI::App& app, Action& action);
+void add_simulate(CLI::App& app, Action& action);
 void add_verify(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
 // The words behind `run` from the program's name on; they are its own, whatever they look like.

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""collctl explain: the ranking, its JSON, tables by name and file, and wrong arguments."""
+import json
+import os
+import pathlib
+import tempfile
+
+from cli import Case, main
+
+MACHINES = pathlib.Path(__file__).resolve().parents[2] / "lib" / "model" / "machines"
+
+
+class Ranking(Case):
+    def explain(self, *arguments):
+        return self.run_json("explain", *arguments)
+
+    def test_json_has_the_choices_best_first_with_terms_that_add_up(self):
+        answer = self.explain("allreduce", "64K", "-n", 96, "--type", "bf16", "--machine", "arm-n1")
+        self.assertEqual((answer["collective"], answer["bytes"], answer["ranks"], answer["machine"]),
+                         ("allreduce", 65536, 96, "arm-n1"))
+        times = [choice["predicted_us"] for choice in answer["choices"]]
+        self.assertGreater(len(times), 8)
+        self.assertEqual(times, sorted(times))
+        for choice in answer["choices"]:
+            self.assertEqual(set(choice["terms"]), {"startup_us", "transfer_us", "lock_us", "flags_us"})
+            self.assertAlmostEqual(sum(choice["terms"].values()), choice["predicted_us"], places=6)
+            self.assertTrue(choice["row"].startswith("allreduce / ") and choice["source"])
+
+    def test_the_throttle_of_the_text(self):
+        for machine, ranks, k in (("knl", 64, 8), ("broadwell", 28, 4), ("power8", 20, 10)):
+            best = self.explain("scatter", "4M", "-n", ranks, "--machine", machine)["choices"][0]
+            self.assertEqual((best["algorithm"], best["parameters"]["k"], best["mechanism"]), ("throttled_read", k, "cma"))
+            self.assertGreater(best["terms"]["lock_us"], 0)
+            small = self.explain("scatter", "256", "-n", ranks, "--machine", machine)["choices"][0]
+            self.assertEqual(small["algorithm"], "parallel_read")
+
+    def test_every_algorithm_of_the_list_is_priced(self):
+        for collective in {row["collective"] for row in self.run_json("list")}:
+            size = [] if collective == "barrier" else ["64K"]
+            priced = {c["algorithm"] for c in self.explain(collective, *size, "-n", 64, "--machine", "epyc-2p")["choices"]}
+            for row in self.run_json("list", collective):
+                # A ring of slices needs as many as its generator allows.
+                if row["algorithm"] not in priced:
+                    self.assertIn("ring", row["algorithm"])
+
+    def test_this_machine_is_asked_by_default_and_that_nothing_was_measured_is_said(self):
+        text = self.run_fine("explain", "bcast", "1M", "-n", 2)
+        self.assertIn("nothing has been measured here", " ".join(text.split()))
+        self.assertRegex(text, r"(?m)^choice +\w+ by \w+")
+        self.expect_width(text, 130)
+
+    def test_a_table_of_another_machine_is_named_as_such(self):
+        text = self.run_fine("explain", "bcast", "1M", "-n", 64, "--machine", "epyc-2p")
+        self.assertIn("not this machine", " ".join(text.split()))
+
+
+class Tables(Case):
+    def test_a_file_serves_as_well_as_a_name(self):
+        by_name = self.run_json("explain", "gather", "16K", "-n", 64, "--machine", "knl")
+        by_file = self.run_json("explain", "gather", "16K", "-n", 64, "--machine", MACHINES / "knl.json")
+        self.assertEqual(by_name, by_file)
+
+    def test_wrong_tables_are_refused_with_the_line(self):
+        table = json.loads((MACHINES / "knl.json").read_text())
+        table["colour"] = 3
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "t.json")
+            pathlib.Path(path).write_text(json.dumps(table, indent=1))
+            line = 1 + pathlib.Path(path).read_text().split('"colour"')[0].count("\n")
+            self.expect_error(1, [f"t.json:{line}:", "'colour'"], "explain", "bcast", "1M", "-n", 4, "--machine", path)
+            self.expect_error(1, "cannot be read", "explain", "bcast", "1M", "-n", 4, "--machine", folder + "/none.json")
+
+    def test_wrong_words(self):
+        self.expect_error(1, ["'epic'", "epyc-1p"], "explain", "bcast", "1M", "-n", 4, "--machine", "epic")
+        self.expect_error(2, "collective", "explain", "all", "1M", "-n", 4)
+        self.expect_error(2, "SIZE is missing", "explain", "bcast", "-n", 4)
+        self.expect_error(2, "leave it out", "explain", "barrier", "1K", "-n", 4)
+        self.expect_error(2, "whole number", "explain", "bcast", "13", "-n", 4, "--type", "double")
+
+
+if __name__ == "__main__":
+    main()

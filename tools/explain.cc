@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// collctl explain: what the model says of every algorithm for one question, best first, and why.
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "choose_plans.h"
+#include "coll/coll.h"
+#include "command.h"
+#include "machine.h"
+#include "model/prices.h"
+#include "text.h"
+
+namespace coll::tools {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct Options {
+  std::string collective, size, type = "float", machine, map_by = "core";
+  std::string sensitivity = topo::Sensitivity::standard().text();
+  int ranks = 0;
+  bool json = false;
+};
+
+// A question with all its answers.
+struct Explained {
+  plan::Collective collective = plan::Collective::barrier;
+  size_t bytes = 0;
+  ModelMachine machine;
+  std::vector<model::Priced> choices;
+};
+
+size_t bytes_of(const Options& options, plan::Collective collective) {
+  if (collective == plan::Collective::barrier) {
+    if (!options.size.empty()) throw usage("SIZE: a barrier moves nothing; leave it out");
+    return 0;
+  }
+  if (options.size.empty()) throw usage("SIZE is missing: of the vector, or of what one rank has for one other");
+  const size_t bytes = parse_bytes(options.size, "SIZE"), element = coll_datatype_size(parse_type(options.type));
+  if (bytes % element != 0)
+    throw usage(
+        fmt::format("SIZE {} is not a whole number of elements of {} ({} bytes)", options.size, options.type, element));
+  return bytes;
+}
+
+Explained explained(const Options& options) {
+  const std::vector<plan::Collective> named = parse_collectives(options.collective);
+  if (named.size() != 1) throw usage("one collective at a time; name one, see collctl list");
+  Explained made{.collective = named.front(), .bytes = bytes_of(options, named.front())};
+  made.machine = model_machine(options.machine, options.ranks, options.map_by, options.sensitivity);
+  made.choices =
+      model::rank_choices(plan::name(made.collective), made.machine.table, made.machine.hierarchy, double(made.bytes));
+  return made;
+}
+
+ordered_json parameters_of(const model::Priced& priced) {
+  ordered_json out = ordered_json::object();
+  if (priced.row->reads.k) out["k"] = priced.knobs.k;
+  if (priced.row->reads.chunk && priced.knobs.chunk_bytes > 0) out["chunk"] = size_t(priced.knobs.chunk_bytes);
+  return out;
+}
+
+ordered_json to_json(const Explained& answer) {
+  ordered_json choices = ordered_json::array();
+  for (const model::Priced& priced : answer.choices)
+    choices.push_back({{"algorithm", priced.row->algorithm},
+                       {"parameters", parameters_of(priced)},
+                       {"predicted_us", priced.terms.total_us()},
+                       {"terms",
+                        {{"startup_us", priced.terms.startup_us},
+                         {"transfer_us", priced.terms.transfer_us},
+                         {"lock_us", priced.terms.lock_us},
+                         {"flags_us", priced.terms.flags_us}}},
+                       {"mechanism", model::name(priced.mechanism)},
+                       {"row", priced.row->row},
+                       {"source", priced.row->source},
+                       {"has_plan", model::registered(*priced.row) != nullptr}});
+  return {{"collective", plan::name(answer.collective)},
+          {"bytes", answer.bytes},
+          {"ranks", answer.machine.hierarchy.ranks()},
+          {"machine", answer.machine.table.name},
+          {"hierarchy", topo::describe(answer.machine.hierarchy)},
+          {"choices", choices}};
+}
+
+std::string parameters_text(const model::Priced& priced) {
+  std::string text;
+  const ordered_json parameters = parameters_of(priced);
+  for (const auto& item : parameters.items()) {
+    const size_t value = item.value().get<size_t>();
+    text += fmt::format(
+        "{}{}={}", text.empty() ? "" : ",", item.key(),
+        item.key() == "chunk" && value % 1024 == 0 ? fmt::format("{}K", value / 1024) : std::to_string(value));
+  }
+  return text;
+}
+
+// The largest term, in words.
+std::string why(const model::Terms& terms) {
+  const std::pair<double, const char*> parts[] = {{terms.startup_us, "starting copies"},
+                                                  {terms.transfer_us, "moving bytes"},
+                                                  {terms.lock_us, "page locks of one owner"},
+                                                  {terms.flags_us, "waiting for flags"}};
+  const auto& most = *std::max_element(std::begin(parts), std::end(parts));
+  return fmt::format("{:.0f} % of it {}", terms.total_us() > 0 ? 100 * most.first / terms.total_us() : 0, most.second);
+}
+
+void print(const Explained& answer) {
+  const auto line = [](const char* label, const std::string& text) {
+    fmt::print("{:<11}{}\n", label, wrapped(text, 11));
+  };
+  line("question",
+       fmt::format("{}{} between {} ranks", plan::name(answer.collective),
+                   answer.bytes == 0 ? "" : " of " + bytes_text(answer.bytes), answer.machine.hierarchy.ranks()));
+  line("machine", answer.machine.origin);
+  line("ranks", topo::describe(answer.machine.hierarchy));
+  if (!answer.choices.empty()) {
+    const model::Priced& best = answer.choices.front();
+    line("choice", fmt::format("{} by {}, {}: {}", best.row->algorithm, model::name(best.mechanism),
+                               us_text(best.terms.total_us()), why(best.terms)));
+    line("row", fmt::format("{} ({})", best.row->row, best.row->source));
+  }
+  fmt::print("\n");
+  Table table("<<<>>>>>");
+  table.row({"algorithm", "parameters", "by", "predicted", "startup", "transfer", "lock", "flags"});
+  for (const model::Priced& priced : answer.choices) {
+    const model::Terms& terms = priced.terms;
+    table.row({std::string(priced.row->algorithm) + (model::registered(*priced.row) == nullptr ? " *" : ""),
+               parameters_text(priced), model::name(priced.mechanism), us_text(terms.total_us()),
+               us_text(terms.startup_us), us_text(terms.transfer_us), us_text(terms.lock_us), us_text(terms.flags_us)});
+  }
+  fmt::print("{}", table.text());
+  for (const model::Priced& priced : answer.choices)
+    if (model::registered(*priced.row) == nullptr)
+      return fmt::print("\n* priced for comparison; this library has no plan for it\n");
+}
+
+int explain(const Options& options) {
+  const Explained answer = explained(options);
+  if (options.json) return fmt::print("{}\n", to_json(answer).dump(2)), exit_fine;
+  print(answer);
+  return exit_fine;
+}
+
+}  // namespace
+
+void add_explain(CLI::App& app, Action& action) {
+  auto options = std::make_shared<Options>();
+  CLI::App* sub = app.add_subcommand("explain", "Show what each algorithm would cost, and why");
+  sub->add_option("COLLECTIVE", options->collective, "a collective; see collctl list")->required()->option_text("  ");
+  sub->add_option("SIZE", options->size, "of the vector, or of a rank's piece")->option_text("  ");
+  sub->add_option("-n,--ranks", options->ranks, "number of ranks")
+      ->required()
+      ->check(CLI::Range(1, 1024))
+      ->option_text("N");
+  sub->add_option("--type", options->type, "of its elements; default float")->option_text("TYPE");
+  sub->add_option("--machine", options->machine, "a name, or a table's file; default: this")->option_text("NAME");
+  sub->add_option("--map-by", options->map_by, "core: side by side; numa: in turn")->option_text("core|numa");
+  sub->add_option("--sensitivity", options->sensitivity, "domains that groups follow")->option_text("LIST");
+  sub->add_flag("--json", options->json, "print JSON");
+  sub->footer(
+      examples("  collctl explain allreduce 64K -n 96 --type bf16 --machine nodea\n"
+               "  collctl explain scatter 4M -n 64 --machine knl --json\n"
+               "Machines: " +
+               known_machines()));
+  sub->callback([&action, options] { action = [options] { return explain(*options); }; });
+}
+
+}  // namespace coll::tools

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// collctl simulate: one plan in virtual time, on a machine that need not be here.
+#include <cstdio>
+#include <fstream>
+#include <memory>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "choose_plans.h"
+#include "coll/coll.h"
+#include "command.h"
+#include "machine.h"
+#include "sim/simulate.h"
+#include "sim/trace.h"
+#include "text.h"
+
+namespace coll::tools {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct Options {
+  std::string collective, size, algorithm, type = "float", machine, map_by = "core", transport = "mapped", trace;
+  std::string sensitivity = topo::Sensitivity::standard().text();
+  int ranks = 0, root = 0;
+  double skew_us = 0;
+  uint64_t seed = 1;
+  bool json = false;
+};
+
+struct Simulated {
+  ModelMachine machine;
+  plan::Plan plan;
+  size_t bytes = 0;
+  sim::Result run;
+};
+
+// mapped, shm, or a mechanism of the kernel.
+sim::Options run_options(const Options& options) {
+  sim::Options run = {.skew_us = options.skew_us, .seed = options.seed, .record = !options.trace.empty()};
+  if (options.transport == "mapped") return run;
+  run.access = options.transport == "shm" ? plan::Access::shm : plan::Access::copy;
+  if (run.access == plan::Access::shm) return run;
+  for (model::Mechanism mechanism : model::all_mechanisms)
+    if (model::is_kernel_copy(mechanism) && options.transport == model::name(mechanism)) {
+      run.kernel = mechanism;
+      return run;
+    }
+  throw usage(
+      fmt::format("--transport {}: use mapped, shm, cma, kcoll_first_touch or kcoll_pinned", options.transport));
+}
+
+Simulated simulated(const Options& options) {
+  const std::vector<plan::Collective> named = parse_collectives(options.collective);
+  if (named.size() != 1) throw usage("one collective at a time; name one, see collctl list");
+  const plan::Collective collective = named.front();
+  if (options.root >= options.ranks)
+    throw usage(fmt::format("--root {} is no rank of {}; use 0 to {}", options.root, options.ranks, options.ranks - 1));
+  if (options.root != 0 && !is_rooted(collective))
+    throw usage(fmt::format("--root: {} has none; leave it out", plan::name(collective)));
+  const size_t element = coll_datatype_size(parse_type(options.type));
+  Simulated made;
+  if (collective != plan::Collective::barrier) {
+    if (options.size.empty()) throw usage("SIZE is missing: of the vector, or of what one rank has for one other");
+    made.bytes = parse_bytes(options.size, "SIZE");
+  } else if (!options.size.empty()) {
+    throw usage("SIZE: a barrier moves nothing; leave it out");
+  }
+  if (made.bytes % element != 0)
+    throw usage(
+        fmt::format("SIZE {} is not a whole number of elements of {} ({} bytes)", options.size, options.type, element));
+  size_t count = made.bytes / element;
+  if (collective == plan::Collective::reduce_scatter) {
+    if (count % size_t(options.ranks) != 0)
+      throw usage(fmt::format("SIZE: {} elements do not divide among {} ranks", count, options.ranks));
+    count /= size_t(options.ranks);
+  }
+  const sim::Options run = run_options(options);
+  const model::Choice choice = parse_algorithm(collective, options.algorithm);
+  made.machine = model_machine(options.machine, options.ranks, options.map_by, options.sensitivity);
+  made.plan = choice.algorithm->make(
+      {.hierarchy = &made.machine.hierarchy, .root = options.root, .parameters = choice.parameters});
+  made.run = sim::simulate(made.plan, plan::Shape(count), element, made.machine.hierarchy, made.machine.table, run);
+  if (!made.run.problem.empty()) throw Failure("the plan cannot run there: " + made.run.problem);
+  return made;
+}
+
+// Mean over the ranks.
+struct Means {
+  double copying_us = 0, reducing_us = 0, waiting_us = 0;
+  explicit Means(const sim::Result& run) {
+    const double n = double(run.ranks.size());
+    for (const sim::RankTime& rank : run.ranks) {
+      copying_us += rank.copying_us / n;
+      reducing_us += rank.reducing_us / n;
+      waiting_us += rank.waiting_us / n;
+    }
+  }
+};
+
+ordered_json to_json(const Options& options, const Simulated& made) {
+  const Means means(made.run);
+  ordered_json ranks = ordered_json::array();
+  for (const sim::RankTime& rank : made.run.ranks)
+    ranks.push_back({{"arrival_us", rank.arrival_us},
+                     {"end_us", rank.end_us},
+                     {"copying_us", rank.copying_us},
+                     {"reducing_us", rank.reducing_us},
+                     {"waiting_us", rank.waiting_us}});
+  return {{"collective", plan::name(made.plan.collective)},
+          {"algorithm", made.plan.algorithm},
+          {"parameters", made.plan.parameters},
+          {"bytes", made.bytes},
+          {"ranks", made.plan.ranks},
+          {"root", made.plan.root},
+          {"machine", made.machine.table.name},
+          {"hierarchy", topo::describe(made.machine.hierarchy)},
+          {"transport", options.transport},
+          {"skew_us", options.skew_us},
+          {"seed", options.seed},
+          {"end_us", made.run.end_us},
+          {"mean",
+           {{"copying_us", means.copying_us}, {"reducing_us", means.reducing_us}, {"waiting_us", means.waiting_us}}},
+          {"most_locking", made.run.most_locking},
+          {"steps_taken", made.run.steps},
+          {"by_rank", ranks}};
+}
+
+void print(const Options& options, const Simulated& made) {
+  const auto line = [](const char* label, const std::string& text) {
+    fmt::print("{:<11}{}\n", label, wrapped(text, 11));
+  };
+  const Means means(made.run);
+  line("plan", fmt::format("{} {}{}{}", plan::name(made.plan.collective), made.plan.algorithm,
+                           made.plan.parameters.empty() ? "" : ", " + made.plan.parameters,
+                           is_rooted(made.plan.collective) ? fmt::format(", root {}", made.plan.root) : ""));
+  if (made.bytes != 0) line("size", bytes_text(made.bytes));
+  line("machine", made.machine.origin);
+  line("ranks", topo::describe(made.machine.hierarchy) + ", mapped by " + options.map_by);
+  line("transport", options.transport);
+  line("time", us_text(made.run.end_us) + " from the first rank's arrival to the last one's end");
+  line("a rank", fmt::format("copies for {}, reduces for {}, waits for {} (mean)", us_text(means.copying_us),
+                             us_text(means.reducing_us), us_text(means.waiting_us)));
+  if (made.run.most_locking > 0)
+    line("locks", fmt::format("at most {:.3g} ranks lock pages of one owner at once", made.run.most_locking));
+  line("steps", count_text(made.run.steps) + " taken");
+}
+
+int simulate(const Options& options) {
+  const Simulated made = simulated(options);
+  if (!options.trace.empty()) {
+    std::ofstream file(options.trace, std::ios::trunc);
+    file << sim::chrome_trace(made.plan, made.run);
+    file.close();
+    if (!file)
+      throw Failure(
+          fmt::format("--trace {}: cannot be written; name a file in a directory that you may write", options.trace));
+  }
+  if (options.json) return fmt::print("{}\n", to_json(options, made).dump(2)), exit_fine;
+  print(options, made);
+  return exit_fine;
+}
+
+}  // namespace
+
+void add_simulate(CLI::App& app, Action& action) {
+  auto options = std::make_shared<Options>();
+  CLI::App* sub = app.add_subcommand("simulate", "Run a plan in virtual time on any machine");
+  sub->add_option("COLLECTIVE", options->collective, "a collective; see collctl list")->required()->option_text("  ");
+  sub->add_option("SIZE", options->size, "of the vector, or of a rank's piece")->option_text("  ");
+  sub->add_option("-n,--ranks", options->ranks, "number of ranks")
+      ->required()
+      ->check(CLI::Range(1, 1024))
+      ->option_text("N");
+  sub->add_option("--algorithm", options->algorithm, "see collctl list")->required()->option_text("A");
+  sub->add_option("--machine", options->machine, "a name, or a table's file; default: this")->option_text("NAME");
+  sub->add_option("--root", options->root, "of rooted collectives")->check(CLI::NonNegativeNumber)->option_text("R");
+  sub->add_option("--type", options->type, "of its elements; default float")->option_text("TYPE");
+  sub->add_option("--transport", options->transport, "mapped, shm, cma or kcoll_pinned")->option_text("HOW");
+  sub->add_option("--map-by", options->map_by, "core: side by side; numa: in turn")->option_text("core|numa");
+  sub->add_option("--sensitivity", options->sensitivity, "domains that groups follow")->option_text("LIST");
+  sub->add_option("--skew", options->skew_us, "ranks arrive within so many us")
+      ->check(CLI::NonNegativeNumber)
+      ->option_text("US");
+  sub->add_option("--seed", options->seed, "of the arrivals; default 1")->option_text("N");
+  sub->add_option("--trace", options->trace, "write a timeline for Perfetto")->option_text("FILE");
+  sub->add_flag("--json", options->json, "print JSON");
+  sub->footer(
+      examples("  collctl simulate bcast 1M -n 64 --machine epyc-2p --algorithm hierarchical --trace t.json\n"
+               "  collctl simulate scatter 1M -n 64 --machine knl --algorithm throttled_read:k=8 --transport cma\n"
+               "Machines: " +
+               known_machines()));
+  sub->callback([&action, options] { action = [options] { return simulate(*options); }; });
+}
+
+}  // namespace coll::tools

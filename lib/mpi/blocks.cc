@@ -45,7 +45,6 @@ Side::Side(const void *buffer, MPI_Datatype handle, const Datatype *element, con
 }
 
 bool Side::move(int block, bool in) const {
-  if (!packs_) return true;
   const bool irregular = counts_ != nullptr;
   const int count = irregular ? counts_[block] : count_;
   if (count == 0) return true;
@@ -59,7 +58,7 @@ bool Side::move(int block, bool in) const {
 }
 
 bool Side::move_all(bool in) const {
-  for (int block = 0; packs_ && block < blocks_; block++)
+  for (int block = 0; block < blocks_; block++)
     if (!move(block, in)) return false;
   return true;
 }

@@ -34,9 +34,9 @@ class Side {
     if (packs_) data_ = packed;
   }
   // Packs a block, or all; nothing when the data lie in order. False when MPI refuses.
-  bool load(int block) const { return move(block, true); }
-  bool load() const { return move_all(true); }
-  bool store() const { return move_all(false); }
+  bool load(int block) const { return !packs_ || move(block, true); }
+  bool load() const { return !packs_ || move_all(true); }
+  bool store() const { return !packs_ || move_all(false); }
 
   // For libcoll.
   void *data() const { return data_; }

@@ -54,7 +54,7 @@ constexpr int all_blocks = -2;
 
 // Packs what has to be, performs, unpacks. `kept`: the blocks of the receive buffer that are input too.
 template <typename Perform>
-int run(Taking &call, Side send, Side recv, int kept, Perform perform) {
+int run(Taking &call, Side &send, Side &recv, int kept, Perform perform) {
   char *packed = nullptr;
   if (const std::size_t bytes = send.packed_bytes() + recv.packed_bytes(); bytes > 0) {
     packed = call.communicator().packing_space(bytes);
@@ -202,7 +202,7 @@ int take_allgather(const void *send, int send_count, MPI_Datatype send_type, voi
   if (!mine.known() || mine.bytes() != all.bytes() || recv == MPI_IN_PLACE) return call.pass_on(Why::arguments);
   if (!call.join(0)) return call.result();
   Side from = inside ? in_place : mine.side(send, 1);
-  const Side to = all.side(recv, call.ranks());
+  Side to = all.side(recv, call.ranks());
   if (!from.good() || !to.good()) return call.pass_on(Why::arguments);
   keep_own_block(from, to, static_cast<std::size_t>(call.rank()) * all.bytes());
   return run(call, from, to, inside ? call.rank() : no_block, [&](const Side &from, const Side &to) {
@@ -245,8 +245,8 @@ int take_alltoall(const void *send, int send_count, MPI_Datatype send_type, void
   const Message sent = inside ? got : Message(send_count, send_type);
   if (!sent.known() || sent.bytes() != got.bytes() || recv == MPI_IN_PLACE) return call.pass_on(Why::arguments);
   if (!call.join(0)) return call.result();
-  const Side from = inside ? in_place : sent.side(send, call.ranks());
-  const Side to = got.side(recv, call.ranks());
+  Side from = inside ? in_place : sent.side(send, call.ranks());
+  Side to = got.side(recv, call.ranks());
   if (!from.good() || !to.good()) return call.pass_on(Why::arguments);
   return run(call, from, to, inside ? all_blocks : no_block, [&](const Side &from, const Side &to) {
     return coll_alltoall(from.data(), to.data(), got.bytes(), COLL_BYTE, call.coll());

@@ -132,8 +132,8 @@ Terms alltoall_rotated(const Setting& on, double bytes, const Knobs& knobs) {
 Terms alltoall_bruck(const Setting& on, double bytes, const Knobs&) {
   const int p = on.ranks(), steps = log2_up(p);
   const double half = bytes * (p / 2);
-  // Every step packs what it sends; blocks are rotated before the first step and after the last.
-  const double local = (steps * on.memcpy_us(half) + 2 * on.memcpy_us(bytes * p)) * (p > 1);
+  // Blocks are brought into the order of the steps first.
+  const double local = p > 1 ? on.memcpy_us(bytes * p) : 0;
   return flags(on.tiny_allgather_us() + steps * on.flag_us(on.far())) + steps * on.copy(half) + moving(local);
 }
 

@@ -29,6 +29,7 @@ struct Case {
 
 void compare(const Case& of) {
   Machine on(of.machine, of.ranks);
+  if (!model::is_kernel_copy(of.mechanism)) on.table.links = {};
   const model::Row* row = model::find_row(plan::name(of.collective), of.algorithm);
   ASSERT_NE(row, nullptr) << of.algorithm;
   const algo::Parameters parameters = {
@@ -36,14 +37,15 @@ void compare(const Case& of) {
   const plan::Plan plan = plan_of(on, of.collective, of.algorithm, parameters);
   // A plan may take smaller chunks than it was asked for, so that its staging stays small.
   Knobs knobs = of.knobs;
+  knobs.in_place = of.collective == Collective::scatter || of.collective == Collective::gather;
   if (plan.smallest_chunk_bytes < of.bytes) knobs.chunk_bytes = plan.smallest_chunk_bytes;
   const model::Setting setting(on.table, on.hierarchy, of.mechanism);
-  const double formula = row->formula(setting, double(of.bytes), knobs).total_us();
+  const double formula = model::cost(*row, setting, double(of.bytes), knobs).total_us();
   const Access access = of.mechanism == Mechanism::shared_memory ? Access::shm
                         : of.mechanism == Mechanism::mapped      ? Access::mapped
                                                                  : Access::copy;
   const double virtual_us =
-      run_of(on, plan, of.bytes, {.access = access, .kernel = of.mechanism, .in_place = true}).end_us;
+      run_of(on, plan, of.bytes, {.access = access, .kernel = of.mechanism, .in_place = knobs.in_place}).end_us;
   std::printf("%-10s p=%-3d %-12s %-18s k=%-2d %8zu B: formula %10.2f us, simulator %10.2f us, %+.1f %%\n", of.machine,
               of.ranks, plan::name(of.collective), of.algorithm, of.knobs.k, of.bytes, formula, virtual_us,
               100 * (virtual_us / formula - 1));
@@ -80,6 +82,37 @@ TEST(Agreement, Bcast) {
     compare({"knl", 64, Collective::bcast, "knomial", Mechanism::cma, bytes, {.k = 3}});
     compare({"knl", 64, Collective::bcast, "knomial", Mechanism::cma, bytes, {.k = 7}});
   }
+}
+
+// By loads and stores, which lock nothing. The formulas know one distance and no links: one socket, links wide open.
+TEST(Agreement, Mapped) {
+  const Mechanism mapped = Mechanism::mapped;
+  for (size_t bytes : {64 * kib, mib}) {
+    for (const char* algorithm : {"flat_read", "sequential_write"})
+      compare({"nodeb", 16, Collective::bcast, algorithm, mapped, bytes, {}});
+    for (int k : {1, 3}) compare({"nodeb", 16, Collective::bcast, "knomial", mapped, bytes, {.k = k}});
+    for (const char* algorithm : {"parallel_read", "sequential_write"})
+      compare({"nodeb", 16, Collective::scatter, algorithm, mapped, bytes, {}});
+    for (const char* algorithm : {"parallel_write", "sequential_read"})
+      compare({"nodeb", 16, Collective::gather, algorithm, mapped, bytes, {}});
+    for (const char* algorithm : {"ring_source_read", "ring_source_write", "ring_neighbor", "recursive_doubling"})
+      compare({"nodeb", 16, Collective::allgather, algorithm, mapped, bytes, {}});
+    for (const char* algorithm : {"pairwise", "rotated"})
+      compare({"nodeb", 16, Collective::alltoall, algorithm, mapped, bytes, {}});
+    for (const char* algorithm : {"all_read", "recursive_doubling", "fused"})
+      compare({"nodeb", 16, Collective::allreduce, algorithm, mapped, bytes, {}});
+    compare({"nodeb", 16, Collective::reduce, "flat", mapped, bytes, {}});
+  }
+}
+
+TEST(Agreement, SharedMemory) {
+  for (size_t bytes : {4 * kib, 64 * kib}) {
+    compare({"nodeb", 16, Collective::bcast, "shm_pipelined", Mechanism::shared_memory, bytes, {}});
+    compare({"nodeb", 16, Collective::allgather, "shm_pipelined", Mechanism::shared_memory, bytes, {}});
+    compare({"nodeb", 16, Collective::scatter, "parallel_read", Mechanism::shared_memory, bytes, {}});
+    compare({"nodeb", 16, Collective::allreduce, "all_read", Mechanism::shared_memory, bytes, {}});
+  }
+  compare({"nodeb", 16, Collective::barrier, "dissemination", Mechanism::shared_memory, 0, {}});
 }
 
 }  // namespace

@@ -60,6 +60,7 @@ Explained explained(const Options& options) {
 ordered_json parameters_of(const model::Priced& priced) {
   ordered_json out = ordered_json::object();
   if (priced.row->reads.k) out["k"] = priced.knobs.k;
+  if (priced.row->reads.j) out["j"] = priced.knobs.k;
   if (priced.row->reads.chunk && priced.knobs.chunk_bytes > 0) out["chunk"] = size_t(priced.knobs.chunk_bytes);
   return out;
 }

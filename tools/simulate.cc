@@ -82,7 +82,8 @@ Simulated simulated(const Options& options) {
   made.plan = choice.algorithm->make(
       {.hierarchy = &made.machine.hierarchy, .root = options.root, .parameters = choice.parameters});
   made.run = sim::simulate(made.plan, plan::Shape(count), element, made.machine.hierarchy, made.machine.table, run);
-  if (!made.run.problem.empty()) throw Failure("the plan cannot run there: " + made.run.problem);
+  if (!made.run.problem.empty())
+    throw Failure(fmt::format("the plan cannot run there: {}; try another --transport", made.run.problem));
   return made;
 }
 

@@ -9,7 +9,7 @@ namespace coll::model {
 namespace {
 
 // What the formulas read, in short.
-constexpr Reads none, k = {.k = true}, chunk = {.chunk = true}, both = {.k = true, .chunk = true};
+constexpr Reads none, k = {.k = true}, chunk = {.chunk = true}, both = {.k = true, .chunk = true}, stride = {.j = true};
 using enum Staging;
 using enum Means;
 
@@ -58,7 +58,7 @@ constexpr Row all[] = {
      gather_hierarchical, none, peers, anywhere},
 
     {"allgather", "ring_neighbor", "allgather / ring-neighbor-j: T_memcpy + AG + (p-1) C(1) + barrier", "CMA V-A.1",
-     allgather_ring_neighbor, k, block, anywhere},
+     allgather_ring_neighbor, stride, block, anywhere},
     {"allgather", "ring_source_read", "allgather / ring-source read: T_memcpy + AG + (p-1) C(1) + barrier", "CMA V-A.2",
      allgather_ring_source_read, none, block, anywhere},
     {"allgather", "ring_source_write", "allgather / ring-source write: T_memcpy + AG + (p-1) C(1) + barrier", "CMA V-A.2",
@@ -204,21 +204,25 @@ const Row* find_row(std::string_view collective, std::string_view algorithm) {
   return nullptr;
 }
 
+Terms cost(const Row& row, const Setting& on, double bytes, const Knobs& knobs) {
+  const bool is_staged = on.mechanism() == Mechanism::shared_memory && on.ranks() > 1;
+  return row.formula(on, bytes, knobs) + moving(is_staged ? staging_us(row, on, bytes) : 0);
+}
+
 Priced price(const Row& row, const Table& table, const topo::Hierarchy& hierarchy, double bytes) {
   constexpr double least_chunk = 4096, most_chunk = 1 << 20;
   const int cores = std::max(table.fingerprint.cores / std::max(table.fingerprint.sockets, 1), 1);
-  const int ranks = hierarchy.ranks(), most_k = row.reads.k ? std::clamp(ranks - 1, 1, cores) : 1;
+  const int ranks = hierarchy.ranks(), most_k = row.reads.k || row.reads.j ? std::clamp(ranks - 1, 1, cores) : 1;
   Priced best;
   for (Mechanism mechanism : mechanisms_for(row, table, bytes)) {
     const Setting on(table, hierarchy, mechanism);
     const auto consider = [&](const Knobs& knobs) {
-      Terms terms = row.formula(on, bytes, knobs);
-      if (mechanism == Mechanism::shared_memory && ranks > 1) terms += moving(staging_us(row, on, bytes));
+      const Terms terms = cost(row, on, bytes, knobs);
       if (best.row == nullptr || terms.total_us() < best.terms.total_us()) best = {&row, mechanism, knobs, terms};
     };
     for (int k = 1; k <= most_k; ++k) {
       // A neighbour ring reaches everybody only so.
-      if (row.formula == allgather_ring_neighbor && std::gcd(ranks, k) != 1) continue;
+      if (row.reads.j && std::gcd(ranks, k) != 1) continue;
       consider({.k = k});
       for (double chunk = least_chunk; row.reads.chunk && chunk < std::min(bytes, 2 * most_chunk); chunk *= 2)
         consider({.k = k, .chunk_bytes = chunk});

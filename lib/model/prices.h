@@ -15,6 +15,7 @@ namespace coll::model {
 // What a row's formula reads besides sizes.
 struct Reads {
   bool k = false, chunk = false;
+  bool j = false;  // Knobs::k is the stride of a ring
 };
 
 // What is copied once more where peers cannot see a buffer, because it goes through shared slots: by whom it takes longest.
@@ -43,6 +44,9 @@ const Row* find_row(std::string_view collective, std::string_view algorithm);
 
 // The generator of a row's plans; nullptr for rows that are priced for comparison only.
 const algo::Algorithm* registered(const Row& row);
+
+// The row's formula, and the copies into shared slots where the setting's mechanism is shared memory.
+Terms cost(const Row& row, const Setting& on, double bytes, const Knobs& knobs);
 
 struct Priced {
   const Row* row = nullptr;

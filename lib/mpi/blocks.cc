@@ -4,6 +4,7 @@
 #include "mpi/packing.h"
 
 #include <algorithm>
+#include <cstdint>
 
 namespace coll::shim {
 
@@ -17,22 +18,23 @@ Side::Side(const void *buffer, MPI_Datatype handle, const Datatype *element, int
       packs_(total_bytes_ > 0 && !(element->vector_in_order || (blocks == 1 && element->in_order(count)))),
       data_(packs_ ? nullptr : const_cast<void *>(buffer)) {}
 
-Side::Side(const void *buffer, MPI_Datatype handle, const Datatype *element, const int *counts, const int *displs,
-           int blocks, std::size_t *bytes)
-    : buffer_(static_cast<const char *>(buffer)),
-      handle_(handle),
-      element_(element),
-      blocks_(blocks),
-      counts_(counts),
-      displs_(displs),
-      byte_counts_(bytes),
-      byte_displs_(bytes + blocks) {
+bool Side::describe(const void *buffer, MPI_Datatype handle, const Datatype *element, const int *counts,
+                    const int *displs, int blocks, std::size_t *bytes) {
+  buffer_ = static_cast<const char *>(buffer);
+  handle_ = handle;
+  element_ = element;
+  blocks_ = blocks;
+  counts_ = counts;
+  displs_ = displs;
+  byte_counts_ = bytes;
+  byte_displs_ = bytes + blocks;
   // Displacements may be negative; libcoll's begin at the first block.
-  std::ptrdiff_t first = 0;
-  for (int i = 0, seen = 0; i < blocks; i++) {
+  std::ptrdiff_t first = PTRDIFF_MAX;
+  for (int i = 0; i < blocks; i++) {
+    if (counts[i] < 0) return false;
     byte_counts_[i] = static_cast<std::size_t>(counts[i]) * element->size_bytes;
     total_bytes_ += byte_counts_[i];
-    if (counts[i] > 0) first = seen++ == 0 ? displs[i] : std::min<std::ptrdiff_t>(first, displs[i]);
+    if (counts[i] > 0) first = std::min<std::ptrdiff_t>(first, displs[i]);
   }
   packs_ = total_bytes_ > 0 && !element->vector_in_order;
   std::size_t end = 0;
@@ -41,7 +43,9 @@ Side::Side(const void *buffer, MPI_Datatype handle, const Datatype *element, con
     byte_displs_[i] = packs_ ? end : static_cast<std::size_t>(from_first * element->extent_bytes);
     end += byte_counts_[i];
   }
-  if (!packs_ && buffer != nullptr) data_ = const_cast<char *>(buffer_) + first * element->extent_bytes;
+  const std::ptrdiff_t to_first = total_bytes_ > 0 ? first * element->extent_bytes : 0;
+  data_ = packs_ || buffer == nullptr ? nullptr : const_cast<char *>(buffer_) + to_first;
+  return good();
 }
 
 bool Side::move(int block, bool in) const {

@@ -22,8 +22,9 @@ class Side {
   Side(const void *buffer, MPI_Datatype handle, const Datatype *element, int count, int blocks);
 
   // Of each block its own count and displacement, as MPI's v-forms have them. `bytes` has room for two numbers a block.
-  Side(const void *buffer, MPI_Datatype handle, const Datatype *element, const int *counts, const int *displs,
-       int blocks, std::size_t *bytes);
+  // False when a count is negative, or the buffer is null and should not be.
+  bool describe(const void *buffer, MPI_Datatype handle, const Datatype *element, const int *counts, const int *displs,
+                int blocks, std::size_t *bytes);
 
   // What a block at MPI_BOTTOM would need; a null buffer of data in order is the program's mistake.
   bool good() const { return packs_ || data_ != nullptr || total_bytes_ == 0; }

@@ -33,20 +33,12 @@ Why obstacle(const Message &message) {
   return message.bytes() > INT_MAX ? Why::size : Why::count_;
 }
 
-bool none_negative(const int *counts, int ranks) {
-  if (counts == nullptr) return false;
-  for (int i = 0; i < ranks; i++)
-    if (counts[i] < 0) return false;
-  return true;
-}
-
 // One side of a v-form: `numbers` is the first or the second half of the communicator's.
 bool make_side(const void *buffer, MPI_Datatype handle, const int *counts, const int *displs, int ranks,
                std::size_t *numbers, Side *side) {
   const Datatype *element = datatype_of(handle);
-  if (element == nullptr || displs == nullptr || !none_negative(counts, ranks)) return false;
-  *side = Side(buffer, handle, element, counts, displs, ranks, numbers);
-  return side->good();
+  return element != nullptr && counts != nullptr && displs != nullptr &&
+         side->describe(buffer, handle, element, counts, displs, ranks, numbers);
 }
 
 constexpr int no_block = -1;

@@ -45,6 +45,7 @@ int main(int argc, char** argv) {
                "  collctl run -n 4 ./program\n"
                "Each subcommand has its own --help and manual page: man collctl-plan."));
   add_info(app, action);
+  add_doctor(app, action);
   add_list(app, action);
   add_plan(app, action);
   add_explain(app, action);

@@ -31,6 +31,7 @@ inline Failure usage(const std::string& text) { return Failure(text, exit_usage)
 using Action = std::function<int()>;
 
 void add_info(CLI::App& app, Action& action);
+void add_doctor(CLI::App& app, Action& action);
 void add_list(CLI::App& app, Action& action);
 void add_plan(CLI::App& app, Action& action);
 void add_explain(CLI::App& app, Action& action);

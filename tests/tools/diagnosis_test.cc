@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What collctl doctor says of machines as they are met: each fault with its command, and no command for what is fine.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "diagnosis.h"
+
+namespace coll::tools {
+namespace {
+
+using testing::HasSubstr;
+using transport::KcollStatus;
+
+Facts good_machine() {
+  Facts facts;
+  facts.user = "ada";
+  facts.release = "6.1.0";
+  facts.kcoll = KcollStatus::ok;
+  facts.ptrace_scope = 0;
+  facts.shm_bytes = uint64_t(2) << 30;
+  facts.huge_pages = "madvise";
+  facts.shared_huge_pages = "advise";
+  facts.table = "default";
+  return facts;
+}
+
+Finding find(const Facts& facts, const std::string& check) {
+  const auto findings = diagnose(facts);
+  const auto found = std::ranges::find(findings, check, &Finding::check);
+  return found == findings.end() ? Finding{"missing", Finding::broken, "", ""} : *found;
+}
+
+void expect(const Facts& facts, const std::string& check, Finding::State state, const std::string& mend) {
+  const Finding finding = find(facts, check);
+  EXPECT_EQ(finding.state, state) << check << ": " << finding.found;
+  EXPECT_THAT(finding.mend, HasSubstr(mend)) << check;
+}
+
+TEST(Diagnosis, AGoodMachineNeedsNothing) {
+  for (const Finding& finding : diagnose(good_machine())) {
+    EXPECT_EQ(finding.state, Finding::fine) << finding.check << ": " << finding.found;
+    EXPECT_EQ(finding.mend, "");
+  }
+}
+
+TEST(Diagnosis, OnlySharedMemoryIsMandatory) {
+  Facts facts = good_machine();
+  facts.kcoll = KcollStatus::absent;
+  facts.cma_error = EPERM;
+  facts.ptrace_scope = 2;
+  facts.shm_bytes = 0;
+  facts.huge_pages = facts.shared_huge_pages = "never";
+  facts.ranks = 9;
+  for (const Finding& finding : diagnose(facts)) EXPECT_NE(finding.state, Finding::broken) << finding.check;
+  facts.memfd_problem = "memfd_create: Cannot allocate memory";
+  expect(facts, "memfd", Finding::broken, "ulimit");
+}
+
+TEST(Diagnosis, TheModule) {
+  Facts facts = good_machine();
+  facts.kcoll = KcollStatus::absent;
+  expect(facts, "kcoll", Finding::slower, "dkms install kcoll/0.1.0 && modprobe kcoll");
+  facts.module_installed = true;
+  expect(facts, "kcoll", Finding::slower, "sudo sh -c 'modprobe kcoll'");
+  facts.root = true;
+  EXPECT_EQ(find(facts, "kcoll").mend, "modprobe kcoll");
+  facts.kcoll = KcollStatus::no_permission;
+  expect(facts, "kcoll", Finding::slower, "chgrp kcoll /dev/kcoll");
+  facts.device_group = "hpc";
+  EXPECT_EQ(find(facts, "kcoll").mend, "usermod -aG hpc ada");
+  facts.kcoll = KcollStatus::mismatch;
+  expect(facts, "kcoll", Finding::slower, "rmmod kcoll && modprobe kcoll");
+}
+
+TEST(Diagnosis, LockedMemoryMattersWithTheModule) {
+  Facts facts = good_machine();
+  facts.memlock_bytes = facts.memlock_most_bytes = 8 << 20;
+  expect(facts, "memlock", Finding::slower, "ada - memlock unlimited");
+  facts.memlock_most_bytes = unlimited;
+  EXPECT_EQ(find(facts, "memlock").mend, "ulimit -l unlimited");
+  facts.memlock_most_bytes = 128 << 20;
+  EXPECT_EQ(find(facts, "memlock").mend, "ulimit -l 131072");
+  facts.kcoll = KcollStatus::absent;
+  expect(facts, "memlock", Finding::fine, "");
+  EXPECT_EQ(find(facts, "memlock").mend, "");
+}
+
+TEST(Diagnosis, WhatRefusesKernelCopies) {
+  Facts facts = good_machine();
+  facts.cma_error = EPERM;
+  facts.ptrace_scope = 1;
+  expect(facts, "cma", Finding::slower, "");
+  expect(facts, "ptrace_scope", Finding::slower, "sysctl -w kernel.yama.ptrace_scope=0");
+  expect(facts, "seccomp", Finding::fine, "");
+  facts.ptrace_scope = 3;
+  expect(facts, "ptrace_scope", Finding::slower, "reboot");
+
+  // A filter refuses a process even its own memory; then tracing is not to blame.
+  facts.ptrace_scope = 1;
+  facts.seccomp_filter = true;
+  facts.cma_self_error = EPERM;
+  expect(facts, "seccomp", Finding::slower, "--cap-add SYS_PTRACE");
+  EXPECT_EQ(find(facts, "ptrace_scope").mend, "");
+  EXPECT_THAT(find(facts, "cma").found, HasSubstr("see seccomp"));
+
+  facts.seccomp_filter = false;
+  facts.cma_error = facts.cma_self_error = ENOSYS;
+  EXPECT_THAT(find(facts, "cma").found, HasSubstr("CONFIG_CROSS_MEMORY_ATTACH"));
+
+  // Restricted, but it works: a rank with the capability to trace.
+  facts = good_machine();
+  facts.ptrace_scope = 1;
+  expect(facts, "ptrace_scope", Finding::fine, "");
+}
+
+TEST(Diagnosis, MemoryAndProcessors) {
+  Facts facts = good_machine();
+  facts.shm_bytes = 64 << 20;
+  expect(facts, "dev_shm", Finding::slower, "mount -o remount,size=2G /dev/shm");
+  facts.huge_pages = "never";
+  expect(facts, "huge_pages", Finding::slower, "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled");
+  facts.shared_huge_pages = "never";
+  expect(facts, "shared_huge_pages", Finding::slower, "echo advise > ");
+  facts.processors = 2;
+  facts.ranks = 3;
+  expect(facts, "processors", Finding::slower, "-n 2");
+  facts.own_pid_namespace = true;
+  EXPECT_THAT(find(facts, "namespaces").found, HasSubstr("process ids of a container"));
+}
+
+}  // namespace
+}  // namespace coll::tools

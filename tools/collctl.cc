@@ -52,6 +52,7 @@ int main(int argc, char** argv) {
   add_simulate(app, action);
   add_verify(app, action);
   add_bench(app, action);
+  add_contention(app, action);
   std::vector<std::string> arguments(argv + 1, argv + argc);
   add_run(app, action, take_program(arguments));
   try {

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""collctl bench contention: every transport in the result, working or with its reason; patterns, data, plot."""
+import pathlib
+import tempfile
+import xml.etree.ElementTree as xml
+
+from cli import Case, main
+
+TRANSPORTS = ["cma", "kcoll_copy", "kcoll_map", "shm"]
+PATTERNS = ["all_to_all", "one_to_all", "one_to_all_apart", "all_to_one"]
+SHORT = ("--time", 0.002)
+
+
+class Contention(Case):
+    def test_every_transport_is_told_of(self):
+        told = self.run_json("bench", "contention", "-n", 2, "--pages", "1,3", *SHORT)
+        self.assertEqual(list(told["transports"]), TRANSPORTS)
+        self.assertTrue(told["transports"]["shm"]["works"])
+        working = [name for name, state in told["transports"].items() if state["works"]]
+        for name, state in told["transports"].items():
+            self.assertEqual("problem" in state, name not in working, name)
+        self.assertEqual(told["wrong"], 0)
+        rows = [(r["transport"], r["pattern"], r["pages"], r["concurrent"]) for r in told["rows"]]
+        self.assertEqual(rows, [(t, p, pages, c) for t in working for p in PATTERNS for pages in (1, 3) for c in (1, 2)])
+        for row in told["rows"]:
+            self.assertGreaterEqual(row["iterations"], 10)
+            self.assertGreater(row["median_us"], 0)
+            self.assertLessEqual(row["p10_us"], row["median_us"])
+            self.assertLessEqual(row["median_us"], row["p90_us"])
+            if row["concurrent"] == 1:
+                self.assertEqual(row["relative"], 1)
+            self.assertEqual(row["locks"] is not None, told["counts"]["works"])
+
+    def test_a_choice(self):
+        told = self.run_json("bench", "contention", "-n", 1, "--transport", "shm", "--pattern", "all_to_one", "--pages", 2, *SHORT)
+        self.assertEqual([(r["transport"], r["pattern"], r["pages"]) for r in told["rows"]], [("shm", "all_to_one", 2)])
+
+    def test_text_names_what_does_not_work(self):
+        told = self.run_json("bench", "contention", "-n", 1, "--pages", 1, *SHORT)
+        text = self.run_fine("bench", "contention", "-n", 1, "--pages", 1, *SHORT)
+        for name, state in told["transports"].items():
+            self.assertRegex(text, rf"(?m)^ *{name} " + ("" if state["works"] else "does not work here"))
+        self.expect_width(text, 100)
+
+    def test_more_processes_than_processors(self):
+        told = self.run_json("bench", "contention", "-n", 9, "--transport", "shm", "--pattern", "one_to_all_apart", "--pages", 1, *SHORT)
+        self.assertEqual((len(told["rows"]), told["wrong"]), (9, 0))
+
+    def test_the_plot_has_a_line_for_each_working_transport(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "plot.svg"
+            told = self.run_json("bench", "contention", "-n", 2, "--pages", 1, "--svg", file, *SHORT)
+            tree = xml.parse(file).getroot()
+        lines = tree.findall("{http://www.w3.org/2000/svg}polyline")
+        working = [state for state in told["transports"].values() if state["works"]]
+        self.assertEqual(len(lines), len(working) * len(PATTERNS))
+        for line in lines:
+            self.assertEqual(len(line.get("points").split()), 2)
+
+    def test_wrong_arguments(self):
+        self.expect_error(2, "--ranks", "bench", "contention")
+        self.expect_error(2, ["pigeon", "kcoll_map"], "bench", "contention", "-n", 1, "--transport", "pigeon")
+        self.expect_error(2, ["spiral", "one_to_all"], "bench", "contention", "-n", 1, "--pattern", "spiral")
+        self.expect_error(2, "--pages", "bench", "contention", "-n", 1, "--pages", 0)
+        self.expect_error(1, "--svg", "bench", "contention", "-n", 1, "--transport", "shm", "--pages", 1, "--svg", "/no/such/folder/x.svg", *SHORT)
+
+    def test_bench_still_needs_a_collective(self):
+        self.expect_error(2, "COLLECTIVE", "bench", "-n", 2)
+
+
+if __name__ == "__main__":
+    main()

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "model/cost.h"
 
@@ -20,16 +21,17 @@ using topo::Distance;
 
 namespace {
 
-constexpr uint32_t unlimited = UINT32_MAX;
+// Instead of a link: there is no limit; there is one, which the network does not know yet.
+constexpr uint32_t unlimited = UINT32_MAX, unmade = UINT32_MAX - 1;
 
 double us_per_byte(double gbs) { return 1 / model::bytes_per_us(gbs); }
 
 }  // namespace
 
-uint32_t Routes::link(std::vector<uint32_t>& of, int index, double gbs) {
+void Routes::want(std::vector<uint32_t>& of, int index, double gbs) {
   const size_t at = size_t(std::max(index, 0));
   if (of.size() <= at) of.resize(at + 1, unlimited);
-  return of[at] = gbs <= 0 ? unlimited : UINT32_MAX - 1;
+  if (gbs > 0) of[at] = unmade;
 }
 
 Routes::Routes(const plan::Layout& layout, const topo::Hierarchy& hierarchy, const model::Table& table,
@@ -54,20 +56,20 @@ Routes::Routes(const plan::Layout& layout, const topo::Hierarchy& hierarchy, con
 
   std::map<int, int> on_core;
   for (const topo::Place& place : hierarchy.places()) {
-    link(l3_links_, place.l3 >= 0 ? place.l3 : place.numa, table.links.l3_gbs);
-    link(memory_links_, place.numa, table.links.memory_gbs);
-    link(numa_links_, place.numa, table.links.numa_gbs);
-    link(socket_links_, place.package, table.links.socket_gbs);
+    want(l3_links_, place.l3 >= 0 ? place.l3 : place.numa, table.links.l3_gbs);
+    want(memory_links_, place.numa, table.links.memory_gbs);
+    want(numa_links_, place.numa, table.links.numa_gbs);
+    want(socket_links_, place.package, table.links.socket_gbs);
     if (place.core >= 0) on_core[place.core]++;
   }
   const double core_gbs = table.links.core_gbs > 0 ? table.links.core_gbs : table.copy.alone_gbs;
   for (const topo::Place& place : hierarchy.places()) {
     core_shared_.push_back(place.core >= 0 && on_core[place.core] > 1);
-    if (core_shared_.back()) link(core_links_, place.core, core_gbs);
+    if (core_shared_.back()) want(core_links_, place.core, core_gbs);
   }
   const auto make = [&](std::vector<uint32_t>& links, double gbs) {
     for (uint32_t& made : links)
-      if (made != unlimited) made = network.add_link(model::bytes_per_us(gbs));
+      if (made == unmade) made = network.add_link(model::bytes_per_us(gbs));
   };
   make(l3_links_, table.links.l3_gbs);
   make(memory_links_, table.links.memory_gbs);

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <vector>
 
 #include "model/table.h"
@@ -49,7 +48,8 @@ class Routes {
     topo::Distance distance;
     model::Mechanism mechanism;
   };
-  uint32_t link(std::vector<uint32_t>& of, int index, double gbs);
+  // Notes that link `index` is one of those; -1, an unknown domain, is the first.
+  static void want(std::vector<uint32_t>& of, int index, double gbs);
   // Where bytes leave rank `from` for a core `distance` away.
   void add_way(std::vector<Use>& uses, int from, topo::Distance distance, bool cached) const;
   bool cached(const plan::Operand& operand) const;

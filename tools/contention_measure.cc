@@ -185,8 +185,9 @@ class Process {
             }
             lockstep_start(steps_[size_t(concurrent - 1)]);
             if (!(this->*measure_cell)(cell) || !check(cell)) return false;
+            if (self_ == 0) ++board_.finished;
           }
-      if (self_ == 0) board_.finished += uint32_t(run_.cells_per_way());
+      if (self_ == 0 && !here) board_.finished += uint32_t(run_.cells_per_way());
       to_rest_.reset();
       to_neighbour_.reset();
     }

@@ -44,7 +44,7 @@ std::string details(const algo::Algorithm& algorithm) {
 int list(const Options& options) {
   std::vector<plan::Collective> wanted = parse_collectives(options.collective);
   ordered_json array = ordered_json::array();
-  constexpr int indent = 28;
+  constexpr int indent = 32;
   for (plan::Collective collective : wanted) {
     if (!options.json) fmt::print("{}\n", plan::name(collective));
     for (const algo::Algorithm& algorithm : algo::algorithms()) {
@@ -64,7 +64,7 @@ int list(const Options& options) {
 void add_list(CLI::App& app, Action& action) {
   auto options = std::make_shared<Options>();
   CLI::App* sub = app.add_subcommand("list", "Show the algorithms of each collective");
-  sub->add_option("COLLECTIVE", options->collective, "barrier, bcast, reduce, allreduce or all")->option_text("  ");
+  sub->add_option("COLLECTIVE", options->collective, "one of them, or all")->option_text("  ");
   sub->add_flag("--json", options->json, "print JSON");
   sub->footer(
       examples("  collctl list\n"

@@ -29,9 +29,9 @@ extern "C" {
 #endif
 
 #define COLL_VERSION_MAJOR 0
-#define COLL_VERSION_MINOR 1
+#define COLL_VERSION_MINOR 2
 #define COLL_VERSION_PATCH 0
-#define COLL_VERSION_STRING "0.1.0"
+#define COLL_VERSION_STRING "0.2.0"
 
 /* ---- status ------------------------------------------------------------------------------------------ */
 

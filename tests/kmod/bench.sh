@@ -8,7 +8,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
 build=${XDG_CACHE_HOME:-$HOME/.cache}/libcoll/vm/tests
 kernel=${1:-6.1}
-make -s -C "$here" BUILD="$build"
+make -s --no-print-directory -C "$here" BUILD="$build"
 echo "kernel $kernel"
 "$top/scripts/vm/run.sh" -k "$kernel" "$build/counts locks"
 ICOUNT=1 "$top/scripts/vm/run.sh" -k "$kernel" "$build/counts instructions"

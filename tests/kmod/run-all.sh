@@ -95,7 +95,7 @@ run() {
     return $status
 }
 
-make -s -C "$here" BUILD="$build" || exit 1
+make -s --no-print-directory -C "$here" BUILD="$build" >&2 || exit 1
 if [ -n "$list" ]; then
     for kernel in "$@"; do
         echo "$kernel module builds_without_a_warning"

@@ -252,6 +252,12 @@ Plan peers_move(const Request& request, Collective what, const char* name, int k
   return PeersMove(request, what, name).flat(k);
 }
 
+Plan throttled_peers_move(const Request& request, Collective what, const char* name) {
+  constexpr int usual_throttle = 4;  // on most machines of CMA IV the best, or near it
+  const int k = request.parameters.k;
+  return peers_move(request, what, name, k > 0 ? k : usual_throttle);
+}
+
 Plan leaders_move(const Request& request, Collective what, const char* name) {
   return PeersMove(request, what, name, true).in_groups(request.hierarchy->tree_for_root(request.root));
 }

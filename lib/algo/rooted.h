@@ -11,6 +11,8 @@ namespace coll::algo {
 // in the order of their distance from the root: each waits for the one k before it, and the root for the last k
 // (CMA IV-A.1, IV-A.3; KNEM V-B).
 plan::Plan peers_move(const Request& request, plan::Collective what, const char* name, int k);
+// The same with the request's k, or where it leaves that open with one that suits most machines.
+plan::Plan throttled_peers_move(const Request& request, plan::Collective what, const char* name);
 
 // The root moves all pieces itself, out of or into the peers' buffers (CMA IV-A.2).
 plan::Plan root_moves(const Request& request, plan::Collective what, const char* name);

@@ -7,14 +7,10 @@ namespace coll::algo {
 namespace {
 
 constexpr auto what = plan::Collective::scatter;
-constexpr int usual_throttle = 4;  // on most machines of CMA IV-A the best, or near it
 
 plan::Plan parallel(const Request& request) { return peers_move(request, what, "parallel_read", 0); }
 plan::Plan sequential(const Request& request) { return root_moves(request, what, "sequential_write"); }
-plan::Plan throttled(const Request& request) {
-  const int k = request.parameters.k;
-  return peers_move(request, what, "throttled_read", k > 0 ? k : usual_throttle);
-}
+plan::Plan throttled(const Request& request) { return throttled_peers_move(request, what, "throttled_read"); }
 plan::Plan hierarchical(const Request& request) { return leaders_move(request, what, "hierarchical"); }
 
 const Algorithm family[] = {

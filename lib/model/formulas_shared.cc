@@ -138,12 +138,18 @@ Terms allgather_ring_source_write(const Setting& on, double bytes, const Knobs& 
   return ring_from_sources(on, bytes, knobs);
 }
 
-Terms allgather_recursive_doubling(const Setting& on, double bytes, const Knobs& knobs) {
+// Adds ceil(lg p) steps in which each rank gets as much again as it has, the last time what is missing.
+void add_doublings(Terms& sum, const Setting& on, double bytes) {
   const int p = on.ranks(), steps = log2_up(p);
-  Terms sum = around(on, bytes, knobs);
   int have = 1;
   for (int step = 0; step < steps; ++step, have *= 2)
     sum += on.copy(bytes * std::min(have, p - have)) + flags(on.flag_us(on.far()));
+}
+
+Terms allgather_recursive_doubling(const Setting& on, double bytes, const Knobs& knobs) {
+  const int p = on.ranks();
+  Terms sum = around(on, bytes, knobs);
+  add_doublings(sum, on, bytes);
   // Not a power of two: those left out get what was gathered without them in one more step.
   const int below = 1 << int(std::log2(std::max(p, 1)));
   if (below != p) sum += on.copy(bytes * (p - below)) + flags(on.flag_us(on.far()));
@@ -151,12 +157,9 @@ Terms allgather_recursive_doubling(const Setting& on, double bytes, const Knobs&
 }
 
 Terms allgather_bruck(const Setting& on, double bytes, const Knobs& knobs) {
-  const int p = on.ranks(), steps = log2_up(p);
   Terms sum = around(on, bytes, knobs);
-  int have = 1;
-  for (int step = 0; step < steps; ++step, have *= 2)
-    sum += on.copy(bytes * std::min(have, p - have)) + flags(on.flag_us(on.far()));
-  return sum + moving(on.memcpy_us(bytes * (p - 1)));  // the last shift
+  add_doublings(sum, on, bytes);
+  return sum + moving(on.memcpy_us(bytes * (on.ranks() - 1)));  // the last shift
 }
 
 Terms allgather_gather_bcast(const Setting& on, double bytes, const Knobs& knobs) {

@@ -27,6 +27,13 @@ std::string_view without_comment(std::string_view line) {
   return line;
 }
 
+// "" without a home.
+std::string user_directory() {
+  if (const char* config = std::getenv("XDG_CONFIG_HOME"); config != nullptr && *config == '/') return config;
+  const char* home = std::getenv("HOME");
+  return home != nullptr && *home == '/' ? std::string(home) + "/.config" : "";
+}
+
 struct Files {
   std::vector<Line> lines;
   std::string problem;
@@ -43,12 +50,6 @@ struct Files {
   }
 
  private:
-  static std::string user_directory() {
-    if (const char* config = std::getenv("XDG_CONFIG_HOME"); config != nullptr && *config == '/') return config;
-    const char* home = std::getenv("HOME");
-    return home != nullptr && *home == '/' ? std::string(home) + "/.config" : "";
-  }
-
   void read(const std::string& file, bool must_exist) {
     if (access(file.c_str(), R_OK) != 0) {
       if (must_exist) problem = "COLL_CONFIG='" + file + "' cannot be read: " + std::strerror(errno);
@@ -109,6 +110,13 @@ std::string source(const char* name) {
   if (std::getenv(name) != nullptr) return "environment";
   const Line* line = in_files(name);
   return line == nullptr ? "" : line->source;
+}
+
+std::vector<std::string> table_directories() {
+  std::vector<std::string> directories;
+  if (std::string home = user_directory(); !home.empty()) directories.push_back(home + "/libcoll/tables");
+  directories.push_back("/etc/libcoll/tables");
+  return directories;
 }
 
 const std::string& problem() { return files().problem; }

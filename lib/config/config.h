@@ -21,6 +21,10 @@ std::string source(const char* name);
 // What is wrong with a configuration file, with its line and the remedy; "" when nothing is. Then no file counts.
 const std::string& problem();
 
+// Where tables of measured machines are looked for, the user's directory first; collctl calibrate writes there. Without
+// a home only the system's.
+std::vector<std::string> table_directories();
+
 struct Misspelt {
   std::string name;
   std::string nearest;  // "" when no variable is near

@@ -32,7 +32,7 @@ std::string mitigations() {
 
 }  // namespace
 
-Fingerprint fingerprint_of(const topo::Machine& machine) {
+Fingerprint hardware_of(const topo::Machine& machine) {
   Fingerprint of;
   of.processor = machine.processor;
   of.sockets = machine.packages;
@@ -42,6 +42,11 @@ Fingerprint fingerprint_of(const topo::Machine& machine) {
   of.l2_bytes = machine.l2.size_bytes;
   of.l3_bytes = machine.l3.size_bytes;
   of.l3_inclusive = machine.l3.inclusive == topo::Inclusion::yes;
+  return of;
+}
+
+Fingerprint fingerprint_of(const topo::Machine& machine) {
+  Fingerprint of = hardware_of(machine);
   utsname system = {};
   if (uname(&system) == 0) of.kernel = system.release;
   of.mitigations = mitigations();

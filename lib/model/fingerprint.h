@@ -8,6 +8,9 @@
 
 namespace coll::model {
 
+// What `machine` tells by itself: no kernel, no mitigations. Reads nothing.
+Fingerprint hardware_of(const topo::Machine& machine);
+
 // The running machine; `machine` describes it (topo::load_native). Reads /sys and asks for the kernel's release.
 Fingerprint fingerprint_of(const topo::Machine& machine);
 

@@ -33,7 +33,7 @@ Status read_own_table(const std::string& path, const Fingerprint& running, Table
   if (Status status = read_table(path, read); !status.ok()) return status;
   if (const std::string other = difference(read.fingerprint, running); !other.empty())
     return Status::error(path + ": is of another machine (" + other +
-                         "); name it to use it all the same, or calibrate");
+                         "); run collctl calibrate, or set COLL_TABLE to its path to use it all the same");
   table = std::move(read);
   return {};
 }

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "algo/registry.h"
 #include "topo/machine.h"
 
 namespace coll::model {
@@ -91,6 +92,18 @@ struct Fingerprint {
   bool operator==(const Fingerprint&) const = default;
 };
 
+// What the clock decided for one collective of so many ranks, up to so many bytes.
+struct Chosen {
+  plan::Collective collective = plan::Collective::barrier;
+  int ranks = 2;
+  size_t up_to_bytes = 0;  // as Question::bytes; the class ends here and begins where the one before ends
+  const algo::Algorithm* algorithm = nullptr;  // null: "latency", the hand-written paths of the executor
+  algo::Parameters parameters;
+  bool kernel_copies = false;  // ordinary memory went by kernel copies
+  double predicted_us = 0;     // of up_to_bytes, by the model
+  double measured_us = 0;      // of up_to_bytes, by the clock; 0: never measured
+};
+
 struct Table {
   std::string name, description;
   std::string date;      // of the measurement, "2026-11-21"; "" for data from a text
@@ -104,6 +117,7 @@ struct Table {
   Bandwidth copy, copy_non_temporal, reduce, reduce_non_temporal;  // reduce: bytes of sources combined
   Links links;
   Thresholds thresholds;
+  std::vector<Chosen> choices;                             // ascending by collective, ranks, up_to_bytes
   std::vector<std::pair<std::string, std::string>> notes;  // where which number comes from
 
   const Access& of(Mechanism mechanism) const { return access[size_t(mechanism)]; }

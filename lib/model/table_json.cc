@@ -1,165 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "model/table_json.h"
 
+#include <algorithm>
 #include <fstream>
-#include <map>
-#include <set>
 #include <sstream>
+#include <tuple>
 
-#include <nlohmann/json.hpp>
+#include "model/json_reader.h"
 
 namespace coll::model {
 
-using nlohmann::ordered_json;
 using topo::Status;
 
 namespace {
-
-// ---- lines ------------------------------------------------------------------------------------------------------
-
-// Characters of the text, counting lines as the parser takes them.
-class CountedText {
- public:
-  using iterator_category = std::input_iterator_tag;
-  using value_type = char;
-  using difference_type = std::ptrdiff_t;
-  using pointer = const char*;
-  using reference = const char&;
-  CountedText(const char* at, int* line) : at_(at), line_(line) {}
-  reference operator*() const { return *at_; }
-  CountedText& operator++() {
-    *line_ += *at_++ == '\n';
-    return *this;
-  }
-  bool operator==(const CountedText& other) const { return at_ == other.at_; }
-  bool operator!=(const CountedText& other) const { return at_ != other.at_; }
-
- private:
-  const char* at_;
-  int* line_;
-};
-
-// Where every key stands, by its path ("mechanisms.cma.page_us"), and the first one that is given twice.
-class KeyLines : public nlohmann::json_sax<ordered_json> {
- public:
-  explicit KeyLines(const int& line) : line_(line) {}
-  bool start_object(std::size_t) override { return path_.push_back(key_), true; }
-  bool end_object() override { return path_.pop_back(), true; }
-  bool start_array(std::size_t) override { return path_.push_back(key_ + "[]"), true; }
-  bool end_array() override { return path_.pop_back(), true; }
-  bool key(string_t& key) override {
-    std::string path;
-    for (size_t i = 1; i < path_.size(); ++i) path += path_[i] + ".";
-    key_ = key;
-    if (!lines.emplace(path + key, line_).second && twice.empty()) twice = path + key, twice_line = line_;
-    return true;
-  }
-  bool null() override { return true; }
-  bool boolean(bool) override { return true; }
-  bool number_integer(number_integer_t) override { return true; }
-  bool number_unsigned(number_unsigned_t) override { return true; }
-  bool number_float(number_float_t, const string_t&) override { return true; }
-  bool string(string_t&) override { return true; }
-  bool binary(binary_t&) override { return true; }
-  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override { return false; }
-
-  std::map<std::string, int> lines;
-  std::string twice;
-  int twice_line = 0;
-
- private:
-  const int& line_;
-  std::string key_;
-  std::vector<std::string> path_;
-};
-
-// ---- reading ----------------------------------------------------------------------------------------------------
-
-struct Bad {
-  std::string text;
-};
-
-// One object of the file: takes its keys one by one, and refuses at the end what nobody took.
-class Object {
- public:
-  Object(const ordered_json& json, const KeyLines& lines, std::string source, std::string path = "")
-      : json_(json), lines_(lines), source_(std::move(source)), path_(std::move(path)) {
-    if (!json.is_object()) fail(path_, "must be an object");
-  }
-
-  bool has(const char* key) const { return json_.contains(key); }
-  double number(const char* key, double least = 0) {
-    const ordered_json& value = take(key);
-    if (!value.is_number()) fail(join(key), "must be a number");
-    const double number = value.get<double>();
-    if (!(number >= least)) fail(join(key), "must be at least " + std::to_string(least));
-    return number;
-  }
-  double number_or(const char* key, double otherwise) { return has(key) ? number(key) : otherwise; }
-  // A slope of a fit may be negative.
-  double slope(const char* key) { return number(key, -1e9); }
-  std::string text(const char* key) {
-    const ordered_json& value = take(key);
-    if (!value.is_string()) fail(join(key), "must be a text");
-    return value.get<std::string>();
-  }
-  bool truth(const char* key) {
-    const ordered_json& value = take(key);
-    if (!value.is_boolean()) fail(join(key), "must be true or false");
-    return value.get<bool>();
-  }
-  Object object(const char* key) { return Object(take(key), lines_, source_, join(key)); }
-  std::vector<std::pair<std::string, std::string>> all_texts() {
-    std::vector<std::pair<std::string, std::string>> texts;
-    for (const auto& item : json_.items()) texts.emplace_back(item.key(), text(item.key().c_str()));
-    return texts;
-  }
-  // One number for all distances, or an object of them.
-  ByDistance by_distance(const char* key, double least) {
-    if (take(key).is_number()) return ByDistance::all(number(key, least));
-    Object given = object(key);
-    ByDistance made;
-    std::array<bool, topo::distance_count> known{};
-    for (int d = 0; d < topo::distance_count; ++d)
-      if (const char* word = topo::distance_name(topo::Distance(d)); given.has(word))
-        made.at[size_t(d)] = given.number(word, least), known[size_t(d)] = true;
-    given.close();
-    for (int d = 0; d < topo::distance_count; ++d) {
-      int from = d;
-      while (from > 0 && !known[size_t(from)]) --from;
-      while (from < topo::distance_count && !known[size_t(from)]) ++from;
-      if (from == topo::distance_count) fail(join(key), "gives no distance");
-      made.at[size_t(d)] = made.at[size_t(from)];
-    }
-    return made;
-  }
-  void close() const {
-    for (const auto& item : json_.items())
-      if (!taken_.contains(item.key())) {
-        std::string known;
-        for (const std::string& key : taken_) known += (known.empty() ? "" : ", ") + key;
-        fail(join(item.key()), "is no key of this schema; here it knows " + known);
-      }
-  }
-  [[noreturn]] void fail(const std::string& path, const std::string& what) const {
-    auto found = lines_.lines.find(path);
-    throw Bad{source_ + ":" + std::to_string(found == lines_.lines.end() ? 1 : found->second) + ": " +
-              (path.empty() ? "the table" : "'" + path + "'") + " " + what};
-  }
-
- private:
-  const ordered_json& take(const char* key) {
-    taken_.insert(key);
-    if (!json_.contains(key)) fail(path_, "has no '" + std::string(key) + "'");
-    return json_[key];
-  }
-  std::string join(const std::string& key) const { return path_.empty() ? key : path_ + "." + key; }
-
-  const ordered_json& json_;
-  const KeyLines& lines_;
-  std::string source_, path_;
-  std::set<std::string> taken_;
-};
 
 constexpr double tiny = 1e-9;  // the least of what must not be zero
 
@@ -202,11 +55,54 @@ Bandwidth read_bandwidth(Object in) {
   return bandwidth;
 }
 
+constexpr const char* latency = "latency";
+
+Chosen read_chosen(Object in) {
+  Chosen chosen;
+  const std::string collective = in.text("collective"), algorithm = in.text("algorithm");
+  int known = 0;
+  while (known < plan::collectives && collective != plan::name(plan::Collective(known))) ++known;
+  if (known == plan::collectives) in.refuse("collective", "is '" + collective + "', which is none");
+  chosen.collective = plan::Collective(known);
+  chosen.ranks = int(in.number("ranks", 2));
+  chosen.up_to_bytes = size_t(in.number("up_to_bytes"));
+  chosen.algorithm = algo::find(chosen.collective, algorithm);
+  if (chosen.algorithm == nullptr && algorithm != latency)
+    in.refuse("algorithm", "is '" + algorithm + "', which " + collective + " does not have; calibrate anew");
+  Object parameters = in.object("parameters");
+  algo::Parameters& to = chosen.parameters;
+  if (parameters.has("chunk")) to.chunk_bytes = uint32_t(parameters.number("chunk", 64, 1 << 30));
+  if (parameters.has("depth")) to.depth = uint16_t(parameters.number("depth", 1, 1024));
+  if (parameters.has("k")) to.k = uint16_t(parameters.number("k", 1, 1024));
+  if (parameters.has("j")) to.j = uint16_t(parameters.number("j", 1, 4096));
+  parameters.close();
+  chosen.kernel_copies = in.truth("kernel_copies");
+  chosen.predicted_us = in.number("predicted_us");
+  chosen.measured_us = in.number("measured_us");
+  in.close();
+  return chosen;
+}
+
+// In the order of the table's contract, each class once.
+std::vector<Chosen> read_choices(Object& in) {
+  std::vector<Chosen> choices;
+  for (const Object& line : in.array("choices")) choices.push_back(read_chosen(line));
+  const auto place = [](const Chosen& c) { return std::tuple(c.collective, c.ranks, c.up_to_bytes); };
+  std::ranges::sort(choices, {}, place);
+  const auto twice = std::ranges::adjacent_find(choices, {}, place);
+  if (twice != choices.end())
+    in.refuse("choices", std::string("choose twice for ") + plan::name(twice->collective) + " of " +
+                             std::to_string(twice->ranks) + " ranks up to " + std::to_string(twice->up_to_bytes) +
+                             " bytes");
+  return choices;
+}
+
 Table read(Object in) {
   Table table;
-  if (in.text("schema") != "libcoll-machine") in.fail("schema", "must be \"libcoll-machine\"");
+  if (in.text("schema") != "libcoll-machine") in.refuse("schema", "must be \"libcoll-machine\"");
   if (in.number("version") != table_version)
-    in.fail("version", "is not " + std::to_string(table_version) + ", the one that this library reads; calibrate anew");
+    in.refuse("version",
+              "is not " + std::to_string(table_version) + ", the one that this library reads; calibrate anew");
   table.name = in.text("name");
   table.description = in.text("description");
   table.date = in.text("date");
@@ -217,7 +113,7 @@ Table read(Object in) {
     if (const char* word = name(mechanism); mechanisms.has(word))
       table.access[size_t(mechanism)] = read_access(mechanisms.object(word));
   // Flags and slots live in shared memory: every machine has it.
-  if (!table.of(Mechanism::shared_memory).available) in.fail("mechanisms", "has no 'shared_memory'");
+  if (!table.of(Mechanism::shared_memory).available) in.refuse("mechanisms", "has no 'shared_memory'");
   mechanisms.close();
   table.flag_ns = in.by_distance("flag_ns", tiny);
   table.line_ns = in.number("line_ns");
@@ -234,6 +130,7 @@ Table read(Object in) {
   Object thresholds = in.object("thresholds");
   table.thresholds = {thresholds.number("direct_bytes"), thresholds.number("non_temporal_bytes")};
   thresholds.close();
+  if (in.has("choices")) table.choices = read_choices(in);
   table.notes = in.object("notes").all_texts();
   in.close();
   return table;
@@ -253,13 +150,34 @@ ordered_json to_json(const Access& access) {
   if (access.page_us == 0) return out;
   out["page_us"] = access.page_us;
   out["page_bytes"] = access.page_bytes;
-  out["gamma"] = {
-      {"quadratic", access.gamma.quadratic}, {"linear", access.gamma.linear}, {"residual", access.gamma.residual}};
+  out["gamma"] = {{"quadratic", access.gamma.quadratic},
+                  {"linear", access.gamma.linear},
+                  {"across", access.gamma.across},
+                  {"residual", access.gamma.residual}};
   return out;
 }
 
 ordered_json to_json(const Bandwidth& bandwidth) {
   return {{"alone_gbs", bandwidth.alone_gbs}, {"all_gbs", bandwidth.all_gbs}};
+}
+
+ordered_json to_json(const Chosen& chosen) {
+  ordered_json parameters = ordered_json::object();
+  if (const algo::Algorithm* algorithm = chosen.algorithm) {
+    const algo::Parameters& from = chosen.parameters;
+    if (algorithm->reads.chunk || algorithm->reads.level_chunks) parameters["chunk"] = from.chunk_bytes;
+    if (algorithm->reads.depth) parameters["depth"] = from.depth;
+    if (algorithm->reads.k) parameters["k"] = from.k;
+    if (algorithm->reads.j) parameters["j"] = from.j;
+  }
+  return {{"collective", plan::name(chosen.collective)},
+          {"ranks", chosen.ranks},
+          {"up_to_bytes", chosen.up_to_bytes},
+          {"algorithm", chosen.algorithm == nullptr ? latency : std::string(chosen.algorithm->name)},
+          {"parameters", parameters},
+          {"kernel_copies", chosen.kernel_copies},
+          {"predicted_us", chosen.predicted_us},
+          {"measured_us", chosen.measured_us}};
 }
 
 }  // namespace
@@ -289,9 +207,10 @@ Status read_table(const std::string& path, Table& table) {
 
 std::string write_table(const Table& table) {
   const Fingerprint& of = table.fingerprint;
-  ordered_json mechanisms = ordered_json::object(), notes = ordered_json::object();
+  ordered_json mechanisms = ordered_json::object(), choices = ordered_json::array(), notes = ordered_json::object();
   for (Mechanism mechanism : all_mechanisms)
     if (table.of(mechanism).available) mechanisms[name(mechanism)] = to_json(table.of(mechanism));
+  for (const Chosen& chosen : table.choices) choices.push_back(to_json(chosen));
   for (const auto& [key, text] : table.notes) notes[key] = text;
   ordered_json out = {
       {"schema", "libcoll-machine"},
@@ -328,6 +247,7 @@ std::string write_table(const Table& table) {
         {"socket_gbs", table.links.socket_gbs}}},
       {"thresholds",
        {{"direct_bytes", table.thresholds.direct_bytes}, {"non_temporal_bytes", table.thresholds.non_temporal_bytes}}},
+      {"choices", choices},
       {"notes", notes}};
   return out.dump(2) + "\n";
 }

@@ -48,6 +48,19 @@ TEST(ConfigFile, WrongLinesAreRefusedWithTheirNumber) {
   EXPECT_THAT(complaint("COLL_LOG = info\nCOLL_LOG = off\n"), HasSubstr("file:2: COLL_LOG was given at file:1"));
 }
 
+TEST(Tables, AreLookedForInTheUsersDirectoryFirst) {
+  const char* home = std::getenv("HOME");
+  const std::string saved = home == nullptr ? "" : home;
+  setenv("XDG_CONFIG_HOME", "/config", 1);
+  EXPECT_EQ(table_directories(), (std::vector<std::string>{"/config/libcoll/tables", "/etc/libcoll/tables"}));
+  unsetenv("XDG_CONFIG_HOME");
+  setenv("HOME", "/home/me", 1);
+  EXPECT_EQ(table_directories().front(), "/home/me/.config/libcoll/tables");
+  unsetenv("HOME");
+  EXPECT_EQ(table_directories(), (std::vector<std::string>{"/etc/libcoll/tables"}));
+  if (home != nullptr) setenv("HOME", saved.c_str(), 1);
+}
+
 TEST(Variables, TheNearestName) {
   EXPECT_EQ(nearest("COLL_TRANSPROT"), "COLL_TRANSPORT");
   EXPECT_EQ(nearest("COLL_ALREDUCE"), "COLL_ALLREDUCE");

@@ -191,6 +191,7 @@ class Comm {
   std::string description_;
   size_t cache_bytes_ = 0;
   bool kernel_copies_possible_ = false;
+  bool crowded_ = false;  // more ranks than cores
   char* block_ = nullptr;
   std::unique_ptr<BlockLayout> layout_;
 

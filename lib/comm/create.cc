@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How a communicator comes to be: two exchanges, then every rank decides the same from the same data.
+#include <algorithm>
 #include <atomic>
 #include <bitset>
 #include <cerrno>
@@ -11,6 +12,7 @@
 #include "comm/comm.h"
 #include "comm/stats.h"
 #include "mem/copy.h"
+#include "sync/scheduling_group.h"
 #include "topo/sensitivity.h"
 #include "transport/arena.h"
 #include "transport/cma.h"
@@ -49,6 +51,7 @@ struct Hello {
   uint32_t debug = 0;
   uint64_t direct_min_bytes = 0;
   uint64_t choices = 0;  // Settings::choices
+  uint64_t scheduling_group = 0;
   std::bitset<most_cpus> cpus;
 };
 
@@ -166,6 +169,7 @@ class Creation {
     hello_.transport = uint32_t(comm_->settings_.transport);
     hello_.debug = comm_->settings_.debug;
     hello_.choices = comm_->settings_.choices;
+    hello_.scheduling_group = sync::scheduling_group();
     hello_.direct_min_bytes = comm_->settings_.direct_min_bytes;
     for (int cpu : topo::current_cpus())
       if (cpu < most_cpus) hello_.cpus.set(size_t(cpu));
@@ -288,7 +292,11 @@ class Creation {
     comm_->kernel_copies_possible_ = settings.transport == Transport::automatic && team.reach == Reach::staged &&
                                      cma_works && reports_[1].cma_us < 2 * reports_[1].staged_us;
     team.direct_min_bytes = settings.direct_min_bytes;
-    team.patience = crowded(hellos_) ? sync::Patience::crowded() : sync::Patience::alone();
+    comm_->crowded_ = crowded(hellos_);
+    const bool one_group = std::all_of(hellos_.begin(), hellos_.end(), [this](const Hello& hello) {
+      return hello.scheduling_group == hello_.scheduling_group;
+    });
+    team.patience = comm_->crowded_ ? sync::Patience::crowded(one_group) : sync::Patience::alone();
     for (int c = 0; c < channel_count; c++) set_up(comm_->channel(c), c);
     describe(cma_works);
   }
@@ -321,7 +329,7 @@ class Creation {
       text += times;
     }
     if (team.reach != exec::Reach::direct && team.map_arenas) text += ", mapped for coll_mem_alloc";
-    text += team.patience.spins == sync::Patience::crowded().spins ? "; more ranks than cores" : "";
+    text += comm_->crowded_ ? "; more ranks than cores" : "";
     text += "; table: built-in defaults";
   }
 

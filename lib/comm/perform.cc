@@ -130,6 +130,7 @@ coll_status Comm::make_bound(const Call& call, int index, std::shared_ptr<exec::
                                         .levels = hierarchy_.levels(),
                                         .kernel_copies = team_.reach == exec::Reach::cma,
                                         .kernel_copies_possible = kernel_copies_possible_,
+                                        .crowded = crowded_,
                                         .cache_bytes = cache_bytes_});
   if (call.element_bytes > half_bytes / 8)
     return failure(COLL_ERR_TYPE, "an element of " + std::to_string(call.element_bytes) +

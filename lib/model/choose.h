@@ -18,6 +18,7 @@ struct Question {
   int levels = 1;                       // of the hierarchy
   bool kernel_copies = false;           // ordinary memory is reached by kernel copies, not by staging
   bool kernel_copies_possible = false;  // they work, but staging is the rule
+  bool crowded = false;                 // more ranks than cores
   size_t cache_bytes = 0;               // what the ranks' caches hold together; 0 when unknown
 };
 

@@ -16,13 +16,15 @@ namespace coll::sync {
 struct Patience {
   uint32_t spins = 20000;  // with a pause each
   uint32_t yields = 2000;  // with sched_yield() each; then sleep
-  // A yield that comes back sooner than this let nobody run: either nobody wants the core, or the kernel gives it back
-  // to the same process at once, as it does where every process has a session (and so a scheduling group) of its own.
-  // After `vain_yields` of them in a row it is time to sleep. 0: do not look at the clock.
+  // A yield that comes back sooner than this let nobody run: either nobody wants the core, or those who want it are of
+  // another scheduling group. After `vain_yields` of them in a row it is time to sleep. 0: do not look at the clock.
   uint32_t vain_yields = 0;
   static Patience alone() { return {}; }
-  // More ranks than cores: whoever is waited for may need this very core.
-  static Patience crowded() { return {.spins = 1, .yields = 4000, .vain_yields = 24}; }
+  // More ranks than cores: whoever is waited for may need this very core. A yield lets it run if it is of the same
+  // scheduling group, and then costs less than a sleep, above all on a core that would fall idle.
+  static Patience crowded(bool one_group) {
+    return {.spins = 1, .yields = 4000, .vain_yields = one_group ? 0u : 24u};
+  }
 };
 inline constexpr int64_t vain_yield_ns = 700;
 

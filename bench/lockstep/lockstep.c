@@ -147,6 +147,7 @@ void lockstep_start(struct lockstep *step) {
 
 void lockstep_record(struct lockstep *step, int iteration, uint64_t begin, uint64_t end) {
   step->segment->times[step->rank][iteration] = (struct times){begin, end};
+  if (!step->spin) synchronise(step, 0);
 }
 
 uint64_t lockstep_duration(const struct lockstep *step, int iteration) {

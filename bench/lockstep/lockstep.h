@@ -35,7 +35,8 @@ double lockstep_ns_per_tick(void);
 
 /* Returns in all ranks at the same instant (to about 20 ns) when spinning, else once all have come. */
 void lockstep_start(struct lockstep *step);
-/* Leaves where rank 0 finds it when this rank began and ended an iteration. */
+/* Leaves where rank 0 finds it when this rank began and ended an iteration. Where ranks share processors it returns when
+ * all have ended it: what one rank does next must not take the processor from another that is still at it. */
 void lockstep_record(struct lockstep *step, int iteration, uint64_t begin, uint64_t end);
 /* Ticks of an iteration: the slowest rank's own; without a common start (not spinning) those from the first rank's
  * begin to the last one's end. Call after a lockstep_start() that followed the record. */

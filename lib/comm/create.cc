@@ -288,11 +288,13 @@ class Creation {
       case Transport::shm: team.reach = Reach::staged, team.map_arenas = false; break;
       case Transport::mapped: team.reach = one_process ? Reach::direct : Reach::staged; break;
     }
-    // Not much slower: they win where every rank copies at the same time.
-    comm_->kernel_copies_possible_ = settings.transport == Transport::automatic && team.reach == Reach::staged &&
-                                     cma_works && reports_[1].cma_us < 2 * reports_[1].staged_us;
-    team.direct_min_bytes = settings.direct_min_bytes;
     comm_->crowded_ = crowded(hellos_);
+    // Not much slower: they win where every rank copies at the same time, the more so where two copies of staged data
+    // do not overlap because ranks share cores.
+    const double bearable = comm_->crowded_ ? 4 : 2;
+    comm_->kernel_copies_possible_ = settings.transport == Transport::automatic && team.reach == Reach::staged &&
+                                     cma_works && reports_[1].cma_us < bearable * reports_[1].staged_us;
+    team.direct_min_bytes = settings.direct_min_bytes;
     const bool one_group = std::all_of(hellos_.begin(), hellos_.end(), [this](const Hello& hello) {
       return hello.scheduling_group == hello_.scheduling_group;
     });

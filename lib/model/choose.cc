@@ -45,7 +45,8 @@ algo::Parameters two_hops(size_t bytes, size_t ranks) {
 }
 
 // Pieces: of lengths that only some ranks know nothing may depend, and a short piece uses only a part of its slot. Long
-// ones go by kernel copies where these are possible, since all ranks copy at once: staged data would be moved twice.
+// ones go by kernel copies where these are possible, since all ranks copy at once: staged data would be moved twice. Ranks
+// that share cores feel that sooner: every copy keeps another rank waiting.
 void set_pieces(const Question& question, size_t kernel_from_bytes, Choice& choice) {
   constexpr size_t unknown = 64 * kib, many = 256 * kib;
   const size_t bytes = question.irregular ? SIZE_MAX : question.bytes;
@@ -100,10 +101,10 @@ Choice choose(const Question& question) {
       break;
     case Collective::scatter:
       name = "parallel_read";
-      set_pieces(question, 512 * kib, choice);
+      set_pieces(question, question.crowded ? 32 * kib : 512 * kib, choice);
       break;
     case Collective::gather:
-      set_pieces(question, 512 * kib, choice);
+      set_pieces(question, question.crowded ? 256 * kib : 512 * kib, choice);
       // Staged pieces need not wait until the root is there.
       name =
           question.irregular || choice.kernel_copies || question.kernel_copies ? "parallel_write" : "sequential_read";
@@ -144,8 +145,9 @@ Choice choose(const Question& question) {
     case Collective::scan:
     case Collective::exscan:
       // 16-bit floats are rounded once in a fold: they are folded alike whatever the size, and as on the latency path.
-      name = ranks == 2 || question.element_bytes == 2 || bytes * ranks <= 32 * kib ? "all_read" : "chain";
-      choice.parameters = ring(bytes, 64 * kib, 4);
+      name = ranks == 2 || question.element_bytes == 2 || bytes * ranks <= (question.crowded ? 64 : 32) * kib ? "all_read" : "chain";
+      // Where ranks share cores the chain moves on only when somebody yields: many slots let each get far ahead.
+      choice.parameters = question.crowded ? ring(bytes, 16 * kib, 16) : ring(bytes, 64 * kib, 4);
       break;
   }
   choice.algorithm = algo::find(question.collective, name);

@@ -101,7 +101,7 @@ Choice choose(const Question& question) {
       break;
     case Collective::scatter:
       name = "parallel_read";
-      set_pieces(question, question.crowded ? 32 * kib : 512 * kib, choice);
+      set_pieces(question, question.crowded ? 128 * kib : 512 * kib, choice);
       break;
     case Collective::gather:
       set_pieces(question, question.crowded ? 256 * kib : 512 * kib, choice);
@@ -129,7 +129,7 @@ Choice choose(const Question& question) {
       }
       break;
     case Collective::alltoall:
-      set_pieces(question, 32 * kib, choice);
+      set_pieces(question, question.crowded ? 128 * kib : 32 * kib, choice);
       if (question.irregular || choice.kernel_copies || bytes > (ranks == 2 ? 32 * kib : kib)) {
         name = "rotated";
         if (!choice.kernel_copies) choice.parameters = ring(bytes, 128 * kib, 2);

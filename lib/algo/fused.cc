@@ -31,7 +31,7 @@ class Fused {
     // Posting an allreduce's result says both "my share is ready" and "I have read everybody's input".
     done_ = everywhere_ ? output_->flag : b_.flag();
     if (everywhere_) taken_ = b_.flag();
-    if (everywhere_) b_.synchronizing();
+    if (everywhere_ || scatters_) b_.synchronizing();
   }
 
   Plan make() {

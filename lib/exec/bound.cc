@@ -38,7 +38,11 @@ Bound::Bound(const plan::Plan& plan, Channel& channel, const BindOptions& option
     geometry_.push_back(plan::Geometry::bind(range, options.shape, options.element_bytes));
   const plan::Program& program = plan.program(channel.team->rank);
   locations_.reserve(program.operands.size());
-  for (const plan::Operand& operand : program.operands) locations_.push_back(locate(operand, channel));
+  for (const plan::Operand& operand : program.operands) {
+    locations_.push_back(locate(operand, channel));
+    const Location& at = locations_.back();
+    stages_here_ |= at.where == Location::Where::view && at.rank == channel.team->rank;
+  }
   lanes_.resize(program.lanes.size());
   for (size_t l = 0; l < lanes_.size(); l++)
     for (const plan::Step& step : program.lanes[l].steps) lanes_[l].code.push_back(translate(step, channel));

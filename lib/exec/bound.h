@@ -74,6 +74,8 @@ class Bound {
   size_t element_bytes() const { return element_bytes_; }
   Reach reach() const { return reach_; }
   uint64_t last_value() const { return last_value_; }
+  // This rank or a peer stores to this rank's staging, unless all buffers are seen where they are.
+  bool stages_here() const { return stages_here_; }
 
   // This rank's buffers.
   struct BufferSize {
@@ -93,6 +95,7 @@ class Bound {
   size_t block_bytes_;  // of a regular plan
   Reach reach_;
   bool stream_;
+  bool stages_here_ = false;
   BufferSize sizes_[2];
   std::vector<plan::Geometry> geometry_;
   std::vector<Location> locations_;

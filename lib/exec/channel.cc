@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "transport/arena.h"
+
 namespace coll::exec {
 
 bool Channel::is_everybody_done(uint64_t number) {
@@ -66,6 +68,12 @@ coll_status Channel::begin(size_t staging_bytes, size_t* offset) {
   position_ += staging_bytes;
   last_use_[half_] = operation;
   return COLL_OK;
+}
+
+void Channel::touch_more() {
+  const size_t end = std::min(position_ + touch_bytes, half_bytes);
+  transport::Arena::touch(own().staging + half_ * half_bytes + touched_[half_], end - touched_[half_]);
+  touched_[half_] = end;
 }
 
 coll_status Channel::begin_cell() {

@@ -12,7 +12,8 @@
 //     base + last_value. All ranks compute the same bases because last_value() depends on plan and count alone.
 //  3. Staging is handed out in operation order, the same way on every rank: within a half, until one does not fit, then
 //     the other half. Nobody touches a half again before everybody has ended all operations that used it last. Operations
-//     share the beginning of a half only, `walk_bytes`, so that a stream of them stays in the cache.
+//     share the beginning of a half only, `walk_bytes`, so that a stream of them stays in the cache. Pages are touched
+//     `touch_bytes` ahead, by one system call for many of them.
 //  4. Cell N mod cells belongs to operation N once everybody has ended operation N - cells.
 #pragma once
 
@@ -28,6 +29,7 @@ inline constexpr int max_flags = 128;  // flag lines a plan may use
 inline constexpr int max_views = 8;    // views a plan may use
 inline constexpr int cells = 8;
 inline constexpr size_t walk_bytes = size_t(1) << 20;
+inline constexpr size_t touch_bytes = size_t(128) << 10;
 
 // A latency cell: number of the operation whose payload it holds, a check word, the payload.
 // Cells lie farther apart than a hardware prefetcher runs ahead: a reader that streams through one cell must not pull
@@ -82,6 +84,11 @@ class Channel {
     own().memory->done.sequence.store(operation, std::memory_order_release);
     team->posted();
   }
+  // To be called after begin() where this rank's staging is stored to.
+  void touch_staging() {
+    if (position_ > touched_[half_]) [[unlikely]]
+      touch_more();
+  }
   // begin() without waiting: false when peers are still in the way.
   bool may_begin(size_t staging_bytes);
   // To be called now and then after may_begin() was false: false when a rank in the way has gone. Sleeps a little on the
@@ -92,10 +99,12 @@ class Channel {
   coll_status everybody_done(uint64_t number);
   bool is_everybody_done(uint64_t number);
   bool fits_here(size_t staging_bytes) const;
+  void touch_more();
 
   uint64_t synchronized_ = 0;    // everybody has ended this operation; all ranks know it alike
   uint64_t everybody_done_ = 0;  // the same, as far as this rank has looked
   size_t half_ = 0, position_ = 0;
+  size_t touched_[2] = {0, 0};     // this much of each half of the own ring has pages
   uint64_t last_use_[2] = {0, 0};  // last operation that used each half
 };
 

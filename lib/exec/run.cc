@@ -24,6 +24,7 @@ coll_status Run::begin(const Bound& bound, Channel& channel, const Arguments& ar
   direct_ = 0;
   status_ = channel.begin(bound.plan().staging_bytes, &staging_offset_);
   if (status_ != COLL_OK) return status_;
+  if (bound.stages_here()) channel.touch_staging();
   lanes_.clear();
   lanes_left_ = 0;
   for (const BoundLane& lane : bound.lanes()) {

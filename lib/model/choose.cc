@@ -121,7 +121,7 @@ Choice choose(const Question& question) {
       if (ranks == 2) {
         name = "ring_neighbor";
         choice.parameters = ring(bytes, 256 * kib, 2);
-      } else if (bytes <= 8 * kib) {
+      } else if (bytes <= 8 * kib && !question.crowded) {
         name = "recursive_doubling";
         choice.parameters = one_slot(bytes);
       } else {
@@ -140,12 +140,14 @@ Choice choose(const Question& question) {
       break;
     case Collective::reduce_scatter:
       name = "fused";
-      choice.parameters = question.irregular ? ring(SIZE_MAX, 64 * kib, 4) : two_hops(bytes, ranks);
+      choice.parameters = question.irregular ? ring(SIZE_MAX, 64 * kib, 4) : two_hops(bytes * ranks, ranks);
       break;
     case Collective::scan:
     case Collective::exscan:
       // 16-bit floats are rounded once in a fold: they are folded alike whatever the size, and as on the latency path.
-      name = ranks == 2 || question.element_bytes == 2 || bytes * ranks <= (question.crowded ? 64 : 32) * kib ? "all_read" : "chain";
+      name = ranks == 2 || question.element_bytes == 2 || bytes * ranks <= (question.crowded ? 64 : 32) * kib
+                 ? "all_read"
+                 : "chain";
       // Where ranks share cores the chain moves on only when somebody yields: many slots let each get far ahead.
       choice.parameters = question.crowded ? ring(bytes, 16 * kib, 16) : ring(bytes, 64 * kib, 4);
       break;

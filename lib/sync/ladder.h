@@ -22,9 +22,7 @@ struct Patience {
   static Patience alone() { return {}; }
   // More ranks than cores: whoever is waited for may need this very core. A yield lets it run if it is of the same
   // scheduling group, and then costs less than a sleep, above all on a core that would fall idle.
-  static Patience crowded(bool one_group) {
-    return {.spins = 1, .yields = 4000, .vain_yields = one_group ? 0u : 24u};
-  }
+  static Patience crowded(bool one_group) { return {.spins = 1, .yields = 4000, .vain_yields = one_group ? 0u : 24u}; }
 };
 inline constexpr int64_t vain_yield_ns = 700;
 

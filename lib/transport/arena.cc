@@ -132,6 +132,15 @@ void* Arena::allocate(size_t bytes, bool huge) {
 
 void Arena::advise_huge(void* memory, size_t bytes) { madvise(memory, bytes, MADV_HUGEPAGE); }
 
+void Arena::touch(void* memory, size_t bytes) {
+#ifdef MADV_POPULATE_WRITE
+  const size_t page = size_t(sysconf(_SC_PAGESIZE)), begin = size_t(memory) / page * page;
+  madvise(reinterpret_cast<void*>(begin), size_t(memory) + bytes - begin, MADV_POPULATE_WRITE);
+#else
+  (void)memory, (void)bytes;
+#endif
+}
+
 bool Arena::free(void* memory) {
   if (!contains(memory, 1)) return false;
   size_t offset = size_t(static_cast<char*>(memory) - base_);

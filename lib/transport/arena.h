@@ -37,6 +37,9 @@ class Arena {
   void* allocate(size_t bytes, bool huge = true);
   // Asks for huge pages behind allocated memory, whole ones of it; the system may decline.
   void advise_huge(void* memory, size_t bytes);
+  // Backs allocated memory with pages by one call instead of a fault for each; peers, too, then map several at a fault.
+  // A hint: kernels before 5.14 leave it to the faults.
+  static void touch(void* memory, size_t bytes);
   // Gives memory back to the system where whole pages become free. False when `memory` was not allocated here.
   bool free(void* memory);
 

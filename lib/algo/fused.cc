@@ -46,14 +46,18 @@ class Fused {
   }
 
  private:
+  // Value n + begun_ of the input's flag: n passes are there. Of a reduce-scatter, whose blocks may be empty, 1 says that
+  // the rank has begun; every rank awaits it of all others.
   void supply(int rank) {
     LaneBuilder lane = b_.lane(rank);
-    input_.announce(lane, shares_.all());
+    input_.publish(lane);
+    lane.post(input_.flag, all_passes(shares_.all(), begun_), input_.direct());
     lane.loop(shares_.all());
     wait_each(lane, peers_, done_, pass_before(shares_.depth()), input_.staged());
     shares_.stage_others(lane, rank, input_, input_.staged());
-    lane.post(input_.flag, this_pass(), input_.staged());
+    lane.post(input_.flag, this_pass(begun_), input_.staged());
     lane.end();
+    if (scatters_) lane.post(input_.flag, all_passes(shares_.all(), begun_), input_.staged());
     // In an allreduce distribute() waits for the same flags.
     if (!everywhere_) wait_each(lane, peers_, done_, all_passes(shares_.all()), input_.direct());
   }
@@ -71,7 +75,7 @@ class Fused {
       lane.wait(root_, output_->flag, constant(1));
     }
     lane.loop(shares_.all());
-    wait_each(lane, peers_, input_.flag, this_pass());
+    wait_each(lane, peers_, input_.flag, this_pass(begun_));
     const std::vector<Operand> sources = sources_of(lane, rank);
     if (everywhere_) {
       const Operand both[] = {own_recv(), output_->of(rank)};
@@ -86,6 +90,7 @@ class Fused {
     }
     lane.post(done_, this_pass());
     lane.end();
+    if (scatters_) wait_each(lane, peers_, input_.flag, constant(begun_));
     if (everywhere_) wait_each(lane, peers_, taken_, all_passes(shares_.all()), output_->direct());
   }
 
@@ -125,6 +130,7 @@ class Fused {
   }
 
   const bool everywhere_, scatters_;
+  const int begun_ = scatters_ ? 1 : 0;
   const int ranks_, root_;
   Builder b_;
   const Shares shares_;

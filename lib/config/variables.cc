@@ -51,6 +51,9 @@ constexpr Variable all[] = {
     {"COLL_DEBUG", "0, 1", "0",
      "1: check that all ranks call the same collective with matching arguments; COLL_ERR_MISMATCH when not."},
     {"COLL_MPI", "on, off", "on", "off: the MPI shim leaves everything to the MPI library."},
+    {"COLL_NODE_SIZE", "ranks", "",
+     "For tests: the MPI shim takes every so many processes of a node, in the order of MPI_COMM_WORLD, for a node of "
+     "their own, and so goes in two levels on one machine."},
     {"COLL_CONFIG", "a file, none", "the user's and the system's",
      "The configuration file, instead of ~/.config/libcoll/config and /etc/libcoll.conf.", false},
     {"COLL_LAUNCH", "rank/ranks/descriptor", "", "Set by collctl-run(1) for coll_comm_create_from_launcher(3).", false},

@@ -8,12 +8,14 @@
 
 #include "mpi/below.h"
 #include "mpi/log.h"
+#include "mpi/placement.h"
 
 #include <climits>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <new>
+#include <unordered_map>
 #include <vector>
 
 namespace coll::shim {
@@ -23,14 +25,15 @@ struct Note {
   std::uint64_t bytes;  // of the payload that follows
   std::uint32_t left;   // out of coll_comm_create()
   std::uint32_t good;   // has had no trouble so far
-  char node[64];        // identity of the running kernel
+  NodeName node;        // of the rank
+  char kernel[64];      // identity of the running one
 };
 
 // Differs between machines and between boots; the same in all containers of a machine.
-void read_node(char (&node)[64]) {
-  std::memset(node, 0, sizeof node);
+void read_kernel(char (&kernel)[64]) {
+  std::memset(kernel, 0, sizeof kernel);
   if (std::FILE *file = std::fopen("/proc/sys/kernel/random/boot_id", "re")) {
-    if (std::fgets(node, sizeof node, file) == nullptr) node[0] = '\0';
+    if (std::fgets(kernel, sizeof kernel, file) == nullptr) kernel[0] = '\0';
     std::fclose(file);
   }
 }
@@ -38,30 +41,40 @@ void read_node(char (&node)[64]) {
 class Meeting {
  public:
   Meeting(MPI_Comm comm, int rank, int ranks) : comm_(comm), notes_(static_cast<std::size_t>(ranks)) {
-    std::memset(&mine_, 0, sizeof mine_);
-    read_node(mine_.node);
     bootstrap_ = {sizeof bootstrap_, rank, ranks, allgather, this};
   }
 
   const coll_bootstrap *bootstrap() const { return &bootstrap_; }
 
-  // Whether all can remember, and whether all run on one node. False when MPI fails.
-  bool first_round(bool ready, bool *all_ready, bool *one_node) {
-    mine_.good = ready;
-    *all_ready = *one_node = false;
+  // Whether all can remember the outcome, and whether all know their node. False when MPI fails.
+  bool first_round(bool ready, NodeName node, bool *all_ready, bool *all_placed) {
+    mine_ = {0, 0, ready, node, {}};
+    read_kernel(mine_.kernel);
     if (!exchange()) return false;
-    *all_ready = true;
-    *one_node = notes_[0].node[0] != '\0';
+    *all_ready = *all_placed = true;
     for (const Note &note : notes_) {
       *all_ready = *all_ready && note.good != 0;
-      *one_node = *one_node && std::memcmp(note.node, notes_[0].node, sizeof note.node) == 0;
+      *all_placed = *all_placed && note.node != no_name;
     }
     return true;
   }
 
+  // Behind a first round where all know their node: of each rank, the lowest one of its node. Empty when ranks of one
+  // node run under different kernels.
+  std::vector<int> first_on_node() const {
+    std::vector<int> first;
+    std::unordered_map<NodeName, int> lowest;
+    for (const Note &note : notes_) {
+      first.push_back(lowest.try_emplace(note.node, static_cast<int>(first.size())).first->second);
+      const Note &neighbour = notes_[static_cast<std::size_t>(first.back())];
+      if (note.kernel[0] == '\0' || std::memcmp(note.kernel, neighbour.kernel, sizeof note.kernel) != 0) return {};
+    }
+    return first;
+  }
+
   // Waits until every rank is out of coll_comm_create(); whether all have succeeded.
   bool all_succeeded(bool success) {
-    mine_ = {0, 1, success, {}};
+    mine_ = {0, 1, success, no_name, {}};
     for (;;) {
       if (!exchange()) return false;
       bool left = true;
@@ -81,7 +94,7 @@ class Meeting {
 
   static int allgather(const void *send, void *recv, size_t bytes, void *context) {
     auto *self = static_cast<Meeting *>(context);
-    self->mine_ = {bytes, 0, 1, {}};
+    self->mine_ = {bytes, 0, 1, no_name, {}};
     if (!self->exchange()) return 1;
     for (const Note &note : self->notes_)
       if (note.left != 0 || note.bytes != bytes) return 1;
@@ -91,28 +104,74 @@ class Meeting {
   }
 
   MPI_Comm comm_;
-  Note mine_;
+  Note mine_{};
   std::vector<Note> notes_;
   coll_bootstrap bootstrap_;
 };
+
+// Makes libcoll's communicator; whether that succeeded is for the meeting to ask.
+coll_status create(const Meeting &meeting, int rank, coll_comm **made) {
+  const coll_status status = coll_comm_create(meeting.bootstrap(), made);
+  if (status != COLL_OK)
+    log_line("rank %d: %s (%s): MPI keeps the communicator", rank, coll_strerror(status), coll_last_error());
+  return status;
+}
+
+coll_comm *agree_on_one(Meeting &meeting, int rank) {
+  coll_comm *made = nullptr;
+  const coll_status status = create(meeting, rank, &made);
+  if (meeting.all_succeeded(status == COLL_OK)) return made;
+  if (status == COLL_OK) coll_comm_free(made);
+  return nullptr;
+}
+
+// `meeting` is that of all ranks; those of each node have one of their own.
+std::unique_ptr<Nodes> agree_on_several(Meeting &meeting, MPI_Comm comm, const std::vector<int> &first_on_node,
+                                        int rank) {
+  auto nodes = std::make_unique<Nodes>(first_on_node, rank);
+  MPI_Comm node;
+  const bool split = found.Comm_split(comm, nodes->node(), rank, &node) == MPI_SUCCESS;
+  bool good = nodes->join(comm) && split;
+  if (split) {
+    if (const int locals = static_cast<int>(nodes->locals().size()); locals > 1) {
+      Meeting of_node(node, nodes->local(), locals);
+      coll_comm *made = agree_on_one(of_node, rank);
+      nodes->own(made);
+      good = good && made != nullptr;
+    }
+    found.Comm_free(&node);
+  }
+  if (!meeting.all_succeeded(good)) return nullptr;
+  if (rank == 0)
+    log_line("%d ranks on %d nodes: two levels, %d leader%s a node", nodes->ranks(), nodes->nodes(), nodes->rails(),
+             nodes->rails() == 1 ? "" : "s");
+  return nodes;
+}
 
 }  // namespace
 
 Agreement agree(MPI_Comm comm, int rank, int ranks, bool ready) {
   Meeting meeting(comm, rank, ranks);
-  bool all_ready, one_node;
-  if (!meeting.first_round(ready, &all_ready, &one_node) || !all_ready) return {nullptr, false, Why::refused};
-  if (!one_node) {
-    if (rank == 0) log_line("ranks are on several nodes: MPI keeps the communicator");
-    return {nullptr, true, Why::nodes};
+  bool all_ready, all_placed;
+  bool met = meeting.first_round(ready, known_node(), &all_ready, &all_placed);
+  if (met && all_ready && !all_placed) {
+    int processes = 0;
+    found.Comm_size(found.world, &processes);
+    const NodeName node = find_node(comm, ranks == processes);
+    met = meeting.first_round(true, node, &all_ready, &all_placed);
   }
-  coll_comm *made = nullptr;
-  const coll_status status = coll_comm_create(meeting.bootstrap(), &made);
-  if (status != COLL_OK)
-    log_line("rank %d: %s (%s): MPI keeps the communicator", rank, coll_strerror(status), coll_last_error());
-  if (meeting.all_succeeded(status == COLL_OK)) return {made, true, Why::refused};
-  if (status == COLL_OK) coll_comm_free(made);
-  return {nullptr, true, Why::refused};
+  if (!met || !all_ready) return {nullptr, nullptr, false, Why::refused};
+  const std::vector<int> first = all_placed ? meeting.first_on_node() : std::vector<int>();
+  if (first.empty()) {
+    if (rank == 0) log_line("which ranks share a node is not known: MPI keeps the communicator");
+    return {nullptr, nullptr, true, Why::refused};
+  }
+  int nodes = 0;
+  for (int i = 0; i < ranks; i++) nodes += first[static_cast<std::size_t>(i)] == i;
+  if (nodes == 1) return {agree_on_one(meeting, rank), nullptr, true, Why::refused};
+  if (nodes < ranks) return {nullptr, agree_on_several(meeting, comm, first, rank), true, Why::refused};
+  if (rank == 0) log_line("every rank is on a node of its own: MPI keeps the communicator");
+  return {nullptr, nullptr, true, Why::nodes};
 }
 
 }  // namespace coll::shim

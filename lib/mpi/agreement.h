@@ -7,12 +7,16 @@
 
 #include <coll/coll.h>
 
+#include <memory>
+
 namespace coll::shim {
 
+// At all ranks the same or, whatever went wrong at which of them, nothing.
 struct Agreement {
-  coll_comm *coll;  // at all ranks or, whatever went wrong at which of them, at none
-  bool lasting;     // false: a rank cannot remember the outcome, so none may, and all ask again next time
-  Why why;          // there is none
+  coll_comm *coll;               // when all are on one node
+  std::unique_ptr<Nodes> nodes;  // when they are on several
+  bool lasting;                  // false: a rank cannot remember the outcome, so none may, and all ask again next time
+  Why why;                       // there is neither
 };
 
 // Collective over `comm`, an intra-communicator. `ready`: this rank can remember the outcome. Throws

@@ -84,6 +84,7 @@ void find_everything() {
   found.world = MPI_COMM_WORLD;
   found.self = MPI_COMM_SELF;
   found.errors_return = MPI_ERRORS_RETURN;
+  found.byte = MPI_BYTE;
   found.usable = all;
 }
 

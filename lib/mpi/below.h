@@ -22,6 +22,9 @@ namespace coll::shim {
   X(Comm_get_errhandler) X(Comm_set_errhandler) X(Comm_call_errhandler) X(Errhandler_free)             \
   X(Add_error_code) X(Add_error_string)                                                                \
   X(Allgather) X(Irecv) X(Request_get_status) X(Cancel) X(Wait) X(Pack) X(Unpack)                      \
+  X(Comm_split_type) X(Isend) X(Waitall) X(Barrier) X(Bcast) X(Ibcast) X(Reduce) X(Ireduce)            \
+  X(Allreduce) X(Iallreduce) X(Exscan) X(Iexscan) X(Reduce_scatter) X(Reduce_local)                    \
+  X(Allgatherv) X(Alltoall)                                                                            \
   X(Type_create_keyval) X(Type_free_keyval) X(Type_get_attr) X(Type_set_attr)                          \
   X(Type_create_hindexed) X(Type_commit) X(Type_free)                                                  \
   X(Type_size) X(Type_size_x) X(Type_get_extent) X(Type_get_extent_x) X(Type_get_true_extent_x)        \
@@ -44,6 +47,7 @@ struct Below {
   MPI_Comm world;
   MPI_Comm self;
   MPI_Errhandler errors_return;
+  MPI_Datatype byte;
   bool usable;  // everything was found
 };
 

@@ -15,6 +15,7 @@
 #include <mutex>
 #include <new>
 #include <string>
+#include <utility>
 
 namespace coll::shim {
 
@@ -83,6 +84,7 @@ void enlist(Communicator *communicator) {
 void close(Communicator *communicator) {
   coll_comm_free(communicator->coll);
   communicator->coll = nullptr;
+  communicator->nodes.reset();
   for (int i = 0; i < collectives; i++) {
     total.taken[i] += communicator->tally.taken[i];
     for (std::size_t why = 0; why < whys; why++) total.passed[i][why] += communicator->tally.passed[i][why];
@@ -187,15 +189,17 @@ Communicator *make(MPI_Comm comm, const Shape &shape) {
   } guard;
   Communicator *communicator = attach(comm, shape);
   if (shape.is_inter != 0 || shape.ranks == 1) return communicator;
-  const Agreement agreement = agree(comm, shape.rank, shape.ranks, communicator != nullptr);
+  Agreement agreement = agree(comm, shape.rank, shape.ranks, communicator != nullptr);
   if (communicator == nullptr) return nullptr;
   if (!agreement.lasting) {
     found.Comm_delete_attr(comm, keyval);
     return nullptr;
   }
   communicator->coll = agreement.coll;
+  communicator->nodes = std::move(agreement.nodes);
   communicator->why = agreement.why;
-  if (agreement.coll != nullptr) coll_comm_set_progress(agreement.coll, look_into_mpi, nullptr);
+  coll_comm *coll = communicator->nodes != nullptr ? communicator->nodes->inside().coll() : communicator->coll;
+  if (coll != nullptr) coll_comm_set_progress(coll, look_into_mpi, nullptr);
   return communicator;
 }
 

@@ -4,6 +4,7 @@
 
 #include "mpi/handle_cache.h"
 #include "mpi/handles.h"
+#include "mpi/nodes.h"
 
 #include <coll/coll.h>
 
@@ -38,7 +39,7 @@ enum class Why : std::uint8_t {
   closed,     // outside MPI_Init ... MPI_Finalize, or COLL_MPI=off
   inter,      // an inter-communicator
   alone,      // one rank
-  nodes,      // ranks on several nodes
+  nodes,      // ranks on several nodes, and two levels cannot be right or cannot win
   refused,    // libcoll could not make a communicator
   empty,      // nothing to move
   arguments,  // wrong ones, for the library below to complain about
@@ -56,8 +57,9 @@ struct Tally {
 
 // Used by one thread at a time, as MPI asks of a communicator's collectives.
 struct Communicator {
-  coll_comm *coll;  // NULL: everything is passed on,
-  Why why;          // for this reason
+  coll_comm *coll;               // of a communicator on one node
+  std::unique_ptr<Nodes> nodes;  // of one on several
+  Why why;                       // neither: everything is passed on
   int rank;
   int ranks;
   Tally tally;
@@ -68,6 +70,7 @@ struct Communicator {
 
   std::unique_ptr<std::size_t[]> numbers;  // of v-forms, in bytes
 
+  bool takes() const { return coll != nullptr || nodes != nullptr; }
   // NULL when there is no memory.
   char *packing_space(std::size_t bytes);
   // Room for four numbers a rank; NULL when there is no memory.

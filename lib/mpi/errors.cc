@@ -49,4 +49,10 @@ int finish(MPI_Comm comm, coll_status status) {
   return code;
 }
 
+int finish(MPI_Comm comm, const Trouble &trouble) {
+  if (trouble.status != COLL_OK) return finish(comm, trouble.status);
+  found.Comm_call_errhandler(comm, trouble.code);
+  return trouble.code;
+}
+
 }  // namespace coll::shim

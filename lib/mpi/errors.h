@@ -11,4 +11,19 @@ namespace coll::shim {
 // the fitting class and with libcoll's own words as its text.
 int finish(MPI_Comm comm, coll_status status);
 
+// What went wrong in a collective of several steps: a status of libcoll, or what the MPI library returned.
+struct Trouble {
+  coll_status status;
+  int code;
+};
+// Throw Trouble.
+inline void check(coll_status status) {
+  if (status != COLL_OK) throw Trouble{status, MPI_SUCCESS};
+}
+inline void check_mpi(int code) {
+  if (code != MPI_SUCCESS) throw Trouble{COLL_OK, code};
+}
+// As above.
+int finish(MPI_Comm comm, const Trouble &trouble);
+
 }  // namespace coll::shim

@@ -94,13 +94,15 @@ void learn_operations() {
       {MPI_LAND, COLL_LAND}, {MPI_LOR, COLL_LOR},   {MPI_LXOR, COLL_LXOR},     {MPI_BAND, COLL_BAND},
       {MPI_BOR, COLL_BOR},   {MPI_BXOR, COLL_BXOR}, {MPI_MINLOC, COLL_MINLOC}, {MPI_MAXLOC, COLL_MAXLOC},
   };
-  for (std::size_t i = 0; i < named_operations; i++) named_table[i] = {handle_bits(all[i].handle), {all[i].op, false}};
+  for (std::size_t i = 0; i < named_operations; i++)
+    named_table[i] = {handle_bits(all[i].handle), {all[i].op, false, true}};
 }
 
 void remember_operation(MPI_Op handle, MPI_User_function *function, int commute, Language language) {
   try {
     auto operation = std::make_unique<UserOperation>();
     operation->is_user = true;
+    operation->commutes = commute != 0;
     operation->function = function;
     operation->language = language;
     if (coll_op_create(call_user_function, commute, operation.get(), &operation->op) != COLL_OK) {
@@ -125,18 +127,19 @@ bool reduction_of(MPI_Datatype datatype, MPI_Op op, Reduction *reduction) {
   if (operation == nullptr) return false;
   const Datatype *element = datatype_of(datatype);
   if (element == nullptr) return false;
+  const auto bytes = static_cast<std::size_t>(element->extent_bytes);
+  *reduction = {COLL_TYPE_BYTES(bytes), operation->op, operation->commutes, bytes, datatype, op};
   if (!operation->is_user && element->pair != RealPair::none) {
-    *reduction = {COLL_TYPE_BYTES(element->extent_bytes), location_of(element->pair, operation->op)};
+    reduction->op = location_of(element->pair, operation->op);
     return reduction->op != 0;
   }
   if (!operation->is_user) {
-    *reduction = {element->type, operation->op};
+    reduction->type = element->type;
     return (element->ops >> operation->op & 1u) != 0;
   }
   if (!element->block) return false;
   current_datatype = datatype;
-  current_extent_bytes = static_cast<std::size_t>(element->extent_bytes);
-  *reduction = {COLL_TYPE_BYTES(element->extent_bytes), operation->op};
+  current_extent_bytes = bytes;
   return true;
 }
 

@@ -7,17 +7,24 @@
 
 #include <coll/coll.h>
 
+#include <cstddef>
+
 namespace coll::shim {
 
 struct Operation {
   coll_op op;
   bool is_user;
+  bool commutes;
 };
 
-// What to give libcoll for one reduction.
+// What to give libcoll for one reduction, and the MPI library for its part of one over several nodes.
 struct Reduction {
   coll_datatype type;
   coll_op op;
+  bool commutes;
+  std::size_t element_bytes;
+  MPI_Datatype datatype;
+  MPI_Op operation;
 };
 
 // Fills the table of predefined operations. Once, before any reduction_of().

@@ -4,6 +4,7 @@
 #include "mpi/datatypes.h"
 #include "mpi/operations.h"
 #include "mpi/packing.h"
+#include "mpi/two_level.h"
 
 #include <climits>
 #include <cstddef>
@@ -11,20 +12,21 @@
 namespace coll::shim {
 namespace {
 
-coll_status bcast_bytes(void *buffer, std::size_t bytes, int root, const Taking &call) {
-  return coll_bcast(buffer, bytes, COLL_BYTE, root, call.coll());
+int bcast_bytes(void *buffer, std::size_t bytes, int root, Taking &call) {
+  return call.carry_out([&](coll_comm *coll) { return coll_bcast(buffer, bytes, COLL_BYTE, root, coll); },
+                        [&](Nodes &nodes) { two_level::bcast(nodes, buffer, bytes, root); });
 }
 
 // MPI counts packed bytes in an int; longer broadcasts are passed on, so `bytes` fits.
-coll_status bcast_packed(void *buffer, int count, MPI_Datatype datatype, std::size_t bytes, int root,
-                         const Taking &call) {
+int bcast_packed(void *buffer, int count, MPI_Datatype datatype, std::size_t bytes, int root, Taking &call) {
   char *packed = call.communicator().packing_space(bytes);
-  if (packed == nullptr) return COLL_ERR_NO_MEMORY;
+  if (packed == nullptr) return call.finish(COLL_ERR_NO_MEMORY);
   const bool is_root = call.rank() == root;
-  if (is_root && !pack(buffer, count, datatype, packed, bytes)) return COLL_ERR_TYPE;
-  const coll_status status = bcast_bytes(packed, bytes, root, call);
-  if (status == COLL_OK && !is_root && !unpack(packed, bytes, buffer, count, datatype)) return COLL_ERR_TYPE;
-  return status;
+  if (is_root && !pack(buffer, count, datatype, packed, bytes)) return call.finish(COLL_ERR_TYPE);
+  const int result = bcast_bytes(packed, bytes, root, call);
+  if (result == MPI_SUCCESS && !is_root && !unpack(packed, bytes, buffer, count, datatype))
+    return call.fail(COLL_ERR_TYPE);
+  return result;
 }
 
 // The send buffer as libcoll wants it. Open MPI lets a program name one buffer twice and means in place; MPICH
@@ -41,13 +43,19 @@ bool sends_from(const void *send, const void *recv, const void **from) {
   return send != nullptr;
 }
 
-using ReductionCall = coll_status(const void *, void *, std::size_t, coll_datatype, coll_op, coll_comm *);
+// The input of two_level's reductions, where being in place has no name.
+const void *input_of(const void *from, const void *recv) { return from == COLL_IN_PLACE ? recv : from; }
+
+// A reduction with the same count, and a receive buffer, at every rank, in the two ways to do it.
+using Whole = coll_status(const void *, void *, std::size_t, coll_datatype, coll_op, coll_comm *);
+using Levels = void(Nodes &, const void *, void *, std::size_t, const Reduction &);
 
 Why why_not(int count) { return count == 0 ? Why::empty : Why::arguments; }
 
-// One with the same count, and a receive buffer, at every rank.
-int take_reduction(Collective collective, ReductionCall *perform, const void *send, void *recv, int count,
-                   MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+// `goes(nodes, reduction)`: whether it goes in two levels.
+template <Whole whole, Levels levels, typename Goes>
+int take_reduction(Collective collective, Goes goes, const void *send, void *recv, int count, MPI_Datatype datatype,
+                   MPI_Op op, MPI_Comm comm) {
   Taking call(collective, comm);
   Reduction reduction;
   const void *from;
@@ -56,8 +64,18 @@ int take_reduction(Collective collective, ReductionCall *perform, const void *se
   if (recv == nullptr || recv == MPI_IN_PLACE || !sends_from(send, recv, &from)) return call.pass_on(Why::arguments);
   if (!reduction_of(datatype, op, &reduction)) return call.pass_on(Why::reduction);
   if (!call.join(0)) return call.result();
-  return call.finish(perform(from, recv, static_cast<std::size_t>(count), reduction.type, reduction.op, call.coll()));
+  if (call.nodes() != nullptr && !goes(*call.nodes(), reduction)) return call.pass_on(Why::nodes);
+  const auto elements = static_cast<std::size_t>(count);
+  return call.carry_out(
+      [&](coll_comm *coll) { return whole(from, recv, elements, reduction.type, reduction.op, coll); },
+      [&](Nodes &nodes) { levels(nodes, input_of(from, recv), recv, elements, reduction); });
 }
+
+void reduce_scatter_equal(Nodes &nodes, const void *send, void *recv, std::size_t count, const Reduction &reduction) {
+  two_level::reduce_scatter(nodes, send, recv, {count}, reduction);
+}
+
+bool scans(const Nodes &nodes, const Reduction &) { return two_level::scans(nodes); }
 
 }  // namespace
 
@@ -65,7 +83,7 @@ int take_barrier(MPI_Comm comm) {
   Taking call(barrier, comm);
   if (!call.possible()) return call.impossible();
   if (!call.join(0)) return call.result();
-  return call.finish(coll_barrier(call.coll()));
+  return call.carry_out(coll_barrier, two_level::barrier);
 }
 
 int take_bcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm) {
@@ -80,8 +98,7 @@ int take_bcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Com
   if (bytes > INT_MAX) return call.pass_on(Why::size);
   if (buffer == nullptr && in_order) return call.pass_on(Why::arguments);
   if (!call.join(root)) return call.result();
-  return call.finish(in_order ? bcast_bytes(buffer, bytes, root, call)
-                              : bcast_packed(buffer, count, datatype, bytes, root, call));
+  return in_order ? bcast_bytes(buffer, bytes, root, call) : bcast_packed(buffer, count, datatype, bytes, root, call);
 }
 
 int take_reduce(const void *send, void *recv, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
@@ -91,29 +108,37 @@ int take_reduce(const void *send, void *recv, int count, MPI_Datatype datatype, 
   if (count <= 0) return call.pass_on(why_not(count));
   if (!reduction_of(datatype, op, &reduction)) return call.pass_on(Why::reduction);
   if (!call.join(root)) return call.result();
+  if (call.nodes() != nullptr && !two_level::reduces(*call.nodes(), reduction)) return call.pass_on(Why::nodes);
   const void *from = send;
   const bool right = call.rank() == root ? recv != nullptr && recv != MPI_IN_PLACE && sends_from(send, recv, &from)
                                          : send != nullptr && send != MPI_IN_PLACE;
   if (!right) return call.pass_on(Why::arguments);
-  return call.finish(
-      coll_reduce(from, recv, static_cast<std::size_t>(count), reduction.type, reduction.op, root, call.coll()));
+  const auto elements = static_cast<std::size_t>(count);
+  return call.carry_out(
+      [&](coll_comm *coll) { return coll_reduce(from, recv, elements, reduction.type, reduction.op, root, coll); },
+      [&](Nodes &nodes) { two_level::reduce(nodes, input_of(from, recv), recv, elements, reduction, root); });
 }
 
 int take_allreduce(const void *send, void *recv, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  return take_reduction(allreduce, coll_allreduce, send, recv, count, datatype, op, comm);
+  return take_reduction<coll_allreduce, two_level::allreduce>(allreduce, two_level::reduces, send, recv, count,
+                                                              datatype, op, comm);
 }
 
 int take_reduce_scatter_block(const void *send, void *recv, int count, MPI_Datatype datatype, MPI_Op op,
                               MPI_Comm comm) {
-  return take_reduction(reduce_scatter_block, coll_reduce_scatter_block, send, recv, count, datatype, op, comm);
+  const auto goes = [count](const Nodes &nodes, const Reduction &reduction) {
+    return two_level::reduce_scatters(nodes, {static_cast<std::size_t>(count)}, reduction);
+  };
+  return take_reduction<coll_reduce_scatter_block, reduce_scatter_equal>(reduce_scatter_block, goes, send, recv, count,
+                                                                         datatype, op, comm);
 }
 
 int take_scan(const void *send, void *recv, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  return take_reduction(scan, coll_scan, send, recv, count, datatype, op, comm);
+  return take_reduction<coll_scan, two_level::scan>(scan, scans, send, recv, count, datatype, op, comm);
 }
 
 int take_exscan(const void *send, void *recv, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  return take_reduction(exscan, coll_exscan, send, recv, count, datatype, op, comm);
+  return take_reduction<coll_exscan, two_level::exscan>(exscan, scans, send, recv, count, datatype, op, comm);
 }
 
 int take_reduce_scatter(const void *send, void *recv, const int *counts, MPI_Datatype datatype, MPI_Op op,
@@ -128,13 +153,21 @@ int take_reduce_scatter(const void *send, void *recv, const int *counts, MPI_Dat
   if (!call.join(0)) return call.result();
   std::size_t *numbers = call.communicator().number_space();
   if (numbers == nullptr) return call.finish(COLL_ERR_NO_MEMORY);
+  std::size_t *displs = numbers + call.ranks();
   std::size_t all = 0;
   for (int i = 0; i < call.ranks(); i++) {
     if (counts[i] < 0) return call.pass_on(Why::arguments);
-    all += numbers[i] = static_cast<std::size_t>(counts[i]);
+    numbers[i] = static_cast<std::size_t>(counts[i]);
+    displs[i] = all;
+    all += numbers[i];
   }
   if (all == 0) return call.pass_on(Why::empty);
-  return call.finish(coll_reduce_scatter(from, recv, numbers, reduction.type, reduction.op, call.coll()));
+  const two_level::Blocks blocks{0, numbers, displs};
+  if (call.nodes() != nullptr && !two_level::reduce_scatters(*call.nodes(), blocks, reduction))
+    return call.pass_on(Why::nodes);
+  return call.carry_out(
+      [&](coll_comm *coll) { return coll_reduce_scatter(from, recv, numbers, reduction.type, reduction.op, coll); },
+      [&](Nodes &nodes) { two_level::reduce_scatter(nodes, input_of(from, recv), recv, blocks, reduction); });
 }
 
 }  // namespace coll::shim

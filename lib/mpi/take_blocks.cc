@@ -6,12 +6,15 @@
 // In the v-forms no number is known to all, so every call is taken.
 #include "mpi/blocks.h"
 #include "mpi/take.h"
+#include "mpi/two_level.h"
 
 #include <climits>
 #include <cstddef>
 
 namespace coll::shim {
 namespace {
+
+using two_level::Blocks;
 
 // What is known of `count` elements of a datatype.
 struct Message {
@@ -44,9 +47,10 @@ bool make_side(const void *buffer, MPI_Datatype handle, const int *counts, const
 constexpr int no_block = -1;
 constexpr int all_blocks = -2;
 
-// Packs what has to be, performs, unpacks. `kept`: the blocks of the receive buffer that are input too.
-template <typename Perform>
-int run(Taking &call, Side &send, Side &recv, int kept, Perform perform) {
+// Packs what has to be, performs, unpacks. `kept`: the blocks of the receive buffer that are input too. The collective
+// itself is whole(send, recv, coll) or levels(send, recv, nodes).
+template <typename Whole, typename Levels>
+int run(Taking &call, Side &send, Side &recv, int kept, Whole whole, Levels levels) {
   char *packed = nullptr;
   if (const std::size_t bytes = send.packed_bytes() + recv.packed_bytes(); bytes > 0) {
     packed = call.communicator().packing_space(bytes);
@@ -56,11 +60,25 @@ int run(Taking &call, Side &send, Side &recv, int kept, Perform perform) {
   recv.pack_at(packed + send.packed_bytes());
   const bool kept_packed = kept == no_block || (kept == all_blocks ? recv.load() : recv.load(kept));
   if (!kept_packed || !send.load()) return call.finish(COLL_ERR_TYPE);
-  const coll_status status = perform(send, recv);
-  return call.finish(status == COLL_OK && !recv.store() ? COLL_ERR_TYPE : status);
+  return call.carry_out(
+      [&](coll_comm *coll) {
+        const coll_status status = whole(send, recv, coll);
+        return status == COLL_OK && !recv.store() ? COLL_ERR_TYPE : status;
+      },
+      [&](Nodes &nodes) {
+        levels(send, recv, nodes);
+        if (!recv.store()) throw Trouble{COLL_ERR_TYPE, MPI_SUCCESS};
+      });
 }
 
 const Side in_place(COLL_IN_PLACE);
+
+// What is sent, where two_level has no name for being in place.
+const void *input_of(const Side &send, const Side &recv) {
+  return send.data() == COLL_IN_PLACE ? recv.data() : send.data();
+}
+
+Blocks blocks_of(const Side &side) { return {0, side.counts(), side.displs()}; }
 
 // Open MPI lets a program name its own block of the other buffer, and moves nothing; MPICH calls it an error, as libcoll
 // does. `own` becomes in place then. Blocks that are packed lie elsewhere anyway.
@@ -95,9 +113,14 @@ int take_gather(const void *send, int send_count, MPI_Datatype send_type, void *
   Side from = inside ? in_place : mine.side(send, 1);
   if (!from.good() || !to.good()) return call.pass_on(Why::arguments);
   keep_own_block(from, to, static_cast<std::size_t>(call.rank()) * bytes);
-  return run(call, from, to, inside ? root : no_block, [&](const Side &from, const Side &to) {
-    return coll_gather(from.data(), to.data(), bytes, COLL_BYTE, root, call.coll());
-  });
+  return run(
+      call, from, to, inside ? root : no_block,
+      [&](const Side &from, const Side &to, coll_comm *coll) {
+        return coll_gather(from.data(), to.data(), bytes, COLL_BYTE, root, coll);
+      },
+      [&](const Side &from, const Side &to, Nodes &nodes) {
+        two_level::gather(nodes, from.data(), bytes, to.data(), Blocks{bytes}, false, root);
+      });
 }
 
 int take_gatherv(const void *send, int send_count, MPI_Datatype send_type, void *recv, const int *recv_counts,
@@ -124,9 +147,14 @@ int take_gatherv(const void *send, int send_count, MPI_Datatype send_type, void 
   }
   if (!from.good()) return call.pass_on(Why::arguments);
   if (is_root) keep_own_block(from, to, to.displs()[root]);
-  return run(call, from, to, inside ? root : no_block, [&](const Side &from, const Side &to) {
-    return coll_gatherv(from.data(), bytes, to.data(), to.counts(), to.displs(), COLL_BYTE, root, call.coll());
-  });
+  return run(
+      call, from, to, inside ? root : no_block,
+      [&](const Side &from, const Side &to, coll_comm *coll) {
+        return coll_gatherv(from.data(), bytes, to.data(), to.counts(), to.displs(), COLL_BYTE, root, coll);
+      },
+      [&](const Side &from, const Side &to, Nodes &nodes) {
+        two_level::gather(nodes, from.data(), bytes, to.data(), blocks_of(to), true, root);
+      });
 }
 
 int take_scatter(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
@@ -149,9 +177,14 @@ int take_scatter(const void *send, int send_count, MPI_Datatype send_type, void 
   Side to = inside ? in_place : mine.side(recv, 1);
   if (!from.good() || !to.good()) return call.pass_on(Why::arguments);
   keep_own_block(to, from, static_cast<std::size_t>(call.rank()) * bytes);
-  return run(call, from, to, no_block, [&](const Side &from, const Side &to) {
-    return coll_scatter(from.data(), to.data(), bytes, COLL_BYTE, root, call.coll());
-  });
+  return run(
+      call, from, to, no_block,
+      [&](const Side &from, const Side &to, coll_comm *coll) {
+        return coll_scatter(from.data(), to.data(), bytes, COLL_BYTE, root, coll);
+      },
+      [&](const Side &from, const Side &to, Nodes &nodes) {
+        two_level::scatter(nodes, from.data(), Blocks{bytes}, to.data(), bytes, false, root);
+      });
 }
 
 int take_scatterv(const void *send, const int *send_counts, const int *displs, MPI_Datatype send_type, void *recv,
@@ -178,9 +211,14 @@ int take_scatterv(const void *send, const int *send_counts, const int *displs, M
   }
   if (!to.good()) return call.pass_on(Why::arguments);
   if (is_root) keep_own_block(to, from, from.displs()[root]);
-  return run(call, from, to, no_block, [&](const Side &from, const Side &to) {
-    return coll_scatterv(from.data(), from.counts(), from.displs(), to.data(), bytes, COLL_BYTE, root, call.coll());
-  });
+  return run(
+      call, from, to, no_block,
+      [&](const Side &from, const Side &to, coll_comm *coll) {
+        return coll_scatterv(from.data(), from.counts(), from.displs(), to.data(), bytes, COLL_BYTE, root, coll);
+      },
+      [&](const Side &from, const Side &to, Nodes &nodes) {
+        two_level::scatter(nodes, from.data(), blocks_of(from), to.data(), bytes, true, root);
+      });
 }
 
 int take_allgather(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
@@ -193,13 +231,20 @@ int take_allgather(const void *send, int send_count, MPI_Datatype send_type, voi
   const Message mine = inside ? all : Message(send_count, send_type);
   if (!mine.known() || mine.bytes() != all.bytes() || recv == MPI_IN_PLACE) return call.pass_on(Why::arguments);
   if (!call.join(0)) return call.result();
+  const Blocks blocks{all.bytes()};
+  if (call.nodes() != nullptr && !two_level::allgathers(*call.nodes(), blocks)) return call.pass_on(Why::nodes);
   Side from = inside ? in_place : mine.side(send, 1);
   Side to = all.side(recv, call.ranks());
   if (!from.good() || !to.good()) return call.pass_on(Why::arguments);
   keep_own_block(from, to, static_cast<std::size_t>(call.rank()) * all.bytes());
-  return run(call, from, to, inside ? call.rank() : no_block, [&](const Side &from, const Side &to) {
-    return coll_allgather(from.data(), to.data(), all.bytes(), COLL_BYTE, call.coll());
-  });
+  return run(
+      call, from, to, inside ? call.rank() : no_block,
+      [&](const Side &from, const Side &to, coll_comm *coll) {
+        return coll_allgather(from.data(), to.data(), all.bytes(), COLL_BYTE, coll);
+      },
+      [&](const Side &from, const Side &to, Nodes &nodes) {
+        two_level::allgather(nodes, input_of(from, to), to.data(), blocks);
+      });
 }
 
 int take_allgatherv(const void *send, int send_count, MPI_Datatype send_type, void *recv, const int *recv_counts,
@@ -220,11 +265,17 @@ int take_allgatherv(const void *send, int send_count, MPI_Datatype send_type, vo
     from = mine.side(send, 1);
   }
   if (!from.good()) return call.pass_on(Why::arguments);
+  if (call.nodes() != nullptr && !two_level::allgathers(*call.nodes(), blocks_of(to))) return call.pass_on(Why::nodes);
   keep_own_block(from, to, to.displs()[call.rank()]);
-  return run(call, from, to, inside ? call.rank() : no_block, [&](const Side &from, const Side &to) {
-    return coll_allgatherv(from.data(), to.counts()[call.rank()], to.data(), to.counts(), to.displs(), COLL_BYTE,
-                           call.coll());
-  });
+  return run(
+      call, from, to, inside ? call.rank() : no_block,
+      [&](const Side &from, const Side &to, coll_comm *coll) {
+        return coll_allgatherv(from.data(), to.counts()[call.rank()], to.data(), to.counts(), to.displs(), COLL_BYTE,
+                               coll);
+      },
+      [&](const Side &from, const Side &to, Nodes &nodes) {
+        two_level::allgather(nodes, input_of(from, to), to.data(), blocks_of(to));
+      });
 }
 
 int take_alltoall(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
@@ -237,12 +288,18 @@ int take_alltoall(const void *send, int send_count, MPI_Datatype send_type, void
   const Message sent = inside ? got : Message(send_count, send_type);
   if (!sent.known() || sent.bytes() != got.bytes() || recv == MPI_IN_PLACE) return call.pass_on(Why::arguments);
   if (!call.join(0)) return call.result();
+  if (call.nodes() != nullptr && !two_level::alltoalls(*call.nodes(), got.bytes())) return call.pass_on(Why::nodes);
   Side from = inside ? in_place : sent.side(send, call.ranks());
   Side to = got.side(recv, call.ranks());
   if (!from.good() || !to.good()) return call.pass_on(Why::arguments);
-  return run(call, from, to, inside ? all_blocks : no_block, [&](const Side &from, const Side &to) {
-    return coll_alltoall(from.data(), to.data(), got.bytes(), COLL_BYTE, call.coll());
-  });
+  return run(
+      call, from, to, inside ? all_blocks : no_block,
+      [&](const Side &from, const Side &to, coll_comm *coll) {
+        return coll_alltoall(from.data(), to.data(), got.bytes(), COLL_BYTE, coll);
+      },
+      [&](const Side &from, const Side &to, Nodes &nodes) {
+        two_level::alltoall(nodes, input_of(from, to), to.data(), got.bytes());
+      });
 }
 
 int take_alltoallv(const void *send, const int *send_counts, const int *send_displs, MPI_Datatype send_type, void *recv,
@@ -250,6 +307,7 @@ int take_alltoallv(const void *send, const int *send_counts, const int *send_dis
   Taking call(alltoallv, comm);
   if (!call.possible()) return call.impossible();
   if (!call.join(0)) return call.result();
+  if (call.nodes() != nullptr) return call.pass_on(Why::nodes);
   const bool inside = send == MPI_IN_PLACE;
   std::size_t *numbers = call.communicator().number_space();
   if (numbers == nullptr) return call.finish(COLL_ERR_NO_MEMORY);
@@ -260,10 +318,13 @@ int take_alltoallv(const void *send, const int *send_counts, const int *send_dis
     return call.pass_on(Why::arguments);
   if (!inside && !make_side(send, send_type, send_counts, send_displs, ranks, numbers + 2 * ranks, &from))
     return call.pass_on(Why::arguments);
-  return run(call, from, to, inside ? all_blocks : no_block, [&](const Side &from, const Side &to) {
-    return coll_alltoallv(from.data(), from.counts(), from.displs(), to.data(), to.counts(), to.displs(), COLL_BYTE,
-                          call.coll());
-  });
+  return run(
+      call, from, to, inside ? all_blocks : no_block,
+      [&](const Side &from, const Side &to, coll_comm *coll) {
+        return coll_alltoallv(from.data(), from.counts(), from.displs(), to.data(), to.counts(), to.displs(), COLL_BYTE,
+                              coll);
+      },
+      [](const Side &, const Side &, Nodes &) { /* passed on above */ });
 }
 
 }  // namespace coll::shim

@@ -20,7 +20,7 @@ class Taking {
 
   // A communicator that is known to be passed on, and whoever calls outside MPI_Init ... MPI_Finalize, needs no
   // look at the arguments.
-  bool possible() const { return communicator_ != nullptr ? communicator_->coll != nullptr : prepare(); }
+  bool possible() const { return communicator_ != nullptr ? communicator_->takes() : prepare(); }
   int impossible() { return pass_on(communicator_ != nullptr ? communicator_->why : Why::closed); }
 
   int pass_on(Why why) {
@@ -39,14 +39,15 @@ class Taking {
         return false;
       }
     }
-    if (communicator_ == nullptr || communicator_->coll == nullptr) return impossible(), false;
+    if (communicator_ == nullptr || !communicator_->takes()) return impossible(), false;
     if (root < 0 || root >= communicator_->ranks) return pass_on(Why::arguments), false;
     return true;
   }
   int result() const { return result_; }
 
   Communicator &communicator() const { return *communicator_; }
-  coll_comm *coll() const { return communicator_->coll; }
+  // Of a communicator over several nodes, otherwise NULL.
+  Nodes *nodes() const { return communicator_->nodes.get(); }
   int rank() const { return communicator_->rank; }
   int ranks() const { return communicator_->ranks; }
 
@@ -54,6 +55,24 @@ class Taking {
   int finish(coll_status status) {
     communicator_->tally.taken[collective_]++;
     return shim::finish(comm_, status);
+  }
+
+  // The same for a call that was carried out, and then failed after all.
+  int fail(coll_status status) { return shim::finish(comm_, status); }
+
+  // Takes the call: `whole(coll_comm *)` on one node, `levels(Nodes &)` on several. The one returns a status, the other
+  // throws Trouble.
+  template <typename Whole, typename Levels>
+  int carry_out(Whole whole, Levels levels) {
+    if (communicator_->coll != nullptr) [[likely]]
+      return finish(whole(communicator_->coll));
+    communicator_->tally.taken[collective_]++;
+    try {
+      levels(*communicator_->nodes);
+      return MPI_SUCCESS;
+    } catch (const Trouble &trouble) { return shim::finish(comm_, trouble); } catch (const std::bad_alloc &) {
+      return shim::finish(comm_, COLL_ERR_NO_MEMORY);
+    }
   }
 
  private:

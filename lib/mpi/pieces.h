@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A long message in pieces, so that one of them crosses between nodes while the node works on another.
+#pragma once
+
+#include "mpi/below.h"
+#include "mpi/errors.h"
+
+#include <algorithm>
+#include <cstddef>
+
+namespace coll::shim::two_level {
+
+// Piece `number` of a message: elements, or bytes, from `first` on.
+struct Piece {
+  std::size_t number;
+  std::size_t first;
+  std::size_t count;
+
+  int slot() const { return static_cast<int>(number % 2); }
+};
+
+// Calls begin(0), begin(1), end(0), begin(2), end(1), ... for the pieces of `total`, so that two are under way and
+// begin() finds its slot free.
+template <typename Begin, typename End>
+void overlap(std::size_t total, std::size_t piece, Begin begin, End end) {
+  const std::size_t pieces = (total + piece - 1) / piece;
+  const auto nth = [&](std::size_t n) { return Piece{n, n * piece, std::min(piece, total - n * piece)}; };
+  for (std::size_t n = 0; n <= pieces; n++) {
+    if (n < pieces) begin(nth(n));
+    if (n > 0) end(nth(n - 1));
+  }
+}
+
+// One non-blocking call of the MPI library for each of two pieces under way. When one of them throws, others stay
+// behind: the communicator is lost then, as after any error of MPI.
+class Crossing {
+ public:
+  MPI_Request *start(const Piece &piece) {
+    under_way_[piece.slot()] = true;
+    return &requests_[piece.slot()];
+  }
+  // Nothing to wait for when the rank takes no part in the crossing.
+  void wait(const Piece &piece) {
+    if (!under_way_[piece.slot()]) return;
+    under_way_[piece.slot()] = false;
+    check_mpi(found.Wait(&requests_[piece.slot()], MPI_STATUS_IGNORE));
+  }
+
+ private:
+  MPI_Request requests_[2];
+  bool under_way_[2] = {false, false};
+};
+
+}  // namespace coll::shim::two_level

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "mpi/placement.h"
+
+#include "mpi/below.h"
+#include "mpi/log.h"
+
+#include <coll/coll.h>
+
+#include <atomic>
+#include <charconv>
+#include <cstring>
+#include <random>
+
+namespace coll::shim {
+namespace {
+
+std::atomic<NodeName> kept{no_name};
+
+// Processes a node, 0 when nodes are not cut, -1 for what is no number of them.
+int wanted_size() {
+  const char *text = coll_setting("COLL_NODE_SIZE");
+  if (text == nullptr) return 0;
+  int size = 0;
+  const char *end = text + std::strlen(text);
+  const auto [stopped, error] = std::from_chars(text, end, size);
+  if (error == std::errc() && stopped == end && size > 0) return size;
+  log_line("COLL_NODE_SIZE='%s' is not a number of ranks a node: give one from 1 on, or none", text);
+  return -1;
+}
+
+NodeName new_name() {
+  std::random_device device;
+  NodeName name = no_name;
+  while (name == no_name) name = NodeName{device()} << 32 | device();
+  return name;
+}
+
+// The ranks of `comm` that share the node of this one, in the order of MPI_COMM_WORLD.
+bool split(MPI_Comm comm, MPI_Comm *node) {
+  const int size = wanted_size();
+  int process = 0;
+  if (found.Comm_rank(found.world, &process) != MPI_SUCCESS ||
+      found.Comm_split_type(comm, MPI_COMM_TYPE_SHARED, process, MPI_INFO_NULL, node) != MPI_SUCCESS)
+    return false;
+  if (size == 0) return true;
+  MPI_Comm whole = *node;
+  const bool good = size > 0 && found.Comm_split(whole, process / size, process, node) == MPI_SUCCESS;
+  found.Comm_free(&whole);
+  return good;
+}
+
+}  // namespace
+
+NodeName known_node() { return kept.load(std::memory_order_relaxed); }
+
+NodeName find_node(MPI_Comm comm, bool keep) {
+  static const NodeName of_process = new_name();
+  MPI_Comm node;
+  if (!split(comm, &node)) return no_name;
+  // That of its first process: every communicator of all processes finds the same one, in whatever order threads come.
+  NodeName name = of_process;
+  const bool good = found.Bcast(&name, sizeof name, found.byte, 0, node) == MPI_SUCCESS;
+  found.Comm_free(&node);
+  if (!good) return no_name;
+  if (keep) kept.store(name, std::memory_order_relaxed);
+  return name;
+}
+
+}  // namespace coll::shim

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A broadcast goes to the leaders first and then inside each node, in the root's node the other way round when the root
+// is no leader. Long ones in pieces: the leaders exchange one while the nodes spread the one before it.
+#include "mpi/pieces.h"
+#include "mpi/two_level.h"
+
+namespace coll::shim::two_level {
+namespace {
+
+constexpr std::size_t piece_bytes = std::size_t{256} << 10;
+
+}  // namespace
+
+void barrier(Nodes &nodes) {
+  nodes.inside().barrier();
+  if (nodes.local() == 0) check_mpi(found.Barrier(nodes.rail()));
+  nodes.inside().barrier();
+}
+
+void bcast(Nodes &nodes, void *buffer, std::size_t bytes, int root) {
+  const int leader = nodes.leaders_for(root);
+  const int root_node = nodes.node_of(root);
+  const bool leads = nodes.local() == leader;
+  const bool at_root = nodes.node() == root_node;
+  const bool spread_first = at_root && nodes.local_of(root) != leader;
+  const bool whole = bytes <= piece_bytes;
+  Crossing crossing;
+  overlap(
+      bytes, piece_bytes,
+      [&](const Piece &piece) {
+        char *part = static_cast<char *>(buffer) + piece.first;
+        const int count = static_cast<int>(piece.count);
+        if (spread_first) nodes.inside().bcast(part, piece.count, nodes.local_of(root));
+        if (leads && whole) check_mpi(found.Bcast(part, count, found.byte, root_node, nodes.rail()));
+        else if (leads)
+          check_mpi(found.Ibcast(part, count, found.byte, root_node, nodes.rail(), crossing.start(piece)));
+      },
+      [&](const Piece &piece) {
+        char *part = static_cast<char *>(buffer) + piece.first;
+        if (!at_root) crossing.wait(piece);
+        if (!spread_first) nodes.inside().bcast(part, piece.count, leader);
+        if (at_root) crossing.wait(piece);
+      });
+}
+
+}  // namespace coll::shim::two_level

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Gather and scatter in two levels (CMA VII-G): a node's ranks gather to a leader, whose messages go to the root; the
+// root itself gathers from its own node meanwhile. What a node has, its ranks' blocks one after the other, is a stream
+// that goes in pieces, so that no leader ever holds more than two of them. Scatter is the same the other way round.
+#include "mpi/pieces.h"
+#include "mpi/two_level.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace coll::shim::two_level {
+namespace {
+
+constexpr std::size_t piece_bytes = std::size_t{512} << 10;
+constexpr int tag = 0;
+constexpr int leader = 0;  // of all nodes but the root's
+
+// What a block of `size` bytes, at `begin` of its stream, has in common with a piece.
+struct Share {
+  std::size_t offset;  // in the block
+  std::size_t bytes;
+};
+Share share_of(const Piece &piece, std::size_t begin, std::size_t size) {
+  const std::size_t from = std::clamp(piece.first, begin, begin + size);
+  const std::size_t to = std::clamp(piece.first + piece.count, begin, begin + size);
+  return {from - begin, to - from};
+}
+
+// The stream of a node that the root is not on, as its ranks see it.
+class Stream {
+ public:
+  Stream(Nodes &nodes, std::size_t own_bytes, bool irregular) : nodes_(nodes) {
+    const std::size_t locals = nodes.locals().size();
+    sizes_ = nodes.numbers(2 * locals);
+    parts_ = sizes_ + locals;
+    std::fill_n(sizes_, locals, own_bytes);
+    if (!irregular) return;
+    std::fill_n(parts_, locals, sizeof own_bytes);
+    nodes.inside().allgather(&own_bytes, sizeof own_bytes, sizes_, parts_, nullptr);
+  }
+
+  std::size_t bytes() const {
+    std::size_t total = 0;
+    for (std::size_t i = 0; i < nodes_.locals().size(); i++) total += sizes_[i];
+    return total;
+  }
+  // This rank's share of a piece; parts() are then all ranks'.
+  Share cut(const Piece &piece) {
+    Share own{};
+    std::size_t begin = 0;
+    for (std::size_t i = 0; i < nodes_.locals().size(); i++) {
+      const Share share = share_of(piece, begin, sizes_[i]);
+      begin += sizes_[i];
+      parts_[i] = share.bytes;
+      if (static_cast<int>(i) == nodes_.local()) own = share;
+    }
+    return own;
+  }
+  const std::size_t *parts() const { return parts_; }
+  // Where the leader keeps a piece; the others keep none.
+  char *piece_at(const Piece &piece) {
+    if (nodes_.local() != leader) return nullptr;
+    return nodes_.room(piece.slot() == 0 ? Nodes::first : Nodes::second, piece_bytes);
+  }
+
+ private:
+  Nodes &nodes_;
+  std::size_t *sizes_, *parts_;
+};
+
+// At the root: the messages to or from the leaders of all other nodes, straight from or to its buffer.
+class Messages {
+ public:
+  // One(buffer, count, datatype, other rank, request)
+  template <typename One>
+  Messages(const Nodes &nodes, void *buffer, const Blocks &blocks, One one) {
+    // By turns, so that all nodes are busy.
+    bool more = true;
+    for (std::size_t number = 0; more; number++) {
+      more = false;
+      for (int node = 0; node < nodes.nodes(); node++)
+        if (node != nodes.node() &&
+            describe(nodes.ranks_of(node), {number, number * piece_bytes, piece_bytes}, blocks)) {
+          more = true;
+          post(static_cast<char *>(buffer), nodes.ranks_of(node)[leader], one);
+        }
+    }
+  }
+  void wait() { check_mpi(found.Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE)); }
+
+ private:
+  // Where a piece of a node's stream lies in the buffer. False when there is no such piece.
+  bool describe(std::span<const int> ranks, const Piece &piece, const Blocks &blocks) {
+    sizes_.clear();
+    displs_.clear();
+    std::size_t begin = 0;
+    for (const int rank : ranks) {
+      const Share share = share_of(piece, begin, blocks.count(rank));
+      begin += blocks.count(rank);
+      if (share.bytes == 0) continue;
+      const auto displ = static_cast<MPI_Aint>(blocks.displ(rank) + share.offset);
+      if (!sizes_.empty() && displs_.back() + sizes_.back() == displ) {
+        sizes_.back() += static_cast<int>(share.bytes);
+      } else {
+        sizes_.push_back(static_cast<int>(share.bytes));
+        displs_.push_back(displ);
+      }
+    }
+    return !sizes_.empty();
+  }
+
+  template <typename One>
+  void post(char *buffer, int rank, One one) {
+    MPI_Request request;
+    if (sizes_.size() == 1) {
+      check_mpi(one(buffer + displs_[0], sizes_[0], found.byte, rank, &request));
+    } else {
+      MPI_Datatype scattered;
+      check_mpi(found.Type_create_hindexed(static_cast<int>(sizes_.size()), sizes_.data(), displs_.data(), found.byte,
+                                           &scattered));
+      check_mpi(found.Type_commit(&scattered));
+      check_mpi(one(buffer, 1, scattered, rank, &request));
+      check_mpi(found.Type_free(&scattered));
+    }
+    requests_.push_back(request);
+  }
+
+  std::vector<MPI_Request> requests_;
+  std::vector<int> sizes_;
+  std::vector<MPI_Aint> displs_;
+};
+
+// The blocks of the root's node, for libcoll, at the root.
+struct Own {
+  Own(Nodes &nodes, const Blocks &blocks) {
+    const std::size_t locals = nodes.locals().size();
+    sizes = nodes.numbers(2 * locals);
+    displs = sizes + locals;
+    for (std::size_t i = 0; i < locals; i++) {
+      sizes[i] = blocks.count(nodes.locals()[i]);
+      displs[i] = blocks.displ(nodes.locals()[i]);
+    }
+  }
+  std::size_t *sizes, *displs;
+};
+
+}  // namespace
+
+void gather(Nodes &nodes, const void *send, std::size_t bytes, void *recv, const Blocks &blocks, bool irregular,
+            int root) {
+  const int local_root = nodes.local_of(root);
+  if (nodes.rank() == root) {
+    Messages messages(nodes, recv, blocks, [&](void *to, int count, MPI_Datatype type, int rank, MPI_Request *request) {
+      return found.Irecv(to, count, type, rank, tag, nodes.all(), request);
+    });
+    const Own own(nodes, blocks);
+    nodes.inside().gather(send, bytes, recv, own.sizes, own.displs, local_root);
+    messages.wait();
+  } else if (nodes.node() == nodes.node_of(root)) {
+    nodes.inside().gather(send, bytes, nullptr, nullptr, nullptr, local_root);
+  } else {
+    Stream stream(nodes, bytes, irregular);
+    Crossing crossing;
+    overlap(
+        stream.bytes(), piece_bytes,
+        [&](const Piece &piece) {
+          const Share own = stream.cut(piece);
+          char *at = stream.piece_at(piece);
+          nodes.inside().gather(static_cast<const char *>(send) + own.offset, own.bytes, at, stream.parts(), nullptr,
+                                leader);
+          if (nodes.local() == leader)
+            check_mpi(found.Isend(at, static_cast<int>(piece.count), found.byte, root, tag, nodes.all(),
+                                  crossing.start(piece)));
+        },
+        [&](const Piece &piece) { crossing.wait(piece); });
+  }
+}
+
+void scatter(Nodes &nodes, const void *send, const Blocks &blocks, void *recv, std::size_t bytes, bool irregular,
+             int root) {
+  const int local_root = nodes.local_of(root);
+  if (nodes.rank() == root) {
+    Messages messages(nodes, const_cast<void *>(send), blocks,
+                      [&](void *from, int count, MPI_Datatype type, int rank, MPI_Request *request) {
+                        return found.Isend(from, count, type, rank, tag, nodes.all(), request);
+                      });
+    const Own own(nodes, blocks);
+    nodes.inside().scatter(send, own.sizes, own.displs, recv, bytes, local_root);
+    messages.wait();
+  } else if (nodes.node() == nodes.node_of(root)) {
+    nodes.inside().scatter(nullptr, nullptr, nullptr, recv, bytes, local_root);
+  } else {
+    Stream stream(nodes, bytes, irregular);
+    Crossing crossing;
+    overlap(
+        stream.bytes(), piece_bytes,
+        [&](const Piece &piece) {
+          if (nodes.local() == leader)
+            check_mpi(found.Irecv(stream.piece_at(piece), static_cast<int>(piece.count), found.byte, root, tag,
+                                  nodes.all(), crossing.start(piece)));
+        },
+        [&](const Piece &piece) {
+          crossing.wait(piece);
+          const Share own = stream.cut(piece);
+          nodes.inside().scatter(stream.piece_at(piece), stream.parts(), nullptr,
+                                 static_cast<char *>(recv) + own.offset, own.bytes, leader);
+        });
+  }
+}
+
+}  // namespace coll::shim::two_level

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Short vectors are reduced by one leader of each node. Long ones go in pieces, and each piece is dealt to several
+// leaders, who reduce their parts inside the node and combine them with the leaders of the same rail; while a piece
+// crosses, the node reduces the next.
+#include "mpi/pieces.h"
+#include "mpi/two_level.h"
+
+namespace coll::shim::two_level {
+namespace {
+
+constexpr std::size_t most_leaders = 16;
+constexpr std::size_t part_least_bytes = std::size_t{8} << 10;   // below it another leader costs more than it brings
+constexpr std::size_t part_most_bytes = std::size_t{256} << 10;  // of one piece
+
+// How pieces are dealt: the first `leaders` ranks of every node get equal parts, the first of them the rest. Operands of
+// an operation that does not commute are left to one leader, whose calls of MPI keep their order in every version.
+class Deal {
+ public:
+  Deal(Nodes &nodes, std::size_t count, const Reduction &reduction)
+      : nodes_(nodes), element_bytes_(reduction.element_bytes) {
+    const std::size_t parts = count * element_bytes_ / part_least_bytes;
+    leaders_ = reduction.commutes ? std::min({static_cast<std::size_t>(nodes.rails()), parts, most_leaders}) : 1;
+    most_ = std::max<std::size_t>(part_most_bytes / element_bytes_, 1);
+    const std::size_t locals = nodes.locals().size();
+    counts_ = nodes.numbers(2 * locals);
+    bytes_ = counts_ + locals;
+  }
+
+  bool several() const { return leaders_ > 1; }
+  std::size_t piece_elements() const { return most_ * leaders_; }
+
+  // The parts of one piece: by local index in elements, and in bytes; both valid until the next call.
+  const std::size_t *counts(const Piece &piece) {
+    for (std::size_t i = 0; i < nodes_.locals().size(); i++) {
+      counts_[i] = i < leaders_ ? piece.count / leaders_ : 0;
+      if (i == 0) counts_[i] += piece.count % leaders_;
+      bytes_[i] = counts_[i] * element_bytes_;
+    }
+    return counts_;
+  }
+  const std::size_t *bytes(const Piece &piece) {
+    counts(piece);
+    return bytes_;
+  }
+  int own_count(const Piece &piece) { return static_cast<int>(counts(piece)[nodes_.local()]); }
+  // Where this rank's part begins in the piece.
+  std::size_t own_offset(const Piece &piece) {
+    const auto local = static_cast<std::size_t>(nodes_.local());
+    return local > 0 && local < leaders_ ? bytes(piece)[0] + (local - 1) * bytes_[local] : 0;
+  }
+  // Room for it: what the node has, and what all nodes have.
+  char *own(const Piece &piece) { return room(piece, 0); }
+  char *result(const Piece &piece) { return room(piece, 1); }
+
+ private:
+  char *room(const Piece &piece, std::size_t half) {
+    const std::size_t bytes = (most_ + leaders_) * element_bytes_;
+    return nodes_.room(piece.slot() == 0 ? Nodes::first : Nodes::second, 2 * bytes) + half * bytes;
+  }
+
+  Nodes &nodes_;
+  std::size_t element_bytes_, leaders_, most_;
+  std::size_t *counts_, *bytes_;
+};
+
+const char *element(const void *buffer, std::size_t index, const Reduction &reduction) {
+  return static_cast<const char *>(buffer) + index * reduction.element_bytes;
+}
+char *element(void *buffer, std::size_t index, const Reduction &reduction) {
+  return static_cast<char *>(buffer) + index * reduction.element_bytes;
+}
+
+}  // namespace
+
+bool reduces(const Nodes &nodes, const Reduction &reduction) { return reduction.commutes || nodes.contiguous(); }
+
+namespace {
+
+void allreduce_by_one(Nodes &nodes, const void *send, void *recv, std::size_t count, const Reduction &reduction) {
+  const std::size_t bytes = count * reduction.element_bytes;
+  const bool leads = nodes.local() == 0;
+  char *own = leads ? nodes.room(Nodes::first, bytes) : nullptr;
+  nodes.inside().reduce(send, own, count, reduction, 0);
+  if (leads)
+    check_mpi(
+        found.Allreduce(own, recv, static_cast<int>(count), reduction.datatype, reduction.operation, nodes.rail()));
+  nodes.inside().bcast(recv, bytes, 0);
+}
+
+void reduce_by_one(Nodes &nodes, const void *send, void *recv, std::size_t count, const Reduction &reduction,
+                   int root) {
+  const int leader = nodes.leaders_for(root);
+  const int root_node = nodes.node_of(root);
+  const std::size_t bytes = count * reduction.element_bytes;
+  const bool leads = nodes.local() == leader;
+  const bool is_root = nodes.rank() == root;
+  const bool hands_over = nodes.node() == root_node && nodes.local_of(root) != leader;
+  char *own = leads ? nodes.room(Nodes::first, bytes) : nullptr;
+  void *result = hands_over && leads ? nodes.room(Nodes::second, bytes) : recv;
+  nodes.inside().reduce(send, own, count, reduction, leader);
+  if (leads)
+    check_mpi(found.Reduce(own, result, static_cast<int>(count), reduction.datatype, reduction.operation, root_node,
+                           nodes.rail()));
+  if (!hands_over) return;
+  std::size_t *sizes = nodes.numbers(nodes.locals().size());
+  for (std::size_t i = 0; i < nodes.locals().size(); i++) sizes[i] = nodes.locals()[i] == root ? bytes : 0;
+  nodes.inside().scatter(result, sizes, nullptr, recv, is_root ? bytes : 0, leader);
+}
+
+}  // namespace
+
+void allreduce(Nodes &nodes, const void *send, void *recv, std::size_t count, const Reduction &reduction) {
+  Deal deal(nodes, count, reduction);
+  if (!deal.several()) return allreduce_by_one(nodes, send, recv, count, reduction);
+  Crossing crossing;
+  overlap(
+      count, deal.piece_elements(),
+      [&](const Piece &piece) {
+        char *own = deal.own(piece);
+        nodes.inside().reduce_scatter(element(send, piece.first, reduction), own, deal.counts(piece), reduction);
+        // Nobody reads this piece of the input any more, so its result may take its place.
+        if (const int part = deal.own_count(piece); part > 0)
+          check_mpi(found.Iallreduce(own, element(recv, piece.first, reduction) + deal.own_offset(piece), part,
+                                     reduction.datatype, reduction.operation, nodes.rail(), crossing.start(piece)));
+      },
+      [&](const Piece &piece) {
+        crossing.wait(piece);
+        nodes.inside().allgather(COLL_IN_PLACE, 0, element(recv, piece.first, reduction), deal.bytes(piece), nullptr);
+      });
+}
+
+void reduce(Nodes &nodes, const void *send, void *recv, std::size_t count, const Reduction &reduction, int root) {
+  Deal deal(nodes, count, reduction);
+  if (!deal.several()) return reduce_by_one(nodes, send, recv, count, reduction, root);
+  const int root_node = nodes.node_of(root);
+  Crossing crossing;
+  overlap(
+      count, deal.piece_elements(),
+      [&](const Piece &piece) {
+        char *own = deal.own(piece);
+        nodes.inside().reduce_scatter(element(send, piece.first, reduction), own, deal.counts(piece), reduction);
+        if (const int part = deal.own_count(piece); part > 0)
+          check_mpi(found.Ireduce(own, deal.result(piece), part, reduction.datatype, reduction.operation, root_node,
+                                  nodes.rail(), crossing.start(piece)));
+      },
+      [&](const Piece &piece) {
+        crossing.wait(piece);
+        if (nodes.node() != root_node) return;
+        const std::size_t *bytes = deal.bytes(piece);
+        nodes.inside().gather(deal.result(piece), bytes[nodes.local()], element(recv, piece.first, reduction), bytes,
+                              nullptr, nodes.local_of(root));
+      });
+}
+
+}  // namespace coll::shim::two_level

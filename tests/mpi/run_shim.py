@@ -7,6 +7,7 @@ diff   the program prints the same with and without the shim
 between  another tool stands before the shim and one behind it: the first sees all calls, the second those passed on
 statistics  COLL_STATS tells of all calls, taken and passed on
 failed the last rank cannot make a libcoll communicator: the program passes on MPI alone
+passed_on no call is taken, and the log gives the reason --says
 off    COLL_MPI=off: the program passes on MPI alone
 whole  the shim is preloaded into the launcher as well, and into a shell
 wrong  the program belongs to the other MPI library: a message says so
@@ -22,7 +23,8 @@ import sys
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("mode", choices=["run", "diff", "between", "statistics", "failed", "off", "whole", "wrong"])
+    parser.add_argument("mode", choices=["run", "diff", "between", "statistics", "failed", "passed_on", "off",
+                                         "whole", "wrong"])
     parser.add_argument("--mpi", required=True, choices=["openmpi", "mpich"], help="whose launcher starts the program")
     parser.add_argument("--launcher", required=True)
     parser.add_argument("--shim", required=True)
@@ -30,6 +32,7 @@ def arguments():
     parser.add_argument("--timeout", type=float, default=100)
     parser.add_argument("--takes", default="", help="collectives of which every rank's shim must have taken some")
     parser.add_argument("--takes-all", action="store_true", help="and none of them may have been passed on")
+    parser.add_argument("--says", help="what the log must say")
     parser.add_argument("--before", help="a library that is preloaded before the shim")
     parser.add_argument("--behind", help="one that is preloaded behind it")
     parser.add_argument("--setting", action="append", default=[], help="NAME=value for the ranks")
@@ -173,6 +176,12 @@ def main():
         check_none_taken(result)
         if "MPI keeps the communicator" not in result[2]:
             fail("no reason was given", result)
+    elif options.mode == "passed_on":
+        result = launch(options, settings)
+        check_passed(result)
+        check_none_taken(result)
+        if options.says not in result[2]:
+            fail(f"the log does not say '{options.says}'", result)
     elif options.mode == "off":
         result = launch(options, {**settings, "COLL_MPI": "off"})
         check_passed(result)

@@ -7,18 +7,22 @@ diff   the program prints the same with and without the shim
 between  another tool stands before the shim and one behind it: the first sees all calls, the second those passed on
 statistics  COLL_STATS tells of all calls, taken and passed on
 failed the last rank cannot make a libcoll communicator: the program passes on MPI alone
-passed_on no call is taken, and the log gives the reason --says
+passed_on  no call is taken, and the log gives the reason --says
 off    COLL_MPI=off: the program passes on MPI alone
 whole  the shim is preloaded into the launcher as well, and into a shell
 wrong  the program belongs to the other MPI library: a message says so
 """
 import argparse
+import contextlib
 import json
 import os
 import re
 import signal
 import subprocess
 import sys
+
+sys.dont_write_bytecode = True
+import namespaces
 
 
 def arguments():
@@ -37,8 +41,28 @@ def arguments():
     parser.add_argument("--behind", help="one that is preloaded behind it")
     parser.add_argument("--setting", action="append", default=[], help="NAME=value for the ranks")
     parser.add_argument("--launch-option", action="append", default=[])
+    parser.add_argument("--nodes", help="ranks of each node, as in 3,2: nodes in namespaces, joined by TCP (openmpi)")
     parser.add_argument("program")
-    return parser.parse_args()
+    options = parser.parse_args()
+    options.start = list  # what starts the launcher, given its words
+    if options.nodes:
+        options.ranks = sum(map(int, options.nodes.split(",")))
+    return options
+
+
+@contextlib.contextmanager
+def on_nodes(options):
+    """What --nodes asks for, while the program runs."""
+    if not options.nodes:
+        yield
+        return
+    try:
+        with namespaces.open_mpi(list(map(int, options.nodes.split(",")))) as start:
+            options.start = start
+            yield
+    except namespaces.Unavailable as reason:
+        print(f"skipped: {reason}")
+        sys.exit(77)
 
 
 def preload(shim):
@@ -55,7 +79,7 @@ def launch(options, settings, environment=None, last=None):
             words += [flag, f"{name}={value}"] if flag == "-x" else [flag, name, value]
         return [*words, options.program]
 
-    command = [options.launcher, *options.launch_option]
+    command = options.start([options.launcher]) + options.launch_option
     if last:
         command += [*part(options.ranks - 1, settings), ":", *part(1, {**settings, **last})]
     else:
@@ -110,6 +134,11 @@ def check_taken(options, result):
                 fail(f"rank {rank}: the shim took {taken} {collective}, and passed on {passed}", result)
 
 
+def check_says(options, result):
+    if options.says and options.says not in result[2]:
+        fail(f"the log does not say '{options.says}'", result)
+
+
 def check_between(options, result):
     """What the two tools counted against what the shim says."""
     seen = tallies(result[2])
@@ -144,6 +173,11 @@ def check_none_taken(result):
 
 def main():
     options = arguments()
+    with on_nodes(options):
+        judge(options)
+
+
+def judge(options):
     # What MPI's plug-ins leave behind cannot be suppressed by name once they are unloaded; communicators.c looks for
     # leaks of the shim.
     os.environ["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
@@ -153,6 +187,7 @@ def main():
         result = launch(options, settings)
         check_passed(result)
         check_taken(options, result)
+        check_says(options, result)
     elif options.mode == "diff":
         with_shim, without = launch(options, settings), launch(options, {})
         check_passed(without)
@@ -180,8 +215,7 @@ def main():
         result = launch(options, settings)
         check_passed(result)
         check_none_taken(result)
-        if options.says not in result[2]:
-            fail(f"the log does not say '{options.says}'", result)
+        check_says(options, result)
     elif options.mode == "off":
         result = launch(options, {**settings, "COLL_MPI": "off"})
         check_passed(result)
@@ -200,4 +234,5 @@ def main():
             fail("no message about the wrong shim", result)
 
 
-main()
+if __name__ == "__main__":
+    main()

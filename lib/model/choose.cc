@@ -129,7 +129,7 @@ Choice choose(const Question& question) {
       }
       break;
     case Collective::alltoall:
-      set_pieces(question, question.crowded ? 128 * kib : 32 * kib, choice);
+      set_pieces(question, 128 * kib, choice);
       if (question.irregular || choice.kernel_copies || bytes > (ranks == 2 ? 32 * kib : kib)) {
         name = "rotated";
         if (!choice.kernel_copies) choice.parameters = ring(bytes, 128 * kib, 2);

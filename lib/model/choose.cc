@@ -153,11 +153,16 @@ Choice choose(const Question& question) {
       break;
   }
   choice.algorithm = algo::find(question.collective, name);
-  choice.parameters.chunk_bytes =
-      std::max<uint32_t>(choice.parameters.chunk_bytes, uint32_t(std::bit_ceil(question.element_bytes)));
-  choice.stream =
-      streams(work_set(question.collective, name, bytes, choice.parameters.chunk_bytes, ranks), question.cache_bytes);
+  complete(question, choice);
   return choice;
+}
+
+void complete(const Question& question, Choice& choice) {
+  algo::Parameters& parameters = choice.parameters;
+  parameters.chunk_bytes = std::max<uint32_t>(parameters.chunk_bytes, uint32_t(std::bit_ceil(question.element_bytes)));
+  choice.stream = streams(work_set(question.collective, choice.algorithm->name, question.bytes, parameters.chunk_bytes,
+                                   uint64_t(question.ranks)),
+                          question.cache_bytes);
 }
 
 std::string parse_choice(Collective collective, const std::string& text, Choice& choice) {

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which algorithm a communicator takes: what calibration chose for its ranks, else what the table prices lowest, else the
+// built-in defaults. Every rank makes its selector from the same table and the same hierarchy, and so decides the same.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <tuple>
+
+#include "model/choose.h"
+#include "model/families.h"
+#include "model/table.h"
+#include "topo/hierarchy.h"
+
+namespace coll::model {
+
+// What decided.
+enum class Decider : uint8_t {
+  measured,  // a row of the table, of as many ranks
+  nearby,    // a row of about as many ranks
+  priced,    // the table's parameters in the closed formulas
+  builtin,   // choose()
+  forced,    // a variable
+};
+
+struct Selection {
+  Choice choice;
+  Decider by = Decider::builtin;
+  const Chosen* row = nullptr;  // measured, nearby
+  double expected_us = 0;       // measured: of the question's bytes, by the clock of calibration; 0: unknown
+};
+
+// "table row allreduce up to 64 KiB of 2 ranks"; for logs and for people.
+std::string decider_text(const Selection& selection);
+
+// What besides the question decides whether an algorithm can be taken.
+struct Circumstances {
+  const Family* family = nullptr;     // of the processor, for the built-in defaults; null: unknown
+  bool mapped = false;                // ranks see each other's ordinary memory
+  Mechanism kernel = Mechanism::cma;  // the mechanism of kernel copies, where the question has them
+};
+
+// Keeps what was priced, so it is used by one thread at a time.
+class Selector {
+ public:
+  // The built-in defaults alone, of no family.
+  Selector() = default;
+  // `hierarchy` must outlive it. A null table: the built-in defaults alone.
+  Selector(std::shared_ptr<const Table> table, const topo::Hierarchy& hierarchy, Circumstances circumstances);
+
+  // Only algorithms that combine operands left to right, so results never depend on the choice. REQUIRES: the question
+  // has the hierarchy's ranks.
+  Selection select(const Question& question);
+
+  // Without the table.
+  Choice builtin(const Question& question) const;
+
+  // Payloads up to this size, all that one rank shows to others, take the hand-written latency path: as far as the
+  // table's "latency" rows go where it has some for as many ranks.
+  size_t latency_path_bytes(plan::Collective collective, int ranks, bool crowded = false) const;
+
+  // Whether some selection for so many ranks has an expected time.
+  bool knows_times(int ranks) const;
+
+ private:
+  const Chosen* row_for(const Question& question, int ranks) const;
+  std::span<const Chosen> rows(plan::Collective collective, int ranks) const;
+  bool usable(const Chosen& row, const Question& question) const;
+  int nearest_ranks(plan::Collective collective, int ranks) const;
+  const std::optional<Choice>& priced(const Question& question);
+
+  std::shared_ptr<const Table> table_;
+  const topo::Hierarchy* hierarchy_ = nullptr;
+  Circumstances circumstances_;
+  // By collective, size class, whether elements have 16 bits, and the ways of the kernel.
+  std::map<std::tuple<plan::Collective, int, bool, bool>, std::optional<Choice>> priced_;
+};
+
+}  // namespace coll::model

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Selection: rows of the table, rows of about as many ranks, prices, built-in defaults; and that no choice changes a result.
+#include "model/select.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "machines.h"
+#include "model/prices.h"
+
+namespace coll::model {
+namespace {
+
+using plan::Collective;
+
+Chosen row(Collective collective, int ranks, size_t up_to_bytes, const char* algorithm, double measured_us = 0) {
+  Chosen made{.collective = collective,
+              .ranks = ranks,
+              .up_to_bytes = up_to_bytes,
+              .algorithm = algo::find(collective, algorithm)};
+  made.measured_us = measured_us;
+  return made;
+}
+
+struct Chooser {
+  testing::Placed placed;
+  Selector selector;
+  bool crowded = false;
+
+  Chooser(int ranks, std::vector<Chosen> rows, Circumstances circumstances = {}, const char* machine = "epyc-2p")
+      : placed(machine, ranks) {
+    auto table = std::make_shared<Table>(placed.table);
+    table->choices = std::move(rows);
+    std::ranges::sort(table->choices, {},
+                      [](const Chosen& c) { return std::tuple(c.collective, c.ranks, c.up_to_bytes); });
+    selector = Selector(table, placed.hierarchy, circumstances);
+  }
+  Question question(Collective collective, size_t bytes) const {
+    return {.collective = collective,
+            .bytes = bytes,
+            .element_bytes = 4,
+            .ranks = placed.hierarchy.ranks(),
+            .levels = placed.hierarchy.levels(),
+            .crowded = crowded};
+  }
+  Selection select(Collective collective, size_t bytes) { return selector.select(question(collective, bytes)); }
+};
+
+std::vector<Chosen> bcasts() {
+  return {row(Collective::bcast, 8, 4096, "flat_read", 2), row(Collective::bcast, 8, 16384, "knomial", 8),
+          row(Collective::bcast, 8, 1 << 20, "scatter_allgather", 500)};
+}
+
+TEST(Select, WithoutATableTheDefaults) {
+  Selector selector;
+  const Question question{.collective = Collective::bcast, .bytes = 4096, .ranks = 2};
+  const Selection selected = selector.select(question);
+  EXPECT_EQ(selected.by, Decider::builtin);
+  EXPECT_EQ(selected.choice.algorithm, choose(question).algorithm);
+  EXPECT_EQ(selector.latency_path_bytes(Collective::bcast, 2), latency_path_bytes(Collective::bcast, 2));
+}
+
+TEST(Select, ProcessorsThatDoNotPassLinesOnBroadcastByLeaders) {
+  const Family& arm = family_of("Neoverse-N1");
+  const Family& epyc = family_of("AMD EPYC 7551P 32-Core Processor");
+  EXPECT_EQ(family_of("").name, "all processors");
+  Question question{.collective = Collective::bcast, .bytes = 2048, .ranks = 32, .levels = 3};
+  EXPECT_EQ(choose(question, arm).algorithm->name, "hierarchical");
+  EXPECT_EQ(choose(question, epyc).algorithm, choose(question).algorithm);
+  question.levels = 1;
+  EXPECT_EQ(choose(question, arm).algorithm, choose(question).algorithm);
+  question.collective = Collective::allreduce;
+  EXPECT_EQ(choose(question, arm).algorithm, choose(question).algorithm);
+}
+
+TEST(Select, AClassEndsWithItsRowAndTheLastHasNoEnd) {
+  Chooser chooser(8, bcasts());
+  for (const auto& [bytes, name] : {std::pair{size_t(1), "flat_read"},
+                                    {size_t(4096), "flat_read"},
+                                    {size_t(4097), "knomial"},
+                                    {size_t(16385), "scatter_allgather"},
+                                    {size_t(1) << 30, "scatter_allgather"}}) {
+    const Selection selected = chooser.select(Collective::bcast, bytes);
+    EXPECT_EQ(selected.by, Decider::measured) << bytes;
+    EXPECT_EQ(selected.choice.algorithm->name, name) << bytes;
+  }
+  EXPECT_EQ(decider_text(chooser.select(Collective::bcast, 5000)), "table row bcast up to 16 KiB of 8 ranks");
+}
+
+TEST(Select, ExpectedTimesLieBetweenThoseOfTheRows) {
+  Chooser chooser(8, bcasts());
+  EXPECT_EQ(chooser.select(Collective::bcast, 4096).expected_us, 2);
+  EXPECT_EQ(chooser.select(Collective::bcast, 100).expected_us, 0);           // nothing was measured below
+  EXPECT_NEAR(chooser.select(Collective::bcast, 8192).expected_us, 4, 1e-9);  // half way on the scale, as are the times
+  EXPECT_EQ(chooser.select(Collective::bcast, 16384).expected_us, 8);
+  EXPECT_EQ(chooser.select(Collective::bcast, 2 << 20).expected_us, 0);
+}
+
+TEST(Select, RowsOfAboutAsManyRanksThenPrices) {
+  Chooser near(10, bcasts());
+  EXPECT_EQ(near.select(Collective::bcast, 4097).by, Decider::nearby);
+  EXPECT_EQ(near.select(Collective::bcast, 4097).choice.algorithm->name, "knomial");
+  EXPECT_EQ(near.select(Collective::bcast, 4096).expected_us, 0);
+  Chooser far(32, bcasts());
+  const Selection priced = far.select(Collective::bcast, 1 << 20);
+  EXPECT_EQ(priced.by, Decider::priced);
+  // The ranking that collctl explain prints, of what this communicator can do: no kernel copies, nothing mapped.
+  Table staged = far.placed.table;
+  for (Mechanism mechanism : all_mechanisms)
+    staged.access[size_t(mechanism)].available = mechanism == Mechanism::shared_memory;
+  for (const Priced& ranked : rank_choices("bcast", staged, far.placed.hierarchy, 1 << 20))
+    if (registered(*ranked.row) != nullptr) {
+      EXPECT_EQ(priced.choice.algorithm->name, ranked.row->algorithm);
+      break;
+    }
+}
+
+TEST(Select, CrowdedRanksTakeRowsOfCrowdedRanksOnly) {
+  const std::vector<Chosen> rows = {row(Collective::bcast, 8, 4096, "knomial"),
+                                    row(Collective::bcast, 80, 4096, "knomial")};
+  Chooser two_on_a_core(8, rows);
+  two_on_a_core.crowded = true;
+  EXPECT_EQ(two_on_a_core.select(Collective::bcast, 4096).by, Decider::builtin);
+  Chooser more_than_cores(80, rows);
+  more_than_cores.crowded = true;
+  EXPECT_EQ(more_than_cores.select(Collective::bcast, 4096).by, Decider::measured);
+  EXPECT_EQ(more_than_cores.select(Collective::allreduce, 4096).by, Decider::builtin);
+}
+
+TEST(Select, KernelCopiesOnlyWhereTheyWork) {
+  std::vector<Chosen> rows = {row(Collective::gather, 8, 1 << 20, "throttled_write")};
+  rows[0].kernel_copies = true;
+  Chooser chooser(8, rows);
+  Question question = chooser.question(Collective::gather, 65536);
+  EXPECT_EQ(chooser.selector.select(question).by, Decider::priced);
+  question.kernel_copies_possible = true;
+  EXPECT_EQ(chooser.selector.select(question).by, Decider::measured);
+  EXPECT_TRUE(chooser.selector.select(question).choice.kernel_copies);
+}
+
+TEST(Select, OfUnknownLengthsTheDefaults) {
+  Chooser chooser(8, {row(Collective::gather, 8, 1 << 20, "throttled_write")});
+  Question question = chooser.question(Collective::gather, 0);
+  question.irregular = true;
+  EXPECT_EQ(chooser.selector.select(question).by, Decider::builtin);
+}
+
+// Whatever a table holds: operands combine left to right, and 16-bit floats are rounded in one place.
+TEST(Select, NoChoiceChangesAResult) {
+  for (int c = 0; c < plan::collectives; ++c) {
+    const auto collective = Collective(c);
+    if (!plan::is_reduction(collective)) continue;
+    for (const algo::Algorithm& algorithm : algo::algorithms()) {
+      if (algorithm.collective != collective) continue;
+      for (const char* machine : {"epyc-2p", "knl"}) {
+        Chooser chooser(8, {row(collective, 8, 1 << 30, std::string(algorithm.name).c_str())}, {}, machine);
+        for (size_t element_bytes : {2, 4}) {
+          Question question = chooser.question(collective, 1 << 16);
+          question.element_bytes = element_bytes;
+          const Selection selected = chooser.selector.select(question);
+          EXPECT_TRUE(selected.choice.algorithm->left_to_right) << selected.choice.algorithm->name;
+          if (element_bytes == 2) { EXPECT_NE(selected.choice.algorithm->name, "chain"); }
+          if (selected.by != Decider::measured) {
+            EXPECT_TRUE(!algorithm.left_to_right || algorithm.name == "chain" ||
+                        !algorithm.applies({.hierarchy = &chooser.placed.hierarchy}))
+                << algorithm.name;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Select, LatencyRowsSayHowFarTheLatencyPathGoes) {
+  Chosen latency = row(Collective::bcast, 8, 256, "");
+  latency.algorithm = nullptr;
+  Chosen alltoall = row(Collective::alltoall, 8, 16, "");
+  alltoall.algorithm = nullptr;
+  Chooser chooser(8, {latency, row(Collective::bcast, 8, 4096, "flat_read"), alltoall});
+  EXPECT_EQ(chooser.selector.latency_path_bytes(Collective::bcast, 8), 256u);
+  EXPECT_EQ(chooser.selector.latency_path_bytes(Collective::alltoall, 8), 16u * 7);  // all that a rank shows
+  EXPECT_EQ(chooser.selector.latency_path_bytes(Collective::reduce, 8), latency_path_bytes(Collective::reduce, 8));
+  EXPECT_EQ(chooser.select(Collective::bcast, 257).choice.algorithm->name, "flat_read");
+}
+
+}  // namespace
+}  // namespace coll::model

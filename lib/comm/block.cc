@@ -4,6 +4,7 @@
 #include <list>
 #include <mutex>
 
+#include "comm/drift.h"
 #include "transport/arena.h"
 
 namespace coll::comm {
@@ -33,7 +34,8 @@ bool everybody_left(const Graveyard::Grave& grave) {
 
 BlockLayout::BlockLayout(int ranks) {
   left_by = sizeof(exec::RankState);
-  size_t end = page_up(left_by + size_t(ranks));
+  stamps = (left_by + size_t(ranks) + alignof(Stamp) - 1) / alignof(Stamp) * alignof(Stamp);
+  size_t end = page_up(stamps + comm::stamps * sizeof(Stamp));
   for (int c = 0; c < channel_count; c++) {
     channel[c] = end;
     end = page_up(end + sizeof(exec::ChannelMemory));

@@ -20,6 +20,7 @@ inline constexpr size_t half_bytes = size_t(4) << 20;  // of every channel's rin
 struct BlockLayout {
   size_t state = 0;                    // exec::RankState
   size_t left_by = 0;                  // [ranks] bytes: peer q has left and touches this block no more
+  size_t stamps = 0;                   // [comm::stamps] Stamp
   size_t channel[channel_count] = {};  // exec::ChannelMemory
   size_t staging[channel_count] = {};  // aligned to huge pages
   size_t bytes = 0;

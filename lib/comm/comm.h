@@ -11,12 +11,14 @@
 #include <vector>
 
 #include "comm/block.h"
+#include "comm/drift.h"
 #include "comm/pieces.h"
 #include "comm/settings.h"
 #include "exec/bound.h"
 #include "exec/channel.h"
 #include "exec/run.h"
 #include "exec/team.h"
+#include "model/select.h"
 #include "topo/hierarchy.h"
 #include "topo/machine.h"
 
@@ -152,13 +154,23 @@ class Comm {
     BoundKey key;
     std::shared_ptr<const Pieces> pieces;
     std::shared_ptr<exec::Bound> bound;
+    double expected_us = 0;  // by the table; 0: unknown
   };
 
   Comm() = default;
   friend class Creation;
-  coll_status make_bound(const Call& call, int channel, std::shared_ptr<exec::Bound>& bound);
+  model::Question question(const Call& call) const;
+  model::Selection decide(const Call& call);
+  void log_decision(const Call& call, const model::Selection& selected) const;
+  void set_latency_paths();
+  // expected_us, where wanted: model::Selection::expected_us of what was bound.
+  coll_status make_bound(const Call& call, int channel, std::shared_ptr<exec::Bound>& bound,
+                         double* expected_us = nullptr);
+  std::string bind(const Call& call, int channel, const model::Choice& choice, std::shared_ptr<exec::Bound>& bound);
   const plan::Plan* plan_for(const Call& call, const model::Choice& choice);
   coll_status run(const exec::Bound& bound, const exec::Arguments& arguments);
+  coll_status run(const BoundEntry& entry, const Call& call);
+  coll_status run_watched(const BoundEntry& entry, const Call& call);
   coll_status perform_now(const Call& call);
   coll_status perform_timed(const Call& call);
   void count(const Request& request) const;
@@ -192,11 +204,14 @@ class Comm {
   size_t cache_bytes_ = 0;
   bool kernel_copies_possible_ = false;
   bool crowded_ = false;  // more ranks than cores
+  model::Selector selector_;
+  std::array<size_t, plan::collectives> latency_bytes_{};
   char* block_ = nullptr;
   std::unique_ptr<BlockLayout> layout_;
 
   std::unordered_map<std::string, std::unique_ptr<plan::Plan>> plans_;
   std::array<BoundEntry, 64> bounds_;
+  std::unique_ptr<Drift> drift_;  // null where no times are known to compare with
 };
 
 }  // namespace coll::comm

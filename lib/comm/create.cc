@@ -11,6 +11,7 @@
 
 #include "comm/comm.h"
 #include "comm/stats.h"
+#include "comm/tables.h"
 #include "mem/copy.h"
 #include "sync/scheduling_group.h"
 #include "topo/sensitivity.h"
@@ -47,6 +48,7 @@ struct Hello {
   uint64_t block_offset = 0;
   uint64_t probe_address = 0;                      // memory for the copy probe, in my address space
   uint64_t machine_offset = 0, machine_bytes = 0;  // rank 0: the topology, in its arena
+  uint64_t table_offset = 0, table_bytes = 0;      // rank 0: the table, in its arena; no bytes: none
   uint32_t transport = 0;
   uint32_t debug = 0;
   uint64_t direct_min_bytes = 0;
@@ -103,8 +105,10 @@ class Creation {
     if (!trade(exchange, hello_, hellos_, status)) return nullptr;
     reach();
     if (!trade(exchange, report_, reports_, status)) return nullptr;
-    if (machine_text_ != nullptr) transport::Arena::existing()->free(machine_text_);
-    machine_text_ = nullptr;
+    for (char*& text : texts_) {
+      if (text != nullptr) transport::Arena::existing()->free(text);
+      text = nullptr;
+    }
     decide();
     if (fate_.status != COLL_OK) {
       status = failure(fate_.status, fate_.text);
@@ -118,7 +122,8 @@ class Creation {
   ~Creation() {
     transport::Arena* arena = transport::Arena::existing();
     if (arena == nullptr) return;
-    if (machine_text_ != nullptr) arena->free(machine_text_);
+    for (char* text : texts_)
+      if (text != nullptr) arena->free(text);
     // Peers were told where it is but none uses it: creation failed everywhere.
     if (comm_ != nullptr && comm_->block_ != nullptr) {
       arena->free(comm_->block_);
@@ -185,18 +190,26 @@ class Creation {
     return wish.empty() ? topo::Status() : topo::Sensitivity::parse(wish, sensitivity_);
   }
 
-  // The topology is loaded once per node, by rank 0, and handed over.
+  // The topology is loaded once per node, by rank 0, and handed over; the table of this machine with it.
   void publish_machine(transport::Arena& arena) {
     topo::Machine machine;
     topo::Status loaded = topo::load(comm_->settings_.topology, machine);
     if (!loaded.ok() && !comm_->settings_.topology.empty())
       return fate_.fail(COLL_ERR_TOPOLOGY, "COLL_TOPOLOGY: " + loaded.text());
-    std::string text = topo::serialize(machine);
-    machine_text_ = static_cast<char*>(arena.allocate(text.size()));
-    if (machine_text_ == nullptr) return fate_.fail(COLL_ERR_NO_MEMORY, "the arena of shared memory is full");
-    memcpy(machine_text_, text.data(), text.size());
-    hello_.machine_offset = uint64_t(machine_text_ - arena.base());
-    hello_.machine_bytes = text.size();
+    publish(arena, topo::serialize(machine), texts_[0], hello_.machine_offset, hello_.machine_bytes);
+    const std::shared_ptr<const FoundTable> found = find_table(comm_->settings_.table, machine);
+    if (found->table == nullptr && !comm_->settings_.table.empty() && comm_->settings_.table != "none")
+      return fate_.fail(COLL_ERR_ARG, "COLL_TABLE: " + found->remark);
+    if (!found->remark.empty()) comm_->settings_.remarks += "libcoll: " + found->remark + "\n";
+    if (!found->text.empty()) publish(arena, found->text, texts_[1], hello_.table_offset, hello_.table_bytes);
+  }
+
+  void publish(transport::Arena& arena, const std::string& text, char*& place, uint64_t& offset, uint64_t& bytes) {
+    place = static_cast<char*>(arena.allocate(text.size()));
+    if (place == nullptr) return fate_.fail(COLL_ERR_NO_MEMORY, "the arena of shared memory is full");
+    memcpy(place, text.data(), text.size());
+    offset = uint64_t(place - arena.base());
+    bytes = text.size();
   }
 
   void reach() {
@@ -217,9 +230,10 @@ class Creation {
             "rank " + std::to_string(r) +
                 " has other values of COLL_TRANSPORT, COLL_DEBUG or COLL_DIRECT_MIN; set them alike on all ranks");
       if (hello.choices != hello_.choices)
-        return fate_.fail(COLL_ERR_BOOTSTRAP, "rank " + std::to_string(r) +
-                                                  " has other values of COLL_SENSITIVITY, COLL_BARRIER, COLL_BCAST, "
-                                                  "COLL_REDUCE or COLL_ALLREDUCE; set them alike on all ranks");
+        return fate_.fail(COLL_ERR_BOOTSTRAP,
+                          "rank " + std::to_string(r) +
+                              " has other values of COLL_SENSITIVITY, COLL_THROTTLE, COLL_CHUNK or of an algorithm's "
+                              "variable, such as COLL_BCAST; set them alike on all ranks");
       std::string problem;
       team.members[r].peer = transport::Peer::reach(hello.address, problem);
       if (!problem.empty()) return fate_.fail(COLL_ERR_BOOTSTRAP, problem);
@@ -231,6 +245,10 @@ class Creation {
     topo::Status parsed = topo::parse({text, hellos_[0].machine_bytes}, *machine);
     if (!parsed.ok()) return fate_.fail(COLL_ERR_TOPOLOGY, parsed.text());
     comm_->machine_ = machine;
+    if (hellos_[0].table_bytes != 0) {
+      table_ = table_of({team.members[0].peer->arena() + hellos_[0].table_offset, hellos_[0].table_bytes});
+      if (table_ == nullptr) return fate_.fail(COLL_ERR_BOOTSTRAP, "rank 0 uses another version of libcoll");
+    }
     // On the machine itself a rank knows where it is bound; a described machine is filled core by core.
     report_.place = machine->source == "native" || machine->source == "flat"
                         ? topo::current_place(*machine)
@@ -300,7 +318,21 @@ class Creation {
     });
     team.patience = comm_->crowded_ ? sync::Patience::crowded(one_group) : sync::Patience::alone();
     for (int c = 0; c < channel_count; c++) set_up(comm_->channel(c), c);
+    comm_->selector_ = {
+        table_,
+        comm_->hierarchy_,
+        {.family = &model::family_of(comm_->machine_->processor), .mapped = team.reach == Reach::direct}};
+    comm_->set_latency_paths();
+    if (settings.drift && comm_->selector_.knows_times(int(ranks()))) watch();
     describe(cma_works);
+  }
+
+  void watch() {
+    std::vector<Stamp*> stamps;
+    for (size_t r = 0; r < ranks(); r++)
+      stamps.push_back(reinterpret_cast<Stamp*>(comm_->team_.members[r].peer->arena() + hellos_[r].block_offset +
+                                                comm_->layout_->stamps));
+    comm_->drift_ = std::make_unique<Drift>(rank(), std::move(stamps));
   }
 
   void set_up(exec::Channel& channel, int index) {
@@ -332,7 +364,10 @@ class Creation {
     }
     if (team.reach != exec::Reach::direct && team.map_arenas) text += ", mapped for coll_mem_alloc";
     text += comm_->crowded_ ? "; more ranks than cores" : "";
-    text += "; table: built-in defaults";
+    if (table_ == nullptr)
+      text += "; table: none, built-in defaults for " + std::string(model::family_of(comm_->machine_->processor).name) +
+              " (collctl calibrate writes one)";
+    else text += "; table: " + table_->name + (table_->date.empty() ? "" : " of " + table_->date);
   }
 
   std::unique_ptr<Comm> comm_;
@@ -342,7 +377,8 @@ class Creation {
   std::vector<Hello> hellos_;
   std::vector<Report> reports_;
   std::vector<char> probe_;
-  char* machine_text_ = nullptr;
+  std::array<char*, 2> texts_{};  // rank 0: the topology and the table, until all have read them
+  std::shared_ptr<const model::Table> table_;
   topo::Sensitivity sensitivity_;
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // One blocking collective: the latency path for tiny payloads, else a bound plan.
 #include <cerrno>
+#include <chrono>
+#include <cstdio>
 #include <cstring>
 
 #include "comm/comm.h"
@@ -8,7 +10,6 @@
 #include "comm/stats.h"
 #include "exec/latency.h"
 #include "mem/copy.h"
-#include "model/choose.h"
 
 namespace coll::comm {
 
@@ -47,15 +48,35 @@ coll_status Comm::perform_now(const Call& call) {
   const bool differs = (entry.pieces == nullptr) != (call.pieces == nullptr) ||
                        (call.pieces != nullptr && !call.pieces->same_lengths(*entry.pieces));
   if (!(entry.key == key) || differs) {
-    coll_status status = make_bound(call, 0, entry.bound);
+    coll_status status = make_bound(call, 0, entry.bound, &entry.expected_us);
     entry.key = status == COLL_OK ? key : BoundKey{};
     entry.pieces = call.pieces;
     if (status != COLL_OK) return status;
   }
+  if (drift_ != nullptr && drift_->due()) [[unlikely]]
+    return run_watched(entry, call);
+  return run(entry, call);
+}
+
+coll_status Comm::run(const BoundEntry& entry, const Call& call) {
   if (!needs_scratch(call)) [[likely]]
     return run(*entry.bound, call.arguments());
   coll_status status = run(*entry.bound, apart(call, rank(), ranks(), scratch_));
   if (status == COLL_OK) put_back(call, rank(), scratch_);
+  return status;
+}
+
+coll_status Comm::run_watched(const BoundEntry& entry, const Call& call) {
+  const auto now_ns = [] {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+  };
+  const int64_t begin_ns = now_ns();
+  const coll_status status = run(entry, call);
+  if (status != COLL_OK) return status;
+  const std::string wrong = drift_->look(call.collective, call.bytes(), entry.expected_us, begin_ns, now_ns());
+  if (!wrong.empty() && settings_.log)
+    fprintf(stderr, "libcoll: %s; run collctl calibrate, or set COLL_DRIFT=off to hear no more of it\n", wrong.c_str());
   return status;
 }
 
@@ -76,12 +97,11 @@ coll_status Comm::told(coll_status status) {
 }
 
 bool Comm::takes_latency_path(const Call& call) const {
-  if (call.pieces != nullptr || settings_.forced[size_t(call.collective)].algorithm != nullptr) return false;
+  if (call.pieces != nullptr) return false;
   // What one rank shows to the others.
   const bool blocks = plan::has_blocks(call.collective, plan::Buffer::send);
   const size_t bytes = blocks ? call.bytes() * size_t(ranks() - 1) : call.bytes();
-  return bytes <= exec::Cell::payload_bytes &&
-         std::max<size_t>(bytes, 1) <= model::latency_path_bytes(call.collective, ranks());
+  return std::max<size_t>(bytes, 1) <= latency_bytes_[size_t(call.collective)];
 }
 
 coll_status Comm::perform_tiny(const Call& call) {
@@ -121,36 +141,34 @@ void Comm::perform_alone(const Call& call) {
   if (from != to) mem::copy(to, from, bytes);
 }
 
-coll_status Comm::make_bound(const Call& call, int index, std::shared_ptr<exec::Bound>& bound) {
-  model::Choice choice = model::choose({.collective = call.collective,
-                                        .bytes = call.bytes(),
-                                        .irregular = call.pieces != nullptr,
-                                        .element_bytes = call.element_bytes,
-                                        .ranks = ranks(),
-                                        .levels = hierarchy_.levels(),
-                                        .kernel_copies = team_.reach == exec::Reach::cma,
-                                        .kernel_copies_possible = kernel_copies_possible_,
-                                        .crowded = crowded_,
-                                        .cache_bytes = cache_bytes_});
+coll_status Comm::make_bound(const Call& call, int index, std::shared_ptr<exec::Bound>& bound, double* expected_us) {
   if (call.element_bytes > half_bytes / 8)
     return failure(COLL_ERR_TYPE, "an element of " + std::to_string(call.element_bytes) +
                                       " bytes does not fit the staging; at most " + std::to_string(half_bytes / 8) +
                                       " bytes an element can be reduced");
-  const model::Choice& forced = settings_.forced[size_t(call.collective)];
-  if (forced.algorithm != nullptr) {
-    choice.algorithm = forced.algorithm;
-    choice.parameters = forced.parameters;
-    choice.parameters.chunk_bytes = std::max<uint32_t>(choice.parameters.chunk_bytes, uint32_t(call.element_bytes));
+  model::Selection selected = decide(call);
+  std::string problem = bind(call, index, selected.choice, bound);
+  // Whatever a table says the call is served; what somebody asked for by name is refused.
+  if (!problem.empty() && selected.by != model::Decider::builtin && selected.by != model::Decider::forced) {
+    selected = {.choice = selector_.builtin(question(call))};
+    problem = bind(call, index, selected.choice, bound);
   }
+  if (!problem.empty()) return failure(COLL_ERR_UNAVAILABLE, std::string(plan::name(call.collective)) + " " + problem);
+  log_decision(call, selected);
+  if (expected_us != nullptr) *expected_us = selected.expected_us;
+  return COLL_OK;
+}
+
+// "", or "ALGORITHM cannot be used: why"; every rank finds the same.
+std::string Comm::bind(const Call& call, int index, const model::Choice& choice, std::shared_ptr<exec::Bound>& bound) {
+  const auto refused = [&](const std::string& why) {
+    return std::string(choice.algorithm->name) + " cannot be used: " + why;
+  };
   if (call.pieces != nullptr && !choice.algorithm->irregular)
-    return failure(COLL_ERR_UNAVAILABLE, std::string(plan::name(call.collective)) + " " +
-                                             std::string(choice.algorithm->name) +
-                                             " cannot be used: it does not take counts that differ between ranks");
+    return refused("it does not take counts that differ between ranks");
   if (choice.algorithm->refuses != nullptr) {
-    std::string refused = choice.algorithm->refuses({.hierarchy = &hierarchy_, .parameters = choice.parameters});
-    if (!refused.empty())
-      return failure(COLL_ERR_UNAVAILABLE, std::string(plan::name(call.collective)) + " " +
-                                               std::string(choice.algorithm->name) + " cannot be used: " + refused);
+    std::string why = choice.algorithm->refuses({.hierarchy = &hierarchy_, .parameters = choice.parameters});
+    if (!why.empty()) return refused(why);
   }
   const plan::Plan* plan = plan_for(call, choice);
   const plan::Shape shape = call.pieces != nullptr ? call.pieces->shape(rank()) : plan::Shape(call.count);
@@ -164,13 +182,11 @@ coll_status Comm::make_bound(const Call& call, int index, std::shared_ptr<exec::
   bool in_order = choice.algorithm->rank_order || plan->rank_order;
   if (problem.empty() && call.reducer.function != nullptr && !call.reducer.commutative && !in_order)
     problem = "it reorders operands and the operation is not commutative";
-  if (!problem.empty())
-    return failure(COLL_ERR_UNAVAILABLE, std::string(plan::name(call.collective)) + " " + plan->algorithm + " (" +
-                                             plan->parameters + ") cannot be used: " + problem);
+  if (!problem.empty()) return std::string(plan->algorithm) + " (" + plan->parameters + ") cannot be used: " + problem;
   const exec::Reach reach = choice.kernel_copies ? exec::Reach::cma : team_.reach;
   bound = std::make_shared<exec::Bound>(*plan, channel(index),
                                         exec::BindOptions{shape, call.element_bytes, reach, choice.stream});
-  return COLL_OK;
+  return "";
 }
 
 const plan::Plan* Comm::plan_for(const Call& call, const model::Choice& choice) {

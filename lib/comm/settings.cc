@@ -26,9 +26,10 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-std::string upper(std::string text) {
-  for (char& c : text) c = char(std::toupper(static_cast<unsigned char>(c)));
-  return text;
+std::string variable_of(plan::Collective collective) {
+  std::string name = std::string("COLL_") + plan::name(collective);
+  for (char& c : name) c = char(std::toupper(static_cast<unsigned char>(c)));
+  return name;
 }
 
 }  // namespace
@@ -52,7 +53,8 @@ coll_status Settings::read() {
   std::string level = variable("COLL_LOG");
   if (!level.empty() && level != "info" && level != "debug" && level != "off")
     return failure(COLL_ERR_ARG, "COLL_LOG='" + level + "' is not a level; use off, info or debug");
-  log = level == "info" || level == "debug";
+  log_decisions = level == "debug";
+  log = level == "info" || log_decisions;
   remarks.clear();
   for (const config::Misspelt& wrong : log ? config::misspelt() : std::vector<config::Misspelt>())
     if (!wrong.nearest.empty())
@@ -67,12 +69,24 @@ coll_status Settings::read() {
     direct_min_bytes = std::strtoull(least.c_str(), &end, 10);
     if (*end != 0) return failure(COLL_ERR_ARG, "COLL_DIRECT_MIN='" + least + "' is not a number of bytes");
   }
+  table = variable("COLL_TABLE");
+  std::string watch = variable("COLL_DRIFT");
+  if (!watch.empty() && watch != "on" && watch != "off")
+    return failure(COLL_ERR_ARG, "COLL_DRIFT='" + watch + "' is neither on nor off");
+  drift = watch != "off";
+  std::string throttled = variable("COLL_THROTTLE"), chunk = variable("COLL_CHUNK");
+  digest(throttled), digest(chunk);
+  if (size_t k = model::parse_size(throttled); k >= 1 && k <= 1024) throttle = uint16_t(k);
+  else if (!throttled.empty())
+    return failure(COLL_ERR_ARG, "COLL_THROTTLE='" + throttled + "' is not a number of ranks from 1 to 1024");
+  if (size_t bytes = model::parse_size(chunk); bytes >= 64 && bytes <= 1u << 30) chunk_bytes = uint32_t(bytes);
+  else if (!chunk.empty()) return failure(COLL_ERR_ARG, "COLL_CHUNK='" + chunk + "' is not a size from 64 to 1G");
   for (size_t c = 0; c < forced.size(); c++) {
     auto collective = plan::Collective(c);
-    std::string key = "COLL_" + upper(plan::name(collective)), text = variable(key.c_str());
+    std::string key = variable_of(collective), text = variable(key.c_str());
     digest(text);
     if (text.empty()) continue;
-    std::string problem = model::parse_choice(collective, text, forced[c]);
+    std::string problem = model::parse_forced(collective, text, forced[c]);
     if (!problem.empty()) return failure(COLL_ERR_UNAVAILABLE, key + ": " + problem);
   }
   return COLL_OK;

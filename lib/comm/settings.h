@@ -6,9 +6,10 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "comm/error.h"
-#include "model/choose.h"
+#include "model/forced.h"
 
 namespace coll::comm {
 
@@ -21,11 +22,16 @@ struct Settings {
   std::string sensitivity;                     // COLL_SENSITIVITY
   bool debug = false;                          // COLL_DEBUG=1: check that ranks call alike
   bool log = false;                            // COLL_LOG=info
+  bool log_decisions = false;                  // COLL_LOG=debug
   std::string remarks;                         // lines for that log: variables that are probably misspelt
   size_t direct_min_bytes = 8192;              // COLL_DIRECT_MIN
-  // COLL_BARRIER, COLL_BCAST and so on, by collective: name[:chunk=..,k=..]; algorithm null when not forced
-  std::array<model::Choice, plan::collectives> forced;
-  uint64_t choices = 0;  // a digest of the texts of those and of COLL_SENSITIVITY
+  bool drift = true;                           // COLL_DRIFT
+  std::string table;                           // COLL_TABLE: a name, a path, none; "": this machine's
+  // COLL_BARRIER, COLL_BCAST and so on, by collective; empty when not forced
+  std::array<std::vector<model::Forced>, plan::collectives> forced;
+  uint16_t throttle = 0;     // COLL_THROTTLE: k of throttled algorithms; 0: as chosen
+  uint32_t chunk_bytes = 0;  // COLL_CHUNK; 0: as chosen
+  uint64_t choices = 0;      // a digest of those from `forced` on, and of COLL_SENSITIVITY
 
   // OK or UNAVAILABLE, ARG with a text that names the variable and what it takes.
   coll_status read();

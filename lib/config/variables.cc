@@ -9,7 +9,7 @@
 namespace coll::config {
 namespace {
 
-constexpr const char* algorithm = "algorithm[:chunk=BYTES,depth=N,k=N]";
+constexpr const char* algorithm = "algorithm[:chunk=BYTES,depth=N,k=N][@SIZE][;...]";
 
 constexpr Variable all[] = {
     {"COLL_TRANSPORT", "auto, shm, cma, mapped", "auto",
@@ -22,7 +22,9 @@ constexpr Variable all[] = {
      "Domains that groups follow, of core, l2, l3, numa, socket; or flat; or groups of ranks, innermost level first, "
      "as in "
      "0-3,4-7/0-7."},
-    {"COLL_BARRIER", algorithm, "chosen by size", "The algorithm of that collective, of collctl-list(1)."},
+    {"COLL_BARRIER", algorithm, "chosen by size",
+     "The algorithm of that collective, of collctl-list(1), or latency; @SIZE: up to that many bytes, then the next "
+     "one, as in flat_read@4K;hierarchical:chunk=64K."},
     {"COLL_BCAST", algorithm, "chosen by size", "As COLL_BARRIER."},
     {"COLL_REDUCE", algorithm, "chosen by size", "As COLL_BARRIER."},
     {"COLL_ALLREDUCE", algorithm, "chosen by size", "As COLL_BARRIER."},
@@ -33,6 +35,18 @@ constexpr Variable all[] = {
     {"COLL_REDUCE_SCATTER", algorithm, "chosen by size", "As COLL_BARRIER."},
     {"COLL_SCAN", algorithm, "chosen by size", "As COLL_BARRIER."},
     {"COLL_EXSCAN", algorithm, "chosen by size", "As COLL_BARRIER."},
+    {"COLL_TABLE", "a name, a file, none", "this machine's",
+     "The table by which algorithms are chosen: of a machine of collctl-explain(1), or a file. Without it the one that "
+     "collctl calibrate wrote for this machine to ~/.config/libcoll/tables (below XDG_CONFIG_HOME when that is set) or "
+     "/etc/libcoll/tables, and without that the built-in defaults, as with none. Rank 0's counts."},
+    {"COLL_DRIFT", "on, off", "on",
+     "on: one call in about a hundred is timed and compared with the table, and COLL_LOG=info tells once for each "
+     "collective of a communicator when calls take more than 3 times as long as they did, or less than a third. Only "
+     "with a table that collctl calibrate wrote."},
+    {"COLL_THROTTLE", "1 to 1024", "chosen",
+     "How many ranks access one other at once in the algorithms throttled_...; an algorithm's own k=N comes first."},
+    {"COLL_CHUNK", "64 to 1G", "chosen",
+     "Bytes of a chunk, of all algorithms that have chunks; an algorithm's own chunk=BYTES comes first."},
     {"COLL_DIRECT_MIN", "bytes", "8192",
      "Vectors from this size on are read from the peers' own buffers where the transport can."},
     {"COLL_SIMD", "avx512, avx2, sse4, scalar", "the best there is",
@@ -41,7 +55,7 @@ constexpr Variable all[] = {
     {"COLL_LOG", "off, info, debug", "off",
      "info: a line on standard error per communicator (ranks, hierarchy, transport, table) and about misspelt "
      "variables. "
-     "debug: also what the MPI shim took."},
+     "debug: also which algorithm serves which calls and why, and what the MPI shim took."},
     {"COLL_STATS", "0, 1, json, a file", "0",
      "Calls, bytes, time, algorithm and transport by collective and size, and what the MPI shim passed on and why, "
      "when the "

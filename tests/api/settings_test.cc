@@ -44,6 +44,12 @@ TEST(Settings, WrongValuesNameTheRightOnes) {
       {"COLL_BCAST", "knomial:z=3", COLL_ERR_UNAVAILABLE, {"z=3", "chunk=BYTES"}},
       {"COLL_BCAST", "knomial:chunk=1", COLL_ERR_UNAVAILABLE, {"chunk=1", "64"}},
       {"COLL_BARRIER", "fused", COLL_ERR_UNAVAILABLE, {"barrier has no algorithm", "dissemination"}},
+      {"COLL_BCAST", "knomial@4X;flat_read", COLL_ERR_UNAVAILABLE, {"COLL_BCAST", "'4X' is no size"}},
+      {"COLL_BCAST", "knomial;flat_read", COLL_ERR_UNAVAILABLE, {"'flat_read' is never reached", "@SIZE"}},
+      {"COLL_THROTTLE", "0", COLL_ERR_ARG, {"COLL_THROTTLE", "1 to 1024"}},
+      {"COLL_CHUNK", "63", COLL_ERR_ARG, {"COLL_CHUNK", "64 to 1G"}},
+      {"COLL_DRIFT", "perhaps", COLL_ERR_ARG, {"COLL_DRIFT", "on nor off"}},
+      {"COLL_TABLE", "epic", COLL_ERR_ARG, {"COLL_TABLE", "epyc-2p"}},
       {"COLL_SENSITIVITY", "moon", COLL_ERR_TOPOLOGY, {"COLL_SENSITIVITY", "moon"}},
       {"COLL_TOPOLOGY", "package:0", COLL_ERR_TOPOLOGY, {"COLL_TOPOLOGY", "package"}},
       {"COLL_TOPOLOGY", "/nowhere/machine.xml", COLL_ERR_TOPOLOGY, {"COLL_TOPOLOGY", "/nowhere/machine.xml"}},
@@ -101,7 +107,8 @@ TEST(Settings, ThatDifferBetweenRanks) {
   const char* different[][2] = {{"COLL_TRANSPORT", "shm"},     {"COLL_DEBUG", "1"},
                                 {"COLL_DIRECT_MIN", "100"},    {"COLL_SENSITIVITY", "socket"},
                                 {"COLL_BCAST", "knomial:k=3"}, {"COLL_ALLREDUCE", "all_read:chunk=512"},
-                                {"COLL_REDUCE", "flat"},       {"COLL_BARRIER", "dissemination"}};
+                                {"COLL_REDUCE", "flat"},       {"COLL_CHUNK", "4K"},
+                                {"COLL_THROTTLE", "2"},        {"COLL_BARRIER", "dissemination"}};
   for (auto [variable, value] : different) {
     SCOPED_TRACE(variable);
     run_processes(3, [=](Context& c) {

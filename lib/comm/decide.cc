@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which algorithm serves a call, with which parameters: what a variable forces, else what the selector says. Every rank
+// finds the same from the same table, hierarchy and settings.
+#include <algorithm>
+#include <cstdio>
+
+#include "comm/comm.h"
+#include "exec/latency.h"
+
+namespace coll::comm {
+
+using plan::Collective;
+
+model::Question Comm::question(const Call& call) const {
+  return {.collective = call.collective,
+          .bytes = call.bytes(),
+          .irregular = call.pieces != nullptr,
+          .element_bytes = call.element_bytes,
+          .ranks = ranks(),
+          .levels = hierarchy_.levels(),
+          .kernel_copies = team_.reach == exec::Reach::cma,
+          .kernel_copies_possible = kernel_copies_possible_,
+          .crowded = crowded_,
+          .cache_bytes = cache_bytes_};
+}
+
+model::Selection Comm::decide(const Call& call) {
+  const model::Question question = this->question(call);
+  const model::Forced* forced = model::find_forced(settings_.forced[size_t(call.collective)], question);
+  model::Selection selected;
+  if (forced != nullptr && forced->choice.algorithm != nullptr) {
+    selected.by = model::Decider::forced;
+    selected.choice = selector_.builtin(question);  // whether the kernel copies stays as it would be
+    selected.choice.algorithm = forced->choice.algorithm;
+    selected.choice.parameters = forced->choice.parameters;
+  } else {
+    selected = selector_.select(question);
+    forced = nullptr;
+  }
+  const bool throttled = selected.choice.algorithm->name.starts_with("throttled");
+  const bool chunk = settings_.chunk_bytes != 0 && (forced == nullptr || !forced->chunk);
+  const bool throttle = settings_.throttle != 0 && throttled && (forced == nullptr || !forced->k);
+  if (chunk) selected.choice.parameters.chunk_bytes = settings_.chunk_bytes;
+  if (throttle) selected.choice.parameters.k = settings_.throttle;
+  if (chunk || throttle) selected.by = model::Decider::forced, selected.row = nullptr, selected.expected_us = 0;
+  if (selected.by == model::Decider::forced) model::complete(question, selected.choice);
+  return selected;
+}
+
+// What was decided, once per bound plan; COLL_LOG=debug.
+void Comm::log_decision(const Call& call, const model::Selection& selected) const {
+  if (!settings_.log_decisions || rank() != 0) return;
+  const model::Choice& choice = selected.choice;
+  fprintf(stderr, "libcoll: %s of %zu bytes between %d ranks: %s%s (%s)\n", plan::name(call.collective), call.bytes(),
+          ranks(), model::setting_text(choice).c_str(), choice.kernel_copies ? " by kernel copies" : "",
+          model::decider_text(selected).c_str());
+}
+
+// How much one rank may show to the others on the latency path, by collective; 0: it is not taken.
+void Comm::set_latency_paths() {
+  constexpr int most_ranks = 64;
+  for (int c = 0; c < plan::collectives; c++) {
+    const auto collective = Collective(c);
+    const std::vector<model::Forced>& forced = settings_.forced[size_t(c)];
+    size_t limit = selector_.latency_path_bytes(collective, ranks(), crowded_);
+    if (!forced.empty()) {
+      const bool latency = forced.front().choice.algorithm == nullptr;
+      const size_t shown = plan::has_blocks(collective, plan::Buffer::send) ? size_t(ranks() - 1) : 1;
+      limit = latency ? std::min(forced.front().up_to_bytes, exec::Cell::payload_bytes) * shown : 0;
+    }
+    if (ranks() > most_ranks && collective != Collective::barrier) limit = 0;
+    latency_bytes_[size_t(c)] = std::min(limit, exec::Cell::payload_bytes);
+  }
+}
+
+}  // namespace coll::comm

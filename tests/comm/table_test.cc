@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A communicator takes what a table chose, all ranks alike; variables come first; what a table cannot serve the defaults do.
+#include <fstream>
+#include <sstream>
+
+#include "comm/collectives.h"
+#include "model/own_table.h"
+#include "model/table_json.h"
+
+using namespace ranks;
+namespace model = coll::model;
+using coll::plan::Collective;
+
+namespace {
+
+model::Chosen row(Collective collective, size_t up_to_bytes, const char* algorithm, double measured_us = 0) {
+  model::Chosen made{
+      .collective = collective, .up_to_bytes = up_to_bytes, .algorithm = coll::algo::find(collective, algorithm)};
+  made.measured_us = measured_us;
+  return made;
+}
+
+// A file with these choices, for the life of the object.
+class TableFile {
+ public:
+  explicit TableFile(std::vector<model::Chosen> choices, const std::string& name = "chosen")
+      : path(testing::TempDir() + "coll-table-" + name + std::to_string(getpid()) + ".json") {
+    model::Table table = model::find_table("default", {}, {}).table;
+    table.name = name;
+    table.date = "2026-11-21";
+    table.choices = std::move(choices);
+    std::ofstream(path) << model::write_table(table);
+  }
+  ~TableFile() { unlink(path.c_str()); }
+  const std::string path;
+};
+
+// Runs `body` on two ranks; what rank 0 wrote to stderr.
+std::string log_of(const Function& body) {
+  const std::string path = testing::TempDir() + "coll-log-" + std::to_string(getpid());
+  run_processes(2, [&](Context& c) {
+    if (c.rank == 0 && freopen(path.c_str(), "w", stderr) == nullptr) c.fail("no log");
+    body(c);
+  });
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  unlink(path.c_str());
+  return text.str();
+}
+
+void bcast(Context& c, coll_comm* comm, size_t bytes) {
+  std::vector<uint32_t> data(bytes / 4);
+  if (c.rank == 0)
+    for (size_t i = 0; i < data.size(); i++) data[i] = input(0, i, 1);
+  RANK_CHECK(c, coll_bcast(data.data(), data.size(), COLL_UINT32, 0, comm) == COLL_OK);
+  for (size_t i = 0; i < data.size(); i++) RANK_CHECK(c, data[i] == input(0, i, 1));
+}
+
+void bcasts(Context& c) {
+  coll_comm* comm = c.comm();
+  for (size_t bytes : {4096, 16384, 262144}) bcast(c, comm, bytes);
+  RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
+}
+
+TEST(Table, ItsChoicesAreTaken) {
+  std::vector<model::Chosen> choices = {row(Collective::bcast, 8192, "shm_pipelined"),
+                                        row(Collective::bcast, 65536, "sequential_write"),
+                                        row(Collective::bcast, 1 << 20, "scatter_allgather")};
+  choices[0].parameters.chunk_bytes = 2048;
+  TableFile file(choices);
+  Environment table("COLL_TABLE", file.path.c_str()), log("COLL_LOG", "debug");
+  const std::string text = log_of(bcasts);
+  for (const char* words :
+       {"; table: chosen of 2026-11-21", "is of another machine (", "used because COLL_TABLE asks for it",
+        "bcast of 4096 bytes between 2 ranks: shm_pipelined:chunk=2048,depth=4 (table row bcast up to 8 KiB of 2 "
+        "ranks)",
+        "bcast of 16384 bytes between 2 ranks: sequential_write", "bcast of 262144 bytes between 2 ranks: scatter_all"})
+    EXPECT_NE(text.find(words), std::string::npos) << words << "\nis not in\n" << text;
+}
+
+TEST(Table, VariablesComeFirst) {
+  TableFile file({row(Collective::bcast, 1 << 20, "scatter_allgather")});
+  Environment table("COLL_TABLE", file.path.c_str()), log("COLL_LOG", "debug"),
+      forced("COLL_BCAST", "shm_pipelined:chunk=1K@4K;knomial:chunk=8K@64K"), chunk("COLL_CHUNK", "2K");
+  const std::string text = log_of(bcasts);
+  for (const char* words : {"bcast of 4096 bytes between 2 ranks: shm_pipelined:chunk=1024,depth=4 (a variable)",
+                            "bcast of 16384 bytes between 2 ranks: knomial:chunk=8192",
+                            "bcast of 262144 bytes between 2 ranks: scatter_allgather:chunk=2048"})
+    EXPECT_NE(text.find(words), std::string::npos) << words << "\nis not in\n" << text;
+}
+
+TEST(Table, ThrottleIsThatOfThrottledAlgorithms) {
+  Environment log("COLL_LOG", "debug"), forced("COLL_SCATTER", "throttled_read@64K;throttled_read:k=3"),
+      throttle("COLL_THROTTLE", "5");
+  const std::string text = log_of([](Context& c) {
+    coll_comm* comm = c.comm();
+    std::vector<char> in(1 << 20), out(1 << 19);
+    for (size_t count : {1 << 15, 1 << 19})
+      RANK_CHECK(c, coll_scatter(in.data(), out.data(), count, COLL_BYTE, 0, comm) == COLL_OK);
+    RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
+  });
+  for (const char* words : {"scatter of 32768 bytes between 2 ranks: throttled_read:chunk=16384,depth=4,k=5",
+                            "scatter of 524288 bytes between 2 ranks: throttled_read:chunk=16384,depth=4,k=3"})
+    EXPECT_NE(text.find(words), std::string::npos) << words << "\nis not in\n" << text;
+}
+
+// The ranks' own tables contradict each other: that of rank 0 counts for all, or they would not understand each other.
+TEST(Table, RankZerosCounts) {
+  TableFile zero({row(Collective::bcast, 1 << 20, "scatter_allgather")}, "zero");
+  TableFile one({row(Collective::bcast, 1 << 20, "shm_pipelined")}, "one");
+  run_processes(3, [&](Context& c) {
+    setenv("COLL_TABLE", (c.rank == 0 ? zero : one).path.c_str(), 1);
+    coll_comm* comm = c.comm();
+    RANK_CHECK(c, strstr(coll_comm_describe(comm), "; table: zero of") != nullptr);
+    for (size_t bytes : {4096, 16384, 262144}) bcast(c, comm, bytes);
+    RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
+  });
+}
+
+TEST(Table, WhatDoesNotFitIsLeftToTheDefaults) {
+  std::vector<model::Chosen> choices = {row(Collective::bcast, 1 << 20, "shm_pipelined")};
+  choices[0].parameters.chunk_bytes = 1 << 30;
+  TableFile file(choices);
+  Environment table("COLL_TABLE", file.path.c_str()), log("COLL_LOG", "debug");
+  EXPECT_NE(log_of(bcasts).find("bcast of 4096 bytes between 2 ranks: flat_read"), std::string::npos);
+}
+
+TEST(Table, ThatCannotBeReadIsAnErrorOnAllRanks) {
+  for (const char* wrong : {"/nowhere/table.json", "epic"}) {
+    Environment table("COLL_TABLE", wrong);
+    run_processes(2, [&](Context& c) {
+      coll_bootstrap bootstrap = c.bootstrap();
+      coll_comm* comm = nullptr;
+      RANK_CHECK(c, coll_comm_create(&bootstrap, &comm) == COLL_ERR_ARG);
+      RANK_CHECK(c, strstr(coll_last_error(), "COLL_TABLE") != nullptr && strstr(coll_last_error(), wrong) != nullptr);
+    });
+  }
+}
+
+// The latency path goes as far as the table says; then its algorithms serve, right as ever.
+TEST(Table, LatencyRows) {
+  model::Chosen latency = row(Collective::bcast, 64, "");
+  TableFile file({latency, row(Collective::bcast, 1 << 20, "shm_pipelined")});
+  Environment table("COLL_TABLE", file.path.c_str()), log("COLL_LOG", "debug");
+  const std::string text = log_of([](Context& c) {
+    coll_comm* comm = c.comm();
+    for (size_t bytes : {64, 128}) bcast(c, comm, bytes);
+    RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
+  });
+  EXPECT_EQ(text.find("bcast of 64 bytes"), std::string::npos) << text;
+  EXPECT_NE(text.find("bcast of 128 bytes between 2 ranks: shm_pipelined"), std::string::npos) << text;
+}
+
+std::string log_of_many(int calls) {
+  return log_of([=](Context& c) {
+    coll_comm* comm = c.comm();
+    std::vector<uint32_t> data(4096);
+    for (int i = 0; i < calls; i++)
+      RANK_CHECK(c, coll_bcast(data.data(), data.size(), COLL_UINT32, 0, comm) == COLL_OK);
+    RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
+  });
+}
+
+size_t times_told(const std::string& text) {
+  size_t told = 0;
+  for (size_t at = 0; (at = text.find("run collctl calibrate", at)) != std::string::npos; at++) told++;
+  return told;
+}
+
+// No machine moves 16 KiB in a nanosecond, and none needs ten seconds.
+TEST(Drift, IsToldOnceWhereTheTableIsFarOff) {
+  for (double wrong_us : {0.001, 1e7}) {
+    TableFile file({row(Collective::bcast, 16384, "flat_read", wrong_us)});
+    Environment table("COLL_TABLE", file.path.c_str()), log("COLL_LOG", "info");
+    const std::string text = log_of_many(40000);
+    EXPECT_EQ(times_told(text), 1u) << text;
+    EXPECT_NE(text.find("bcast of about 16384 bytes takes "), std::string::npos) << text;
+  }
+}
+
+TEST(Drift, IsNotToldUnaskedOrWithoutTimes) {
+  TableFile timed({row(Collective::bcast, 16384, "flat_read", 0.001)}, "timed"),
+      untimed({row(Collective::bcast, 16384, "flat_read")}, "untimed");
+  {
+    Environment table("COLL_TABLE", timed.path.c_str());
+    EXPECT_EQ(log_of_many(20000), "");
+    Environment log("COLL_LOG", "info"), drift("COLL_DRIFT", "off");
+    EXPECT_EQ(times_told(log_of_many(20000)), 0u);
+  }
+  Environment table("COLL_TABLE", untimed.path.c_str()), log("COLL_LOG", "info");
+  EXPECT_EQ(times_told(log_of_many(20000)), 0u);
+}
+
+}  // namespace

@@ -167,10 +167,14 @@ Finding processors(const Facts& facts) {
 }
 
 Finding table(const Facts& facts) {
-  return {"table", Finding::fine,
-          facts.table.empty() ? "the costs of this machine are not known; defaults stand in"
-                              : fmt::format("the costs of this machine are those of the built-in '{}'", facts.table),
-          ""};
+  const std::string remark = facts.table_remark.empty() ? "" : " (" + facts.table_remark + ")";
+  if (!facts.measured.empty())
+    return {"table", Finding::fine, fmt::format("algorithms are chosen by {}{}", facts.measured, remark), ""};
+  return {"table", Finding::slower,
+          fmt::format("algorithms are chosen by built-in defaults, the costs of '{}' stand in for this machine's{}; to "
+                      "measure them:",
+                      facts.table.empty() ? "default" : facts.table, remark),
+          "collctl calibrate"};
 }
 
 }  // namespace

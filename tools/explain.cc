@@ -11,6 +11,7 @@
 #include "coll/coll.h"
 #include "command.h"
 #include "machine.h"
+#include "model/forced.h"
 #include "model/prices.h"
 #include "text.h"
 
@@ -31,7 +32,9 @@ struct Explained {
   plan::Collective collective = plan::Collective::barrier;
   size_t bytes = 0;
   ModelMachine machine;
-  std::vector<model::Priced> choices;
+  model::Selection taken;  // what a communicator takes
+  bool latency = false;    // by the executor's hand-written path for tiny payloads, which gives the same result
+  std::vector<model::Priced> choices;  // that one first, then by price
 };
 
 size_t bytes_of(const Options& options, plan::Collective collective) {
@@ -47,13 +50,40 @@ size_t bytes_of(const Options& options, plan::Collective collective) {
   return bytes;
 }
 
+// What is taken comes first, priced with the parameters that it is taken with.
+void put_first(const Explained& answer, std::vector<model::Priced>& choices) {
+  const model::Choice& taken = answer.taken.choice;
+  const auto at =
+      std::ranges::find(choices, taken.algorithm->name, [](const auto& priced) { return priced.row->algorithm; });
+  if (at == choices.end()) return;
+  std::rotate(choices.begin(), at, at + 1);
+  model::Priced& first = choices.front();
+  const model::Row& row = *first.row;
+  first.mechanism = taken.kernel_copies ? model::Mechanism::cma : model::Mechanism::shared_memory;
+  if (row.reads.k) first.knobs.k = taken.parameters.k;
+  if (row.reads.j) first.knobs.k = taken.parameters.j;
+  first.knobs.chunk_bytes =
+      row.reads.chunk && taken.parameters.chunk_bytes < answer.bytes ? taken.parameters.chunk_bytes : 0;
+  const model::Setting on(answer.machine.table, answer.machine.hierarchy, first.mechanism);
+  first.terms = model::cost(row, on, double(answer.bytes), first.knobs);
+}
+
 Explained explained(const Options& options) {
   const std::vector<plan::Collective> named = parse_collectives(options.collective);
   if (named.size() != 1) throw usage("one collective at a time; name one, see collctl list");
   Explained made{.collective = named.front(), .bytes = bytes_of(options, named.front())};
   made.machine = model_machine(options.machine, options.ranks, options.map_by, options.sensitivity);
+  const model::Question question =
+      question_of(made.machine, made.collective, made.bytes, coll_datatype_size(parse_type(options.type)));
+  model::Selector selector(made.machine.chosen_by, made.machine.hierarchy,
+                           {.family = &model::family_of(made.machine.machine.processor)});
+  made.taken = selector.select(question);
+  const size_t shown = plan::has_blocks(made.collective, plan::Buffer::send) ? size_t(options.ranks - 1) : 1;
+  made.latency = std::max<size_t>(made.bytes * shown, 1) <= selector.latency_path_bytes(made.collective, options.ranks);
+  made.taken.choice.kernel_copies |= question.kernel_copies;
   made.choices =
       model::rank_choices(plan::name(made.collective), made.machine.table, made.machine.hierarchy, double(made.bytes));
+  put_first(made, made.choices);
   return made;
 }
 
@@ -85,7 +115,20 @@ ordered_json to_json(const Explained& answer) {
           {"ranks", answer.machine.hierarchy.ranks()},
           {"machine", answer.machine.table.name},
           {"hierarchy", topo::describe(answer.machine.hierarchy)},
+          {"taken",
+           {{"setting", model::setting_text(answer.taken.choice)},
+            {"kernel_copies", answer.taken.choice.kernel_copies},
+            {"latency_path", answer.latency},
+            {"decided_by", model::decider_text(answer.taken)},
+            {"measured_us", answer.taken.row == nullptr ? 0 : answer.taken.row->measured_us}}},
           {"choices", choices}};
+}
+
+// "fused:chunk=65536,depth=2 by kernel copies".
+std::string taken_text(const Explained& answer) {
+  const model::Choice& choice = answer.taken.choice;
+  return model::setting_text(choice) + (choice.kernel_copies ? " by kernel copies" : "") +
+         (answer.latency ? ", or rather its hand-written twin for tiny payloads" : "");
 }
 
 std::string parameters_text(const model::Priced& priced) {
@@ -121,9 +164,13 @@ void print(const Explained& answer) {
   line("ranks", topo::describe(answer.machine.hierarchy));
   if (!answer.choices.empty()) {
     const model::Priced& best = answer.choices.front();
-    line("choice", fmt::format("{} by {}, {}: {}", best.row->algorithm, model::name(best.mechanism),
-                               us_text(best.terms.total_us()), why(best.terms)));
-    line("row", fmt::format("{} ({})", best.row->row, best.row->source));
+    line("choice", taken_text(answer));
+    line("decided", "by " + model::decider_text(answer.taken));
+    line("predicted", fmt::format("{}: {}", us_text(best.terms.total_us()), why(best.terms)));
+    if (const model::Chosen* row = answer.taken.row; row != nullptr && row->measured_us > 0)
+      line("measured", fmt::format("{} for {} by calibration, predicted were {}", us_text(row->measured_us),
+                                   bytes_text(row->up_to_bytes), us_text(row->predicted_us)));
+    line("formula", fmt::format("{} ({})", best.row->row, best.row->source));
   }
   fmt::print("\n");
   Table table("<<<>>>>>");

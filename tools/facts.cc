@@ -19,9 +19,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "config/config.h"
 #include "launch.h"
 #include "model/fingerprint.h"
 #include "model/machines.h"
+#include "model/own_table.h"
 #include "topo/machine.h"
 #include "transport/cma.h"
 #include "transport/kcoll_device.h"
@@ -170,7 +172,13 @@ Facts gather_facts(int ranks) {
   facts.processors = int(allowed_cpus().size());
   facts.ranks = ranks > 0 ? ranks : facts.processors;
   topo::Machine machine;
-  if (topo::load_native(machine).ok()) facts.table = model::builtin_table(model::fingerprint_of(machine)).name;
+  if (topo::load_native(machine).ok()) {
+    facts.table = model::builtin_table(model::fingerprint_of(machine)).name;
+    const char* wish = config::value("COLL_TABLE");
+    const model::Found found = model::find_table(wish == nullptr ? "" : wish, config::table_directories(), machine);
+    if (found.found) facts.measured = found.path;
+    facts.table_remark = found.remark;
+  }
   return facts;
 }
 

@@ -32,7 +32,9 @@ struct Facts {
   int reserved_huge_pages = 0;
 
   int processors = 1, ranks = 1;
-  std::string table;  // of the model: the built-in machine that stands in for this one
+  std::string table;         // of the model: the built-in machine that stands in for this one
+  std::string measured;      // where the table is that communicators choose by; "": none
+  std::string table_remark;  // why a table that is there is not used, or that it is another machine's
 };
 
 // ranks 0: one per processor. Forks two processes for a moment.

@@ -26,6 +26,7 @@
 #include "config/variables.h"
 #include "launch.h"
 #include "mem/simd.h"
+#include "model/own_table.h"
 #include "text.h"
 
 namespace coll::tools {
@@ -171,6 +172,16 @@ ordered_json environment_json() {
   return set;
 }
 
+// The table that communicators find here; path null: none.
+ordered_json table_json(const topo::Machine& machine) {
+  const char* wish = config::value("COLL_TABLE");
+  const model::Found found = model::find_table(wish == nullptr ? "" : wish, config::table_directories(), machine);
+  return {{"path", found.found ? ordered_json(found.path) : ordered_json(nullptr)},
+          {"date", found.table.date},
+          {"choices", found.table.choices.size()},
+          {"remark", found.remark}};
+}
+
 // All that can be set: name, what it takes, what holds without it, its value and who gave it.
 ordered_json variables_json() {
   ordered_json out = ordered_json::array();
@@ -223,7 +234,7 @@ ordered_json gather(const Options& options) {
                       {"ranks", ranks},
                       {"hierarchy", topo::describe(layout.hierarchy)},
                       {"groups", topo::draw(layout.hierarchy)},
-                      {"table", "built-in defaults"},
+                      {"table", table_json(layout.machine)},
                       {"environment", environment_json()},
                       {"configuration", configuration_json()},
                       {"unknown", misspelt_json()}};
@@ -336,7 +347,13 @@ void print(const ordered_json& info) {
   if (info["simd"].contains("problem")) line("", info["simd"]["problem"]);
   print_machine(info);
   print_permissions(info["system"]);
-  line("table", "built-in defaults: nothing has been calibrated");
+  const ordered_json& table = info["table"];
+  const std::string remark = table["remark"], date = table["date"];
+  line("table", table["path"].is_null()
+                    ? "none: built-in defaults choose the algorithms; collctl calibrate measures this machine"
+                    : fmt::format("{}{}, {} choices", table["path"].get<std::string>(),
+                                  date.empty() ? "" : " of " + date, table["choices"].get<size_t>()));
+  if (!remark.empty()) line("", remark);
   fmt::print("\n{}", info["groups"].get<std::string>());
   print_transports(info);
   fmt::print("\n");

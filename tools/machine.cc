@@ -5,8 +5,11 @@
 
 #include "choose_plans.h"
 #include "command.h"
+#include "config/config.h"
+#include "model/cost.h"
 #include "model/fingerprint.h"
 #include "model/machines.h"
+#include "model/own_table.h"
 
 namespace coll::tools {
 
@@ -16,9 +19,19 @@ ModelMachine model_machine(const std::string& name, int ranks, const std::string
   Layout layout;
   if (name.empty()) {
     layout = lay_out(ranks, "native", map_by, sensitivity);
-    made.table = model::builtin_table(model::fingerprint_of(layout.machine));
-    made.origin =
-        fmt::format("this one, with the built-in table '{}': nothing has been measured here", made.table.name);
+    const char* wish = config::value("COLL_TABLE");
+    model::Found found = model::find_table(wish == nullptr ? "" : wish, config::table_directories(), layout.machine);
+    if (found.found) {
+      made.table = std::move(found.table);
+      made.chosen_by = std::make_shared<const model::Table>(made.table);
+      made.origin = fmt::format("this one, with the table {}{}", found.path,
+                                made.table.date.empty() ? "" : " of " + made.table.date);
+    } else {
+      made.table = model::builtin_table(model::fingerprint_of(layout.machine));
+      made.origin =
+          fmt::format("this one, with the built-in table '{}': nothing has been measured here", made.table.name);
+    }
+    if (!found.remark.empty()) made.origin += "; " + found.remark;
   } else {
     if (topo::Status status = model::find_machine(name, made.table); !status.ok())
       throw Failure("--machine: " + status.text());
@@ -28,8 +41,28 @@ ModelMachine model_machine(const std::string& name, int ranks, const std::string
     const bool own = loaded && model::difference(made.table.fingerprint, model::fingerprint_of(native)).empty();
     made.origin = fmt::format("{}: {}{}", made.table.name, made.table.description, own ? "" : "; not this machine");
   }
+  if (!name.empty()) made.chosen_by = std::make_shared<const model::Table>(made.table);
+  made.machine = layout.machine;
   made.hierarchy = layout.hierarchy;
   return made;
+}
+
+model::Question question_of(const ModelMachine& machine, plan::Collective collective, size_t bytes,
+                            size_t element_bytes) {
+  constexpr double trial_bytes = 256 << 10;
+  const int ranks = machine.hierarchy.ranks();
+  model::Question question{.collective = collective,
+                           .bytes = bytes,
+                           .element_bytes = element_bytes,
+                           .ranks = ranks,
+                           .levels = machine.hierarchy.levels(),
+                           .cache_bytes = model::available_cache_bytes(machine.table, ranks)};
+  if (!machine.table.of(model::Mechanism::cma).available || ranks < 2) return question;
+  const model::Setting on(machine.table, machine.hierarchy, model::Mechanism::cma);
+  const double kernel_us = on.copy(trial_bytes).total_us(), staged_us = 1.25 * on.memcpy_us(trial_bytes);
+  question.kernel_copies = kernel_us < staged_us;
+  question.kernel_copies_possible = !question.kernel_copies && kernel_us < 2 * staged_us;
+  return question;
 }
 
 std::string known_machines() { return fmt::format("{}", fmt::join(model::machine_names(), ", ")); }

@@ -2,24 +2,35 @@
 // A machine by its name or file, with ranks on it: what explain and simulate ask questions about.
 #pragma once
 
+#include <memory>
 #include <string>
 
+#include "model/select.h"
 #include "model/table.h"
 #include "topo/hierarchy.h"
+#include "topo/machine.h"
 
 namespace coll::tools {
 
 struct ModelMachine {
-  model::Table table;
+  model::Table table;  // what to price with
+  // What communicators there choose by; null: the built-in defaults.
+  std::shared_ptr<const model::Table> chosen_by;
+  topo::Machine machine;
   topo::Hierarchy hierarchy;
   // Where the table comes from, for people: "a built-in machine, not this one", "built-in defaults ...".
   std::string origin;
 };
 
-// `name`: a built-in machine, a file, or "" for the running one. Throws Failure for what cannot be read and usage for
+// `name`: a built-in machine, a file, or "" for the running one, with the table that its communicators find. Throws Failure for what cannot be read and usage for
 // wrong words.
 ModelMachine model_machine(const std::string& name, int ranks, const std::string& map_by,
                            const std::string& sensitivity);
+
+// What a communicator of processes asks there: whether kernel copies are possible, and the rule, as its own trial of a copy
+// of 256 KiB would find by the table.
+model::Question question_of(const ModelMachine& machine, plan::Collective collective, size_t bytes,
+                            size_t element_bytes);
 
 // "arm-n1, broadwell, ..."
 std::string known_machines();

@@ -24,6 +24,7 @@ Facts good_machine() {
   facts.huge_pages = "madvise";
   facts.shared_huge_pages = "advise";
   facts.table = "default";
+  facts.measured = "/etc/libcoll/tables/machine.json";
   return facts;
 }
 
@@ -44,6 +45,14 @@ TEST(Diagnosis, AGoodMachineNeedsNothing) {
     EXPECT_EQ(finding.state, Finding::fine) << finding.check << ": " << finding.found;
     EXPECT_EQ(finding.mend, "");
   }
+}
+
+TEST(Diagnosis, WithoutATableCalibrationIsProposed) {
+  Facts facts = good_machine();
+  facts.measured = "";
+  facts.table_remark = "/etc/libcoll/tables/machine.json: is of another machine";
+  expect(facts, "table", Finding::slower, "collctl calibrate");
+  EXPECT_THAT(find(facts, "table").found, HasSubstr("is of another machine"));
 }
 
 TEST(Diagnosis, OnlySharedMemoryIsMandatory) {

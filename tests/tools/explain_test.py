@@ -3,9 +3,11 @@
 import json
 import os
 import pathlib
+import re
 import tempfile
+import unittest
 
-from cli import Case, main
+from cli import Case, collctl, main
 
 MACHINES = pathlib.Path(__file__).resolve().parents[2] / "lib" / "model" / "machines"
 
@@ -20,7 +22,9 @@ class Ranking(Case):
                          ("allreduce", 65536, 96, "arm-n1"))
         times = [choice["predicted_us"] for choice in answer["choices"]]
         self.assertGreater(len(times), 8)
-        self.assertEqual(times, sorted(times))
+        # What is taken, then the others by price.
+        self.assertTrue(answer["taken"]["setting"].startswith(answer["choices"][0]["algorithm"]))
+        self.assertEqual(times[1:], sorted(times[1:]))
         for choice in answer["choices"]:
             self.assertEqual(set(choice["terms"]), {"startup_us", "transfer_us", "lock_us", "flags_us"})
             self.assertAlmostEqual(sum(choice["terms"].values()), choice["predicted_us"], places=6)
@@ -46,12 +50,57 @@ class Ranking(Case):
     def test_this_machine_is_asked_by_default_and_that_nothing_was_measured_is_said(self):
         text = self.run_fine("explain", "bcast", "1M", "-n", 2)
         self.assertIn("nothing has been measured here", " ".join(text.split()))
-        self.assertRegex(text, r"(?m)^choice +\w+ by \w+")
+        self.assertRegex(text, r"(?m)^choice +\w+:chunk=")
+        self.assertRegex(text, r"(?m)^decided +by built-in defaults")
         self.expect_width(text, 130)
 
     def test_a_table_of_another_machine_is_named_as_such(self):
         text = self.run_fine("explain", "bcast", "1M", "-n", 64, "--machine", "epyc-2p")
         self.assertIn("not this machine", " ".join(text.split()))
+
+
+class Taken(Case):
+    """What explain puts first is what a communicator takes: its own word for it, by COLL_LOG=debug."""
+
+    def compare(self, collective, size, environment):
+        done = collctl("bench", collective, "-n", 2, "--sizes", size, "--time", "0.01", env={**environment, "COLL_LOG": "debug"})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        took = re.search(rf"^libcoll: {collective} of \d+ bytes between 2 ranks: (\S+)( by kernel copies)? \((.+)\)$",
+                         done.stderr, re.MULTILINE)
+        self.assertIsNotNone(took, done.stderr)
+        answer = self.run_json("explain", collective, size, "-n", 2, env=environment)
+        self.assertEqual((answer["taken"]["setting"], answer["taken"]["decided_by"]), (took[1], took[3]))
+        self.assertEqual(answer["choices"][0]["algorithm"], took[1].split(":")[0])
+        return answer
+
+    @unittest.skipIf(os.cpu_count() < 2, "ranks that share a core choose otherwise")
+    def test_by_the_rows_of_a_table(self):
+        rows = [("bcast", 8192, "knomial", {"chunk": 4096, "depth": 2, "k": 1}), ("bcast", 1 << 20, "scatter_allgather", {}),
+                ("allreduce", 65536, "dpml", {"chunk": 8192}), ("allreduce", 1 << 20, "fused", {"chunk": 65536, "depth": 2}),
+                ("gather", 1 << 20, "throttled_write", {"k": 1}), ("scan", 1 << 20, "fused", {})]
+        table = json.loads((MACHINES / "default.json").read_text())
+        table["choices"] = [{"collective": collective, "ranks": 2, "up_to_bytes": end, "algorithm": algorithm,
+                             "parameters": parameters, "kernel_copies": False, "predicted_us": 10, "measured_us": 20}
+                            for collective, end, algorithm, parameters in rows]
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "t.json"
+            path.write_text(json.dumps(table))
+            for collective, end, algorithm, _ in rows:
+                for size in (4096, end // 2, end):
+                    answer = self.compare(collective, str(size), {"COLL_TABLE": str(path)})
+                    self.assertIn("table row " + collective, answer["taken"]["decided_by"])
+                self.assertEqual(answer["choices"][0]["algorithm"], algorithm)
+                self.assertEqual(answer["taken"]["measured_us"], 20)
+            text = " ".join(self.run_fine("explain", "bcast", "4K", "-n", 2, env={"COLL_TABLE": str(path)}).split())
+            self.assertIn("by table row bcast up to 8 KiB of 2 ranks", text)
+            self.assertIn("used because COLL_TABLE asks for it", text)
+
+    @unittest.skipIf(os.cpu_count() < 2, "ranks that share a core choose otherwise")
+    def test_by_the_built_in_defaults(self):
+        for collective in ("bcast", "reduce", "allreduce", "scan"):
+            for size in ("4K", "256K"):
+                answer = self.compare(collective, size, {"COLL_TRANSPORT": "shm"})
+                self.assertEqual(answer["taken"]["decided_by"], "built-in defaults")
 
 
 class Tables(Case):

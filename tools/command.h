@@ -36,6 +36,7 @@ void add_list(CLI::App& app, Action& action);
 void add_plan(CLI::App& app, Action& action);
 void add_explain(CLI::App& app, Action& action);
 void add_simulate(CLI::App& app, Action& action);
+void add_export(CLI::App& app, Action& action);
 void add_verify(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
 // `bench contention`; after add_bench().

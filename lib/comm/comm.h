@@ -163,9 +163,10 @@ class Comm {
   model::Selection decide(const Call& call);
   void log_decision(const Call& call, const model::Selection& selected) const;
   void set_latency_paths();
-  // expected_us, where wanted: model::Selection::expected_us of what was bound.
-  coll_status make_bound(const Call& call, int channel, std::shared_ptr<exec::Bound>& bound,
-                         double* expected_us = nullptr);
+  // The plan that serves a call on a channel, bound anew only when it is not at hand.
+  coll_status bound_for(const Call& call, int channel, const BoundEntry*& found);
+  // expected_us: model::Selection::expected_us of what was bound.
+  coll_status make_bound(const Call& call, int channel, std::shared_ptr<exec::Bound>& bound, double& expected_us);
   std::string bind(const Call& call, int channel, const model::Choice& choice, std::shared_ptr<exec::Bound>& bound);
   const plan::Plan* plan_for(const Call& call, const model::Choice& choice);
   coll_status run(const exec::Bound& bound, const exec::Arguments& arguments);
@@ -210,7 +211,7 @@ class Comm {
   std::unique_ptr<BlockLayout> layout_;
 
   std::unordered_map<std::string, std::unique_ptr<plan::Plan>> plans_;
-  std::array<BoundEntry, 64> bounds_;
+  std::array<BoundEntry, 128> bounds_;
   std::unique_ptr<Drift> drift_;  // null where no times are known to compare with
 };
 

@@ -35,27 +35,35 @@ coll_status Comm::perform_now(const Call& call) {
   if (ranks() == 1) return perform_alone(call), COLL_OK;
   if (call.empty()) return COLL_OK;
   if (takes_latency_path(call)) return told(perform_tiny(call));
+  const BoundEntry* entry;
+  coll_status status = bound_for(call, 0, entry);
+  if (status != COLL_OK) return status;
+  if (drift_ != nullptr && drift_->due()) [[unlikely]]
+    return run_watched(*entry, call);
+  return run(*entry, call);
+}
+
+coll_status Comm::bound_for(const Call& call, int channel, const BoundEntry*& found) {
   const BoundKey key{call.collective,
-                     0,
+                     uint8_t(channel),
                      call.root,
                      call.count,
                      call.element_bytes,
                      !call.reducer.commutative,
                      call.pieces != nullptr ? call.pieces->digest() : 0};
-  size_t hash =
-      ((call.count ^ key.pieces) * 0x9e3779b97f4a7c15u >> 40) + size_t(call.collective) * 7 + size_t(call.root) * 13;
+  size_t hash = ((call.count ^ key.pieces) * 0x9e3779b97f4a7c15u >> 40) + size_t(call.collective) * 7 +
+                size_t(call.root) * 13 + size_t(channel) * 29;
   BoundEntry& entry = bounds_[hash % bounds_.size()];
   const bool differs = (entry.pieces == nullptr) != (call.pieces == nullptr) ||
                        (call.pieces != nullptr && !call.pieces->same_lengths(*entry.pieces));
   if (!(entry.key == key) || differs) {
-    coll_status status = make_bound(call, 0, entry.bound, &entry.expected_us);
+    coll_status status = make_bound(call, channel, entry.bound, entry.expected_us);
     entry.key = status == COLL_OK ? key : BoundKey{};
     entry.pieces = call.pieces;
     if (status != COLL_OK) return status;
   }
-  if (drift_ != nullptr && drift_->due()) [[unlikely]]
-    return run_watched(entry, call);
-  return run(entry, call);
+  found = &entry;
+  return COLL_OK;
 }
 
 coll_status Comm::run(const BoundEntry& entry, const Call& call) {
@@ -141,7 +149,7 @@ void Comm::perform_alone(const Call& call) {
   if (from != to) mem::copy(to, from, bytes);
 }
 
-coll_status Comm::make_bound(const Call& call, int index, std::shared_ptr<exec::Bound>& bound, double* expected_us) {
+coll_status Comm::make_bound(const Call& call, int index, std::shared_ptr<exec::Bound>& bound, double& expected_us) {
   if (call.element_bytes > half_bytes / 8)
     return failure(COLL_ERR_TYPE, "an element of " + std::to_string(call.element_bytes) +
                                       " bytes does not fit the staging; at most " + std::to_string(half_bytes / 8) +
@@ -155,7 +163,7 @@ coll_status Comm::make_bound(const Call& call, int index, std::shared_ptr<exec::
   }
   if (!problem.empty()) return failure(COLL_ERR_UNAVAILABLE, std::string(plan::name(call.collective)) + " " + problem);
   log_decision(call, selected);
-  if (expected_us != nullptr) *expected_us = selected.expected_us;
+  expected_us = selected.expected_us;
   return COLL_OK;
 }
 

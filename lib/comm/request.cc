@@ -20,8 +20,10 @@ coll_status Comm::start(Request& request) {
   unsigned turn = next_queue_++ % request_channels;
   std::shared_ptr<exec::Bound>& bound = request.bound_[turn];
   if (bound == nullptr) {
-    coll_status status = make_bound(call, int(turn) + 1, bound);
+    const BoundEntry* entry;
+    coll_status status = bound_for(call, int(turn) + 1, entry);
     if (status != COLL_OK) return status;
+    bound = entry->bound;
   }
   request.arguments_ = needs_scratch(call) ? apart(call, rank(), ranks(), request.scratch_) : call.arguments();
   request.running_ = bound.get();

@@ -139,6 +139,21 @@ static void check_self(void) {
   CHECK(out == 3.5, "MPI_COMM_SELF: %g", out);
 }
 
+/* Made by its members alone, while the others go on. */
+static void check_group(void) {
+  MPI_Group all, group;
+  MPI_Comm comm;
+  MPI_Comm_group(MPI_COMM_WORLD, &all);
+  MPI_Group_excl(all, world_size > 2, (int[]){world_size - 2}, &group);
+  if (world_size <= 2 || world_rank != world_size - 2) {
+    MPI_Comm_create_group(MPI_COMM_WORLD, group, 3, &comm);
+    use(comm, "of a group");
+    MPI_Comm_free(&comm);
+  }
+  MPI_Group_free(&group);
+  MPI_Group_free(&all);
+}
+
 static void check_inter(void) {
   MPI_Comm half, inter;
   const int upper = world_rank >= world_size / 2;
@@ -194,6 +209,7 @@ int main(int argc, char **argv) {
   check_self();
   check_many();
   check_attributes();
+  check_group();
   check_inter();
   check_session();
   check_leaks();

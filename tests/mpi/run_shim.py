@@ -10,6 +10,7 @@ failed the last rank cannot make a libcoll communicator: the program passes on M
 passed_on  no call is taken, and the log gives the reason --says
 off    COLL_MPI=off: the program passes on MPI alone
 whole  the shim is preloaded into the launcher as well, and into a shell
+alone  the program, which is no MPI job, says "passed"
 wrong  the program belongs to the other MPI library: a message says so
 """
 import argparse
@@ -28,7 +29,7 @@ import namespaces
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("mode", choices=["run", "diff", "between", "statistics", "failed", "passed_on", "off",
-                                         "whole", "wrong"])
+                                         "whole", "alone", "wrong"])
     parser.add_argument("--mpi", required=True, choices=["openmpi", "mpich"], help="whose launcher starts the program")
     parser.add_argument("--launcher", required=True)
     parser.add_argument("--shim", required=True)
@@ -228,6 +229,8 @@ def judge(options):
         result = launch(options, {}, environment)
         check_passed(result)
         check_taken(options, result)
+    elif options.mode == "alone":
+        check_passed(run([options.program], options.timeout, {"LD_PRELOAD": preload(options.shim)}))
     else:
         result = launch(options, settings)
         if result[0] == 0 or "preload libcoll_mpi_" not in result[2]:

@@ -20,7 +20,7 @@ echo
 echo "== 2. An unmodified MPI program: which airport does the US airline network miss most?"
 echo "  All-pairs shortest paths (Floyd-Warshall) on 300 airports and 4748 routes, 301 times, each with one airport"
 echo "  closed. Built by the distribution's own mpicc; libcoll comes in by LD_PRELOAD only."
-python3 -B "$here/driver/apsp.py" "$build" $urgent
+python3 -B "$here/driver/programs.py" "$build" apsp --cases 1,64 $urgent
 
 echo
 echo "== 3. The four collectives, 4 B to 16 MiB, side by side in one run"

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs the shortest-path program of bench/programs as it is, with and without libcoll preloaded, in turns; compares
-what it prints bit for bit and shows the times side by side. Exits with 1 when results differ or a run fails."""
+"""Runs a program of bench/programs as it is, with and without libcoll preloaded, in turns; compares what it prints bit
+for bit and shows the times side by side. Exits with 1 when results differ or a run fails."""
 
 import argparse
+import dataclasses
 import json
 import os
 import statistics
@@ -14,13 +15,32 @@ from pathlib import Path
 from contestants import available_mpis, launch, launcher, shim_path
 
 BENCH = Path(__file__).resolve().parent.parent
+sys.path.append(str(BENCH.parent / "tests" / "mpi"))
+import namespaces
 TITLES = {"openmpi": "Open MPI", "mpich": "MPICH"}
 
 
-def build(directory, mpi):
+@dataclasses.dataclass
+class Program:
+    """One of bench/programs, and the cases it runs: {name: command line}, by what varies between them."""
+    varies: str
+    cases: dict
+
+
+PROGRAMS = {
+    "apsp": Program("closures of an airport that advance together, which is as many rows of 1.2 KB in a broadcast",
+                    {str(batch): [str(BENCH / "data"), str(batch)] for batch in (1, 16, 64)}),
+    "stencil": Program("cells of the plate; reductions are of one to four numbers",
+                       {"96x64": ["96", "64", "1500"], "512x256": ["512", "256", "100"]}),
+    "gradients": Program("numbers in a gradient, and in the bucket of one allreduce",
+                         {"256K": ["262144", "40"], "256K/16K": ["262144", "40", "16384"], "2M": ["2097152", "6"]}),
+}
+
+
+def build(directory, name, mpi):
     """With the distribution's own compiler wrapper: the program knows nothing of libcoll."""
-    program = directory / f"apsp.{mpi}"
-    source = BENCH / "programs" / "apsp.c"
+    program = directory / f"{name}.{mpi}"
+    source = BENCH / "programs" / f"{name}.c"
     if not program.exists() or program.stat().st_mtime < source.stat().st_mtime:
         command = [f"mpicc.{mpi}", "-O3", "-march=native", "-o", str(program), str(source), "-lm"]
         print("  $ " + " ".join(os.path.relpath(c) if c.startswith("/") else c for c in command))
@@ -28,11 +48,13 @@ def build(directory, mpi):
     return program
 
 
-def run(mpi, program, options, batch, preload):
+def run(mpi, program, options, words, preload):
     """One run. Returns (result lines, times, log lines of libcoll); raises RuntimeError when it failed."""
-    command = launcher(mpi, options.ranks, preload=preload, bind="core" if options.ranks <= len(os.sched_getaffinity(0)) else "none",
-                       env={"COLL_LOG": "info"} if preload else {}, urgent=options.urgent)
-    status, out, err = launch(command + [str(program), str(BENCH / "data"), str(batch)], options.timeout)
+    fits = options.ranks <= len(os.sched_getaffinity(0)) and not options.nodes
+    env = {"COLL_LOG": "info", **({"COLL_NODE_SIZE": options.node_size} if options.node_size else {})}
+    command = launcher(mpi, options.ranks, preload=preload, bind="core" if fits else "none",
+                       env=env if preload else {}, urgent=options.urgent, start=options.start)
+    status, out, err = launch(command + [str(program), *words], options.timeout)
     results = [line for line in out.splitlines() if not line.startswith("time")]
     times = [json.loads(line.split(None, 1)[1]) for line in out.splitlines() if line.startswith("time")]
     if status != 0 or not times:
@@ -41,7 +63,7 @@ def run(mpi, program, options, batch, preload):
     return results, times[0], [line for line in err.splitlines() if "coll" in line]
 
 
-def compare_batch(programs, options, batch, seen):
+def compare(programs, options, case, words, seen):
     """All MPI libraries with and without libcoll, `rounds` times in turn. Returns {(mpi, with libcoll): times}."""
     times = {}
     for number in range(options.rounds):
@@ -49,19 +71,18 @@ def compare_batch(programs, options, batch, seen):
             for preload in (None, shim_path(options.build, mpi)):
                 if preload is None and (mpi, False) in times and len(times[mpi, False]) > number:
                     continue  # no shim for this MPI: once a round is enough
-                results, took, log = run(mpi, program, options, batch, preload)
+                results, took, log = run(mpi, program, options, words, preload)
                 times.setdefault((mpi, preload is not None), []).append(took)
-                seen.setdefault("results", results)
-                if seen["results"] != results:
-                    seen["differ"] = (mpi, preload is not None, batch, results)
+                expected = seen.setdefault("results", {}).setdefault(case, results)
+                if expected != results:
+                    seen["differ"] = (mpi, preload is not None, case, results)
                 if preload and mpi not in seen:
                     seen[mpi] = log[:1] or ["(libcoll logged nothing: it may not have taken over)"]
     return times
 
 
-def print_times(times, batch):
-    bytes_a_row = batch * 300 * 4
-    print(f"\n  rows of {bytes_a_row / 1000:g} KB ({batch} closure{'s' if batch > 1 else ''} at a time)")
+def print_times(times, case):
+    print(f"\n  {case}")
     print(f"    {'':<10}{'as it is':>32}{'with libcoll':>32}{'gain':>18}")
     print(f"    {'':<10}" + f"{'total':>12}{'compute':>10}{'collect.':>10}" * 2 + f"{'total':>9}{'collect.':>9}")
     for mpi in dict.fromkeys(m for m, _ in times):
@@ -79,43 +100,64 @@ def print_times(times, batch):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split(";")[0])
     parser.add_argument("build")
+    parser.add_argument("program", choices=PROGRAMS)
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--batches", default="1,64", help="closures at a time; a row is 1.2 KB for each")
+    parser.add_argument("--cases", help="some of the program's, separated by commas: " +
+                        "; ".join(f"{name} has {', '.join(program.cases)}" for name, program in PROGRAMS.items()))
+    parser.add_argument("--node-size", type=int, help="as COLL_NODE_SIZE: nodes of so many ranks")
+    parser.add_argument("--nodes", help="ranks of each node, as in 2,2: Open MPI over TCP between namespaces, as root")
     parser.add_argument("--timeout", type=float, default=60)
     parser.add_argument("--urgent", action="store_true", help="as root: run at the highest priority")
     options = parser.parse_args()
+    program = PROGRAMS[options.program]
+    cases = options.cases.split(",") if options.cases else list(program.cases)
+    if unknown := set(cases) - set(program.cases):
+        parser.error(f"{options.program} has the cases {', '.join(program.cases)}, not {', '.join(unknown)}")
 
-    mpis = available_mpis()
+    if options.nodes:
+        options.ranks = sum(map(int, options.nodes.split(",")))
+        try:
+            with namespaces.open_mpi(options.nodes.split(",")) as options.start:
+                return compare_all(options, program, cases, ["openmpi"])
+        except namespaces.Unavailable as reason:
+            print(f"There can be no nodes: {reason}", file=sys.stderr)
+            return 1
+    options.start = list
+    return compare_all(options, program, cases, available_mpis())
+
+
+def compare_all(options, program, cases, mpis):
     if not mpis:
         print("No MPI here. Install openmpi-bin and libopenmpi-dev, or mpich and libmpich-dev.", file=sys.stderr)
         return 1
-    for mpi in set(TITLES) - set(mpis):
+    for mpi in set(TITLES) - set(available_mpis()):
         print(f"  {TITLES[mpi]} is not installed: left out.")
     shims = [mpi for mpi in mpis if shim_path(options.build, mpi)]
     for mpi in set(mpis) - set(shims):
         print(f"  The build has no shim for {TITLES[mpi]}: it runs only as it is.")
     directory = Path(options.build) / "bench"
     directory.mkdir(parents=True, exist_ok=True)
-    programs = {mpi: build(directory, mpi) for mpi in mpis}
+    programs = {mpi: build(directory, options.program, mpi) for mpi in mpis}
 
     seen, tables = {}, {}
     try:
-        for batch in map(int, options.batches.split(",")):
-            tables[batch] = compare_batch(programs, options, batch, seen)
+        for case in cases:
+            tables[case] = compare(programs, options, case, program.cases[case], seen)
     except RuntimeError as failure:
         print(f"FAILED: {failure}")
         return 1
     print("  it prints, in every run:")
-    for line in seen["results"]:
-        print("    | " + line)
+    for results in dict.fromkeys(map(tuple, seen["results"].values())):  # once where cases agree
+        print("\n".join("    | " + line for line in results))
     for mpi in shims:
         print(f"  {TITLES[mpi]}: {seen[mpi][0]}")
-    for batch, times in tables.items():
-        print_times(times, batch)
+    print(f"\n  by {program.varies}:")
+    for case, times in tables.items():
+        print_times(times, case)
     if "differ" in seen:
-        mpi, ours, batch, results = seen["differ"]
-        print(f"\n  RESULTS DIFFER: {TITLES[mpi]} {'with' if ours else 'without'} libcoll, batch {batch}, printed")
+        mpi, ours, case, results = seen["differ"]
+        print(f"\n  RESULTS DIFFER: {TITLES[mpi]} {'with' if ours else 'without'} libcoll, case {case}, printed")
         print("\n".join("    | " + line for line in results))
         return 1
     print(f"\n  all {sum(len(t) for times in tables.values() for t in times.values())} runs gave the same results, bit for bit")

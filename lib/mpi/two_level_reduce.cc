@@ -10,8 +10,8 @@ namespace coll::shim::two_level {
 namespace {
 
 constexpr std::size_t most_leaders = 16;
-constexpr std::size_t part_least_bytes = std::size_t{8} << 10;   // below it another leader costs more than it brings
-constexpr std::size_t part_most_bytes = std::size_t{2} << 20;  // of one piece
+constexpr std::size_t part_least_bytes = std::size_t{8} << 10;  // below it another leader costs more than it brings
+constexpr std::size_t part_most_bytes = std::size_t{2} << 20;   // of one piece
 
 // How pieces are dealt: the first `leaders` ranks of every node get equal parts, the first of them the rest. Operands of
 // an operation that does not commute are left to one leader, whose calls of MPI keep their order in every version.

@@ -287,6 +287,23 @@ static void check_long(MPI_Op own_op) {
   check_deterministic(size * count);
 }
 
+/* Reductions that go in several pieces even by several leaders. */
+static void check_very_long(void) {
+  const int count = 2500001, root = world_size - 1;
+  int *mine = allocate((size_t)count * sizeof *mine), *sum = allocate((size_t)count * sizeof *sum);
+  for (int i = 0; i < count; i++) mine[i] = sum[i] = i % 1009 + world_rank;
+  const int ranks = world_size * (world_size - 1) / 2;
+  MPI_Allreduce(MPI_IN_PLACE, sum, count, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  for (int i = 0; i < count; i++)
+    CHECK(sum[i] == world_size * (i % 1009) + ranks, "a very long allreduce: [%d] is %d", i, sum[i]);
+  memset(sum, 0, (size_t)count * sizeof *sum);
+  MPI_Reduce(mine, sum, count, MPI_INT, MPI_SUM, root, MPI_COMM_WORLD);
+  for (int i = 0; i < count && world_rank == root; i++)
+    CHECK(sum[i] == world_size * (i % 1009) + ranks, "a very long reduce: [%d] is %d", i, sum[i]);
+  free(mine);
+  free(sum);
+}
+
 int main(int argc, char **argv) {
   MPI_Op own_op;
   start(&argc, &argv);
@@ -309,6 +326,7 @@ int main(int argc, char **argv) {
   comm = MPI_COMM_WORLD;
   check_all(seed, rounds, own_op);
   check_long(own_op);
+  check_very_long();
   fill();
   MPI_Gather(send_buffer, 0, MPI_INT, got, 0, MPI_INT, 0, MPI_COMM_WORLD);
   MPI_Alltoall(send_buffer, 0, MPI_INT, got, 0, MPI_INT, MPI_COMM_WORLD);

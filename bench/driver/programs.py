@@ -51,7 +51,7 @@ def build(directory, name, mpi):
 def run(mpi, program, options, words, preload):
     """One run. Returns (result lines, times, log lines of libcoll); raises RuntimeError when it failed."""
     fits = options.ranks <= len(os.sched_getaffinity(0)) and not options.nodes
-    env = {"COLL_LOG": "info", **({"COLL_NODE_SIZE": options.node_size} if options.node_size else {})}
+    env = {"COLL_LOG": "info", **({"COLL_NODE_SIZE": str(options.node_size)} if options.node_size else {})}
     command = launcher(mpi, options.ranks, preload=preload, bind="core" if fits else "none",
                        env=env if preload else {}, urgent=options.urgent, start=options.start)
     status, out, err = launch(command + [str(program), *words], options.timeout)

@@ -297,9 +297,10 @@ void check(const Options& options) {
     throw usage("--pages is for ordinary memory; coll_mem_alloc asks for huge pages by itself");
   if (!options.algorithm.empty() && options.collective == "all")
     throw usage("--algorithm needs one collective, not all");
-  for (const char* known : {"", "auto", "shm", "cma", "mapped"})
+  for (const char* known : {"", "auto", "shm", "cma", "mapped", "kcoll_copy", "kcoll_map", "kcoll_uring"})
     if (options.transport == known) return;
-  throw usage(fmt::format("'{}' is no transport; use auto, shm, cma or mapped", options.transport));
+  throw usage(fmt::format("'{}' is no transport; use auto, shm, cma, mapped, kcoll_copy, kcoll_map or kcoll_uring",
+                          options.transport));
 }
 
 Environment environment_of(const Options& options) {
@@ -446,7 +447,8 @@ void add_bench(CLI::App& app, Action& action) {
       ->check(CLI::NonNegativeNumber)
       ->option_text("R");
   sub->add_option("--type", options->type, "of the elements; default float")->option_text("TYPE");
-  sub->add_option("--transport", options->transport, "auto, shm, cma or mapped")->option_text("HOW");
+  sub->add_option("--transport", options->transport, "auto, shm, cma, mapped, kcoll_copy, kcoll_map or kcoll_uring")
+      ->option_text("HOW");
   sub->add_option("--memory", options->memory, "ordinary, or mapped: coll_mem_alloc")->option_text("KIND");
   sub->add_option("--pages", options->pages, "4k or 2m, of ordinary memory")->option_text("4k|2m");
   sub->add_option("--time", options->seconds, "seconds for each size; default 0.1")

@@ -241,7 +241,8 @@ ordered_json gather(const Options& options) {
   if (!config::problem().empty()) out["configuration_problem"] = config::problem();
   if (std::string wrong = mem::simd_environment_error(); !wrong.empty()) out["simd"]["problem"] = wrong;
   if (options.no_probe) return out;
-  for (const char* transport : {"mapped", "cma", "shm"}) out["transports"][transport] = transport_json(transport);
+  for (const char* transport : {"kcoll_map", "kcoll_copy", "kcoll_uring", "mapped", "cma", "shm"})
+    out["transports"][transport] = transport_json(transport);
   Outcome trial = try_transport("", 2);
   if (trial.works) out["communicator"] = trial.description;
   else out["communicator_problem"] = trial.problem;

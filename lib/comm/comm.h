@@ -176,6 +176,8 @@ class Comm {
   coll_status perform_timed(const Call& call);
   void count(const Request& request) const;
   const char* transport() const;
+  // Peers' ordinary memory is reached by copies of the kernel alone.
+  bool copies_only() const { return team_.reach == exec::Reach::remote && !team_.abilities.load_store; }
   coll_status perform_tiny(const Call& call);
   void perform_alone(const Call& call);
   bool takes_latency_path(const Call& call) const;

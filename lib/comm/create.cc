@@ -4,26 +4,26 @@
 #include <atomic>
 #include <bitset>
 #include <cerrno>
-#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <type_traits>
 
 #include "comm/comm.h"
+#include "comm/probe.h"
 #include "comm/stats.h"
 #include "comm/tables.h"
-#include "mem/copy.h"
 #include "sync/scheduling_group.h"
 #include "topo/sensitivity.h"
 #include "transport/arena.h"
 #include "transport/cma.h"
+#include "transport/kcoll_map.h"
+#include "transport/kcoll_uring.h"
 
 namespace coll::comm {
 
 namespace {
 
 constexpr uint64_t protocol = 0x6c6962636f6c6c01;  // "libcoll", version 1
-constexpr size_t probe_bytes = 256 << 10;
 constexpr int most_cpus = 1024;
 constexpr int most_ranks = 4096;
 constexpr int most_huge = 16;  // communicators of a process whose staging may take a huge page each
@@ -46,7 +46,7 @@ struct Hello {
   char node[120] = "";
   transport::Address address;
   uint64_t block_offset = 0;
-  uint64_t probe_address = 0;                      // memory for the copy probe, in my address space
+  ProbeOffer probe;
   uint64_t machine_offset = 0, machine_bytes = 0;  // rank 0: the topology, in its arena
   uint64_t table_offset = 0, table_bytes = 0;      // rank 0: the table, in its arena; no bytes: none
   uint32_t transport = 0;
@@ -61,8 +61,7 @@ struct Hello {
 struct Report {
   Fate fate;
   topo::Place place;
-  int cma_error = 0;
-  double cma_us = 0, staged_us = 0;  // rank 1's measurement of one copy by the kernel against two through memory
+  ProbeFindings found;
 };
 
 static_assert(std::is_trivially_copyable_v<Hello> && std::is_trivially_copyable_v<Report>);
@@ -70,10 +69,6 @@ static_assert(std::is_trivially_copyable_v<Hello> && std::is_trivially_copyable_
 std::atomic<int>& live_communicators() {
   static std::atomic<int> count{0};
   return count;
-}
-
-double now_us() {
-  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 // Ranks that must share a core: spinning would keep the one that is waited for from running.
@@ -178,9 +173,7 @@ class Creation {
     hello_.direct_min_bytes = comm_->settings_.direct_min_bytes;
     for (int cpu : topo::current_cpus())
       if (cpu < most_cpus) hello_.cpus.set(size_t(cpu));
-    probe_.resize(probe_bytes + sizeof(transport::Token), 1);
-    memcpy(probe_.data() + probe_bytes, &transport::own_token(), sizeof(transport::Token));
-    hello_.probe_address = uint64_t(uintptr_t(probe_.data()));
+    hello_.probe = probe_.offer(comm_->settings_.transport);
     if (rank() == 0) publish_machine(*arena);
   }
 
@@ -253,65 +246,47 @@ class Creation {
     report_.place = machine->source == "native" || machine->source == "flat"
                         ? topo::current_place(*machine)
                         : topo::map_ranks(*machine, int(ranks()), topo::Mapping::core)[size_t(rank())];
-    if (ranks() > 1) probe();
-  }
-
-  // A real copy from a neighbour by the kernel, and rank 1 takes the time.
-  void probe() {
-    size_t other = (size_t(rank()) + 1) % ranks();
-    transport::Token token;
-    report_.cma_error = transport::cma_read(hellos_[other].address.pid, &token,
-                                            hellos_[other].probe_address + probe_bytes, sizeof token);
-    if (report_.cma_error == 0 && !(token == hellos_[other].address.token)) report_.cma_error = ESRCH;
-    if (rank() != 1 || report_.cma_error != 0) return;
-    std::vector<char> here(probe_bytes);
-    report_.cma_us = report_.staged_us = 1e9;
-    for (int round = 0; round < 4; round++) {
-      double begin = now_us();
-      int pid = hellos_[0].address.pid;
-      if (transport::cma_read(pid, here.data(), hellos_[0].probe_address, probe_bytes) != 0) return;
-      double middle = now_us();
-      // Two copies that overlap in time take as long as the slower one; a quarter for filling the pipeline.
-      mem::copy(here.data(), probe_.data(), probe_bytes);
-      double end = now_us();
-      report_.cma_us = std::min(report_.cma_us, middle - begin);
-      report_.staged_us = std::min(report_.staged_us, 1.25 * (end - middle));
-    }
+    if (ranks() == 1) return;
+    const size_t other = (size_t(rank()) + 1) % ranks();
+    report_.found = probe_.look(hellos_[other].probe, hellos_[other].address, hellos_[0].probe.domain);
+    if (rank() == 1) probe_.take_times(hellos_[0].probe, hellos_[0].address.pid, report_.found);
   }
 
   void decide() {
     exec::Team& team = comm_->team_;
     const Settings& settings = comm_->settings_;
-    bool one_process = true, cma_works = ranks() > 1;
-    int cma_error = 0;
+    bool one_process = true;
     std::vector<topo::Place> places;
     for (size_t r = 0; r < ranks(); r++) {
       places.push_back(reports_[r].place);
       one_process &= team.members[r].peer->same_process();
-      if (reports_[r].cma_error != 0) cma_works = false, cma_error = reports_[r].cma_error;
     }
     comm_->hierarchy_ = topo::Hierarchy::from_places(places, sensitivity_);
     comm_->cache_bytes_ = topo::available_cache_bytes(*comm_->machine_, places);
 
-    if (settings.transport == Transport::cma && ranks() > 1 && !cma_works)
-      return fate_.fail(COLL_ERR_UNAVAILABLE,
-                        "COLL_TRANSPORT=cma is not possible here: " + transport::cma_remedy(cma_error));
-    bool cma_is_faster = cma_works && ranks() > 1 && reports_[1].cma_us < reports_[1].staged_us;
-    using exec::Reach;
-    switch (settings.transport) {
-      case Transport::automatic:
-        team.reach = one_process ? Reach::direct : cma_is_faster ? Reach::cma : Reach::staged;
-        break;
-      case Transport::cma: team.reach = one_process ? Reach::direct : Reach::cma; break;
-      case Transport::shm: team.reach = Reach::staged, team.map_arenas = false; break;
-      case Transport::mapped: team.reach = one_process ? Reach::direct : Reach::staged; break;
+    if (ranks() > 1) {
+      std::string problem = impossible(settings.transport);
+      if (!problem.empty())
+        return fate_.fail(COLL_ERR_UNAVAILABLE, std::string("COLL_TRANSPORT=") + name(settings.transport) +
+                                                    " is not possible here: " + problem);
     }
+    const Transport chosen = settings.transport == Transport::automatic ? fastest() : settings.transport;
+    using exec::Reach;
+    team.reach = one_process                                               ? Reach::direct
+                 : chosen == Transport::shm || chosen == Transport::mapped ? Reach::staged
+                                                                           : Reach::remote;
+    if (settings.transport == Transport::shm) team.reach = Reach::staged, team.map_arenas = false;
     comm_->crowded_ = crowded(hellos_);
     // Not much slower: they win where every rank copies at the same time, the more so where two copies of staged data
     // do not overlap because ranks share cores.
     const double bearable = comm_->crowded_ ? 4 : 2;
+    const ProbeFindings& times = reports_[ranks() > 1 ? 1 : 0].found;
     comm_->kernel_copies_possible_ = settings.transport == Transport::automatic && team.reach == Reach::staged &&
-                                     cma_works && reports_[1].cma_us < bearable * reports_[1].staged_us;
+                                     ranks() > 1 && impossible(Transport::cma).empty() &&
+                                     times.cma_us < bearable * times.staged_us;
+    if (team.reach == Reach::remote) team.access = make_access(chosen);
+    else if (comm_->kernel_copies_possible_) team.access = make_access(Transport::cma);
+    if (team.access != nullptr) team.abilities = team.access->abilities();
     team.direct_min_bytes = settings.direct_min_bytes;
     const bool one_group = std::all_of(hellos_.begin(), hellos_.end(), [this](const Hello& hello) {
       return hello.scheduling_group == hello_.scheduling_group;
@@ -321,10 +296,52 @@ class Creation {
     comm_->selector_ = {
         table_,
         comm_->hierarchy_,
-        {.family = &model::family_of(comm_->machine_->processor), .mapped = team.reach == Reach::direct}};
+        {.family = &model::family_of(comm_->machine_->processor), .mapped = team.reach == Reach::direct || team.abilities.load_store}};
     comm_->set_latency_paths();
     if (settings.drift && comm_->selector_.knows_times(int(ranks()))) watch();
-    describe(cma_works);
+    describe();
+  }
+
+  // What keeps some rank from using the transport; "" when all can.
+  std::string impossible(Transport transport) const {
+    for (const Report& report : reports_) {
+      std::string problem = report.found.problem(transport);
+      if (!problem.empty()) return problem;
+    }
+    return "";
+  }
+
+  // By rank 1's times. Mapped memory is read where it lies, also by reductions, so a copy from it is all there is.
+  Transport fastest() const {
+    if (ranks() == 1) return Transport::shm;
+    const ProbeFindings& times = reports_[1].found;
+    const std::pair<Transport, double> candidates[] = {{Transport::kcoll_map, times.kcoll_map_us},
+                                                       {Transport::kcoll_copy, times.kcoll_copy_us},
+                                                       {Transport::cma, times.cma_us}};
+    std::pair<Transport, double> best{Transport::mapped, times.staged_us};
+    for (const auto& candidate : candidates)
+      if (candidate.second < best.second && impossible(candidate.first).empty()) best = candidate;
+    return best.first;
+  }
+
+  std::unique_ptr<transport::Access> make_access(Transport transport) {
+    switch (transport) {
+      case Transport::kcoll_copy: return std::make_unique<transport::KcollCopy>(probe_.device());
+      case Transport::kcoll_map: return std::make_unique<transport::KcollMap>(probe_.device(), int(ranks()));
+      case Transport::kcoll_uring: {
+        transport::KcollStatus status;
+        auto uring = transport::KcollUring::make(probe_.device(), !comm_->crowded_, status);
+        if (uring != nullptr) return uring;
+        return std::make_unique<transport::KcollCopy>(probe_.device());
+      }
+      case Transport::automatic:
+      case Transport::shm:
+      case Transport::mapped:
+      case Transport::cma: break;
+    }
+    std::vector<int> pids;
+    for (const Hello& hello : hellos_) pids.push_back(hello.address.pid);
+    return transport::cma_access(std::move(pids));
   }
 
   void watch() {
@@ -340,6 +357,7 @@ class Creation {
     channel.team = &comm_->team_;
     channel.half_bytes = half_bytes;
     channel.seen.resize(ranks() * exec::max_views);
+    if (comm_->team_.access != nullptr) channel.far.resize(channel.seen.size());
     for (size_t r = 0; r < ranks(); r++) {
       char* block = comm_->team_.members[r].peer->arena() + hellos_[r].block_offset;
       channel.members.push_back(
@@ -347,21 +365,14 @@ class Creation {
     }
   }
 
-  void describe(bool cma_works) {
+  void describe() {
     const exec::Team& team = comm_->team_;
     std::string& text = comm_->description_;
     text = topo::describe(comm_->hierarchy_) + "; transport ";
-    switch (team.reach) {
-      case exec::Reach::direct: text += "mapped (ranks are threads of one process)"; break;
-      case exec::Reach::cma: text += "cma"; break;
-      case exec::Reach::staged: text += "shm"; break;
-    }
+    if (team.reach == exec::Reach::direct) text += "mapped (ranks are threads of one process)";
+    else text += comm_->transport();
     if (comm_->settings_.transport != Transport::automatic) text += ", forced";
-    else if (cma_works && team.reach != exec::Reach::direct) {
-      char times[80];
-      snprintf(times, sizeof times, " (256 KiB: cma %.0f us, shm %.0f us)", reports_[1].cma_us, reports_[1].staged_us);
-      text += times;
-    }
+    else if (ranks() > 1 && team.reach != exec::Reach::direct) text += times();
     if (team.reach != exec::Reach::direct && team.map_arenas) text += ", mapped for coll_mem_alloc";
     text += comm_->crowded_ ? "; more ranks than cores" : "";
     if (table_ == nullptr)
@@ -370,13 +381,29 @@ class Creation {
     else text += "; table: " + table_->name + (table_->date.empty() ? "" : " of " + table_->date);
   }
 
+  // " (256 KiB: cma 20 us, shm 15 us)": of what works.
+  std::string times() const {
+    const ProbeFindings& times = reports_[1].found;
+    std::string text;
+    auto add = [&](Transport transport, double us) {
+      char one[48];
+      snprintf(one, sizeof one, "%s %.0f us, ", name(transport), us);
+      if (impossible(transport).empty()) text += one;
+    };
+    add(Transport::kcoll_map, times.kcoll_map_us);
+    add(Transport::kcoll_copy, times.kcoll_copy_us);
+    add(Transport::cma, times.cma_us);
+    add(Transport::shm, times.staged_us);
+    return " (256 KiB: " + text.substr(0, text.size() - 2) + ")";
+  }
+
   std::unique_ptr<Comm> comm_;
   Fate fate_;
   Hello hello_;
   Report report_;
   std::vector<Hello> hellos_;
   std::vector<Report> reports_;
-  std::vector<char> probe_;
+  Probe probe_;
   std::array<char*, 2> texts_{};  // rank 0: the topology and the table, until all have read them
   std::shared_ptr<const model::Table> table_;
   topo::Sensitivity sensitivity_;

@@ -18,7 +18,7 @@ model::Question Comm::question(const Call& call) const {
           .element_bytes = call.element_bytes,
           .ranks = ranks(),
           .levels = hierarchy_.levels(),
-          .kernel_copies = team_.reach == exec::Reach::cma,
+          .kernel_copies = copies_only(),
           .kernel_copies_possible = kernel_copies_possible_,
           .crowded = crowded_,
           .cache_bytes = cache_bytes_};

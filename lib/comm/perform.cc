@@ -101,7 +101,9 @@ coll_status Comm::told(coll_status status) {
   failed_ = status;
   if (status == COLL_ERR_PEER_DIED)
     return failure(status, "a rank of the communicator has ended or given up in mid-operation; free the communicator");
-  return failure(status, std::string("a copy between processes failed: ") + strerror(errno));
+  const int error = errno;
+  return failure(status, "a copy between processes failed: " +
+                             (team_.access != nullptr ? team_.access->remedy(error) : strerror(error)));
 }
 
 bool Comm::takes_latency_path(const Call& call) const {
@@ -191,7 +193,7 @@ std::string Comm::bind(const Call& call, int index, const model::Choice& choice,
   if (problem.empty() && call.reducer.function != nullptr && !call.reducer.commutative && !in_order)
     problem = "it reorders operands and the operation is not commutative";
   if (!problem.empty()) return std::string(plan->algorithm) + " (" + plan->parameters + ") cannot be used: " + problem;
-  const exec::Reach reach = choice.kernel_copies ? exec::Reach::cma : team_.reach;
+  const exec::Reach reach = choice.kernel_copies ? exec::Reach::remote : team_.reach;
   bound = std::make_shared<exec::Bound>(*plan, channel(index),
                                         exec::BindOptions{shape, call.element_bytes, reach, choice.stream});
   return "";

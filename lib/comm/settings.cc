@@ -15,6 +15,9 @@ const char* name(Transport transport) {
     case Transport::shm: return "shm";
     case Transport::cma: return "cma";
     case Transport::mapped: return "mapped";
+    case Transport::kcoll_copy: return "kcoll_copy";
+    case Transport::kcoll_map: return "kcoll_map";
+    case Transport::kcoll_uring: return "kcoll_uring";
   }
   return "?";
 }
@@ -42,11 +45,13 @@ coll_status Settings::read() {
   };
   std::string wish = variable("COLL_TRANSPORT");
   bool known = wish.empty();
-  for (Transport t : {Transport::automatic, Transport::shm, Transport::cma, Transport::mapped})
+  std::string names;
+  for (Transport t : transports) {
+    names += (names.empty() ? "" : ", ") + std::string(name(t));
     if (wish == name(t)) transport = t, known = true;
+  }
   if (!known)
-    return failure(COLL_ERR_UNAVAILABLE,
-                   "COLL_TRANSPORT='" + wish + "' is not a transport; use auto, shm, cma or mapped");
+    return failure(COLL_ERR_UNAVAILABLE, "COLL_TRANSPORT='" + wish + "' is not a transport; use one of " + names);
   topology = variable("COLL_TOPOLOGY");
   sensitivity = variable("COLL_SENSITIVITY");
   digest(sensitivity);

@@ -13,7 +13,10 @@
 
 namespace coll::comm {
 
-enum class Transport : uint8_t { automatic, shm, cma, mapped };
+enum class Transport : uint8_t { automatic, shm, cma, mapped, kcoll_copy, kcoll_map, kcoll_uring };
+inline constexpr Transport transports[] = {Transport::automatic,  Transport::shm,        Transport::cma,
+                                           Transport::mapped,     Transport::kcoll_copy, Transport::kcoll_map,
+                                           Transport::kcoll_uring};
 const char* name(Transport transport);
 
 struct Settings {

@@ -8,7 +8,7 @@ namespace coll::comm {
 const char* Comm::transport() const {
   switch (team_.reach) {
     case exec::Reach::direct: return "mapped";
-    case exec::Reach::cma: return "cma";
+    case exec::Reach::remote: return team_.access->name();
     case exec::Reach::staged: return "shm";
   }
   return "?";

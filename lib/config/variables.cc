@@ -12,7 +12,7 @@ namespace {
 constexpr const char* algorithm = "algorithm[:chunk=BYTES,depth=N,k=N][@SIZE][;...]";
 
 constexpr Variable all[] = {
-    {"COLL_TRANSPORT", "auto, shm, cma, mapped", "auto",
+    {"COLL_TRANSPORT", "auto, shm, cma, mapped, kcoll_copy, kcoll_map, kcoll_uring", "auto",
      "How peers' memory is reached. A transport that cannot work here is an error."},
     {"COLL_TOPOLOGY", "native, a file, a text", "native",
      "The machine: this one, an XML file of lstopo(1), or a text such as \"package:2 numa:4 core:8\", which is filled "

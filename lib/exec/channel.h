@@ -57,8 +57,14 @@ struct ChannelMember {
 // Where the peer's view of an operation can be reached, as learnt with its flag.
 struct Seen {
   uint64_t operation = 0;  // valid for this operation only; otherwise the view is staged
-  char* local = nullptr;   // mapped here
-  uint64_t remote = 0;     // else: address in the peer, for the kernel to copy
+  char* local = nullptr;   // in this process or an arena; else see Far
+};
+
+// The same of a view that only the team's access reaches.
+struct Far {
+  transport::Announced at;
+  transport::Window window;
+  uint64_t address = 0;  // in the owner's address space
 };
 
 class Channel {
@@ -67,6 +73,7 @@ class Channel {
   std::vector<ChannelMember> members;
   size_t half_bytes = 0;   // of the staging ring
   std::vector<Seen> seen;  // [rank * max_views + view]
+  std::vector<Far> far;    // the same; empty when no plan is bound to Reach::remote
   uint64_t operation = 0;  // the one that runs, or ran last
   uint64_t base = 0;       // of its flag values
 

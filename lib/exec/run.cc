@@ -2,13 +2,9 @@
 #include "exec/run.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <ctime>
 #include <memory>
 
-#include "mem/copy.h"
 #include "transport/arena.h"
-#include "transport/cma.h"
 
 namespace coll::exec {
 
@@ -56,6 +52,8 @@ Run::Progress Run::advance() {
     }
   }
   if (lanes_left_ > 0) return moved ? Progress::moved : Progress::blocked;
+  if (!holds_.empty()) [[unlikely]]
+    holds_.clear();
   channel_->end(bound_->plan().synchronizing, bound_->last_value());
   return Progress::done;
 }
@@ -138,7 +136,8 @@ Run::Outcome Run::run_lane(LaneState& lane) {
         channel_->team->posted();
         break;
       case Kind::copy:
-        if (!copy(*in, index)) return Outcome::failed;
+        in = copy(in, lane.end, index);
+        if (in == nullptr) return Outcome::failed;
         break;
       case Kind::reduce:
         if (!reduce(*in, index)) return Outcome::failed;
@@ -173,20 +172,23 @@ void Run::publish(uint8_t view_index) {
     span = std::max(span, offsets[block] * element_bytes_ + size.blocks[block]);
   const transport::Arena* arena = team.map_arenas ? transport::Arena::existing() : nullptr;
   bool in_arena = arena != nullptr && arena->contains(buffer, span);
-  if (!in_arena && bound_->reach() == Reach::staged) return;
+  sync::FlagLine& line = channel_->own().memory->flags[view.flag];
+  if (!in_arena) {
+    if (bound_->reach() == Reach::staged) return;
+    if (bound_->reach() == Reach::remote && !offer(buffer, span, view, line)) return;
+  }
   if (!size.blocks.empty()) {
     char* table = channel_->own().staging + staging_offset_ + view.table_offset;
     for (size_t block = 0; block < size.blocks.size(); block++)
       reinterpret_cast<uint64_t*>(table)[block] = offsets[block] * element_bytes_;
   }
-  sync::FlagLine& line = channel_->own().memory->flags[view.flag];
   line.published_address.store(uint64_t(uintptr_t(buffer)), std::memory_order_relaxed);
   line.published_offset.store(in_arena ? uint64_t(uintptr_t(buffer) - uintptr_t(arena->base())) + 1 : 0,
                               std::memory_order_relaxed);
   line.published_operation.store(channel_->operation, std::memory_order_release);
   direct_ |= 1u << view_index;
   channel_->seen[size_t(team.rank) * max_views + view_index] = {channel_->operation,
-                                                                static_cast<char*>(const_cast<void*>(buffer)), 0};
+                                                                static_cast<char*>(const_cast<void*>(buffer))};
 }
 
 void Run::learn(int rank, uint8_t view_index) {
@@ -201,9 +203,9 @@ void Run::learn(int rank, uint8_t view_index) {
   uint64_t address = line.published_address.load(std::memory_order_relaxed);
   uint64_t offset = line.published_offset.load(std::memory_order_relaxed);
   seen.operation = channel_->operation;
-  seen.remote = address;
   if (peer.same_process()) seen.local = reinterpret_cast<char*>(address);
-  else seen.local = offset != 0 ? peer.arena() + (offset - 1) : nullptr;
+  else if (offset != 0) seen.local = peer.arena() + (offset - 1);
+  else seen.local = nullptr, learn_far(rank, view_index, line);
 }
 
 bool Run::is_remote(const Location& at) const {
@@ -234,54 +236,20 @@ char* Run::local(const Location& at, const Extent& extent, uint64_t index) const
          (extent.low - extent.chunk_low) * element_bytes_;
 }
 
-uint64_t Run::remote(const Location& at, const Extent& extent) const {
-  return channel_->seen[size_t(at.rank) * max_views + at.view].remote + block_offset(at) + extent.low * element_bytes_;
-}
-
-bool Run::failed_copy(int rank, int error) {
-  // A process that is being killed loses its memory (EFAULT) a moment before it counts as ended.
-  constexpr int looks = 100;
-  constexpr timespec pause_between = {0, 1'000'000};
-  bool ended = error == ESRCH;
-  for (int look = 0; !ended && look < looks; look++) {
-    ended = channel_->team->gone(rank);
-    if (!ended) nanosleep(&pause_between, nullptr);
-  }
-  status_ = ended ? COLL_ERR_PEER_DIED : COLL_ERR_SYSTEM;
-  errno = error;
-  return false;
-}
-
-bool Run::copy(const Instruction& in, uint64_t index) {
-  Extent extent = in.geometry->at(index);
-  if (extent.length == 0) return true;
+// The last of the steps from `in` on that it has done, several only of far ones; null when it failed.
+const Instruction* Run::copy(const Instruction* in, const Instruction* end, uint64_t index) {
+  Extent extent = in->geometry->at(index);
+  if (extent.length == 0) return in;
   size_t bytes = extent.length * element_bytes_;
-  const Location& to = in.locations[0];
-  const Location& from = in.locations[in.destinations];
-  if (is_remote(from)) {
-    int pid = channel_->team->members[from.rank].peer->pid();
-    char* first = local(to, extent, index);
-    int error = transport::cma_read(pid, first, remote(from, extent), bytes);
-    if (error != 0) return failed_copy(from.rank, error);
-    if (in.destinations == 2) mem::copy(local(in.locations[1], extent, index), first, bytes);
-    return true;
-  }
+  const Location& to = in->locations[0];
+  const Location& from = in->locations[in->destinations];
+  if (is_remote(from)) return copy_far(in, end, index);
   const char* source = local(from, extent, index);
-  if (is_remote(to)) {
-    int error = transport::cma_write(channel_->team->members[to.rank].peer->pid(), remote(to, extent), source, bytes);
-    return error == 0 || failed_copy(to.rank, error);
-  }
+  if (is_remote(to)) return copy_far(in, end, index);
   char* first = local(to, extent, index);
-  if (in.destinations == 2) {
-    char* second = local(in.locations[1], extent, index);
-    if (first == source && second == source) return true;
-    if (first == source) mem::copy(second, source, bytes);
-    else if (second == source) mem::copy(first, source, bytes);
-    else mem::copy2(first, second, source, bytes);
-  } else if (first != source) {
-    mem::copy(first, source, bytes, in.stream ? mem::Stores::non_temporal : mem::Stores::temporal);
-  }
-  return true;
+  char* second = in->destinations == 2 ? local(in->locations[1], extent, index) : nullptr;
+  copy_near(first, second, source, bytes, in->stream);
+  return in;
 }
 
 bool Run::reduce(const Instruction& in, uint64_t index) {
@@ -300,43 +268,6 @@ bool Run::reduce(const Instruction& in, uint64_t index) {
   char* first = local(in.locations[0], extent, index);
   char* second = in.destinations == 2 ? local(in.locations[1], extent, index) : nullptr;
   (*arguments_.reducer)(first, second, sources, in.sources, extent.length);
-  return true;
-}
-
-// Operands that only the kernel can reach are brought here block by block; a far destination is written from here.
-bool Run::reduce_far(const Instruction& in, const Extent& whole, uint64_t index) {
-  constexpr size_t bounce_bytes = 256 << 10;
-  size_t block = std::max<size_t>(bounce_bytes / (in.sources + 1u) / element_bytes_, 1);
-  size_t stride = (block * element_bytes_ + 63) / 64 * 64;
-  auto bounce = std::make_unique<char[]>(stride * (in.sources + 1u));
-  auto sources = std::make_unique<const void*[]>(in.sources);
-  for (size_t done = 0; done < whole.length; done += block) {
-    Extent extent{whole.low + done, std::min(block, whole.length - done), whole.chunk_low};
-    size_t bytes = extent.length * element_bytes_;
-    for (int s = 0; s < in.sources; s++) {
-      const Location& from = in.locations[in.destinations + s];
-      if (!is_remote(from)) {
-        sources[size_t(s)] = local(from, extent, index);
-        continue;
-      }
-      char* here = bounce.get() + stride * size_t(s);
-      int error =
-          transport::cma_read(channel_->team->members[from.rank].peer->pid(), here, remote(from, extent), bytes);
-      if (error != 0) return failed_copy(from.rank, error);
-      sources[size_t(s)] = here;
-    }
-    char* result[2] = {nullptr, nullptr};
-    for (int d = 0; d < in.destinations; d++)
-      if (!is_remote(in.locations[d])) result[d] = local(in.locations[d], extent, index);
-    char* first = result[0] != nullptr ? result[0] : bounce.get() + stride * in.sources;
-    (*arguments_.reducer)(first, result[1], sources.get(), in.sources, extent.length);
-    for (int d = 0; d < in.destinations; d++) {
-      const Location& to = in.locations[d];
-      if (!is_remote(to)) continue;
-      int error = transport::cma_write(channel_->team->members[to.rank].peer->pid(), remote(to, extent), first, bytes);
-      if (error != 0) return failed_copy(to.rank, error);
-    }
-  }
   return true;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Runs a bound plan. Blocking: run(). Step by step: begin(), then advance() until it says done.
+// Runs a bound plan. Blocking: begin(), then finish(). Step by step: begin(), then advance() until it says done.
+// Steps that touch memory which only the team's access reaches are far.cc's.
 #pragma once
 
 #include <cstdint>
@@ -61,10 +62,27 @@ class Run {
   size_t block_offset(const Location& at) const { return at.block == plan::no_block ? at.offset : looked_up(at); }
   size_t looked_up(const Location& at) const;
   char* local(const Location& at, const plan::Extent& extent, uint64_t index) const;
-  uint64_t remote(const Location& at, const plan::Extent& extent) const;
-  bool copy(const Instruction& in, uint64_t index);
+  const Instruction* copy(const Instruction* in, const Instruction* end, uint64_t index);
   bool reduce(const Instruction& in, uint64_t index);
+
+  bool offer(const void* buffer, size_t bytes, const plan::View& view, sync::FlagLine& line);
+  void learn_far(int rank, uint8_t view, const sync::FlagLine& line);
+  const Far& far(const Location& at) const { return channel_->far[size_t(at.rank) * max_views + at.view]; }
+  uint64_t far_offset(const Location& at, const plan::Extent& extent) const {
+    return block_offset(at) + extent.low * element_bytes_;
+  }
+  char* place(const Location& at, const plan::Extent& extent, uint64_t index) const;
+  bool holds(const Instruction& in) const;
+  bool share_memory(const Location& a, const Location& b, const plan::Extent& extent, uint64_t index) const;
+  const Instruction* copy_far(const Instruction* in, const Instruction* end, uint64_t index);
+  const Instruction* copy_several(const Instruction* in, const Instruction* end, uint64_t index);
+  bool copy_mapped(const Instruction& in, const plan::Extent& extent, uint64_t index);
+  bool copy_by_kernel(const Instruction& in, const plan::Extent& extent, uint64_t index);
   bool reduce_far(const Instruction& in, const plan::Extent& extent, uint64_t index);
+  bool reduce_mapped(const Instruction& in, const plan::Extent& extent, uint64_t index);
+  bool reduce_block(const Instruction& in, const plan::Extent& extent, uint64_t index, size_t stride, bool mapped);
+  bool get(const Location& at, const plan::Extent& extent, char* to);
+  bool put(const Location& at, const plan::Extent& extent, uint64_t index, const char* from);
   bool failed_copy(int rank, int error);
 
   const Bound* bound_ = nullptr;
@@ -76,6 +94,12 @@ class Run {
   std::vector<LaneState> lanes_;
   size_t lanes_left_ = 0;
   coll_status status_ = COLL_OK;
+  std::vector<transport::Hold> holds_;  // of what this operation offers or has mapped
+  std::vector<char> bounce_;            // operands that only the kernel reaches, brought here
+  std::vector<const void*> sources_;    // of one far reduction
 };
+
+// dst[0] (and dst[1] unless null) = src; what is the same memory already stays as it is.
+void copy_near(char* first, char* second, const char* source, size_t bytes, bool stream);
 
 }  // namespace coll::exec

@@ -12,6 +12,7 @@
 #include "sync/doorbell.h"
 #include "sync/flag.h"
 #include "sync/ladder.h"
+#include "transport/access.h"
 #include "transport/peer.h"
 
 namespace coll::exec {
@@ -26,7 +27,7 @@ inline constexpr uint32_t yields_between_looks = 16;
 // How ranks reach each other's ordinary memory; chosen for each plan. Memory of an arena is mapped whatever it is.
 enum class Reach : uint8_t {
   staged,  // not at all: data is staged in shared memory
-  cma,     // the kernel copies
+  remote,  // by the team's access: the kernel copies or maps
   direct,  // all ranks are threads of one process
 };
 
@@ -42,12 +43,21 @@ struct Member {
   std::shared_ptr<transport::Peer> peer;
 };
 
+// What this rank's far steps have moved: through windows, as the plan says; in place through a block of its own in
+// between; by copies of the kernel.
+struct Traffic {
+  uint64_t loaded = 0, stored = 0, apart = 0, by_kernel = 0;
+};
+
 class Team {
  public:
   int rank = 0;
   int ranks = 1;
   std::vector<Member> members;
   Reach reach = Reach::staged;
+  std::unique_ptr<transport::Access> access;  // may be null when no plan is bound to Reach::remote
+  transport::Abilities abilities;             // of the access
+  Traffic traffic;
   bool map_arenas = true;          // take buffers that lie in arenas directly
   size_t direct_min_bytes = 8192;  // smaller vectors are staged although they could be reached
   sync::Patience patience;

@@ -24,6 +24,10 @@ struct alignas(line_bytes) FlagLine {
   std::atomic<uint64_t> published_operation;
   std::atomic<uint64_t> published_address;  // in the writer's address space
   std::atomic<uint64_t> published_offset;   // in the writer's arena, plus one; 0 when it does not lie there
+  // Of memory outside the arena: transport::Announced.
+  std::atomic<uint64_t> published_region;
+  std::atomic<uint64_t> published_place;
+  std::atomic<uint64_t> published_mappable;
 };
 static_assert(sizeof(FlagLine) == line_bytes && std::atomic<uint64_t>::is_always_lock_free);
 

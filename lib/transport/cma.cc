@@ -27,7 +27,31 @@ int transfer(Call call, int pid, char* local, uint64_t remote, size_t bytes) {
   return 0;
 }
 
+// An address is all that a peer has to know.
+class Cma : public Access {
+ public:
+  explicit Cma(std::vector<int> pids) : pids_(std::move(pids)) {}
+  const char* name() const override { return "cma"; }
+  Abilities abilities() const override { return {.reads = true, .writes = true}; }
+  bool offer(const void* memory, size_t, bool, Announced& at, Hold&) override {
+    at = {0, uint64_t(uintptr_t(memory))};
+    return true;
+  }
+  int read(int rank, const Announced& at, uint64_t offset, void* to, size_t bytes) override {
+    return cma_read(pids_[size_t(rank)], to, at.place + offset, bytes);
+  }
+  int write(int rank, const Announced& at, uint64_t offset, const void* from, size_t bytes) override {
+    return cma_write(pids_[size_t(rank)], at.place + offset, from, bytes);
+  }
+  std::string remedy(int error) const override { return cma_remedy(error); }
+
+ private:
+  std::vector<int> pids_;
+};
+
 }  // namespace
+
+std::unique_ptr<Access> cma_access(std::vector<int> pids) { return std::make_unique<Cma>(std::move(pids)); }
 
 int cma_read(int pid, void* local, uint64_t remote, size_t bytes) {
   return transfer(process_vm_readv, pid, static_cast<char*>(local), remote, bytes);

@@ -4,7 +4,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <vector>
+
+#include "transport/access.h"
 
 namespace coll::transport {
 
@@ -15,5 +19,8 @@ int cma_write(int pid, uint64_t remote, const void* local, size_t bytes);
 
 // What to do about an errno of the two, for people.
 std::string cma_remedy(int error);
+
+// The same for the ranks of a communicator, whose processes these are.
+std::unique_ptr<Access> cma_access(std::vector<int> pids);
 
 }  // namespace coll::transport

@@ -45,6 +45,7 @@ std::unique_ptr<KcollMapping> KcollMapping::attach(std::shared_ptr<KcollDevice> 
   mapping->cookie_ = cookie;
   mapping->generation_ = region.gen;
   mapping->region_bytes_ = region.len;
+  mapping->writable_ = access != KcollAccess::read;
   const uint64_t begin = offset & ~(page - 1), end = (offset + bytes + page - 1) & ~(page - 1);
   const int protection = PROT_READ | (access == KcollAccess::read ? 0 : PROT_WRITE);
   void* pages =

@@ -35,9 +35,12 @@ class KcollMapping {
   char* data() const { return data_; }
   size_t bytes() const { return bytes_; }
   uint64_t region_bytes() const { return region_bytes_; }
+  bool writable() const { return writable_; }
 
   // The generation that this mapping was made in; for copies that must not see a later one.
   uint64_t generation() const { return generation_; }
+  // Where the generation that holds now can be read, for as long as the mapping lives.
+  const uint64_t* counter() const { return counter_; }
   // Whether it still holds; reads one word, no system call. Loads and stores stay on their side of it.
   bool current() const { return seen() == generation_; }
   // Whether the region is no more.
@@ -56,6 +59,7 @@ class KcollMapping {
   uint64_t cookie_ = 0, generation_ = 0, region_bytes_ = 0;
   char *pages_ = nullptr, *data_ = nullptr;
   size_t mapped_bytes_ = 0, bytes_ = 0;
+  bool writable_ = false;
   void* counters_ = nullptr;
   const uint64_t* counter_ = nullptr;
 };

@@ -61,7 +61,8 @@ KcollStatus kcoll_status_of(int error) {
     case ENOMEM:
     case ENOSPC:
     case EMFILE:
-    case ENFILE: return KcollStatus::no_allowance;
+    case ENFILE:
+    case EDQUOT: return KcollStatus::no_allowance;
     case ERANGE: return KcollStatus::out_of_range;
     case EOPNOTSUPP: return KcollStatus::unsuitable;
     case EFAULT: return KcollStatus::bad_address;
@@ -69,6 +70,25 @@ KcollStatus kcoll_status_of(int error) {
     case E2BIG: return KcollStatus::mismatch;
     default: return KcollStatus::failed;
   }
+}
+
+int errno_of(KcollStatus status) {
+  switch (status) {
+    case KcollStatus::ok: return 0;
+    case KcollStatus::absent: return ENODEV;
+    case KcollStatus::no_permission: return EACCES;
+    case KcollStatus::mismatch: return ENOTTY;
+    case KcollStatus::inherited: return EPERM;
+    case KcollStatus::taken: return EBUSY;
+    case KcollStatus::stale: return ESTALE;
+    case KcollStatus::gone: return ESRCH;
+    case KcollStatus::no_allowance: return ENOMEM;
+    case KcollStatus::out_of_range: return ERANGE;
+    case KcollStatus::unsuitable: return EOPNOTSUPP;
+    case KcollStatus::bad_address: return EFAULT;
+    case KcollStatus::failed: return EIO;
+  }
+  return EIO;
 }
 
 }  // namespace coll::transport

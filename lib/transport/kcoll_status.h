@@ -28,5 +28,7 @@ const char* name(KcollStatus status);
 std::string kcoll_remedy(KcollStatus status);
 // What a command's errno means; 0 is ok.
 KcollStatus kcoll_status_of(int error);
+// The errno that says so to whoever knows no kcoll: gone is ESRCH, as of any process that has ended.
+int errno_of(KcollStatus status);
 
 }  // namespace coll::transport

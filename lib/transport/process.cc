@@ -19,15 +19,19 @@ namespace {
 
 Token token;
 
-void draw_token() {
-  if (getrandom(token.words.data(), sizeof token.words, GRND_NONBLOCK) == ssize_t(sizeof token.words)) return;
+void draw_token() { token = fresh_token(); }
+
+}  // namespace
+
+Token fresh_token() {
+  Token fresh;
+  if (getrandom(fresh.words.data(), sizeof fresh.words, GRND_NONBLOCK) == ssize_t(sizeof fresh.words)) return fresh;
   // Early in a boot without entropy: uniqueness is enough for correctness.
   timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
-  token.words = {uint64_t(now.tv_sec) << 32 ^ uint64_t(now.tv_nsec), uint64_t(getpid())};
+  fresh.words = {uint64_t(now.tv_sec) << 32 ^ uint64_t(now.tv_nsec), uint64_t(getpid())};
+  return fresh;
 }
-
-}  // namespace
 
 const Token& own_token() {
   static const bool once = [] {

@@ -15,6 +15,8 @@ struct Token {
 };
 
 const Token& own_token();
+// Another one, for any other secret.
+Token fresh_token();
 
 // The machine's boot and the process-id namespace: equal for processes that can reach each other by pid.
 std::string node_identity();

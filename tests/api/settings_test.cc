@@ -36,7 +36,7 @@ struct Wrong {
 
 TEST(Settings, WrongValuesNameTheRightOnes) {
   const Wrong wrongs[] = {
-      {"COLL_TRANSPORT", "pigeon", COLL_ERR_UNAVAILABLE, {"pigeon", "auto, shm, cma or mapped"}},
+      {"COLL_TRANSPORT", "pigeon", COLL_ERR_UNAVAILABLE, {"pigeon", "auto, shm, cma, mapped, kcoll_copy"}},
       {"COLL_LOG", "loud", COLL_ERR_ARG, {"COLL_LOG", "off, info or debug"}},
       {"COLL_DEBUG", "maybe", COLL_ERR_ARG, {"COLL_DEBUG", "0 nor 1"}},
       {"COLL_DIRECT_MIN", "8k", COLL_ERR_ARG, {"COLL_DIRECT_MIN", "number of bytes"}},

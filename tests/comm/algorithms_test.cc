@@ -185,7 +185,8 @@ TEST_P(Algorithms, AreRightOnTheExecutor) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Algorithms,
-                         testing::Combine(testing::Values("shm", "cma", "mapped"), testing::Values(2, 3, 4, 6, 8)),
+                         testing::Combine(testing::ValuesIn(transports({"shm", "cma", "mapped"})),
+                                          testing::Values(2, 3, 4, 6, 8)),
                          [](const auto& info) {
                            return std::string(std::get<0>(info.param)) + std::to_string(std::get<1>(info.param));
                          });

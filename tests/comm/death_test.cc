@@ -148,7 +148,7 @@ TEST_P(Death, IsNoticedByEverySurvivor) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Death,
-                         testing::Combine(testing::Values("shm", "cma"), testing::Values(2, 3, 8),
+                         testing::Combine(testing::ValuesIn(transports({"shm", "cma"})), testing::Values(2, 3, 4, 8),
                                           testing::Values(Point::before, Point::between, Point::middle, Point::asleep)),
                          [](const auto& info) {
                            return std::string(std::get<0>(info.param)) + std::to_string(std::get<1>(info.param)) +
@@ -193,7 +193,7 @@ TEST(Death, DuringASplit) {
 // Leaving after one's last collective is no death, however slow the others are and however one leaves.
 TEST(Death, IsNotWhenARankLeavesAfterItsLastCollective) {
   auto before = shared_memory_names();
-  for (const char* transport : {"shm", "cma", "mapped"})
+  for (const char* transport : transports({"shm", "cma", "mapped"}))
     for (bool frees : {false, true})
       for (size_t n : {size_t(1), size_t(150), size_t(3000), size_t(60'000)}) {
         SCOPED_TRACE(std::string(transport) + (frees ? " frees " : " just ends ") + std::to_string(n));

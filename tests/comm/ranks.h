@@ -155,6 +155,12 @@ inline void run_threads(int ranks, const Function& function) {
   munmap(shared, sizeof(Shared));
 }
 
+// These transports, and those of the kernel module where it is loaded: in the virtual machines of tests/kmod.
+inline std::vector<const char*> transports(std::vector<const char*> names) {
+  if (access("/dev/kcoll", F_OK) == 0) names.insert(names.end(), {"kcoll_copy", "kcoll_map", "kcoll_uring"});
+  return names;
+}
+
 // Sets an environment variable for the scope.
 class Environment {
  public:

@@ -14,7 +14,7 @@ class Info(Case):
         self.assertGreaterEqual(info["machine"]["cores"], 1)
         self.assertGreaterEqual(len(info["allowed_processors"]), 1)
         self.assertIn(info["system"]["kcoll_device"], ("present", "absent", "no permission"))
-        self.assertEqual(set(info["transports"]), {"mapped", "cma", "shm"})
+        self.assertEqual(set(info["transports"]), {"mapped", "cma", "shm", "kcoll_copy", "kcoll_map", "kcoll_uring"})
 
     def test_shared_memory_works_everywhere(self):
         transports = self.run_json("info")["transports"]

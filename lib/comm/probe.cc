@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "comm/probe.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <sys/mman.h>
+
+#include "mem/copy.h"
+#include "transport/cma.h"
+#include "transport/kcoll_mapping.h"
+#include "transport/kcoll_uring.h"
+
+namespace coll::comm {
+
+using transport::KcollAccess;
+using transport::KcollDevice;
+using transport::KcollMapping;
+using transport::KcollPinning;
+using transport::KcollStatus;
+using transport::Token;
+
+namespace {
+
+constexpr size_t timed_bytes = 256 << 10, page = 4096;
+constexpr size_t memory_bytes = timed_bytes + page;  // the owner's token comes last
+constexpr int rounds = 4;
+
+double now_us() {
+  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// The fastest of some rounds, or a very long time when it does not work.
+template <class Copy>
+double fastest_us(Copy copy) {
+  double least = 1e9;
+  for (int round = 0; round < rounds; round++) {
+    const double begin = now_us();
+    if (!copy()) return 1e9;
+    least = std::min(least, now_us() - begin);
+  }
+  return least;
+}
+
+std::string uring_remedy(KcollStatus status) {
+  if (status == KcollStatus::no_permission)
+    return "the kernel grants no io_uring; sysctl kernel.io_uring_disabled=0, or let the seccomp filter pass it";
+  return transport::kcoll_remedy(status);
+}
+
+}  // namespace
+
+bool may_use_kcoll(Transport wish) {
+  return wish == Transport::automatic || wish == Transport::kcoll_copy || wish == Transport::kcoll_map ||
+         wish == Transport::kcoll_uring;
+}
+
+std::string ProbeFindings::problem(Transport transport) const {
+  switch (transport) {
+    case Transport::cma: return cma_error == 0 ? "" : transport::cma_remedy(cma_error);
+    case Transport::kcoll_copy: return transport::kcoll_remedy(kcoll_copy);
+    case Transport::kcoll_map: return transport::kcoll_remedy(kcoll_map);
+    case Transport::kcoll_uring: return kcoll_uring == KcollStatus::ok ? "" : uring_remedy(kcoll_uring);
+    case Transport::automatic:
+    case Transport::shm:
+    case Transport::mapped: return "";
+  }
+  return "";
+}
+
+Probe::~Probe() {
+  if (cookie_ != 0) common_->unregister_region(cookie_);
+  if (memory_ != nullptr) munmap(memory_, memory_bytes);
+}
+
+ProbeOffer Probe::offer(Transport wish) {
+  wish_ = wish;
+  void* memory = mmap(nullptr, memory_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return {};
+  memory_ = static_cast<char*>(memory);
+  memset(memory_, 1, timed_bytes);
+  memcpy(memory_ + timed_bytes, &transport::own_token(), sizeof(Token));
+  if (may_use_kcoll(wish)) {
+    common_ = KcollDevice::own(status_);
+    if (status_ == KcollStatus::ok)
+      status_ = common_->register_region(memory_, memory_bytes, KcollAccess::read, KcollPinning::lazy, cookie_);
+  }
+  return {uint64_t(uintptr_t(memory_)), cookie_, transport::fresh_token()};
+}
+
+ProbeFindings Probe::look(const ProbeOffer& neighbour, const transport::Address& its, const Token& domain) {
+  ProbeFindings found;
+  Token seen;
+  found.cma_error = transport::cma_read(its.pid, &seen, neighbour.address + timed_bytes, sizeof seen);
+  if (found.cma_error == 0 && !(seen == its.token)) found.cma_error = ESRCH;
+  found.kcoll_copy = found.kcoll_map = found.kcoll_uring = status_;
+  if (status_ != KcollStatus::ok) return found;
+
+  // A neighbour whose kcoll does not work says so itself.
+  if (neighbour.cookie == 0) return found.kcoll_copy = found.kcoll_map = found.kcoll_uring = KcollStatus::gone, found;
+  device_ = KcollDevice::open(found.kcoll_copy);
+  if (found.kcoll_copy == KcollStatus::ok) found.kcoll_copy = device_->join(domain);
+  if (found.kcoll_copy == KcollStatus::ok)
+    found.kcoll_copy = common_->read(neighbour.cookie, timed_bytes, &seen, sizeof seen);
+  if (found.kcoll_copy == KcollStatus::ok && !(seen == its.token)) found.kcoll_copy = KcollStatus::failed;
+  found.kcoll_map = found.kcoll_uring = found.kcoll_copy;
+  if (found.kcoll_copy != KcollStatus::ok) return device_ = nullptr, found;
+
+  if (wish_ == Transport::kcoll_uring) transport::KcollUring::make(device_, false, found.kcoll_uring);
+  auto mapping =
+      KcollMapping::attach(common_, neighbour.cookie, timed_bytes, sizeof seen, KcollAccess::read, found.kcoll_map);
+  if (mapping == nullptr) return found;
+  memcpy(&seen, mapping->data(), sizeof seen);
+  if (!mapping->current()) found.kcoll_map = KcollStatus::no_allowance;
+  else if (!(seen == its.token)) found.kcoll_map = KcollStatus::failed;
+  return found;
+}
+
+void Probe::take_times(const ProbeOffer& source, int pid, ProbeFindings& found) {
+  std::vector<char> here(timed_bytes);
+  if (found.cma_error == 0)
+    found.cma_us = fastest_us([&] { return transport::cma_read(pid, here.data(), source.address, timed_bytes) == 0; });
+  // Two copies that overlap in time take as long as the slower one; a quarter for filling the pipeline.
+  found.staged_us = 1.25 * fastest_us([&] { return mem::copy(here.data(), memory_, timed_bytes), true; });
+  if (found.kcoll_copy == KcollStatus::ok)
+    found.kcoll_copy_us =
+        fastest_us([&] { return common_->read(source.cookie, 0, here.data(), timed_bytes) == KcollStatus::ok; });
+  if (found.kcoll_map != KcollStatus::ok) return;
+  KcollStatus status;
+  auto mapping = KcollMapping::attach(common_, source.cookie, 0, timed_bytes, KcollAccess::read, status);
+  found.kcoll_map_us = fastest_us([&] {
+    if (mapping == nullptr) return false;
+    mem::copy(here.data(), mapping->data(), timed_bytes);
+    return mapping->current();
+  });
+}
+
+}  // namespace coll::comm

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which mechanisms work between the ranks of a communicator to be, and how fast they are. Every rank offers some memory
+// and copies from its neighbour's by each of them; rank 1 takes the time.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "comm/settings.h"
+#include "transport/kcoll_device.h"
+#include "transport/peer.h"
+
+namespace coll::comm {
+
+// Whether a communicator with this wish may come to use kcoll.
+bool may_use_kcoll(Transport wish);
+
+// First exchange: what others may copy from.
+struct ProbeOffer {
+  uint64_t address = 0;     // of the memory
+  uint64_t cookie = 0;      // of the same as a region; 0 when kcoll does not work here
+  transport::Token domain;  // rank 0's: the secret of this communicator's regions
+};
+
+// Second exchange: what worked.
+struct ProbeFindings {
+  int cma_error = 0;
+  transport::KcollStatus kcoll_copy = transport::KcollStatus::absent;
+  transport::KcollStatus kcoll_map = transport::KcollStatus::absent;
+  transport::KcollStatus kcoll_uring = transport::KcollStatus::absent;
+  // Of rank 1: one copy of 256 KiB, of each mechanism that works; two copies through shared memory.
+  double cma_us = 0, kcoll_copy_us = 0, kcoll_map_us = 0, staged_us = 0;
+
+  // What makes the transport impossible, for people; "" when nothing does.
+  std::string problem(Transport transport) const;
+};
+
+class Probe {
+ public:
+  Probe() = default;
+  ~Probe();
+  Probe(const Probe&) = delete;
+  Probe& operator=(const Probe&) = delete;
+
+  // Nothing that was not asked for is tried: kcoll only where it may be chosen.
+  ProbeOffer offer(Transport wish);
+  // After the exchange: copies from the neighbour, and joins the domain.
+  ProbeFindings look(const ProbeOffer& neighbour, const transport::Address& its, const transport::Token& domain);
+  void take_times(const ProbeOffer& source, int pid, ProbeFindings& found);
+
+  // The communicator's descriptor, which has joined its domain; null when kcoll does not work here.
+  std::shared_ptr<transport::KcollDevice> device() const { return device_; }
+
+ private:
+  Transport wish_ = Transport::automatic;
+  char* memory_ = nullptr;
+  transport::KcollStatus status_ = transport::KcollStatus::absent;
+  std::shared_ptr<transport::KcollDevice> common_, device_;
+  uint64_t cookie_ = 0;
+};
+
+}  // namespace coll::comm

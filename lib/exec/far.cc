@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Steps that touch memory which only the team's access reaches: through its windows as long as they hold, else by copies
+// of the kernel.
+//
+// A step through windows looks at them before and after. When one has changed meanwhile, what the step loaded or stored
+// there may have been anything, and the step is done once more by copies; so no step through windows stores to what it
+// loads: a reduction in place goes through a block of memory of its own.
+#include <algorithm>
+#include <cerrno>
+#include <ctime>
+
+#include "exec/run.h"
+#include "mem/copy.h"
+
+namespace coll::exec {
+
+using plan::Extent;
+using plan::Kind;
+using transport::Window;
+
+namespace {
+
+constexpr size_t bounce_bytes = 256 << 10;  // of all operands of a reduction by copies
+constexpr size_t apart_bytes = 16 << 10;    // of a reduction in place through windows: stays in the first cache
+constexpr size_t most_transfers = 64;       // of one batch
+
+bool overlap(uint64_t a, size_t a_bytes, uint64_t b, size_t b_bytes) { return a < b + b_bytes && b < a + a_bytes; }
+
+// A copy of a batch, and where its far side lies in the owner's address space.
+struct Placed {
+  transport::Transfer transfer;
+  uint64_t address;
+};
+
+// Neither touches what the other one writes.
+bool independent(const Placed& x, const Placed& y) {
+  const transport::Transfer &a = x.transfer, &b = y.transfer;
+  const bool near = overlap(uint64_t(uintptr_t(a.local)), a.bytes, uint64_t(uintptr_t(b.local)), b.bytes);
+  const bool far = a.rank == b.rank && overlap(x.address, a.bytes, y.address, b.bytes);
+  return !(near && !(a.write && b.write)) && !(far && (a.write || b.write));
+}
+
+}  // namespace
+
+void copy_near(char* first, char* second, const char* source, size_t bytes, bool stream) {
+  if (second != nullptr) {
+    if (first == source && second == source) return;
+    if (first == source) mem::copy(second, source, bytes);
+    else if (second == source) mem::copy(first, source, bytes);
+    else mem::copy2(first, second, source, bytes);
+  } else if (first != source) {
+    mem::copy(first, source, bytes, stream ? mem::Stores::non_temporal : mem::Stores::temporal);
+  }
+}
+
+// Makes the buffer reachable and says in the line how; false: it cannot be, so it is staged.
+bool Run::offer(const void* buffer, size_t bytes, const plan::View& view, sync::FlagLine& line) {
+  transport::Announced at;
+  transport::Hold hold;
+  if (!channel_->team->access->offer(buffer, bytes, view.buffer == plan::Buffer::recv, at, hold)) return false;
+  if (hold != nullptr) holds_.push_back(std::move(hold));
+  line.published_region.store(at.region, std::memory_order_relaxed);
+  line.published_place.store(at.place, std::memory_order_relaxed);
+  line.published_mappable.store(at.mappable, std::memory_order_relaxed);
+  return true;
+}
+
+void Run::learn_far(int rank, uint8_t view_index, const sync::FlagLine& line) {
+  Team& team = *channel_->team;
+  Far& far = channel_->far[size_t(rank) * max_views + view_index];
+  far.at.region = line.published_region.load(std::memory_order_relaxed);
+  far.at.place = line.published_place.load(std::memory_order_relaxed);
+  far.at.mappable = line.published_mappable.load(std::memory_order_relaxed) != 0;
+  far.address = line.published_address.load(std::memory_order_relaxed);
+  if (!team.abilities.load_store) return;
+  const plan::View& view = bound_->plan().views[view_index];
+  transport::Hold hold;
+  far.window = team.access->map(rank, far.at, view.buffer == plan::Buffer::recv, hold);
+  if (hold != nullptr) holds_.push_back(std::move(hold));
+}
+
+// Where the operand can be loaded from and stored to, now. Null when only copies reach it.
+char* Run::place(const Location& at, const Extent& extent, uint64_t index) const {
+  if (!is_remote(at)) return local(at, extent, index);
+  const Window& window = far(at).window;
+  return window.data != nullptr && window.current() ? window.data + far_offset(at, extent) : nullptr;
+}
+
+// Whether all windows that the step has used still hold.
+bool Run::holds(const Instruction& in) const {
+  Window::settle();
+  const int operands = in.destinations + in.sources;
+  for (int i = 0; i < operands; i++)
+    if (is_remote(in.locations[i]) && !far(in.locations[i]).window.current()) return false;
+  return true;
+}
+
+// Whether two operands share memory, whatever they are reached by.
+bool Run::share_memory(const Location& a, const Location& b, const Extent& extent, uint64_t index) const {
+  const size_t bytes = extent.length * element_bytes_;
+  if (is_remote(a) != is_remote(b)) return false;
+  if (!is_remote(a))
+    return overlap(uint64_t(uintptr_t(local(a, extent, index))), bytes, uint64_t(uintptr_t(local(b, extent, index))),
+                   bytes);
+  return a.rank == b.rank &&
+         overlap(far(a).address + far_offset(a, extent), bytes, far(b).address + far_offset(b, extent), bytes);
+}
+
+bool Run::failed_copy(int rank, int error) {
+  // A process that is being killed loses its memory (EFAULT) a moment before it counts as ended.
+  constexpr int looks = 100;
+  constexpr timespec pause_between = {0, 1'000'000};
+  bool ended = error == ESRCH;
+  for (int look = 0; !ended && look < looks; look++) {
+    ended = channel_->team->gone(rank);
+    if (!ended) nanosleep(&pause_between, nullptr);
+  }
+  status_ = ended ? COLL_ERR_PEER_DIED : COLL_ERR_SYSTEM;
+  errno = error;
+  return false;
+}
+
+// From a far operand to here.
+bool Run::get(const Location& at, const Extent& extent, char* to) {
+  Team& team = *channel_->team;
+  const size_t bytes = extent.length * element_bytes_;
+  const int error = team.access->read(at.rank, far(at).at, far_offset(at, extent), to, bytes);
+  team.traffic.by_kernel += bytes;
+  return error == 0 || failed_copy(at.rank, error);
+}
+
+// From here to an operand, near or far.
+bool Run::put(const Location& at, const Extent& extent, uint64_t index, const char* from) {
+  Team& team = *channel_->team;
+  const size_t bytes = extent.length * element_bytes_;
+  if (!is_remote(at)) {
+    char* to = local(at, extent, index);
+    if (to != from) mem::copy(to, from, bytes);
+    return true;
+  }
+  Window::settle();
+  if (char* to = place(at, extent, index)) {
+    mem::copy(to, from, bytes);
+    Window::settle();
+    if (far(at).window.current()) return true;
+  }
+  const int error = team.access->write(at.rank, far(at).at, far_offset(at, extent), from, bytes);
+  team.traffic.by_kernel += bytes;
+  return error == 0 || failed_copy(at.rank, error);
+}
+
+// False: not all operands are mapped, or they no longer hold; nothing is lost, but nothing is done.
+bool Run::copy_mapped(const Instruction& in, const Extent& extent, uint64_t index) {
+  Window::settle();
+  char* first = place(in.locations[0], extent, index);
+  char* second = in.destinations == 2 ? place(in.locations[1], extent, index) : nullptr;
+  const char* source = place(in.locations[in.destinations], extent, index);
+  if (first == nullptr || source == nullptr || (in.destinations == 2 && second == nullptr)) return false;
+  const size_t bytes = extent.length * element_bytes_;
+  copy_near(first, second, source, bytes, in.stream);
+  if (!holds(in)) return false;
+  channel_->team->traffic.loaded += bytes;
+  channel_->team->traffic.stored += bytes * in.destinations;
+  return true;
+}
+
+// One call into the kernel for every far operand. Two far ones meet in memory of this rank.
+bool Run::copy_by_kernel(const Instruction& in, const Extent& whole, uint64_t index) {
+  const Location& from = in.locations[in.destinations];
+  if (!is_remote(from)) {
+    const char* source = local(from, whole, index);
+    for (int d = 0; d < in.destinations; d++)
+      if (!put(in.locations[d], whole, index, source)) return false;
+    return true;
+  }
+  for (int d = 0; d < in.destinations; d++) {
+    if (is_remote(in.locations[d])) continue;
+    char* here = local(in.locations[d], whole, index);
+    return get(from, whole, here) && (in.destinations == 1 || put(in.locations[1 - d], whole, index, here));
+  }
+  const size_t block = std::max<size_t>(bounce_bytes / element_bytes_, 1);
+  bounce_.resize(std::min(block, whole.length) * element_bytes_);
+  for (size_t done = 0; done < whole.length; done += block) {
+    const Extent extent{whole.low + done, std::min(block, whole.length - done), whole.chunk_low};
+    if (!get(from, extent, bounce_.data())) return false;
+    for (int d = 0; d < in.destinations; d++)
+      if (!put(in.locations[d], extent, index, bounce_.data())) return false;
+  }
+  return true;
+}
+
+const Instruction* Run::copy_far(const Instruction* in, const Instruction* end, uint64_t index) {
+  const transport::Abilities& abilities = channel_->team->abilities;
+  if (abilities.batches) return copy_several(in, end, index);
+  const Extent extent = in->geometry->at(index);
+  if (abilities.load_store && copy_mapped(*in, extent, index)) return in;
+  return copy_by_kernel(*in, extent, index) ? in : nullptr;
+}
+
+// Copies that follow each other and of which none touches what another one writes, as one batch.
+const Instruction* Run::copy_several(const Instruction* in, const Instruction* end, uint64_t index) {
+  Team& team = *channel_->team;
+  std::vector<Placed> batch;
+  const auto fits = [&](const Placed& next) {
+    return std::all_of(batch.begin(), batch.end(), [&](const Placed& other) { return independent(other, next); });
+  };
+  const Instruction* last = nullptr;
+  for (; in != end && in->kind == Kind::copy && batch.size() < most_transfers; last = in++) {
+    if (in->conditional && skipped(*in, index)) continue;
+    const Extent extent = in->geometry->at(index);
+    if (extent.length == 0) continue;
+    const Location& to = in->locations[0];
+    const Location& from = in->locations[in->destinations];
+    const bool write = is_remote(to);
+    if (in->destinations == 2 || write == is_remote(from)) break;
+    const Location& there = write ? to : from;
+    char* here = local(write ? from : to, extent, index);
+    const uint64_t offset = far_offset(there, extent);
+    Placed next{{write, there.rank, far(there).at, offset, here, extent.length * element_bytes_, 0},
+                far(there).address + offset};
+    if (!fits(next)) break;
+    batch.push_back(next);
+  }
+  // Of a form that no batch takes.
+  if (batch.empty()) return copy_by_kernel(*in, in->geometry->at(index), index) ? in : nullptr;
+  std::vector<transport::Transfer> transfers;
+  for (const Placed& placed : batch) {
+    transfers.push_back(placed.transfer);
+    team.traffic.by_kernel += placed.transfer.bytes;
+  }
+  if (team.access->transfer(transfers.data(), transfers.size()) == 0) return last;
+  for (const transport::Transfer& transfer : transfers)
+    if (transfer.error != 0) return failed_copy(transfer.rank, transfer.error), nullptr;
+  return nullptr;
+}
+
+// One block: operands from windows where `mapped`, else brought here by copies. False: a copy failed, or a window no
+// longer held (then no status is set).
+bool Run::reduce_block(const Instruction& in, const Extent& extent, uint64_t index, size_t stride, bool mapped) {
+  sources_.resize(in.sources);
+  Window::settle();
+  for (int s = 0; s < in.sources; s++) {
+    const Location& from = in.locations[in.destinations + s];
+    char* here = bounce_.data() + stride * size_t(s);
+    if (mapped || !is_remote(from)) here = place(from, extent, index);
+    else if (!get(from, extent, here)) return false;
+    if (here == nullptr) return false;
+    sources_[size_t(s)] = here;
+  }
+  // Straight to memory of this rank where nothing may have to be done twice.
+  char* near[2] = {nullptr, nullptr};
+  int nears = 0;
+  for (int d = 0; d < in.destinations && !mapped; d++)
+    if (!is_remote(in.locations[d])) near[nears++] = local(in.locations[d], extent, index);
+  char* first = nears > 0 ? near[0] : bounce_.data() + stride * in.sources;
+  (*arguments_.reducer)(first, near[1], sources_.data(), in.sources, extent.length);
+  if (mapped && !holds(in)) return false;
+  if (nears == 0) channel_->team->traffic.apart += extent.length * element_bytes_;
+  for (int d = 0; d < in.destinations; d++)
+    if ((mapped || is_remote(in.locations[d])) && !put(in.locations[d], extent, index, first)) return false;
+  return true;
+}
+
+// In one pass where all operands are mapped and none is both loaded and stored. Else block by block.
+bool Run::reduce_far(const Instruction& in, const Extent& whole, uint64_t index) {
+  Team& team = *channel_->team;
+  bool mapped = team.abilities.load_store, in_place = false;
+  for (int d = 0; d < in.destinations && mapped; d++)
+    for (int s = 0; s < in.sources; s++)
+      in_place |= share_memory(in.locations[d], in.locations[in.destinations + s], whole, index);
+  if (mapped && !in_place) {
+    if (reduce_mapped(in, whole, index)) return true;
+    mapped = false;
+  }
+  size_t done = 0;
+  while (done < whole.length) {
+    const size_t operands = in.sources + 1u;
+    const size_t block = std::max<size_t>((mapped ? apart_bytes : bounce_bytes / operands) / element_bytes_, 1);
+    const Extent extent{whole.low + done, std::min(block, whole.length - done), whole.chunk_low};
+    const size_t stride = (block * element_bytes_ + sync::line_bytes - 1) / sync::line_bytes * sync::line_bytes;
+    bounce_.resize(stride * operands);
+    if (reduce_block(in, extent, index, stride, mapped)) done += extent.length;
+    else if (status_ != COLL_OK || !mapped) return false;
+    else mapped = false;
+  }
+  return true;
+}
+
+// False: not all operands are mapped, or they no longer hold; no source has changed.
+bool Run::reduce_mapped(const Instruction& in, const Extent& extent, uint64_t index) {
+  sources_.resize(in.sources);
+  Window::settle();
+  char* to[2] = {nullptr, nullptr};
+  for (int d = 0; d < in.destinations; d++)
+    if ((to[d] = place(in.locations[d], extent, index)) == nullptr) return false;
+  for (int s = 0; s < in.sources; s++)
+    if ((sources_[size_t(s)] = place(in.locations[in.destinations + s], extent, index)) == nullptr) return false;
+  (*arguments_.reducer)(to[0], to[1], sources_.data(), in.sources, extent.length);
+  if (!holds(in)) return false;
+  const size_t bytes = extent.length * element_bytes_;
+  channel_->team->traffic.loaded += bytes * in.sources;
+  channel_->team->traffic.stored += bytes * in.destinations;
+  return true;
+}
+
+}  // namespace coll::exec

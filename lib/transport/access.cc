@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "transport/access.h"
+
+namespace coll::transport {
+
+int Access::transfer(Transfer* transfers, size_t count) {
+  int first = 0;
+  for (Transfer* t = transfers; t != transfers + count; t++) {
+    t->error = t->write ? write(t->rank, t->at, t->offset, t->local, t->bytes)
+                        : read(t->rank, t->at, t->offset, t->local, t->bytes);
+    if (first == 0) first = t->error;
+  }
+  return first;
+}
+
+Window Access::map(int, const Announced&, bool, Hold&) { return {}; }
+
+}  // namespace coll::transport

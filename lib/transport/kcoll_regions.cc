@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "transport/kcoll_regions.h"
+
+#include <algorithm>
+
+namespace coll::transport {
+
+namespace {
+
+constexpr uintptr_t page = 4096;
+
+}  // namespace
+
+// Registered as long as it lives.
+struct KcollRegions::Region {
+  std::shared_ptr<KcollDevice> device;
+  uint64_t cookie = 0;
+  uintptr_t begin = 0, end = 0;
+  bool writable = false, mappable = false;
+  ~Region() {
+    if (cookie != 0) device->unregister_region(cookie);
+  }
+  bool serves(uintptr_t first, uintptr_t last, bool to_write) const {
+    return begin <= first && last <= end && (writable || !to_write);
+  }
+};
+
+// Regions that begin at or before `begin`, nearest first. What begins far before it and still covers it is found too;
+// there are never more than most_regions.
+KcollRegions::Regions::iterator KcollRegions::covering(uintptr_t begin, uintptr_t end, bool writable) {
+  for (auto next = regions_.upper_bound(begin); next != regions_.begin();)
+    if ((--next)->second.region->serves(begin, end, writable)) return next;
+  return regions_.end();
+}
+
+// What the new region serves as well goes, and when there are too many the one that was not used for longest.
+void KcollRegions::make_room(uintptr_t begin, uintptr_t end, bool writable) {
+  for (auto next = regions_.lower_bound(begin); next != regions_.end() && next->first < end;) {
+    const Region& old = *next->second.region;
+    next = old.end <= end && (writable || !old.writable) ? regions_.erase(next) : std::next(next);
+  }
+  if (regions_.size() < most_regions) return;
+  regions_.erase(std::min_element(regions_.begin(), regions_.end(),
+                                  [](const auto& a, const auto& b) { return a.second.used < b.second.used; }));
+}
+
+KcollStatus KcollRegions::find(const void* memory, size_t bytes, bool writable, Announced& at, Hold& hold) {
+  const uintptr_t first = uintptr_t(memory), begin = first & ~(page - 1),
+                  end = (first + bytes + page - 1) & ~(page - 1);
+  auto found = covering(begin, end, writable);
+  if (found == regions_.end()) {
+    auto region = std::make_shared<Region>(Region{device_, 0, begin, end, writable, false});
+    const KcollAccess access = writable ? KcollAccess::both : KcollAccess::read;
+    auto enter = [&](KcollPinning pinning) {
+      return device_->register_region(reinterpret_cast<void*>(begin), end - begin, access, pinning, region->cookie);
+    };
+    KcollStatus status = enter(mappable_ ? KcollPinning::eager : KcollPinning::lazy);
+    region->mappable = mappable_ && status == KcollStatus::ok;
+    if (status == KcollStatus::no_allowance && mappable_) status = enter(KcollPinning::lazy);
+    if (status != KcollStatus::ok) return status;
+    registered_++;
+    make_room(begin, end, writable);
+    found = regions_.emplace(begin, Entry{std::move(region), 0});
+  }
+  found->second.used = ++uses_;
+  const Region& region = *found->second.region;
+  at = {region.cookie, first - region.begin, region.mappable};
+  hold = found->second.region;
+  return KcollStatus::ok;
+}
+
+}  // namespace coll::transport

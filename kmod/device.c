@@ -80,7 +80,7 @@ static int command_info(struct context *ctx, struct kcoll_info *args)
 	args->max_batch = MAX_BATCH;
 	args->max_regions = READ_ONCE(param_max_regions);
 	args->features = KCOLL_FEATURE_COPY2 | KCOLL_FEATURE_BATCH | KCOLL_FEATURE_MAP | KCOLL_FEATURE_URING |
-			 KCOLL_FEATURE_DOMAIN;
+			 KCOLL_FEATURE_DOMAIN | KCOLL_FEATURE_QUIET;
 	if (KCOLL_HUGE_MAP && READ_ONCE(param_huge_map))
 		args->features |= KCOLL_FEATURE_HUGE_MAP;
 	if (READ_ONCE(param_cross_userns))
@@ -260,6 +260,7 @@ static int command_sync(struct context *ctx, struct kcoll_sync *args)
 	target = region->drops;
 	spin_unlock(&region->lock);
 	err = wait_event_killable(region->wait, zapped_until(region, target)) ? -EINTR : 0;
+	map_remove_blanks(region);
 	args->gen = generation_now(&region->gen);
 	if (!err && expected && expected != args->gen) {
 		stats_add(&ctx->stats, stale, 1);

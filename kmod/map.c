@@ -10,6 +10,10 @@
  * map each other would deadlock otherwise) and asks for the fault to be repeated. What went wrong is told to the
  * repeated fault through region->map_error. Pages are not refcounted by the mapping (VM_PFNMAP): get_user_pages()
  * on it fails, by design.
+ *
+ * What cannot be served raises SIGBUS, or in a quiet mapping shows the region's blank page. That page lives as long as
+ * the region, to which every mapping holds a reference. The generation moves on before the page appears, and the page
+ * is removed (map_remove_blanks) before a generation is handed out in which the mapping is to hold again.
  */
 #include <linux/fs.h>
 #include <linux/mm.h>
@@ -31,6 +35,7 @@
 /* That this descriptor has shown the cookie of a region. */
 struct attachment {
 	u64 cookie;
+	bool quiet;
 	struct rcu_head rcu;
 };
 
@@ -205,6 +210,36 @@ static vm_fault_t map_fault(struct vm_fault *vmf)
 	return ret ?: fault_miss(vmf, region, segment, va);
 }
 
+/* The same, but what cannot be served shows a page that is nobody's memory, after the generation has moved on. */
+static vm_fault_t map_fault_quiet(struct vm_fault *vmf)
+{
+	struct region *region = vmf->vma->vm_private_data;
+	vm_fault_t ret = map_fault(vmf);
+
+	if (!(ret & VM_FAULT_SIGBUS))
+		return ret;
+	down_read(&region->map_sem);
+	WRITE_ONCE(region->blanks, true);
+	spin_lock(&region->lock);
+	if (!region->dead)
+		generation_bump(&region->gen);
+	spin_unlock(&region->lock);
+	ret = vmf_insert_pfn(vmf->vma, vmf->address & PAGE_MASK, page_to_pfn(region->blank));
+	up_read(&region->map_sem);
+	return ret;
+}
+
+/* REQUIRES: a reference. No mapping shows the blank page any more; so all that is shown is the owner's. */
+void map_remove_blanks(struct region *region)
+{
+	if (!READ_ONCE(region->blanks))
+		return;
+	down_write(&region->map_sem);
+	WRITE_ONCE(region->blanks, false);
+	unmap_mapping_range(&space, region_base(region), region->len, 1);
+	up_write(&region->map_sem);
+}
+
 #if KCOLL_HUGE_MAP
 /* May be called under the lock of the mapping alone, which must not be dropped here: what is not at hand falls back. */
 static vm_fault_t map_huge_fault(struct vm_fault *vmf, unsigned int order)
@@ -264,6 +299,15 @@ static const struct vm_operations_struct map_ops = {
 #endif
 };
 
+static const struct vm_operations_struct quiet_map_ops = {
+	.open = map_open,
+	.close = map_close,
+	.fault = map_fault_quiet,
+#if KCOLL_HUGE_MAP
+	.huge_fault = map_huge_fault,
+#endif
+};
+
 static vm_fault_t generation_fault(struct vm_fault *vmf)
 {
 	struct region *region = vmf->vma->vm_private_data;
@@ -287,7 +331,7 @@ int map_attach(struct context *ctx, struct kcoll_attach *args)
 	struct region *region;
 	int err = 0;
 
-	if (args->flags)
+	if (args->flags & ~KCOLL_QUIET)
 		return -EINVAL;
 	region = region_get(ctx, args->cookie, 0);
 	if (IS_ERR(region))
@@ -298,6 +342,7 @@ int map_attach(struct context *ctx, struct kcoll_attach *args)
 		goto put;
 	}
 	attachment->cookie = args->cookie;
+	attachment->quiet = args->flags & KCOLL_QUIET;
 	/* An index that was another region's before: its attachment is of no use any more. */
 	old = xa_store(&ctx->attachments, region->map_index, attachment, GFP_KERNEL_ACCOUNT);
 	err = xa_err(old);
@@ -329,7 +374,7 @@ void map_detach_all(struct context *ctx)
 }
 
 /* The region of an mmap offset, if this descriptor has attached it and may still reach it. */
-static struct region *attached(struct context *ctx, u64 offset)
+static struct region *attached(struct context *ctx, u64 offset, bool *quiet)
 {
 	unsigned long index = offset >> MAP_INDEX_SHIFT;
 	struct attachment *attachment;
@@ -337,8 +382,10 @@ static struct region *attached(struct context *ctx, u64 offset)
 
 	rcu_read_lock();
 	attachment = xa_load(&ctx->attachments, index);
-	if (attachment)
+	if (attachment) {
 		cookie = attachment->cookie;
+		*quiet = attachment->quiet;
+	}
 	rcu_read_unlock();
 	return cookie ? region_get_index(ctx, index, cookie) : ERR_PTR(-EACCES);
 }
@@ -354,7 +401,21 @@ static int mmap_generation(struct vm_area_struct *vma, u64 place)
 	return 0;
 }
 
-static int mmap_region_pages(struct vm_area_struct *vma, struct region *region, u64 offset)
+static int blank_page(struct region *region)
+{
+	struct page *page;
+
+	if (READ_ONCE(region->blank))
+		return 0;
+	page = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+	if (!page)
+		return -ENOMEM;
+	if (cmpxchg(&region->blank, NULL, page))
+		__free_page(page);
+	return 0;
+}
+
+static int mmap_region_pages(struct vm_area_struct *vma, struct region *region, u64 offset, bool quiet)
 {
 	u64 place = offset - region_base(region);
 
@@ -365,9 +426,11 @@ static int mmap_region_pages(struct vm_area_struct *vma, struct region *region, 
 		return -EINVAL;
 	if ((vma->vm_flags & VM_WRITE) && !(region->direction & KCOLL_WRITE))
 		return -EACCES;
+	if (quiet && blank_page(region))
+		return -ENOMEM;
 	kcoll_vma_flags(vma, VM_PFNMAP | VM_IO | VM_DONTCOPY | VM_DONTEXPAND | VM_DONTDUMP,
 			VM_MAYEXEC | (vma->vm_flags & VM_WRITE ? 0 : VM_MAYWRITE));
-	vma->vm_ops = &map_ops;
+	vma->vm_ops = quiet ? &quiet_map_ops : &map_ops;
 	return 0;
 }
 
@@ -377,6 +440,7 @@ int map_mmap(struct file *file, struct vm_area_struct *vma)
 	u64 offset = (u64)vma->vm_pgoff << PAGE_SHIFT;
 	u64 place = offset & ((1ULL << MAP_INDEX_SHIFT) - 1);
 	struct region *region;
+	bool quiet = false;
 	int err;
 
 	if (!context_is_ours(ctx))
@@ -385,10 +449,10 @@ int map_mmap(struct file *file, struct vm_area_struct *vma)
 		return -EPERM;
 	if (!(vma->vm_flags & VM_SHARED) || (vma->vm_pgoff >> (64 - PAGE_SHIFT)))
 		return -EINVAL;
-	region = attached(ctx, offset);
+	region = attached(ctx, offset, &quiet);
 	if (IS_ERR(region))
 		return PTR_ERR(region);
-	err = place & MAP_GENERATION ? mmap_generation(vma, place) : mmap_region_pages(vma, region, offset);
+	err = place & MAP_GENERATION ? mmap_generation(vma, place) : mmap_region_pages(vma, region, offset, quiet);
 	if (err) {
 		region_put(region);
 		return err;

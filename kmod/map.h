@@ -7,6 +7,7 @@
 
 struct context;
 struct file;
+struct region;
 struct vm_area_struct;
 struct work_struct;
 
@@ -24,6 +25,7 @@ int map_attach(struct context *ctx, struct kcoll_attach *args);
 void map_detach_all(struct context *ctx);
 int map_mmap(struct file *file, struct vm_area_struct *vma);
 void map_zap_work(struct work_struct *work);
+void map_remove_blanks(struct region *region);
 void map_adopt(struct file *file);
 
 int map_start(void);

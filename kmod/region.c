@@ -81,6 +81,8 @@ static void region_free(struct region *region)
 	put_user_ns(region->userns);
 	kvfree(region->windows);
 	kvfree(region->segments);
+	if (region->blank)
+		__free_page(region->blank);
 	/* No grace period: percpu_ref_kill() waited for one after the last lookup could start. */
 	kfree(region);
 	if (atomic_dec_and_test(&alive))

@@ -71,6 +71,8 @@ struct region {
 	struct work_struct zap_work; /* holds a reference while queued */
 	struct work_struct free_work;
 	atomic_t maps;		     /* mappings of peers */
+	struct page *blank;	     /* what quiet mappings show instead of nothing; set once, with the first of them */
+	bool blanks;		     /* some may show it; under map_sem */
 	atomic_t map_error;	     /* what the last pin for a fault said; see map.c */
 	struct rw_semaphore map_sem; /* read: a fault inserts pages; write: they are zapped */
 };

@@ -32,6 +32,7 @@
 #define KCOLL_FEATURE_URING (1ULL << 4)
 #define KCOLL_FEATURE_DOMAIN (1ULL << 5)
 #define KCOLL_FEATURE_CROSS_USERNS (1ULL << 6) /* as the administrator has set it now */
+#define KCOLL_FEATURE_QUIET (1ULL << 7)	       /* ATTACH knows KCOLL_QUIET */
 
 struct kcoll_info {
 	__u32 size;
@@ -167,10 +168,18 @@ struct kcoll_sync {
  * each of its ranges starts and ends on a page; map_offset is 0 otherwise. A mapping is not inherited,
  * cannot be made executable, nor writable later. After an invalidation it may show the old pages for some
  * milliseconds: SYNC ends that, and the generation says that it happened.
+ *
+ * A load or store that cannot be served (the region is no more, its owner has nothing mapped there, or its pages may not
+ * be pinned) raises SIGBUS. In mappings made after an ATTACH with KCOLL_QUIET it does not: it meets a page that is no
+ * memory of the owner's and that all such mappings of the region share. Before that page appears the generation moves
+ * on, unless the region is no more, which its generation says. So what was loaded between two looks at a generation that
+ * was the same, and not dead, was the owner's memory. SYNC removes the page, and the next access tries again.
  */
+#define KCOLL_QUIET (1U << 0) /* ATTACH: mappings through this descriptor raise no signal */
+
 struct kcoll_attach {
 	__u32 size;
-	__u32 flags; /* none */
+	__u32 flags; /* KCOLL_QUIET */
 	__u64 cookie;
 	__u64 len;	  /* out: bytes of the region */
 	__u64 map_offset; /* out */

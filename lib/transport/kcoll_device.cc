@@ -33,7 +33,7 @@ KcollStatus opening_status(int error) {
 }
 
 // What every plan of this library needs; the other features are asked for where they are used.
-constexpr uint64_t needed_features = KCOLL_FEATURE_DOMAIN | KCOLL_FEATURE_MAP;
+constexpr uint64_t needed_features = KCOLL_FEATURE_DOMAIN | KCOLL_FEATURE_MAP | KCOLL_FEATURE_QUIET;
 
 }  // namespace
 

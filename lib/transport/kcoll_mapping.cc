@@ -24,6 +24,7 @@ std::unique_ptr<KcollMapping> KcollMapping::attach(std::shared_ptr<KcollDevice> 
                                                    KcollStatus& status) {
   kcoll_attach region{};
   region.size = sizeof region;
+  region.flags = KCOLL_QUIET;
   region.cookie = cookie;
   if (ioctl(device->descriptor(), KCOLL_ATTACH, &region) != 0) {
     status = kcoll_status_of(errno);

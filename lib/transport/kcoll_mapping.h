@@ -5,10 +5,9 @@
 // or discards them, the region's generation changes first and the mapping loses them some milliseconds later. So:
 //   1. current() before the loads and current() after them: what was loaded between was the owner's memory.
 //   2. current() is false: what was loaded or stored since the last true may have met pages that the owner had
-//      dropped. Attach anew, or copy by KcollDevice.
-//   3. Once the region is gone (unregistered, or its owner has ended) a load raises SIGBUS, even if current() was true
-//      just before. Copies by KcollDevice never raise a signal: whoever cannot know that the owner lives and keeps its
-//      region for as long as the loads last copies instead.
+//      dropped, or a page that is nobody's. refresh(), attach anew, or copy by KcollDevice.
+//   3. No load or store raises a signal, also when the owner has unmapped its memory, has unregistered it or has ended
+//      in the middle of it: then it meets a page that is nobody's, and current() is false from before that on.
 #pragma once
 
 #include <cstddef>

@@ -142,7 +142,7 @@ TEST_P(Death, IsNoticedByEverySurvivor) {
               notices_in_time(c, status);
               RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
             },
-            victim, 10 * slowness);
+            victim, 10);
       }
   nothing_is_left(before);
 }

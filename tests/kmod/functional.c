@@ -544,6 +544,79 @@ TEST(faults_that_cannot_be_served_are_sigbus)
 	peer_end(&peer);
 }
 
+TEST(quiet_mappings_raise_no_signal)
+{
+	char *p = memory(SMALL, 2 * HUGE);
+	struct peer peer = peer_new();
+	u64 cookie = reg(p, 2 * HUGE, KCOLL_READ | KCOLL_WRITE), gen, before;
+	volatile u64 *slot = map_generation(cookie);
+	long at;
+
+	fill(p, 2 * HUGE, 1);
+	at = peer_call(&peer, p_map_quiet, cookie, 0, 2 * HUGE, PROT_READ | PROT_WRITE);
+	CHECK(at > 0 && slot);
+	CHECK_EQ(peer_call(&peer, p_peek, at, 2 * HUGE, 1, 0), 0);
+	munmap(p + HUGE, HUGE);
+	gen = 0;
+	CHECK(!sync_region(cookie, &gen));
+	/* Nothing is there: no signal, other bytes, and the generation has moved on. */
+	CHECK_EQ(peer_call(&peer, p_peek, at + HUGE, 64, 1, HUGE), 1);
+	before = *slot;
+	CHECK(before != gen && !(before & KCOLL_GEN_DEAD));
+	CHECK_EQ(peer_call(&peer, p_poke, at + HUGE + PAGE, 64, 7, 0), 0);
+	CHECK(*slot != before);
+	CHECK_EQ(peer_call(&peer, p_peek, at, HUGE, 1, 0), 0);
+	/* The owner's again, after SYNC. What was stored meanwhile went nowhere. */
+	CHECK(mmap(p + HUGE, HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == p + HUGE);
+	fill(p + HUGE, HUGE, 2);
+	CHECK_EQ(peer_call(&peer, p_peek, at + HUGE, 64, 2, 0), 1);
+	gen = 0;
+	CHECK(!sync_region(cookie, &gen));
+	CHECK_EQ(peer_call(&peer, p_peek, at + HUGE, HUGE, 2, 0), 0);
+	CHECK_EQ(*slot, gen);
+	/* A region that is no more. */
+	CHECK(!unreg(cookie));
+	CHECK(*slot & KCOLL_GEN_DEAD);
+	CHECK_EQ(peer_call(&peer, p_poke, at, 2 * HUGE, 9, 0), 0);
+	CHECK(filled(p, HUGE, 1, 0) && filled(p + HUGE, HUGE, 2, 0));
+	peer_end(&peer);
+}
+
+/* Its owner ends while a peer loads and stores all the time. */
+TEST(quiet_mappings_outlive_their_owner)
+{
+	int channel[2], status;
+	volatile u64 *slot;
+	char *at, byte;
+	u64 cookie;
+	pid_t owner;
+
+	CHECK(!pipe(channel));
+	owner = fork();
+	if (!owner) {
+		char *p = memory(SMALL, HUGE);
+
+		fill(p, HUGE, 3);
+		cookie = reg(p, HUGE, KCOLL_READ | KCOLL_WRITE | KCOLL_EAGER);
+		CHECK_EQ(write(channel[1], &cookie, sizeof(cookie)), sizeof(cookie));
+		pause();
+	}
+	CHECK_EQ(read(channel[0], &cookie, sizeof(cookie)), sizeof(cookie));
+	at = map_quiet(cookie, 0, HUGE, PROT_READ | PROT_WRITE);
+	slot = map_generation(cookie);
+	CHECK(at != MAP_FAILED && slot && filled(at, HUGE, 3, 0));
+	kill(owner, SIGKILL);
+	for (int round = 0; !(*slot & KCOLL_GEN_DEAD); round++) {
+		CHECK(round < 1000000);
+		byte = ((volatile char *)at)[(size_t)round * 4099 % HUGE];
+		((volatile char *)at)[(size_t)round * 4099 % HUGE] = byte;
+	}
+	waitpid(owner, &status, 0);
+	fill(at, HUGE, 4);
+	CHECK(!munmap(at, HUGE));
+	CHECK_ERR(map_quiet(cookie, 0, HUGE, PROT_READ) == MAP_FAILED ? -1 : 0, ENOENT);
+}
+
 TEST(generation_page)
 {
 	char *p = memory(SMALL, HUGE), x[64];

@@ -187,6 +187,13 @@ long p_map(long *a)
 	return p == MAP_FAILED ? -errno : (long)p;
 }
 
+long p_map_quiet(long *a)
+{
+	void *p = map_quiet(a[0], a[1], a[2], a[3]);
+
+	return p == MAP_FAILED ? -errno : (long)p;
+}
+
 static sigjmp_buf landing;
 static void land(int signal) { siglongjmp(landing, signal); }
 

@@ -242,6 +242,15 @@ void *map(u64 cookie, size_t offset, size_t len, int prot)
 	return mmap(NULL, len, prot, MAP_SHARED, device(), at.map_offset + offset);
 }
 
+void *map_quiet(u64 cookie, size_t offset, size_t len, int prot)
+{
+	struct kcoll_attach at = {.size = sizeof(at), .flags = KCOLL_QUIET, .cookie = cookie};
+
+	if (ioctl(device(), KCOLL_ATTACH, &at))
+		return MAP_FAILED;
+	return mmap(NULL, len, prot, MAP_SHARED, device(), at.map_offset + offset);
+}
+
 volatile u64 *map_generation(u64 cookie)
 {
 	struct kcoll_attach at;

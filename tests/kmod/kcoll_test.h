@@ -83,6 +83,7 @@ int copyv(u64 cookie, u64 offset, struct iovec *iov, int n, u32 flags);
 int copy2(u64 src, u64 src_offset, u64 dst, u64 dst_offset, u64 len);
 int sync_region(u64 cookie, u64 *gen);
 int attach(u64 cookie, struct kcoll_attach *out);
+void *map_quiet(u64 cookie, size_t offset, size_t len, int prot);
 int stats_get(u32 flags, struct kcoll_stats *out);
 int join(u64 key);
 void *map(u64 cookie, size_t offset, size_t len, int prot);
@@ -127,6 +128,7 @@ void peer_end(struct peer *peer);
 long p_read_check(long *a); /* cookie, offset, len, seed, base offset of the pattern: 0, -errno, 1 = wrong bytes */
 long p_write(long *a);	    /* cookie, offset, len, seed */
 long p_map(long *a);	    /* cookie, offset, len, prot: the address */
+long p_map_quiet(long *a);  /* the same, of a mapping that raises no signal */
 long p_peek(long *a);	    /* address, len, seed, offset: 0, 1 = wrong, 2 = fault */
 long p_poke(long *a);	    /* address, len, seed */
 long p_sync(long *a);	    /* cookie, gen */

@@ -121,6 +121,8 @@ class Comm {
   int ranks() const { return team_.ranks; }
   const std::string& description() const { return description_; }
   const topo::Hierarchy& hierarchy() const { return hierarchy_; }
+  // How it reaches its peers, and what that has moved so far.
+  const exec::Team& team() const { return team_; }
 
   // Another library's progress, called while a blocking call waits; null for none.
   void set_progress(void (*function)(void*), void* context);

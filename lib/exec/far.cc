@@ -86,13 +86,11 @@ char* Run::place(const Location& at, const Extent& extent, uint64_t index) const
   return window.data != nullptr && window.current() ? window.data + far_offset(at, extent) : nullptr;
 }
 
-// Whether all windows that the step has used still hold.
-bool Run::holds(const Instruction& in) const {
+// Whether the windows of operands that were loaded or stored through them still hold.
+bool Run::still_hold(const Location* operands, int count) const {
   Window::settle();
-  const int operands = in.destinations + in.sources;
-  for (int i = 0; i < operands; i++)
-    if (is_remote(in.locations[i]) && !far(in.locations[i]).window.current()) return false;
-  return true;
+  return std::all_of(operands, operands + count,
+                     [this](const Location& at) { return !is_remote(at) || far(at).window.current(); });
 }
 
 // Whether two operands share memory, whatever they are reached by.
@@ -158,7 +156,7 @@ bool Run::copy_mapped(const Instruction& in, const Extent& extent, uint64_t inde
   if (first == nullptr || source == nullptr || (in.destinations == 2 && second == nullptr)) return false;
   const size_t bytes = extent.length * element_bytes_;
   copy_near(first, second, source, bytes, in.stream);
-  if (!holds(in)) return false;
+  if (!still_hold(in.locations, in.destinations + in.sources)) return false;
   channel_->team->traffic.loaded += bytes;
   channel_->team->traffic.stored += bytes * in.destinations;
   return true;
@@ -197,7 +195,8 @@ const Instruction* Run::copy_far(const Instruction* in, const Instruction* end, 
   return copy_by_kernel(*in, extent, index) ? in : nullptr;
 }
 
-// Copies that follow each other and of which none touches what another one writes, as one batch.
+// Copies that follow each other, with no more between them than waits that are over, and of which none touches what
+// another one writes: as one batch.
 const Instruction* Run::copy_several(const Instruction* in, const Instruction* end, uint64_t index) {
   Team& team = *channel_->team;
   std::vector<Placed> batch;
@@ -205,8 +204,10 @@ const Instruction* Run::copy_several(const Instruction* in, const Instruction* e
     return std::all_of(batch.begin(), batch.end(), [&](const Placed& other) { return independent(other, next); });
   };
   const Instruction* last = nullptr;
-  for (; in != end && in->kind == Kind::copy && batch.size() < most_transfers; last = in++) {
+  for (; in != end && batch.size() < most_transfers; last = in++) {
     if (in->conditional && skipped(*in, index)) continue;
+    if (in->kind == Kind::wait && met(*in, index)) continue;
+    if (in->kind != Kind::copy) break;
     const Extent extent = in->geometry->at(index);
     if (extent.length == 0) continue;
     const Location& to = in->locations[0];
@@ -254,7 +255,7 @@ bool Run::reduce_block(const Instruction& in, const Extent& extent, uint64_t ind
     if (!is_remote(in.locations[d])) near[nears++] = local(in.locations[d], extent, index);
   char* first = nears > 0 ? near[0] : bounce_.data() + stride * in.sources;
   (*arguments_.reducer)(first, near[1], sources_.data(), in.sources, extent.length);
-  if (mapped && !holds(in)) return false;
+  if (mapped && !still_hold(in.locations + in.destinations, in.sources)) return false;
   if (nears == 0) channel_->team->traffic.apart += extent.length * element_bytes_;
   for (int d = 0; d < in.destinations; d++)
     if ((mapped || is_remote(in.locations[d])) && !put(in.locations[d], extent, index, first)) return false;
@@ -296,7 +297,7 @@ bool Run::reduce_mapped(const Instruction& in, const Extent& extent, uint64_t in
   for (int s = 0; s < in.sources; s++)
     if ((sources_[size_t(s)] = place(in.locations[in.destinations + s], extent, index)) == nullptr) return false;
   (*arguments_.reducer)(to[0], to[1], sources_.data(), in.sources, extent.length);
-  if (!holds(in)) return false;
+  if (!still_hold(in.locations, in.destinations + in.sources)) return false;
   const size_t bytes = extent.length * element_bytes_;
   channel_->team->traffic.loaded += bytes * in.sources;
   channel_->team->traffic.stored += bytes * in.destinations;

@@ -114,23 +114,28 @@ uint64_t Run::target(const Instruction& in, uint64_t index) const {
   return value <= 0 ? 0 : channel_->base + uint64_t(value);
 }
 
+// Whether a wait is over; then what its flag announces is known.
+bool Run::met(const Instruction& in, uint64_t index) {
+  const uint64_t value = target(in, index);
+  if (value == 0) return true;
+  if (in.flag->load(std::memory_order_acquire) < value) return false;
+  if (in.announces != no_bound_view) learn(in.rank, in.announces);
+  return true;
+}
+
 Run::Outcome Run::run_lane(LaneState& lane) {
   const Instruction* in = lane.next;
   uint64_t index = lane.index;
   for (; in != lane.end; in++) {
     if (in->conditional && skipped(*in, index)) continue;
     switch (in->kind) {
-      case Kind::wait: {
-        uint64_t value = target(*in, index);
-        if (value == 0) break;
-        if (in->flag->load(std::memory_order_acquire) < value) {
+      case Kind::wait:
+        if (!met(*in, index)) {
           lane.next = in;
           lane.index = index;
           return Outcome::blocked;
         }
-        if (in->announces != no_bound_view) learn(in->rank, in->announces);
         break;
-      }
       case Kind::post:
         in->flag->store(target(*in, index), std::memory_order_release);
         channel_->team->posted();

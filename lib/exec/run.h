@@ -56,6 +56,7 @@ class Run {
     if (in.within && index >= in.trips) return true;
     return in.when != plan::When::always && ((direct_ >> in.view & 1u) != 0) != (in.when == plan::When::direct);
   }
+  bool met(const Instruction& in, uint64_t index);
   void publish(uint8_t view);
   void learn(int rank, uint8_t view);
   bool is_remote(const Location& at) const;
@@ -72,7 +73,7 @@ class Run {
     return block_offset(at) + extent.low * element_bytes_;
   }
   char* place(const Location& at, const plan::Extent& extent, uint64_t index) const;
-  bool holds(const Instruction& in) const;
+  bool still_hold(const Location* operands, int count) const;
   bool share_memory(const Location& a, const Location& b, const plan::Extent& extent, uint64_t index) const;
   const Instruction* copy_far(const Instruction* in, const Instruction* end, uint64_t index);
   const Instruction* copy_several(const Instruction* in, const Instruction* end, uint64_t index);

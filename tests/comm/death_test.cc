@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "comm/collectives.h"
+#include "transport/kcoll_device.h"
 
 using namespace ranks;
 
@@ -94,7 +95,22 @@ std::vector<std::string> shared_memory_names() {
   return names;
 }
 
+// Of all processes, where the module is loaded. What the last one left is given back a moment later.
+void nothing_is_pinned() {
+  coll::transport::KcollStatus status;
+  auto device = coll::transport::KcollDevice::open(status);
+  if (device == nullptr) return;
+  kcoll_stats stats{};
+  for (int look = 0; look < 200; look++) {
+    EXPECT_EQ(device->stats(stats, true), coll::transport::KcollStatus::ok);
+    if (stats.pin_pages == stats.unpin_pages) return;
+    usleep(10'000);
+  }
+  ADD_FAILURE() << stats.pin_pages - stats.unpin_pages << " pages are still pinned";
+}
+
 void nothing_is_left(const std::vector<std::string>& before) {
+  nothing_is_pinned();
   EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);
   EXPECT_EQ(errno, ECHILD) << "a process is left";
   for (const std::string& name : shared_memory_names())

@@ -74,7 +74,7 @@ TEST_P(Pieces, TravelInTheBackground) {
 
 INSTANTIATE_TEST_SUITE_P(Transports, Pieces,
                          testing::Combine(testing::ValuesIn(transports({"auto", "shm", "cma", "mapped"})),
-                                          testing::Values(1, 2, 3, 5, 8)),
+                                          testing::Values(1, 2, 3, 4, 5, 8)),
                          [](const auto& info) {
                            return std::string(std::get<0>(info.param)) + std::to_string(std::get<1>(info.param));
                          });

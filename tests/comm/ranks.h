@@ -33,6 +33,7 @@ struct Shared {
   std::atomic<int64_t> moment_ns;  // when what the test is about happened, by the monotonic clock
   char slots[64][slot_bytes];
   char failure[64][512];
+  char doing[64][128];  // Context::about at the last set()
 };
 
 // What a rank's function gets.
@@ -58,6 +59,7 @@ struct Context {
   bool failed() const { return shared->failure[rank][0] != 0; }
   // Sets an environment variable for all ranks, null to unset. Collective, because threads share the environment.
   void set(const char* name, const char* value) {
+    snprintf(shared->doing[rank], sizeof shared->doing[rank], "%s", about.c_str());
     meet();
     if (!threads || rank == 0) value != nullptr ? setenv(name, value, 1) : unsetenv(name);
     meet();
@@ -97,7 +99,8 @@ inline constexpr int slowness = 1;
 #endif
 
 // The machines of tests/kmod are emulated: everything takes many times as long.
-inline int patience() { return slowness * (getenv("KCOLL_VM") != nullptr ? 5 : 1); }
+inline bool emulated() { return getenv("KCOLL_VM") != nullptr; }
+inline int patience() { return slowness * (emulated() ? 5 : 1); }
 
 inline Shared* make_shared_memory(int ranks) {
   auto* shared =
@@ -134,7 +137,7 @@ inline void run_processes(int ranks, const Function& function, int killed = -1, 
     if (!over) {
       for (int r = rank; r < ranks; r++) kill(children[size_t(r)], SIGKILL);
       waitpid(children[size_t(rank)], &status, 0);
-      ADD_FAILURE() << "rank " << rank << " hangs";
+      ADD_FAILURE() << "rank " << rank << " hangs " << shared->doing[rank];
       continue;
     }
     if (rank == killed) EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << "rank " << rank;

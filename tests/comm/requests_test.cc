@@ -21,7 +21,7 @@ TEST_P(Requests, PersistentOnesStartAgain) {
 }
 INSTANTIATE_TEST_SUITE_P(Transports, Requests,
                          testing::Combine(testing::ValuesIn(transports({"auto", "shm", "cma", "mapped"})),
-                                          testing::Values(1, 2, 3, 6)),
+                                          testing::Values(1, 2, 4, 8)),
                          [](const auto& info) {
                            return std::string(std::get<0>(info.param)) + std::to_string(std::get<1>(info.param));
                          });

@@ -22,7 +22,7 @@ line() {
 for kernel in "$@"; do
     line "$kernel" - boot "kmod.$kernel.boot" FIXTURES_REQUIRED kmod FIXTURES_SETUP "kmod_$kernel"
     [[ $kernel != debug && $kernel != kcsan ]] || echo "if(EXISTS [==[$cache/$kernel/complete]==])"
-    "$here/run-all.sh" -q -b "$programs" -l "$kernel" | while read -r _ program test; do
+    "$here/run-all.sh" -q -b "$programs" -L "$build" -l "$kernel" | while read -r _ program test; do
         line "$kernel" "$program" "$test" "kmod.$kernel.$program.$test" FIXTURES_REQUIRED "kmod_$kernel"
     done
     [[ $kernel != debug && $kernel != kcsan ]] || echo "endif()"

@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Runs the module's tests in virtual machines, one boot per kernel, and prints TAP.
 #
-#   tests/kmod/run-all.sh [-q] [-b DIRECTORY] [-o 'functional access ...'] 6.1|6.12|debug|kcsan...
-#   tests/kmod/run-all.sh [-q] [-b DIRECTORY] -r RESULTS KERNEL...   all at once, each into RESULTS/KERNEL.tap
-#   tests/kmod/run-all.sh [-q] [-b DIRECTORY] -l KERNEL...           lists what would run: KERNEL PROGRAM TEST
+#   tests/kmod/run-all.sh [-q] [-b DIRECTORY] [-L DIRECTORY] [-o 'functional access ...'] 6.1|6.12|debug|kcsan...
+#   tests/kmod/run-all.sh [-q] [-b DIRECTORY] [-L DIRECTORY] -r RESULTS KERNEL...   all at once, each into RESULTS/KERNEL.tap
+#   tests/kmod/run-all.sh [-q] [-b DIRECTORY] [-L DIRECTORY] -l KERNEL...           lists what would run: KERNEL PROGRAM TEST
 #
 #   -b  where the test programs are built (default: in the cache)
+#   -L  where the library and its tests are built: on Debian's kernels they run too (default: they do not)
 #   -q  of debug and kcsan: only if they are in the cache, and a choice of tests
 #
 # Exits 1 if a test failed or a kernel complained; with -r only the results tell. A kernel that cannot be run here is
@@ -16,10 +17,11 @@ here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
 # shellcheck source=../../scripts/vm/common.sh
 . "$top/scripts/vm/common.sh"
-build=$cache/tests chosen='' quick='' results='' list=''
-while getopts b:lo:qr: option; do
+build=$cache/tests library='' chosen='' quick='' results='' list=''
+while getopts b:L:lo:qr: option; do
     case $option in
     b) build=$OPTARG ;;
+    L) library=$OPTARG ;;
     l) list=1 ;;
     o) chosen=$OPTARG ;;
     q) quick=1 ;;
@@ -41,6 +43,9 @@ programs() {
         echo functional invalidation access accounting gate parameters uring fuzz stress failnth
     fi
 }
+
+# The library's tests too? KERNEL
+with_library() { [ -n "$library" ] && [[ $1 != debug && $1 != kcsan ]] && [ -z "$chosen" ]; }
 
 # report PROGRAM TEST STATUS [FILE]: one result outside the machine, with what explains it.
 report() {
@@ -82,6 +87,7 @@ run() {
             echo \"# program \$program\"
             env $environment '$build/'\$program || failed=1
         done
+        $(with_library "$kernel" && echo "echo '# program library'; '$here/library.sh' '$library' || failed=1")
         exit \$failed" 2> "$work/$kernel.errors"
     status=$?
     if [ $status = 77 ]; then
@@ -102,6 +108,7 @@ if [ -n "$list" ]; then
         for program in $(programs "$kernel"); do
             "$build/$program" --list | sed "s/^/$kernel $program /"
         done
+        ! with_library "$kernel" || "$here/library.sh" "$library" --list | sed "s/^/$kernel library /"
         echo "$kernel machine the_kernel_is_content"
     done
     exit

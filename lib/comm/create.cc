@@ -264,13 +264,12 @@ class Creation {
     comm_->hierarchy_ = topo::Hierarchy::from_places(places, sensitivity_);
     comm_->cache_bytes_ = topo::available_cache_bytes(*comm_->machine_, places);
 
-    if (ranks() > 1) {
-      std::string problem = impossible(settings.transport);
-      if (!problem.empty())
-        return fate_.fail(COLL_ERR_UNAVAILABLE, std::string("COLL_TRANSPORT=") + name(settings.transport) +
-                                                    " is not possible here: " + problem);
-    }
-    const Transport chosen = settings.transport == Transport::automatic ? fastest() : settings.transport;
+    for (const Report& report : reports_) agreed_.add(report.found);
+    const std::string problem = agreed_.impossible(settings.transport);
+    if (!problem.empty())
+      return fate_.fail(COLL_ERR_UNAVAILABLE, std::string("COLL_TRANSPORT=") + name(settings.transport) +
+                                                  " is not possible here: " + problem);
+    const Transport chosen = settings.transport == Transport::automatic ? agreed_.fastest() : settings.transport;
     using exec::Reach;
     team.reach = one_process                                               ? Reach::direct
                  : chosen == Transport::shm || chosen == Transport::mapped ? Reach::staged
@@ -279,11 +278,8 @@ class Creation {
     comm_->crowded_ = crowded(hellos_);
     // Not much slower: they win where every rank copies at the same time, the more so where two copies of staged data
     // do not overlap because ranks share cores.
-    const double bearable = comm_->crowded_ ? 4 : 2;
-    const ProbeFindings& times = reports_[ranks() > 1 ? 1 : 0].found;
     comm_->kernel_copies_possible_ = settings.transport == Transport::automatic && team.reach == Reach::staged &&
-                                     ranks() > 1 && impossible(Transport::cma).empty() &&
-                                     times.cma_us < bearable * times.staged_us;
+                                     agreed_.cma_is_within(comm_->crowded_ ? 4 : 2);
     if (team.reach == Reach::remote) team.access = make_access(chosen);
     else if (comm_->kernel_copies_possible_) team.access = make_access(Transport::cma);
     if (team.access != nullptr) team.abilities = team.access->abilities();
@@ -293,35 +289,13 @@ class Creation {
     });
     team.patience = comm_->crowded_ ? sync::Patience::crowded(one_group) : sync::Patience::alone();
     for (int c = 0; c < channel_count; c++) set_up(comm_->channel(c), c);
-    comm_->selector_ = {
-        table_,
-        comm_->hierarchy_,
-        {.family = &model::family_of(comm_->machine_->processor), .mapped = team.reach == Reach::direct || team.abilities.load_store}};
+    comm_->selector_ = {table_,
+                        comm_->hierarchy_,
+                        {.family = &model::family_of(comm_->machine_->processor),
+                         .mapped = team.reach == Reach::direct || team.abilities.load_store}};
     comm_->set_latency_paths();
     if (settings.drift && comm_->selector_.knows_times(int(ranks()))) watch();
     describe();
-  }
-
-  // What keeps some rank from using the transport; "" when all can.
-  std::string impossible(Transport transport) const {
-    for (const Report& report : reports_) {
-      std::string problem = report.found.problem(transport);
-      if (!problem.empty()) return problem;
-    }
-    return "";
-  }
-
-  // By rank 1's times. Mapped memory is read where it lies, also by reductions, so a copy from it is all there is.
-  Transport fastest() const {
-    if (ranks() == 1) return Transport::shm;
-    const ProbeFindings& times = reports_[1].found;
-    const std::pair<Transport, double> candidates[] = {{Transport::kcoll_map, times.kcoll_map_us},
-                                                       {Transport::kcoll_copy, times.kcoll_copy_us},
-                                                       {Transport::cma, times.cma_us}};
-    std::pair<Transport, double> best{Transport::mapped, times.staged_us};
-    for (const auto& candidate : candidates)
-      if (candidate.second < best.second && impossible(candidate.first).empty()) best = candidate;
-    return best.first;
   }
 
   std::unique_ptr<transport::Access> make_access(Transport transport) {
@@ -372,29 +346,13 @@ class Creation {
     if (team.reach == exec::Reach::direct) text += "mapped (ranks are threads of one process)";
     else text += comm_->transport();
     if (comm_->settings_.transport != Transport::automatic) text += ", forced";
-    else if (ranks() > 1 && team.reach != exec::Reach::direct) text += times();
+    else if (ranks() > 1 && team.reach != exec::Reach::direct) text += " (256 KiB: " + agreed_.times() + ")";
     if (team.reach != exec::Reach::direct && team.map_arenas) text += ", mapped for coll_mem_alloc";
     text += comm_->crowded_ ? "; more ranks than cores" : "";
     if (table_ == nullptr)
       text += "; table: none, built-in defaults for " + std::string(model::family_of(comm_->machine_->processor).name) +
               " (collctl calibrate writes one)";
     else text += "; table: " + table_->name + (table_->date.empty() ? "" : " of " + table_->date);
-  }
-
-  // " (256 KiB: cma 20 us, shm 15 us)": of what works.
-  std::string times() const {
-    const ProbeFindings& times = reports_[1].found;
-    std::string text;
-    auto add = [&](Transport transport, double us) {
-      char one[48];
-      snprintf(one, sizeof one, "%s %.0f us, ", name(transport), us);
-      if (impossible(transport).empty()) text += one;
-    };
-    add(Transport::kcoll_map, times.kcoll_map_us);
-    add(Transport::kcoll_copy, times.kcoll_copy_us);
-    add(Transport::cma, times.cma_us);
-    add(Transport::shm, times.staged_us);
-    return " (256 KiB: " + text.substr(0, text.size() - 2) + ")";
   }
 
   std::unique_ptr<Comm> comm_;
@@ -404,6 +362,7 @@ class Creation {
   std::vector<Hello> hellos_;
   std::vector<Report> reports_;
   Probe probe_;
+  Agreement agreed_;
   std::array<char*, 2> texts_{};  // rank 0: the topology and the table, until all have read them
   std::shared_ptr<const model::Table> table_;
   topo::Sensitivity sensitivity_;

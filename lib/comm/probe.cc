@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <cstring>
 #include <sys/mman.h>
 
@@ -134,6 +135,46 @@ void Probe::take_times(const ProbeOffer& source, int pid, ProbeFindings& found) 
     mem::copy(here.data(), mapping->data(), timed_bytes);
     return mapping->current();
   });
+}
+
+std::string Agreement::impossible(Transport transport) const {
+  if (all_.size() == 1) return "";
+  for (const ProbeFindings& found : all_) {
+    std::string problem = found.problem(transport);
+    if (!problem.empty()) return problem;
+  }
+  return "";
+}
+
+Transport Agreement::fastest() const {
+  if (all_.size() == 1) return Transport::mapped;
+  const ProbeFindings& took = all_[1];
+  const std::pair<Transport, double> candidates[] = {{Transport::kcoll_map, took.kcoll_map_us},
+                                                     {Transport::kcoll_copy, took.kcoll_copy_us},
+                                                     {Transport::cma, took.cma_us}};
+  std::pair<Transport, double> best{Transport::mapped, took.staged_us};
+  for (const auto& candidate : candidates)
+    if (candidate.second < best.second && impossible(candidate.first).empty()) best = candidate;
+  return best.first;
+}
+
+bool Agreement::cma_is_within(double times) const {
+  return all_.size() > 1 && impossible(Transport::cma).empty() && all_[1].cma_us < times * all_[1].staged_us;
+}
+
+std::string Agreement::times() const {
+  const ProbeFindings& took = all_[1];
+  const std::pair<Transport, double> all[] = {{Transport::kcoll_map, took.kcoll_map_us},
+                                              {Transport::kcoll_copy, took.kcoll_copy_us},
+                                              {Transport::cma, took.cma_us},
+                                              {Transport::shm, took.staged_us}};
+  std::string text;
+  for (auto [transport, us] : all) {
+    char one[48];
+    snprintf(one, sizeof one, "%s%s %.0f us", text.empty() ? "" : ", ", name(transport), us);
+    if (impossible(transport).empty()) text += one;
+  }
+  return text;
 }
 
 }  // namespace coll::comm

@@ -59,4 +59,21 @@ class Probe {
   uint64_t cookie_ = 0;
 };
 
+// What the findings of all ranks come to; the same on every rank.
+class Agreement {
+ public:
+  void add(const ProbeFindings& found) { all_.push_back(found); }
+  // What keeps some rank from using the transport, for people; "" when nothing does. A rank alone needs none.
+  std::string impossible(Transport transport) const;
+  // Of what is possible. Mapped memory is read where it lies, also by reductions: a copy from it is all there is.
+  Transport fastest() const;
+  // Kernel copies (CMA) are possible and take at most so many times as long as staging.
+  bool cma_is_within(double times) const;
+  // "cma 20 us, shm 15 us": of what is possible.
+  std::string times() const;
+
+ private:
+  std::vector<ProbeFindings> all_;
+};
+
 }  // namespace coll::comm

@@ -262,10 +262,10 @@ bool Run::reduce_block(const Instruction& in, const Extent& extent, uint64_t ind
   return true;
 }
 
-// In one pass where all operands are mapped and none is both loaded and stored. Else block by block.
+// In one pass where all operands are mapped and none is both loaded and stored. Else block by block. A user's function
+// gets copies: it may not be ready for bytes that were never an operand.
 bool Run::reduce_far(const Instruction& in, const Extent& whole, uint64_t index) {
-  Team& team = *channel_->team;
-  bool mapped = team.abilities.load_store, in_place = false;
+  bool mapped = channel_->team->abilities.load_store && arguments_.reducer->kernel != nullptr, in_place = false;
   for (int d = 0; d < in.destinations && mapped; d++)
     for (int s = 0; s < in.sources; s++)
       in_place |= share_memory(in.locations[d], in.locations[in.destinations + s], whole, index);

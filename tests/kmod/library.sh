@@ -31,7 +31,7 @@ tests() {
     done
     echo "transports.bits_and_bytes ${comm}transports --gtest_filter=Ranks/*"
     echo "transports.batches ${comm}transports --gtest_filter=Batches.*"
-    echo "transports.client $build/tests/transport/transport_kcoll"
+    echo "transports.access $build/tests/transport/transport_kcoll_access"
 }
 
 if [ "${2:-}" = --list ]; then

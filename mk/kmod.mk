@@ -5,7 +5,7 @@
 #   make vm CMD='...' [KERNEL=...] [PARAMS='...']     boots, loads kcoll, runs CMD, returns its exit status
 #   make test-kmod                                    the tests on Debian's 6.1 and 6.12 (make test runs them too)
 #   make test-kmod-debug                              the tests under KASAN, lockdep, kmemleak; then under KCSAN
-#   make bench-kmod                                   counts per operation, kcoll beside CMA
+#   make bench-kmod                                   counts per operation, kcoll beside CMA; concurrent accesses
 KERNEL ?= 6.1
 KMOD_DIR := $(abspath $(dir $(lastword $(MAKEFILE_LIST)))/..)
 
@@ -31,5 +31,5 @@ test-kmod: ## test the kernel module on Debian's 6.1 and 6.12 in virtual machine
 test-kmod-debug: ## the same under KASAN, lockdep, kmemleak, fault injection, and under KCSAN
 	$(KMOD_DIR)/tests/kmod/run-all.sh debug kcsan
 
-bench-kmod: ## count locks, pins and instructions per operation, kcoll beside CMA
-	$(KMOD_DIR)/tests/kmod/bench.sh $(KERNEL)
+bench-kmod: build ## count locks, pins, instructions per operation, kcoll beside CMA; plot concurrent accesses
+	$(KMOD_DIR)/tests/kmod/bench.sh $(KERNEL) $(BUILD)/tools/collctl $(BUILD)/contention-$(KERNEL).svg

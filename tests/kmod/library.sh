@@ -10,15 +10,12 @@ build=$1
 comm=$build/tests/comm/comm_
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
 
-# name COMMAND... for every test; 4 ranks do everything, 8 what takes no longer than a machine has time for.
+# name COMMAND... for every test. Four ranks do everything, eight what an emulated machine has time for.
 tests() {
     local transport ranks
     for transport in kcoll_copy kcoll_map kcoll_uring; do
         for ranks in 4 8; do
             echo "collectives.$transport.$ranks ${comm}collectives --gtest_filter=*/$transport$ranks"
-            echo "pieces.$transport.$ranks ${comm}pieces --gtest_filter=*/$transport$ranks"
-            echo "owner.$transport.$ranks ${comm}transports --gtest_filter=*Owner*/$transport$ranks"
-            echo "death.$transport.$ranks ${comm}death --gtest_filter=*/$transport${ranks}middle:*/$transport${ranks}between"
             if command -v mpirun.openmpi mpicc.openmpi > /dev/null; then
                 echo "shim.$transport.$ranks python3 $top/tests/mpi/run_shim.py run --mpi openmpi" \
                     "--launcher $(command -v mpirun.openmpi) --shim $build/lib/mpi/libcoll_mpi_openmpi.so" \
@@ -26,9 +23,14 @@ tests() {
                     "--timeout 200 $build/tests/mpi/openmpi_reduce"
             fi
         done
+        echo "pieces.$transport.4 ${comm}pieces --gtest_filter=*/${transport}4"
         echo "algorithms.$transport.4 ${comm}algorithms --gtest_filter=*/${transport}4"
         echo "requests.$transport.4 ${comm}requests --gtest_filter=*/${transport}4"
+        echo "owner.$transport.4 ${comm}transports --gtest_filter=*Owner*/${transport}4"
+        echo "death.$transport.4 ${comm}death --gtest_filter=*/${transport}4middle"
     done
+    echo "owner.kcoll_map.8 ${comm}transports --gtest_filter=*Owner*/kcoll_map8"
+    echo "death.kcoll_map.8 ${comm}death --gtest_filter=*/kcoll_map8middle"
     echo "transports.bits_and_bytes ${comm}transports --gtest_filter=Ranks/*"
     echo "transports.batches ${comm}transports --gtest_filter=Batches.*"
     echo "transports.access $build/tests/transport/transport_kcoll_access"

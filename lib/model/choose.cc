@@ -84,6 +84,10 @@ Choice choose(const Question& question) {
       if (question.ranks == 2 || bytes * ranks <= 64 * kib) {
         name = "flat";
         choice.parameters = pipeline(bytes);
+      } else if (question.crowded && bytes <= 128 * kib) {
+        // One hop: where ranks share cores a second one waits until everybody has had a turn.
+        name = "flat";
+        choice.parameters = one_slot(bytes);
       } else {
         name = "fused";
         choice.parameters = two_hops(bytes, ranks);

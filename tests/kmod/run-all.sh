@@ -72,7 +72,7 @@ build_module() {
 
 # run KERNEL: 0, 1 (a test failed), 77 (not here), or run.sh's status.
 run() {
-    local kernel=$1 environment="KCOLL_FUZZ_SECONDS=${KCOLL_FUZZ_SECONDS:-20}" limit=1500 status start=$SECONDS
+    local kernel=$1 environment="KCOLL_FUZZ_SECONDS=${KCOLL_FUZZ_SECONDS:-20}" limit=2700 status start=$SECONDS
     if [[ $kernel == debug || $kernel == kcsan ]]; then
         environment+=" KCOLL_SLOW=1" limit=3000
         if [ -n "$quick" ] && [ ! -e "$cache/$kernel/complete" ]; then

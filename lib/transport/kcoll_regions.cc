@@ -56,7 +56,8 @@ KcollStatus KcollRegions::find(const void* memory, size_t bytes, bool writable, 
     };
     KcollStatus status = enter(mappable_ ? KcollPinning::eager : KcollPinning::lazy);
     region->mappable = mappable_ && status == KcollStatus::ok;
-    if (status == KcollStatus::no_allowance && mappable_) status = enter(KcollPinning::lazy);
+    // Also where nothing is mapped any more: a copy says so, while staging would make the owner itself read it.
+    if (status != KcollStatus::ok && mappable_) status = enter(KcollPinning::lazy);
     if (status != KcollStatus::ok) return status;
     registered_++;
     make_room(begin, end, writable);

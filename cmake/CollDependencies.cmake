@@ -3,6 +3,7 @@
 #
 # Targets for the directories:
 #   PkgConfig::HWLOC  PkgConfig::HWY  PkgConfig::URING  PkgConfig::NUMA
+#   PkgConfig::TRACEFS (optional)
 #   GTest::*  CLI11::CLI11  fmt::fmt  nlohmann_json::nlohmann_json  Eigen3::Eigen  benchmark::benchmark
 
 set(coll_missing "")
@@ -31,12 +32,17 @@ coll_need("liburing" "${URING_FOUND}" DEBIAN liburing-dev)
 # Header-only: the tables of lib/model.
 find_package(nlohmann_json QUIET)
 coll_need("nlohmann-json" "${nlohmann_json_FOUND}" DEBIAN nlohmann-json3-dev)
+# Header-only: the fit of lib/model.
+find_package(Eigen3 QUIET NO_MODULE)
+coll_need("Eigen 3" "${Eigen3_FOUND}" DEBIAN libeigen3-dev)
 
 if(COLL_TOOLS)
   find_package(CLI11 QUIET)
   coll_need("CLI11" "${CLI11_FOUND}" DEBIAN libcli11-dev OPTION COLL_TOOLS)
   find_package(fmt QUIET)
   coll_need("fmt" "${fmt_FOUND}" DEBIAN libfmt-dev OPTION COLL_TOOLS)
+  # Without them calibrate reads kcoll's counters instead of its tracepoints.
+  pkg_check_modules(TRACEFS QUIET IMPORTED_TARGET libtracefs libtraceevent)
 endif()
 
 if(COLL_BENCH)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "model/table.h"
 
+#include <cmath>
+
 namespace coll::model {
 
 const char* name(Mechanism mechanism) {
@@ -12,6 +14,27 @@ const char* name(Mechanism mechanism) {
     case Mechanism::shared_memory: return "shared_memory";
   }
   return "?";
+}
+
+CacheRates rates_at(const Table& table, double bytes) {
+  const std::vector<CacheRates>& of = table.caches;
+  size_t above = 0;
+  while (above < of.size() && of[above].bytes < bytes) ++above;
+  if (above == 0) return of.front();
+  if (above == of.size()) return of.back();
+  const CacheRates &low = of[above - 1], &high = of[above];
+  const double share = std::log(bytes / low.bytes) / std::log(high.bytes / low.bytes);
+  // Times per byte are what lies between, not rates.
+  const auto between = [&](double CacheRates::*rate) {
+    return low.*rate <= 0 || high.*rate <= 0 ? 0 : 1 / ((1 - share) / (low.*rate) + share / (high.*rate));
+  };
+  return {bytes,
+          between(&CacheRates::load_gbs),
+          between(&CacheRates::store_gbs),
+          between(&CacheRates::fetch_gbs),
+          between(&CacheRates::take_gbs),
+          between(&CacheRates::combine_gbs),
+          between(&CacheRates::combine_fetch_gbs)};
 }
 
 uint64_t available_cache_bytes(const Table& table, int ranks) {

@@ -68,6 +68,16 @@ struct Bandwidth {
   double alone_gbs = 0, all_gbs = 0;
 };
 
+// What a core pays for bytes by where they lie, while all cores do the same: of so much memory that it touches again and
+// again. Between two sizes the logarithm of the size decides.
+struct CacheRates {
+  double bytes = 0;
+  double load_gbs = 0, store_gbs = 0;             // its own data
+  double fetch_gbs = 0;                           // loads of what a peer has just written
+  double take_gbs = 0;                            // stores into lines that a peer has read
+  double combine_gbs = 0, combine_fetch_gbs = 0;  // sources of a reduction: its own, what a peer has just written
+};
+
 // What many ranks share. A number of 0 is no limit.
 struct Links {
   double core_gbs = 0;    // what one core moves, whatever its ranks do
@@ -115,6 +125,8 @@ struct Table {
   double look_ns = 0;  // one look at a flag that is already there; looks at several overlap
   double step_ns = 0;  // of the executor, for a step that costs nothing else
   Bandwidth copy, copy_non_temporal, reduce, reduce_non_temporal;  // reduce: bytes of sources combined
+  std::vector<CacheRates> caches;  // ascending by bytes; empty: not measured, the rates above count for all sizes
+  double overlap = 1;  // of a copy's loads and stores, the share of the shorter that does not hide behind the longer
   Links links;
   Thresholds thresholds;
   std::vector<Chosen> choices;                             // ascending by collective, ranks, up_to_bytes
@@ -122,6 +134,9 @@ struct Table {
 
   const Access& of(Mechanism mechanism) const { return access[size_t(mechanism)]; }
 };
+
+// The rates at `bytes`, the nearest size's beyond the ends. REQUIRES: caches are not empty.
+CacheRates rates_at(const Table& table, double bytes);
 
 // Caches that `ranks` ranks have together: C = c' + p c'' (YHCCL 4.2), c'' where the last level is not inclusive.
 uint64_t available_cache_bytes(const Table& table, int ranks);

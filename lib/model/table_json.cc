@@ -55,6 +55,20 @@ Bandwidth read_bandwidth(Object in) {
   return bandwidth;
 }
 
+// Ascending by bytes.
+std::vector<CacheRates> read_caches(Object& in) {
+  std::vector<CacheRates> caches;
+  for (Object line : in.array("caches")) {
+    caches.push_back({line.number("bytes", 1), line.number("load_gbs", tiny), line.number("store_gbs", tiny),
+                      line.number("fetch_gbs", tiny), line.number("take_gbs", tiny), line.number("combine_gbs", tiny),
+                      line.number("combine_fetch_gbs", tiny)});
+    line.close();
+    if (caches.size() > 1 && caches[caches.size() - 2].bytes >= caches.back().bytes)
+      line.refuse("bytes", "must be more than those before");
+  }
+  return caches;
+}
+
 constexpr const char* latency = "latency";
 
 Chosen read_chosen(Object in) {
@@ -123,6 +137,10 @@ Table read(Object in) {
   table.copy_non_temporal = read_bandwidth(in.object("copy_non_temporal"));
   table.reduce = read_bandwidth(in.object("reduce"));
   table.reduce_non_temporal = read_bandwidth(in.object("reduce_non_temporal"));
+  if (in.has("caches")) {
+    table.caches = read_caches(in);
+    table.overlap = in.number("overlap");
+  }
   Object links = in.object("links");
   table.links = {links.number_or("core_gbs", 0), links.number_or("l3_gbs", 0), links.number_or("memory_gbs", 0),
                  links.number_or("numa_gbs", 0), links.number_or("socket_gbs", 0)};
@@ -147,9 +165,11 @@ ordered_json by_distance(const ByDistance& values) {
 ordered_json to_json(const Access& access) {
   ordered_json out = {{"startup_us", by_distance(access.startup_us)},
                       {"bandwidth_gbs", by_distance(access.bandwidth_gbs)}};
-  if (access.page_us == 0) return out;
-  out["page_us"] = access.page_us;
-  out["page_bytes"] = access.page_bytes;
+  if (access.page_us != 0) {
+    out["page_us"] = access.page_us;
+    out["page_bytes"] = access.page_bytes;
+  }
+  if (access.page_us == 0 && access.gamma.quadratic == 0 && access.gamma.linear == 0) return out;
   out["gamma"] = {{"quadratic", access.gamma.quadratic},
                   {"linear", access.gamma.linear},
                   {"across", access.gamma.across},
@@ -159,6 +179,16 @@ ordered_json to_json(const Access& access) {
 
 ordered_json to_json(const Bandwidth& bandwidth) {
   return {{"alone_gbs", bandwidth.alone_gbs}, {"all_gbs", bandwidth.all_gbs}};
+}
+
+ordered_json to_json(const CacheRates& rates) {
+  return {{"bytes", rates.bytes},
+          {"load_gbs", rates.load_gbs},
+          {"store_gbs", rates.store_gbs},
+          {"fetch_gbs", rates.fetch_gbs},
+          {"take_gbs", rates.take_gbs},
+          {"combine_gbs", rates.combine_gbs},
+          {"combine_fetch_gbs", rates.combine_fetch_gbs}};
 }
 
 ordered_json to_json(const Chosen& chosen) {
@@ -249,6 +279,10 @@ std::string write_table(const Table& table) {
        {{"direct_bytes", table.thresholds.direct_bytes}, {"non_temporal_bytes", table.thresholds.non_temporal_bytes}}},
       {"choices", choices},
       {"notes", notes}};
+  if (!table.caches.empty()) {
+    for (const CacheRates& rates : table.caches) out["caches"].push_back(to_json(rates));
+    out["overlap"] = table.overlap;
+  }
   return out.dump(2) + "\n";
 }
 

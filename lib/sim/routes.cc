@@ -49,7 +49,8 @@ Routes::Routes(const plan::Layout& layout, const topo::Hierarchy& hierarchy, con
   for (int rank = 0; rank < plan_.ranks; ++rank) {
     const double received = double(layout.cells(Buffer::recv, rank) * layout.element_bytes());
     longest = std::max(longest, received);
-    work_set_ += received + double(layout.cells(Buffer::send, rank) * layout.element_bytes());
+    own_bytes_.push_back(received + double(layout.cells(Buffer::send, rank) * layout.element_bytes()));
+    work_set_ += own_bytes_.back();
   }
   stores_to_memory_ = longest > double(of.l2_bytes) + double(of.l3_bytes) * of.l3s / std::max(of.cores, 1);
   streams_ = table.thresholds.non_temporal_bytes > 0 && work_set_ > table.thresholds.non_temporal_bytes;
@@ -77,6 +78,16 @@ Routes::Routes(const plan::Layout& layout, const topo::Hierarchy& hierarchy, con
   make(socket_links_, table.links.socket_gbs);
   make(core_links_, core_gbs);
 
+  filled_by_peers_.resize(size_t(plan_.ranks) * plan_.views.size());
+  for (int rank = 0; rank < plan_.ranks; ++rank)
+    for (const plan::Lane& lane : plan_.program(rank).lanes)
+      for (const Step& step : lane.steps) {
+        if (step.kind != Kind::copy && step.kind != Kind::reduce) continue;
+        const Operand* to = plan_.program(rank).operands.data() + step.operand;
+        for (int d = 0; d < step.destinations; ++d)
+          if (to[d].space == Space::view && to[d].rank != rank)
+            filled_by_peers_[size_t(to[d].rank) * plan_.views.size() + to[d].view] = true;
+      }
   for (int rank = 0; rank < plan_.ranks; ++rank)
     for (const plan::View& view : plan_.views)
       decisions_.push_back(direct(view, rank) ? plan::Decision::direct : plan::Decision::staged);
@@ -111,6 +122,29 @@ bool Routes::cached(const Operand& operand) const {
   const int owner = operand.space == Space::view ? operand.rank : plan_.root;
   const double input = double(layout_.cells(Buffer::send, owner) * layout_.element_bytes());
   return std::max(input, vector_bytes_) <= model::own_cache_bytes(table_);
+}
+
+// Slots of earlier collectives lie side by side: a rank comes back to the same lines after so many bytes.
+constexpr double slots_bytes = 1 << 20;
+
+double Routes::load_us(const Operand& operand, const Far& peer, int rank, bool combines, double chunk_bytes) const {
+  const size_t view = operand.space == Space::view ? size_t(operand.rank) * plan_.views.size() + operand.view : 0;
+  const bool is_slot = operand.space == Space::view && decisions_[view] == plan::Decision::staged;
+  // A chunk in a slot was written a moment ago; beside it its writer has touched what it copied, and the chunk before.
+  const double bytes = is_slot ? 3 * chunk_bytes : own_bytes_[size_t(peer.owner)];
+  const model::CacheRates rates = rates_at(table_, bytes);
+  if (peer.owner == rank && is_slot && filled_by_peers_[view])
+    return us_per_byte(combines ? rates.combine_fetch_gbs : rates.fetch_gbs);
+  if (peer.owner == rank) return us_per_byte(combines ? rates.combine_gbs : rates.load_gbs);
+  const model::ByDistance& far = table_.of(peer.mechanism).bandwidth_gbs;
+  const double farther = far[Distance::l3] / far[peer.distance];
+  return us_per_byte(combines ? rates.combine_fetch_gbs : rates.fetch_gbs) * farther;
+}
+
+double Routes::store_us(const Operand& operand, const Far& peer, int rank) const {
+  if (operand.space != Space::view) return us_per_byte(rates_at(table_, own_bytes_[size_t(rank)]).store_gbs);
+  const model::ByDistance& far = table_.of(Mechanism::shared_memory).bandwidth_gbs;
+  return us_per_byte(rates_at(table_, slots_bytes).take_gbs) * far[Distance::l3] / far[peer.distance];
 }
 
 Transfer Routes::transfer(const LaneState& lane, const Step& step, const Extent& extent) const {
@@ -151,8 +185,19 @@ Transfer Routes::transfer(const LaneState& lane, const Step& step, const Extent&
     route.locks.push_back({uint32_t(peer.owner), access.page_us * pages / made.bytes, 1.0 / step.sources});
   };
 
+  // By size is what loads and stores cost, their first lines included; the kernel's copies do both.
+  bool kernel_copies = false;
+  for (int i = 0; step.kind == Kind::copy && i < step.destinations + step.sources; ++i)
+    kernel_copies |= far(to[i]).kernel;
+  const bool sized = by_size() && !kernel_copies;
+  double loads = 0, stores = 0;
   for (int s = 0; s < step.sources; ++s) {
     const Far peer = far(from[s]);
+    if (sized && !peer.kernel) {
+      loads += load_us(from[s], peer, lane.rank, step.kind == Kind::reduce, made.bytes);
+      add_way(route.uses, peer.owner, peer.distance, cached(from[s]));
+      continue;
+    }
     double us = step.kind == Kind::reduce ? combine : local;
     if (peer.owner != lane.rank) {
       double way = 0;
@@ -165,7 +210,9 @@ Transfer Routes::transfer(const LaneState& lane, const Step& step, const Extent&
   }
   for (int d = 0; d < destinations; ++d) {
     const Far peer = far(to[d]);
-    if (peer.owner != lane.rank) {
+    if (sized && !peer.kernel) {
+      stores += store_us(to[d], peer, lane.rank);
+    } else if (peer.owner != lane.rank) {
       double way = 0;
       reach(peer, way);
       const bool first_of_copy = step.kind == Kind::copy && d == 0;
@@ -180,6 +227,8 @@ Transfer Routes::transfer(const LaneState& lane, const Step& step, const Extent&
         route.uses.push_back({memory, stream ? 1.0 : 2.0});  // a plain store fetches the line first
     }
   }
+  if (stream && sized) loads = 0, stores = local;
+  route.us_per_byte += std::max(loads, stores) + table_.overlap * std::min(loads, stores);
   if (core_shared_[lane.rank]) route.uses.push_back({core_links_[size_t(hierarchy_.place(lane.rank).core)], 1});
   // Several sources behind one link are one use of it.
   std::ranges::sort(route.uses);

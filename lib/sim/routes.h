@@ -53,6 +53,10 @@ class Routes {
   // Where bytes leave rank `from` for a core `distance` away.
   void add_way(std::vector<Use>& uses, int from, topo::Distance distance, bool cached) const;
   bool cached(const plan::Operand& operand) const;
+  // Microseconds a byte, where the table has rates by size: to load from an operand or combine it, to store to it.
+  double load_us(const plan::Operand& operand, const Far& peer, int rank, bool combines, double chunk_bytes) const;
+  double store_us(const plan::Operand& operand, const Far& peer, int rank) const;
+  bool by_size() const { return !table_.caches.empty(); }
   bool keeps(uint32_t link, int reader) const;
 
   const plan::Layout& layout_;
@@ -62,6 +66,8 @@ class Routes {
   const plan::Access access_;
   const model::Mechanism kernel_;
   double vector_bytes_, work_set_;
+  std::vector<double> own_bytes_;      // by rank: what it touches of its own buffers
+  std::vector<bool> filled_by_peers_;  // [rank * views + view]: others write into its slots
   bool stores_to_memory_, streams_;
   std::vector<plan::Decision> decisions_;
   std::vector<uint32_t> l3_links_, memory_links_, numa_links_, socket_links_, core_links_;  // by the machine's numbers

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Tables: the machines of the texts, writing and reading back, everything that must be refused, with its line.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -173,6 +174,27 @@ TEST(BuiltIn, TheFamilyOfTheProcessorDecides) {
   EXPECT_EQ(chosen("Neoverse-N1"), "arm-n1");
   EXPECT_EQ(chosen("Intel(R) Xeon(R) Processor"), "default");
   EXPECT_EQ(chosen(""), "default");
+}
+
+// Rates by size: between two sizes times per byte are interpolated, beyond the ends nothing is invented.
+TEST(Caches, AreWrittenReadAndInterpolated) {
+  Table table = machine("default");
+  EXPECT_TRUE(table.caches.empty());
+  table.caches = {{1024, 80, 40, 8, 10, 60, 6}, {65536, 20, 10, 16, 12, 30, 15}};
+  table.overlap = 0.25;
+  Table read;
+  ASSERT_TRUE(parse_table(write_table(table), "t.json", read).ok());
+  ASSERT_EQ(read.caches.size(), 2u);
+  EXPECT_EQ(read.overlap, 0.25);
+  EXPECT_EQ(read.caches[1].take_gbs, 12);
+  EXPECT_EQ(read.caches[0].combine_fetch_gbs, 6);
+  EXPECT_EQ(rates_at(read, 16).load_gbs, 80);
+  EXPECT_EQ(rates_at(read, 1e9).load_gbs, 20);
+  EXPECT_NEAR(rates_at(read, 8192).load_gbs, 1 / (0.5 / 80 + 0.5 / 20), 1e-9);  // halfway, as a logarithm
+  EXPECT_NEAR(rates_at(read, 8192).fetch_gbs, 1 / (0.5 / 8 + 0.5 / 16), 1e-9);
+  const std::string text = write_table(table);
+  EXPECT_THAT(refusal(replaced(text, "\"bytes\": 65536", "\"bytes\": 512")), ::testing::HasSubstr("'caches"));
+  EXPECT_THAT(refusal(replaced(text, "\"store_gbs\": 10", "\"store_gbs\": 0")), ::testing::HasSubstr("store_gbs"));
 }
 
 }  // namespace

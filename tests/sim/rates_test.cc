@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Where a table has rates by size, copies and reductions cost what these say: each rate is seen where it should be.
+#include <gtest/gtest.h>
+
+#include "virtual_runs.h"
+
+namespace coll::sim {
+namespace {
+
+using plan::Access;
+using plan::Collective;
+using testing::Machine;
+
+constexpr size_t bytes = 1 << 20;
+
+// Two ranks whose flags, startups and steps cost nothing, with the same rates for all sizes.
+Machine machine(const model::CacheRates& rates, double overlap) {
+  Machine on("default", 2);
+  on.table.flag_ns = model::ByDistance::all(1e-9);
+  on.table.look_ns = on.table.line_ns = on.table.step_ns = 0;
+  for (model::Access& access : on.table.access) access.startup_us = model::ByDistance::all(0);
+  on.table.links = {};
+  on.table.caches = {rates};
+  on.table.overlap = overlap;
+  return on;
+}
+
+double us(double gbs) { return double(bytes) / 1000 / gbs; }
+
+double run(const Machine& on, Collective collective, const char* algorithm, Access access = Access::shm) {
+  return run_of(on, plan_of(on, collective, algorithm, {.chunk_bytes = bytes, .depth = 1}), bytes, {.access = access})
+      .end_us;
+}
+
+TEST(Rates, AStagedBroadcastLoadsTakesFetchesAndStores) {
+  const model::CacheRates rates = {1, 50, 25, 10, 5, 40, 8};
+  // One chunk: the root's copy into its slot, then the other's out of it.
+  EXPECT_NEAR(run(machine(rates, 1), Collective::bcast, "flat_read"), us(50) + us(5) + us(10) + us(25), 1e-3);
+  EXPECT_NEAR(run(machine(rates, 0), Collective::bcast, "flat_read"), us(5) + us(10), 1e-3);
+  EXPECT_NEAR(run(machine(rates, 0.5), Collective::bcast, "flat_read"), us(5) + 0.5 * us(50) + us(10) + 0.5 * us(25),
+              1e-3);
+}
+
+TEST(Rates, SlotsThatPeersFillAreFetchedByTheirOwner) {
+  const model::CacheRates rates = {1, 50, 25, 10, 5, 40, 8};
+  // The root writes into the reader's slot; the reader copies from its own slot what another core has written.
+  EXPECT_NEAR(run(machine(rates, 0), Collective::bcast, "sequential_write"), us(5) + us(10), 1e-3);
+}
+
+TEST(Rates, ReductionsCombine) {
+  const model::CacheRates rates = {1, 50, 25, 10, 5, 40, 8};
+  // Into the slot, then the own vector and the other's slot into the result.
+  EXPECT_NEAR(run(machine(rates, 0), Collective::allreduce, "all_read"), us(5) + us(40) + us(8), 1e-3);
+}
+
+TEST(Rates, MappedBuffersAreFetchedAtTheirSize) {
+  model::CacheRates small = {1024, 50, 25, 10, 5, 40, 8}, large = small;
+  large.bytes = 2 * bytes;
+  large.fetch_gbs = 4;
+  Machine on = machine(small, 0);
+  on.table.caches.push_back(large);
+  on.table.thresholds.direct_bytes = 0;
+  // A rank has a buffer of 1 MiB and a second one: the fetch is of the larger size's rate or between the two.
+  const double took = run(on, Collective::allgather, "ring_source_read", Access::mapped);
+  EXPECT_GT(took, us(10));
+  EXPECT_LE(took, us(4) + us(25) + 1e-3);
+}
+
+TEST(Rates, KernelCopiesKeepTheirs) {
+  Machine on = machine({1, 50, 25, 10, 5, 40, 8}, 1);
+  on.table.thresholds.direct_bytes = 0;
+  model::Access& cma = on.table.access[size_t(model::Mechanism::cma)];
+  cma.bandwidth_gbs = model::ByDistance::all(12);
+  cma.page_us = 0;
+  EXPECT_NEAR(run(on, Collective::bcast, "flat_read", Access::copy), us(12), 1e-3);
+  EXPECT_NEAR(run(on, Collective::bcast, "sequential_write", Access::copy), us(12), 1e-3);
+}
+
+}  // namespace
+}  // namespace coll::sim

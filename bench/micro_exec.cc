@@ -15,7 +15,6 @@ namespace {
 
 using namespace coll::exec;
 using namespace coll::plan;
-using coll::exec::testing::ChannelAlone;
 
 constexpr int steps = 1000;
 

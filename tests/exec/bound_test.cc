@@ -12,7 +12,6 @@
 
 using namespace coll::exec;
 using namespace coll::plan;
-using coll::exec::testing::ChannelAlone;
 
 namespace {
 

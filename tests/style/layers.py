@@ -17,7 +17,7 @@ ARROWS = {
     "api": ["comm"],
     # The shim is a guest of the public API; the tools may look at everything that needs no peers.
     "mpi": [],
-    "tools": ["api", "model", "sim", "algo", "plan", "topo", "transport", "mem", "config"],
+    "tools": ["api", "model", "sim", "algo", "plan", "topo", "exec", "transport", "mem", "config"],
 }
 
 # Layers that include what they have an arrow to, and nothing below that.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A channel of one rank, for plans that need no other.
+// A channel of one rank, for plans that need no other: what the executor itself costs is measured and tested on it.
 #pragma once
 
 #include <cstdlib>
@@ -9,7 +9,7 @@
 #include "exec/channel.h"
 #include "transport/peer.h"
 
-namespace coll::exec::testing {
+namespace coll::exec {
 
 class ChannelAlone {
  public:
@@ -36,4 +36,4 @@ class ChannelAlone {
   Channel channel_;
 };
 
-}  // namespace coll::exec::testing
+}  // namespace coll::exec

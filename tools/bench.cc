@@ -21,6 +21,7 @@
 
 #include "choose_plans.h"
 #include "coll/coll.h"
+#include "collective_call.h"
 #include "command.h"
 #include "launch.h"
 #include "lockstep.h"
@@ -87,8 +88,8 @@ class Rank {
     if (rank_ == 0) std::snprintf(shared_.description, sizeof shared_.description, "%s", coll_comm_describe(comm_));
     size_t largest_in = 64, largest_out = 64;
     for (const Task& task : tasks_) {
-      largest_in = std::max(largest_in, task.bytes * blocks(task.collective, plan::Buffer::send));
-      largest_out = std::max(largest_out, task.bytes * blocks(task.collective, plan::Buffer::recv));
+      largest_in = std::max(largest_in, task.bytes * blocks(task.collective, plan::Buffer::send, options_.ranks));
+      largest_out = std::max(largest_out, task.bytes * blocks(task.collective, plan::Buffer::recv, options_.ranks));
     }
     in_ = allocate(largest_in);
     out_ = allocate(largest_out);
@@ -106,11 +107,6 @@ class Rank {
     if (!shared_.failed.exchange(true))
       std::snprintf(shared_.problem, sizeof shared_.problem, "rank %d: %s", rank_, text.c_str());
     return 1;
-  }
-
-  // Of the task's size that the buffer holds.
-  size_t blocks(Collective collective, plan::Buffer buffer) const {
-    return plan::has_blocks(collective, buffer) ? size_t(options_.ranks) : 1;
   }
 
   char* allocate(size_t bytes) {
@@ -140,22 +136,7 @@ class Rank {
   }
 
   bool call(Collective collective, void* out, size_t count) {
-    coll_status status = COLL_OK;
-    switch (collective) {
-      case Collective::barrier: status = coll_barrier(comm_); break;
-      case Collective::bcast: status = coll_bcast(out, count, type_, options_.root, comm_); break;
-      case Collective::reduce: status = coll_reduce(in_, out, count, type_, pattern_.op(), options_.root, comm_); break;
-      case Collective::allreduce: status = coll_allreduce(in_, out, count, type_, pattern_.op(), comm_); break;
-      case Collective::scatter: status = coll_scatter(in_, out, count, type_, options_.root, comm_); break;
-      case Collective::gather: status = coll_gather(in_, out, count, type_, options_.root, comm_); break;
-      case Collective::allgather: status = coll_allgather(in_, out, count, type_, comm_); break;
-      case Collective::alltoall: status = coll_alltoall(in_, out, count, type_, comm_); break;
-      case Collective::reduce_scatter:
-        status = coll_reduce_scatter_block(in_, out, count, type_, pattern_.op(), comm_);
-        break;
-      case Collective::scan: status = coll_scan(in_, out, count, type_, pattern_.op(), comm_); break;
-      case Collective::exscan: status = coll_exscan(in_, out, count, type_, pattern_.op(), comm_); break;
-    }
+    const coll_status status = perform({collective, in_, out, count, type_, pattern_.op(), options_.root}, comm_);
     if (status != COLL_OK) fail(coll_last_error());
     return status == COLL_OK;
   }
@@ -166,11 +147,11 @@ class Rank {
     char* out = task.collective == Collective::bcast && root ? in_ : out_;
     const bool has_result = results(task.collective) != 0;
     ++seed_;
-    pattern_.fill(in_, count * blocks(task.collective, plan::Buffer::send), seed_, rank_);
+    pattern_.fill(in_, count * blocks(task.collective, plan::Buffer::send, options_.ranks), seed_, rank_);
     lockstep_start(step_);
     const uint64_t begin = lockstep_ticks();
     if (!call(task.collective, out, count)) return false;
-    if (has_result) read_lines(out, task.bytes * blocks(task.collective, plan::Buffer::recv));
+    if (has_result) read_lines(out, task.bytes * blocks(task.collective, plan::Buffer::recv, options_.ranks));
     lockstep_record(step_, iteration, begin, lockstep_ticks());
     if (has_result) wrong_ += count_wrong(task, out, count);
     return true;

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One call of any collective through the C API.
+#pragma once
+
+#include <cstddef>
+
+#include "coll/coll.h"
+#include "plan/plan.h"
+
+namespace coll::tools {
+
+// Of the size of a call that the buffer holds: one, or one for each rank.
+inline size_t blocks(plan::Collective collective, plan::Buffer buffer, int ranks) {
+  return plan::has_blocks(collective, buffer) ? size_t(ranks) : 1;
+}
+
+// A broadcast's buffer is `out`. `count` is of the vector, or of a piece.
+struct CollectiveCall {
+  plan::Collective collective = plan::Collective::barrier;
+  const void* in = nullptr;
+  void* out = nullptr;
+  size_t count = 0;
+  coll_datatype type = COLL_FLOAT;
+  coll_op op = COLL_SUM;
+  int root = 0;
+};
+
+coll_status perform(const CollectiveCall& call, coll_comm* comm);
+
+}  // namespace coll::tools

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "rounds.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <new>
+#include <numeric>
+#include <random>
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "launch.h"
+#include "lockstep.h"
+#include "shared_memory.h"
+
+namespace coll::tools {
+namespace {
+
+constexpr size_t problem_bytes = 200;
+
+// What the processes share. Process 0 writes what has no other writer named.
+struct Board {
+  std::atomic<double> share;
+  std::atomic<uint32_t> stage, probe;  // that run
+  std::atomic<bool> failed;            // the first that fails writes:
+  char failure[300];
+};
+
+struct Outcome {
+  uint64_t ticks = 0;
+  bool switched = false;
+};
+
+// What the processes leave behind of one probe.
+struct Found {
+  std::atomic<bool> has_problem;  // the first that has one writes:
+  char problem[problem_bytes];
+};
+
+// All that one run has, made before the processes are forked.
+struct Run {
+  const RoundsTask& task;
+  Board* board = nullptr;
+  char *segment = nullptr, *segment_of_all = nullptr;  // of lockstep
+  std::vector<Found*> found;                           // [stages][probes]
+  std::vector<Outcome*> outcomes;                      // [stages][most][probes][processes]
+  std::atomic<int>* rounds = nullptr;                  // [stages]
+
+  Outcome& outcome(size_t stage, int round, size_t probe, int process) const {
+    const size_t probes = task.stages[stage].probes.size();
+    return outcomes[stage][(size_t(round) * probes + probe) * size_t(task.processes) + size_t(process)];
+  }
+};
+
+long switches() {
+  rusage usage{};
+  getrusage(RUSAGE_THREAD, &usage);
+  return usage.ru_nvcsw + usage.ru_nivcsw;
+}
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+class Process {
+ public:
+  Process(const Run& run, int self)
+      : run_(run), task_(run.task), board_(*run.board), self_(self), random_(run.task.seed) {}
+
+  int work() {
+    if (self_ < task_.processes && !pin_to(task_.cpus[size_t(self_)])) return fail("cannot be bound to its processor");
+    if (task_.begin)
+      if (std::string problem = task_.begin(self_); !problem.empty()) return fail(problem);
+    // All have begun before the first probe; whoever rests sleeps until all is over.
+    lockstep* everybody = lockstep_attach(run_.segment_of_all, self_, task_.processes + int(task_.with_one_at_rest), 0);
+    lockstep_start(everybody);
+    if (self_ < task_.processes) {
+      step_ = lockstep_attach(run_.segment, self_, task_.processes, 1);
+      for (const Stage& stage : task_.stages) all_seconds_ += stage.seconds;
+      for (stage_ = 0; stage_ < task_.stages.size(); ++stage_) run_stage(task_.stages[stage_]);
+      lockstep_close(step_);
+    }
+    lockstep_start(everybody);
+    lockstep_close(everybody);
+    return 0;
+  }
+
+ private:
+  int fail(const std::string& text) {
+    if (!board_.failed.exchange(true))
+      std::snprintf(board_.failure, sizeof board_.failure, "process %d: %s", self_, text.c_str());
+    return 1;
+  }
+
+  void run_stage(const Stage& stage) {
+    if (self_ == 0) board_.stage = uint32_t(stage_);
+    const std::string problem = stage.begin ? stage.begin(self_) : "";
+    if (!problem.empty())
+      for (size_t probe = 0; probe < stage.probes.size(); ++probe) note(probe, problem);
+    if (lockstep_sum(step_, !problem.empty()) == 0) rounds(stage);
+    if (stage.end && problem.empty()) stage.end(self_);
+    done_seconds_ += stage.seconds;
+  }
+
+  void rounds(const Stage& stage) {
+    std::vector<size_t> order(stage.probes.size());
+    std::iota(order.begin(), order.end(), size_t(0));
+    one_round(stage, -1, order, now());  // first use: pages, caches, clocks
+    const double begin = now();
+    for (int round = 0; round < stage.most; ++round) {
+      const bool enough = round >= stage.least && now() - begin > stage.seconds;
+      if (lockstep_agree(step_, enough) != 0) break;
+      std::ranges::shuffle(order, random_);  // the same in all processes
+      one_round(stage, round, order, begin);
+      if (self_ == 0) run_.rounds[stage_] = round + 1;
+    }
+  }
+
+  void one_round(const Stage& stage, int round, const std::vector<size_t>& order, double begin) {
+    for (size_t i = 0; i < order.size(); ++i) {
+      if (!found(order[i]).has_problem) time(stage.probes[order[i]], round, order[i]);
+      if (self_ != 0) continue;
+      const double by_rounds = (round + 1 + double(i) / double(order.size())) / (stage.most + 1);
+      const double part = std::max(by_rounds, std::min(1.0, (now() - begin) / stage.seconds));
+      board_.probe = uint32_t(order[i]);
+      board_.share = (done_seconds_ + part * stage.seconds) / all_seconds_;
+    }
+  }
+
+  // One sample. All learn between the two starts whether somebody cannot take it.
+  void time(const Probe& probe, int round, size_t index) {
+    if (probe.prepare) note(index, probe.prepare(self_));
+    lockstep_start(step_);
+    const bool possible = !found(index).has_problem;
+    lockstep_start(step_);
+    Outcome outcome;
+    if (possible && (!probe.acts || probe.acts(self_))) {
+      const long before = switches();
+      const uint64_t begin = lockstep_ticks();
+      const std::string problem = probe.timed(self_);
+      outcome.ticks = lockstep_ticks() - begin;
+      outcome.switched = switches() != before;
+      note(index, problem);
+    }
+    if (round >= 0) run_.outcome(stage_, round, index, self_) = outcome;
+    lockstep_start(step_);
+  }
+
+  Found& found(size_t probe) const { return run_.found[stage_][probe]; }
+  void note(size_t probe, const std::string& problem) {
+    if (!problem.empty() && !found(probe).has_problem.exchange(true))
+      std::snprintf(found(probe).problem, problem_bytes, "%s", problem.c_str());
+  }
+
+  const Run& run_;
+  const RoundsTask& task_;
+  Board& board_;
+  const int self_;
+  std::mt19937 random_;
+  lockstep* step_ = nullptr;
+  size_t stage_ = 0;
+  double all_seconds_ = 0, done_seconds_ = 0;
+};
+
+double quantile(const std::vector<double>& sorted, double share) {
+  const double at = share * double(sorted.size() - 1);
+  const size_t low = size_t(at), high = std::min(low + 1, sorted.size() - 1);
+  return sorted[low] + (at - double(low)) * (sorted[high] - sorted[low]);
+}
+
+Timing timing_of(const Run& run, size_t stage, size_t probe) {
+  const Found& found = run.found[stage][probe];
+  if (found.has_problem) return {.problem = found.problem};
+  std::vector<Sample> samples;
+  const double us_per_tick = lockstep_ns_per_tick() / 1000 / run.task.stages[stage].probes[probe].repeats;
+  for (int round = 0; round < run.rounds[stage]; ++round) {
+    Sample sample;
+    for (int process = 0; process < run.task.processes; ++process) {
+      const Outcome& outcome = run.outcome(stage, round, probe, process);
+      sample.us = std::max(sample.us, double(outcome.ticks) * us_per_tick);
+      sample.switched |= outcome.switched;
+    }
+    samples.push_back(sample);
+  }
+  return judge_samples(samples);
+}
+
+}  // namespace
+
+Timing judge_samples(const std::vector<Sample>& samples) {
+  Timing timing;
+  std::vector<double> us;
+  for (const Sample& sample : samples)
+    if (sample.switched) timing.switched++;
+    else us.push_back(sample.us);
+  if (us.empty()) {
+    timing.problem = "every sample was disturbed by other processes; calibrate on a quiet machine";
+    return timing;
+  }
+  std::ranges::sort(us);
+  // A neighbour's work only ever adds, and may do so to most samples: what stands far above the lower ones is strayed.
+  const double most = 1.5 * quantile(us, 0.2);
+  while (us.back() > most) us.pop_back(), timing.stray++;
+  timing.kept = uint32_t(us.size());
+  timing.us = quantile(us, 0.5);
+  timing.low_us = quantile(us, 0.25);
+  timing.high_us = quantile(us, 0.75);
+  return timing;
+}
+
+RoundsResult measure_rounds(const RoundsTask& task, const std::function<void(double, const std::string&)>& show) {
+  Run run{task};
+  size_t found = 0, outcomes = 0;
+  for (const Stage& stage : task.stages) {
+    found += stage.probes.size();
+    outcomes += stage.probes.size() * size_t(stage.most) * size_t(task.processes);
+  }
+  const SharedMemory board(sizeof(Board)), segment(lockstep_segment_bytes()), segment_of_all(lockstep_segment_bytes()),
+      all_found(found * sizeof(Found)), all_outcomes(outcomes * sizeof(Outcome)),
+      rounds(task.stages.size() * sizeof(std::atomic<int>));
+  run.board = new (board.data()) Board{};
+  run.segment = segment.data();
+  run.segment_of_all = segment_of_all.data();
+  run.rounds = reinterpret_cast<std::atomic<int>*>(rounds.data());
+  Found* next_found = reinterpret_cast<Found*>(all_found.data());
+  Outcome* next_outcome = reinterpret_cast<Outcome*>(all_outcomes.data());
+  for (const Stage& stage : task.stages) {
+    run.found.push_back(next_found);
+    run.outcomes.push_back(next_outcome);
+    next_found += stage.probes.size();
+    next_outcome += stage.probes.size() * size_t(stage.most) * size_t(task.processes);
+  }
+  lockstep_ns_per_tick();  // once, for all
+
+  const std::string problem = run_ranks(
+      task.processes + int(task.with_one_at_rest), {}, 0, [&](int self) { return Process(run, self).work(); },
+      [&] {
+        const Stage& stage = task.stages[run.board->stage];
+        if (show && run.board->probe < stage.probes.size())
+          show(run.board->share, stage.name.empty() ? stage.probes[run.board->probe].name : stage.name);
+        usleep(50'000);  // whoever looks runs on somebody's core
+      });
+  if (!problem.empty()) throw Failure(run.board->failure[0] != 0 ? run.board->failure : problem);
+
+  RoundsResult result;
+  for (size_t stage = 0; stage < task.stages.size(); ++stage) {
+    StageResult& made = result.stages.emplace_back();
+    made.rounds = run.rounds[stage];
+    for (size_t probe = 0; probe < task.stages[stage].probes.size(); ++probe) {
+      made.of.push_back(timing_of(run, stage, probe));
+      const Timing& timing = made.of.back();
+      result.samples += timing.kept + timing.switched + timing.stray;
+      result.discarded += timing.switched + timing.stray;
+    }
+  }
+  return result;
+}
+
+}  // namespace coll::tools

@@ -51,6 +51,7 @@ int main(int argc, char** argv) {
   add_explain(app, action);
   add_simulate(app, action);
   add_export(app, action);
+  add_calibrate(app, action);
   add_verify(app, action);
   add_bench(app, action);
   add_contention(app, action);

@@ -35,6 +35,7 @@ void add_doctor(CLI::App& app, Action& action);
 void add_list(CLI::App& app, Action& action);
 void add_plan(CLI::App& app, Action& action);
 void add_explain(CLI::App& app, Action& action);
+void add_calibrate(CLI::App& app, Action& action);
 void add_simulate(CLI::App& app, Action& action);
 void add_export(CLI::App& app, Action& action);
 void add_verify(CLI::App& app, Action& action);

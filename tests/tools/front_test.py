@@ -4,7 +4,7 @@ import re
 
 from cli import Case, collctl, main
 
-SUBCOMMANDS = ("info", "doctor", "list", "plan", "explain", "simulate", "verify", "bench", "run")
+SUBCOMMANDS = ("info", "doctor", "list", "plan", "explain", "simulate", "calibrate", "verify", "bench", "run")
 
 
 class Front(Case):

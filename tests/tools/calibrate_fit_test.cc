@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// From points to a table: a machine is made up, what it would measure is fitted, and the machine must come out again.
+#include "calibrate_fit.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "model/machines.h"
+
+namespace coll::tools {
+namespace {
+
+constexpr double kib = 1024, mib = 1024 * kib;
+
+Timing took(double us) { return {.us = us, .low_us = us, .high_us = us, .kept = 9}; }
+
+// A machine of eight cores: gamma(c) = 1 + 0.1 (c^2 - 1) + 0.5 (c - 1).
+Measured made_up() {
+  Measured measured;
+  const auto add = [&](Key key, double us) { measured.points.push_back({key, took(us)}); };
+  const auto gamma = [](double c) { return 1 + 0.1 * (c * c - 1) + 0.5 * (c - 1); };
+  add({What::call}, 0.2);
+  add({What::check}, 0.7);
+  for (int c : {1, 2, 4, 8})
+    for (double pages : {16., 256., 1000.}) add({What::pages, pages * 4096, c}, 0.7 + 0.12 * gamma(c) * pages);
+  for (double bytes = 4 * kib; bytes <= 16 * mib; bytes *= 4)
+    add({What::cma_copy, bytes}, 0.7 + 0.12 * bytes / 4096 + bytes / 10000);
+  for (double bytes : {24 * kib, 512 * kib, 8 * mib}) {
+    add({What::load, bytes}, bytes / 50000);
+    add({What::store, bytes}, bytes / 25000);
+    add({What::fetch, bytes}, bytes / 10000);
+    add({What::take, bytes}, bytes / 12500);
+    add({What::combine, bytes}, bytes / 40000);
+    add({What::combine_fetch, bytes}, bytes / 8000);
+    // Longer half, and three tenths of the shorter one.
+    add({What::copy, bytes}, bytes / 2 / 25000 + 0.3 * bytes / 2 / 50000);
+    add({What::copy_alone, bytes}, bytes / 2 / 30000);
+    for (What what : {What::stream, What::stream_alone}) add({what, bytes}, bytes / 2 / (bytes > mib ? 40000 : 5000));
+    for (What what : {What::reduce, What::reduce_alone, What::reduce_stream, What::reduce_stream_alone})
+      add({what, bytes}, bytes / 20000);
+  }
+  add({.what = What::flag, .distance = topo::Distance::l3}, 0.06);
+  add({.what = What::flag, .distance = topo::Distance::node}, 0.23);
+  add({.what = What::look}, 0.008);
+  add({.what = What::step}, 0.004);
+  add({.what = What::lines, .concurrent = 1}, 0.3);
+  add({.what = What::lines, .concurrent = 7}, 0.36);
+  for (double bytes : {kib, 16 * kib, mib})
+    add({.what = What::near_copy, .bytes = bytes, .distance = topo::Distance::l3}, 0.05 + bytes / 20000);
+  for (int c : {1, 2, 4, 8}) add({What::shared_copy, 256 * kib, c}, 13 * (1 + 0.02 * (c - 1)));
+  for (What what : {What::pinned_check, What::pinned_copy, What::first_copy, What::mapped_copy})
+    measured.points.push_back({{what}, {.problem = "there is no /dev/kcoll"}});
+  return measured;
+}
+
+model::Fingerprint eight_cores() {
+  return {.processor = "made up",
+          .sockets = 2,
+          .numas = 2,
+          .l3s = 2,
+          .cores = 8,
+          .l2_bytes = 2 << 20,
+          .l3_bytes = 32 << 20};
+}
+
+Model fitted() { return fit_model(made_up(), eight_cores(), model::builtin_table({})); }
+
+TEST(FitModel, FindsTheProbesParameters) {
+  const model::Table table = fitted().table;
+  const model::Access& cma = table.of(model::Mechanism::cma);
+  ASSERT_TRUE(cma.available);
+  EXPECT_NEAR(cma.startup_us[topo::Distance::node], 0.7, 1e-9);
+  EXPECT_NEAR(cma.page_us, 0.12, 1e-9);
+  EXPECT_NEAR(cma.bandwidth_gbs[topo::Distance::l3], 10, 1e-6);
+  EXPECT_NEAR(cma.gamma.quadratic, 0.1, 1e-9);
+  EXPECT_NEAR(cma.gamma.linear, 0.5, 1e-9);
+  EXPECT_NEAR(cma.gamma.residual, 0, 1e-9);
+  const model::Gamma& shared = table.of(model::Mechanism::shared_memory).gamma;
+  EXPECT_NEAR(shared(8), 1.14, 1e-6);
+}
+
+TEST(FitModel, FindsLinesMemoryAndOverlap) {
+  const model::Table table = fitted().table;
+  EXPECT_NEAR(table.flag_ns[topo::Distance::core], 60, 1e-6);
+  EXPECT_NEAR(table.flag_ns[topo::Distance::socket], 60, 1e-6);
+  EXPECT_NEAR(table.flag_ns[topo::Distance::node], 230, 1e-6);
+  EXPECT_NEAR(table.line_ns, 10, 1e-6);
+  EXPECT_NEAR(table.look_ns, 8, 1e-6);
+  EXPECT_NEAR(table.step_ns, 4, 1e-6);
+  ASSERT_EQ(table.caches.size(), 3u);
+  EXPECT_NEAR(table.caches[1].load_gbs, 50, 1e-6);
+  EXPECT_NEAR(table.caches[1].take_gbs, 12.5, 1e-6);
+  EXPECT_NEAR(table.overlap, 0.3, 1e-6);
+  EXPECT_NEAR(table.copy.alone_gbs, 30, 1e-6);
+  const model::Access& shared = table.of(model::Mechanism::shared_memory);
+  EXPECT_NEAR(shared.startup_us[topo::Distance::l3], 0.05, 1e-6);
+  EXPECT_NEAR(shared.bandwidth_gbs[topo::Distance::l3], 20, 1e-6);
+  // Streams were faster from 8 MiB a core on.
+  EXPECT_EQ(table.thresholds.non_temporal_bytes, 8 * mib * 8);
+}
+
+TEST(FitModel, SaysWhatTheMachineLacks) {
+  const Model model = fitted();
+  EXPECT_FALSE(model.table.of(model::Mechanism::kcoll_pinned).available);
+  EXPECT_THAT(model.remarks, ::testing::Contains(::testing::HasSubstr("/dev/kcoll")));
+  // Without any point all comes from the table that stands in, and that is said.
+  const Model none = fit_model({}, eight_cores(), model::builtin_table({}));
+  EXPECT_EQ(none.table.line_ns, model::builtin_table({}).line_ns);
+  EXPECT_FALSE(none.table.of(model::Mechanism::cma).available);
+  EXPECT_TRUE(none.table.of(model::Mechanism::shared_memory).available);
+  EXPECT_GE(none.remarks.size(), 5u);
+}
+
+TEST(FitModel, EveryCurveIsMetByItsPoints) {
+  const Model model = fitted();
+  EXPECT_GT(model.curves.size(), 20u);
+  for (const Fitted& point : model.curves)
+    EXPECT_NEAR(point.fitted / point.measured, 1, 1e-6) << point.curve << " " << point.x;
+}
+
+TEST(Changes, TellWhatMovedByMoreThanItsSpread) {
+  Model before = fitted();
+  EXPECT_TRUE(changes(before.table, before.table, before.precisions).empty());
+  model::Table now = before.table;
+  now.access[size_t(model::Mechanism::cma)].page_us *= 1.5;
+  now.line_ns *= 1.05;
+  std::vector<Precision> precisions = {{"cma page", 0.1, 3}, {"line", 0.1, 2}};
+  std::vector<std::string> told = changes(before.table, now, precisions);
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_THAT(told[0], ::testing::StartsWith("cma page: 0.18 us, was 0.12"));
+
+  const algo::Algorithm* flat = algo::find(plan::Collective::reduce, "flat");
+  const algo::Algorithm* fused = algo::find(plan::Collective::reduce, "fused");
+  before.table.choices = {{plan::Collective::reduce, 2, 4096, flat}, {plan::Collective::reduce, 2, 8192, flat}};
+  now = before.table;
+  now.choices[1].algorithm = fused;
+  told = changes(before.table, now, precisions);
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_THAT(told[0], ::testing::HasSubstr("reduce up to 8 KiB, 2 ranks: fused"));
+}
+
+}  // namespace
+}  // namespace coll::tools

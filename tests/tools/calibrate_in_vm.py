@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""calibrate_in_vm.py KERNEL: collctl calibrate where the module is, in a virtual machine: both mechanisms of kcoll are
+measured and fitted, and its own account tells throttle wait, lock, pin and copy apart. 77: this machine cannot run one."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+RUN = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "vm" / "run.sh"
+
+
+def main():
+    # Choices need no module: one rank has none.
+    command = f"'{os.environ['COLLCTL']}' calibrate --quick --ranks 1 --output /tmp/table.json --json"
+    command += " 2> /tmp/errors || { cat /tmp/errors; exit 1; }"
+    done = subprocess.run([RUN, "-k", sys.argv[1], "-t", "800", command], capture_output=True, text=True)
+    if done.returncode == 77:
+        print(done.stderr.strip().splitlines()[-1])
+        sys.exit(77)
+    if done.returncode != 0:
+        sys.exit(f"status {done.returncode}:\n{done.stdout}{done.stderr}")
+    told = json.loads(done.stdout)
+    values = {of["name"]: of for of in told["parameters"]}
+    faults = []
+    for name in ("kcoll_pinned startup", "kcoll_pinned bandwidth", "kcoll_first_touch page"):
+        if name not in values or values[name]["value"] <= 0 or values[name]["points"] == 0:
+            faults.append(f"{name}: {values.get(name)}")
+    account = [remark for remark in told["remarks"] if remark.startswith("kcoll by its ")]
+    if not account:
+        faults.append(f"the module's own account is missing: {told['remarks']}")
+    for words in ("throttle wait", "lock", "pin", "copy of"):
+        if account and words not in account[0]:
+            faults.append(f"'{words}' is not in: {account[0]}")
+    print(*account)
+    sys.exit("\n".join(faults) if faults else 0)
+
+
+main()

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""collctl calibrate: a table that the library reads, choices that the clock has checked, the earlier table kept."""
+import json
+import os
+import pathlib
+import tempfile
+import unittest
+import xml.etree.ElementTree as xml
+
+from cli import Case, collctl, main
+
+CORES = len(os.sched_getaffinity(0))
+
+
+class Calibrate(Case):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.table = pathlib.Path(cls.folder.name) / "table.json"
+        cls.plot = pathlib.Path(cls.folder.name) / "fit.svg"
+        cls.first = collctl("calibrate", "--quick", "--output", cls.table, "--plot", cls.plot, "--json")
+        cls.second = collctl("calibrate", "--quick", "--output", cls.table)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def setUp(self):
+        for done in (self.first, self.second):
+            self.assertEqual(done.returncode, 0, done.stderr)
+        self.told = json.loads(self.first.stdout)
+        self.read = json.loads(self.table.read_text())
+
+    def test_it_says_what_it_discarded(self):
+        self.assertGreaterEqual(self.told["rounds"], 3)
+        self.assertGreater(self.told["samples"], 500)
+        self.assertLess(self.told["discarded"], self.told["samples"])
+        self.assertRegex(self.second.stdout, r"\d+ of \d+ samples were disturbed")
+
+    def test_every_parameter_has_a_value(self):
+        values = {of["name"]: of for of in self.told["parameters"]}
+        for name in ("flag", "look", "step", "copy alone", "reduce all", "shared_memory bandwidth", "link l3"):
+            self.assertGreater(values[name]["value"], 0, name)
+        if CORES > 1:
+            self.assertGreater(values["flag"]["points"], 0)
+            self.assertIsNotNone(values["flag"]["spread"])
+        for point in self.told["points"]:
+            self.assertTrue(point["kept"] > 0 or point["problem"], point["what"])
+
+    def test_the_table_is_of_this_machine_and_explains(self):
+        self.assertEqual(self.read["schema"], "libcoll-machine")
+        self.assertRegex(self.read["date"], r"^\d{4}-\d\d-\d\d$")
+        rows = self.run_json("explain", "allreduce", "64K", "-n", 2, "--machine", self.table)
+        self.assertGreater(len(rows["choices"]), 5)
+        self.assertNotIn("not this machine", self.run_fine("explain", "bcast", "1M", "-n", 2, "--machine", self.table))
+        virtual = self.run_json("simulate", "bcast", "64K", "-n", 2, "--machine", self.table, "--algorithm", "flat_read", "--transport", "shm")
+        self.assertGreater(virtual["end_us"], 0)
+
+    @unittest.skipIf(CORES < 2, "needs two processors")
+    def test_choices_were_checked_by_the_clock(self):
+        collectives = {of["collective"] for of in self.read["choices"]}
+        self.assertEqual(len(collectives), 11)
+        for of in self.read["choices"]:
+            self.assertIn(of["ranks"], [2, 4, 8, 16, 32, CORES])
+            self.assertGreater(of["predicted_us"], 0)
+        # Beside other tests some samples are all disturbed: a class is then left to the prediction.
+        timed = [of for of in self.read["choices"] if of["measured_us"] > 0]
+        self.assertGreater(len(timed), len(self.read["choices"]) / 2)
+        classes = [of["up_to_bytes"] for of in self.read["choices"] if of["collective"] == "bcast" and of["ranks"] == 2]
+        self.assertEqual(classes, sorted(set(classes)))
+        self.assertEqual(classes[-1], 16 << 20)
+        for contest in self.told["contests"]:
+            self.assertLessEqual(len(contest["entrants"]), 2)
+            predicted = [of["predicted_us"] for of in contest["entrants"]]
+            self.assertEqual(predicted, sorted(predicted))
+
+    def test_the_earlier_table_is_kept(self):
+        old = pathlib.Path(str(self.table) + ".old")
+        self.assertEqual(json.loads(old.read_text())["schema"], "libcoll-machine")
+        self.assertNotEqual(old.read_text(), self.table.read_text())
+        self.assertIn("more than its spread", self.second.stdout)
+        self.assertIn(f"{self.table}.old", self.second.stdout.replace("\n", ""))
+
+    def test_the_plot_has_points_and_lines(self):
+        tree = xml.parse(self.plot).getroot()
+        lines = tree.findall("{http://www.w3.org/2000/svg}polyline")
+        dots = tree.findall("{http://www.w3.org/2000/svg}circle")
+        self.assertGreater(len(lines), 1)
+        self.assertGreater(len(dots), len(lines))
+
+    def test_wrong_arguments(self):
+        self.expect_error(1, "--output", "calibrate", "--quick", "--output", "/no/such/folder/table.json")
+        self.expect_error(2, "--ranks", "calibrate", "--ranks", 0)
+        self.expect_error(2, "--output", "calibrate", "--system", "--output", "x.json")
+        self.expect_error(1, "--output", "calibrate", "--quick", env={"HOME": "", "XDG_CONFIG_HOME": ""})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Timing in rounds: what is discarded and counted, who is timed, and that a probe which cannot be done harms no other.
+#include "rounds.h"
+
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include "command.h"
+#include "launch.h"
+#include "shared_memory.h"
+
+namespace coll::tools {
+namespace {
+
+TEST(Samples, DisturbedOnesAreDiscardedAndCounted) {
+  std::vector<Sample> samples;
+  for (int i = 0; i < 10; ++i) samples.push_back({10 + 0.1 * i, false});
+  samples.push_back({10, true});  // another process ran: its time does not count however good it looks
+  samples.push_back({1000, true});
+  samples.push_back({50, false});  // far above the others
+  const Timing timing = judge_samples(samples);
+  EXPECT_TRUE(timing.good());
+  EXPECT_EQ(timing.kept, 10u);
+  EXPECT_EQ(timing.switched, 2u);
+  EXPECT_EQ(timing.stray, 1u);
+  EXPECT_NEAR(timing.us, 10.45, 1e-9);
+  EXPECT_LT(timing.low_us, timing.us);
+  EXPECT_GT(timing.high_us, timing.us);
+  EXPECT_NEAR(timing.spread(), (timing.high_us - timing.low_us) / 2 / timing.us, 1e-12);
+}
+
+TEST(Samples, MostMayBeStrayed) {
+  // A neighbour slows down six of ten.
+  std::vector<Sample> samples;
+  for (int i = 0; i < 4; ++i) samples.push_back({10, false});
+  for (int i = 0; i < 6; ++i) samples.push_back({90, false});
+  EXPECT_EQ(judge_samples(samples).us, 10);
+  EXPECT_EQ(judge_samples(samples).stray, 6u);
+}
+
+TEST(Samples, NothingLeftIsSaid) {
+  const Timing timing = judge_samples({{10, true}});
+  EXPECT_FALSE(timing.good());
+  EXPECT_NE(timing.problem.find("quiet"), std::string::npos);
+}
+
+class Rounds : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    task_.cpus = allowed_cpus();
+    if (task_.cpus.size() < 2) GTEST_SKIP() << "needs two processors";
+    task_.cpus.resize(2);
+    task_.processes = 2;
+    task_.stages.resize(1);
+    stage().least = stage().most = 6;
+  }
+  Stage& stage() { return task_.stages[0]; }
+  std::atomic<int>& counter(int index) { return reinterpret_cast<std::atomic<int>*>(shared_.data())[index]; }
+
+  SharedMemory shared_{4096};
+  RoundsTask task_;
+};
+
+TEST_F(Rounds, TimesWhoActsOnceARound) {
+  task_.with_one_at_rest = true;
+  stage().probes = {{.name = "both", .timed = [&](int self) { return counter(self)++, ""; }},
+                    {.name = "second",
+                     .acts = [](int self) { return self == 1; },
+                     .prepare = [&](int self) { return counter(4 + self)++, ""; },
+                     .timed = [&](int self) { return counter(2 + self)++, usleep(300), ""; }}};
+  const RoundsResult result = measure_rounds(task_, {});
+  EXPECT_EQ(result.stages[0].rounds, 6);
+  // One round before the first, that is not counted.
+  EXPECT_EQ(counter(0), 7);
+  EXPECT_EQ(counter(1), 7);
+  EXPECT_EQ(counter(2), 0);
+  EXPECT_EQ(counter(3), 7);
+  EXPECT_EQ(counter(4), 7);
+  EXPECT_EQ(counter(5), 7);
+  EXPECT_EQ(counter(6), 0);  // who rests
+  const Timing& slept = result.stages[0].of[1];
+  EXPECT_EQ(slept.switched, 6u);  // to sleep is to let another process run
+  EXPECT_FALSE(slept.good());
+  EXPECT_EQ(result.samples, 12u);
+  EXPECT_GE(result.discarded, 6u);
+}
+
+TEST_F(Rounds, AProbeThatFailsIsLeftOutAlone) {
+  stage().probes = {
+      {.name = "fails", .timed = [&](int self) { return counter(0)++, self == 1 ? "no such thing" : ""; }},
+      {.name = "works", .timed = [&](int) { return counter(1)++, ""; }}};
+  const RoundsResult result = measure_rounds(task_, {});
+  EXPECT_EQ(result.stages[0].of[0].problem, "no such thing");
+  EXPECT_FALSE(result.stages[0].of[0].good());
+  EXPECT_EQ(counter(0), 2);  // both tried it once
+  EXPECT_EQ(counter(1), 14);
+}
+
+TEST_F(Rounds, AStageThatCannotBeginIsLeftOut) {
+  task_.stages.resize(2);
+  task_.stages[1].least = task_.stages[1].most = 1;
+  for (Stage& stage : task_.stages) stage.probes = {{.name = "one", .timed = [&](int) { return counter(0)++, ""; }}};
+  task_.stages[0].begin = [](int self) { return self == 0 ? "not today" : ""; };
+  task_.stages[0].end = [&](int) { counter(1)++; };
+  const RoundsResult result = measure_rounds(task_, {});
+  EXPECT_EQ(result.stages[0].of[0].problem, "not today");
+  EXPECT_EQ(counter(0), 4);  // the second stage
+  EXPECT_EQ(counter(1), 1);  // ends where it began
+  EXPECT_EQ(result.stages[1].rounds, 1);
+}
+
+TEST_F(Rounds, AProcessThatCannotBeginFailsAll) {
+  task_.begin = [](int self) { return self == 1 ? "no memory here" : ""; };
+  stage().probes = {{.name = "one", .timed = [](int) { return ""; }}};
+  EXPECT_THROW(
+      {
+        try {
+          measure_rounds(task_, {});
+        } catch (const Failure& failure) {
+          EXPECT_NE(std::string(failure.what()).find("no memory here"), std::string::npos);
+          throw;
+        }
+      },
+      Failure);
+}
+
+}  // namespace
+}  // namespace coll::tools

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "calibrate_choose.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <sys/sysinfo.h>
+
+#include "calibrate_prices.h"
+#include "collective_call.h"
+#include "text.h"
+
+namespace coll::tools {
+namespace {
+
+constexpr size_t checked_by_the_clock = 2;
+
+// Whether the buffers of all ranks leave half of the free memory to others.
+bool fits_memory(plan::Collective collective, size_t bytes, int ranks) {
+  struct sysinfo info {};
+  sysinfo(&info);
+  const double each = double(bytes) * double(blocks(collective, plan::Buffer::send, ranks) +
+                                             blocks(collective, plan::Buffer::recv, ranks));
+  return each * ranks < double(info.freeram) * info.mem_unit / 2;
+}
+
+model::Chosen chosen_of(const Contest& contest) {
+  const int winner = contest.winner();
+  const Entrant& best = contest.entrants[size_t(std::max(winner, 0))];
+  return {.collective = contest.collective,
+          .ranks = contest.ranks,
+          .up_to_bytes = contest.bytes,
+          .algorithm = best.choice.algorithm,
+          .parameters = best.choice.parameters,
+          .kernel_copies = best.choice.kernel_copies,
+          .predicted_us = best.predicted_us,
+          .measured_us = winner < 0 ? 0 : best.timing.us};
+}
+
+void judge(Decisions& made) {
+  std::vector<double> errors;
+  for (const Contest& contest : made.contests) {
+    for (const Entrant& entrant : contest.entrants) {
+      made.samples += entrant.timing.kept + entrant.timing.switched + entrant.timing.stray;
+      made.discarded += entrant.timing.switched + entrant.timing.stray;
+      if (entrant.timing.good()) errors.push_back(std::abs(entrant.predicted_us / entrant.timing.us - 1));
+    }
+    const int winner = contest.winner();
+    if (winner < 0) continue;
+    made.timed++;
+    const Timing& first = contest.entrants.front().timing;
+    made.first_was_best += first.good() && first.us <= 1.1 * contest.entrants[size_t(winner)].timing.us;
+  }
+  std::ranges::sort(errors);
+  if (!errors.empty()) made.median_error = errors[errors.size() / 2];
+}
+
+}  // namespace
+
+std::vector<int> rank_counts(int most) {
+  std::vector<int> counts;
+  for (int ranks = 2; ranks < most; ranks *= 2) counts.push_back(ranks);
+  if (most >= 2) counts.push_back(most);
+  return counts;
+}
+
+Decisions choose_all(const ChooseTask& task, const model::Table& table,
+                     const std::function<void(double, const std::string&)>& show) {
+  constexpr double pricing = 0.25;  // of the time that is shown
+  Decisions made;
+  const std::vector<int> counts = rank_counts(task.most_ranks);
+  std::vector<std::vector<Contest>> of_ranks;
+  for (size_t i = 0; i < counts.size(); ++i) {
+    const int ranks = counts[i];
+    const std::vector<int> cpus(task.cpus.begin(), task.cpus.begin() + ranks);
+    const topo::Hierarchy hierarchy = topo::Hierarchy::from_places(topo::map_ranks(task.machine, ranks, cpus));
+    std::vector<Contest>& contests = of_ranks.emplace_back();
+    for (int c = 0; c < plan::collectives; ++c) {
+      const auto collective = plan::Collective(c);
+      show(pricing * (double(i) + double(c) / plan::collectives) / double(counts.size()),
+           fmt::format("prices of {}, {} ranks", plan::name(collective), ranks));
+      for (size_t bytes : size_classes(collective, ranks)) {
+        Contest contest{collective, ranks, bytes, price_all(collective, bytes, table, hierarchy)};
+        if (contest.entrants.size() > checked_by_the_clock) contest.entrants.resize(checked_by_the_clock);
+        if (!contest.entrants.empty()) contests.push_back(std::move(contest));
+      }
+    }
+  }
+  for (size_t i = 0; i < counts.size(); ++i) {
+    std::vector<Contest> timed, priced;
+    for (Contest& contest : of_ranks[i])
+      (fits_memory(contest.collective, contest.bytes, counts[i]) ? timed : priced).push_back(std::move(contest));
+    const double each = std::min(0.3, task.seconds / double(counts.size()) / double(std::max<size_t>(timed.size(), 1)));
+    const std::vector<int> cpus(task.cpus.begin(), task.cpus.begin() + counts[i]);
+    run_contests(timed, cpus, each, [&](double share, const std::string& what) {
+      show(pricing + (1 - pricing) * (double(i) + share) / double(counts.size()), what);
+    });
+    for (std::vector<Contest>* all : {&timed, &priced})
+      for (Contest& contest : *all) made.contests.push_back(std::move(contest));
+  }
+  judge(made);
+  for (const Contest& contest : made.contests) made.chosen.push_back(chosen_of(contest));
+  std::ranges::sort(made.chosen, {},
+                    [](const model::Chosen& of) { return std::tuple(of.collective, of.ranks, of.up_to_bytes); });
+  return made;
+}
+
+}  // namespace coll::tools

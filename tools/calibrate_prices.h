@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Every registered algorithm at its best parameters, priced by running its plan in virtual time.
+#pragma once
+
+#include <vector>
+
+#include "calibrate_contest.h"
+#include "model/table.h"
+#include "topo/hierarchy.h"
+
+namespace coll::tools {
+
+// Sizes that calls are divided into: up to so many bytes, ascending, up to 16 MiB. The first is what the hand-written
+// paths for tiny payloads take; a barrier has that one alone, of 0 bytes.
+std::vector<size_t> size_classes(plan::Collective collective, int ranks);
+
+// All algorithms that keep the order of operands, so that results never depend on the choice: each with the parameters
+// that are best for it, through staged memory and, where the table has it, by kernel copies. Cheapest first. Where the
+// closed formulas' assumptions hold they agree with the virtual run (tests/sim); with many ranks they leave only the
+// cheapest to it.
+std::vector<Entrant> price_all(plan::Collective collective, size_t bytes, const model::Table& table,
+                               const topo::Hierarchy& hierarchy);
+
+}  // namespace coll::tools

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Where kcoll's time goes, of all processes: from its tracepoints where this process may read them, else from its
+// counters, which anybody may.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+namespace coll::tools {
+
+struct KcollTimes {
+  std::string source;  // "tracepoints" or "counters"
+  uint64_t lost = 0;   // events that the kernel's buffer had no room for
+  // Copies that were timed, and sums over them. Waiting: for the throttle, the lock and the pages.
+  uint64_t copies = 0, copied_bytes = 0;
+  double total_us = 0, copy_us = 0, wait_us = 0;
+  // Page sets pinned, and sums over them.
+  uint64_t pins = 0, pages = 0;
+  double throttle_us = 0, lock_us = 0, pin_us = 0;
+  // By how many tasks were pinning in one owner at once: pages, and the time of their lock and pinning.
+  struct Crowd {
+    uint64_t pages = 0;
+    double us = 0;
+  };
+  std::map<int, Crowd> crowds;  // counters: by the upper end of their classes 1, 2, 4, 8 ...
+
+  double startup_us() const { return total_us - copy_us - wait_us; }
+};
+// "throttle wait 0.1 us, lock 0.2 us, pin 1.3 us a page set of 16 pages; copy ... "; for people.
+std::string text(const KcollTimes& times);
+
+// From its making to stop() the module's work is watched.
+class KcollWatch {
+ public:
+  // Null and why: no module, or no permission.
+  static std::unique_ptr<KcollWatch> start(std::string& problem);
+  virtual ~KcollWatch() = default;
+  virtual KcollTimes stop() = 0;
+  // Why there are counters instead of tracepoints; "".
+  virtual std::string remark() const { return ""; }
+};
+
+}  // namespace coll::tools

@@ -75,8 +75,7 @@ Explained explained(const Options& options) {
   made.machine = model_machine(options.machine, options.ranks, options.map_by, options.sensitivity);
   const model::Question question =
       question_of(made.machine, made.collective, made.bytes, coll_datatype_size(parse_type(options.type)));
-  model::Selector selector(made.machine.chosen_by, made.machine.hierarchy,
-                           {.family = &model::family_of(made.machine.machine.processor)});
+  model::Selector selector(made.machine.chosen_by, made.machine.hierarchy, circumstances_of(made.machine));
   made.taken = selector.select(question);
   const size_t shown = plan::has_blocks(made.collective, plan::Buffer::send) ? size_t(options.ranks - 1) : 1;
   made.latency = std::max<size_t>(made.bytes * shown, 1) <= selector.latency_path_bytes(made.collective, options.ranks);

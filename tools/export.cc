@@ -66,8 +66,7 @@ Exported exported(const Options& options) {
   made.origin = first.origin;
   for (const int ranks : ranks_of(options, first)) {
     const ModelMachine machine = model_machine(options.machine, ranks, options.map_by, options.sensitivity);
-    model::Selector selector(machine.chosen_by, machine.hierarchy,
-                             {.family = &model::family_of(machine.machine.processor)});
+    model::Selector selector(machine.chosen_by, machine.hierarchy, circumstances_of(machine));
     for (int c = 0; c < plan::collectives; ++c)
       made.all.push_back(thresholds_of(machine, selector, plan::Collective(c)));
   }

@@ -65,6 +65,11 @@ model::Question question_of(const ModelMachine& machine, plan::Collective collec
   return question;
 }
 
+model::Circumstances circumstances_of(const ModelMachine& machine) {
+  return {.family = &model::family_of(machine.machine.processor),
+          .kernel_works = machine.table.of(model::Mechanism::cma).available};
+}
+
 std::string known_machines() { return fmt::format("{}", fmt::join(model::machine_names(), ", ")); }
 
 }  // namespace coll::tools

@@ -32,6 +32,9 @@ ModelMachine model_machine(const std::string& name, int ranks, const std::string
 model::Question question_of(const ModelMachine& machine, plan::Collective collective, size_t bytes,
                             size_t element_bytes);
 
+// The rest that decides there, of ranks that are processes.
+model::Circumstances circumstances_of(const ModelMachine& machine);
+
 // "arm-n1, broadwell, ..."
 std::string known_machines();
 

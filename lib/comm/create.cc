@@ -276,12 +276,13 @@ class Creation {
                                                                            : Reach::remote;
     if (settings.transport == Transport::shm) team.reach = Reach::staged, team.map_arenas = false;
     comm_->crowded_ = crowded(hellos_);
+    const bool copies_work = ranks() > 1 && settings.transport == Transport::automatic &&
+                             team.reach == Reach::staged && agreed_.impossible(Transport::cma).empty();
     // Not much slower: they win where every rank copies at the same time, the more so where two copies of staged data
     // do not overlap because ranks share cores.
-    comm_->kernel_copies_possible_ = settings.transport == Transport::automatic && team.reach == Reach::staged &&
-                                     agreed_.cma_is_within(comm_->crowded_ ? 4 : 2);
+    comm_->kernel_copies_possible_ = copies_work && agreed_.cma_is_within(comm_->crowded_ ? 4 : 2);
     if (team.reach == Reach::remote) team.access = make_access(chosen);
-    else if (comm_->kernel_copies_possible_) team.access = make_access(Transport::cma);
+    else if (copies_work) team.access = make_access(Transport::cma);
     if (team.access != nullptr) team.abilities = team.access->abilities();
     team.direct_min_bytes = settings.direct_min_bytes;
     const bool one_group = std::all_of(hellos_.begin(), hellos_.end(), [this](const Hello& hello) {
@@ -292,7 +293,8 @@ class Creation {
     comm_->selector_ = {table_,
                         comm_->hierarchy_,
                         {.family = &model::family_of(comm_->machine_->processor),
-                         .mapped = team.reach == Reach::direct || team.abilities.load_store}};
+                         .mapped = team.reach == Reach::direct || team.abilities.load_store,
+                         .kernel_works = copies_work}};
     comm_->set_latency_paths();
     if (settings.drift && comm_->selector_.knows_times(int(ranks()))) watch();
     describe();

@@ -19,8 +19,6 @@ bool keeps_bits(const algo::Algorithm& algorithm, size_t element_bytes) {
   return algorithm.left_to_right && !(element_bytes == 2 && algorithm.name == "chain");
 }
 
-bool kernel_is_possible(const Question& question) { return question.kernel_copies || question.kernel_copies_possible; }
-
 // Of `bytes`, between the times of the class and of the one before it: straight on logarithmic scales.
 double expected_us(std::span<const Chosen> rows, const Chosen& row, size_t bytes) {
   if (row.measured_us <= 0 || bytes > row.up_to_bytes) return 0;
@@ -121,7 +119,7 @@ const Chosen* Selector::row_for(const Question& question, int ranks) const {
 
 bool Selector::usable(const Chosen& row, const Question& question) const {
   if (row.algorithm == nullptr || !keeps_bits(*row.algorithm, question.element_bytes)) return false;
-  if (row.kernel_copies ? !kernel_is_possible(question) : question.kernel_copies) return false;
+  if (row.kernel_copies ? !has_kernel_copies(question) : question.kernel_copies) return false;
   const algo::Request request{.hierarchy = hierarchy_, .parameters = row.parameters};
   if (row.algorithm->refuses != nullptr && !row.algorithm->refuses(request).empty()) return false;
   return row.algorithm->applies(request);
@@ -142,13 +140,13 @@ int Selector::nearest_ranks(Collective collective, int ranks) const {
 // Of the largest vector of the class, so that one plan serves all of it.
 const std::optional<Choice>& Selector::priced(const Question& question) {
   const int size_class = question.bytes == 0 ? 0 : int(std::bit_width(question.bytes - 1)) + 1;
-  const std::tuple key(question.collective, size_class, question.element_bytes == 2, kernel_is_possible(question));
+  const std::tuple key(question.collective, size_class, question.element_bytes == 2, has_kernel_copies(question));
   if (const auto found = priced_.find(key); found != priced_.end()) return found->second;
   Table usable = *table_;
   for (Mechanism mechanism : all_mechanisms) {
     const bool possible = mechanism == Mechanism::shared_memory ||
                           (mechanism == Mechanism::mapped && circumstances_.mapped) ||
-                          (mechanism == circumstances_.kernel && kernel_is_possible(question));
+                          (mechanism == circumstances_.kernel && has_kernel_copies(question));
     usable.access[size_t(mechanism)].available &= possible;
   }
   const double bytes = question.bytes == 0 ? 0 : double(std::bit_ceil(question.bytes));

@@ -41,7 +41,8 @@ std::string decider_text(const Selection& selection);
 struct Circumstances {
   const Family* family = nullptr;     // of the processor, for the built-in defaults; null: unknown
   bool mapped = false;                // ranks see each other's ordinary memory
-  Mechanism kernel = Mechanism::cma;  // the mechanism of kernel copies, where the question has them
+  bool kernel_works = false;          // kernel copies do; a table knows better than a short trial whether they pay
+  Mechanism kernel = Mechanism::cma;  // the mechanism of kernel copies
 };
 
 // Keeps what was priced, so it is used by one thread at a time.
@@ -70,6 +71,9 @@ class Selector {
   const Chosen* row_for(const Question& question, int ranks) const;
   std::span<const Chosen> rows(plan::Collective collective, int ranks) const;
   bool usable(const Chosen& row, const Question& question) const;
+  bool has_kernel_copies(const Question& question) const {
+    return circumstances_.kernel_works || question.kernel_copies || question.kernel_copies_possible;
+  }
   int nearest_ranks(plan::Collective collective, int ranks) const;
   const std::optional<Choice>& priced(const Question& question);
 

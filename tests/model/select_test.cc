@@ -134,6 +134,8 @@ TEST(Select, KernelCopiesOnlyWhereTheyWork) {
   Chooser chooser(8, rows);
   Question question = chooser.question(Collective::gather, 65536);
   EXPECT_EQ(chooser.selector.select(question).by, Decider::priced);
+  Chooser where_they_work(8, rows, {.kernel_works = true});  // whatever a trial has found of their speed
+  EXPECT_EQ(where_they_work.selector.select(question).by, Decider::measured);
   question.kernel_copies_possible = true;
   EXPECT_EQ(chooser.selector.select(question).by, Decider::measured);
   EXPECT_TRUE(chooser.selector.select(question).choice.kernel_copies);

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # Usage: bench/run.sh BUILD_DIR [options of bench/driver/compare.py], e.g. --quick, --ranks 8, --json FILE, --svg FILE
-# First libcoll beside the MPI libraries, then the native API beside the machine's limits, then the price of a step.
+# First libcoll beside the MPI libraries, then the native API beside the machine's limits, the price of a step, and
+# predicted beside measured times.
 set -u
 here=$(dirname "$0")
 build=$1
@@ -15,6 +16,17 @@ fi
 if [ -x "$build/bench/micro_exec" ]; then
   printf '\nThe price of a step\n'
   "$build/bench/micro_exec" --benchmark_min_time=0.2 2>/dev/null || status=1
+fi
+collctl=$build/tools/collctl
+if [ -x "$collctl" ]; then
+  printf '\nWhat the table of this machine predicts, and what it chooses\n'
+  # Without a table of the user's own: one for this benchmark.
+  if "$collctl" info --no-probe --json | grep -q '"path": null'; then
+    COLL_TABLE=$build/bench/table.json
+    export COLL_TABLE
+    env -u COLL_TABLE "$collctl" calibrate --output "$COLL_TABLE" >/dev/null || status=1
+  fi
+  "$collctl" bench prediction || status=1
 fi
 case " $* " in *" --check "*) exit $status ;; esac
 [ $status -eq 3 ] && status=0

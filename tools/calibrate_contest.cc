@@ -13,6 +13,7 @@
 #include "coll/coll.h"
 #include "collective_call.h"
 #include "lockstep.h"
+#include "model/forced.h"
 #include "text.h"
 
 namespace coll::tools {
@@ -64,7 +65,7 @@ class Forced {
     if (choice.algorithm == nullptr) return;
     std::string name = fmt::format("COLL_{}", plan::name(collective));
     for (char& c : name) c = char(std::toupper(static_cast<unsigned char>(c)));
-    set(name, setting_of(choice));
+    set(name, model::setting_text(choice));
   }
   ~Forced() {
     for (const std::string& name : names_) unsetenv(name.c_str());
@@ -143,20 +144,8 @@ Stage stage_of(const Contest& contest, Exchange& exchange, Rank& rank, double se
 
 }  // namespace
 
-std::string setting_of(const model::Choice& choice) {
-  if (choice.algorithm == nullptr) return "latency";
-  const algo::Parameters& of = choice.parameters;
-  const algo::Reads& reads = choice.algorithm->reads;
-  std::vector<std::string> items;
-  if (reads.chunk || reads.level_chunks) items.push_back(fmt::format("chunk={}", of.chunk_bytes));
-  if (reads.depth) items.push_back(fmt::format("depth={}", of.depth));
-  if (reads.k && of.k > 0) items.push_back(fmt::format("k={}", of.k));
-  if (reads.j) items.push_back(fmt::format("j={}", of.j));
-  return fmt::format("{}{}{}", choice.algorithm->name, items.empty() ? "" : ":", fmt::join(items, ","));
-}
-
 std::string text(const model::Choice& choice) {
-  return setting_of(choice) + (choice.kernel_copies ? " by kernel copies" : "");
+  return model::setting_text(choice) + (choice.kernel_copies ? " by kernel copies" : "");
 }
 
 std::string text(const model::Chosen& chosen) {

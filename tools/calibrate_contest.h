@@ -18,8 +18,7 @@ struct Entrant {
   double predicted_us = 0;
   Timing timing;  // after run_contests()
 };
-// "fused:chunk=131072,depth=2", as COLL_ALLREDUCE takes it; with " by kernel copies" for people.
-std::string setting_of(const model::Choice& choice);
+// "fused:chunk=131072,depth=2 by kernel copies"; for people.
 std::string text(const model::Choice& choice);
 std::string text(const model::Chosen& chosen);
 

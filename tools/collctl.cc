@@ -55,6 +55,7 @@ int main(int argc, char** argv) {
   add_verify(app, action);
   add_bench(app, action);
   add_contention(app, action);
+  add_prediction(app, action);
   std::vector<std::string> arguments(argv + 1, argv + argc);
   add_run(app, action, take_program(arguments));
   try {

@@ -42,6 +42,8 @@ void add_verify(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
 // `bench contention`; after add_bench().
 void add_contention(CLI::App& app, Action& action);
+// `bench prediction`; after add_contention().
+void add_prediction(CLI::App& app, Action& action);
 // The words behind `run` from the program's name on; they are its own, whatever they look like.
 std::vector<std::string> take_program(std::vector<std::string>& arguments);
 void add_run(CLI::App& app, Action& action, const std::vector<std::string>& program);

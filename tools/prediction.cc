@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// collctl bench prediction: how well the table of this machine predicts, and how well it chooses, collective by collective
+// and size by size: the algorithm that communicators take beside the others, in turns, in one run.
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "calibrate_contest.h"
+#include "calibrate_prices.h"
+#include "choose_plans.h"
+#include "command.h"
+#include "launch.h"
+#include "machine.h"
+#include "model/forced.h"
+#include "progress.h"
+#include "text.h"
+
+namespace coll::tools {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr double most_error = 0.25, near_best = 1.10, share_wanted = 0.90;
+
+struct Options {
+  std::string collective = "all", sizes = "4K,8K,16K,32K,64K,128K,256K,512K,1M,2M,4M,8M,16M";
+  int ranks = 2, candidates = 5;
+  double seconds = 0.5;
+  bool json = false;
+};
+
+// One collective and size.
+struct Cell {
+  model::Selection taken;
+  Contest contest;  // the one that is taken first
+  double error() const {
+    const Entrant& first = contest.entrants.front();
+    return std::abs(first.predicted_us / first.timing.us - 1);
+  }
+  const Entrant& best() const { return contest.entrants[size_t(contest.winner())]; }
+  double ratio() const { return contest.entrants.front().timing.us / best().timing.us; }
+};
+
+struct Judged {
+  ModelMachine machine;
+  std::vector<Cell> cells;
+  std::vector<std::string> left_out;  // could not be timed
+  double median_error = 0, share_near_best = 0;
+};
+
+bool same(const model::Choice& a, const model::Choice& b) {
+  return model::setting_text(a) == model::setting_text(b) && a.kernel_copies == b.kernel_copies;
+}
+
+Cell cell_of(const ModelMachine& machine, model::Selector& selector, plan::Collective collective, size_t bytes,
+             int candidates) {
+  constexpr size_t element = 4;
+  const model::Question question = question_of(machine, collective, bytes, element);
+  Cell cell{.taken = selector.select(question)};
+  cell.contest = {.collective = collective, .ranks = machine.hierarchy.ranks(), .bytes = bytes};
+  Entrant first{.choice = cell.taken.choice};
+  std::vector<Entrant> others = price_all(collective, bytes, machine.table, machine.hierarchy);
+  if (cell.taken.row != nullptr && cell.taken.row->up_to_bytes == bytes) {
+    first.predicted_us = cell.taken.row->predicted_us;
+  } else {
+    for (const Entrant& other : others)
+      if (other.choice.algorithm == first.choice.algorithm && other.choice.kernel_copies == first.choice.kernel_copies)
+        first.predicted_us = other.predicted_us;
+  }
+  cell.contest.entrants.push_back(first);
+  for (Entrant& other : others)
+    if (!same(other.choice, first.choice) && int(cell.contest.entrants.size()) <= candidates)
+      cell.contest.entrants.push_back(std::move(other));
+  return cell;
+}
+
+Judged judged(const Options& options) {
+  Judged made;
+  const std::vector<int> cpus = allowed_cpus();
+  if (int(cpus.size()) < options.ranks)
+    throw usage(fmt::format("--ranks {}: every rank needs a processor of its own, and {} may be used here",
+                            options.ranks, cpus.size()));
+  made.machine = model_machine("", options.ranks, "core", topo::Sensitivity::standard().text());
+  if (made.machine.chosen_by == nullptr || made.machine.chosen_by->choices.empty())
+    throw Failure("no table of this machine says what to take; run collctl calibrate first");
+  model::Selector selector(made.machine.chosen_by, made.machine.hierarchy, circumstances_of(made.machine));
+  const std::vector<size_t> sizes = parse_sizes(options.sizes, "--sizes");
+  for (const plan::Collective collective : parse_collectives(options.collective)) {
+    if (collective == plan::Collective::barrier) continue;
+    for (const size_t bytes : sizes)
+      made.cells.push_back(cell_of(made.machine, selector, collective, bytes, options.candidates));
+  }
+  if (made.cells.empty()) throw usage("a barrier moves nothing whose time depends on a size; name another collective");
+  std::vector<Contest> contests;
+  for (const Cell& cell : made.cells) contests.push_back(cell.contest);
+  Progress progress(1000);
+  run_contests(contests, {cpus.begin(), cpus.begin() + options.ranks}, options.seconds,
+               [&](double share, const std::string& what) { progress.show(uint64_t(1000 * share), what); });
+  progress.clear();
+  std::vector<Cell> timed;
+  std::vector<double> errors;
+  size_t near = 0;
+  for (size_t i = 0; i < made.cells.size(); ++i) {
+    Cell& cell = made.cells[i];
+    cell.contest = std::move(contests[i]);
+    const Timing& first = cell.contest.entrants.front().timing;
+    if (!first.good()) {
+      made.left_out.push_back(fmt::format("{} of {}: {}", plan::name(cell.contest.collective),
+                                          bytes_text(cell.contest.bytes),
+                                          first.problem.empty() ? "every sample was disturbed" : first.problem));
+      continue;
+    }
+    errors.push_back(cell.error());
+    near += cell.ratio() <= near_best;
+    timed.push_back(std::move(cell));
+  }
+  made.cells = std::move(timed);
+  if (made.cells.empty()) throw Failure("nothing could be timed: " + made.left_out.front());
+  std::ranges::sort(errors);
+  made.median_error = errors[errors.size() / 2];
+  made.share_near_best = double(near) / double(made.cells.size());
+  return made;
+}
+
+void print(const Judged& of) {
+  fmt::print("{}\n\n", wrapped(of.machine.origin, 0));
+  Table table("<>>>><<>");
+  table.row({"collective", "size", "predicted", "measured", "error", "chosen", "best measured", "ratio"});
+  for (const Cell& cell : of.cells) {
+    const Entrant& first = cell.contest.entrants.front();
+    const bool is_best = &cell.best() == &first;
+    table.row({plan::name(cell.contest.collective), bytes_text(cell.contest.bytes), us_text(first.predicted_us),
+               us_text(first.timing.us), fmt::format("{:+.0f} %", 100 * (first.predicted_us / first.timing.us - 1)),
+               text(first.choice), is_best ? "the same" : text(cell.best().choice),
+               fmt::format("{:.2f}", cell.ratio())});
+  }
+  fmt::print("{}\n", table.text());
+  for (const std::string& line : of.left_out) fmt::print("left out: {}\n", line);
+  fmt::print(
+      "median error {:.0f} % (at most {:.0f} %: {}); chosen within {:.0f} % of the best measured in {:.0f} % of {} "
+      "cells (at least {:.0f} %: {})\n",
+      100 * of.median_error, 100 * most_error, of.median_error <= most_error ? "met" : "MISSED", 100 * (near_best - 1),
+      100 * of.share_near_best, of.cells.size(), 100 * share_wanted,
+      of.share_near_best >= share_wanted ? "met" : "MISSED");
+}
+
+void print_json(const Judged& of) {
+  ordered_json cells = ordered_json::array();
+  for (const Cell& cell : of.cells) {
+    const Entrant& first = cell.contest.entrants.front();
+    ordered_json others = ordered_json::array();
+    for (const Entrant& entrant : cell.contest.entrants)
+      others.push_back(
+          {{"algorithm", text(entrant.choice)},
+           {"predicted_us", entrant.predicted_us},
+           {"measured_us", entrant.timing.good() ? ordered_json(entrant.timing.us) : ordered_json(nullptr)}});
+    cells.push_back({{"collective", plan::name(cell.contest.collective)},
+                     {"bytes", cell.contest.bytes},
+                     {"predicted_us", first.predicted_us},
+                     {"measured_us", first.timing.us},
+                     {"error", cell.error()},
+                     {"chosen", text(first.choice)},
+                     {"decided_by", model::decider_text(cell.taken)},
+                     {"best", text(cell.best().choice)},
+                     {"ratio", cell.ratio()},
+                     {"algorithms", others}});
+  }
+  const ordered_json json = {
+      {"table", of.machine.origin},
+      {"ranks", of.machine.hierarchy.ranks()},
+      {"cells", cells},
+      {"left_out", of.left_out},
+      {"median_error", of.median_error},
+      {"share_near_best", of.share_near_best},
+      {"targets", {{"median_error", most_error}, {"near_best", near_best}, {"share_near_best", share_wanted}}},
+      {"met", of.median_error <= most_error && of.share_near_best >= share_wanted}};
+  fmt::print("{}\n", json.dump(2));
+}
+
+}  // namespace
+
+void add_prediction(CLI::App& app, Action& action) {
+  auto options = std::make_shared<Options>();
+  CLI::App* bench = app.get_subcommand("bench");
+  CLI::App* sub = bench->add_subcommand("prediction", "How well this machine's table predicts and chooses");
+  // What bench asks for is then not asked for, and not run.
+  sub->preparse_callback([bench](size_t) {
+    for (CLI::Option* option : bench->get_options()) option->required(false);
+    bench->callback([] {});
+  });
+  sub->add_option("--collective", options->collective, "one of them; default: all that move something")
+      ->option_text("NAME");
+  sub->add_option("-n,--ranks", options->ranks, "each on a processor of its own; default 2")
+      ->check(CLI::Range(2, 63))
+      ->option_text("N");
+  sub->add_option("--sizes", options->sizes, "of the vector, or of a rank's piece;\ndefault: 4K, 8K ... 16M")
+      ->option_text("BYTES");
+  sub->add_option("--candidates", options->candidates, "others to time, those predicted best; default 5")
+      ->check(CLI::Range(1, 64))
+      ->option_text("N");
+  sub->add_option("--time", options->seconds, "seconds for each size; default 0.5")
+      ->check(CLI::Range(0.01, 60.0))
+      ->option_text("S");
+  sub->add_flag("--json", options->json, "print JSON");
+  sub->footer(
+      examples("  collctl bench prediction\n"
+               "  collctl bench prediction --collective allreduce --sizes 4K,1M --json"));
+  sub->callback([&action, options] {
+    action = [options] {
+      const Judged result = judged(*options);
+      options->json ? print_json(result) : print(result);
+      return exit_fine;
+    };
+  });
+}
+
+}  // namespace coll::tools

@@ -276,8 +276,8 @@ class Creation {
                                                                            : Reach::remote;
     if (settings.transport == Transport::shm) team.reach = Reach::staged, team.map_arenas = false;
     comm_->crowded_ = crowded(hellos_);
-    const bool copies_work = ranks() > 1 && settings.transport == Transport::automatic &&
-                             team.reach == Reach::staged && agreed_.impossible(Transport::cma).empty();
+    const bool copies_work = ranks() > 1 && settings.transport == Transport::automatic && team.reach == Reach::staged &&
+                             agreed_.impossible(Transport::cma).empty();
     // Not much slower: they win where every rank copies at the same time, the more so where two copies of staged data
     // do not overlap because ranks share cores.
     comm_->kernel_copies_possible_ = copies_work && agreed_.cma_is_within(comm_->crowded_ ? 4 : 2);

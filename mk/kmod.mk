@@ -4,13 +4,14 @@
 #   make kmod [KERNEL=6.1|6.12|debug|kcsan|running]   builds kcoll.ko (running: for the kernel of this machine)
 #   make vm CMD='...' [KERNEL=...] [PARAMS='...']     boots, loads kcoll, runs CMD, returns its exit status
 #   make test-kmod                                    the tests on Debian's 6.1 and 6.12 (make test runs them too)
+#   make test-kmod-library                            the library's own tests on each transport of the module, there
 #   make test-kmod-debug                              the tests under KASAN, lockdep, kmemleak; then under KCSAN
 #   make bench-kmod                                   counts per operation, kcoll beside CMA; concurrent accesses
 KERNEL ?= 6.1
 KMOD_DIR := $(abspath $(dir $(lastword $(MAKEFILE_LIST)))/..)
 
-.PHONY: kmod vm test-kmod test-kmod-debug bench-kmod
-kmod vm test-kmod test-kmod-debug bench-kmod: packages
+.PHONY: kmod vm test-kmod test-kmod-library test-kmod-debug bench-kmod
+kmod vm test-kmod test-kmod-library test-kmod-debug bench-kmod: packages
 
 kmod: ## build kcoll.ko for KERNEL (6.1, 6.12, debug, kcsan, running)
 ifeq ($(KERNEL),running)
@@ -27,6 +28,9 @@ vm: ## boot KERNEL with kcoll and run CMD in it
 test-kmod: ## test the kernel module on Debian's 6.1 and 6.12 in virtual machines
 	$(KMOD_DIR)/tests/kmod/dkms.sh 6.1 6.12 || [ $$? = 77 ]
 	$(KMOD_DIR)/tests/kmod/run-all.sh 6.1 6.12
+
+test-kmod-library: build ## the same, and the library's tests on each transport of the module (half an hour)
+	$(KMOD_DIR)/tests/kmod/run-all.sh -L $(abspath $(BUILD)) 6.1 6.12
 
 test-kmod-debug: ## the same under KASAN, lockdep, kmemleak, fault injection, and under KCSAN
 	$(KMOD_DIR)/tests/kmod/run-all.sh debug kcsan

@@ -1,12 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# ctest-lines.sh BUILD PROGRAMS KERNEL...: the test programs are built in PROGRAMS; prints a ctest line for each test of
+# ctest-lines.sh [-L BUILD] BUILD PROGRAMS KERNEL...: the test programs are built in PROGRAMS; prints a ctest line for each test of
 # each kernel. Each looks up its result in BUILD/tests/kmod/KERNEL.tap, which the line kmod.run has made. Of a debug
-# kernel that is not in the cache when ctest starts, there is only the line that says so.
+# kernel that is not in the cache when ctest starts, there is only the line that says so. -L: the library's tests, too.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=../../scripts/vm/common.sh
 . "$here/../../scripts/vm/common.sh"
+library=()
+if [ "$1" = -L ]; then
+    library=(-L "$2")
+    shift 2
+fi
 build=$1 programs=$2
 shift 2
 
@@ -22,7 +27,7 @@ line() {
 for kernel in "$@"; do
     line "$kernel" - boot "kmod.$kernel.boot" FIXTURES_REQUIRED kmod FIXTURES_SETUP "kmod_$kernel"
     [[ $kernel != debug && $kernel != kcsan ]] || echo "if(EXISTS [==[$cache/$kernel/complete]==])"
-    "$here/run-all.sh" -q -b "$programs" -L "$build" -l "$kernel" | while read -r _ program test; do
+    "$here/run-all.sh" -q -b "$programs" "${library[@]}" -l "$kernel" | while read -r _ program test; do
         line "$kernel" "$program" "$test" "kmod.$kernel.$program.$test" FIXTURES_REQUIRED "kmod_$kernel"
     done
     [[ $kernel != debug && $kernel != kcsan ]] || echo "endif()"

@@ -80,13 +80,15 @@ TEST(KcollAbsent, ADeviceForOthersIsNoPermission) {
 TEST(KcollAbsent, VersionAndFeaturesAreJudged) {
   kcoll_info info{};
   info.version = KCOLL_VERSION;
-  info.features = KCOLL_FEATURE_DOMAIN | KCOLL_FEATURE_MAP;
+  info.features = KCOLL_FEATURE_DOMAIN | KCOLL_FEATURE_MAP | KCOLL_FEATURE_QUIET;
   EXPECT_EQ(KcollDevice::judge(info), KcollStatus::ok);
   info.version = KCOLL_VERSION + 1;
   EXPECT_EQ(KcollDevice::judge(info), KcollStatus::mismatch);
   info.version = KCOLL_VERSION;
-  info.features = KCOLL_FEATURE_DOMAIN;
-  EXPECT_EQ(KcollDevice::judge(info), KcollStatus::mismatch);
+  for (uint64_t without : {KCOLL_FEATURE_DOMAIN, KCOLL_FEATURE_MAP, KCOLL_FEATURE_QUIET}) {
+    info.features = (KCOLL_FEATURE_DOMAIN | KCOLL_FEATURE_MAP | KCOLL_FEATURE_QUIET) & ~without;
+    EXPECT_EQ(KcollDevice::judge(info), KcollStatus::mismatch);
+  }
 }
 
 // ---- with it --------------------------------------------------------------------------------------------------

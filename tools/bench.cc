@@ -23,10 +23,13 @@
 #include "coll/coll.h"
 #include "collective_call.h"
 #include "command.h"
+#include "first_problem.h"
 #include "launch.h"
 #include "lockstep.h"
+#include "look_through.h"
 #include "pattern.h"
 #include "progress.h"
+#include "shared_memory.h"
 #include "text.h"
 
 namespace coll::tools {
@@ -58,8 +61,7 @@ struct Shared {
   std::atomic<uint32_t> pinned{0};
   Cell cells[most_cells];
   char description[512] = "";
-  std::atomic<bool> failed{false};  // the first rank that fails writes:
-  char problem[512] = "";
+  FirstProblem problem;
 };
 
 struct Task {
@@ -104,8 +106,7 @@ class Rank {
 
  private:
   int fail(const std::string& text) {
-    if (!shared_.failed.exchange(true))
-      std::snprintf(shared_.problem, sizeof shared_.problem, "rank %d: %s", rank_, text.c_str());
+    shared_.problem.tell("rank " + std::to_string(rank_) + ": " + text);
     return 1;
   }
 
@@ -124,17 +125,6 @@ class Rank {
     return static_cast<char*>(memory);
   }
 
-  // One word of every line.
-  static void read_lines(const char* result, size_t bytes) {
-    uint32_t sum = 0;
-    for (size_t at = 0; at + sizeof sum <= bytes; at += 64) {
-      uint32_t word;
-      std::memcpy(&word, result + at, sizeof word);
-      sum ^= word;
-    }
-    asm volatile("" : : "r"(sum));
-  }
-
   bool call(Collective collective, void* out, size_t count) {
     const coll_status status = perform({collective, in_, out, count, type_, pattern_.op(), options_.root}, comm_);
     if (status != COLL_OK) fail(coll_last_error());
@@ -151,7 +141,7 @@ class Rank {
     lockstep_start(step_);
     const uint64_t begin = lockstep_ticks();
     if (!call(task.collective, out, count)) return false;
-    if (has_result) read_lines(out, task.bytes * blocks(task.collective, plan::Buffer::recv, options_.ranks));
+    if (has_result) look_through(out, task.bytes * blocks(task.collective, plan::Buffer::recv, options_.ranks));
     lockstep_record(step_, iteration, begin, lockstep_ticks());
     if (has_result) wrong_ += count_wrong(task, out, count);
     return true;
@@ -297,18 +287,10 @@ Environment environment_of(const Options& options) {
   return environment;
 }
 
-template <class T>
-T* share(size_t bytes = sizeof(T)) {
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) throw Failure("no shared memory for the ranks; give this session more memory");
-  return static_cast<T*>(memory);
-}
-
 class Bench {
  public:
   explicit Bench(const Options& options) : options_(options), tasks_((check(options), tasks_of(options))) {
-    shared_ = new (share<Shared>()) Shared;
-    segment_ = share<void>(lockstep_segment_bytes());
+    shared_ = new (shared_memory_.data()) Shared;
     spin_ = allowed_cpus().size() >= size_t(options.ranks);
   }
 
@@ -318,10 +300,10 @@ class Bench {
     lockstep_ns_per_tick();  // once, for all
     std::string problem = run_ranks(
         options_.ranks, environment, 0,
-        [&](int rank) { return Rank(options_, tasks_, *shared_, segment_, rank, spin_).run(); },
+        [&](int rank) { return Rank(options_, tasks_, *shared_, segment_memory_.data(), rank, spin_).run(); },
         [&] { show(progress); });
     progress.clear();
-    if (!problem.empty()) throw Failure(shared_->problem[0] != 0 ? shared_->problem : problem);
+    if (!problem.empty()) throw Failure(shared_->problem.text[0] != 0 ? shared_->problem.text : problem);
     if (options_.json) print_json();
     else fmt::print("\n{}", note());
     return wrong_ == 0 ? exit_fine
@@ -403,8 +385,9 @@ class Bench {
 
   const Options& options_;
   const std::vector<Task> tasks_;
+  static constexpr const char* no_memory = "no shared memory for the ranks; give this session more memory";
+  const SharedMemory shared_memory_{sizeof(Shared), no_memory}, segment_memory_{lockstep_segment_bytes(), no_memory};
   Shared* shared_;
-  void* segment_;
   bool spin_ = false;
   uint32_t shown_ = 0;
   int64_t wrong_ = 0;

@@ -13,6 +13,7 @@
 #include "coll/coll.h"
 #include "collective_call.h"
 #include "lockstep.h"
+#include "look_through.h"
 #include "model/forced.h"
 #include "text.h"
 

@@ -46,14 +46,4 @@ void rewrite(char* memory, size_t bytes) {
   std::memset(memory, value, bytes);
 }
 
-void look_through(const char* memory, size_t bytes) {
-  uint32_t sum = 0;
-  for (size_t at = 0; at + sizeof sum <= bytes; at += 64) {
-    uint32_t word;
-    std::memcpy(&word, memory + at, sizeof word);
-    sum ^= word;
-  }
-  asm volatile("" : : "r"(sum));
-}
-
 }  // namespace coll::tools

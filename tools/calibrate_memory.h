@@ -62,7 +62,5 @@ class Workplace {
 
 // Makes all lines the caller's own, changed.
 void rewrite(char* memory, size_t bytes);
-// Has one word of each line in the caller's cache.
-void look_through(const char* memory, size_t bytes);
 
 }  // namespace coll::tools

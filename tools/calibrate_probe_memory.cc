@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Memory: a core's own, a neighbour's, one owner's for many.
 #include "calibrate_probe_list.h"
+#include "look_through.h"
 #include "mem/copy.h"
 #include "mem/reduce.h"
 

@@ -10,13 +10,14 @@
 
 #include <fmt/format.h>
 #include <pthread.h>
-#include <sys/mman.h>
 
 #include "command.h"
 #include "contention.h"
+#include "first_problem.h"
 #include "kernel_counts.h"
 #include "launch.h"
 #include "lockstep.h"
+#include "shared_memory.h"
 
 namespace coll::tools {
 namespace {
@@ -34,16 +35,8 @@ struct Board {
   std::atomic<uint32_t> failures[way_names.size()], counts_failures;
   std::atomic<uint32_t> finished;  // measurements
   std::atomic<int64_t> wrong;
-  std::atomic<bool> failed;  // the first that fails writes:
-  char failure[300];
+  FirstProblem failure;
 };
-
-template <class T = char>
-T* share(size_t bytes) {
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) throw Failure("no shared memory for the processes; give fewer ranks or smaller --pages");
-  return static_cast<T*>(memory);
-}
 
 pthread_barrier_t make_barrier(unsigned count) {
   pthread_barrierattr_t attributes;
@@ -129,8 +122,7 @@ class Process {
 
  private:
   int fail(const std::string& text) {
-    if (!board_.failed.exchange(true))
-      std::snprintf(board_.failure, sizeof board_.failure, "process %d: %s", self_, text.c_str());
+    board_.failure.tell("process " + std::to_string(self_) + ": " + text);
     return 1;
   }
 
@@ -321,21 +313,24 @@ ContentionResult measure_contention(const ContentionTask& task, const std::funct
   run.slot_bytes = size_t(*std::ranges::max_element(task.pages)) * page_bytes;
   run.cpus = allowed_cpus();
   run.spin = run.cpus.size() >= size_t(task.ranks);
-  run.board = new (share(sizeof(Board))) Board{};
+  constexpr const char* none = "no shared memory for the processes; give fewer ranks or smaller --pages";
+  const size_t cells = run.cells_per_way() * task.ways.size();
+  const SharedMemory board(sizeof(Board), none), segments(segment_bytes() * size_t(task.ranks), none),
+      shared(run.slot_bytes * size_t(2 * task.ranks), none), cell_memory(cells * sizeof(ContentionCell), none);
+  run.board = new (board.data()) Board{};
   run.board->all = make_barrier(unsigned(task.ranks) + 1);
   run.board->accessing = make_barrier(unsigned(task.ranks));
   run.board->key = transport::own_token();
-  run.segments = share(segment_bytes() * size_t(task.ranks));
-  run.shared = share(run.slot_bytes * size_t(2 * task.ranks));
-  const size_t cells = run.cells_per_way() * task.ways.size();
-  run.cells = share<ContentionCell>(cells * sizeof(ContentionCell));
+  run.segments = segments.data();
+  run.shared = shared.data();
+  run.cells = reinterpret_cast<ContentionCell*>(cell_memory.data());
   for (size_t i = 0; i < cells; ++i) new (&run.cells[i]) ContentionCell{};
   lockstep_ns_per_tick();  // once, for all
 
   const std::string problem = run_ranks(
       task.ranks + 1, {}, 0, [&](int self) { return Process(run, self).run(); },
       [&] { show(run.board->finished, 2 * cells); });
-  if (!problem.empty()) throw Failure(run.board->failure[0] != 0 ? run.board->failure : problem);
+  if (!problem.empty()) throw Failure(run.board->failure.text[0] != 0 ? run.board->failure.text : problem);
 
   ContentionResult result;
   result.spin = run.spin;

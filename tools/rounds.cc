@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "first_problem.h"
 #include "launch.h"
 #include "lockstep.h"
 #include "shared_memory.h"
@@ -22,14 +23,11 @@
 namespace coll::tools {
 namespace {
 
-constexpr size_t problem_bytes = 200;
-
 // What the processes share. Process 0 writes what has no other writer named.
 struct Board {
   std::atomic<double> share;
   std::atomic<uint32_t> stage, probe;  // that run
-  std::atomic<bool> failed;            // the first that fails writes:
-  char failure[300];
+  FirstProblem failure;
 };
 
 struct Outcome {
@@ -37,18 +35,12 @@ struct Outcome {
   bool switched = false;
 };
 
-// What the processes leave behind of one probe.
-struct Found {
-  std::atomic<bool> has_problem;  // the first that has one writes:
-  char problem[problem_bytes];
-};
-
 // All that one run has, made before the processes are forked.
 struct Run {
   const RoundsTask& task;
   Board* board = nullptr;
   char *segment = nullptr, *segment_of_all = nullptr;  // of lockstep
-  std::vector<Found*> found;                           // [stages][probes]
+  std::vector<FirstProblem*> found;                    // [stages][probes]
   std::vector<Outcome*> outcomes;                      // [stages][most][probes][processes]
   std::atomic<int>* rounds = nullptr;                  // [stages]
 
@@ -91,8 +83,7 @@ class Process {
 
  private:
   int fail(const std::string& text) {
-    if (!board_.failed.exchange(true))
-      std::snprintf(board_.failure, sizeof board_.failure, "process %d: %s", self_, text.c_str());
+    board_.failure.tell("process " + std::to_string(self_) + ": " + text);
     return 1;
   }
 
@@ -122,7 +113,7 @@ class Process {
 
   void one_round(const Stage& stage, int round, const std::vector<size_t>& order, double begin) {
     for (size_t i = 0; i < order.size(); ++i) {
-      if (!found(order[i]).has_problem) time(stage.probes[order[i]], round, order[i]);
+      if (!found(order[i]).told) time(stage.probes[order[i]], round, order[i]);
       if (self_ != 0) continue;
       const double by_rounds = (round + 1 + double(i) / double(order.size())) / (stage.most + 1);
       const double part = std::max(by_rounds, std::min(1.0, (now() - begin) / stage.seconds));
@@ -135,7 +126,7 @@ class Process {
   void time(const Probe& probe, int round, size_t index) {
     if (probe.prepare) note(index, probe.prepare(self_));
     lockstep_start(step_);
-    const bool possible = !found(index).has_problem;
+    const bool possible = !found(index).told;
     lockstep_start(step_);
     Outcome outcome;
     if (possible && (!probe.acts || probe.acts(self_))) {
@@ -150,10 +141,9 @@ class Process {
     lockstep_start(step_);
   }
 
-  Found& found(size_t probe) const { return run_.found[stage_][probe]; }
+  FirstProblem& found(size_t probe) const { return run_.found[stage_][probe]; }
   void note(size_t probe, const std::string& problem) {
-    if (!problem.empty() && !found(probe).has_problem.exchange(true))
-      std::snprintf(found(probe).problem, problem_bytes, "%s", problem.c_str());
+    if (!problem.empty()) found(probe).tell(problem);
   }
 
   const Run& run_;
@@ -173,8 +163,8 @@ double quantile(const std::vector<double>& sorted, double share) {
 }
 
 Timing timing_of(const Run& run, size_t stage, size_t probe) {
-  const Found& found = run.found[stage][probe];
-  if (found.has_problem) return {.problem = found.problem};
+  const FirstProblem& found = run.found[stage][probe];
+  if (found.told) return {.problem = found.text};
   std::vector<Sample> samples;
   const double us_per_tick = lockstep_ns_per_tick() / 1000 / run.task.stages[stage].probes[probe].repeats;
   for (int round = 0; round < run.rounds[stage]; ++round) {
@@ -220,13 +210,13 @@ RoundsResult measure_rounds(const RoundsTask& task, const std::function<void(dou
     outcomes += stage.probes.size() * size_t(stage.most) * size_t(task.processes);
   }
   const SharedMemory board(sizeof(Board)), segment(lockstep_segment_bytes()), segment_of_all(lockstep_segment_bytes()),
-      all_found(found * sizeof(Found)), all_outcomes(outcomes * sizeof(Outcome)),
+      all_found(found * sizeof(FirstProblem)), all_outcomes(outcomes * sizeof(Outcome)),
       rounds(task.stages.size() * sizeof(std::atomic<int>));
   run.board = new (board.data()) Board{};
   run.segment = segment.data();
   run.segment_of_all = segment_of_all.data();
   run.rounds = reinterpret_cast<std::atomic<int>*>(rounds.data());
-  Found* next_found = reinterpret_cast<Found*>(all_found.data());
+  FirstProblem* next_found = reinterpret_cast<FirstProblem*>(all_found.data());
   Outcome* next_outcome = reinterpret_cast<Outcome*>(all_outcomes.data());
   for (const Stage& stage : task.stages) {
     run.found.push_back(next_found);
@@ -244,7 +234,7 @@ RoundsResult measure_rounds(const RoundsTask& task, const std::function<void(dou
           show(run.board->share, stage.name.empty() ? stage.probes[run.board->probe].name : stage.name);
         usleep(50'000);  // whoever looks runs on somebody's core
       });
-  if (!problem.empty()) throw Failure(run.board->failure[0] != 0 ? run.board->failure : problem);
+  if (!problem.empty()) throw Failure(run.board->failure.text[0] != 0 ? run.board->failure.text : problem);
 
   RoundsResult result;
   for (size_t stage = 0; stage < task.stages.size(); ++stage) {

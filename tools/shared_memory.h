@@ -13,10 +13,13 @@ namespace coll::tools {
 // Zeroed, page-aligned; costs memory where it is touched. Throws Failure. Given back when the scope is left.
 class SharedMemory {
  public:
-  explicit SharedMemory(size_t bytes) : bytes_(bytes == 0 ? 1 : bytes) {
+  // `none` is the failure's text.
+  explicit SharedMemory(size_t bytes, const char* none =
+                                          "no shared memory for the processes; use fewer ranks or give this session "
+                                          "more memory")
+      : bytes_(bytes == 0 ? 1 : bytes) {
     void* memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED)
-      throw Failure("no shared memory for the processes; use fewer ranks or give this session more memory");
+    if (memory == MAP_FAILED) throw Failure(none);
     data_ = static_cast<char*>(memory);
   }
   ~SharedMemory() { munmap(data_, bytes_); }

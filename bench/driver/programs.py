@@ -41,7 +41,8 @@ def build(directory, name, mpi):
     """With the distribution's own compiler wrapper: the program knows nothing of libcoll."""
     program = directory / f"{name}.{mpi}"
     source = BENCH / "programs" / f"{name}.c"
-    if not program.exists() or program.stat().st_mtime < source.stat().st_mtime:
+    newest = max(p.stat().st_mtime for p in [source, *source.parent.glob("*.h")])
+    if not program.exists() or program.stat().st_mtime < newest:
         command = [f"mpicc.{mpi}", "-O3", "-march=native", "-o", str(program), str(source), "-lm"]
         print("  $ " + " ".join(os.path.relpath(c) if c.startswith("/") else c for c in command))
         subprocess.run(command, check=True)

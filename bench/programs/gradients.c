@@ -17,25 +17,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "account.h"
+
 enum { ONE = 1 << 16, FEATURES_OF_A_SAMPLE = 8 };
 
-struct clock {
-  double collectives, compute;
-};
-
 static int rank, ranks;
-static struct clock mine;
-static double since;
 
 static void fail(const char *what) {
   fprintf(stderr, "gradients: %s\n", what);
   MPI_Abort(MPI_COMM_WORLD, 1);
-}
-
-static void charge(double *account) {
-  double now = MPI_Wtime();
-  *account += now - since;
-  since = now;
 }
 
 static uint64_t mix(uint64_t x) {
@@ -98,7 +88,7 @@ int main(int argc, char **argv) {
   if (weights == NULL || gradient == NULL) fail("out of memory");
   MPI_Bcast(weights, features, MPI_INT32_T, 0, MPI_COMM_WORLD);
   int64_t errors[2] = {0, 0}; /* at first, and at last */
-  since = MPI_Wtime();
+  start_clock();
   for (int step = 0; step < steps; step++) {
     const int64_t error = work(weights, gradient, features);
     if (step == 0) errors[0] = error;
@@ -107,9 +97,8 @@ int main(int argc, char **argv) {
     for (int i = 0; i < features; i++) weights[i] += gradient[i];
   }
   charge(&mine.compute);
-  struct clock sum;
   MPI_Allreduce(MPI_IN_PLACE, errors, 2, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
-  MPI_Reduce(&mine, &sum, 2, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+  const struct clock sum = sum_clocks();
   const uint64_t checksum = common_checksum(weights, features);
   const int learnt = steps < 10 || errors[1] < errors[0] / 2;
   if (rank == 0) {
@@ -117,8 +106,7 @@ int main(int argc, char **argv) {
            (double)errors[0] / ONE / features, (double)errors[1] / ONE / features);
     printf("checksum %016" PRIx64 ", the same at all ranks\n", checksum);
     if (!learnt) printf("WRONG: the error did not even halve\n");
-    printf("time     {\"ranks\":%d,\"total_s\":%.4f,\"compute_s\":%.4f,\"collectives_s\":%.4f}\n", ranks,
-           (sum.compute + sum.collectives) / ranks, sum.compute / ranks, sum.collectives / ranks);
+    print_clocks(sum, ranks);
   }
   free(weights);
   free(gradient);

@@ -16,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "account.h"
+
 enum { LEVELS = 4, SOURCES = 5 };
 
 struct plate {
@@ -24,24 +26,11 @@ struct plate {
   int64_t *heat, *after; /* [own + 2][columns], a neighbour's row above and below */
 };
 
-struct clock {
-  double collectives, compute;
-};
-
 static int rank, ranks;
-static struct clock mine;
-static double since;
 
 static void fail(const char *what) {
   fprintf(stderr, "stencil: %s\n", what);
   MPI_Abort(MPI_COMM_WORLD, 1);
-}
-
-/* Time since the last call goes to `account`. */
-static void charge(double *account) {
-  double now = MPI_Wtime();
-  *account += now - since;
-  since = now;
 }
 
 static void agree(void *values, int count, MPI_Op op) {
@@ -162,12 +151,11 @@ int main(int argc, char **argv) {
   const int steps = argc > 3 ? atoi(argv[3]) : 1500;
   if (argc > 4 || rows < ranks || columns < 2 || steps < 1) fail("usage: stencil [rows] [columns] [steps]");
   struct plate plate = make_plate(rows, columns);
-  struct clock sum;
   MPI_Barrier(MPI_COMM_WORLD);
-  since = MPI_Wtime();
+  start_clock();
   const struct summary all = run(&plate, steps);
   charge(&mine.compute);
-  MPI_Reduce(&mine, &sum, 2, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+  const struct clock sum = sum_clocks();
   int64_t expected = 0;
   for (int s = 0; s < SOURCES; s++) expected += INT64_C(1) << (30 + s);
   if (rank == 0) {
@@ -176,8 +164,7 @@ int main(int argc, char **argv) {
     printf("heat     %" PRId64 " of %" PRId64 " quanta, %" PRId64 " in the hottest cell, checksum %016" PRIx64 "\n",
            all.heat, expected, all.hottest, all.checksum);
     if (all.heat != expected) printf("WRONG: heat was lost\n");
-    printf("time     {\"ranks\":%d,\"total_s\":%.4f,\"compute_s\":%.4f,\"collectives_s\":%.4f}\n", ranks,
-           (sum.compute + sum.collectives) / ranks, sum.compute / ranks, sum.collectives / ranks);
+    print_clocks(sum, ranks);
   }
   free(plate.heat);
   free(plate.after);

@@ -1,26 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """calibrate_in_vm.py KERNEL: collctl calibrate where the module is, in a virtual machine: both mechanisms of kcoll are
 measured and fitted, and its own account tells throttle wait, lock, pin and copy apart. 77: this machine cannot run one."""
-import json
-import os
-import pathlib
-import subprocess
 import sys
 
-RUN = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "vm" / "run.sh"
+from in_vm import collctl
 
 
 def main():
     # Choices need no module: one rank has none.
-    command = f"'{os.environ['COLLCTL']}' calibrate --quick --ranks 1 --output /tmp/table.json --json"
-    command += " 2> /tmp/errors || { cat /tmp/errors; exit 1; }"
-    done = subprocess.run([RUN, "-k", sys.argv[1], "-t", "800", command], capture_output=True, text=True)
-    if done.returncode == 77:
-        print(done.stderr.strip().splitlines()[-1])
-        sys.exit(77)
-    if done.returncode != 0:
-        sys.exit(f"status {done.returncode}:\n{done.stdout}{done.stderr}")
-    told = json.loads(done.stdout)
+    told = collctl(sys.argv[1], "calibrate --quick --ranks 1 --output /tmp/table.json")
     values = {of["name"]: of for of in told["parameters"]}
     faults = []
     for name in ("kcoll_pinned startup", "kcoll_pinned bandwidth", "kcoll_first_touch page"):

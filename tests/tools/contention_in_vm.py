@@ -1,13 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """contention_in_vm.py KERNEL: collctl bench contention where the module is, in a virtual machine: every transport works,
 what arrives is right, and the counts are what each mechanism stands for. 77: this machine cannot run one."""
-import json
-import os
-import pathlib
-import subprocess
 import sys
 
-RUN = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "vm" / "run.sh"
+from in_vm import collctl
 
 
 def fault_of(row):
@@ -21,16 +17,7 @@ def fault_of(row):
 
 
 def main():
-    command = f"'{os.environ['COLLCTL']}' bench contention -n 2 --pages 1,16 --time 0.002 --json"
-    # Output and errors come by one terminal.
-    command += " 2> /tmp/errors || { cat /tmp/errors; exit 1; }"
-    done = subprocess.run([RUN, "-k", sys.argv[1], "-t", "800", command], capture_output=True, text=True)
-    if done.returncode == 77:
-        print(done.stderr.strip().splitlines()[-1])
-        sys.exit(77)
-    if done.returncode != 0:
-        sys.exit(f"status {done.returncode}:\n{done.stdout}{done.stderr}")
-    told = json.loads(done.stdout)
+    told = collctl(sys.argv[1], "bench contention -n 2 --pages 1,16 --time 0.002")
     faults = [f"{name}: {state['problem']}" for name, state in told["transports"].items() if not state["works"]]
     if not told["counts"]["works"]:
         faults.append("counts: " + told["counts"]["problem"])

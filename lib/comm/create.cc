@@ -53,7 +53,6 @@ struct Hello {
   uint32_t debug = 0;
   uint64_t direct_min_bytes = 0;
   uint64_t choices = 0;  // Settings::choices
-  uint64_t scheduling_group = 0;
   std::bitset<most_cpus> cpus;
 };
 
@@ -61,6 +60,7 @@ struct Hello {
 struct Report {
   Fate fate;
   topo::Place place;
+  uint64_t scheduling_group = 0;  // where ranks share cores
   ProbeFindings found;
 };
 
@@ -169,7 +169,6 @@ class Creation {
     hello_.transport = uint32_t(comm_->settings_.transport);
     hello_.debug = comm_->settings_.debug;
     hello_.choices = comm_->settings_.choices;
-    hello_.scheduling_group = sync::scheduling_group();
     hello_.direct_min_bytes = comm_->settings_.direct_min_bytes;
     for (int cpu : topo::current_cpus())
       if (cpu < most_cpus) hello_.cpus.set(size_t(cpu));
@@ -246,6 +245,8 @@ class Creation {
     report_.place = machine->source == "native" || machine->source == "flat"
                         ? topo::current_place(*machine)
                         : topo::map_ranks(*machine, int(ranks()), topo::Mapping::core)[size_t(rank())];
+    comm_->crowded_ = crowded(hellos_);
+    if (comm_->crowded_) report_.scheduling_group = sync::scheduling_group();
     if (ranks() == 1) return;
     const size_t other = (size_t(rank()) + 1) % ranks();
     report_.found = probe_.look(hellos_[other].probe, hellos_[other].address, hellos_[0].probe.domain);
@@ -275,7 +276,6 @@ class Creation {
                  : chosen == Transport::shm || chosen == Transport::mapped ? Reach::staged
                                                                            : Reach::remote;
     if (settings.transport == Transport::shm) team.reach = Reach::staged, team.map_arenas = false;
-    comm_->crowded_ = crowded(hellos_);
     const bool copies_work = ranks() > 1 && settings.transport == Transport::automatic && team.reach == Reach::staged &&
                              agreed_.impossible(Transport::cma).empty();
     // Not much slower: they win where every rank copies at the same time, the more so where two copies of staged data
@@ -285,8 +285,8 @@ class Creation {
     else if (copies_work) team.access = make_access(Transport::cma);
     if (team.access != nullptr) team.abilities = team.access->abilities();
     team.direct_min_bytes = settings.direct_min_bytes;
-    const bool one_group = std::all_of(hellos_.begin(), hellos_.end(), [this](const Hello& hello) {
-      return hello.scheduling_group == hello_.scheduling_group;
+    const bool one_group = std::all_of(reports_.begin(), reports_.end(), [this](const Report& report) {
+      return report.scheduling_group == report_.scheduling_group;
     });
     team.patience = comm_->crowded_ ? sync::Patience::crowded(one_group) : sync::Patience::alone();
     for (int c = 0; c < channel_count; c++) set_up(comm_->channel(c), c);

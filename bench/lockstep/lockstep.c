@@ -97,7 +97,8 @@ struct lockstep *lockstep_attach(void *segment, int rank, int ranks, int spin) {
     return NULL;
   }
   *step = (struct lockstep){.segment = segment, .rank = rank, .ranks = ranks, .spin = spin};
-  step->margin = (uint64_t)(1000.0 / lockstep_ns_per_tick());
+  /* Time for the release to reach all; a sleeper on an idle core of a virtual machine takes some 50 us to wake. */
+  step->margin = (uint64_t)((spin ? 1000.0 : 100000.0) / lockstep_ns_per_tick());
   return step;
 }
 
@@ -139,10 +140,8 @@ static void synchronise(struct lockstep *step, uint64_t margin) {
 
 void lockstep_start(struct lockstep *step) {
   synchronise(step, step->margin);
-  if (step->spin) {
-    uint64_t deadline = step->segment->deadline;
-    while (lockstep_ticks() < deadline) {}
-  }
+  while (lockstep_ticks() < step->segment->deadline)
+    if (!step->spin) sched_yield();
 }
 
 void lockstep_record(struct lockstep *step, int iteration, uint64_t begin, uint64_t end) {

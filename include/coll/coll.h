@@ -188,7 +188,8 @@ const char *coll_comm_describe(const coll_comm *comm);
 /*
  * Memory backed by an anonymous file that every peer of every communicator of this process can map, so that
  * collectives on it copy once and reductions read operands in place. Aligned to a cache line, to a page from
- * one page on. A child after fork() does not have it. Errors: ARG, NO_MEMORY. Thread safe.
+ * one page on. A child after fork() has a private copy of it, which is made when fork() is called. Errors: ARG,
+ * NO_MEMORY. Thread safe.
  */
 coll_status coll_mem_alloc(size_t bytes, void **memory);
 /* Frees it. NULL is allowed. No collective may still use it. Errors: ARG when it was not allocated so. */

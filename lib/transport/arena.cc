@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
@@ -21,11 +22,10 @@ constexpr size_t smallest_arena = size_t(64) << 20;
 std::mutex own_mutex;
 Arena* own_arena = nullptr;  // never freed: peers and user memory refer to it until the process ends
 
-// The child does not have the mapping (MADV_DONTFORK); it starts anew.
-void forget_in_child() {
-  own_arena = nullptr;
-  new (&own_mutex) std::mutex;
-}
+// When this library is loaded, so before those that use it: handlers that run before fork() go last in, first out, and
+// whatever they still write is to be in the copy; those of the child go in order, and it is to have its memory first.
+const bool fork_is_watched =
+    pthread_atfork(Arena::before_fork, Arena::after_fork_in_parent, Arena::after_fork_in_child) == 0;
 
 // As large as the machine's memory, rounded up: nobody can use more of it.
 size_t wanted_bytes() {
@@ -41,6 +41,18 @@ size_t wanted_bytes() {
 
 size_t alignment_of(size_t bytes) { return bytes >= huge_page ? huge_page : bytes >= page ? page : line; }
 size_t round_up(size_t value, size_t to) { return (value + to - 1) / to * to; }
+size_t round_down(size_t value, size_t to) { return value / to * to; }
+
+// Addresses without memory, aligned to a huge page; null when there are none.
+char* reserve(size_t bytes) {
+  char* memory = static_cast<char*>(
+      mmap(nullptr, bytes + huge_page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+  if (memory == MAP_FAILED) return nullptr;
+  char* aligned = reinterpret_cast<char*>(round_up(uintptr_t(memory), huge_page));
+  if (aligned > memory) munmap(memory, size_t(aligned - memory));
+  munmap(aligned + bytes, huge_page - size_t(aligned - memory));
+  return aligned;
+}
 
 }  // namespace
 
@@ -55,8 +67,6 @@ Arena* Arena::own(std::string& problem) {
     delete arena;
     return nullptr;
   }
-  static const bool once = pthread_atfork(nullptr, nullptr, forget_in_child) == 0;
-  (void)once;
   return own_arena = arena;
 }
 
@@ -76,16 +86,11 @@ std::string Arena::make() {
       reason = errno;
       continue;
     }
-    // Room to align the base to a huge page.
-    char* memory = static_cast<char*>(
-        mmap(nullptr, bytes_ + huge_page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
-    if (memory == MAP_FAILED) {
+    char* aligned = reserve(bytes_);
+    if (aligned == nullptr) {
       reason = errno;
       continue;
     }
-    char* aligned = reinterpret_cast<char*>(round_up(uintptr_t(memory), huge_page));
-    munmap(memory, size_t(aligned - memory));
-    munmap(aligned + bytes_, huge_page - size_t(aligned - memory));
     void* mapped =
         mmap(aligned, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, descriptor_, 0);
     if (mapped != MAP_FAILED) {
@@ -110,7 +115,7 @@ std::string Arena::make() {
   return "";
 }
 
-void* Arena::allocate(size_t bytes, bool huge) {
+void* Arena::allocate(size_t bytes, bool huge, InChild in_child) {
   if (bytes == 0) bytes = 1;
   if (bytes > bytes_) return nullptr;
   size_t alignment = alignment_of(bytes);
@@ -123,7 +128,7 @@ void* Arena::allocate(size_t bytes, bool huge) {
     holes_.erase(hole);
     if (offset > begin) holes_[begin] = offset - begin;
     if (begin + length > offset + bytes) holes_[offset + bytes] = begin + length - (offset + bytes);
-    allocated_[offset] = bytes;
+    allocated_[offset] = {bytes, in_child};
     if (huge && bytes >= huge_page) madvise(base_ + offset, bytes, MADV_HUGEPAGE);
     return base_ + offset;
   }
@@ -147,7 +152,7 @@ bool Arena::free(void* memory) {
   std::lock_guard lock(mutex_);
   auto found = allocated_.find(offset);
   if (found == allocated_.end()) return false;
-  size_t length = found->second;
+  size_t length = found->second.bytes;
   allocated_.erase(found);
   size_t first = round_up(offset, page), last = (offset + length) / page * page;
   if (last > first) {
@@ -170,6 +175,77 @@ bool Arena::free(void* memory) {
     }
   }
   holes_[offset] = length;
+  return true;
+}
+
+void Arena::before_fork() {
+  own_mutex.lock();
+  if (own_arena == nullptr) return;
+  own_arena->mutex_.lock();
+  own_arena->copy_ = own_arena->copy_for_child();
+}
+
+void Arena::after_fork_in_parent() {
+  if (own_arena != nullptr) {
+    Copy& copy = own_arena->copy_;
+    if (copy.memory != nullptr) munmap(copy.memory, copy.bytes);
+    copy = {};
+    own_arena->mutex_.unlock();
+  }
+  own_mutex.unlock();
+}
+
+// The child does not have the mapping (MADV_DONTFORK); it starts anew.
+void Arena::after_fork_in_child() {
+  if (own_arena != nullptr) {
+    // Not by mremap(): UCX, which MPI libraries load, puts one in front of it that forgets the last argument.
+    const Copy& copy = own_arena->copy_;
+    if (copy.memory != nullptr && syscall(SYS_mremap, copy.memory, copy.bytes, copy.bytes,
+                                          MREMAP_MAYMOVE | MREMAP_FIXED, own_arena->base_ + copy.offset) < 0)
+      munmap(copy.memory, copy.bytes);
+    close(own_arena->descriptor_);
+  }
+  own_arena = nullptr;
+  new (&own_mutex) std::mutex;
+}
+
+Arena::Copy Arena::copy_for_child() const {
+  size_t first = SIZE_MAX, last = 0;
+  for (const auto& [offset, allocation] : allocated_)
+    if (allocation.in_child == InChild::copy)
+      first = std::min(first, offset), last = std::max(last, offset + allocation.bytes);
+  if (last == 0) return {};
+  first = round_down(first, huge_page);
+  Copy copy{reserve(round_up(last - first, page)), first, round_up(last - first, page)};
+  if (copy.memory == nullptr) return {};
+  bool complete = mprotect(copy.memory, copy.bytes, PROT_READ | PROT_WRITE) == 0;
+  size_t copied = 0;  // up to there: small allocations share pages
+  for (const auto& [offset, allocation] : allocated_) {
+    if (allocation.in_child != InChild::copy) continue;
+    const size_t end = round_up(offset + allocation.bytes, page);
+    complete = complete && copy_pages(copy, std::max(copied, round_down(offset, page)), end);
+    copied = end;
+  }
+  if (complete) return copy;
+  munmap(copy.memory, copy.bytes);
+  return {};
+}
+
+// By the file, whose holes stay holes; reading them where they are mapped would fill them.
+bool Arena::copy_pages(const Copy& copy, size_t first, size_t last) const {
+  while (first < last) {
+    const off_t data = lseek(descriptor_, off_t(first), SEEK_DATA);
+    if (data < 0) return errno == ENXIO;  // no more of it
+    first = size_t(data);
+    if (first >= last) return true;
+    const size_t end = std::min(last, size_t(lseek(descriptor_, data, SEEK_HOLE)));
+    if (end - first >= huge_page) madvise(copy.memory + (first - copy.offset), end - first, MADV_HUGEPAGE);
+    while (first < end) {
+      const ssize_t got = pread(descriptor_, copy.memory + (first - copy.offset), end - first, off_t(first));
+      if (got <= 0) return false;
+      first += size_t(got);
+    }
+  }
   return true;
 }
 

@@ -11,7 +11,6 @@
 #include <map>
 #include <mutex>
 #include <string>
-#include <unordered_map>
 
 #include "transport/process.h"
 
@@ -24,6 +23,12 @@ struct ArenaHeader {
   Token owner;
 };
 
+// What a child after fork() finds at the addresses of allocated memory.
+enum class InChild : uint8_t {
+  nothing,  // a fault: flags and staging are of no use without the peers
+  copy,     // a private copy of what was there; what other threads write while fork() runs may be in it or not
+};
+
 class Arena {
  public:
   // The process's arena, made on first use; null with a reason when memory or a descriptor cannot be had. A child
@@ -34,7 +39,7 @@ class Arena {
 
   // Zeroed memory, aligned to a cache line, from one page on to a page, from 2 MiB on to a huge page (and advised to
   // be one if `huge`). Null when the arena is full. Thread safe.
-  void* allocate(size_t bytes, bool huge = true);
+  void* allocate(size_t bytes, bool huge = true, InChild in_child = InChild::nothing);
   // Asks for huge pages behind allocated memory, whole ones of it; the system may decline.
   void advise_huge(void* memory, size_t bytes);
   // Backs allocated memory with pages by one call instead of a fault for each; peers, too, then map several at a fault.
@@ -51,16 +56,36 @@ class Arena {
   size_t bytes() const { return bytes_; }
   int descriptor() const { return descriptor_; }
 
+  // The three parts of fork(). The copy is made before, so that the parent goes on without waiting for the child; it
+  // takes what has pages, no more. When there is no room for it, the child has nothing.
+  static void before_fork();
+  static void after_fork_in_parent();
+  static void after_fork_in_child();
+
  private:
+  struct Allocation {
+    size_t bytes;
+    InChild in_child;
+  };
+  // Of [offset, offset + bytes) of the arena.
+  struct Copy {
+    char* memory = nullptr;
+    size_t offset = 0, bytes = 0;
+  };
+
   Arena() = default;
   std::string make();
+  Copy copy_for_child() const;
+  bool copy_pages(const Copy& copy, size_t first, size_t last) const;
 
   char* base_ = nullptr;
   size_t bytes_ = 0;
   int descriptor_ = -1;
   std::mutex mutex_;
-  std::map<size_t, size_t> holes_;                // offset -> bytes, neighbours merged; all of it reads as zero
-  std::unordered_map<size_t, size_t> allocated_;  // offset -> bytes
+  // Nodes of maps are small: an allocator that takes large memory from here is never asked for any from in here.
+  std::map<size_t, size_t> holes_;          // offset -> bytes, neighbours merged; all of it reads as zero
+  std::map<size_t, Allocation> allocated_;  // by offset
+  Copy copy_;                               // while fork() runs
 };
 
 }  // namespace coll::transport

@@ -6,6 +6,9 @@
 #include "transport/arena.h"
 #include "transport/cma.h"
 
+#include <atomic>
+#include <thread>
+
 using namespace ranks;
 using namespace coll::transport;
 
@@ -77,29 +80,56 @@ TEST(Peer, EndIsSeenEvenWhileItIsAZombie) {
   EXPECT_EQ(cma_read(child, &info, 4096, 8), ESRCH);
 }
 
-// The memory is not in the child; the parent does not notice. The child can become a rank of its own.
-TEST(Fork, TheChildDoesNotHaveTheMemory) {
+// What children in turn say: their exit status, or -1 for one that did not exit.
+int exit_status_of(pid_t child) {
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+// The child has a private copy; the parent does not notice. The child can become a rank of its own.
+TEST(Fork, TheChildHasAPrivateCopyOfTheMemory) {
   run_processes(2, [](Context& c) {
     coll_comm* comm = c.comm();
-    void* memory = nullptr;
-    constexpr size_t n = 100'000;
-    RANK_CHECK(c, coll_mem_alloc(n * 4, &memory) == COLL_OK);
+    void *memory = nullptr, *small = nullptr, *untouched = nullptr;
+    constexpr size_t n = 1'000'000, sparse = size_t(1) << 30;
+    RANK_CHECK(c, coll_mem_alloc(n * 4, &memory) == COLL_OK && coll_mem_alloc(100, &small) == COLL_OK);
+    RANK_CHECK(c, coll_mem_alloc(sparse, &untouched) == COLL_OK);
     auto* data = static_cast<uint32_t*>(memory);
     for (size_t i = 0; i < n; i++) data[i] = input(c.rank, i, 1);
+    strcpy(static_cast<char*>(small), "small");
 
-    pid_t touches = fork();
-    if (touches == 0) {
-      signal(SIGSEGV, SIG_DFL);
-      data[0] = 1;
-      _exit(0);
+    int ready[2], go[2];
+    RANK_CHECK(c, pipe(ready) == 0 && pipe(go) == 0);
+    pid_t looks = fork();
+    if (looks == 0) {
+      char word;
+      for (size_t i = 0; i < n; i += 2) data[i]++;
+      if (write(ready[1], "r", 1) != 1 || read(go[0], &word, 1) != 1) _exit(1);
+      for (size_t i = 0; i < n; i++)
+        if (data[i] != input(c.rank, i, 1) + (i % 2 == 0)) _exit(2);
+      if (strcmp(static_cast<char*>(small), "small") != 0) _exit(3);
+      // What had no pages reads as zero, and can be written.
+      auto* far = static_cast<char*>(untouched) + sparse - 1;
+      if (*far != 0) _exit(4);
+      *far = 1;
+      // The grandchild's copy is the child's.
+      data[5] = 55;
+      pid_t grandchild = fork();
+      if (grandchild == 0) _exit(data[5] == 55 && data[7] == input(c.rank, 7, 1) ? 0 : 5);
+      _exit(exit_status_of(grandchild));
     }
-    int status = 0;
-    waitpid(touches, &status, 0);
-#if defined(__SANITIZE_ADDRESS__)
-    RANK_CHECK(c, !WIFEXITED(status) || WEXITSTATUS(status) != 0);
-#else
-    RANK_CHECK(c, WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
-#endif
+    char word;
+    RANK_CHECK(c, read(ready[0], &word, 1) == 1);
+    bool same = true;
+    for (size_t i = 0; i < n; i++) same &= data[i] == input(c.rank, i, 1);
+    RANK_CHECK(c, same);
+    memset(small, 0, 100);
+    for (size_t i = 0; i < n; i++) data[i] = 0;
+    RANK_CHECK(c, write(go[1], "g", 1) == 1);
+    RANK_CHECK(c, exit_status_of(looks) == 0);
+    for (int end : {ready[0], ready[1], go[0], go[1]}) close(end);
+    for (size_t i = 0; i < n; i++) data[i] = input(c.rank, i, 1);
 
     pid_t starts_anew = fork();
     if (starts_anew == 0) {
@@ -117,14 +147,45 @@ TEST(Fork, TheChildDoesNotHaveTheMemory) {
       if (coll_comm_free(single) != COLL_OK || coll_mem_free(own) != COLL_OK) _exit(5);
       _exit(0);
     }
-    waitpid(starts_anew, &status, 0);
-    RANK_CHECK(c, WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    RANK_CHECK(c, exit_status_of(starts_anew) == 0);
 
     RANK_CHECK(c, coll_allreduce(COLL_IN_PLACE, data, n, COLL_UINT32, COLL_SUM, comm) == COLL_OK);
     for (size_t i = 0; i < n; i++)
       if (data[i] != expected_sum(2, i, 1)) return c.fail("the parent's result is wrong");
     RANK_CHECK(c, coll_mem_free(memory) == COLL_OK && coll_comm_free(comm) == COLL_OK);
+    RANK_CHECK(c, coll_mem_free(small) == COLL_OK && coll_mem_free(untouched) == COLL_OK);
   });
+}
+
+// Memory that other threads take, write and give back while one forks: the child finds its own whole.
+TEST(Fork, WhileOtherThreadsAllocate) {
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> others;
+  for (int t = 0; t < 3; t++)
+    others.emplace_back([&, t] {
+      for (size_t bytes = 1000; !stop; bytes = bytes * 3 % 700'001 + 1) {
+        void* memory = nullptr;
+        if (coll_mem_alloc(bytes, &memory) != COLL_OK) std::abort();
+        memset(memory, t, bytes);
+        if (coll_mem_free(memory) != COLL_OK) std::abort();
+      }
+    });
+  void* memory = nullptr;
+  ASSERT_EQ(coll_mem_alloc(300'000, &memory), COLL_OK);
+  for (int round = 1; round <= 40; round++) {
+    memset(memory, round, 300'000);
+    pid_t child = fork();
+    if (child == 0) {
+      auto* bytes = static_cast<const char*>(memory);
+      void* own = nullptr;
+      if (bytes[0] != round || memcmp(bytes, bytes + 1, 299'999) != 0) _exit(1);
+      _exit(coll_mem_alloc(100'000, &own) == COLL_OK ? 0 : 2);
+    }
+    EXPECT_EQ(exit_status_of(child), 0) << "round " << round;
+  }
+  stop = true;
+  for (std::thread& other : others) other.join();
+  EXPECT_EQ(coll_mem_free(memory), COLL_OK);
 }
 
 // A communicator of a parent and its child, made after the parent already had one with itself.

@@ -178,6 +178,8 @@ class Comm {
   coll_status perform_timed(const Call& call);
   void count(const Request& request) const;
   const char* transport() const;
+  // The same for a run that is over, which may have found memory of arenas.
+  const char* transport(const exec::Run& run) const;
   // Peers' ordinary memory is reached by copies of the kernel alone.
   bool copies_only() const { return team_.reach == exec::Reach::remote && !team_.abilities.load_store; }
   coll_status perform_tiny(const Call& call);

@@ -5,6 +5,8 @@
 
 namespace coll::comm {
 
+const char* Comm::transport(const exec::Run& run) const { return run.used_mapped_memory() ? "mapped" : transport(); }
+
 const char* Comm::transport() const {
   switch (team_.reach) {
     case exec::Reach::direct: return "mapped";
@@ -24,14 +26,16 @@ coll_status Comm::perform_timed(const Call& call) {
                                : ranks() == 1             ? "one rank"
                                : takes_latency_path(call) ? "latency"
                                                           : std::string_view(blocking_run_.bound()->plan().algorithm);
-  stats::record(plan::name(call.collective), call.bytes(), seconds, algorithm, transport());
+  const bool by_plan = !nothing && ranks() > 1 && !takes_latency_path(call);
+  stats::record(plan::name(call.collective), call.bytes(), seconds, algorithm,
+                by_plan ? transport(blocking_run_) : transport());
   return status;
 }
 
 void Comm::count(const Request& request) const {
   if (request.status_ != COLL_OK) return;
   stats::record(plan::name(request.call_.collective), request.call_.bytes(), stats::now_seconds() - request.started_,
-                std::string(request.running_->plan().algorithm) + " (request)", transport());
+                std::string(request.running_->plan().algorithm) + " (request)", transport(request.run_));
 }
 
 }  // namespace coll::comm

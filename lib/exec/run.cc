@@ -18,6 +18,7 @@ coll_status Run::begin(const Bound& bound, Channel& channel, const Arguments& ar
   arguments_ = arguments;
   element_bytes_ = bound.element_bytes();
   direct_ = 0;
+  mapped_ = false;
   status_ = channel.begin(bound.plan().staging_bytes, &staging_offset_);
   if (status_ != COLL_OK) return status_;
   if (bound.stages_here()) channel.touch_staging();
@@ -192,6 +193,7 @@ void Run::publish(uint8_t view_index) {
                               std::memory_order_relaxed);
   line.published_operation.store(channel_->operation, std::memory_order_release);
   direct_ |= 1u << view_index;
+  mapped_ |= in_arena;
   channel_->seen[size_t(team.rank) * max_views + view_index] = {channel_->operation,
                                                                 static_cast<char*>(const_cast<void*>(buffer))};
 }
@@ -209,7 +211,7 @@ void Run::learn(int rank, uint8_t view_index) {
   uint64_t offset = line.published_offset.load(std::memory_order_relaxed);
   seen.operation = channel_->operation;
   if (peer.same_process()) seen.local = reinterpret_cast<char*>(address);
-  else if (offset != 0) seen.local = peer.arena() + (offset - 1);
+  else if (offset != 0) seen.local = peer.arena() + (offset - 1), mapped_ = true;
   else seen.local = nullptr, learn_far(rank, view_index, line);
 }
 

@@ -38,6 +38,8 @@ class Run {
   // advance(). Notices a rank that has gone (then false, and status() is PEER_DIED), and sleeps a little on the last.
   bool idle(sync::Rung rung);
   coll_status status() const { return status_; }
+  // Memory of an arena was used where it lies: this rank's, or that of a peer. Since begin().
+  bool used_mapped_memory() const { return mapped_; }
 
  private:
   struct LaneState {
@@ -92,6 +94,7 @@ class Run {
   size_t element_bytes_ = 1;
   size_t staging_offset_ = 0;
   uint32_t direct_ = 0;  // bit v: my own view v is direct
+  bool mapped_ = false;
   std::vector<LaneState> lanes_;
   size_t lanes_left_ = 0;
   coll_status status_ = COLL_OK;

@@ -65,6 +65,10 @@ constexpr Variable all[] = {
     {"COLL_DEBUG", "0, 1", "0",
      "1: check that all ranks call the same collective with matching arguments; COLL_ERR_MISMATCH when not."},
     {"COLL_MPI", "on, off", "on", "off: the MPI shim leaves everything to the MPI library."},
+    {"COLL_HEAP", "off, shared", "off",
+     "shared: under the MPI shim the program's own allocations of 16 KiB and more come from memory that peers can map, "
+     "so that collectives on them copy once; see SHARED HEAP in libcoll(7). Read when the program starts.",
+     false},
     {"COLL_NODE_SIZE", "ranks", "",
      "For tests: the MPI shim takes every so many processes of a node, in the order of MPI_COMM_WORLD, for a node of "
      "their own, and so goes in two levels on one machine."},

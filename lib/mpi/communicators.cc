@@ -5,6 +5,7 @@
 #include "mpi/below.h"
 #include "mpi/datatypes.h"
 #include "mpi/log.h"
+#include "mpi/memory.h"
 #include "mpi/operations.h"
 #include "mpi/progress.h"
 
@@ -279,7 +280,7 @@ void shut_down() {
   }
   int rank = -1;
   found.Comm_rank(found.world, &rank);
-  if (debug_wanted()) tell_total(rank);
+  if (debug_wanted()) tell_total(rank), tell_heap(rank);
   for (int i = 0; i < collectives; i++)
     for (std::size_t why = 0; why < whys; why++)
       coll_stats_passed_on(names[i].of_libcoll, why_names[why], passed_in_all(i, why));

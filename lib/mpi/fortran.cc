@@ -7,6 +7,7 @@
 // that have no buffer, which call PMPI_. Handles are INTEGERs, alone or in a derived type, which is the same by
 // reference; mpi_f08 may leave out ierror, which is then NULL.
 #include "mpi/below.h"
+#include "mpi/memory.h"
 #include "mpi/operations.h"
 #include "mpi/take.h"
 
@@ -21,6 +22,7 @@ static_assert(sizeof(Int) == sizeof(int), "arrays of INTEGER are handed on as ar
 MPI_Comm comm_of(const Int *comm) { return found.Comm_f2c(*comm); }
 MPI_Datatype type_of(const Int *type) { return found.Type_f2c(*type); }
 MPI_Op op_of(const Int *op) { return found.Op_f2c(*op); }
+constexpr Int info_null = 0;
 
 // MPI_BOTTOM and MPI_IN_PLACE of Fortran are variables, which the call passes by reference.
 void *address(void *buffer) {
@@ -31,6 +33,7 @@ void *address(void *buffer) {
 #else
 MPI_Comm comm_of(const Int *comm) { return *comm; }
 MPI_Op op_of(const Int *op) { return *op; }
+constexpr Int info_null = MPI_INFO_NULL;
 #endif
 
 // The next in line behind the entry point of that name.
@@ -197,6 +200,16 @@ COLL_FORTRAN_WITH_BUFFER(alltoallv, ALLTOALLV,
                                                comm_of(comm)),
                                 next, ierror, send, send_counts, send_displs, send_type, recv, recv_counts, recv_displs,
                                 recv_type, comm))
+
+// `base` is where the pointer goes, an integer or a TYPE(C_PTR); for the latter Open MPI has a name of its own.
+COLL_FORTRAN_WITHOUT_BUFFER(alloc_mem, ALLOC_MEM, (MPI_Aint * bytes, Int *info, void *base, Int *ierror),
+                            settle(take_alloc_mem(*bytes, *info != info_null, base), next, ierror, bytes, info, base))
+#ifdef OPEN_MPI
+COLL_FORTRAN_WITHOUT_BUFFER(alloc_mem_cptr, ALLOC_MEM_CPTR, (MPI_Aint * bytes, Int *info, void *base, Int *ierror),
+                            settle(take_alloc_mem(*bytes, *info != info_null, base), next, ierror, bytes, info, base))
+#endif
+
+COLL_FORTRAN_WITH_BUFFER(free_mem, FREE_MEM, (void *base, Int *ierror), settle(take_free_mem(base), next, ierror, base))
 
 COLL_FORTRAN_WITHOUT_BUFFER(op_create, OP_CREATE, (void (*function)(), Int *commute, Int *op, Int *ierror),
                             op_create(next, function, commute, op, ierror))

@@ -2,6 +2,7 @@
 //
 // The entry points of C.
 #include "mpi/below.h"
+#include "mpi/memory.h"
 #include "mpi/operations.h"
 #include "mpi/take.h"
 
@@ -113,6 +114,16 @@ int MPI_Alltoallv(const void *send, const int *send_counts, const int *send_disp
   return result != passed_on ? result
                              : below().next.Alltoallv(send, send_counts, send_displs, send_type, recv, recv_counts,
                                                       recv_displs, recv_type, comm);
+}
+
+int MPI_Alloc_mem(MPI_Aint bytes, MPI_Info info, void *base) {
+  const int result = take_alloc_mem(bytes, info != below().info_null, base);
+  return result != passed_on ? result : below().next.Alloc_mem(bytes, info, base);
+}
+
+int MPI_Free_mem(void *base) {
+  const int result = take_free_mem(base);
+  return result != passed_on ? result : below().next.Free_mem(base);
 }
 
 int MPI_Op_create(MPI_User_function *function, int commute, MPI_Op *op) {

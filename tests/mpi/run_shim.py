@@ -6,6 +6,7 @@ run    the program says "passed", and the shim took its calls
 diff   the program prints the same with and without the shim
 between  another tool stands before the shim and one behind it: the first sees all calls, the second those passed on
 statistics  COLL_STATS tells of all calls, taken and passed on
+mapped COLL_STATS tells that collectives used memory where it lies
 failed the last rank cannot make a libcoll communicator: the program passes on MPI alone
 passed_on  no call is taken, and the log gives the reason --says
 off    COLL_MPI=off: the program passes on MPI alone
@@ -28,8 +29,8 @@ import namespaces
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("mode", choices=["run", "diff", "between", "statistics", "failed", "passed_on", "off",
-                                         "whole", "alone", "wrong"])
+    parser.add_argument("mode", choices=["run", "diff", "between", "statistics", "mapped", "failed", "passed_on",
+                                         "off", "whole", "alone", "wrong"])
     parser.add_argument("--mpi", required=True, choices=["openmpi", "mpich"], help="whose launcher starts the program")
     parser.add_argument("--launcher", required=True)
     parser.add_argument("--shim", required=True)
@@ -167,6 +168,16 @@ def check_statistics(result):
         fail("a reason is missing", result)
 
 
+def check_mapped(options, result):
+    """Of rank 0's calls of more than 32 KiB: no plan of those collectives may have copied through shared slots alone."""
+    report = json.loads(re.search(r'^\{"rank": 0,.*?\]\}$', result[2], re.MULTILINE | re.DOTALL)[0])
+    large = [row for row in report["calls"] if row["up_to_bytes"] is None or row["up_to_bytes"] > 32768]
+    for collective in options.takes.split(","):
+        ways = {row["transport"] for row in large if row["collective"] == collective}
+        if ways != {"mapped"}:
+            fail(f"large calls of {collective} used {sorted(ways)}", result)
+
+
 def check_none_taken(result):
     if any(taken for taken, _ in tallies(result[2]).values()):
         fail("the shim took calls", result)
@@ -206,6 +217,10 @@ def judge(options):
         result = launch(options, {**settings, "COLL_STATS": "json"})
         check_passed(result)
         check_statistics(result)
+    elif options.mode == "mapped":
+        result = launch(options, {**settings, "COLL_STATS": "json"})
+        check_passed(result)
+        check_mapped(options, result)
     elif options.mode == "failed":
         result = launch(options, settings, last={"COLL_TRANSPORT": "pigeon"})
         check_passed(result)
@@ -222,7 +237,7 @@ def judge(options):
         check_passed(result)
         check_none_taken(result)
     elif options.mode == "whole":
-        environment = {"LD_PRELOAD": preload(options.shim), "COLL_LOG": "debug"}
+        environment = settings
         shell = run(["/bin/sh", "-c", "echo one | cat; exit 3"], options.timeout, environment)
         if shell != (3, "one\n", ""):
             fail("a shell behaves differently", shell)

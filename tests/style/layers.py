@@ -15,13 +15,14 @@ ARROWS = {
     "exec": ["plan", "transport", "mem", "sync"],
     "comm": ["config", "topo", "transport", "model", "exec"],
     "api": ["comm"],
-    # The shim is a guest of the public API; the tools may look at everything that needs no peers.
-    "mpi": [],
+    # The shim, and its heap, are guests of the public API; the tools may look at everything that needs no peers.
+    "heap": [],
+    "mpi": ["heap"],
     "tools": ["api", "model", "sim", "algo", "plan", "topo", "exec", "transport", "mem", "config"],
 }
 
 # Layers that include what they have an arrow to, and nothing below that.
-DIRECT_ONLY = {"mpi", "tools"}
+DIRECT_ONLY = {"heap", "mpi", "tools"}
 
 # The public header may be included by all; the header shared with the kernel module by these.
 UAPI_USERS = {"transport", "tools"}
@@ -29,6 +30,7 @@ UAPI_USERS = {"transport", "tools"}
 # Foreign headers, <name.h> and <name/...>, that one place keeps for itself.
 KEPT_BY = {
     "hwloc": "lib/topo/hwloc.cc",
+    "jemalloc": "lib/heap/",
     "mpi": "lib/mpi/",
 }
 

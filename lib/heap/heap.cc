@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "heap/heap.h"
+
+#include <jemalloc/jemalloc.h>
+#include <pthread.h>
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+
+#include "coll/coll.h"
+#include "heap/replace.h"
+
+namespace coll::heap {
+
+Range range;
+
+namespace {
+
+constexpr size_t page = 4096, huge_page = size_t(2) << 20;
+constexpr size_t left_to_others = size_t(48) << 20;  // communicators live on the same memory as the heap
+
+void (*tell)(const char*) = nullptr;
+// A child's copy of the heap is its own and private. It stays as large as it is: what the child allocates is ordinary
+// memory.
+std::atomic<bool> forked{false};
+std::atomic<uint64_t> blocks{0}, grown{0};
+
+void tell_once(const char* line) {
+  static std::atomic<bool> told{false};
+  if (tell != nullptr && !told.exchange(true)) tell(line);
+}
+
+void include(uintptr_t first, uintptr_t last) {
+  uintptr_t low = range.low.load(std::memory_order_relaxed), high = range.high.load(std::memory_order_relaxed);
+  while (first < low && !range.low.compare_exchange_weak(low, first, std::memory_order_relaxed)) {}
+  while (last > high && !range.high.compare_exchange_weak(high, last, std::memory_order_relaxed)) {}
+}
+
+// ---- what jemalloc asks of its arena's memory ----
+
+void* grow(extent_hooks_t*, void* at, size_t bytes, size_t alignment, bool* zero, bool* commit, unsigned) {
+  if (at != nullptr || forked.load(std::memory_order_relaxed)) return nullptr;
+  const size_t comes_aligned = bytes >= huge_page ? huge_page : page;  // by coll_mem_alloc()
+  const size_t room = alignment > comes_aligned ? alignment : 0;       // what is not used of it never gets pages
+  void *memory = nullptr, *others = nullptr;
+  if (bytes > SIZE_MAX - room || coll_mem_alloc(bytes + room, &memory) != COLL_OK) return nullptr;
+  const bool enough = coll_mem_alloc(left_to_others, &others) == COLL_OK;
+  coll_mem_free(enough ? others : memory);
+  if (!enough) return nullptr;
+  auto first = reinterpret_cast<uintptr_t>(memory);
+  if (room > 0) first = (first + alignment - 1) / alignment * alignment;
+  include(first, first + bytes);
+  grown.fetch_add(bytes, std::memory_order_relaxed);
+  *zero = *commit = true;
+  return reinterpret_cast<void*>(first);
+}
+
+// Free for a while: the pages go back to the system, for the peers too that have them mapped. Addresses stay.
+bool give_pages_back(extent_hooks_t*, void* memory, size_t, size_t offset, size_t bytes, unsigned) {
+  const int advice = forked.load(std::memory_order_relaxed) ? MADV_DONTNEED : MADV_REMOVE;
+  return madvise(static_cast<char*>(memory) + offset, bytes, advice) != 0;
+}
+
+bool may_split(extent_hooks_t*, void*, size_t, size_t, size_t, bool, unsigned) { return false; }
+bool may_merge(extent_hooks_t*, void*, size_t, void*, size_t, bool, unsigned) { return false; }
+
+extent_hooks_t hooks = {.alloc = grow, .purge_forced = give_pages_back, .split = may_split, .merge = may_merge};
+
+// Flags of jemalloc's calls that name the arena; 0 when there is none. Made by the first large allocation, so that a
+// process that makes none, a launcher or a shell, makes no shared memory.
+int arena_flags() {
+  static std::atomic<int> flags{0};
+  static std::once_flag once;
+  if (const int made = flags.load(std::memory_order_acquire)) [[likely]]
+    return made;
+  std::call_once(once, [] {
+    unsigned arena = 0;
+    size_t length = sizeof arena;
+    extent_hooks_t* own = &hooks;
+    if (mallctl("arenas.create", &arena, &length, &own, sizeof own) == 0)
+      flags.store(MALLOCX_ARENA(arena) | MALLOCX_TCACHE_NONE, std::memory_order_release);
+    else tell_once("COLL_HEAP=shared: there is no shared memory for the heap; ordinary memory is used");
+  });
+  return flags.load(std::memory_order_acquire);
+}
+
+void in_child() { forked.store(true, std::memory_order_relaxed); }
+
+}  // namespace
+
+void start(void (*say)(const char* line)) {
+  tell = say;
+  const char* wish = std::getenv("COLL_HEAP");
+  const bool wanted = wish != nullptr && std::strcmp(wish, "shared") == 0;
+  if (wish != nullptr && !wanted && *wish != 0 && std::strcmp(wish, "off") != 0)
+    tell_once("COLL_HEAP is neither off nor shared: ordinary memory is used");
+  if (wanted && pthread_atfork(nullptr, nullptr, in_child) != 0) {
+    tell_once("COLL_HEAP=shared: fork() cannot be watched; ordinary memory is used");
+    return settle(false);
+  }
+  settle(wanted);
+}
+
+Account account() { return {blocks.load(std::memory_order_relaxed), grown.load(std::memory_order_relaxed)}; }
+
+void* allocate(size_t bytes, size_t alignment, Contents contents) {
+  if (forked.load(std::memory_order_relaxed)) return nullptr;
+  const int kept = errno;
+  const int flags = arena_flags();
+  if (flags == 0) return nullptr;
+  void* memory = mallocx(
+      bytes, flags | (alignment > 0 ? MALLOCX_ALIGN(alignment) : 0) | (contents == Contents::zero ? MALLOCX_ZERO : 0));
+  if (memory != nullptr) blocks.fetch_add(1, std::memory_order_relaxed);
+  errno = kept;
+  return memory;
+}
+
+void fell_back() {
+  if (!forked.load(std::memory_order_relaxed))
+    tell_once("COLL_HEAP=shared: no shared memory is left; what does not fit is ordinary memory");
+}
+
+void release(void* memory) {
+  const int kept = errno;  // as free() of glibc
+  dallocx(memory, arena_flags());
+  errno = kept;
+}
+
+void* resize(void* memory, size_t bytes) { return rallocx(memory, bytes, arena_flags()); }
+
+size_t usable_bytes(const void* memory) { return sallocx(memory, 0); }
+
+}  // namespace coll::heap

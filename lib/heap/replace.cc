@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// malloc() and its family, replaced as glibc's manual describes ("Replacing malloc"): by a library that is preloaded.
+// Each name is one jump through a table. It leads to the next definition in line, the C library's or that of an
+// allocator the program brings; only with COLL_HEAP=shared to functions that look at the size or the address.
+//
+// Other ways were weighed. A library of its own in LD_PRELOAD costs nothing when off, but then COLL_HEAP alone would do
+// nothing. Patching the addresses of those who call misses libraries that are loaded later, and a free() that is
+// missed is a crash. Moving the pages of a buffer when a collective first sees it needs no replacement, but loses what
+// other threads write meanwhile and does not hear of munmap().
+#include "heap/replace.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <malloc.h>
+#include <type_traits>
+
+#include "heap/heap.h"
+
+namespace coll::heap {
+namespace {
+
+struct Family {
+  decltype(&::free) free;
+  decltype(&::realloc) realloc;
+  decltype(&::malloc_usable_size) malloc_usable_size;
+  decltype(&::malloc) malloc;
+  decltype(&::calloc) calloc;
+  decltype(&::memalign) memalign;
+  decltype(&::aligned_alloc) aligned_alloc;
+  decltype(&::posix_memalign) posix_memalign;
+  decltype(&::valloc) valloc;
+  decltype(&::pvalloc) pvalloc;
+};
+
+// ---- before anything is settled: the dynamic linker and constructors allocate already ----
+
+constinit Family next{};  // whoever would be called without this file
+
+bool find_next() {
+  static bool finding = false;  // one thread is there yet
+  if (next.malloc != nullptr) [[likely]]
+    return true;
+  if (finding) return false;  // dlsym() itself asks for memory; it does without
+  finding = true;
+  Family found{};
+  const auto find = [](auto& member, const char* name) {
+    member = reinterpret_cast<std::remove_reference_t<decltype(member)>>(dlsym(RTLD_NEXT, name));
+  };
+  find(found.free, "free");
+  find(found.realloc, "realloc");
+  find(found.malloc_usable_size, "malloc_usable_size");
+  find(found.calloc, "calloc");
+  find(found.memalign, "memalign");
+  find(found.aligned_alloc, "aligned_alloc");
+  find(found.posix_memalign, "posix_memalign");
+  find(found.valloc, "valloc");
+  find(found.pvalloc, "pvalloc");
+  find(found.malloc, "malloc");
+  next = found;
+  finding = false;
+  return next.malloc != nullptr;
+}
+
+constexpr Family unsettled = {
+    .free =
+        [](void* memory) noexcept {
+          if (find_next()) next.free(memory);
+        },
+    .realloc = [](void* memory, size_t bytes) noexcept { return find_next() ? next.realloc(memory, bytes) : nullptr; },
+    .malloc_usable_size = [](void* memory) noexcept { return find_next() ? next.malloc_usable_size(memory) : 0; },
+    .malloc = [](size_t bytes) noexcept { return find_next() ? next.malloc(bytes) : nullptr; },
+    .calloc = [](size_t count, size_t bytes) noexcept { return find_next() ? next.calloc(count, bytes) : nullptr; },
+    .memalign = [](size_t to, size_t bytes) noexcept { return find_next() ? next.memalign(to, bytes) : nullptr; },
+    .aligned_alloc = [](size_t to,
+                        size_t bytes) noexcept { return find_next() ? next.aligned_alloc(to, bytes) : nullptr; },
+    .posix_memalign =
+        [](void** memory, size_t to, size_t bytes) noexcept {
+          return find_next() ? next.posix_memalign(memory, to, bytes) : ENOMEM;
+        },
+    .valloc = [](size_t bytes) noexcept { return find_next() ? next.valloc(bytes) : nullptr; },
+    .pvalloc = [](size_t bytes) noexcept { return find_next() ? next.pvalloc(bytes) : nullptr; },
+};
+
+// ---- with the shared heap: what is large comes from there as long as it has any, the rest from the next in line ----
+
+// Null when it is small, or the heap has none.
+void* large(size_t bytes, size_t alignment = 0, Contents contents = Contents::any) {
+  return bytes < least_bytes ? nullptr : allocate(bytes, alignment, contents);
+}
+// What the next in line gave.
+void* ordinary(void* memory, size_t bytes) {
+  if (memory != nullptr && bytes >= least_bytes) fell_back();
+  return memory;
+}
+bool is_power_of_two(size_t value) { return value != 0 && (value & (value - 1)) == 0; }
+
+void* shared_malloc(size_t bytes) noexcept {
+  void* memory = large(bytes);
+  return memory != nullptr ? memory : ordinary(next.malloc(bytes), bytes);
+}
+
+void shared_free(void* memory) noexcept {
+  if (owns(memory)) release(memory);
+  else next.free(memory);
+}
+
+void* shared_calloc(size_t count, size_t bytes) noexcept {
+  size_t all = 0;
+  if (__builtin_mul_overflow(count, bytes, &all)) all = 0;  // the next in line refuses it
+  void* memory = large(all, 0, Contents::zero);
+  return memory != nullptr ? memory : ordinary(next.calloc(count, bytes), all);
+}
+
+// Large blocks are in the heap, small ones are not, after a change of size too.
+void* shared_realloc(void* memory, size_t bytes) noexcept {
+  const bool from_heap = owns(memory);
+  if (from_heap && bytes >= least_bytes)
+    if (void* resized = resize(memory, bytes)) return resized;
+  if (!from_heap && (memory == nullptr || bytes < least_bytes))
+    return memory == nullptr ? shared_malloc(bytes) : next.realloc(memory, bytes);
+  if (bytes == 0) return shared_free(memory), nullptr;
+  void* moved = from_heap ? next.malloc(bytes) : large(bytes);
+  if (moved == nullptr) return from_heap ? nullptr : ordinary(next.realloc(memory, bytes), bytes);
+  std::memcpy(moved, memory, std::min(bytes, from_heap ? usable_bytes(memory) : next.malloc_usable_size(memory)));
+  shared_free(memory);
+  return moved;
+}
+
+void* shared_memalign(size_t alignment, size_t bytes) noexcept {
+  void* memory = is_power_of_two(alignment) ? large(bytes, alignment) : nullptr;
+  return memory != nullptr ? memory : next.memalign(alignment, bytes);
+}
+
+void* shared_aligned_alloc(size_t alignment, size_t bytes) noexcept {
+  void* memory = is_power_of_two(alignment) ? large(bytes, alignment) : nullptr;
+  return memory != nullptr ? memory : next.aligned_alloc(alignment, bytes);
+}
+
+int shared_posix_memalign(void** memory, size_t alignment, size_t bytes) noexcept {
+  if (is_power_of_two(alignment) && alignment % sizeof(void*) == 0)
+    if (void* found = large(bytes, alignment)) return *memory = found, 0;
+  return next.posix_memalign(memory, alignment, bytes);
+}
+
+size_t shared_usable_size(void* memory) noexcept {
+  return owns(memory) ? usable_bytes(memory) : next.malloc_usable_size(memory);
+}
+
+constinit Family current = unsettled;
+
+}  // namespace
+
+void settle(bool shared) {
+  if (!find_next()) return;
+  Family settled = next;
+  if (shared) {
+    // valloc() and pvalloc() are obsolete; they stay where they are.
+    settled.free = shared_free;
+    settled.realloc = shared_realloc;
+    settled.malloc_usable_size = shared_usable_size;
+    settled.malloc = shared_malloc;
+    settled.calloc = shared_calloc;
+    settled.memalign = shared_memalign;
+    settled.aligned_alloc = shared_aligned_alloc;
+    settled.posix_memalign = shared_posix_memalign;
+  }
+  current = settled;
+}
+
+}  // namespace coll::heap
+
+using coll::heap::current;
+
+extern "C" {
+#pragma GCC visibility push(default)
+
+void* malloc(size_t bytes) noexcept { return current.malloc(bytes); }
+void free(void* memory) noexcept { current.free(memory); }
+void* calloc(size_t count, size_t bytes) noexcept { return current.calloc(count, bytes); }
+void* realloc(void* memory, size_t bytes) noexcept { return current.realloc(memory, bytes); }
+void* memalign(size_t alignment, size_t bytes) noexcept { return current.memalign(alignment, bytes); }
+void* aligned_alloc(size_t alignment, size_t bytes) noexcept { return current.aligned_alloc(alignment, bytes); }
+int posix_memalign(void** memory, size_t alignment, size_t bytes) noexcept {
+  return current.posix_memalign(memory, alignment, bytes);
+}
+void* valloc(size_t bytes) noexcept { return current.valloc(bytes); }
+void* pvalloc(size_t bytes) noexcept { return current.pvalloc(bytes); }
+size_t malloc_usable_size(void* memory) noexcept { return current.malloc_usable_size(memory); }
+
+#pragma GCC visibility pop
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "mpi/memory.h"
+
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+
+#include "coll/coll.h"
+#include "mpi/communicators.h"
+#include "mpi/log.h"
+#include "mpi/take.h"
+
+#ifdef COLL_SHIM_HEAP
+#include "heap/heap.h"
+#endif
+
+namespace coll::shim {
+
+namespace {
+
+[[gnu::constructor]] void start_heap() {
+#ifdef COLL_SHIM_HEAP
+  heap::start([](const char *line) { log_line("%s", line); });
+#else
+  const char *wish = std::getenv("COLL_HEAP");
+  if (wish != nullptr && std::strcmp(wish, "shared") == 0)
+    log_line("COLL_HEAP=shared: this shim was built without the heap (libjemalloc-dev); ordinary memory is used");
+#endif
+}
+
+}  // namespace
+
+// Hints ask the library below for something that only it knows.
+int take_alloc_mem(MPI_Aint bytes, bool has_hints, void *base) {
+  if (bytes <= 0 || has_hints || base == nullptr || !prepare()) return passed_on;
+  return coll_mem_alloc(static_cast<std::size_t>(bytes), static_cast<void **>(base)) == COLL_OK ? MPI_SUCCESS
+                                                                                                : passed_on;
+}
+
+int take_free_mem(void *base) { return base != nullptr && coll_mem_free(base) == COLL_OK ? MPI_SUCCESS : passed_on; }
+
+void tell_heap([[maybe_unused]] int rank) {
+#ifdef COLL_SHIM_HEAP
+  const heap::Account account = heap::account();
+  if (account.blocks > 0)
+    log_line("rank %d: heap: %llu blocks served from %llu MiB", rank, static_cast<unsigned long long>(account.blocks),
+             static_cast<unsigned long long>(account.grown_bytes >> 20));
+#endif
+}
+
+}  // namespace coll::shim

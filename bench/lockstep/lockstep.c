@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Rules: every line of the segment has one writer. Each rank owns one `struct line`; rank 0 also owns `start`.
- * A rank's `arrived` counts its synchronisations and is released after all it wrote before; who has acquired
- * everybody's `arrived` may read everybody's `value` and `times`.
+ * Rules: every rank writes its own `value` and `times` only. To synchronise each adds itself to `arrived`, after all it
+ * wrote before; the last one owns `deadline` until it sets `go`, and who has seen `go` may read what anybody wrote.
+ * Nobody but the last wakes anybody: a rank that others wait for may still need the core that a wake-up costs.
  */
 #define _GNU_SOURCE
 #include "lockstep.h"
@@ -20,8 +20,7 @@
 #endif
 
 struct line {
-  _Alignas(128) _Atomic uint64_t arrived;
-  _Atomic int64_t value;
+  _Alignas(128) _Atomic int64_t value;
 };
 
 struct flag {
@@ -34,7 +33,8 @@ struct times {
 
 struct segment {
   struct line of[LOCKSTEP_MAX_RANKS];
-  _Alignas(128) _Atomic uint64_t go;
+  _Alignas(128) _Atomic uint64_t arrived; /* in all synchronisations so far */
+  _Alignas(128) _Atomic uint64_t go;      /* synchronisations completed */
   uint64_t deadline; /* ticks at which all start */
   int64_t agreed;
   struct flag flags[8]; /* of lockstep_flag_ns; ranks 0 and 1 write in turn */
@@ -110,31 +110,20 @@ static uint32_t *futex_of(_Atomic uint64_t *flag) {
   return (uint32_t *)(void *)flag; /* the low half, which changes with every increment (little-endian) */
 }
 
-static void await(const struct lockstep *step, _Atomic uint64_t *flag, uint64_t value) {
-  uint64_t seen;
-  while ((seen = atomic_load_explicit(flag, memory_order_acquire)) < value) {
-    if (!step->spin) syscall(SYS_futex, futex_of(flag), FUTEX_WAIT, (uint32_t)seen, NULL, NULL, 0);
+static void synchronise(struct lockstep *step, uint64_t margin) {
+  struct segment *segment = step->segment;
+  uint64_t round = ++step->round, seen;
+  if (atomic_fetch_add_explicit(&segment->arrived, 1, memory_order_acq_rel) + 1 == round * (uint64_t)step->ranks) {
+    segment->deadline = lockstep_ticks() + margin;
+    atomic_store_explicit(&segment->go, round, memory_order_release);
+    if (!step->spin) syscall(SYS_futex, futex_of(&segment->go), FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+    return;
+  }
+  while ((seen = atomic_load_explicit(&segment->go, memory_order_acquire)) < round) {
+    if (!step->spin) syscall(SYS_futex, futex_of(&segment->go), FUTEX_WAIT, (uint32_t)seen, NULL, NULL, 0);
 #if defined(__x86_64__)
     _mm_pause();
 #endif
-  }
-}
-
-static void release(const struct lockstep *step, _Atomic uint64_t *flag, uint64_t value) {
-  atomic_store_explicit(flag, value, memory_order_release);
-  if (!step->spin) syscall(SYS_futex, futex_of(flag), FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
-}
-
-static void synchronise(struct lockstep *step, uint64_t margin) {
-  struct segment *segment = step->segment;
-  uint64_t round = ++step->round;
-  release(step, &segment->of[step->rank].arrived, round);
-  if (step->rank == 0) {
-    for (int i = 1; i < step->ranks; i++) await(step, &segment->of[i].arrived, round);
-    segment->deadline = lockstep_ticks() + margin;
-    release(step, &segment->go, round);
-  } else {
-    await(step, &segment->go, round);
   }
 }
 

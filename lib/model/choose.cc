@@ -39,6 +39,9 @@ algo::Parameters pipeline(size_t bytes) {
   return ring(bytes, chunk, long_ring);
 }
 
+// Where ranks share cores a rank that waits for a chunk waits until the other has had its turn: few chunks.
+algo::Parameters few_turns(size_t bytes) { return ring(bytes, 64 * kib, 4); }
+
 // Two hops a pass, each with its flags: long passes.
 algo::Parameters two_hops(size_t bytes, size_t ranks) {
   return ring(bytes, std::clamp(ranks * 16 * kib, 128 * kib, 256 * kib), 2);
@@ -55,6 +58,7 @@ void set_pieces(const Question& question, size_t kernel_from_bytes, Choice& choi
   if (question.irregular) choice.parameters = ring(bytes, unknown, 4);
   else if (choice.kernel_copies || (question.kernel_copies && bytes > 8 * kib))
     choice.parameters = ring(bytes, 512 * kib, 2);
+  else if (question.crowded && bytes <= 32 * kib) choice.parameters = few_turns(bytes);
   else choice.parameters = bytes >= many ? ring(bytes, 32 * kib, 16) : pipeline(bytes);
 }
 
@@ -78,7 +82,8 @@ Choice choose(const Question& question) {
     case Collective::bcast:
       name = question.levels > 1 && bytes > 4 * kib ? "hierarchical" : "flat_read";
       // Kernel copies have a price a call: long chunks (KNEM V).
-      choice.parameters = question.kernel_copies && bytes > 8 * kib ? ring(bytes, 512 * kib, 2) : pipeline(bytes);
+      if (question.kernel_copies && bytes > 8 * kib) choice.parameters = ring(bytes, 512 * kib, 2);
+      else choice.parameters = question.crowded ? few_turns(bytes) : pipeline(bytes);
       break;
     case Collective::reduce:
       if (question.ranks == 2 || bytes * ranks <= 64 * kib) {
@@ -114,7 +119,8 @@ Choice choose(const Question& question) {
           question.irregular || choice.kernel_copies || question.kernel_copies ? "parallel_write" : "sequential_read";
       break;
     case Collective::allgather:
-      set_pieces(question, ranks == 2 ? 12 * kib : 64 * kib, choice);
+      // What many read is worth staging once; to copies from the owner the kernel admits one rank after the other.
+      set_pieces(question, ranks == 2 ? 12 * kib : question.crowded ? 1024 * kib : 64 * kib, choice);
       name = "ring_source_read";
       if (choice.kernel_copies && !question.irregular && bytes >= 1024 * kib) {
         name = "ring_source_write";
@@ -129,11 +135,11 @@ Choice choose(const Question& question) {
         name = "recursive_doubling";
         choice.parameters = one_slot(bytes);
       } else {
-        choice.parameters = ring(bytes, 64 * kib, 4);
+        choice.parameters = question.crowded ? ring(bytes, 128 * kib, 2) : ring(bytes, 64 * kib, 4);
       }
       break;
     case Collective::alltoall:
-      set_pieces(question, 128 * kib, choice);
+      set_pieces(question, question.crowded ? 256 * kib : 128 * kib, choice);
       if (question.irregular || choice.kernel_copies || bytes > (ranks == 2 ? 32 * kib : kib)) {
         name = "rotated";
         if (!choice.kernel_copies) choice.parameters = ring(bytes, 128 * kib, 2);
@@ -149,11 +155,12 @@ Choice choose(const Question& question) {
     case Collective::scan:
     case Collective::exscan:
       // 16-bit floats are rounded once in a fold: they are folded alike whatever the size, and as on the latency path.
-      name = ranks == 2 || question.element_bytes == 2 || bytes * ranks <= (question.crowded ? 64 : 32) * kib
+      name = ranks == 2 || question.element_bytes == 2 || bytes * ranks <= (question.crowded ? 512 : 32) * kib
                  ? "all_read"
                  : "chain";
+      if (!question.crowded) choice.parameters = ring(bytes, (bytes <= 128 * kib ? 32 : 64) * kib, 4);
       // Where ranks share cores the chain moves on only when somebody yields: many slots let each get far ahead.
-      choice.parameters = question.crowded ? ring(bytes, 16 * kib, 16) : ring(bytes, 64 * kib, 4);
+      else choice.parameters = name == std::string_view("chain") ? ring(bytes, 64 * kib, 16) : ring(bytes, 256 * kib, 2);
       break;
   }
   choice.algorithm = algo::find(question.collective, name);

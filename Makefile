@@ -14,7 +14,7 @@ TSAN_BUILD = $(BUILD)-tsan
 TSAN_FLAGS = -DCOLL_SANITIZE=thread -DCOLL_BENCH=OFF -DCOLL_SHIM=OFF -DCOLL_TOOLS=OFF
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test bench bench-check install style format clean packages machine sanitizers
+.PHONY: help build demo test bench bench-peers bench-check install style format clean packages machine sanitizers
 
 help: ## list these targets
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,6 +29,10 @@ test: build sanitizers ## build all, plain and with sanitizers, and run every te
 
 bench: build ## measure against the MPI libraries of this machine
 	@bench/run.sh $(BUILD)
+
+bench-peers: build ## measure against MPI libraries in each of their settings, and the limits of the machine
+	@python3 -B bench/driver/peers.py $(BUILD) --pages 4k --svg $(BUILD)/peers-4k.svg
+	@python3 -B bench/driver/peers.py $(BUILD) --pages 2m --svg $(BUILD)/peers-2m.svg
 
 bench-check: build ## compare instructions of representative calls with recorded ones (callgrind)
 	@python3 -B bench/instructions/check.py $(BUILD)

@@ -20,6 +20,7 @@ class Contestant:
     ours: bool     # libcoll, to be compared with the fastest of the others
     command: list  # without the benchmark's own arguments
     native: bool = False  # `collctl bench`, which takes one collective at a time
+    arguments: tuple = ()  # of the benchmark that only this contestant gets
 
 
 def environment():
@@ -83,6 +84,39 @@ def contestants(build, ranks, program, urgent=False):
     if os.access(collctl, os.X_OK):
         found.append(Contestant("coll", "libcoll without MPI (collctl bench)", True,
                                 (URGENT if urgent else []) + [str(collctl), "bench"], native=True))
+    return found
+
+
+LIMIT = "limit"
+
+
+def tuned_peers(ranks, program, urgent=False):
+    """The MPI libraries with each setting that is said to be the fastest somewhere."""
+    settings = {
+        "openmpi": ("Open MPI as installed", "openmpi", {}),
+        "openmpi-nocma": ("Open MPI without CMA", "openmpi", {"mca": [("btl_vader_single_copy_mechanism", "none")]}),
+        "openmpi-sm": ("Open MPI, component sm", "openmpi", {"mca": [("coll_sm_priority", "100")]}),
+        "mpich": ("MPICH as installed", "mpich", {}),
+        "mpich-nocma": ("MPICH without CMA", "mpich", {"env": {"UCX_TLS": "^cma"}}),
+    }
+    return [Contestant(name, title, False, launcher(mpi, ranks, urgent=urgent, **more) + [str(program(mpi))])
+            for name, (title, mpi, more) in settings.items() if mpi in available_mpis()]
+
+
+def libcoll_on(mpi, build, ranks, program, urgent=False):
+    """libcoll under one MPI, by where the program's buffers come from; and the limit, which that MPI only starts."""
+    exe, shim = str(program(mpi)), shim_path(build, mpi)
+    heap = {"COLL_HEAP": "shared"}
+    found = [Contestant(LIMIT, "limit: by hand, buffers of both addressable", False,
+                        launcher(mpi, ranks, urgent=urgent) + [exe], arguments=("--limit",))]
+    if shim:
+        found += [
+            Contestant("coll", "libcoll, ordinary memory", True,
+                       launcher(mpi, ranks, preload=shim, urgent=urgent) + [exe]),
+            Contestant("coll-mpi", "libcoll, MPI_Alloc_mem", True,
+                       launcher(mpi, ranks, preload=shim, urgent=urgent) + [exe], arguments=("--memory", "mpi")),
+            Contestant("coll-heap", "libcoll, COLL_HEAP=shared", True,
+                       launcher(mpi, ranks, preload=shim, env=heap, urgent=urgent) + [exe])]
     return found
 
 

@@ -35,6 +35,16 @@ def drop_moved(rows):
     return kept, [r for r in rows if not stayed(r)]
 
 
+def fastest_ways(rows):
+    """Of the rows of one launch the fastest for each cell: some contestants have several ways to do the same."""
+    fastest = {}
+    for row in rows:
+        cell = row["collective"], row["bytes"]
+        if cell not in fastest or row["median_us"] < fastest[cell]["median_us"]:
+            fastest[cell] = row
+    return list(fastest.values())
+
+
 def medians(rows):
     """{(collective, bytes): {contestant: median over rounds of the round's median, in us}}"""
     samples = {}

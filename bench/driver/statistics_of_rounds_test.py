@@ -19,6 +19,12 @@ class Medians(unittest.TestCase):
         self.assertEqual(table["bcast", 64], {"mpich": 2})
 
 
+class Ways(unittest.TestCase):
+    def test_the_fastest_way_of_each_cell_counts(self):
+        rows = [row("limit", "bcast", 64, 3), row("limit", "bcast", 64, 2), row("limit", "bcast", 4, 5)]
+        self.assertEqual(stats.fastest_ways(rows), [rows[1], rows[2]])
+
+
 class Distance(unittest.TestCase):
     def test_samples_taken_while_the_cores_were_elsewhere_are_dropped(self):
         rows = [row("mpich", "bcast", 4, 1.0)] * 4 + [row("mpich", "bcast", 4, 9.0, flag=250.0)]

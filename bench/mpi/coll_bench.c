@@ -19,23 +19,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "collectives.h"
+#include "limit.h"
 #include "ranks.h"
 
 enum { LINE_BYTES = 64, MAX_SIZES = 64 };
-enum collective {
-  BARRIER,
-  BCAST,
-  REDUCE,
-  ALLREDUCE,
-  SCATTER,
-  GATHER,
-  ALLGATHER,
-  ALLTOALL,
-  REDUCE_SCATTER,
-  SCAN,
-  EXSCAN,
-  COLLECTIVES
-};
 static const char *const collective_name[COLLECTIVES] = {"barrier",        "bcast",  "reduce",    "allreduce",
                                                          "scatter",        "gather", "allgather", "alltoall",
                                                          "reduce_scatter", "scan",   "exscan"};
@@ -46,6 +34,8 @@ struct options {
   int size_count;
   int root;
   int huge_pages;
+  int mpi_memory; /* from MPI_Alloc_mem */
+  int limit;      /* hand-written code instead of MPI's */
   int min_iterations, max_iterations;
   double cell_ms, max_seconds;
 };
@@ -53,6 +43,8 @@ struct options {
 struct bench {
   struct options options;
   struct lockstep *step;
+  struct limit *limit;
+  int way; /* of the limit's */
   int rank, ranks;
   float *in, *out; /* [ranks][largest size] bytes each */
   int64_t seed;    /* iterations so far: no two look alike */
@@ -66,7 +58,8 @@ static void usage(const char *program, int rank) {
   if (rank == 0)
     fprintf(stderr,
             "usage: %s [--collectives barrier,bcast,...] [--sizes 4-16M | 4,1K,64K] [--root R]\n"
-            "          [--cell-ms M] [--min-iterations N] [--max-iterations N] [--max-seconds S] [--pages 4k|2m]\n",
+            "          [--cell-ms M] [--min-iterations N] [--max-iterations N] [--max-seconds S] [--pages 4k|2m]\n"
+            "          [--memory malloc|mpi] [--limit]\n",
             program);
   MPI_Finalize();
   exit(2);
@@ -115,10 +108,17 @@ static int parse_collectives(struct options *options, const char *text) {
 }
 
 static struct options parse(int argc, char **argv, int rank, int ranks) {
-  static const struct option names[] = {
-      {"collectives", 1, 0, 'c'},    {"sizes", 1, 0, 's'},       {"root", 1, 0, 'r'},
-      {"cell-ms", 1, 0, 'm'},        {"max-seconds", 1, 0, 'S'}, {"min-iterations", 1, 0, 'n'},
-      {"max-iterations", 1, 0, 'N'}, {"pages", 1, 0, 'p'},       {0, 0, 0, 0}};
+  static const struct option names[] = {{"collectives", 1, 0, 'c'},
+                                        {"sizes", 1, 0, 's'},
+                                        {"root", 1, 0, 'r'},
+                                        {"cell-ms", 1, 0, 'm'},
+                                        {"max-seconds", 1, 0, 'S'},
+                                        {"min-iterations", 1, 0, 'n'},
+                                        {"max-iterations", 1, 0, 'N'},
+                                        {"pages", 1, 0, 'p'},
+                                        {"memory", 1, 0, 'M'},
+                                        {"limit", 0, 0, 'l'},
+                                        {0, 0, 0, 0}};
   struct options options = {.run = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1},
                             .cell_ms = 60,
                             .max_seconds = 1e9,
@@ -135,19 +135,28 @@ static struct options parse(int argc, char **argv, int rank, int ranks) {
       case 'n': options.min_iterations = atoi(optarg); break;
       case 'N': options.max_iterations = atoi(optarg); break;
       case 'p': options.huge_pages = strcmp(optarg, "2m") == 0; break;
+      case 'M':
+        options.mpi_memory = strcmp(optarg, "mpi") == 0;
+        bad |= !options.mpi_memory && strcmp(optarg, "malloc") != 0 ? -1 : 0;
+        break;
+      case 'l': options.limit = 1; break;
       default: bad = -1;
     }
   }
-  if (bad || optind < argc || options.root < 0 || options.root >= ranks || options.min_iterations < 1 ||
-      options.max_iterations > LOCKSTEP_MAX_ITERATIONS || options.max_iterations < options.min_iterations)
+  if (bad || optind < argc || (options.limit && ranks != 2) || options.root < 0 || options.root >= ranks ||
+      options.min_iterations < 1 || options.max_iterations > LOCKSTEP_MAX_ITERATIONS ||
+      options.max_iterations < options.min_iterations)
     usage(argv[0], rank);
   return options;
 }
 
-/* Ordinary malloc'd memory, touched; with --pages 2m, memory that the kernel is asked to back by huge pages. */
-static float *allocate(size_t bytes, int huge_pages) {
+/* Ordinary malloc'd memory, touched; with --pages 2m, memory that the kernel is asked to back by huge pages; or MPI's. */
+static float *allocate(size_t bytes, const struct options *options) {
+  const int huge_pages = options->huge_pages && !options->mpi_memory;
   size_t huge = (size_t)2 << 20;
-  float *memory = huge_pages ? aligned_alloc(huge, (bytes + huge - 1) / huge * huge) : malloc(bytes);
+  float *memory = NULL;
+  if (options->mpi_memory) MPI_Alloc_mem((MPI_Aint)bytes, MPI_INFO_NULL, &memory);
+  else memory = huge_pages ? aligned_alloc(huge, (bytes + huge - 1) / huge * huge) : malloc(bytes);
   if (!memory) {
     fprintf(stderr, "no memory for a buffer of %zu bytes: give smaller --sizes\n", bytes);
     MPI_Abort(MPI_COMM_WORLD, 1);
@@ -211,6 +220,10 @@ static void call(const struct bench *b, enum collective which, float *out, int c
   const float *in = b->in;
   int root = b->options.root;
   MPI_Comm world = MPI_COMM_WORLD;
+  if (b->limit) {
+    limit_call(b->limit, which, b->way, root, (size_t)count);
+    return;
+  }
   switch (which) {
     case BARRIER: MPI_Barrier(world); break;
     case BCAST: MPI_Bcast(out, count, MPI_FLOAT, root, world); break;
@@ -291,7 +304,7 @@ static double seconds(void) {
   return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* Returns the number of wrong elements in all ranks. */
+/* Returns the number of wrong elements in all ranks. With --limit there is a row for each way of the limit's. */
 static int64_t run_cell(struct bench *b, enum collective which, size_t bytes) {
   const struct options *o = &b->options;
   enum { WARM = 3 };
@@ -322,7 +335,8 @@ static int64_t run_all(struct bench *b) {
           printf("{\"stopped\":\"%s\",\"because\":\"--max-seconds %g\"}\n", collective_name[which], o->max_seconds);
         return wrong;
       }
-      wrong += run_cell(b, which, which == BARRIER ? 0 : o->sizes[i]);
+      const int ways = b->limit ? limit_ways((enum collective)which) : 1;
+      for (b->way = 0; b->way < ways; b->way++) wrong += run_cell(b, which, which == BARRIER ? 0 : o->sizes[i]);
     }
   }
   return wrong;
@@ -357,13 +371,26 @@ int main(int argc, char **argv) {
     if (b.options.run[which] && has_blocks_in(which)) largest_in = (size_t)b.ranks * largest;
     if (b.options.run[which] && has_blocks_out(which)) largest_out = (size_t)b.ranks * largest;
   }
-  b.in = allocate(largest_in, b.options.huge_pages);
-  b.out = allocate(largest_out, b.options.huge_pages);
+  if (b.options.limit) {
+    b.limit = limit_open(b.rank, largest_in, largest_out, &b.in, &b.out);
+    if (!b.limit) MPI_Abort(MPI_COMM_WORLD, 1);
+  } else {
+    b.in = allocate(largest_in, &b.options);
+    b.out = allocate(largest_out, &b.options);
+  }
   if (b.rank == 0) print_header(b.ranks, cpu);
   int64_t wrong = run_all(&b);
   if (wrong && b.rank == 0) fprintf(stderr, "%lld elements of results were wrong\n", (long long)wrong);
-  free(b.in);
-  free(b.out);
+  if (b.limit) {
+    const double copied_gbs = limit_copy_gbs(b.limit, largest);
+    if (b.rank == 0) printf("{\"copy_bytes\":%zu,\"copy_gbs\":%.3f}\n", largest, copied_gbs);
+  } else if (b.options.mpi_memory) {
+    MPI_Free_mem(b.in);
+    MPI_Free_mem(b.out);
+  } else {
+    free(b.in);
+    free(b.out);
+  }
   lockstep_close(b.step);
   MPI_Finalize();
   return wrong ? 1 : 0;

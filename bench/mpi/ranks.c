@@ -22,9 +22,8 @@ int rank_from_environment(int *ranks) {
   return -1;
 }
 
-/* The segment is a memfd that the others open through /proc, so nothing is ever left in /dev/shm. */
-struct lockstep *open_lockstep(int rank, int ranks, int spin) {
-  size_t bytes = lockstep_segment_bytes();
+/* A memfd that the others open through /proc, so nothing is ever left in /dev/shm. */
+void *open_shared_memory(int rank, size_t bytes) {
   int where[2] = {(int)getpid(), -1};
   if (rank == 0) {
     where[1] = memfd_create("lockstep", MFD_CLOEXEC);
@@ -34,12 +33,21 @@ struct lockstep *open_lockstep(int rank, int ranks, int spin) {
   char path[64];
   snprintf(path, sizeof path, "/proc/%d/fd/%d", where[0], where[1]);
   int fd = rank == 0 ? where[1] : open(path, O_RDWR | O_CLOEXEC);
-  void *at = fd < 0 ? MAP_FAILED : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
-  struct lockstep *step = at != MAP_FAILED ? lockstep_attach(at, rank, ranks, spin) : NULL;
-  int ok = step != NULL, all_ok = 0;
+  void *at = fd < 0 ? MAP_FAILED : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  int ok = at != MAP_FAILED, all_ok = 0;
   if (!ok) fprintf(stderr, "rank %d cannot share %s: all ranks must run on one node, in one container\n", rank, path);
   MPI_Allreduce(&ok, &all_ok, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
   if (fd >= 0) close(fd);
+  if (!all_ok && ok) munmap(at, bytes);
+  return all_ok ? at : NULL;
+}
+
+struct lockstep *open_lockstep(int rank, int ranks, int spin) {
+  void *segment = open_shared_memory(rank, lockstep_segment_bytes());
+  if (segment) madvise(segment, lockstep_segment_bytes(), MADV_POPULATE_WRITE);
+  struct lockstep *step = segment ? lockstep_attach(segment, rank, ranks, spin) : NULL;
+  int ok = step != NULL, all_ok = 0;
+  MPI_Allreduce(&ok, &all_ok, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
   if (!all_ok && step) lockstep_close(step);
   return all_ok ? step : NULL;
 }

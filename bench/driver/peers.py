@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Two ranks: each setting of the MPI libraries of the distribution, libcoll by where the buffers come from, and the
+limit of the machine, side by side in one run as compare.py does it."""
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import plot_peers
+import statistics_of_rounds as stats
+from compare import build_programs, measure, processor_name
+from contestants import LIMIT, libcoll_on, tuned_peers
+from report import distance_name, size_name, time_name
+
+COLLECTIVES = ("bcast", "reduce", "allreduce", "scatter", "gather", "allgather", "alltoall", "reduce_scatter", "scan")
+BEST = "best peer"
+DIRECT_FROM = 16 << 10  # from here on buffers that peers can map are to be near the limit
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("build", help="build directory (where lib/mpi/libcoll_mpi_*.so are)")
+    parser.add_argument("--under", choices=("openmpi", "mpich"), default="openmpi",
+                        help="the MPI that libcoll is preloaded into")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--sizes", default="4-16M")
+    parser.add_argument("--collectives", default=",".join(COLLECTIVES))
+    parser.add_argument("--cell-ms", type=float, default=30, help="time for one collective and size in one launch")
+    parser.add_argument("--pages", choices=("4k", "2m"), default="4k")
+    parser.add_argument("--only", help="comma-separated contestants (see the headings)")
+    parser.add_argument("--timeout", type=float, default=240, help="seconds after which a launch is stopped")
+    parser.add_argument("--urgent", action="store_true", help="as root: run all contestants at the highest priority")
+    parser.add_argument("--json", metavar="FILE", help="write every sample")
+    parser.add_argument("--svg", metavar="FILE", help="write a plot of the ratios to the limit")
+    options = parser.parse_args()
+    options.ranks = 2
+    return options
+
+
+def with_best(table, peers):
+    """The table with the fastest peer of each cell, and who that is."""
+    named = {}
+    for cell, times in table.items():
+        found = {p: times[p] for p in peers if p in times}
+        if found:
+            named[cell] = min(found, key=found.get)
+            times[BEST] = found[named[cell]]
+    return named
+
+
+def print_table(table, named, ours):
+    print("Limit and best peer in microseconds; then how many times the limit each takes.")
+    for collective in COLLECTIVES:
+        cells = [cell for cell in table if cell[0] == collective and LIMIT in table[cell]]
+        if not cells:
+            continue
+        print(f"\n{collective:>14}  {'limit':>9}  {BEST:>9}  {'x limit':>9}  " + "  ".join(f"{n:>9}" for n in ours) +
+              "  the best peer is")
+        for cell in cells:
+            times, limit = table[cell], table[cell][LIMIT]
+            ratios = [f"{times[n] / limit:.2f}" if n in times else "-" for n in [BEST, *ours]]
+            print(f"{size_name(cell[1]):>14}  {time_name(limit):>9}  "
+                  f"{time_name(times[BEST]) if BEST in times else '-':>9}  " +
+                  "  ".join(f"{r:>9}" for r in ratios) + f"  {named.get(cell, '-')}")
+
+
+def print_summary(table, ours):
+    print()
+    for name in ours:
+        both = {cell: times for cell, times in table.items() if name in times}
+        over = {cell: t[name] / t[LIMIT] for cell, t in both.items() if LIMIT in t and cell[1] >= DIRECT_FROM}
+        gains = {cell: t[BEST] / t[name] for cell, t in both.items() if BEST in t}
+        if over:
+            worst = max(over, key=over.get)
+            print(f"{name}: from {size_name(DIRECT_FROM)} on {stats.geomean(over.values()):.2f} times the limit, "
+                  f"at worst {over[worst]:.2f} ({worst[0]} of {size_name(worst[1])})")
+        if gains:
+            slower = [f"{c[0]} {size_name(c[1])} {g:.2f}" for c, g in gains.items() if g < 1]
+            large = stats.geomean(g for c, g in gains.items() if c[1] >= 4 << 10) or stats.geomean(gains.values())
+            print(f"{name}: {large:.2f} times as fast as the best peer from 4 KiB on; "
+                  f"slower in {len(slower)} of {len(gains)} cells" + (": " + ", ".join(slower) if slower else ""))
+
+
+def print_bandwidth(table, notes, options, ours):
+    """What the plan of the largest allreduce moves, over its time, beside copies of as many bytes in the same run."""
+    copied = [r for r in notes if "copy_gbs" in r]
+    cells = [cell for cell in table if cell[0] == "allreduce"]
+    collctl = Path(options.build) / "tools" / "collctl"
+    if not copied or not cells or not collctl.exists():
+        return
+    cell = cells[-1]
+    speed = sorted(r["copy_gbs"] for r in copied)[len(copied) // 2]
+    print(f"\nTraffic of an allreduce of {size_name(cell[1])}, by its plan's counters (loads and stores of both ranks), "
+          f"over its time;\nboth ranks copy {size_name(copied[0]['copy_bytes'])} each at once: {2 * speed:.1f} GB/s "
+          "loaded and stored.")
+    for name in (n for n in ours if n in table[cell]):
+        way = "shm" if name == "coll" else "mapped"
+        command = [str(collctl), "plan", "allreduce", "-n", "2", "--size", str(cell[1]), "--transport", way, "--json"]
+        plan = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+        moved = plan["dav_bytes"]["total"]
+        reached = moved / table[cell][name] / 1e3
+        print(f"  {name:>9}: {plan['algorithm']}, {plan['transport']}: {moved / 2**20:.0f} MiB, {reached:.1f} GB/s, "
+              f"{reached / (2 * speed):.2f} of copying")
+
+
+def main():
+    options = arguments()
+    where = build_programs(options.build)
+    program = lambda mpi: where / f"coll_bench.{mpi}"
+    field = tuned_peers(2, program, options.urgent)
+    field += libcoll_on(options.under, options.build, 2, program, options.urgent)
+    if options.only:
+        field = [c for c in field if c.name in options.only.split(",")]
+    peers = [c.name for c in field if not c.ours and c.name != LIMIT]
+    ours = [c.name for c in field if c.ours]
+    complaints, notes = [], []
+    rows = measure(field, options, lambda text: text in complaints or complaints.append(text), notes)
+    kept, dropped = stats.drop_moved(rows)
+    table = stats.medians(kept)
+    named = with_best(table, peers)
+    headline = (f"2 ranks, {processor_name()}, flag {distance_name(stats.flag_ns(rows))}, pages of "
+                f"{'4 KiB' if options.pages == '4k' else '2 MiB'}, {options.rounds} rounds")
+    print(headline)
+    for who in field:
+        print(f"  {who.name:<14} {who.title}")
+    print_table(table, named, ours)
+    print_summary(table, ours)
+    print_bandwidth(table, notes, options, ours)
+    print(f"\n{len(dropped)} of {len(rows)} samples dropped: the distance between the cores had changed.")
+    for text in complaints:
+        print("note: " + text)
+    wrong = sorted({r["contestant"] for r in rows if r.get("wrong")})
+    if wrong:
+        print("WRONG RESULTS from " + ", ".join(wrong))
+    if options.json:
+        with open(options.json, "w", encoding="utf-8") as file:
+            json.dump({"headline": headline,
+                       "medians_us": [{"collective": c, "bytes": b, **t} for (c, b), t in table.items()],
+                       "samples": rows, "notes": complaints}, file, indent=1)
+    if options.svg:
+        titles = {c.name: c.title for c in field if c.ours}
+        plot_peers.write_svg(options.svg, table, LIMIT, {BEST: "the best peer of each size", **titles}, headline)
+    return 1 if wrong or not rows else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

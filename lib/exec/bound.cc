@@ -24,6 +24,13 @@ std::string fits(const plan::Plan& plan, const Channel& channel, size_t element_
   return "";
 }
 
+transport::Demands demands(const plan::Plan& plan) {
+  // Flags order accesses to the same bytes (plan.h, invariant 3) and lie in arenas: nothing has to be atomic.
+  return {.reads = plan.direction != plan::Direction::write,
+          .writes = plan.direction != plan::Direction::read,
+          .atomic_bytes = 0};
+}
+
 Bound::Bound(const plan::Plan& plan, Channel& channel, const BindOptions& options)
     : plan_(&plan),
       element_bytes_(options.element_bytes),

@@ -106,4 +106,7 @@ class Bound {
 // "" when the plan fits the channel, else what does not.
 std::string fits(const plan::Plan& plan, const Channel& channel, size_t element_bytes = 1);
 
+// What the plan needs of the access by which ranks reach each other's buffers; the same for every rank.
+transport::Demands demands(const plan::Plan& plan);
+
 }  // namespace coll::exec

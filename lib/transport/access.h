@@ -14,6 +14,13 @@
 
 namespace coll::transport {
 
+// What somebody needs of an access.
+struct Demands {
+  bool reads = false;       // peers' memory is read
+  bool writes = false;      // peers' memory is written
+  size_t atomic_bytes = 0;  // of memory that two ranks access with nothing that orders them
+};
+
 struct Abilities {
   bool reads = false;       // read() works
   bool writes = false;      // write() works
@@ -21,6 +28,10 @@ struct Abilities {
   bool batches = false;     // transfer() moves several in one call
   // Aligned loads and stores up to this size happen as a whole; 0: bytes of a copy arrive in any order.
   size_t atomic_bytes = 0;
+
+  bool meet(const Demands& demands) const {
+    return reads >= demands.reads && writes >= demands.writes && atomic_bytes >= demands.atomic_bytes;
+  }
 };
 
 // How an owner names a buffer to its peers. Plain words: what they mean is the mechanism's.

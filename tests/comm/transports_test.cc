@@ -140,6 +140,34 @@ TEST(Transports, OfTheModuleSayWhatIsMissing) {
   }
 }
 
+// A mechanism that can do half: plans that need no more are taken to it, for others memory is staged.
+TEST(Transports, ServeThePlansWhoseDemandsTheyMeet) {
+  const char* writing = "parallel_write";
+  const char* reading = "sequential_read";
+  Environment forced("COLL_TRANSPORT", "cma");
+  for (bool can_write : {false, true})
+    for (const char* algorithm : {writing, reading}) {
+      SCOPED_TRACE(std::string(algorithm) + (can_write ? ", writes only" : ", reads only"));
+      Environment chosen("COLL_GATHER", algorithm);
+      const uint64_t expected = can_write == (algorithm == writing) ? 1 : 0;
+      Common<uint64_t[64]> copied;
+      run_processes(3, [&](Context& c) {
+        constexpr size_t n = 20'000;
+        coll_comm* comm = c.comm();
+        auto& team = const_cast<coll::exec::Team&>(team_of(comm));
+        team.abilities.reads = !can_write, team.abilities.writes = can_write;
+        std::vector<uint32_t> in(n), out(n * 3);
+        for (size_t i = 0; i < n; i++) in[i] = input(c.rank, i, 5);
+        RANK_CHECK(c, coll_gather(in.data(), out.data(), n, COLL_UINT32, 0, comm) == COLL_OK);
+        for (size_t i = 0; i < out.size() && c.rank == 0; i++)
+          if (out[i] != input(int(i / n), i % n, 5)) return c.fail("gather is wrong at " + std::to_string(i));
+        (*copied)[c.rank] = team.traffic.by_kernel / (n * 4);
+        RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
+      });
+      EXPECT_EQ((*copied)[0] + (*copied)[1] + (*copied)[2], 2 * expected);
+    }
+}
+
 // ---- what owners do to their memory, in the middle of collectives ------------------------------------------------
 
 class Owner : public testing::TestWithParam<std::tuple<const char*, int>> {

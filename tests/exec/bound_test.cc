@@ -36,6 +36,18 @@ TEST(Fits, NamesWhatDoesNot) {
   EXPECT_THAT(fits(plan, alone.channel(), 129), ::testing::HasSubstr("an element of 129 bytes"));
 }
 
+TEST(Demands, AreThoseOfThePlansDirection) {
+  const coll::transport::Abilities reads{.reads = true}, writes{.writes = true}, both{.reads = true, .writes = true};
+  Plan plan;
+  for (Direction direction : {Direction::any, Direction::read, Direction::write}) {
+    plan.direction = direction;
+    EXPECT_EQ(reads.meet(demands(plan)), direction == Direction::read);
+    EXPECT_EQ(writes.meet(demands(plan)), direction == Direction::write);
+    EXPECT_TRUE(both.meet(demands(plan)));
+  }
+  EXPECT_FALSE(both.meet({.reads = true, .atomic_bytes = 8}));
+}
+
 // A loop over chunks, with flags that count passes, copies the whole vector however it is cut.
 TEST(Run, LoopsOverChunksOfAnyCount) {
   ChannelAlone alone;

@@ -139,7 +139,7 @@ void Arena::advise_huge(void* memory, size_t bytes) { madvise(memory, bytes, MAD
 
 void Arena::touch(void* memory, size_t bytes) {
 #ifdef MADV_POPULATE_WRITE
-  const size_t page = size_t(sysconf(_SC_PAGESIZE)), begin = size_t(memory) / page * page;
+  const size_t unit = size_t(sysconf(_SC_PAGESIZE)), begin = size_t(memory) / unit * unit;
   madvise(reinterpret_cast<void*>(begin), size_t(memory) + bytes - begin, MADV_POPULATE_WRITE);
 #else
   (void)memory, (void)bytes;

@@ -51,6 +51,13 @@ class Exported(Case):
         subprocess.run([compiler, "-O1", "-Wall", "-Werror", HERE / "mpi" / "moves.c", "-o", binary], check=True)
         return binary
 
+    def spy(self, compiler, source):
+        """What is preloaded to see which way a collective goes."""
+        spy = self.folder / "spy.so"
+        subprocess.run([compiler, "-O1", "-Wall", "-Werror", "-D_GNU_SOURCE", "-fPIC", "-shared", HERE / "mpi" / source, "-o", spy,
+                        "-ldl"], check=True)
+        return spy
+
     def run_program(self, command, **environment):
         return subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=100,
                               env={**os.environ, **environment})
@@ -78,9 +85,7 @@ class OpenMpi(Exported):
         self.assertEqual(read[allgather, 2], [[0, 2, 0, 0], [131073, 4, 0, 0]])
 
     def spied(self, rules):
-        spy = self.folder / "spy.so"
-        subprocess.run(["cc", "-O1", "-Wall", "-Werror", "-D_GNU_SOURCE", "-fPIC", "-shared", HERE / "mpi" / "openmpi_spy.c",
-                        "-o", spy, "-ldl"], check=True)
+        spy = self.spy("cc", "openmpi_spy.c")
         done = self.run_program(["mpirun.openmpi", "--oversubscribe", "-n", 2, "-x", f"LD_PRELOAD={spy}", "--mca",
                                  "coll_tuned_use_dynamic_rules", 1, "--mca", "coll_tuned_dynamic_rules_filename", rules,
                                  self.folder / "moves"])
@@ -126,6 +131,32 @@ class Mpich(Exported):
         broken = self.run_moves(selection)
         self.assertNotEqual(broken.returncode, 0)
         self.assertIn("comm_size~2", broken.stdout + broken.stderr)
+
+    def messages(self, **environment):
+        """What the first rank sends in each broadcast and allreduce, by size, with messages over UCX between all ranks."""
+        spy = self.spy("mpicc.mpich", "mpich_spy.c")
+        done = self.run_program(["mpiexec.mpich", "-n", 2, "-env", "LD_PRELOAD", spy, self.folder / "moves"],
+                                MPIR_CVAR_NOLOCAL="1", **environment)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("all right", done.stdout)
+        lines = re.findall(r"^spy rank 0 (\w+) (\d+):([ \d]*)$", done.stderr, re.MULTILINE)
+        return {(what, int(size)): [int(word) for word in sent.split()] for what, size, sent in lines}
+
+    def test_mpich_obeys_it(self):
+        self.program("mpicc.mpich")
+        kib = 1024
+        by_itself = self.messages()
+        # A tree sends the whole, recursive doubling too; what scatters or halves sends halves.
+        self.assertEqual(by_itself["bcast", 32 * kib], [32 * kib])
+        for size in (256, 32 * kib):
+            self.assertEqual(by_itself["allreduce", size], [size // 2] * 2)
+        obeying = self.messages(MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE=str(self.export("mpich")))
+        self.assertEqual(obeying["bcast", 256], [256])
+        self.assertEqual(obeying["bcast", 32 * kib], [16 * kib] * 2)
+        self.assertEqual(obeying["bcast", 512 * kib], [512 * kib])
+        self.assertEqual(obeying["allreduce", 256], [256])  # the latency path
+        self.assertEqual(obeying["allreduce", 32 * kib], [32 * kib])
+        self.assertEqual(obeying["allreduce", 512 * kib], [256 * kib] * 2)
 
     def test_a_library_that_is_none(self):
         self.expect_error(1, "holds no selection", "export", "mpich", "--machine", self.table, "--mpich", "/bin/sh")

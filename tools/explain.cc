@@ -7,8 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "choose_plans.h"
-#include "coll/coll.h"
+#include "call_options.h"
 #include "command.h"
 #include "machine.h"
 #include "model/forced.h"
@@ -20,10 +19,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-struct Options {
-  std::string collective, size, type = "float", machine, map_by = "core";
-  std::string sensitivity = topo::Sensitivity::standard().text();
-  int ranks = 0;
+struct Options : CallOptions {
   bool json = false;
 };
 
@@ -36,19 +32,6 @@ struct Explained {
   bool latency = false;    // by the executor's hand-written path for tiny payloads, which gives the same result
   std::vector<model::Priced> choices;  // that one first, then by price
 };
-
-size_t bytes_of(const Options& options, plan::Collective collective) {
-  if (collective == plan::Collective::barrier) {
-    if (!options.size.empty()) throw usage("SIZE: a barrier moves nothing; leave it out");
-    return 0;
-  }
-  if (options.size.empty()) throw usage("SIZE is missing: of the vector, or of what one rank has for one other");
-  const size_t bytes = parse_bytes(options.size, "SIZE"), element = coll_datatype_size(parse_type(options.type));
-  if (bytes % element != 0)
-    throw usage(
-        fmt::format("SIZE {} is not a whole number of elements of {} ({} bytes)", options.size, options.type, element));
-  return bytes;
-}
 
 // What is taken comes first, priced with the parameters that it is taken with.
 void put_first(const Explained& answer, std::vector<model::Priced>& choices) {
@@ -69,12 +52,10 @@ void put_first(const Explained& answer, std::vector<model::Priced>& choices) {
 }
 
 Explained explained(const Options& options) {
-  const std::vector<plan::Collective> named = parse_collectives(options.collective);
-  if (named.size() != 1) throw usage("one collective at a time; name one, see collctl list");
-  Explained made{.collective = named.front(), .bytes = bytes_of(options, named.front())};
-  made.machine = model_machine(options.machine, options.ranks, options.map_by, options.sensitivity);
-  const model::Question question =
-      question_of(made.machine, made.collective, made.bytes, coll_datatype_size(parse_type(options.type)));
+  const Call call = parse_call(options);
+  Explained made{.collective = call.collective, .bytes = call.bytes};
+  made.machine = machine_of(options);
+  const model::Question question = question_of(made.machine, made.collective, made.bytes, call.element_bytes);
   model::Selector selector(made.machine.chosen_by, made.machine.hierarchy, circumstances_of(made.machine));
   made.taken = selector.select(question);
   const size_t shown = plan::has_blocks(made.collective, plan::Buffer::send) ? size_t(options.ranks - 1) : 1;
@@ -198,16 +179,7 @@ int explain(const Options& options) {
 void add_explain(CLI::App& app, Action& action) {
   auto options = std::make_shared<Options>();
   CLI::App* sub = app.add_subcommand("explain", "Show what each algorithm would cost, and why");
-  sub->add_option("COLLECTIVE", options->collective, "a collective; see collctl list")->required()->option_text("  ");
-  sub->add_option("SIZE", options->size, "of the vector, or of a rank's piece")->option_text("  ");
-  sub->add_option("-n,--ranks", options->ranks, "number of ranks")
-      ->required()
-      ->check(CLI::Range(1, 1024))
-      ->option_text("N");
-  sub->add_option("--type", options->type, "of its elements; default float")->option_text("TYPE");
-  sub->add_option("--machine", options->machine, "a name, or a table's file; default: this")->option_text("NAME");
-  sub->add_option("--map-by", options->map_by, "core: side by side; numa: in turn")->option_text("core|numa");
-  sub->add_option("--sensitivity", options->sensitivity, "domains that groups follow")->option_text("LIST");
+  add_call_options(*sub, *options);
   sub->add_flag("--json", options->json, "print JSON");
   sub->footer(
       examples("  collctl explain allreduce 64K -n 96 --type bf16 --machine nodea\n"

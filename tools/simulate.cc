@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "call_options.h"
 #include "choose_plans.h"
-#include "coll/coll.h"
 #include "command.h"
 #include "machine.h"
 #include "sim/simulate.h"
@@ -20,10 +20,9 @@ namespace {
 
 using nlohmann::ordered_json;
 
-struct Options {
-  std::string collective, size, algorithm, type = "float", machine, map_by = "core", transport = "mapped", trace;
-  std::string sensitivity = topo::Sensitivity::standard().text();
-  int ranks = 0, root = 0;
+struct Options : CallOptions {
+  std::string algorithm, transport = "mapped", trace;
+  int root = 0;
   double skew_us = 0;
   uint64_t seed = 1;
   bool json = false;
@@ -52,25 +51,15 @@ sim::Options run_options(const Options& options) {
 }
 
 Simulated simulated(const Options& options) {
-  const std::vector<plan::Collective> named = parse_collectives(options.collective);
-  if (named.size() != 1) throw usage("one collective at a time; name one, see collctl list");
-  const plan::Collective collective = named.front();
+  const Call call = parse_call(options);
+  const plan::Collective collective = call.collective;
   if (options.root >= options.ranks)
     throw usage(fmt::format("--root {} is no rank of {}; use 0 to {}", options.root, options.ranks, options.ranks - 1));
   if (options.root != 0 && !is_rooted(collective))
     throw usage(fmt::format("--root: {} has none; leave it out", plan::name(collective)));
-  const size_t element = coll_datatype_size(parse_type(options.type));
   Simulated made;
-  if (collective != plan::Collective::barrier) {
-    if (options.size.empty()) throw usage("SIZE is missing: of the vector, or of what one rank has for one other");
-    made.bytes = parse_bytes(options.size, "SIZE");
-  } else if (!options.size.empty()) {
-    throw usage("SIZE: a barrier moves nothing; leave it out");
-  }
-  if (made.bytes % element != 0)
-    throw usage(
-        fmt::format("SIZE {} is not a whole number of elements of {} ({} bytes)", options.size, options.type, element));
-  size_t count = made.bytes / element;
+  made.bytes = call.bytes;
+  size_t count = made.bytes / call.element_bytes;
   if (collective == plan::Collective::reduce_scatter) {
     if (count % size_t(options.ranks) != 0)
       throw usage(fmt::format("SIZE: {} elements do not divide among {} ranks", count, options.ranks));
@@ -78,10 +67,11 @@ Simulated simulated(const Options& options) {
   }
   const sim::Options run = run_options(options);
   const model::Choice choice = parse_algorithm(collective, options.algorithm);
-  made.machine = model_machine(options.machine, options.ranks, options.map_by, options.sensitivity);
+  made.machine = machine_of(options);
   made.plan = choice.algorithm->make(
       {.hierarchy = &made.machine.hierarchy, .root = options.root, .parameters = choice.parameters});
-  made.run = sim::simulate(made.plan, plan::Shape(count), element, made.machine.hierarchy, made.machine.table, run);
+  made.run =
+      sim::simulate(made.plan, plan::Shape(count), call.element_bytes, made.machine.hierarchy, made.machine.table, run);
   if (!made.run.problem.empty())
     throw Failure(fmt::format("the plan cannot run there: {}; try another --transport", made.run.problem));
   return made;
@@ -168,19 +158,10 @@ int simulate(const Options& options) {
 void add_simulate(CLI::App& app, Action& action) {
   auto options = std::make_shared<Options>();
   CLI::App* sub = app.add_subcommand("simulate", "Run a plan in virtual time on any machine");
-  sub->add_option("COLLECTIVE", options->collective, "a collective; see collctl list")->required()->option_text("  ");
-  sub->add_option("SIZE", options->size, "of the vector, or of a rank's piece")->option_text("  ");
-  sub->add_option("-n,--ranks", options->ranks, "number of ranks")
-      ->required()
-      ->check(CLI::Range(1, 1024))
-      ->option_text("N");
+  add_call_options(*sub, *options);
   sub->add_option("--algorithm", options->algorithm, "see collctl list")->required()->option_text("A");
-  sub->add_option("--machine", options->machine, "a name, or a table's file; default: this")->option_text("NAME");
   sub->add_option("--root", options->root, "of rooted collectives")->check(CLI::NonNegativeNumber)->option_text("R");
-  sub->add_option("--type", options->type, "of its elements; default float")->option_text("TYPE");
   sub->add_option("--transport", options->transport, "mapped, shm, cma or kcoll_pinned")->option_text("HOW");
-  sub->add_option("--map-by", options->map_by, "core: side by side; numa: in turn")->option_text("core|numa");
-  sub->add_option("--sensitivity", options->sensitivity, "domains that groups follow")->option_text("LIST");
   sub->add_option("--skew", options->skew_us, "ranks arrive within so many us")
       ->check(CLI::NonNegativeNumber)
       ->option_text("US");

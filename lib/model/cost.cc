@@ -65,6 +65,38 @@ Setting::Setting(const Table& table, const topo::Hierarchy& hierarchy, Mechanism
   }
 }
 
+Setting Setting::touching(const Footprint& footprint) const {
+  Setting made = *this;
+  if (table_->caches.empty()) return made;
+  const bool staged = mechanism_ == Mechanism::shared_memory;
+  const auto us = [](double gbs) { return 1 / bytes_per_us(gbs); };
+  const CacheRates source = rates_at(*table_, footprint.source), target = rates_at(*table_, footprint.target);
+  const CacheRates there = staged ? rates_at(*table_, footprint.ring) : source;
+  Rates& of = made.rates_;
+  of.known = true;
+  of.store = us(target.store_gbs);
+  of.copy = overlapping(us(target.load_gbs), of.store);
+  of.stage = overlapping(us(source.load_gbs), us(rates_at(*table_, slots_in_turn_bytes).take_gbs));
+  of.fetch = overlapping(us(there.fetch_gbs), of.store);
+  of.combine = us(target.combine_gbs);
+  of.combine_fetch = us(there.combine_fetch_gbs);
+  if (is_kernel_copy(mechanism_)) {
+    const double by_size = rates_at(*table_, std::max(footprint.source, footprint.target)).kernel_gbs;
+    of.fetch = us(mechanism_ == Mechanism::cma && by_size > 0 ? by_size : access().bandwidth_gbs[Distance::l3]);
+    // What has been brought is combined from the cache.
+    of.combine_fetch = of.fetch + us(rates_at(*table_, 3 * footprint.chunk).combine_gbs);
+  }
+  made.mean_us_per_byte_ = 0;
+  for (int rank = 1; rank < ranks(); ++rank)
+    made.mean_us_per_byte_ += made.way_us(hierarchy_->distance(0, rank)) / (ranks() - 1);
+  return made;
+}
+
+double Setting::way_us(Distance distance) const {
+  const ByDistance& far = access().bandwidth_gbs;
+  return rates_.known ? rates_.fetch * far[Distance::l3] / far[distance] : 1 / bytes_per_us(far[distance]);
+}
+
 double Setting::link_us_per_byte(int owner, std::span<const int> readers, bool same_data, bool cached) const {
   const Links& links = table_->links;
   const Streams through = streams(*hierarchy_, owner, readers, same_data);
@@ -82,7 +114,7 @@ Terms Setting::copy_from(int owner, std::span<const int> readers, Distance dista
   terms.lock_us = of.page_us * of.gamma(double(readers.size()), across) * std::ceil(bytes / of.page_bytes);
   // Whoever waits for a page's lock leaves the links to the others.
   const double links_us = bytes * link_us_per_byte(owner, readers, same_data, cached);
-  terms.transfer_us = std::max(bytes / bytes_per_us(of.bandwidth_gbs[distance]), links_us - terms.lock_us);
+  terms.transfer_us = std::max(bytes * way_us(distance), links_us - terms.lock_us);
   return terms;
 }
 
@@ -103,10 +135,15 @@ double rate(const Bandwidth& of, const Table& table, int busy, double work_set_b
 }  // namespace
 
 double Setting::memcpy_us(double bytes, double work_set_bytes) const {
-  return bytes / rate(table_->copy, *table_, ranks(), work_set_bytes);
+  return rates_.known ? bytes * rates_.copy : bytes / rate(table_->copy, *table_, ranks(), work_set_bytes);
+}
+
+double Setting::stage_us(double bytes, double work_set_bytes) const {
+  return rates_.known ? bytes * rates_.stage : memcpy_us(bytes, work_set_bytes);
 }
 
 double Setting::reduce_us(double bytes, int sources, double work_set_bytes) const {
+  if (rates_.known) return bytes * overlapping(rates_.combine + (sources - 1) * rates_.combine_fetch, rates_.store);
   const double own = 1 / rate(table_->reduce, *table_, ranks(), work_set_bytes);
   return bytes * (own + (sources - 1) * std::max(own, mean_us_per_byte_));
 }

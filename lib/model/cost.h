@@ -2,6 +2,8 @@
 // The primitives that every formula is made of: one copy from a peer under contention, flags between ranks, local work.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <span>
 
 #include "model/table.h"
@@ -34,10 +36,25 @@ inline Terms moving(double us) { return {.transfer_us = us}; }
 // Bytes per microsecond.
 inline double bytes_per_us(double gbs) { return gbs * 1000; }
 
+// How much memory the two sides of a collective's copies touch again and again, and what moves at once: where a table has
+// rates by size, these say which. Bytes.
+struct Footprint {
+  double source = 0, target = 0;
+  double chunk = 0, ring = 0;  // of slots: what moves at once; what their writer has touched when a reader comes
+};
+// Slots of calls that follow each other lie side by side: a rank comes back to the same lines after so many bytes.
+inline constexpr double slots_in_turn_bytes = 1 << 20;
+// A writer of slots is as far ahead as they allow: beside them it has touched what it copies.
+inline double ring_bytes(double depth, double bytes, double chunk_bytes) {
+  return chunk_bytes * (1 + std::min(depth, std::ceil(bytes / chunk_bytes)));
+}
+
 // Ranks on a machine, and the mechanism between them. Refers to the table and the hierarchy; immutable, thread-safe.
 class Setting {
  public:
   Setting(const Table& table, const topo::Hierarchy& hierarchy, Mechanism mechanism);
+  // The same with the table's rates by size, as sim::Routes takes them; without such rates nothing changes.
+  Setting touching(const Footprint& footprint) const;
 
   const Table& table() const { return *table_; }
   const topo::Hierarchy& hierarchy() const { return *hierarchy_; }
@@ -59,6 +76,8 @@ class Setting {
                   bool cached) const;
   // From one buffer of a rank to another. work_set: bytes that all ranks touch; beyond the caches all cores share memory.
   double memcpy_us(double bytes, double work_set_bytes = 0) const;
+  // Into a slot of shared memory, whose lines a peer has read.
+  double stage_us(double bytes, double work_set_bytes = 0) const;
   // Combines `sources` operands of `bytes`, the first one its own, the others from ranks everywhere.
   double reduce_us(double bytes, int sources, double work_set_bytes = 0) const;
   // Startup and time per byte of a copy from a peer, averaged over rank 0's peers.
@@ -82,12 +101,23 @@ class Setting {
   double link_us_per_byte(int owner, std::span<const int> readers, bool same_data, bool cached) const;
 
  private:
+  // Microseconds a byte at one footprint.
+  struct Rates {
+    double copy = 0, stage = 0, fetch = 0;
+    double combine = 0, combine_fetch = 0, store = 0;
+    bool known = false;
+  };
+  // From a peer so far away, whatever it takes there.
+  double way_us(topo::Distance distance) const;
+  double overlapping(double a, double b) const { return std::max(a, b) + table_->overlap * std::min(a, b); }
+
   const Table* table_;
   const topo::Hierarchy* hierarchy_;
   Mechanism mechanism_;
   topo::Distance far_ = topo::Distance::self, neighbours_ = topo::Distance::self;
   int ranks_per_socket_ = 1, sockets_ = 1;
   double tiny_bcast_us_ = 0, mean_startup_us_ = 0, mean_us_per_byte_ = 0;
+  Rates rates_;
 };
 
 // What a rank's own caches hold: its L2 and, in the whole, its L3.

@@ -98,7 +98,7 @@ Terms bcast_shm_pipelined(const Setting& on, double bytes, const Knobs& knobs) {
   const Passes passes(bytes, knobs.chunk_bytes);
   // YHCCL Alg. 3: the root's copy into the slots runs beside the others' copies out of them.
   const double work_set = bytes * p + 2 * passes.bytes;
-  const Terms in = moving(on.memcpy_us(passes.bytes, work_set));
+  const Terms in = moving(on.stage_us(passes.bytes, work_set));
   const Terms read = on.copy(passes.bytes, p - 1, on.far(), true);
   const Terms& slower = in.total_us() > read.total_us() ? in : read;
   return in + flags(on.tiny_bcast_us()) + read + (passes.number - 1) * (slower + flags(on.look_us()));
@@ -174,7 +174,7 @@ Terms allgather_shm_pipelined(const Setting& on, double bytes, const Knobs& knob
   const int p = on.ranks();
   const Passes passes(bytes, knobs.chunk_bytes);
   const double work_set = bytes * p + bytes * p * p + 2 * p * passes.bytes;
-  const double in = on.memcpy_us(passes.bytes, work_set);
+  const double in = on.stage_us(passes.bytes, work_set);
   const double out = on.memcpy_us(passes.bytes, work_set) + (p - 1) * passes.bytes * on.mean_us_per_byte();
   const Terms pass =
       moving(in + out) + Terms{.startup_us = (p - 1) * on.mean_startup_us()} + flags(on.tiny_allgather_us());

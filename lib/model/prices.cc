@@ -173,10 +173,31 @@ std::vector<Mechanism> mechanisms_for(const Row& row, const Table& table, double
 double staging_us(const Row& row, const Setting& on, double bytes) {
   switch (row.staging) {
     case nothing: return 0;
-    case block: return on.memcpy_us(bytes);
-    case peers: return on.memcpy_us(bytes * (on.ranks() - 1));
+    case block: return on.stage_us(bytes);
+    case peers: return on.stage_us(bytes * (on.ranks() - 1));
   }
   return 0;
+}
+
+// What the rank that has the bytes touches, and the one that gets them.
+Footprint footprint(const Row& row, double bytes, int ranks, double chunk_bytes) {
+  int named = 0;
+  while (row.collective != plan::name(plan::Collective(named))) ++named;
+  const auto collective = plan::Collective(named);
+  if (collective == plan::Collective::barrier || bytes <= 0) return {};
+  const double chunk = chunk_bytes > 0 ? std::min(chunk_bytes, bytes) : bytes;
+  const double ring = ring_bytes(algo::Parameters().depth, bytes, chunk);
+  const double send = bytes * (plan::has_blocks(collective, plan::Buffer::send) ? ranks : 1);
+  const double recv = bytes * (plan::has_blocks(collective, plan::Buffer::recv) ? ranks : 1);
+  switch (collective) {
+    case plan::Collective::bcast: return {bytes, bytes, chunk, ring};
+    case plan::Collective::scatter: return {send + recv, recv, chunk, ring};
+    case plan::Collective::gather:
+    case plan::Collective::reduce: return {send, send + recv, chunk, ring};
+    // Its bytes are the vector's.
+    case plan::Collective::reduce_scatter: return {bytes + bytes / ranks, bytes + bytes / ranks, chunk, ring};
+    default: return {send + recv, send + recv, chunk, ring};
+  }
 }
 
 }  // namespace
@@ -206,7 +227,8 @@ const Row* find_row(std::string_view collective, std::string_view algorithm) {
 
 Terms cost(const Row& row, const Setting& on, double bytes, const Knobs& knobs) {
   const bool is_staged = on.mechanism() == Mechanism::shared_memory && on.ranks() > 1;
-  return row.formula(on, bytes, knobs) + moving(is_staged ? staging_us(row, on, bytes) : 0);
+  const Setting sized = on.touching(footprint(row, bytes, on.ranks(), knobs.chunk_bytes));
+  return row.formula(sized, bytes, knobs) + moving(is_staged ? staging_us(row, sized, bytes) : 0);
 }
 
 Priced price(const Row& row, const Table& table, const topo::Hierarchy& hierarchy, double bytes) {

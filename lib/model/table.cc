@@ -34,7 +34,8 @@ CacheRates rates_at(const Table& table, double bytes) {
           between(&CacheRates::fetch_gbs),
           between(&CacheRates::take_gbs),
           between(&CacheRates::combine_gbs),
-          between(&CacheRates::combine_fetch_gbs)};
+          between(&CacheRates::combine_fetch_gbs),
+          between(&CacheRates::kernel_gbs)};
 }
 
 uint64_t available_cache_bytes(const Table& table, int ranks) {

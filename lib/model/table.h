@@ -76,6 +76,7 @@ struct CacheRates {
   double fetch_gbs = 0;                           // loads of what a peer has just written
   double take_gbs = 0;                            // stores into lines that a peer has read
   double combine_gbs = 0, combine_fetch_gbs = 0;  // sources of a reduction: its own, what a peer has just written
+  double kernel_gbs = 0;  // copies by CMA, apart from their pages' locks; 0: not measured, its bandwidth counts
 };
 
 // What many ranks share. A number of 0 is no limit.

@@ -61,7 +61,7 @@ std::vector<CacheRates> read_caches(Object& in) {
   for (Object line : in.array("caches")) {
     caches.push_back({line.number("bytes", 1), line.number("load_gbs", tiny), line.number("store_gbs", tiny),
                       line.number("fetch_gbs", tiny), line.number("take_gbs", tiny), line.number("combine_gbs", tiny),
-                      line.number("combine_fetch_gbs", tiny)});
+                      line.number("combine_fetch_gbs", tiny), line.number_or("kernel_gbs", 0)});
     line.close();
     if (caches.size() > 1 && caches[caches.size() - 2].bytes >= caches.back().bytes)
       line.refuse("bytes", "must be more than those before");
@@ -182,13 +182,15 @@ ordered_json to_json(const Bandwidth& bandwidth) {
 }
 
 ordered_json to_json(const CacheRates& rates) {
-  return {{"bytes", rates.bytes},
-          {"load_gbs", rates.load_gbs},
-          {"store_gbs", rates.store_gbs},
-          {"fetch_gbs", rates.fetch_gbs},
-          {"take_gbs", rates.take_gbs},
-          {"combine_gbs", rates.combine_gbs},
-          {"combine_fetch_gbs", rates.combine_fetch_gbs}};
+  ordered_json out = {{"bytes", rates.bytes},
+                      {"load_gbs", rates.load_gbs},
+                      {"store_gbs", rates.store_gbs},
+                      {"fetch_gbs", rates.fetch_gbs},
+                      {"take_gbs", rates.take_gbs},
+                      {"combine_gbs", rates.combine_gbs},
+                      {"combine_fetch_gbs", rates.combine_fetch_gbs}};
+  if (rates.kernel_gbs > 0) out["kernel_gbs"] = rates.kernel_gbs;
+  return out;
 }
 
 ordered_json to_json(const Chosen& chosen) {

@@ -47,10 +47,12 @@ Routes::Routes(const plan::Layout& layout, const topo::Hierarchy& hierarchy, con
   const model::Fingerprint& of = table.fingerprint;
   double longest = 0;
   for (int rank = 0; rank < plan_.ranks; ++rank) {
-    const double received = double(layout.cells(Buffer::recv, rank) * layout.element_bytes());
+    const auto bytes = [&](Buffer buffer) { return double(layout.cells(buffer, rank) * layout.element_bytes()); };
+    const double received = bytes(Buffer::recv), sent = bytes(Buffer::send);
     longest = std::max(longest, received);
-    own_bytes_.push_back(received + double(layout.cells(Buffer::send, rank) * layout.element_bytes()));
-    work_set_ += own_bytes_.back();
+    work_set_ += received + sent;
+    const double target = layout.has_recv(rank) ? received : 0, source = layout.has_send(rank) ? sent : 0;
+    own_bytes_.push_back(layout.aliased(rank) ? std::max(target, source) : target + source);
   }
   stores_to_memory_ = longest > double(of.l2_bytes) + double(of.l3_bytes) * of.l3s / std::max(of.cores, 1);
   streams_ = table.thresholds.non_temporal_bytes > 0 && work_set_ > table.thresholds.non_temporal_bytes;
@@ -124,14 +126,12 @@ bool Routes::cached(const Operand& operand) const {
   return std::max(input, vector_bytes_) <= model::own_cache_bytes(table_);
 }
 
-// Slots of earlier collectives lie side by side: a rank comes back to the same lines after so many bytes.
-constexpr double slots_bytes = 1 << 20;
-
 double Routes::load_us(const Operand& operand, const Far& peer, int rank, bool combines, double chunk_bytes) const {
   const size_t view = operand.space == Space::view ? size_t(operand.rank) * plan_.views.size() + operand.view : 0;
   const bool is_slot = operand.space == Space::view && decisions_[view] == plan::Decision::staged;
-  // A chunk in a slot was written a moment ago; beside it its writer has touched what it copied, and the chunk before.
-  const double bytes = is_slot ? 3 * chunk_bytes : own_bytes_[size_t(peer.owner)];
+  // A writer is as far ahead as its slots allow: beside them it has touched what it copies.
+  const double bytes = is_slot ? model::ring_bytes(plan_.views[operand.view].depth, vector_bytes_, chunk_bytes)
+                               : own_bytes_[size_t(peer.owner)];
   const model::CacheRates rates = rates_at(table_, bytes);
   if (peer.owner == rank && is_slot && filled_by_peers_[view])
     return us_per_byte(combines ? rates.combine_fetch_gbs : rates.fetch_gbs);
@@ -144,7 +144,15 @@ double Routes::load_us(const Operand& operand, const Far& peer, int rank, bool c
 double Routes::store_us(const Operand& operand, const Far& peer, int rank) const {
   if (operand.space != Space::view) return us_per_byte(rates_at(table_, own_bytes_[size_t(rank)]).store_gbs);
   const model::ByDistance& far = table_.of(Mechanism::shared_memory).bandwidth_gbs;
-  return us_per_byte(rates_at(table_, slots_bytes).take_gbs) * far[Distance::l3] / far[peer.distance];
+  return us_per_byte(rates_at(table_, model::slots_in_turn_bytes).take_gbs) * far[Distance::l3] / far[peer.distance];
+}
+
+double Routes::kernel_gbs(const Far& peer, int rank) const {
+  const model::ByDistance& far = table_.of(peer.mechanism).bandwidth_gbs;
+  if (!by_size() || peer.mechanism != Mechanism::cma) return far[peer.distance];
+  const double touched = std::max(own_bytes_[size_t(peer.owner)], own_bytes_[size_t(rank)]);
+  const double near = rates_at(table_, touched).kernel_gbs;
+  return near > 0 ? near * far[peer.distance] / far[Distance::l3] : far[peer.distance];
 }
 
 Transfer Routes::transfer(const LaneState& lane, const Step& step, const Extent& extent) const {
@@ -174,10 +182,12 @@ Transfer Routes::transfer(const LaneState& lane, const Step& step, const Extent&
   Route& route = made.route;
   const bool stream = streams_ && step.kind == Kind::copy && !step.reused;
   const double local = us_per_byte((stream ? table_.copy_non_temporal : table_.copy).alone_gbs);
-  const double combine = us_per_byte(table_.reduce.alone_gbs);
+  // What a kernel's copy has just brought is combined from the cache.
+  const double combine =
+      us_per_byte(by_size() ? rates_at(table_, 3 * made.bytes).combine_gbs : table_.reduce.alone_gbs);
   const auto reach = [&](const Far& peer, double& us) {
     const model::Access& access = table_.of(peer.mechanism);
-    us = us_per_byte(access.bandwidth_gbs[peer.distance]);
+    us = us_per_byte(peer.kernel ? kernel_gbs(peer, lane.rank) : access.bandwidth_gbs[peer.distance]);
     made.startup_us += access.startup_us[peer.distance];
     if (!peer.kernel || access.page_us == 0) return;
     made.kernel = true;
@@ -198,7 +208,8 @@ Transfer Routes::transfer(const LaneState& lane, const Step& step, const Extent&
       add_way(route.uses, peer.owner, peer.distance, cached(from[s]));
       continue;
     }
-    double us = step.kind == Kind::reduce ? combine : local;
+    // By size a kernel's rate is of the whole copy, the caller's side included.
+    double us = step.kind == Kind::reduce ? combine : by_size() && kernel_copies ? 0 : local;
     if (peer.owner != lane.rank) {
       double way = 0;
       reach(peer, way);

@@ -56,6 +56,7 @@ class Routes {
   // Microseconds a byte, where the table has rates by size: to load from an operand or combine it, to store to it.
   double load_us(const plan::Operand& operand, const Far& peer, int rank, bool combines, double chunk_bytes) const;
   double store_us(const plan::Operand& operand, const Far& peer, int rank) const;
+  double kernel_gbs(const Far& peer, int rank) const;
   bool by_size() const { return !table_.caches.empty(); }
   bool keeps(uint32_t link, int reader) const;
 

@@ -180,7 +180,7 @@ TEST(BuiltIn, TheFamilyOfTheProcessorDecides) {
 TEST(Caches, AreWrittenReadAndInterpolated) {
   Table table = machine("default");
   EXPECT_TRUE(table.caches.empty());
-  table.caches = {{1024, 80, 40, 8, 10, 60, 6}, {65536, 20, 10, 16, 12, 30, 15}};
+  table.caches = {{1024, 80, 40, 8, 10, 60, 6}, {65536, 20, 10, 16, 12, 30, 15, 9}};
   table.overlap = 0.25;
   Table read;
   ASSERT_TRUE(parse_table(write_table(table), "t.json", read).ok());
@@ -188,6 +188,8 @@ TEST(Caches, AreWrittenReadAndInterpolated) {
   EXPECT_EQ(read.overlap, 0.25);
   EXPECT_EQ(read.caches[1].take_gbs, 12);
   EXPECT_EQ(read.caches[0].combine_fetch_gbs, 6);
+  EXPECT_EQ(read.caches[0].kernel_gbs, 0);  // not measured
+  EXPECT_EQ(read.caches[1].kernel_gbs, 9);
   EXPECT_EQ(rates_at(read, 16).load_gbs, 80);
   EXPECT_EQ(rates_at(read, 1e9).load_gbs, 20);
   EXPECT_NEAR(rates_at(read, 8192).load_gbs, 1 / (0.5 / 80 + 0.5 / 20), 1e-9);  // halfway, as a logarithm

@@ -66,7 +66,17 @@ TEST(Rates, MappedBuffersAreFetchedAtTheirSize) {
   EXPECT_LE(took, us(4) + us(25) + 1e-3);
 }
 
-TEST(Rates, KernelCopiesKeepTheirs) {
+TEST(Rates, KernelCopiesHaveTheirOwnBySize) {
+  Machine on = machine({1, 50, 25, 10, 5, 40, 8, 16}, 1);
+  on.table.thresholds.direct_bytes = 0;
+  on.table.access[size_t(model::Mechanism::cma)].page_us = 0;
+  EXPECT_NEAR(run(on, Collective::bcast, "flat_read", Access::copy), us(16), 1e-3);
+  // What they have brought is combined at the rate of a core's own data; the result is stored meanwhile.
+  on.table.overlap = 0;
+  EXPECT_NEAR(run(on, Collective::reduce, "flat", Access::copy), us(16) + us(40) + us(25), 1e-3);
+}
+
+TEST(Rates, KernelCopiesKeepTheirsWhereSizesWereNotMeasured) {
   Machine on = machine({1, 50, 25, 10, 5, 40, 8}, 1);
   on.table.thresholds.direct_bytes = 0;
   model::Access& cma = on.table.access[size_t(model::Mechanism::cma)];

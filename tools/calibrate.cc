@@ -130,9 +130,10 @@ Calibration calibrate(const Options& options) {
   constexpr size_t most = 63;  // that start together
   task.cpus.resize(std::min(task.cpus.size(), most));
   task.processes = int(task.cpus.size());
-  ChooseTask choose{.cpus = task.cpus, .machine = machine, .seconds = options.quick ? 12.0 : 60.0};
+  ChooseTask choose{.cpus = task.cpus, .machine = machine, .seconds = options.quick ? 12.0 : 65.0};
+  choose.quick = options.quick;
   choose.most_ranks = options.ranks > 0 ? std::min(options.ranks, task.processes) : task.processes;
-  Bar bar(task.quick ? 8 : 25, choose.most_ranks > 1 ? choose.seconds * 1.3 : 0);
+  Bar bar(task.quick ? 8 : 28, choose.most_ranks > 1 ? choose.seconds * 1.1 : 0);
   made.measured = measure_machine(task, [&](double share, const std::string& what) { bar.show(0, share, what); });
   made.model = fit_model(made.measured, running, model::builtin_table(running));
   model::Table& table = made.model.table;

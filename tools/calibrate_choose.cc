@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 #include <sys/sysinfo.h>
@@ -14,7 +15,9 @@
 namespace coll::tools {
 namespace {
 
-constexpr size_t checked_by_the_clock = 2;
+// What the clock is asked about: whatever is predicted to take at most so many times as long as the best, the best of
+// each way of access, and the built-in default. The first heat leaves few of them.
+constexpr double worth_a_heat = 4;
 
 // Whether the buffers of all ranks leave half of the free memory to others.
 bool fits_memory(plan::Collective collective, size_t bytes, int ranks) {
@@ -23,6 +26,16 @@ bool fits_memory(plan::Collective collective, size_t bytes, int ranks) {
   const double each = double(bytes) * double(blocks(collective, plan::Buffer::send, ranks) +
                                              blocks(collective, plan::Buffer::recv, ranks));
   return each * ranks < double(info.freeram) * info.mem_unit / 2;
+}
+
+void drop_hopeless(std::vector<Entrant>& entrants) {
+  if (entrants.empty()) return;
+  const double best_us = entrants.front().predicted_us;
+  bool ways[2] = {false, false};
+  std::erase_if(entrants, [&](const Entrant& of) {
+    const bool first_of_way = !std::exchange(ways[of.choice.kernel_copies], true);
+    return !first_of_way && !of.builtin && of.predicted_us > worth_a_heat * best_us;
+  });
 }
 
 model::Chosen chosen_of(const Contest& contest) {
@@ -75,14 +88,15 @@ Decisions choose_all(const ChooseTask& task, const model::Table& table,
     const int ranks = counts[i];
     const std::vector<int> cpus(task.cpus.begin(), task.cpus.begin() + ranks);
     const topo::Hierarchy hierarchy = topo::Hierarchy::from_places(topo::map_ranks(task.machine, ranks, cpus));
+    const ModelMachine machine{.table = table, .machine = task.machine, .hierarchy = hierarchy};
     std::vector<Contest>& contests = of_ranks.emplace_back();
     for (int c = 0; c < plan::collectives; ++c) {
       const auto collective = plan::Collective(c);
       show(pricing * (double(i) + double(c) / plan::collectives) / double(counts.size()),
            fmt::format("prices of {}, {} ranks", plan::name(collective), ranks));
       for (size_t bytes : size_classes(collective, ranks)) {
-        Contest contest{collective, ranks, bytes, price_all(collective, bytes, table, hierarchy)};
-        if (contest.entrants.size() > checked_by_the_clock) contest.entrants.resize(checked_by_the_clock);
+        Contest contest{collective, ranks, bytes, price_all(collective, bytes, machine)};
+        drop_hopeless(contest.entrants);
         if (!contest.entrants.empty()) contests.push_back(std::move(contest));
       }
     }
@@ -91,9 +105,15 @@ Decisions choose_all(const ChooseTask& task, const model::Table& table,
     std::vector<Contest> timed, priced;
     for (Contest& contest : of_ranks[i])
       (fits_memory(contest.collective, contest.bytes, counts[i]) ? timed : priced).push_back(std::move(contest));
-    const double each = std::min(0.3, task.seconds / double(counts.size()) / double(std::max<size_t>(timed.size(), 1)));
+    // Short calls first: what there is no time for is what the prediction is best at.
+    std::ranges::stable_sort(timed, {}, &Contest::bytes);
+    const double seconds = task.seconds / double(counts.size());
+    const double each = std::min(1.0, seconds / double(std::max<size_t>(timed.size(), 1)));
+    Rules rules{.heats = {{0.2 * each, 2, 1.4}, {0.2 * each, 3, 1.2}, {0.3 * each, 4, 1.1}, {0.3 * each, 4}}};
+    if (task.quick) rules.heats = {{0.5 * each, 2, 1.2}, {0.5 * each, 3}};
+    rules.most_seconds = (task.quick ? 3 : 1.2) * seconds;
     const std::vector<int> cpus(task.cpus.begin(), task.cpus.begin() + counts[i]);
-    run_contests(timed, cpus, each, [&](double share, const std::string& what) {
+    run_contests(timed, cpus, rules, [&](double share, const std::string& what) {
       show(pricing + (1 - pricing) * (double(i) + share) / double(counts.size()), what);
     });
     for (std::vector<Contest>* all : {&timed, &priced})

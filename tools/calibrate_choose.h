@@ -18,6 +18,7 @@ struct ChooseTask {
   topo::Machine machine;
   int most_ranks = 2;
   double seconds = 60;  // for all that is timed
+  bool quick = false;   // two heats, not four
 };
 
 struct Decisions {

@@ -2,6 +2,8 @@
 #include "calibrate_contest.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -99,12 +101,12 @@ CollectiveCall call_of(const Contest& contest, const Rank& rank, int self) {
   return {contest.collective, rank.in, out, contest.bytes / element_bytes, element, COLL_SUM, 0};
 }
 
-Stage stage_of(const Contest& contest, Exchange& exchange, Rank& rank, double seconds) {
+Stage stage_of(const Contest& contest, Exchange& exchange, Rank& rank, const Heat& heat) {
   Stage stage;
   stage.name = fmt::format("{} {}, {} ranks", plan::name(contest.collective), bytes_text(contest.bytes), contest.ranks);
-  stage.seconds = seconds;
-  stage.least = 5;
-  stage.most = 120;
+  stage.seconds = heat.seconds;
+  stage.least = heat.least;
+  stage.most = 400;
   stage.begin = [&contest, &exchange, &rank](int self) -> std::string {
     for (const Entrant& entrant : contest.entrants) {
       const Forced forced(contest.collective, entrant.choice);
@@ -112,9 +114,10 @@ Stage stage_of(const Contest& contest, Exchange& exchange, Rank& rank, double se
       coll_comm* comm = nullptr;
       if (coll_comm_create(&bootstrap, &comm) != COLL_OK) return coll_last_error();
       rank.comms.push_back(comm);
-      // Slots lie side by side for a while: until all have been used once, their pages are new.
+      // Slots lie side by side for a while: until all have been used once, their pages are new. They come many at once.
       const CollectiveCall call = call_of(contest, rank, self);
-      for (size_t calls = 2 + slots_bytes / std::max<size_t>(contest.bytes, 1024); calls > 0; --calls)
+      for (size_t calls = 2 + std::min(slots_bytes / std::max<size_t>(contest.bytes, 1024), size_t(256)); calls > 0;
+           --calls)
         if (perform(call, comm) != COLL_OK) return coll_last_error();
     }
     return "";
@@ -156,39 +159,135 @@ std::string text(const model::Chosen& chosen) {
 int Contest::winner() const {
   int best = -1;
   for (size_t i = 0; i < entrants.size(); ++i)
-    if (entrants[i].timing.good() && (best < 0 || entrants[i].timing.us < entrants[size_t(best)].timing.us))
-      best = int(i);
+    if (const Entrant& of = entrants[i]; of.to_the_end && of.timing.good())
+      if (best < 0 || of.timing.us < entrants[size_t(best)].timing.us) best = int(i);
   return best;
 }
 
-void run_contests(std::vector<Contest>& contests, const std::vector<int>& cpus, double seconds,
-                  const std::function<void(double, const std::string&)>& show) {
-  if (contests.empty()) return;
-  const int ranks = contests.front().ranks;
-  size_t largest_in = 64, largest_out = 64;
-  for (const Contest& contest : contests) {
-    largest_in = std::max(largest_in, contest.bytes * blocks(contest.collective, plan::Buffer::send, ranks));
-    largest_out = std::max(largest_out, contest.bytes * blocks(contest.collective, plan::Buffer::recv, ranks));
+std::vector<double> over_heats(const std::vector<std::vector<double>>& times) {
+  const size_t entrants = times.empty() ? 0 : times.front().size();
+  std::vector<double> made(entrants, 0);
+  const auto heats_of = [&](size_t entrant) {
+    return std::ranges::count_if(times, [&](const std::vector<double>& heat) { return heat[entrant] > 0; });
+  };
+  size_t known = 0;  // whom the others are compared with
+  for (size_t i = 1; i < entrants; ++i)
+    if (heats_of(i) > heats_of(known)) known = i;
+  for (size_t i = 0; i < entrants; ++i) {
+    double own = 0, ratio = 0, all = 0;
+    int heats = 0, common = 0;
+    for (const std::vector<double>& heat : times) {
+      if (heat[known] > 0) all += std::log(heat[known]) / double(heats_of(known));
+      if (heat[i] <= 0) continue;
+      own += std::log(heat[i]), ++heats;
+      if (heat[known] > 0) ratio += std::log(heat[i] / heat[known]), ++common;
+    }
+    if (common > 0) made[i] = std::exp(all + ratio / common);
+    else if (heats > 0) made[i] = std::exp(own / heats);
   }
-  Exchange exchange(ranks);
+  return made;
+}
+
+namespace {
+
+// Those of a contest that are in the next heat, and what the heats before made of them.
+struct Going {
+  std::vector<std::vector<double>> times;  // [heats][entrants]
+  std::vector<size_t> in;
+
+  void add(const Heat& heat, const StageResult& result, bool first_stays, std::vector<Entrant>& entrants) {
+    for (size_t i = 0; i < entrants.size(); ++i) entrants[i].to_the_end = std::ranges::count(in, i) > 0;
+    std::vector<double>& now = times.emplace_back(entrants.size(), 0.0);
+    for (size_t i = 0; i < in.size(); ++i) {
+      Timing& all = entrants[in[i]].timing;
+      const Timing& of = result.of[i];
+      now[in[i]] = of.good() ? of.us : 0;
+      all.switched += of.switched, all.stray += of.stray, all.kept += of.kept;
+      all.low_us = of.good() ? of.low_us / of.us : all.low_us;  // of the last one, relative
+      all.high_us = of.good() ? of.high_us / of.us : all.high_us;
+      if (!of.good()) all.problem = of.problem;
+    }
+    const std::vector<double> so_far = over_heats(times);
+    double best = 0;
+    for (size_t i : in)
+      if (so_far[i] > 0 && (best == 0 || so_far[i] < best)) best = so_far[i];
+    std::erase_if(in, [&](size_t i) {
+      if (i == 0 && first_stays) return false;
+      return so_far[i] <= 0 || so_far[i] > heat.within * best;
+    });
+  }
+
+  void tell(std::vector<Entrant>& entrants) const {
+    const std::vector<double> us = over_heats(times);
+    for (size_t i = 0; i < us.size(); ++i) {
+      Timing& of = entrants[i].timing;
+      of.us = us[i];
+      of.low_us *= us[i], of.high_us *= us[i];
+      if (us[i] > 0) of.problem.clear();
+      else of.kept = 0;
+    }
+  }
+};
+
+// Buffers for the largest of all contests.
+struct Buffers {
+  size_t in = 64, out = 64;
+  explicit Buffers(const std::vector<Contest>& contests) {
+    for (const Contest& of : contests) {
+      in = std::max(in, of.bytes * blocks(of.collective, plan::Buffer::send, of.ranks));
+      out = std::max(out, of.bytes * blocks(of.collective, plan::Buffer::recv, of.ranks));
+    }
+  }
+};
+
+RoundsResult run_heat(const std::vector<Contest>& contests, const std::vector<int>& cpus, const Heat& heat,
+                      double most_seconds, const std::function<void(double, const std::string&)>& show) {
+  const Buffers buffers(contests);
+  Exchange exchange(contests.front().ranks);
   Rank rank;
-  RoundsTask task;
-  task.processes = ranks;
-  task.cpus = cpus;
+  RoundsTask task{.processes = contests.front().ranks, .cpus = cpus};
+  task.most_seconds = most_seconds;
   task.begin = [&](int self) -> std::string {
     forget_wishes();
     exchange.begin(self);
-    rank.in = static_cast<char*>(std::malloc(largest_in));
-    rank.out = static_cast<char*>(std::malloc(largest_out));
+    rank.in = static_cast<char*>(std::malloc(buffers.in));
+    rank.out = static_cast<char*>(std::malloc(buffers.out));
     if (rank.in == nullptr || rank.out == nullptr) return "no memory for buffers; give this session more";
-    rewrite(rank.in, largest_in);
-    rewrite(rank.out, largest_out);
+    rewrite(rank.in, buffers.in);
+    rewrite(rank.out, buffers.out);
     return "";
   };
-  for (const Contest& contest : contests) task.stages.push_back(stage_of(contest, exchange, rank, seconds));
-  const RoundsResult result = measure_rounds(task, show);
+  for (const Contest& contest : contests) task.stages.push_back(stage_of(contest, exchange, rank, heat));
+  return measure_rounds(task, show);
+}
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+}  // namespace
+
+void run_contests(std::vector<Contest>& contests, const std::vector<int>& cpus, const Rules& rules,
+                  const std::function<void(double, const std::string&)>& show) {
+  if (contests.empty()) return;
+  std::vector<Going> going(contests.size());
   for (size_t at = 0; at < contests.size(); ++at)
-    for (size_t i = 0; i < contests[at].entrants.size(); ++i) contests[at].entrants[i].timing = result.stages[at].of[i];
+    for (size_t i = 0; i < contests[at].entrants.size(); ++i) going[at].in.push_back(i);
+  double all_seconds = 0, done_seconds = 0;
+  for (const Heat& heat : rules.heats) all_seconds += heat.seconds;
+  const double end = now() + rules.most_seconds;
+  for (const Heat& heat : rules.heats) {
+    std::vector<Contest> in_heat;
+    for (size_t at = 0; at < contests.size(); ++at) {
+      Contest& of = in_heat.emplace_back(contests[at].collective, contests[at].ranks, contests[at].bytes);
+      for (size_t i : going[at].in) of.entrants.push_back(contests[at].entrants[i]);
+    }
+    const RoundsResult result = run_heat(in_heat, cpus, heat, end - now(), [&](double share, const std::string& what) {
+      show((done_seconds + share * heat.seconds) / all_seconds, what);
+    });
+    done_seconds += heat.seconds;
+    for (size_t at = 0; at < contests.size(); ++at)
+      going[at].add(heat, result.stages[at], rules.first_stays, contests[at].entrants);
+  }
+  for (size_t at = 0; at < contests.size(); ++at) going[at].tell(contests[at].entrants);
 }
 
 }  // namespace coll::tools

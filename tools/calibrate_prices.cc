@@ -8,6 +8,7 @@
 #include <string>
 
 #include "collective_call.h"
+#include "model/forced.h"
 #include "model/prices.h"
 #include "sim/simulate.h"
 
@@ -76,18 +77,6 @@ double formula_us(const model::Choice& choice, plan::Collective collective, size
   return model::cost(*row, on, double(bytes) * (pieces ? hierarchy.ranks() : 1), knobs).total_us();
 }
 
-// Negative: the plan cannot run there.
-double virtual_us(const model::Choice& choice, size_t bytes, const model::Table& table,
-                  const topo::Hierarchy& hierarchy) {
-  const plan::Plan plan = choice.algorithm->make({.hierarchy = &hierarchy, .parameters = choice.parameters});
-  if (plan.staging_bytes > staging_bytes) return -1;
-  sim::Options options;
-  options.access = choice.kernel_copies ? plan::Access::copy : plan::Access::shm;
-  const sim::Result run =
-      sim::simulate(plan, plan::Shape(bytes / element_bytes), element_bytes, hierarchy, table, options);
-  return run.problem.empty() ? run.end_us : -1;
-}
-
 // One hop: the payload travels with its flag, and whoever combines reads it where it lies.
 double latency_us(plan::Collective collective, size_t bytes, const model::Table& table,
                   const topo::Hierarchy& hierarchy) {
@@ -113,51 +102,93 @@ std::vector<size_t> size_classes(plan::Collective collective, int ranks) {
   return classes;
 }
 
-std::vector<Entrant> price_all(plan::Collective collective, size_t bytes, const model::Table& table,
-                               const topo::Hierarchy& hierarchy) {
+double price_of(const model::Choice& choice, size_t bytes, const ModelMachine& machine) {
+  const plan::Plan plan = choice.algorithm->make({.hierarchy = &machine.hierarchy, .parameters = choice.parameters});
+  if (plan.staging_bytes > staging_bytes) return -1;
+  model::Table as_library = machine.table;
+  as_library.thresholds.direct_bytes = direct_min_bytes;
+  sim::Options options;
+  options.access = choice.kernel_copies ? plan::Access::copy : plan::Access::shm;
+  const sim::Result run =
+      sim::simulate(plan, plan::Shape(bytes / element_bytes), element_bytes, machine.hierarchy, as_library, options);
+  return run.problem.empty() ? run.end_us : -1;
+}
+
+bool same(const model::Choice& a, const model::Choice& b) {
+  return a.algorithm == b.algorithm && a.kernel_copies == b.kernel_copies &&
+         model::setting_text(a) == model::setting_text(b);
+}
+
+namespace {
+
+// What to run in virtual time.
+std::vector<model::Choice> candidates(plan::Collective collective, size_t bytes, const ModelMachine& machine) {
   constexpr int few_ranks = 4;
   constexpr size_t simulated_of_many = 12;
+  const model::Table& table = machine.table;
   std::vector<model::Choice> choices;
   for (const algo::Algorithm& algorithm : algo::algorithms()) {
     if (algorithm.collective != collective) continue;
     if (plan::is_reduction(collective) && !algorithm.left_to_right) continue;
     for (bool kernel : {false, true}) {
       if (kernel && (bytes < direct_min_bytes || !table.of(model::Mechanism::cma).available)) continue;
-      for (const model::Choice& choice : choices_of(algorithm, bytes, hierarchy, kernel)) choices.push_back(choice);
+      for (const model::Choice& choice : choices_of(algorithm, bytes, machine.hierarchy, kernel))
+        choices.push_back(choice);
     }
   }
-  if (hierarchy.ranks() > few_ranks && choices.size() > simulated_of_many) {
-    std::vector<std::pair<double, size_t>> order;
-    for (size_t i = 0; i < choices.size(); ++i)
-      order.emplace_back(formula_us(choices[i], collective, bytes, table, hierarchy), i);
-    std::ranges::sort(order);
-    std::vector<model::Choice> kept;
-    for (size_t i = 0; i < simulated_of_many; ++i) kept.push_back(choices[order[i].second]);
-    choices = std::move(kept);
-  }
-  model::Table as_library = table;
-  as_library.thresholds.direct_bytes = direct_min_bytes;
+  if (machine.hierarchy.ranks() <= few_ranks || choices.size() <= simulated_of_many) return choices;
+  std::vector<std::pair<double, size_t>> order;
+  for (size_t i = 0; i < choices.size(); ++i)
+    order.emplace_back(formula_us(choices[i], collective, bytes, table, machine.hierarchy), i);
+  std::ranges::sort(order);
+  std::vector<model::Choice> kept;
+  for (size_t i = 0; i < simulated_of_many; ++i) kept.push_back(choices[order[i].second]);
+  return kept;
+}
+
+// As communicators without a table choose.
+model::Choice builtin_choice(plan::Collective collective, size_t bytes, const ModelMachine& machine) {
+  const model::Question question = question_of(machine, collective, bytes, element_bytes);
+  const model::Selector selector(nullptr, machine.hierarchy, circumstances_of(machine));
+  model::Choice choice = selector.builtin(question);
+  choice.kernel_copies = (choice.kernel_copies || question.kernel_copies) && bytes >= direct_min_bytes;
+  return choice;
+}
+
+}  // namespace
+
+std::vector<Entrant> price_all(plan::Collective collective, size_t bytes, const ModelMachine& machine) {
+  const int ranks = machine.hierarchy.ranks();
   std::vector<Entrant> entrants;
-  if (bytes <= model::latency_path_bytes(collective, hierarchy.ranks()) || collective == plan::Collective::barrier)
-    entrants.push_back({{}, latency_us(collective, bytes, table, hierarchy), {}});
-  for (const model::Choice& choice : choices) {
-    const double us = virtual_us(choice, bytes, as_library, hierarchy);
+  for (const model::Choice& choice : candidates(collective, bytes, machine)) {
+    const double us = price_of(choice, bytes, machine);
     if (us < 0) continue;
     // Of an algorithm that goes the same way the best parameters count.
-    const auto same = [&](const Entrant& entrant) {
+    const auto like = [&](const Entrant& entrant) {
       return entrant.choice.algorithm == choice.algorithm && entrant.choice.kernel_copies == choice.kernel_copies;
     };
-    const auto known = std::ranges::find_if(entrants, same);
-    if (known == entrants.end()) entrants.push_back({choice, us, {}});
-    else if (us < known->predicted_us) *known = {choice, us, {}};
+    const auto known = std::ranges::find_if(entrants, like);
+    if (known == entrants.end()) entrants.push_back({choice, us});
+    else if (us < known->predicted_us) *known = {choice, us};
   }
-  std::ranges::stable_sort(entrants, {}, &Entrant::predicted_us);
+  const auto by_price = [](const Entrant& a, const Entrant& b) { return a.predicted_us < b.predicted_us; };
+  std::ranges::stable_sort(entrants, by_price);
   // With few ranks several algorithms are one: plans that take the same time to the last digit do the same.
   const auto repeats = [](const Entrant& a, const Entrant& b) {
     return std::abs(a.predicted_us - b.predicted_us) < 1e-6 * a.predicted_us;
   };
   const auto rest = std::ranges::unique(entrants, repeats);
   entrants.erase(rest.begin(), rest.end());
+  if (bytes <= model::latency_path_bytes(collective, ranks) || collective == plan::Collective::barrier) {
+    entrants.push_back({{}, latency_us(collective, bytes, machine.table, machine.hierarchy)});
+  } else {
+    const model::Choice choice = builtin_choice(collective, bytes, machine);
+    const double us = price_of(choice, bytes, machine);
+    const auto known = std::ranges::find_if(entrants, [&](const Entrant& of) { return same(of.choice, choice); });
+    if (known != entrants.end()) known->builtin = true;
+    else if (us >= 0) entrants.push_back({choice, us, true});
+  }
+  std::ranges::stable_sort(entrants, by_price);
   return entrants;
 }
 

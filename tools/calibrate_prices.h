@@ -5,8 +5,7 @@
 #include <vector>
 
 #include "calibrate_contest.h"
-#include "model/table.h"
-#include "topo/hierarchy.h"
+#include "machine.h"
 
 namespace coll::tools {
 
@@ -15,10 +14,14 @@ namespace coll::tools {
 std::vector<size_t> size_classes(plan::Collective collective, int ranks);
 
 // All algorithms that keep the order of operands, so that results never depend on the choice: each with the parameters
-// that are best for it, through staged memory and, where the table has it, by kernel copies. Cheapest first. Where the
-// closed formulas' assumptions hold they agree with the virtual run (tests/sim); with many ranks they leave only the
-// cheapest to it.
-std::vector<Entrant> price_all(plan::Collective collective, size_t bytes, const model::Table& table,
-                               const topo::Hierarchy& hierarchy);
+// that are best for it, through staged memory and, where the table has it, by kernel copies; and what communicators take
+// without a table. Cheapest first. Where the closed formulas' assumptions hold they agree with the virtual run (tests/sim);
+// with many ranks they leave only the cheapest to it.
+std::vector<Entrant> price_all(plan::Collective collective, size_t bytes, const ModelMachine& machine);
+
+// One way, by running its plan in virtual time; negative when it cannot run.
+double price_of(const model::Choice& choice, size_t bytes, const ModelMachine& machine);
+
+bool same(const model::Choice& a, const model::Choice& b);
 
 }  // namespace coll::tools

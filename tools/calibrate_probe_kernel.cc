@@ -19,7 +19,7 @@ std::vector<int> crowds(int processes) {
   return counts;
 }
 
-void Probes::add_cma() {
+void Probes::add_cma(const std::vector<double>& footprints) {
   constexpr int calls = 20;
   add(
       {What::call}, first(1), nullptr,
@@ -51,15 +51,17 @@ void Probes::add_cma() {
                    ? std::string()
                    : std::string("process_vm_readv is not possible here");
       });
+  // Into one part of the caller's memory; the neighbour's other part is what it has just written.
+  const auto written = [this](size_t bytes) { return plain([=, this](int) { rewrite(at_.own(), bytes); }); };
   std::vector<double> sizes;
   for (double size = 4 * kib; size <= (task_.quick ? 4 : 16) * mib; size *= 4) sizes.push_back(size);
   for (double size : sizes) {
     const size_t bytes = size_t(size);
-    // Into one part of the caller's memory; the neighbour's other part is what it has just written.
-    const Try prepare = plain([=, this](int) { rewrite(at_.own(), bytes); });
-    if (n_ < 2) continue;
-    add({What::cma_copy, size}, first(1), prepare, cma(1, bytes));
-    add({What::cma_exchange, size}, nullptr, prepare, cma(-1, bytes));
+    if (n_ >= 2) add({What::cma_copy, size}, first(1), written(bytes), cma(1, bytes));
+  }
+  for (double touched : footprints) {
+    const size_t half = size_t(touched) / 2 / 4096 * 4096;
+    if (n_ >= 2 && half > 0) add({What::cma_exchange, touched}, nullptr, written(half), cma(-1, half));
   }
 }
 

@@ -32,7 +32,7 @@ class Probes {
   void add_steps();
   void add_near_copies();
   void add_shared_readers();
-  void add_cma();
+  void add_cma(const std::vector<double>& footprints);
   void add_kcoll();
 
   std::vector<Key> keys;
@@ -49,8 +49,11 @@ class Probes {
     return [act](int process) { return act(process), std::string(); };
   }
   void add(const Key& key, std::function<bool(int)> acts, Try prepare, Try timed, int repeats = 1) {
+    // In a program that goes on copying the kernel's own tables of its pages are warm.
+    constexpr double lasting_bytes = 16 << 20;
+    const int rehearsals = key.what >= What::call && key.bytes <= lasting_bytes ? 2 : 0;
     keys.push_back(key);
-    probes.push_back({text(key), repeats, std::move(acts), std::move(prepare), std::move(timed)});
+    probes.push_back({text(key), repeats, rehearsals, std::move(acts), std::move(prepare), std::move(timed)});
   }
   int neighbour(int process) const { return (process + 1) % n_; }
 

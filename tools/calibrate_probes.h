@@ -44,7 +44,7 @@ enum class What {
   check,         // T2: one byte, the rest of the access is found to be allowed
   pages,         // T3: the pages are locked and pinned, nothing is copied
   cma_copy,      // T4
-  cma_exchange,  // T4, everybody from its neighbour at once
+  cma_exchange,  // T4, everybody from its neighbour at once; bytes: what each touches, from one half to the other
   pinned_check,  // kcoll, of pages that stay pinned
   pinned_copy,
   first_copy,  // kcoll, of a region that nobody has touched

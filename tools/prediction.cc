@@ -27,7 +27,7 @@ constexpr double most_error = 0.25, near_best = 1.10, share_wanted = 0.90;
 
 struct Options {
   std::string collective = "all", sizes = "4K,8K,16K,32K,64K,128K,256K,512K,1M,2M,4M,8M,16M";
-  int ranks = 2, candidates = 5;
+  int ranks = 2, candidates = 64;
   double seconds = 0.5;
   bool json = false;
 };
@@ -36,24 +36,22 @@ struct Options {
 struct Cell {
   model::Selection taken;
   Contest contest;  // the one that is taken first
-  double error() const {
-    const Entrant& first = contest.entrants.front();
-    return std::abs(first.predicted_us / first.timing.us - 1);
-  }
+  // Relative, of what the model predicted; of the time that calibration had measured, negative when there is none.
+  double error() const { return off(contest.entrants.front().predicted_us); }
+  double drift() const { return taken.expected_us > 0 ? off(taken.expected_us) : -1; }
   const Entrant& best() const { return contest.entrants[size_t(contest.winner())]; }
   double ratio() const { return contest.entrants.front().timing.us / best().timing.us; }
+
+ private:
+  double off(double us) const { return std::abs(us / contest.entrants.front().timing.us - 1); }
 };
 
 struct Judged {
   ModelMachine machine;
   std::vector<Cell> cells;
   std::vector<std::string> left_out;  // could not be timed
-  double median_error = 0, share_near_best = 0;
+  double median_error = 0, median_drift = 0, share_near_best = 0;
 };
-
-bool same(const model::Choice& a, const model::Choice& b) {
-  return model::setting_text(a) == model::setting_text(b) && a.kernel_copies == b.kernel_copies;
-}
 
 Cell cell_of(const ModelMachine& machine, model::Selector& selector, plan::Collective collective, size_t bytes,
              int candidates) {
@@ -62,19 +60,20 @@ Cell cell_of(const ModelMachine& machine, model::Selector& selector, plan::Colle
   Cell cell{.taken = selector.select(question)};
   cell.contest = {.collective = collective, .ranks = machine.hierarchy.ranks(), .bytes = bytes};
   Entrant first{.choice = cell.taken.choice};
-  std::vector<Entrant> others = price_all(collective, bytes, machine.table, machine.hierarchy);
-  if (cell.taken.row != nullptr && cell.taken.row->up_to_bytes == bytes) {
-    first.predicted_us = cell.taken.row->predicted_us;
-  } else {
-    for (const Entrant& other : others)
-      if (other.choice.algorithm == first.choice.algorithm && other.choice.kernel_copies == first.choice.kernel_copies)
-        first.predicted_us = other.predicted_us;
-  }
+  const bool has_row = cell.taken.row != nullptr && cell.taken.row->up_to_bytes == bytes;
+  first.predicted_us = has_row ? cell.taken.row->predicted_us : price_of(first.choice, bytes, machine);
   cell.contest.entrants.push_back(first);
+  std::vector<Entrant> others = price_all(collective, bytes, machine);
   for (Entrant& other : others)
     if (!same(other.choice, first.choice) && int(cell.contest.entrants.size()) <= candidates)
       cell.contest.entrants.push_back(std::move(other));
   return cell;
+}
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::ranges::sort(values);
+  return values[values.size() / 2];
 }
 
 Judged judged(const Options& options) {
@@ -97,11 +96,14 @@ Judged judged(const Options& options) {
   std::vector<Contest> contests;
   for (const Cell& cell : made.cells) contests.push_back(cell.contest);
   Progress progress(1000);
-  run_contests(contests, {cpus.begin(), cpus.begin() + options.ranks}, options.seconds,
+  const double quarter = options.seconds / 4;
+  const Rules rules{.heats = {{quarter, 3, 1.4}, {quarter, 4, 1.2}, {quarter, 5, 1.15}, {quarter, 5}},
+                    .first_stays = true};
+  run_contests(contests, {cpus.begin(), cpus.begin() + options.ranks}, rules,
                [&](double share, const std::string& what) { progress.show(uint64_t(1000 * share), what); });
   progress.clear();
   std::vector<Cell> timed;
-  std::vector<double> errors;
+  std::vector<double> errors, drifts;
   size_t near = 0;
   for (size_t i = 0; i < made.cells.size(); ++i) {
     Cell& cell = made.cells[i];
@@ -114,25 +116,27 @@ Judged judged(const Options& options) {
       continue;
     }
     errors.push_back(cell.error());
+    if (cell.drift() >= 0) drifts.push_back(cell.drift());
     near += cell.ratio() <= near_best;
     timed.push_back(std::move(cell));
   }
   made.cells = std::move(timed);
   if (made.cells.empty()) throw Failure("nothing could be timed: " + made.left_out.front());
-  std::ranges::sort(errors);
-  made.median_error = errors[errors.size() / 2];
+  made.median_error = median(errors);
+  made.median_drift = median(drifts);
   made.share_near_best = double(near) / double(made.cells.size());
   return made;
 }
 
 void print(const Judged& of) {
   fmt::print("{}\n\n", wrapped(of.machine.origin, 0));
-  Table table("<>>>><<>");
-  table.row({"collective", "size", "predicted", "measured", "error", "chosen", "best measured", "ratio"});
+  Table table("<>>>>><<>");
+  table.row({"collective", "size", "calibrated", "predicted", "measured", "error", "chosen", "best measured", "ratio"});
   for (const Cell& cell : of.cells) {
     const Entrant& first = cell.contest.entrants.front();
     const bool is_best = &cell.best() == &first;
-    table.row({plan::name(cell.contest.collective), bytes_text(cell.contest.bytes), us_text(first.predicted_us),
+    table.row({plan::name(cell.contest.collective), bytes_text(cell.contest.bytes),
+               cell.taken.expected_us > 0 ? us_text(cell.taken.expected_us) : "-", us_text(first.predicted_us),
                us_text(first.timing.us), fmt::format("{:+.0f} %", 100 * (first.predicted_us / first.timing.us - 1)),
                text(first.choice), is_best ? "the same" : text(cell.best().choice),
                fmt::format("{:.2f}", cell.ratio())});
@@ -141,10 +145,11 @@ void print(const Judged& of) {
   for (const std::string& line : of.left_out) fmt::print("left out: {}\n", line);
   fmt::print(
       "median error {:.0f} % (at most {:.0f} %: {}); chosen within {:.0f} % of the best measured in {:.0f} % of {} "
-      "cells (at least {:.0f} %: {})\n",
+      "cells (at least {:.0f} %: {})\n"
+      "times that calibration measured differ by {:.0f} % from those now (median)\n",
       100 * of.median_error, 100 * most_error, of.median_error <= most_error ? "met" : "MISSED", 100 * (near_best - 1),
       100 * of.share_near_best, of.cells.size(), 100 * share_wanted,
-      of.share_near_best >= share_wanted ? "met" : "MISSED");
+      of.share_near_best >= share_wanted ? "met" : "MISSED", 100 * of.median_drift);
 }
 
 void print_json(const Judged& of) {
@@ -159,6 +164,7 @@ void print_json(const Judged& of) {
            {"measured_us", entrant.timing.good() ? ordered_json(entrant.timing.us) : ordered_json(nullptr)}});
     cells.push_back({{"collective", plan::name(cell.contest.collective)},
                      {"bytes", cell.contest.bytes},
+                     {"calibrated_us", cell.taken.expected_us},
                      {"predicted_us", first.predicted_us},
                      {"measured_us", first.timing.us},
                      {"error", cell.error()},
@@ -174,6 +180,7 @@ void print_json(const Judged& of) {
       {"cells", cells},
       {"left_out", of.left_out},
       {"median_error", of.median_error},
+      {"median_drift", of.median_drift},
       {"share_near_best", of.share_near_best},
       {"targets", {{"median_error", most_error}, {"near_best", near_best}, {"share_near_best", share_wanted}}},
       {"met", of.median_error <= most_error && of.share_near_best >= share_wanted}};
@@ -198,7 +205,7 @@ void add_prediction(CLI::App& app, Action& action) {
       ->option_text("N");
   sub->add_option("--sizes", options->sizes, "of the vector, or of a rank's piece;\ndefault: 4K, 8K ... 16M")
       ->option_text("BYTES");
-  sub->add_option("--candidates", options->candidates, "others to time, those predicted best; default 5")
+  sub->add_option("--candidates", options->candidates, "others to time, those predicted best;\ndefault: all")
       ->check(CLI::Range(1, 64))
       ->option_text("N");
   sub->add_option("--time", options->seconds, "seconds for each size; default 0.5")

@@ -5,10 +5,12 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <new>
 #include <numeric>
 #include <random>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -50,13 +52,48 @@ struct Run {
   }
 };
 
-long switches() {
-  rusage usage{};
-  getrusage(RUSAGE_THREAD, &usage);
-  return usage.ru_nvcsw + usage.ru_nivcsw;
-}
-
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+// How long a process was ready to run while others ran, from the kernel's account; where it keeps none, whether it had to
+// leave its processor at all. To sleep until a peer is done is a call's own.
+class Waiting {
+ public:
+  Waiting() : account_(open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC)), kept_(figure(0) > 0) {}
+  ~Waiting() {
+    if (account_ >= 0) close(account_);
+  }
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+
+  void begin() { begin_ns_ = waited_ns(), begin_switches_ = switches(); }
+  // Since begin(): more than a fiftieth of `took_us`.
+  bool disturbed(double took_us) const {
+    constexpr double bearable = 0.02;
+    return kept_ ? double(waited_ns() - begin_ns_) / 1000 > bearable * took_us : switches() != begin_switches_;
+  }
+
+ private:
+  static long switches() {
+    rusage usage{};
+    getrusage(RUSAGE_THREAD, &usage);
+    return usage.ru_nivcsw;
+  }
+  // "running waiting slices", the first two in nanoseconds.
+  uint64_t figure(int number) const {
+    char text[96] = {};
+    if (account_ < 0 || pread(account_, text, sizeof text - 1, 0) <= 0) return 0;
+    char* rest = text;
+    uint64_t value = 0;
+    for (int i = 0; i <= number; ++i) value = std::strtoull(rest, &rest, 10);
+    return value;
+  }
+  uint64_t waited_ns() const { return figure(1); }
+
+  const int account_;
+  const bool kept_;
+  uint64_t begin_ns_ = 0;
+  long begin_switches_ = 0;
+};
 
 class Process {
  public:
@@ -72,6 +109,7 @@ class Process {
     lockstep_start(everybody);
     if (self_ < task_.processes) {
       step_ = lockstep_attach(run_.segment, self_, task_.processes, 1);
+      begin_ = now();
       for (const Stage& stage : task_.stages) all_seconds_ += stage.seconds;
       for (stage_ = 0; stage_ < task_.stages.size(); ++stage_) run_stage(task_.stages[stage_]);
       lockstep_close(step_);
@@ -89,7 +127,8 @@ class Process {
 
   void run_stage(const Stage& stage) {
     if (self_ == 0) board_.stage = uint32_t(stage_);
-    const std::string problem = stage.begin ? stage.begin(self_) : "";
+    const bool late = lockstep_agree(step_, now() - begin_ > task_.most_seconds) != 0;
+    const std::string problem = late ? "no time was left" : stage.begin ? stage.begin(self_) : "";
     if (!problem.empty())
       for (size_t probe = 0; probe < stage.probes.size(); ++probe) note(probe, problem);
     if (lockstep_sum(step_, !problem.empty()) == 0) rounds(stage);
@@ -123,22 +162,28 @@ class Process {
   }
 
   // One sample. All learn between the two starts whether somebody cannot take it.
-  void time(const Probe& probe, int round, size_t index) {
+  Outcome sample(const Probe& probe, size_t index) {
     if (probe.prepare) note(index, probe.prepare(self_));
     lockstep_start(step_);
     const bool possible = !found(index).told;
+    waiting_.begin();
     lockstep_start(step_);
     Outcome outcome;
     if (possible && (!probe.acts || probe.acts(self_))) {
-      const long before = switches();
       const uint64_t begin = lockstep_ticks();
       const std::string problem = probe.timed(self_);
       outcome.ticks = lockstep_ticks() - begin;
-      outcome.switched = switches() != before;
+      outcome.switched = waiting_.disturbed(double(outcome.ticks) * lockstep_ns_per_tick() / 1000);
       note(index, problem);
     }
-    if (round >= 0) run_.outcome(stage_, round, index, self_) = outcome;
     lockstep_start(step_);
+    return outcome;
+  }
+
+  void time(const Probe& probe, int round, size_t index) {
+    for (int i = 0; i < probe.rehearsals; ++i) sample(probe, index);
+    const Outcome outcome = sample(probe, index);
+    if (round >= 0) run_.outcome(stage_, round, index, self_) = outcome;
   }
 
   FirstProblem& found(size_t probe) const { return run_.found[stage_][probe]; }
@@ -150,10 +195,11 @@ class Process {
   const RoundsTask& task_;
   Board& board_;
   const int self_;
+  Waiting waiting_;
   std::mt19937 random_;
   lockstep* step_ = nullptr;
   size_t stage_ = 0;
-  double all_seconds_ = 0, done_seconds_ = 0;
+  double begin_ = 0, all_seconds_ = 0, done_seconds_ = 0;
 };
 
 double quantile(const std::vector<double>& sorted, double share) {

@@ -14,6 +14,7 @@ namespace coll::tools {
 struct Probe {
   std::string name;                                 // for people, while it runs
   int repeats = 1;                                  // `timed` does it so often: results are of one
+  int rehearsals = 0;                               // done so often before each sample, prepared alike, not timed
   std::function<bool(int process)> acts;            // which processes are timed; null: all. The others wait
   std::function<std::string(int process)> prepare;  // of all, not timed; null: nothing. "" or what went wrong
   std::function<std::string(int process)> timed;    // of those who act
@@ -25,7 +26,7 @@ struct Timing {
   double us = 0;                   // median of the samples kept; of each the slowest process counts
   double low_us = 0, high_us = 0;  // their quartiles
   uint32_t kept = 0, switched = 0,
-           stray = 0;  // discarded: another process ran meanwhile; took far longer than the rest
+           stray = 0;  // discarded: another process took the processor; took far longer than the rest
   bool good() const { return problem.empty() && kept > 0; }
   // Relative half width between the quartiles.
   double spread() const { return us > 0 ? (high_us - low_us) / 2 / us : 0; }
@@ -48,6 +49,7 @@ struct RoundsTask {
   bool with_one_at_rest = false;                  // one process more, not pinned, sleeps: its number is `processes`
   std::function<std::string(int process)> begin;  // in each process, once; "" or what is wrong, and then all fails
   std::vector<Stage> stages;                      // one after the other
+  double most_seconds = 1e9;                      // stages that have not begun after so long are left out
   uint32_t seed = 1;                              // of the order of the probes within a round
 };
 

@@ -34,6 +34,8 @@ Measured made_up() {
     add({What::take, bytes}, bytes / 12500);
     add({What::combine, bytes}, bytes / 40000);
     add({What::combine_fetch, bytes}, bytes / 8000);
+    // Half of it from the neighbour: within the caches faster than the probe's own rate.
+    add({What::cma_exchange, bytes}, 0.7 + 0.12 * bytes / 2 / 4096 + bytes / 2 / (bytes > mib ? 8000 : 16000));
     // Longer half, and three tenths of the shorter one.
     add({What::copy, bytes}, bytes / 2 / 25000 + 0.3 * bytes / 2 / 50000);
     add({What::copy_alone, bytes}, bytes / 2 / 30000);
@@ -92,6 +94,8 @@ TEST(FitModel, FindsLinesMemoryAndOverlap) {
   ASSERT_EQ(table.caches.size(), 3u);
   EXPECT_NEAR(table.caches[1].load_gbs, 50, 1e-6);
   EXPECT_NEAR(table.caches[1].take_gbs, 12.5, 1e-6);
+  EXPECT_NEAR(table.caches[0].kernel_gbs, 16, 1e-6);
+  EXPECT_NEAR(table.caches[2].kernel_gbs, 8, 1e-6);
   EXPECT_NEAR(table.overlap, 0.3, 1e-6);
   EXPECT_NEAR(table.copy.alone_gbs, 30, 1e-6);
   const model::Access& shared = table.of(model::Mechanism::shared_memory);

@@ -21,8 +21,7 @@ ucs_status_ptr_t ucp_tag_send_nbx(ucp_ep_h to, const void *buffer, size_t count,
   REAL(ucs_status_ptr_t, ucp_tag_send_nbx);
   const int typed = how->op_attr_mask & UCP_OP_ATTR_FIELD_DATATYPE;
   const size_t element = typed ? how->datatype >> UCP_DATATYPE_SHIFT : 1;
-  if (length > 0 && length < (int)sizeof line - 32)
-    length += sprintf(line + length, " %zu", count * element);
+  if (length > 0 && length < (int)sizeof line - 32) length += sprintf(line + length, " %zu", count * element);
   return real(to, buffer, count, tag, how);
 }
 

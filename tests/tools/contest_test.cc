@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Contests over several heats: times that a machine's states do not bend, who leaves, and what a run of them finds.
+#include "calibrate_contest.h"
+
+#include <gtest/gtest.h>
+
+#include "launch.h"
+#include "model/forced.h"
+
+namespace coll::tools {
+namespace {
+
+TEST(OverHeats, OneTimeIsTheGeometricMean) {
+  EXPECT_TRUE(over_heats({}).empty());
+  const std::vector<double> us = over_heats({{2, 10}, {8, 10}});
+  EXPECT_NEAR(us[0], 4, 1e-9);
+  EXPECT_NEAR(us[1], 10, 1e-9);
+}
+
+TEST(OverHeats, WhoLeftEarlyIsComparedWhereItWasIn) {
+  // The second heat came while the machine was half as fast. The one that left before it took 1.5 times as long as the first.
+  const std::vector<double> us = over_heats({{10, 12, 15}, {20, 24, 0}});
+  EXPECT_NEAR(us[2] / us[0], 1.5, 1e-9);
+  EXPECT_NEAR(us[1] / us[0], 1.2, 1e-9);
+  EXPECT_NEAR(us[0] * us[0], 200, 1e-6);
+}
+
+TEST(OverHeats, WhatWasDisturbedDoesNotCount) {
+  const std::vector<double> us = over_heats({{0, 12, 0}, {20, 24, 0}});
+  EXPECT_NEAR(us[0] / us[1], 20.0 / 24, 1e-9);
+  EXPECT_EQ(us[2], 0);
+  // No heat in common: its own.
+  EXPECT_NEAR(over_heats({{5, 0}, {0, 7}})[1], 7, 1e-9);
+}
+
+Entrant entrant(plan::Collective collective, const char* text) {
+  Entrant made;
+  EXPECT_EQ(model::parse_choice(collective, text, made.choice), "");
+  return made;
+}
+
+TEST(Contests, TheSlowLeaveAndTheFirstMayStay) {
+  std::vector<int> cpus = allowed_cpus();
+  if (cpus.size() < 2) GTEST_SKIP() << "needs two processors";
+  cpus.resize(2);
+  // A megabyte in chunks of 256 bytes against one in chunks of 64 KiB.
+  const plan::Collective bcast = plan::Collective::bcast;
+  const Entrant slow = entrant(bcast, "flat_read:chunk=256,depth=2"),
+                fast = entrant(bcast, "flat_read:chunk=64k,depth=8");
+  std::vector<Contest> contests = {{bcast, 2, 1 << 20, {slow, fast}}};
+  const auto nothing = [](double, const std::string&) {};
+  std::vector<Contest> dropped = contests;
+  run_contests(dropped, cpus, {.heats = {{0.2, 20, 1.2}, {0.2, 20, 1.2}}}, nothing);
+  const std::vector<Entrant>& of = dropped[0].entrants;
+  if (!of[0].timing.good() || !of[1].timing.good())
+    GTEST_SKIP() << of[0].timing.problem << of[1].timing.problem << " (both heats)";
+  EXPECT_EQ(dropped[0].winner(), 1);
+  EXPECT_GT(of[0].timing.us, 1.2 * of[1].timing.us);
+  EXPECT_FALSE(of[0].to_the_end);
+  EXPECT_TRUE(of[1].to_the_end);
+  EXPECT_LE(of[1].timing.low_us, of[1].timing.high_us);
+
+  run_contests(contests, cpus, {.heats = {{0.2, 20, 1.2}, {0.2, 20, 1.2}}, .first_stays = true}, nothing);
+  EXPECT_TRUE(contests[0].entrants[0].to_the_end);
+  EXPECT_EQ(contests[0].winner(), 1);
+}
+
+TEST(Contests, WithoutTimeNobodyWins) {
+  std::vector<int> cpus = allowed_cpus();
+  if (cpus.size() < 2) GTEST_SKIP() << "needs two processors";
+  cpus.resize(2);
+  std::vector<Contest> contests = {{plan::Collective::bcast, 2, 4096, {entrant(plan::Collective::bcast, "flat_read")}}};
+  run_contests(contests, cpus, {.heats = {{0.05}, {0.05}}, .most_seconds = -1}, [](double, const std::string&) {});
+  EXPECT_EQ(contests[0].winner(), -1);
+  EXPECT_EQ(contests[0].entrants[0].timing.problem, "no time was left");
+}
+
+}  // namespace
+}  // namespace coll::tools

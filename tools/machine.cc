@@ -58,7 +58,8 @@ model::Question question_of(const ModelMachine& machine, plan::Collective collec
                            .levels = machine.hierarchy.levels(),
                            .cache_bytes = model::available_cache_bytes(machine.table, ranks)};
   if (!machine.table.of(model::Mechanism::cma).available || ranks < 2) return question;
-  const model::Setting on(machine.table, machine.hierarchy, model::Mechanism::cma);
+  const model::Setting on = model::Setting(machine.table, machine.hierarchy, model::Mechanism::cma)
+                                .touching({2 * trial_bytes, 2 * trial_bytes, trial_bytes, 2 * trial_bytes});
   const double kernel_us = on.copy(trial_bytes).total_us(), staged_us = 1.25 * on.memcpy_us(trial_bytes);
   question.kernel_copies = kernel_us < staged_us;
   question.kernel_copies_possible = !question.kernel_copies && kernel_us < 2 * staged_us;

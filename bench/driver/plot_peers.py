@@ -9,8 +9,8 @@ TICKS = (0.5, 1, 1.5, 2, 3, 4, 6, 8, 12, 16)
 STYLES.update({"best peer": ("#e08214", ""), "coll-mpi": ("#2166ac", "6 3"), "coll-heap": ("#762a83", "2 2")})
 
 
-def _frame(x, y, cells, table, limit, names, high):
-    panel = Panel(x, y, HEIGHT, [c[1] for c in cells], 0.7, high)
+def _frame(x, y, cells, table, limit, names, low, high):
+    panel = Panel(x, y, HEIGHT, [c[1] for c in cells], low, high)
     for tick in TICKS:
         if panel.low <= tick <= high:
             panel.tick(tick, f"{tick:g}", "#333" if tick == 1 else "#ddd")
@@ -26,7 +26,7 @@ def write_svg(path, table, limit, titles, headline):
     out = [_text(width / 2, 22, "Time over the limit of the machine", 15, more='font-weight="bold"'),
            _text(width / 2, 42, headline, 12)]
     ratios = [table[c][n] / table[c][limit] for c in table for n in titles if limit in table[c] and n in table[c]]
-    high = min(16, max([2, *ratios]) * 1.05)
+    low, high = max(0.3, min([0.9, *ratios]) / 1.05), min(16, max([2, *ratios]) * 1.05)
     for i, (name, title) in enumerate(titles.items()):
         x = LEFT + i * (width - LEFT) / len(titles)
         out.append(f'<path d="M{x:.0f} 62h30" {_stroke(name)}/>')
@@ -35,7 +35,7 @@ def write_svg(path, table, limit, titles, headline):
         x, y = LEFT + i % COLUMNS * (PANEL_W + GAP), TOP + 24 + i // COLUMNS * (HEIGHT + BETWEEN)
         cells = [c for c in table if c[0] == collective and limit in table[c]]
         out.append(_text(x + PANEL_W / 2, y - 8, collective, 13, more='font-weight="bold"'))
-        out += _frame(x, y, cells, table, limit, titles, high)
+        out += _frame(x, y, cells, table, limit, titles, low, high)
     height = TOP + 24 + -(-len(collectives) // COLUMNS) * (HEIGHT + BETWEEN) - 24
     with open(path, "w", encoding="utf-8") as file:
         file.write('<?xml version="1.0" encoding="UTF-8"?>\n<!-- SPDX-License-Identifier: BSD-3-Clause -->\n'

@@ -210,7 +210,8 @@ class Comm {
   std::string description_;
   size_t cache_bytes_ = 0;
   bool kernel_copies_possible_ = false;
-  bool crowded_ = false;  // more ranks than cores
+  bool crowded_ = false;           // more ranks than cores
+  bool heaps_are_shared_ = false;  // large memory of the program's is mapped by all, most likely
   model::Selector selector_;
   std::array<size_t, plan::collectives> latency_bytes_{};
   char* block_ = nullptr;

@@ -51,6 +51,7 @@ struct Hello {
   uint64_t table_offset = 0, table_bytes = 0;      // rank 0: the table, in its arena; no bytes: none
   uint32_t transport = 0;
   uint32_t debug = 0;
+  bool shared_heap = false;
   uint64_t direct_min_bytes = 0;
   uint64_t choices = 0;  // Settings::choices
   std::bitset<most_cpus> cpus;
@@ -170,6 +171,7 @@ class Creation {
     hello_.debug = comm_->settings_.debug;
     hello_.choices = comm_->settings_.choices;
     hello_.direct_min_bytes = comm_->settings_.direct_min_bytes;
+    hello_.shared_heap = comm_->settings_.shared_heap;
     for (int cpu : topo::current_cpus())
       if (cpu < most_cpus) hello_.cpus.set(size_t(cpu));
     hello_.probe = probe_.offer(comm_->settings_.transport);
@@ -285,6 +287,7 @@ class Creation {
     else if (copies_work) team.access = make_access(Transport::cma);
     if (team.access != nullptr) team.abilities = team.access->abilities();
     team.direct_min_bytes = settings.direct_min_bytes;
+    comm_->heaps_are_shared_ = team.map_arenas && std::ranges::all_of(hellos_, &Hello::shared_heap);
     const bool one_group = std::all_of(reports_.begin(), reports_.end(), [this](const Report& report) {
       return report.scheduling_group == report_.scheduling_group;
     });

@@ -75,6 +75,7 @@ coll_status Settings::read() {
     if (*end != 0) return failure(COLL_ERR_ARG, "COLL_DIRECT_MIN='" + least + "' is not a number of bytes");
   }
   table = variable("COLL_TABLE");
+  shared_heap = variable("COLL_HEAP") == "shared";
   std::string watch = variable("COLL_DRIFT");
   if (!watch.empty() && watch != "on" && watch != "off")
     return failure(COLL_ERR_ARG, "COLL_DRIFT='" + watch + "' is neither on nor off");

@@ -29,6 +29,7 @@ struct Settings {
   std::string remarks;                         // lines for that log: variables that are probably misspelt
   size_t direct_min_bytes = 8192;              // COLL_DIRECT_MIN
   bool drift = true;                           // COLL_DRIFT
+  bool shared_heap = false;                    // COLL_HEAP=shared
   std::string table;                           // COLL_TABLE: a name, a path, none; "": this machine's
   // COLL_BARRIER, COLL_BCAST and so on, by collective; empty when not forced
   std::array<std::vector<model::Forced>, plan::collectives> forced;

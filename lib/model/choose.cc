@@ -86,7 +86,8 @@ Choice choose(const Question& question) {
       else choice.parameters = question.crowded ? few_turns(bytes) : pipeline(bytes);
       break;
     case Collective::reduce:
-      if (question.ranks == 2 || bytes * ranks <= 64 * kib) {
+      // Two ranks: the root adds while the other stages. Mapped vectors leave the other idle, so each adds a half.
+      if ((question.ranks == 2 && !(question.mapped && bytes >= 1024 * kib)) || bytes * ranks <= 64 * kib) {
         name = "flat";
         choice.parameters = pipeline(bytes);
       } else if (question.crowded && bytes <= 128 * kib) {

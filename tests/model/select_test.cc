@@ -61,6 +61,15 @@ TEST(Select, WithoutATableTheDefaults) {
   EXPECT_EQ(selector.latency_path_bytes(Collective::bcast, 2), latency_path_bytes(Collective::bcast, 2));
 }
 
+TEST(Select, TwoRanksShareTheSumsOfMappedVectors) {
+  Question question{.collective = Collective::reduce, .bytes = 4 << 20, .element_bytes = 4, .ranks = 2};
+  EXPECT_EQ(choose(question).algorithm->name, "flat");
+  question.mapped = true;
+  EXPECT_EQ(choose(question).algorithm->name, "fused");
+  question.bytes = 256 << 10;
+  EXPECT_EQ(choose(question).algorithm->name, "flat");
+}
+
 TEST(Select, ProcessorsThatDoNotPassLinesOnBroadcastByLeaders) {
   const Family& arm = family_of("Neoverse-N1");
   const Family& epyc = family_of("AMD EPYC 7551P 32-Core Processor");

@@ -115,9 +115,9 @@ static void dies(pid_t pid)
 	CHECK(WIFSIGNALED(status));
 }
 
-TEST(waiters_enter_in_order_of_arrival)
+/* One at a time: the first is inside, the others wait in their order. */
+static void queue_up(pid_t *pids)
 {
-	pid_t pids[READERS];
 	int i;
 
 	scene(1);
@@ -127,6 +127,14 @@ TEST(waiters_enter_in_order_of_arrival)
 		pids[i] = reader(i);
 		wait_queued(i);
 	}
+}
+
+TEST(waiters_enter_in_order_of_arrival)
+{
+	pid_t pids[READERS];
+	int i;
+
+	queue_up(pids);
 	CHECK_EQ(file_count(TRACE, "waits: active=1 limit=1"), READERS - 1);
 	for (i = 0; i < READERS; i++) {
 		CHECK_EQ(entered(EVER), NOBODY);
@@ -200,15 +208,8 @@ TEST(a_raised_limit_is_noticed)
 TEST(a_killed_waiter_does_not_hold_up_the_others)
 {
 	pid_t pids[READERS];
-	int i;
 
-	scene(1);
-	pids[0] = reader(0);
-	CHECK_EQ(entered(SOON), 0);
-	for (i = 1; i < READERS; i++) {
-		pids[i] = reader(i);
-		wait_queued(i);
-	}
+	queue_up(pids);
 	/* One from the middle and the first of the queue, while nobody leaves. */
 	dies(pids[3]);
 	dies(pids[1]);

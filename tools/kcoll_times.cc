@@ -67,10 +67,16 @@ std::string text(const KcollTimes& of) {
 
 std::unique_ptr<KcollWatch> KcollWatch::start(std::string& problem) {
   KcollStatus status;
-  auto device = KcollDevice::own(status);
-  if (device == nullptr) return problem = transport::kcoll_remedy(status), nullptr;
+  if (KcollDevice::own(status) == nullptr) return problem = transport::kcoll_remedy(status), nullptr;
   std::string remark;
   if (auto traced = watch_kcoll_tracepoints(remark)) return traced;
+  return by_counters(problem, remark);
+}
+
+std::unique_ptr<KcollWatch> KcollWatch::by_counters(std::string& problem, const std::string& remark) {
+  KcollStatus status;
+  auto device = KcollDevice::own(status);
+  if (device == nullptr) return problem = transport::kcoll_remedy(status), nullptr;
   kcoll_stats before{};
   status = device->stats(before, true);
   if (status != KcollStatus::ok) return problem = transport::kcoll_remedy(status), nullptr;

@@ -34,8 +34,10 @@ std::string text(const KcollTimes& times);
 // From its making to stop() the module's work is watched.
 class KcollWatch {
  public:
-  // Null and why: no module, or no permission.
+  // By the tracepoints, else by the counters. Null and why: no module, or no permission.
   static std::unique_ptr<KcollWatch> start(std::string& problem);
+  // `remark`: why not by the tracepoints.
+  static std::unique_ptr<KcollWatch> by_counters(std::string& problem, const std::string& remark = "");
   virtual ~KcollWatch() = default;
   virtual KcollTimes stop() = 0;
   // Why there are counters instead of tracepoints; "".

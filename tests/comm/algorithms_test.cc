@@ -125,7 +125,7 @@ struct Trial {
   void sweep_pieces(const algo::Algorithm& algorithm) {
     const Collective what = algorithm.collective;
     const bool rooted = coll::plan::is_rooted(what);
-    for (size_t n : {size_t(1), chunk / 4 - 1, chunk / 4 + 1, chunk, 5 * chunk + 3})
+    for (size_t n : thinned({1, chunk / 4 - 1, chunk / 4 + 1, chunk, 5 * chunk + 3}, c.ranks))
       for (int root = 0; root<(rooted ? c.ranks : 1); root += c.ranks> 4 ? 3 : 1)
         for (bool irregular : {false, true})
           for (bool in_place : {false, true}) {
@@ -146,8 +146,9 @@ struct Trial {
   void sweep(const algo::Algorithm& algorithm) {
     if (algorithm.collective == Collective::barrier) return barrier();
     if (algorithm.collective > Collective::allreduce) return sweep_pieces(algorithm);
-    for (size_t n : counts())
-      for (int root = 0; root < (algorithm.collective == Collective::allreduce ? 1 : c.ranks); root++) {
+    for (size_t n : thinned(counts(), c.ranks))
+      for (int root = 0; root < (algorithm.collective == Collective::allreduce ? 1 : c.ranks);
+           root = next_root(root, c.ranks)) {
         for (bool in_place : {false, true}) {
           round++;
           if (one_way() && in_place != (round / 2 % 2 == 0)) continue;

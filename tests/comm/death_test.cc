@@ -31,7 +31,8 @@ void notices_in_time(Context& c, coll_status status) {
   RANK_CHECK(c, strstr(coll_last_error(), "free the communicator") != nullptr);
   int64_t moment = c.shared->moment_ns;
   RANK_CHECK(c, moment != 0);
-  if (noticed - moment > 1'000'000'000 * int64_t(slowness))
+  // Many ranks of an emulated machine take turns on slow processors: one step of a survivor may last that long.
+  if (noticed - moment > 1'000'000'000 * int64_t(c.ranks > 4 ? patience() : slowness))
     c.fail("took " + std::to_string((noticed - moment) / 1'000'000) + " ms to notice");
 }
 
@@ -126,13 +127,22 @@ const char* name_of(Point point) {
 
 class Death : public testing::TestWithParam<std::tuple<const char*, int, Point>> {};
 
+// Which ranks are killed, each in a run of its own: the first and the last. In an emulated machine, where a run takes
+// seconds, one after the other; of many ranks, only while they move something.
+std::vector<int> victims(int ranks, size_t elements, int run) {
+  if (!emulated()) return {0, ranks - 1};
+  if (ranks > 4 && elements < 1000) return {};
+  return {(run * 3 + ranks - 1) % ranks};
+}
+
 TEST_P(Death, IsNoticedByEverySurvivor) {
   auto [transport, ranks, point] = GetParam();
   Environment forced("COLL_TRANSPORT", transport);
   auto before = shared_memory_names();
+  int run = int(point);
   for (const Use& use : uses)
     for (size_t n : {size_t(2), size_t(40'000)})
-      for (int victim : {0, ranks - 1}) {
+      for (int victim : victims(ranks, n, run++)) {
         SCOPED_TRACE(std::string(use.name) + ", " + std::to_string(n) + " elements, victim " + std::to_string(victim));
         run_processes(
             ranks,
@@ -144,7 +154,7 @@ TEST_P(Death, IsNoticedByEverySurvivor) {
               if (c.rank == victim) {
                 if (point == Point::before) die(c);
                 if (point == Point::asleep) usleep(60'000), die(c);
-                if (point == Point::middle) die_later(c, 3000);
+                if (point == Point::middle) die_later(c, 1000 + 2000 * (run % 4));
               }
               coll_status status = COLL_OK;
               for (int turn = 3; status == COLL_OK && !c.failed(); turn++) {

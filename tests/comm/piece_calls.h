@@ -230,9 +230,9 @@ inline void try_pieces(Context& c, coll_comm* comm, const PieceCall& call, bool 
 // Every collective, root and form, blocking.
 inline void all_forms(Context& c, coll_comm* comm, const std::vector<size_t>& sizes, bool mappable) {
   uint32_t round = 0;
-  for (size_t n : sizes)
+  for (size_t n : thinned(sizes, c.ranks))
     for (Collective what : collectives_of_pieces())
-      for (int root = 0; root < (coll::plan::is_rooted(what) ? c.ranks : 1); root++)
+      for (int root = 0; root < (coll::plan::is_rooted(what) ? c.ranks : 1); root = next_root(root, c.ranks))
         for (bool irregular : {false, true})
           for (bool in_place : {false, true}) {
             PieceCall call{what, irregular, n, root, in_place, ++round};

@@ -28,6 +28,9 @@ static inline void fail_at(const char *file, int line, const char *format, ...) 
     if (!(condition)) fail_at(__FILE__, __LINE__, __VA_ARGS__); \
   } while (0)
 
+/* A virtual machine of tests/kmod, where everything takes many times as long. */
+static inline int emulated(void) { return getenv("KCOLL_VM") != NULL; }
+
 static inline void start(int *argc, char ***argv) {
   MPI_Init(argc, argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);

@@ -45,7 +45,7 @@ if [ ! -e "$base" ] || [ "$here/init" -nt "$base" ] || [ "$here/run.sh" -nt "$ba
     chmod +x "$root/init"
     : > "$root/modules/order"
     if [ -d "$cache/$kernel/root/lib/modules" ]; then
-        for name in virtio_pci 9pnet_virtio 9p zram lzo; do
+        for name in virtio_pci 9pnet_virtio 9p zram lzo overlay; do
             modprobe -d "$cache/$kernel/root" -S "$(cat "$cache/$kernel/release")" --show-depends $name 2> /dev/null |
                 awk '$1 == "insmod" {print $2}' || true
         done | awk '!seen[$0]++' | while read -r file; do

@@ -29,7 +29,7 @@ test-kmod: ## test the kernel module on Debian's 6.1 and 6.12 in virtual machine
 	$(KMOD_DIR)/tests/kmod/dkms.sh 6.1 6.12 || [ $$? = 77 ]
 	$(KMOD_DIR)/tests/kmod/run-all.sh 6.1 6.12
 
-test-kmod-library: build ## the same, and the library's tests on each transport of the module (half an hour)
+test-kmod-library: build ## the same, and the library's tests on each transport of the module (20 minutes a kernel)
 	$(KMOD_DIR)/tests/kmod/run-all.sh -L $(abspath $(BUILD)) 6.1 6.12
 
 test-kmod-debug: ## the same under KASAN, lockdep, kmemleak, fault injection, and under KCSAN

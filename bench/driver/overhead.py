@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the shim itself adds to a call: time with it, less the time without it, of collectives that do nothing. Shows the
+slowest rank of each collective; with --check exits with 3 when a limit is exceeded."""
+
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+
+from contestants import available_mpis, json_lines, launch, launcher, shim_path
+
+SOURCES = Path(__file__).resolve().parent.parent / "overhead"
+TITLES = {"openmpi": "Open MPI", "mpich": "MPICH"}
+LIMITS_NS = {"taken": 30, "alone": 15, "empty": 15}  # the first: the shim takes the call; the others: it passes it on
+
+
+def build(directory, mpi):
+    """The program, and what is empty."""
+    program, empty = directory / f"overhead.{mpi}", directory / "overhead_empty.so"
+    subprocess.run([f"mpicc.{mpi}", "-O2", "-o", str(program), str(SOURCES / "overhead.c")], check=True)
+    subprocess.run(["cc", "-O2", "-fPIC", "-shared", "-o", str(empty), str(SOURCES / "empty.c")], check=True)
+    return program, empty
+
+
+def measure(mpi, program, preload, options):
+    """{(collective, case): the slowest rank's ns}; raises RuntimeError."""
+    command = launcher(mpi, options.ranks, preload=" ".join(map(str, preload)), urgent=options.urgent)
+    status, out, err = launch([*command, str(program)], options.timeout)
+    rows = json_lines(out)
+    if status != 0 or not rows:
+        raise RuntimeError(f"{' '.join(command)} ... ended with {status}\n{out[-500:]}{err[-1500:]}")
+    times = {}
+    for row in rows:
+        for case in LIMITS_NS.keys() & row.keys():
+            key = row["collective"], case
+            times[key] = max(times.get(key, 0), row[case])
+    return times
+
+
+def compare(mpi, program, empty, options):
+    """{(collective, case): ns that the shim adds}, the least of all rounds."""
+    added = {}
+    for _ in range(options.rounds):
+        without = measure(mpi, program, [empty], options)
+        for key, ns in measure(mpi, program, [shim_path(options.build, mpi), empty], options).items():
+            added[key] = min(added.get(key, ns), ns - without[key])
+    return added
+
+
+def show(mpi, added):
+    """A line a collective; returns the number of limits that are exceeded."""
+    print(f"{TITLES[mpi]}: ns that the shim adds to a call")
+    print(f"  {'':<22}{'taken':>8}{'passed on: one rank':>22}{'no data':>10}")
+    for collective in dict.fromkeys(name for name, _ in added):
+        cells = [added.get((collective, case)) for case in LIMITS_NS]
+        texts = ["-" if cell is None else f"{cell:.1f}" for cell in cells]
+        print(f"  {collective:<22}{texts[0]:>8}{texts[1]:>22}{texts[2]:>10}")
+    return sum(ns > LIMITS_NS[case] for (_, case), ns in added.items())
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("build")
+    parser.add_argument("--mpi", choices=TITLES)
+    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--timeout", type=float, default=60)
+    parser.add_argument("--urgent", action="store_true", help="as root: run at the highest priority")
+    parser.add_argument("--check", action="store_true",
+                        help=f"exit with 3 when a call that is taken costs {LIMITS_NS['taken']} ns and more, or one "
+                             f"that is passed on {LIMITS_NS['alone']}")
+    options = parser.parse_args()
+    directory = Path(options.build).resolve() / "bench"
+    directory.mkdir(parents=True, exist_ok=True)
+    exceeded = 0
+    for mpi in [options.mpi] if options.mpi else available_mpis():
+        if shim_path(options.build, mpi) is None:
+            print(f"The build has no shim for {TITLES[mpi]}: left out.", file=sys.stderr)
+            continue
+        exceeded += show(mpi, compare(mpi, *build(directory, mpi), options))
+    if exceeded:
+        print(f"{exceeded} limits exceeded: {LIMITS_NS['taken']} ns taken, {LIMITS_NS['alone']} ns passed on")
+    return 3 if exceeded and options.check else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

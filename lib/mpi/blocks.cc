@@ -8,43 +8,37 @@
 
 namespace coll::shim {
 
-Side::Side(const void *buffer, MPI_Datatype handle, const Datatype *element, int count, int blocks)
-    : buffer_(static_cast<const char *>(buffer)),
-      handle_(handle),
-      element_(element),
-      blocks_(blocks),
-      count_(count),
-      total_bytes_(static_cast<std::size_t>(count) * static_cast<std::size_t>(blocks) * element->size_bytes),
-      packs_(total_bytes_ > 0 && !(element->vector_in_order || (blocks == 1 && element->in_order(count)))),
-      data_(packs_ ? nullptr : const_cast<void *>(buffer)) {}
-
 bool Side::describe(const void *buffer, MPI_Datatype handle, const Datatype *element, const int *counts,
                     const int *displs, int blocks, std::size_t *bytes) {
-  buffer_ = static_cast<const char *>(buffer);
-  handle_ = handle;
-  element_ = element;
-  blocks_ = blocks;
+  hold(buffer, handle, element, blocks);
   counts_ = counts;
   displs_ = displs;
   byte_counts_ = bytes;
   byte_displs_ = bytes + blocks;
-  // Displacements may be negative; libcoll's begin at the first block.
+  // Displacements may be negative; libcoll's begin at the first block. Locals, since `bytes` might be members for all
+  // that the compiler knows.
+  const std::size_t element_bytes = element->size_bytes;
   std::ptrdiff_t first = PTRDIFF_MAX;
+  std::size_t total = 0;
   for (int i = 0; i < blocks; i++) {
     if (counts[i] < 0) return false;
-    byte_counts_[i] = static_cast<std::size_t>(counts[i]) * element->size_bytes;
-    total_bytes_ += byte_counts_[i];
+    bytes[i] = static_cast<std::size_t>(counts[i]) * element_bytes;
+    total += bytes[i];
     if (counts[i] > 0) first = std::min<std::ptrdiff_t>(first, displs[i]);
   }
-  packs_ = total_bytes_ > 0 && !element->vector_in_order;
+  const bool packs = total > 0 && !element->vector_in_order;
+  const std::ptrdiff_t extent_bytes = element->extent_bytes;
+  std::size_t *places = bytes + blocks;
   std::size_t end = 0;
   for (int i = 0; i < blocks; i++) {
     const std::ptrdiff_t from_first = counts[i] > 0 ? displs[i] - first : 0;
-    byte_displs_[i] = packs_ ? end : static_cast<std::size_t>(from_first * element->extent_bytes);
-    end += byte_counts_[i];
+    places[i] = packs ? end : static_cast<std::size_t>(from_first * extent_bytes);
+    end += bytes[i];
   }
-  const std::ptrdiff_t to_first = total_bytes_ > 0 ? first * element->extent_bytes : 0;
-  data_ = packs_ || buffer == nullptr ? nullptr : const_cast<char *>(buffer_) + to_first;
+  total_bytes_ = total;
+  packs_ = packs;
+  const std::ptrdiff_t to_first = total > 0 ? first * extent_bytes : 0;
+  data_ = packs || buffer == nullptr ? nullptr : const_cast<char *>(buffer_) + to_first;
   return good();
 }
 

@@ -14,12 +14,24 @@ namespace coll::shim {
 
 class Side {
  public:
-  // A side without a part in the call, and one that is in place.
+  // A side without a part in the call. Never copied: words stored a moment ago are slow to load as vectors.
   Side() = default;
-  explicit Side(const void *placeholder) : data_(const_cast<void *>(placeholder)) {}
+  Side(const Side &) = delete;
+  Side &operator=(const Side &) = delete;
+
+  void be_in_place() {
+    packs_ = false;
+    data_ = const_cast<void *>(COLL_IN_PLACE);
+  }
 
   // `blocks` times `count` elements, one after the other.
-  Side(const void *buffer, MPI_Datatype handle, const Datatype *element, int count, int blocks);
+  void describe(const void *buffer, MPI_Datatype handle, const Datatype *element, int count, int blocks) {
+    hold(buffer, handle, element, blocks);
+    count_ = count;
+    total_bytes_ = static_cast<std::size_t>(count) * static_cast<std::size_t>(blocks) * element->size_bytes;
+    packs_ = total_bytes_ > 0 && !(element->vector_in_order || (blocks == 1 && element->in_order(count)));
+    data_ = packs_ ? nullptr : const_cast<void *>(buffer);
+  }
 
   // Of each block its own count and displacement, as MPI's v-forms have them. `bytes` has room for two numbers a block.
   // False when a count is negative, or the buffer is null and should not be.
@@ -45,16 +57,24 @@ class Side {
   const std::size_t *displs() const { return byte_displs_; }
 
  private:
+  void hold(const void *buffer, MPI_Datatype handle, const Datatype *element, int blocks) {
+    buffer_ = static_cast<const char *>(buffer);
+    handle_ = handle;
+    element_ = element;
+    blocks_ = blocks;
+  }
   bool move(int block, bool in) const;
   bool move_all(bool in) const;
 
-  const char *buffer_ = nullptr;
-  MPI_Datatype handle_ = {};
-  const Datatype *element_ = nullptr;
-  int blocks_ = 0;
-  int count_ = 0;  // of every block, without counts_
+  // Set by describe(), for packing. Clearing them would take longer than the rest of a short call.
+  const char *buffer_;
+  MPI_Datatype handle_;
+  const Datatype *element_;
+  int blocks_;
+  int count_;  // of every block, without counts_
+  const int *displs_;
+
   const int *counts_ = nullptr;
-  const int *displs_ = nullptr;
   std::size_t *byte_counts_ = nullptr;
   std::size_t *byte_displs_ = nullptr;
   std::size_t total_bytes_ = 0;

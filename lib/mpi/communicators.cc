@@ -235,8 +235,8 @@ char *Communicator::packing_space(std::size_t bytes) {
   return packed.get();
 }
 
-std::size_t *Communicator::number_space() {
-  if (numbers == nullptr) numbers.reset(new (std::nothrow) std::size_t[4 * static_cast<std::size_t>(ranks)]);
+std::size_t *Communicator::make_numbers() {
+  numbers.reset(new (std::nothrow) std::size_t[4 * static_cast<std::size_t>(ranks)]);
   return numbers.get();
 }
 

@@ -74,7 +74,8 @@ struct Communicator {
   // NULL when there is no memory.
   char *packing_space(std::size_t bytes);
   // Room for four numbers a rank; NULL when there is no memory.
-  std::size_t *number_space();
+  std::size_t *number_space() { return numbers != nullptr ? numbers.get() : make_numbers(); }
+  std::size_t *make_numbers();
 };
 
 extern thread_local HandleCache<Communicator> recent_communicators;

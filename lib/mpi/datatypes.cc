@@ -242,7 +242,8 @@ const Datatype *examine(MPI_Datatype handle) {
   return datatype;
 }
 
-const Datatype *derived(MPI_Datatype handle) {
+// Not inlined: that would make datatype_of() save registers for it at every call.
+[[gnu::noinline]] const Datatype *derived(MPI_Datatype handle) {
   if (!may_be_datatype(handle) || handle == MPI_DATATYPE_NULL || keyval == MPI_KEYVAL_INVALID) return nullptr;
   const QuietErrors quiet;
   void *value = nullptr;

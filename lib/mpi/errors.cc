@@ -42,8 +42,7 @@ int code_of(coll_status status) {
 
 }  // namespace
 
-int finish(MPI_Comm comm, coll_status status) {
-  if (status == COLL_OK) return MPI_SUCCESS;
+int finish_failed(MPI_Comm comm, coll_status status) {
   const int code = code_of(status);
   found.Comm_call_errhandler(comm, code);
   return code;

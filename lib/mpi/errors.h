@@ -9,7 +9,10 @@ namespace coll::shim {
 
 // What an MPI call returns for a status of libcoll. A failure goes through the communicator's error handler, in
 // the fitting class and with libcoll's own words as its text.
-int finish(MPI_Comm comm, coll_status status);
+int finish_failed(MPI_Comm comm, coll_status status);
+inline int finish(MPI_Comm comm, coll_status status) {
+  return status == COLL_OK ? MPI_SUCCESS : finish_failed(comm, status);
+}
 
 // What went wrong in a collective of several steps: a status of libcoll, or what the MPI library returned.
 struct Trouble {

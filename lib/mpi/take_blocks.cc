@@ -23,9 +23,14 @@ struct Message {
   const Datatype *element;
 
   Message(int count, MPI_Datatype handle) : count(count), handle(handle), element(datatype_of(handle)) {}
+  // Where most programs name the datatype of `other` again.
+  Message(int count, MPI_Datatype handle, const Message &other)
+      : count(count), handle(handle), element(handle == other.handle ? other.element : datatype_of(handle)) {}
   bool known() const { return element != nullptr && count >= 0; }
   std::size_t bytes() const { return static_cast<std::size_t>(count) * element->size_bytes; }
-  Side side(const void *buffer, int blocks) const { return {buffer, handle, element, count, blocks}; }
+  void describe(Side *side, const void *buffer, int blocks) const {
+    side->describe(buffer, handle, element, count, blocks);
+  }
 };
 
 // Why blocks of that kind are passed on by every rank; Why::count_ when they are taken.
@@ -42,6 +47,12 @@ bool make_side(const void *buffer, MPI_Datatype handle, const int *counts, const
   const Datatype *element = datatype_of(handle);
   return element != nullptr && counts != nullptr && displs != nullptr &&
          side->describe(buffer, handle, element, counts, displs, ranks, numbers);
+}
+
+// The side of one block.
+void describe_own(Side *side, bool in_place, const Message &message, const void *buffer) {
+  if (in_place) side->be_in_place();
+  else message.describe(side, buffer, 1);
 }
 
 constexpr int no_block = -1;
@@ -71,8 +82,6 @@ int run(Taking &call, Side &send, Side &recv, int kept, Whole whole, Levels leve
       });
 }
 
-const Side in_place(COLL_IN_PLACE);
-
 // What is sent, where two_level has no name for being in place.
 const void *input_of(const Side &send, const Side &recv) {
   return send.data() == COLL_IN_PLACE ? recv.data() : send.data();
@@ -87,7 +96,7 @@ void keep_own_block([[maybe_unused]] Side &own, [[maybe_unused]] const Side &blo
 #ifdef OPEN_MPI
   if (own.data() != nullptr && blocks.data() != nullptr &&
       static_cast<const char *>(own.data()) == static_cast<const char *>(blocks.data()) + offset_bytes)
-    own = in_place;
+    own.be_in_place();
 #endif
 }
 
@@ -104,13 +113,14 @@ int take_gather(const void *send, int send_count, MPI_Datatype send_type, void *
   const std::size_t bytes = mine.bytes();
   Side to;
   if (call.rank() == root) {
-    const Message all(recv_count, recv_type);
+    const Message all(recv_count, recv_type, mine);
     if (!all.known() || all.bytes() != bytes || recv == MPI_IN_PLACE) return call.pass_on(Why::arguments);
-    to = all.side(recv, call.ranks());
+    all.describe(&to, recv, call.ranks());
   } else if (inside) {
     return call.pass_on(Why::arguments);
   }
-  Side from = inside ? in_place : mine.side(send, 1);
+  Side from;
+  describe_own(&from, inside, mine, send);
   if (!from.good() || !to.good()) return call.pass_on(Why::arguments);
   keep_own_block(from, to, static_cast<std::size_t>(call.rank()) * bytes);
   return run(
@@ -132,17 +142,18 @@ int take_gatherv(const void *send, int send_count, MPI_Datatype send_type, void 
   const bool inside = is_root && send == MPI_IN_PLACE;
   std::size_t *numbers = call.communicator().number_space();
   if (numbers == nullptr) return call.finish(COLL_ERR_NO_MEMORY);
-  Side from = in_place;
+  Side from;
   Side to;
   std::size_t bytes = 0;
   if (is_root && !make_side(recv, recv_type, recv_counts, displs, call.ranks(), numbers, &to))
     return call.pass_on(Why::arguments);
   if (inside) {
+    from.be_in_place();
     bytes = to.counts()[root];
   } else {
     const Message mine(send_count, send_type);
     if (!mine.known() || send == MPI_IN_PLACE) return call.pass_on(Why::arguments);
-    from = mine.side(send, 1);
+    mine.describe(&from, send, 1);
     bytes = mine.bytes();
   }
   if (!from.good()) return call.pass_on(Why::arguments);
@@ -168,13 +179,14 @@ int take_scatter(const void *send, int send_count, MPI_Datatype send_type, void 
   const std::size_t bytes = mine.bytes();
   Side from;
   if (call.rank() == root) {
-    const Message all(send_count, send_type);
+    const Message all(send_count, send_type, mine);
     if (!all.known() || all.bytes() != bytes || send == MPI_IN_PLACE) return call.pass_on(Why::arguments);
-    from = all.side(send, call.ranks());
+    all.describe(&from, send, call.ranks());
   } else if (inside) {
     return call.pass_on(Why::arguments);
   }
-  Side to = inside ? in_place : mine.side(recv, 1);
+  Side to;
+  describe_own(&to, inside, mine, recv);
   if (!from.good() || !to.good()) return call.pass_on(Why::arguments);
   keep_own_block(to, from, static_cast<std::size_t>(call.rank()) * bytes);
   return run(
@@ -197,16 +209,17 @@ int take_scatterv(const void *send, const int *send_counts, const int *displs, M
   std::size_t *numbers = call.communicator().number_space();
   if (numbers == nullptr) return call.finish(COLL_ERR_NO_MEMORY);
   Side from;
-  Side to = in_place;
+  Side to;
   std::size_t bytes = 0;
   if (is_root && !make_side(send, send_type, send_counts, displs, call.ranks(), numbers, &from))
     return call.pass_on(Why::arguments);
   if (inside) {
+    to.be_in_place();
     bytes = from.counts()[root];
   } else {
     const Message mine(recv_count, recv_type);
     if (!mine.known() || recv == MPI_IN_PLACE) return call.pass_on(Why::arguments);
-    to = mine.side(recv, 1);
+    mine.describe(&to, recv, 1);
     bytes = mine.bytes();
   }
   if (!to.good()) return call.pass_on(Why::arguments);
@@ -228,13 +241,15 @@ int take_allgather(const void *send, int send_count, MPI_Datatype send_type, voi
   const bool inside = send == MPI_IN_PLACE;
   const Message all(recv_count, recv_type);
   if (const Why why = obstacle(all); why != Why::count_) return call.pass_on(why);
-  const Message mine = inside ? all : Message(send_count, send_type);
+  const Message mine = inside ? all : Message(send_count, send_type, all);
   if (!mine.known() || mine.bytes() != all.bytes() || recv == MPI_IN_PLACE) return call.pass_on(Why::arguments);
   if (!call.join(0)) return call.result();
   const Blocks blocks{all.bytes()};
   if (call.nodes() != nullptr && !two_level::allgathers(*call.nodes(), blocks)) return call.pass_on(Why::nodes);
-  Side from = inside ? in_place : mine.side(send, 1);
-  Side to = all.side(recv, call.ranks());
+  Side from;
+  Side to;
+  describe_own(&from, inside, mine, send);
+  all.describe(&to, recv, call.ranks());
   if (!from.good() || !to.good()) return call.pass_on(Why::arguments);
   keep_own_block(from, to, static_cast<std::size_t>(call.rank()) * all.bytes());
   return run(
@@ -255,14 +270,16 @@ int take_allgatherv(const void *send, int send_count, MPI_Datatype send_type, vo
   const bool inside = send == MPI_IN_PLACE;
   std::size_t *numbers = call.communicator().number_space();
   if (numbers == nullptr) return call.finish(COLL_ERR_NO_MEMORY);
-  Side from = in_place;
+  Side from;
   Side to;
   if (recv == MPI_IN_PLACE || !make_side(recv, recv_type, recv_counts, displs, call.ranks(), numbers, &to))
     return call.pass_on(Why::arguments);
-  if (!inside) {
+  if (inside) {
+    from.be_in_place();
+  } else {
     const Message mine(send_count, send_type);
     if (!mine.known() || mine.bytes() != to.counts()[call.rank()]) return call.pass_on(Why::arguments);
-    from = mine.side(send, 1);
+    mine.describe(&from, send, 1);
   }
   if (!from.good()) return call.pass_on(Why::arguments);
   if (call.nodes() != nullptr && !two_level::allgathers(*call.nodes(), blocks_of(to))) return call.pass_on(Why::nodes);
@@ -285,12 +302,15 @@ int take_alltoall(const void *send, int send_count, MPI_Datatype send_type, void
   const bool inside = send == MPI_IN_PLACE;
   const Message got(recv_count, recv_type);
   if (const Why why = obstacle(got); why != Why::count_) return call.pass_on(why);
-  const Message sent = inside ? got : Message(send_count, send_type);
+  const Message sent = inside ? got : Message(send_count, send_type, got);
   if (!sent.known() || sent.bytes() != got.bytes() || recv == MPI_IN_PLACE) return call.pass_on(Why::arguments);
   if (!call.join(0)) return call.result();
   if (call.nodes() != nullptr && !two_level::alltoalls(*call.nodes(), got.bytes())) return call.pass_on(Why::nodes);
-  Side from = inside ? in_place : sent.side(send, call.ranks());
-  Side to = got.side(recv, call.ranks());
+  Side from;
+  Side to;
+  if (inside) from.be_in_place();
+  else sent.describe(&from, send, call.ranks());
+  got.describe(&to, recv, call.ranks());
   if (!from.good() || !to.good()) return call.pass_on(Why::arguments);
   return run(
       call, from, to, inside ? all_blocks : no_block,
@@ -312,11 +332,12 @@ int take_alltoallv(const void *send, const int *send_counts, const int *send_dis
   std::size_t *numbers = call.communicator().number_space();
   if (numbers == nullptr) return call.finish(COLL_ERR_NO_MEMORY);
   const int ranks = call.ranks();
-  Side from = in_place;
+  Side from;
   Side to;
   if (recv == MPI_IN_PLACE || !make_side(recv, recv_type, recv_counts, recv_displs, ranks, numbers, &to))
     return call.pass_on(Why::arguments);
-  if (!inside && !make_side(send, send_type, send_counts, send_displs, ranks, numbers + 2 * ranks, &from))
+  if (inside) from.be_in_place();
+  else if (!make_side(send, send_type, send_counts, send_displs, ranks, numbers + 2 * ranks, &from))
     return call.pass_on(Why::arguments);
   return run(
       call, from, to, inside ? all_blocks : no_block,

@@ -397,10 +397,11 @@ coll_status coll_request_free(coll_request *request);
 const char *coll_setting(const char *name);
 
 /*
- * For COLL_STATS: `calls` calls of a collective were left to another library, for the reason `why`. Without COLL_STATS
- * nothing happens. Errors: ARG, NO_MEMORY. Thread safe.
+ * For COLL_STATS: a call of a collective was left to another library, for the reason `why`. `bytes`: what count and
+ * datatype came to, SIZE_MAX when that is not known. Without COLL_STATS nothing happens. Errors: ARG, NO_MEMORY. Thread
+ * safe.
  */
-coll_status coll_stats_passed_on(const char *collective, const char *why, uint64_t calls);
+coll_status coll_stats_passed_on(const char *collective, const char *why, size_t bytes);
 
 /*
  * Writes what COLL_STATS asks for now, as that of `rank`, instead of at the end of the process. Errors: NO_MEMORY,

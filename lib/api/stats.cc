@@ -15,12 +15,12 @@ const char* coll_setting(const char* name) {
   } catch (const std::bad_alloc&) { return nullptr; }
 }
 
-coll_status coll_stats_passed_on(const char* collective, const char* why, uint64_t calls) {
+coll_status coll_stats_passed_on(const char* collective, const char* why, size_t bytes) {
   return guarded([&] {
     if (collective == nullptr || why == nullptr)
       return failure(COLL_ERR_ARG, "coll_stats_passed_on: collective and why must not be NULL");
     coll::comm::stats::begin(0);
-    if (coll::comm::stats::wanted()) coll::comm::stats::passed_on(collective, why, calls);
+    if (coll::comm::stats::wanted()) coll::comm::stats::passed_on(collective, why, bytes);
     return COLL_OK;
   });
 }

@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <mutex>
 #include <tuple>
+#include <utility>
 
 #include "config/config.h"
 
@@ -19,7 +21,9 @@ namespace {
 // Sizes up to 8 B, 64 B, 512 B, 4 KiB ... 128 MiB, and above.
 constexpr int classes = 9;
 size_t class_bytes(int size_class) { return size_t(8) << 3 * size_class; }
+constexpr int unknown_size = classes + 1;
 int class_of(size_t bytes) {
+  if (bytes == SIZE_MAX) return unknown_size;
   int size_class = 0;
   while (size_class < classes && bytes > class_bytes(size_class)) size_class++;
   return size_class;
@@ -34,6 +38,7 @@ struct Key {
            std::tie(other.collective, other.size_class, other.algorithm, other.transport);
   }
 };
+using Place = std::pair<std::string, int>;  // a collective and a size class
 struct Row {
   uint64_t calls = 0;
   uint64_t bytes = 0;
@@ -47,12 +52,24 @@ struct Book {
   pid_t process = 0;
   bool written = false;
   std::map<Key, Row> rows;
-  std::map<std::string, std::map<std::string, uint64_t>> passed;  // by collective, by reason
+  std::map<Place, std::map<std::string, uint64_t>> passed;  // by reason
 
-  uint64_t taken(const std::string& collective) const {
+  uint64_t passed_of(const Place& place) const {
+    uint64_t calls = 0;
+    for (const auto& [why, count] : passed.at(place)) calls += count;
+    return calls;
+  }
+
+  // All calls of this size, taken and passed on; of any size when it is unknown.
+  uint64_t calls_of(const Place& place) const {
+    const auto same = [&](const std::string& collective, int size_class) {
+      return collective == place.first && (place.second == unknown_size || place.second == size_class);
+    };
     uint64_t calls = 0;
     for (const auto& [key, row] : rows)
-      if (key.collective == collective) calls += row.calls;
+      if (same(key.collective, key.size_class)) calls += row.calls;
+    for (const auto& [other, reasons] : passed)
+      if (same(other.first, other.second)) calls += passed_of(other);
     return calls;
   }
 };
@@ -76,9 +93,16 @@ void add(std::string& text, const char* format, Values... values) {
 
 std::string size_text(int size_class) {
   if (size_class == classes) return "more";
+  if (size_class == unknown_size) return "any";
   size_t bytes = class_bytes(size_class);
   const char* unit = bytes >= 1 << 20 ? " MiB" : bytes >= 1 << 10 ? " KiB" : " B";
   return std::to_string(bytes >> (bytes >= 1 << 20 ? 20 : bytes >= 1 << 10 ? 10 : 0)) + unit;
+}
+
+// For JSON: null above the largest class, "any" where no size is known.
+std::string limit_of(int size_class) {
+  if (size_class == unknown_size) return "\"any\"";
+  return size_class == classes ? "null" : std::to_string(class_bytes(size_class));
 }
 
 std::string quoted(std::string_view text) {
@@ -120,10 +144,10 @@ void record(std::string_view collective, size_t bytes, double seconds, std::stri
   row.seconds += seconds;
 }
 
-void passed_on(std::string_view collective, std::string_view why, uint64_t calls) {
+void passed_on(std::string_view collective, std::string_view why, size_t bytes) {
   Book& all = book();
   const std::lock_guard lock(all.mutex);
-  if (calls > 0) all.passed[std::string(collective)][std::string(why)] += calls;
+  all.passed[{std::string(collective), class_of(bytes)}][std::string(why)]++;
 }
 
 std::string text(int rank) {
@@ -139,15 +163,12 @@ std::string text(int rank) {
         size_text(key.size_class).c_str(), static_cast<unsigned long long>(row.calls),
         static_cast<unsigned long long>(row.bytes), row.seconds * 1e3, row.seconds * 1e6 / double(row.calls),
         key.algorithm.c_str(), key.transport.c_str());
-  for (const auto& [collective, reasons] : all.passed) {
-    uint64_t calls = 0;
+  for (const auto& [place, reasons] : all.passed) {
+    const uint64_t calls = all.passed_of(place);
     std::string why;
-    for (const auto& [reason, count] : reasons) {
-      calls += count;
-      why += (why.empty() ? "" : ", ") + std::to_string(count) + " " + reason;
-    }
-    add(out, "%-15s %llu calls passed on, %.1f %%: %s\n", collective.c_str(), static_cast<unsigned long long>(calls),
-        100.0 * double(calls) / double(calls + all.taken(collective)), why.c_str());
+    for (const auto& [reason, count] : reasons) why += (why.empty() ? "" : ", ") + std::to_string(count) + " " + reason;
+    add(out, "%-15s %8s %10llu passed on, %.1f %%: %s\n", place.first.c_str(), size_text(place.second).c_str(),
+        static_cast<unsigned long long>(calls), 100 * double(calls) / double(all.calls_of(place)), why.c_str());
   }
   return out;
 }
@@ -159,19 +180,21 @@ std::string json(int rank) {
   std::string out = "{\"rank\": " + std::to_string(rank) + ",\n \"calls\": [";
   const char* separator = "";
   for (const auto& [key, row] : all.rows) {
-    std::string limit = key.size_class == classes ? "null" : std::to_string(class_bytes(key.size_class));
-    out += std::string(separator) + "\n  {\"collective\": " + quoted(key.collective) + ", \"up_to_bytes\": " + limit +
-           ", \"calls\": " + std::to_string(row.calls) + ", \"bytes\": " + std::to_string(row.bytes);
+    out += std::string(separator) + "\n  {\"collective\": " + quoted(key.collective) +
+           ", \"up_to_bytes\": " + limit_of(key.size_class) + ", \"calls\": " + std::to_string(row.calls) +
+           ", \"bytes\": " + std::to_string(row.bytes);
     add(out, ", \"seconds\": %.9f, \"algorithm\": ", row.seconds);
     out += quoted(key.algorithm) + ", \"transport\": " + quoted(key.transport) + "}";
     separator = ",";
   }
   out += "],\n \"passed_on\": [";
   separator = "";
-  for (const auto& [collective, reasons] : all.passed)
+  for (const auto& [place, reasons] : all.passed)
     for (const auto& [reason, calls] : reasons) {
-      out += std::string(separator) + "\n  {\"collective\": " + quoted(collective) + ", \"why\": " + quoted(reason) +
-             ", \"calls\": " + std::to_string(calls) + "}";
+      out += std::string(separator) + "\n  {\"collective\": " + quoted(place.first) +
+             ", \"up_to_bytes\": " + limit_of(place.second) + ", \"why\": " + quoted(reason) +
+             ", \"calls\": " + std::to_string(calls);
+      add(out, ", \"share\": %.6f}", double(calls) / double(all.calls_of(place)));
       separator = ",";
     }
   return out + "]}\n";

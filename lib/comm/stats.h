@@ -29,8 +29,8 @@ void begin(int rank);
 void record(std::string_view collective, size_t bytes, double seconds, std::string_view algorithm,
             std::string_view transport);
 
-// Calls that somebody in front of libcoll left to another library.
-void passed_on(std::string_view collective, std::string_view why, uint64_t calls);
+// A call that somebody in front of libcoll left to another library; SIZE_MAX bytes when nobody knows how many.
+void passed_on(std::string_view collective, std::string_view why, size_t bytes);
 
 // Writes now, as `rank`; at the end of the process nothing is written any more. False when a file cannot be written.
 bool write(int rank);

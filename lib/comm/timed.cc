@@ -7,6 +7,13 @@ namespace coll::comm {
 
 const char* Comm::transport(const exec::Run& run) const { return run.used_mapped_memory() ? "mapped" : transport(); }
 
+namespace {
+
+// Of a v-form: what this rank knows of.
+size_t bytes_of(const Call& call) { return call.pieces != nullptr ? call.pieces->total() : call.bytes(); }
+
+}  // namespace
+
 const char* Comm::transport() const {
   switch (team_.reach) {
     case exec::Reach::direct: return "mapped";
@@ -27,14 +34,14 @@ coll_status Comm::perform_timed(const Call& call) {
                                : takes_latency_path(call) ? "latency"
                                                           : std::string_view(blocking_run_.bound()->plan().algorithm);
   const bool by_plan = !nothing && ranks() > 1 && !takes_latency_path(call);
-  stats::record(plan::name(call.collective), call.bytes(), seconds, algorithm,
+  stats::record(plan::name(call.collective), bytes_of(call), seconds, algorithm,
                 by_plan ? transport(blocking_run_) : transport());
   return status;
 }
 
 void Comm::count(const Request& request) const {
   if (request.status_ != COLL_OK) return;
-  stats::record(plan::name(request.call_.collective), request.call_.bytes(), stats::now_seconds() - request.started_,
+  stats::record(plan::name(request.call_.collective), bytes_of(request.call_), stats::now_seconds() - request.started_,
                 std::string(request.running_->plan().algorithm) + " (request)", transport(request.run_));
 }
 

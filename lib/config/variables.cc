@@ -57,7 +57,10 @@ constexpr Variable all[] = {
      "variables. "
      "debug: also which algorithm serves which calls and why, and what the MPI shim took."},
     {"COLL_STATS", "0, 1, json, a file", "0",
-     "Calls, bytes, time, algorithm and transport by collective and size, and what the MPI shim passed on and why, "
+     "Calls, bytes, time, algorithm and transport by collective and size, and what share of them the MPI shim passed "
+     "on and "
+     "why (size \"any\" where the ranks' counts differ; over several nodes the calls counted are those inside the "
+     "node), "
      "when the "
      "process of rank 0 ends: 1 as a table and json as JSON on standard error, else JSON to that file, where %r stands "
      "for the "

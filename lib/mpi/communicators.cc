@@ -21,6 +21,7 @@
 namespace coll::shim {
 
 thread_local HandleCache<Communicator> recent_communicators;
+bool counts_sizes = false;
 
 namespace {
 
@@ -140,6 +141,7 @@ void open() {
   if (!mpi_is_running()) return;
   making = true;
   consents = make_own_things();
+  counts_sizes = coll_setting("COLL_STATS") != nullptr;
   making = false;
   phase.store(Phase::open, std::memory_order_release);
 }
@@ -270,6 +272,13 @@ void count_passed(Communicator *communicator, Collective collective, Why why) {
   else passed_unseen[collective][reason].fetch_add(1, std::memory_order_relaxed);
 }
 
+void tell_passed(Collective collective, Why why, int count, MPI_Datatype datatype) {
+  const Datatype *element = count > 0 ? datatype_of(datatype) : nullptr;
+  std::size_t bytes = count == 0 ? 0 : SIZE_MAX;
+  if (element != nullptr) bytes = static_cast<std::size_t>(count) * element->size_bytes;
+  coll_stats_passed_on(names[collective].of_libcoll, why_names[static_cast<std::size_t>(why)], bytes);
+}
+
 void shut_down() {
   if (phase.exchange(Phase::closed, std::memory_order_acq_rel) != Phase::open) return;
   HandleCache<Communicator>::forget_all();
@@ -281,9 +290,6 @@ void shut_down() {
   int rank = -1;
   found.Comm_rank(found.world, &rank);
   if (debug_wanted()) tell_total(rank), tell_heap(rank);
-  for (int i = 0; i < collectives; i++)
-    for (std::size_t why = 0; why < whys; why++)
-      coll_stats_passed_on(names[i].of_libcoll, why_names[why], passed_in_all(i, why));
   coll_stats_write(rank);
   // Attributes outlive their keys; MPI still calls the delete callbacks.
   if (keyval != MPI_KEYVAL_INVALID) found.Comm_free_keyval(&keyval);

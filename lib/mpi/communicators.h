@@ -99,6 +99,10 @@ MPI_Request endless_request();
 // Counts a call that is passed on; `communicator` may be NULL.
 void count_passed(Communicator *communicator, Collective collective, Why why);
 
+// Whether COLL_STATS wants to know of each such call how large it was; and telling it. `count` -1: not known.
+extern bool counts_sizes;
+void tell_passed(Collective collective, Why why, int count, MPI_Datatype datatype);
+
 // Frees all that is kept and takes no more calls. Called at the start of MPI_Finalize, that is at the same point
 // of every rank's program, so that no rank takes a call that another passes on.
 void shut_down();

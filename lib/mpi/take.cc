@@ -56,7 +56,7 @@ Why why_not(int count) { return count == 0 ? Why::empty : Why::arguments; }
 template <Whole whole, Levels levels, typename Goes>
 int take_reduction(Collective collective, Goes goes, const void *send, void *recv, int count, MPI_Datatype datatype,
                    MPI_Op op, MPI_Comm comm) {
-  Taking call(collective, comm);
+  Taking call(collective, comm, count, datatype);
   Reduction reduction;
   const void *from;
   if (!call.possible()) return call.impossible();
@@ -80,14 +80,14 @@ bool scans(const Nodes &nodes, const Reduction &) { return two_level::scans(node
 }  // namespace
 
 int take_barrier(MPI_Comm comm) {
-  Taking call(barrier, comm);
+  Taking call(barrier, comm, 0, {});
   if (!call.possible()) return call.impossible();
   if (!call.join(0)) return call.result();
   return call.carry_out(coll_barrier, two_level::barrier);
 }
 
 int take_bcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm) {
-  Taking call(bcast, comm);
+  Taking call(bcast, comm, count, datatype);
   if (!call.possible()) return call.impossible();
   if (count <= 0 || buffer == MPI_IN_PLACE) return call.pass_on(why_not(count));
   const Datatype *element = datatype_of(datatype);
@@ -102,7 +102,7 @@ int take_bcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Com
 }
 
 int take_reduce(const void *send, void *recv, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
-  Taking call(reduce, comm);
+  Taking call(reduce, comm, count, datatype);
   Reduction reduction;
   if (!call.possible()) return call.impossible();
   if (count <= 0) return call.pass_on(why_not(count));
@@ -143,7 +143,7 @@ int take_exscan(const void *send, void *recv, int count, MPI_Datatype datatype, 
 
 int take_reduce_scatter(const void *send, void *recv, const int *counts, MPI_Datatype datatype, MPI_Op op,
                         MPI_Comm comm) {
-  Taking call(reduce_scatter, comm);
+  Taking call(reduce_scatter, comm, -1, datatype);
   Reduction reduction;
   const void *from;
   if (!call.possible()) return call.impossible();

@@ -104,9 +104,9 @@ void keep_own_block([[maybe_unused]] Side &own, [[maybe_unused]] const Side &blo
 
 int take_gather(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
                 MPI_Datatype recv_type, int root, MPI_Comm comm) {
-  Taking call(gather, comm);
-  if (!call.possible()) return call.impossible();
   const bool inside = send == MPI_IN_PLACE;
+  Taking call(gather, comm, inside ? recv_count : send_count, inside ? recv_type : send_type);
+  if (!call.possible()) return call.impossible();
   const Message mine = inside ? Message(recv_count, recv_type) : Message(send_count, send_type);
   if (const Why why = obstacle(mine); why != Why::count_) return call.pass_on(why);
   if (!call.join(root)) return call.result();
@@ -135,7 +135,7 @@ int take_gather(const void *send, int send_count, MPI_Datatype send_type, void *
 
 int take_gatherv(const void *send, int send_count, MPI_Datatype send_type, void *recv, const int *recv_counts,
                  const int *displs, MPI_Datatype recv_type, int root, MPI_Comm comm) {
-  Taking call(gatherv, comm);
+  Taking call(gatherv, comm, -1, recv_type);
   if (!call.possible()) return call.impossible();
   if (!call.join(root)) return call.result();
   const bool is_root = call.rank() == root;
@@ -170,9 +170,9 @@ int take_gatherv(const void *send, int send_count, MPI_Datatype send_type, void 
 
 int take_scatter(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
                  MPI_Datatype recv_type, int root, MPI_Comm comm) {
-  Taking call(scatter, comm);
-  if (!call.possible()) return call.impossible();
   const bool inside = recv == MPI_IN_PLACE;
+  Taking call(scatter, comm, inside ? send_count : recv_count, inside ? send_type : recv_type);
+  if (!call.possible()) return call.impossible();
   const Message mine = inside ? Message(send_count, send_type) : Message(recv_count, recv_type);
   if (const Why why = obstacle(mine); why != Why::count_) return call.pass_on(why);
   if (!call.join(root)) return call.result();
@@ -201,7 +201,7 @@ int take_scatter(const void *send, int send_count, MPI_Datatype send_type, void 
 
 int take_scatterv(const void *send, const int *send_counts, const int *displs, MPI_Datatype send_type, void *recv,
                   int recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm) {
-  Taking call(scatterv, comm);
+  Taking call(scatterv, comm, -1, send_type);
   if (!call.possible()) return call.impossible();
   if (!call.join(root)) return call.result();
   const bool is_root = call.rank() == root;
@@ -236,7 +236,7 @@ int take_scatterv(const void *send, const int *send_counts, const int *displs, M
 
 int take_allgather(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
                    MPI_Datatype recv_type, MPI_Comm comm) {
-  Taking call(allgather, comm);
+  Taking call(allgather, comm, recv_count, recv_type);
   if (!call.possible()) return call.impossible();
   const bool inside = send == MPI_IN_PLACE;
   const Message all(recv_count, recv_type);
@@ -264,7 +264,7 @@ int take_allgather(const void *send, int send_count, MPI_Datatype send_type, voi
 
 int take_allgatherv(const void *send, int send_count, MPI_Datatype send_type, void *recv, const int *recv_counts,
                     const int *displs, MPI_Datatype recv_type, MPI_Comm comm) {
-  Taking call(allgatherv, comm);
+  Taking call(allgatherv, comm, -1, recv_type);
   if (!call.possible()) return call.impossible();
   if (!call.join(0)) return call.result();
   const bool inside = send == MPI_IN_PLACE;
@@ -297,7 +297,7 @@ int take_allgatherv(const void *send, int send_count, MPI_Datatype send_type, vo
 
 int take_alltoall(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
                   MPI_Datatype recv_type, MPI_Comm comm) {
-  Taking call(alltoall, comm);
+  Taking call(alltoall, comm, recv_count, recv_type);
   if (!call.possible()) return call.impossible();
   const bool inside = send == MPI_IN_PLACE;
   const Message got(recv_count, recv_type);
@@ -324,7 +324,7 @@ int take_alltoall(const void *send, int send_count, MPI_Datatype send_type, void
 
 int take_alltoallv(const void *send, const int *send_counts, const int *send_displs, MPI_Datatype send_type, void *recv,
                    const int *recv_counts, const int *recv_displs, MPI_Datatype recv_type, MPI_Comm comm) {
-  Taking call(alltoallv, comm);
+  Taking call(alltoallv, comm, -1, recv_type);
   if (!call.possible()) return call.impossible();
   if (!call.join(0)) return call.result();
   if (call.nodes() != nullptr) return call.pass_on(Why::nodes);

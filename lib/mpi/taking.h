@@ -15,8 +15,14 @@ constexpr int passed_on = INT_MIN;
 
 class Taking {
  public:
-  Taking(Collective collective, MPI_Comm comm)
-      : collective_(collective), comm_(comm), communicator_(recent(comm)), result_(passed_on) {}
+  // `count` of `datatype` is what statistics call the size of the call; -1 where the ranks' counts differ.
+  Taking(Collective collective, MPI_Comm comm, int count, MPI_Datatype datatype)
+      : collective_(collective),
+        count_(count),
+        datatype_(datatype),
+        comm_(comm),
+        communicator_(recent(comm)),
+        result_(passed_on) {}
 
   // A communicator that is known to be passed on, and whoever calls outside MPI_Init ... MPI_Finalize, needs no
   // look at the arguments.
@@ -25,6 +31,8 @@ class Taking {
 
   int pass_on(Why why) {
     count_passed(communicator_, collective_, why);
+    if (counts_sizes) [[unlikely]]
+      tell_passed(collective_, why, count_, datatype_);
     return passed_on;
   }
 
@@ -77,6 +85,8 @@ class Taking {
 
  private:
   Collective collective_;
+  int count_;
+  MPI_Datatype datatype_;
   MPI_Comm comm_;
   Communicator *communicator_;
   int result_;

@@ -164,6 +164,11 @@ def check_statistics(result):
             counted = sum(row["calls"] for row in report[key] if row["collective"] == collective)
             if counted != expected:
                 fail(f"{collective}: {counted} {key} in the statistics, not {expected}", result)
+    for row in report["passed_on"]:
+        of_size = [other for key in ("calls", "passed_on") for other in report[key]
+                   if other["collective"] == row["collective"] and other["up_to_bytes"] == row["up_to_bytes"]]
+        if abs(row["share"] - row["calls"] / sum(other["calls"] for other in of_size)) > 1e-5:
+            fail(f"{row} is not that share of the calls of its size", result)
     if {"one rank", "inter-communicator"} - {row["why"] for row in report["passed_on"]}:
         fail("a reason is missing", result)
 

@@ -120,7 +120,13 @@ bool make_own_things() {
     return false;
   }
   // Not MPI_Comm_dup, which would copy the program's attributes.
-  if (found.Comm_split(found.self, 0, 0, &own_communicator) != MPI_SUCCESS) return false;
+  // The first one may get the handle of a communicator that the program has freed and wrongly uses now, and which must
+  // stay invalid.
+  MPI_Comm first;
+  if (found.Comm_split(found.self, 0, 0, &first) != MPI_SUCCESS) return false;
+  const bool second = found.Comm_split(found.self, 0, 0, &own_communicator) == MPI_SUCCESS;
+  found.Comm_free(&first);
+  if (!second) return false;
   found.Comm_set_errhandler(own_communicator, found.errors_return);
   return found.Irecv(&own_byte, 1, MPI_BYTE, 0, 0, own_communicator, &own_request) == MPI_SUCCESS;
 }

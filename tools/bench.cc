@@ -29,6 +29,7 @@
 #include "look_through.h"
 #include "pattern.h"
 #include "progress.h"
+#include "real_trace.h"
 #include "shared_memory.h"
 #include "text.h"
 
@@ -39,7 +40,8 @@ using nlohmann::ordered_json;
 using plan::Collective;
 
 struct Options {
-  std::string collective, algorithm, sizes = "4-16M", transport, memory = "ordinary", pages = "4k", type = "float";
+  std::string collective, algorithm, sizes = "4-16M", transport, memory = "ordinary", pages = "4k", type = "float",
+                                     trace;
   int ranks = 0, root = 0;
   double seconds = 0.1;
   bool json = false;
@@ -268,6 +270,8 @@ void check(const Options& options) {
     throw usage("--pages is for ordinary memory; coll_mem_alloc asks for huge pages by itself");
   if (!options.algorithm.empty() && options.collective == "all")
     throw usage("--algorithm needs one collective, not all");
+  if (!options.trace.empty() && (options.collective == "all" || parse_sizes(options.sizes, "--sizes").size() != 1))
+    throw usage("--trace shows one call: name one collective and one of --sizes");
   for (const char* known : {"", "auto", "shm", "cma", "mapped", "kcoll_copy", "kcoll_map", "kcoll_uring"})
     if (options.transport == known) return;
   throw usage(fmt::format("'{}' is no transport; use auto, shm, cma, mapped, kcoll_copy, kcoll_map or kcoll_uring",
@@ -284,6 +288,7 @@ Environment environment_of(const Options& options) {
     for (char& c : name) c = char(std::toupper(static_cast<unsigned char>(c)));
     environment.emplace_back(name, options.algorithm);
   }
+  if (!options.trace.empty()) environment.emplace_back("COLL_TRACE", options.trace);
   return environment;
 }
 
@@ -296,6 +301,7 @@ class Bench {
 
   int run() {
     Environment environment = environment_of(options_);
+    if (!options_.trace.empty()) check_trace_file(options_.trace);
     Progress progress(tasks_.size());
     lockstep_ns_per_tick();  // once, for all
     std::string problem = run_ranks(
@@ -304,6 +310,7 @@ class Bench {
         [&] { show(progress); });
     progress.clear();
     if (!problem.empty()) throw Failure(shared_->problem.text[0] != 0 ? shared_->problem.text : problem);
+    if (!options_.trace.empty()) join_traces(options_.trace, options_.ranks);
     if (options_.json) print_json();
     else fmt::print("\n{}", note());
     return wrong_ == 0 ? exit_fine
@@ -418,6 +425,7 @@ void add_bench(CLI::App& app, Action& action) {
   sub->add_option("--time", options->seconds, "seconds for each size; default 0.1")
       ->check(CLI::Range(0.001, 3600.0))
       ->option_text("S");
+  sub->add_option("--trace", options->trace, "write a timeline of the last call, for Perfetto")->option_text("FILE");
   sub->add_flag("--json", options->json, "print JSON");
   sub->footer(
       examples("  collctl bench allreduce -n 2 --sizes 4-16M\n"

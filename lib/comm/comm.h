@@ -192,6 +192,8 @@ class Comm {
   coll_status told(coll_status status);
   void choose_hook();
 
+  void write_trace() const;
+
   exec::Team team_;
   exec::Channel blocking_;
   exec::Run blocking_run_;  // kept for its memory

@@ -288,6 +288,7 @@ class Creation {
     if (team.access != nullptr) team.abilities = team.access->abilities();
     team.direct_min_bytes = settings.direct_min_bytes;
     comm_->heaps_are_shared_ = team.map_arenas && std::ranges::all_of(hellos_, &Hello::shared_heap);
+    if (!settings.trace.empty()) team.record = std::make_unique<exec::Record>();
     const bool one_group = std::all_of(reports_.begin(), reports_.end(), [this](const Report& report) {
       return report.scheduling_group == report_.scheduling_group;
     });
@@ -385,8 +386,19 @@ std::unique_ptr<Comm> Comm::create(int rank, int ranks, const Exchange& exchange
   return comm;
 }
 
+// This rank's part of a timeline, as an array of events.
+void Comm::write_trace() const {
+  const std::string path = settings_.trace + "." + std::to_string(rank());
+  FILE* file = fopen(path.c_str(), "w");
+  bool written = file != nullptr && fprintf(file, "[\n%s\n]\n", team_.record->events().c_str()) > 0;
+  if (file != nullptr) written &= fclose(file) == 0;
+  if (!written && settings_.log)
+    fprintf(stderr, "libcoll: COLL_TRACE: %s cannot be written; name a file where you may write\n", path.c_str());
+}
+
 Comm::~Comm() {
   if (block_ == nullptr) return;
+  if (team_.record != nullptr) write_trace();
   live_communicators()--;
   exec::RankState& own = *team_.members[size_t(rank())].state;
   own.state.store(exec::RankState::left, std::memory_order_release);

@@ -76,6 +76,7 @@ coll_status Settings::read() {
   }
   table = variable("COLL_TABLE");
   shared_heap = variable("COLL_HEAP") == "shared";
+  trace = variable("COLL_TRACE");
   std::string watch = variable("COLL_DRIFT");
   if (!watch.empty() && watch != "on" && watch != "off")
     return failure(COLL_ERR_ARG, "COLL_DRIFT='" + watch + "' is neither on nor off");

@@ -30,6 +30,7 @@ struct Settings {
   size_t direct_min_bytes = 8192;              // COLL_DIRECT_MIN
   bool drift = true;                           // COLL_DRIFT
   bool shared_heap = false;                    // COLL_HEAP=shared
+  std::string trace;                           // COLL_TRACE: a file's beginning; "": nothing is recorded
   std::string table;                           // COLL_TABLE: a name, a path, none; "": this machine's
   // COLL_BARRIER, COLL_BCAST and so on, by collective; empty when not forced
   std::array<std::vector<model::Forced>, plan::collectives> forced;

@@ -65,6 +65,9 @@ constexpr Variable all[] = {
      "process of rank 0 ends: 1 as a table and json as JSON on standard error, else JSON to that file, where %r stands "
      "for the "
      "rank: then every rank writes."},
+    {"COLL_TRACE", "a file", "",
+     "When a communicator is freed each of its ranks writes FILE.RANK: the steps of the collective that began last on "
+     "it, with their times, as an array of events that Perfetto and chrome://tracing open."},
     {"COLL_DEBUG", "0, 1", "0",
      "1: check that all ranks call the same collective with matching arguments; COLL_ERR_MISMATCH when not."},
     {"COLL_MPI", "on, off", "on", "off: the MPI shim leaves everything to the MPI library."},

@@ -19,6 +19,9 @@ coll_status Run::begin(const Bound& bound, Channel& channel, const Arguments& ar
   element_bytes_ = bound.element_bytes();
   direct_ = 0;
   mapped_ = false;
+  recorded_ = channel.team->record != nullptr;
+  if (recorded_) [[unlikely]]
+    channel.team->record->begin(this, bound.plan(), channel.team->rank);
   status_ = channel.begin(bound.plan().staging_bytes, &staging_offset_);
   if (status_ != COLL_OK) return status_;
   if (bound.stages_here()) channel.touch_staging();
@@ -40,7 +43,7 @@ Run::Progress Run::advance() {
     if (lane.done()) continue;
     const Instruction* before = lane.next;
     uint64_t index = lane.index;
-    switch (run_lane(lane)) {
+    switch (recorded_ ? run_recorded_lane(lane) : run_lane<false>(lane)) {
       case Outcome::ended:
         moved = true;
         lanes_left_--;
@@ -124,16 +127,24 @@ bool Run::met(const Instruction& in, uint64_t index) {
   return true;
 }
 
+template <bool recorded>
 Run::Outcome Run::run_lane(LaneState& lane) {
   const Instruction* in = lane.next;
   uint64_t index = lane.index;
   for (; in != lane.end; in++) {
     if (in->conditional && skipped(*in, index)) continue;
+    [[maybe_unused]] const Instruction* const step = in;
+    [[maybe_unused]] const uint64_t pass = index;
+    [[maybe_unused]] int64_t begin_ns = 0;
+    if constexpr (recorded) begin_ns = Record::now_ns();
     switch (in->kind) {
       case Kind::wait:
         if (!met(*in, index)) {
           lane.next = in;
           lane.index = index;
+          if constexpr (recorded)
+            if (Record& record = *channel_->team->record; record.is_of(this))
+              record.blocked(uint32_t(&lane - lanes_.data()));
           return Outcome::blocked;
         }
         break;
@@ -158,10 +169,44 @@ Run::Outcome Run::run_lane(LaneState& lane) {
         break;
       case Kind::publish: publish(in->view); break;
     }
+    if constexpr (recorded) note(lane, *step, pass, begin_ns);
   }
   lane.next = in;
   lane.index = 0;
   return Outcome::ended;
+}
+
+Run::Outcome Run::run_recorded_lane(LaneState& lane) { return run_lane<true>(lane); }
+
+void Run::note(const LaneState& lane, const Instruction& in, uint64_t index, int64_t begin_ns) {
+  Record& record = *channel_->team->record;
+  if (!record.is_of(this)) return;
+  const auto id = uint32_t(&lane - lanes_.data());
+  size_t bytes = 0;
+  std::string flag;
+  switch (in.kind) {
+    case Kind::copy:
+    case Kind::reduce:
+      bytes = in.geometry->at(index).length * element_bytes_;
+      if (bytes == 0) return;
+      break;
+    case Kind::post:
+    case Kind::wait: {
+      const uint64_t value = target(in, index);
+      if (value == 0) return;
+      const int writer = in.kind == Kind::post ? channel_->team->rank : in.rank;
+      const auto* first = reinterpret_cast<const char*>(&channel_->members[size_t(writer)].memory->flags[0].sequence);
+      const auto number = (reinterpret_cast<const char*>(in.flag) - first) / ptrdiff_t(sizeof(sync::FlagLine));
+      flag = std::to_string(writer) + "." + std::to_string(number) + "." + std::to_string(value);
+      if (in.kind == Kind::post) break;
+      if (const int64_t since = record.waited(id); since != 0) begin_ns = since;
+      break;
+    }
+    case Kind::publish: break;
+    case Kind::loop:
+    case Kind::end: return;
+  }
+  record.done(id, uint32_t(&in - lane.code), index, begin_ns, bytes, flag);
 }
 
 // Decides how the peers see one of this rank's buffers, and tells them where it is before the flag that announces it.

@@ -51,7 +51,12 @@ class Run {
   };
   enum class Outcome : uint8_t { ended, blocked, failed };
 
+  template <bool recorded>
   Outcome run_lane(LaneState& lane);
+  // Apart, so that the other instance stands alone in the loop that calls it.
+  [[gnu::noinline, gnu::cold]] Outcome run_recorded_lane(LaneState& lane);
+  // A step that is done, to the team's record.
+  void note(const LaneState& lane, const Instruction& in, uint64_t index, int64_t begin_ns);
   const LaneState& waiting_lane() const;  // REQUIRES: lanes_left_ > 0, all blocked
   uint64_t target(const Instruction& in, uint64_t index) const;
   bool skipped(const Instruction& in, uint64_t index) const {
@@ -97,6 +102,7 @@ class Run {
   bool mapped_ = false;
   std::vector<LaneState> lanes_;
   size_t lanes_left_ = 0;
+  bool recorded_ = false;
   coll_status status_ = COLL_OK;
   std::vector<transport::Hold> holds_;  // of what this operation offers or has mapped
   std::vector<char> bounce_;            // operands that only the kernel reaches, brought here

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "coll/coll.h"
+#include "exec/record.h"
 #include "sync/doorbell.h"
 #include "sync/flag.h"
 #include "sync/ladder.h"
@@ -58,6 +59,7 @@ class Team {
   std::unique_ptr<transport::Access> access;  // may be null when no plan is bound to Reach::remote
   transport::Abilities abilities;             // of the access
   Traffic traffic;
+  std::unique_ptr<Record> record;  // null: nothing is recorded
   bool map_arenas = true;          // take buffers that lie in arenas directly
   size_t direct_min_bytes = 8192;  // smaller vectors are staged although they could be reached
   sync::Patience patience;

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """collctl bench: right results everywhere it can be asked for, and rows that make sense. Asserts nothing about speed."""
+import json
+import pathlib
+import tempfile
+
 from cli import Case, main
 
 SHORT = ["--time", "0.002"]
@@ -41,6 +45,36 @@ class Bench(Case):
         for name in ("int8", "int64", "uint16", "float16", "bfloat16", "double", "long_double", "complex_double", "bool", "byte",
                      "float_int", "long_double_int"):
             self.rows("allreduce", "-n", 3, "--sizes", "4K", "--type", name)
+
+    def test_a_timeline_of_the_last_call(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "t.json"
+            self.rows("allreduce", "-n", 2, "--sizes", "1M", "--algorithm", "fused:chunk=64k,depth=4", "--transport", "shm",
+                      "--trace", path)
+            self.assertEqual([of.name for of in path.parent.iterdir()], ["t.json"])
+            events = json.loads(path.read_text())["traceEvents"]
+        rows = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
+        self.assertEqual({name.split(" lane")[0] for name in rows.values()}, {"rank 0", "rank 1"})
+        boxes = [event for event in events if event["ph"] == "X"]
+        for rank in ("rank 0", "rank 1"):
+            of_rank = [box for box in boxes if rows[box["tid"]].startswith(rank)]
+            # Each reduces half of the vector, and copies all of it into its slots.
+            for kind, bytes in (("reduce", 1 << 19), ("copy", 1 << 20)):
+                self.assertGreaterEqual(sum(box["args"]["bytes"] for box in of_rank if box["name"] == kind), bytes)
+        self.assertEqual(min(event["ts"] for event in events if "ts" in event), 0)
+        # Whoever waits does so for a post of the other, and goes on after it.
+        posted = {event["id"]: event["ts"] for event in events if event["ph"] == "s"}
+        waited = [event for event in events if event["ph"] == "f"]
+        self.assertGreater(len(waited), 16)
+        for event in waited:
+            self.assertGreaterEqual(event["ts"], posted[event["id"]] - 1, event)
+
+    def test_a_timeline_needs_one_call(self):
+        self.expect_error(2, "--trace", "bench", "all", "-n", 2, "--trace", "/tmp/t.json")
+        self.expect_error(2, "--trace", "bench", "bcast", "-n", 2, "--sizes", "4K,8K", "--trace", "/tmp/t.json")
+        self.expect_error(1, "cannot be written", "bench", "bcast", "-n", 2, "--sizes", "64K", *SHORT, "--trace", "/nowhere/t.json")
+        self.expect_error(1, "nothing was recorded", "bench", "bcast", "-n", 2, "--sizes", "64", *SHORT, "--json",
+                              "--trace", "/tmp/short.json")
 
     def test_the_table(self):
         text = self.run_fine("bench", "bcast", "-n", 2, "--sizes", "4-1K", *SHORT)

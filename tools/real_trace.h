@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One timeline of what the ranks of a run have recorded (COLL_TRACE).
+#pragma once
+
+#include <string>
+
+namespace coll::tools {
+
+// Before anything is run. Throws Failure when the file cannot be written.
+void check_trace_file(const std::string& file);
+
+// Reads and removes FILE.0, FILE.1 ... and writes FILE, with times from the first event on. Throws Failure.
+void join_traces(const std::string& file, int ranks);
+
+}  // namespace coll::tools

@@ -35,7 +35,7 @@ struct segment {
   struct line of[LOCKSTEP_MAX_RANKS];
   _Alignas(128) _Atomic uint64_t arrived; /* in all synchronisations so far */
   _Alignas(128) _Atomic uint64_t go;      /* synchronisations completed */
-  uint64_t deadline; /* ticks at which all start */
+  uint64_t deadline;                      /* ticks at which all start */
   int64_t agreed;
   struct flag flags[8]; /* of lockstep_flag_ns; ranks 0 and 1 write in turn */
   _Alignas(128) struct times times[LOCKSTEP_MAX_RANKS][LOCKSTEP_MAX_ITERATIONS];

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "mem/copy.h"
 #include "transport/arena.h"
 
 namespace coll::exec {
@@ -19,9 +20,11 @@ coll_status Run::begin(const Bound& bound, Channel& channel, const Arguments& ar
   element_bytes_ = bound.element_bytes();
   direct_ = 0;
   mapped_ = false;
-  recorded_ = channel.team->record != nullptr;
-  if (recorded_) [[unlikely]]
-    channel.team->record->begin(this, bound.plan(), channel.team->rank);
+  recorded_ = false;
+  if (Record* record = channel.team->record.get(); record != nullptr) [[unlikely]] {
+    recorded_ = true;
+    record->begin(this, bound.plan(), channel.team->rank);
+  }
   status_ = channel.begin(bound.plan().staging_bytes, &staging_offset_);
   if (status_ != COLL_OK) return status_;
   if (bound.stages_here()) channel.touch_staging();
@@ -30,7 +33,7 @@ coll_status Run::begin(const Bound& bound, Channel& channel, const Arguments& ar
   for (const BoundLane& lane : bound.lanes()) {
     const Instruction* code = lane.code.data();
     lanes_.push_back({code, code, code + lane.code.size(), 0});
-    if (!lanes_.back().done()) lanes_left_++;
+    lanes_left_ += !lane.code.empty();
   }
   if (lanes_left_ == 0) channel.end(bound.plan().synchronizing, bound.last_value());
   return COLL_OK;
@@ -299,8 +302,9 @@ const Instruction* Run::copy(const Instruction* in, const Instruction* end, uint
   const char* source = local(from, extent, index);
   if (is_remote(to)) return copy_far(in, end, index);
   char* first = local(to, extent, index);
-  char* second = in->destinations == 2 ? local(in->locations[1], extent, index) : nullptr;
-  copy_near(first, second, source, bytes, in->stream);
+  if (in->destinations == 2) copy_near(first, local(in->locations[1], extent, index), source, bytes, in->stream);
+  else if (first != source)
+    mem::copy(first, source, bytes, in->stream ? mem::Stores::non_temporal : mem::Stores::temporal);
   return in;
 }
 

@@ -161,7 +161,8 @@ Choice choose(const Question& question) {
                  : "chain";
       if (!question.crowded) choice.parameters = ring(bytes, (bytes <= 128 * kib ? 32 : 64) * kib, 4);
       // Where ranks share cores the chain moves on only when somebody yields: many slots let each get far ahead.
-      else choice.parameters = name == std::string_view("chain") ? ring(bytes, 64 * kib, 16) : ring(bytes, 256 * kib, 2);
+      else
+        choice.parameters = name == std::string_view("chain") ? ring(bytes, 64 * kib, 16) : ring(bytes, 256 * kib, 2);
       break;
   }
   choice.algorithm = algo::find(question.collective, name);

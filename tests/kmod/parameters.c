@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* The parameters: text, defaults, and that a change at run time is felt; of others in accounting, access, gate, uring. */
+/* The parameters: text, defaults, and that a change at run time is felt; of others in accounting, access, gate, uring.
+ */
 #include "kcoll_test.h"
 
 /* name, default as sysfs shows it, and as the text says it */

@@ -154,9 +154,9 @@ TEST(PlantedBug, ARankThatLeavesWhileItsBufferIsRead) {
   // The last wait of a direct root is for the slowest reader's last chunk.
   step(plan, 0, plan.programs[0].lanes[0].steps.size() - 1).value -= 1;
 
-  EXPECT_THAT(problem(plan),
-              AllOf(HasSubstr("all views direct"), HasSubstr("rank 0 may end while buffer of rank 0, element 0 (byte 0)"),
-                    HasSubstr("still read by rank 2")));
+  EXPECT_THAT(problem(plan), AllOf(HasSubstr("all views direct"),
+                                   HasSubstr("rank 0 may end while buffer of rank 0, element 0 (byte 0)"),
+                                   HasSubstr("still read by rank 2")));
   EXPECT_EQ(problem(plan, {.count = 10, .direct = false, .mixtures = 0}), "") << "a staged root may leave";
 }
 

@@ -4,15 +4,15 @@
 #include <dlfcn.h>
 #include <stdio.h>
 
-#define SPY(kind, algorithm)                                                                              \
-  int ompi_coll_base_##kind##_intra_##algorithm(long a, long b, long c, long d, long e, long f, long g,   \
-                                                long h, long i, long j);                                  \
-  int ompi_coll_base_##kind##_intra_##algorithm(long a, long b, long c, long d, long e, long f, long g,   \
-                                                long h, long i, long j) {                                 \
-    int (*real)(long, long, long, long, long, long, long, long, long, long);                              \
-    *(void **)&real = dlsym(RTLD_NEXT, "ompi_coll_base_" #kind "_intra_" #algorithm);                     \
-    fprintf(stderr, "spy %s %s\n", #kind, #algorithm);                                                    \
-    return real(a, b, c, d, e, f, g, h, i, j);                                                            \
+#define SPY(kind, algorithm)                                                                                    \
+  int ompi_coll_base_##kind##_intra_##algorithm(long a, long b, long c, long d, long e, long f, long g, long h, \
+                                                long i, long j);                                                \
+  int ompi_coll_base_##kind##_intra_##algorithm(long a, long b, long c, long d, long e, long f, long g, long h, \
+                                                long i, long j) {                                               \
+    int (*real)(long, long, long, long, long, long, long, long, long, long);                                    \
+    *(void **)&real = dlsym(RTLD_NEXT, "ompi_coll_base_" #kind "_intra_" #algorithm);                           \
+    fprintf(stderr, "spy %s %s\n", #kind, #algorithm);                                                          \
+    return real(a, b, c, d, e, f, g, h, i, j);                                                                  \
   }
 
 SPY(bcast, basic_linear)

@@ -66,8 +66,7 @@ else()
   execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=libasan.so
     OUTPUT_VARIABLE coll_runtime OUTPUT_STRIP_TRAILING_WHITESPACE)
   list(APPEND COLL_TEST_ENVIRONMENT
-    # A test that asks for impossible memory wants to see it refused.
-    "ASAN_OPTIONS=detect_leaks=${coll_leaks}:strict_string_checks=1:check_initialization_order=1:allocator_may_return_null=1"
+    "ASAN_OPTIONS=detect_leaks=${coll_leaks}:strict_string_checks=1:check_initialization_order=1"
     "UBSAN_OPTIONS=print_stacktrace=1"
     # What must stand first in LD_PRELOAD when a library of this build is loaded into a program that was not sanitized.
     "COLL_SANITIZER_RUNTIME=${coll_runtime}")

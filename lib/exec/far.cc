@@ -42,17 +42,6 @@ bool independent(const Placed& x, const Placed& y) {
 
 }  // namespace
 
-void copy_near(char* first, char* second, const char* source, size_t bytes, bool stream) {
-  if (second != nullptr) {
-    if (first == source && second == source) return;
-    if (first == source) mem::copy(second, source, bytes);
-    else if (second == source) mem::copy(first, source, bytes);
-    else mem::copy2(first, second, source, bytes);
-  } else if (first != source) {
-    mem::copy(first, source, bytes, stream ? mem::Stores::non_temporal : mem::Stores::temporal);
-  }
-}
-
 // Makes the buffer reachable and says in the line how; false: it cannot be, so it is staged.
 bool Run::offer(const void* buffer, size_t bytes, const plan::View& view, sync::FlagLine& line) {
   transport::Announced at;

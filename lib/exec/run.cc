@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <memory>
 
-#include "mem/copy.h"
 #include "transport/arena.h"
 
 namespace coll::exec {
@@ -302,9 +301,8 @@ const Instruction* Run::copy(const Instruction* in, const Instruction* end, uint
   const char* source = local(from, extent, index);
   if (is_remote(to)) return copy_far(in, end, index);
   char* first = local(to, extent, index);
-  if (in->destinations == 2) copy_near(first, local(in->locations[1], extent, index), source, bytes, in->stream);
-  else if (first != source)
-    mem::copy(first, source, bytes, in->stream ? mem::Stores::non_temporal : mem::Stores::temporal);
+  char* second = in->destinations == 2 ? local(in->locations[1], extent, index) : nullptr;
+  copy_near(first, second, source, bytes, in->stream);
   return in;
 }
 

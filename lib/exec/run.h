@@ -9,6 +9,7 @@
 #include "exec/bound.h"
 #include "exec/channel.h"
 #include "exec/reducer.h"
+#include "mem/copy.h"
 
 namespace coll::exec {
 
@@ -110,6 +111,15 @@ class Run {
 };
 
 // dst[0] (and dst[1] unless null) = src; what is the same memory already stays as it is.
-void copy_near(char* first, char* second, const char* source, size_t bytes, bool stream);
+inline void copy_near(char* first, char* second, const char* source, size_t bytes, bool stream) {
+  if (second != nullptr) {
+    if (first == source && second == source) return;
+    if (first == source) mem::copy(second, source, bytes);
+    else if (second == source) mem::copy(first, source, bytes);
+    else mem::copy2(first, second, source, bytes);
+  } else if (first != source) {
+    mem::copy(first, source, bytes, stream ? mem::Stores::non_temporal : mem::Stores::temporal);
+  }
+}
 
 }  // namespace coll::exec

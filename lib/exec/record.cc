@@ -5,7 +5,7 @@
 #include <ctime>
 #include <utility>
 
-#include "plan/words.h"
+#include "plan/trace_events.h"
 
 namespace coll::exec {
 
@@ -15,30 +15,10 @@ namespace {
 
 constexpr uint32_t most_lanes = 16;  // of a rank, in the numbers of a timeline's rows
 
-std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out + "\"";
-}
-
 std::string us(int64_t ns) {
   char text[40];
   std::snprintf(text, sizeof text, "%lld.%03lld", static_cast<long long>(ns / 1000), static_cast<long long>(ns % 1000));
   return text;
-}
-
-const char* kind_name(Kind kind) {
-  switch (kind) {
-    case Kind::copy: return "copy";
-    case Kind::reduce: return "reduce";
-    case Kind::wait: return "wait";
-    case Kind::post: return "post";
-    case Kind::publish: return "publish";
-    default: return "step";
-  }
 }
 
 }  // namespace
@@ -69,32 +49,21 @@ void Record::blocked(uint32_t lane) {
 int64_t Record::waited(uint32_t lane) { return std::exchange(blocked_ns_[lane], 0); }
 
 std::string Record::events() const {
-  std::string out;
-  if (plan_ == nullptr) return out;
-  const auto event = [&](const std::string& text) { out += (out.empty() ? "{" : ",\n{") + text + "}"; };
-  event("\"ph\":\"M\",\"name\":\"process_name\",\"pid\":0,\"args\":{\"name\":" +
-        quoted(std::string(plan::name(plan_->collective)) + " " + plan_->algorithm + " " + plan_->parameters) + "}");
-  const auto row = [&](uint32_t lane) {
-    return "\"pid\":0,\"tid\":" + std::to_string(uint32_t(rank_) * most_lanes + lane);
-  };
-  for (uint32_t lane = 0; lane < blocked_ns_.size(); lane++)
-    event("\"ph\":\"M\",\"name\":\"thread_name\"," + row(lane) +
-          ",\"args\":{\"name\":" + quoted("rank " + std::to_string(rank_) + " lane " + std::to_string(lane)) + "}");
+  if (plan_ == nullptr) return "";
+  plan::TraceEvents events(*plan_);
+  const auto row = [&](uint32_t lane) { return uint32_t(rank_) * most_lanes + lane; };
+  for (uint32_t lane = 0; lane < blocked_ns_.size(); lane++) events.name_row(row(lane), rank_, lane);
   for (const Box& box : boxes_) {
     const plan::Step& step = plan_->program(rank_).lanes[box.lane].steps[box.step];
-    const std::string arrow = ",\"name\":\"flag\",\"cat\":\"flag\"," + row(box.lane) + ",\"id\":" + quoted(box.flag) +
-                              ",\"ts\":" + us(box.end_ns);
+    const std::string flag = "\"" + box.flag + "\"", end = us(box.end_ns);
     if (step.kind == Kind::post) {
-      event("\"ph\":\"s\"" + arrow);
+      events.arrow_begins(row(box.lane), flag, end);
       continue;
     }
-    event(std::string("\"ph\":\"X\",\"name\":\"") + kind_name(step.kind) + "\"," + row(box.lane) +
-          ",\"ts\":" + us(box.begin_ns) + ",\"dur\":" + us(box.end_ns - box.begin_ns) +
-          ",\"args\":{\"step\":" + quoted(plan::words(*plan_, rank_, step)) + ",\"pass\":" + std::to_string(box.pass) +
-          ",\"bytes\":" + std::to_string(box.bytes) + "}");
-    if (step.kind == Kind::wait) event("\"ph\":\"f\",\"bp\":\"e\"" + arrow);
+    events.slice(row(box.lane), rank_, step, us(box.begin_ns), us(box.end_ns - box.begin_ns), box.pass, box.bytes);
+    if (step.kind == Kind::wait) events.arrow_ends(row(box.lane), flag, end);
   }
-  return out;
+  return events.text();
 }
 
 }  // namespace coll::exec

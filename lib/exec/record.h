@@ -15,7 +15,7 @@ class Run;
 
 class Record {
  public:
-  // `of` begins; what was kept is forgotten. The plan must live until write().
+  // `of` begins; what was kept is forgotten. The plan must live until events().
   void begin(const Run* of, const plan::Plan& plan, int rank);
   bool is_of(const Run* run) const { return run == of_; }
 

@@ -63,23 +63,33 @@ def shim_path(build, mpi):
     return path if path.exists() else None
 
 
-def contestants(build, ranks, program, urgent=False):
-    """All that can run here. `program(mpi)` is the path of the benchmark built with that MPI."""
-    def command(mpi, **more):
-        return launcher(mpi, ranks, urgent=urgent, **more)
+TITLES = {"openmpi": "Open MPI", "mpich": "MPICH"}
+# The MPI libraries with each setting that is said to be the fastest somewhere: (what differs, which, for launcher()).
+PEERS = {
+    "openmpi": (" as installed", "openmpi", {}),
+    "openmpi-nocma": (", --mca btl_vader_single_copy_mechanism none", "openmpi",
+                      {"mca": [("btl_vader_single_copy_mechanism", "none")]}),
+    "openmpi-sm": (", component sm", "openmpi", {"mca": [("coll_sm_priority", "100")]}),
+    "mpich": (" as installed", "mpich", {}),
+    "mpich-nocma": (" without CMA", "mpich", {"env": {"UCX_TLS": "^cma"}}),
+}
 
+
+def peers(ranks, program, urgent=False, names=tuple(PEERS)):
+    """Those of PEERS that can run here. `program(mpi)` is the path of the benchmark built with that MPI."""
+    return [Contestant(name, TITLES[mpi] + title, False,
+                       launcher(mpi, ranks, urgent=urgent, **more) + [str(program(mpi))])
+            for name, (title, mpi, more) in PEERS.items() if name in names and mpi in available_mpis()]
+
+
+def contestants(build, ranks, program, urgent=False):
+    """All that `make bench` compares and that can run here; `program` as for peers()."""
     found = []
-    no_cma = ("btl_vader_single_copy_mechanism", "none")
-    titles = {"openmpi": "Open MPI", "mpich": "MPICH"}
-    for mpi in available_mpis():
-        exe = str(program(mpi))
-        found.append(Contestant(mpi, titles[mpi] + " as installed", False, command(mpi) + [exe]))
-        if mpi == "openmpi":
-            found.append(Contestant("openmpi-nocma", f"Open MPI, --mca {no_cma[0]} {no_cma[1]}", False,
-                                    command(mpi, mca=[no_cma]) + [exe]))
-        if shim := shim_path(build, mpi):
-            found.append(Contestant(f"coll+{mpi}", f"libcoll preloaded into {titles[mpi]}", True,
-                                    command(mpi, preload=shim) + [exe]))
+    for mpi, names in (("openmpi", ("openmpi", "openmpi-nocma")), ("mpich", ("mpich",))):
+        found += (rivals := peers(ranks, program, urgent, names))
+        if rivals and (shim := shim_path(build, mpi)):
+            found.append(Contestant(f"coll+{mpi}", f"libcoll preloaded into {TITLES[mpi]}", True,
+                                    launcher(mpi, ranks, preload=shim, urgent=urgent) + [str(program(mpi))]))
     collctl = Path(build).resolve() / "tools" / "collctl"
     if os.access(collctl, os.X_OK):
         found.append(Contestant("coll", "libcoll without MPI (collctl bench)", True,
@@ -88,19 +98,6 @@ def contestants(build, ranks, program, urgent=False):
 
 
 LIMIT = "limit"
-
-
-def tuned_peers(ranks, program, urgent=False):
-    """The MPI libraries with each setting that is said to be the fastest somewhere."""
-    settings = {
-        "openmpi": ("Open MPI as installed", "openmpi", {}),
-        "openmpi-nocma": ("Open MPI without CMA", "openmpi", {"mca": [("btl_vader_single_copy_mechanism", "none")]}),
-        "openmpi-sm": ("Open MPI, component sm", "openmpi", {"mca": [("coll_sm_priority", "100")]}),
-        "mpich": ("MPICH as installed", "mpich", {}),
-        "mpich-nocma": ("MPICH without CMA", "mpich", {"env": {"UCX_TLS": "^cma"}}),
-    }
-    return [Contestant(name, title, False, launcher(mpi, ranks, urgent=urgent, **more) + [str(program(mpi))])
-            for name, (title, mpi, more) in settings.items() if mpi in available_mpis()]
 
 
 def libcoll_on(mpi, build, ranks, program, urgent=False):

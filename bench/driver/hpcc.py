@@ -12,8 +12,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from contestants import launch, launcher, shim_path
-from programs import BENCH, TITLES, print_times
+from contestants import TITLES, launch, launcher, shim_path
+from programs import BENCH, print_times
 
 LIBRARIES = {"openmpi": "libmpi.so.40", "mpich": "libmpich.so.12"}
 # What HPCC computes and checks; the rest of its summary is times and rates.

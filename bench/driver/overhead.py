@@ -8,10 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from contestants import available_mpis, json_lines, launch, launcher, shim_path
+from contestants import TITLES, available_mpis, json_lines, launch, launcher, shim_path
 
 SOURCES = Path(__file__).resolve().parent.parent / "overhead"
-TITLES = {"openmpi": "Open MPI", "mpich": "MPICH"}
 LIMITS_NS = {"taken": 30, "alone": 15, "empty": 15}  # the first: the shim takes the call; the others: it passes it on
 
 

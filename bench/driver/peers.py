@@ -12,7 +12,7 @@ from pathlib import Path
 import plot_peers
 import statistics_of_rounds as stats
 from compare import build_programs, measure, processor_name
-from contestants import LIMIT, libcoll_on, tuned_peers
+from contestants import LIMIT, libcoll_on, peers
 from report import distance_name, size_name, time_name
 
 COLLECTIVES = ("bcast", "reduce", "allreduce", "scatter", "gather", "allgather", "alltoall", "reduce_scatter", "scan")
@@ -40,11 +40,11 @@ def arguments():
     return options
 
 
-def with_best(table, peers):
+def with_best(table, rivals):
     """The table with the fastest peer of each cell, and who that is."""
     named = {}
     for cell, times in table.items():
-        found = {p: times[p] for p in peers if p in times}
+        found = {p: times[p] for p in rivals if p in times}
         if found:
             named[cell] = min(found, key=found.get)
             times[BEST] = found[named[cell]]
@@ -110,17 +110,17 @@ def main():
     options = arguments()
     where = build_programs(options.build)
     program = lambda mpi: where / f"coll_bench.{mpi}"
-    field = tuned_peers(2, program, options.urgent)
+    field = peers(2, program, options.urgent)
     field += libcoll_on(options.under, options.build, 2, program, options.urgent)
     if options.only:
         field = [c for c in field if c.name in options.only.split(",")]
-    peers = [c.name for c in field if not c.ours and c.name != LIMIT]
+    rivals = [c.name for c in field if not c.ours and c.name != LIMIT]
     ours = [c.name for c in field if c.ours]
     complaints, notes = [], []
     rows = measure(field, options, lambda text: text in complaints or complaints.append(text), notes)
     kept, dropped = stats.drop_moved(rows)
     table = stats.medians(kept)
-    named = with_best(table, peers)
+    named = with_best(table, rivals)
     headline = (f"2 ranks, {processor_name()}, flag {distance_name(stats.flag_ns(rows))}, pages of "
                 f"{'4 KiB' if options.pages == '4k' else '2 MiB'}, {options.rounds} rounds")
     print(headline)

@@ -12,12 +12,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-from contestants import available_mpis, launch, launcher, shim_path
+from contestants import TITLES, available_mpis, launch, launcher, shim_path
 
 BENCH = Path(__file__).resolve().parent.parent
 sys.path.append(str(BENCH.parent / "tests" / "mpi"))
 import namespaces
-TITLES = {"openmpi": "Open MPI", "mpich": "MPICH"}
 
 
 @dataclasses.dataclass

@@ -41,8 +41,8 @@ TraceEvents::TraceEvents(const Plan& plan) : plan_(plan) {
 }
 
 void TraceEvents::name_row(uint32_t row, int rank, size_t lane) {
-  add("\"ph\":\"M\",\"name\":\"thread_name\"" + in_row(row) + ",\"args\":{\"name\":" +
-      quoted("rank " + std::to_string(rank) + " lane " + std::to_string(lane)) + "}");
+  add("\"ph\":\"M\",\"name\":\"thread_name\"" + in_row(row) +
+      ",\"args\":{\"name\":" + quoted("rank " + std::to_string(rank) + " lane " + std::to_string(lane)) + "}");
 }
 
 void TraceEvents::slice(uint32_t row, int rank, const Step& step, const std::string& begin_us,

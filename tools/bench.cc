@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -27,6 +26,7 @@
 #include "launch.h"
 #include "lockstep.h"
 #include "look_through.h"
+#include "now.h"
 #include "pattern.h"
 #include "progress.h"
 #include "real_trace.h"
@@ -187,10 +187,6 @@ class Rank {
       if (!call(Collective::barrier, nullptr, 0)) return false;
     }
     return true;
-  }
-
-  static double now() {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
   }
 
   bool run_cell(const Task& task) {

@@ -2,7 +2,6 @@
 #include "calibrate_contest.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -17,6 +16,7 @@
 #include "lockstep.h"
 #include "look_through.h"
 #include "model/forced.h"
+#include "now.h"
 #include "text.h"
 
 namespace coll::tools {
@@ -260,8 +260,6 @@ RoundsResult run_heat(const std::vector<Contest>& contests, const std::vector<in
   for (const Contest& contest : contests) task.stages.push_back(stage_of(contest, exchange, rank, heat));
   return measure_rounds(task, show);
 }
-
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 }  // namespace
 

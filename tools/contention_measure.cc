@@ -3,7 +3,6 @@
 // pinned when there are enough processors; the one whose memory most of them use sleeps meanwhile.
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <new>
@@ -17,6 +16,7 @@
 #include "kernel_counts.h"
 #include "launch.h"
 #include "lockstep.h"
+#include "now.h"
 #include "shared_memory.h"
 
 namespace coll::tools {
@@ -227,10 +227,6 @@ class Process {
   }
 
   // ---- measuring -----------------------------------------------------------------------------------------------
-
-  static double now() {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-  }
 
   bool time_cell(ContentionCell& cell) {
     lockstep* step = steps_[size_t(cell.concurrent - 1)];

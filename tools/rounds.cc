@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <new>
@@ -20,6 +19,7 @@
 #include "first_problem.h"
 #include "launch.h"
 #include "lockstep.h"
+#include "now.h"
 #include "shared_memory.h"
 
 namespace coll::tools {
@@ -51,8 +51,6 @@ struct Run {
     return outcomes[stage][(size_t(round) * probes + probe) * size_t(task.processes) + size_t(process)];
   }
 };
-
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 // How long a process was ready to run while others ran, from the kernel's account; where it keeps none, whether it had to
 // leave its processor at all. To sleep until a peer is done is a call's own.

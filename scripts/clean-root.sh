@@ -4,10 +4,12 @@
 # Proves the front door: in a minimal Debian 12 root that holds git and make and nothing else of ours, clones the
 # HEAD of this checkout and runs `make TARGET` for every target given (default: demo test).
 #
-#   scripts/clean-root.sh [--keep] [--user] [TARGET...]
+#   scripts/clean-root.sh [--keep] [--user | --ccache] [TARGET...]
 #
-#   --keep   leave the root behind for a look (its path is printed; nothing is mounted in it)
-#   --user   run make as an ordinary user who may use sudo, not as root
+#   --keep     leave the root behind for a look (its path is printed; nothing is mounted in it)
+#   --user     run make as an ordinary user who may use sudo, not as root
+#   --ccache   let the root use this user's compiler cache. What a package lacks still shows: a hit needs the same
+#              compiler and every header of the first compilation
 #
 # Environment: COLL_CLEAN_ROOT_CACHE   where the base root and downloaded packages are kept
 #                                      (default ${XDG_CACHE_HOME:-~/.cache}/libcoll/clean-root)
@@ -22,6 +24,7 @@ checkout=$(cd "$(dirname "$0")/.." && pwd)
 cache=${COLL_CLEAN_ROOT_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/libcoll/clean-root}
 keep=no
 user=root
+ccache=
 
 say() { printf 'clean-root: %s\n' "$*"; }
 die() { printf 'clean-root: %s\n' "$*" >&2; exit 2; }
@@ -98,6 +101,12 @@ inside() {
   local run=(env -i "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" LANG=C.UTF-8 CI=true)
   [ -z "${http_proxy:-}" ] || run+=("http_proxy=$http_proxy")
   [ -z "${https_proxy:-}" ] || run+=("https_proxy=$https_proxy")
+  if [ -n "$ccache" ]; then
+    mkdir "$root/var/cache/ccache"
+    mount --bind "$ccache" "$root/var/cache/ccache"
+    run+=(CCACHE_DIR=/var/cache/ccache CCACHE_BASEDIR=/root/libcoll CCACHE_NOHASHDIR=1
+      "CCACHE_SLOPPINESS=$(ccache --get-config sloppiness)")
+  fi
   home=/root
   if [ "$user" != root ]; then
     "${run[@]}" DEBIAN_FRONTEND=noninteractive chroot "$root" sh -c \
@@ -129,6 +138,7 @@ while [ $# -gt 0 ]; do
   case $1 in
     --keep) keep=yes ;;
     --user) user=builder ;;
+    --ccache) ccache=$(ccache --get-config cache_dir) || die "ccache is missing: apt-get install ccache" ;;
     -h | --help) sed -n '3,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
     -*) die "unknown option $1; see --help" ;;
     *) break ;;
@@ -136,6 +146,7 @@ while [ $# -gt 0 ]; do
   shift
 done
 [ $# -gt 0 ] || set -- demo test
+[ "$user" = root ] || [ -z "$ccache" ] || die "--ccache belongs to root's cache: leave out --user"
 [ "$(id -u)" -eq 0 ] || die "needs root for debootstrap and chroot: sudo $0 $*"
 command -v debootstrap >/dev/null || die "debootstrap is missing: apt-get install debootstrap"
 command -v git >/dev/null || die "git is missing: apt-get install git"
@@ -163,7 +174,7 @@ configure_root "$root"
 git -c "safe.directory=$checkout" clone --quiet --no-hardlinks "$checkout" "$root/libcoll"
 say "commit $(git -c "safe.directory=$checkout" -C "$checkout" rev-parse --short HEAD), Debian $(cat "$root/etc/debian_version")"
 
-export cache
+export cache ccache
 status=0
 unshare --mount --pid --fork --kill-child "$0" --inside "$root" "$user" "$@" || status=$?
 say "$([ "$status" -eq 0 ] && echo passed || echo "FAILED with status $status")"

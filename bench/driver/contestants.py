@@ -98,14 +98,17 @@ def contestants(build, ranks, program, urgent=False):
 
 
 LIMIT = "limit"
+TWO_COPIES = "limit-2copy"  # what ordinary memory allows without help of the kernel
 
 
 def libcoll_on(mpi, build, ranks, program, urgent=False):
-    """libcoll under one MPI, by where the program's buffers come from; and the limit, which that MPI only starts."""
+    """libcoll under one MPI, by where the program's buffers come from; and the limits, which that MPI only starts."""
     exe, shim = str(program(mpi)), shim_path(build, mpi)
     heap = {"COLL_HEAP": "shared"}
-    found = [Contestant(LIMIT, "limit: by hand, buffers of both addressable", False,
-                        launcher(mpi, ranks, urgent=urgent) + [exe], arguments=("--limit",))]
+    found = [Contestant(name, "limit: by hand, " + title, False, launcher(mpi, ranks, urgent=urgent) + [exe],
+                        arguments=("--limit", way))
+             for name, title, way in ((LIMIT, "buffers of both addressable", "direct"),
+                                      (TWO_COPIES, "ordinary memory, copied into shared memory and out", "2copy"))]
     if shim:
         found += [
             Contestant("coll", "libcoll, ordinary memory", True,

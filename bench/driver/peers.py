@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Two ranks: each setting of the MPI libraries of the distribution, libcoll by where the buffers come from, and the
-limit of the machine, side by side in one run as compare.py does it."""
+limits of the machine, side by side in one run as compare.py does it."""
 
 import argparse
 import json
@@ -12,10 +12,11 @@ from pathlib import Path
 import plot_peers
 import statistics_of_rounds as stats
 from compare import build_programs, measure, processor_name
-from contestants import LIMIT, libcoll_on, peers
+from contestants import LIMIT, TWO_COPIES, libcoll_on, peers
 from report import distance_name, size_name, time_name
 
-COLLECTIVES = ("bcast", "reduce", "allreduce", "scatter", "gather", "allgather", "alltoall", "reduce_scatter", "scan")
+COLLECTIVES = ("bcast", "reduce", "allreduce", "scatter", "gather", "allgather", "alltoall", "reduce_scatter", "scan",
+               "exscan")
 BEST = "best peer"
 DIRECT_FROM = 16 << 10  # from here on buffers that peers can map are to be near the limit
 
@@ -51,20 +52,20 @@ def with_best(table, rivals):
     return named
 
 
-def print_table(table, named, ours):
+def print_table(table, named, others):
     print("Limit and best peer in microseconds; then how many times the limit each takes.")
     for collective in COLLECTIVES:
         cells = [cell for cell in table if cell[0] == collective and LIMIT in table[cell]]
         if not cells:
             continue
-        print(f"\n{collective:>14}  {'limit':>9}  {BEST:>9}  {'x limit':>9}  " + "  ".join(f"{n:>9}" for n in ours) +
+        print(f"\n{collective:>14}  {'limit':>9}  {BEST:>9}  {'x limit':>9}  " + "  ".join(f"{n:>11}" for n in others) +
               "  the best peer is")
         for cell in cells:
             times, limit = table[cell], table[cell][LIMIT]
-            ratios = [f"{times[n] / limit:.2f}" if n in times else "-" for n in [BEST, *ours]]
+            best, *ratios = [f"{times[n] / limit:.2f}" if n in times else "-" for n in [BEST, *others]]
             print(f"{size_name(cell[1]):>14}  {time_name(limit):>9}  "
-                  f"{time_name(times[BEST]) if BEST in times else '-':>9}  " +
-                  "  ".join(f"{r:>9}" for r in ratios) + f"  {named.get(cell, '-')}")
+                  f"{time_name(times[BEST]) if BEST in times else '-':>9}  {best:>9}  " +
+                  "  ".join(f"{r:>11}" for r in ratios) + f"  {named.get(cell, '-')}")
 
 
 def print_summary(table, ours):
@@ -72,11 +73,17 @@ def print_summary(table, ours):
     for name in ours:
         both = {cell: times for cell, times in table.items() if name in times}
         over = {cell: t[name] / t[LIMIT] for cell, t in both.items() if LIMIT in t and cell[1] >= DIRECT_FROM}
+        staged = {cell: t[name] / t[TWO_COPIES] for cell, t in both.items()
+                  if name == "coll" and TWO_COPIES in t and cell[1] >= 4 << 10}
         gains = {cell: t[BEST] / t[name] for cell, t in both.items() if BEST in t}
         if over:
             worst = max(over, key=over.get)
             print(f"{name}: from {size_name(DIRECT_FROM)} on {stats.geomean(over.values()):.2f} times the limit, "
                   f"at worst {over[worst]:.2f} ({worst[0]} of {size_name(worst[1])})")
+        if staged:
+            beyond = [f"{c[0]} {size_name(c[1])} {r:.2f}" for c, r in staged.items() if r > 1.05]
+            print(f"{name}: from 4 KiB on {stats.geomean(staged.values()):.2f} times the limit of two copies; "
+                  f"above 1.05 in {len(beyond)} of {len(staged)} cells" + (": " + ", ".join(beyond) if beyond else ""))
         if gains:
             slower = [f"{c[0]} {size_name(c[1])} {g:.2f}" for c, g in gains.items() if g < 1]
             large = stats.geomean(g for c, g in gains.items() if c[1] >= 4 << 10) or stats.geomean(gains.values())
@@ -114,7 +121,7 @@ def main():
     field += libcoll_on(options.under, options.build, 2, program, options.urgent)
     if options.only:
         field = [c for c in field if c.name in options.only.split(",")]
-    rivals = [c.name for c in field if not c.ours and c.name != LIMIT]
+    rivals = [c.name for c in field if not c.ours and c.name not in (LIMIT, TWO_COPIES)]
     ours = [c.name for c in field if c.ours]
     complaints, notes = [], []
     rows = measure(field, options, lambda text: text in complaints or complaints.append(text), notes)
@@ -126,7 +133,7 @@ def main():
     print(headline)
     for who in field:
         print(f"  {who.name:<14} {who.title}")
-    print_table(table, named, ours)
+    print_table(table, named, [TWO_COPIES, *ours])
     print_summary(table, ours)
     print_bandwidth(table, notes, options, ours)
     print(f"\n{len(dropped)} of {len(rows)} samples dropped: the distance between the cores had changed.")
@@ -141,7 +148,7 @@ def main():
                        "medians_us": [{"collective": c, "bytes": b, **t} for (c, b), t in table.items()],
                        "samples": rows, "notes": complaints}, file, indent=1)
     if options.svg:
-        titles = {c.name: c.title for c in field if c.ours}
+        titles = {TWO_COPIES: "by hand, two copies", **{c.name: c.title for c in field if c.ours}}
         plot_peers.write_svg(options.svg, table, LIMIT, {BEST: "the best peer of each size", **titles}, headline)
     return 1 if wrong or not rows else 0
 

@@ -6,7 +6,8 @@ from plot import PANEL_W, Panel, STYLES, _stroke, _text
 LEFT, GAP, TOP, HEIGHT, BETWEEN = 60, 56, 84, 210, 62
 COLUMNS = 3
 TICKS = (0.5, 1, 1.5, 2, 3, 4, 6, 8, 12, 16)
-STYLES.update({"best peer": ("#e08214", ""), "coll-mpi": ("#2166ac", "6 3"), "coll-heap": ("#762a83", "2 2")})
+STYLES.update({"best peer": ("#e08214", ""), "coll-mpi": ("#2166ac", "6 3"), "coll-heap": ("#762a83", "2 2"),
+               "limit-2copy": ("#666", "4 3")})
 
 
 def _frame(x, y, cells, table, limit, names, low, high):

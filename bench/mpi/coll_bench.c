@@ -22,6 +22,7 @@
 #include "collectives.h"
 #include "limit.h"
 #include "ranks.h"
+#include "two_copies.h"
 
 enum { LINE_BYTES = 64, MAX_SIZES = 64 };
 static const char *const collective_name[COLLECTIVES] = {"barrier",        "bcast",  "reduce",    "allreduce",
@@ -34,8 +35,8 @@ struct options {
   int size_count;
   int root;
   int huge_pages;
-  int mpi_memory; /* from MPI_Alloc_mem */
-  int limit;      /* hand-written code instead of MPI's */
+  int mpi_memory;                              /* from MPI_Alloc_mem */
+  enum { MPI_CODE, DIRECT, TWO_COPIES } limit; /* hand-written code instead of MPI's */
   int min_iterations, max_iterations;
   double cell_ms, max_seconds;
 };
@@ -44,6 +45,7 @@ struct bench {
   struct options options;
   struct lockstep *step;
   struct limit *limit;
+  struct two_copies *two_copies;
   int way; /* of the limit's */
   int rank, ranks;
   float *in, *out; /* [ranks][largest size] bytes each */
@@ -59,7 +61,7 @@ static void usage(const char *program, int rank) {
     fprintf(stderr,
             "usage: %s [--collectives barrier,bcast,...] [--sizes 4-16M | 4,1K,64K] [--root R]\n"
             "          [--cell-ms M] [--min-iterations N] [--max-iterations N] [--max-seconds S] [--pages 4k|2m]\n"
-            "          [--memory malloc|mpi] [--limit]\n",
+            "          [--memory malloc|mpi] [--limit direct|2copy]\n",
             program);
   MPI_Finalize();
   exit(2);
@@ -117,7 +119,7 @@ static struct options parse(int argc, char **argv, int rank, int ranks) {
                                         {"max-iterations", 1, 0, 'N'},
                                         {"pages", 1, 0, 'p'},
                                         {"memory", 1, 0, 'M'},
-                                        {"limit", 0, 0, 'l'},
+                                        {"limit", 1, 0, 'l'},
                                         {0, 0, 0, 0}};
   struct options options = {.run = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1},
                             .cell_ms = 60,
@@ -139,7 +141,10 @@ static struct options parse(int argc, char **argv, int rank, int ranks) {
         options.mpi_memory = strcmp(optarg, "mpi") == 0;
         bad |= !options.mpi_memory && strcmp(optarg, "malloc") != 0 ? -1 : 0;
         break;
-      case 'l': options.limit = 1; break;
+      case 'l':
+        options.limit = strcmp(optarg, "direct") == 0 ? DIRECT : TWO_COPIES;
+        bad |= options.limit == TWO_COPIES && strcmp(optarg, "2copy") != 0 ? -1 : 0;
+        break;
       default: bad = -1;
     }
   }
@@ -222,6 +227,10 @@ static void call(const struct bench *b, enum collective which, float *out, int c
   MPI_Comm world = MPI_COMM_WORLD;
   if (b->limit) {
     limit_call(b->limit, which, b->way, root, (size_t)count);
+    return;
+  }
+  if (b->two_copies) {
+    two_copies_call(b->two_copies, which, b->way, root, in, out, (size_t)count);
     return;
   }
   switch (which) {
@@ -324,6 +333,10 @@ static int64_t run_cell(struct bench *b, enum collective which, size_t bytes) {
   return wrong;
 }
 
+static int ways_of(const struct bench *b, enum collective which, size_t bytes) {
+  return b->limit ? limit_ways(which) : b->two_copies ? two_copies_ways(which, bytes) : 1;
+}
+
 static int64_t run_all(struct bench *b) {
   const struct options *o = &b->options;
   double begin = seconds();
@@ -335,7 +348,7 @@ static int64_t run_all(struct bench *b) {
           printf("{\"stopped\":\"%s\",\"because\":\"--max-seconds %g\"}\n", collective_name[which], o->max_seconds);
         return wrong;
       }
-      const int ways = b->limit ? limit_ways((enum collective)which) : 1;
+      const int ways = ways_of(b, (enum collective)which, o->sizes[i]);
       for (b->way = 0; b->way < ways; b->way++) wrong += run_cell(b, which, which == BARRIER ? 0 : o->sizes[i]);
     }
   }
@@ -371,10 +384,12 @@ int main(int argc, char **argv) {
     if (b.options.run[which] && has_blocks_in(which)) largest_in = (size_t)b.ranks * largest;
     if (b.options.run[which] && has_blocks_out(which)) largest_out = (size_t)b.ranks * largest;
   }
-  if (b.options.limit) {
+  if (b.options.limit == DIRECT) {
     b.limit = limit_open(b.rank, largest_in, largest_out, &b.in, &b.out);
     if (!b.limit) MPI_Abort(MPI_COMM_WORLD, 1);
   } else {
+    if (b.options.limit == TWO_COPIES && !(b.two_copies = two_copies_open(b.rank, largest)))
+      MPI_Abort(MPI_COMM_WORLD, 1);
     b.in = allocate(largest_in, &b.options);
     b.out = allocate(largest_out, &b.options);
   }

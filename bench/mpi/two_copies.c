@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Every collective is the same for both ranks: up to three moves, each of `count` floats and in slices.
+ *   give  into the own shared memory, which the other takes from
+ *   keep  from the own input to the own output
+ *   take  from the other's shared memory, plain or added to what `with` names
+ * A rank gives slice after slice, keeps the same slice, and takes one that the other gave `lag` slices before.
+ */
+#include "two_copies.h"
+
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "ranks.h"
+
+enum { HUGE = 2 << 20, KEPT = 2 /* halves of the shared memory, for operations in turn */ };
+
+/* Written by one rank each. Counts are of slices in all operations so far. */
+struct side {
+  alignas(128) atomic_uint_least64_t given;
+  alignas(128) atomic_uint_least64_t taken;
+};
+struct two_copies {
+  struct side *mine, *other;
+  char *own_room, *other_room;
+  size_t half; /* bytes of a half of the room of one rank */
+  int rank;
+  uint64_t operation;
+  uint64_t given, taken;       /* by this rank */
+  uint64_t given_before[KEPT]; /* when the operation that last used a half had ended */
+};
+
+/* `slice_bytes` 0: everything in one. `slots`: of a ring of slices, 0: a slot for each. */
+static const struct way {
+  size_t slice_bytes, slots, lag;
+  int keeps_last; /* what it keeps it copies when it has given everything */
+} ways[] = {
+    {0, 0, 0, 0},         {0, 0, 0, 1},        {4 << 10, 0, 1, 1},  {16 << 10, 0, 1, 0}, {16 << 10, 0, 1, 1},
+    {16 << 10, 16, 8, 0}, {32 << 10, 0, 1, 0}, {32 << 10, 8, 2, 0}, {64 << 10, 4, 1, 0}, {128 << 10, 4, 1, 0},
+};
+enum { WAYS = sizeof ways / sizeof *ways };
+
+struct moves {
+  const float *give, *keep_from, *with;
+  float *keep_to, *take;
+  int with_first; /* the sum is with + taken, else taken + with */
+};
+
+struct two_copies *two_copies_open(int rank, size_t bytes) {
+  const size_t half = (bytes + HUGE - 1) / HUGE * HUGE, room = KEPT * half;
+  char *memory = open_shared_memory(rank, HUGE + 2 * room);
+  struct two_copies *with = calloc(1, sizeof *with);
+  if (!memory || !with) return NULL;
+  struct side *sides = (struct side *)memory;
+  with->rank = rank;
+  with->mine = &sides[rank], with->other = &sides[1 - rank];
+  with->own_room = memory + HUGE + (size_t)rank * room, with->other_room = memory + HUGE + (size_t)(1 - rank) * room;
+  with->half = half;
+  madvise(with->own_room, room, MADV_HUGEPAGE);
+  memset(with->own_room, 1, room);
+  return with;
+}
+
+static void post(atomic_uint_least64_t *flag, uint64_t value) {
+  atomic_store_explicit(flag, value, memory_order_release);
+}
+static void await(atomic_uint_least64_t *flag, uint64_t value) {
+  while (atomic_load_explicit(flag, memory_order_acquire) < value) {}
+}
+
+static void copy(float *to, const float *from, size_t count) { memcpy(to, from, count * sizeof *to); }
+static void add(float *restrict to, const float *a, const float *b, size_t count) {
+  for (size_t i = 0; i < count; i++) to[i] = a[i] + b[i];
+}
+
+int two_copies_ways(enum collective which, size_t bytes) {
+  int count = 0;
+  while (which != BARRIER && which != ALLREDUCE && count < WAYS && ways[count].slice_bytes < bytes) count++;
+  return count;
+}
+
+static struct moves moves_of(enum collective which, int me, int root, const float *in, float *out, size_t count) {
+  const int peer = 1 - me, is_root = me == root;
+  const float *own_block = in + (size_t)me * count, *peer_block = in + (size_t)peer * count;
+  float *own_place = out + (size_t)me * count, *peer_place = out + (size_t)peer * count;
+  switch (which) {
+    case BCAST: return is_root ? (struct moves){.give = in} : (struct moves){.take = out};
+    case REDUCE:
+      return is_root ? (struct moves){.take = out, .with = in, .with_first = me == 0} : (struct moves){.give = in};
+    case SCATTER:
+      return is_root ? (struct moves){.give = peer_block, .keep_from = own_block, .keep_to = out}
+                     : (struct moves){.take = out};
+    case GATHER:
+      return is_root ? (struct moves){.keep_from = in, .keep_to = own_place, .take = peer_place}
+                     : (struct moves){.give = in};
+    case ALLGATHER: return (struct moves){.give = in, .keep_from = in, .keep_to = own_place, .take = peer_place};
+    case ALLTOALL:
+      return (struct moves){.give = peer_block, .keep_from = own_block, .keep_to = own_place, .take = peer_place};
+    case REDUCE_SCATTER:
+      return (struct moves){.give = peer_block, .take = out, .with = own_block, .with_first = me == 0};
+    case SCAN:
+      return me == 0 ? (struct moves){.give = in, .keep_from = in, .keep_to = out}
+                     : (struct moves){.take = out, .with = in};
+    default: /* EXSCAN */ return me == 0 ? (struct moves){.give = in} : (struct moves){.take = out};
+  }
+}
+
+void two_copies_call(struct two_copies *with, enum collective which, int way, int root, const float *in, float *out,
+                     size_t count) {
+  const struct moves moves = moves_of(which, with->rank, root, in, out, count);
+  const struct way how = ways[way];
+  const size_t slice = how.slice_bytes ? how.slice_bytes / sizeof *in : count;
+  const size_t slices = (count + slice - 1) / slice, slots = how.slots ? how.slots : slices;
+  const uint64_t half = with->operation++ % KEPT;
+  float *own = (float *)(with->own_room + half * with->half);
+  const float *theirs = (const float *)(with->other_room + half * with->half);
+  struct side *mine = with->mine, *other = with->other;
+  const uint64_t given = with->given, taken = with->taken;
+  if (moves.give) await(&other->taken, with->given_before[half]);
+  for (size_t step = 0; step < slices + how.lag; step++) {
+    /* From the end: what was written last is in the nearest cache. */
+    if (step < slices) {
+      const size_t first = (slices - 1 - step) * slice, length = count - first < slice ? count - first : slice;
+      if (moves.give) {
+        if (step >= slots) await(&other->taken, given + step + 1 - slots);
+        copy(own + step % slots * slice, moves.give + first, length);
+        post(&mine->given, given + step + 1);
+      }
+      if (moves.keep_to && !how.keeps_last) copy(moves.keep_to + first, moves.keep_from + first, length);
+    }
+    if (step + 1 == slices && moves.keep_to && how.keeps_last) copy(moves.keep_to, moves.keep_from, count);
+    if (moves.take && step >= how.lag) {
+      const size_t got = step - how.lag, first = (slices - 1 - got) * slice;
+      const size_t length = count - first < slice ? count - first : slice;
+      const float *from = theirs + got % slots * slice;
+      await(&other->given, taken + got + 1);
+      if (!moves.with) copy(moves.take + first, from, length);
+      else if (moves.with_first) add(moves.take + first, moves.with + first, from, length);
+      else add(moves.take + first, from, moves.with + first, length);
+      post(&mine->taken, taken + got + 1);
+    }
+  }
+  if (moves.give) with->given += slices;
+  if (moves.take) with->taken += slices;
+  with->given_before[half] = with->given;
+}

@@ -8,17 +8,22 @@ namespace {
 struct Awaited {
   const std::atomic<uint64_t>& sequence;
   uint64_t value;
-  bool met() const { return sequence.load(std::memory_order_acquire) >= value; }
+  const std::atomic<uint32_t>& state;  // of the rank that posts it
+  // Posted, or given up: both ring.
+  bool over() const {
+    return sequence.load(std::memory_order_acquire) >= value ||
+           state.load(std::memory_order_acquire) != RankState::alive;
+  }
 };
 
-// Long enough to cost nothing, short enough that a death is noticed well within a second.
-constexpr uint32_t sleep_us = 50'000;
+// Long enough to cost nothing, short enough that a death is noticed within tens of milliseconds.
+constexpr uint32_t sleep_us = 20'000;
 
 }  // namespace
 
 bool Team::gone(int of_rank) const {
   const Member& member = members[size_t(of_rank)];
-  return member.state->state.load(std::memory_order_acquire) != RankState::alive || member.peer->ended();
+  return member.state->state.load(std::memory_order_acquire) != RankState::alive || member.peer->doomed();
 }
 
 void Team::fail() {
@@ -30,10 +35,9 @@ void Team::fail() {
 }
 
 coll_status Team::wait_slow(const std::atomic<uint64_t>& sequence, uint64_t value, int of_rank) {
-  Awaited awaited{sequence, value};
   sync::Ladder ladder(patience);
   for (;;) {
-    if (awaited.met()) return COLL_OK;
+    if (sequence.load(std::memory_order_acquire) >= value) return COLL_OK;
     sync::Rung rung = ladder.climb();
     if (progress_others != nullptr && ladder.rounds() % rounds_between_looks == 0) progress_others(progress_context);
     if (rung == sync::Rung::spin || (rung == sync::Rung::yield && ladder.rounds() % yields_between_looks != 0))
@@ -46,10 +50,10 @@ coll_status Team::wait_slow(const std::atomic<uint64_t>& sequence, uint64_t valu
 }
 
 void Team::sleep(const std::atomic<uint64_t>& sequence, uint64_t value, int of_rank, uint32_t at_most_us) {
-  Awaited awaited{sequence, value};
+  RankState& poster = *members[size_t(of_rank)].state;
+  Awaited awaited{sequence, value, poster.state};
   sync::doorbell_sleep(
-      members[size_t(of_rank)].state->bell, [](const void* a) { return static_cast<const Awaited*>(a)->met(); },
-      &awaited, at_most_us);
+      poster.bell, [](const void* a) { return static_cast<const Awaited*>(a)->over(); }, &awaited, at_most_us);
 }
 
 }  // namespace coll::exec

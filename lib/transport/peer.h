@@ -36,6 +36,7 @@ class Peer {
   char* arena() const { return arena_; }
   uint64_t arena_bytes() const { return address_.arena_bytes; }
   bool ended() const { return life_ && life_->ended(); }
+  bool doomed() const { return life_ && life_->doomed(); }
 
  private:
   explicit Peer(const Address& address) : address_(address) {}

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "transport/process.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 #include <fcntl.h>
 #include <poll.h>
@@ -20,6 +22,29 @@ namespace {
 Token token;
 
 void draw_token() { token = fresh_token(); }
+
+int64_t now_ms() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return int64_t(now.tv_sec) * 1000 + now.tv_nsec / 1'000'000;
+}
+
+// Whether a signal is ending the process, from the flags of its first thread. False where /proc does not tell.
+bool is_being_killed(int pid) {
+  constexpr unsigned long signaled = 0x400;  // PF_SIGNALED of the kernel, the same since its first versions
+  const std::string path = "/proc/" + std::to_string(pid) + "/stat";
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  char text[512];
+  const ssize_t length = read(fd, text, sizeof text - 1);
+  close(fd);
+  text[std::max<ssize_t>(length, 0)] = 0;
+  // The name in parentheses may hold anything: what is looked for is the seventh word behind it.
+  const char* behind = strrchr(text, ')');
+  unsigned long flags = 0;
+  return behind != nullptr && sscanf(behind + 1, " %*c %*d %*d %*d %*d %*d %lu", &flags) == 1 &&
+         (flags & signaled) != 0;
+}
 
 }  // namespace
 
@@ -57,7 +82,7 @@ std::string node_identity() {
   return std::string(boot) + "/" + std::to_string(space.st_ino);
 }
 
-Life::Life(int pid) : pid_(pid), descriptor_(int(syscall(SYS_pidfd_open, pid, 0))) {}
+Life::Life(int pid) : pid_(pid), descriptor_(int(syscall(SYS_pidfd_open, pid, 0))), last_look_ms_(now_ms()) {}
 
 Life::~Life() {
   if (descriptor_ >= 0) close(descriptor_);
@@ -68,6 +93,14 @@ bool Life::ended() const {
   if (descriptor_ < 0) return kill(pid_, 0) != 0 && errno == ESRCH;
   pollfd waiting{descriptor_, POLLIN, 0};
   return poll(&waiting, 1, 0) == 1 && (waiting.revents & POLLIN) != 0;
+}
+
+bool Life::doomed() const {
+  if (ended()) return true;
+  const int64_t now = now_ms();
+  if (pid_ < 0 || now - last_look_ms_.load(std::memory_order_relaxed) < doomed_look_ms) return false;
+  last_look_ms_.store(now, std::memory_order_relaxed);
+  return is_being_killed(pid_);
 }
 
 }  // namespace coll::transport

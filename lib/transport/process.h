@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <string>
 
@@ -21,7 +22,9 @@ Token fresh_token();
 // The machine's boot and the process-id namespace: equal for processes that can reach each other by pid.
 std::string node_identity();
 
-// A handle on another process that tells when it has ended, also while it is a zombie.
+inline constexpr int64_t doomed_look_ms = 10;
+
+// A handle on another process that tells when it has ended, also while it is a zombie. Thread safe.
 class Life {
  public:
   Life() = default;
@@ -29,11 +32,17 @@ class Life {
   ~Life();
   Life(const Life&) = delete;
   Life& operator=(const Life&) = delete;
+  // None of its threads runs any more.
   bool ended() const;
+  // The same, or a signal is ending it: its threads run none of its program's code any more, or stop in a moment, but
+  // the kernel may need seconds to take back the memory of a large process, or minutes to write its core, before it has
+  // ended. Looks for that at most every doomed_look_ms.
+  bool doomed() const;
 
  private:
   int pid_ = -1;
   int descriptor_ = -1;
+  mutable std::atomic<int64_t> last_look_ms_ = 0;
 };
 
 }  // namespace coll::transport

@@ -31,8 +31,7 @@ void notices_in_time(Context& c, coll_status status) {
   RANK_CHECK(c, strstr(coll_last_error(), "free the communicator") != nullptr);
   int64_t moment = c.shared->moment_ns;
   RANK_CHECK(c, moment != 0);
-  // Many ranks of an emulated machine take turns on slow processors: one step of a survivor may last that long.
-  if (noticed - moment > 1'000'000'000 * int64_t(c.ranks > 4 ? patience() : slowness))
+  if (noticed - moment > 1'000'000'000 * int64_t(slowness))
     c.fail("took " + std::to_string((noticed - moment) / 1'000'000) + " ms to notice");
 }
 

@@ -7,6 +7,7 @@
 #include "transport/cma.h"
 
 #include <atomic>
+#include <sys/ptrace.h>
 #include <thread>
 
 using namespace ranks;
@@ -78,6 +79,36 @@ TEST(Peer, EndIsSeenEvenWhileItIsAZombie) {
   EXPECT_EQ(waitpid(child, nullptr, 0), child);
   EXPECT_TRUE(life.ended());
   EXPECT_EQ(cma_read(child, &info, 4096, 8), ESRCH);
+}
+
+// Stopped on its way out, where a large process would still be giving back its memory.
+TEST(Peer, IsDoomedAsSoonAsASignalEndsIt) {
+  pid_t child = fork();
+  if (child == 0) {
+    ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
+    raise(SIGSTOP);
+    for (;;) ::pause();
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  if (!WIFSTOPPED(status)) GTEST_SKIP() << "processes may not be traced here";
+  ASSERT_EQ(ptrace(PTRACE_SETOPTIONS, child, nullptr, PTRACE_O_TRACEEXIT | PTRACE_O_EXITKILL), 0);
+  ASSERT_EQ(ptrace(PTRACE_CONT, child, nullptr, nullptr), 0);
+  Life life(child);
+  usleep(useconds_t(2000 * doomed_look_ms));
+  EXPECT_FALSE(life.doomed());
+  kill(child, SIGTERM);
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_EQ(WSTOPSIG(status), SIGTERM);
+  ASSERT_EQ(ptrace(PTRACE_CONT, child, nullptr, SIGTERM), 0);
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_EQ(status >> 8, SIGTRAP | PTRACE_EVENT_EXIT << 8);
+  usleep(useconds_t(2000 * doomed_look_ms));
+  EXPECT_TRUE(life.doomed());
+  EXPECT_FALSE(life.ended());
+  ASSERT_EQ(ptrace(PTRACE_CONT, child, nullptr, nullptr), 0);
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(life.ended() && life.doomed());
 }
 
 // What children in turn say: their exit status, or -1 for one that did not exit.

@@ -17,10 +17,12 @@ ICOUNT=1 "$top/scripts/vm/run.sh" -k "$kernel" "$build/counts instructions"
 [ -n "$collctl" ] || exit 0
 said=$(mktemp)
 trap 'rm -f "$said"' EXIT
-# The machine sees this machine's files but cannot write them: the plot comes out behind the table.
+# The machine sees this machine's files but cannot write them: the plot comes out behind the table. All of it comes by
+# one terminal: progress is not shown.
 "$top/scripts/vm/run.sh" -k "$kernel" "
-    '$(realpath "$collctl")' bench contention -n 4 --pages 1,64 --transport cma,kcoll_copy,kcoll_map,shm --svg /tmp/plot.svg &&
-        cat /tmp/plot.svg" > "$said"
+    '$(realpath "$collctl")' bench contention -n 4 --pages 1,64 --transport cma,kcoll_copy,kcoll_map,shm --svg /tmp/plot.svg 2> /tmp/errors ||
+        { cat /tmp/errors; exit 1; }
+    cat /tmp/plot.svg" > "$said" || { cat "$said" >&2; exit 1; }
 sed '/^<svg/,$d' "$said"
 sed -n '/^<svg/,$p' "$said" | tr -d '\r' > "$svg"
 echo "plot: $svg"

@@ -37,6 +37,7 @@ plan::Plan rabenseifner(const Request& request, plan::Collective what);         
 plan::Plan scatter_allgather(const Request& request);           // scatter_allgather.cc
 plan::Plan scatter_allgather_ring(const Request& request);      // scatter_allgather.cc
 plan::Plan scatter_allgather_doubling(const Request& request);  // scatter_allgather.cc
+plan::Plan push_pull(const Request& request);                   // push_pull.cc
 
 bool always(const Request& request);
 bool fits_slice_ring(const Request& request);  // scatter_allgather.cc

@@ -81,9 +81,18 @@ Choice choose(const Question& question) {
       break;
     case Collective::bcast:
       name = question.levels > 1 && bytes > 4 * kib ? "hierarchical" : "flat_read";
-      // Kernel copies have a price a call: long chunks (KNEM V).
-      if (question.kernel_copies && bytes > 8 * kib) choice.parameters = ring(bytes, 512 * kib, 2);
-      else choice.parameters = question.crowded ? few_turns(bytes) : pipeline(bytes);
+      // Two ranks: the root would wait while the other copies, so each copies a half. Staged data takes as long either way.
+      if (ranks == 2 && !question.crowded && bytes >= (question.kernel_copies ? 256 : 128) * kib) {
+        name = "push_pull";
+        choice.parameters = question.kernel_copies ? ring(bytes, 512 * kib, 2) : ring(bytes, 64 * kib, 8);
+      } else if (question.kernel_copies && bytes > 8 * kib) {
+        // Kernel copies have a price a call: long chunks (KNEM V).
+        choice.parameters = ring(bytes, 512 * kib, 2);
+      } else if (question.mapped && ranks == 2) {
+        choice.parameters = one_slot(bytes);
+      } else {
+        choice.parameters = question.crowded ? few_turns(bytes) : pipeline(bytes);
+      }
       break;
     case Collective::reduce:
       // Two ranks: the root adds while the other stages. Mapped vectors leave the other idle, so each adds a half.

@@ -77,6 +77,7 @@ Terms bcast_direct_read(const Setting&, double bytes, const Knobs&);
 // CMA V-B.1: G + p C(1) + B
 Terms bcast_direct_write(const Setting&, double bytes, const Knobs&);
 // CMA V-B.2: B + ceil(log_{k+1} p) C(k)
+Terms bcast_push_pull(const Setting&, double bytes, const Knobs&);
 Terms bcast_knomial(const Setting&, double bytes, const Knobs&);
 // CMA V-B.3: AG + T_scatter(eta/p), k at a time, + T_allgather(eta/p) from the owners, the neighbour, or by doubling.
 Terms bcast_scatter_allgather(const Setting&, double bytes, const Knobs&);

@@ -34,6 +34,17 @@ Terms bcast_direct_write(const Setting& on, double bytes, const Knobs& knobs) {
   return flags(on.tiny_gather_us() + on.tiny_bcast_us()) + (passes.number * (on.ranks() - 1)) * one;
 }
 
+// The readers copy (p-1)/p of each pass while the root writes a p-th to one after the other.
+Terms bcast_push_pull(const Setting& on, double bytes, const Knobs& knobs) {
+  const int p = on.ranks();
+  if (p == 1) return {};
+  const Passes passes(bytes, knobs.chunk_bytes);
+  const double slice = passes.bytes / p;
+  const Terms read = on.copy(slice * (p - 1), p - 1, on.far(), true), written = (p - 1) * on.copy(slice);
+  return flags(on.tiny_bcast_us() + on.tiny_gather_us()) +
+         passes.number * (read.total_us() > written.total_us() ? read : written);
+}
+
 Terms bcast_knomial(const Setting& on, double bytes, const Knobs& knobs) {
   if (on.ranks() == 1) return {};
   const int k = std::clamp(knobs.k, 1, on.ranks() - 1);

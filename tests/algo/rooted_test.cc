@@ -203,6 +203,25 @@ TEST(Volume, APieceIsCopiedOnceOrThroughASlot) {
   for (Collective what : both) EXPECT_EQ(volume(what, "hierarchical", machine, Access::copy), 2.0 * 8 + 2 * 3);
 }
 
+// Everybody, the root too, copies all but one slice of every chunk, and the root reads nobody's buffer.
+TEST(PushPull, SharesTheWorkEvenly) {
+  for (int p : {2, 3, 4, 8, 16}) {
+    const topo::Hierarchy flat = topo::Hierarchy::flat(p);
+    const size_t count = 10 * size_t(p), element_bytes = 64;  // a slice is a line
+    for (int root : {0, p - 1}) {
+      const Plan plan = find(Collective::bcast, "push_pull")
+                            ->make({.hierarchy = &flat, .root = root, .parameters = testing::small(uint32_t(p), 2)});
+      const plan::Counts counts = plan::count(plan, count, element_bytes, Access::mapped);
+      ASSERT_EQ(counts.problem, "");
+      for (int rank = 0; rank < p; ++rank) {
+        const uint64_t stored = counts.ranks[size_t(rank)].stored;
+        EXPECT_EQ(stored, 10 * size_t(p - 1) * element_bytes) << p << " ranks, rank " << rank;
+      }
+      EXPECT_EQ(counts.messages, uint64_t(p) - 1);
+    }
+  }
+}
+
 // Of its p slices each rank gets one from the root, and at most `most` come from any one rank.
 TEST(ScatterAllgather, SpreadsTheReads) {
   for (int p : {2, 3, 5, 8, 13, 64}) {

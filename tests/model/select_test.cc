@@ -70,6 +70,19 @@ TEST(Select, TwoRanksShareTheSumsOfMappedVectors) {
   EXPECT_EQ(choose(question).algorithm->name, "flat");
 }
 
+TEST(Select, TwoRanksShareTheCopiesOfLongBroadcasts) {
+  Question question{.collective = Collective::bcast, .bytes = 128 << 10, .ranks = 2};
+  EXPECT_EQ(choose(question).algorithm->name, "push_pull");
+  question.kernel_copies = true;
+  EXPECT_EQ(choose(question).algorithm->name, "flat_read");
+  question.bytes = 256 << 10;
+  EXPECT_EQ(choose(question).algorithm->name, "push_pull");
+  question.crowded = true;
+  EXPECT_EQ(choose(question).algorithm->name, "flat_read");
+  question = {.collective = Collective::bcast, .bytes = 1 << 20, .ranks = 3};
+  EXPECT_EQ(choose(question).algorithm->name, "flat_read");
+}
+
 TEST(Select, ProcessorsThatDoNotPassLinesOnBroadcastByLeaders) {
   const Family& arm = family_of("Neoverse-N1");
   const Family& epyc = family_of("AMD EPYC 7551P 32-Core Processor");

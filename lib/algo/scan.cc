@@ -2,7 +2,7 @@
 // Scans: rank r receives x0 op ... op xr, of an exclusive scan x0 op ... op x(r-1), rank 0 nothing. All combine from left
 // to right. `what` is Collective::scan or Collective::exscan throughout.
 //
-//   all_read  everybody stages its vector and reduces those of all ranks before it: one hop
+//   all_read  everybody reduces the vectors of all ranks before it, staged but for the first rank's: one hop
 //   chain     a rank adds its vector to what the rank before it has come to and passes that on, chunk by chunk
 //   fused     every chunk is cut into slices, and a rank makes all prefixes of its own slice, straight into the others'
 //             receive buffers: p-1 additions for every element, as in the chain, but all ranks work at once
@@ -21,21 +21,31 @@ Plan all_read(const Request& request, Collective what) {
   const Ring ring = ring_of(request);
   b.parameter("chunk", ring.chunk_bytes);
   b.parameter("depth", ring.depth);
-  const Window input(b, Buffer::none, ring);
+  // In place only the first rank's input stays as it is, so that it may be seen where it lies.
+  const Window first(b, Buffer::send, ring);
+  const Window later = ranks > 2 ? Window(b, Buffer::none, ring) : first;
+  const auto shown = [&](int rank) -> const Window& { return rank == 0 ? first : later; };
   const uint16_t taken = b.flag(), chunks = b.range({.chunk_bytes = ring.chunk_bytes});
   for (int rank : b.ranks()) {
     std::vector<Operand> sources;
-    for (int q = 0; q < rank; ++q) sources.push_back(input.of(q));
+    for (int q = 0; q < rank; ++q) sources.push_back(shown(q).of(q));
     if (what == Collective::scan) sources.push_back(own_send());
     const Operand to[] = {own_recv()};
+    std::vector<int> readers;
+    for (int reader = rank + 1; reader < ranks; ++reader) readers.push_back(reader);
+    const Window& mine = shown(rank);
     LaneBuilder lane = b.lane(rank);
+    if (rank == 0) first.announce(lane, chunks);
     lane.loop(chunks);
-    for (int reader = rank + 1; reader < ranks; ++reader) lane.wait(reader, taken, pass_before(ring.depth));
-    if (rank + 1 < ranks) lane.copy(chunks, input.of(rank), own_send()).post(input.flag, this_pass());
-    for (int q = 0; q < rank; ++q) lane.wait(q, input.flag, this_pass());
+    wait_each(lane, readers, taken, pass_before(ring.depth), mine.staged());
+    if (!readers.empty())
+      lane.copy(chunks, mine.of(rank), own_send(), mine.staged()).post(mine.flag, this_pass(), mine.staged());
+    for (int q = 0; q < rank; ++q) lane.wait(q, shown(q).flag, this_pass());
     if (sources.size() == 1) lane.copy(chunks, own_recv(), sources[0]);
     else if (sources.size() > 1) lane.reduce(chunks, to, sources);
-    lane.post(taken, this_pass()).end();
+    if (rank > 0) lane.post(taken, this_pass());
+    lane.end();
+    if (rank == 0) wait_each(lane, readers, taken, all_passes(chunks), first.direct());
   }
   return b.finish();
 }

@@ -96,7 +96,10 @@ Choice choose(const Question& question) {
       break;
     case Collective::reduce:
       // Two ranks: the root adds while the other stages. Mapped vectors leave the other idle, so each adds a half.
-      if ((question.ranks == 2 && !(question.mapped && bytes >= 1024 * kib)) || bytes * ranks <= 64 * kib) {
+      if (ranks == 2 && question.mapped && bytes >= 256 * kib) {
+        name = "fused";
+        choice.parameters = ring(bytes, 1024 * kib, 1);
+      } else if (ranks == 2 || bytes * ranks <= 64 * kib) {
         name = "flat";
         choice.parameters = pipeline(bytes);
       } else if (question.crowded && bytes <= 128 * kib) {
@@ -168,7 +171,8 @@ Choice choose(const Question& question) {
       name = ranks == 2 || question.element_bytes == 2 || bytes * ranks <= (question.crowded ? 512 : 32) * kib
                  ? "all_read"
                  : "chain";
-      if (!question.crowded) choice.parameters = ring(bytes, (bytes <= 128 * kib ? 32 : 64) * kib, 4);
+      if (!question.crowded)
+        choice.parameters = bytes <= 512 * kib ? ring(bytes, 32 * kib, 8) : ring(bytes, 64 * kib, 4);
       // Where ranks share cores the chain moves on only when somebody yields: many slots let each get far ahead.
       else
         choice.parameters = name == std::string_view("chain") ? ring(bytes, 64 * kib, 16) : ring(bytes, 256 * kib, 2);

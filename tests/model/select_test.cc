@@ -66,7 +66,7 @@ TEST(Select, TwoRanksShareTheSumsOfMappedVectors) {
   EXPECT_EQ(choose(question).algorithm->name, "flat");
   question.mapped = true;
   EXPECT_EQ(choose(question).algorithm->name, "fused");
-  question.bytes = 256 << 10;
+  question.bytes = 128 << 10;
   EXPECT_EQ(choose(question).algorithm->name, "flat");
 }
 

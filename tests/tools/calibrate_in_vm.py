@@ -1,32 +1,100 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """calibrate_in_vm.py KERNEL: collctl calibrate where the module is, in a virtual machine: both mechanisms of kcoll are
-measured and fitted, its own account tells throttle wait, lock, pin and copy apart, and does so by tracepoints and by
-counters alike. 77: this machine cannot run one."""
+measured and fitted; its own account tells throttle wait, lock, pin and copy apart, and does so by tracepoints and by
+counters alike; the table that it writes decides from then on, as collctl explain and the library itself say. 77: this
+machine cannot run one."""
 import json
 import os
+import re
 import sys
 
 from in_vm import machine, quietly
 
+COLLECTIVES = ("bcast", "reduce", "allreduce", "scatter", "gather", "allgather", "alltoall", "reduce_scatter", "scan", "exscan")
+SIZES = {"16K": 16 << 10, "1M": 1 << 20}
+# Transports, and whether the kernel copies then; a row of the table serves those of its own way.
+WAYS = {"shm": False, "kcoll_copy": True}
 
-def main():
-    # Choices need no module: one rank has none.
-    told = json.loads(machine(
-        sys.argv[1], quietly(f"{os.environ['KCOLL_TIMES']} --gtest_brief=1 > /tmp/times || {{ cat /tmp/times; false; }}"),
-        "{ ! grep -qi skipped /tmp/times || grep -q 'built without' /tmp/times; }",
-        quietly("$COLLCTL calibrate --quick --ranks 1 --output /tmp/table.json --json")))
+# A line of JSON for each cell, behind a word.
+EXPLAIN = """explained() {
+    for collective in %s; do
+        for size in %s; do
+            $COLLCTL explain $collective $size -n 2 --json > /tmp/cell || return
+            echo "$1 $(tr -d '\\n' < /tmp/cell)"
+        done
+    done
+}""" % (" ".join(COLLECTIVES), " ".join(SIZES))
+
+
+def account_faults(told):
     values = {of["name"]: of for of in told["parameters"]}
-    faults = []
     for name in ("kcoll_pinned startup", "kcoll_pinned bandwidth", "kcoll_first_touch page"):
         if name not in values or values[name]["value"] <= 0 or values[name]["points"] == 0:
-            faults.append(f"{name}: {values.get(name)}")
-    account = [remark for remark in told["remarks"] if remark.startswith("kcoll by its ")]
-    if not account:
-        faults.append(f"the module's own account is missing: {told['remarks']}")
-    for words in ("throttle wait", "lock", "pin", "copy of"):
-        if account and words not in account[0]:
-            faults.append(f"'{words}' is not in: {account[0]}")
-    print(*account)
+            yield f"{name}: {values.get(name)}; {told['remarks']}"
+    account = " ".join(remark for remark in told["remarks"] if remark.startswith("kcoll by its "))
+    print(account)
+    for words in ("kcoll by its", "throttle wait", "lock", "pin", "copy of"):
+        if words not in account:
+            yield f"'{words}' is not in the module's own account: {told['remarks']}"
+
+
+def cells(lines, word):
+    """What is taken by collective and size, of the lines that begin with the word."""
+    read = [json.loads(line.removeprefix(word + " ")) for line in lines if line.startswith(word + " ")]
+    return {(of["collective"], of["bytes"]): of["taken"] for of in read}
+
+
+def is_of(row, text):
+    """Whether "fused:chunk=4096,depth=2" is what the row says; a setting names what its algorithm reads."""
+    algorithm, _, parameters = text.partition(":")
+    named = dict(item.split("=") for item in parameters.split(",") if item)
+    return algorithm == row["algorithm"] and all(
+        int(named[name]) == value for name, value in row["parameters"].items() if name in named)
+
+
+def choice_faults(lines, table):
+    before, after = cells(lines, "before"), cells(lines, "after")
+    said = {(of[1], of[2], int(of[3])): of for of in (re.fullmatch(
+        r"(\w+) libcoll: (\w+) of (\d+) bytes between 2 ranks: (\S+?)(?: by kernel copies)? \((.*)\)", line) for line in lines) if of}
+    rows = {(of["collective"], of["up_to_bytes"]): of for of in table["choices"] if of["ranks"] == 2}
+    changed = 0
+    for cell in ((collective, size) for collective in COLLECTIVES for size in SIZES.values()):
+        row, taken = rows[cell], after[cell]
+        by = f"table row {cell[0]} up to "
+        changed += (before[cell]["setting"], before[cell]["kernel_copies"]) != (taken["setting"], taken["kernel_copies"])
+        if before[cell]["decided_by"].startswith("table row"):
+            yield f"{cell} is of a table before there is one: {before[cell]}"
+        if not taken["decided_by"].startswith(by) or not is_of(row, taken["setting"]) or taken["kernel_copies"] != row["kernel_copies"]:
+            yield f"{cell} explained is {taken}, but the table has {row}"
+        for transport, copies in WAYS.items():
+            of = said.get((transport, *cell))
+            if row["kernel_copies"] != copies:
+                right = of is not None and of[5] == "the table's parameters"
+            else:
+                right = of is not None and of[5].startswith(by) and is_of(row, of[4])
+            if not right:
+                yield f"{cell} in the library is '{of and of[0]}', but the table has {row}"
+    print(f"{changed} of {len(after)} choices are others than without a table")
+    if changed == 0:
+        yield "no choice differs from the built-in ones"
+
+
+def main():
+    lines = machine(
+        sys.argv[1], EXPLAIN, "export XDG_CONFIG_HOME=/tmp/config",
+        quietly(f"{os.environ['KCOLL_TIMES']} --gtest_brief=1 > /tmp/times || {{ cat /tmp/times; false; }}"),
+        "{ ! grep -qi skipped /tmp/times || grep -q 'built without' /tmp/times; }",
+        quietly("explained before"),
+        # As a user does it: the table goes where the library looks for it.
+        quietly("$COLLCTL calibrate --quick --ranks 2 --json > /tmp/told"),
+        "echo \"told $(tr -d '\\n' < /tmp/told)\"",
+        "echo \"table $(cat /tmp/config/libcoll/tables/*.json | tr -d '\\n')\"",
+        quietly("explained after"),
+        *(f"{{ COLL_LOG=debug $COLLCTL bench all -n 2 --transport {way} --sizes {','.join(SIZES)} --time 0.001"
+          f" > /tmp/bench 2> /tmp/said; status=$?; sed 's/^/{way} /' /tmp/said; [ $status = 0 ]; }}" for way in WAYS),
+        limit=1500).splitlines()
+    said = {word: json.loads(text) for word, text in (line.split(" ", 1) for line in lines if re.match("(told|table) ", line))}
+    faults = [*account_faults(said["told"]), *choice_faults(lines, said["table"])]
     sys.exit("\n".join(faults) if faults else 0)
 
 

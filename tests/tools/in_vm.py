@@ -9,11 +9,11 @@ import sys
 RUN = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "vm" / "run.sh"
 
 
-def machine(kernel, *commands):
-    """What the commands print, each line of it. Ends the test when one fails, with 77 where this machine cannot run a
-    machine. $COLLCTL is the tool."""
+def machine(kernel, *commands, limit=800):
+    """What the commands print, each line of it, within `limit` seconds. Ends the test when one fails, with 77 where this
+    machine cannot run a machine. $COLLCTL is the tool."""
     script = " && ".join(commands)
-    done = subprocess.run([RUN, "-k", kernel, "-t", "800", f"export COLLCTL='{os.environ['COLLCTL']}'; {script}"],
+    done = subprocess.run([RUN, "-k", kernel, "-t", str(limit), f"export COLLCTL='{os.environ['COLLCTL']}'; {script}"],
                           capture_output=True, text=True)
     if done.returncode == 77:
         print(done.stderr.strip().splitlines()[-1])

@@ -50,7 +50,8 @@ typedef enum coll_status {
   COLL_ERR_TOPOLOGY,    /* a topology description could not be read */
   COLL_ERR_BOOTSTRAP,   /* the bootstrap callback failed, or ranks are on different nodes */
   COLL_ERR_STATE,       /* the call does not fit the object's state: an inactive request waited for ... */
-  COLL_ERR_SYSTEM       /* a system call failed; errno is in coll_last_error() */
+  COLL_ERR_SYSTEM,      /* a system call failed; errno is in coll_last_error() */
+  COLL_ERR_TRUNCATE     /* a rank sent more than this one takes: short messages of blocking calls are checked */
 } coll_status;
 
 /* A short sentence for a status. Never NULL, never freed. Thread safe. */

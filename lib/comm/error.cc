@@ -34,6 +34,7 @@ const char* status_text(coll_status status) {
     case COLL_ERR_BOOTSTRAP: return "bootstrap failed";
     case COLL_ERR_STATE: return "call does not fit the object's state";
     case COLL_ERR_SYSTEM: return "a system call failed";
+    case COLL_ERR_TRUNCATE: return "a rank sent more than this one takes";
   }
   return "unknown status";
 }

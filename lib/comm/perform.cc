@@ -98,6 +98,9 @@ coll_status Comm::run(const exec::Bound& bound, const exec::Arguments& arguments
 coll_status Comm::told(coll_status status) {
   if (status == COLL_OK) [[likely]]
     return status;
+  if (status == COLL_ERR_TRUNCATE || status == COLL_ERR_COUNT)
+    return failure(status, std::string("the message is ") + (status == COLL_ERR_COUNT ? "shorter" : "longer") +
+                               " than what this rank takes; COLL_DEBUG=1 tells who calls differently");
   failed_ = status;
   if (status == COLL_ERR_PEER_DIED)
     return failure(status, "a rank of the communicator has ended or given up in mid-operation; free the communicator");

@@ -31,7 +31,8 @@ inline constexpr int cells = 8;
 inline constexpr size_t walk_bytes = size_t(1) << 20;
 inline constexpr size_t touch_bytes = size_t(128) << 10;
 
-// A latency cell: number of the operation whose payload it holds, a check word, the payload.
+// A latency cell: number of the operation whose payload it holds, how many bytes that are (or a signature, see
+// latency_agree()), the payload.
 // Cells lie farther apart than a hardware prefetcher runs ahead: a reader that streams through one cell must not pull
 // the next one, which its owner is about to write, into its cache.
 struct alignas(sync::line_bytes) Cell {

@@ -26,12 +26,17 @@ void leave(Channel& channel, bool synchronizing, bool wrote, size_t bytes) {
   channel.end(synchronizing, 0);
 }
 
+void show(Channel& channel, Cell& cell, uint64_t check) {
+  cell.check = check;
+  cell.sequence.store(channel.operation, std::memory_order_release);
+  channel.team->posted();
+}
+
 void fill(Channel& channel, const void* data, size_t bytes, const void* more = nullptr, size_t more_bytes = 0) {
   Cell& cell = cell_of(channel, channel.team->rank);
   mem::copy(cell.payload, data, bytes);
   if (more_bytes != 0) mem::copy(cell.payload + bytes, more, more_bytes);
-  cell.sequence.store(channel.operation, std::memory_order_release);
-  channel.team->posted();
+  show(channel, cell, bytes + more_bytes);
 }
 
 // The first line says when the payload is there. The second is asked for together with it: ranks that arrive together
@@ -70,11 +75,15 @@ coll_status exchange(Channel& channel, const Shown& own, const From& from, bool 
   if (own.shown) fill(channel, own.data, own.bytes, own.more, own.more_bytes);
   for (int other = from.first; other < from.last; other++)
     if (other != rank) ask_for_second_line(channel, other, from.bytes);
+  uint64_t most = 0;
   for (int other = from.first; other < from.last; other++)
-    if (other != rank && (status = await(channel, other)) != COLL_OK) return status;
+    if (other != rank) {
+      if ((status = await(channel, other)) != COLL_OK) return status;
+      most = std::max(most, cell_of(channel, other).check);
+    }
   take();
   leave(channel, synchronizing, own.shown, own.bytes + own.more_bytes);
-  return COLL_OK;
+  return most <= from.bytes ? COLL_OK : COLL_ERR_TRUNCATE;
 }
 
 // The operands of ranks 0 .. last - 1, the own one in the caller's memory.
@@ -119,9 +128,14 @@ coll_status latency_barrier(Channel& channel) {
 
 coll_status latency_bcast(Channel& channel, void* buffer, size_t bytes, int root) {
   const bool sends = root == channel.team->rank;
-  return exchange(channel, {sends, buffer, bytes}, {root, root + 1, bytes}, false, [&] {
-    if (!sends) mem::copy(buffer, cell_of(channel, root).payload, bytes);
+  size_t shown = bytes;
+  const coll_status status = exchange(channel, {sends, buffer, bytes}, {root, root + 1, bytes}, false, [&] {
+    if (sends) return;
+    const Cell& cell = cell_of(channel, root);
+    shown = cell.check;
+    mem::copy(buffer, cell.payload, std::min(shown, bytes));
   });
+  return shown >= bytes ? status : COLL_ERR_COUNT;
 }
 
 coll_status latency_reduce(Channel& channel, const void* send, void* recv, size_t count, const Reducer& reducer,
@@ -198,8 +212,7 @@ coll_status latency_agree(Channel& channel, uint64_t signature, int* differs) {
   coll_status status = channel.begin_cell();
   if (status != COLL_OK) return status;
   const Team& team = *channel.team;
-  cell_of(channel, team.rank).check = signature;
-  fill(channel, nullptr, 0);
+  show(channel, cell_of(channel, team.rank), signature);
   for (int rank = 0; rank < team.ranks; rank++)
     if (rank != team.rank && (status = await(channel, rank)) != COLL_OK) return status;
   for (int rank = team.ranks - 1; rank >= 0; rank--)

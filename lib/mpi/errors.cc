@@ -12,14 +12,14 @@ namespace {
 int class_of(coll_status status) {
   switch (status) {
     case COLL_OK: return MPI_SUCCESS;
-    case COLL_ERR_ARG:
-    case COLL_ERR_MISMATCH: return MPI_ERR_ARG;
+    case COLL_ERR_ARG: return MPI_ERR_ARG;
     case COLL_ERR_COUNT: return MPI_ERR_COUNT;
     case COLL_ERR_ROOT: return MPI_ERR_ROOT;
     case COLL_ERR_TYPE: return MPI_ERR_TYPE;
     case COLL_ERR_OP: return MPI_ERR_OP;
     case COLL_ERR_BUFFER: return MPI_ERR_BUFFER;
     case COLL_ERR_NO_MEMORY: return MPI_ERR_NO_MEM;
+    case COLL_ERR_TRUNCATE: return MPI_ERR_TRUNCATE;
     default: return MPI_ERR_OTHER;
   }
 }

@@ -14,6 +14,15 @@ inline int finish(MPI_Comm comm, coll_status status) {
   return status == COLL_OK ? MPI_SUCCESS : finish_failed(comm, status);
 }
 
+// Of a broadcast. Open MPI lets the root send less than a receiver has room for; to MPICH that is ranks at odds.
+inline coll_status of_bcast(coll_status status) {
+#ifdef OPEN_MPI
+  return status == COLL_ERR_COUNT ? COLL_OK : status;
+#else
+  return status == COLL_ERR_COUNT ? COLL_ERR_MISMATCH : status;
+#endif
+}
+
 // What went wrong in a collective of several steps: a status of libcoll, or what the MPI library returned.
 struct Trouble {
   coll_status status;

@@ -13,7 +13,7 @@ namespace coll::shim {
 namespace {
 
 int bcast_bytes(void *buffer, std::size_t bytes, int root, Taking &call) {
-  return call.carry_out([&](coll_comm *coll) { return coll_bcast(buffer, bytes, COLL_BYTE, root, coll); },
+  return call.carry_out([&](coll_comm *coll) { return of_bcast(coll_bcast(buffer, bytes, COLL_BYTE, root, coll)); },
                         [&](Nodes &nodes) { two_level::bcast(nodes, buffer, bytes, root); });
 }
 

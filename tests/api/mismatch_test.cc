@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ranks that call different things: found before anything is touched, with COLL_DEBUG=1. And elements too large to stage.
+// Ranks that call different things: found before anything is touched, with COLL_DEBUG=1. Short messages whose length is not
+// what the receiver names: found without. And elements too large to stage.
 #include "comm/collectives.h"
 
 using namespace ranks;
@@ -70,6 +71,38 @@ TEST(Mismatch, DebugModeLeavesRightCallsAlone) {
     coll_comm* part = nullptr;
     RANK_CHECK(c, coll_comm_split(comm, c.rank % 2, 0, &part) == COLL_OK);
     RANK_CHECK(c, coll_comm_free(part) == COLL_OK && coll_comm_free(comm) == COLL_OK);
+  });
+}
+
+// Where a rank takes less than it is sent it says so, has what fits, and all can go on.
+TEST(Mismatch, LengthsOfShortMessagesAreCompared) {
+  run_processes(3, [](Context& c) {
+    coll_comm* comm = c.comm();
+    const bool root = c.rank == 0;
+    for (size_t there : {size_t(1), size_t(5), size_t(200)})
+      for (size_t here : {size_t(1), size_t(4), size_t(5), size_t(200)}) {
+        std::vector<int> data(256, root ? 7 : -1);
+        const coll_status status = coll_bcast(data.data(), root ? there : here, COLL_INT, 0, comm);
+        const coll_status expected = there > here ? COLL_ERR_TRUNCATE : there < here ? COLL_ERR_COUNT : COLL_OK;
+        RANK_CHECK(c, status == (root ? COLL_OK : expected));
+        for (size_t i = 0; i < 256; i++) RANK_CHECK(c, data[i] == (root || i < std::min(there, here) ? 7 : -1));
+        if (!root && status != COLL_OK)
+          RANK_CHECK(c, strstr(coll_last_error(), "than what this rank takes") != nullptr);
+      }
+    // All but the first name more.
+    const size_t n = root ? 2 : 3;
+    const auto only_root_fails = [&](coll_status status) {
+      RANK_CHECK(c, status == (root ? COLL_ERR_TRUNCATE : COLL_OK));
+    };
+    only_root_fails(coll_reduce(in, out, n, COLL_INT, COLL_SUM, 0, comm));
+    only_root_fails(coll_allreduce(in, out, n, COLL_INT, COLL_SUM, comm));
+    only_root_fails(coll_gather(in, out, n, COLL_INT, 0, comm));
+    only_root_fails(coll_allgather(in, out, n, COLL_INT, comm));
+    only_root_fails(coll_alltoall(in, out, n, COLL_INT, comm));
+    const coll_status scattered = coll_scatter(in, out, root ? 3 : 2, COLL_INT, 0, comm);
+    RANK_CHECK(c, scattered == (root ? COLL_OK : COLL_ERR_TRUNCATE));
+    check_all(c, comm, {4, 1024}, false);
+    RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
   });
 }
 

@@ -97,6 +97,17 @@ static void wrong_blocks(void) {
   report("reduce_scatter_block, no operation", MPI_Reduce_scatter_block(in, out, 4, type, MPI_OP_NULL, comm));
 }
 
+/* Rank 0 sends more or less than the others take, or takes less than they send. */
+static void wrong_lengths(void) {
+  int in[64] = {0}, out[64];
+  const int more = world_rank == 0 ? 8 : 2, less = world_rank == 0 ? 2 : 8;
+  report("bcast, too long", MPI_Bcast(in, more, MPI_INT, 0, comm));
+  report("bcast, short", MPI_Bcast(in, less, MPI_INT, 0, comm));
+  report("reduce, too long", MPI_Reduce(in, out, less, MPI_INT, MPI_SUM, 0, comm));
+  report("gather, too long", MPI_Gather(in, less, MPI_INT, out, less, MPI_INT, 0, comm));
+  report("scatter, too long", MPI_Scatter(in, more, MPI_INT, out, more, MPI_INT, 0, comm));
+}
+
 static void no_communicator(void) {
   int in = 1, out;
   report("no communicator: barrier", MPI_Barrier(MPI_COMM_NULL));
@@ -148,6 +159,8 @@ int main(int argc, char **argv) {
   right_calls();
   wrong_arguments();
   wrong_blocks();
+  right_calls();
+  wrong_lengths();
   right_calls();
   MPI_Comm_free(&comm);
 

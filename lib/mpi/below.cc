@@ -81,6 +81,7 @@ void find_everything() {
   COLL_SHIM_NEEDED(COLL_SHIM_FIND)
 #undef COLL_SHIM_FIND_NEXT
 #undef COLL_SHIM_FIND
+  found.own_free_mem = reinterpret_cast<decltype(found.own_free_mem)>(next_symbol("PMPI_Free_mem", "PMPI_Free_mem"));
   found.world = MPI_COMM_WORLD;
   found.self = MPI_COMM_SELF;
   found.errors_return = MPI_ERRORS_RETURN;

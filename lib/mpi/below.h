@@ -18,6 +18,7 @@ namespace coll::shim {
 #define COLL_SHIM_NEEDED(X)                                                                             \
   X(Initialized) X(Finalized) X(Get_library_version)                                                   \
   X(Comm_test_inter) X(Comm_size) X(Comm_rank) X(Comm_split) X(Comm_free)                             \
+  X(Comm_group) X(Group_free) X(Comm_create_group)                                                    \
   X(Comm_create_keyval) X(Comm_free_keyval) X(Comm_get_attr) X(Comm_set_attr) X(Comm_delete_attr)      \
   X(Comm_get_errhandler) X(Comm_set_errhandler) X(Comm_call_errhandler) X(Errhandler_free)             \
   X(Add_error_code) X(Add_error_string)                                                                \
@@ -43,6 +44,7 @@ struct Below {
     COLL_SHIM_TAKEN(COLL_SHIM_MEMBER)
   } next;
   COLL_SHIM_NEEDED(COLL_SHIM_MEMBER)
+  decltype(&::PMPI_Free_mem) own_free_mem;  // the library's, behind its PMPI_ name, which the shim takes too
 #undef COLL_SHIM_MEMBER
   MPI_Comm world;
   MPI_Comm self;

@@ -126,6 +126,12 @@ int MPI_Free_mem(void *base) {
   return result != passed_on ? result : below().next.Free_mem(base);
 }
 
+// A tool that stands before the shim and calls the library by this name must not give it the shim's memory.
+int PMPI_Free_mem(void *base) {
+  const int result = take_free_mem(base);
+  return result != passed_on ? result : below().own_free_mem(base);
+}
+
 int MPI_Op_create(MPI_User_function *function, int commute, MPI_Op *op) {
   const int result = below().next.Op_create(function, commute, op);
   if (result == MPI_SUCCESS) remember_operation(*op, function, commute, Language::c);

@@ -2,6 +2,7 @@
 ! The collectives from Fortran. Compiled three times: with mpif.h, with USE_MPI and with USE_MPI_F08. Every call has
 ! something to do, so the shim takes them all.
 module checks
+  use iso_c_binding, only: c_ptr, c_f_pointer
 #if defined(USE_MPI_F08)
   use mpi_f08
 #define COMM_HANDLE type(MPI_Comm)
@@ -65,6 +66,28 @@ contains
       call MPI_Bcast(flags, 5, MPI_LOGICAL, root, comm, ierror)
       call check(flags(2) .and. .not. any(flags([1, 3, 4, 5])), 'bcast of logicals')
     end do
+  end subroutine
+
+  ! mpif.h knows the memory by its address, the others by a pointer of C.
+  subroutine check_memory(comm)
+    COMM_HANDLE, intent(in) :: comm
+    integer, parameter :: many = 50000
+    integer, pointer :: numbers(:)
+    type(c_ptr) :: base
+#if !defined(USE_MPI_F08) && !defined(USE_MPI)
+    integer(MPI_ADDRESS_KIND) :: address
+    call MPI_Alloc_mem(int(4 * many, MPI_ADDRESS_KIND), MPI_INFO_NULL, address, ierror)
+    base = transfer(address, base)
+#else
+    call MPI_Alloc_mem(int(4 * many, MPI_ADDRESS_KIND), MPI_INFO_NULL, base, ierror)
+#endif
+    call check(ierror == MPI_SUCCESS, 'memory of MPI')
+    call c_f_pointer(base, numbers, [many])
+    numbers = rank
+    call MPI_Allreduce(MPI_IN_PLACE, numbers, many, MPI_INTEGER, MPI_SUM, comm, ierror)
+    call check(all(numbers == ranks * (ranks - 1) / 2), 'allreduce in memory of MPI')
+    call MPI_Free_mem(numbers, ierror)
+    call check(ierror == MPI_SUCCESS, 'memory of MPI given back')
   end subroutine
 
   ! A column of a row-major view, a section with a stride, absolute addresses.
@@ -359,6 +382,7 @@ program fortran
     call check(ierror == MPI_SUCCESS, 'barrier')
     call check_bcast(twin)
     call check_layouts(twin)
+    call check_memory(twin)
     call check_allreduce(twin)
     call check_reduce(twin)
     call check_blocks(twin)

@@ -131,6 +131,13 @@ static void check_alloc_mem(void) {
   check_sum(several[3], large / (int)sizeof(int));
   for (int i = 0; i < 5; i++) CHECK(MPI_Free_mem(several[i]) == MPI_SUCCESS, "MPI_Free_mem");
   CHECK(MPI_Free_mem(hinted) == MPI_SUCCESS, "MPI_Free_mem of the library's");
+  /* As tools call the library; in any mixture. */
+  CHECK(MPI_Alloc_mem(large, MPI_INFO_NULL, &several[0]) == MPI_SUCCESS, "MPI_Alloc_mem");
+  CHECK(PMPI_Alloc_mem(large, MPI_INFO_NULL, &several[1]) == MPI_SUCCESS, "PMPI_Alloc_mem");
+  CHECK(PMPI_Alloc_mem(large, MPI_INFO_NULL, &several[2]) == MPI_SUCCESS, "PMPI_Alloc_mem");
+  CHECK(PMPI_Free_mem(several[0]) == MPI_SUCCESS, "PMPI_Free_mem of the shim's");
+  CHECK(PMPI_Free_mem(several[1]) == MPI_SUCCESS, "PMPI_Free_mem");
+  CHECK(MPI_Free_mem(several[2]) == MPI_SUCCESS, "MPI_Free_mem of the library's by another name");
 }
 
 static int exit_status_of(pid_t child) {

@@ -3,6 +3,7 @@
 
 #include "mpi/below.h"
 #include "mpi/log.h"
+#include "mpi/twin.h"
 
 #include <coll/coll.h>
 
@@ -39,10 +40,11 @@ NodeName new_name() {
 bool split(MPI_Comm comm, MPI_Comm *node) {
   const int size = wanted_size();
   int process = 0;
-  if (found.Comm_rank(found.world, &process) != MPI_SUCCESS ||
-      found.Comm_split_type(comm, MPI_COMM_TYPE_SHARED, process, MPI_INFO_NULL, node) != MPI_SUCCESS)
-    return false;
-  if (size == 0) return true;
+  MPI_Comm twin;
+  if (found.Comm_rank(found.world, &process) != MPI_SUCCESS || !make_twin(comm, &twin)) return false;
+  const bool known = found.Comm_split_type(twin, MPI_COMM_TYPE_SHARED, process, MPI_INFO_NULL, node) == MPI_SUCCESS;
+  found.Comm_free(&twin);
+  if (!known || size == 0) return known;
   MPI_Comm whole = *node;
   const bool good = size > 0 && found.Comm_split(whole, process / size, process, node) == MPI_SUCCESS;
   found.Comm_free(&whole);

@@ -9,9 +9,11 @@ using namespace coll::api;
 namespace {
 
 coll_status make_barrier(coll_comm* comm, Call& call) {
+  coll_status status;
+  if ((status = check_comm(comm)) != COLL_OK) return status;
   call.collective = Collective::barrier;
-  call.signature = signature(Collective::barrier, 0, 0, 0, 0);
-  return check_comm(comm);
+  call.signature = signature(*comm, Collective::barrier, 0, 0, 0, 0);
+  return COLL_OK;
 }
 
 coll_status make_bcast(void* buffer, size_t count, coll_datatype type, int root, coll_comm* comm, Call& call) {
@@ -25,7 +27,7 @@ coll_status make_bcast(void* buffer, size_t count, coll_datatype type, int root,
   call.send = call.recv = buffer;
   call.count = count * element_bytes;  // a broadcast moves bytes
   call.root = root;
-  call.signature = signature(Collective::bcast, call.count, root, 0, 0);
+  call.signature = signature(*comm, Collective::bcast, call.count, root, 0, 0);
   return COLL_OK;
 }
 
@@ -58,7 +60,7 @@ coll_status make_reduction(Collective collective, const void* send, void* recv, 
   call.element_bytes = element_bytes;
   call.root = root;
   call.signature =
-      signature(collective, count * element_bytes, root, op < COLL_OP_END_ ? op : coll_op(COLL_OP_END_), type);
+      signature(*comm, collective, count * element_bytes, root, op < COLL_OP_END_ ? op : coll_op(COLL_OP_END_), type);
   return COLL_OK;
 }
 

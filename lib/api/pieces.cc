@@ -76,7 +76,7 @@ coll_status make_regular(Collective collective, const void* send, void* recv, si
   call.root = root;
   set_buffers(collective, send, recv, roles, rank * bytes, call);
   const bool reduces = collective == Collective::reduce_scatter;
-  call.signature = signature(collective, bytes, root,
+  call.signature = signature(*comm, collective, bytes, root,
                              !reduces            ? 0
                              : op < COLL_OP_END_ ? op
                                                  : coll_op(COLL_OP_END_),
@@ -181,7 +181,7 @@ coll_status make_irregular(Collective collective, Side send, Side recv, coll_dat
   if (send_blocks && roles.sends) pieces.send_offsets = scaled(std::move(from.offsets));
   if (recv_blocks && roles.receives) pieces.recv_offsets = scaled(std::move(to.offsets));
   const bool reduces = collective == Collective::reduce_scatter, known = reduces || collective == Collective::allgather;
-  call.signature = signature(collective, known ? pieces.digest() : SIZE_MAX, root,
+  call.signature = signature(*comm, collective, known ? pieces.digest() : SIZE_MAX, root,
                              !reduces            ? 0
                              : op < COLL_OP_END_ ? op
                                                  : coll_op(COLL_OP_END_),

@@ -119,6 +119,8 @@ class Comm {
 
   int rank() const { return team_.rank; }
   int ranks() const { return team_.ranks; }
+  // Whether it looks at the calls' signatures.
+  bool compares_calls() const { return settings_.debug; }
   const std::string& description() const { return description_; }
   const topo::Hierarchy& hierarchy() const { return hierarchy_; }
   // How it reaches its peers, and what that has moved so far.

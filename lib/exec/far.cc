@@ -95,7 +95,7 @@ bool Run::share_memory(const Location& a, const Location& b, const Extent& exten
 
 bool Run::failed_copy(int rank, int error) {
   // A process that is being killed loses its memory (EFAULT) a moment before it counts as ended.
-  constexpr int looks = 100;
+  constexpr int looks = 300;
   constexpr timespec pause_between = {0, 1'000'000};
   bool ended = error == ESRCH;
   for (int look = 0; !ended && look < looks; look++) {

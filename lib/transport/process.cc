@@ -97,9 +97,13 @@ bool Life::ended() const {
 
 bool Life::doomed() const {
   if (ended()) return true;
+  static std::atomic<int64_t> last_of_any_ms = 0;
   const int64_t now = now_ms();
-  if (pid_ < 0 || now - last_look_ms_.load(std::memory_order_relaxed) < doomed_look_ms) return false;
+  if (pid_ < 0 || now - last_look_ms_.load(std::memory_order_relaxed) < doomed_look_ms ||
+      now - last_of_any_ms.load(std::memory_order_relaxed) < any_look_ms)
+    return false;
   last_look_ms_.store(now, std::memory_order_relaxed);
+  last_of_any_ms.store(now, std::memory_order_relaxed);
   return is_being_killed(pid_);
 }
 

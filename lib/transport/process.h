@@ -22,7 +22,9 @@ Token fresh_token();
 // The machine's boot and the process-id namespace: equal for processes that can reach each other by pid.
 std::string node_identity();
 
-inline constexpr int64_t doomed_look_ms = 10;
+// Between two looks of this process at whether one peer is doomed, and at whether any is: a look asks /proc, which takes
+// a hundred microseconds.
+inline constexpr int64_t doomed_look_ms = 100, any_look_ms = 50;
 
 // A handle on another process that tells when it has ended, also while it is a zombie. Thread safe.
 class Life {
@@ -36,7 +38,7 @@ class Life {
   bool ended() const;
   // The same, or a signal is ending it: its threads run none of its program's code any more, or stop in a moment, but
   // the kernel may need seconds to take back the memory of a large process, or minutes to write its core, before it has
-  // ended. Looks for that at most every doomed_look_ms.
+  // ended. Looks for that now and then only: false may be old.
   bool doomed() const;
 
  private:

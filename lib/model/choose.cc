@@ -39,6 +39,9 @@ algo::Parameters pipeline(size_t bytes) {
   return ring(bytes, chunk, long_ring);
 }
 
+// Mapped vectors pass through no slots, so that nothing is overlapped by cutting them.
+algo::Parameters in_one_piece(size_t bytes) { return ring(bytes, 1024 * kib, 1); }
+
 // Where ranks share cores a rank that waits for a chunk waits until the other has had its turn: few chunks.
 algo::Parameters few_turns(size_t bytes) { return ring(bytes, 64 * kib, 4); }
 
@@ -73,6 +76,7 @@ size_t latency_path_bytes(Collective collective, int ranks) {
 Choice choose(const Question& question) {
   const size_t bytes = question.bytes;
   const size_t ranks = size_t(question.ranks);
+  const bool two_mapped = ranks == 2 && question.mapped;
   const char* name = "";
   Choice choice;
   switch (question.collective) {
@@ -88,17 +92,17 @@ Choice choose(const Question& question) {
       } else if (question.kernel_copies && bytes > 8 * kib) {
         // Kernel copies have a price a call: long chunks (KNEM V).
         choice.parameters = ring(bytes, 512 * kib, 2);
-      } else if (question.mapped && ranks == 2) {
-        choice.parameters = one_slot(bytes);
+      } else if (two_mapped) {
+        choice.parameters = in_one_piece(bytes);
       } else {
         choice.parameters = question.crowded ? few_turns(bytes) : pipeline(bytes);
       }
       break;
     case Collective::reduce:
       // Two ranks: the root adds while the other stages. Mapped vectors leave the other idle, so each adds a half.
-      if (ranks == 2 && question.mapped && bytes >= 256 * kib) {
+      if (two_mapped && bytes >= 256 * kib) {
         name = "fused";
-        choice.parameters = ring(bytes, 1024 * kib, 1);
+        choice.parameters = in_one_piece(bytes);
       } else if (ranks == 2 || bytes * ranks <= 64 * kib) {
         name = "flat";
         choice.parameters = pipeline(bytes);
@@ -118,7 +122,7 @@ Choice choose(const Question& question) {
         choice.parameters = one_slot(bytes);
       } else {
         name = "fused";
-        choice.parameters = two_hops(bytes, ranks);
+        choice.parameters = two_mapped ? in_one_piece(bytes) : two_hops(bytes, ranks);
       }
       break;
     case Collective::scatter:

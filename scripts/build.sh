@@ -9,7 +9,9 @@ shift 2
 source=$(cd "$(dirname "$0")/.." && pwd)
 
 if command -v ccache >/dev/null 2>&1; then
-  set -- -DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache "$@"
+  # So that a checkout finds what another one has compiled.
+  ccache="env;CCACHE_BASEDIR=$source;CCACHE_NOHASHDIR=1;ccache"
+  set -- -DCMAKE_C_COMPILER_LAUNCHER="$ccache" -DCMAKE_CXX_COMPILER_LAUNCHER="$ccache" "$@"
 fi
 # A directory that was configured with another generator keeps it.
 [ -e "$directory/CMakeCache.txt" ] || set -- -G Ninja "$@"

@@ -104,8 +104,7 @@ inside() {
   if [ -n "$ccache" ]; then
     mkdir "$root/var/cache/ccache"
     mount --bind "$ccache" "$root/var/cache/ccache"
-    run+=(CCACHE_DIR=/var/cache/ccache CCACHE_BASEDIR=/root/libcoll CCACHE_NOHASHDIR=1
-      "CCACHE_SLOPPINESS=$(ccache --get-config sloppiness)")
+    run+=(CCACHE_DIR=/var/cache/ccache)
   fi
   home=/root
   if [ "$user" != root ]; then
@@ -157,7 +156,12 @@ base=$cache/$suite-$(dpkg --print-architecture).tar
 [ -e "$base" ] || make_base
 
 root=$(mktemp -d "${COLL_CLEAN_ROOT_DIR:-/var/tmp}/libcoll-clean-root.XXXXXX")
+inside=
 cleanup() {
+  if [ -n "$inside" ]; then
+    kill -KILL "$inside"
+    wait "$inside" || true
+  fi 2>/dev/null
   if [ "$keep" = yes ]; then
     say "left behind: $root"
   else
@@ -176,6 +180,10 @@ say "commit $(git -c "safe.directory=$checkout" -C "$checkout" rev-parse --short
 
 export cache ccache
 status=0
-unshare --mount --pid --fork --kill-child "$0" --inside "$root" "$user" "$@" || status=$?
+# In the background, so that a signal is heard at once.
+unshare --mount --pid --fork --kill-child "$0" --inside "$root" "$user" "$@" &
+inside=$!
+wait "$inside" || status=$?
+inside=
 say "$([ "$status" -eq 0 ] && echo passed || echo "FAILED with status $status")"
 exit "$status"

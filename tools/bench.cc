@@ -13,6 +13,7 @@
 #include <memory>
 #include <new>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <sys/mman.h>

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <memory>
 
+#include <CLI/CLI.hpp>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

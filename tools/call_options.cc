@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "call_options.h"
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "choose_plans.h"

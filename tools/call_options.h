@@ -4,8 +4,7 @@
 
 #include <string>
 
-#include <CLI/CLI.hpp>
-
+#include "command.h"
 #include "machine.h"
 
 namespace coll::tools {

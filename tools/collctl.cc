@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <exception>
 
+#include <CLI/CLI.hpp>
+
 #include "coll/coll.h"
 #include "command.h"
 #include "config/config.h"

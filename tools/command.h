@@ -7,7 +7,10 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
+// Its header costs each file that reads it seconds.
+namespace CLI {
+class App;
+}
 
 namespace coll::tools {
 

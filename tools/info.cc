@@ -12,6 +12,7 @@
 #include <numeric>
 #include <vector>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <sys/mman.h>

@@ -17,6 +17,7 @@
 #include <optional>
 #include <set>
 
+#include <CLI/CLI.hpp>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

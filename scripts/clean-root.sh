@@ -80,8 +80,8 @@ configure_root() {
 
 # Runs inside the namespaces: mounts, then one make after the other. Stops at the first that fails.
 inside() {
-  local root=$1 user=$2 target status started home
-  shift 2
+  local root=$1 user=$2 ccache=$3 target status started home
+  shift 3
   mount --make-rprivate /
   mount -t proc proc "$root/proc"
   mount -t sysfs -o ro sysfs "$root/sys"
@@ -178,10 +178,10 @@ configure_root "$root"
 git -c "safe.directory=$checkout" clone --quiet --no-hardlinks "$checkout" "$root/libcoll"
 say "commit $(git -c "safe.directory=$checkout" -C "$checkout" rev-parse --short HEAD), Debian $(cat "$root/etc/debian_version")"
 
-export cache ccache
+export cache
 status=0
 # In the background, so that a signal is heard at once.
-unshare --mount --pid --fork --kill-child "$0" --inside "$root" "$user" "$@" &
+unshare --mount --pid --fork --kill-child "$0" --inside "$root" "$user" "$ccache" "$@" &
 inside=$!
 wait "$inside" || status=$?
 inside=

@@ -130,9 +130,8 @@ std::unique_ptr<Nodes> agree_on_several(Meeting &meeting, MPI_Comm comm, const s
                                         int rank) {
   auto nodes = std::make_unique<Nodes>(first_on_node, rank);
   MPI_Comm node;
-  const bool joined = nodes->join(comm);
-  const bool split = joined && found.Comm_split(nodes->all(), nodes->node(), rank, &node) == MPI_SUCCESS;
-  bool good = split;
+  const bool split = found.Comm_split(comm, nodes->node(), rank, &node) == MPI_SUCCESS;
+  bool good = nodes->join(comm) && split;
   if (split) {
     if (const int locals = static_cast<int>(nodes->locals().size()); locals > 1) {
       Meeting of_node(node, nodes->local(), locals);

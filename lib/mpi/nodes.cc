@@ -2,7 +2,6 @@
 #include "mpi/nodes.h"
 
 #include "mpi/below.h"
-#include "mpi/twin.h"
 
 #include <algorithm>
 
@@ -50,13 +49,13 @@ std::span<const int> Nodes::ranks_of(int node) const {
 
 bool Nodes::join(MPI_Comm comm) {
   const int color = local_ < rails_ ? local_ : MPI_UNDEFINED;
-  has_all_ = make_twin(comm, &all_);
-  if (!has_all_) return false;
-  found.Comm_set_errhandler(all_, found.errors_return);
-  const bool split = found.Comm_split(all_, color, node_, &rail_) == MPI_SUCCESS;
+  const bool split = found.Comm_split(comm, color, node_, &rail_) == MPI_SUCCESS;
   has_rail_ = split && color != MPI_UNDEFINED;
+  // Not MPI_Comm_dup, nor Open MPI's MPI_Comm_create_group, which would copy the program's attributes.
+  has_all_ = found.Comm_split(comm, 0, rank_, &all_) == MPI_SUCCESS;
   if (has_rail_) found.Comm_set_errhandler(rail_, found.errors_return);
-  return split;
+  if (has_all_) found.Comm_set_errhandler(all_, found.errors_return);
+  return split && has_all_;
 }
 
 char *Nodes::room(Slot slot, std::size_t bytes) {

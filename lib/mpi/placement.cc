@@ -3,7 +3,6 @@
 
 #include "mpi/below.h"
 #include "mpi/log.h"
-#include "mpi/twin.h"
 
 #include <coll/coll.h>
 
@@ -34,6 +33,19 @@ NodeName new_name() {
   NodeName name = no_name;
   while (name == no_name) name = NodeName{device()} << 32 | device();
   return name;
+}
+
+// A communicator of the shim's own with the ranks of `comm`. Not by MPI_Comm_split, nor MPI_Comm_split_type on `comm`
+// itself: like all that makes communicators but MPI_Comm_create_group, in Open MPI these use up three of the tags that
+// non-blocking collectives on `comm` count through. MPI_Dist_graph_create of Open MPI 4.1 uses two of the same tags for
+// messages from anybody, and hangs when the count reaches them in one of its own calls. A program on one node that escapes
+// this by luck is to escape it with the shim.
+bool make_twin(MPI_Comm comm, MPI_Comm *twin) {
+  MPI_Group group;
+  if (found.Comm_group(comm, &group) != MPI_SUCCESS) return false;
+  const bool made = found.Comm_create_group(comm, group, 0, twin) == MPI_SUCCESS;
+  found.Group_free(&group);
+  return made;
 }
 
 // The ranks of `comm` that share the node of this one, in the order of MPI_COMM_WORLD.

@@ -10,6 +10,7 @@
 #include "mpi/log.h"
 #include "mpi/placement.h"
 
+#include <algorithm>
 #include <climits>
 #include <cstdint>
 #include <cstdio>
@@ -57,6 +58,11 @@ class Meeting {
       *all_placed = *all_placed && note.node != no_name;
     }
     return true;
+  }
+
+  // Behind a first round: whether nobody's node is hopeless to ask for.
+  bool placeable() const {
+    return std::none_of(notes_.begin(), notes_.end(), [](const Note &note) { return note.node == nowhere; });
   }
 
   // Behind a first round where all know their node: of each rank, the lowest one of its node. Empty when ranks of one
@@ -154,14 +160,14 @@ Agreement agree(MPI_Comm comm, int rank, int ranks, bool ready) {
   Meeting meeting(comm, rank, ranks);
   bool all_ready, all_placed;
   bool met = meeting.first_round(ready, known_node(), &all_ready, &all_placed);
-  if (met && all_ready && !all_placed) {
+  if (met && all_ready && !all_placed && meeting.placeable()) {
     int processes = 0;
     found.Comm_size(found.world, &processes);
     const NodeName node = find_node(comm, ranks == processes);
     met = meeting.first_round(true, node, &all_ready, &all_placed);
   }
   if (!met || !all_ready) return {nullptr, nullptr, false, Why::refused};
-  const std::vector<int> first = all_placed ? meeting.first_on_node() : std::vector<int>();
+  const std::vector<int> first = all_placed && meeting.placeable() ? meeting.first_on_node() : std::vector<int>();
   if (first.empty()) {
     if (rank == 0) log_line("which ranks share a node is not known: MPI keeps the communicator");
     return {nullptr, nullptr, true, Why::refused};

@@ -58,14 +58,14 @@ bool split(MPI_Comm comm, MPI_Comm *node) {
   found.Comm_free(&twin);
   if (!known || size == 0) return known;
   MPI_Comm whole = *node;
-  const bool good = size > 0 && found.Comm_split(whole, process / size, process, node) == MPI_SUCCESS;
+  const bool good = found.Comm_split(whole, process / size, process, node) == MPI_SUCCESS;
   found.Comm_free(&whole);
   return good;
 }
 
 }  // namespace
 
-NodeName known_node() { return kept.load(std::memory_order_relaxed); }
+NodeName known_node() { return wanted_size() < 0 ? nowhere : kept.load(std::memory_order_relaxed); }
 
 NodeName find_node(MPI_Comm comm, bool keep) {
   static const NodeName of_process = new_name();

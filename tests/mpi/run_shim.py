@@ -44,6 +44,7 @@ def arguments():
     parser.add_argument("--setting", action="append", default=[], help="NAME=value for the ranks")
     parser.add_argument("--launch-option", action="append", default=[])
     parser.add_argument("--nodes", help="ranks of each node, as in 3,2: nodes in namespaces, joined by TCP (openmpi)")
+    parser.add_argument("--argument", action="append", default=[], help="for the program")
     parser.add_argument("program")
     options = parser.parse_args()
     options.start = list  # what starts the launcher, given its words
@@ -79,7 +80,7 @@ def launch(options, settings, environment=None, last=None):
         words = ["-n", str(ranks)]
         for name, value in of_part.items():
             words += [flag, f"{name}={value}"] if flag == "-x" else [flag, name, value]
-        return [*words, options.program]
+        return [*words, options.program, *options.argument]
 
     command = options.start([options.launcher]) + options.launch_option
     if last:

@@ -161,6 +161,13 @@ coll_status Comm::make_bound(const Call& call, int index, std::shared_ptr<exec::
                                       " bytes an element can be reduced");
   model::Selection selected = decide(call);
   std::string problem = bind(call, index, selected.choice, bound);
+  // The formulas know nothing of the room for staging: shorter chunks need less.
+  constexpr uint32_t short_chunk = 16 << 10;
+  while (!problem.empty() && selected.by == model::Decider::priced &&
+         selected.choice.parameters.chunk_bytes > short_chunk) {
+    selected.choice.parameters.chunk_bytes /= 2;
+    problem = bind(call, index, selected.choice, bound);
+  }
   // Whatever a table says the call is served; what somebody asked for by name is refused.
   if (!problem.empty() && selected.by != model::Decider::builtin && selected.by != model::Decider::forced) {
     selected = {.choice = selector_.builtin(question(call))};

@@ -55,13 +55,14 @@ std::string Record::events() const {
   for (uint32_t lane = 0; lane < blocked_ns_.size(); lane++) events.name_row(row(lane), rank_, lane);
   for (const Box& box : boxes_) {
     const plan::Step& step = plan_->program(rank_).lanes[box.lane].steps[box.step];
-    const std::string flag = "\"" + box.flag + "\"", end = us(box.end_ns);
+    const std::string flag = "\"" + box.flag + "\"";
     if (step.kind == Kind::post) {
-      events.arrow_begins(row(box.lane), flag, end);
+      // Who waits may see it before this rank looks at the clock again.
+      events.arrow_begins(row(box.lane), flag, us(box.begin_ns));
       continue;
     }
     events.slice(row(box.lane), rank_, step, us(box.begin_ns), us(box.end_ns - box.begin_ns), box.pass, box.bytes);
-    if (step.kind == Kind::wait) events.arrow_ends(row(box.lane), flag, end);
+    if (step.kind == Kind::wait) events.arrow_ends(row(box.lane), flag, us(box.end_ns));
   }
   return events.text();
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "by_hand.h"
 #include "ranks.h"
 
 enum { RANKS = 2, HUGE = 2 << 20, COPIES = 9 };
@@ -44,17 +45,6 @@ struct limit *limit_open(int rank, size_t in_bytes, size_t out_bytes, float **in
   return limit;
 }
 
-static void post(atomic_uint_least64_t *flag, uint64_t value) {
-  atomic_store_explicit(flag, value, memory_order_release);
-}
-static void await(atomic_uint_least64_t *flag, uint64_t value) {
-  while (atomic_load_explicit(flag, memory_order_acquire) < value) {}
-}
-
-static void copy(float *to, const float *from, size_t count) { memcpy(to, from, count * sizeof *to); }
-static void add(float *restrict to, const float *a, const float *b, size_t count) {
-  for (size_t i = 0; i < count; i++) to[i] = a[i] + b[i];
-}
 static void add_to_both(float *restrict to, float *restrict also, const float *a, const float *b, size_t count) {
   for (size_t i = 0; i < count; i++) to[i] = also[i] = a[i] + b[i];
 }

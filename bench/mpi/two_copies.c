@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "by_hand.h"
 #include "ranks.h"
 
 enum { HUGE = 2 << 20, KEPT = 2 /* halves of the shared memory, for operations in turn */ };
@@ -63,18 +64,6 @@ struct two_copies *two_copies_open(int rank, size_t bytes) {
   madvise(with->own_room, room, MADV_HUGEPAGE);
   memset(with->own_room, 1, room);
   return with;
-}
-
-static void post(atomic_uint_least64_t *flag, uint64_t value) {
-  atomic_store_explicit(flag, value, memory_order_release);
-}
-static void await(atomic_uint_least64_t *flag, uint64_t value) {
-  while (atomic_load_explicit(flag, memory_order_acquire) < value) {}
-}
-
-static void copy(float *to, const float *from, size_t count) { memcpy(to, from, count * sizeof *to); }
-static void add(float *restrict to, const float *a, const float *b, size_t count) {
-  for (size_t i = 0; i < count; i++) to[i] = a[i] + b[i];
 }
 
 int two_copies_ways(enum collective which, size_t bytes) {

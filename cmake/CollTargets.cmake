@@ -44,15 +44,18 @@ endfunction()
 #   [PROCESSORS n]     cores it keeps busy; default 2 for tests of several ranks, else 1
 #   [ENVIRONMENT ...]  NAME=value
 #   [ARGS ...]         (coll_test) arguments of the program
+#   [OPTIMIZED]        (coll_test) for a program that spends its time in loops of its own
 #   [NO_SANITIZE why]  leaves it out of the sanitizer builds
 set(coll_test_keywords "TIMEOUT;PROCESSORS;NO_SANITIZE")
 set(coll_test_lists "LABELS;ENVIRONMENT;ARGS")
 
 function(coll_test name)
-  cmake_parse_arguments(arg "" "${coll_test_keywords}" "SOURCES;LINKS;${coll_test_lists}" ${ARGN})
+  cmake_parse_arguments(arg "OPTIMIZED" "${coll_test_keywords}" "SOURCES;LINKS;${coll_test_lists}" ${ARGN})
   coll_program(${name} SOURCES ${arg_SOURCES} LINKS ${arg_LINKS} GTest::gtest GTest::gmock GTest::gtest_main)
-  # What a test spends its time in is the library; compiling the tests themselves is half of a build.
-  target_compile_options(${name} PRIVATE -O0 -g1)
+  # What most tests spend their time in is the library; compiling the tests themselves is half of a build.
+  if(NOT arg_OPTIMIZED)
+    target_compile_options(${name} PRIVATE -O0 -g1)
+  endif()
   coll_test_runs_here(runs_here "${arg_LABELS}" "${arg_NO_SANITIZE}")
   if(NOT runs_here)
     set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
@@ -61,7 +64,7 @@ function(coll_test name)
 endfunction()
 
 function(coll_script_test name)
-  cmake_parse_arguments(arg "" "${coll_test_keywords}" "COMMAND;SOURCES;LINKS;${coll_test_lists}" ${ARGN})
+  cmake_parse_arguments(arg "OPTIMIZED" "${coll_test_keywords}" "COMMAND;SOURCES;LINKS;${coll_test_lists}" ${ARGN})
   coll_test_runs_here(runs_here "${arg_LABELS}" "${arg_NO_SANITIZE}")
   if(NOT runs_here)
     return()

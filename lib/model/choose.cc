@@ -137,7 +137,7 @@ Choice choose(const Question& question) {
       break;
     case Collective::allgather:
       // What many read is worth staging once; to copies from the owner the kernel admits one rank after the other.
-      set_pieces(question, ranks == 2 ? 12 * kib : question.crowded ? 1024 * kib : 64 * kib, choice);
+      set_pieces(question, ranks == 2 ? 12 * kib : question.crowded ? 2048 * kib : 64 * kib, choice);
       name = "ring_source_read";
       if (choice.kernel_copies && !question.irregular && bytes >= 1024 * kib) {
         name = "ring_source_write";

@@ -70,7 +70,12 @@ TEST_P(EveryAlgorithm, UpToSixteenRanks) {
 
 // The numbers of ranks where trees, folds and groups change, up to a full node; roots at the ends and in the middle.
 TEST_P(EveryAlgorithm, UpToSixtyFourRanks) {
-  for (int ranks : {17, 24, 31, 33, 48, 63, 64}) {
+#if defined(__SANITIZE_ADDRESS__)
+  const std::vector<int> nodes = {17, 33, 48};
+#else
+  const std::vector<int> nodes = {17, 24, 31, 33, 48, 63, 64};
+#endif
+  for (int ranks : nodes) {
     const topo::Hierarchy hierarchy = testing::machine(ranks, 2, 4, 8, ranks % 2 == 1);
     for (int root : {0, ranks / 3, ranks - 1}) {
       if (root != 0 && !rooted()) continue;

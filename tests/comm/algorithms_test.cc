@@ -33,7 +33,7 @@ struct Trial {
   uint32_t round = 0;
 
   // Many ranks, or slow ones: each case either in place or not.
-  bool one_way() const { return c.ranks > 4 || emulated(); }
+  bool one_way() const { return c.ranks > 4 || thins(); }
 
   bool sum_is(const uint32_t* result, size_t n) {
     for (size_t i = 0; i < n; i++)
@@ -173,7 +173,7 @@ TEST_P(Algorithms, AreRightOnTheExecutor) {
   run_processes(ranks, [&](Context& c) {
     for (const algo::Algorithm& algorithm : algo::algorithms())
       for (const char* parameters : {":chunk=256,depth=2", ":chunk=1024,depth=1,k=1"}) {
-        if ((c.ranks > 4 || emulated()) && strstr(parameters, "depth=1") != nullptr) continue;
+        if ((c.ranks > 4 || thins()) && strstr(parameters, "depth=1") != nullptr) continue;
         std::string choice = std::string(algorithm.name);
         if (algorithm.collective != Collective::barrier) choice += parameters;
         c.about = std::string(coll::plan::name(algorithm.collective)) + " " + choice;

@@ -53,7 +53,7 @@ TEST_P(Pieces, TravelInTheBackground) {
       std::vector<size_t> order(all.size());
       for (size_t i = 0; i < order.size(); i++) order[i] = i;
       std::shuffle(order.begin(), order.end(), std::mt19937(unsigned(c.rank)));
-      for (int again = 0; again < (form == Form::persistent ? (emulated() ? 2 : 5) : 1); again++) {
+      for (int again = 0; again < (form == Form::persistent ? (thins() ? 2 : 5) : 1); again++) {
         if (form == Form::persistent)
           for (Flying& one : all) {
             one.trial->renew(uint32_t(again) * 1000 + 7);

@@ -229,14 +229,18 @@ static vm_fault_t map_fault_quiet(struct vm_fault *vmf)
 	return ret;
 }
 
-/* REQUIRES: a reference. No mapping shows the blank page any more; so all that is shown is the owner's. */
+/*
+ * REQUIRES: a reference. No mapping shows the blank page any more; so all that is shown is the owner's. Who comes while
+ * another task is still removing it waits: `blanks` is taken back when it is gone.
+ */
 void map_remove_blanks(struct region *region)
 {
-	if (!READ_ONCE(region->blanks))
+	/* Pairs with the release below. */
+	if (!smp_load_acquire(&region->blanks))
 		return;
 	down_write(&region->map_sem);
-	WRITE_ONCE(region->blanks, false);
 	unmap_mapping_range(&space, region_base(region), region->len, 1);
+	smp_store_release(&region->blanks, false);
 	up_write(&region->map_sem);
 }
 

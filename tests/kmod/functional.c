@@ -617,6 +617,87 @@ TEST(quiet_mappings_outlive_their_owner)
 	CHECK_ERR(map_quiet(cookie, 0, HUGE, PROT_READ) == MAP_FAILED ? -1 : 0, ENOENT);
 }
 
+/* --- peers that sync at the same time --- */
+
+enum { CROWD = 4, CROWD_BYTES = 16 << 20 };
+struct crowd {
+	volatile int arrived;
+	volatile char *at; /* each peer has its own */
+	volatile u64 *slot;
+};
+
+static long p_crowd_map(long *a)
+{
+	struct crowd *own = (struct crowd *)a[0];
+
+	own->slot = map_generation(a[1]);
+	own->at = map_quiet(a[1], 0, CROWD_BYTES, PROT_READ);
+	return own->slot && own->at != MAP_FAILED ? 0 : -errno;
+}
+
+/* Of the first window, which cannot be pinned now, a page that is nobody's; all pages of the others, which take a while
+ * to be removed again. */
+static long p_crowd_touch(long *a)
+{
+	struct crowd *own = (struct crowd *)a[0];
+	size_t i;
+
+	for (i = HUGE; i < CROWD_BYTES; i += 64 * PAGE)
+		if (own->at[i] != 1)
+			return 1;
+	return own->at[0] ? 2 : 0;
+}
+
+/* All at once. What is shown after SYNC is the owner's, in the generation that it returned. */
+static long p_crowd_sync(long *a)
+{
+	struct crowd *own = (struct crowd *)a[0], *all = (struct crowd *)a[2];
+	u64 gen = 0;
+	char met;
+
+	__sync_fetch_and_add(&all->arrived, 1);
+	while (all->arrived < a[3] * CROWD)
+		sched_yield();
+	if (sync_region(a[1], &gen))
+		return -errno;
+	met = own->at[0];
+	return *own->slot == gen && met != 1;
+}
+
+TEST(sync_waits_for_others_that_remove_blank_pages)
+{
+	enum { ROUNDS = 40 };
+	struct crowd *crowd =
+	    mmap(NULL, (CROWD + 1) * sizeof(*crowd), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	char *p = memory(SMALL, CROWD_BYTES), *hole = p + HUGE - PAGE;
+	u64 cookie, gen;
+	struct peer peers[CROWD];
+	int i, round;
+
+	CHECK(crowd != MAP_FAILED);
+	memset(p, 1, CROWD_BYTES);
+	cookie = reg(p, CROWD_BYTES, KCOLL_READ);
+	for (i = 0; i < CROWD; i++) {
+		peers[i] = peer_new();
+		CHECK_EQ(peer_call(&peers[i], p_crowd_map, (long)&crowd[i], cookie), 0);
+	}
+	for (round = 1; round <= ROUNDS; round++) {
+		CHECK(!munmap(hole, PAGE));
+		gen = 0;
+		CHECK(!sync_region(cookie, &gen));
+		for (i = 0; i < CROWD; i++)
+			CHECK_EQ(peer_call(&peers[i], p_crowd_touch, (long)&crowd[i]), 0);
+		CHECK(mmap(hole, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == hole);
+		for (i = 0; i < CROWD; i++)
+			peer_start(&peers[i], p_crowd_sync, (long)&crowd[i], cookie, (long)&crowd[CROWD], round);
+		for (i = 0; i < CROWD; i++)
+			CHECK_EQ(peer_result(&peers[i]), 0);
+	}
+	CHECK(!unreg(cookie));
+	for (i = 0; i < CROWD; i++)
+		peer_end(&peers[i]);
+}
+
 TEST(generation_page)
 {
 	char *p = memory(SMALL, HUGE), x[64];

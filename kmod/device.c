@@ -258,10 +258,11 @@ static int command_sync(struct context *ctx, struct kcoll_sync *args)
 		return PTR_ERR(region);
 	spin_lock(&region->lock);
 	target = region->drops;
+	/* What is dropped from now on may still be shown below: it has a later generation. */
+	args->gen = generation_now(&region->gen);
 	spin_unlock(&region->lock);
 	err = wait_event_killable(region->wait, zapped_until(region, target)) ? -EINTR : 0;
 	map_remove_blanks(region);
-	args->gen = generation_now(&region->gen);
 	if (!err && expected && expected != args->gen) {
 		stats_add(&ctx->stats, stale, 1);
 		err = -ESTALE;

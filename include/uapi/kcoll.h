@@ -151,7 +151,8 @@ struct kcoll_batch {
 
 /*
  * SYNC: waits until no mapping of the region shows pages that its owner has dropped before the call.
- * Then, if gen was given and has passed, fails with ESTALE. gen returns the generation in any case.
+ * Then, if gen was given and has passed, fails with ESTALE. gen returns the generation of the moment of the
+ * call in any case: what the owner drops after that has a later one.
  */
 struct kcoll_sync {
 	__u32 size;

@@ -18,14 +18,17 @@ esac
 need make gcc flock:util-linux
 lock "module-$kernel"
 
-# Kbuild writes beside the sources: give it a copy whose files keep their times, so that make sees what changed.
+# Kbuild writes beside the sources: give it a copy of which only what differs is written, so that make sees what changed,
+# also where another checkout, with older files, was built last.
 stage=$cache/module/$kernel
-mkdir -p "$stage/include" "$stage/kmod"
+mkdir -p "$stage/include/uapi" "$stage/kmod"
 for file in "$stage"/kmod/*.[ch]; do
     [ -e "$file" ] && [[ $file != *.mod.c ]] && [ ! -e "$top/kmod/${file##*/}" ] && rm "$file"
 done
-cp -u --preserve=timestamps -r "$top/include/uapi" "$stage/include/"
-cp -u --preserve=timestamps "$top"/kmod/*.[ch] "$top/kmod/Kbuild" "$stage/kmod/"
+for file in include/uapi/kcoll.h "$top"/kmod/*.[ch] kmod/Kbuild; do
+    file=${file#"$top"/}
+    cmp -s "$top/$file" "$stage/$file" || cp "$top/$file" "$stage/$file"
+done
 log=$stage/build.log
 checks=(W=1)
 if command -v sparse > /dev/null; then

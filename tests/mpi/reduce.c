@@ -22,11 +22,28 @@ struct reduction {
   equal_function *equal; /* padding does not count */
 };
 
-static void check_result(const struct reduction *reduction, const char *got, const char *expected, int count) {
-  const size_t bytes = (size_t)count * reduction->element_bytes;
-  CHECK(reduction->equal(got, expected, count), "%s, count %d: wrong result", reduction->what, count);
+/* `call` is for people. Of a wrong result: how many elements are wrong, between which ones, and the first one's bytes. */
+static void check_result(const struct reduction *reduction, const char *call, const char *got, const char *expected,
+                         int count) {
+  const size_t size = reduction->element_bytes;
+  if (!reduction->equal(got, expected, count)) {
+    int wrong = 0, first = 0, last = 0;
+    for (int i = 0; i < count; i++)
+      if (!reduction->equal(got + (size_t)i * size, expected + (size_t)i * size, 1)) {
+        if (wrong++ == 0) first = i;
+        last = i;
+      }
+    char bytes[2][2 * 32 + 1] = {"", ""};
+    for (size_t i = 0; i < size && i < 32; i++) {
+      snprintf(bytes[0] + 2 * i, 3, "%02x", (unsigned char)got[(size_t)first * size + i]);
+      snprintf(bytes[1] + 2 * i, 3, "%02x", (unsigned char)expected[(size_t)first * size + i]);
+    }
+    CHECK(false, "%s of %s, count %d: wrong result in %d elements from %d to %d: %s, not %s", call, reduction->what,
+          count, wrong, first, last, bytes[0], bytes[1]);
+  }
   for (int i = 0; i < guard_bytes; i++)
-    CHECK(got[bytes + (size_t)i] == guard, "%s, count %d: wrote past the end", reduction->what, count);
+    CHECK(got[(size_t)count * size + (size_t)i] == guard, "%s of %s, count %d: wrote past the end", call,
+          reduction->what, count);
 }
 
 static void check_reductions(const struct reduction *reduction, const void *mine, const void *expected, int count) {
@@ -37,23 +54,23 @@ static void check_reductions(const struct reduction *reduction, const void *mine
 
   memset(got, guard, bytes + guard_bytes);
   MPI_Allreduce(sent, got, count, reduction->type, reduction->op, MPI_COMM_WORLD);
-  check_result(reduction, got, expected, count);
+  check_result(reduction, "allreduce", got, expected, count);
 
   memset(got, guard, bytes + guard_bytes);
   memcpy(got, mine, bytes);
   MPI_Allreduce(MPI_IN_PLACE, got, count, reduction->type, reduction->op, MPI_COMM_WORLD);
-  check_result(reduction, got, expected, count);
+  check_result(reduction, "allreduce in place", got, expected, count);
 
   for (int root = 0; root < world_size; root++) {
     memset(got, guard, bytes + guard_bytes);
     MPI_Reduce(sent, got, count, reduction->type, reduction->op, root, MPI_COMM_WORLD);
-    if (world_rank == root) check_result(reduction, got, expected, count);
+    if (world_rank == root) check_result(reduction, "reduce", got, expected, count);
 
     memset(got, guard, bytes + guard_bytes);
     if (world_rank == root) {
       memcpy(got, mine, bytes);
       MPI_Reduce(MPI_IN_PLACE, got, count, reduction->type, reduction->op, root, MPI_COMM_WORLD);
-      check_result(reduction, got, expected, count);
+      check_result(reduction, "reduce in place", got, expected, count);
     } else {
       MPI_Reduce(sent, NULL, count, reduction->type, reduction->op, root, MPI_COMM_WORLD);
     }

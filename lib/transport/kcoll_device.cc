@@ -88,11 +88,12 @@ KcollStatus KcollDevice::join(const Token& key) {
 }
 
 KcollStatus KcollDevice::register_region(const void* address, size_t bytes, KcollAccess access, KcollPinning pinning,
-                                         uint64_t& cookie) {
+                                         uint64_t& cookie, uint32_t throttle) {
   kcoll_register arguments{};
   arguments.flags = uint32_t(access) | (pinning == KcollPinning::eager ? KCOLL_EAGER : 0);
   arguments.addr = uint64_t(uintptr_t(address));
   arguments.len = bytes;
+  arguments.gate_limit = throttle;
   const KcollStatus status = kcoll_status_of(command(descriptor_, KCOLL_REGISTER, arguments));
   cookie = status == KcollStatus::ok ? arguments.cookie : 0;
   return status;

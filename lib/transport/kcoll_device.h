@@ -49,8 +49,9 @@ class KcollDevice {
 
   // Peers may access [address, address + bytes) by the cookie until it is unregistered. The range may be unmapped or
   // mapped anew meanwhile: accesses see what is there then, or fail. Can be mapped if it is made of whole pages.
+  // `throttle`: most tasks that pin pages of it at once; 0: as the module decides.
   KcollStatus register_region(const void* address, size_t bytes, KcollAccess access, KcollPinning pinning,
-                              uint64_t& cookie);
+                              uint64_t& cookie, uint32_t throttle = 0);
   // When it returns nobody accesses the memory any more.
   KcollStatus unregister_region(uint64_t cookie);
 

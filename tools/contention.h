@@ -28,6 +28,7 @@ struct ContentionTask {
   std::vector<Pattern> patterns;
   std::vector<int> pages;  // of 4 KiB, per access
   double seconds = 0.02;   // for each measurement
+  bool busy = false;       // the process at rest maps and unmaps memory of its own meanwhile
 };
 
 struct ContentionCell {
@@ -36,8 +37,9 @@ struct ContentionCell {
   int pages, concurrent;
   uint32_t iterations = 0;
   double median_us = 0, p10_us = 0, p90_us = 0;
-  double relative = 0;             // to the same access alone
-  double locks = -1, pinned = -1;  // per access: mmap_lock taken, pages pinned; -1: not counted
+  double relative = 0;  // to the same access alone
+  // Per access; -1: not counted. mmap_lock taken, waits for any lock, waits for kcoll's throttle, pages pinned.
+  double locks = -1, lock_waits = -1, throttle_waits = -1, pinned = -1;
 };
 
 struct ContentionResult {

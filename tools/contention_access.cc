@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "contention_access.h"
 
+#include <cstdint>
 #include <cstring>
+#include <fstream>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -20,20 +22,28 @@ Source::Source(char* shared, size_t bytes, const Token& key) : bytes_(bytes) {
   // Pages as malloc's are: what is measured counts pages of 4 KiB.
   madvise(data_, bytes, MADV_NOHUGEPAGE);
   std::memset(data_, 1, bytes);
-  place_ = {getpid(), uint64_t(uintptr_t(data_)), 0, shared};
+  place_.pid = getpid();
+  place_.address = uint64_t(uintptr_t(data_));
+  place_.shared = shared;
 
   KcollStatus status;
   auto device = KcollDevice::own(status);
   if (status == KcollStatus::ok) status = device->join(key);
-  if (status == KcollStatus::ok)
-    status = device->register_region(data_, bytes, KcollAccess::both, KcollPinning::eager, place_.cookie);
+  const auto enter = [&](KcollPinning pinning, uint64_t& cookie, uint32_t throttle) {
+    if (status == KcollStatus::ok)
+      status = device->register_region(data_, bytes, KcollAccess::both, pinning, cookie, throttle);
+  };
+  enter(KcollPinning::eager, place_.cookie, 0);
+  enter(KcollPinning::lazy, place_.uncached, 0);
+  enter(KcollPinning::lazy, place_.unthrottled, UINT32_MAX);
   kcoll_problem_ = kcoll_remedy(status);
 }
 
 Source::~Source() {
   KcollStatus status;
-  if (place_.cookie != 0)
-    if (auto device = KcollDevice::own(status)) device->unregister_region(place_.cookie);
+  for (uint64_t cookie : {place_.cookie, place_.uncached, place_.unthrottled})
+    if (cookie != 0)
+      if (auto device = KcollDevice::own(status)) device->unregister_region(cookie);
   if (data_ != nullptr) munmap(data_, bytes_);
 }
 
@@ -107,6 +117,18 @@ class ShmAccess : public Access {
   char* const shared_;
 };
 
+// Whether the module leaves pages pinned that were pinned for a copy.
+bool keeps_pins() {
+  int mode = 0;
+  std::ifstream("/sys/module/kcoll/parameters/pin_mode") >> mode;
+  return mode != 2;
+}
+
+uint64_t cookie_of(Way way, const Place& place) {
+  if (way == Way::kcoll_uncached) return place.uncached;
+  return way == Way::kcoll_unthrottled ? place.unthrottled : place.cookie;
+}
+
 }  // namespace
 
 std::unique_ptr<Access> make_access(Way way, const Place& place, std::string& problem) {
@@ -116,10 +138,13 @@ std::unique_ptr<Access> make_access(Way way, const Place& place, std::string& pr
   KcollStatus status;
   auto device = KcollDevice::own(status);
   std::unique_ptr<Access> access;
-  if (device != nullptr && place.cookie == 0) {
+  const uint64_t cookie = cookie_of(way, place);
+  if (device != nullptr && cookie == 0) {
     problem = "the other process could not register its memory with kcoll";
-  } else if (device != nullptr && way == Way::kcoll_copy) {
-    access = std::make_unique<KcollCopyAccess>(device, place.cookie);
+  } else if (device != nullptr && cookie != place.cookie && keeps_pins()) {
+    problem = "pages stay pinned after the first access; as root: echo 2 > /sys/module/kcoll/parameters/pin_mode";
+  } else if (device != nullptr && way != Way::kcoll_map) {
+    access = std::make_unique<KcollCopyAccess>(device, cookie);
   } else if (device != nullptr) {
     auto mapping = KcollMapping::attach(device, place.cookie, 0, 0, KcollAccess::both, status);
     if (mapping != nullptr) access = std::make_unique<KcollMapAccess>(std::move(mapping));

@@ -12,14 +12,18 @@
 
 namespace coll::tools {
 
-enum class Way { cma, kcoll_copy, kcoll_map, shm };
-inline constexpr std::array<const char*, 4> way_names = {"cma", "kcoll_copy", "kcoll_map", "shm"};
+// The last two copy as kcoll_copy does, but pin at every access as a first one has to: through the module's throttle, and
+// past it.
+enum class Way { cma, kcoll_copy, kcoll_map, shm, kcoll_uncached, kcoll_unthrottled };
+inline constexpr std::array<const char*, 6> way_names = {"cma", "kcoll_copy",     "kcoll_map",
+                                                         "shm", "kcoll_uncached", "kcoll_unthrottled"};
 
 // A process's memory, as the others need to know it.
 struct Place {
   int pid = 0;
   uint64_t address = 0;
-  uint64_t cookie = 0;     // of its kcoll region; 0: it has none
+  // Of its kcoll regions; 0: it has none. The first one is pinned; the others are not, and the last has no throttle.
+  uint64_t cookie = 0, uncached = 0, unthrottled = 0;
   char* shared = nullptr;  // the same bytes in memory that all processes share
 };
 

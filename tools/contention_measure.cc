@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The processes of collctl bench contention. Those that access start each access together (bench/lockstep) and are
-// pinned when there are enough processors; the one whose memory most of them use sleeps meanwhile.
+// pinned when there are enough processors; the one whose memory most of them use sleeps meanwhile, or maps and unmaps
+// memory. All ways take turns, so that whatever drifts drifts under all alike.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -9,6 +10,7 @@
 
 #include <fmt/format.h>
 #include <pthread.h>
+#include <sys/mman.h>
 
 #include "command.h"
 #include "contention.h"
@@ -24,6 +26,8 @@ namespace {
 
 constexpr size_t page_bytes = 4096;
 constexpr int counted_accesses = 20;
+constexpr int turns = 5;  // of each way, of one measurement
+constexpr size_t busy_bytes = 64 * page_bytes;
 
 // What all processes share, besides the memory of the way `shm`.
 struct Board {
@@ -34,6 +38,7 @@ struct Board {
   char counts_problem[300];
   std::atomic<uint32_t> failures[way_names.size()], counts_failures;
   std::atomic<uint32_t> finished;  // measurements
+  std::atomic<int> measured;       // processes that have nothing left to measure
   std::atomic<int64_t> wrong;
   FirstProblem failure;
 };
@@ -89,9 +94,9 @@ struct Run {
   size_t source_bytes(int process) const { return slot_bytes * size_t(process == at_rest() ? task.ranks : 1); }
   char* shared_of(int process) const { return shared + slot_bytes * size_t(process); }
   size_t cells_per_way() const { return task.patterns.size() * task.pages.size() * size_t(task.ranks); }
-  size_t index(size_t way, size_t pattern, size_t pages, int concurrent) const {
-    return ((way * task.patterns.size() + pattern) * task.pages.size() + pages) * size_t(task.ranks) +
-           size_t(concurrent - 1);
+  ContentionCell& cell(size_t way, size_t pattern, size_t pages, int concurrent) const {
+    return cells[((way * task.patterns.size() + pattern) * task.pages.size() + pages) * size_t(task.ranks) +
+                 size_t(concurrent - 1)];
   }
 };
 
@@ -110,7 +115,12 @@ class Process {
     fill(shared_, run_.source_bytes(self_), self_, 0);
     board_.places[self_] = source_.place();
     pthread_barrier_wait(&board_.all);
-    if (self_ != run_.at_rest() && !measure()) return 1;
+    if (self_ != run_.at_rest()) {
+      if (!measure()) return 1;
+      ++board_.measured;
+    } else if (run_.task.busy) {
+      map_and_unmap();
+    }
     pthread_barrier_wait(&board_.all);
     // What was written here was put back at the end; whatever else has changed was not meant.
     board_.wrong += count_wrong(source_.data(), run_.source_bytes(self_), self_, 0) +
@@ -134,8 +144,23 @@ class Process {
       steps_.push_back(self_ < concurrent ? lockstep_attach(segment, self_, concurrent, run_.spin) : nullptr);
       if (self_ < concurrent && steps_.back() == nullptr) return fail("no memory for the clocks"), false;
     }
-    if (!each_way(&Process::time_cell)) return false;
-    return each_way(&Process::count_cell);
+    for (size_t way = 0; way < run_.task.ways.size(); ++way)
+      if (works(way)) working_.push_back(way);
+      else if (self_ == 0) board_.finished += uint32_t(2 * run_.cells_per_way());
+    if (!each_place(&Process::time_ways)) return false;
+    if (open_counters()) return each_place(&Process::count_ways);
+    if (self_ == 0) board_.finished += uint32_t(working_.size() * run_.cells_per_way());
+    return true;
+  }
+
+  // As an allocator does, until all others have measured.
+  void map_and_unmap() {
+    while (board_.measured < run_.task.ranks) {
+      void* memory = mmap(nullptr, busy_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      if (memory == MAP_FAILED) continue;
+      std::memset(memory, 1, busy_bytes);
+      munmap(memory, busy_bytes);
+    }
   }
 
   // ---- what works ----------------------------------------------------------------------------------------------
@@ -144,10 +169,11 @@ class Process {
   bool works(size_t way) {
     Way kind = run_.task.ways[way];
     std::string problem;
-    to_rest_ = make_access(kind, board_.places[run_.at_rest()], problem);
-    if (to_rest_ != nullptr) to_neighbour_ = make_access(kind, board_.places[neighbour()], problem);
+    Reach& reach = reaches_.emplace_back();
+    reach.rest = make_access(kind, board_.places[run_.at_rest()], problem);
+    if (reach.rest != nullptr) reach.neighbour = make_access(kind, board_.places[neighbour()], problem);
     char byte;
-    for (Access* access : {to_rest_.get(), to_neighbour_.get()})
+    for (Access* access : {reach.rest.get(), reach.neighbour.get()})
       if (problem.empty() && !access->read(0, &byte, 1)) problem = access->problem();
     if (!problem.empty() && board_.failures[way].fetch_add(1) == 0)
       std::snprintf(board_.problems[way], sizeof board_.problems[way], "%s", problem.c_str());
@@ -157,32 +183,30 @@ class Process {
 
   int neighbour() const { return self_ == 0 ? run_.at_rest() : self_ - 1; }
 
-  bool each_way(bool (Process::*measure_cell)(ContentionCell&)) {
-    const bool counting = measure_cell == &Process::count_cell;
-    if (counting && !open_counter()) return true;
-    for (size_t way = 0; way < run_.task.ways.size(); ++way) {
-      const bool here = works(way);
-      for (size_t pattern = 0; here && pattern < run_.task.patterns.size(); ++pattern)
-        for (size_t pages = 0; pages < run_.task.pages.size(); ++pages)
-          for (int concurrent = 1; concurrent <= run_.task.ranks; ++concurrent) {
-            ContentionCell& cell = run_.cells[run_.index(way, pattern, pages, concurrent)];
-            // Whoever has no part sleeps.
-            pthread_barrier_wait(&board_.accessing);
-            if (self_ >= concurrent) continue;
-            if (self_ == 0) {
-              cell.way = run_.task.ways[way];
-              cell.pattern = run_.task.patterns[pattern];
-              cell.pages = run_.task.pages[pages];
-              cell.concurrent = concurrent;
-            }
-            lockstep_start(steps_[size_t(concurrent - 1)]);
-            if (!(this->*measure_cell)(cell) || !check(cell)) return false;
-            if (self_ == 0) ++board_.finished;
+  // The cells of all ways that work, of one pattern, size and number of accesses at once.
+  using Cells = std::vector<ContentionCell*>;
+
+  bool each_place(bool (Process::*measure_ways)(const Cells&)) {
+    for (size_t pattern = 0; pattern < run_.task.patterns.size() && !working_.empty(); ++pattern)
+      for (size_t pages = 0; pages < run_.task.pages.size(); ++pages)
+        for (int concurrent = 1; concurrent <= run_.task.ranks; ++concurrent) {
+          // Whoever has no part sleeps.
+          pthread_barrier_wait(&board_.accessing);
+          if (self_ >= concurrent) continue;
+          Cells cells;
+          for (size_t way : working_) {
+            cells.push_back(&run_.cell(way, pattern, pages, concurrent));
+            if (self_ != 0) continue;
+            ContentionCell& cell = *cells.back();
+            cell.way = run_.task.ways[way];
+            cell.pattern = run_.task.patterns[pattern];
+            cell.pages = run_.task.pages[pages];
+            cell.concurrent = concurrent;
           }
-      if (self_ == 0 && !here) board_.finished += uint32_t(run_.cells_per_way());
-      to_rest_.reset();
-      to_neighbour_.reset();
-    }
+          lockstep_start(steps_[size_t(concurrent - 1)]);
+          if (!(this->*measure_ways)(cells)) return false;
+          if (self_ == 0) board_.finished += uint32_t(cells.size());
+        }
     return true;
   }
 
@@ -198,7 +222,8 @@ class Process {
     return apart ? size_t(self_) * run_.slot_bytes : 0;
   }
   Access& access_of(const ContentionCell& cell) {
-    return cell.pattern == Pattern::all_to_all ? *to_neighbour_ : *to_rest_;
+    const size_t way = size_t(std::ranges::find(run_.task.ways, cell.way) - run_.task.ways.begin());
+    return cell.pattern == Pattern::all_to_all ? *reaches_[way].neighbour : *reaches_[way].rest;
   }
 
   bool move(const ContentionCell& cell) {
@@ -228,19 +253,39 @@ class Process {
 
   // ---- measuring -----------------------------------------------------------------------------------------------
 
-  bool time_cell(ContentionCell& cell) {
+  bool time_ways(const Cells& cells) {
+    lockstep* step = steps_[size_t(cells[0]->concurrent - 1)];
+    std::vector<int> iterations;  // of one turn
+    std::vector<std::vector<double>> us(cells.size());
+    for (const ContentionCell* cell : cells) {
+      double took = 0;
+      for (int warm = 0; warm < 3; ++warm) {
+        lockstep_start(step);
+        const double begin = now();
+        if (!move(*cell)) return false;
+        took = now() - begin;
+      }
+      const double wanted = run_.task.seconds / turns / std::max(took, 1e-7);
+      iterations.push_back(
+          int(lockstep_agree(step, int64_t(std::clamp(wanted, 2.0, double(LOCKSTEP_MAX_ITERATIONS / turns))))));
+    }
+    for (int turn = 0; turn < turns; ++turn)
+      for (size_t i = 0; i < cells.size(); ++i)
+        if (!time_turn(*cells[i], iterations[i], us[i])) return false;
+    for (size_t i = 0; i < cells.size() && self_ == 0; ++i) {
+      std::ranges::sort(us[i]);
+      cells[i]->iterations = uint32_t(us[i].size());
+      cells[i]->median_us = us[i][us[i].size() / 2];
+      cells[i]->p10_us = us[i][us[i].size() / 10];
+      cells[i]->p90_us = us[i][us[i].size() * 9 / 10];
+    }
+    return true;
+  }
+
+  // Process 0 adds how long each iteration took.
+  bool time_turn(const ContentionCell& cell, int iterations, std::vector<double>& us) {
     lockstep* step = steps_[size_t(cell.concurrent - 1)];
     fill(local_.data(), bytes_of(cell), self_, 0);
-    double took = 0;
-    for (int warm = 0; warm < 3; ++warm) {
-      lockstep_start(step);
-      const double begin = now();
-      if (!move(cell)) return false;
-      took = now() - begin;
-    }
-    const double wanted = run_.task.seconds / std::max(took, 1e-7);
-    const int iterations =
-        int(lockstep_agree(step, int64_t(std::clamp(wanted, 10.0, double(LOCKSTEP_MAX_ITERATIONS)))));
     for (int i = 0; i < iterations; ++i) {
       lockstep_start(step);
       const uint64_t begin = lockstep_ticks();
@@ -248,26 +293,25 @@ class Process {
       lockstep_record(step, i, begin, lockstep_ticks());
     }
     lockstep_start(step);
-    if (self_ != 0) return true;
-    std::vector<double> us;
-    for (int i = 0; i < iterations; ++i)
+    for (int i = 0; i < iterations && self_ == 0; ++i)
       us.push_back(double(lockstep_duration(step, i)) * lockstep_ns_per_tick() / 1000);
-    std::ranges::sort(us);
-    cell.iterations = uint32_t(iterations);
-    cell.median_us = us[us.size() / 2];
-    cell.p10_us = us[us.size() / 10];
-    cell.p90_us = us[us.size() * 9 / 10];
-    return true;
+    return check(cell);
   }
 
-  // All who can count, or none.
-  bool open_counter() {
-    std::string problem;
-    counter_ = LockCounter::open(problem);
-    if (counter_ == nullptr && board_.counts_failures.fetch_add(1) == 0)
+  // All who can count, or none. Whether there is a throttle to count depends on the module alone.
+  bool open_counters() {
+    std::string problem, no_module;
+    locks_ = EventCounter::open(lock_taken_event, problem);
+    if (locks_ != nullptr) lock_waits_ = EventCounter::open(lock_wait_event, problem);
+    throttle_waits_ = EventCounter::open(throttle_wait_event, no_module);
+    if (lock_waits_ == nullptr && board_.counts_failures.fetch_add(1) == 0)
       std::snprintf(board_.counts_problem, sizeof board_.counts_problem, "%s", problem.c_str());
     pthread_barrier_wait(&board_.accessing);
     return board_.counts_failures == 0;
+  }
+
+  bool count_ways(const Cells& cells) {
+    return std::ranges::all_of(cells, [this](ContentionCell* cell) { return count_cell(*cell) && check(*cell); });
   }
 
   bool count_cell(ContentionCell& cell) {
@@ -276,20 +320,27 @@ class Process {
     if (!move(cell)) return false;  // first use is not what is counted
     lockstep_start(step);
     const uint64_t pinned = self_ == 0 ? pages_pinned() : 0;
+    const double accesses = double(counted_accesses) * cell.concurrent;
+    const struct {
+      const EventCounter* counter;
+      double& per_access;
+    } counted[] = {
+        {locks_.get(), cell.locks}, {lock_waits_.get(), cell.lock_waits}, {throttle_waits_.get(), cell.throttle_waits}};
+    int64_t before[std::size(counted)];
     lockstep_start(step);
-    const uint64_t locks = counter_->taken();
+    for (size_t i = 0; i < std::size(counted); ++i) before[i] = count(counted[i].counter);
     for (int i = 0; i < counted_accesses; ++i)
       if (!move(cell)) return false;
-    const int64_t mine = int64_t(counter_->taken() - locks);
-    const int64_t all = lockstep_sum(step, mine);
-    if (self_ == 0) {
-      const double accesses = double(counted_accesses) * cell.concurrent;
-      cell.locks = double(all) / accesses;
-      cell.pinned = double(pages_pinned() - pinned) / accesses;
+    for (size_t i = 0; i < std::size(counted); ++i) before[i] = count(counted[i].counter) - before[i];
+    for (size_t i = 0; i < std::size(counted); ++i) {
+      const int64_t all = lockstep_sum(step, before[i]);
+      if (self_ == 0 && counted[i].counter != nullptr) counted[i].per_access = double(all) / accesses;
     }
+    if (self_ == 0) cell.pinned = double(pages_pinned() - pinned) / accesses;
     lockstep_start(step);
     return true;
   }
+  static int64_t count(const EventCounter* counter) { return counter == nullptr ? 0 : int64_t(counter->count()); }
 
   const Run& run_;
   Board& board_;
@@ -298,8 +349,12 @@ class Process {
   Source source_;
   std::vector<lockstep*> steps_;  // [concurrent - 1]; null: no part in it
   std::vector<char> local_;
-  std::unique_ptr<Access> to_rest_, to_neighbour_;
-  std::unique_ptr<LockCounter> counter_;
+  struct Reach {
+    std::unique_ptr<Access> rest, neighbour;
+  };
+  std::vector<Reach> reaches_;   // [ways]
+  std::vector<size_t> working_;  // ways
+  std::unique_ptr<EventCounter> locks_, lock_waits_, throttle_waits_;
 };
 
 }  // namespace
@@ -308,7 +363,7 @@ ContentionResult measure_contention(const ContentionTask& task, const std::funct
   Run run{task};
   run.slot_bytes = size_t(*std::ranges::max_element(task.pages)) * page_bytes;
   run.cpus = allowed_cpus();
-  run.spin = run.cpus.size() >= size_t(task.ranks);
+  run.spin = run.cpus.size() >= size_t(task.ranks + task.busy);
   constexpr const char* none = "no shared memory for the processes; give fewer ranks or smaller --pages";
   const size_t cells = run.cells_per_way() * task.ways.size();
   const SharedMemory board(sizeof(Board), none), segments(segment_bytes() * size_t(task.ranks), none),

@@ -12,12 +12,12 @@
 
 namespace coll::tools {
 
-std::unique_ptr<LockCounter> LockCounter::open(std::string& problem) {
-  const char* event = "/sys/kernel/tracing/events/mmap_lock/mmap_lock_acquire_returned/id";
+std::unique_ptr<EventCounter> EventCounter::open(const char* event, std::string& problem) {
+  const std::string path = fmt::format("/sys/kernel/tracing/events/{}/id", event);
   uint64_t id = 0;
-  std::ifstream file(event);
+  std::ifstream file(path);
   if (!(file >> id)) {
-    problem = fmt::format("{} cannot be read; be root, and mount -t tracefs tracefs /sys/kernel/tracing", event);
+    problem = fmt::format("{} cannot be read; be root, and mount -t tracefs tracefs /sys/kernel/tracing", path);
     return nullptr;
   }
   perf_event_attr attributes{};
@@ -29,12 +29,12 @@ std::unique_ptr<LockCounter> LockCounter::open(std::string& problem) {
     problem = fmt::format("perf_event_open: {}; be root, outside of containers", std::strerror(errno));
     return nullptr;
   }
-  return std::unique_ptr<LockCounter>(new LockCounter(descriptor));
+  return std::unique_ptr<EventCounter>(new EventCounter(descriptor));
 }
 
-LockCounter::~LockCounter() { close(descriptor_); }
+EventCounter::~EventCounter() { close(descriptor_); }
 
-uint64_t LockCounter::taken() const {
+uint64_t EventCounter::count() const {
   uint64_t count = 0;
   return read(descriptor_, &count, sizeof count) == ssize_t(sizeof count) ? count : 0;
 }

@@ -8,19 +8,26 @@
 
 namespace coll::tools {
 
-// How often the calling thread has taken an address space's mmap_lock, its own or another's. While one is open, the
-// kernel's every acquisition costs a little more.
-class LockCounter {
- public:
-  static std::unique_ptr<LockCounter> open(std::string& problem);
-  ~LockCounter();
-  LockCounter(const LockCounter&) = delete;
-  LockCounter& operator=(const LockCounter&) = delete;
+// An address space's mmap_lock was taken, the thread's own or another's; a thread begins to wait for any lock; a task
+// begins to wait for kcoll's throttle.
+inline constexpr const char* lock_taken_event = "mmap_lock/mmap_lock_acquire_returned";
+inline constexpr const char* lock_wait_event = "lock/contention_begin";
+inline constexpr const char* throttle_wait_event = "kcoll/kcoll_gate";
 
-  uint64_t taken() const;
+// How often one of the kernel's tracepoints was met by the calling thread. While a counter is open each meeting costs a
+// little more.
+class EventCounter {
+ public:
+  // Null and why.
+  static std::unique_ptr<EventCounter> open(const char* event, std::string& problem);
+  ~EventCounter();
+  EventCounter(const EventCounter&) = delete;
+  EventCounter& operator=(const EventCounter&) = delete;
+
+  uint64_t count() const;
 
  private:
-  explicit LockCounter(int descriptor) : descriptor_(descriptor) {}
+  explicit EventCounter(int descriptor) : descriptor_(descriptor) {}
   const int descriptor_;
 };
 

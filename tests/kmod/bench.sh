@@ -1,9 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # What the module costs beside CMA, in a virtual machine: locks and pins per operation on 4 processors, instructions on
-# one; then concurrent accesses by each transport, with the locks and pins they take, and a plot of their relative times.
+# one; then concurrent accesses by each transport, with the locks and pins they take, and a plot of their relative times;
+# then accesses that find no pinned pages, of an owner that maps and unmaps memory meanwhile: through the throttle as the
+# module sets it and with at most two at once, and past it.
 #
-#   tests/kmod/bench.sh [6.1|6.12] [COLLCTL [SVG]]   COLLCTL: the built tool, for the second part; SVG: where the plot goes
+#   tests/kmod/bench.sh [6.1|6.12] [COLLCTL [SVG]]   COLLCTL: the built tool, for the second part; SVG: where the plot goes,
+#                                                    and with -throttle-LIMIT in its name the throttle's
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
@@ -17,12 +20,26 @@ ICOUNT=1 "$top/scripts/vm/run.sh" -k "$kernel" "$build/counts instructions"
 [ -n "$collctl" ] || exit 0
 said=$(mktemp)
 trap 'rm -f "$said"' EXIT
-# The machine sees this machine's files but cannot write them: the plot comes out behind the table. All of it comes by
+# The machine sees this machine's files but cannot write them: each plot comes out behind its table. All of it comes by
 # one terminal: progress is not shown.
-"$top/scripts/vm/run.sh" -k "$kernel" "
-    '$(realpath "$collctl")' bench contention -n 4 --pages 1,64 --transport cma,kcoll_copy,kcoll_map,shm --svg /tmp/plot.svg 2> /tmp/errors ||
-        { cat /tmp/errors; exit 1; }
-    cat /tmp/plot.svg" > "$said" || { cat "$said" >&2; exit 1; }
-sed '/^<svg/,$d' "$said"
-sed -n '/^<svg/,$p' "$said" | tr -d '\r' > "$svg"
-echo "plot: $svg"
+"$top/scripts/vm/run.sh" -k "$kernel" -t 1200 "
+    contention() {
+        '$(realpath "$collctl")' bench contention \"\$@\" --svg /tmp/plot.svg 2> /tmp/errors ||
+            { cat /tmp/errors; exit 1; }
+        cat /tmp/plot.svg
+    }
+    contention -n 4 --pages 1,64 --transport cma,kcoll_copy,kcoll_map,shm
+    echo 2 > /sys/module/kcoll/parameters/pin_mode
+    for limit in 0 2; do
+        echo \$limit > /sys/module/kcoll/parameters/gate_limit
+        printf '\nEvery access pins as a first one does; gate_limit=%d, a busy owner\n' \$limit
+        contention -n 8 --busy --pages 64 --pattern one_to_all_apart --transport cma,kcoll_uncached,kcoll_unthrottled
+    done" > "$said" || { cat "$said" >&2; exit 1; }
+plots=("$svg" "${svg%.svg}-throttle-0.svg" "${svg%.svg}-throttle-2.svg")
+tr -d '\r' < "$said" | awk -v plots="${plots[*]}" '
+    BEGIN {split(plots, file, " ")}
+    /^<svg/ {n++; inside = 1}
+    inside {print > file[n]}
+    !inside {print}
+    /^<\/svg>/ {inside = 0}'
+printf 'plot: %s\n' "${plots[@]}"

@@ -6,7 +6,7 @@ import xml.etree.ElementTree as xml
 
 from cli import Case, main
 
-TRANSPORTS = ["cma", "kcoll_copy", "kcoll_map", "shm"]
+TRANSPORTS = ["cma", "kcoll_copy", "kcoll_map", "shm", "kcoll_uncached", "kcoll_unthrottled"]
 PATTERNS = ["all_to_all", "one_to_all", "one_to_all_apart", "all_to_one"]
 SHORT = ("--time", 0.002)
 
@@ -29,7 +29,8 @@ class Contention(Case):
             self.assertLessEqual(row["median_us"], row["p90_us"])
             if row["concurrent"] == 1:
                 self.assertEqual(row["relative"], 1)
-            self.assertEqual(row["locks"] is not None, told["counts"]["works"])
+            for counted in ("locks", "lock_waits", "pages_pinned"):
+                self.assertEqual(row[counted] is not None, told["counts"]["works"], counted)
 
     def test_a_choice(self):
         told = self.run_json("bench", "contention", "-n", 1, "--transport", "shm", "--pattern", "all_to_one", "--pages", 2, *SHORT)
@@ -42,6 +43,11 @@ class Contention(Case):
             self.assertRegex(text, rf"(?m)^ *{name} " + ("" if state["works"] else "does not work here"))
         self.expect_width(text, 100)
 
+    def test_with_a_busy_owner(self):
+        told = self.run_json("bench", "contention", "-n", 2, "--transport", "cma,shm", "--pages", 1, "--busy", *SHORT)
+        self.assertEqual((told["busy"], told["wrong"]), (True, 0))
+        self.assertFalse(self.run_json("bench", "contention", "-n", 1, "--transport", "shm", "--pages", 1, *SHORT)["busy"])
+
     def test_more_processes_than_processors(self):
         told = self.run_json("bench", "contention", "-n", 9, "--transport", "shm", "--pattern", "one_to_all_apart", "--pages", 1, *SHORT)
         self.assertEqual((len(told["rows"]), told["wrong"]), (9, 0))
@@ -53,7 +59,8 @@ class Contention(Case):
             tree = xml.parse(file).getroot()
         lines = tree.findall("{http://www.w3.org/2000/svg}polyline")
         working = [state for state in told["transports"].values() if state["works"]]
-        self.assertEqual(len(lines), len(working) * len(PATTERNS))
+        figures = 2 if told["counts"]["works"] else 1
+        self.assertEqual(len(lines), len(working) * len(PATTERNS) * figures)
         for line in lines:
             self.assertEqual(len(line.get("points").split()), 2)
 

@@ -7,6 +7,7 @@
 #include "mpi/log.h"
 #include "mpi/memory.h"
 #include "mpi/operations.h"
+#include "mpi/placement.h"
 #include "mpi/progress.h"
 
 #include <algorithm>
@@ -191,11 +192,13 @@ Communicator *attach(MPI_Comm comm, const Shape &shape) {
   return nullptr;
 }
 
+struct Making {
+  Making() { making = true; }
+  ~Making() { making = false; }
+};
+
 Communicator *make(MPI_Comm comm, const Shape &shape) {
-  struct Making {
-    Making() { making = true; }
-    ~Making() { making = false; }
-  } guard;
+  const Making guard;
   Communicator *communicator = attach(comm, shape);
   if (shape.is_inter != 0 || shape.ranks == 1) return communicator;
   Agreement agreement = agree(comm, shape.rank, shape.ranks, communicator != nullptr);
@@ -283,6 +286,13 @@ void tell_passed(Collective collective, Why why, int count, MPI_Datatype datatyp
   std::size_t bytes = count == 0 ? 0 : SIZE_MAX;
   if (element != nullptr) bytes = static_cast<std::size_t>(count) * element->size_bytes;
   coll_stats_passed_on(names[collective].of_libcoll, why_names[static_cast<std::size_t>(why)], bytes);
+}
+
+void start_up() {
+  static std::atomic_flag started;
+  if (started.test_and_set() || !prepare()) return;
+  const Making guard;
+  place_processes();
 }
 
 void shut_down() {

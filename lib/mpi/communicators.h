@@ -103,6 +103,10 @@ void count_passed(Communicator *communicator, Collective collective, Why why);
 extern bool counts_sizes;
 void tell_passed(Collective collective, Why why, int count, MPI_Datatype datatype);
 
+// Where the processes of MPI_COMM_WORLD sit; called at the end of MPI_Init, collective. Without it the first collective of
+// every communicator asks. Calls after the first do nothing.
+void start_up();
+
 // Frees all that is kept and takes no more calls. Called at the start of MPI_Finalize, that is at the same point
 // of every rank's program, so that no rank takes a call that another passes on.
 void shut_down();

@@ -67,6 +67,15 @@ void op_free(Next next, Int *op, Int *ierror) {
   if (ierror != nullptr) *ierror = error;
 }
 
+// MPICH's MPI_INIT may come by MPI_Init, which has started up then.
+template <typename Next, typename... Arguments>
+void init(Next next, Int *ierror, Arguments... arguments) {
+  Int error = MPI_SUCCESS;
+  next(arguments..., &error);
+  if (error == MPI_SUCCESS) start_up();
+  if (ierror != nullptr) *ierror = error;
+}
+
 template <typename Next>
 void finalize(Next next, Int *ierror) {
   shut_down();
@@ -215,5 +224,10 @@ COLL_FORTRAN_WITHOUT_BUFFER(op_create, OP_CREATE, (void (*function)(), Int *comm
                             op_create(next, function, commute, op, ierror))
 
 COLL_FORTRAN_WITHOUT_BUFFER(op_free, OP_FREE, (Int * op, Int *ierror), op_free(next, op, ierror))
+
+COLL_FORTRAN_WITHOUT_BUFFER(init, INIT, (Int * ierror), init(next, ierror))
+
+COLL_FORTRAN_WITHOUT_BUFFER(init_thread, INIT_THREAD, (Int * required, Int *provided, Int *ierror),
+                            init(next, ierror, required, provided))
 
 COLL_FORTRAN_WITHOUT_BUFFER(finalize, FINALIZE, (Int * ierror), finalize(next, ierror))

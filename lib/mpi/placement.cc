@@ -35,32 +35,29 @@ NodeName new_name() {
   return name;
 }
 
-// A communicator of the shim's own with the ranks of `comm`. Not by MPI_Comm_split, nor MPI_Comm_split_type on `comm`
-// itself: like all that makes communicators but MPI_Comm_create_group, in Open MPI these use up three of the tags that
-// non-blocking collectives on `comm` count through. MPI_Dist_graph_create of Open MPI 4.1 uses two of the same tags for
-// messages from anybody, and hangs when the count reaches them in one of its own calls. A program on one node that escapes
-// this by luck is to escape it with the shim.
-bool make_twin(MPI_Comm comm, MPI_Comm *twin) {
-  MPI_Group group;
-  if (found.Comm_group(comm, &group) != MPI_SUCCESS) return false;
-  const bool made = found.Comm_create_group(comm, group, 0, twin) == MPI_SUCCESS;
-  found.Group_free(&group);
-  return made;
-}
-
 // The ranks of `comm` that share the node of this one, in the order of MPI_COMM_WORLD.
-bool split(MPI_Comm comm, MPI_Comm *node) {
-  const int size = wanted_size();
+bool split(MPI_Comm comm, int size, MPI_Comm *node) {
   int process = 0;
-  MPI_Comm twin;
-  if (found.Comm_rank(found.world, &process) != MPI_SUCCESS || !make_twin(comm, &twin)) return false;
-  const bool known = found.Comm_split_type(twin, MPI_COMM_TYPE_SHARED, process, MPI_INFO_NULL, node) == MPI_SUCCESS;
-  found.Comm_free(&twin);
+  if (found.Comm_rank(found.world, &process) != MPI_SUCCESS) return false;
+  const bool known = found.Comm_split_type(comm, MPI_COMM_TYPE_SHARED, process, MPI_INFO_NULL, node) == MPI_SUCCESS;
   if (!known || size == 0) return known;
   MPI_Comm whole = *node;
   const bool good = found.Comm_split(whole, process / size, process, node) == MPI_SUCCESS;
   found.Comm_free(&whole);
   return good;
+}
+
+// MPI_COMM_WORLD once more, made in the only way that leaves it as it was. All others use up three of the tags that
+// Open MPI's non-blocking collectives on it count through; MPI_Dist_graph_create of Open MPI 4.1 uses two of the same tags
+// for messages from anybody, and hangs when the count reaches them in one of its own calls: a program that escapes this by
+// luck is to escape it with the shim. But the messages of this way fit a program's receives of any tag, so that it is safe
+// only in MPI_Init.
+bool make_twin(MPI_Comm *twin) {
+  MPI_Group group;
+  if (found.Comm_group(found.world, &group) != MPI_SUCCESS) return false;
+  const bool made = found.Comm_create_group(found.world, group, 0, twin) == MPI_SUCCESS;
+  found.Group_free(&group);
+  return made;
 }
 
 }  // namespace
@@ -70,7 +67,7 @@ NodeName known_node() { return wanted_size() < 0 ? nowhere : kept.load(std::memo
 NodeName find_node(MPI_Comm comm, bool keep) {
   static const NodeName of_process = new_name();
   MPI_Comm node;
-  if (!split(comm, &node)) return no_name;
+  if (!split(comm, wanted_size(), &node)) return no_name;
   // That of its first process: every communicator of all processes finds the same one, in whatever order threads come.
   NodeName name = of_process;
   const bool good = found.Bcast(&name, sizeof name, found.byte, 0, node) == MPI_SUCCESS;
@@ -78,6 +75,16 @@ NodeName find_node(MPI_Comm comm, bool keep) {
   if (!good) return no_name;
   if (keep) kept.store(name, std::memory_order_relaxed);
   return name;
+}
+
+void place_processes() {
+  int processes = 0;
+  MPI_Comm twin;
+  if (found.Comm_size(found.world, &processes) != MPI_SUCCESS || processes == 1 || !make_twin(&twin)) return;
+  const int size = wanted_size();
+  int least = size;
+  if (found.Allreduce(&size, &least, 1, MPI_INT, MPI_MIN, twin) == MPI_SUCCESS && least >= 0) find_node(twin, true);
+  found.Comm_free(&twin);
 }
 
 }  // namespace coll::shim

@@ -13,14 +13,17 @@ using NodeName = std::uint64_t;
 constexpr NodeName no_name = 0;
 constexpr NodeName nowhere = ~no_name;
 
-// The name of this process's node, once a find_node() with `keep` has found it; `no_name` before; `nowhere`, and a line in
-// the log, where COLL_NODE_SIZE is no number. Thread safe.
+// The name of this process's node, once place_processes() or a find_node() with `keep` has found it; `no_name` before;
+// `nowhere`, and a line in the log, where COLL_NODE_SIZE is no number. Thread safe.
 NodeName known_node();
 
 // The name of the node, as far as the ranks of `comm` reach; collective, and none of them may be `nowhere`. Where ranks
 // sit is what MPI_Comm_split_type says, and COLL_NODE_SIZE=k cuts each node into nodes of k processes, in the order of
 // MPI_COMM_WORLD: the same ones in every communicator, so that one whose ranks are in another order sees scattered nodes.
-// `no_name` when that fails. Open MPI copies the program's attributes of `comm` for the moment that takes.
+// `no_name` when that fails.
 NodeName find_node(MPI_Comm comm, bool keep);
+
+// Finds and keeps the name for every process of MPI_COMM_WORLD; collective, in MPI_Init.
+void place_processes();
 
 }  // namespace coll::shim

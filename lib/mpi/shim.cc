@@ -146,6 +146,18 @@ int MPI_Op_free(MPI_Op *op) {
   return result;
 }
 
+int MPI_Init(int *argc, char ***argv) {
+  const int result = below().next.Init(argc, argv);
+  if (result == MPI_SUCCESS) start_up();
+  return result;
+}
+
+int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
+  const int result = below().next.Init_thread(argc, argv, required, provided);
+  if (result == MPI_SUCCESS) start_up();
+  return result;
+}
+
 int MPI_Finalize(void) {
   shut_down();
   return below().next.Finalize();

@@ -230,6 +230,29 @@ TEST_P(Owner, MapsItsBuffersAnew) {
   });
 }
 
+// As a heap that shrinks does: what a region was registered for is no longer all there, while a part is still in use.
+TEST_P(Owner, UnmapsTheEndOfItsBuffers) {
+  run([](Context& c) {
+    coll_comm* comm = c.comm();
+    constexpr size_t n = 100'000, page = 4096, bytes = (n * 4 + page - 1) / page * page;
+    uint32_t* buffers[2];
+    for (uint32_t*& buffer : buffers)
+      buffer = static_cast<uint32_t*>(mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    size_t count = n;
+    for (uint32_t round = 0; round < 12 && !c.failed(); round++) {
+      auto [in, out] = buffers;
+      for (size_t i = 0; i < count; i++) in[i] = input(c.rank, i, round);
+      RANK_CHECK(c, coll_allreduce(in, out, count, COLL_UINT32, COLL_SUM, comm) == COLL_OK);
+      for (size_t i = 0; i < count; i++)
+        if (out[i] != expected_sum(c.ranks, i, round)) return c.fail("sum is wrong at " + std::to_string(i));
+      if (round > 0) continue;
+      count = n / 2;
+      for (uint32_t* buffer : buffers) RANK_CHECK(c, munmap(reinterpret_cast<char*>(buffer) + bytes - page, page) == 0);
+    }
+    RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
+  });
+}
+
 // The root's buffer goes while it is being read. The others get what was there or a status; nobody a signal.
 TEST_P(Owner, UnmapsItsBufferInTheMiddle) {
   if (std::get<0>(GetParam()) == std::string("shm")) GTEST_SKIP() << "the root itself reads what it has unmapped";

@@ -35,5 +35,5 @@ test-kmod-library: build ## the same, and the library's tests on each transport 
 test-kmod-debug: ## the same under KASAN, lockdep, kmemleak, fault injection, and under KCSAN
 	$(KMOD_DIR)/tests/kmod/run-all.sh debug kcsan
 
-bench-kmod: build ## count locks, pins, instructions per operation, kcoll beside CMA; plot concurrent accesses
+bench-kmod: build ## count locks, pins, instructions per operation, kcoll beside CMA; plot concurrent accesses, throttled and not
 	$(KMOD_DIR)/tests/kmod/bench.sh $(KERNEL) $(BUILD)/tools/collctl $(BUILD)/contention-$(KERNEL).svg

@@ -25,7 +25,7 @@ namespace coll::tools {
 namespace {
 
 constexpr size_t page_bytes = 4096;
-constexpr int counted_accesses = 20;
+constexpr int counted_accesses = 50;
 constexpr int turns = 5;  // of each way, of one measurement
 constexpr size_t busy_bytes = 64 * page_bytes;
 
@@ -326,14 +326,14 @@ class Process {
       double& per_access;
     } counted[] = {
         {locks_.get(), cell.locks}, {lock_waits_.get(), cell.lock_waits}, {throttle_waits_.get(), cell.throttle_waits}};
-    int64_t before[std::size(counted)];
+    int64_t met[std::size(counted)];
     lockstep_start(step);
-    for (size_t i = 0; i < std::size(counted); ++i) before[i] = count(counted[i].counter);
+    for (size_t i = 0; i < std::size(counted); ++i) met[i] = count(counted[i].counter);
     for (int i = 0; i < counted_accesses; ++i)
       if (!move(cell)) return false;
-    for (size_t i = 0; i < std::size(counted); ++i) before[i] = count(counted[i].counter) - before[i];
+    for (size_t i = 0; i < std::size(counted); ++i) met[i] = count(counted[i].counter) - met[i];
     for (size_t i = 0; i < std::size(counted); ++i) {
-      const int64_t all = lockstep_sum(step, before[i]);
+      const int64_t all = lockstep_sum(step, met[i]);
       if (self_ == 0 && counted[i].counter != nullptr) counted[i].per_access = double(all) / accesses;
     }
     if (self_ == 0) cell.pinned = double(pages_pinned() - pinned) / accesses;

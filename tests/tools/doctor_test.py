@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """collctl doctor as it is typed; what it makes of facts is in diagnosis_test.cc."""
+import ctypes
+import errno
 import json
 import os
+import platform
+import subprocess
 import unittest
 
 from cli import Case, collctl, main
@@ -9,8 +13,37 @@ from cli import Case, collctl, main
 CHECKS = ["memfd", "cma", "ptrace_scope", "seccomp", "namespaces", "kcoll", "memlock", "dev_shm", "huge_pages",
           "shared_huge_pages", "hugetlb", "processors", "table"]
 
+PROCESS_VM_READV = {"x86_64": 310, "aarch64": 270}
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def refuse(number):
+    """From now on a filter makes a system call fail with EPERM, as those of containers do."""
+    class Instruction(ctypes.Structure):
+        _fields_ = [("code", ctypes.c_uint16), ("yes", ctypes.c_uint8), ("no", ctypes.c_uint8), ("k", ctypes.c_uint32)]
+
+    class Program(ctypes.Structure):
+        _fields_ = [("length", ctypes.c_uint16), ("code", ctypes.POINTER(Instruction))]
+
+    load_number, equal, give_back = 0x20, 0x15, 0x06
+    refused, allowed = 0x00050000 | errno.EPERM, 0x7fff0000
+    code = (Instruction * 4)((load_number, 0, 0, 0), (equal, 0, 1, number), (give_back, 0, 0, refused), (give_back, 0, 0, allowed))
+    pr_set_no_new_privs, pr_set_seccomp, mode_filter = 38, 22, 2
+    for call in ((pr_set_no_new_privs, 1, 0, 0, 0), (pr_set_seccomp, mode_filter, ctypes.byref(Program(4, code)), 0, 0)):
+        if libc.prctl(*call) != 0:
+            raise OSError(ctypes.get_errno(), "prctl")
+
+
+def own_users():
+    clone_newuser = 0x10000000
+    if libc.unshare(clone_newuser) != 0:
+        raise OSError(ctypes.get_errno(), "unshare")
+
 
 class Doctor(Case):
+    def checks(self, *arguments, **more):
+        return {row["check"]: row for row in self.run_json("doctor", *arguments, **more)["checks"]}
+
     def test_json_has_every_check(self):
         told = self.run_json("doctor")
         self.assertEqual([row["check"] for row in told["checks"]], CHECKS)
@@ -37,9 +70,24 @@ class Doctor(Case):
         self.assertIn("modprobe kcoll", kcoll["mend"])
 
     def test_more_ranks_than_processors(self):
-        rows = {row["check"]: row for row in self.run_json("doctor", "-n", 1024)["checks"]}
-        self.assertEqual(rows["processors"]["state"], "slower" if os.cpu_count() < 1024 else "fine")
-        self.assertEqual({row["check"]: row for row in self.run_json("doctor", "-n", 1)["checks"]}["processors"]["state"], "fine")
+        self.assertEqual(self.checks("-n", 1024)["processors"]["state"], "slower" if os.cpu_count() < 1024 else "fine")
+        self.assertEqual(self.checks("-n", 1)["processors"]["state"], "fine")
+
+    def test_a_filter_of_system_calls(self):
+        number = PROCESS_VM_READV.get(platform.machine())
+        if number is None:
+            self.skipTest(f"the number of process_vm_readv on {platform.machine()} is not known here")
+        rows = self.checks(preexec_fn=lambda: refuse(number))
+        self.assertEqual(rows["seccomp"]["state"], "slower")
+        self.assertIn("--cap-add SYS_PTRACE", rows["seccomp"]["mend"])
+        self.assertIn("see seccomp", rows["cma"]["found"])
+
+    def test_users_of_a_container(self):
+        try:
+            rows = self.checks(preexec_fn=own_users)
+        except subprocess.SubprocessError:
+            self.skipTest("this user may not make a user namespace")
+        self.assertRegex(rows["namespaces"]["found"], "users of a container: .* in one container")
 
     def test_wrong_arguments(self):
         self.expect_error(2, ["--require", "pigeon", "memfd"], "doctor", "--require", "pigeon")

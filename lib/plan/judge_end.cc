@@ -75,13 +75,13 @@ bool Judge::check_result(int rank, size_t cell, Value expected, int folded) {
   if (value.element != expected.element)
     return wrong("holds element " + std::to_string(value.element) + ", not " + std::to_string(expected.element));
   if (value.expression == expected.expression) return true;
-  std::string is = "is " + expressions_->text(value.expression);
-  if (folded == 0) return wrong(is + ", not the input of rank " + expressions_->text(expected.expression));
+  auto is = [&] { return "is " + expressions_->text(value.expression); };
+  if (folded == 0) return wrong(is() + ", not the input of rank " + expressions_->text(expected.expression));
   if (!expressions_->complete(value.expression, folded))
-    return wrong(is + ", which does not combine the input of " +
+    return wrong(is() + ", which does not combine the input of " +
                  (folded == plan_->ranks ? "every rank" : "ranks 0 to " + std::to_string(folded - 1)) +
                  " exactly once");
-  if (plan_->rank_order) return wrong(is + ", not the left fold in rank order that the plan claims");
+  if (plan_->rank_order) return wrong(is() + ", not the left fold in rank order that the plan claims");
   association_ = std::max(association_, expressions_->in_order(value.expression, folded) ? 1 : 2);
   return true;
 }

@@ -63,7 +63,11 @@ constexpr const char *why_names[whys] = {"outside MPI_Init ... MPI_Finalize",
 enum class Phase { before, open, closed };
 
 std::atomic<Phase> phase{Phase::before};
-thread_local bool making = false;  // inside acquire()
+thread_local bool making = false;  // what the shim itself calls is not the program's
+struct Making {
+  Making() { making = true; }
+  ~Making() { making = false; }
+};
 
 bool consents = false;  // everything the shim itself needs could be made
 int keyval = MPI_KEYVAL_INVALID;
@@ -146,10 +150,9 @@ void open() {
     return;
   }
   if (!mpi_is_running()) return;
-  making = true;
+  const Making guard;
   consents = make_own_things();
   counts_sizes = coll_setting("COLL_STATS") != nullptr;
-  making = false;
   phase.store(Phase::open, std::memory_order_release);
 }
 
@@ -191,11 +194,6 @@ Communicator *attach(MPI_Comm comm, const Shape &shape) {
   delete_communicator(comm, keyval, communicator, nullptr);
   return nullptr;
 }
-
-struct Making {
-  Making() { making = true; }
-  ~Making() { making = false; }
-};
 
 Communicator *make(MPI_Comm comm, const Shape &shape) {
   const Making guard;

@@ -49,31 +49,31 @@ void settle(int result, Next next, Int *ierror, Arguments... arguments) {
   else if (ierror != nullptr) *ierror = result;
 }
 
+// Passes the call on; whether it succeeded, which a caller without ierror must learn, too.
+template <typename Next, typename... Arguments>
+bool succeeds(Next next, Int *ierror, Arguments... arguments) {
+  Int error = MPI_SUCCESS;
+  next(arguments..., &error);
+  if (ierror != nullptr) *ierror = error;
+  return error == MPI_SUCCESS;
+}
+
 template <typename Next>
 void op_create(Next next, void (*function)(), Int *commute, Int *op, Int *ierror) {
-  Int error = MPI_SUCCESS;
-  next(function, commute, op, &error);
-  if (error == MPI_SUCCESS)
+  if (succeeds(next, ierror, function, commute, op))
     remember_operation(op_of(op), reinterpret_cast<MPI_User_function *>(function), *commute, Language::fortran);
-  if (ierror != nullptr) *ierror = error;
 }
 
 template <typename Next>
 void op_free(Next next, Int *op, Int *ierror) {
-  Int error = MPI_SUCCESS;
   const MPI_Op handle = op_of(op);
-  next(op, &error);
-  if (error == MPI_SUCCESS) forget_operation(handle);
-  if (ierror != nullptr) *ierror = error;
+  if (succeeds(next, ierror, op)) forget_operation(handle);
 }
 
 // MPICH's MPI_INIT may come by MPI_Init, which has started up then.
 template <typename Next, typename... Arguments>
 void init(Next next, Int *ierror, Arguments... arguments) {
-  Int error = MPI_SUCCESS;
-  next(arguments..., &error);
-  if (error == MPI_SUCCESS) start_up();
-  if (ierror != nullptr) *ierror = error;
+  if (succeeds(next, ierror, arguments...)) start_up();
 }
 
 template <typename Next>

@@ -36,7 +36,8 @@ NodeName new_name() {
 }
 
 // The ranks of `comm` that share the node of this one, in the order of MPI_COMM_WORLD.
-bool split(MPI_Comm comm, int size, MPI_Comm *node) {
+bool split(MPI_Comm comm, MPI_Comm *node) {
+  const int size = wanted_size();
   int process = 0;
   if (found.Comm_rank(found.world, &process) != MPI_SUCCESS) return false;
   const bool known = found.Comm_split_type(comm, MPI_COMM_TYPE_SHARED, process, MPI_INFO_NULL, node) == MPI_SUCCESS;
@@ -67,7 +68,7 @@ NodeName known_node() { return wanted_size() < 0 ? nowhere : kept.load(std::memo
 NodeName find_node(MPI_Comm comm, bool keep) {
   static const NodeName of_process = new_name();
   MPI_Comm node;
-  if (!split(comm, wanted_size(), &node)) return no_name;
+  if (!split(comm, &node)) return no_name;
   // That of its first process: every communicator of all processes finds the same one, in whatever order threads come.
   NodeName name = of_process;
   const bool good = found.Bcast(&name, sizeof name, found.byte, 0, node) == MPI_SUCCESS;

@@ -19,7 +19,7 @@ namespace {
 
 using namespace coll::test;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_ADDRESS__)
 constexpr int trials_per_count = 1;
 #else
 constexpr int trials_per_count = 4;

@@ -2,11 +2,11 @@
 // Copies from other processes: by loads, by the kernel, and how they slow each other down.
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include <fmt/format.h>
 
 #include "calibrate_fitting.h"
-#include "model/fit.h"
 #include "text.h"
 
 namespace coll::tools {
@@ -63,10 +63,14 @@ model::Gamma Fitting::gamma(Mechanism mechanism, What what, double startup_us) {
     for (const Point& alone : points)
       if (alone.key.concurrent == 1 && alone.key.bytes == point.key.bytes && alone.timing.us > startup_us)
         seen.push_back({double(point.key.concurrent), (point.timing.us - startup_us) / (alone.timing.us - startup_us)});
+  return gamma(mechanism, seen, median_spread(points));
+}
+
+model::Gamma Fitting::gamma(Mechanism mechanism, const std::vector<model::Contended>& seen, double spread) {
   const model::Gamma fitted = model::fit_gamma(seen);
   if (seen.empty()) return fitted;
   tell(fmt::format("{} gamma({})", model::name(mechanism), table().fingerprint.cores),
-       std::max(fitted.residual, median_spread(points)), seen.size());
+       std::max(fitted.residual, spread), seen.size());
   for (const model::Contended& of : seen)
     made_.curves.push_back({fmt::format("gamma of {}", model::name(mechanism)), of.c, of.relative, fitted(of.c)});
   return fitted;
@@ -134,17 +138,11 @@ void Fitting::kernel_rates() {
 }
 
 void Fitting::kcoll() {
-  const std::vector<Point> checks = measured_.of(What::pinned_check), copies = measured_.of(What::pinned_copy),
-                           firsts = measured_.of(What::first_copy);
+  const std::vector<Point> checks = measured_.of(What::pinned_check), copies = measured_.of(What::pinned_copy);
   if (checks.empty() || copies.empty()) {
     lacks("kcoll", measured_.problem(What::pinned_check));
     note("kcoll", "not measured: " + measured_.problem(What::pinned_check));
     return;
-  }
-  if (measured_.kcoll) {
-    note("kcoll", text(*measured_.kcoll));
-    made_.remarks.push_back(text(*measured_.kcoll));
-    if (!measured_.kcoll_remark.empty()) lacks("kcoll's tracepoints", measured_.kcoll_remark);
   }
   const double alpha = checks.front().timing.us;
   std::vector<Observation> moved;
@@ -164,25 +162,52 @@ void Fitting::kcoll() {
   for (const Observation& of : moved)
     made_.curves.push_back({"kcoll, pinned", of.terms[0], of.us + alpha, alpha + move.coefficients[0] * of.terms[0]});
   note("kcoll_pinned", fmt::format("measured: pages stay pinned; residual {:.3f}", move.residual));
+  kcoll_first_touch(move, moved.size());
+}
 
-  std::vector<Observation> pinning;
-  for (const Point& point : firsts) {
-    const double copied = alpha + move.coefficients[0] * point.key.bytes;
-    if (point.key.concurrent == 1 && point.timing.us > copied)
-      pinning.push_back({{1, std::ceil(point.key.bytes / page_bytes)}, point.timing.us - copied});
+// A page's lock and pin, as the module itself counts them: what the clock sees of a first copy is mostly its copying.
+void Fitting::kcoll_first_touch(const model::Fit& move, size_t moves) {
+  if (!measured_.kcoll_remark.empty()) lacks("kcoll's tracepoints", measured_.kcoll_remark);
+  KcollTimes sum;
+  std::vector<Sample> throttle, page;       // us, of a page set, of a page; one for each heat
+  std::map<int, std::vector<Sample>> more;  // times a page's, by how many pinned at once
+  for (const KcollTimes& heat : measured_.kcoll) {
+    sum.source = heat.source;
+    sum += heat;
+    const auto alone = heat.crowds.find(1);
+    if (alone == heat.crowds.end() || alone->second.us <= 0) continue;
+    throttle.push_back({heat.throttle_us / double(heat.pins)});
+    page.push_back({alone->second.each_us()});
+    for (const auto& [tasks, crowd] : heat.crowds)
+      if (tasks > 1 && crowd.us > 0) more[tasks].push_back({crowd.each_us() / page.back().us});
   }
-  const model::Fit pin = model::fit(pinning);
-  if (pin.coefficients.empty()) return lacks("kcoll, first touch", measured_.problem(What::first_copy));
+  if (page.empty()) return lacks("kcoll, first touch", "the module tells of no page that it pinned");
+  made_.remarks.push_back(text(sum));
+  const Timing per_set = judge_samples(throttle), per_page = judge_samples(page);
+  const model::Access& pinned = access(Mechanism::kcoll_pinned);
   model::Access& first = access(Mechanism::kcoll_first_touch);
   first = pinned;
-  first.startup_us = ByDistance::all(alpha + pin.coefficients[0]);
-  first.page_us = pin.coefficients[1];
+  first.startup_us = ByDistance::all(pinned.startup_us[topo::Distance::l3] + per_set.us);
+  first.page_us = per_page.us;
   first.page_bytes = page_bytes;
-  first.gamma = gamma(Mechanism::kcoll_first_touch, What::first_copy, alpha);
-  tell("kcoll_first_touch startup", pin.residual, pinning.size());
-  tell("kcoll_first_touch bandwidth", move.residual, moved.size());
-  tell("kcoll_first_touch page", pin.residual, pinning.size());
-  note("kcoll_first_touch", fmt::format("measured: regions registered anew; residual {:.3f}", pin.residual));
+  std::vector<model::Contended> seen;
+  for (const auto& [tasks, times] : more) seen.push_back({double(tasks), judge_samples(times).us});
+  first.gamma = gamma(Mechanism::kcoll_first_touch, seen, per_page.spread());
+  tell("kcoll_first_touch startup", per_set.spread(), throttle.size());
+  tell("kcoll_first_touch bandwidth", move.residual, moves);
+  tell("kcoll_first_touch page", per_page.spread(), page.size());
+
+  std::vector<double> errors;
+  for (const Point& point : measured_.of(What::first_copy)) {
+    if (point.key.concurrent > 1) continue;
+    const double fitted = first.startup_us[topo::Distance::l3] +
+                          first.page_us * std::ceil(point.key.bytes / page_bytes) +
+                          move.coefficients[0] * point.key.bytes;
+    errors.push_back(std::abs(fitted / point.timing.us - 1));
+    made_.curves.push_back({"kcoll, first touch", point.key.bytes, point.timing.us, fitted});
+  }
+  note("kcoll_first_touch", fmt::format("{}; first copies by the clock differ by up to {:.3f}", text(sum),
+                                        errors.empty() ? 0 : std::ranges::max(errors)));
 }
 
 }  // namespace coll::tools

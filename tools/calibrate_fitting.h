@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "calibrate_fit.h"
+#include "model/fit.h"
 
 namespace coll::tools {
 
@@ -58,9 +59,11 @@ class Fitting {
   void near_copies();
   // Times of c at once over that of one, after what does not depend on c.
   model::Gamma gamma(model::Mechanism mechanism, What what, double startup_us);
+  model::Gamma gamma(model::Mechanism mechanism, const std::vector<model::Contended>& seen, double spread);
   void cma();
   void kernel_rates();
   void kcoll();
+  void kcoll_first_touch(const model::Fit& move, size_t moves);
 
   const Measured& measured_;
   const model::Table& otherwise_;

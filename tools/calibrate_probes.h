@@ -3,7 +3,6 @@
 #pragma once
 
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -69,8 +68,8 @@ struct Measured {
   std::vector<Point> points;
   int rounds = 0;
   uint64_t samples = 0, discarded = 0;
-  std::optional<KcollTimes> kcoll;  // of the probes of kcoll, made once more while the module is watched
-  std::string kcoll_remark;         // why there is none, or why it is by counters
+  std::vector<KcollTimes> kcoll;  // of the probes of kcoll, made again while the module is watched; one for each heat
+  std::string kcoll_remark;       // why there is none, or why it is by counters
 
   // The good ones of a kind, in order of bytes and concurrency.
   std::vector<Point> of(What what) const;

@@ -50,6 +50,16 @@ class Counters : public KcollWatch {
 
 }  // namespace
 
+KcollTimes& KcollTimes::operator+=(const KcollTimes& other) {
+  lost += other.lost;
+  copies += other.copies, copied_bytes += other.copied_bytes;
+  total_us += other.total_us, copy_us += other.copy_us, wait_us += other.wait_us;
+  pins += other.pins, pages += other.pages;
+  throttle_us += other.throttle_us, lock_us += other.lock_us, pin_us += other.pin_us;
+  for (const auto& [tasks, of] : other.crowds) crowds[tasks].pages += of.pages, crowds[tasks].us += of.us;
+  return *this;
+}
+
 std::string text(const KcollTimes& of) {
   std::string words = fmt::format("kcoll by its {}: ", of.source);
   if (of.pins > 0)

@@ -23,10 +23,12 @@ struct KcollTimes {
   struct Crowd {
     uint64_t pages = 0;
     double us = 0;
+    double each_us() const { return us / double(pages); }
   };
   std::map<int, Crowd> crowds;  // counters: by the upper end of their classes 1, 2, 4, 8 ...
 
   double startup_us() const { return total_us - copy_us - wait_us; }
+  KcollTimes& operator+=(const KcollTimes& other);  // of the same source
 };
 // "throttle wait 0.1 us, lock 0.2 us, pin 1.3 us a page set of 16 pages; copy ... "; for people.
 std::string text(const KcollTimes& times);

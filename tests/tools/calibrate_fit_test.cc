@@ -117,6 +117,43 @@ TEST(FitModel, SaysWhatTheMachineLacks) {
   EXPECT_GE(none.remarks.size(), 5u);
 }
 
+// A page takes 0.3 us, 0.45 us where two pin at once, and 0.05 us go by before a set of pages.
+TEST(FitModel, TakesAPagesPinFromTheModulesOwnAccount) {
+  Measured measured = made_up();
+  std::erase_if(measured.points, [](const Point& of) { return of.key.what >= What::pinned_check; });
+  measured.points.push_back({{What::pinned_check, 1}, took(0.4)});
+  for (double bytes : {64 * kib, mib}) {
+    measured.points.push_back({{What::pinned_copy, bytes}, took(0.4 + bytes / 10000)});
+    // Faster than pinned ones, as a machine that is disturbed has it: no clock would tell a page's cost.
+    measured.points.push_back({{What::first_copy, bytes}, took(0.2 + bytes / 12000)});
+  }
+  for (int heat = 0; heat < 7; ++heat) {
+    const double slower = heat == 2 ? 50 : 1;  // something came between
+    measured.kcoll.push_back({.source = "counters",
+                              .pins = 20,
+                              .pages = 2000,
+                              .throttle_us = 1,
+                              .lock_us = 10,
+                              .pin_us = 590,
+                              .crowds = {{1, {1500, 450 * slower}}, {2, {500, 225 * slower}}}});
+  }
+  const Model model = fit_model(measured, eight_cores(), model::builtin_table({}));
+  const model::Access& first = model.table.of(model::Mechanism::kcoll_first_touch);
+  EXPECT_TRUE(first.available);
+  EXPECT_NEAR(first.page_us, 0.3, 1e-9);
+  EXPECT_NEAR(first.startup_us[topo::Distance::l3], 0.45, 1e-9);
+  EXPECT_NEAR(first.bandwidth_gbs[topo::Distance::l3], 10, 1e-6);
+  EXPECT_NEAR(first.gamma(2), 1.5, 1e-9);
+  EXPECT_THAT(model.remarks,
+              ::testing::Contains(::testing::StartsWith("kcoll by its counters: of a page set of 100 pages")));
+
+  for (KcollTimes& heat : measured.kcoll) heat.crowds.clear();
+  const Model silent = fit_model(measured, eight_cores(), model::builtin_table({}));
+  EXPECT_TRUE(silent.table.of(model::Mechanism::kcoll_pinned).available);
+  EXPECT_FALSE(silent.table.of(model::Mechanism::kcoll_first_touch).available);
+  EXPECT_THAT(silent.remarks, ::testing::Contains(::testing::HasSubstr("first touch: the module tells of no page")));
+}
+
 TEST(FitModel, EveryCurveIsMetByItsPoints) {
   const Model model = fitted();
   EXPECT_GT(model.curves.size(), 20u);

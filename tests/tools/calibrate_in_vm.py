@@ -2,7 +2,7 @@
 """calibrate_in_vm.py KERNEL: collctl calibrate where the module is, in a virtual machine: both mechanisms of kcoll are
 measured and fitted; its own account tells throttle wait, lock, pin and copy apart, and does so by tracepoints and by
 counters alike; the table that it writes decides from then on, as collctl explain and the library itself say; and a user
-without privilege, whom only the counters are open to, gets the same table. 77: this machine cannot run one."""
+without privilege, whom only the counters are open to, gets the same model. 77: this machine cannot run one."""
 import json
 import os
 import re
@@ -30,39 +30,40 @@ EXPLAIN = """explained() {
 # The tool is copied, since it may have been built where nobody else can look.
 UNPRIVILEGED = ("chmod 666 /dev/kcoll && mkdir -m 777 /tmp/nobody && cp $COLLCTL /tmp/nobody/ && ulimit -l unlimited && "
                 "setpriv --reuid 65534 --regid 65534 --clear-groups env HOME=/tmp/nobody XDG_CONFIG_HOME=/tmp/nobody ")
-KCOLL = ("kcoll_pinned startup", "kcoll_pinned bandwidth", "kcoll_first_touch page")
-# At least a factor of two: so far apart may two calibrations by root lie where a machine is emulated.
-LEAST_ALLOWED = 0.5
-# What the module has no part in: how much it moves between two calibrations tells how steady the machine is.
-STEADY = ("cma startup", "cma bandwidth", "cma page", "shared_memory bandwidth", "copy alone", "reduce alone")
+# What the clock tells in user space, which asks for no privilege, and what the module's own account does.
+BY_CLOCK = ("kcoll_pinned startup", "kcoll_pinned bandwidth")
+BY_ACCOUNT = ("kcoll_first_touch startup", "kcoll_first_touch page")
+# A page's cost may move by a factor of two between two calibrations of an emulated machine, by root and root, too. That
+# tracepoints and counters agree on one and the same run within a hundredth is kcoll_times_test's to see.
+ALLOWED = 0.5
 
 
 def same_table_faults(told, other):
-    """Whether both fits agree on the module, within their errors and what the machine itself has moved by."""
+    """Whether nobody's table has all of root's, and agrees with it on what depends on who may read tracepoints."""
     ours, theirs = ({of["name"]: of for of in each["parameters"]} for each in (told, other))
-
-    def apart(name):
-        a, b = ours[name]["value"], theirs[name]["value"]
-        return abs(a - b) / max(a, b)
-
     for each, source in ((told, "tracepoints"), (other, "counters")):
         lacks = any("built without" in remark for remark in each["remarks"])
         if not lacks and not any(remark.startswith(f"kcoll by its {source}: ") for remark in each["remarks"]):
             yield f"the account is not by {source}: {each['remarks']}"
-    moved = max(apart(name) for name in STEADY if name in ours and name in theirs)
-    for name in KCOLL:
-        error = ours[name]["spread"] + theirs[name]["spread"]
-        print(f"{name}: {ours[name]['value']:.4g} by root, {theirs[name]['value']:.4g} by nobody; {apart(name):.3f} apart, "
-              f"the fits' error {error:.3f}, the machine moved by {moved:.3f}")
-        if theirs[name]["points"] == 0 or apart(name) > max(error + moved, LEAST_ALLOWED):
-            yield f"{name} without privilege is {theirs[name]}, not {ours[name]}"
+    yield from lacking(other)
+    page = "kcoll_first_touch page"
+    if page in ours and page in theirs:
+        a, b = ours[page]["value"], theirs[page]["value"]
+        apart, error = abs(a - b) / max(a, b), ours[page]["spread"] + theirs[page]["spread"]
+        print(f"{page}: {a:.4g} us by root, {b:.4g} us by nobody; {apart:.3f} apart, the fits' error {error:.3f}")
+        if apart > max(error, ALLOWED):
+            yield f"{page} without privilege is {theirs[page]}, not {ours[page]}"
+
+
+def lacking(told):
+    values = {of["name"]: of for of in told["parameters"]}
+    for name in BY_CLOCK + BY_ACCOUNT:
+        if name not in values or values[name]["value"] <= 0 or values[name]["points"] == 0:
+            yield f"{name}: {values.get(name)}; {told['remarks']}"
 
 
 def account_faults(told):
-    values = {of["name"]: of for of in told["parameters"]}
-    for name in KCOLL:
-        if name not in values or values[name]["value"] <= 0 or values[name]["points"] == 0:
-            yield f"{name}: {values.get(name)}; {told['remarks']}"
+    yield from lacking(told)
     account = " ".join(remark for remark in told["remarks"] if remark.startswith("kcoll by its "))
     print(account)
     for words in ("kcoll by its", "throttle wait", "lock", "pin", "copy of"):
@@ -124,7 +125,7 @@ def main():
         quietly("explained after"),
         *(f"{{ COLL_LOG=debug $COLLCTL bench all -n 2 --transport {way} --sizes {','.join(SIZES)} --time 0.001"
           f" > /tmp/bench 2> /tmp/said; status=$?; sed 's/^/{way} /' /tmp/said; [ $status = 0 ]; }}" for way in WAYS),
-        quietly(f"{UNPRIVILEGED} /tmp/nobody/collctl calibrate --quick --ranks 2 --json > /tmp/nobody/told"),
+        quietly(f"{UNPRIVILEGED} /tmp/nobody/collctl calibrate --quick --ranks 1 --json > /tmp/nobody/told"),
         "echo \"other $(tr -d '\\n' < /tmp/nobody/told)\"",
         limit=1500).splitlines()
     said = {word: json.loads(text) for word, text in (line.split(" ", 1) for line in lines if re.match("(told|table|other) ", line))}

@@ -137,7 +137,8 @@ void verify_item(const Options& options, const Item& item, Result& result) {
                                        .mixtures = 1,
                                        .adversaries = ranks <= 8,
                                        .interleavings = runs,
-                                       .seed = options.seed + uint64_t(item.root) * 64 + size.seed};
+                                       .seed = options.seed + uint64_t(item.root) * 64 + size.seed,
+                                       .form = &size == &sizes.front() && !in_place};
       const plan::Verdict verdict = plan::verify(plan, how);
       ++result.cases;
       result.interleavings += verdict.interleavings;

@@ -116,7 +116,7 @@ bool Judge::publish(const LaneState& lane, const Step& step) {
   return true;
 }
 
-bool Judge::owns(const LaneState& lane, const Step& step, bool& runs) {
+inline bool Judge::owns(const LaneState& lane, const Step& step, bool& runs) {
   if (!clocked(lane)) return false;
   Decision decision = Decision::staged;
   if (plan_->views[step.view].buffer != Buffer::none) {
@@ -245,7 +245,7 @@ bool Judge::transfer(const LaneState& lane, const Step& step, const Extent& exte
   return true;
 }
 
-bool Judge::post(const LaneState& lane, const Step& step, uint32_t flag, int64_t value) {
+inline bool Judge::post(const LaneState& lane, const Step& step, uint32_t flag, int64_t value) {
   if (!clocked(lane)) return false;
   if (value < 1 || value < machine_->flag(flag))
     return fail(lane, "posts " + std::to_string(value) + " on a flag that stands at " +
@@ -264,12 +264,15 @@ bool Judge::post(const LaneState& lane, const Step& step, uint32_t flag, int64_t
   return true;
 }
 
-bool Judge::met(const LaneState& lane, const Step&, uint32_t flag, int64_t value) {
+inline bool Judge::met(const LaneState& lane, const Step&, uint32_t flag, int64_t value) {
   if (!clocked(lane) || !ordering_) return ordering_ == false;
   order_.wait(lane.id, flag, value);
   uint32_t& learned = learned_[size_t(lane.id) * size_t(plan_->ranks) * plan_->flags + flag];
   if (learned == 0) learned = lane.time;
   return true;
 }
+
+// Here, so that what it calls with every step can be inlined.
+bool Judge::watch(const Schedule& schedule) { return Scheduler(schedule, *machine_).run(*this); }
 
 }  // namespace coll::plan

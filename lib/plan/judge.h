@@ -11,6 +11,7 @@
 #include "plan/layout.h"
 #include "plan/machine.h"
 #include "plan/order.h"
+#include "plan/schedule.h"
 
 namespace coll::plan {
 
@@ -20,6 +21,9 @@ class Judge {
 
   // Before a run: what the owners will decide, one per rank and view, and whether to keep clocks.
   void begin(const std::vector<Decision>& decisions, bool ordering);
+
+  // Runs until no lane can move; false when something was wrong.
+  bool watch(const Schedule& schedule);
 
   // Observer.
   bool publish(const LaneState& lane, const Step& step);

@@ -94,7 +94,7 @@ class Machine {
 };
 
 template <class Observer>
-Stop Machine::take(LaneState& lane, Observer& observer) {
+[[gnu::always_inline]] inline Stop Machine::take(LaneState& lane, Observer& observer) {
   if (lane.ended()) return Stop::ended;
   const Step& step = lane.step();
   ++lane.time;

@@ -54,7 +54,6 @@ class Order {
 
  private:
   static constexpr Epoch many = 1u << 31;
-  static constexpr size_t pad = 16;  // clocks are padded so that loops over them have fixed inner trips
   struct Post {
     int64_t value;
     Epoch epoch;

@@ -68,7 +68,7 @@ std::string describe(const Schedule& schedule) {
 bool run(Machine& machine, Judge& judge, const Mode& mode, const Schedule& schedule, bool ordering, Verdict& verdict) {
   machine.reset();
   judge.begin(mode.decisions, ordering);
-  bool ok = Scheduler(schedule, machine).run(judge) && judge.report_deadlock();
+  bool ok = judge.watch(schedule) && judge.report_deadlock();
   if (ok && ordering) ok = judge.check_ends() && judge.check_synchronizing();
   if (ok) ok = judge.check_contents();
   ++verdict.interleavings;
@@ -107,7 +107,8 @@ Verdict verify(const Plan& plan, const VerifyOptions& options) {
     return verdict;
   };
   if (options.element_bytes == 0) return refuse("elements of 0 bytes cannot be verified");
-  if (auto problem = check_form(plan); !problem.empty()) return refuse(problem);
+  if (options.form)
+    if (auto problem = check_form(plan); !problem.empty()) return refuse(problem);
 
   const bool by_both = plan.collective == Collective::alltoall;
   const size_t pieces = size_t(plan.ranks) * size_t(by_both ? plan.ranks : 1);

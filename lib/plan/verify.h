@@ -37,6 +37,7 @@ struct VerifyOptions {
   bool adversaries = true;  // run every adversarial schedule as well
   int interleavings = 2;    // and so many random ones, for each set of decisions
   uint64_t seed = 1;        // of all that is random
+  bool form = true;         // check the plan's form first; false: it has been checked
 };
 
 // How reductions were bracketed, from strict to loose.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Collectives that do nothing, of libcoll and of MPI, to be preloaded behind the shim: what is left of a call is the
+/* Collectives that do nothing, of libcoll and of MPI in C and Fortran, to be preloaded behind the shim: what is left of a call is the
    shim's. Everything else, communicators above all, stays as it is. No parameter is looked at, hence none is declared:
    in C a caller may pass more than is taken. */
 #define EMPTY(name)      \
@@ -8,6 +8,9 @@
 #define EMPTY_MPI(name) \
   int MPI_##name(void); \
   int MPI_##name(void) { return 0; }
+#define EMPTY_FORTRAN(name) \
+  void mpi_##name##_(void); \
+  void mpi_##name##_(void) {}
 
 EMPTY(barrier)
 EMPTY(bcast)
@@ -42,3 +45,20 @@ EMPTY_MPI(Allgather)
 EMPTY_MPI(Allgatherv)
 EMPTY_MPI(Alltoall)
 EMPTY_MPI(Alltoallv)
+
+EMPTY_FORTRAN(barrier)
+EMPTY_FORTRAN(bcast)
+EMPTY_FORTRAN(reduce)
+EMPTY_FORTRAN(allreduce)
+EMPTY_FORTRAN(reduce_scatter)
+EMPTY_FORTRAN(reduce_scatter_block)
+EMPTY_FORTRAN(scan)
+EMPTY_FORTRAN(exscan)
+EMPTY_FORTRAN(gather)
+EMPTY_FORTRAN(gatherv)
+EMPTY_FORTRAN(scatter)
+EMPTY_FORTRAN(scatterv)
+EMPTY_FORTRAN(allgather)
+EMPTY_FORTRAN(allgatherv)
+EMPTY_FORTRAN(alltoall)
+EMPTY_FORTRAN(alltoallv)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What one call of a collective costs a rank while nobody does the collective: `empty.c` stands in for libcoll and for
-   MPI. Once with the shim preloaded and once without, the difference is the shim's own share of a call. Prints a JSON
+   MPI. Once with the shim preloaded and once without, the difference is the shim's own share of a call. With -DFORTRAN
+   the calls are those that a Fortran compiler makes for mpif.h, where they are not the ones of C. Prints a JSON
    line a rank and collective: nanoseconds of a call that the shim takes, of one on a communicator of one rank and of
    one without data, which it passes on. */
 #include <mpi.h>
@@ -14,8 +15,45 @@ static int in[most_ranks * block], out[most_ranks * block];
 static int counts[most_ranks], displs[most_ranks];
 
 /* Variables, for the compiler is not to know what a call is given. */
-static MPI_Comm comm;
 static int count;
+
+#ifdef FORTRAN
+static MPI_Fint comm_f, type_f, sum_f, root_f, error_f;
+
+#define IN in, &count, &type_f
+#define OUT out, &count, &type_f
+#define INS in, counts, displs, &type_f
+#define OUTS out, counts, displs, &type_f
+#define ON &comm_f, &error_f
+#define COLLECTIVES(X)                                                            \
+  X(barrier, mpi_barrier_(ON), 0)                                                 \
+  X(bcast, mpi_bcast_(IN, &root_f, ON), 1)                                        \
+  X(reduce, mpi_reduce_(in, OUT, &sum_f, &root_f, ON), 1)                         \
+  X(allreduce, mpi_allreduce_(in, OUT, &sum_f, ON), 1)                            \
+  X(reduce_scatter, mpi_reduce_scatter_(in, out, counts, &type_f, &sum_f, ON), 0) \
+  X(reduce_scatter_block, mpi_reduce_scatter_block_(in, OUT, &sum_f, ON), 1)      \
+  X(scan, mpi_scan_(in, OUT, &sum_f, ON), 1)                                      \
+  X(exscan, mpi_exscan_(in, OUT, &sum_f, ON), 1)                                  \
+  X(gather, mpi_gather_(IN, OUT, &root_f, ON), 1)                                 \
+  X(gatherv, mpi_gatherv_(IN, OUTS, &root_f, ON), 0)                              \
+  X(scatter, mpi_scatter_(IN, OUT, &root_f, ON), 1)                               \
+  X(scatterv, mpi_scatterv_(INS, OUT, &root_f, ON), 0)                            \
+  X(allgather, mpi_allgather_(IN, OUT, ON), 1)                                    \
+  X(allgatherv, mpi_allgatherv_(IN, OUTS, ON), 0)                                 \
+  X(alltoall, mpi_alltoall_(IN, OUT, ON), 1)                                      \
+  X(alltoallv, mpi_alltoallv_(INS, OUTS, ON), 0)
+/* As Fortran has it, nobody knows what is passed. */
+#define DECLARE(name, call, may_be_empty) void mpi_##name##_();
+COLLECTIVES(DECLARE)
+
+static void set_comm(MPI_Comm of) {
+  comm_f = MPI_Comm_c2f(of);
+  type_f = MPI_Type_c2f(MPI_INT);
+  sum_f = MPI_Op_c2f(MPI_SUM);
+}
+#else
+static MPI_Comm comm;
+static void set_comm(MPI_Comm of) { comm = of; }
 
 #define IN in, count, MPI_INT
 #define OUT out, count, MPI_INT
@@ -38,6 +76,7 @@ static int count;
   X(allgatherv, MPI_Allgatherv(IN, OUTS, comm), 0)                                  \
   X(alltoall, MPI_Alltoall(IN, OUT, comm), 1)                                       \
   X(alltoallv, MPI_Alltoallv(INS, OUTS, comm), 0)
+#endif
 
 #define FUNCTION(name, call, may_be_empty) \
   static void name(void) { call; }
@@ -63,10 +102,10 @@ static double call_ns(void (*call)(void)) {
 }
 
 static double passed_ns(void (*call)(void), MPI_Comm on, int of) {
-  comm = on;
+  set_comm(on);
   count = of;
   const double ns = call_ns(call);
-  comm = MPI_COMM_WORLD;
+  set_comm(MPI_COMM_WORLD);
   count = block;
   return ns;
 }
@@ -101,7 +140,7 @@ int main(int argc, char **argv) {
     fprintf(stderr, "overhead: at most %d ranks\n", most_ranks);
     MPI_Abort(MPI_COMM_WORLD, 1);
   }
-  comm = MPI_COMM_WORLD;
+  set_comm(MPI_COMM_WORLD);
   count = block;
   for (int i = 0; i < ranks; i++) {
     counts[i] = block;

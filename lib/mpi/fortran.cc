@@ -11,6 +11,9 @@
 #include "mpi/operations.h"
 #include "mpi/take.h"
 
+#include <atomic>
+#include <cstddef>
+
 using namespace coll::shim;
 
 namespace {
@@ -19,16 +22,67 @@ using Int = MPI_Fint;
 static_assert(sizeof(Int) == sizeof(int), "arrays of INTEGER are handed on as arrays of int");
 
 #ifdef OPEN_MPI
-MPI_Comm comm_of(const Int *comm) { return found.Comm_f2c(*comm); }
-MPI_Datatype type_of(const Int *type) { return found.Type_f2c(*type); }
-MPI_Op op_of(const Int *op) { return found.Op_f2c(*op); }
+// From the numbers of one sort of handle to handles. The library's own have small numbers, which no other handle ever
+// gets: they are asked for once.
+template <typename Handle>
+class Numbers {
+ public:
+  using Ask = Handle(Int);
+  using IsOwn = bool(Handle);
+
+  [[gnu::always_inline]] Handle of(Int number, Ask *ask, IsOwn *is_own) {
+    const auto place = static_cast<std::size_t>(number);
+    if (place < small) [[likely]]
+      if (const Handle own = own_[place].load(std::memory_order_relaxed)) [[likely]]
+        return own;
+    return learn(place, ask(number), is_own);
+  }
+
+ private:
+  [[gnu::noinline]] Handle learn(std::size_t place, Handle handle, IsOwn *is_own) {
+    if (place >= small || handle == nullptr || another_[place].load(std::memory_order_relaxed)) return handle;
+    if (is_own(handle)) own_[place].store(handle, std::memory_order_relaxed);
+    else another_[place].store(true, std::memory_order_relaxed);
+    return handle;
+  }
+
+  static constexpr std::size_t small = 128;
+  std::atomic<Handle> own_[small] = {};
+  std::atomic<bool> another_[small] = {};  // the program's
+};
+
+bool is_own_comm(MPI_Comm comm) { return comm == found.world || comm == found.self; }
+
+bool is_own_type(MPI_Datatype type) {
+  int combiner = MPI_UNDEFINED, integers, addresses, types;
+  return type != MPI_DATATYPE_NULL &&
+         found.Type_get_envelope(type, &integers, &addresses, &types, &combiner) == MPI_SUCCESS &&
+         combiner == MPI_COMBINER_NAMED;
+}
+
+bool is_own_op(MPI_Op op) {
+  for (const MPI_Op own : {MPI_MAX, MPI_MIN, MPI_SUM, MPI_PROD, MPI_LAND, MPI_BAND, MPI_LOR, MPI_BOR, MPI_LXOR,
+                           MPI_BXOR, MPI_MAXLOC, MPI_MINLOC})
+    if (op == own) return true;
+  return false;
+}
+
+constinit Numbers<MPI_Comm> comms;
+constinit Numbers<MPI_Datatype> types;
+constinit Numbers<MPI_Op> ops;
+
+inline MPI_Comm comm_of(const Int *comm) { return comms.of(*comm, found.Comm_f2c, is_own_comm); }
+inline MPI_Datatype type_of(const Int *type) { return types.of(*type, found.Type_f2c, is_own_type); }
+inline MPI_Op op_of(const Int *op) { return ops.of(*op, found.Op_f2c, is_own_op); }
 constexpr Int info_null = 0;
 
-// MPI_BOTTOM and MPI_IN_PLACE of Fortran are variables, which the call passes by reference.
-void *address(void *buffer) {
-  static const void *const in_place = variable("mpi_fortran_in_place_");
-  static const void *const bottom = variable("mpi_fortran_bottom_");
-  return buffer == in_place ? MPI_IN_PLACE : buffer == bottom ? MPI_BOTTOM : buffer;
+// MPI_BOTTOM and MPI_IN_PLACE of Fortran are variables, which the call passes by reference. Known from the first call of
+// each entry point on.
+constinit std::atomic<const void *> in_place{}, bottom{};
+
+inline void *address(void *buffer) {
+  if (buffer == in_place.load(std::memory_order_relaxed)) return MPI_IN_PLACE;
+  return buffer == bottom.load(std::memory_order_relaxed) ? MPI_BOTTOM : buffer;
 }
 #else
 MPI_Comm comm_of(const Int *comm) { return *comm; }
@@ -40,6 +94,10 @@ constexpr Int info_null = MPI_INFO_NULL;
 template <typename Function>
 Function *next_of(const char *name, Function *) {
   below();  // refuses the wrong library
+#ifdef OPEN_MPI
+  in_place.store(variable("mpi_fortran_in_place_"), std::memory_order_relaxed);
+  bottom.store(variable("mpi_fortran_bottom_"), std::memory_order_relaxed);
+#endif
   return reinterpret_cast<Function *>(next_fortran(name));
 }
 

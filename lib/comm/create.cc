@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "comm/comm.h"
+#include "comm/machines.h"
 #include "comm/probe.h"
 #include "comm/stats.h"
 #include "comm/tables.h"
@@ -186,12 +187,11 @@ class Creation {
 
   // The topology is loaded once per node, by rank 0, and handed over; the table of this machine with it.
   void publish_machine(transport::Arena& arena) {
-    topo::Machine machine;
-    topo::Status loaded = topo::load(comm_->settings_.topology, machine);
-    if (!loaded.ok() && !comm_->settings_.topology.empty())
-      return fate_.fail(COLL_ERR_TOPOLOGY, "COLL_TOPOLOGY: " + loaded.text());
-    publish(arena, topo::serialize(machine), texts_[0], hello_.machine_offset, hello_.machine_bytes);
-    const std::shared_ptr<const FoundTable> found = find_table(comm_->settings_.table, machine);
+    const std::shared_ptr<const LoadedMachine> loaded = load_machine(comm_->settings_.topology);
+    if (!loaded->status.ok() && !comm_->settings_.topology.empty())
+      return fate_.fail(COLL_ERR_TOPOLOGY, "COLL_TOPOLOGY: " + loaded->status.text());
+    publish(arena, loaded->text, texts_[0], hello_.machine_offset, hello_.machine_bytes);
+    const std::shared_ptr<const FoundTable> found = find_table(comm_->settings_.table, loaded->machine);
     if (found->table == nullptr && !comm_->settings_.table.empty() && comm_->settings_.table != "none")
       return fate_.fail(COLL_ERR_ARG, "COLL_TABLE: " + found->remark);
     if (!found->remark.empty()) comm_->settings_.remarks += "libcoll: " + found->remark + "\n";
@@ -235,9 +235,9 @@ class Creation {
       team.members[r].state = reinterpret_cast<exec::RankState*>(block + comm_->layout_->state);
     }
     const char* text = team.members[0].peer->arena() + hellos_[0].machine_offset;
-    auto machine = std::make_shared<topo::Machine>();
-    topo::Status parsed = topo::parse({text, hellos_[0].machine_bytes}, *machine);
-    if (!parsed.ok()) return fate_.fail(COLL_ERR_TOPOLOGY, parsed.text());
+    topo::Status parsed;
+    const std::shared_ptr<const topo::Machine> machine = machine_of({text, hellos_[0].machine_bytes}, parsed);
+    if (machine == nullptr) return fate_.fail(COLL_ERR_TOPOLOGY, parsed.text());
     comm_->machine_ = machine;
     if (hellos_[0].table_bytes != 0) {
       table_ = table_of({team.members[0].peer->arena() + hellos_[0].table_offset, hellos_[0].table_bytes});
@@ -252,7 +252,7 @@ class Creation {
     if (ranks() == 1) return;
     const size_t other = (size_t(rank()) + 1) % ranks();
     report_.found = probe_.look(hellos_[other].probe, hellos_[other].address, hellos_[0].probe.domain);
-    if (rank() == 1) probe_.take_times(hellos_[0].probe, hellos_[0].address.pid, report_.found);
+    if (rank() == 1) probe_.take_times(hellos_[0].probe, hellos_[0].address, report_.found);
   }
 
   void decide() {

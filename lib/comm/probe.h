@@ -46,14 +46,16 @@ class Probe {
   ProbeOffer offer(Transport wish);
   // After the exchange: copies from the neighbour, and joins the domain.
   ProbeFindings look(const ProbeOffer& neighbour, const transport::Address& its, const transport::Token& domain);
-  void take_times(const ProbeOffer& source, int pid, ProbeFindings& found);
+  // Measured once for each peer, then known.
+  void take_times(const ProbeOffer& source, const transport::Address& its, ProbeFindings& found);
 
   // The communicator's descriptor, which has joined its domain; null when kcoll does not work here.
   std::shared_ptr<transport::KcollDevice> device() const { return device_; }
 
  private:
+  void measure(const ProbeOffer& source, int pid, ProbeFindings& found);
+
   Transport wish_ = Transport::automatic;
-  char* memory_ = nullptr;
   transport::KcollStatus status_ = transport::KcollStatus::absent;
   std::shared_ptr<transport::KcollDevice> common_, device_;
   uint64_t cookie_ = 0;

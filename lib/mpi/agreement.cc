@@ -2,8 +2,8 @@
 //
 // Ranks may fail alone: one is out of descriptors, another runs on a second node. None may then be left waiting
 // in an exchange that the others do not enter. Hence every exchange, the bootstrap's too, opens with a round of
-// notes; a rank that has left coll_comm_create() goes on sending "I have left" until all have, and whoever reads
-// that in the bootstrap gives up as well.
+// notes, which carry what is short; a rank that has left coll_comm_create() goes on sending "I have left" until all
+// have, and whoever reads that in the bootstrap gives up as well.
 #include "mpi/agreement.h"
 
 #include "mpi/below.h"
@@ -17,17 +17,23 @@
 #include <cstring>
 #include <new>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace coll::shim {
 namespace {
 
+struct Opening {
+  std::uint32_t good;  // has had no trouble so far
+  NodeName node;       // of the rank
+  char kernel[64];     // identity of the running one
+};
+
 struct Note {
-  std::uint64_t bytes;  // of the payload that follows
+  std::uint64_t bytes;  // of the payload, which follows where it is too long for a note
   std::uint32_t left;   // out of coll_comm_create()
-  std::uint32_t good;   // has had no trouble so far
-  NodeName node;        // of the rank
-  char kernel[64];      // identity of the running one
+  std::uint32_t good;
+  char payload[1008];
 };
 
 // Differs between machines and between boots; the same in all containers of a machine.
@@ -41,7 +47,8 @@ void read_kernel(char (&kernel)[64]) {
 
 class Meeting {
  public:
-  Meeting(MPI_Comm comm, int rank, int ranks) : comm_(comm), notes_(static_cast<std::size_t>(ranks)) {
+  Meeting(MPI_Comm comm, int rank, int ranks)
+      : comm_(comm), openings_(static_cast<std::size_t>(ranks)), notes_(openings_.size()) {
     bootstrap_ = {sizeof bootstrap_, rank, ranks, allgather, this};
   }
 
@@ -49,20 +56,20 @@ class Meeting {
 
   // Whether all can remember the outcome, and whether all know their node. False when MPI fails.
   bool first_round(bool ready, NodeName node, bool *all_ready, bool *all_placed) {
-    mine_ = {0, 0, ready, node, {}};
-    read_kernel(mine_.kernel);
-    if (!exchange()) return false;
+    Opening mine{ready, node, {}};
+    read_kernel(mine.kernel);
+    if (!exchange(mine, openings_)) return false;
     *all_ready = *all_placed = true;
-    for (const Note &note : notes_) {
-      *all_ready = *all_ready && note.good != 0;
-      *all_placed = *all_placed && note.node != no_name;
+    for (const Opening &opening : openings_) {
+      *all_ready = *all_ready && opening.good != 0;
+      *all_placed = *all_placed && opening.node != no_name;
     }
     return true;
   }
 
   // Behind a first round: whether nobody's node is hopeless to ask for.
   bool placeable() const {
-    return std::none_of(notes_.begin(), notes_.end(), [](const Note &note) { return note.node == nowhere; });
+    return std::none_of(openings_.begin(), openings_.end(), [](const Opening &of) { return of.node == nowhere; });
   }
 
   // Behind a first round where all know their node: of each rank, the lowest one of its node. Empty when ranks of one
@@ -70,19 +77,19 @@ class Meeting {
   std::vector<int> first_on_node() const {
     std::vector<int> first;
     std::unordered_map<NodeName, int> lowest;
-    for (const Note &note : notes_) {
-      first.push_back(lowest.try_emplace(note.node, static_cast<int>(first.size())).first->second);
-      const Note &neighbour = notes_[static_cast<std::size_t>(first.back())];
-      if (note.kernel[0] == '\0' || std::memcmp(note.kernel, neighbour.kernel, sizeof note.kernel) != 0) return {};
+    for (const Opening &of : openings_) {
+      first.push_back(lowest.try_emplace(of.node, static_cast<int>(first.size())).first->second);
+      const Opening &neighbour = openings_[static_cast<std::size_t>(first.back())];
+      if (of.kernel[0] == '\0' || std::memcmp(of.kernel, neighbour.kernel, sizeof of.kernel) != 0) return {};
     }
     return first;
   }
 
   // Waits until every rank is out of coll_comm_create(); whether all have succeeded.
   bool all_succeeded(bool success) {
-    mine_ = {0, 1, success, no_name, {}};
+    const Note mine{0, 1, success, {}};
     for (;;) {
-      if (!exchange()) return false;
+      if (!exchange(mine, notes_)) return false;
       bool left = true;
       bool good = true;
       for (const Note &note : notes_) {
@@ -94,23 +101,31 @@ class Meeting {
   }
 
  private:
-  bool exchange() {
-    return found.Allgather(&mine_, sizeof mine_, MPI_BYTE, notes_.data(), sizeof mine_, MPI_BYTE, comm_) == MPI_SUCCESS;
+  template <typename Message>
+  bool exchange(const Message &mine, std::vector<Message> &all) {
+    return found.Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, comm_) == MPI_SUCCESS;
   }
 
   static int allgather(const void *send, void *recv, size_t bytes, void *context) {
     auto *self = static_cast<Meeting *>(context);
-    self->mine_ = {bytes, 0, 1, no_name, {}};
-    if (!self->exchange()) return 1;
+    Note mine{bytes, 0, 1, {}};
+    const bool fits = bytes <= sizeof mine.payload;
+    if (fits) std::memcpy(mine.payload, send, bytes);
+    if (!self->exchange(mine, self->notes_)) return 1;
     for (const Note &note : self->notes_)
       if (note.left != 0 || note.bytes != bytes) return 1;
+    if (fits) {
+      auto *to = static_cast<char *>(recv);
+      for (const Note &note : self->notes_) std::memcpy(std::exchange(to, to + bytes), note.payload, bytes);
+      return 0;
+    }
     if (bytes > INT_MAX) return 1;
     const int count = static_cast<int>(bytes);
     return found.Allgather(send, count, MPI_BYTE, recv, count, MPI_BYTE, self->comm_) != MPI_SUCCESS;
   }
 
   MPI_Comm comm_;
-  Note mine_{};
+  std::vector<Opening> openings_;
   std::vector<Note> notes_;
   coll_bootstrap bootstrap_;
 };

@@ -4,6 +4,7 @@
 slowest rank of each collective; with --check exits with 3 when a limit is exceeded."""
 
 import argparse
+import statistics
 import subprocess
 import sys
 from pathlib import Path
@@ -26,15 +27,20 @@ def build(directory, mpi, way):
     return program, empty
 
 
-def measure(mpi, program, preload, options):
-    """{(collective, case): the slowest rank's ns}; raises RuntimeError."""
+def rows_of(mpi, program, preload, options):
+    """What the program prints, preloaded so; raises RuntimeError."""
     command = launcher(mpi, options.ranks, preload=" ".join(map(str, preload)), urgent=options.urgent)
     status, out, err = launch([*command, str(program)], options.timeout)
     rows = json_lines(out)
     if status != 0 or not rows:
         raise RuntimeError(f"{' '.join(command)} ... ended with {status}\n{out[-500:]}{err[-1500:]}")
+    return rows
+
+
+def measure(mpi, program, preload, options):
+    """{(collective, case): the slowest rank's ns}."""
     times = {}
-    for row in rows:
+    for row in rows_of(mpi, program, preload, options):
         for case in LIMITS_NS.keys() & row.keys():
             key = row["collective"], case
             times[key] = max(times.get(key, 0), row[case])
@@ -49,6 +55,18 @@ def compare(mpi, program, empty, options):
         for key, ns in measure(mpi, program, [shim_path(options.build, mpi), empty], options).items():
             added[key] = min(added.get(key, ns), ns - without[key])
     return added
+
+
+def communicator_us(directory, mpi, options):
+    """What a new communicator takes until its first collective is over, (with the shim, without): medians of the rounds."""
+    program = directory / f"communicators.{mpi}"
+    subprocess.run([f"mpicc.{mpi}", "-O2", "-o", str(program), str(SOURCES / "communicators.c")], check=True)
+    times = {shim: [] for shim in (True, False)}
+    for _ in range(options.rounds):
+        for shim, of in times.items():
+            preload = [shim_path(options.build, mpi)] if shim else []
+            of.append(rows_of(mpi, program, preload, options)[0]["communicator_us"])
+    return tuple(statistics.median(of) for of in times.values())
 
 
 def show(title, added):
@@ -83,6 +101,8 @@ def main():
             continue
         for way in WAYS[mpi]:
             exceeded += show(f"{TITLES[mpi]}, {way}", compare(mpi, *build(directory, mpi, way), options))
+        print("{}: a new communicator takes {:.0f} us until its first collective is over, {:.0f} us without the shim".format(
+            TITLES[mpi], *communicator_us(directory, mpi, options)))
     if exceeded:
         print(f"{exceeded} limits exceeded: {LIMITS_NS['taken']} ns taken, {LIMITS_NS['alone']} ns passed on")
     return 3 if exceeded and options.check else 0

@@ -86,6 +86,7 @@ void find_everything() {
   found.self = MPI_COMM_SELF;
   found.errors_return = MPI_ERRORS_RETURN;
   found.byte = MPI_BYTE;
+  found.no_datatype = MPI_DATATYPE_NULL;
   found.info_null = MPI_INFO_NULL;
   found.usable = all;
 }

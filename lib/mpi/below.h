@@ -49,7 +49,7 @@ struct Below {
   MPI_Comm world;
   MPI_Comm self;
   MPI_Errhandler errors_return;
-  MPI_Datatype byte;
+  MPI_Datatype byte, no_datatype;
   MPI_Info info_null;
   bool usable;  // everything was found
 };

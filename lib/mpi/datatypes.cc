@@ -229,8 +229,9 @@ const Datatype *examine(MPI_Datatype handle) {
   if (datatype == nullptr) return nullptr;
   datatype->size_bytes = static_cast<std::size_t>(size);
   datatype->extent_bytes = extent;
-  datatype->element_in_order = element_in_order(handle);
-  datatype->vector_in_order = vector_in_order(handle);
+  // Programs make a datatype for one call, too: how it was made is only read where the data can lie in order at all.
+  datatype->element_in_order = true_lower == 0 && true_extent == size && element_in_order(handle);
+  datatype->vector_in_order = datatype->element_in_order && lower == 0 && extent == size;
   // Sizes alone decide, not how the datatype was made: ranks that describe the same elements in different ways
   // come to the same answer.
   datatype->block =
@@ -244,7 +245,7 @@ const Datatype *examine(MPI_Datatype handle) {
 
 // Not inlined: that would make datatype_of() save registers for it at every call.
 [[gnu::noinline]] const Datatype *derived(MPI_Datatype handle) {
-  if (!may_be_datatype(handle) || handle == MPI_DATATYPE_NULL || keyval == MPI_KEYVAL_INVALID) return nullptr;
+  if (!may_be_datatype(handle) || handle == found.no_datatype || keyval == MPI_KEYVAL_INVALID) return nullptr;
   const QuietErrors quiet;
   void *value = nullptr;
   int flag = 0;

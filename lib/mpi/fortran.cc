@@ -55,7 +55,7 @@ bool is_own_comm(MPI_Comm comm) { return comm == found.world || comm == found.se
 
 bool is_own_type(MPI_Datatype type) {
   int combiner = MPI_UNDEFINED, integers, addresses, types;
-  return type != MPI_DATATYPE_NULL &&
+  return type != found.no_datatype &&
          found.Type_get_envelope(type, &integers, &addresses, &types, &combiner) == MPI_SUCCESS &&
          combiner == MPI_COMBINER_NAMED;
 }

@@ -120,6 +120,5 @@ bool vector_in_order(MPI_Datatype type, int depth) {
 }  // namespace
 
 bool element_in_order(MPI_Datatype type) { return element_in_order(type, 0); }
-bool vector_in_order(MPI_Datatype type) { return vector_in_order(type, 0); }
 
 }  // namespace coll::shim

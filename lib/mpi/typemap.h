@@ -11,7 +11,4 @@ namespace coll::shim {
 // a wrong "yes" would cost the result.
 bool element_in_order(MPI_Datatype type);
 
-// The same for elements in a row: no gap between them either.
-bool vector_in_order(MPI_Datatype type);
-
 }  // namespace coll::shim

@@ -12,17 +12,15 @@ from pathlib import Path
 from contestants import TITLES, available_mpis, json_lines, launch, launcher, shim_path
 
 SOURCES = Path(__file__).resolve().parent.parent / "overhead"
-# What an MPI library's calls are, where its Fortran calls are not those of C, by a name of each way.
-WAYS = {"openmpi": {"C": [], "Fortran": ["-DFORTRAN"]}, "mpich": {"C and Fortran": []}}
+# The ways to call an MPI library, with the compiler's options: one where Fortran's calls come by those of C.
+WAYS = {"openmpi": {"C": [], "Fortran": ["-DFORTRAN", "-lmpi_mpifh"]}, "mpich": {"C and Fortran": []}}
 LIMITS_NS = {"taken": 30, "alone": 15, "empty": 15}  # the first: the shim takes the call; the others: it passes it on
 
 
 def build(directory, mpi, way):
     """The program, and what is empty."""
     program, empty = directory / f"overhead.{mpi}.{way.split()[-1].lower()}", directory / "overhead_empty.so"
-    libraries = ["-lmpi_mpifh"] if "-DFORTRAN" in WAYS[mpi][way] else []
-    subprocess.run([f"mpicc.{mpi}", "-O2", *WAYS[mpi][way], "-o", str(program), str(SOURCES / "overhead.c"), *libraries],
-                   check=True)
+    subprocess.run([f"mpicc.{mpi}", "-O2", "-o", str(program), str(SOURCES / "overhead.c"), *WAYS[mpi][way]], check=True)
     subprocess.run(["cc", "-O2", "-fPIC", "-shared", "-o", str(empty), str(SOURCES / "empty.c")], check=True)
     return program, empty
 

@@ -18,68 +18,63 @@ static int counts[most_ranks], displs[most_ranks];
 static int count;
 
 #ifdef FORTRAN
-static MPI_Fint comm_f, type_f, sum_f, root_f, error_f;
+static MPI_Fint comm, type, sum, root, error;
 
-#define IN in, &count, &type_f
-#define OUT out, &count, &type_f
-#define INS in, counts, displs, &type_f
-#define OUTS out, counts, displs, &type_f
-#define ON &comm_f, &error_f
-#define COLLECTIVES(X)                                                            \
-  X(barrier, mpi_barrier_(ON), 0)                                                 \
-  X(bcast, mpi_bcast_(IN, &root_f, ON), 1)                                        \
-  X(reduce, mpi_reduce_(in, OUT, &sum_f, &root_f, ON), 1)                         \
-  X(allreduce, mpi_allreduce_(in, OUT, &sum_f, ON), 1)                            \
-  X(reduce_scatter, mpi_reduce_scatter_(in, out, counts, &type_f, &sum_f, ON), 0) \
-  X(reduce_scatter_block, mpi_reduce_scatter_block_(in, OUT, &sum_f, ON), 1)      \
-  X(scan, mpi_scan_(in, OUT, &sum_f, ON), 1)                                      \
-  X(exscan, mpi_exscan_(in, OUT, &sum_f, ON), 1)                                  \
-  X(gather, mpi_gather_(IN, OUT, &root_f, ON), 1)                                 \
-  X(gatherv, mpi_gatherv_(IN, OUTS, &root_f, ON), 0)                              \
-  X(scatter, mpi_scatter_(IN, OUT, &root_f, ON), 1)                               \
-  X(scatterv, mpi_scatterv_(INS, OUT, &root_f, ON), 0)                            \
-  X(allgather, mpi_allgather_(IN, OUT, ON), 1)                                    \
-  X(allgatherv, mpi_allgatherv_(IN, OUTS, ON), 0)                                 \
-  X(alltoall, mpi_alltoall_(IN, OUT, ON), 1)                                      \
-  X(alltoallv, mpi_alltoallv_(INS, OUTS, ON), 0)
-/* As Fortran has it, nobody knows what is passed. */
-#define DECLARE(name, call, may_be_empty) void mpi_##name##_();
-COLLECTIVES(DECLARE)
+#define CALL(c, fortran) mpi_##fortran##_
+#define COUNT &count
+#define TYPE &type
+#define SUM &sum
+#define ROOT &root
+#define ON &comm, &error
 
 static void set_comm(MPI_Comm of) {
-  comm_f = MPI_Comm_c2f(of);
-  type_f = MPI_Type_c2f(MPI_INT);
-  sum_f = MPI_Op_c2f(MPI_SUM);
+  comm = MPI_Comm_c2f(of);
+  type = MPI_Type_c2f(MPI_INT);
+  sum = MPI_Op_c2f(MPI_SUM);
 }
 #else
 static MPI_Comm comm;
-static void set_comm(MPI_Comm of) { comm = of; }
 
-#define IN in, count, MPI_INT
-#define OUT out, count, MPI_INT
-#define INS in, counts, displs, MPI_INT
-#define OUTS out, counts, displs, MPI_INT
-#define COLLECTIVES(X)                                                              \
-  X(barrier, MPI_Barrier(comm), 0)                                                  \
-  X(bcast, MPI_Bcast(IN, 0, comm), 1)                                               \
-  X(reduce, MPI_Reduce(in, OUT, MPI_SUM, 0, comm), 1)                               \
-  X(allreduce, MPI_Allreduce(in, OUT, MPI_SUM, comm), 1)                            \
-  X(reduce_scatter, MPI_Reduce_scatter(in, out, counts, MPI_INT, MPI_SUM, comm), 0) \
-  X(reduce_scatter_block, MPI_Reduce_scatter_block(in, OUT, MPI_SUM, comm), 1)      \
-  X(scan, MPI_Scan(in, OUT, MPI_SUM, comm), 1)                                      \
-  X(exscan, MPI_Exscan(in, OUT, MPI_SUM, comm), 1)                                  \
-  X(gather, MPI_Gather(IN, OUT, 0, comm), 1)                                        \
-  X(gatherv, MPI_Gatherv(IN, OUTS, 0, comm), 0)                                     \
-  X(scatter, MPI_Scatter(IN, OUT, 0, comm), 1)                                      \
-  X(scatterv, MPI_Scatterv(INS, OUT, 0, comm), 0)                                   \
-  X(allgather, MPI_Allgather(IN, OUT, comm), 1)                                     \
-  X(allgatherv, MPI_Allgatherv(IN, OUTS, comm), 0)                                  \
-  X(alltoall, MPI_Alltoall(IN, OUT, comm), 1)                                       \
-  X(alltoallv, MPI_Alltoallv(INS, OUTS, comm), 0)
+#define CALL(c, fortran) MPI_##c
+#define COUNT count
+#define TYPE MPI_INT
+#define SUM MPI_SUM
+#define ROOT 0
+#define ON comm
+
+static void set_comm(MPI_Comm of) { comm = of; }
 #endif
 
-#define FUNCTION(name, call, may_be_empty) \
-  static void name(void) { call; }
+#define IN in, COUNT, TYPE
+#define OUT out, COUNT, TYPE
+#define INS in, counts, displs, TYPE
+#define OUTS out, counts, displs, TYPE
+#define COLLECTIVES(X)                                                   \
+  X(barrier, Barrier, (ON), 0)                                           \
+  X(bcast, Bcast, (IN, ROOT, ON), 1)                                     \
+  X(reduce, Reduce, (in, OUT, SUM, ROOT, ON), 1)                         \
+  X(allreduce, Allreduce, (in, OUT, SUM, ON), 1)                         \
+  X(reduce_scatter, Reduce_scatter, (in, out, counts, TYPE, SUM, ON), 0) \
+  X(reduce_scatter_block, Reduce_scatter_block, (in, OUT, SUM, ON), 1)   \
+  X(scan, Scan, (in, OUT, SUM, ON), 1)                                   \
+  X(exscan, Exscan, (in, OUT, SUM, ON), 1)                               \
+  X(gather, Gather, (IN, OUT, ROOT, ON), 1)                              \
+  X(gatherv, Gatherv, (IN, OUTS, ROOT, ON), 0)                           \
+  X(scatter, Scatter, (IN, OUT, ROOT, ON), 1)                            \
+  X(scatterv, Scatterv, (INS, OUT, ROOT, ON), 0)                         \
+  X(allgather, Allgather, (IN, OUT, ON), 1)                              \
+  X(allgatherv, Allgatherv, (IN, OUTS, ON), 0)                           \
+  X(alltoall, Alltoall, (IN, OUT, ON), 1)                                \
+  X(alltoallv, Alltoallv, (INS, OUTS, ON), 0)
+
+#ifdef FORTRAN
+/* As Fortran has it, nobody knows what is passed. */
+#define DECLARE(name, c, arguments, may_be_empty) void mpi_##name##_();
+COLLECTIVES(DECLARE)
+#endif
+
+#define FUNCTION(name, c, arguments, may_be_empty) \
+  static void name(void) { CALL(c, name) arguments; }
 COLLECTIVES(FUNCTION)
 
 static double now_ns(void) {
@@ -146,7 +141,7 @@ int main(int argc, char **argv) {
     counts[i] = block;
     displs[i] = i * block;
   }
-#define MEASURE(name, call, may_be_empty) tell(rank, #name, name, may_be_empty);
+#define MEASURE(name, c, arguments, may_be_empty) tell(rank, #name, name, may_be_empty);
   /* What is kept of a communicator is made by the first call, which is collective. */
   MPI_Barrier(MPI_COMM_WORLD);
   await_turn(rank);

@@ -67,8 +67,8 @@ char* offered_memory() {
 // What was measured of a process counts for every communicator with it: {its token, which mechanisms worked}.
 using TimesKey = std::pair<std::array<uint64_t, 2>, int>;
 std::mutex times_mutex;
-std::map<TimesKey, ProbeFindings>& known_times() {
-  static auto* times = new std::map<TimesKey, ProbeFindings>;  // never destroyed: threads may still make communicators
+std::map<TimesKey, ProbeTimes>& known_times() {
+  static auto* times = new std::map<TimesKey, ProbeTimes>;  // never destroyed: threads may still make communicators
   return *times;
 }
 
@@ -147,30 +147,29 @@ void Probe::take_times(const ProbeOffer& source, const transport::Address& its, 
                     (found.kcoll_map == KcollStatus::ok ? 4 : 0);
   const std::lock_guard lock(times_mutex);
   const auto [known, is_new] = known_times().try_emplace({its.token.words, works});
-  if (is_new) measure(source, its.pid, found), known->second = found;
-  found.cma_us = known->second.cma_us;
-  found.staged_us = known->second.staged_us;
-  found.kcoll_copy_us = known->second.kcoll_copy_us;
-  found.kcoll_map_us = known->second.kcoll_map_us;
+  if (is_new) known->second = measure(source, its.pid, found);
+  static_cast<ProbeTimes&>(found) = known->second;
 }
 
-void Probe::measure(const ProbeOffer& source, int pid, ProbeFindings& found) {
+ProbeTimes Probe::measure(const ProbeOffer& source, int pid, const ProbeFindings& found) {
+  ProbeTimes times;
   std::vector<char> here(timed_bytes), own(timed_bytes);
   if (found.cma_error == 0)
-    found.cma_us = fastest_us([&] { return transport::cma_read(pid, here.data(), source.address, timed_bytes) == 0; });
+    times.cma_us = fastest_us([&] { return transport::cma_read(pid, here.data(), source.address, timed_bytes) == 0; });
   // Two copies that overlap in time take as long as the slower one; a quarter for filling the pipeline.
-  found.staged_us = 1.25 * fastest_us([&] { return mem::copy(here.data(), own.data(), timed_bytes), true; });
+  times.staged_us = 1.25 * fastest_us([&] { return mem::copy(here.data(), own.data(), timed_bytes), true; });
   if (found.kcoll_copy == KcollStatus::ok)
-    found.kcoll_copy_us =
+    times.kcoll_copy_us =
         fastest_us([&] { return common_->read(source.cookie, 0, here.data(), timed_bytes) == KcollStatus::ok; });
-  if (found.kcoll_map != KcollStatus::ok) return;
+  if (found.kcoll_map != KcollStatus::ok) return times;
   KcollStatus status;
   auto mapping = KcollMapping::attach(common_, source.cookie, 0, timed_bytes, KcollAccess::read, status);
-  found.kcoll_map_us = fastest_us([&] {
+  times.kcoll_map_us = fastest_us([&] {
     if (mapping == nullptr) return false;
     mem::copy(here.data(), mapping->data(), timed_bytes);
     return mapping->current();
   });
+  return times;
 }
 
 std::string Agreement::impossible(Transport transport) const {

@@ -22,14 +22,17 @@ struct ProbeOffer {
   transport::Token domain;  // rank 0's: the secret of this communicator's regions
 };
 
+// Of rank 1: one copy of 256 KiB, of each mechanism that works; two copies through shared memory.
+struct ProbeTimes {
+  double cma_us = 0, kcoll_copy_us = 0, kcoll_map_us = 0, staged_us = 0;
+};
+
 // Second exchange: what worked.
-struct ProbeFindings {
+struct ProbeFindings : ProbeTimes {
   int cma_error = 0;
   transport::KcollStatus kcoll_copy = transport::KcollStatus::absent;
   transport::KcollStatus kcoll_map = transport::KcollStatus::absent;
   transport::KcollStatus kcoll_uring = transport::KcollStatus::absent;
-  // Of rank 1: one copy of 256 KiB, of each mechanism that works; two copies through shared memory.
-  double cma_us = 0, kcoll_copy_us = 0, kcoll_map_us = 0, staged_us = 0;
 
   // What makes the transport impossible, for people; "" when nothing does.
   std::string problem(Transport transport) const;
@@ -53,7 +56,7 @@ class Probe {
   std::shared_ptr<transport::KcollDevice> device() const { return device_; }
 
  private:
-  void measure(const ProbeOffer& source, int pid, ProbeFindings& found);
+  ProbeTimes measure(const ProbeOffer& source, int pid, const ProbeFindings& found);
 
   Transport wish_ = Transport::automatic;
   transport::KcollStatus status_ = transport::KcollStatus::absent;

@@ -103,7 +103,7 @@ class Meeting {
  private:
   template <typename Message>
   bool exchange(const Message &mine, std::vector<Message> &all) {
-    return found.Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, comm_) == MPI_SUCCESS;
+    return found.Allgather(&mine, sizeof mine, found.byte, all.data(), sizeof mine, found.byte, comm_) == MPI_SUCCESS;
   }
 
   static int allgather(const void *send, void *recv, size_t bytes, void *context) {
@@ -121,7 +121,7 @@ class Meeting {
     }
     if (bytes > INT_MAX) return 1;
     const int count = static_cast<int>(bytes);
-    return found.Allgather(send, count, MPI_BYTE, recv, count, MPI_BYTE, self->comm_) != MPI_SUCCESS;
+    return found.Allgather(send, count, found.byte, recv, count, found.byte, self->comm_) != MPI_SUCCESS;
   }
 
   MPI_Comm comm_;

@@ -53,6 +53,32 @@ Bound::Bound(const plan::Plan& plan, Channel& channel, const BindOptions& option
   lanes_.resize(program.lanes.size());
   for (size_t l = 0; l < lanes_.size(); l++)
     for (const plan::Step& step : program.lanes[l].steps) lanes_[l].code.push_back(translate(step, channel));
+  if (stages_here_) find_stored_first(channel.team->rank);
+}
+
+// A rank that ends before its peers have taken what it stored has time to ask for much; more than that would hold up an
+// operation that follows at once. Where ranks end together all are held up.
+void Bound::find_stored_first(int rank) {
+  size_t left = plan_->synchronizing ? size_t(2) << 10 : size_t(16) << 10;
+  bool more = true;
+  for (uint64_t pass = 0; more && left > 0; pass++) {
+    more = false;
+    for (const BoundLane& lane : lanes_)
+      for (const Instruction& in : lane.code) {
+        const bool stores = in.kind == Kind::copy || in.kind == Kind::reduce;
+        if (!stores || in.when == plan::When::direct) continue;
+        const plan::Extent extent = in.geometry->at(pass);
+        for (int d = 0; d < in.destinations; d++) {
+          const Location& to = in.locations[d];
+          if (to.where != Location::Where::view || to.rank != rank || pass > to.slot_mask) continue;
+          const size_t bytes = std::min(left, extent.length * element_bytes_);
+          if (bytes == 0) continue;
+          stored_first_.push_back({slot(to, extent, pass, element_bytes_), bytes});
+          left -= bytes;
+          more = true;
+        }
+      }
+  }
 }
 
 void Bound::measure(plan::Buffer buffer, const plan::Shape& shape, size_t rank) {
@@ -113,6 +139,7 @@ Instruction Bound::translate(const plan::Step& step, Channel& channel) const {
   in.stream = stream_ && !step.reused;
   in.view = step.view == plan::no_view ? no_bound_view : uint8_t(step.view);
   in.announces = no_bound_view;
+  in.shared = 0;
   in.value = step.value;
   switch (step.kind) {
     case Kind::post: in.flag = &channel.own().memory->flags[step.flag].sequence; break;
@@ -128,6 +155,8 @@ Instruction Bound::translate(const plan::Step& step, Channel& channel) const {
     case Kind::end:
       in.geometry = &geometry_[step.range];
       in.locations = locations_.data() + step.operand;
+      for (int d = step.destinations; step.kind == Kind::copy && !in.stream && d-- > 0;)
+        if (in.locations[d].where == Location::Where::view) in.shared = uint8_t(d + 1);
       break;
     case Kind::publish: break;
   }

@@ -27,6 +27,11 @@ struct Location {
   size_t offset = 0;        // bytes from the buffer's beginning to the block
 };
 
+// Where a staged operand lies, from the operation's place in its owner's ring: plan::slot_position() of what is bound.
+inline size_t slot(const Location& at, const plan::Extent& extent, uint64_t index, size_t element_bytes) {
+  return at.slot_offset + (index & at.slot_mask) * at.slot_stride + (extent.low - extent.chunk_low) * element_bytes;
+}
+
 struct Instruction {
   plan::Kind kind;
   plan::When when;
@@ -37,6 +42,7 @@ struct Instruction {
   uint16_t sources;
   uint16_t rank;
   bool stream;        // copy: bypass the cache
+  uint8_t shared;     // copy: the destination that other ranks see, plus one; 0: none
   uint8_t view;       // publish; with `when`: whose state decides
   uint8_t announces;  // wait: the view whose state is learnt with the flag
   int32_t value;
@@ -76,6 +82,11 @@ class Bound {
   uint64_t last_value() const { return last_value_; }
   // This rank or a peer stores to this rank's staging, unless all buffers are seen where they are.
   bool stages_here() const { return stages_here_; }
+  // What this rank stores to first in its own staging: as much as is worth being asked for ahead of time.
+  struct Stored {
+    size_t offset, bytes;  // from the operation's place in the ring
+  };
+  const std::vector<Stored>& stored_first() const { return stored_first_; }
 
   // This rank's buffers.
   struct BufferSize {
@@ -86,6 +97,7 @@ class Bound {
   const BufferSize& size(plan::Buffer buffer) const { return sizes_[buffer == plan::Buffer::recv]; }
 
  private:
+  void find_stored_first(int rank);
   void measure(plan::Buffer buffer, const plan::Shape& shape, size_t rank);
   Instruction translate(const plan::Step& step, Channel& channel) const;
   Location locate(const plan::Operand& operand, Channel& channel) const;
@@ -96,6 +108,7 @@ class Bound {
   Reach reach_;
   bool stream_;
   bool stages_here_ = false;
+  std::vector<Stored> stored_first_;
   BufferSize sizes_[2];
   std::vector<plan::Geometry> geometry_;
   std::vector<Location> locations_;

@@ -32,6 +32,13 @@ bool Channel::fits_here(size_t staging_bytes) const {
   return position_ + staging_bytes <= (position_ == 0 ? half_bytes : std::min(half_bytes, walk_bytes));
 }
 
+// The same in every rank: it depends on what all ranks know alike.
+Channel::Place Channel::next(size_t staging_bytes) const {
+  // Known to be free: starting over keeps the memory in use small and in the cache.
+  if (last_use_[1 - half_] <= synchronized_ || !fits_here(staging_bytes)) return {1 - half_, 0};
+  return {half_, position_};
+}
+
 bool Channel::may_begin(size_t staging_bytes) {
   bool other_is_free = last_use_[1 - half_] <= synchronized_;
   if (staging_bytes == 0 || other_is_free || fits_here(staging_bytes)) return true;
@@ -54,18 +61,14 @@ coll_status Channel::begin(size_t staging_bytes, size_t* offset) {
   operation++;
   *offset = 0;
   if (staging_bytes == 0) return COLL_OK;
-  if (last_use_[1 - half_] <= synchronized_) {
-    // Known to be free by every rank alike: starting over keeps the memory in use small and in the cache.
-    half_ = 1 - half_;
-    position_ = 0;
-  } else if (!fits_here(staging_bytes)) {
-    coll_status status = everybody_done(last_use_[1 - half_]);
+  const Place place = next(staging_bytes);
+  if (place.half != half_ && last_use_[place.half] > synchronized_) {
+    coll_status status = everybody_done(last_use_[place.half]);
     if (status != COLL_OK) return status;
-    half_ = 1 - half_;
-    position_ = 0;
   }
-  *offset = half_ * half_bytes + position_;
-  position_ += staging_bytes;
+  half_ = place.half;
+  *offset = half_ * half_bytes + place.position;
+  position_ = place.position + staging_bytes;
   last_use_[half_] = operation;
   return COLL_OK;
 }

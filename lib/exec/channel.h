@@ -17,6 +17,7 @@
 //  4. Cell N mod cells belongs to operation N once everybody has ended operation N - cells.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -92,6 +93,13 @@ class Channel {
     own().memory->done.sequence.store(operation, std::memory_order_release);
     team->posted();
   }
+  // Where this rank's staging of the next operation will lie if that takes so many bytes; null while somebody may still
+  // be in the way there.
+  const char* next_staging(size_t staging_bytes) {
+    const Place place = next(staging_bytes);
+    if (place.half != half_ && last_use_[place.half] > std::max(synchronized_, everybody_done_)) return nullptr;
+    return own().staging + place.half * half_bytes + place.position;
+  }
   // To be called after begin() where this rank's staging is stored to.
   void touch_staging() {
     if (position_ > touched_[half_]) [[unlikely]]
@@ -107,6 +115,10 @@ class Channel {
   coll_status everybody_done(uint64_t number);
   bool is_everybody_done(uint64_t number);
   bool fits_here(size_t staging_bytes) const;
+  struct Place {
+    size_t half, position;
+  };
+  Place next(size_t staging_bytes) const;
   void touch_more();
 
   uint64_t synchronized_ = 0;    // everybody has ended this operation; all ranks know it alike

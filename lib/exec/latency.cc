@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "mem/copy.h"
+#include "mem/fetch.h"
 
 namespace coll::exec {
 
@@ -19,10 +20,9 @@ constexpr size_t lines_of(size_t payload_bytes) {
 
 // Ends the operation. A rank that wrote this time will probably do so the next time and takes those lines back early.
 void leave(Channel& channel, bool synchronizing, bool wrote, size_t bytes) {
-  if (wrote) {
-    auto* line = reinterpret_cast<const char*>(&channel.own().memory->cell[(channel.operation + 1) % cells]);
-    for (size_t i = 0; i < lines_of(bytes); i++) sync::fetch_for_writing(line + i * sync::line_bytes);
-  }
+  if (wrote)
+    mem::fetch_for_writing(&channel.own().memory->cell[(channel.operation + 1) % cells],
+                           offsetof(Cell, payload) + bytes);
   channel.end(synchronizing, 0);
 }
 

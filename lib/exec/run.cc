@@ -34,7 +34,7 @@ coll_status Run::begin(const Bound& bound, Channel& channel, const Arguments& ar
     lanes_.push_back({code, code, code + lane.code.size(), 0});
     lanes_left_ += !lane.code.empty();
   }
-  if (lanes_left_ == 0) channel.end(bound.plan().synchronizing, bound.last_value());
+  if (lanes_left_ == 0) end();
   return COLL_OK;
 }
 
@@ -60,8 +60,18 @@ Run::Progress Run::advance() {
   if (lanes_left_ > 0) return moved ? Progress::moved : Progress::blocked;
   if (!holds_.empty()) [[unlikely]]
     holds_.clear();
-  channel_->end(bound_->plan().synchronizing, bound_->last_value());
+  end();
   return Progress::done;
+}
+
+// A rank that stored to its staging will probably do so the next time and takes those lines back early.
+void Run::end() {
+  const plan::Plan& plan = bound_->plan();
+  channel_->end(plan.synchronizing, bound_->last_value());
+  if (bound_->stored_first().empty() || direct_ != 0) return;
+  const char* next = channel_->next_staging(plan.staging_bytes);
+  if (next == nullptr) return;
+  for (const Bound::Stored& stored : bound_->stored_first()) mem::fetch_for_writing(next + stored.offset, stored.bytes);
 }
 
 coll_status Run::finish() {
@@ -286,8 +296,7 @@ char* Run::local(const Location& at, const Extent& extent, uint64_t index) const
   }
   const Seen& seen = channel_->seen[size_t(at.rank) * max_views + at.view];
   if (seen.operation == channel_->operation) return seen.local + block_offset(at) + extent.low * element_bytes_;
-  return at.staging + staging_offset_ + at.slot_offset + (index & at.slot_mask) * at.slot_stride +
-         (extent.low - extent.chunk_low) * element_bytes_;
+  return at.staging + staging_offset_ + slot(at, extent, index, element_bytes_);
 }
 
 // The last of the steps from `in` on that it has done, several only of far ones; null when it failed.
@@ -302,7 +311,13 @@ const Instruction* Run::copy(const Instruction* in, const Instruction* end, uint
   if (is_remote(to)) return copy_far(in, end, index);
   char* first = local(to, extent, index);
   char* second = in->destinations == 2 ? local(in->locations[1], extent, index) : nullptr;
-  copy_near(first, second, source, bytes, in->stream);
+  if (in->shared == 0) {
+    copy_near(first, second, source, bytes, in->stream);
+    return in;
+  }
+  mem::write_in_steps(in->shared == 1 ? first : second, bytes, [&](size_t at, size_t length) {
+    copy_near(first + at, second == nullptr ? nullptr : second + at, source + at, length, false);
+  });
   return in;
 }
 

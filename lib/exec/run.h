@@ -10,6 +10,7 @@
 #include "exec/channel.h"
 #include "exec/reducer.h"
 #include "mem/copy.h"
+#include "mem/fetch.h"
 
 namespace coll::exec {
 
@@ -58,6 +59,7 @@ class Run {
   [[gnu::noinline, gnu::cold]] Outcome run_recorded_lane(LaneState& lane);
   // A step that is done, to the team's record.
   void note(const LaneState& lane, const Instruction& in, uint64_t index, int64_t begin_ns);
+  void end();
   const LaneState& waiting_lane() const;  // REQUIRES: lanes_left_ > 0, all blocked
   uint64_t target(const Instruction& in, uint64_t index) const;
   bool skipped(const Instruction& in, uint64_t index) const {

@@ -39,14 +39,4 @@ inline void pause() {
 #endif
 }
 
-// Fetches the line for writing ahead of time. A flag that a peer polls lies in the peer's cache too; without this the
-// store that posts it waits for the line to come back.
-inline void fetch_for_writing(const void* line) {
-#if defined(__x86_64__)
-  asm volatile("prefetchw %0" ::"m"(*static_cast<const char*>(line)));
-#else
-  __builtin_prefetch(line, 1);
-#endif
-}
-
 }  // namespace coll::sync

@@ -2,6 +2,7 @@
 // Binding and running plans made by hand on a channel of one rank.
 #include <gmock/gmock.h>
 
+#include <cstring>
 #include <numeric>
 #include <vector>
 
@@ -122,6 +123,59 @@ TEST(Run, LanesAdvanceByThemselves) {
     while (progress == Execution::Progress::moved && ++looks < 100);
     EXPECT_EQ(progress, Execution::Progress::done);
     EXPECT_EQ(run.advance(), Execution::Progress::done);
+  }
+}
+
+// A plan that stores the vector to its rank's own staging and nothing else.
+Plan stores_to_slots(uint32_t chunk, uint16_t depth, bool synchronizing) {
+  Builder b(Collective::bcast, "by_hand", 1, 0);
+  const uint16_t range = b.range({.chunk_bytes = chunk}), view = b.view(Buffer::none, chunk, depth);
+  b.lane(0).loop(range).copy(range, seen(view, 0), own_send()).end();
+  if (synchronizing) b.synchronizing();
+  return b.finish();
+}
+
+// What a rank will store to first is known when the plan is bound, and where that will be when the operation before ends.
+TEST(Run, KnowsWhereTheNextOperationStoresFirst) {
+  for (const bool synchronizing : {false, true}) {
+    ChannelAlone alone;
+    Channel& channel = alone.channel();
+    const Plan plan = stores_to_slots(64, 4, synchronizing);
+    const size_t count = 60;  // one slot holds less than a chunk
+    Bound bound(plan, channel, {.shape = count, .element_bytes = 4});
+    ASSERT_EQ(bound.stored_first().size(), 4u);
+    std::vector<int> from(count);
+    const char* next = nullptr;
+    int known = 0;
+    const int operations = int(3 * walk_bytes / plan.staging_bytes);  // both halves, and again
+    for (int operation = 0; operation < operations; operation++) {
+      std::iota(from.begin(), from.end(), operation);
+      Execution run;
+      ASSERT_EQ(run.begin(bound, channel, {from.data(), nullptr, nullptr}), COLL_OK);
+      ASSERT_EQ(run.finish(), COLL_OK);
+      // A loop goes from the end of the vector to its beginning.
+      const char* stored_from = reinterpret_cast<const char*>(from.data() + count);
+      for (const Bound::Stored& stored : bound.stored_first()) {
+        stored_from -= stored.bytes;
+        if (next != nullptr) { ASSERT_EQ(memcmp(next + stored.offset, stored_from, stored.bytes), 0); }
+      }
+      ASSERT_EQ(stored_from, reinterpret_cast<const char*>(from.data()));
+      next = channel.next_staging(plan.staging_bytes);
+      known += next != nullptr;
+    }
+    EXPECT_GE(known, operations - 2);
+  }
+}
+
+// Asking for more would take longer than it saves.
+TEST(Bound, TakesOnlyTheFirstOfALongVector) {
+  ChannelAlone alone;
+  for (const bool synchronizing : {false, true}) {
+    const Plan plan = stores_to_slots(4096, 8, synchronizing);
+    const Bound bound(plan, alone.channel(), {.shape = 100000, .element_bytes = 4});
+    size_t bytes = 0;
+    for (const Bound::Stored& stored : bound.stored_first()) bytes += stored.bytes;
+    EXPECT_EQ(bytes, synchronizing ? 2048u : 16384u);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "mem/fetch.h"
 #include "mem/implementation.h"
 #include "mem/simd.h"
 #include "random_values.h"
@@ -102,6 +103,21 @@ std::vector<std::string> compiled_targets() {
 
 INSTANTIATE_TEST_SUITE_P(Target, CopyOn, testing::ValuesIn(compiled_targets()),
                          [](const auto& info) { return info.param; });
+
+// Every byte once, in order, whatever the length.
+TEST(WriteInSteps, CoversTheRange) {
+  for (size_t bytes : {0, 1, 63, 64, 1023, 1024, 1025, 5000}) {
+    std::vector<char> memory(bytes, 0);
+    size_t next = 0;
+    write_in_steps(memory.data(), bytes, [&](size_t from, size_t length) {
+      EXPECT_EQ(from, next);
+      for (size_t i = 0; i < length; i++) memory.at(from + i)++;
+      next += length;
+    });
+    EXPECT_EQ(next, bytes);
+    EXPECT_EQ(std::count(memory.begin(), memory.end(), 1), long(bytes));
+  }
+}
 
 }  // namespace
 }  // namespace coll::mem

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Lines of shared memory that are about to be written. Those that another core has read lie in its cache too: a store
+// takes them back first, and stores wait for one another. Asked for ahead of time, many come at once.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+namespace coll::mem {
+
+// Only asks: returns at once, changes nothing, never faults.
+inline void fetch_for_writing(const void* memory, size_t bytes) {
+  constexpr size_t line_bytes = 64;
+  const char* line = static_cast<const char*>(memory);
+#pragma GCC unroll 4
+  for (size_t lines = (bytes + line_bytes - 1) / line_bytes; lines > 0; lines--, line += line_bytes) {
+#if defined(__x86_64__)
+    asm volatile("prefetchw %0" ::"m"(*line));
+#else
+    __builtin_prefetch(line, 1);
+#endif
+  }
+}
+
+// Calls write(from, length) for steps of `bytes` at `memory`, in order, each of whose lines have just been asked for.
+template <typename Write>
+inline void write_in_steps(const void* memory, size_t bytes, Write write) {
+  constexpr size_t step = 1024;  // no more lines than a core can wait for at once
+  for (size_t from = 0; from < bytes; from += step) {
+    const size_t length = std::min(step, bytes - from);
+    fetch_for_writing(static_cast<const char*>(memory) + from, length);
+    write(from, length);
+  }
+}
+
+}  // namespace coll::mem

@@ -215,6 +215,7 @@ class Comm {
   size_t cache_bytes_ = 0;
   bool kernel_copies_possible_ = false;
   bool crowded_ = false;           // more ranks than cores
+  bool groups_apart_ = false;      // and of several scheduling groups
   bool heaps_are_shared_ = false;  // large memory of the program's is mapped by all, most likely
   model::Selector selector_;
   std::array<size_t, plan::collectives> latency_bytes_{};

@@ -289,10 +289,10 @@ class Creation {
     team.direct_min_bytes = settings.direct_min_bytes;
     comm_->heaps_are_shared_ = team.map_arenas && std::ranges::all_of(hellos_, &Hello::shared_heap);
     if (!settings.trace.empty()) team.record = std::make_unique<exec::Record>();
-    const bool one_group = std::all_of(reports_.begin(), reports_.end(), [this](const Report& report) {
-      return report.scheduling_group == report_.scheduling_group;
-    });
-    team.patience = comm_->crowded_ ? sync::Patience::crowded(one_group) : sync::Patience::alone();
+    comm_->groups_apart_ = comm_->crowded_ && !std::ranges::all_of(reports_, [this](const Report& report) {
+                             return report.scheduling_group == report_.scheduling_group;
+                           });
+    team.patience = comm_->crowded_ ? sync::Patience::crowded(!comm_->groups_apart_) : sync::Patience::alone();
     for (int c = 0; c < channel_count; c++) set_up(comm_->channel(c), c);
     comm_->selector_ = {table_,
                         comm_->hierarchy_,

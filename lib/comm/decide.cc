@@ -21,6 +21,7 @@ model::Question Comm::question(const Call& call) const {
           .kernel_copies = copies_only(),
           .kernel_copies_possible = kernel_copies_possible_,
           .crowded = crowded_,
+          .groups_apart = groups_apart_,
           .mapped = heaps_are_shared_ && call.bytes() >= 16384,
           .cache_bytes = cache_bytes_};
 }

@@ -42,12 +42,19 @@ algo::Parameters pipeline(size_t bytes) {
 // Mapped vectors pass through no slots, so that nothing is overlapped by cutting them.
 algo::Parameters in_one_piece(size_t bytes) { return ring(bytes, 1024 * kib, 1); }
 
-// Where ranks share cores a rank that waits for a chunk waits until the other has had its turn: few chunks.
-algo::Parameters few_turns(size_t bytes) { return ring(bytes, 64 * kib, 4); }
+// Where ranks share cores a rank that waits for a chunk waits until others have had their turns: few chunks, the fewer
+// the more ranks there are, and all in the ring at once where a turn costs a sleep.
+algo::Parameters few_turns(const Question& question) {
+  const size_t least = std::clamp(std::bit_ceil(size_t(question.ranks)) * 16 * kib, 64 * kib, 512 * kib);
+  const size_t quarter = std::bit_ceil(question.bytes / 4);
+  return ring(question.bytes, question.groups_apart ? std::clamp(quarter, least, 512 * kib) : least, 4);
+}
 
-// Two hops a pass, each with its flags: long passes.
-algo::Parameters two_hops(size_t bytes, size_t ranks) {
-  return ring(bytes, std::clamp(ranks * 16 * kib, 128 * kib, 256 * kib), 2);
+// Two hops a pass, each with its flags: long passes, of a vector of `bytes`.
+algo::Parameters two_hops(const Question& question, size_t bytes) {
+  const size_t least = std::clamp(size_t(question.ranks) * 16 * kib, 128 * kib, 256 * kib);
+  const size_t half = std::bit_ceil(bytes / 2);
+  return ring(bytes, question.groups_apart ? std::clamp(half, least, 1024 * kib) : least, 2);
 }
 
 // Pieces: of lengths that only some ranks know nothing may depend, and a short piece uses only a part of its slot. Long
@@ -61,7 +68,7 @@ void set_pieces(const Question& question, size_t kernel_from_bytes, Choice& choi
   if (question.irregular) choice.parameters = ring(bytes, unknown, 4);
   else if (choice.kernel_copies || (question.kernel_copies && bytes > 8 * kib))
     choice.parameters = ring(bytes, 512 * kib, 2);
-  else if (question.crowded && bytes <= 32 * kib) choice.parameters = few_turns(bytes);
+  else if (question.crowded && bytes <= 32 * kib) choice.parameters = few_turns(question);
   else choice.parameters = bytes >= many ? ring(bytes, 32 * kib, 16) : pipeline(bytes);
 }
 
@@ -95,7 +102,7 @@ Choice choose(const Question& question) {
       } else if (two_mapped) {
         choice.parameters = in_one_piece(bytes);
       } else {
-        choice.parameters = question.crowded ? few_turns(bytes) : pipeline(bytes);
+        choice.parameters = question.crowded ? few_turns(question) : pipeline(bytes);
       }
       break;
     case Collective::reduce:
@@ -112,7 +119,7 @@ Choice choose(const Question& question) {
         choice.parameters = one_slot(bytes);
       } else {
         name = "fused";
-        choice.parameters = two_hops(bytes, ranks);
+        choice.parameters = two_hops(question, bytes);
       }
       break;
     case Collective::allreduce:
@@ -122,12 +129,12 @@ Choice choose(const Question& question) {
         choice.parameters = one_slot(bytes);
       } else {
         name = "fused";
-        choice.parameters = two_mapped ? in_one_piece(bytes) : two_hops(bytes, ranks);
+        choice.parameters = two_mapped ? in_one_piece(bytes) : two_hops(question, bytes);
       }
       break;
     case Collective::scatter:
       name = "parallel_read";
-      set_pieces(question, question.crowded ? 128 * kib : 512 * kib, choice);
+      set_pieces(question, question.crowded && ranks > 4 ? 128 * kib : 512 * kib, choice);
       break;
     case Collective::gather:
       set_pieces(question, question.crowded ? 256 * kib : 512 * kib, choice);
@@ -167,7 +174,7 @@ Choice choose(const Question& question) {
       break;
     case Collective::reduce_scatter:
       name = "fused";
-      choice.parameters = question.irregular ? ring(SIZE_MAX, 64 * kib, 4) : two_hops(bytes * ranks, ranks);
+      choice.parameters = question.irregular ? ring(SIZE_MAX, 64 * kib, 4) : two_hops(question, bytes * ranks);
       break;
     case Collective::scan:
     case Collective::exscan:

@@ -19,6 +19,7 @@ struct Question {
   bool kernel_copies = false;           // ordinary memory is reached by kernel copies, not by staging
   bool kernel_copies_possible = false;  // they work, but staging is the rule
   bool crowded = false;                 // more ranks than cores
+  bool groups_apart = false;            // and of several scheduling groups: no yield lets another one run, only a sleep
   bool mapped = false;                  // vectors of this size lie, most likely, in memory that all ranks map
   size_t cache_bytes = 0;               // what the ranks' caches hold together; 0 when unknown
 };

@@ -150,6 +150,39 @@ TEST(Select, CrowdedRanksTakeRowsOfCrowdedRanksOnly) {
   EXPECT_EQ(more_than_cores.select(Collective::allreduce, 4096).by, Decider::builtin);
 }
 
+TEST(Select, WhereATurnCostsASleepLongVectorsTakeFewerOfThem) {
+  for (const Collective collective : {Collective::bcast, Collective::reduce, Collective::allreduce}) {
+    Question question{.collective = collective, .bytes = 4 << 20, .element_bytes = 4, .ranks = 8, .crowded = true};
+    const uint32_t by_yields = choose(question).parameters.chunk_bytes;
+    question.groups_apart = true;
+    EXPECT_GE(choose(question).parameters.chunk_bytes, 4 * by_yields);
+    question.bytes = 128 << 10;
+    const uint32_t short_by_sleeps = choose(question).parameters.chunk_bytes;
+    question.groups_apart = false;
+    EXPECT_EQ(choose(question).parameters.chunk_bytes, short_by_sleeps);
+  }
+}
+
+// The executor's room is a communicator's: lib/comm/block.h.
+TEST(Select, WhatIsBuiltInFitsTheStaging) {
+  for (const int ranks : {2, 3, 8, 16, 33, 64, 100}) {
+    const topo::Hierarchy hierarchy = topo::Hierarchy::flat(ranks);
+    for (int c = 0; c < plan::collectives; c++)
+      for (size_t bytes = 64; bytes <= size_t(64) << 20; bytes *= 4)
+        for (const int crowd : {0, 1, 2}) {
+          const Choice choice = choose({.collective = Collective(c),
+                                        .bytes = bytes,
+                                        .element_bytes = 4,
+                                        .ranks = ranks,
+                                        .crowded = crowd > 0,
+                                        .groups_apart = crowd > 1});
+          const plan::Plan plan = choice.algorithm->make(
+              {.hierarchy = &hierarchy, .only_rank = ranks - 1, .parameters = choice.parameters});
+          EXPECT_LE(plan.staging_bytes, 4u << 20) << choice.algorithm->name << " " << ranks << " " << bytes;
+        }
+  }
+}
+
 TEST(Select, KernelCopiesOnlyWhereTheyWork) {
   std::vector<Chosen> rows = {row(Collective::gather, 8, 1 << 20, "throttled_write")};
   rows[0].kernel_copies = true;

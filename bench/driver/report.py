@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Prints tables and verdicts for people."""
 
-from statistics_of_rounds import COLLECTIVES, NEAR_NS, NOISE, geomean, ratios, verdicts
+from statistics_of_rounds import (COLLECTIVES, NEAR_LIMIT_FROM_BYTES, NEAR_NS, NOISE, geomean, mean_below_limit, ratios,
+                                  verdicts)
 
 
 def size_name(size):
@@ -50,7 +51,9 @@ def print_verdicts(table, peers):
     for name in peers:
         for collective, mean, target, slower, passed in verdicts(table, name, peers[name]):
             good &= passed
-            line = f"{'pass' if passed else 'FAIL'}  {name} {collective}: {mean:.2f} times as fast (target {target})"
+            below = mean_below_limit(table, name, peers[name], collective)
+            line = (f"{'pass' if passed else 'FAIL'}  {name} {collective}: {mean:.2f} times as fast (target {target}"
+                    + (f"; {below:.2f} below {size_name(NEAR_LIMIT_FROM_BYTES[collective])}" if below else "") + ")")
             if slower:
                 cells = ", ".join(f"{size_name(c[1])} {r:.2f}x" + (" (within noise)" if r >= 1 - NOISE else "")
                                   for c, r in slower.items())

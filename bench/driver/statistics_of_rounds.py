@@ -12,6 +12,8 @@ TARGET_GEOMEAN = dict.fromkeys(COLLECTIVES, 1.25) | {"allreduce": 1.5, "reduce_s
 # Collectives of pieces, and scans: sizes that are judged, and the least one that the mean is over; of the others all.
 JUDGED_TO_BYTES = dict.fromkeys(COLLECTIVES[4:], 4 << 20)
 MEAN_FROM_BYTES = dict.fromkeys(COLLECTIVES[4:], 4 << 10)
+# Sizes from which all contestants stand near the machine's limit: the mean below them is told beside the other.
+NEAR_LIMIT_FROM_BYTES = {"allgather": 1 << 20, "alltoall": 1 << 20}
 NOISE = 0.03           # told beside a cell that fails by less; the verdict does not use it
 
 
@@ -68,6 +70,13 @@ def ratios(table, ours, peers):
 def geomean(values):
     values = list(values)
     return math.exp(sum(map(math.log, values)) / len(values)) if values else None
+
+
+def mean_below_limit(table, ours, peers, collective):
+    """The geometric mean without the sizes that stand near the machine's limit; None where no size does."""
+    least, most = MEAN_FROM_BYTES.get(collective, 0), NEAR_LIMIT_FROM_BYTES.get(collective, 0)
+    return geomean(ratio for cell, ratio in ratios(table, ours, peers).items()
+                   if cell[0] == collective and least <= cell[1] < most)
 
 
 def verdicts(table, ours, peers):

@@ -62,6 +62,12 @@ class Verdicts(unittest.TestCase):
         (collective, mean, target, slower, passed), = stats.verdicts(table, "coll", ["openmpi"])
         self.assertEqual((collective, round(mean, 6), target, slower, passed), ("scatter", 1.5, 1.25, {}, True))
 
+    def test_the_mean_below_the_limit_is_told_apart(self):
+        table = {("alltoall", size): {"openmpi": gain, "coll": 1.0}
+                 for size, gain in {64: 9.0, 4096: 1.6, 65536: 1.6, 1 << 20: 1.0, 4 << 20: 1.0}.items()}
+        self.assertAlmostEqual(stats.mean_below_limit(table, "coll", ["openmpi"], "alltoall"), 1.6)
+        self.assertIsNone(stats.mean_below_limit(table, "coll", ["openmpi"], "scatter"))
+
     def test_a_cell_that_only_one_side_measured_gives_no_gain(self):
         table = {("bcast", 4): {"coll": 1.0}, ("bcast", 64): {"openmpi": 1.0}}
         self.assertEqual(stats.ratios(table, "coll", ["openmpi"]), {})

@@ -60,7 +60,9 @@ void check_library() {
 #ifdef OPEN_MPI
   const bool right = symbol_below("ompi_mpi_comm_world") != nullptr;
 #else
-  const bool right = symbol_below("ompi_mpi_comm_world") == nullptr;
+  // Loaded out of the global scope Open MPI shows no symbols, but is there.
+  const bool right =
+      symbol_below("ompi_mpi_comm_world") == nullptr && dlopen("libmpi.so.40", RTLD_LAZY | RTLD_NOLOAD) == nullptr;
 #endif
   if (right) return;
   version[std::strcspn(version, ",\n")] = '\0';

@@ -13,6 +13,7 @@ off    COLL_MPI=off: the program passes on MPI alone
 whole  the shim is preloaded into the launcher as well, and into a shell
 alone  the program, which is no MPI job, says "passed"
 wrong  the program belongs to the other MPI library: a message says so
+imported  the same of a library that a scripting language loads out of the global scope
 """
 import argparse
 import contextlib
@@ -30,7 +31,7 @@ import namespaces
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("mode", choices=["run", "diff", "between", "statistics", "mapped", "failed", "passed_on",
-                                         "off", "whole", "alone", "wrong"])
+                                         "off", "whole", "alone", "wrong", "imported"])
     parser.add_argument("--mpi", required=True, choices=["openmpi", "mpich"], help="whose launcher starts the program")
     parser.add_argument("--launcher", required=True)
     parser.add_argument("--shim", required=True)
@@ -253,7 +254,12 @@ def judge(options):
     elif options.mode == "alone":
         check_passed(run([options.program], options.timeout, {"LD_PRELOAD": preload(options.shim)}))
     else:
-        result = launch(options, settings)
+        if options.mode == "imported":
+            library = {"openmpi": "libmpi.so.40", "mpich": "libmpich.so.12"}[options.mpi]
+            words = f"import ctypes; ctypes.CDLL('{library}', 0); ctypes.CDLL(None).MPI_Barrier(0)"
+            result = run([sys.executable, "-c", words], options.timeout, {"LD_PRELOAD": preload(options.shim)})
+        else:
+            result = launch(options, settings)
         if result[0] == 0 or "preload libcoll_mpi_" not in result[2]:
             fail("no message about the wrong shim", result)
 

@@ -155,8 +155,9 @@ Instruction Bound::translate(const plan::Step& step, Channel& channel) const {
     case Kind::end:
       in.geometry = &geometry_[step.range];
       in.locations = locations_.data() + step.operand;
-      for (int d = step.destinations; step.kind == Kind::copy && !in.stream && d-- > 0;)
-        if (in.locations[d].where == Location::Where::view) in.shared = uint8_t(d + 1);
+      if (step.kind == Kind::copy && !in.stream)
+        for (int d = 0; d < step.destinations && in.shared == 0; d++)
+          if (in.locations[d].where == Location::Where::view) in.shared = uint8_t(d + 1);
       break;
     case Kind::publish: break;
   }

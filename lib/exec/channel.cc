@@ -8,8 +8,7 @@
 namespace coll::exec {
 
 bool Channel::is_everybody_done(uint64_t number) {
-  everybody_done_ = std::max(everybody_done_, synchronized_);
-  if (everybody_done_ >= number) return true;
+  if (known_done(number)) return true;
   uint64_t least = operation;
   for (const ChannelMember& member : members)
     if (&member != &own()) least = std::min(least, member.memory->done.sequence.load(std::memory_order_acquire));
@@ -40,9 +39,9 @@ Channel::Place Channel::next(size_t staging_bytes) const {
 }
 
 bool Channel::may_begin(size_t staging_bytes) {
-  bool other_is_free = last_use_[1 - half_] <= synchronized_;
-  if (staging_bytes == 0 || other_is_free || fits_here(staging_bytes)) return true;
-  return is_everybody_done(last_use_[1 - half_]);
+  if (staging_bytes == 0) return true;
+  const size_t half = next(staging_bytes).half;
+  return half == half_ || is_everybody_done(last_use_[half]);
 }
 
 bool Channel::idle(sync::Rung rung) {
@@ -62,7 +61,7 @@ coll_status Channel::begin(size_t staging_bytes, size_t* offset) {
   *offset = 0;
   if (staging_bytes == 0) return COLL_OK;
   const Place place = next(staging_bytes);
-  if (place.half != half_ && last_use_[place.half] > synchronized_) {
+  if (place.half != half_ && !known_done(last_use_[place.half])) {
     coll_status status = everybody_done(last_use_[place.half]);
     if (status != COLL_OK) return status;
   }

@@ -97,7 +97,7 @@ class Channel {
   // be in the way there.
   const char* next_staging(size_t staging_bytes) {
     const Place place = next(staging_bytes);
-    if (place.half != half_ && last_use_[place.half] > std::max(synchronized_, everybody_done_)) return nullptr;
+    if (place.half != half_ && !known_done(last_use_[place.half])) return nullptr;
     return own().staging + place.half * half_bytes + place.position;
   }
   // To be called after begin() where this rank's staging is stored to.
@@ -114,6 +114,8 @@ class Channel {
  private:
   coll_status everybody_done(uint64_t number);
   bool is_everybody_done(uint64_t number);
+  // Without looking at anybody.
+  bool known_done(uint64_t number) const { return number <= std::max(synchronized_, everybody_done_); }
   bool fits_here(size_t staging_bytes) const;
   struct Place {
     size_t half, position;

@@ -68,7 +68,7 @@ void set_pieces(const Question& question, size_t kernel_from_bytes, Choice& choi
   if (question.irregular) choice.parameters = ring(bytes, unknown, 4);
   else if (choice.kernel_copies || (question.kernel_copies && bytes > 8 * kib))
     choice.parameters = ring(bytes, 512 * kib, 2);
-  else if (question.crowded && bytes <= 32 * kib) choice.parameters = few_turns(question);
+  else if (question.crowded && bytes <= 32 * kib) choice.parameters = one_slot(bytes);
   else choice.parameters = bytes >= many ? ring(bytes, 32 * kib, 16) : pipeline(bytes);
 }
 

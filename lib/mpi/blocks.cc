@@ -8,6 +8,26 @@
 
 namespace coll::shim {
 
+namespace {
+
+// What blocks of elements that lie in order hold, and behind that where they begin, in bytes. Returns their sum; -1 when a
+// count or a displacement is negative, and `bytes` means nothing.
+std::ptrdiff_t in_bytes(const int *counts, const int *displs, int blocks, std::size_t element_bytes,
+                        std::size_t *bytes) {
+  std::size_t *places = bytes + blocks;
+  int signs = 0;
+  std::size_t total = 0;
+  for (int i = 0; i < blocks; i++) {
+    signs |= counts[i] | displs[i];
+    places[i] = static_cast<std::size_t>(displs[i]) * element_bytes;
+    bytes[i] = static_cast<std::size_t>(counts[i]) * element_bytes;
+    total += bytes[i];
+  }
+  return signs < 0 ? -1 : static_cast<std::ptrdiff_t>(total);
+}
+
+}  // namespace
+
 bool Side::describe(const void *buffer, MPI_Datatype handle, const Datatype *element, const int *counts,
                     const int *displs, int blocks, std::size_t *bytes) {
   hold(buffer, handle, element, blocks);
@@ -15,6 +35,14 @@ bool Side::describe(const void *buffer, MPI_Datatype handle, const Datatype *ele
   displs_ = displs;
   byte_counts_ = bytes;
   byte_displs_ = bytes + blocks;
+  if (element->vector_in_order) {
+    const std::ptrdiff_t total = in_bytes(counts, displs, blocks, element->size_bytes, bytes);
+    if (total >= 0) [[likely]] {
+      total_bytes_ = static_cast<std::size_t>(total);
+      data_ = const_cast<char *>(buffer_);
+      return good();
+    }
+  }
   // Displacements may be negative; libcoll's begin at the first block. Locals, since `bytes` might be members for all
   // that the compiler knows.
   const std::size_t element_bytes = element->size_bytes;

@@ -21,7 +21,7 @@
 
 namespace coll::shim {
 
-thread_local HandleCache<Communicator> recent_communicators;
+constinit thread_local HandleCache<Communicator> recent_communicators;
 bool counts_sizes = false;
 
 namespace {

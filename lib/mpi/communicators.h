@@ -78,7 +78,7 @@ struct Communicator {
   std::size_t *make_numbers();
 };
 
-extern thread_local HandleCache<Communicator> recent_communicators;
+extern constinit thread_local HandleCache<Communicator> recent_communicators;
 
 // NULL when the thread has not used it lately.
 inline Communicator *recent(MPI_Comm comm) { return recent_communicators.find(handle_bits(comm)); }

@@ -41,10 +41,9 @@ Why obstacle(const Message &message) {
   return message.bytes() > INT_MAX ? Why::size : Why::count_;
 }
 
-// One side of a v-form: `numbers` is the first or the second half of the communicator's.
-bool make_side(const void *buffer, MPI_Datatype handle, const int *counts, const int *displs, int ranks,
-               std::size_t *numbers, Side *side) {
-  const Datatype *element = datatype_of(handle);
+// One side of a v-form: `numbers` is the first or the second half of the communicator's. `element` is of `handle`.
+bool make_side(const void *buffer, MPI_Datatype handle, const Datatype *element, const int *counts, const int *displs,
+               int ranks, std::size_t *numbers, Side *side) {
   return element != nullptr && counts != nullptr && displs != nullptr &&
          side->describe(buffer, handle, element, counts, displs, ranks, numbers);
 }
@@ -145,7 +144,7 @@ int take_gatherv(const void *send, int send_count, MPI_Datatype send_type, void 
   Side from;
   Side to;
   std::size_t bytes = 0;
-  if (is_root && !make_side(recv, recv_type, recv_counts, displs, call.ranks(), numbers, &to))
+  if (is_root && !make_side(recv, recv_type, datatype_of(recv_type), recv_counts, displs, call.ranks(), numbers, &to))
     return call.pass_on(Why::arguments);
   if (inside) {
     from.be_in_place();
@@ -211,7 +210,7 @@ int take_scatterv(const void *send, const int *send_counts, const int *displs, M
   Side from;
   Side to;
   std::size_t bytes = 0;
-  if (is_root && !make_side(send, send_type, send_counts, displs, call.ranks(), numbers, &from))
+  if (is_root && !make_side(send, send_type, datatype_of(send_type), send_counts, displs, call.ranks(), numbers, &from))
     return call.pass_on(Why::arguments);
   if (inside) {
     to.be_in_place();
@@ -272,7 +271,8 @@ int take_allgatherv(const void *send, int send_count, MPI_Datatype send_type, vo
   if (numbers == nullptr) return call.finish(COLL_ERR_NO_MEMORY);
   Side from;
   Side to;
-  if (recv == MPI_IN_PLACE || !make_side(recv, recv_type, recv_counts, displs, call.ranks(), numbers, &to))
+  if (recv == MPI_IN_PLACE ||
+      !make_side(recv, recv_type, datatype_of(recv_type), recv_counts, displs, call.ranks(), numbers, &to))
     return call.pass_on(Why::arguments);
   if (inside) {
     from.be_in_place();
@@ -334,11 +334,16 @@ int take_alltoallv(const void *send, const int *send_counts, const int *send_dis
   const int ranks = call.ranks();
   Side from;
   Side to;
-  if (recv == MPI_IN_PLACE || !make_side(recv, recv_type, recv_counts, recv_displs, ranks, numbers, &to))
+  const Datatype *got = datatype_of(recv_type);
+  if (recv == MPI_IN_PLACE || !make_side(recv, recv_type, got, recv_counts, recv_displs, ranks, numbers, &to))
     return call.pass_on(Why::arguments);
-  if (inside) from.be_in_place();
-  else if (!make_side(send, send_type, send_counts, send_displs, ranks, numbers + 2 * ranks, &from))
-    return call.pass_on(Why::arguments);
+  if (inside) {
+    from.be_in_place();
+  } else {
+    const Datatype *sent = send_type == recv_type ? got : datatype_of(send_type);
+    if (!make_side(send, send_type, sent, send_counts, send_displs, ranks, numbers + 2 * ranks, &from))
+      return call.pass_on(Why::arguments);
+  }
   return run(
       call, from, to, inside ? all_blocks : no_block,
       [&](const Side &from, const Side &to, coll_comm *coll) {

@@ -39,15 +39,13 @@ class Taking {
   // Once the arguments that are equal at all ranks allow it; `root` 0 where there is none. Collective when the
   // communicator is new. False: result() is what to return.
   bool join(int root) {
-    if (communicator_ == nullptr) {
-      try {
-        communicator_ = acquire(comm_, root);
-      } catch (const std::bad_alloc &) {
-        result_ = shim::finish(comm_, COLL_ERR_NO_MEMORY);
-        return false;
-      }
+    if (communicator_ == nullptr) [[unlikely]] {
+      const auto [communicator, result] = meet(comm_, root);
+      communicator_ = communicator;
+      result_ = result;
+      if (result != passed_on) return false;
+      if (communicator_ == nullptr || !communicator_->takes()) return impossible(), false;
     }
-    if (communicator_ == nullptr || !communicator_->takes()) return impossible(), false;
     if (root < 0 || root >= communicator_->ranks) return pass_on(Why::arguments), false;
     return true;
   }
@@ -84,6 +82,18 @@ class Taking {
   }
 
  private:
+  struct Met {
+    Communicator *communicator;
+    int result;  // passed_on, or the error
+  };
+
+  // Apart, and of no object: members whose address is given away are loaded anew after every call.
+  [[gnu::noinline]] static Met meet(MPI_Comm comm, int root) {
+    try {
+      return {acquire(comm, root), passed_on};
+    } catch (const std::bad_alloc &) { return {nullptr, shim::finish(comm, COLL_ERR_NO_MEMORY)}; }
+  }
+
   Collective collective_;
   int count_;
   MPI_Datatype datatype_;

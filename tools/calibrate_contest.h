@@ -14,7 +14,7 @@ namespace coll::tools {
 
 // One way to make a collective.
 struct Entrant {
-  model::Choice choice;  // algorithm null: the hand-written paths for tiny payloads
+  model::Choice choice;  // algorithm null: the hand-written paths for short payloads
   double predicted_us = 0;
   bool builtin = false;    // what communicators without a table take
   Timing timing;           // after run_contests()

@@ -9,8 +9,8 @@
 
 namespace coll::tools {
 
-// Sizes that calls are divided into: up to so many bytes, ascending, up to 16 MiB. The first is what the hand-written
-// paths for tiny payloads take; a barrier has that one alone, of 0 bytes.
+// Sizes that calls are divided into: up to so many bytes, ascending, up to 16 MiB. In the first the hand-written
+// paths are never beaten; a barrier has that one alone, of 0 bytes.
 std::vector<size_t> size_classes(plan::Collective collective, int ranks);
 
 // All algorithms that keep the order of operands, so that results never depend on the choice: each with the parameters

@@ -30,7 +30,7 @@ struct Explained {
   size_t bytes = 0;
   ModelMachine machine;
   model::Selection taken;  // what a communicator takes
-  bool latency = false;    // by the executor's hand-written path for tiny payloads, which gives the same result
+  bool latency = false;    // by the executor's hand-written path for short payloads, which gives the same result
   std::vector<model::Priced> choices;  // that one first, then by price
 };
 
@@ -60,7 +60,7 @@ Explained explained(const Options& options) {
   model::Selector selector(made.machine.chosen_by, made.machine.hierarchy, circumstances_of(made.machine));
   made.taken = selector.select(question);
   const size_t shown = plan::has_blocks(made.collective, plan::Buffer::send) ? size_t(options.ranks - 1) : 1;
-  made.latency = std::max<size_t>(made.bytes * shown, 1) <= selector.latency_path_bytes(made.collective, options.ranks);
+  made.latency = std::max<size_t>(made.bytes * shown, 1) <= selector.latency_path_bytes(question);
   made.taken.choice.kernel_copies |= question.kernel_copies;
   made.choices =
       model::rank_choices(plan::name(made.collective), made.machine.table, made.machine.hierarchy, double(made.bytes));
@@ -109,7 +109,7 @@ ordered_json to_json(const Explained& answer) {
 std::string taken_text(const Explained& answer) {
   const model::Choice& choice = answer.taken.choice;
   return model::setting_text(choice) + (choice.kernel_copies ? " by kernel copies" : "") +
-         (answer.latency ? ", or rather its hand-written twin for tiny payloads" : "");
+         (answer.latency ? ", or rather its hand-written twin for short payloads" : "");
 }
 
 std::string parameters_text(const model::Priced& priced) {

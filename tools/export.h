@@ -11,7 +11,7 @@ namespace coll::tools {
 
 struct Threshold {
   size_t up_to_bytes = SIZE_MAX;  // of the vector, or of a piece; the last one has no end
-  model::Choice choice;           // algorithm null: the hand-written paths for tiny payloads
+  model::Choice choice;           // algorithm null: the hand-written paths for short payloads
 };
 
 // One collective of so many ranks: ascending, never empty.

@@ -184,7 +184,7 @@ class Comm {
   const char* transport(const exec::Run& run) const;
   // Peers' ordinary memory is reached by copies of the kernel alone.
   bool copies_only() const { return team_.reach == exec::Reach::remote && !team_.abilities.load_store; }
-  coll_status perform_tiny(const Call& call);
+  coll_status perform_short(const Call& call);
   void perform_alone(const Call& call);
   bool takes_latency_path(const Call& call) const;
   exec::Channel& channel(int index) { return index == 0 ? blocking_ : queues_[size_t(index - 1)].channel; }

@@ -64,12 +64,14 @@ void Comm::set_latency_paths() {
   for (int c = 0; c < plan::collectives; c++) {
     const auto collective = Collective(c);
     const std::vector<model::Forced>& forced = settings_.forced[size_t(c)];
-    size_t limit = selector_.latency_path_bytes(collective, ranks(), crowded_);
+    size_t limit = selector_.latency_path_bytes(question({.collective = collective}));
     if (!forced.empty()) {
       const bool latency = forced.front().choice.algorithm == nullptr;
       const size_t shown = plan::has_blocks(collective, plan::Buffer::send) ? size_t(ranks() - 1) : 1;
       limit = latency ? std::min(forced.front().up_to_bytes, exec::Cell::payload_bytes) * shown : 0;
     }
+    // The steps of plans are recorded, those of this path are not.
+    if (team_.record != nullptr) limit = std::min(limit, model::tiny_bytes);
     if (ranks() > most_ranks && collective != Collective::barrier) limit = 0;
     latency_bytes_[size_t(c)] = std::min(limit, exec::Cell::payload_bytes);
   }

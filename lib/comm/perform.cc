@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One blocking collective: the latency path for tiny payloads, else a bound plan.
+// One blocking collective: the latency path for short payloads, else a bound plan.
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
@@ -34,7 +34,7 @@ coll_status Comm::perform_now(const Call& call) {
   }
   if (ranks() == 1) return perform_alone(call), COLL_OK;
   if (call.empty()) return COLL_OK;
-  if (takes_latency_path(call)) return told(perform_tiny(call));
+  if (takes_latency_path(call)) return told(perform_short(call));
   const BoundEntry* entry;
   coll_status status = bound_for(call, 0, entry);
   if (status != COLL_OK) return status;
@@ -117,7 +117,7 @@ bool Comm::takes_latency_path(const Call& call) const {
   return std::max<size_t>(bytes, 1) <= latency_bytes_[size_t(call.collective)];
 }
 
-coll_status Comm::perform_tiny(const Call& call) {
+coll_status Comm::perform_short(const Call& call) {
   switch (call.collective) {
     case Collective::barrier: return exec::latency_barrier(blocking_);
     case Collective::bcast: return exec::latency_bcast(blocking_, call.recv, call.bytes(), call.root);

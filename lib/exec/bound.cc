@@ -56,10 +56,8 @@ Bound::Bound(const plan::Plan& plan, Channel& channel, const BindOptions& option
   if (stages_here_) find_stored_first(channel.team->rank);
 }
 
-// A rank that ends before its peers have taken what it stored has time to ask for much; more than that would hold up an
-// operation that follows at once. Where ranks end together all are held up.
 void Bound::find_stored_first(int rank) {
-  size_t left = plan_->synchronizing ? size_t(2) << 10 : size_t(16) << 10;
+  size_t left = asked_ahead_bytes(plan_->synchronizing);
   bool more = true;
   for (uint64_t pass = 0; more && left > 0; pass++) {
     more = false;

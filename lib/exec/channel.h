@@ -32,12 +32,17 @@ inline constexpr int cells = 8;
 inline constexpr size_t walk_bytes = size_t(1) << 20;
 inline constexpr size_t touch_bytes = size_t(128) << 10;
 
+// A rank asks for lines that its next operation stores to first when one has ended, up to so many bytes. One that ends
+// before its peers have taken what it stored has time to ask for much; more than that would hold up an operation that
+// follows at once. Where ranks end together all are held up.
+constexpr size_t asked_ahead_bytes(bool synchronizing) { return synchronizing ? size_t(2) << 10 : size_t(16) << 10; }
+
 // A latency cell: number of the operation whose payload it holds, how many bytes that are (or a signature, see
-// latency_agree()), the payload.
+// latency_agree()), the payload, or where it lies.
 // Cells lie farther apart than a hardware prefetcher runs ahead: a reader that streams through one cell must not pull
 // the next one, which its owner is about to write, into its cache.
 struct alignas(sync::line_bytes) Cell {
-  static constexpr size_t payload_bytes = 1072;
+  static constexpr size_t payload_bytes = (size_t(32) << 10) + 48;
   std::atomic<uint64_t> sequence;
   uint64_t check;
   char payload[payload_bytes];
@@ -93,6 +98,8 @@ class Channel {
     own().memory->done.sequence.store(operation, std::memory_order_release);
     team->posted();
   }
+  // Until every rank has ended the operation that ran last.
+  coll_status await_all() { return everybody_done(operation); }
   // Where this rank's staging of the next operation will lie if that takes so many bytes; null while somebody may still
   // be in the way there.
   const char* next_staging(size_t staging_bytes) {

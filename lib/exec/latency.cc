@@ -2,15 +2,17 @@
 #include "exec/latency.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "mem/copy.h"
 #include "mem/fetch.h"
+#include "transport/arena.h"
 
 namespace coll::exec {
 
 namespace {
 
-Cell& cell_of(Channel& channel, int rank) {
+Cell& cell_of(const Channel& channel, int rank) {
   return channel.members[size_t(rank)].memory->cell[channel.operation % cells];
 }
 
@@ -18,12 +20,50 @@ constexpr size_t lines_of(size_t payload_bytes) {
   return (offsetof(Cell, payload) + payload_bytes + sync::line_bytes - 1) / sync::line_bytes;
 }
 
-// Ends the operation. A rank that wrote this time will probably do so the next time and takes those lines back early.
-void leave(Channel& channel, bool synchronizing, bool wrote, size_t bytes) {
-  if (wrote)
-    mem::fetch_for_writing(&channel.own().memory->cell[(channel.operation + 1) % cells],
-                           offsetof(Cell, payload) + bytes);
-  channel.end(synchronizing, 0);
+// Of Cell::check: the payload lies where the cell says.
+constexpr uint64_t elsewhere = uint64_t(1) << 63;
+
+// The payload of a cell that says where the data lie: memory of the writer's arena.
+struct Place {
+  uint64_t address;  // in the writer's address space
+  uint64_t offset;   // in its arena
+};
+
+// What a rank shows the others; nothing, not even that it is there, without `shown`.
+struct Shown {
+  bool shown = false;
+  const void* data = nullptr;
+  size_t bytes = 0;
+  const void* more = nullptr;
+  size_t more_bytes = 0;
+  // The buffer that these are of, as the others may see it where it lies; null when it changes during the operation.
+  const void* buffer = nullptr;
+  size_t buffer_bytes = 0;
+
+  size_t all_bytes() const { return bytes + more_bytes; }
+};
+// The ranks from first up to last, of whom the own one is not waited for. One of them shows `bytes`.
+struct From {
+  int first, last;
+  size_t bytes;
+};
+
+Shown vector(bool shown, const void* data, size_t bytes, bool lasts) {
+  return {.shown = shown, .data = data, .bytes = bytes, .buffer = lasts ? data : nullptr, .buffer_bytes = bytes};
+}
+
+// Whether the peers map the buffer, and it is long enough for that to pay: whoever shows it so has to wait for them.
+bool is_seen(const Team& team, const Shown& own, Place* place) {
+  if (own.all_bytes() < team.direct_min_bytes || own.buffer == nullptr || !team.map_arenas) return false;
+  const transport::Arena* arena = transport::Arena::existing();
+  if (arena == nullptr || !arena->contains(own.buffer, own.buffer_bytes)) return false;
+  *place = {uint64_t(uintptr_t(own.buffer)), uint64_t(uintptr_t(own.buffer) - uintptr_t(arena->base()))};
+  return true;
+}
+
+// How much of a payload is asked for ahead of time, see Channel: short ones are worth the wait where ranks end together.
+size_t asked_ahead(size_t bytes, bool synchronizing) {
+  return std::min(bytes, asked_ahead_bytes(synchronizing && bytes > size_t(4) << 10));
 }
 
 void show(Channel& channel, Cell& cell, uint64_t check) {
@@ -32,11 +72,38 @@ void show(Channel& channel, Cell& cell, uint64_t check) {
   channel.team->posted();
 }
 
-void fill(Channel& channel, const void* data, size_t bytes, const void* more = nullptr, size_t more_bytes = 0) {
+// Stores to the payload. Only its first lines were asked for ahead of time.
+void store(Cell& cell, size_t at, const void* data, size_t bytes, size_t asked) {
+  const size_t first = std::min(bytes, asked > at ? asked - at : 0);
+  char* to = cell.payload + at;
+  mem::copy(to, data, first);
+  mem::write_in_steps(to + first, bytes - first, [&](size_t from, size_t length) {
+    mem::copy(to + first + from, static_cast<const char*>(data) + first + from, length);
+  });
+}
+
+// Fills the own cell. What is short, but longer than the flag's line, is handed over: its readers have nothing else to do.
+// Where only some ranks read, the writer may follow with the next operation, and get its lines back the later the more
+// they are.
+void fill(Channel& channel, const Shown& own, bool synchronizing) {
   Cell& cell = cell_of(channel, channel.team->rank);
-  mem::copy(cell.payload, data, bytes);
-  if (more_bytes != 0) mem::copy(cell.payload + bytes, more, more_bytes);
-  show(channel, cell, bytes + more_bytes);
+  const size_t bytes = own.all_bytes(), asked = asked_ahead(bytes, synchronizing);
+  store(cell, 0, own.data, own.bytes, asked);
+  if (own.more_bytes != 0) store(cell, own.bytes, own.more, own.more_bytes, asked);
+  show(channel, cell, bytes);
+  const size_t most = synchronizing ? size_t(2) << 10 : size_t(1) << 10;
+  if (bytes <= most && lines_of(bytes) > 1) mem::hand_over(&cell, offsetof(Cell, payload) + bytes);
+}
+
+// Where the rank's data begin, of all the ranks' blocks when it has some for everybody and they are seen where they lie.
+const char* shown_by(const Channel& channel, int rank, bool* in_buffer = nullptr) {
+  const Cell& cell = cell_of(channel, rank);
+  if (in_buffer != nullptr) *in_buffer = (cell.check & elsewhere) != 0;
+  if ((cell.check & elsewhere) == 0) return cell.payload;
+  Place place;
+  std::memcpy(&place, cell.payload, sizeof place);
+  const transport::Peer& peer = *channel.team->members[size_t(rank)].peer;
+  return peer.same_process() ? reinterpret_cast<const char*>(place.address) : peer.arena() + place.offset;
 }
 
 // The first line says when the payload is there. The second is asked for together with it: ranks that arrive together
@@ -52,59 +119,76 @@ coll_status await(Channel& channel, int rank) {
 
 constexpr int most_ranks = 64;
 
-// What a rank shows the others; nothing, not even that it is there, without `shown`.
-struct Shown {
-  bool shown;
-  const void* data;
-  size_t bytes;
-  const void* more = nullptr;
-  size_t more_bytes = 0;
-};
-// The ranks from first up to last, of whom the own one is not waited for. One of them shows `bytes`.
-struct From {
-  int first, last;
-  size_t bytes;
-};
+// Ends the operation. A rank that wrote this time will probably do so the next time and takes those lines back early.
+void leave(Channel& channel, bool synchronizing, bool wrote, size_t bytes) {
+  if (wrote)
+    mem::fetch_for_writing(&channel.own().memory->cell[(channel.operation + 1) % cells],
+                           offsetof(Cell, payload) + asked_ahead(bytes, synchronizing));
+  channel.end(synchronizing, 0);
+}
 
-// The form of all of them: shows what the own rank has, waits for others, takes what they show.
-template <typename Take>
-coll_status exchange(Channel& channel, const Shown& own, const From& from, bool synchronizing, Take take) {
+// The form of all of them: shows what the own rank has, does what it can alone, waits for others, takes what they show.
+template <typename Alone, typename Take>
+coll_status exchange(Channel& channel, const Shown& own, const From& from, bool synchronizing, Alone alone, Take take) {
   coll_status status = channel.begin_cell();
   if (status != COLL_OK) return status;
   const int rank = channel.team->rank;
-  if (own.shown) fill(channel, own.data, own.bytes, own.more, own.more_bytes);
+  Place place;
+  const bool seen = own.shown && is_seen(*channel.team, own, &place);
+  if (seen) {
+    Cell& cell = cell_of(channel, rank);
+    std::memcpy(cell.payload, &place, sizeof place);
+    show(channel, cell, own.all_bytes() | elsewhere);
+  } else if (own.shown) {
+    fill(channel, own, synchronizing);
+  }
   for (int other = from.first; other < from.last; other++)
     if (other != rank) ask_for_second_line(channel, other, from.bytes);
+  alone();
   uint64_t most = 0;
   for (int other = from.first; other < from.last; other++)
     if (other != rank) {
       if ((status = await(channel, other)) != COLL_OK) return status;
-      most = std::max(most, cell_of(channel, other).check);
+      most = std::max(most, cell_of(channel, other).check & ~elsewhere);
     }
   take();
-  leave(channel, synchronizing, own.shown, own.bytes + own.more_bytes);
-  return most <= from.bytes ? COLL_OK : COLL_ERR_TRUNCATE;
+  leave(channel, synchronizing, own.shown, seen ? 0 : own.all_bytes());
+  if (seen) status = channel.await_all();
+  return most <= from.bytes ? status : COLL_ERR_TRUNCATE;
+}
+
+template <typename Take>
+coll_status exchange(Channel& channel, const Shown& own, const From& from, bool synchronizing, Take take) {
+  return exchange(
+      channel, own, from, synchronizing, [] {}, take);
 }
 
 // The operands of ranks 0 .. last - 1, the own one in the caller's memory.
 void fold(Channel& channel, const void* own, void* recv, size_t count, const Reducer& reducer, int last) {
   const void* sources[most_ranks];
-  for (int rank = 0; rank < last; rank++)
-    sources[rank] = rank == channel.team->rank ? own : cell_of(channel, rank).payload;
+  for (int rank = 0; rank < last; rank++) sources[rank] = rank == channel.team->rank ? own : shown_by(channel, rank);
   reducer(recv, nullptr, sources, last, count);
 }
 
 // A block for each other rank, beginning with the next one, which finds it in the first line.
-Shown blocks_for_others(const Team& team, bool shown, const void* send, size_t bytes) {
+Shown blocks_for_others(const Team& team, const void* send, size_t bytes, bool lasts) {
   const auto* all = static_cast<const char*>(send);
   const size_t above = size_t(team.ranks - 1 - team.rank), below = size_t(team.rank);
-  return {shown, all + (below + 1) * bytes, above * bytes, all, below * bytes};
+  return {.shown = true,
+          .data = all + (below + 1) * bytes,
+          .bytes = above * bytes,
+          .more = all,
+          .more_bytes = below * bytes,
+          .buffer = lasts ? send : nullptr,
+          .buffer_bytes = bytes * size_t(team.ranks)};
 }
 // Where rank `of` shows the block that is for the own rank.
 const char* block_from(Channel& channel, int of, size_t bytes) {
   const Team& team = *channel.team;
-  const int place = (team.rank - of - 1 + team.ranks) % team.ranks;
-  return cell_of(channel, of).payload + size_t(place) * bytes;
+  bool in_buffer;
+  const char* blocks = shown_by(channel, of, &in_buffer);
+  const int place = in_buffer ? team.rank : (team.rank - of - 1 + team.ranks) % team.ranks;
+  return blocks + size_t(place) * bytes;
 }
 
 void place(void* to, const void* from, size_t bytes) {
@@ -113,27 +197,30 @@ void place(void* to, const void* from, size_t bytes) {
 
 const char* bytes_of(const void* data) { return static_cast<const char*>(data); }
 
-// Block r of recv is what shown(r) points to, the own one lies in the caller's memory.
+// Block r of recv is what shown(r) points to, but for the own one.
 template <typename Shows>
-void collect(const Team& team, const void* own, void* recv, size_t bytes, Shows shown) {
+void collect(const Team& team, void* recv, size_t bytes, Shows shown) {
   for (int rank = 0; rank < team.ranks; rank++)
-    place(static_cast<char*>(recv) + size_t(rank) * bytes, rank == team.rank ? own : shown(rank), bytes);
+    if (rank != team.rank) mem::copy(static_cast<char*>(recv) + size_t(rank) * bytes, shown(rank), bytes);
+}
+void keep_own(const Team& team, const void* own, void* recv, size_t bytes) {
+  place(static_cast<char*>(recv) + size_t(team.rank) * bytes, own, bytes);
 }
 
 }  // namespace
 
 coll_status latency_barrier(Channel& channel) {
-  return exchange(channel, {true, nullptr, 0}, {0, channel.team->ranks, 0}, true, [] {});
+  return exchange(channel, {.shown = true}, {0, channel.team->ranks, 0}, true, [] {});
 }
 
 coll_status latency_bcast(Channel& channel, void* buffer, size_t bytes, int root) {
   const bool sends = root == channel.team->rank;
   size_t shown = bytes;
-  const coll_status status = exchange(channel, {sends, buffer, bytes}, {root, root + 1, bytes}, false, [&] {
+  const Shown own = vector(sends, buffer, bytes, true);
+  const coll_status status = exchange(channel, own, {root, root + 1, bytes}, false, [&] {
     if (sends) return;
-    const Cell& cell = cell_of(channel, root);
-    shown = cell.check;
-    mem::copy(buffer, cell.payload, std::min(shown, bytes));
+    shown = cell_of(channel, root).check & ~elsewhere;
+    mem::copy(buffer, shown_by(channel, root), std::min(shown, bytes));
   });
   return shown >= bytes ? status : COLL_ERR_COUNT;
 }
@@ -142,7 +229,7 @@ coll_status latency_reduce(Channel& channel, const void* send, void* recv, size_
                            int root) {
   const size_t bytes = count * reducer.element_bytes;
   const int last = root == channel.team->rank ? channel.team->ranks : 0;
-  return exchange(channel, {last == 0, send, bytes}, {0, last, bytes}, false, [&] {
+  return exchange(channel, vector(last == 0, send, bytes, true), {0, last, bytes}, false, [&] {
     if (last != 0) fold(channel, send, recv, count, reducer, last);
   });
 }
@@ -150,46 +237,59 @@ coll_status latency_reduce(Channel& channel, const void* send, void* recv, size_
 coll_status latency_allreduce(Channel& channel, const void* send, void* recv, size_t count, const Reducer& reducer) {
   const size_t bytes = count * reducer.element_bytes;
   const int ranks = channel.team->ranks;
-  return exchange(channel, {true, send, bytes}, {0, ranks, bytes}, true,
+  return exchange(channel, vector(true, send, bytes, send != recv), {0, ranks, bytes}, true,
                   [&] { fold(channel, send, recv, count, reducer, ranks); });
 }
 
 coll_status latency_scatter(Channel& channel, const void* send, void* recv, size_t bytes, int root) {
   const Team& team = *channel.team;
   const bool sends = root == team.rank;
-  const Shown blocks = sends ? blocks_for_others(team, true, send, bytes) : Shown{};
-  return exchange(channel, blocks, {root, root + 1, bytes * size_t(team.ranks - 1)}, false, [&] {
-    place(recv, sends ? bytes_of(send) + size_t(root) * bytes : block_from(channel, root, bytes), bytes);
-  });
+  const Shown blocks = sends ? blocks_for_others(team, send, bytes, true) : Shown{};
+  return exchange(
+      channel, blocks, {root, root + 1, bytes * size_t(team.ranks - 1)}, false,
+      [&] {
+        if (sends) place(recv, bytes_of(send) + size_t(root) * bytes, bytes);
+      },
+      [&] {
+        if (!sends) mem::copy(recv, block_from(channel, root, bytes), bytes);
+      });
 }
 
 coll_status latency_gather(Channel& channel, const void* send, void* recv, size_t bytes, int root) {
-  const bool sends = root != channel.team->rank;
-  return exchange(channel, {sends, send, bytes}, {0, sends ? 0 : channel.team->ranks, bytes}, false, [&] {
-    if (!sends) collect(*channel.team, send, recv, bytes, [&](int rank) { return cell_of(channel, rank).payload; });
-  });
+  const Team& team = *channel.team;
+  const bool sends = root != team.rank;
+  return exchange(
+      channel, vector(sends, send, bytes, true), {0, sends ? 0 : team.ranks, bytes}, false,
+      [&] {
+        if (!sends) keep_own(team, send, recv, bytes);
+      },
+      [&] {
+        if (!sends) collect(team, recv, bytes, [&](int rank) { return shown_by(channel, rank); });
+      });
 }
 
 coll_status latency_allgather(Channel& channel, const void* send, void* recv, size_t bytes) {
-  return exchange(channel, {true, send, bytes}, {0, channel.team->ranks, bytes}, true, [&] {
-    collect(*channel.team, send, recv, bytes, [&](int rank) { return cell_of(channel, rank).payload; });
-  });
+  const Team& team = *channel.team;
+  return exchange(
+      channel, vector(true, send, bytes, true), {0, team.ranks, bytes}, true,
+      [&] { keep_own(team, send, recv, bytes); },
+      [&] { collect(team, recv, bytes, [&](int rank) { return shown_by(channel, rank); }); });
 }
 
 coll_status latency_alltoall(Channel& channel, const void* send, void* recv, size_t bytes) {
   const Team& team = *channel.team;
-  const Shown blocks = blocks_for_others(team, true, send, bytes);
-  return exchange(channel, blocks, {0, team.ranks, bytes * size_t(team.ranks - 1)}, true, [&] {
-    collect(team, bytes_of(send) + size_t(team.rank) * bytes, recv, bytes,
-            [&](int rank) { return block_from(channel, rank, bytes); });
-  });
+  const Shown blocks = blocks_for_others(team, send, bytes, send != recv);
+  return exchange(
+      channel, blocks, {0, team.ranks, bytes * size_t(team.ranks - 1)}, true,
+      [&] { keep_own(team, bytes_of(send) + size_t(team.rank) * bytes, recv, bytes); },
+      [&] { collect(team, recv, bytes, [&](int rank) { return block_from(channel, rank, bytes); }); });
 }
 
 coll_status latency_reduce_scatter(Channel& channel, const void* send, void* recv, size_t count,
                                    const Reducer& reducer) {
   const Team& team = *channel.team;
   const size_t bytes = count * reducer.element_bytes;
-  const Shown blocks = blocks_for_others(team, true, send, bytes);
+  const Shown blocks = blocks_for_others(team, send, bytes, send != recv);
   return exchange(channel, blocks, {0, team.ranks, bytes * size_t(team.ranks - 1)}, true, [&] {
     const void* sources[most_ranks];
     for (int rank = 0; rank < team.ranks; rank++)
@@ -202,7 +302,8 @@ coll_status latency_scan(Channel& channel, const void* send, void* recv, size_t 
                          bool with_own) {
   const int rank = channel.team->rank, last = with_own ? rank + 1 : rank;
   const size_t bytes = count * reducer.element_bytes;
-  return exchange(channel, {rank + 1 < channel.team->ranks, send, bytes}, {0, last, bytes}, false, [&] {
+  const Shown own = vector(rank + 1 < channel.team->ranks, send, bytes, send != recv);
+  return exchange(channel, own, {0, last, bytes}, false, [&] {
     if (last > 0) fold(channel, send, recv, count, reducer, last);
   });
 }

@@ -8,9 +8,10 @@
 
 namespace coll::mem {
 
+inline constexpr size_t line_bytes = 64;
+
 // Only asks: returns at once, changes nothing, never faults.
 inline void fetch_for_writing(const void* memory, size_t bytes) {
-  constexpr size_t line_bytes = 64;
   const char* line = static_cast<const char*>(memory);
 #pragma GCC unroll 4
   for (size_t lines = (bytes + line_bytes - 1) / line_bytes; lines > 0; lines--, line += line_bytes) {
@@ -20,6 +21,17 @@ inline void fetch_for_writing(const void* memory, size_t bytes) {
     __builtin_prefetch(line, 1);
 #endif
   }
+}
+
+// Pushes lines that this core has written to the cache that all cores share, where the first reader finds them sooner
+// than in this one's. For what is read at once and is short: the writer has to fetch them back. A processor that lacks
+// the instruction takes it for one that does nothing.
+inline void hand_over([[maybe_unused]] const void* memory, [[maybe_unused]] size_t bytes) {
+#if defined(__x86_64__)
+  const char* line = static_cast<const char*>(memory);
+  for (size_t lines = (bytes + line_bytes - 1) / line_bytes; lines > 0; lines--, line += line_bytes)
+    asm volatile(".byte 0x0f, 0x1c, 0x00" ::"a"(line), "m"(*line));  // cldemote (%rax)
+#endif
 }
 
 // Calls write(from, length) for steps of `bytes` at `memory`, in order, each of whose lines have just been asked for.

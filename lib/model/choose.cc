@@ -74,10 +74,16 @@ void set_pieces(const Question& question, size_t kernel_from_bytes, Choice& choi
 
 }  // namespace
 
-size_t latency_path_bytes(Collective collective, int ranks) {
+size_t latency_path_bytes(const Question& question) {
   constexpr int crowd = 16;  // every rank looks at every other's line
-  if (collective == Collective::barrier) return ranks <= crowd ? 1 : 0;
-  return ranks <= crowd ? 1024 : 0;
+  constexpr size_t short_bytes = 32 * kib;
+  if (question.ranks > crowd) return 0;
+  if (question.collective == Collective::barrier) return 1;
+  // Memory that all map needs one copy where this path makes two, and distant ranks should not all read from one.
+  if (question.mapped || question.levels > 1) return tiny_bytes;
+  const bool reads_one = question.collective == Collective::bcast || question.collective == Collective::scatter;
+  const bool shows_all = plan::has_blocks(question.collective, plan::Buffer::send);
+  return reads_one || shows_all ? short_bytes : short_bytes / size_t(std::max(question.ranks - 1, 1));
 }
 
 Choice choose(const Question& question) {

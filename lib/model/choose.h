@@ -41,7 +41,11 @@ void complete(const Question& question, Choice& choice);
 // Reads "name" or "name:chunk=32768,k=4,depth=2,j=1" as a user writes it. "" or what is wrong with it.
 std::string parse_choice(plan::Collective collective, const std::string& text, Choice& choice);
 
-// Payloads up to this size, all that one rank shows to others, take the hand-written latency path of the executor.
-size_t latency_path_bytes(plan::Collective collective, int ranks);
+// Where nothing beats the latency path.
+inline constexpr size_t tiny_bytes = 1024;
+
+// Payloads up to this size, all that one rank shows to others, take the hand-written latency path of the executor: as long
+// as no rank shows or reads more than a few pages. `question.bytes` does not count.
+size_t latency_path_bytes(const Question& question);
 
 }  // namespace coll::model

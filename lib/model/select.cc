@@ -85,16 +85,18 @@ Choice Selector::builtin(const Question& question) const {
   return circumstances_.family == nullptr ? choose(question) : choose(question, *circumstances_.family);
 }
 
-size_t Selector::latency_path_bytes(Collective collective, int ranks, bool crowded) const {
-  const size_t otherwise = model::latency_path_bytes(collective, ranks);
-  if (table_ == nullptr || crowded) return otherwise;
+size_t Selector::latency_path_bytes(Question question) const {
+  question.mapped |= circumstances_.mapped;
+  const size_t otherwise = model::latency_path_bytes(question);
+  if (table_ == nullptr || question.crowded) return otherwise;
+  const std::span<const Chosen> measured = rows(question.collective, question.ranks);
   const Chosen* last = nullptr;
-  for (const Chosen& row : rows(collective, ranks)) {
+  for (const Chosen& row : measured) {
     if (row.algorithm != nullptr) break;
     last = &row;
   }
-  if (last == nullptr) return otherwise;
-  const size_t shown = plan::has_blocks(collective, plan::Buffer::send) ? size_t(ranks - 1) : 1;
+  if (last == nullptr) return measured.empty() ? otherwise : std::min(otherwise, tiny_bytes);
+  const size_t shown = plan::has_blocks(question.collective, plan::Buffer::send) ? size_t(question.ranks - 1) : 1;
   return std::max<size_t>(last->up_to_bytes * shown, 1);
 }
 

@@ -61,8 +61,8 @@ class Selector {
   Choice builtin(const Question& question) const;
 
   // Payloads up to this size, all that one rank shows to others, take the hand-written latency path: as far as the
-  // table's "latency" rows go where it has some for as many ranks.
-  size_t latency_path_bytes(plan::Collective collective, int ranks, bool crowded = false) const;
+  // table's "latency" rows go where it has some for as many ranks. `question.bytes` does not count.
+  size_t latency_path_bytes(Question question) const;
 
   // Whether some selection for so many ranks has an expected time.
   bool knows_times(int ranks) const;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The hand-written latency paths give what their plan twins give: barrier flat, bcast shm_pipelined, reduce flat,
 // allreduce all_read and so on. Sizes from nothing to beyond the largest payload; both run in turn, so they also follow
-// each other.
+// each other. In ordinary memory, and in coll_mem_alloc()'s, which cells only point to.
 #include "exec/latency.h"
 
 #include "comm/collectives.h"
@@ -9,6 +9,30 @@
 using namespace ranks;
 
 namespace {
+
+// Of an arena when the variable says so.
+template <typename T>
+struct Shared {
+  using value_type = T;
+  Shared() = default;
+  template <typename U>
+  Shared(const Shared<U>&) {}
+  static bool wanted() { return getenv("COLL_DIRECT_MIN") != nullptr; }
+  T* allocate(size_t n) {
+    void* memory = nullptr;
+    if (!wanted()) return static_cast<T*>(::operator new(n * sizeof(T)));
+    if (coll_mem_alloc(n * sizeof(T), &memory) != COLL_OK) throw std::bad_alloc();
+    return static_cast<T*>(memory);
+  }
+  void deallocate(T* memory, size_t) { wanted() ? void(coll_mem_free(memory)) : ::operator delete(memory); }
+  bool operator==(const Shared&) const = default;
+};
+using Floats = std::vector<float, Shared<float>>;
+
+size_t next_size(size_t bytes) {
+  if (bytes < 136 || (bytes > 1000 && bytes < 1100)) return bytes + 4;
+  return bytes < 1000 ? bytes + 52 : bytes * 7 / 4 / 4 * 4;
+}
 
 // The same operations on a communicator that takes the latency paths and on one whose algorithms are forced, which
 // never takes them. Floats, whose sums show the order of operands.
@@ -32,18 +56,23 @@ void compare(Context& c) {
   coll_op op;
   RANK_CHECK(c, coll_op_create(compose, 0, nullptr, &op) == COLL_OK);
 
-  for (size_t bytes = 0; bytes <= 1100 && !c.failed(); bytes += bytes < 136 || bytes > 1000 ? 4 : 52) {
+  const std::vector<size_t> whole = {2048, 4096, 8192, 16384, 32768, 32772};  // also limits of the path
+  std::vector<size_t> sizes;
+  for (size_t bytes = 0; bytes <= 40000; bytes = next_size(bytes)) sizes.push_back(bytes);
+  sizes.insert(sizes.end(), whole.begin(), whole.end());
+  for (size_t bytes : sizes) {
+    if (c.failed()) break;
     c.about = std::to_string(bytes) + " bytes";
     size_t n = bytes / 4;
-    std::vector<float> in(n + 1), results[2];
+    Floats in(n + 1), results[2];
     for (size_t i = 0; i < n; i++)
       in[i] = std::ldexp(float(input(c.rank, i, uint32_t(bytes)) % 1000003), int(input(c.rank, i, 1) % 40) - 20);
     for (int which = 0; which < 2; which++) {
       coll_comm* comm = which == 0 ? fast : twin;
-      std::vector<float>& all = results[which];
-      auto keep = [&](const std::vector<float>& part) { all.insert(all.end(), part.begin(), part.end()); };
+      Floats& all = results[which];
+      auto keep = [&](const Floats& part) { all.insert(all.end(), part.begin(), part.end()); };
       for (int root = 0; root < c.ranks; root++) {
-        std::vector<float> data(n + 1, 0);
+        Floats data(n + 1, 0);
         if (c.rank == root) data = in;
         RANK_CHECK(c, coll_bcast(data.data(), n, COLL_FLOAT, root, comm) == COLL_OK);
         keep(data);
@@ -52,7 +81,7 @@ void compare(Context& c) {
         keep(data);
       }
       const size_t p = size_t(c.ranks);
-      std::vector<float> blocks(n * p + 1), out(n * p + 1);
+      Floats blocks(n * p + 1), out(n * p + 1);
       for (size_t i = 0; i < n * p; i++) blocks[i] = in[i % n] * float(1 + i / n);
       for (int root = 0; root < c.ranks; root++) {
         out.assign(n * p + 1, 0);
@@ -80,7 +109,7 @@ void compare(Context& c) {
       out.assign(n * p + 1, 0);
       RANK_CHECK(c, coll_exscan(in.data(), out.data(), n, COLL_FLOAT, COLL_SUM, comm) == COLL_OK);
       keep(out);
-      std::vector<float> data(n + 1, 0);
+      Floats data(n + 1, 0);
       RANK_CHECK(c, coll_allreduce(in.data(), data.data(), n, COLL_FLOAT, COLL_SUM, comm) == COLL_OK);
       keep(data);
       data = in;
@@ -103,6 +132,11 @@ class LatencyPaths : public testing::TestWithParam<int> {};
 TEST_P(LatencyPaths, GiveWhatTheirPlanTwinsGive) {
   Environment transport("COLL_TRANSPORT", "shm");
   run_threads(GetParam(), compare);
+}
+TEST_P(LatencyPaths, ShowMemoryThatAllMapWhereItLies) {
+  Environment transport("COLL_TRANSPORT", "mapped"), direct("COLL_DIRECT_MIN", "40");
+  run_threads(GetParam(), compare);
+  run_processes(GetParam(), compare);
 }
 INSTANTIATE_TEST_SUITE_P(Ranks, LatencyPaths, testing::Values(2, 3, 5));
 

@@ -58,7 +58,7 @@ TEST(Select, WithoutATableTheDefaults) {
   const Selection selected = selector.select(question);
   EXPECT_EQ(selected.by, Decider::builtin);
   EXPECT_EQ(selected.choice.algorithm, choose(question).algorithm);
-  EXPECT_EQ(selector.latency_path_bytes(Collective::bcast, 2), latency_path_bytes(Collective::bcast, 2));
+  EXPECT_EQ(selector.latency_path_bytes(question), latency_path_bytes(question));
 }
 
 TEST(Select, TwoRanksShareTheSumsOfMappedVectors) {
@@ -234,11 +234,41 @@ TEST(Select, LatencyRowsSayHowFarTheLatencyPathGoes) {
   latency.algorithm = nullptr;
   Chosen alltoall = row(Collective::alltoall, 8, 16, "");
   alltoall.algorithm = nullptr;
-  Chooser chooser(8, {latency, row(Collective::bcast, 8, 4096, "flat_read"), alltoall});
-  EXPECT_EQ(chooser.selector.latency_path_bytes(Collective::bcast, 8), 256u);
-  EXPECT_EQ(chooser.selector.latency_path_bytes(Collective::alltoall, 8), 16u * 7);  // all that a rank shows
-  EXPECT_EQ(chooser.selector.latency_path_bytes(Collective::reduce, 8), latency_path_bytes(Collective::reduce, 8));
+  Chooser chooser(8, {latency, row(Collective::bcast, 8, 4096, "flat_read"), alltoall,
+                      row(Collective::allreduce, 8, 4096, "rabenseifner")});
+  const auto bytes = [&](Collective collective) {
+    return chooser.selector.latency_path_bytes(chooser.question(collective, 0));
+  };
+  EXPECT_EQ(bytes(Collective::bcast), 256u);
+  EXPECT_EQ(bytes(Collective::alltoall), 16u * 7);  // all that a rank shows
+  EXPECT_EQ(bytes(Collective::reduce), latency_path_bytes(chooser.question(Collective::reduce, 0)));
+  EXPECT_EQ(bytes(Collective::allreduce), tiny_bytes);  // a table with rows knows better from there on
   EXPECT_EQ(chooser.select(Collective::bcast, 257).choice.algorithm->name, "flat_read");
+}
+
+TEST(Select, TheLatencyPathEndsWhereARankWouldMoveMoreThanAFewPages) {
+  constexpr size_t most = 32 << 10;
+  Question question{.ranks = 2};
+  for (int c = 0; c < plan::collectives; c++) {
+    question.collective = Collective(c);
+    EXPECT_EQ(latency_path_bytes(question), question.collective == Collective::barrier ? 1u : most);
+  }
+  question.ranks = 5;
+  const auto bytes = [&](Collective collective) {
+    question.collective = collective;
+    return latency_path_bytes(question);
+  };
+  EXPECT_EQ(bytes(Collective::bcast), most);
+  EXPECT_EQ(bytes(Collective::scatter), most);  // of all blocks together
+  EXPECT_EQ(bytes(Collective::alltoall), most);
+  EXPECT_EQ(bytes(Collective::allreduce), most / 4);  // everybody reads four vectors
+  EXPECT_EQ(bytes(Collective::gather), most / 4);
+  question.mapped = true;
+  EXPECT_EQ(bytes(Collective::bcast), tiny_bytes);
+  question.mapped = false, question.levels = 2;
+  EXPECT_EQ(bytes(Collective::bcast), tiny_bytes);
+  question.levels = 1, question.ranks = 17;
+  EXPECT_EQ(bytes(Collective::bcast), 0u);
 }
 
 }  // namespace

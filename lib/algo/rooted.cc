@@ -210,8 +210,13 @@ class RootMoves : Rooted {
     // A target's flag is one more than the passes whose slots are free again: 1 says that it is there.
     for (int peer : peers_)
       if (out_) lane.wait(peer, data_.flag, this_pass_of(piece_of(peer)));
+    // First of all where the root takes: meanwhile the peers stage, and what was stored a moment ago is slower to fetch.
+    if (!out_) {
+      lane.loop(piece_of(root_));
+      copy_own(lane);
+      lane.end();
+    }
     lane.loop(longest_);
-    if (!out_) copy_own(lane);
     for (int peer : peers_) {
       const uint16_t piece = piece_of(peer);
       lane.wait(peer, data_.flag, this_pass_of(piece, out_ ? 1 - ring_.depth : 0));

@@ -52,12 +52,11 @@ Shown vector(bool shown, const void* data, size_t bytes, bool lasts) {
   return {.shown = shown, .data = data, .bytes = bytes, .buffer = lasts ? data : nullptr, .buffer_bytes = bytes};
 }
 
-// Whether the peers map the buffer, and it is long enough for that to pay: whoever shows it so has to wait for them.
-bool is_seen(const Team& team, const Shown& own, Place* place) {
-  if (own.all_bytes() < team.direct_min_bytes || own.buffer == nullptr || !team.map_arenas) return false;
+// Whether the peers map the buffer.
+[[gnu::noinline]] bool is_mapped(const void* buffer, size_t bytes, Place* place) {
   const transport::Arena* arena = transport::Arena::existing();
-  if (arena == nullptr || !arena->contains(own.buffer, own.buffer_bytes)) return false;
-  *place = {uint64_t(uintptr_t(own.buffer)), uint64_t(uintptr_t(own.buffer) - uintptr_t(arena->base()))};
+  if (arena == nullptr || !arena->contains(buffer, bytes)) return false;
+  *place = {uint64_t(uintptr_t(buffer)), uint64_t(uintptr_t(buffer) - uintptr_t(arena->base()))};
   return true;
 }
 
@@ -72,27 +71,30 @@ void show(Channel& channel, Cell& cell, uint64_t check) {
   channel.team->posted();
 }
 
-// Stores to the payload. Only its first lines were asked for ahead of time.
-void store(Cell& cell, size_t at, const void* data, size_t bytes, size_t asked) {
+// Stores what lines hold that nobody has asked for.
+[[gnu::noinline]] void store_in_steps(char* to, const char* from, size_t bytes) {
+  mem::write_in_steps(to, bytes, [&](size_t at, size_t length) { mem::copy(to + at, from + at, length); });
+}
+
+// Stores to the payload, of which the first `asked` bytes were asked for ahead of time.
+inline void store(Cell& cell, size_t at, const void* data, size_t bytes, size_t asked) {
   const size_t first = std::min(bytes, asked > at ? asked - at : 0);
-  char* to = cell.payload + at;
-  mem::copy(to, data, first);
-  mem::write_in_steps(to + first, bytes - first, [&](size_t from, size_t length) {
-    mem::copy(to + first + from, static_cast<const char*>(data) + first + from, length);
-  });
+  mem::copy(cell.payload + at, data, first);
+  if (first < bytes) [[unlikely]]
+    store_in_steps(cell.payload + at + first, static_cast<const char*>(data) + first, bytes - first);
 }
 
 // Fills the own cell. What is short, but longer than the flag's line, is handed over: its readers have nothing else to do.
 // Where only some ranks read, the writer may follow with the next operation, and get its lines back the later the more
 // they are.
-void fill(Channel& channel, const Shown& own, bool synchronizing) {
+[[gnu::always_inline]] inline void fill(Channel& channel, const Shown& own, bool synchronizing) {
   Cell& cell = cell_of(channel, channel.team->rank);
   const size_t bytes = own.all_bytes(), asked = asked_ahead(bytes, synchronizing);
   store(cell, 0, own.data, own.bytes, asked);
   if (own.more_bytes != 0) store(cell, own.bytes, own.more, own.more_bytes, asked);
   show(channel, cell, bytes);
   const size_t most = synchronizing ? size_t(2) << 10 : size_t(1) << 10;
-  if (bytes <= most && lines_of(bytes) > 1) mem::hand_over(&cell, offsetof(Cell, payload) + bytes);
+  if (lines_of(bytes) > 1 && bytes <= most) mem::hand_over(&cell, offsetof(Cell, payload) + bytes);
 }
 
 // Where the rank's data begin, of all the ranks' blocks when it has some for everybody and they are seen where they lie.
@@ -134,7 +136,10 @@ coll_status exchange(Channel& channel, const Shown& own, const From& from, bool 
   if (status != COLL_OK) return status;
   const int rank = channel.team->rank;
   Place place;
-  const bool seen = own.shown && is_seen(*channel.team, own, &place);
+  // Whoever shows a buffer where it lies has to wait for the others: a long one.
+  const Team& team = *channel.team;
+  const bool seen = own.shown && own.all_bytes() >= team.direct_min_bytes && own.buffer != nullptr && team.map_arenas &&
+                    is_mapped(own.buffer, own.buffer_bytes, &place);
   if (seen) {
     Cell& cell = cell_of(channel, rank);
     std::memcpy(cell.payload, &place, sizeof place);

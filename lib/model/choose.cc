@@ -43,11 +43,14 @@ algo::Parameters pipeline(size_t bytes) {
 algo::Parameters in_one_piece(size_t bytes) { return ring(bytes, 1024 * kib, 1); }
 
 // Where ranks share cores a rank that waits for a chunk waits until others have had their turns: few chunks, the fewer
-// the more ranks there are, and all in the ring at once where a turn costs a sleep.
+// the more ranks there are, and all in the ring at once where a turn costs a sleep. Among few, whose turns come soon, one
+// may read a first half while the other half is written.
 algo::Parameters few_turns(const Question& question) {
+  constexpr int few = 4;
   const size_t least = std::clamp(std::bit_ceil(size_t(question.ranks)) * 16 * kib, 64 * kib, 512 * kib);
-  const size_t quarter = std::bit_ceil(question.bytes / 4);
-  return ring(question.bytes, question.groups_apart ? std::clamp(quarter, least, 512 * kib) : least, 4);
+  const size_t half = std::bit_ceil(question.bytes / 2), quarter = std::bit_ceil(question.bytes / 4);
+  if (question.groups_apart) return ring(question.bytes, std::clamp(quarter, least, 512 * kib), 4);
+  return ring(question.bytes, question.ranks <= few ? std::clamp(half, 16 * kib, least) : least, 4);
 }
 
 // Two hops a pass, each with its flags: long passes, of a vector of `bytes`.

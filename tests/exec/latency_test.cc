@@ -10,6 +10,13 @@ using namespace ranks;
 
 namespace {
 
+// Compiled once for ranks that are threads and once for processes.
+#ifdef RANKS_ARE_PROCESSES
+void run(int ranks, const Function& function) { run_processes(ranks, function); }
+#else
+void run(int ranks, const Function& function) { run_threads(ranks, function); }
+#endif
+
 // Of an arena when the variable says so.
 template <typename T>
 struct Shared {
@@ -30,7 +37,7 @@ struct Shared {
 using Floats = std::vector<float, Shared<float>>;
 
 size_t next_size(size_t bytes) {
-  if (bytes < 136 || (bytes > 1000 && bytes < 1100)) return bytes + 4;
+  if (bytes < 136) return bytes + 4;
   return bytes < 1000 ? bytes + 52 : bytes * 7 / 4 / 4 * 4;
 }
 
@@ -131,18 +138,17 @@ void compare(Context& c) {
 class LatencyPaths : public testing::TestWithParam<int> {};
 TEST_P(LatencyPaths, GiveWhatTheirPlanTwinsGive) {
   Environment transport("COLL_TRANSPORT", "shm");
-  run_threads(GetParam(), compare);
+  run(GetParam(), compare);
 }
 TEST_P(LatencyPaths, ShowMemoryThatAllMapWhereItLies) {
   Environment transport("COLL_TRANSPORT", "mapped"), direct("COLL_DIRECT_MIN", "40");
-  run_threads(GetParam(), compare);
-  run_processes(GetParam(), compare);
+  run(GetParam(), compare);
 }
 INSTANTIATE_TEST_SUITE_P(Ranks, LatencyPaths, testing::Values(2, 3, 5));
 
 // Ranks far ahead and far behind share the cells without overwriting what is still read: the roots run on.
 TEST(LatencyPaths, CellsAreNotReusedTooEarly) {
-  run_threads(3, [](Context& c) {
+  run(3, [](Context& c) {
     coll_comm* comm = c.comm();
     std::mt19937 random{unsigned(c.rank)};
     for (uint32_t i = 0; i < 2000 && !c.failed(); i++) {

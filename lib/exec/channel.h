@@ -38,7 +38,7 @@ inline constexpr size_t touch_bytes = size_t(128) << 10;
 constexpr size_t asked_ahead_bytes(bool synchronizing) { return synchronizing ? size_t(2) << 10 : size_t(16) << 10; }
 
 // A latency cell: number of the operation whose payload it holds, how many bytes that are (or a signature, see
-// latency_agree()), the payload, or where it lies.
+// latency_agree()), the payload, or where it lies: in memory that stays as it is until every rank has ended the operation.
 // Cells lie farther apart than a hardware prefetcher runs ahead: a reader that streams through one cell must not pull
 // the next one, which its owner is about to write, into its cache.
 struct alignas(sync::line_bytes) Cell {

@@ -84,9 +84,8 @@ inline void store(Cell& cell, size_t at, const void* data, size_t bytes, size_t 
     store_in_steps(cell.payload + at + first, static_cast<const char*>(data) + first, bytes - first);
 }
 
-// Fills the own cell. What is short, but longer than the flag's line, is handed over: its readers have nothing else to do.
-// Where only some ranks read, the writer may follow with the next operation, and get its lines back the later the more
-// they are.
+// Fills the own cell. A short payload of several lines is handed over. Not a long one: its writer has to fetch the lines
+// back, the sooner where it does not wait for its readers.
 [[gnu::always_inline]] inline void fill(Channel& channel, const Shown& own, bool synchronizing) {
   Cell& cell = cell_of(channel, channel.team->rank);
   const size_t bytes = own.all_bytes(), asked = asked_ahead(bytes, synchronizing);
@@ -97,7 +96,7 @@ inline void store(Cell& cell, size_t at, const void* data, size_t bytes, size_t 
   if (lines_of(bytes) > 1 && bytes <= most) mem::hand_over(&cell, offsetof(Cell, payload) + bytes);
 }
 
-// Where the rank's data begin, of all the ranks' blocks when it has some for everybody and they are seen where they lie.
+// Where the rank's data begin; *in_buffer: they are all its blocks, with its own, where they lie.
 const char* shown_by(const Channel& channel, int rank, bool* in_buffer = nullptr) {
   const Cell& cell = cell_of(channel, rank);
   if (in_buffer != nullptr) *in_buffer = (cell.check & elsewhere) != 0;
@@ -136,7 +135,7 @@ coll_status exchange(Channel& channel, const Shown& own, const From& from, bool 
   if (status != COLL_OK) return status;
   const int rank = channel.team->rank;
   Place place;
-  // Whoever shows a buffer where it lies has to wait for the others: a long one.
+  // A long one: whoever shows its buffer where it lies has to wait for the others.
   const Team& team = *channel.team;
   const bool seen = own.shown && own.all_bytes() >= team.direct_min_bytes && own.buffer != nullptr && team.map_arenas &&
                     is_mapped(own.buffer, own.buffer_bytes, &place);

@@ -38,9 +38,12 @@ void drop_hopeless(std::vector<Entrant>& entrants) {
   });
 }
 
-model::Chosen chosen_of(const Contest& contest) {
-  const int winner = contest.winner();
-  const Entrant& best = contest.entrants[size_t(std::max(winner, 0))];
+// The hand-written path serves all sizes up to some: where something beats it, it has lost the longer ones too.
+model::Chosen chosen_of(const Contest& contest, bool latency_so_far) {
+  const int winner = contest.winner(latency_so_far);
+  const auto predicted = std::ranges::find_if(
+      contest.entrants, [&](const Entrant& of) { return latency_so_far || of.choice.algorithm != nullptr; });
+  const Entrant& best = winner >= 0 ? contest.entrants[size_t(winner)] : *predicted;
   return {.collective = contest.collective,
           .ranks = contest.ranks,
           .up_to_bytes = contest.bytes,
@@ -67,6 +70,19 @@ void judge(Decisions& made) {
   }
   std::ranges::sort(errors);
   if (!errors.empty()) made.median_error = errors[errors.size() / 2];
+}
+
+void choose(Decisions& made) {
+  std::vector<const Contest*> contests;
+  for (const Contest& contest : made.contests) contests.push_back(&contest);
+  std::ranges::sort(contests, {}, [](const Contest* of) { return std::tuple(of->collective, of->ranks, of->bytes); });
+  bool latency = true;
+  for (const Contest* contest : contests) {
+    const model::Chosen* last = made.chosen.empty() ? nullptr : &made.chosen.back();
+    if (last == nullptr || last->collective != contest->collective || last->ranks != contest->ranks) latency = true;
+    made.chosen.push_back(chosen_of(*contest, latency));
+    latency = made.chosen.back().algorithm == nullptr;
+  }
 }
 
 }  // namespace
@@ -120,9 +136,7 @@ Decisions choose_all(const ChooseTask& task, const model::Table& table,
       for (Contest& contest : *all) made.contests.push_back(std::move(contest));
   }
   judge(made);
-  for (const Contest& contest : made.contests) made.chosen.push_back(chosen_of(contest));
-  std::ranges::sort(made.chosen, {},
-                    [](const model::Chosen& of) { return std::tuple(of.collective, of.ranks, of.up_to_bytes); });
+  choose(made);
   return made;
 }
 

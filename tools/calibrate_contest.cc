@@ -156,10 +156,11 @@ std::string text(const model::Chosen& chosen) {
   return text(model::Choice{chosen.algorithm, chosen.parameters, false, chosen.kernel_copies});
 }
 
-int Contest::winner() const {
+int Contest::winner(bool with_latency) const {
   int best = -1;
   for (size_t i = 0; i < entrants.size(); ++i)
-    if (const Entrant& of = entrants[i]; of.to_the_end && of.timing.good())
+    if (const Entrant& of = entrants[i];
+        of.to_the_end && of.timing.good() && (with_latency || of.choice.algorithm != nullptr))
       if (best < 0 || of.timing.us < entrants[size_t(best)].timing.us) best = int(i);
   return best;
 }

@@ -29,8 +29,8 @@ struct Contest {
   int ranks = 2;
   size_t bytes = 0;  // of the vector, or of a piece
   std::vector<Entrant> entrants;
-  // Of those that were timed to the end the fastest; -1: none was.
-  int winner() const;
+  // Of those that were timed to the end the fastest, with or without the hand-written path; -1: none was.
+  int winner(bool with_latency = true) const;
 };
 
 // All contests have a heat before any has its next: a machine that is slow for some seconds slows all entrants of some

@@ -88,7 +88,7 @@ Choice Selector::builtin(const Question& question) const {
 size_t Selector::latency_path_bytes(Question question) const {
   question.mapped |= circumstances_.mapped;
   const size_t otherwise = model::latency_path_bytes(question);
-  if (table_ == nullptr || question.crowded) return otherwise;
+  if (table_ == nullptr || question.crowded || question.mapped) return otherwise;
   const std::span<const Chosen> measured = rows(question.collective, question.ranks);
   const Chosen* last = nullptr;
   for (const Chosen& row : measured) {

@@ -65,6 +65,14 @@ TEST(Contests, TheSlowLeaveAndTheFirstMayStay) {
   EXPECT_EQ(contests[0].winner(), 1);
 }
 
+TEST(Contests, TheHandWrittenPathMayBeLeftOut) {
+  const plan::Collective bcast = plan::Collective::bcast;
+  Contest contest{bcast, 2, 4096, {{}, entrant(bcast, "flat_read"), entrant(bcast, "knomial")}};
+  for (size_t i = 0; i < 3; i++) contest.entrants[i].timing = {.us = double(i + 1), .kept = 1};
+  EXPECT_EQ(contest.winner(), 0);
+  EXPECT_EQ(contest.winner(false), 1);
+}
+
 TEST(Contests, WithoutTimeNobodyWins) {
   std::vector<int> cpus = allowed_cpus();
   if (cpus.size() < 2) GTEST_SKIP() << "needs two processors";

@@ -38,15 +38,15 @@ class Memory {
 
 constexpr size_t slack = 4096;
 
-// ---- copies: bytes, offset of both buffers from a page ----------------------------------------------------------------
+// ---- copies: bytes, offset of the destination and of the source from a page -----------------------------------------
 
 template <auto copy_function>
 void copies(benchmark::State& state) {
-  const size_t bytes = state.range(0), offset = state.range(1);
+  const size_t bytes = state.range(0), to = state.range(1), from = state.range(2);
   const Memory src(bytes + slack), dst(bytes + slack);
   if (!src.usable() || !dst.usable()) return state.SkipWithError("no memory for the buffers");
   for (auto _ : state) {
-    copy_function(dst.at(offset), src.at(offset), bytes);
+    copy_function(dst.at(to), src.at(from), bytes);
     benchmark::ClobberMemory();
   }
   state.SetBytesProcessed(static_cast<int64_t>(state.iterations() * bytes));
@@ -56,10 +56,13 @@ void from_c_library(void* dst, const void* src, size_t bytes) { std::memcpy(dst,
 void temporal(void* dst, const void* src, size_t bytes) { copy(dst, src, bytes); }
 
 void copy_sizes(benchmark::internal::Benchmark* benchmark) {
-  for (int64_t offset : {0, 16})
+  struct Places {
+    int64_t to, from;
+  };
+  for (const auto [to, from] : {Places{0, 0}, {16, 16}, {16, 0}})
     for (int64_t bytes : {8, 64, 256, 1 << 10, 4 << 10, 16 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20})
-      benchmark->Args({bytes, offset});
-  benchmark->ArgNames({"bytes", "offset"});
+      benchmark->Args({bytes, to, from});
+  benchmark->ArgNames({"bytes", "to", "from"});
 }
 BENCHMARK(copies<from_c_library>)->Apply(copy_sizes);
 BENCHMARK(copies<temporal>)->Apply(copy_sizes);

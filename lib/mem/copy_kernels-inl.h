@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Copies that memcpy has no form of. Compiled once per SIMD target.
+// Copies that memcpy has no form of, or a slow one. Compiled once per SIMD target.
 #if defined(COLL_MEM_COPY_KERNELS_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef COLL_MEM_COPY_KERNELS_INL_H
 #undef COLL_MEM_COPY_KERNELS_INL_H
@@ -44,6 +44,21 @@ HWY_INLINE void for_vectors(const uint8_t* from, size_t at, size_t bytes, Store 
   for (; at + step <= bytes; at += step) store(at, hn::LoadU(d, from + at));
 }
 
+void copy_vector(void* dst, const void* src, size_t bytes) {
+  const Bytes d;
+  const size_t step = hn::Lanes(d);
+  if (bytes < step) {
+    std::memcpy(dst, src, bytes);
+    return;
+  }
+  uint8_t* to = static_cast<uint8_t*>(dst);
+  const uint8_t* from = static_cast<const uint8_t*>(src);
+  auto store = [=](size_t at, ByteVector v) HWY_ATTR { hn::StoreU(v, d, to + at); };
+  store(0, hn::LoadU(d, from));
+  for_vectors(from, bytes_to_boundary(to), bytes, store);
+  store(bytes - step, hn::LoadU(d, from + bytes - step));
+}
+
 void copy_nt_vector(void* dst, const void* src, size_t bytes) {
   if (bytes < stream_least_bytes) {
     std::memcpy(dst, src, bytes);
@@ -81,7 +96,7 @@ void copy2_vector(void* dst1, void* dst2, const void* src, size_t bytes) {
   store(bytes - step, hn::LoadU(d, from + bytes - step));
 }
 
-constexpr CopyKernels copy_kernels = {copy_nt_vector, copy2_vector};
+constexpr CopyKernels copy_kernels = {copy_vector, copy_nt_vector, copy2_vector};
 
 }  // namespace coll::mem::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

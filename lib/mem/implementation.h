@@ -10,6 +10,7 @@ namespace coll::mem {
 struct KernelTable;
 
 struct CopyKernels {
+  void (*copy)(void* dst, const void* src, size_t bytes);
   void (*copy_nt)(void* dst, const void* src, size_t bytes);
   void (*copy2)(void* dst1, void* dst2, const void* src, size_t bytes);
 };

@@ -80,6 +80,8 @@ ReduceKernel reduce_kernel(coll_op op, coll_datatype type) {
   return kernel != nullptr ? kernel : scalar_kernels.at[op][type];
 }
 
+void copy_vectors(void* dst, const void* src, size_t bytes) { implementation().copy.copy(dst, src, bytes); }
+
 void copy_nt(void* dst, const void* src, size_t bytes) { implementation().copy.copy_nt(dst, src, bytes); }
 
 void copy2(void* dst1, void* dst2, const void* src, size_t bytes) {

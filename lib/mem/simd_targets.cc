@@ -63,7 +63,7 @@ constexpr Implementation implementations[] = {
     // Another architecture: what the compiler may assume anyway.
     {"native", [] { return true; }, &HWY_STATIC_DISPATCH(reduce_kernels), HWY_STATIC_DISPATCH(copy_kernels)},
 #endif
-    {"scalar", [] { return true; }, nullptr, {copy_scalar, copy2_scalar}},
+    {"scalar", [] { return true; }, nullptr, {copy_scalar, copy_scalar, copy2_scalar}},
 };
 
 }  // namespace

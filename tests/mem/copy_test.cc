@@ -58,6 +58,8 @@ class CopyOn : public testing::TestWithParam<std::string> {
     const uint8_t* from = src.data() + shift.src;
     copy(dst.at(shift.dst), from, bytes);
     dst.expect_only(from, shift.dst, bytes);
+    copy_vectors(dst.at(shift.dst), from, bytes);
+    dst.expect_only(from, shift.dst, bytes);
     copy_nt(dst.at(shift.dst), from, bytes);
     dst.expect_only(from, shift.dst, bytes);
     copy(dst.at(shift.dst), from, bytes, Stores::non_temporal);

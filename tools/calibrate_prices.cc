@@ -89,19 +89,14 @@ double latency_us(plan::Collective collective, size_t bytes, const model::Table&
   return hop + on.copy(moved).transfer_us + on.memcpy_us(moved);
 }
 
-// To the other ranks, by one rank.
-size_t pieces_shown(plan::Collective collective, int ranks) {
-  return plan::has_blocks(collective, plan::Buffer::send) ? size_t(std::max(ranks - 1, 1)) : 1;
-}
-
 }  // namespace
 
 std::vector<size_t> size_classes(plan::Collective collective, int ranks) {
-  constexpr size_t tiny = kib;
   if (collective == plan::Collective::barrier) return {0};
   std::vector<size_t> classes;
-  const size_t pieces = pieces_shown(collective, ranks);
-  if (tiny / pieces >= element_bytes) classes.push_back(tiny / pieces / element_bytes * element_bytes);
+  const size_t pieces = plan::pieces_shown(collective, ranks);
+  if (const size_t tiny = model::tiny_bytes / pieces; tiny >= element_bytes)
+    classes.push_back(tiny / element_bytes * element_bytes);
   for (size_t bytes = 2 * kib; bytes <= 16 * mib; bytes *= 2)
     if (classes.empty() || bytes > classes.back()) classes.push_back(bytes);
   return classes;
@@ -183,7 +178,7 @@ std::vector<Entrant> price_all(plan::Collective collective, size_t bytes, const 
   };
   const auto rest = std::ranges::unique(entrants, repeats);
   entrants.erase(rest.begin(), rest.end());
-  const size_t shown = std::max<size_t>(bytes * pieces_shown(collective, machine.hierarchy.ranks()), 1);
+  const size_t shown = std::max<size_t>(bytes * plan::pieces_shown(collective, machine.hierarchy.ranks()), 1);
   if (shown <= model::latency_path_bytes(question_of(machine, collective, bytes, element_bytes)) ||
       collective == plan::Collective::barrier) {
     entrants.push_back({{}, latency_us(collective, bytes, machine.table, machine.hierarchy), true});

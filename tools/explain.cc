@@ -59,8 +59,8 @@ Explained explained(const Options& options) {
   const model::Question question = question_of(made.machine, made.collective, made.bytes, call.element_bytes);
   model::Selector selector(made.machine.chosen_by, made.machine.hierarchy, circumstances_of(made.machine));
   made.taken = selector.select(question);
-  const size_t shown = plan::has_blocks(made.collective, plan::Buffer::send) ? size_t(options.ranks - 1) : 1;
-  made.latency = std::max<size_t>(made.bytes * shown, 1) <= selector.latency_path_bytes(question);
+  const size_t shown = made.bytes * plan::pieces_shown(made.collective, options.ranks);
+  made.latency = std::max<size_t>(shown, 1) <= selector.latency_path_bytes(question);
   made.taken.choice.kernel_copies |= question.kernel_copies;
   made.choices =
       model::rank_choices(plan::name(made.collective), made.machine.table, made.machine.hierarchy, double(made.bytes));

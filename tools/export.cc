@@ -27,8 +27,8 @@ Thresholds thresholds_of(const ModelMachine& machine, model::Selector& selector,
   constexpr size_t least = 8, most = 16 << 20, element = 4;
   const int ranks = machine.hierarchy.ranks();
   Thresholds made{collective, ranks};
-  const size_t shown = plan::has_blocks(collective, plan::Buffer::send) ? size_t(ranks - 1) : 1;
-  const size_t latency = selector.latency_path_bytes(question_of(machine, collective, 0, element)) / shown;
+  const size_t shown = selector.latency_path_bytes(question_of(machine, collective, 0, element));
+  const size_t latency = shown / plan::pieces_shown(collective, ranks);
   // Where classes end: powers of two, the latency path, and the rows of a table.
   std::vector<size_t> ends = {latency};
   for (size_t bytes = least; bytes <= most; bytes *= 2) ends.push_back(bytes);

@@ -67,8 +67,8 @@ void Comm::set_latency_paths() {
     size_t limit = selector_.latency_path_bytes(question({.collective = collective}));
     if (!forced.empty()) {
       const bool latency = forced.front().choice.algorithm == nullptr;
-      const size_t shown = plan::has_blocks(collective, plan::Buffer::send) ? size_t(ranks() - 1) : 1;
-      limit = latency ? std::min(forced.front().up_to_bytes, exec::Cell::payload_bytes) * shown : 0;
+      const size_t most = std::min(forced.front().up_to_bytes, exec::Cell::payload_bytes);
+      limit = latency ? most * plan::pieces_shown(collective, ranks()) : 0;
     }
     // The steps of plans are recorded, those of this path are not.
     if (team_.record != nullptr) limit = std::min(limit, model::tiny_bytes);

@@ -111,10 +111,8 @@ coll_status Comm::told(coll_status status) {
 
 bool Comm::takes_latency_path(const Call& call) const {
   if (call.pieces != nullptr) return false;
-  // What one rank shows to the others.
-  const bool blocks = plan::has_blocks(call.collective, plan::Buffer::send);
-  const size_t bytes = blocks ? call.bytes() * size_t(ranks() - 1) : call.bytes();
-  return std::max<size_t>(bytes, 1) <= latency_bytes_[size_t(call.collective)];
+  const size_t shown = call.bytes() * plan::pieces_shown(call.collective, ranks());
+  return std::max<size_t>(shown, 1) <= latency_bytes_[size_t(call.collective)];
 }
 
 coll_status Comm::perform_short(const Call& call) {

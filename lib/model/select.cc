@@ -96,8 +96,7 @@ size_t Selector::latency_path_bytes(Question question) const {
     last = &row;
   }
   if (last == nullptr) return measured.empty() ? otherwise : std::min(otherwise, tiny_bytes);
-  const size_t shown = plan::has_blocks(question.collective, plan::Buffer::send) ? size_t(question.ranks - 1) : 1;
-  return std::max<size_t>(last->up_to_bytes * shown, 1);
+  return std::max<size_t>(last->up_to_bytes * plan::pieces_shown(question.collective, question.ranks), 1);
 }
 
 bool Selector::knows_times(int ranks) const {

@@ -121,6 +121,11 @@ constexpr bool has_blocks(Collective c, Buffer buffer) {
   return buffer == Buffer::recv && (c == Collective::gather || c == Collective::allgather || c == Collective::alltoall);
 }
 
+// How many pieces of a call's size one rank shows to the others.
+constexpr size_t pieces_shown(Collective c, int ranks) {
+  return ranks > 2 && has_blocks(c, Buffer::send) ? size_t(ranks - 1) : 1;
+}
+
 // Who moves the data between two ranks: one-to-all is for readers, all-to-one for writers.
 enum class Direction : uint8_t { any, read, write };
 

@@ -62,7 +62,7 @@ model::Question question_of(const ModelMachine& machine, plan::Collective collec
                                 .touching({2 * trial_bytes, 2 * trial_bytes, trial_bytes, 2 * trial_bytes});
   const double kernel_us = on.copy(trial_bytes).total_us(), staged_us = 1.25 * on.memcpy_us(trial_bytes);
   question.kernel_copies = kernel_us < staged_us;
-  question.kernel_copies_possible = !question.kernel_copies && kernel_us < 2 * staged_us;
+  if (!question.kernel_copies) question.kernel_times = kernel_us / staged_us;
   return question;
 }
 

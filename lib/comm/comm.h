@@ -213,7 +213,7 @@ class Comm {
   topo::Hierarchy hierarchy_;
   std::string description_;
   size_t cache_bytes_ = 0;
-  bool kernel_copies_possible_ = false;
+  double kernel_times_ = model::no_copy;
   bool crowded_ = false;           // more ranks than cores
   bool groups_apart_ = false;      // and of several scheduling groups
   bool heaps_are_shared_ = false;  // large memory of the program's is mapped by all, most likely

@@ -280,9 +280,7 @@ class Creation {
     if (settings.transport == Transport::shm) team.reach = Reach::staged, team.map_arenas = false;
     const bool copies_work = ranks() > 1 && settings.transport == Transport::automatic && team.reach == Reach::staged &&
                              agreed_.impossible(Transport::cma).empty();
-    // Not much slower: they win where every rank copies at the same time, the more so where two copies of staged data
-    // do not overlap because ranks share cores.
-    comm_->kernel_copies_possible_ = copies_work && agreed_.cma_is_within(comm_->crowded_ ? 4 : 2);
+    if (copies_work) comm_->kernel_times_ = agreed_.cma_times();
     if (team.reach == Reach::remote) team.access = make_access(chosen);
     else if (copies_work) team.access = make_access(Transport::cma);
     if (team.access != nullptr) team.abilities = team.access->abilities();

@@ -19,7 +19,7 @@ model::Question Comm::question(const Call& call) const {
           .ranks = ranks(),
           .levels = hierarchy_.levels(),
           .kernel_copies = copies_only(),
-          .kernel_copies_possible = kernel_copies_possible_,
+          .kernel_times = kernel_times_,
           .crowded = crowded_,
           .groups_apart = groups_apart_,
           .mapped = heaps_are_shared_ && call.bytes() >= 16384,

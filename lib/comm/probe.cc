@@ -195,10 +195,6 @@ Transport Agreement::fastest() const {
   return best.first;
 }
 
-bool Agreement::cma_is_within(double times) const {
-  return all_.size() > 1 && impossible(Transport::cma).empty() && all_[1].cma_us < times * all_[1].staged_us;
-}
-
 std::string Agreement::times() const {
   const ProbeFindings& took = all_[1];
   const std::pair<Transport, double> all[] = {{Transport::kcoll_map, took.kcoll_map_us},

@@ -72,8 +72,8 @@ class Agreement {
   std::string impossible(Transport transport) const;
   // Of what is possible. Mapped memory is read where it lies, also by reductions: a copy from it is all there is.
   Transport fastest() const;
-  // Kernel copies (CMA) are possible and take at most so many times as long as staging.
-  bool cma_is_within(double times) const;
+  // How many times as long as staging kernel copies (CMA) take, which are possible.
+  double cma_times() const { return all_.size() > 1 ? all_[1].cma_us / all_[1].staged_us : 1; }
   // "cma 20 us, shm 15 us": of what is possible.
   std::string times() const;
 

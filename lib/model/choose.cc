@@ -60,14 +60,22 @@ algo::Parameters two_hops(const Question& question, size_t bytes) {
   return ring(bytes, question.groups_apart ? std::clamp(half, least, 1024 * kib) : least, 2);
 }
 
+// Kernel copies move pieces of `bytes` and more, of `slow_bytes` where they are slow.
+struct KernelFrom {
+  size_t bytes, slow_bytes = SIZE_MAX;
+};
+
 // Pieces: of lengths that only some ranks know nothing may depend, and a short piece uses only a part of its slot. Long
 // ones go by kernel copies where these are possible, since all ranks copy at once: staged data would be moved twice. Ranks
-// that share cores feel that sooner: every copy keeps another rank waiting.
-void set_pieces(const Question& question, size_t kernel_from_bytes, Choice& choice) {
+// that share cores feel that sooner: every copy keeps another rank waiting. Where all ranks move pieces that are long
+// even slow kernel copies pay, the more so between distant cores: staged lines go back and forth.
+void set_pieces(const Question& question, KernelFrom from, Choice& choice) {
   constexpr size_t unknown = 64 * kib, many = 256 * kib;
+  constexpr double slow = 6;
   const size_t bytes = question.irregular ? SIZE_MAX : question.bytes;
-  const bool kernel = question.kernel_copies || question.kernel_copies_possible;
-  choice.kernel_copies = kernel && bytes >= kernel_from_bytes;
+  const double quick = question.crowded ? 4 : 2;
+  choice.kernel_copies = (question.kernel_copies || question.kernel_times < quick) && bytes >= from.bytes;
+  choice.kernel_copies |= !question.irregular && question.kernel_times < slow && bytes >= from.slow_bytes;
   if (question.irregular) choice.parameters = ring(bytes, unknown, 4);
   else if (choice.kernel_copies || (question.kernel_copies && bytes > 8 * kib))
     choice.parameters = ring(bytes, 512 * kib, 2);
@@ -143,17 +151,17 @@ Choice choose(const Question& question) {
       break;
     case Collective::scatter:
       name = "parallel_read";
-      set_pieces(question, question.crowded && ranks > 4 ? 128 * kib : 512 * kib, choice);
+      set_pieces(question, {question.crowded && ranks > 4 ? 128 * kib : 512 * kib}, choice);
       break;
     case Collective::gather:
-      set_pieces(question, question.crowded ? 256 * kib : 512 * kib, choice);
+      set_pieces(question, {question.crowded ? 256 * kib : 512 * kib}, choice);
       // Staged pieces need not wait until the root is there.
       name =
           question.irregular || choice.kernel_copies || question.kernel_copies ? "parallel_write" : "sequential_read";
       break;
     case Collective::allgather:
       // What many read is worth staging once; to copies from the owner the kernel admits one rank after the other.
-      set_pieces(question, ranks == 2 ? 12 * kib : question.crowded ? 2048 * kib : 64 * kib, choice);
+      set_pieces(question, {ranks == 2 ? 12 * kib : question.crowded ? 2048 * kib : 64 * kib, 2048 * kib}, choice);
       name = "ring_source_read";
       if (choice.kernel_copies && !question.irregular && bytes >= 1024 * kib) {
         name = "ring_source_write";
@@ -172,7 +180,7 @@ Choice choose(const Question& question) {
       }
       break;
     case Collective::alltoall:
-      set_pieces(question, question.crowded ? 256 * kib : 128 * kib, choice);
+      set_pieces(question, {question.crowded ? 256 * kib : 128 * kib, 1024 * kib}, choice);
       if (question.irregular || choice.kernel_copies || bytes > (ranks == 2 ? 32 * kib : kib)) {
         name = "rotated";
         if (!choice.kernel_copies) choice.parameters = ring(bytes, 128 * kib, 2);

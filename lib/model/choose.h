@@ -9,19 +9,21 @@
 
 namespace coll::model {
 
+inline constexpr double no_copy = 1e9;  // times as long as another: kernel copies do not work
+
 struct Question {
   plan::Collective collective = plan::Collective::barrier;
   size_t bytes = 0;        // of the vector, or of a piece
   bool irregular = false;  // pieces of different lengths, which are unknown: bytes is 0
   size_t element_bytes = 1;
   int ranks = 1;
-  int levels = 1;                       // of the hierarchy
-  bool kernel_copies = false;           // ordinary memory is reached by kernel copies, not by staging
-  bool kernel_copies_possible = false;  // they work, but staging is the rule
-  bool crowded = false;                 // more ranks than cores
-  bool groups_apart = false;            // and of several scheduling groups: no yield lets another one run, only a sleep
-  bool mapped = false;                  // vectors of this size lie, most likely, in memory that all ranks map
-  size_t cache_bytes = 0;               // what the ranks' caches hold together; 0 when unknown
+  int levels = 1;                 // of the hierarchy
+  bool kernel_copies = false;     // ordinary memory is reached by kernel copies, not by staging
+  double kernel_times = no_copy;  // otherwise: so many times as long as copies of staged data they take
+  bool crowded = false;           // more ranks than cores
+  bool groups_apart = false;      // and of several scheduling groups: no yield lets another one run, only a sleep
+  bool mapped = false;            // vectors of this size lie, most likely, in memory that all ranks map
+  size_t cache_bytes = 0;         // what the ranks' caches hold together; 0 when unknown
 };
 
 struct Choice {

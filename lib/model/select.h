@@ -72,7 +72,7 @@ class Selector {
   std::span<const Chosen> rows(plan::Collective collective, int ranks) const;
   bool usable(const Chosen& row, const Question& question) const;
   bool has_kernel_copies(const Question& question) const {
-    return circumstances_.kernel_works || question.kernel_copies || question.kernel_copies_possible;
+    return circumstances_.kernel_works || question.kernel_copies || question.kernel_times < no_copy;
   }
   int nearest_ranks(plan::Collective collective, int ranks) const;
   const std::optional<Choice>& priced(const Question& question);

@@ -83,6 +83,23 @@ TEST(Select, TwoRanksShareTheCopiesOfLongBroadcasts) {
   EXPECT_EQ(choose(question).algorithm->name, "flat_read");
 }
 
+TEST(Select, KernelCopiesPayWhereAllMoveLongPieces) {
+  Question question{.collective = Collective::alltoall, .bytes = 1 << 20, .ranks = 2};
+  EXPECT_FALSE(choose(question).kernel_copies);  // they do not work
+  question.kernel_times = 10;
+  EXPECT_FALSE(choose(question).kernel_copies);
+  question.kernel_times = 3;
+  EXPECT_TRUE(choose(question).kernel_copies);
+  question.bytes = 512 << 10;
+  EXPECT_FALSE(choose(question).kernel_copies);
+  question.kernel_times = 1.5;
+  EXPECT_TRUE(choose(question).kernel_copies);
+  question = {.collective = Collective::scatter, .bytes = 16 << 20, .ranks = 2, .kernel_times = 3};
+  EXPECT_FALSE(choose(question).kernel_copies);  // one rank's copies
+  question = {.collective = Collective::alltoall, .irregular = true, .ranks = 2, .kernel_times = 3};
+  EXPECT_FALSE(choose(question).kernel_copies);  // perhaps short
+}
+
 TEST(Select, ProcessorsThatDoNotPassLinesOnBroadcastByLeaders) {
   const Family& arm = family_of("Neoverse-N1");
   const Family& epyc = family_of("AMD EPYC 7551P 32-Core Processor");
@@ -191,7 +208,7 @@ TEST(Select, KernelCopiesOnlyWhereTheyWork) {
   EXPECT_EQ(chooser.selector.select(question).by, Decider::priced);
   Chooser where_they_work(8, rows, {.kernel_works = true});  // whatever a trial has found of their speed
   EXPECT_EQ(where_they_work.selector.select(question).by, Decider::measured);
-  question.kernel_copies_possible = true;
+  question.kernel_times = 1;
   EXPECT_EQ(chooser.selector.select(question).by, Decider::measured);
   EXPECT_TRUE(chooser.selector.select(question).choice.kernel_copies);
 }

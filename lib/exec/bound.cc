@@ -153,7 +153,7 @@ Instruction Bound::translate(const plan::Step& step, Channel& channel) const {
     case Kind::end:
       in.geometry = &geometry_[step.range];
       in.locations = locations_.data() + step.operand;
-      if (step.kind == Kind::copy && !in.stream)
+      if (step.kind == Kind::reduce || (step.kind == Kind::copy && !in.stream))
         for (int d = 0; d < step.destinations && in.shared == 0; d++)
           if (in.locations[d].where == Location::Where::view) in.shared = uint8_t(d + 1);
       break;

@@ -42,7 +42,7 @@ struct Instruction {
   uint16_t sources;
   uint16_t rank;
   bool stream;        // copy: bypass the cache
-  uint8_t shared;     // copy: the destination that other ranks see, plus one; 0: none
+  uint8_t shared;     // copy, reduce: the destination that other ranks see, plus one; 0: none
   uint8_t view;       // publish; with `when`: whose state decides
   uint8_t announces;  // wait: the view whose state is learnt with the flag
   int32_t value;

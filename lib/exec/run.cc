@@ -71,7 +71,8 @@ void Run::end() {
   if (bound_->stored_first().empty() || direct_ != 0) return;
   const char* next = channel_->next_staging(plan.staging_bytes);
   if (next == nullptr) return;
-  for (const Bound::Stored& stored : bound_->stored_first()) mem::fetch_for_writing(next + stored.offset, stored.bytes);
+  for (const Bound::Stored& stored : bound_->stored_first())
+    if (!channel_->team->stores.stream(stored.bytes)) mem::fetch_for_writing(next + stored.offset, stored.bytes);
 }
 
 coll_status Run::finish() {
@@ -161,6 +162,8 @@ Run::Outcome Run::run_lane(LaneState& lane) {
         }
         break;
       case Kind::post:
+        if (mem::SharedStores& stores = channel_->team->stores; stores.is_due()) [[unlikely]]
+          stores.measure(*in->flag);
         in->flag->store(target(*in, index), std::memory_order_release);
         channel_->team->posted();
         break;
@@ -315,7 +318,13 @@ const Instruction* Run::copy(const Instruction* in, const Instruction* end, uint
     copy_near(first, second, source, bytes, in->stream);
     return in;
   }
-  mem::write_in_steps(in->shared == 1 ? first : second, bytes, [&](size_t at, size_t length) {
+  char* staged = in->shared == 1 ? first : second;
+  if (channel_->team->stores.stream(bytes)) {
+    mem::copy_nt(staged, source, bytes);
+    if (second != nullptr) mem::copy(in->shared == 1 ? second : first, source, bytes);
+    return in;
+  }
+  mem::write_in_steps(staged, bytes, [&](size_t at, size_t length) {
     copy_near(first + at, second == nullptr ? nullptr : second + at, source + at, length, false);
   });
   return in;
@@ -336,6 +345,13 @@ bool Run::reduce(const Instruction& in, uint64_t index) {
   for (int s = 0; s < in.sources; s++) sources[s] = local(in.locations[in.destinations + s], extent, index);
   char* first = local(in.locations[0], extent, index);
   char* second = in.destinations == 2 ? local(in.locations[1], extent, index) : nullptr;
+  const size_t bytes = extent.length * element_bytes_;
+  if (second != nullptr && in.shared != 0 && channel_->team->stores.stream(bytes)) {
+    if (in.shared == 1) std::swap(first, second);
+    (*arguments_.reducer)(first, nullptr, sources, in.sources, extent.length);
+    mem::copy_nt(second, first, bytes);
+    return true;
+  }
   (*arguments_.reducer)(first, second, sources, in.sources, extent.length);
   return true;
 }

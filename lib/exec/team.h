@@ -10,6 +10,7 @@
 
 #include "coll/coll.h"
 #include "exec/record.h"
+#include "mem/shared_stores.h"
 #include "sync/doorbell.h"
 #include "sync/flag.h"
 #include "sync/ladder.h"
@@ -63,6 +64,7 @@ class Team {
   bool map_arenas = true;          // take buffers that lie in arenas directly
   size_t direct_min_bytes = 8192;  // smaller vectors are staged although they could be reached
   sync::Patience patience;
+  mem::SharedStores stores;  // to what this rank stages
   // Called now and then while a rank waits, so that other operations of the communicator advance. May be null.
   void (*progress_others)(void* context) = nullptr;
   void* progress_context = nullptr;

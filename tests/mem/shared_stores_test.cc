@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "mem/shared_stores.h"
+
+#include <gtest/gtest.h>
+
+namespace coll::mem {
+namespace {
+
+constexpr size_t large = 64 << 10;
+
+void judge(SharedStores& stores, double times, int count) {
+  for (int i = 0; i < count; i++) stores.judge(times);
+}
+
+TEST(SharedStores, BypassCachesOnceMostLinesComeFromFarAway) {
+  SharedStores stores;
+  EXPECT_FALSE(stores.stream(large));
+  judge(stores, 1.2, 4);
+  EXPECT_FALSE(stores.stream(large));
+  judge(stores, 1.2, 1);
+  EXPECT_TRUE(stores.stream(large));
+  EXPECT_TRUE(stores.stream(SharedStores::least_bytes));
+  EXPECT_FALSE(stores.stream(SharedStores::least_bytes - 1));
+}
+
+TEST(SharedStores, FollowACoreThatMoves) {
+  SharedStores stores;
+  judge(stores, 1.2, 8);
+  judge(stores, 0.4, 5);
+  EXPECT_TRUE(stores.stream(large));  // three of eight: not sure
+  judge(stores, 0.4, 1);
+  EXPECT_FALSE(stores.stream(large));
+  judge(stores, 1.2, 4);
+  EXPECT_FALSE(stores.stream(large));
+  judge(stores, 1.2, 1);
+  EXPECT_TRUE(stores.stream(large));
+}
+
+TEST(SharedStores, FlagsThatNobodyHasReadProveNothing) {
+  SharedStores stores;
+  judge(stores, 1.2, 8);
+  judge(stores, 0.05, 100);
+  EXPECT_TRUE(stores.stream(large));
+}
+
+TEST(SharedStores, InterruptsNowAndThenChangeNothing) {
+  SharedStores stores;
+  for (int i = 0; i < 100; i++) {
+    stores.judge(50);
+    judge(stores, 0.3, 3);
+    EXPECT_FALSE(stores.stream(large));
+  }
+}
+
+TEST(SharedStores, MeasureNowAndThenAndKeepTheFlag) {
+  SharedStores stores;
+  std::atomic<uint64_t> flag = 41;
+  int measured = 0;
+  for (int i = 0; i < 1000; i++) {
+    const bool next = stores.is_next_due(), due = stores.is_due();
+    EXPECT_EQ(next, due);
+    if (!due) continue;
+    stores.measure(flag);
+    measured++;
+  }
+  EXPECT_GE(measured, 1000 / 32);
+  EXPECT_LE(measured, 1000 / 8);
+  EXPECT_EQ(flag, 41u);
+  EXPECT_FALSE(stores.stream(large));  // nobody else reads it
+}
+
+}  // namespace
+}  // namespace coll::mem

@@ -86,13 +86,15 @@ inline void store(Cell& cell, size_t at, const void* data, size_t bytes, size_t 
 
 // A long payload. Whether it bypasses the caches is found out on the cell's own flag, so the flag must not have been asked
 // for ahead of time then: see leave().
-[[gnu::noinline]] bool is_streamed(Channel& channel, Cell& cell, const Shown& own) {
+[[gnu::noinline]] bool is_streamed(Channel& channel, const void* data, size_t bytes, const void* more,
+                                   size_t more_bytes) {
+  Cell& cell = cell_of(channel, channel.team->rank);
   mem::SharedStores& stores = channel.team->stores;
   if (stores.is_due()) stores.measure(cell.sequence);
-  if (!stores.stream(own.all_bytes())) return false;
-  mem::copy_nt(cell.payload, own.data, own.bytes);
-  if (own.more_bytes != 0) mem::copy_nt(cell.payload + own.bytes, own.more, own.more_bytes);
-  show(channel, cell, own.all_bytes());
+  if (!stores.stream(bytes + more_bytes)) return false;
+  mem::copy_nt(cell.payload, data, bytes);
+  if (more_bytes != 0) mem::copy_nt(cell.payload + bytes, more, more_bytes);
+  show(channel, cell, bytes + more_bytes);
   return true;
 }
 
@@ -101,7 +103,8 @@ inline void store(Cell& cell, size_t at, const void* data, size_t bytes, size_t 
 [[gnu::always_inline]] inline void fill(Channel& channel, const Shown& own, bool synchronizing) {
   Cell& cell = cell_of(channel, channel.team->rank);
   const size_t bytes = own.all_bytes(), asked = asked_ahead(bytes, synchronizing);
-  if (bytes >= mem::SharedStores::least_bytes && is_streamed(channel, cell, own)) return;
+  if (bytes >= mem::SharedStores::least_bytes) [[unlikely]]
+    if (is_streamed(channel, own.data, own.bytes, own.more, own.more_bytes)) return;
   store(cell, 0, own.data, own.bytes, asked);
   if (own.more_bytes != 0) store(cell, own.bytes, own.more, own.more_bytes, asked);
   show(channel, cell, bytes);
@@ -135,8 +138,10 @@ constexpr int most_ranks = 64;
 
 // Ends the operation. A rank that wrote this time will probably do so the next time and takes those lines back early.
 void leave(Channel& channel, bool synchronizing, bool wrote, size_t bytes) {
-  const mem::SharedStores& stores = channel.team->stores;
-  if (bytes >= mem::SharedStores::least_bytes && (stores.stream(bytes) || stores.is_next_due())) wrote = false;
+  if (bytes >= mem::SharedStores::least_bytes) [[unlikely]] {
+    const mem::SharedStores& stores = channel.team->stores;
+    wrote &= !stores.stream(bytes) && !stores.is_next_due();
+  }
   if (wrote)
     mem::fetch_for_writing(&channel.own().memory->cell[(channel.operation + 1) % cells],
                            offsetof(Cell, payload) + asked_ahead(bytes, synchronizing));

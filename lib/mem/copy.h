@@ -24,13 +24,9 @@ inline void copy_ends(char* dst, const char* src, size_t bytes) {
   std::memcpy(dst + bytes - width, &tail, width);
 }
 
-// Where memcpy may be a `rep movsb` that crawls: AMD's Zen 3 moves 2 GB/s of 60 when dst lies up to half a line behind
-// src within their pages, and few more up to two lines. Memory of malloc() lies 16 bytes behind pages: staging's.
-inline bool moves_slowly(const void* dst, const void* src, size_t bytes) {
-  constexpr size_t page_bytes = 4096, least_bytes = 2048, most_behind = 127;
-  const size_t behind = (reinterpret_cast<uintptr_t>(dst) - reinterpret_cast<uintptr_t>(src)) % page_bytes;
-  return bytes >= least_bytes && behind - 1 < most_behind;
-}
+// From here on memcpy may be a `rep movsb`.
+inline constexpr size_t long_bytes = 2048;
+void copy_long(void* dst, const void* src, size_t bytes);
 }  // namespace detail
 
 // By vectors of the processor, whatever the addresses.
@@ -38,13 +34,13 @@ void copy_vectors(void* dst, const void* src, size_t bytes);
 
 // Copies with ordinary stores: the data is expected to be read soon, by this core or a neighbour. Beyond 16 bytes the
 // C library's memcpy was never slower than a dispatched vector loop or `rep movsb` by hand from 64 bytes to 64 MiB but
-// for the places named above (bench/micro_mem.cc); it streams only far above the chunks that collectives copy.
+// where it crawls, see copy_long() (bench/micro_mem.cc); it streams only far above the chunks that collectives copy.
 inline void copy(void* dst, const void* src, size_t bytes) {
   char* to = static_cast<char*>(dst);
   const char* from = static_cast<const char*>(src);
   if (bytes > 16) {
-    if (detail::moves_slowly(dst, src, bytes)) [[unlikely]]
-      return copy_vectors(dst, src, bytes);
+    if (bytes >= detail::long_bytes) [[unlikely]]
+      return detail::copy_long(dst, src, bytes);
     std::memcpy(dst, src, bytes);
     return;
   }

@@ -80,6 +80,15 @@ ReduceKernel reduce_kernel(coll_op op, coll_datatype type) {
   return kernel != nullptr ? kernel : scalar_kernels.at[op][type];
 }
 
+// A `rep movsb` may crawl: AMD's Zen 3 moves 2 GB/s instead of 60 when dst lies up to half a line behind src within their
+// pages, and few more up to two lines. Memory of malloc() begins 16 bytes behind a page, staging on one.
+void detail::copy_long(void* dst, const void* src, size_t bytes) {
+  constexpr size_t page_bytes = 4096, most_behind = 127;
+  const size_t behind = (reinterpret_cast<uintptr_t>(dst) - reinterpret_cast<uintptr_t>(src)) % page_bytes;
+  if (behind - 1 < most_behind) copy_vectors(dst, src, bytes);
+  else std::memcpy(dst, src, bytes);
+}
+
 void copy_vectors(void* dst, const void* src, size_t bytes) { implementation().copy.copy(dst, src, bytes); }
 
 void copy_nt(void* dst, const void* src, size_t bytes) { implementation().copy.copy_nt(dst, src, bytes); }

@@ -60,6 +60,7 @@ algo::Parameters two_hops(const Question& question, size_t bytes) {
   return ring(bytes, question.groups_apart ? std::clamp(half, least, 1024 * kib) : least, 2);
 }
 
+constexpr size_t long_piece = 8192 * kib;
 // Kernel copies move pieces of `bytes` and more, of `slow_bytes` where they are slow.
 struct KernelFrom {
   size_t bytes, slow_bytes = SIZE_MAX;
@@ -67,8 +68,8 @@ struct KernelFrom {
 
 // Pieces: of lengths that only some ranks know nothing may depend, and a short piece uses only a part of its slot. Long
 // ones go by kernel copies where these are possible, since all ranks copy at once: staged data would be moved twice. Ranks
-// that share cores feel that sooner: every copy keeps another rank waiting. Where all ranks move pieces that are long
-// even slow kernel copies pay, the more so between distant cores: staged lines go back and forth.
+// that share cores feel that sooner: every copy keeps another rank waiting. Where all ranks move pieces that leave the
+// caches even slow kernel copies pay.
 void set_pieces(const Question& question, KernelFrom from, Choice& choice) {
   constexpr size_t unknown = 64 * kib, many = 256 * kib;
   constexpr double slow = 6;
@@ -161,7 +162,7 @@ Choice choose(const Question& question) {
       break;
     case Collective::allgather:
       // What many read is worth staging once; to copies from the owner the kernel admits one rank after the other.
-      set_pieces(question, {ranks == 2 ? 12 * kib : question.crowded ? 2048 * kib : 64 * kib, 2048 * kib}, choice);
+      set_pieces(question, {ranks == 2 ? 12 * kib : question.crowded ? 2048 * kib : 64 * kib, long_piece}, choice);
       name = "ring_source_read";
       if (choice.kernel_copies && !question.irregular && bytes >= 1024 * kib) {
         name = "ring_source_write";
@@ -180,7 +181,7 @@ Choice choose(const Question& question) {
       }
       break;
     case Collective::alltoall:
-      set_pieces(question, {question.crowded ? 256 * kib : 128 * kib, 1024 * kib}, choice);
+      set_pieces(question, {question.crowded ? 256 * kib : 128 * kib, long_piece}, choice);
       if (question.irregular || choice.kernel_copies || bytes > (ranks == 2 ? 32 * kib : kib)) {
         name = "rotated";
         if (!choice.kernel_copies) choice.parameters = ring(bytes, 128 * kib, 2);

@@ -84,13 +84,13 @@ TEST(Select, TwoRanksShareTheCopiesOfLongBroadcasts) {
 }
 
 TEST(Select, KernelCopiesPayWhereAllMoveLongPieces) {
-  Question question{.collective = Collective::alltoall, .bytes = 1 << 20, .ranks = 2};
+  Question question{.collective = Collective::alltoall, .bytes = 8 << 20, .ranks = 2};
   EXPECT_FALSE(choose(question).kernel_copies);  // they do not work
   question.kernel_times = 10;
   EXPECT_FALSE(choose(question).kernel_copies);
   question.kernel_times = 3;
   EXPECT_TRUE(choose(question).kernel_copies);
-  question.bytes = 512 << 10;
+  question.bytes = 4 << 20;
   EXPECT_FALSE(choose(question).kernel_copies);
   question.kernel_times = 1.5;
   EXPECT_TRUE(choose(question).kernel_copies);

@@ -171,7 +171,6 @@ Choice choose(const Question& question) {
       }
       if (choice.kernel_copies || question.kernel_copies || question.irregular) break;
       if (ranks == 2) {
-        name = "ring_neighbor";
         choice.parameters = ring(bytes, 256 * kib, 2);
       } else if (bytes <= 8 * kib && !question.crowded) {
         name = "recursive_doubling";

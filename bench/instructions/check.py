@@ -7,6 +7,7 @@ do depend on the compiler and on the processor's vector instructions: recorded.j
 
 import argparse
 import json
+import os
 import re
 import subprocess
 import sys
@@ -36,7 +37,7 @@ def count(program):
     counts = {}
     with tempfile.TemporaryDirectory() as where:
         subprocess.run(["valgrind", "--tool=callgrind", "--instr-atstart=no", "--callgrind-out-file=out", str(program)],
-                       cwd=where, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+                       cwd=where, check=True, env={**os.environ, "COLL_STAGING": "cached"}, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         for dump in Path(where).glob("out*"):
             text = dump.read_text(encoding="utf-8", errors="replace")
             trigger = re.search(r"^desc: Trigger: Client Request: (.*)$", text, re.M)

@@ -285,6 +285,7 @@ class Creation {
     else if (copies_work) team.access = make_access(Transport::cma);
     if (team.access != nullptr) team.abilities = team.access->abilities();
     team.direct_min_bytes = settings.direct_min_bytes;
+    if (settings.streamed.has_value()) team.stores.settle(*settings.streamed);
     comm_->heaps_are_shared_ = team.map_arenas && std::ranges::all_of(hellos_, &Hello::shared_heap);
     if (!settings.trace.empty()) team.record = std::make_unique<exec::Record>();
     comm_->groups_apart_ = comm_->crowded_ && !std::ranges::all_of(reports_, [this](const Report& report) {

@@ -74,6 +74,10 @@ coll_status Settings::read() {
     direct_min_bytes = std::strtoull(least.c_str(), &end, 10);
     if (*end != 0) return failure(COLL_ERR_ARG, "COLL_DIRECT_MIN='" + least + "' is not a number of bytes");
   }
+  const std::string staging = variable("COLL_STAGING");
+  if (staging == "cached" || staging == "streamed") streamed = staging == "streamed";
+  else if (!staging.empty() && staging != "auto")
+    return failure(COLL_ERR_ARG, "COLL_STAGING='" + staging + "' is not a way to stage; use auto, cached or streamed");
   table = variable("COLL_TABLE");
   shared_heap = variable("COLL_HEAP") == "shared";
   trace = variable("COLL_TRACE");

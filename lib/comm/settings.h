@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,7 @@ struct Settings {
   bool log_decisions = false;                  // COLL_LOG=debug
   std::string remarks;                         // lines for that log: variables that are probably misspelt
   size_t direct_min_bytes = 8192;              // COLL_DIRECT_MIN
+  std::optional<bool> streamed;                // COLL_STAGING; nothing: as each rank finds out
   bool drift = true;                           // COLL_DRIFT
   bool shared_heap = false;                    // COLL_HEAP=shared
   std::string trace;                           // COLL_TRACE: a file's beginning; "": nothing is recorded

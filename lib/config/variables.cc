@@ -49,6 +49,9 @@ constexpr Variable all[] = {
      "Bytes of a chunk, of all algorithms that have chunks; an algorithm's own chunk=BYTES comes first."},
     {"COLL_DIRECT_MIN", "bytes", "8192",
      "Vectors from this size on are read from the peers' own buffers where the transport can."},
+    {"COLL_STAGING", "auto, cached, streamed", "auto",
+     "How a rank stores what passes through shared memory. auto: data that distant cores will read bypass the caches; "
+     "each rank finds out while it runs. cached, streamed: they never do, or always from 4 KiB on."},
     {"COLL_SIMD", "avx512, avx2, sse4, scalar", "the best there is",
      "Vector instructions of copies and reductions. Read once per process; a target that the machine lacks is ignored, "
      "which collctl info tells."},

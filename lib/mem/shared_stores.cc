@@ -57,6 +57,10 @@ double memory_ns() {
 }  // namespace
 
 void SharedStores::measure(std::atomic<uint64_t>& flag) {
+  if (settled_) {
+    left_ = std::numeric_limits<int>::max();
+    return;
+  }
   static const double clock = clock_ns(), memory = std::max(memory_ns() - clock, 1.0);
   judge((duration_ns([&] { flag.fetch_add(0, std::memory_order_relaxed); }) - clock) / memory);
 }
@@ -67,7 +71,7 @@ void SharedStores::judge(double times) {
   constexpr double owned = 0.15, distant = 0.85;
   constexpr int every = 16, many = 5, few = 2;
   left_ = every;
-  if (times < owned) return;
+  if (times < owned || settled_) return;
   distant_ = uint8_t(distant_ << 1 | (times > distant));
   const int found = std::popcount(distant_);
   if (found >= many) streams_ = true;

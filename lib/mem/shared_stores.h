@@ -21,6 +21,9 @@ class SharedStores {
   // Whether data of so many bytes should bypass the caches: copy_nt().
   bool stream(size_t bytes) const { return streams_ && bytes >= least_bytes; }
 
+  // From now on always or never, whatever measure() finds.
+  void settle(bool streams) { streams_ = streams, settled_ = true; }
+
   // To be called before a flag is stored, about as often as such data are; when it is true, measure() should follow.
   bool is_due() { return --left_ <= 0; }
   // The next is_due() will be true.
@@ -32,7 +35,7 @@ class SharedStores {
   void judge(double times);
 
  private:
-  bool streams_ = false;
+  bool streams_ = false, settled_ = false;
   uint8_t distant_ = 0;  // of the last eight measurements, a bit each
   int left_ = 4;         // flags until the next one
 };

@@ -48,6 +48,7 @@ TEST(Settings, WrongValuesNameTheRightOnes) {
       {"COLL_BCAST", "knomial;flat_read", COLL_ERR_UNAVAILABLE, {"'flat_read' is never reached", "@SIZE"}},
       {"COLL_THROTTLE", "0", COLL_ERR_ARG, {"COLL_THROTTLE", "1 to 1024"}},
       {"COLL_CHUNK", "63", COLL_ERR_ARG, {"COLL_CHUNK", "64 to 1G"}},
+      {"COLL_STAGING", "warm", COLL_ERR_ARG, {"COLL_STAGING", "auto, cached or streamed"}},
       {"COLL_DRIFT", "perhaps", COLL_ERR_ARG, {"COLL_DRIFT", "on nor off"}},
       {"COLL_TABLE", "epic", COLL_ERR_ARG, {"COLL_TABLE", "epyc-2p"}},
       {"COLL_SENSITIVITY", "moon", COLL_ERR_TOPOLOGY, {"COLL_SENSITIVITY", "moon"}},

@@ -24,6 +24,17 @@ TEST_P(Collectives, AreWhatTheyAreDefinedToBe) {
   run_processes(ranks, everything);
 }
 
+// However a rank stores what others read.
+class Staged : public testing::TestWithParam<const char*> {};
+
+TEST_P(Staged, AreWhatTheyAreDefinedToBe) {
+  Environment transport("COLL_TRANSPORT", "shm"), staging("COLL_STAGING", GetParam());
+  for (int ranks : {2, 4}) run_processes(ranks, everything);
+}
+
+INSTANTIATE_TEST_SUITE_P(Stores, Staged, testing::Values("cached", "streamed"),
+                         [](const auto& info) { return std::string(info.param); });
+
 INSTANTIATE_TEST_SUITE_P(Transports, Collectives,
                          testing::Combine(testing::ValuesIn(transports({"auto", "shm", "cma", "mapped"})),
                                           testing::Values(1, 2, 3, 4, 5, 8)),

@@ -43,6 +43,16 @@ TEST(SharedStores, FlagsThatNobodyHasReadProveNothing) {
   EXPECT_TRUE(stores.stream(large));
 }
 
+TEST(SharedStores, DoAsTheyAreTold) {
+  SharedStores stores;
+  stores.settle(true);
+  judge(stores, 0.3, 20);
+  EXPECT_TRUE(stores.stream(large));
+  stores.settle(false);
+  judge(stores, 1.2, 20);
+  EXPECT_FALSE(stores.stream(large));
+}
+
 TEST(SharedStores, InterruptsNowAndThenChangeNothing) {
   SharedStores stores;
   for (int i = 0; i < 100; i++) {

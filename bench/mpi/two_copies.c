@@ -18,7 +18,11 @@
 #include "by_hand.h"
 #include "ranks.h"
 
-enum { HUGE = 2 << 20, KEPT = 2 /* halves of the shared memory, for operations in turn */ };
+enum {
+  HUGE = 2 << 20,
+  KEPT = 2,   /* halves of the shared memory, for operations in turn */
+  BEHIND = 16 /* a page, where large memory of malloc() begins: memcpy may crawl from the page to a little behind it */
+};
 
 /* Written by one rank each. Counts are of slices in all operations so far. */
 struct side {
@@ -53,15 +57,16 @@ struct moves {
 
 struct two_copies *two_copies_open(int rank, size_t bytes) {
   const size_t half = (bytes + HUGE - 1) / HUGE * HUGE, room = KEPT * half;
-  char *memory = open_shared_memory(rank, HUGE + 2 * room);
+  char *memory = open_shared_memory(rank, HUGE + 2 * room + BEHIND);
   struct two_copies *with = calloc(1, sizeof *with);
   if (!memory || !with) return NULL;
   struct side *sides = (struct side *)memory;
   with->rank = rank;
   with->mine = &sides[rank], with->other = &sides[1 - rank];
-  with->own_room = memory + HUGE + (size_t)rank * room, with->other_room = memory + HUGE + (size_t)(1 - rank) * room;
+  char *rooms = memory + HUGE;
+  with->own_room = rooms + (size_t)rank * room + BEHIND, with->other_room = rooms + (size_t)(1 - rank) * room + BEHIND;
   with->half = half;
-  madvise(with->own_room, room, MADV_HUGEPAGE);
+  madvise(with->own_room - BEHIND, room, MADV_HUGEPAGE);
   memset(with->own_room, 1, room);
   return with;
 }

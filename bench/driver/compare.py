@@ -38,6 +38,22 @@ def build_programs(build):
     return where
 
 
+def add_sample_arguments(parser):
+    parser.add_argument("--cores", choices=("near", "far"),
+                        help="of two ranks whose cores move: the samples that count, instead of those at the usual distance")
+    parser.add_argument("--read", metavar="FILE", help="do not measure: take the samples that --json wrote")
+
+
+def samples(field, options, report_error, notes=None):
+    """Measured, or read."""
+    if options.read is None:
+        return measure(field, options, report_error, notes)
+    with open(options.read, encoding="utf-8") as file:
+        rows = json.load(file)["samples"]
+    options.rounds = len({r["round"] for r in rows})
+    return rows
+
+
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("build", help="build directory (where lib/mpi/libcoll_mpi_*.so are)")
@@ -53,6 +69,7 @@ def arguments():
     parser.add_argument("--versus", choices=("fastest", "own"), default="fastest",
                         help="gain over the fastest peer, with a verdict, or over the MPI that libcoll is preloaded into")
     parser.add_argument("--urgent", action="store_true", help="as root: run all contestants at the highest priority")
+    add_sample_arguments(parser)
     parser.add_argument("--json", metavar="FILE", help="write every sample")
     parser.add_argument("--svg", metavar="FILE", help="write a plot")
     parser.add_argument("--check", action="store_true", help="exit with 3 when a target is missed")
@@ -126,12 +143,12 @@ def main():
 
     complaints = []
     begin = time.monotonic()
-    rows = measure(field, options, lambda text: text in complaints or complaints.append(text))
-    kept, dropped = stats.drop_moved(rows)
+    rows = samples(field, options, lambda text: text in complaints or complaints.append(text))
+    kept, dropped = stats.drop_moved(rows, options.cores)
     table = stats.medians(kept)
     wrong = sorted({r["contestant"] for r in rows if r.get("wrong")})
 
-    flag = stats.flag_ns(rows)
+    flag = stats.flag_ns(kept)
     headline = (f"{options.ranks} ranks, {processor_name()}, flag {report.distance_name(flag)}, "
                 f"{options.rounds} rounds, {time.monotonic() - begin:.0f} s")
     print(headline)
@@ -146,7 +163,7 @@ def main():
     report.print_table(table, [c.name for c in field], rivals)
     print()
     if dropped:
-        print(f"{len(dropped)} of {len(rows)} samples dropped: the distance between the cores had changed.")
+        print(f"{len(dropped)} of {len(rows)} samples dropped: the cores were at another distance.")
     for text in complaints:
         print("note: " + text)
     good = options.versus == "own" or report.print_verdicts(table, rivals)

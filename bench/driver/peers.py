@@ -11,7 +11,7 @@ from pathlib import Path
 
 import plot_peers
 import statistics_of_rounds as stats
-from compare import build_programs, measure, processor_name
+from compare import add_sample_arguments, build_programs, processor_name, samples
 from contestants import LIMIT, TWO_COPIES, libcoll_on, peers
 from report import distance_name, size_name, time_name
 
@@ -34,6 +34,7 @@ def arguments():
     parser.add_argument("--only", help="comma-separated contestants (see the headings)")
     parser.add_argument("--timeout", type=float, default=240, help="seconds after which a launch is stopped")
     parser.add_argument("--urgent", action="store_true", help="as root: run all contestants at the highest priority")
+    add_sample_arguments(parser)
     parser.add_argument("--json", metavar="FILE", help="write every sample")
     parser.add_argument("--svg", metavar="FILE", help="write a plot of the ratios to the limit")
     options = parser.parse_args()
@@ -124,11 +125,11 @@ def main():
     rivals = [c.name for c in field if not c.ours and c.name not in (LIMIT, TWO_COPIES)]
     ours = [c.name for c in field if c.ours]
     complaints, notes = [], []
-    rows = measure(field, options, lambda text: text in complaints or complaints.append(text), notes)
-    kept, dropped = stats.drop_moved(rows)
+    rows = samples(field, options, lambda text: text in complaints or complaints.append(text), notes)
+    kept, dropped = stats.drop_moved(rows, options.cores)
     table = stats.medians(kept)
     named = with_best(table, rivals)
-    headline = (f"2 ranks, {processor_name()}, flag {distance_name(stats.flag_ns(rows))}, pages of "
+    headline = (f"2 ranks, {processor_name()}, flag {distance_name(stats.flag_ns(kept))}, pages of "
                 f"{'4 KiB' if options.pages == '4k' else '2 MiB'}, {options.rounds} rounds")
     print(headline)
     for who in field:
@@ -136,7 +137,7 @@ def main():
     print_table(table, named, [TWO_COPIES, *ours])
     print_summary(table, ours)
     print_bandwidth(table, notes, options, ours)
-    print(f"\n{len(dropped)} of {len(rows)} samples dropped: the distance between the cores had changed.")
+    print(f"\n{len(dropped)} of {len(rows)} samples dropped: the cores were at another distance.")
     for text in complaints:
         print("note: " + text)
     wrong = sorted({r["contestant"] for r in rows if r.get("wrong")})

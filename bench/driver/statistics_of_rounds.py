@@ -17,24 +17,29 @@ NEAR_LIMIT_FROM_BYTES = {"allgather": 1 << 20, "alltoall": 1 << 20}
 NOISE = 0.03           # told beside a cell that fails by less; the verdict does not use it
 
 
+def flags_of(row):
+    """The distances between the two cores before and after a sample; none where ranks share cores."""
+    return [row[key] for key in ("flag_ns_before", "flag_ns_after") if row.get(key)]
+
+
 def flag_ns(rows):
     """The run's usual distance between the two cores, or None when it was not measured (more ranks than cores)."""
-    seen = [r[key] for r in rows for key in ("flag_ns_before", "flag_ns_after") if r.get(key)]
+    seen = [flag for row in rows for flag in flags_of(row)]
     return statistics.median(seen) if seen else None
 
 
-def drop_moved(rows):
-    """Virtual machines move: keep the samples taken at the usual distance. Returns (kept, dropped)."""
+def drop_moved(rows, cores=None):
+    """Virtual machines move: keep the samples taken at the usual distance, or all taken while the cores were `cores`,
+    "near" or "far". Returns (kept, dropped)."""
     usual = flag_ns(rows)
     if usual is None:
         return rows, []
 
-    def stayed(row):
-        return all(not row.get(key) or abs(row[key] / usual - 1) <= SAME_DISTANCE
-                   for key in ("flag_ns_before", "flag_ns_after"))
+    def counts(flag):
+        return abs(flag / usual - 1) <= SAME_DISTANCE if cores is None else (flag < NEAR_NS) == (cores == "near")
 
-    kept = [r for r in rows if stayed(r)]
-    return kept, [r for r in rows if not stayed(r)]
+    kept = [r for r in rows if all(map(counts, flags_of(r)))]
+    return kept, [r for r in rows if not all(map(counts, flags_of(r)))]
 
 
 def fastest_ways(rows):

@@ -36,6 +36,13 @@ class Distance(unittest.TestCase):
         moved = dict(row("mpich", "bcast", 4, 9.0), flag_ns_after=250.0)
         self.assertEqual(stats.drop_moved([row("mpich", "bcast", 4, 1.0)] * 4 + [moved])[1], [moved])
 
+    def test_either_distance_can_be_asked_for(self):
+        near = [row("mpich", "bcast", 4, 1.0, flag=flag) for flag in (35.0, 60.0)]
+        far = [row("mpich", "bcast", 4, 9.0, flag=flag) for flag in (190.0, 220.0, 270.0)]
+        moved = dict(near[0], flag_ns_after=250.0)
+        self.assertEqual(stats.drop_moved(near + far + [moved], "near"), (near, far + [moved]))
+        self.assertEqual(stats.drop_moved(near + far + [moved], "far"), (far, near + [moved]))
+
     def test_without_a_measured_distance_all_are_kept(self):
         rows = [row("mpich", "bcast", 4, 1.0, flag=0)] * 3
         self.assertEqual(stats.drop_moved(rows), (rows, []))

@@ -44,19 +44,25 @@ HWY_INLINE void for_vectors(const uint8_t* from, size_t at, size_t bytes, Store 
   for (; at + step <= bytes; at += step) store(at, hn::LoadU(d, from + at));
 }
 
-void copy_vector(void* dst, const void* src, size_t bytes) {
+// The whole range; from some vectors on those in the middle are aligned as `to` is. bytes >= one vector.
+template <class Store>
+HWY_INLINE void for_range(const uint8_t* from, const uint8_t* to, size_t bytes, Store store) {
   const Bytes d;
   const size_t step = hn::Lanes(d);
-  if (bytes < step) {
+  store(0, hn::LoadU(d, from));
+  for_vectors(from, bytes >= 8 * step ? bytes_to_boundary(to) : step, bytes, store);
+  store(bytes - step, hn::LoadU(d, from + bytes - step));
+}
+
+void copy_vector(void* dst, const void* src, size_t bytes) {
+  const Bytes d;
+  if (bytes < hn::Lanes(d)) {
     std::memcpy(dst, src, bytes);
     return;
   }
   uint8_t* to = static_cast<uint8_t*>(dst);
-  const uint8_t* from = static_cast<const uint8_t*>(src);
-  auto store = [=](size_t at, ByteVector v) HWY_ATTR { hn::StoreU(v, d, to + at); };
-  store(0, hn::LoadU(d, from));
-  for_vectors(from, bytes_to_boundary(to), bytes, store);
-  store(bytes - step, hn::LoadU(d, from + bytes - step));
+  for_range(static_cast<const uint8_t*>(src), to, bytes,
+            [=](size_t at, ByteVector v) HWY_ATTR { hn::StoreU(v, d, to + at); });
 }
 
 void copy_nt_vector(void* dst, const void* src, size_t bytes) {
@@ -78,22 +84,17 @@ void copy_nt_vector(void* dst, const void* src, size_t bytes) {
 
 void copy2_vector(void* dst1, void* dst2, const void* src, size_t bytes) {
   const Bytes d;
-  const size_t step = hn::Lanes(d);
-  if (bytes < step) {
+  if (bytes < hn::Lanes(d)) {
     std::memcpy(dst1, src, bytes);
     std::memcpy(dst2, src, bytes);
     return;
   }
   uint8_t* to1 = static_cast<uint8_t*>(dst1);
   uint8_t* to2 = static_cast<uint8_t*>(dst2);
-  const uint8_t* from = static_cast<const uint8_t*>(src);
-  auto store = [=](size_t at, ByteVector v) HWY_ATTR {
+  for_range(static_cast<const uint8_t*>(src), to1, bytes, [=](size_t at, ByteVector v) HWY_ATTR {
     hn::StoreU(v, d, to1 + at);
     hn::StoreU(v, d, to2 + at);
-  };
-  store(0, hn::LoadU(d, from));
-  for_vectors(from, bytes >= 8 * step ? bytes_to_boundary(to1) : step, bytes, store);
-  store(bytes - step, hn::LoadU(d, from + bytes - step));
+  });
 }
 
 constexpr CopyKernels copy_kernels = {copy_vector, copy_nt_vector, copy2_vector};

@@ -8,9 +8,11 @@
 #include <new>
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -82,16 +84,47 @@ int ending_status(int wait_status) {
 
 namespace {
 
-// Ends and reaps what is left, whichever way the scope is left.
-struct Children {
-  std::vector<pid_t> pids;  // 0: has ended
+// The ranks' processes. Ends and reaps what is left, whichever way the scope is left.
+class Children {
+ public:
+  Children() = default;
+  Children(const Children&) = delete;
+  Children& operator=(const Children&) = delete;
   ~Children() {
-    for (pid_t pid : pids)
+    for (pid_t pid : pids_)
       if (pid > 0) kill(pid, SIGKILL);
-    for (pid_t pid : pids)
+    for (pid_t pid : pids_)
       if (pid > 0) waitpid(pid, nullptr, 0);
+    for (const pollfd& end : ends_)
+      if (end.fd >= 0) close(end.fd);
   }
+
+  void add(pid_t pid) {
+    pids_.push_back(pid);
+    // Before Linux 5.3 -1, which poll() passes over: an end is then seen a look later.
+    ends_.push_back({int(syscall(SYS_pidfd_open, pid, 0)), POLLIN, 0});
+  }
+  // A rank that has ended, with its status as of waitpid(); -1 when none has.
+  int ended(int* status) {
+    for (size_t rank = 0; rank < pids_.size(); ++rank)
+      if (pids_[rank] > 0 && waitpid(pids_[rank], status, WNOHANG) > 0) {
+        pids_[rank] = 0;
+        if (ends_[rank].fd >= 0) close(ends_[rank].fd);
+        ends_[rank].fd = -1;
+        return int(rank);
+      }
+    return -1;
+  }
+  // Until one ends or the time is over.
+  void await_end(int milliseconds) { poll(ends_.data(), nfds_t(ends_.size()), milliseconds); }
+
+ private:
+  std::vector<pid_t> pids_;   // 0: has ended
+  std::vector<pollfd> ends_;  // readable when it has
 };
+
+// Whoever looks after the ranks runs on somebody's core.
+constexpr int look_ms = 50;
 
 }  // namespace
 
@@ -110,15 +143,12 @@ std::string run_ranks(int ranks, const Environment& environment, int seconds, co
       std::fflush(nullptr);
       _exit(status);
     }
-    children.pids.push_back(child);
+    children.add(child);
   }
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
   for (int left = ranks; left > 0;) {
-    int status = 0, ended = -1;
-    for (int rank = 0; rank < ranks && ended < 0; ++rank)
-      if (children.pids[size_t(rank)] > 0 && waitpid(children.pids[size_t(rank)], &status, WNOHANG) > 0) ended = rank;
-    if (ended >= 0) {
-      children.pids[size_t(ended)] = 0;
+    int status = 0;
+    if (const int ended = children.ended(&status); ended >= 0) {
       --left;
       if (status != 0) return fmt::format("rank {} ended with {}", ended, ending_text(status));
       continue;
@@ -126,7 +156,7 @@ std::string run_ranks(int ranks, const Environment& environment, int seconds, co
     if (meanwhile) meanwhile();
     if (seconds > 0 && std::chrono::steady_clock::now() > deadline)
       return fmt::format("the ranks were not ready after {} s", seconds);
-    usleep(2000);
+    children.await_end(look_ms);
   }
   if (meanwhile) meanwhile();
   return "";

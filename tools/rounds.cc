@@ -276,7 +276,6 @@ RoundsResult measure_rounds(const RoundsTask& task, const std::function<void(dou
         const Stage& stage = task.stages[run.board->stage];
         if (show && run.board->probe < stage.probes.size())
           show(run.board->share, stage.name.empty() ? stage.probes[run.board->probe].name : stage.name);
-        usleep(50'000);  // whoever looks runs on somebody's core
       });
   if (!problem.empty()) throw Failure(run.board->failure.text[0] != 0 ? run.board->failure.text : problem);
 

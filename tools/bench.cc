@@ -101,6 +101,7 @@ class Rank {
     if (in_ == nullptr || out_ == nullptr)
       return fail(fmt::format("no memory for buffers of {}: give smaller --sizes",
                               bytes_text(std::max(largest_in, largest_out))));
+    lockstep_warm();
     for (const Task& task : tasks_)
       if (!run_cell(task)) return 1;
     coll_comm_free(comm_);

@@ -11,6 +11,8 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -125,6 +127,19 @@ static void synchronise(struct lockstep *step, uint64_t margin) {
     _mm_pause();
 #endif
   }
+}
+
+void lockstep_warm(void) {
+  enum { BYTES = 256 << 10 };
+  const double ticks = 0.3e9 / lockstep_ns_per_tick();
+  /* Not by malloc(), which may serve the benchmark's own buffers differently once it has given back large memory. */
+  char *memory = mmap(NULL, 2 * BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return;
+  for (const uint64_t begin = lockstep_ticks(); (double)(lockstep_ticks() - begin) < ticks;) {
+    memcpy(memory, memory + BYTES, BYTES);
+    __asm__ volatile("" : : "r"(memory) : "memory");
+  }
+  munmap(memory, 2 * BYTES);
 }
 
 void lockstep_start(struct lockstep *step) {

@@ -33,6 +33,11 @@ void lockstep_close(struct lockstep *step);
 uint64_t lockstep_ticks(void);
 double lockstep_ns_per_tick(void);
 
+/* Keeps this rank's memory busy for 0.3 s, to be called before the first measurement. A machine that has rested can take
+ * half as long again for the same copies until its caches and memory have been in use for some tenths of a second;
+ * computing alone does not wake them. */
+void lockstep_warm(void);
+
 /* Returns in all ranks at the same instant (to about 20 ns) when spinning, else once all have come. */
 void lockstep_start(struct lockstep *step);
 /* Leaves where rank 0 finds it when this rank began and ended an iteration. Where ranks share processors it returns when

@@ -394,6 +394,7 @@ int main(int argc, char **argv) {
     b.out = allocate(largest_out, &b.options);
   }
   if (b.rank == 0) print_header(b.ranks, cpu);
+  lockstep_warm();
   int64_t wrong = run_all(&b);
   if (wrong && b.rank == 0) fprintf(stderr, "%lld elements of results were wrong\n", (long long)wrong);
   if (b.limit) {

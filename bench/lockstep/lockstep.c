@@ -130,11 +130,12 @@ static void synchronise(struct lockstep *step, uint64_t margin) {
 }
 
 void lockstep_warm(void) {
-  enum { BYTES = 256 << 10 };
+  enum { BYTES = 1 << 20 };
   const double ticks = 0.3e9 / lockstep_ns_per_tick();
   /* Not by malloc(), which may serve the benchmark's own buffers differently once it has given back large memory. */
   char *memory = mmap(NULL, 2 * BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return;
+  memset(memory, 1, 2 * BYTES); /* pages of its own */
   for (const uint64_t begin = lockstep_ticks(); (double)(lockstep_ticks() - begin) < ticks;) {
     memcpy(memory, memory + BYTES, BYTES);
     __asm__ volatile("" : : "r"(memory) : "memory");

@@ -12,6 +12,12 @@ using plan::Add;
 using plan::Extent;
 using plan::Kind;
 
+namespace {
+
+constexpr size_t most_in_steps = size_t(16) << 10;
+
+}  // namespace
+
 coll_status Run::begin(const Bound& bound, Channel& channel, const Arguments& arguments) {
   bound_ = &bound;
   channel_ = &channel;
@@ -319,9 +325,16 @@ const Instruction* Run::copy(const Instruction* in, const Instruction* end, uint
     return in;
   }
   char* staged = in->shared == 1 ? first : second;
-  if (channel_->team->stores.stream(bytes)) {
+  mem::SharedStores& stores = channel_->team->stores;
+  stores.count(bytes);
+  if (stores.stream(bytes)) {
     mem::copy_nt(staged, source, bytes);
     if (second != nullptr) mem::copy(in->shared == 1 ? second : first, source, bytes);
+    return in;
+  }
+  // A long `rep movsb` overwrites lines without waiting for what was in them.
+  if (second == nullptr && bytes > most_in_steps) {
+    mem::copy(first, source, bytes);
     return in;
   }
   mem::write_in_steps(staged, bytes, [&](size_t at, size_t length) {

@@ -26,6 +26,8 @@ class SharedStores {
 
   // To be called before a flag is stored, about as often as such data are; when it is true, measure() should follow.
   bool is_due() { return --left_ <= 0; }
+  // Long data were stored: where there are few flags for them, the next measurement comes sooner.
+  void count(size_t bytes) { left_ -= int(bytes / bytes_of_a_flag); }
   // The next is_due() will be true.
   bool is_next_due() const { return left_ <= 1; }
   // A flag of this rank, which most likely others have read since it was stored. Keeps its value.
@@ -35,6 +37,8 @@ class SharedStores {
   void judge(double times);
 
  private:
+  static constexpr size_t bytes_of_a_flag = size_t(32) << 10;
+
   bool streams_ = false, settled_ = false;
   uint8_t distant_ = 0;  // of the last eight measurements, a bit each
   int left_ = 4;         // flags until the next one

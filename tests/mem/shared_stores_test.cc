@@ -79,5 +79,15 @@ TEST(SharedStores, MeasureNowAndThenAndKeepTheFlag) {
   EXPECT_FALSE(stores.stream(large));  // nobody else reads it
 }
 
+TEST(SharedStores, LongDataBringTheNextMeasurementNearer) {
+  SharedStores stores;
+  stores.judge(0.3);
+  ASSERT_FALSE(stores.is_due());
+  stores.count(4096);
+  ASSERT_FALSE(stores.is_due());
+  stores.count(size_t(1) << 20);
+  EXPECT_TRUE(stores.is_due());
+}
+
 }  // namespace
 }  // namespace coll::mem

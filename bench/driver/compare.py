@@ -102,7 +102,7 @@ def measure(field, options, report_error, notes=None):
             for command in commands(who, options):
                 status, out, err = launch(command, options.timeout)
                 found = json_lines(out)
-                cells = stats.fastest_ways([r for r in found if {"collective", "bytes", "median_us"} <= r.keys()])
+                cells = stats.number_ways([r for r in found if {"collective", "bytes", "median_us"} <= r.keys()])
                 if notes is not None:
                     notes += [r for r in found if "median_us" not in r]
                 rows += [dict(r, contestant=who.name, round=number) for r in cells]
@@ -150,7 +150,8 @@ def main():
 
     flag = stats.flag_ns(kept)
     headline = (f"{options.ranks} ranks, {processor_name()}, flag {report.distance_name(flag)}, "
-                f"{options.rounds} rounds, {time.monotonic() - begin:.0f} s")
+                f"{1 + max((r['round'] for r in rows), default=-1)} rounds" +
+                (f", {time.monotonic() - begin:.0f} s" if options.read is None else ""))
     print(headline)
     for who in field:
         print(f"  {who.name:<14} {who.title}")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """From rows of many launches to one median per contestant and cell, ratios, and a verdict on the targets."""
 
+import collections
 import math
 import statistics
 
@@ -42,23 +43,25 @@ def drop_moved(rows, cores=None):
     return kept, [r for r in rows if not all(map(counts, flags_of(r)))]
 
 
-def fastest_ways(rows):
-    """Of the rows of one launch the fastest for each cell: some contestants have several ways to do the same."""
-    fastest = {}
+def number_ways(rows):
+    """The rows of one launch: where a cell has several, the contestant has so many ways to do the same."""
+    seen = collections.Counter()
     for row in rows:
         cell = row["collective"], row["bytes"]
-        if cell not in fastest or row["median_us"] < fastest[cell]["median_us"]:
-            fastest[cell] = row
-    return list(fastest.values())
+        row["way"] = seen[cell]
+        seen[cell] += 1
+    return rows
 
 
 def medians(rows):
-    """{(collective, bytes): {contestant: median over rounds of the round's median, in us}}"""
+    """{(collective, bytes): {contestant: median over rounds of the round's median, in us}}; of a contestant's ways the
+    fastest by this median (the fastest of every round would be the luckiest)."""
     samples = {}
     for row in rows:
-        samples.setdefault((row["collective"], row["bytes"]), {}).setdefault(row["contestant"], []).append(row)
+        ways = samples.setdefault((row["collective"], row["bytes"]), {}).setdefault(row["contestant"], {})
+        ways.setdefault(row.get("way", 0), []).append(row["median_us"])
     order = sorted(samples, key=lambda cell: (COLLECTIVES.index(cell[0]), cell[1]))
-    return {cell: {who: statistics.median(r["median_us"] for r in found) for who, found in samples[cell].items()}
+    return {cell: {who: min(map(statistics.median, ways.values())) for who, ways in samples[cell].items()}
             for cell in order}
 
 

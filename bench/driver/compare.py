@@ -150,7 +150,7 @@ def main():
 
     flag = stats.flag_ns(kept)
     headline = (f"{options.ranks} ranks, {processor_name()}, flag {report.distance_name(flag)}, "
-                f"{1 + max((r['round'] for r in rows), default=-1)} rounds" +
+                f"{stats.rounds_of(rows)} rounds" +
                 (f", {time.monotonic() - begin:.0f} s" if options.read is None else ""))
     print(headline)
     for who in field:

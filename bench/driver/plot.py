@@ -5,12 +5,11 @@ import math
 from xml.sax.saxutils import escape
 
 from report import size_name
-from statistics_of_rounds import ratios
+from statistics_of_rounds import COLLECTIVES, ratios
 
-PANEL_W, TIME_H, GAIN_H = 310, 270, 130
+PANEL_W, TIME_H, GAIN_H = 270, 220, 110
 LEFT, GAP, RIGHT, TOP, BETWEEN = 66, 62, 16, 66, 62
-WIDTH = LEFT + 3 * PANEL_W + 2 * GAP + RIGHT
-COLLECTIVES = ("bcast", "reduce", "allreduce")
+MOST_COLUMNS, LEGEND_W = 5, 372
 STYLES = {"openmpi": ("#e08214", ""), "openmpi-nocma": ("#b35806", "5 4"), "mpich": ("#8073ac", ""),
           "coll+openmpi": ("#1b7837", ""), "coll+mpich": ("#41ab5d", "7 3"), "coll": ("#00441b", "2 2")}
 FONT = 'font-family="DejaVu Sans, Helvetica, sans-serif"'
@@ -60,10 +59,10 @@ class Panel:
         return self.out + [frame]
 
 
-def _times(x, cells, table, names):
+def _times(x, y, cells, table, names):
     times = [table[cell][n] for cell in cells for n in names if n in table[cell]]
     low, high = math.floor(math.log10(min(times))), math.ceil(math.log10(max(times)))
-    panel = Panel(x, TOP, TIME_H, [c[1] for c in cells], 10.0 ** low, 10.0 ** high)
+    panel = Panel(x, y, TIME_H, [c[1] for c in cells], 10.0 ** low, 10.0 ** high)
     for power in range(low, high + 1):
         panel.tick(10.0 ** power, f"{10.0 ** power:g} µs" if power < 3 else f"{10.0 ** (power - 3):g} ms")
     for name in names:
@@ -71,10 +70,10 @@ def _times(x, cells, table, names):
     return panel.svg()
 
 
-def _gains(x, cells, table, ours, peers):
+def _gains(x, y, cells, table, ours, peers):
     gains = {name: ratios(table, name, peers) for name in ours}
     values = [g[c] for g in gains.values() for c in cells if c in g]
-    panel = Panel(x, TOP + TIME_H + BETWEEN, GAIN_H, [c[1] for c in cells], min([0.5, *values]) / 1.05,
+    panel = Panel(x, y, GAIN_H, [c[1] for c in cells], min([0.5, *values]) / 1.05,
                   max([2, *values]) * 1.1)
     for tick in (0.25, 0.5, 1, 2, 4, 8, 16):
         if panel.low <= tick <= panel.high:
@@ -88,25 +87,28 @@ def write_svg(path, table, contestants, headline):
     """`contestants` is [(name, title)] in the order of the legend; libcoll's names begin with "coll"."""
     names = [name for name, _ in contestants]
     ours, peers = [n for n in names if n.startswith("coll")], [n for n in names if not n.startswith("coll")]
-    out = [_text(WIDTH / 2, 22, headline, 13)]
-    for i, collective in enumerate(COLLECTIVES):
+    collectives = [c for c in COLLECTIVES if any(cell[0] == c and cell[1] > 0 for cell in table)]
+    columns = max(1, min(MOST_COLUMNS, len(collectives)))
+    width = max(LEFT + columns * (PANEL_W + GAP) - GAP + RIGHT, LEFT + 2 * LEGEND_W)
+    row_height = TIME_H + BETWEEN + (GAIN_H + BETWEEN if ours and peers else 0)
+    out = [_text(width / 2, 22, headline, 13)]
+    for i, collective in enumerate(collectives):
         cells = [cell for cell in table if cell[0] == collective]
-        x = LEFT + i * (PANEL_W + GAP)
-        if not cells:
-            continue
-        out.append(_text(x + PANEL_W / 2, TOP - 8, f"{collective}: time", 13, more='font-weight="bold"'))
-        out += _times(x, cells, table, names)
+        x, y = LEFT + i % columns * (PANEL_W + GAP), TOP + i // columns * row_height
+        out.append(_text(x + PANEL_W / 2, y - 8, f"{collective}: time", 13, more='font-weight="bold"'))
+        out += _times(x, y, cells, table, names)
         if ours and peers:
-            out.append(_text(x + PANEL_W / 2, TOP + TIME_H + BETWEEN - 8, "times as fast as the fastest peer", 13,
-                             more='font-weight="bold"'))
-            out += _gains(x, cells, table, ours, peers)
-    y = TOP + TIME_H + (BETWEEN + GAIN_H if ours and peers else 0) + 42
+            y += TIME_H + BETWEEN
+            out.append(_text(x + PANEL_W / 2, y - 8, "times as fast as the fastest peer", 13, more='font-weight="bold"'))
+            out += _gains(x, y, cells, table, ours, peers)
+    y = TOP + -(-len(collectives) // columns) * row_height - 20
+    in_a_row = (width - LEFT) // LEGEND_W
     for i, (name, title) in enumerate(contestants):
-        x, row = LEFT + (i % 3) * (PANEL_W + GAP), y + i // 3 * 19
+        x, row = LEFT + i % in_a_row * LEGEND_W, y + i // in_a_row * 19
         out.append(f'<path d="M{x} {row}h30" {_stroke(name)}/>')
         out.append(_text(x + 37, row + 4, title.replace("btl_vader_single_copy_mechanism", "btl_vader_single_copy…"), anchor="start"))
-    height = y + 19 * ((len(contestants) + 2) // 3) + 2
+    height = y + 19 * -(-len(contestants) // in_a_row) + 2
     with open(path, "w", encoding="utf-8") as file:
         file.write('<?xml version="1.0" encoding="UTF-8"?>\n<!-- SPDX-License-Identifier: BSD-3-Clause -->\n'
-                   f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}">\n'
+                   f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">\n'
                    '<rect width="100%" height="100%" fill="white"/>\n' + "\n".join(out) + "\n</svg>\n")

@@ -183,7 +183,10 @@ Choice choose(const Question& question) {
       set_pieces(question, {question.crowded ? 256 * kib : 128 * kib, long_piece}, choice);
       if (question.irregular || choice.kernel_copies || bytes > (ranks == 2 ? 32 * kib : kib)) {
         name = "rotated";
-        if (!choice.kernel_copies) choice.parameters = ring(bytes, 128 * kib, 2);
+        // Two ranks do the same at the same time and need not run ahead; memory likes long runs.
+        const bool in_long_runs = ranks == 2 && !question.irregular && bytes >= 4096 * kib;
+        if (!choice.kernel_copies)
+          choice.parameters = in_long_runs ? ring(bytes, 512 * kib, 1) : ring(bytes, 128 * kib, 2);
       } else {
         name = "bruck";
         choice.parameters = one_slot(64 * kib);

@@ -150,7 +150,7 @@ def main():
 
     flag = stats.flag_ns(kept)
     headline = (f"{options.ranks} ranks, {processor_name()}, flag {report.distance_name(flag)}, "
-                f"{stats.rounds_of(rows)} rounds" +
+                f"{options.rounds} rounds" +
                 (f", {time.monotonic() - begin:.0f} s" if options.read is None else ""))
     print(headline)
     for who in field:

@@ -130,7 +130,7 @@ def main():
     table = stats.medians(kept)
     named = with_best(table, rivals)
     headline = (f"2 ranks, {processor_name()}, flag {distance_name(stats.flag_ns(kept))}, pages of "
-                f"{'4 KiB' if options.pages == '4k' else '2 MiB'}, {stats.rounds_of(rows)} rounds")
+                f"{'4 KiB' if options.pages == '4k' else '2 MiB'}, {options.rounds} rounds")
     print(headline)
     for who in field:
         print(f"  {who.name:<14} {who.title}")

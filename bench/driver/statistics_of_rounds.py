@@ -18,10 +18,6 @@ NEAR_LIMIT_FROM_BYTES = {"allgather": 1 << 20, "alltoall": 1 << 20}
 NOISE = 0.03           # told beside a cell that fails by less; the verdict does not use it
 
 
-def rounds_of(rows):
-    return 1 + max((row["round"] for row in rows), default=-1)
-
-
 def flags_of(row):
     """The distances between the two cores before and after a sample; none where ranks share cores."""
     return [row[key] for key in ("flag_ns_before", "flag_ns_after") if row.get(key)]

@@ -11,10 +11,13 @@ namespace {
 
 // A whole number that stays exact however it is stored and summed: below 2^8 / 64 ranks for the 2-byte floats, whose
 // results have 8 bits (bfloat16); 1-byte integers wrap around alike everywhere.
-// The top of a sum of odd constants: another iteration, rank or place gives other numbers, and vectors of them are made
-// by additions alone. What a benchmark does between two calls must not take long.
+// Seed and rank are mixed, so that the result of another iteration or rank is no right result; that is the same for all
+// places, which are told apart by additions alone. What a benchmark does between two calls must not take long.
 uint32_t number(size_t j, uint32_t seed, int rank) {
-  return (uint32_t(j) * 0x9e3779b1u + seed * 0x85ebca6bu + uint32_t(rank) * 0xc2b2ae35u) >> 30;
+  uint32_t h = seed * 0x85ebca6bu + uint32_t(rank) * 0xc2b2ae35u;
+  h = (h ^ (h >> 15)) * 0x2c1b3c6du;
+  h ^= h >> 13;
+  return (uint32_t(j) * 0x9e3779b1u + h) >> 30;
 }
 
 template <class T>

@@ -334,7 +334,7 @@ const Instruction* Run::copy(const Instruction* in, const Instruction* end, uint
   }
   // A long `rep movsb` overwrites lines without waiting for what was in them.
   if (second == nullptr && bytes > most_in_steps) {
-    mem::copy(first, source, bytes);
+    mem::copy(staged, source, bytes);
     return in;
   }
   mem::write_in_steps(staged, bytes, [&](size_t at, size_t length) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <complex>
+#include <cstring>
 
 #include "mem/float16.h"
 
@@ -11,13 +12,12 @@ namespace {
 
 // A whole number that stays exact however it is stored and summed: below 2^8 / 64 ranks for the 2-byte floats, whose
 // results have 8 bits (bfloat16); 1-byte integers wrap around alike everywhere.
-// Seed and rank are mixed, so that the result of another iteration or rank is no right result; that is the same for all
-// places, which are told apart by additions alone. What a benchmark does between two calls must not take long.
+// Place, seed and rank are mixed, so that the result of another place, iteration or rank is no right result.
 uint32_t number(size_t j, uint32_t seed, int rank) {
-  uint32_t h = seed * 0x85ebca6bu + uint32_t(rank) * 0xc2b2ae35u;
+  uint32_t h = uint32_t(j) * 0x9e3779b1u + seed * 0x85ebca6bu + uint32_t(rank) * 0xc2b2ae35u;
   h = (h ^ (h >> 15)) * 0x2c1b3c6du;
   h ^= h >> 13;
-  return (uint32_t(j) * 0x9e3779b1u + h) >> 30;
+  return h >> 30;
 }
 
 template <class T>
@@ -55,25 +55,39 @@ struct Element<Byte> {
   static bool same(Byte a, Byte b) { return a.bits == b.bits; }
 };
 
+// What a benchmark does between two calls must not take long: others take the cache meanwhile. So elements repeat, and
+// blocks of them are copied and compared whole. A prime period: what a chunk or slice in a wrong place holds is wrong.
+constexpr size_t period = 509;
+
+// The first `count` elements from element `from` on, op over the inputs of ranks first .. first + ranks - 1.
+template <class T>
+void make_block(T* block, size_t count, uint32_t seed, int first, int ranks, size_t from) {
+  for (size_t j = 0; j < count; ++j) {
+    const size_t place = (from + j) % period;
+    block[j] = Element<T>::make(number(place, seed, first), first);
+    for (int rank = first + 1; rank < first + ranks; ++rank)
+      block[j] = Element<T>::combine(block[j], Element<T>::make(number(place, seed, rank), rank));
+  }
+}
+
 template <class T>
 void fill_as(void* vector, size_t count, uint32_t seed, int rank) {
   T* out = static_cast<T*>(vector);
-  for (size_t j = 0; j < count; ++j) out[j] = Element<T>::make(number(j, seed, rank), rank);
+  T block[period];
+  make_block(block, std::min(count, period), seed, rank, 1, 0);
+  for (size_t at = 0; at < count; at += period) std::memcpy(out + at, block, std::min(period, count - at) * sizeof(T));
 }
 
 template <class T>
 int64_t count_wrong_as(const void* vector, size_t count, uint32_t seed, int first, int ranks, size_t from) {
   const T* result = static_cast<const T*>(vector);
-  constexpr size_t block = 256;
-  T expected[block];
+  T expected[period];
+  make_block(expected, std::min(count, period), seed, first, ranks, from);
   int64_t wrong = 0;
-  for (size_t at = 0; at < count; at += block) {
-    const size_t length = std::min(block, count - at);
-    for (size_t j = 0; j < length; ++j) expected[j] = Element<T>::make(number(from + at + j, seed, first), first);
-    for (int rank = first + 1; rank < first + ranks; ++rank)
-      for (size_t j = 0; j < length; ++j)
-        expected[j] = Element<T>::combine(expected[j], Element<T>::make(number(from + at + j, seed, rank), rank));
-    for (size_t j = 0; j < length; ++j) wrong += !Element<T>::same(result[at + j], expected[j]);
+  for (size_t at = 0; at < count; at += period) {
+    const size_t length = std::min(period, count - at);
+    if (std::memcmp(result + at, expected, length * sizeof(T)) == 0) continue;
+    for (size_t j = 0; j < length; ++j) wrong += !Element<T>::same(result[at + j], expected[j]);  // padding may differ
   }
   return wrong;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Inputs whose results are known exactly: small whole numbers, different in every element, iteration and rank.
+// Inputs whose results are known exactly: small whole numbers, different in neighbouring elements, iterations and ranks.
 #pragma once
 
 #include <cstddef>

@@ -171,23 +171,39 @@ static float *allocate(size_t bytes, const struct options *options) {
   return memory;
 }
 
-/* Element j of a rank's input: a whole number below 256. */
-static inline float element(uint32_t j, uint32_t seed, uint32_t rank) {
-  return (float)(int32_t)((j * 3 + seed * 7 + rank * 29) & 255);
+/*
+ * A rank's input: whole numbers below 256 that repeat, so that blocks of them are copied and compared whole: in a long
+ * gap between two calls others take the cache. A prime period: what a chunk or slice in a wrong place holds is wrong.
+ */
+enum { PERIOD = 509 };
+
+/* The first elements from element `from` on, at most PERIOD, of one rank's input or the sum of several ranks'. */
+static void make_block(float *block, size_t count, int64_t seed, int first_rank, int ranks, size_t from) {
+  for (size_t j = 0; j < count && j < PERIOD; j++) {
+    int sum = 0;
+    for (int rank = first_rank; rank < first_rank + ranks; rank++)
+      sum += (int)(((from + j) % PERIOD * 3 + (size_t)seed * 7 + (size_t)rank * 29) & 255);
+    block[j] = (float)sum;
+  }
 }
 
+static size_t block_at(size_t at, size_t count) { return count - at < PERIOD ? count - at : PERIOD; }
+
 static void alter(float *in, size_t count, int64_t seed, int rank) {
-  for (size_t j = 0; j < count; j++) in[j] = element((uint32_t)j, (uint32_t)seed, (uint32_t)rank);
+  float block[PERIOD];
+  make_block(block, count, seed, rank, 1, 0);
+  for (size_t at = 0; at < count; at += PERIOD) memcpy(in + at, block, block_at(at, count) * sizeof *in);
 }
 
 /* How many elements of `out` are not those of one rank, or the sum over several, from element `from` of theirs on. */
 static int64_t count_wrong(const float *out, size_t count, int64_t seed, int first_rank, int ranks, size_t from) {
+  float expected[PERIOD];
   int64_t wrong = 0;
-  for (size_t j = 0; j < count; j++) {
-    float expected = 0;
-    for (int rank = first_rank; rank < first_rank + ranks; rank++)
-      expected += element((uint32_t)(from + j), (uint32_t)seed, (uint32_t)rank);
-    wrong += out[j] != expected;
+  make_block(expected, count, seed, first_rank, ranks, from);
+  for (size_t at = 0; at < count; at += PERIOD) {
+    const size_t length = block_at(at, count);
+    if (memcmp(out + at, expected, length * sizeof *out) == 0) continue;
+    for (size_t j = 0; j < length; j++) wrong += out[at + j] != expected[j];
   }
   return wrong;
 }

@@ -6,7 +6,6 @@
 // lines [the clock stops]; the result is compared with what it must be. The slowest rank's duration counts. Clock, start
 // and core distance come from bench/lockstep, shared with that benchmark.
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
@@ -27,7 +26,6 @@
 #include "launch.h"
 #include "lockstep.h"
 #include "look_through.h"
-#include "now.h"
 #include "pattern.h"
 #include "progress.h"
 #include "real_trace.h"
@@ -194,16 +192,12 @@ class Rank {
   bool run_cell(const Task& task) {
     wrong_ = 0;
     if (task.collective == Collective::barrier && !check_barrier()) return false;
-    std::array<double, 5> warm;
-    if (!iterate(task, 0)) return false;
-    for (double& took : warm) {
-      double begin = now();
-      if (!iterate(task, 0)) return false;
-      took = now() - begin;
-    }
-    std::ranges::sort(warm);
-    double wanted = options_.seconds / warm[warm.size() / 2];
-    int iterations = int(lockstep_agree(step_, int64_t(std::clamp(wanted, 5.0, double(LOCKSTEP_MAX_ITERATIONS)))));
+    auto rehearse = [&] { return iterate(task, 0) ? 0 : 1; };
+    const int64_t wanted = lockstep_rehearse(
+        step_, options_.seconds, [](void* context) { return (*static_cast<decltype(rehearse)*>(context))(); },
+        &rehearse);
+    if (wanted < 0) return false;
+    const int iterations = int(std::clamp(wanted, int64_t(5), int64_t(LOCKSTEP_MAX_ITERATIONS)));
     Cell cell{task.collective, task.bytes, uint32_t(iterations)};
     cell.flag_ns_before = lockstep_flag_ns(step_);
     for (int i = 0; i < iterations; ++i)

@@ -143,6 +143,22 @@ void lockstep_warm(void) {
   munmap(memory, 2 * BYTES);
 }
 
+int64_t lockstep_rehearse(struct lockstep *step, double seconds, int (*iterate)(void *context), void *context) {
+  const double part_ns = seconds * 1e9 / 6;
+  double pace_ns = 0;
+  for (int part = 0; part < 2; part++) {
+    const uint64_t begin = now_ns();
+    int made = 0, on;
+    do {
+      if (iterate(context) != 0) return -1;
+      made++;
+      on = made < 2 || (double)(now_ns() - begin) < part_ns;
+    } while (lockstep_agree(step, on));
+    pace_ns = (double)(now_ns() - begin) / made;
+  }
+  return lockstep_agree(step, (int64_t)(seconds * 1e9 / pace_ns));
+}
+
 void lockstep_start(struct lockstep *step) {
   synchronise(step, step->margin);
   while (lockstep_ticks() < step->segment->deadline)

@@ -294,6 +294,18 @@ static void iterate(struct bench *b, enum collective which, size_t bytes, int it
   timed_call(b, which, bytes, iteration);
 }
 
+struct cell {
+  struct bench *bench;
+  enum collective which;
+  size_t bytes;
+};
+
+static int rehearse(void *context) {
+  const struct cell *cell = context;
+  iterate(cell->bench, cell->which, cell->bytes, 0);
+  return 0;
+}
+
 /* A barrier has no result to check: see that nobody leaves before everybody has come. */
 static void check_barrier(struct bench *b) {
   for (int64_t turn = 1; turn <= 200; turn++) {
@@ -332,20 +344,17 @@ static double seconds(void) {
 /* Returns the number of wrong elements in all ranks. With --limit there is a row for each way of the limit's. */
 static int64_t run_cell(struct bench *b, enum collective which, size_t bytes) {
   const struct options *o = &b->options;
-  enum { WARM = 3 };
+  struct cell cell = {b, which, bytes};
   b->wrong = 0;
   if (which == BARRIER) check_barrier(b);
-  iterate(b, which, bytes, 0);
-  double begin = seconds();
-  for (int i = 0; i < WARM; i++) iterate(b, which, bytes, i);
-  double wanted = o->cell_ms * 1e-3 / ((seconds() - begin) / WARM);
-  int iterations = wanted > o->max_iterations ? o->max_iterations : (int)wanted;
-  iterations = (int)lockstep_agree(b->step, iterations < o->min_iterations ? o->min_iterations : iterations);
+  int64_t iterations = lockstep_rehearse(b->step, o->cell_ms * 1e-3, rehearse, &cell);
+  if (iterations < o->min_iterations) iterations = o->min_iterations;
+  if (iterations > o->max_iterations) iterations = o->max_iterations;
   double flag_before = lockstep_flag_ns(b->step);
-  for (int i = 0; i < iterations; i++) iterate(b, which, bytes, i);
+  for (int i = 0; i < (int)iterations; i++) iterate(b, which, bytes, i);
   double flag_after = lockstep_flag_ns(b->step);
   int64_t wrong = lockstep_sum(b->step, b->wrong);
-  if (b->rank == 0) print_cell(b, which, bytes, iterations, flag_before, flag_after, wrong);
+  if (b->rank == 0) print_cell(b, which, bytes, (int)iterations, flag_before, flag_after, wrong);
   return wrong;
 }
 

@@ -31,12 +31,14 @@ algo::Parameters ring(size_t bytes, size_t chunk_bytes, uint16_t depth) {
   return parameters;
 }
 
-// Enough passes to overlap the two copies of a chunk, few enough that their flags do not count. The ring is long so that
-// a reader finds data that has already left the writer's first-level cache, which is faster to fetch than from within.
+// Enough passes to overlap the two copies of a chunk, few enough that their flags do not count. Slots that all of a short
+// vector passes through stay in the first caches. For a long one the ring is long too: a reader finds data that has
+// already left the writer's own caches, which is faster to fetch than from within.
 algo::Parameters pipeline(size_t bytes) {
-  constexpr uint16_t long_ring = 16;
-  size_t chunk = bytes > 1024 * kib ? 32 * kib : std::clamp<size_t>(std::bit_ceil(bytes / 4), 4 * kib, 16 * kib);
-  return ring(bytes, chunk, long_ring);
+  constexpr size_t longest = 32 * kib;
+  constexpr uint16_t few = 4, many = 16;
+  if (bytes <= longest) return ring(bytes, std::clamp<size_t>(std::bit_ceil(bytes / 4), 4 * kib, longest), many);
+  return ring(bytes, longest, bytes <= 128 * kib ? few : many);
 }
 
 // Mapped vectors pass through no slots, so that nothing is overlapped by cutting them.
@@ -71,7 +73,7 @@ struct KernelFrom {
 // that share cores feel that sooner: every copy keeps another rank waiting. Where all ranks move pieces that leave the
 // caches even slow kernel copies pay.
 void set_pieces(const Question& question, KernelFrom from, Choice& choice) {
-  constexpr size_t unknown = 64 * kib, many = 256 * kib;
+  constexpr size_t unknown = 64 * kib;
   constexpr double slow = 6;
   const size_t bytes = question.irregular ? SIZE_MAX : question.bytes;
   const double quick = question.crowded ? 4 : 2;
@@ -81,7 +83,7 @@ void set_pieces(const Question& question, KernelFrom from, Choice& choice) {
   else if (choice.kernel_copies || (question.kernel_copies && bytes > 8 * kib))
     choice.parameters = ring(bytes, 512 * kib, 2);
   else if (question.crowded && bytes <= 32 * kib) choice.parameters = one_slot(bytes);
-  else choice.parameters = bytes >= many ? ring(bytes, 32 * kib, 16) : pipeline(bytes);
+  else choice.parameters = pipeline(bytes);
 }
 
 }  // namespace
@@ -202,8 +204,7 @@ Choice choose(const Question& question) {
       name = ranks == 2 || question.element_bytes == 2 || bytes * ranks <= (question.crowded ? 512 : 32) * kib
                  ? "all_read"
                  : "chain";
-      if (!question.crowded)
-        choice.parameters = bytes <= 512 * kib ? ring(bytes, 32 * kib, 8) : ring(bytes, 64 * kib, 4);
+      if (!question.crowded) choice.parameters = pipeline(bytes);
       // Where ranks share cores the chain moves on only when somebody yields: many slots let each get far ahead.
       else
         choice.parameters = name == std::string_view("chain") ? ring(bytes, 64 * kib, 16) : ring(bytes, 256 * kib, 2);

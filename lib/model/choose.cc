@@ -201,13 +201,11 @@ Choice choose(const Question& question) {
     case Collective::scan:
     case Collective::exscan:
       // 16-bit floats are rounded once in a fold: they are folded alike whatever the size, and as on the latency path.
-      name = ranks == 2 || question.element_bytes == 2 || bytes * ranks <= (question.crowded ? 512 : 32) * kib
-                 ? "all_read"
-                 : "chain";
+      name = ranks == 2 || question.element_bytes == 2 || bytes * ranks <= 32 * kib ? "all_read" : "chain";
       if (!question.crowded) choice.parameters = pipeline(bytes);
       // Where ranks share cores the chain moves on only when somebody yields: many slots let each get far ahead.
       else
-        choice.parameters = name == std::string_view("chain") ? ring(bytes, 64 * kib, 16) : ring(bytes, 256 * kib, 2);
+        choice.parameters = name == std::string_view("chain") ? ring(bytes, 32 * kib, 16) : ring(bytes, 256 * kib, 2);
       break;
   }
   choice.algorithm = algo::find(question.collective, name);

@@ -66,12 +66,18 @@ void SharedStores::measure(std::atomic<uint64_t>& flag) {
 }
 
 // Measured: 0.2 to 0.6 between cores of one last-level cache, 0.9 to 1.5 between others, now and then much more. A flag that
-// nobody has read yet is there at once and proves nothing.
+// nobody has read yet is there at once and proves nothing: another is tried sooner, and not always the same number of
+// flags later, which in a row of equal calls might each time be one that nobody has read.
 void SharedStores::judge(double times) {
   constexpr double owned = 0.15, distant = 0.85;
-  constexpr int every = 16, many = 5, few = 2;
+  constexpr int every = 16, soon = 6, spread = 7, many = 5, few = 2;
+  if (settled_) return;
+  if (times < owned) {
+    unread_ = uint8_t((unread_ + 1) % spread);
+    left_ = soon + unread_;
+    return;
+  }
   left_ = every;
-  if (times < owned || settled_) return;
   distant_ = uint8_t(distant_ << 1 | (times > distant));
   const int found = std::popcount(distant_);
   if (found >= many) streams_ = true;

@@ -40,8 +40,9 @@ class SharedStores {
   static constexpr size_t bytes_of_a_flag = size_t(32) << 10;
 
   bool streams_ = false, settled_ = false;
-  uint8_t distant_ = 0;  // of the last eight measurements, a bit each
-  int left_ = 4;         // flags until the next one
+  uint8_t distant_ = 0;  // of the last eight measurements that proved something, a bit each
+  uint8_t unread_ = 0;   // measurements that proved nothing, modulo the numbers of flags after which one is repeated
+  int left_ = 4;         // flags until the next measurement
 };
 
 }  // namespace coll::mem

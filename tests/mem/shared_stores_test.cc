@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 namespace coll::mem {
 namespace {
 
@@ -41,6 +43,19 @@ TEST(SharedStores, FlagsThatNobodyHasReadProveNothing) {
   judge(stores, 1.2, 8);
   judge(stores, 0.05, 100);
   EXPECT_TRUE(stores.stream(large));
+}
+
+// Calls that are alike store as many flags each: some other flag of theirs must get its turn.
+TEST(SharedStores, AfterAFlagThatNobodyHasReadAnotherIsTriedSooner) {
+  SharedStores stores;
+  std::set<int> flags_later;
+  for (int i = 0; i < 7; i++) {
+    stores.judge(0.05);
+    int flags = 1;
+    while (!stores.is_due()) flags++;
+    flags_later.insert(flags);
+  }
+  EXPECT_EQ(flags_later, (std::set<int>{6, 7, 8, 9, 10, 11, 12}));
 }
 
 TEST(SharedStores, DoAsTheyAreTold) {

@@ -16,7 +16,6 @@ namespace {
 uint32_t number(size_t j, uint32_t seed, int rank) {
   uint32_t h = uint32_t(j) * 0x9e3779b1u + seed * 0x85ebca6bu + uint32_t(rank) * 0xc2b2ae35u;
   h = (h ^ (h >> 15)) * 0x2c1b3c6du;
-  h ^= h >> 13;
   return h >> 30;
 }
 

@@ -347,14 +347,14 @@ static int64_t run_cell(struct bench *b, enum collective which, size_t bytes) {
   struct cell cell = {b, which, bytes};
   b->wrong = 0;
   if (which == BARRIER) check_barrier(b);
-  int64_t iterations = lockstep_rehearse(b->step, o->cell_ms * 1e-3, rehearse, &cell);
+  int64_t wanted = lockstep_rehearse(b->step, o->cell_ms * 1e-3, rehearse, &cell);
+  int iterations = wanted > o->max_iterations ? o->max_iterations : (int)wanted;
   if (iterations < o->min_iterations) iterations = o->min_iterations;
-  if (iterations > o->max_iterations) iterations = o->max_iterations;
   double flag_before = lockstep_flag_ns(b->step);
-  for (int i = 0; i < (int)iterations; i++) iterate(b, which, bytes, i);
+  for (int i = 0; i < iterations; i++) iterate(b, which, bytes, i);
   double flag_after = lockstep_flag_ns(b->step);
   int64_t wrong = lockstep_sum(b->step, b->wrong);
-  if (b->rank == 0) print_cell(b, which, bytes, (int)iterations, flag_before, flag_after, wrong);
+  if (b->rank == 0) print_cell(b, which, bytes, iterations, flag_before, flag_after, wrong);
   return wrong;
 }
 

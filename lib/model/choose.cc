@@ -37,7 +37,7 @@ algo::Parameters ring(size_t bytes, size_t chunk_bytes, uint16_t depth) {
 algo::Parameters pipeline(size_t bytes) {
   constexpr size_t longest = 32 * kib;
   constexpr uint16_t few = 4, many = 16;
-  if (bytes <= longest) return ring(bytes, std::clamp<size_t>(std::bit_ceil(bytes / 4), 4 * kib, longest), many);
+  if (bytes <= longest) return ring(bytes, std::max(std::bit_ceil(bytes / 4), 4 * kib), many);
   return ring(bytes, longest, bytes <= 128 * kib ? few : many);
 }
 

@@ -27,6 +27,7 @@ plan::Plan hierarchical(const Request& request, plan::Collective what);         
 plan::Plan hierarchical_by_index(const Request& request, plan::Collective what);     // by_index.cc
 plan::Plan movement_avoiding(const Request& request, plan::Collective what);         // movement_avoiding.cc
 plan::Plan movement_avoiding_socket(const Request& request, plan::Collective what);  // movement_avoiding.cc
+plan::Plan chain_reduce(const Request& request, plan::Collective what);              // chain_reduce.cc
 plan::Plan dpml(const Request& request, plan::Collective what);                      // dpml.cc
 plan::Plan dpml(const Request& request, plan::Collective what, const char* name);    // dpml.cc
 plan::Plan dpml_two_level(const Request& request, plan::Collective what);            // dpml.cc

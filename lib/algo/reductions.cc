@@ -72,6 +72,7 @@ void add_mapped(std::vector<Algorithm>& family) {
       family, {.name = "shared_address_space",
                .summary = "each rank reduces its share from all ranks, one after another, and the others copy it",
                .source = "SAS, partitioned",
+               .stores_partials = true,
                .reads = {.chunk = true, .depth = true},
                .applies = always});
 }
@@ -96,10 +97,21 @@ void add_through_shared_memory(std::vector<Algorithm>& family) {
                .reads = {.chunk = true, .depth = true, .hierarchy = true},
                .described = plan::Access::shm,
                .applies = has_levels});
+  add<chain_reduce, reduce, allreduce, reduce_scatter>(
+      family,
+      {.name = "chain",
+       .summary =
+           "a vector travels through shared memory from rank to rank, chunk by chunk; each adds its own in place",
+       .source = "this project; YHCCL 3.3 in rank order",
+       .stores_partials = true,
+       .reads = {.chunk = true, .depth = true},
+       .described = plan::Access::shm,
+       .applies = always});
   add<dpml, reduce, allreduce, reduce_scatter>(
       family, {.name = "dpml",
                .summary = "everybody copies in, then each rank adds up one share of all vectors",
                .source = "YHCCL Tables 1 to 3; Bayatpour et al. 2017",
+               .stores_partials = true,
                .reads = {.chunk = true, .depth = true},
                .described = plan::Access::shm,
                .applies = always});

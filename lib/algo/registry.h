@@ -53,6 +53,8 @@ struct Algorithm {
   bool rank_order = true;
   // ((x0 op x1) op x2) op ...: every such algorithm gives the same bits, also where rounding depends on association.
   bool left_to_right = true;
+  // Partial results are stored after every operand, where 16-bit floats are rounded: not the bits of one step for all.
+  bool stores_partials = false;
   Reads reads;
   bool irregular = false;  // takes pieces of different lengths: serves the v-form as well
   // How the text's ranks reach each other's buffers: what counts of bytes assume unless told otherwise.

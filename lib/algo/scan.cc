@@ -213,6 +213,7 @@ void add_to(std::vector<Algorithm>& family) {
                   .name = "chain",
                   .summary = "each rank adds its data to what the rank before it has come to, chunk by chunk",
                   .source = "this project",
+                  .stores_partials = true,
                   .reads = {.chunk = true, .depth = true},
                   .applies = always,
                   .make = make<chain, what>},
@@ -220,6 +221,7 @@ void add_to(std::vector<Algorithm>& family) {
                   .name = "fused",
                   .summary = "each rank makes all prefixes of a slice, straight into the others' buffers",
                   .source = "this project; SAS for the mapped buffers",
+                  .stores_partials = true,
                   .reads = {.chunk = true, .depth = true},
                   .applies = always,
                   .make = make<fused_scan, what>}});

@@ -62,6 +62,20 @@ algo::Parameters two_hops(const Question& question, size_t bytes) {
   return ring(bytes, question.groups_apart ? std::clamp(half, least, 1024 * kib) : least, 2);
 }
 
+// Reductions of `vector` bytes among ranks that share cores: along the chain a rank waits for one other only, and runs ahead
+// while there are slots. `from`: bytes of all vectors together. Mapped vectors need no staging that the chain could save.
+bool goes_along_chain(const Question& question, size_t vector, size_t from) {
+  const bool staged = !question.mapped && !question.kernel_copies && !question.irregular;
+  constexpr size_t rounded_at_every_rank = 2;  // bytes of floats whose bits would tell
+  return question.crowded && staged && question.ranks > 2 && question.element_bytes != rounded_at_every_rank &&
+         vector * size_t(question.ranks) >= from;
+}
+
+// A short vector in small chunks, so that the next rank on another core soon has work; a long one in fewer turns.
+algo::Parameters chain(size_t bytes) {
+  return bytes <= 512 * kib ? ring(bytes, 32 * kib, 32) : ring(bytes, 128 * kib, 8);
+}
+
 constexpr size_t long_piece = 8192 * kib;
 // Kernel copies move pieces of `bytes` and more, of `slow_bytes` where they are slow.
 struct KernelFrom {
@@ -133,6 +147,9 @@ Choice choose(const Question& question) {
       } else if (ranks == 2 || bytes * ranks <= 64 * kib) {
         name = "flat";
         choice.parameters = pipeline(bytes);
+      } else if (goes_along_chain(question, bytes, 256 * kib)) {
+        name = "chain";
+        choice.parameters = chain(bytes);
       } else if (question.crowded && bytes <= 128 * kib) {
         // One hop: where ranks share cores a second one waits until everybody has had a turn.
         name = "flat";
@@ -147,6 +164,9 @@ Choice choose(const Question& question) {
       if (bytes * ranks <= 32 * kib) {
         name = "all_read";
         choice.parameters = one_slot(bytes);
+      } else if (goes_along_chain(question, bytes, 256 * kib)) {
+        name = "chain";
+        choice.parameters = chain(bytes);
       } else {
         name = "fused";
         choice.parameters = two_mapped ? in_one_piece(bytes) : two_hops(question, bytes);
@@ -195,6 +215,12 @@ Choice choose(const Question& question) {
       }
       break;
     case Collective::reduce_scatter:
+      // A chunk has a part of every block, each a step of its own, which short ones feel.
+      if (goes_along_chain(question, bytes * ranks, 1024 * kib)) {
+        name = "chain";
+        choice.parameters = ring(bytes, std::max(std::bit_floor(128 * kib / ranks), 4 * kib), 16);
+        break;
+      }
       name = "fused";
       choice.parameters = question.irregular ? ring(SIZE_MAX, 64 * kib, 4) : two_hops(question, bytes * ranks);
       break;

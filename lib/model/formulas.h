@@ -129,6 +129,8 @@ Terms reduce_hierarchical_by_index(const Setting&, double bytes, const Knobs&);
 Terms reduce_movement_avoiding(const Setting&, double bytes, const Knobs&);
 // YHCCL 3.4
 Terms reduce_movement_avoiding_socket(const Setting&, double bytes, const Knobs&);
+// this project: rank r waits for r - 1
+Terms reduce_chain(const Setting&, double bytes, const Knobs&);
 // YHCCL 5.1 (DPML)
 Terms reduce_dpml(const Setting&, double bytes, const Knobs&);
 // YHCCL Table 3 (RG); k: branching
@@ -153,6 +155,8 @@ Terms allreduce_hierarchical_by_index(const Setting&, double bytes, const Knobs&
 Terms allreduce_movement_avoiding(const Setting&, double bytes, const Knobs&);
 // YHCCL 3.5
 Terms allreduce_movement_avoiding_socket(const Setting&, double bytes, const Knobs&);
+// this project: rank r waits for r - 1
+Terms allreduce_chain(const Setting&, double bytes, const Knobs&);
 // YHCCL 5.1 (DPML)
 Terms allreduce_dpml(const Setting&, double bytes, const Knobs&);
 // YHCCL Table 2 (RG)
@@ -167,6 +171,8 @@ Terms reduce_scatter_dpml(const Setting&, double bytes, const Knobs&);
 Terms reduce_scatter_movement_avoiding(const Setting&, double bytes, const Knobs&);
 // YHCCL 3.4
 Terms reduce_scatter_movement_avoiding_socket(const Setting&, double bytes, const Knobs&);
+// this project: rank r waits for r - 1
+Terms reduce_scatter_chain(const Setting&, double bytes, const Knobs&);
 // this project
 Terms reduce_scatter_fused(const Setting&, double bytes, const Knobs&);
 // YHCCL 5.1: within sockets, then across

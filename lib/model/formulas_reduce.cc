@@ -76,6 +76,14 @@ Terms up_the_tree(const Setting& on, double bytes, const Knobs& knobs, bool by_i
   return sum + (passes.number - 1) * slowest;
 }
 
+// A pipeline of p - 1 stages, in which a rank adds its chunk to what its neighbour left.
+Terms along_the_chain(const Setting& on, double bytes, const Knobs& knobs) {
+  const Passes passes(bytes, knobs.chunk_bytes);
+  const Terms stage = moving(on.reduce_us(passes.bytes, 2)) + Terms{.startup_us = on.mean_startup_us()} +
+                      flags(on.flag_us(on.neighbours()));
+  return (on.ranks() - 2 + passes.number) * stage;
+}
+
 }  // namespace
 
 // ---- reduce_scatter -------------------------------------------------------------------------------------------------
@@ -104,6 +112,12 @@ Terms reduce_scatter_movement_avoiding(const Setting& on, double bytes, const Kn
   if (p == 1) return alone(on, bytes);
   // In p steps a rank adds its own slice to what its neighbour left in the shared slot.
   return Work(on, bytes, knobs).copies(1.0 / p).reduces((p - 1.0) / p, 2).waits(p).total();
+}
+
+Terms reduce_scatter_chain(const Setting& on, double bytes, const Knobs& knobs) {
+  const int p = on.ranks();
+  if (p == 1) return alone(on, bytes);
+  return along_the_chain(on, bytes, knobs) + Work(on, bytes, knobs).copies(1.0 / p).total();
 }
 
 Terms reduce_scatter_movement_avoiding_socket(const Setting& on, double bytes, const Knobs& knobs) {
@@ -159,6 +173,9 @@ Terms allreduce_movement_avoiding(const Setting& on, double bytes, const Knobs& 
 }
 Terms allreduce_movement_avoiding_socket(const Setting& on, double bytes, const Knobs& knobs) {
   return reduce_scatter_movement_avoiding_socket(on, bytes, knobs) + spread(on, bytes, knobs);
+}
+Terms allreduce_chain(const Setting& on, double bytes, const Knobs& knobs) {
+  return scan_chain(on, bytes, knobs) + spread(on, bytes, knobs);
 }
 Terms allreduce_fused(const Setting& on, double bytes, const Knobs& knobs) {
   return reduce_scatter_fused(on, bytes, knobs) + spread(on, bytes, knobs);
@@ -230,6 +247,9 @@ Terms reduce_movement_avoiding(const Setting& on, double bytes, const Knobs& kno
 Terms reduce_movement_avoiding_socket(const Setting& on, double bytes, const Knobs& knobs) {
   return reduce_scatter_movement_avoiding_socket(on, bytes, knobs) + collect(on, bytes);
 }
+Terms reduce_chain(const Setting& on, double bytes, const Knobs& knobs) {
+  return scan_chain(on, bytes, knobs) + collect(on, bytes);
+}
 Terms reduce_dpml(const Setting& on, double bytes, const Knobs& knobs) {
   return reduce_scatter_dpml(on, bytes, knobs) + collect(on, bytes);
 }
@@ -258,13 +278,7 @@ Terms scan_all_read(const Setting& on, double bytes, const Knobs& knobs) {
 }
 
 Terms scan_chain(const Setting& on, double bytes, const Knobs& knobs) {
-  const int p = on.ranks();
-  if (p == 1) return alone(on, bytes);
-  const Passes passes(bytes, knobs.chunk_bytes);
-  // A pipeline of p - 1 stages.
-  const Terms stage = moving(on.reduce_us(passes.bytes, 2)) + Terms{.startup_us = on.mean_startup_us()} +
-                      flags(on.flag_us(on.neighbours()));
-  return (p - 2 + passes.number) * stage;
+  return on.ranks() == 1 ? alone(on, bytes) : along_the_chain(on, bytes, knobs);
 }
 
 Terms scan_fused(const Setting& on, double bytes, const Knobs& knobs) {

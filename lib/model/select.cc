@@ -13,10 +13,9 @@ using plan::Collective;
 
 namespace {
 
-// 16-bit floats are rounded where a partial result is stored, and a chain stores one at every rank.
 bool keeps_bits(const algo::Algorithm& algorithm, size_t element_bytes) {
   if (!plan::is_reduction(algorithm.collective)) return true;
-  return algorithm.left_to_right && !(element_bytes == 2 && algorithm.name == "chain");
+  return algorithm.left_to_right && !(element_bytes == 2 && algorithm.stores_partials);
 }
 
 // Of `bytes`, between the times of the class and of the one before it: straight on logarithmic scales.

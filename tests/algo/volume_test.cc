@@ -102,6 +102,15 @@ TEST_F(Table, MovementAvoiding) {
   });
 }
 
+// No row of the texts. The last rank's results need not be fetched; of a reduce-scatter that is one block.
+TEST_F(Table, Chain) {
+  for_all_ranks([](uint64_t p, const topo::Hierarchy& flat) {
+    EXPECT_EQ(total(allreduce, "chain", flat), 5 * p - 2);
+    EXPECT_EQ(total(reduce, "chain", flat, int(p) / 2 == int(p) - 1 ? 0 : int(p) / 2), 3 * p + 1);
+    EXPECT_EQ(total(reduce, "chain", flat, int(p) - 1), 3 * p - 1);
+  });
+}
+
 TEST_F(Table, MovementAvoidingSocketAware) {
   for (int m : {1, 2, 3, 4}) {
     int machines = 0;
@@ -170,10 +179,25 @@ TEST(CopyVolume, MovementAvoidingMeetsTheLowerBound) {
   }
 }
 
+// One vector is copied in; every block but the last rank's, which is combined where it belongs, is copied out.
+TEST(CopyVolume, ReduceScatterAlongTheChain) {
+  const Algorithm& chain = *find(reduce_scatter, "chain");
+  constexpr size_t elements = 1025;
+  for (int p : {2, 3, 8, 24, 64}) {
+    const topo::Hierarchy flat = topo::Hierarchy::flat(p);
+    const plan::Counts counts = plan::count(chain.make({.hierarchy = &flat, .parameters = {.chunk_bytes = 2048}}),
+                                            elements, element_bytes, chain.described);
+    const size_t block = elements * element_bytes;
+    EXPECT_EQ(counts.copied.total(), (4 * size_t(p) - 2) * block) << p;
+    EXPECT_EQ(counts.total.total(), (3 * size_t(p) * size_t(p) + size_t(p) - 2) * block) << p;
+  }
+}
+
 TEST(CopyVolume, NoReductionThroughSharedMemoryCopiesLess) {
   int algorithms_seen = 0;
   for (const Algorithm& algorithm : algorithms()) {
     if (algorithm.collective != reduce_scatter || algorithm.described != plan::Access::shm) continue;
+    if (algorithm.name == "chain") continue;  // 4 - 2/p: no whole number, see ReduceScatterAlongTheChain
     ++algorithms_seen;
     for (int p : {2, 3, 8, 24, 64}) {
       const topo::Hierarchy machine = testing::machine(p, 2, 1, (p + 1) / 2);

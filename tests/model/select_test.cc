@@ -169,7 +169,9 @@ TEST(Select, CrowdedRanksTakeRowsOfCrowdedRanksOnly) {
 
 TEST(Select, WhereATurnCostsASleepLongVectorsTakeFewerOfThem) {
   for (const Collective collective : {Collective::bcast, Collective::reduce, Collective::allreduce}) {
-    Question question{.collective = collective, .bytes = 4 << 20, .element_bytes = 4, .ranks = 8, .crowded = true};
+    // Mapped: along the chain a rank waits seldom anyway.
+    Question question{
+        .collective = collective, .bytes = 4 << 20, .element_bytes = 4, .ranks = 8, .crowded = true, .mapped = true};
     const uint32_t by_yields = choose(question).parameters.chunk_bytes;
     question.groups_apart = true;
     EXPECT_GE(choose(question).parameters.chunk_bytes, 4 * by_yields);
@@ -177,6 +179,29 @@ TEST(Select, WhereATurnCostsASleepLongVectorsTakeFewerOfThem) {
     const uint32_t short_by_sleeps = choose(question).parameters.chunk_bytes;
     question.groups_apart = false;
     EXPECT_EQ(choose(question).parameters.chunk_bytes, short_by_sleeps);
+  }
+}
+
+TEST(Select, RanksThatShareCoresReduceAlongTheChain) {
+  for (const Collective collective : {Collective::reduce, Collective::allreduce, Collective::reduce_scatter}) {
+    const Question crowd{.collective = collective, .bytes = 256 << 10, .element_bytes = 4, .ranks = 8, .crowded = true};
+    EXPECT_EQ(choose(crowd).algorithm->name, "chain");
+    const auto but = [&](auto change) {
+      Question question = crowd;
+      change(question);
+      return choose(question).algorithm->name;
+    };
+    EXPECT_NE(but([](Question& q) { q.crowded = false; }), "chain");
+    EXPECT_NE(but([](Question& q) { q.mapped = true; }), "chain");
+    EXPECT_NE(but([](Question& q) { q.kernel_copies = true; }), "chain");
+    EXPECT_NE(but([](Question& q) { q.bytes = 1 << 10; }), "chain");
+    EXPECT_NE(but([](Question& q) { q.irregular = true, q.bytes = 0; }), "chain");
+    EXPECT_FALSE(choose([&] {
+                   Question halves = crowd;
+                   halves.element_bytes = 2;
+                   return halves;
+                 }())
+                     .algorithm->stores_partials);
   }
 }
 
@@ -234,9 +259,9 @@ TEST(Select, NoChoiceChangesAResult) {
           question.element_bytes = element_bytes;
           const Selection selected = chooser.selector.select(question);
           EXPECT_TRUE(selected.choice.algorithm->left_to_right) << selected.choice.algorithm->name;
-          if (element_bytes == 2) { EXPECT_NE(selected.choice.algorithm->name, "chain"); }
+          if (element_bytes == 2) { EXPECT_FALSE(selected.choice.algorithm->stores_partials); }
           if (selected.by != Decider::measured) {
-            EXPECT_TRUE(!algorithm.left_to_right || algorithm.name == "chain" ||
+            EXPECT_TRUE(!algorithm.left_to_right || algorithm.stores_partials ||
                         !algorithm.applies({.hierarchy = &chooser.placed.hierarchy}))
                 << algorithm.name;
           }

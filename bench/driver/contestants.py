@@ -102,13 +102,15 @@ TWO_COPIES = "limit-2copy"  # what ordinary memory allows without help of the ke
 
 
 def libcoll_on(mpi, build, ranks, program, urgent=False):
-    """libcoll under one MPI, by where the program's buffers come from; and the limits, which that MPI only starts."""
+    """libcoll under one MPI, by where the program's buffers come from; and the limits, which that MPI only starts.
+    Two copies are written out for two ranks alone."""
     exe, shim = str(program(mpi)), shim_path(build, mpi)
     heap = {"COLL_HEAP": "shared"}
     found = [Contestant(name, "limit: by hand, " + title, False, launcher(mpi, ranks, urgent=urgent) + [exe],
                         arguments=("--limit", way))
-             for name, title, way in ((LIMIT, "buffers of both addressable", "direct"),
-                                      (TWO_COPIES, "ordinary memory, copied into shared memory and out", "2copy"))]
+             for name, title, way in ((LIMIT, "buffers of all addressable", "direct"),
+                                      (TWO_COPIES, "ordinary memory, copied into shared memory and out", "2copy"))
+             if way == "direct" or ranks == 2]
     if shim:
         found += [
             Contestant("coll", "libcoll, ordinary memory", True,

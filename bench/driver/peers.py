@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Two ranks: each setting of the MPI libraries of the distribution, libcoll by where the buffers come from, and the
-limits of the machine, side by side in one run as compare.py does it."""
+"""Each setting of the MPI libraries of the distribution, libcoll by where the buffers come from, and the limits of the
+machine, side by side in one run as compare.py does it."""
 
 import argparse
 import json
@@ -26,6 +26,7 @@ def arguments():
     parser.add_argument("build", help="build directory (where lib/mpi/libcoll_mpi_*.so are)")
     parser.add_argument("--under", choices=("openmpi", "mpich"), default="openmpi",
                         help="the MPI that libcoll is preloaded into")
+    parser.add_argument("--ranks", type=int, default=2, help="on as many cores, else ranks share them")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--sizes", default="4-16M")
     parser.add_argument("--collectives", default=",".join(COLLECTIVES))
@@ -37,9 +38,7 @@ def arguments():
     add_sample_arguments(parser)
     parser.add_argument("--json", metavar="FILE", help="write every sample")
     parser.add_argument("--svg", metavar="FILE", help="write a plot of the ratios to the limit")
-    options = parser.parse_args()
-    options.ranks = 2
-    return options
+    return parser.parse_args()
 
 
 def with_best(table, rivals):
@@ -94,19 +93,20 @@ def print_summary(table, ours):
 
 def print_bandwidth(table, notes, options, ours):
     """What the plan of the largest allreduce moves, over its time, beside copies of as many bytes in the same run."""
-    copied = [r for r in notes if "copy_gbs" in r]
+    copied = [r for r in notes if r.get("copy_gbs")]
     cells = [cell for cell in table if cell[0] == "allreduce"]
     collctl = Path(options.build) / "tools" / "collctl"
     if not copied or not cells or not collctl.exists():
         return
     cell = cells[-1]
     speed = sorted(r["copy_gbs"] for r in copied)[len(copied) // 2]
-    print(f"\nTraffic of an allreduce of {size_name(cell[1])}, by its plan's counters (loads and stores of both ranks), "
-          f"over its time;\nboth ranks copy {size_name(copied[0]['copy_bytes'])} each at once: {2 * speed:.1f} GB/s "
+    print(f"\nTraffic of an allreduce of {size_name(cell[1])}, by its plan's counters (loads and stores of all ranks), "
+          f"over its time;\nall ranks copy {size_name(copied[0]['copy_bytes'])} each at once: {2 * speed:.1f} GB/s "
           "loaded and stored.")
     for name in (n for n in ours if n in table[cell]):
         way = "shm" if name == "coll" else "mapped"
-        command = [str(collctl), "plan", "allreduce", "-n", "2", "--size", str(cell[1]), "--transport", way, "--json"]
+        command = [str(collctl), "plan", "allreduce", "-n", str(options.ranks), "--size", str(cell[1]), "--transport", way,
+                   "--json"]
         plan = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
         moved = plan["dav_bytes"]["total"]
         reached = moved / table[cell][name] / 1e3
@@ -118,8 +118,8 @@ def main():
     options = arguments()
     where = build_programs(options.build)
     program = lambda mpi: where / f"coll_bench.{mpi}"
-    field = peers(2, program, options.urgent)
-    field += libcoll_on(options.under, options.build, 2, program, options.urgent)
+    field = peers(options.ranks, program, options.urgent)
+    field += libcoll_on(options.under, options.build, options.ranks, program, options.urgent)
     if options.only:
         field = [c for c in field if c.name in options.only.split(",")]
     rivals = [c.name for c in field if not c.ours and c.name not in (LIMIT, TWO_COPIES)]
@@ -129,7 +129,7 @@ def main():
     kept, dropped = stats.drop_moved(rows, options.cores)
     table = stats.medians(kept)
     named = with_best(table, rivals)
-    headline = (f"2 ranks, {processor_name()}, flag {distance_name(stats.flag_ns(kept))}, pages of "
+    headline = (f"{options.ranks} ranks, {processor_name()}, flag {distance_name(stats.flag_ns(kept))}, pages of "
                 f"{'4 KiB' if options.pages == '4k' else '2 MiB'}, {options.rounds} rounds")
     print(headline)
     for who in field:

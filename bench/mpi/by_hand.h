@@ -19,5 +19,8 @@ static inline void copy(float *to, const float *from, size_t count) { memcpy(to,
 static inline void add(float *restrict to, const float *a, const float *b, size_t count) {
   for (size_t i = 0; i < count; i++) to[i] = a[i] + b[i];
 }
+static inline void add_in(float *restrict to, const float *a, size_t count) {
+  for (size_t i = 0; i < count; i++) to[i] += a[i];
+}
 
 #endif

@@ -148,8 +148,8 @@ static struct options parse(int argc, char **argv, int rank, int ranks) {
       default: bad = -1;
     }
   }
-  if (bad || optind < argc || (options.limit && ranks != 2) || options.root < 0 || options.root >= ranks ||
-      options.min_iterations < 1 || options.max_iterations > LOCKSTEP_MAX_ITERATIONS ||
+  if (bad || optind < argc || (options.limit == TWO_COPIES && ranks != 2) || options.root < 0 ||
+      options.root >= ranks || options.min_iterations < 1 || options.max_iterations > LOCKSTEP_MAX_ITERATIONS ||
       options.max_iterations < options.min_iterations)
     usage(argv[0], rank);
   return options;
@@ -400,7 +400,8 @@ int main(int argc, char **argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &b.ranks);
   int cpu = lockstep_pin(b.rank, b.ranks);
   b.options = parse(argc, argv, b.rank, b.ranks);
-  b.step = open_lockstep(b.rank, b.ranks, b.ranks <= (int)sysconf(_SC_NPROCESSORS_ONLN));
+  const int spin = b.ranks <= (int)sysconf(_SC_NPROCESSORS_ONLN);
+  b.step = open_lockstep(b.rank, b.ranks, spin);
   if (!b.step) MPI_Abort(MPI_COMM_WORLD, 1);
   size_t largest = LINE_BYTES;
   for (int i = 0; i < b.options.size_count; i++) largest = b.options.sizes[i] > largest ? b.options.sizes[i] : largest;
@@ -410,7 +411,7 @@ int main(int argc, char **argv) {
     if (b.options.run[which] && has_blocks_out(which)) largest_out = (size_t)b.ranks * largest;
   }
   if (b.options.limit == DIRECT) {
-    b.limit = limit_open(b.rank, largest_in, largest_out, &b.in, &b.out);
+    b.limit = limit_open(b.rank, b.ranks, spin, largest_in, largest_out, &b.in, &b.out);
     if (!b.limit) MPI_Abort(MPI_COMM_WORLD, 1);
   } else {
     if (b.options.limit == TWO_COPIES && !(b.two_copies = two_copies_open(b.rank, largest)))

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#define _GNU_SOURCE
 #include "limit.h"
 
+#include <sched.h>
 #include <stdalign.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -11,32 +13,32 @@
 #include "by_hand.h"
 #include "ranks.h"
 
-enum { RANKS = 2, HUGE = 2 << 20, COPIES = 9 };
+enum { HUGE = 2 << 20, COPIES = 9, BLOCK = 1024 };
 
 struct side {
   alignas(128) atomic_uint_least64_t ready; /* operations whose input this rank has, and whose output may be written */
-  alignas(128) atomic_uint_least64_t done;  /* operations for which it no longer touches the other's buffers */
+  alignas(128) atomic_uint_least64_t done;  /* twice the operations for which it no longer touches others' buffers */
   alignas(128) atomic_uint_least64_t ticks;
 };
 struct limit {
-  struct side *mine, *other;
-  float *in[RANKS], *out[RANKS];
-  int rank;
+  struct side *sides;
+  float **in, **out; /* [ranks], of each */
+  int rank, ranks, spin;
   uint64_t operation;
 };
 
 static size_t rounded(size_t bytes) { return (bytes + HUGE - 1) / HUGE * HUGE; }
 
-struct limit *limit_open(int rank, size_t in_bytes, size_t out_bytes, float **in, float **out) {
-  size_t in_room = rounded(in_bytes), out_room = rounded(out_bytes);
-  char *memory = open_shared_memory(rank, HUGE + RANKS * (in_room + out_room));
+struct limit *limit_open(int rank, int ranks, int spin, size_t in_bytes, size_t out_bytes, float **in, float **out) {
+  const size_t in_room = rounded(in_bytes), out_room = rounded(out_bytes);
+  const size_t sides_room = rounded((size_t)ranks * sizeof(struct side));
+  char *memory = open_shared_memory(rank, sides_room + (size_t)ranks * (in_room + out_room));
   struct limit *limit = calloc(1, sizeof *limit);
-  if (!memory || !limit) return NULL;
-  struct side *sides = (struct side *)memory;
-  limit->rank = rank;
-  limit->mine = &sides[rank], limit->other = &sides[1 - rank];
-  for (int r = 0; r < RANKS; r++) {
-    limit->in[r] = (float *)(memory + HUGE + (size_t)r * (in_room + out_room));
+  float **buffers = calloc(2 * (size_t)ranks, sizeof *buffers);
+  if (!memory || !limit || !buffers) return NULL;
+  *limit = (struct limit){(struct side *)memory, buffers, buffers + ranks, rank, ranks, spin, 0};
+  for (int r = 0; r < ranks; r++) {
+    limit->in[r] = (float *)(memory + sides_room + (size_t)r * (in_room + out_room));
     limit->out[r] = (float *)((char *)limit->in[r] + in_room);
   }
   madvise(limit->in[rank], in_room + out_room, MADV_HUGEPAGE);
@@ -45,8 +47,29 @@ struct limit *limit_open(int rank, size_t in_bytes, size_t out_bytes, float **in
   return limit;
 }
 
-static void add_to_both(float *restrict to, float *restrict also, const float *a, const float *b, size_t count) {
-  for (size_t i = 0; i < count; i++) to[i] = also[i] = a[i] + b[i];
+static void wait_for(const struct limit *l, atomic_uint_least64_t *flag, uint64_t value) {
+  if (l->spin) await(flag, value);
+  else
+    while (atomic_load_explicit(flag, memory_order_acquire) < value) sched_yield();
+}
+
+/* A sum goes to several buffers in blocks that stay in the nearest cache. */
+static void sum(float *const *to, int results, float *const *from, int operands, size_t first, size_t count) {
+  if (operands == 1) {
+    for (int r = 0; r < results; r++) copy(to[r] + first, from[0] + first, count);
+    return;
+  }
+  if (operands == 2 && results == 1) {
+    add(to[0] + first, from[0] + first, from[1] + first, count);
+    return;
+  }
+  float block[BLOCK];
+  for (size_t end = first + count; first < end; first += BLOCK) {
+    const size_t length = end - first < BLOCK ? end - first : BLOCK;
+    add(block, from[0] + first, from[1] + first, length);
+    for (int r = 2; r < operands; r++) add_in(block, from[r] + first, length);
+    for (int r = 0; r < results; r++) copy(to[r] + first, block, length);
+  }
 }
 
 int limit_ways(enum collective which) {
@@ -56,106 +79,127 @@ int limit_ways(enum collective which) {
   return ways[which];
 }
 
-/* Between "both are ready" and "both are done". Way 0 reads from the other side wherever it can; way 1 shares the work of
- * the one who has it, or writes to the other side. */
+/* Between "all are ready" and "all are done". Way 0 reads from the others wherever it can; way 1 shares the work of the
+ * one who has it, or writes to the others. */
 static void work(struct limit *l, enum collective which, int way, int root, size_t count) {
-  const int me = l->rank, peer = 1 - me, is_root = me == root;
-  const size_t half = count / 2, first = me == 0 ? 0 : half, part = me == 0 ? half : count - half;
-  const float *in = l->in[me], *peer_in = l->in[peer], *low = l->in[0], *high = l->in[1];
-  float *out = l->out[me], *peer_out = l->out[peer];
-  float *result = is_root ? out : peer_out;
+  const int me = l->rank, ranks = l->ranks, is_root = me == root;
+  const size_t first = count * (size_t)me / (size_t)ranks, part = count * (size_t)(me + 1) / (size_t)ranks - first;
+  const size_t own = (size_t)me * count;
+  float **in = l->in, **out = l->out;
   switch (which) {
     case BARRIER: break;
     case BCAST:
-      if (way == 1) copy(is_root ? peer_out + first : out + first, l->in[root] + first, part);
-      else if (!is_root) copy(out, peer_in, count);
+      for (int r = 0; way == 1 && r < ranks; r++)
+        if (r != root) copy(out[r] + first, in[root] + first, part);
+      if (way == 0 && !is_root) copy(out[me], in[root], count);
       break;
     case REDUCE:
-      if (way == 1) add(result + first, low + first, high + first, part);
-      else if (is_root) add(out, low, high, count);
+      if (way == 1) sum(&out[root], 1, in, ranks, first, part);
+      else if (is_root) sum(&out[root], 1, in, ranks, 0, count);
       break;
     case ALLREDUCE:
-      if (way == 0) add(out, low, high, count);
-      else if (way == 1) add_to_both(out + first, peer_out + first, low + first, high + first, part);
+      if (way == 0) sum(&out[me], 1, in, ranks, 0, count);
+      else if (way == 1) sum(out, ranks, in, ranks, first, part);
       else {
-        add(out + first, low + first, high + first, part);
-        /* The other's half, once it is there. */
-        const size_t their_first = me == 0 ? half : 0, theirs = count - part;
-        post(&l->mine->done, 2 * l->operation - 1);
-        await(&l->other->done, 2 * l->operation - 1);
-        copy(out + their_first, peer_out + their_first, theirs);
+        sum(&out[me], 1, in, ranks, first, part);
+        /* The others' parts, once they are there. */
+        post(&l->sides[me].done, 2 * l->operation - 1);
+        for (int step = 1; step < ranks; step++) {
+          const int r = (me + step) % ranks;
+          const size_t begin = count * (size_t)r / (size_t)ranks, end = count * (size_t)(r + 1) / (size_t)ranks;
+          wait_for(l, &l->sides[r].done, 2 * l->operation - 1);
+          copy(out[me] + begin, out[r] + begin, end - begin);
+        }
       }
       break;
     case SCATTER:
-      if (is_root) copy(out, in + (size_t)me * count, count);
-      if (way == 0 && !is_root) copy(out, peer_in + (size_t)me * count, count);
-      if (way == 1 && is_root) copy(peer_out, in + (size_t)peer * count, count);
+      for (int r = 0; way == 1 && is_root && r < ranks; r++) copy(out[r], in[root] + (size_t)r * count, count);
+      if (way == 0) copy(out[me], in[root] + own, count);
       break;
     case GATHER:
-      if (is_root) copy(out + (size_t)me * count, in, count);
-      if (way == 0 && is_root) copy(out + (size_t)peer * count, peer_in, count);
-      if (way == 1 && !is_root) copy(peer_out + (size_t)me * count, in, count);
+      for (int r = 0; way == 0 && is_root && r < ranks; r++) copy(out[root] + (size_t)r * count, in[r], count);
+      if (way == 1) copy(out[root] + own, in[me], count);
       break;
     case ALLGATHER:
-      copy(out + (size_t)me * count, in, count);
-      if (way == 0) copy(out + (size_t)peer * count, peer_in, count);
-      else copy(peer_out + (size_t)me * count, in, count);
+      for (int step = 0; step < ranks; step++) {
+        const int r = (me + step) % ranks;
+        if (way == 0) copy(out[me] + (size_t)r * count, in[r], count);
+        else copy(out[r] + own, in[me], count);
+      }
       break;
     case ALLTOALL:
-      copy(out + (size_t)me * count, in + (size_t)me * count, count);
-      if (way == 0) copy(out + (size_t)peer * count, peer_in + (size_t)me * count, count);
-      else copy(peer_out + (size_t)me * count, in + (size_t)peer * count, count);
+      for (int step = 0; step < ranks; step++) {
+        const int r = (me + step) % ranks;
+        if (way == 0) copy(out[me] + (size_t)r * count, in[r] + own, count);
+        else copy(out[r] + own, in[me] + (size_t)r * count, count);
+      }
       break;
-    case REDUCE_SCATTER: add(out, low + (size_t)me * count, high + (size_t)me * count, count); break;
+    case REDUCE_SCATTER: {
+      float *to = out[me] - own; /* element i of the sum belongs at i - own */
+      sum(&to, 1, in, ranks, own, count);
+      break;
+    }
     case SCAN:
-      if (me == 0) copy(out, in, count);
-      if (way == 0 && me == 1) add(out, low, high, count);
-      if (way == 1) add((me == 1 ? out : peer_out) + first, low + first, high + first, part);
+      if (me == 0) copy(out[0], in[0], count);
+      if (way == 0 && me > 0) sum(&out[me], 1, in, me + 1, 0, count);
+      for (size_t at = first; way == 1 && at < first + part; at += BLOCK) {
+        const size_t length = first + part - at < BLOCK ? first + part - at : BLOCK;
+        for (int r = 1; r < ranks; r++) add(out[r] + at, (r == 1 ? in[0] : out[r - 1]) + at, in[r] + at, length);
+      }
       break;
     default: /* EXSCAN */
-      if (way == 0 && me == 1) copy(out, peer_in, count);
-      if (way == 1 && me == 0) copy(peer_out, in, count);
+      if (way == 0 && me > 0) sum(&out[me], 1, in, me, 0, count);
+      if (way == 1 && me + 1 < ranks) sum(&out[me + 1], 1, in, me + 1, 0, count);
   }
 }
 
-/* Whether this rank's work touches the other's buffers; if not, the other need not wait for it to be done. */
-static int reaches_over(const struct limit *l, enum collective which, int way, int root) {
-  const int is_root = l->rank == root;
+/* Whether one rank's work touches another's buffers; if not, that one need not wait for it. */
+static int reaches(enum collective which, int way, int root, int rank, int peer) {
   switch (which) {
-    case BARRIER: return 0;
-    case BCAST: return way == 1 || !is_root;
-    case REDUCE: return way == 1 || is_root;
-    case SCATTER: return is_root == way;
-    case GATHER: return is_root != way;
-    case SCAN: return way == 1 || l->rank == 1;
-    case EXSCAN: return l->rank != way;
+    case BCAST: return way == 1 || peer == root;
+    case REDUCE: return way == 1 || rank == root;
+    case SCATTER: return way == 1 ? rank == root : peer == root;
+    case GATHER: return way == 0 ? rank == root : peer == root;
+    case SCAN: return way == 1 || peer < rank;
+    case EXSCAN: return peer < rank || (way == 1 && peer == rank + 1);
     default: return 1;
   }
 }
 
 void limit_call(struct limit *l, enum collective which, int way, int root, size_t count) {
-  struct limit other_side = *l;
-  other_side.rank = 1 - l->rank;
   const uint64_t operation = ++l->operation;
-  const int over = reaches_over(l, which, way, root), is_reached = reaches_over(&other_side, which, way, root);
-  if (is_reached || which == BARRIER) post(&l->mine->ready, operation);
-  if (over || which == BARRIER) await(&l->other->ready, operation);
+  const int me = l->rank;
+  int reaches_any = 0, is_reached = 0;
+  for (int r = 0; r < l->ranks; r++) {
+    reaches_any |= r != me && reaches(which, way, root, me, r);
+    is_reached |= r != me && reaches(which, way, root, r, me);
+  }
+  if (is_reached) post(&l->sides[me].ready, operation);
+  for (int r = 0; reaches_any && r < l->ranks; r++)
+    if (r != me && reaches(which, way, root, me, r)) wait_for(l, &l->sides[r].ready, operation);
   work(l, which, way, root, count);
-  if (over) post(&l->mine->done, 2 * operation);
-  if (is_reached) await(&l->other->done, 2 * operation);
+  if (which == BARRIER) return;
+  if (reaches_any) post(&l->sides[me].done, 2 * operation);
+  for (int r = 0; is_reached && r < l->ranks; r++)
+    if (r != me && reaches(which, way, root, r, me)) wait_for(l, &l->sides[r].done, 2 * operation);
 }
 
 double limit_copy_gbs(struct limit *l, size_t bytes) {
   double speed[COPIES];
+  if (!l->spin) return 0;
   for (int i = 0; i < COPIES; i++) {
     limit_call(l, BARRIER, 0, 0, 0);
     const uint64_t begin = lockstep_ticks();
     memcpy(l->out[l->rank], l->in[l->rank], bytes);
-    atomic_store(&l->mine->ticks, lockstep_ticks() - begin);
+    atomic_store(&l->sides[l->rank].ticks, lockstep_ticks() - begin);
     limit_call(l, BARRIER, 0, 0, 0);
-    const uint64_t mine = atomic_load(&l->mine->ticks), other = atomic_load(&l->other->ticks);
+    uint64_t slowest = 1;
+    for (int r = 0; r < l->ranks; r++) {
+      const uint64_t ticks = atomic_load(&l->sides[r].ticks);
+      slowest = ticks > slowest ? ticks : slowest;
+    }
     limit_call(l, BARRIER, 0, 0, 0);
-    speed[i] = 2.0 * (double)bytes / ((double)(mine > other ? mine : other) * lockstep_ns_per_tick());
+    speed[i] = l->ranks * (double)bytes / ((double)slowest * lockstep_ns_per_tick());
     for (int j = i; j > 0 && speed[j] < speed[j - 1]; j--) {
       const double kept = speed[j];
       speed[j] = speed[j - 1], speed[j - 1] = kept;

@@ -77,9 +77,11 @@ algo::Parameters chain(size_t bytes) {
 }
 
 constexpr size_t long_piece = 8192 * kib;
-// Kernel copies move pieces of `bytes` and more, of `slow_bytes` where they are slow.
+// Kernel copies move pieces of `bytes` and more, of `slow_bytes` where they are slow. Where ranks share cores they may take
+// so many times as long as copies of staged data.
 struct KernelFrom {
   size_t bytes, slow_bytes = SIZE_MAX;
+  double crowd_times = 4;
 };
 
 // Pieces: of lengths that only some ranks know nothing may depend, and a short piece uses only a part of its slot. Long
@@ -90,7 +92,7 @@ void set_pieces(const Question& question, KernelFrom from, Choice& choice) {
   constexpr size_t unknown = 64 * kib;
   constexpr double slow = 6;
   const size_t bytes = question.irregular ? SIZE_MAX : question.bytes;
-  const double quick = question.crowded ? 4 : 2;
+  const double quick = question.crowded ? from.crowd_times : 2;
   choice.kernel_copies = (question.kernel_copies || question.kernel_times < quick) && bytes >= from.bytes;
   choice.kernel_copies |= !question.irregular && question.kernel_times < slow && bytes >= from.slow_bytes;
   if (question.irregular) choice.parameters = ring(bytes, unknown, 4);
@@ -177,7 +179,10 @@ Choice choose(const Question& question) {
       set_pieces(question, {question.crowded && ranks > 4 ? 128 * kib : 512 * kib}, choice);
       break;
     case Collective::gather:
-      set_pieces(question, {question.crowded ? 256 * kib : 512 * kib}, choice);
+      // All would write into the root's memory at once, to which the kernel admits one after another.
+      set_pieces(question, {.bytes = question.crowded ? 256 * kib : 512 * kib, .crowd_times = 2}, choice);
+      if (question.crowded && !choice.kernel_copies && !question.kernel_copies && !question.irregular)
+        choice.parameters = ring(bytes, 128 * kib, 4);
       // Staged pieces need not wait until the root is there.
       name =
           question.irregular || choice.kernel_copies || question.kernel_copies ? "parallel_write" : "sequential_read";

@@ -205,6 +205,17 @@ TEST(Select, RanksThatShareCoresReduceAlongTheChain) {
   }
 }
 
+TEST(Select, RanksThatShareCoresGatherByKernelCopiesOnlyWhereThoseAreQuick) {
+  Question question{
+      .collective = Collective::gather, .bytes = 1 << 20, .element_bytes = 1, .ranks = 8, .crowded = true};
+  question.kernel_times = 3;
+  EXPECT_FALSE(choose(question).kernel_copies);
+  EXPECT_EQ(choose(question).algorithm->name, "sequential_read");
+  question.kernel_times = 1.5;
+  EXPECT_TRUE(choose(question).kernel_copies);
+  EXPECT_EQ(choose(question).algorithm->name, "parallel_write");
+}
+
 // The executor's room is a communicator's: lib/comm/block.h.
 TEST(Select, WhatIsBuiltInFitsTheStaging) {
   for (const int ranks : {2, 3, 8, 16, 33, 64, 100}) {

@@ -53,6 +53,10 @@ static void wait_for(const struct limit *l, atomic_uint_least64_t *flag, uint64_
     while (atomic_load_explicit(flag, memory_order_acquire) < value) sched_yield();
 }
 
+static void add_to_both(float *restrict to, float *restrict also, const float *a, const float *b, size_t count) {
+  for (size_t i = 0; i < count; i++) to[i] = also[i] = a[i] + b[i];
+}
+
 /* A sum goes to several buffers in blocks that stay in the nearest cache. */
 static void sum(float *const *to, int results, float *const *from, int operands, size_t first, size_t count) {
   if (operands == 1) {
@@ -61,6 +65,10 @@ static void sum(float *const *to, int results, float *const *from, int operands,
   }
   if (operands == 2 && results == 1) {
     add(to[0] + first, from[0] + first, from[1] + first, count);
+    return;
+  }
+  if (operands == 2 && results == 2) {
+    add_to_both(to[0] + first, to[1] + first, from[0] + first, from[1] + first, count);
     return;
   }
   float block[BLOCK];

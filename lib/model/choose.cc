@@ -63,12 +63,15 @@ algo::Parameters two_hops(const Question& question, size_t bytes) {
 }
 
 // Reductions of `vector` bytes among ranks that share cores: along the chain a rank waits for one other only, and runs ahead
-// while there are slots. `from`: bytes of all vectors together. Mapped vectors need no staging that the chain could save.
+// while there are slots. `from`: bytes of all vectors together. The more ranks, the longer it takes until all have work.
+// Mapped vectors need no staging that the chain could save.
 bool goes_along_chain(const Question& question, size_t vector, size_t from) {
-  const bool staged = !question.mapped && !question.kernel_copies && !question.irregular;
   constexpr size_t rounded_at_every_rank = 2;  // bytes of floats whose bits would tell
-  return question.crowded && staged && question.ranks > 2 && question.element_bytes != rounded_at_every_rank &&
-         vector * size_t(question.ranks) >= from;
+  constexpr size_t for_a_hop = 4 * kib;
+  const bool staged = !question.mapped && !question.kernel_copies && !question.irregular;
+  const size_t ranks = size_t(question.ranks);
+  return question.crowded && staged && ranks > 2 && question.element_bytes != rounded_at_every_rank &&
+         vector * ranks >= from && vector >= ranks * for_a_hop;
 }
 
 // A short vector in small chunks, so that the next rank on another core soon has work; a long one in fewer turns.

@@ -195,6 +195,10 @@ TEST(Select, RanksThatShareCoresReduceAlongTheChain) {
     EXPECT_NE(but([](Question& q) { q.mapped = true; }), "chain");
     EXPECT_NE(but([](Question& q) { q.kernel_copies = true; }), "chain");
     EXPECT_NE(but([](Question& q) { q.bytes = 1 << 10; }), "chain");
+    EXPECT_NE(but([](Question& q) {
+                q.ranks = 64, q.bytes = q.collective == Collective::reduce_scatter ? 1 << 10 : 64 << 10;
+              }),
+              "chain");
     EXPECT_NE(but([](Question& q) { q.irregular = true, q.bytes = 0; }), "chain");
     EXPECT_FALSE(choose([&] {
                    Question halves = crowd;

@@ -87,11 +87,16 @@ int limit_ways(enum collective which) {
   return ways[which];
 }
 
+/* Where a rank's part of a vector begins; it ends where the next one's does. */
+static size_t part_begin(const struct limit *l, int rank, size_t count) {
+  return count * (size_t)rank / (size_t)l->ranks;
+}
+
 /* Between "all are ready" and "all are done". Way 0 reads from the others wherever it can; way 1 shares the work of the
  * one who has it, or writes to the others. */
 static void work(struct limit *l, enum collective which, int way, int root, size_t count) {
   const int me = l->rank, ranks = l->ranks, is_root = me == root;
-  const size_t first = count * (size_t)me / (size_t)ranks, part = count * (size_t)(me + 1) / (size_t)ranks - first;
+  const size_t first = part_begin(l, me, count), part = part_begin(l, me + 1, count) - first;
   const size_t own = (size_t)me * count;
   float **in = l->in, **out = l->out;
   switch (which) {
@@ -114,7 +119,7 @@ static void work(struct limit *l, enum collective which, int way, int root, size
         post(&l->sides[me].done, 2 * l->operation - 1);
         for (int step = 1; step < ranks; step++) {
           const int r = (me + step) % ranks;
-          const size_t begin = count * (size_t)r / (size_t)ranks, end = count * (size_t)(r + 1) / (size_t)ranks;
+          const size_t begin = part_begin(l, r, count), end = part_begin(l, r + 1, count);
           wait_for(l, &l->sides[r].done, 2 * l->operation - 1);
           copy(out[me] + begin, out[r] + begin, end - begin);
         }

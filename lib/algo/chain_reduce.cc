@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A reduction in rank order that moves as little as movement avoiding does: rank 0 copies a chunk into shared memory, one
-// rank after another adds its own in place, whoever has a result copies it out. All slots are rank 0's. Vector bytes
+// rank after another adds its own in place, whoever has a result copies it out. All slots are the last rank's. Vector bytes
 // touched in all: allreduce 5p-2, reduce 3p+1 (3p-1 if the last rank is root), reduce-scatter 3p+1-2/p.
 //
 // A rank waits for one other only, and for as long as there are slots it can go on: made for ranks that share cores, where
@@ -30,12 +30,16 @@ class Chain {
     if (!scatters_) parts_.push_back({chunks_, plan::no_block});
     for (int rank = 0; scatters_ && rank <= last_; ++rank)
       parts_.push_back({piece(b_, any_rank, rank, ring_.chunk_bytes), rank});
+    for (int rank = 0; rank < last_; ++rank)
+      if (has_result(rank)) readers_.push_back(rank);
   }
 
   Plan make() {
     for (int rank : b_.ranks()) {
       add(rank);
-      if (rank != last_ && has_result(rank)) collect(rank);
+      if (rank == last_ || !has_result(rank)) continue;
+      const Part& part = own_part(rank);
+      collect(b_.lane(rank), chunks_, {{last_, part.range, part.block}}, sums_, sums_.flag, taken_);
     }
     return b_.finish();
   }
@@ -53,14 +57,13 @@ class Chain {
     LaneBuilder lane = b_.lane(rank);
     lane.loop(chunks_);
     if (rank == 0) {
-      for (int reader = 0; reader < last_; ++reader)
-        if (has_result(reader)) lane.wait(reader, taken_, pass_before(ring_.depth));
+      wait_each(lane, readers_, taken_, pass_before(ring_.depth));
       lane.wait(last_, sums_.flag, pass_before(ring_.depth));
     } else {
       lane.wait(rank - 1, sums_.flag, this_pass());
     }
     for (const Part& part : parts_) {
-      const Operand sum = sums_.of(0, part.block), add[] = {sum, own_send(part.block)};
+      const Operand sum = sums_.of(last_, part.block), add[] = {sum, own_send(part.block)};
       if (rank == 0) lane.copy(part.range, sum, own_send(part.block));
       else lane.reduce(part.range, results(rank, part), add);
     }
@@ -73,15 +76,8 @@ class Chain {
     const bool passes_on = !keeps || everywhere_;
     std::vector<Operand> to;
     if (keeps) to.push_back(own_recv());
-    if (passes_on) to.push_back(sums_.of(0, part.block));
+    if (passes_on) to.push_back(sums_.of(last_, part.block));
     return to;
-  }
-
-  void collect(int rank) {
-    const Part& part = own_part(rank);
-    LaneBuilder lane = b_.lane(rank);
-    lane.loop(chunks_).wait(last_, sums_.flag, this_pass());
-    lane.copy(part.range, own_recv(), sums_.of(0, part.block), {}, false).post(taken_, this_pass()).end();
   }
 
   const bool everywhere_, scatters_;
@@ -91,6 +87,7 @@ class Chain {
   const Window sums_;  // its flag: I have added mine
   const uint16_t taken_, chunks_;
   std::vector<Part> parts_;
+  std::vector<int> readers_;  // of the slots, when all have added theirs
 };
 
 }  // namespace

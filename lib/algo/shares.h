@@ -61,10 +61,11 @@ class Shares {
   std::vector<uint16_t> pieces_;
 };
 
-// What a rank has to fetch: `range` of the result, from the owner's slot.
+// What a rank has to fetch: `range` of the result, from the owner's slot, or from a block of it.
 struct Result {
   int owner;
   uint16_t range;
+  int block = plan::no_block;
 };
 
 // Every pass fetches all results once their owners say that they are complete, and says that they are taken.
@@ -73,7 +74,7 @@ inline void collect(LaneBuilder lane, uint16_t loop, const std::vector<Result>& 
   lane.loop(loop);
   for (const Result& result : results) {
     lane.wait(result.owner, complete, this_pass());
-    lane.copy(result.range, own_recv(), shared.of(result.owner), {}, false);
+    lane.copy(result.range, own_recv(), shared.of(result.owner, result.block), {}, false);
   }
   lane.post(taken, this_pass()).end();
 }

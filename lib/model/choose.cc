@@ -66,11 +66,10 @@ algo::Parameters two_hops(const Question& question, size_t bytes) {
 // while there are slots. `from`: bytes of all vectors together. The more ranks, the longer it takes until all have work.
 // Mapped vectors need no staging that the chain could save.
 bool goes_along_chain(const Question& question, size_t vector, size_t from) {
-  constexpr size_t rounded_at_every_rank = 2;  // bytes of floats whose bits would tell
   constexpr size_t for_a_hop = 4 * kib;
   const bool staged = !question.mapped && !question.kernel_copies && !question.irregular;
   const size_t ranks = size_t(question.ranks);
-  return question.crowded && staged && ranks > 2 && question.element_bytes != rounded_at_every_rank &&
+  return question.crowded && staged && ranks > 2 && !rounds_partials(question.element_bytes) &&
          vector * ranks >= from && vector >= ranks * for_a_hop;
 }
 
@@ -235,7 +234,7 @@ Choice choose(const Question& question) {
     case Collective::scan:
     case Collective::exscan:
       // 16-bit floats are rounded once in a fold: they are folded alike whatever the size, and as on the latency path.
-      name = ranks == 2 || question.element_bytes == 2 || bytes * ranks <= 32 * kib ? "all_read" : "chain";
+      name = ranks == 2 || rounds_partials(question.element_bytes) || bytes * ranks <= 32 * kib ? "all_read" : "chain";
       if (!question.crowded) choice.parameters = pipeline(bytes);
       // Where ranks share cores the chain moves on only when somebody yields: many slots let each get far ahead.
       else

@@ -26,6 +26,9 @@ struct Question {
   size_t cache_bytes = 0;         // what the ranks' caches hold together; 0 when unknown
 };
 
+// 16-bit floats, told by their size, are rounded wherever a partial result is stored.
+constexpr bool rounds_partials(size_t element_bytes) { return element_bytes == 2; }
+
 struct Choice {
   const algo::Algorithm* algorithm = nullptr;
   algo::Parameters parameters;

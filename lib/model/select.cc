@@ -15,7 +15,7 @@ namespace {
 
 bool keeps_bits(const algo::Algorithm& algorithm, size_t element_bytes) {
   if (!plan::is_reduction(algorithm.collective)) return true;
-  return algorithm.left_to_right && !(element_bytes == 2 && algorithm.stores_partials);
+  return algorithm.left_to_right && !(rounds_partials(element_bytes) && algorithm.stores_partials);
 }
 
 // Of `bytes`, between the times of the class and of the one before it: straight on logarithmic scales.
@@ -140,7 +140,8 @@ int Selector::nearest_ranks(Collective collective, int ranks) const {
 // Of the largest vector of the class, so that one plan serves all of it.
 const std::optional<Choice>& Selector::priced(const Question& question) {
   const int size_class = question.bytes == 0 ? 0 : int(std::bit_width(question.bytes - 1)) + 1;
-  const std::tuple key(question.collective, size_class, question.element_bytes == 2, has_kernel_copies(question));
+  const std::tuple key(question.collective, size_class, rounds_partials(question.element_bytes),
+                       has_kernel_copies(question));
   if (const auto found = priced_.find(key); found != priced_.end()) return found->second;
   Table usable = *table_;
   for (Mechanism mechanism : all_mechanisms) {

@@ -106,7 +106,7 @@ TEST_F(Table, MovementAvoiding) {
 TEST_F(Table, Chain) {
   for_all_ranks([](uint64_t p, const topo::Hierarchy& flat) {
     EXPECT_EQ(total(allreduce, "chain", flat), 5 * p - 2);
-    EXPECT_EQ(total(reduce, "chain", flat, int(p) / 2 == int(p) - 1 ? 0 : int(p) / 2), 3 * p + 1);
+    EXPECT_EQ(total(reduce, "chain", flat, int(p - 1) / 2), 3 * p + 1);
     EXPECT_EQ(total(reduce, "chain", flat, int(p) - 1), 3 * p - 1);
   });
 }

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "comm/comm.h"
+#include "comm/long_buffers.h"
 #include "comm/scratch.h"
 #include "comm/stats.h"
 #include "exec/latency.h"
@@ -38,6 +39,7 @@ coll_status Comm::perform_now(const Call& call) {
   const BoundEntry* entry;
   coll_status status = bound_for(call, 0, entry);
   if (status != COLL_OK) return status;
+  if (settings_.huge_pages) use_long_buffers(call, rank(), ranks());
   if (drift_ != nullptr && drift_->due()) [[unlikely]]
     return run_watched(*entry, call);
   return run(*entry, call);

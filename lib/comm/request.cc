@@ -2,6 +2,7 @@
 // Non-blocking and persistent collectives. Requests go to the channels in turn, by the order in which they are
 // started, which is the same on every rank; on a channel they run one after the other.
 #include "comm/comm.h"
+#include "comm/long_buffers.h"
 #include "comm/scratch.h"
 #include "comm/stats.h"
 
@@ -17,6 +18,7 @@ coll_status Comm::start(Request& request) {
     request.state_ = Request::State::complete;
     return COLL_OK;
   }
+  if (settings_.huge_pages) use_long_buffers(call, rank(), ranks());
   unsigned turn = next_queue_++ % request_channels;
   std::shared_ptr<exec::Bound>& bound = request.bound_[turn];
   if (bound == nullptr) {

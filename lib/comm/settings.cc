@@ -85,6 +85,10 @@ coll_status Settings::read() {
   if (!watch.empty() && watch != "on" && watch != "off")
     return failure(COLL_ERR_ARG, "COLL_DRIFT='" + watch + "' is neither on nor off");
   drift = watch != "off";
+  const std::string pages = variable("COLL_HUGE_PAGES");
+  if (!pages.empty() && pages != "on" && pages != "off")
+    return failure(COLL_ERR_ARG, "COLL_HUGE_PAGES='" + pages + "' is neither on nor off");
+  huge_pages = pages != "off";
   std::string throttled = variable("COLL_THROTTLE"), chunk = variable("COLL_CHUNK");
   digest(throttled), digest(chunk);
   if (size_t k = model::parse_size(throttled); k >= 1 && k <= 1024) throttle = uint16_t(k);

@@ -31,6 +31,7 @@ struct Settings {
   size_t direct_min_bytes = 8192;              // COLL_DIRECT_MIN
   std::optional<bool> streamed;                // COLL_STAGING; nothing: as each rank finds out
   bool drift = true;                           // COLL_DRIFT
+  bool huge_pages = true;                      // COLL_HUGE_PAGES: for buffers that are used again and again
   bool shared_heap = false;                    // COLL_HEAP=shared
   std::string trace;                           // COLL_TRACE: a file's beginning; "": nothing is recorded
   std::string table;                           // COLL_TABLE: a name, a path, none; "": this machine's

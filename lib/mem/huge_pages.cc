@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "mem/huge_pages.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace coll::mem {
+
+namespace {
+
+constexpr int collapse = 25;  // MADV_COLLAPSE, which older headers lack
+
+// Not by madvise(): UCX, which MPI libraries load, puts one in front of it.
+int advise_collapse(uintptr_t address, size_t bytes) {
+  return syscall(SYS_madvise, address, bytes, collapse) == 0 ? 0 : errno;
+}
+
+// The first bytes of a file of the kernel's about huge pages; "" where there is none.
+std::array<char, 64> setting(const char* path) {
+  std::array<char, 64> text{};
+  if (FILE* file = fopen(path, "re")) {
+    text[fread(text.data(), 1, text.size() - 1, file)] = 0;
+    fclose(file);
+  }
+  return text;
+}
+
+bool ask_system() {
+  const auto enabled = setting("/sys/kernel/mm/transparent_hugepage/enabled");
+  const auto size = setting("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size");
+  return enabled[0] != 0 && strstr(enabled.data(), "[never]") == nullptr &&
+         strtoull(size.data(), nullptr, 10) == huge_page_bytes && advise_collapse(0, 0) == 0;
+}
+
+std::atomic<bool> none_left{false};
+
+// How often pages were used, found by their numbers: the number above, the uses modulo `period` in the lowest byte.
+// Pages that meet in a place forget each other; it takes 8 GiB of buffers for that.
+constexpr uint64_t period = 256;
+constinit std::array<std::atomic<uint64_t>, 4096> counts{};
+
+// One more use.
+int count(uintptr_t page) {
+  std::atomic<uint64_t>& place = counts[page % counts.size()];
+  const uint64_t counted = place.load(std::memory_order_relaxed);
+  const uint64_t uses = counted / period == page ? (counted + 1) % period : 1;
+  place.store(page * period + uses, std::memory_order_relaxed);
+  return int(uses);
+}
+
+}  // namespace
+
+bool HugePages::are_to_be_had() {
+  static const bool found = ask_system();
+  return found;
+}
+
+void HugePages::use_long(const void* memory, size_t bytes) {
+  if (memory == nullptr || !are_to_be_had() || none_left.load(std::memory_order_relaxed)) return;
+  const uintptr_t begin = uintptr_t(memory), end = begin + bytes;
+  for (uintptr_t page = begin / huge_page_bytes; page <= (end - 1) / huge_page_bytes; page++) {
+    const uintptr_t first = page * huge_page_bytes;
+    if (std::min(end, first + huge_page_bytes) - std::max(begin, first) < huge_page_bytes / 4) continue;
+    if (count(page) != uses) continue;
+    // What is not mapped is out of memory, too.
+    const bool whole = begin <= first && end - first >= huge_page_bytes;
+    if (advise_collapse(first, huge_page_bytes) == ENOMEM && whole) none_left.store(true, std::memory_order_relaxed);
+  }
+}
+
+}  // namespace coll::mem

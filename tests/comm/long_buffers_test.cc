@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which buffers of a call get huge pages, on which ranks.
+#include <array>
+
+#include "comm/ranks.h"
+#include "mem/region.h"
+
+using namespace ranks;
+using coll::mem::huge_page_bytes;
+using coll::mem::HugePages;
+using coll::mem::Region;
+
+namespace {
+
+constexpr size_t piece = huge_page_bytes / sizeof(float);  // elements
+constexpr int members = 2, root = 1;
+
+// What of this rank's buffers a call uses, in huge pages.
+struct Used {
+  size_t send, recv;
+};
+
+struct Case {
+  const char* name;
+  int (*call)(const float* send, float* recv, coll_comm* comm);
+  std::array<Used, members> used;
+};
+
+constexpr std::array<size_t, members> counts = {piece, piece}, displs = {piece, 2 * piece}, few = {piece / 8, piece};
+
+const Case cases[] = {
+    {"bcast",
+     [](const float*, float* recv, coll_comm* comm) -> int { return coll_bcast(recv, piece, COLL_FLOAT, root, comm); },
+     {{{0, 1}, {0, 1}}}},
+    {"reduce",
+     [](const float* send, float* recv, coll_comm* comm) -> int {
+       return coll_reduce(send, recv, piece, COLL_FLOAT, COLL_SUM, root, comm);
+     },
+     {{{1, 0}, {1, 1}}}},
+    {"allreduce",
+     [](const float* send, float* recv, coll_comm* comm) -> int {
+       return coll_allreduce(send, recv, piece, COLL_FLOAT, COLL_SUM, comm);
+     },
+     {{{1, 1}, {1, 1}}}},
+    {"allreduce in place",
+     [](const float*, float* recv, coll_comm* comm) -> int {
+       return coll_allreduce(COLL_IN_PLACE, recv, piece, COLL_FLOAT, COLL_SUM, comm);
+     },
+     {{{0, 1}, {0, 1}}}},
+    {"scatter",
+     [](const float* send, float* recv, coll_comm* comm) -> int {
+       return coll_scatter(send, recv, piece, COLL_FLOAT, root, comm);
+     },
+     {{{0, 1}, {2, 1}}}},
+    {"gather",
+     [](const float* send, float* recv, coll_comm* comm) -> int {
+       return coll_gather(send, recv, piece, COLL_FLOAT, root, comm);
+     },
+     {{{1, 0}, {1, 2}}}},
+    {"allgather",
+     [](const float* send, float* recv, coll_comm* comm) -> int {
+       return coll_allgather(send, recv, piece, COLL_FLOAT, comm);
+     },
+     {{{1, 2}, {1, 2}}}},
+    {"alltoall",
+     [](const float* send, float* recv, coll_comm* comm) -> int {
+       return coll_alltoall(send, recv, piece, COLL_FLOAT, comm);
+     },
+     {{{2, 2}, {2, 2}}}},
+    {"reduce_scatter_block",
+     [](const float* send, float* recv, coll_comm* comm) -> int {
+       return coll_reduce_scatter_block(send, recv, piece, COLL_FLOAT, COLL_SUM, comm);
+     },
+     {{{2, 1}, {2, 1}}}},
+    {"scan",
+     [](const float* send, float* recv, coll_comm* comm) -> int {
+       return coll_scan(send, recv, piece, COLL_FLOAT, COLL_SUM, comm);
+     },
+     {{{1, 1}, {1, 1}}}},
+    {"allgatherv",
+     [](const float* send, float* recv, coll_comm* comm) -> int {
+       return coll_allgatherv(send, piece, recv, counts.data(), displs.data(), COLL_FLOAT, comm);
+     },
+     {{{1, 2}, {1, 2}}}},
+    {"gatherv",
+     [](const float* send, float* recv, coll_comm* comm) -> int {
+       return coll_gatherv(send, few[size_t(coll_comm_rank(comm))], recv, few.data(), displs.data(), COLL_FLOAT, root,
+                           comm);
+     },
+     {{{0, 0}, {1, 2}}}},
+};
+
+void check(Context& c, const Case& one) {
+  Region send(3 * huge_page_bytes), recv(3 * huge_page_bytes);
+  auto* from = reinterpret_cast<float*>(send.data());
+  auto* to = reinterpret_cast<float*>(recv.data());
+  coll_comm* comm = c.comm();
+  for (int i = 0; i < HugePages::uses; i++) RANK_CHECK(c, one.call(from, to, comm) == COLL_OK);
+  const Used used = one.used[size_t(c.rank)];
+  if (send.huge_bytes() != used.send * huge_page_bytes || recv.huge_bytes() != used.recv * huge_page_bytes)
+    c.fail(std::string(one.name) + ": " + std::to_string(send.huge_bytes() >> 20) + " and " +
+           std::to_string(recv.huge_bytes() >> 20) + " MiB of huge pages");
+  RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
+}
+
+class LongBuffers : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!HugePages::are_to_be_had()) GTEST_SKIP() << "this system has no huge pages of 2 MiB on demand";
+  }
+};
+
+TEST_F(LongBuffers, GetHugePagesWhereTheyAreUsed) {
+  for (const Case& one : cases) run_processes(members, [&](Context& c) { check(c, one); });
+}
+
+TEST_F(LongBuffers, KeepTheirPagesWhenTheUserWantsThat) {
+  run_processes(members, [](Context& c) {
+    c.set("COLL_HUGE_PAGES", "off");
+    check(c, {"allreduce", cases[2].call, {{{0, 0}, {0, 0}}}});
+  });
+}
+
+}  // namespace

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "mem/huge_pages.h"
+
+#include <gtest/gtest.h>
+
+#include "region.h"
+
+namespace coll::mem {
+namespace {
+
+// Regions are static: where one has been, the next would be counted on with.
+class HugePagesTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!HugePages::are_to_be_had())
+      GTEST_SKIP() << "this system has no huge pages of 2 MiB on demand: they take Linux 6.1 and another setting than "
+                      "never in /sys/kernel/mm/transparent_hugepage/enabled";
+  }
+  static void use(const char* memory, size_t bytes, int times) {
+    for (int i = 0; i < times; i++) HugePages::use(memory, bytes);
+  }
+};
+
+TEST_F(HugePagesTest, ComeAfterSomeUsesAndKeepTheContents) {
+  constexpr size_t bytes = 4 * huge_page_bytes;
+  static Region region(bytes);
+  for (size_t i = 0; i < bytes; i++) region.data()[i] = char(i * 7 + i / 4096);
+  use(region.data(), bytes, HugePages::uses - 1);
+  EXPECT_EQ(region.huge_bytes(), 0u);
+  use(region.data(), bytes, 1);
+  EXPECT_EQ(region.huge_bytes(), bytes);
+  size_t wrong = 0;
+  for (size_t i = 0; i < bytes; i++) wrong += region.data()[i] != char(i * 7 + i / 4096);
+  EXPECT_EQ(wrong, 0u);
+}
+
+TEST_F(HugePagesTest, UsesOfAPageAddUpWhateverBufferTheyAreOf) {
+  static Region region(huge_page_bytes);
+  for (int i = 0; i < HugePages::uses; i++)
+    use(region.data() + size_t(i) * 4096, huge_page_bytes / 2 + size_t(i) * 8192, 1);
+  EXPECT_EQ(region.huge_bytes(), huge_page_bytes);
+}
+
+TEST_F(HugePagesTest, OnlyWhereABufferCoversAQuarter) {
+  static Region region(3 * huge_page_bytes);
+  constexpr size_t quarter = huge_page_bytes / 4;
+  use(region.data() + huge_page_bytes - quarter + 1, quarter - 1 + huge_page_bytes + quarter, HugePages::uses);
+  EXPECT_EQ(region.huge_bytes(), 2 * huge_page_bytes);
+  use(region.data(), HugePages::least_bytes - 1, 2 * HugePages::uses);
+  EXPECT_EQ(region.huge_bytes(), 2 * huge_page_bytes);
+}
+
+TEST_F(HugePagesTest, AreAskedForAgainWhereOtherMemoryLies) {
+  static Region region(huge_page_bytes);
+  use(region.data(), huge_page_bytes, HugePages::uses);
+  ASSERT_EQ(region.huge_bytes(), huge_page_bytes);
+  region.renew();
+  use(region.data(), huge_page_bytes, 255);
+  EXPECT_EQ(region.huge_bytes(), 0u);
+  use(region.data(), huge_page_bytes, 1);
+  EXPECT_EQ(region.huge_bytes(), huge_page_bytes);
+}
+
+TEST_F(HugePagesTest, NotWhereMemoryIsAdvisedAgainstThem) {
+  static Region region(huge_page_bytes);
+  madvise(region.data(), huge_page_bytes, MADV_NOHUGEPAGE);
+  use(region.data(), huge_page_bytes, 2 * HugePages::uses);
+  EXPECT_EQ(region.huge_bytes(), 0u);
+}
+
+TEST_F(HugePagesTest, AMappingTooSmallForOneStaysAndOthersStillGetTheirs) {
+  constexpr size_t half = huge_page_bytes / 2;
+  static Region small(half), other(huge_page_bytes);
+  use(small.data(), half, 2 * HugePages::uses);
+  EXPECT_EQ(small.huge_bytes(), 0u);
+  use(other.data(), huge_page_bytes, HugePages::uses);
+  EXPECT_EQ(other.huge_bytes(), huge_page_bytes);
+}
+
+TEST(HugePages, NothingIsDoneWithoutMemory) {
+  for (int i = 0; i < 2 * HugePages::uses; i++) {
+    HugePages::use(nullptr, huge_page_bytes);
+    HugePages::use(nullptr, 0);
+  }
+}
+
+}  // namespace
+}  // namespace coll::mem

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Memory of a mapping of its own, on a boundary of huge pages, in ordinary pages until somebody asks for others.
+#pragma once
+
+#include <sys/mman.h>
+#include <sys/prctl.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <stdexcept>
+#include <string>
+
+#include "mem/huge_pages.h"
+
+namespace coll::mem {
+
+class Region {
+ public:
+  explicit Region(size_t bytes) : bytes_(bytes), reserved_bytes_(bytes + 2 * huge_page_bytes) {
+    reserved_ = map(nullptr, reserved_bytes_, PROT_NONE);
+    const uintptr_t begin = uintptr_t(reserved_) + huge_page_bytes - 1;
+    data_ = reinterpret_cast<void*>(begin / huge_page_bytes * huge_page_bytes);
+    renew();
+  }
+  Region(const Region&) = delete;
+  Region& operator=(const Region&) = delete;
+  ~Region() { munmap(reserved_, reserved_bytes_); }
+
+  // Other memory at the same addresses.
+  void renew() {
+    map(data_, bytes_, PROT_READ | PROT_WRITE);
+    prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);  // where every program gets huge pages
+    memset(data_, 1, bytes_);
+    prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0);
+  }
+  char* data() const { return static_cast<char*>(data_); }
+
+  // Bytes of it that lie in huge pages.
+  size_t huge_bytes() const {
+    std::ifstream maps("/proc/self/smaps");
+    bool here = false;
+    for (std::string line; std::getline(maps, line);) {
+      uintptr_t begin, end;
+      size_t kib;
+      if (sscanf(line.c_str(), "%lx-%lx ", &begin, &end) == 2) here = begin == uintptr_t(data_);
+      if (here && sscanf(line.c_str(), "AnonHugePages: %zu kB", &kib) == 1) return kib << 10;
+    }
+    throw std::runtime_error("/proc/self/smaps does not tell of the region");
+  }
+
+ private:
+  static void* map(void* address, size_t bytes, int protection) {
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (address != nullptr ? MAP_FIXED : 0);
+    void* mapped = mmap(address, bytes, protection, flags, -1, 0);
+    if (mapped == MAP_FAILED) throw std::bad_alloc();
+    return mapped;
+  }
+
+  size_t bytes_, reserved_bytes_;
+  void* reserved_ = nullptr;
+  void* data_ = nullptr;
+};
+
+}  // namespace coll::mem

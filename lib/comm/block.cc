@@ -5,13 +5,14 @@
 #include <mutex>
 
 #include "comm/drift.h"
+#include "mem/huge_pages.h"
 #include "transport/arena.h"
 
 namespace coll::comm {
 
 namespace {
 
-constexpr size_t page = 4096, huge_page = size_t(2) << 20;
+constexpr size_t page = 4096, huge_page = mem::huge_page_bytes;
 static_assert(2 * half_bytes % huge_page == 0);
 size_t page_up(size_t bytes) { return (bytes + page - 1) / page * page; }
 

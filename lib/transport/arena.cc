@@ -12,11 +12,13 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
+#include "mem/huge_pages.h"
+
 namespace coll::transport {
 
 namespace {
 
-constexpr size_t line = 64, page = 4096, huge_page = size_t(2) << 20;
+constexpr size_t line = 64, page = 4096, huge_page = mem::huge_page_bytes;
 constexpr size_t smallest_arena = size_t(64) << 20;
 
 std::mutex own_mutex;
@@ -56,6 +58,21 @@ char* reserve(size_t bytes) {
 
 }  // namespace
 
+char* map_arena(int descriptor, size_t bytes) {
+  char* aligned = reserve(bytes);
+  if (aligned == nullptr) return nullptr;
+  if (mmap(aligned, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, descriptor, 0) ==
+      MAP_FAILED) {
+    const int reason = errno;
+    munmap(aligned, bytes);
+    errno = reason;
+    return nullptr;
+  }
+  madvise(aligned, bytes, MADV_DONTFORK);
+  madvise(aligned, bytes, MADV_DONTDUMP);
+  return aligned;
+}
+
 Arena* Arena::own(std::string& problem) {
   own_token();
   std::lock_guard lock(own_mutex);
@@ -86,19 +103,9 @@ std::string Arena::make() {
       reason = errno;
       continue;
     }
-    char* aligned = reserve(bytes_);
-    if (aligned == nullptr) {
-      reason = errno;
-      continue;
-    }
-    void* mapped =
-        mmap(aligned, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, descriptor_, 0);
-    if (mapped != MAP_FAILED) {
-      base_ = aligned;
-      break;
-    }
+    base_ = map_arena(descriptor_, bytes_);
+    if (base_ != nullptr) break;
     reason = errno;
-    munmap(aligned, bytes_);
   }
   if (base_ == nullptr) {
     close(descriptor_);
@@ -106,8 +113,6 @@ std::string Arena::make() {
            " MiB of shared memory: " + strerror(reason) +
            "; raise the limits on address space (ulimit -v) and file size (ulimit -f)";
   }
-  madvise(base_, bytes_, MADV_DONTFORK);
-  madvise(base_, bytes_, MADV_DONTDUMP);
   auto* header = reinterpret_cast<ArenaHeader*>(base_);
   header->owner = own_token();
   header->magic = ArenaHeader::expected_magic;

@@ -23,6 +23,10 @@ struct ArenaHeader {
   Token owner;
 };
 
+// Maps an arena's file, one's own or a peer's, on a boundary of huge pages: where the file has one, it is mapped as one.
+// Children do not inherit the mapping, core dumps leave it out. Null, and errno, when there is no room.
+char* map_arena(int descriptor, size_t bytes);
+
 // What a child after fork() finds at the addresses of allocated memory.
 enum class InChild : uint8_t {
   nothing,  // a fault: flags and staging are of no use without the peers

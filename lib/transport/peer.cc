@@ -49,15 +49,12 @@ std::string Peer::map() {
   if (descriptor < 0)
     return "cannot open the shared memory of process " + std::to_string(address_.pid) + " (" + path +
            "): " + strerror(errno) + "; all ranks must run as one user, in one pid namespace, with /proc mounted";
-  void* memory = mmap(nullptr, address_.arena_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
+  arena_ = map_arena(descriptor, address_.arena_bytes);
   int reason = errno;
   close(descriptor);
-  if (memory == MAP_FAILED)
+  if (arena_ == nullptr)
     return "cannot map the shared memory of process " + std::to_string(address_.pid) + ": " + strerror(reason) +
            "; raise the limit on address space (ulimit -v)";
-  arena_ = static_cast<char*>(memory);
-  madvise(arena_, address_.arena_bytes, MADV_DONTFORK);
-  madvise(arena_, address_.arena_bytes, MADV_DONTDUMP);
   auto* header = reinterpret_cast<const ArenaHeader*>(arena_);
   if (header->magic != ArenaHeader::expected_magic || !(header->owner == address_.token))
     return "process " + std::to_string(address_.pid) +

@@ -114,6 +114,25 @@ TEST_F(LongBuffers, GetHugePagesWhereTheyAreUsed) {
   for (const Case& one : cases) run_processes(members, [&](Context& c) { check(c, one); });
 }
 
+TEST_F(LongBuffers, OfMemoryThatPeersMapToo) {
+  run_processes(members, [](Context& c) {
+    coll_comm* comm = c.comm();
+    void* memory = nullptr;
+    RANK_CHECK(c, coll_mem_alloc(2 * huge_page_bytes, &memory) == COLL_OK);
+    auto* vector = static_cast<float*>(memory);
+    const size_t before = coll::mem::huge_bytes_at(memory);
+    for (size_t i = 0; i < 2 * piece; i++) vector[i] = 1;
+    for (int i = 0; i < HugePages::uses; i++)
+      RANK_CHECK(c, coll_allreduce(COLL_IN_PLACE, vector, 2 * piece, COLL_FLOAT, COLL_SUM, comm) == COLL_OK);
+    RANK_CHECK(c, coll::mem::huge_bytes_at(memory) - before == 2 * huge_page_bytes);
+    size_t wrong = 0;
+    for (size_t i = 0; i < 2 * piece; i++) wrong += vector[i] != 1 << HugePages::uses;
+    RANK_CHECK(c, wrong == 0);
+    RANK_CHECK(c, coll_mem_free(memory) == COLL_OK);
+    RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
+  });
+}
+
 TEST_F(LongBuffers, KeepTheirPagesWhenTheUserWantsThat) {
   run_processes(members, [](Context& c) {
     c.set("COLL_HUGE_PAGES", "off");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory of a mapping of its own, on a boundary of huge pages, in ordinary pages until somebody asks for others.
+// Memory whose pages are looked at.
 #pragma once
 
 #include <sys/mman.h>
@@ -16,6 +16,25 @@
 
 namespace coll::mem {
 
+// Bytes in huge pages of the mapping that holds the address, as this process maps it.
+inline size_t huge_bytes_at(const void* address) {
+  std::ifstream maps("/proc/self/smaps");
+  bool here = false, told = false;
+  size_t sum = 0;
+  for (std::string line; std::getline(maps, line);) {
+    uintptr_t begin, end;
+    size_t kib;
+    if (sscanf(line.c_str(), "%lx-%lx ", &begin, &end) == 2)
+      here = begin <= uintptr_t(address) && uintptr_t(address) < end;
+    if (here && (sscanf(line.c_str(), "AnonHugePages: %zu kB", &kib) == 1 ||
+                 sscanf(line.c_str(), "ShmemPmdMapped: %zu kB", &kib) == 1))
+      sum += kib << 10, told = true;
+  }
+  if (!told) throw std::runtime_error("/proc/self/smaps does not tell of huge pages");
+  return sum;
+}
+
+// Memory of a mapping of its own, on a boundary of huge pages, in ordinary pages until somebody asks for others.
 class Region {
  public:
   explicit Region(size_t bytes) : bytes_(bytes), reserved_bytes_(bytes + 2 * huge_page_bytes) {
@@ -38,17 +57,7 @@ class Region {
   char* data() const { return static_cast<char*>(data_); }
 
   // Bytes of it that lie in huge pages.
-  size_t huge_bytes() const {
-    std::ifstream maps("/proc/self/smaps");
-    bool here = false;
-    for (std::string line; std::getline(maps, line);) {
-      uintptr_t begin, end;
-      size_t kib;
-      if (sscanf(line.c_str(), "%lx-%lx ", &begin, &end) == 2) here = begin == uintptr_t(data_);
-      if (here && sscanf(line.c_str(), "AnonHugePages: %zu kB", &kib) == 1) return kib << 10;
-    }
-    throw std::runtime_error("/proc/self/smaps does not tell of the region");
-  }
+  size_t huge_bytes() const { return huge_bytes_at(data_); }
 
  private:
   static void* map(void* address, size_t bytes, int protection) {

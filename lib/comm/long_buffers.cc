@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "mem/huge_pages.h"
-
 namespace coll::comm {
 
 using plan::Buffer;
@@ -52,7 +50,7 @@ Elements elements_of(const Call& call, Buffer buffer, int rank, int ranks) {
 
 }  // namespace
 
-void use_long_buffers(const Call& call, int rank, int ranks) {
+void count_long_buffers(const Call& call, int rank, int ranks) {
   const auto use = [&](Buffer buffer, const void* memory) {
     if (memory == nullptr || !takes_part(call, buffer, rank)) return;
     const Elements elements = elements_of(call, buffer, rank, ranks);

@@ -3,10 +3,16 @@
 #pragma once
 
 #include "comm/comm.h"
+#include "mem/huge_pages.h"
 
 namespace coll::comm {
 
+void count_long_buffers(const Call& call, int rank, int ranks);
+
 // Counts the use of long buffers of the call; those used often get huge pages, see mem/huge_pages.h. Thread safe.
-void use_long_buffers(const Call& call, int rank, int ranks);
+inline void use_long_buffers(const Call& call, int rank, int ranks) {
+  if (call.pieces != nullptr || call.bytes() * size_t(ranks) >= mem::HugePages::least_bytes) [[unlikely]]
+    count_long_buffers(call, rank, ranks);
+}
 
 }  // namespace coll::comm

@@ -53,8 +53,10 @@ constexpr Variable all[] = {
      "How a rank stores what passes through shared memory. auto: data that distant cores will read bypass the caches; "
      "each rank finds out while it runs. cached, streamed: they never do, or always from 4 KiB on."},
     {"COLL_HUGE_PAGES", "on, off", "on",
-     "on: memory that long calls have used several times gets huge pages, where it can be moved (Linux 6.1; not where "
-     "/sys/kernel/mm/transparent_hugepage/enabled is never). off: memory stays as the program got it."},
+     "on: memory that calls have used several times, 512 KiB at least at once, gets huge pages, where it can be moved "
+     "(Linux 6.1; not where /sys/kernel/mm/transparent_hugepage/enabled is never). off: memory stays as the program "
+     "got "
+     "it."},
     {"COLL_SIMD", "avx512, avx2, sse4, scalar", "the best there is",
      "Vector instructions of copies and reductions. Read once per process; a target that the machine lacks is ignored, "
      "which collctl info tells."},

@@ -68,7 +68,7 @@ void HugePages::use_long(const void* memory, size_t bytes) {
   const uintptr_t begin = uintptr_t(memory), end = begin + bytes;
   for (uintptr_t page = begin / huge_page_bytes; page <= (end - 1) / huge_page_bytes; page++) {
     const uintptr_t first = page * huge_page_bytes;
-    if (std::min(end, first + huge_page_bytes) - std::max(begin, first) < huge_page_bytes / 4) continue;
+    if (std::min(end, first + huge_page_bytes) - std::max(begin, first) < least_bytes) continue;
     if (count(page) != uses) continue;
     // What is not mapped is out of memory, too.
     const bool whole = begin <= first && end - first >= huge_page_bytes;

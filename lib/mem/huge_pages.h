@@ -21,7 +21,7 @@ inline constexpr size_t huge_page_bytes = size_t(2) << 20;
 class HugePages {
  public:
   static constexpr int uses = 8;
-  static constexpr size_t least_bytes = size_t(256) << 10;  // of a long buffer
+  static constexpr size_t least_bytes = huge_page_bytes / 4;  // of a long buffer, and of one in a page
 
   // To be called before memory [bytes], which may be null, is used once more. Thread safe.
   static void use(const void* memory, size_t bytes) {

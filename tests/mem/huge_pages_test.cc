@@ -44,6 +44,7 @@ TEST_F(HugePagesTest, UsesOfAPageAddUpWhateverBufferTheyAreOf) {
 TEST_F(HugePagesTest, OnlyWhereABufferCoversAQuarter) {
   static Region region(3 * huge_page_bytes);
   constexpr size_t quarter = huge_page_bytes / 4;
+  static_assert(HugePages::least_bytes == quarter);
   use(region.data() + huge_page_bytes - quarter + 1, quarter - 1 + huge_page_bytes + quarter, HugePages::uses);
   EXPECT_EQ(region.huge_bytes(), 2 * huge_page_bytes);
   use(region.data(), HugePages::least_bytes - 1, 2 * HugePages::uses);

@@ -29,6 +29,15 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
+// On when the variable is not set. OK, or ARG with a text.
+coll_status read_switch(const char* name, bool& on) {
+  const std::string value = variable(name);
+  if (!value.empty() && value != "on" && value != "off")
+    return failure(COLL_ERR_ARG, std::string(name) + "='" + value + "' is neither on nor off");
+  on = value != "off";
+  return COLL_OK;
+}
+
 std::string variable_of(plan::Collective collective) {
   std::string name = std::string("COLL_") + plan::name(collective);
   for (char& c : name) c = char(std::toupper(static_cast<unsigned char>(c)));
@@ -81,14 +90,10 @@ coll_status Settings::read() {
   table = variable("COLL_TABLE");
   shared_heap = variable("COLL_HEAP") == "shared";
   trace = variable("COLL_TRACE");
-  std::string watch = variable("COLL_DRIFT");
-  if (!watch.empty() && watch != "on" && watch != "off")
-    return failure(COLL_ERR_ARG, "COLL_DRIFT='" + watch + "' is neither on nor off");
-  drift = watch != "off";
-  const std::string pages = variable("COLL_HUGE_PAGES");
-  if (!pages.empty() && pages != "on" && pages != "off")
-    return failure(COLL_ERR_ARG, "COLL_HUGE_PAGES='" + pages + "' is neither on nor off");
-  huge_pages = pages != "off";
+  coll_status status;
+  if ((status = read_switch("COLL_DRIFT", drift)) != COLL_OK ||
+      (status = read_switch("COLL_HUGE_PAGES", huge_pages)) != COLL_OK)
+    return status;
   std::string throttled = variable("COLL_THROTTLE"), chunk = variable("COLL_CHUNK");
   digest(throttled), digest(chunk);
   if (size_t k = model::parse_size(throttled); k >= 1 && k <= 1024) throttle = uint16_t(k);

@@ -6,9 +6,8 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
+#include <fstream>
+#include <string>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -23,21 +22,15 @@ int advise_collapse(uintptr_t address, size_t bytes) {
   return syscall(SYS_madvise, address, bytes, collapse) == 0 ? 0 : errno;
 }
 
-// The first bytes of a file of the kernel's about huge pages; "" where there is none.
-std::array<char, 64> setting(const char* path) {
-  std::array<char, 64> text{};
-  if (FILE* file = fopen(path, "re")) {
-    text[fread(text.data(), 1, text.size() - 1, file)] = 0;
-    fclose(file);
-  }
-  return text;
-}
-
 bool ask_system() {
-  const auto enabled = setting("/sys/kernel/mm/transparent_hugepage/enabled");
-  const auto size = setting("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size");
-  return enabled[0] != 0 && strstr(enabled.data(), "[never]") == nullptr &&
-         strtoull(size.data(), nullptr, 10) == huge_page_bytes && advise_collapse(0, 0) == 0;
+  const std::string directory = "/sys/kernel/mm/transparent_hugepage/";
+  std::ifstream enabled_file(directory + "enabled"), bytes_file(directory + "hpage_pmd_size");
+  std::string enabled;
+  size_t bytes = 0;
+  std::getline(enabled_file, enabled);
+  bytes_file >> bytes;
+  return !enabled.empty() && enabled.find("[never]") == std::string::npos && bytes == huge_page_bytes &&
+         advise_collapse(0, 0) == 0;
 }
 
 std::atomic<bool> none_left{false};

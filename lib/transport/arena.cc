@@ -99,11 +99,7 @@ std::string Arena::make() {
            "; a seccomp filter may forbid it, or no descriptor is free";
   int reason = ENOMEM;
   for (bytes_ = wanted_bytes(); bytes_ >= smallest_arena; bytes_ /= 2) {
-    if (ftruncate(descriptor_, off_t(bytes_)) != 0) {
-      reason = errno;
-      continue;
-    }
-    base_ = map_arena(descriptor_, bytes_);
+    if (ftruncate(descriptor_, off_t(bytes_)) == 0) base_ = map_arena(descriptor_, bytes_);
     if (base_ != nullptr) break;
     reason = errno;
   }

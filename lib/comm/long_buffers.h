@@ -7,6 +7,7 @@
 
 namespace coll::comm {
 
+// As use_long_buffers(), of a call that may have long buffers.
 void count_long_buffers(const Call& call, int rank, int ranks);
 
 // Counts the use of long buffers of the call; those used often get huge pages, see mem/huge_pages.h. Thread safe.

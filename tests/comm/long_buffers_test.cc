@@ -22,68 +22,53 @@ struct Used {
 
 struct Case {
   const char* name;
-  int (*call)(const float* send, float* recv, coll_comm* comm);
+  coll_status (*call)(const float* send, float* recv, coll_comm* comm);
   std::array<Used, members> used;
 };
+
+template <auto reduce>
+coll_status reduced(const float* send, float* recv, coll_comm* comm) {
+  return reduce(send, recv, piece, COLL_FLOAT, COLL_SUM, comm);
+}
+template <auto move>
+coll_status moved(const float* send, float* recv, coll_comm* comm) {
+  return move(send, recv, piece, COLL_FLOAT, comm);
+}
+template <auto move>
+coll_status moved_by_root(const float* send, float* recv, coll_comm* comm) {
+  return move(send, recv, piece, COLL_FLOAT, root, comm);
+}
 
 constexpr std::array<size_t, members> counts = {piece, piece}, displs = {piece, 2 * piece}, few = {piece / 8, piece};
 
 const Case cases[] = {
     {"bcast",
-     [](const float*, float* recv, coll_comm* comm) -> int { return coll_bcast(recv, piece, COLL_FLOAT, root, comm); },
+     [](const float*, float* recv, coll_comm* comm) { return coll_bcast(recv, piece, COLL_FLOAT, root, comm); },
      {{{0, 1}, {0, 1}}}},
     {"reduce",
-     [](const float* send, float* recv, coll_comm* comm) -> int {
+     [](const float* send, float* recv, coll_comm* comm) {
        return coll_reduce(send, recv, piece, COLL_FLOAT, COLL_SUM, root, comm);
      },
      {{{1, 0}, {1, 1}}}},
-    {"allreduce",
-     [](const float* send, float* recv, coll_comm* comm) -> int {
-       return coll_allreduce(send, recv, piece, COLL_FLOAT, COLL_SUM, comm);
-     },
-     {{{1, 1}, {1, 1}}}},
+    {"allreduce", reduced<coll_allreduce>, {{{1, 1}, {1, 1}}}},
     {"allreduce in place",
-     [](const float*, float* recv, coll_comm* comm) -> int {
+     [](const float*, float* recv, coll_comm* comm) {
        return coll_allreduce(COLL_IN_PLACE, recv, piece, COLL_FLOAT, COLL_SUM, comm);
      },
      {{{0, 1}, {0, 1}}}},
-    {"scatter",
-     [](const float* send, float* recv, coll_comm* comm) -> int {
-       return coll_scatter(send, recv, piece, COLL_FLOAT, root, comm);
-     },
-     {{{0, 1}, {2, 1}}}},
-    {"gather",
-     [](const float* send, float* recv, coll_comm* comm) -> int {
-       return coll_gather(send, recv, piece, COLL_FLOAT, root, comm);
-     },
-     {{{1, 0}, {1, 2}}}},
-    {"allgather",
-     [](const float* send, float* recv, coll_comm* comm) -> int {
-       return coll_allgather(send, recv, piece, COLL_FLOAT, comm);
-     },
-     {{{1, 2}, {1, 2}}}},
-    {"alltoall",
-     [](const float* send, float* recv, coll_comm* comm) -> int {
-       return coll_alltoall(send, recv, piece, COLL_FLOAT, comm);
-     },
-     {{{2, 2}, {2, 2}}}},
-    {"reduce_scatter_block",
-     [](const float* send, float* recv, coll_comm* comm) -> int {
-       return coll_reduce_scatter_block(send, recv, piece, COLL_FLOAT, COLL_SUM, comm);
-     },
-     {{{2, 1}, {2, 1}}}},
-    {"scan",
-     [](const float* send, float* recv, coll_comm* comm) -> int {
-       return coll_scan(send, recv, piece, COLL_FLOAT, COLL_SUM, comm);
-     },
-     {{{1, 1}, {1, 1}}}},
+    {"scatter", moved_by_root<coll_scatter>, {{{0, 1}, {2, 1}}}},
+    {"gather", moved_by_root<coll_gather>, {{{1, 0}, {1, 2}}}},
+    {"allgather", moved<coll_allgather>, {{{1, 2}, {1, 2}}}},
+    {"alltoall", moved<coll_alltoall>, {{{2, 2}, {2, 2}}}},
+    {"reduce_scatter_block", reduced<coll_reduce_scatter_block>, {{{2, 1}, {2, 1}}}},
+    {"scan", reduced<coll_scan>, {{{1, 1}, {1, 1}}}},
     {"allgatherv",
-     [](const float* send, float* recv, coll_comm* comm) -> int {
+     [](const float* send, float* recv, coll_comm* comm) {
        return coll_allgatherv(send, piece, recv, counts.data(), displs.data(), COLL_FLOAT, comm);
      },
      {{{1, 2}, {1, 2}}}},
     {"gatherv",
-     [](const float* send, float* recv, coll_comm* comm) -> int {
+     [](const float* send, float* recv, coll_comm* comm) {
        return coll_gatherv(send, few[size_t(coll_comm_rank(comm))], recv, few.data(), displs.data(), COLL_FLOAT, root,
                            comm);
      },
@@ -103,12 +88,7 @@ void check(Context& c, const Case& one) {
   RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
 }
 
-class LongBuffers : public testing::Test {
- protected:
-  void SetUp() override {
-    if (!HugePages::are_to_be_had()) GTEST_SKIP() << "this system has no huge pages of 2 MiB on demand";
-  }
-};
+using LongBuffers = coll::mem::NeedsHugePages;
 
 TEST_F(LongBuffers, GetHugePagesWhereTheyAreUsed) {
   for (const Case& one : cases) run_processes(members, [&](Context& c) { check(c, one); });
@@ -136,7 +116,7 @@ TEST_F(LongBuffers, OfMemoryThatPeersMapToo) {
 TEST_F(LongBuffers, KeepTheirPagesWhenTheUserWantsThat) {
   run_processes(members, [](Context& c) {
     c.set("COLL_HUGE_PAGES", "off");
-    check(c, {"allreduce", cases[2].call, {{{0, 0}, {0, 0}}}});
+    check(c, {"allreduce", reduced<coll_allreduce>, {{{0, 0}, {0, 0}}}});
   });
 }
 

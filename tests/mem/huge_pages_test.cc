@@ -1,21 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mem/huge_pages.h"
 
-#include <gtest/gtest.h>
-
 #include "region.h"
 
 namespace coll::mem {
 namespace {
 
 // Regions are static: where one has been, the next would be counted on with.
-class HugePagesTest : public testing::Test {
+class HugePagesTest : public NeedsHugePages {
  protected:
-  void SetUp() override {
-    if (!HugePages::are_to_be_had())
-      GTEST_SKIP() << "this system has no huge pages of 2 MiB on demand: they take Linux 6.1 and another setting than "
-                      "never in /sys/kernel/mm/transparent_hugepage/enabled";
-  }
   static void use(const char* memory, size_t bytes, int times) {
     for (int i = 0; i < times; i++) HugePages::use(memory, bytes);
   }

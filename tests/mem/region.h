@@ -2,6 +2,7 @@
 // Memory whose pages are looked at.
 #pragma once
 
+#include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 
@@ -15,6 +16,15 @@
 #include "mem/huge_pages.h"
 
 namespace coll::mem {
+
+class NeedsHugePages : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!HugePages::are_to_be_had())
+      GTEST_SKIP() << "this system has no huge pages of 2 MiB on demand: they take Linux 6.1 and another setting than "
+                      "never in /sys/kernel/mm/transparent_hugepage/enabled";
+  }
+};
 
 // Bytes in huge pages of the mapping that holds the address, as this process maps it.
 inline size_t huge_bytes_at(const void* address) {

@@ -104,7 +104,7 @@ Decisions choose_all(const ChooseTask& task, const model::Table& table,
     const int ranks = counts[i];
     const std::vector<int> cpus(task.cpus.begin(), task.cpus.begin() + ranks);
     const topo::Hierarchy hierarchy = topo::Hierarchy::from_places(topo::map_ranks(task.machine, ranks, cpus));
-    const ModelMachine machine{.table = table, .machine = task.machine, .hierarchy = hierarchy};
+    const ModelMachine machine{.table = table, .machine = task.machine, .running = true, .hierarchy = hierarchy};
     std::vector<Contest>& contests = of_ranks.emplace_back();
     for (int c = 0; c < plan::collectives; ++c) {
       const auto collective = plan::Collective(c);

@@ -6,6 +6,7 @@
 #include "choose_plans.h"
 #include "command.h"
 #include "config/config.h"
+#include "mem/huge_pages.h"
 #include "model/cost.h"
 #include "model/fingerprint.h"
 #include "model/machines.h"
@@ -17,7 +18,8 @@ ModelMachine model_machine(const std::string& name, int ranks, const std::string
                            const std::string& sensitivity) {
   ModelMachine made;
   Layout layout;
-  if (name.empty()) {
+  made.running = name.empty();
+  if (made.running) {
     layout = lay_out(ranks, "native", map_by, sensitivity);
     const char* wish = config::value("COLL_TABLE");
     model::Found found = model::find_table(wish == nullptr ? "" : wish, config::table_directories(), layout.machine);
@@ -38,10 +40,11 @@ ModelMachine model_machine(const std::string& name, int ranks, const std::string
     layout = lay_out(ranks, made.table.topology, map_by, sensitivity);
     topo::Machine native;
     const bool loaded = topo::load_native(native).ok();
-    const bool own = loaded && model::difference(made.table.fingerprint, model::fingerprint_of(native)).empty();
-    made.origin = fmt::format("{}: {}{}", made.table.name, made.table.description, own ? "" : "; not this machine");
+    made.running = loaded && model::difference(made.table.fingerprint, model::fingerprint_of(native)).empty();
+    made.origin =
+        fmt::format("{}: {}{}", made.table.name, made.table.description, made.running ? "" : "; not this machine");
+    made.chosen_by = std::make_shared<const model::Table>(made.table);
   }
-  if (!name.empty()) made.chosen_by = std::make_shared<const model::Table>(made.table);
   made.machine = layout.machine;
   made.hierarchy = layout.hierarchy;
   return made;
@@ -56,6 +59,7 @@ model::Question question_of(const ModelMachine& machine, plan::Collective collec
                            .element_bytes = element_bytes,
                            .ranks = ranks,
                            .levels = machine.hierarchy.levels(),
+                           .huge_pages = machine.running && mem::HugePages::are_to_be_had(),
                            .cache_bytes = model::available_cache_bytes(machine.table, ranks)};
   if (!machine.table.of(model::Mechanism::cma).available || ranks < 2) return question;
   const model::Setting on = model::Setting(machine.table, machine.hierarchy, model::Mechanism::cma)

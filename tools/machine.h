@@ -17,6 +17,7 @@ struct ModelMachine {
   // What communicators there choose by; null: the built-in defaults.
   std::shared_ptr<const model::Table> chosen_by;
   topo::Machine machine;
+  bool running = false;  // it is the one that this runs on
   topo::Hierarchy hierarchy;
   // Where the table comes from, for people: "a built-in machine, not this one", "built-in defaults ...".
   std::string origin;

@@ -259,15 +259,13 @@ int plan_command(const Options& options) {
 void add_plan(CLI::App& app, Action& action) {
   auto options = std::make_shared<Options>();
   CLI::App* sub = app.add_subcommand("plan", "Show what a collective does: messages, bytes, steps");
-  sub->add_option("COLLECTIVE", options->collective, "barrier, bcast, reduce or allreduce")
-      ->required()
-      ->option_text("  ");
+  sub->add_option("COLLECTIVE", options->collective, "a collective; see collctl list")->required()->option_text("  ");
   sub->add_option("-n,--ranks", options->ranks, "number of ranks")
       ->required()
       ->check(CLI::Range(1, 1024))
       ->option_text("N");
   sub->add_option("--algorithm", options->algorithm, "see collctl list; default: chosen")->option_text("A");
-  sub->add_option("--root", options->root, "of bcast and reduce")->check(CLI::NonNegativeNumber)->option_text("R");
+  sub->add_option("--root", options->root, "of rooted collectives")->check(CLI::NonNegativeNumber)->option_text("R");
   sub->add_option("--size", options->size, "of the vector; default 1M")->option_text("BYTES");
   sub->add_option("--type", options->type, "of its elements; default float")->option_text("TYPE");
   sub->add_flag("--in-place", options->in_place, "input in the receive buffer");

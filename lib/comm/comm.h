@@ -216,6 +216,7 @@ class Comm {
   double kernel_times_ = model::no_copy;
   bool crowded_ = false;           // more ranks than cores
   bool groups_apart_ = false;      // and of several scheduling groups
+  bool huge_pages_ = false;        // all ranks get them for long buffers in use
   bool heaps_are_shared_ = false;  // large memory of the program's is mapped by all, most likely
   model::Selector selector_;
   std::array<size_t, plan::collectives> latency_bytes_{};

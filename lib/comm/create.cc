@@ -13,6 +13,7 @@
 #include "comm/probe.h"
 #include "comm/stats.h"
 #include "comm/tables.h"
+#include "mem/huge_pages.h"
 #include "sync/scheduling_group.h"
 #include "topo/sensitivity.h"
 #include "transport/arena.h"
@@ -53,6 +54,7 @@ struct Hello {
   uint32_t transport = 0;
   uint32_t debug = 0;
   bool shared_heap = false;
+  bool huge_pages = false;  // for long buffers in use
   uint64_t direct_min_bytes = 0;
   uint64_t choices = 0;  // Settings::choices
   std::bitset<most_cpus> cpus;
@@ -173,6 +175,7 @@ class Creation {
     hello_.choices = comm_->settings_.choices;
     hello_.direct_min_bytes = comm_->settings_.direct_min_bytes;
     hello_.shared_heap = comm_->settings_.shared_heap;
+    hello_.huge_pages = comm_->settings_.huge_pages && mem::HugePages::are_to_be_had();
     for (int cpu : topo::current_cpus())
       if (cpu < most_cpus) hello_.cpus.set(size_t(cpu));
     hello_.probe = probe_.offer(comm_->settings_.transport);
@@ -287,6 +290,7 @@ class Creation {
     team.direct_min_bytes = settings.direct_min_bytes;
     if (settings.streamed.has_value()) team.stores.settle(*settings.streamed);
     comm_->heaps_are_shared_ = team.map_arenas && std::ranges::all_of(hellos_, &Hello::shared_heap);
+    comm_->huge_pages_ = std::ranges::all_of(hellos_, &Hello::huge_pages);
     if (!settings.trace.empty()) team.record = std::make_unique<exec::Record>();
     comm_->groups_apart_ = comm_->crowded_ && !std::ranges::all_of(reports_, [this](const Report& report) {
                              return report.scheduling_group == report_.scheduling_group;

@@ -22,6 +22,7 @@ model::Question Comm::question(const Call& call) const {
           .kernel_times = kernel_times_,
           .crowded = crowded_,
           .groups_apart = groups_apart_,
+          .huge_pages = huge_pages_,
           .mapped = heaps_are_shared_ && call.bytes() >= 16384,
           .cache_bytes = cache_bytes_};
 }

@@ -79,6 +79,12 @@ algo::Parameters chain(size_t bytes) {
 }
 
 constexpr size_t long_piece = 8192 * kib;
+// Of alltoall, between two ranks: of more several read one's memory. A huge page is found and held once, small ones 512
+// times. In allgather distant cores lose more by it than near ones gain.
+size_t long_block(const Question& question) {
+  return question.ranks == 2 && question.huge_pages ? 2048 * kib : long_piece;
+}
+
 // Kernel copies move pieces of `bytes` and more, of `slow_bytes` where they are slow. Where ranks share cores they may take
 // so many times as long as copies of staged data.
 struct KernelFrom {
@@ -209,7 +215,7 @@ Choice choose(const Question& question) {
       }
       break;
     case Collective::alltoall:
-      set_pieces(question, {question.crowded ? 256 * kib : 128 * kib, long_piece}, choice);
+      set_pieces(question, {question.crowded ? 256 * kib : 128 * kib, long_block(question)}, choice);
       if (question.irregular || choice.kernel_copies || bytes > (ranks == 2 ? 32 * kib : kib)) {
         name = "rotated";
         // Two ranks do the same at the same time and need not run ahead; memory likes long runs.

@@ -22,6 +22,7 @@ struct Question {
   double kernel_times = no_copy;  // otherwise: so many times as long as copies of staged data they take
   bool crowded = false;           // more ranks than cores
   bool groups_apart = false;      // and of several scheduling groups: no yield lets another one run, only a sleep
+  bool huge_pages = false;        // long vectors in use lie in them, most likely
   bool mapped = false;            // vectors of this size lie, most likely, in memory that all ranks map
   size_t cache_bytes = 0;         // what the ranks' caches hold together; 0 when unknown
 };

@@ -92,6 +92,11 @@ TEST(Select, KernelCopiesPayWhereAllMoveLongPieces) {
   EXPECT_TRUE(choose(question).kernel_copies);
   question.bytes = 4 << 20;
   EXPECT_FALSE(choose(question).kernel_copies);
+  question.huge_pages = true;
+  EXPECT_TRUE(choose(question).kernel_copies);
+  question.ranks = 4;
+  EXPECT_FALSE(choose(question).kernel_copies);
+  question.ranks = 2, question.huge_pages = false;
   question.kernel_times = 1.5;
   EXPECT_TRUE(choose(question).kernel_copies);
   question = {.collective = Collective::scatter, .bytes = 16 << 20, .ranks = 2, .kernel_times = 3};

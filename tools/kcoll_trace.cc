@@ -55,6 +55,8 @@ class Tracepoints : public KcollWatch {
     if (parser_ == nullptr || tep_find_event_by_name(parser_, "kcoll", events[0]) == nullptr)
       return "the kernel has no tracepoints kcoll:*";
     tracefs_instance_set_buffer_size(instance_, buffer_kib, -1);
+    // Names of tasks are of no use here; recording them has the scheduler's code patched and watched.
+    tracefs_option_disable(instance_, TRACEFS_OPTION_RECORD_CMD);
     for (const char* event : events)
       if (tracefs_event_enable(instance_, "kcoll", event) != 0)
         return fmt::format("kcoll:{} cannot be enabled: {}", event, std::strerror(errno));

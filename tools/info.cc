@@ -296,15 +296,18 @@ void print_permissions(const ordered_json& system) {
 
 void print_transports(const ordered_json& info) {
   if (!info.contains("transports")) return;
+  const auto row = [](const std::string& name, const std::string& text) {
+    fmt::print("  {:<12} {}\n", name, wrapped(text, 15));
+  };
   fmt::print("\ntransports   (each tried by two ranks; time of a broadcast of 256 KiB)\n");
   for (const auto& [name, result] : info["transports"].items()) {
     std::string text = result["works"] ? fmt::format("works, {}", us_text(result["bcast_256K_us"]))
                                        : "does not work: " + result["problem"].get<std::string>();
     if (name == "mapped") text += "; for memory of coll_mem_alloc";
-    fmt::print("  {:<11}{}\n", name, wrapped(text, 13));
+    row(name, text);
   }
-  if (info.contains("communicator")) line("  chosen", info["communicator"]);
-  else line("  chosen", "none: " + info["communicator_problem"].get<std::string>());
+  if (info.contains("communicator")) row("chosen", info["communicator"]);
+  else row("chosen", "none: " + info["communicator_problem"].get<std::string>());
 }
 
 void print_environment(const ordered_json& info) {

@@ -54,12 +54,14 @@ model::Question question_of(const ModelMachine& machine, plan::Collective collec
                             size_t element_bytes) {
   constexpr double trial_bytes = 256 << 10;
   const int ranks = machine.hierarchy.ranks();
+  const char* huge_pages = config::value("COLL_HUGE_PAGES");
+  const bool may_be_huge = huge_pages == nullptr || std::string_view(huge_pages) != "off";
   model::Question question{.collective = collective,
                            .bytes = bytes,
                            .element_bytes = element_bytes,
                            .ranks = ranks,
                            .levels = machine.hierarchy.levels(),
-                           .huge_pages = machine.running && mem::HugePages::are_to_be_had(),
+                           .huge_pages = machine.running && may_be_huge && mem::HugePages::are_to_be_had(),
                            .cache_bytes = model::available_cache_bytes(machine.table, ranks)};
   if (!machine.table.of(model::Mechanism::cma).available || ranks < 2) return question;
   const model::Setting on = model::Setting(machine.table, machine.hierarchy, model::Mechanism::cma)

@@ -4,6 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <vector>
+
+#if defined(__x86_64__)
+#include <emmintrin.h>
+#endif
 
 namespace coll::mem {
 namespace {
@@ -93,6 +98,24 @@ TEST(SharedStores, MeasureNowAndThenAndKeepTheFlag) {
   EXPECT_EQ(flag, 41u);
   EXPECT_FALSE(stores.stream(large));  // nobody else reads it
 }
+
+#if defined(__x86_64__)
+// What was staged just before the flag may still be waiting for its lines: that says nothing about the flag.
+TEST(SharedStores, DoNotMeasureTheStoresBeforeTheFlag) {
+  constexpr size_t lines = 64, apart = 4096 + 64;
+  std::vector<char> staged(lines * apart, 1);
+  SharedStores stores;
+  alignas(64) std::atomic<uint64_t> flag = 1;
+  for (int i = 0; i < 64; i++) {
+    for (size_t line = 0; line < lines; line++) _mm_clflush(&staged[line * apart]);
+    _mm_mfence();
+    flag.fetch_add(1);
+    for (size_t line = 0; line < lines; line++) staged[line * apart] = char(i);
+    stores.measure(flag);
+    ASSERT_FALSE(stores.stream(large));
+  }
+}
+#endif
 
 TEST(SharedStores, LongDataBringTheNextMeasurementNearer) {
   SharedStores stores;

@@ -219,8 +219,8 @@ Choice choose(const Question& question) {
       if (question.irregular || choice.kernel_copies || bytes > (ranks == 2 ? 32 * kib : kib)) {
         name = "rotated";
         // Two ranks do the same at the same time and need not run ahead; memory likes long runs.
-        const bool in_long_runs = ranks == 2 && !question.irregular && bytes >= 4096 * kib;
-        if (!choice.kernel_copies)
+        const bool in_long_runs = ranks == 2 && bytes >= 4096 * kib;
+        if (!choice.kernel_copies && !question.irregular)
           choice.parameters = in_long_runs ? ring(bytes, 512 * kib, 1) : ring(bytes, 128 * kib, 2);
       } else {
         name = "bruck";

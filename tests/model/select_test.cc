@@ -105,6 +105,22 @@ TEST(Select, KernelCopiesPayWhereAllMoveLongPieces) {
   EXPECT_FALSE(choose(question).kernel_copies);  // perhaps short
 }
 
+// Of pieces nobody knows how long all are, so they are taken for long ones.
+TEST(Select, IrregularPiecesGoInLongChunks) {
+  using enum Collective;
+  for (const Collective collective : {scatter, gather, allgather, alltoall, reduce_scatter})
+    for (const int ranks : {2, 4, 16})
+      for (const bool crowded : {false, true})
+        for (const double kernel_times : {1.0, 3.0, no_copy}) {
+          const Choice choice = choose({.collective = collective,
+                                        .irregular = true,
+                                        .ranks = ranks,
+                                        .kernel_times = kernel_times,
+                                        .crowded = crowded});
+          EXPECT_GE(choice.parameters.chunk_bytes, 64u << 10) << plan::name(collective) << ' ' << ranks;
+        }
+}
+
 TEST(Select, ProcessorsThatDoNotPassLinesOnBroadcastByLeaders) {
   const Family& arm = family_of("Neoverse-N1");
   const Family& epyc = family_of("AMD EPYC 7551P 32-Core Processor");

@@ -335,10 +335,20 @@ class Creation {
     comm_->drift_ = std::make_unique<Drift>(rank(), std::move(stamps));
   }
 
+  // Twice as far as a core's own caches reach, but all ranks' two halves leave room in the caches they share.
+  size_t walk_bytes() const {
+    constexpr size_t least = size_t(1) << 20;
+    if (comm_->crowded_) return least;
+    const size_t own = 2 * comm_->machine_->l2.size_bytes, share = comm_->cache_bytes_ / (4 * ranks());
+    return std::clamp(std::min(own, share), least, half_bytes);
+  }
+
   void set_up(exec::Channel& channel, int index) {
     const BlockLayout& layout = *comm_->layout_;
     channel.team = &comm_->team_;
     channel.half_bytes = half_bytes;
+    channel.walk_bytes = walk_bytes();
+    channel.starts_over = comm_->crowded_;
     channel.seen.resize(ranks() * exec::max_views);
     if (comm_->team_.access != nullptr) channel.far.resize(channel.seen.size());
     for (size_t r = 0; r < ranks(); r++) {

@@ -33,8 +33,7 @@ bool Channel::fits_here(size_t staging_bytes) const {
 
 // The same in every rank: it depends on what all ranks know alike.
 Channel::Place Channel::next(size_t staging_bytes) const {
-  // Known to be free: starting over keeps the memory in use small and in the cache.
-  if (last_use_[1 - half_] <= synchronized_ || !fits_here(staging_bytes)) return {1 - half_, 0};
+  if (!fits_here(staging_bytes) || (starts_over && last_use_[1 - half_] <= synchronized_)) return {1 - half_, 0};
   return {half_, position_};
 }
 

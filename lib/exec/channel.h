@@ -12,8 +12,8 @@
 //     base + last_value. All ranks compute the same bases because last_value() depends on plan and count alone.
 //  3. Staging is handed out in operation order, the same way on every rank: within a half, until one does not fit, then
 //     the other half. Nobody touches a half again before everybody has ended all operations that used it last. Operations
-//     share the beginning of a half only, `walk_bytes`, so that a stream of them stays in the cache. Pages are touched
-//     `touch_bytes` ahead, by one system call for many of them.
+//     share the beginning of a half only, `walk_bytes`, so that a stream of them stays in the last-level cache. Pages are
+//     touched `touch_bytes` ahead, by one system call for many of them.
 //  4. Cell N mod cells belongs to operation N once everybody has ended operation N - cells.
 #pragma once
 
@@ -29,7 +29,6 @@ namespace coll::exec {
 inline constexpr int max_flags = 128;  // flag lines a plan may use
 inline constexpr int max_views = 8;    // views a plan may use
 inline constexpr int cells = 8;
-inline constexpr size_t walk_bytes = size_t(1) << 20;
 inline constexpr size_t touch_bytes = size_t(128) << 10;
 
 // A rank asks for lines that its next operation stores to first when one has ended, up to so many bytes. One that ends
@@ -78,7 +77,12 @@ class Channel {
  public:
   Team* team = nullptr;
   std::vector<ChannelMember> members;
-  size_t half_bytes = 0;   // of the staging ring
+  size_t half_bytes = 0;  // of the staging ring
+  // A line that lies in a peer's own caches is slow to take back before it is written; by the time that a stream of
+  // operations has walked round, it has left them. Alike in all ranks.
+  size_t walk_bytes = size_t(1) << 20;
+  // Goes to the other half as soon as that is known to be free: where ranks share cores they share the cores' caches.
+  bool starts_over = false;
   std::vector<Seen> seen;  // [rank * max_views + view]
   std::vector<Far> far;    // the same; empty when no plan is bound to Reach::remote
   uint64_t operation = 0;  // the one that runs, or ran last

@@ -62,7 +62,8 @@ model::Question question_of(const ModelMachine& machine, plan::Collective collec
                            .ranks = ranks,
                            .levels = machine.hierarchy.levels(),
                            .huge_pages = machine.running && may_be_huge && mem::HugePages::are_to_be_had(),
-                           .cache_bytes = model::available_cache_bytes(machine.table, ranks)};
+                           .cache_bytes = model::available_cache_bytes(machine.table, ranks),
+                           .core_cache_bytes = machine.table.fingerprint.l2_bytes};
   if (!machine.table.of(model::Mechanism::cma).available || ranks < 2) return question;
   const model::Setting on = model::Setting(machine.table, machine.hierarchy, model::Mechanism::cma)
                                 .touching({2 * trial_bytes, 2 * trial_bytes, trial_bytes, 2 * trial_bytes});

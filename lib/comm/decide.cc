@@ -24,7 +24,8 @@ model::Question Comm::question(const Call& call) const {
           .groups_apart = groups_apart_,
           .huge_pages = huge_pages_,
           .mapped = heaps_are_shared_ && call.bytes() >= 16384,
-          .cache_bytes = cache_bytes_};
+          .cache_bytes = cache_bytes_,
+          .core_cache_bytes = machine_->l2.size_bytes};
 }
 
 model::Selection Comm::decide(const Call& call) {

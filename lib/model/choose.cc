@@ -31,14 +31,25 @@ algo::Parameters ring(size_t bytes, size_t chunk_bytes, uint16_t depth) {
   return parameters;
 }
 
-// Enough passes to overlap the two copies of a chunk, few enough that their flags do not count. Slots that all of a short
-// vector passes through stay in the first caches. For a long one the ring is long too: a reader finds data that has
-// already left the writer's own caches, which is faster to fetch than from within.
-algo::Parameters pipeline(size_t bytes) {
+// A ring of so many bytes, but of no more slots than the vector has chunks: what an operation does not use it should not
+// keep from the next ones.
+algo::Parameters filled_ring(size_t bytes, size_t chunk_bytes, size_t ring_bytes) {
+  const size_t chunks = bytes / chunk_bytes + (bytes % chunk_bytes != 0);
+  return ring(bytes, chunk_bytes, uint16_t(std::min(ring_bytes / chunk_bytes, chunks)));
+}
+
+// Long vectors pass through a ring that is as long as the caches that a core has for itself: a line that still lies in the
+// last reader's is slow to take back before it is written again, and one that has left the writer's is faster to fetch.
+size_t long_ring_bytes(const Question& question) {
+  return std::clamp(std::bit_floor(question.core_cache_bytes), 512 * kib, 1024 * kib);
+}
+
+// Enough passes to overlap the two copies of a chunk, few enough that their flags do not count.
+algo::Parameters pipeline(const Question& question) {
   constexpr size_t longest = 32 * kib;
-  constexpr uint16_t few = 4, many = 16;
-  if (bytes <= longest) return ring(bytes, std::max(std::bit_ceil(bytes / 4), 4 * kib), many);
-  return ring(bytes, longest, bytes <= 128 * kib ? few : many);
+  const size_t bytes = question.bytes, ring_bytes = long_ring_bytes(question);
+  if (bytes <= longest) return filled_ring(bytes, std::max(std::bit_ceil(bytes / 4), 4 * kib), ring_bytes);
+  return filled_ring(bytes, bytes <= 512 * kib ? longest : ring_bytes / 16, ring_bytes);
 }
 
 // Mapped vectors pass through no slots, so that nothing is overlapped by cutting them.
@@ -58,6 +69,7 @@ algo::Parameters few_turns(const Question& question) {
 // Two hops a pass, each with its flags: long passes, of a vector of `bytes`.
 algo::Parameters two_hops(const Question& question, size_t bytes) {
   const size_t least = std::clamp(size_t(question.ranks) * 16 * kib, 128 * kib, 256 * kib);
+  if (!question.crowded) return filled_ring(bytes, least, long_ring_bytes(question));
   const size_t half = std::bit_ceil(bytes / 2);
   return ring(bytes, question.groups_apart ? std::clamp(half, least, 1024 * kib) : least, 2);
 }
@@ -107,7 +119,7 @@ void set_pieces(const Question& question, KernelFrom from, Choice& choice) {
   else if (choice.kernel_copies || (question.kernel_copies && bytes > 8 * kib))
     choice.parameters = ring(bytes, 512 * kib, 2);
   else if (question.crowded && bytes <= 32 * kib) choice.parameters = one_slot(bytes);
-  else choice.parameters = pipeline(bytes);
+  else choice.parameters = pipeline(question);
 }
 
 }  // namespace
@@ -127,6 +139,7 @@ size_t latency_path_bytes(const Question& question) {
 Choice choose(const Question& question) {
   const size_t bytes = question.bytes;
   const size_t ranks = size_t(question.ranks);
+  const size_t long_ring = long_ring_bytes(question);
   const bool two_mapped = ranks == 2 && question.mapped;
   const char* name = "";
   Choice choice;
@@ -139,14 +152,15 @@ Choice choose(const Question& question) {
       // Two ranks: the root would wait while the other copies, so each copies a half. Staged data takes as long either way.
       if (ranks == 2 && !question.crowded && bytes >= (question.kernel_copies ? 256 : 128) * kib) {
         name = "push_pull";
-        choice.parameters = question.kernel_copies ? ring(bytes, 512 * kib, 2) : ring(bytes, 64 * kib, 8);
+        choice.parameters =
+            question.kernel_copies ? ring(bytes, 512 * kib, 2) : filled_ring(bytes, long_ring / 8, long_ring);
       } else if (question.kernel_copies && bytes > 8 * kib) {
         // Kernel copies have a price a call: long chunks (KNEM V).
         choice.parameters = ring(bytes, 512 * kib, 2);
       } else if (two_mapped) {
         choice.parameters = in_one_piece(bytes);
       } else {
-        choice.parameters = question.crowded ? few_turns(question) : pipeline(bytes);
+        choice.parameters = question.crowded ? few_turns(question) : pipeline(question);
       }
       break;
     case Collective::reduce:
@@ -156,7 +170,7 @@ Choice choose(const Question& question) {
         choice.parameters = in_one_piece(bytes);
       } else if (ranks == 2 || bytes * ranks <= 64 * kib) {
         name = "flat";
-        choice.parameters = pipeline(bytes);
+        choice.parameters = pipeline(question);
       } else if (goes_along_chain(question, bytes, 256 * kib)) {
         name = "chain";
         choice.parameters = chain(bytes);
@@ -206,7 +220,7 @@ Choice choose(const Question& question) {
       }
       if (choice.kernel_copies || question.kernel_copies || question.irregular) break;
       if (ranks == 2) {
-        choice.parameters = ring(bytes, 256 * kib, 2);
+        choice.parameters = filled_ring(bytes, 256 * kib, long_ring);
       } else if (bytes <= 8 * kib && !question.crowded) {
         name = "recursive_doubling";
         choice.parameters = one_slot(bytes);
@@ -221,7 +235,9 @@ Choice choose(const Question& question) {
         // Two ranks do the same at the same time and need not run ahead; memory likes long runs.
         const bool in_long_runs = ranks == 2 && bytes >= 4096 * kib;
         if (!choice.kernel_copies && !question.irregular)
-          choice.parameters = in_long_runs ? ring(bytes, 512 * kib, 1) : ring(bytes, 128 * kib, 2);
+          choice.parameters = in_long_runs                      ? ring(bytes, 512 * kib, 1)
+                              : ranks == 2 && !question.crowded ? filled_ring(bytes, long_ring / 4, long_ring)
+                                                                : ring(bytes, 128 * kib, 2);
       } else {
         name = "bruck";
         choice.parameters = one_slot(64 * kib);
@@ -241,7 +257,7 @@ Choice choose(const Question& question) {
     case Collective::exscan:
       // 16-bit floats are rounded once in a fold: they are folded alike whatever the size, and as on the latency path.
       name = ranks == 2 || rounds_partials(question.element_bytes) || bytes * ranks <= 32 * kib ? "all_read" : "chain";
-      if (!question.crowded) choice.parameters = pipeline(bytes);
+      if (!question.crowded) choice.parameters = pipeline(question);
       // Where ranks share cores the chain moves on only when somebody yields: many slots let each get far ahead.
       else
         choice.parameters = name == std::string_view("chain") ? ring(bytes, 32 * kib, 16) : ring(bytes, 256 * kib, 2);

@@ -121,6 +121,24 @@ TEST(Select, IrregularPiecesGoInLongChunks) {
         }
 }
 
+TEST(Select, LongVectorsPassThroughARingAsLongAsACoresOwnCaches) {
+  using enum Collective;
+  for (const Collective collective : {bcast, reduce, allreduce, scatter, gather, allgather, scan, exscan})
+    for (const size_t cache_bytes : {512 << 10, 1024 << 10}) {
+      const algo::Parameters made =
+          choose({.collective = collective, .bytes = 8 << 20, .ranks = 2, .core_cache_bytes = cache_bytes}).parameters;
+      EXPECT_EQ(size_t(made.chunk_bytes) * made.depth, cache_bytes) << plan::name(collective);
+    }
+}
+
+TEST(Select, RingsAreNoLongerThanTheVector) {
+  for (size_t bytes = 4096; bytes <= 4 << 20; bytes *= 2) {
+    const algo::Parameters made =
+        choose({.collective = Collective::reduce, .bytes = bytes, .ranks = 2, .core_cache_bytes = 1 << 20}).parameters;
+    EXPECT_LE(size_t(made.chunk_bytes) * made.depth, bytes);
+  }
+}
+
 TEST(Select, ProcessorsThatDoNotPassLinesOnBroadcastByLeaders) {
   const Family& arm = family_of("Neoverse-N1");
   const Family& epyc = family_of("AMD EPYC 7551P 32-Core Processor");

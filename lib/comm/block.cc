@@ -13,7 +13,7 @@ namespace coll::comm {
 namespace {
 
 constexpr size_t page = 4096, huge_page = mem::huge_page_bytes;
-static_assert(2 * half_bytes % huge_page == 0);
+static_assert(2 * half_bytes % huge_page == 0 && exec::payloads_bytes % huge_page == 0);
 size_t page_up(size_t bytes) { return (bytes + page - 1) / page * page; }
 
 std::mutex mutex;
@@ -41,7 +41,8 @@ BlockLayout::BlockLayout(int ranks) {
     channel[c] = end;
     end = page_up(end + sizeof(exec::ChannelMemory));
   }
-  end = (end + huge_page - 1) / huge_page * huge_page;
+  payloads = (end + huge_page - 1) / huge_page * huge_page;
+  end = payloads + exec::payloads_bytes;
   for (int c = 0; c < channel_count; c++) {
     staging[c] = end;
     end += 2 * half_bytes;

@@ -167,7 +167,7 @@ class Creation {
       return fate_.fail(COLL_ERR_NO_MEMORY, "the arena of shared memory is full; free communicators");
     // A stream of small operations walks over the whole ring: one page fault instead of hundreds.
     if (live_communicators().load(std::memory_order_relaxed) < most_huge)
-      arena->advise_huge(comm_->block_ + comm_->layout_->staging[0], 2 * half_bytes);
+      arena->advise_huge(comm_->block_ + comm_->layout_->payloads, exec::payloads_bytes + 2 * half_bytes);
     hello_.block_offset = uint64_t(comm_->block_ - arena->base());
     snprintf(hello_.node, sizeof hello_.node, "%s", transport::node_identity().c_str());
     hello_.transport = uint32_t(comm_->settings_.transport);
@@ -337,10 +337,9 @@ class Creation {
 
   // Twice as far as a core's own caches reach, but all ranks' two halves leave room in the caches they share.
   size_t walk_bytes() const {
-    constexpr size_t least = size_t(1) << 20;
-    if (comm_->crowded_) return least;
+    if (comm_->crowded_) return exec::least_walk_bytes;
     const size_t own = 2 * comm_->machine_->l2.size_bytes, share = comm_->cache_bytes_ / (4 * ranks());
-    return std::clamp(std::min(own, share), least, half_bytes);
+    return std::clamp(std::min(own, share), exec::least_walk_bytes, half_bytes);
   }
 
   void set_up(exec::Channel& channel, int index) {
@@ -349,6 +348,7 @@ class Creation {
     channel.half_bytes = half_bytes;
     channel.walk_bytes = walk_bytes();
     channel.starts_over = comm_->crowded_;
+    if (index == 0 && !comm_->crowded_) channel.payloads = comm_->block_ + layout.payloads;
     channel.seen.resize(ranks() * exec::max_views);
     if (comm_->team_.access != nullptr) channel.far.resize(channel.seen.size());
     for (size_t r = 0; r < ranks(); r++) {

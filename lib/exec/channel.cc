@@ -77,6 +77,17 @@ void Channel::touch_more() {
   touched_[half_] = end;
 }
 
+char* Channel::take_payload(size_t bytes) {
+  char* taken = next_payload(bytes);
+  payload_at_ = size_t(taken - payloads) + (bytes + sync::line_bytes - 1) / sync::line_bytes * sync::line_bytes;
+  if (payload_at_ > payloads_touched_) [[unlikely]] {
+    const size_t end = std::min(payload_at_ + touch_bytes, payloads_bytes);
+    transport::Arena::touch(payloads + payloads_touched_, end - payloads_touched_);
+    payloads_touched_ = end;
+  }
+  return taken;
+}
+
 coll_status Channel::begin_cell() {
   operation++;
   if (operation <= cells) return COLL_OK;

@@ -14,7 +14,8 @@
 //     the other half. Nobody touches a half again before everybody has ended all operations that used it last. Operations
 //     share the beginning of a half only, `walk_bytes`, so that a stream of them stays in the last-level cache. Pages are
 //     touched `touch_bytes` ahead, by one system call for many of them.
-//  4. Cell N mod cells belongs to operation N once everybody has ended operation N - cells.
+//  4. Cell N mod cells belongs to operation N once everybody has ended operation N - cells. A payload that its writer
+//     keeps in `payloads` instead goes round there, past more than `cells` other payloads before it is overwritten.
 #pragma once
 
 #include <algorithm>
@@ -48,6 +49,9 @@ struct alignas(sync::line_bytes) Cell {
   char apart[24 * sync::line_bytes];
 };
 
+inline constexpr size_t least_walk_bytes = size_t(1) << 20, payloads_bytes = size_t(4) << 20;
+static_assert(std::min(2 * least_walk_bytes, payloads_bytes) >= (cells + 2) * Cell::payload_bytes);
+
 struct ChannelMemory {
   sync::FlagLine done;
   sync::FlagLine flags[max_flags];
@@ -80,7 +84,9 @@ class Channel {
   size_t half_bytes = 0;  // of the staging ring
   // A line that lies in a peer's own caches is slow to take back before it is written; by the time that a stream of
   // operations has walked round, it has left them. Alike in all ranks.
-  size_t walk_bytes = size_t(1) << 20;
+  size_t walk_bytes = least_walk_bytes;
+  // Own memory that long payloads of the latency paths go round in, for the same reason; null: they stay in their cells.
+  char* payloads = nullptr;
   // Goes to the other half as soon as that is known to be free: where ranks share cores they share the cores' caches.
   bool starts_over = false;
   std::vector<Seen> seen;  // [rank * max_views + view]
@@ -116,6 +122,12 @@ class Channel {
     if (position_ > touched_[half_]) [[unlikely]]
       touch_more();
   }
+  // Where in `payloads` the next payload of so many bytes will lie.
+  char* next_payload(size_t bytes) const {
+    return payloads + (payload_at_ + bytes <= std::min(payloads_bytes, 2 * walk_bytes) ? payload_at_ : 0);
+  }
+  // The same, and it is taken.
+  char* take_payload(size_t bytes);
   // begin() without waiting: false when peers are still in the way.
   bool may_begin(size_t staging_bytes);
   // To be called now and then after may_begin() was false: false when a rank in the way has gone. Sleeps a little on the
@@ -137,6 +149,7 @@ class Channel {
   uint64_t synchronized_ = 0;    // everybody has ended this operation; all ranks know it alike
   uint64_t everybody_done_ = 0;  // the same, as far as this rank has looked
   size_t half_ = 0, position_ = 0;
+  size_t payload_at_ = 0, payloads_touched_ = 0;
   size_t touched_[2] = {0, 0};     // this much of each half of the own ring has pages
   uint64_t last_use_[2] = {0, 0};  // last operation that used each half
 };

@@ -20,8 +20,15 @@ constexpr size_t lines_of(size_t payload_bytes) {
   return (offsetof(Cell, payload) + payload_bytes + sync::line_bytes - 1) / sync::line_bytes;
 }
 
-// Of Cell::check: the payload lies where the cell says.
-constexpr uint64_t elsewhere = uint64_t(1) << 63;
+// Of Cell::check: the payload lies where the cell says; and that is a buffer with all blocks, the writer's own too.
+constexpr uint64_t elsewhere = uint64_t(1) << 63, in_buffer = uint64_t(1) << 62, bytes_mask = in_buffer - 1;
+
+// Shorter payloads stay in their cells, next to the flag; some longer ones, too, of a rank that does not wait for its
+// readers: it asks for the cell's lines so early that they are back in time.
+constexpr size_t long_bytes = mem::SharedStores::least_bytes;
+bool walks(const Channel& channel, size_t bytes, bool synchronizing) {
+  return bytes >= (synchronizing ? long_bytes : size_t(6) << 10) && channel.payloads != nullptr;
+}
 
 // The payload of a cell that says where the data lie: memory of the writer's arena.
 struct Place {
@@ -52,12 +59,15 @@ Shown vector(bool shown, const void* data, size_t bytes, bool lasts) {
   return {.shown = shown, .data = data, .bytes = bytes, .buffer = lasts ? data : nullptr, .buffer_bytes = bytes};
 }
 
-// Whether the peers map the buffer.
-[[gnu::noinline]] bool is_mapped(const void* buffer, size_t bytes, Place* place) {
+Place place_of(const void* memory) {
   const transport::Arena* arena = transport::Arena::existing();
-  if (arena == nullptr || !arena->contains(buffer, bytes)) return false;
-  *place = {uint64_t(uintptr_t(buffer)), uint64_t(uintptr_t(buffer) - uintptr_t(arena->base()))};
-  return true;
+  return {uint64_t(uintptr_t(memory)), uint64_t(uintptr_t(memory) - uintptr_t(arena->base()))};
+}
+
+// Whether the peers map the buffer.
+[[gnu::noinline]] bool is_mapped(const void* buffer, size_t bytes) {
+  const transport::Arena* arena = transport::Arena::existing();
+  return arena != nullptr && arena->contains(buffer, bytes);
 }
 
 // How much of a payload is asked for ahead of time, see Channel: short ones are worth the wait where ranks end together.
@@ -76,46 +86,57 @@ void show(Channel& channel, Cell& cell, uint64_t check) {
   mem::write_in_steps(to, bytes, [&](size_t at, size_t length) { mem::copy(to + at, from + at, length); });
 }
 
-// Stores to the payload, of which the first `asked` bytes were asked for ahead of time.
-inline void store(Cell& cell, size_t at, const void* data, size_t bytes, size_t asked) {
+// Stores to a payload, of which the first `asked` bytes were asked for ahead of time.
+inline void store(char* payload, size_t at, const void* data, size_t bytes, size_t asked) {
   const size_t first = std::min(bytes, asked > at ? asked - at : 0);
-  mem::copy(cell.payload + at, data, first);
+  mem::copy(payload + at, data, first);
   if (first < bytes) [[unlikely]]
-    store_in_steps(cell.payload + at + first, static_cast<const char*>(data) + first, bytes - first);
+    store_in_steps(payload + at + first, static_cast<const char*>(data) + first, bytes - first);
+}
+[[gnu::always_inline]] inline void store(char* payload, const Shown& own, size_t asked) {
+  store(payload, 0, own.data, own.bytes, asked);
+  if (own.more_bytes != 0) store(payload, own.bytes, own.more, own.more_bytes, asked);
 }
 
 // A long payload. Whether it bypasses the caches is found out on the cell's own flag, so the flag must not have been asked
 // for ahead of time then: see leave().
-[[gnu::noinline]] bool is_streamed(Channel& channel, const void* data, size_t bytes, const void* more,
-                                   size_t more_bytes) {
+// `own` by value: what is shown stays in registers.
+[[gnu::noinline]] void fill_long(Channel& channel, Shown own, bool synchronizing) {
   Cell& cell = cell_of(channel, channel.team->rank);
+  const size_t bytes = own.all_bytes();
   mem::SharedStores& stores = channel.team->stores;
   if (stores.is_due()) stores.measure(cell.sequence);
-  if (!stores.stream(bytes + more_bytes)) return false;
-  mem::copy_nt(cell.payload, data, bytes);
-  if (more_bytes != 0) mem::copy_nt(cell.payload + bytes, more, more_bytes);
-  show(channel, cell, bytes + more_bytes);
-  return true;
+  const bool walking = walks(channel, bytes, synchronizing);
+  char* payload = walking ? channel.take_payload(bytes) : cell.payload;
+  if (stores.stream(bytes)) {
+    mem::copy_nt(payload, own.data, own.bytes);
+    if (own.more_bytes != 0) mem::copy_nt(payload + own.bytes, own.more, own.more_bytes);
+  } else {
+    store(payload, own, asked_ahead(bytes, synchronizing));
+  }
+  if (walking) {
+    const Place place = place_of(payload);
+    std::memcpy(cell.payload, &place, sizeof place);
+  }
+  show(channel, cell, bytes | (walking ? elsewhere : 0));
 }
 
 // Fills the own cell. A short payload of several lines is handed over. Not a long one: its writer has to fetch the lines
 // back, the sooner where it does not wait for its readers.
 [[gnu::always_inline]] inline void fill(Channel& channel, const Shown& own, bool synchronizing) {
   Cell& cell = cell_of(channel, channel.team->rank);
-  const size_t bytes = own.all_bytes(), asked = asked_ahead(bytes, synchronizing);
-  if (bytes >= mem::SharedStores::least_bytes) [[unlikely]]
-    if (is_streamed(channel, own.data, own.bytes, own.more, own.more_bytes)) return;
-  store(cell, 0, own.data, own.bytes, asked);
-  if (own.more_bytes != 0) store(cell, own.bytes, own.more, own.more_bytes, asked);
+  const size_t bytes = own.all_bytes();
+  if (bytes >= long_bytes) [[unlikely]]
+    return fill_long(channel, own, synchronizing);
+  store(cell.payload, own, asked_ahead(bytes, synchronizing));
   show(channel, cell, bytes);
   const size_t most = synchronizing ? size_t(2) << 10 : size_t(1) << 10;
   if (lines_of(bytes) > 1 && bytes <= most) mem::hand_over(&cell, offsetof(Cell, payload) + bytes);
 }
 
-// Where the rank's data begin; *in_buffer: they are all its blocks, with its own, where they lie.
-const char* shown_by(const Channel& channel, int rank, bool* in_buffer = nullptr) {
+// Where the rank's data begin.
+const char* shown_by(const Channel& channel, int rank) {
   const Cell& cell = cell_of(channel, rank);
-  if (in_buffer != nullptr) *in_buffer = (cell.check & elsewhere) != 0;
   if ((cell.check & elsewhere) == 0) return cell.payload;
   Place place;
   std::memcpy(&place, cell.payload, sizeof place);
@@ -136,15 +157,26 @@ coll_status await(Channel& channel, int rank) {
 
 constexpr int most_ranks = 64;
 
+Cell& next_cell(const Channel& channel) {
+  return channel.members[size_t(channel.team->rank)].memory->cell[(channel.operation + 1) % cells];
+}
+
+// As leave() of a long payload.
+[[gnu::noinline]] void ask_for_long(Channel& channel, bool synchronizing, size_t bytes) {
+  const mem::SharedStores& stores = channel.team->stores;
+  if (stores.stream(bytes) || stores.is_next_due()) return;
+  Cell& next = next_cell(channel);
+  const bool walking = walks(channel, bytes, synchronizing);
+  mem::fetch_for_writing(&next, sync::line_bytes);
+  mem::fetch_for_writing(walking ? channel.next_payload(bytes) : next.payload, asked_ahead(bytes, synchronizing));
+}
+
 // Ends the operation. A rank that wrote this time will probably do so the next time and takes those lines back early.
-void leave(Channel& channel, bool synchronizing, bool wrote, size_t bytes) {
-  if (bytes >= mem::SharedStores::least_bytes) [[unlikely]] {
-    const mem::SharedStores& stores = channel.team->stores;
-    wrote &= !stores.stream(bytes) && !stores.is_next_due();
-  }
-  if (wrote)
-    mem::fetch_for_writing(&channel.own().memory->cell[(channel.operation + 1) % cells],
-                           offsetof(Cell, payload) + asked_ahead(bytes, synchronizing));
+inline void leave(Channel& channel, bool synchronizing, bool wrote, size_t bytes) {
+  if (wrote && bytes >= long_bytes) [[unlikely]]
+    ask_for_long(channel, synchronizing, bytes);
+  else if (wrote)
+    mem::fetch_for_writing(&next_cell(channel), offsetof(Cell, payload) + asked_ahead(bytes, synchronizing));
   channel.end(synchronizing, 0);
 }
 
@@ -154,15 +186,15 @@ coll_status exchange(Channel& channel, const Shown& own, const From& from, bool 
   coll_status status = channel.begin_cell();
   if (status != COLL_OK) return status;
   const int rank = channel.team->rank;
-  Place place;
   // A long one: whoever shows its buffer where it lies has to wait for the others.
   const Team& team = *channel.team;
   const bool seen = own.shown && own.all_bytes() >= team.direct_min_bytes && own.buffer != nullptr && team.map_arenas &&
-                    is_mapped(own.buffer, own.buffer_bytes, &place);
+                    is_mapped(own.buffer, own.buffer_bytes);
   if (seen) {
     Cell& cell = cell_of(channel, rank);
+    const Place place = place_of(own.buffer);
     std::memcpy(cell.payload, &place, sizeof place);
-    show(channel, cell, own.all_bytes() | elsewhere);
+    show(channel, cell, own.all_bytes() | elsewhere | in_buffer);
   } else if (own.shown) {
     fill(channel, own, synchronizing);
   }
@@ -173,7 +205,7 @@ coll_status exchange(Channel& channel, const Shown& own, const From& from, bool 
   for (int other = from.first; other < from.last; other++)
     if (other != rank) {
       if ((status = await(channel, other)) != COLL_OK) return status;
-      most = std::max(most, cell_of(channel, other).check & ~elsewhere);
+      most = std::max(most, cell_of(channel, other).check & bytes_mask);
     }
   take();
   leave(channel, synchronizing, own.shown, seen ? 0 : own.all_bytes());
@@ -209,9 +241,9 @@ Shown blocks_for_others(const Team& team, const void* send, size_t bytes, bool l
 // Where rank `of` shows the block that is for the own rank.
 const char* block_from(Channel& channel, int of, size_t bytes) {
   const Team& team = *channel.team;
-  bool in_buffer;
-  const char* blocks = shown_by(channel, of, &in_buffer);
-  const int place = in_buffer ? team.rank : (team.rank - of - 1 + team.ranks) % team.ranks;
+  const char* blocks = shown_by(channel, of);
+  const bool has_all = (cell_of(channel, of).check & in_buffer) != 0;
+  const int place = has_all ? team.rank : (team.rank - of - 1 + team.ranks) % team.ranks;
   return blocks + size_t(place) * bytes;
 }
 
@@ -243,7 +275,7 @@ coll_status latency_bcast(Channel& channel, void* buffer, size_t bytes, int root
   const Shown own = vector(sends, buffer, bytes, true);
   const coll_status status = exchange(channel, own, {root, root + 1, bytes}, false, [&] {
     if (sends) return;
-    shown = cell_of(channel, root).check & ~elsewhere;
+    shown = cell_of(channel, root).check & bytes_mask;
     mem::copy(buffer, shown_by(channel, root), std::min(shown, bytes));
   });
   return shown >= bytes ? status : COLL_ERR_COUNT;

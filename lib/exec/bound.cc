@@ -138,6 +138,9 @@ Instruction Bound::translate(const plan::Step& step, Channel& channel) const {
   in.view = step.view == plan::no_view ? no_bound_view : uint8_t(step.view);
   in.announces = no_bound_view;
   in.shared = 0;
+  // Peers read the result where it lies.
+  const bool recv_is_shared = step.when == plan::When::direct && step.view != plan::no_view &&
+                              plan_->views[step.view].buffer == plan::Buffer::recv;
   in.value = step.value;
   switch (step.kind) {
     case Kind::post: in.flag = &channel.own().memory->flags[step.flag].sequence; break;
@@ -155,7 +158,9 @@ Instruction Bound::translate(const plan::Step& step, Channel& channel) const {
       in.locations = locations_.data() + step.operand;
       if (step.kind == Kind::reduce || (step.kind == Kind::copy && !in.stream))
         for (int d = 0; d < step.destinations && in.shared == 0; d++)
-          if (in.locations[d].where == Location::Where::view) in.shared = uint8_t(d + 1);
+          if (in.locations[d].where == Location::Where::view ||
+              (recv_is_shared && in.locations[d].where == Location::Where::recv))
+            in.shared = uint8_t(d + 1);
       break;
     case Kind::publish: break;
   }

@@ -343,6 +343,21 @@ const Instruction* Run::copy(const Instruction* in, const Instruction* end, uint
   return in;
 }
 
+// To memory that distant cores read. A result that is a source, too, lies in this core's caches or comes there anyway.
+void Run::reduce_past_caches(char* to, const void** sources, int count, size_t elements) const {
+  alignas(sync::line_bytes) char piece[size_t(8) << 10];
+  const size_t most = sizeof piece / element_bytes_;
+  if (most == 0 || std::find(sources, sources + count, to) != sources + count)
+    return (*arguments_.reducer)(to, nullptr, sources, count, elements);
+  for (size_t length; elements > 0; elements -= length) {
+    length = std::min(most, elements);
+    (*arguments_.reducer)(piece, nullptr, sources, count, length);
+    mem::copy_nt(to, piece, length * element_bytes_);
+    to += length * element_bytes_;
+    for (int s = 0; s < count; s++) sources[s] = static_cast<const char*>(sources[s]) + length * element_bytes_;
+  }
+}
+
 bool Run::reduce(const Instruction& in, uint64_t index) {
   Extent extent = in.geometry->at(index);
   if (extent.length == 0) return true;
@@ -359,7 +374,9 @@ bool Run::reduce(const Instruction& in, uint64_t index) {
   char* first = local(in.locations[0], extent, index);
   char* second = in.destinations == 2 ? local(in.locations[1], extent, index) : nullptr;
   const size_t bytes = extent.length * element_bytes_;
-  if (second != nullptr && in.shared != 0 && channel_->team->stores.stream(bytes)) {
+  if (second == first) second = nullptr;  // a view that is open where the result lies
+  if (in.shared != 0 && channel_->team->stores.stream(bytes)) {
+    if (second == nullptr) return reduce_past_caches(first, sources, in.sources, extent.length), true;
     if (in.shared == 1) std::swap(first, second);
     (*arguments_.reducer)(first, nullptr, sources, in.sources, extent.length);
     mem::copy_nt(second, first, bytes);

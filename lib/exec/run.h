@@ -75,6 +75,7 @@ class Run {
   char* local(const Location& at, const plan::Extent& extent, uint64_t index) const;
   const Instruction* copy(const Instruction* in, const Instruction* end, uint64_t index);
   bool reduce(const Instruction& in, uint64_t index);
+  void reduce_past_caches(char* to, const void** sources, int count, size_t elements) const;
 
   bool offer(const void* buffer, size_t bytes, const plan::View& view, sync::FlagLine& line);
   void learn_far(int rank, uint8_t view, const sync::FlagLine& line);

@@ -149,8 +149,9 @@ Choice choose(const Question& question) {
       break;
     case Collective::bcast:
       name = question.levels > 1 && bytes > 4 * kib ? "hierarchical" : "flat_read";
-      // Two ranks: the root would wait while the other copies, so each copies a half. Staged data takes as long either way.
-      if (ranks == 2 && !question.crowded && bytes >= (question.kernel_copies ? 256 : 128) * kib) {
+      // Two ranks: the root would wait while the other copies, so each copies a half. Staged data takes as long either way;
+      // shorter ones a reader that maps them has from the root's caches before the root could share the work.
+      if (ranks == 2 && !question.crowded && bytes >= (question.kernel_copies ? 256 : 512) * kib) {
         name = "push_pull";
         choice.parameters =
             question.kernel_copies ? ring(bytes, 512 * kib, 2) : filled_ring(bytes, long_ring / 8, long_ring);
@@ -165,7 +166,7 @@ Choice choose(const Question& question) {
       break;
     case Collective::reduce:
       // Two ranks: the root adds while the other stages. Mapped vectors leave the other idle, so each adds a half.
-      if (two_mapped && bytes >= 256 * kib) {
+      if (two_mapped && bytes >= 1024 * kib) {
         name = "fused";
         choice.parameters = in_one_piece(bytes);
       } else if (ranks == 2 || bytes * ranks <= 64 * kib) {

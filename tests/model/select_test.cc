@@ -66,16 +66,16 @@ TEST(Select, TwoRanksShareTheSumsOfMappedVectors) {
   EXPECT_EQ(choose(question).algorithm->name, "flat");
   question.mapped = true;
   EXPECT_EQ(choose(question).algorithm->name, "fused");
-  question.bytes = 128 << 10;
+  question.bytes = 512 << 10;
   EXPECT_EQ(choose(question).algorithm->name, "flat");
 }
 
 TEST(Select, TwoRanksShareTheCopiesOfLongBroadcasts) {
-  Question question{.collective = Collective::bcast, .bytes = 128 << 10, .ranks = 2};
+  Question question{.collective = Collective::bcast, .bytes = 512 << 10, .ranks = 2};
   EXPECT_EQ(choose(question).algorithm->name, "push_pull");
-  question.kernel_copies = true;
-  EXPECT_EQ(choose(question).algorithm->name, "flat_read");
   question.bytes = 256 << 10;
+  EXPECT_EQ(choose(question).algorithm->name, "flat_read");
+  question.kernel_copies = true;
   EXPECT_EQ(choose(question).algorithm->name, "push_pull");
   question.crowded = true;
   EXPECT_EQ(choose(question).algorithm->name, "flat_read");

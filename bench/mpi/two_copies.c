@@ -20,7 +20,11 @@
 
 enum {
   HUGE = 2 << 20,
-  KEPT = 2,   /* halves of the shared memory, for operations in turn */
+  PAGE = 4096,
+  WALK =
+      4
+      << 20, /* several times what a core caches for itself: a line has left the other's cache before it is given again */
+  KEPT = 512, /* operations that have a place of their own, at most */
   BEHIND = 16 /* a page, where large memory of malloc() begins: memcpy may crawl from the page to a little behind it */
 };
 
@@ -32,11 +36,12 @@ struct side {
 struct two_copies {
   struct side *mine, *other;
   char *own_room, *other_room;
-  size_t half; /* bytes of a half of the room of one rank */
+  size_t room;  /* bytes of one rank */
+  size_t place; /* bytes of it for one operation: operations have their places in turn */
   int rank;
-  uint64_t operation;
+  uint64_t operation;          /* with places as they are */
   uint64_t given, taken;       /* by this rank */
-  uint64_t given_before[KEPT]; /* when the operation that last used a half had ended */
+  uint64_t given_before[KEPT]; /* when the operation that last used a place had ended */
 };
 
 /* `slice_bytes` 0: everything in one. `slots`: of a ring of slices, 0: a slot for each. */
@@ -56,7 +61,7 @@ struct moves {
 };
 
 struct two_copies *two_copies_open(int rank, size_t bytes) {
-  const size_t half = (bytes + HUGE - 1) / HUGE * HUGE, room = KEPT * half;
+  const size_t least = 2 * ((bytes + HUGE - 1) / HUGE * HUGE), room = least > WALK ? least : WALK;
   char *memory = open_shared_memory(rank, HUGE + 2 * room + BEHIND);
   struct two_copies *with = calloc(1, sizeof *with);
   if (!memory || !with) return NULL;
@@ -65,7 +70,7 @@ struct two_copies *two_copies_open(int rank, size_t bytes) {
   with->mine = &sides[rank], with->other = &sides[1 - rank];
   char *rooms = memory + HUGE;
   with->own_room = rooms + (size_t)rank * room + BEHIND, with->other_room = rooms + (size_t)(1 - rank) * room + BEHIND;
-  with->half = half;
+  with->room = room;
   madvise(with->own_room - BEHIND, room, MADV_HUGEPAGE);
   memset(with->own_room, 1, room);
   return with;
@@ -103,18 +108,28 @@ static struct moves moves_of(enum collective which, int me, int root, const floa
   }
 }
 
+static size_t place_bytes(size_t count) { return (count * sizeof(float) + PAGE - 1) / PAGE * PAGE; }
+
 void two_copies_call(struct two_copies *with, enum collective which, int way, int root, const float *in, float *out,
                      size_t count) {
   const struct moves moves = moves_of(which, with->rank, root, in, out, count);
   const struct way how = ways[way];
   const size_t slice = how.slice_bytes ? how.slice_bytes / sizeof *in : count;
   const size_t slices = (count + slice - 1) / slice, slots = how.slots ? how.slots : slices;
-  const uint64_t half = with->operation++ % KEPT;
-  float *own = (float *)(with->own_room + half * with->half);
-  const float *theirs = (const float *)(with->other_room + half * with->half);
   struct side *mine = with->mine, *other = with->other;
   const uint64_t given = with->given, taken = with->taken;
-  if (moves.give) await(&other->taken, with->given_before[half]);
+  if (with->place != place_bytes(count)) { /* divided anew, once all that was given has been taken */
+    await(&other->taken, given);
+    with->place = place_bytes(count);
+    with->operation = 0;
+    for (int i = 0; i < KEPT; i++) with->given_before[i] = given;
+  }
+  /* A page and less stays in the nearest caches. */
+  const size_t most = with->place > PAGE ? KEPT : 2, fit = with->room / with->place, places = fit < most ? fit : most;
+  const size_t here = with->operation++ % places;
+  float *own = (float *)(with->own_room + here * with->place);
+  const float *theirs = (const float *)(with->other_room + here * with->place);
+  if (moves.give) await(&other->taken, with->given_before[here]);
   for (size_t step = 0; step < slices + how.lag; step++) {
     /* From the end: what was written last is in the nearest cache. */
     if (step < slices) {
@@ -140,5 +155,5 @@ void two_copies_call(struct two_copies *with, enum collective which, int way, in
   }
   if (moves.give) with->given += slices;
   if (moves.take) with->taken += slices;
-  with->given_before[half] = with->given;
+  with->given_before[here] = with->given;
 }

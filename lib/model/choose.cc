@@ -215,7 +215,8 @@ Choice choose(const Question& question) {
       set_pieces(question, {ranks == 2 ? 12 * kib : question.crowded ? 2048 * kib : 64 * kib, long_piece}, choice);
       name = "ring_source_read";
       if (choice.kernel_copies && !question.irregular && bytes >= 1024 * kib) {
-        name = "ring_source_write";
+        // A kernel that writes into a distant core's memory takes every line from it first.
+        if (question.crowded) name = "ring_source_write";
         choice.parameters = ring(bytes, 256 * kib, 2);
         break;
       }

@@ -28,8 +28,11 @@ TEST_P(Collectives, AreWhatTheyAreDefinedToBe) {
 class Staged : public testing::TestWithParam<const char*> {};
 
 TEST_P(Staged, AreWhatTheyAreDefinedToBe) {
-  Environment transport("COLL_TRANSPORT", "shm"), staging("COLL_STAGING", GetParam());
-  for (int ranks : {2, 4}) run_processes(ranks, everything);
+  Environment staging("COLL_STAGING", GetParam());
+  for (const char* way : {"shm", "mapped"}) {
+    Environment transport("COLL_TRANSPORT", way);
+    for (int ranks : {2, 4}) run_processes(ranks, everything);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Stores, Staged, testing::Values("cached", "streamed"),

@@ -185,8 +185,10 @@ Choice choose(const Question& question) {
       }
       break;
     case Collective::allreduce:
-      // One hop and p reductions of the whole, against two hops and one: the longer the vector the dearer the former.
-      if (bytes * ranks <= 32 * kib) {
+      // One hop and p reductions of the whole, against two hops and one: the longer the vector the dearer the former. What
+      // is mapped it takes at one go, from caches, where the others would wait for a half. In place it stages the vector,
+      // and is still faster.
+      if (bytes * ranks <= 32 * kib || (two_mapped && bytes <= 512 * kib)) {
         name = "all_read";
         choice.parameters = one_slot(bytes);
       } else if (goes_along_chain(question, bytes, 256 * kib)) {

@@ -68,6 +68,11 @@ TEST(Select, TwoRanksShareTheSumsOfMappedVectors) {
   EXPECT_EQ(choose(question).algorithm->name, "fused");
   question.bytes = 512 << 10;
   EXPECT_EQ(choose(question).algorithm->name, "flat");
+  question.collective = Collective::allreduce;
+  EXPECT_EQ(choose(question).algorithm->name, "all_read");
+  EXPECT_EQ(choose(question).parameters.chunk_bytes, 512 << 10);
+  question.bytes = 1 << 20;
+  EXPECT_EQ(choose(question).algorithm->name, "fused");
 }
 
 TEST(Select, TwoRanksShareTheCopiesOfLongBroadcasts) {

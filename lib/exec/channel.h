@@ -50,7 +50,9 @@ struct alignas(sync::line_bytes) Cell {
 };
 
 inline constexpr size_t least_walk_bytes = size_t(1) << 20, payloads_bytes = size_t(4) << 20;
-static_assert(std::min(2 * least_walk_bytes, payloads_bytes) >= (cells + 2) * Cell::payload_bytes);
+inline constexpr size_t payloads_apart_bytes = 4096;  // for the same reason
+static_assert(std::min(2 * least_walk_bytes, payloads_bytes) >=
+              (cells + 2) * (Cell::payload_bytes + payloads_apart_bytes));
 
 struct ChannelMemory {
   sync::FlagLine done;

@@ -23,11 +23,11 @@ constexpr size_t lines_of(size_t payload_bytes) {
 // Of Cell::check: the payload lies where the cell says; and that is a buffer with all blocks, the writer's own too.
 constexpr uint64_t elsewhere = uint64_t(1) << 63, in_buffer = uint64_t(1) << 62, bytes_mask = in_buffer - 1;
 
-// Shorter payloads stay in their cells, next to the flag; some longer ones, too, of a rank that does not wait for its
+// Shorter payloads stay in their cells, next to the flag. So do somewhat longer ones of a rank that does not wait for its
 // readers: it asks for the cell's lines so early that they are back in time.
-constexpr size_t long_bytes = mem::SharedStores::least_bytes;
+constexpr size_t long_bytes = size_t(1) << 10;
 bool walks(const Channel& channel, size_t bytes, bool synchronizing) {
-  return bytes >= (synchronizing ? long_bytes : size_t(6) << 10) && channel.payloads != nullptr;
+  return bytes >= (synchronizing ? long_bytes : 2 * long_bytes) && channel.payloads != nullptr;
 }
 
 // The payload of a cell that says where the data lie: memory of the writer's arena.
@@ -59,9 +59,9 @@ Shown vector(bool shown, const void* data, size_t bytes, bool lasts) {
   return {.shown = shown, .data = data, .bytes = bytes, .buffer = lasts ? data : nullptr, .buffer_bytes = bytes};
 }
 
-Place place_of(const void* memory) {
-  const transport::Arena* arena = transport::Arena::existing();
-  return {uint64_t(uintptr_t(memory)), uint64_t(uintptr_t(memory) - uintptr_t(arena->base()))};
+Place place_of(const Team& team, const void* memory) {
+  const char* arena = team.members[size_t(team.rank)].peer->arena();
+  return {uint64_t(uintptr_t(memory)), uint64_t(uintptr_t(memory) - uintptr_t(arena))};
 }
 
 // Whether the peers map the buffer.
@@ -70,8 +70,10 @@ Place place_of(const void* memory) {
   return arena != nullptr && arena->contains(buffer, bytes);
 }
 
-// How much of a payload is asked for ahead of time, see Channel: short ones are worth the wait where ranks end together.
-size_t asked_ahead(size_t bytes, bool synchronizing) {
+// How much of a payload is asked for ahead of time, see Channel: short ones are worth the wait where ranks end together,
+// those that walk, whose lines nobody holds, only if they are short.
+size_t asked_ahead(size_t bytes, bool synchronizing, bool walking) {
+  if (walking) return bytes < 2 * long_bytes ? bytes : 0;
   return std::min(bytes, asked_ahead_bytes(synchronizing && bytes > size_t(4) << 10));
 }
 
@@ -105,20 +107,24 @@ inline void store(char* payload, size_t at, const void* data, size_t bytes, size
   Cell& cell = cell_of(channel, channel.team->rank);
   const size_t bytes = own.all_bytes();
   mem::SharedStores& stores = channel.team->stores;
-  if (stores.is_due()) stores.measure(cell.sequence);
+  if (bytes >= mem::SharedStores::least_bytes && stores.is_due()) stores.measure(cell.sequence);
   const bool walking = walks(channel, bytes, synchronizing);
   char* payload = walking ? channel.take_payload(bytes) : cell.payload;
   if (stores.stream(bytes)) {
     mem::copy_nt(payload, own.data, own.bytes);
     if (own.more_bytes != 0) mem::copy_nt(payload + own.bytes, own.more, own.more_bytes);
   } else {
-    store(payload, own, asked_ahead(bytes, synchronizing));
+    store(payload, own, walking ? bytes : asked_ahead(bytes, synchronizing, false));
   }
   if (walking) {
-    const Place place = place_of(payload);
+    const Place place = place_of(*channel.team, payload);
     std::memcpy(cell.payload, &place, sizeof place);
   }
   show(channel, cell, bytes | (walking ? elsewhere : 0));
+  if (synchronizing && bytes <= 2 * long_bytes) {
+    mem::hand_over(&cell, offsetof(Cell, payload));
+    mem::hand_over(payload, bytes);
+  }
 }
 
 // Fills the own cell. A short payload of several lines is handed over. Not a long one: its writer has to fetch the lines
@@ -128,10 +134,9 @@ inline void store(char* payload, size_t at, const void* data, size_t bytes, size
   const size_t bytes = own.all_bytes();
   if (bytes >= long_bytes) [[unlikely]]
     return fill_long(channel, own, synchronizing);
-  store(cell.payload, own, asked_ahead(bytes, synchronizing));
+  store(cell.payload, own, bytes);
   show(channel, cell, bytes);
-  const size_t most = synchronizing ? size_t(2) << 10 : size_t(1) << 10;
-  if (lines_of(bytes) > 1 && bytes <= most) mem::hand_over(&cell, offsetof(Cell, payload) + bytes);
+  if (lines_of(bytes) > 1) mem::hand_over(&cell, offsetof(Cell, payload) + bytes);
 }
 
 // Where the rank's data begin.
@@ -168,15 +173,15 @@ Cell& next_cell(const Channel& channel) {
   Cell& next = next_cell(channel);
   const bool walking = walks(channel, bytes, synchronizing);
   mem::fetch_for_writing(&next, sync::line_bytes);
-  mem::fetch_for_writing(walking ? channel.next_payload(bytes) : next.payload, asked_ahead(bytes, synchronizing));
+  mem::fetch_for_writing(walking ? channel.next_payload(bytes) : next.payload,
+                         asked_ahead(bytes, synchronizing, walking));
 }
 
 // Ends the operation. A rank that wrote this time will probably do so the next time and takes those lines back early.
 inline void leave(Channel& channel, bool synchronizing, bool wrote, size_t bytes) {
   if (wrote && bytes >= long_bytes) [[unlikely]]
     ask_for_long(channel, synchronizing, bytes);
-  else if (wrote)
-    mem::fetch_for_writing(&next_cell(channel), offsetof(Cell, payload) + asked_ahead(bytes, synchronizing));
+  else if (wrote) mem::fetch_for_writing(&next_cell(channel), offsetof(Cell, payload) + bytes);
   channel.end(synchronizing, 0);
 }
 
@@ -192,7 +197,7 @@ coll_status exchange(Channel& channel, const Shown& own, const From& from, bool 
                     is_mapped(own.buffer, own.buffer_bytes);
   if (seen) {
     Cell& cell = cell_of(channel, rank);
-    const Place place = place_of(own.buffer);
+    const Place place = place_of(team, own.buffer);
     std::memcpy(cell.payload, &place, sizeof place);
     show(channel, cell, own.all_bytes() | elsewhere | in_buffer);
   } else if (own.shown) {

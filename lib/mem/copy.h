@@ -33,8 +33,9 @@ void copy_long(void* dst, const void* src, size_t bytes);
 void copy_vectors(void* dst, const void* src, size_t bytes);
 
 // Copies with ordinary stores: the data is expected to be read soon, by this core or a neighbour. Beyond 16 bytes the
-// C library's memcpy was never slower than a dispatched vector loop or `rep movsb` by hand from 64 bytes to 64 MiB but
-// where it crawls, see copy_long() (bench/micro_mem.cc); it streams only far above the chunks that collectives copy.
+// C library's memcpy was never slower than a dispatched vector loop or `rep movsb` by hand from 64 bytes to 64 MiB
+// (bench/micro_mem.cc) but where it crawls and after another core, see copy_long(); it streams only far above the chunks
+// that collectives copy.
 inline void copy(void* dst, const void* src, size_t bytes) {
   char* to = static_cast<char*>(dst);
   const char* from = static_cast<const char*>(src);

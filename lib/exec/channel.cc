@@ -28,7 +28,9 @@ coll_status Channel::everybody_done(uint64_t number) {
 }
 
 bool Channel::fits_here(size_t staging_bytes) const {
-  return position_ + staging_bytes <= (position_ == 0 ? half_bytes : std::min(half_bytes, walk_bytes));
+  if (position_ == 0) return staging_bytes <= half_bytes;
+  const bool alone = !starts_over && 2 * staging_bytes >= walk_bytes;
+  return !alone && position_ + staging_bytes <= std::min(half_bytes, walk_bytes);
 }
 
 // The same in every rank: it depends on what all ranks know alike.

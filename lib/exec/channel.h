@@ -12,8 +12,9 @@
 //     base + last_value. All ranks compute the same bases because last_value() depends on plan and count alone.
 //  3. Staging is handed out in operation order, the same way on every rank: within a half, until one does not fit, then
 //     the other half. Nobody touches a half again before everybody has ended all operations that used it last. Operations
-//     share the beginning of a half only, `walk_bytes`, so that a stream of them stays in the last-level cache. Pages are
-//     touched `touch_bytes` ahead, by one system call for many of them.
+//     share the beginning of a half only, `walk_bytes`, so that a stream of them stays in the last-level cache; one that
+//     takes as much as half of that shares it with none, as it walks far enough by itself. Pages are touched
+//     `touch_bytes` ahead, by one system call for many of them.
 //  4. Cell N mod cells belongs to operation N once everybody has ended operation N - cells. A payload that its writer
 //     keeps in `payloads` instead goes round there, past more than `cells` other payloads before it is overwritten.
 #pragma once

@@ -2,6 +2,7 @@
 #include "transport/arena.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <new>
@@ -21,8 +22,9 @@ namespace {
 constexpr size_t line = 64, page = 4096, huge_page = mem::huge_page_bytes;
 constexpr size_t smallest_arena = size_t(64) << 20;
 
-std::mutex own_mutex;
-Arena* own_arena = nullptr;  // never freed: peers and user memory refer to it until the process ends
+std::mutex own_mutex;  // held while the arena is made, and around fork()
+// Never freed: peers and user memory refer to it until the process ends. Looked at in every collective.
+std::atomic<Arena*> own_arena{nullptr};
 
 // When this library is loaded, so before those that use it: handlers that run before fork() go last in, first out, and
 // whatever they still write is to be in the copy; those of the child go in order, and it is to have its memory first.
@@ -76,7 +78,7 @@ char* map_arena(int descriptor, size_t bytes) {
 Arena* Arena::own(std::string& problem) {
   own_token();
   std::lock_guard lock(own_mutex);
-  if (own_arena != nullptr) return own_arena;
+  if (Arena* arena = existing()) return arena;
   auto* arena = new (std::nothrow) Arena;
   if (arena == nullptr) return problem = "out of memory", nullptr;
   problem = arena->make();
@@ -84,13 +86,11 @@ Arena* Arena::own(std::string& problem) {
     delete arena;
     return nullptr;
   }
-  return own_arena = arena;
+  own_arena.store(arena, std::memory_order_release);
+  return arena;
 }
 
-Arena* Arena::existing() {
-  std::lock_guard lock(own_mutex);
-  return own_arena;
-}
+Arena* Arena::existing() { return own_arena.load(std::memory_order_acquire); }
 
 std::string Arena::make() {
   descriptor_ = memfd_create("libcoll", MFD_CLOEXEC);
@@ -181,32 +181,33 @@ bool Arena::free(void* memory) {
 
 void Arena::before_fork() {
   own_mutex.lock();
-  if (own_arena == nullptr) return;
-  own_arena->mutex_.lock();
-  own_arena->copy_ = own_arena->copy_for_child();
+  Arena* arena = existing();
+  if (arena == nullptr) return;
+  arena->mutex_.lock();
+  arena->copy_ = arena->copy_for_child();
 }
 
 void Arena::after_fork_in_parent() {
-  if (own_arena != nullptr) {
-    Copy& copy = own_arena->copy_;
+  if (Arena* arena = existing()) {
+    Copy& copy = arena->copy_;
     if (copy.memory != nullptr) munmap(copy.memory, copy.bytes);
     copy = {};
-    own_arena->mutex_.unlock();
+    arena->mutex_.unlock();
   }
   own_mutex.unlock();
 }
 
 // The child does not have the mapping (MADV_DONTFORK); it starts anew.
 void Arena::after_fork_in_child() {
-  if (own_arena != nullptr) {
+  if (Arena* arena = existing()) {
     // Not by mremap(): UCX, which MPI libraries load, puts one in front of it that forgets the last argument.
-    const Copy& copy = own_arena->copy_;
+    const Copy& copy = arena->copy_;
     if (copy.memory != nullptr && syscall(SYS_mremap, copy.memory, copy.bytes, copy.bytes,
-                                          MREMAP_MAYMOVE | MREMAP_FIXED, own_arena->base_ + copy.offset) < 0)
+                                          MREMAP_MAYMOVE | MREMAP_FIXED, arena->base_ + copy.offset) < 0)
       munmap(copy.memory, copy.bytes);
-    close(own_arena->descriptor_);
+    close(arena->descriptor_);
   }
-  own_arena = nullptr;
+  own_arena.store(nullptr, std::memory_order_relaxed);
   new (&own_mutex) std::mutex;
 }
 

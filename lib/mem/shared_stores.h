@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 namespace coll::mem {
 
@@ -43,6 +44,8 @@ class SharedStores {
   uint8_t distant_ = 0;  // of the last eight measurements that proved something, a bit each
   uint8_t unread_ = 0;   // measurements that proved nothing, modulo the numbers of flags after which one is repeated
   int left_ = 4;         // flags until the next measurement
+  int looks_ = 0;        // measurements, as long as they count
+  double memory_ns_ = std::numeric_limits<double>::infinity();  // of a line of memory, as far as measured
 };
 
 }  // namespace coll::mem

@@ -7,6 +7,7 @@
 #define COLL_MEM_REDUCE_KERNELS_INL_H
 #endif
 
+#include "mem/copy.h"
 #include "mem/reduce_vector-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -133,8 +134,8 @@ template <typename Op, typename T>
 void reduce_vector(void* dst, void* dst2, const void* const* src, int sources, size_t count) {
   switch (sources) {
     case 1:
-      if (dst != src[0]) std::memcpy(dst, src[0], count * sizeof(T));
-      if (dst2 != nullptr && dst2 != src[0]) std::memcpy(dst2, src[0], count * sizeof(T));
+      if (dst != src[0]) mem::copy(dst, src[0], count * sizeof(T));
+      if (dst2 != nullptr && dst2 != src[0]) mem::copy(dst2, src[0], count * sizeof(T));
       return;
     case 2: return Fold<Op, T, 2>(dst, dst2, src, sources).run(count);
     default: return Fold<Op, T, 0>(dst, dst2, src, sources).run(count);

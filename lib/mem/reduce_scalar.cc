@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Kernels in plain C++ for every operation and type: the only ones for long double and pairs, and the fall-back where a
 // SIMD target has none.
+#include "mem/copy.h"
 #include "mem/reduce_ops.h"
 
 namespace coll::mem {
@@ -9,8 +10,8 @@ namespace {
 template <typename Op, typename T>
 void reduce_scalar(void* dst, void* dst2, const void* const* src, int sources, size_t count) {
   if (sources == 1) {
-    if (dst != src[0]) std::memcpy(dst, src[0], count * sizeof(T));
-    if (dst2 != nullptr && dst2 != src[0]) std::memcpy(dst2, src[0], count * sizeof(T));
+    if (dst != src[0]) mem::copy(dst, src[0], count * sizeof(T));
+    if (dst2 != nullptr && dst2 != src[0]) mem::copy(dst2, src[0], count * sizeof(T));
     return;
   }
   const T* operand[max_sources];

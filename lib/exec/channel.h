@@ -51,7 +51,7 @@ struct alignas(sync::line_bytes) Cell {
 };
 
 inline constexpr size_t least_walk_bytes = size_t(1) << 20, payloads_bytes = size_t(4) << 20;
-inline constexpr size_t payloads_apart_bytes = 4096;  // for the same reason
+inline constexpr size_t payloads_apart_bytes = 4096;  // as cells lie apart
 static_assert(std::min(2 * least_walk_bytes, payloads_bytes) >=
               (cells + 2) * (Cell::payload_bytes + payloads_apart_bytes));
 

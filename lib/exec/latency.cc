@@ -70,10 +70,9 @@ Place place_of(const Team& team, const void* memory) {
   return arena != nullptr && arena->contains(buffer, bytes);
 }
 
-// How much of a payload is asked for ahead of time, see Channel: short ones are worth the wait where ranks end together,
-// those that walk, whose lines nobody holds, only if they are short.
-size_t asked_ahead(size_t bytes, bool synchronizing, bool walking) {
-  if (walking) return bytes < 2 * long_bytes ? bytes : 0;
+// How much of a payload in a cell is asked for ahead of time, see Channel: short ones are worth the wait where ranks end
+// together.
+size_t asked_ahead(size_t bytes, bool synchronizing) {
   return std::min(bytes, asked_ahead_bytes(synchronizing && bytes > size_t(4) << 10));
 }
 
@@ -114,7 +113,7 @@ inline void store(char* payload, size_t at, const void* data, size_t bytes, size
     mem::copy_nt(payload, own.data, own.bytes);
     if (own.more_bytes != 0) mem::copy_nt(payload + own.bytes, own.more, own.more_bytes);
   } else {
-    store(payload, own, walking ? bytes : asked_ahead(bytes, synchronizing, false));
+    store(payload, own, walking ? bytes : asked_ahead(bytes, synchronizing));
   }
   if (walking) {
     const Place place = place_of(*channel.team, payload);
@@ -171,10 +170,10 @@ Cell& next_cell(const Channel& channel) {
   const mem::SharedStores& stores = channel.team->stores;
   if (stores.stream(bytes) || stores.is_next_due()) return;
   Cell& next = next_cell(channel);
-  const bool walking = walks(channel, bytes, synchronizing);
   mem::fetch_for_writing(&next, sync::line_bytes);
-  mem::fetch_for_writing(walking ? channel.next_payload(bytes) : next.payload,
-                         asked_ahead(bytes, synchronizing, walking));
+  if (!walks(channel, bytes, synchronizing)) mem::fetch_for_writing(next.payload, asked_ahead(bytes, synchronizing));
+  // Nobody holds the lines of a payload that walks: they are worth asking for only if they are few.
+  else if (bytes < 2 * long_bytes) mem::fetch_for_writing(channel.next_payload(bytes), bytes);
 }
 
 // Ends the operation. A rank that wrote this time will probably do so the next time and takes those lines back early.

@@ -7,7 +7,6 @@
 #define COLL_MEM_REDUCE_KERNELS_INL_H
 #endif
 
-#include "mem/copy.h"
 #include "mem/reduce_vector-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -133,10 +132,7 @@ struct Fold {
 template <typename Op, typename T>
 void reduce_vector(void* dst, void* dst2, const void* const* src, int sources, size_t count) {
   switch (sources) {
-    case 1:
-      if (dst != src[0]) mem::copy(dst, src[0], count * sizeof(T));
-      if (dst2 != nullptr && dst2 != src[0]) mem::copy(dst2, src[0], count * sizeof(T));
-      return;
+    case 1: return copy_operand(dst, dst2, src[0], count * sizeof(T));
     case 2: return Fold<Op, T, 2>(dst, dst2, src, sources).run(count);
     default: return Fold<Op, T, 0>(dst, dst2, src, sources).run(count);
   }

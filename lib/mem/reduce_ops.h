@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "mem/copy.h"
 #include "mem/float16.h"
 #include "mem/reduce.h"
 #include "mem/types.h"
@@ -21,6 +22,12 @@ template <typename T>
 struct IsComplex : std::false_type {};
 template <typename T>
 struct IsComplex<std::complex<T>> : std::true_type {};
+
+// A reduction of one operand: both destinations get it, but for one that it lies in. dst2 may be null.
+inline void copy_operand(void* dst, void* dst2, const void* src, size_t bytes) {
+  if (dst != src) copy(dst, src, bytes);
+  if (dst2 != nullptr && dst2 != src) copy(dst2, src, bytes);
+}
 
 // ---- what is folded: elements in memory, values in registers ----------------------------------------------------
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Kernels in plain C++ for every operation and type: the only ones for long double and pairs, and the fall-back where a
 // SIMD target has none.
-#include "mem/copy.h"
 #include "mem/reduce_ops.h"
 
 namespace coll::mem {
@@ -9,11 +8,7 @@ namespace {
 
 template <typename Op, typename T>
 void reduce_scalar(void* dst, void* dst2, const void* const* src, int sources, size_t count) {
-  if (sources == 1) {
-    if (dst != src[0]) mem::copy(dst, src[0], count * sizeof(T));
-    if (dst2 != nullptr && dst2 != src[0]) mem::copy(dst2, src[0], count * sizeof(T));
-    return;
-  }
+  if (sources == 1) return copy_operand(dst, dst2, src[0], count * sizeof(T));
   const T* operand[max_sources];
   for (int s = 0; s < sources; ++s) operand[s] = static_cast<const T*>(src[s]);
   T* out = static_cast<T*>(dst);

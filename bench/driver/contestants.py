@@ -73,6 +73,7 @@ PEERS = {
     "mpich": (" as installed", "mpich", {}),
     "mpich-nocma": (" without CMA", "mpich", {"env": {"UCX_TLS": "^cma"}}),
 }
+AS_INSTALLED = ("openmpi", "mpich")  # of these, what users get who set nothing
 
 
 def peers(ranks, program, urgent=False, names=tuple(PEERS)):

@@ -12,13 +12,16 @@ from pathlib import Path
 import plot_peers
 import statistics_of_rounds as stats
 from compare import add_sample_arguments, build_programs, processor_name, samples
-from contestants import LIMIT, TWO_COPIES, libcoll_on, peers
+from contestants import AS_INSTALLED, LIMIT, TWO_COPIES, libcoll_on, peers
 from report import distance_name, size_name, time_name
 
 COLLECTIVES = ("bcast", "reduce", "allreduce", "scatter", "gather", "allgather", "alltoall", "reduce_scatter", "scan",
                "exscan")
 BEST = "best peer"
+REDUCTIONS = ("reduce", "allreduce", "reduce_scatter", "scan", "exscan")
 DIRECT_FROM = 16 << 10  # from here on buffers that peers can map are to be near the limit
+MEAN_FROM = 4 << 10     # means of gains are over sizes from here on
+TINY = 256              # up to here a payload fits beside its flag, or nearly
 
 
 def arguments():
@@ -68,27 +71,41 @@ def print_table(table, named, others):
                   "  ".join(f"{r:>11}" for r in ratios) + f"  {named.get(cell, '-')}")
 
 
-def print_summary(table, ours):
+def print_gains(name, both, rivals, title, least):
+    """How many times as fast as the fastest of some rivals: moves and reductions apart, from `least` bytes on."""
+    gains = stats.ratios(both, name, rivals)
+    if not gains:
+        return
+    large = {cell: gain for cell, gain in gains.items() if cell[1] >= least} or gains
+    means = [("", large.values())] + [(kind, [g for c, g in large.items() if (c[0] in REDUCTIONS) == reduces])
+                                      for kind, reduces in (("moves ", False), ("reductions ", True))]
+    whole, *parts = [f"{kind}{mean:.2f}" for kind, g in means if (mean := stats.geomean(g))]
+    slower = [f"{c[0]} {size_name(c[1])} {g:.2f}" for c, g in gains.items() if g < 1]
+    print(f"{name}: {whole} times as fast as {title} from {size_name(least)} on ({', '.join(parts)}); "
+          f"slower in {len(slower)} of {len(gains)} cells" + (": " + ", ".join(slower) if slower else ""))
+
+
+def print_summary(table, ours, rivals):
     print()
     for name in ours:
         both = {cell: times for cell, times in table.items() if name in times}
-        over = {cell: t[name] / t[LIMIT] for cell, t in both.items() if LIMIT in t and cell[1] >= DIRECT_FROM}
+        over = {cell: t[name] / t[LIMIT] for cell, t in both.items() if LIMIT in t}
+        large = {cell: ratio for cell, ratio in over.items() if cell[1] >= DIRECT_FROM}
+        tiny = {cell: ratio for cell, ratio in over.items() if cell[1] <= TINY}
         staged = {cell: t[name] / t[TWO_COPIES] for cell, t in both.items()
-                  if name == "coll" and TWO_COPIES in t and cell[1] >= 4 << 10}
-        gains = {cell: t[BEST] / t[name] for cell, t in both.items() if BEST in t}
-        if over:
-            worst = max(over, key=over.get)
-            print(f"{name}: from {size_name(DIRECT_FROM)} on {stats.geomean(over.values()):.2f} times the limit, "
-                  f"at worst {over[worst]:.2f} ({worst[0]} of {size_name(worst[1])})")
+                  if name == "coll" and TWO_COPIES in t and cell[1] >= MEAN_FROM}
+        for found, where in ((large, f"from {size_name(DIRECT_FROM)} on"), (tiny, f"up to {size_name(TINY)}")):
+            if found:
+                worst = max(found, key=found.get)
+                print(f"{name}: {where} {stats.geomean(found.values()):.2f} times the limit, "
+                      f"at worst {found[worst]:.2f} ({worst[0]} of {size_name(worst[1])})")
         if staged:
             beyond = [f"{c[0]} {size_name(c[1])} {r:.2f}" for c, r in staged.items() if r > 1.05]
-            print(f"{name}: from 4 KiB on {stats.geomean(staged.values()):.2f} times the limit of two copies; "
-                  f"above 1.05 in {len(beyond)} of {len(staged)} cells" + (": " + ", ".join(beyond) if beyond else ""))
-        if gains:
-            slower = [f"{c[0]} {size_name(c[1])} {g:.2f}" for c, g in gains.items() if g < 1]
-            large = stats.geomean(g for c, g in gains.items() if c[1] >= 4 << 10) or stats.geomean(gains.values())
-            print(f"{name}: {large:.2f} times as fast as the best peer from 4 KiB on; "
-                  f"slower in {len(slower)} of {len(gains)} cells" + (": " + ", ".join(slower) if slower else ""))
+            print(f"{name}: from {size_name(MEAN_FROM)} on {stats.geomean(staged.values()):.2f} times the limit of two "
+                  f"copies; above 1.05 in {len(beyond)} of {len(staged)} cells" +
+                  (": " + ", ".join(beyond) if beyond else ""))
+        print_gains(name, both, rivals, "the best peer", MEAN_FROM)
+        print_gains(name, both, [r for r in rivals if r in AS_INSTALLED], "the best peer as installed", MEAN_FROM)
 
 
 def print_bandwidth(table, notes, options, ours):
@@ -135,7 +152,7 @@ def main():
     for who in field:
         print(f"  {who.name:<14} {who.title}")
     print_table(table, named, [TWO_COPIES, *ours])
-    print_summary(table, ours)
+    print_summary(table, ours, rivals)
     print_bandwidth(table, notes, options, ours)
     print(f"\n{len(dropped)} of {len(rows)} samples dropped: the cores were at another distance.")
     for text in complaints:

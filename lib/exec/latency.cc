@@ -168,7 +168,8 @@ Cell& next_cell(const Channel& channel) {
 // As leave() of a long payload.
 [[gnu::noinline]] void ask_for_long(Channel& channel, bool synchronizing, size_t bytes) {
   const mem::SharedStores& stores = channel.team->stores;
-  if (stores.stream(bytes) || stores.is_next_due()) return;
+  const bool measures = bytes >= mem::SharedStores::least_bytes && stores.is_next_due();
+  if (stores.stream(bytes) || measures) return;
   Cell& next = next_cell(channel);
   mem::fetch_for_writing(&next, sync::line_bytes);
   if (!walks(channel, bytes, synchronizing)) mem::fetch_for_writing(next.payload, asked_ahead(bytes, synchronizing));

@@ -13,6 +13,8 @@ namespace coll::comm {
 namespace {
 
 constexpr size_t page = 4096, huge_page = mem::huge_page_bytes;
+// Where large memory of malloc() begins: what is copied in and out then lies alike on both sides.
+constexpr size_t behind_page = 16;
 static_assert(2 * half_bytes % huge_page == 0 && exec::payloads_bytes % huge_page == 0);
 size_t page_up(size_t bytes) { return (bytes + page - 1) / page * page; }
 
@@ -41,13 +43,13 @@ BlockLayout::BlockLayout(int ranks) {
     channel[c] = end;
     end = page_up(end + sizeof(exec::ChannelMemory));
   }
-  payloads = (end + huge_page - 1) / huge_page * huge_page;
+  payloads = (end + huge_page - 1) / huge_page * huge_page + behind_page;
   end = payloads + exec::payloads_bytes;
   for (int c = 0; c < channel_count; c++) {
     staging[c] = end;
     end += 2 * half_bytes;
   }
-  bytes = end;
+  bytes = page_up(end);
 }
 
 void Graveyard::bury(Grave grave) {

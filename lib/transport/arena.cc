@@ -58,6 +58,12 @@ char* reserve(size_t bytes) {
   return aligned;
 }
 
+// Of all pages that the memory has a part of.
+void advise_pages(void* memory, size_t bytes, int advice) {
+  const size_t unit = size_t(sysconf(_SC_PAGESIZE)), begin = size_t(memory) / unit * unit;
+  madvise(reinterpret_cast<void*>(begin), size_t(memory) + bytes - begin, advice);
+}
+
 }  // namespace
 
 char* map_arena(int descriptor, size_t bytes) {
@@ -136,12 +142,11 @@ void* Arena::allocate(size_t bytes, bool huge, InChild in_child) {
   return nullptr;
 }
 
-void Arena::advise_huge(void* memory, size_t bytes) { madvise(memory, bytes, MADV_HUGEPAGE); }
+void Arena::advise_huge(void* memory, size_t bytes) { advise_pages(memory, bytes, MADV_HUGEPAGE); }
 
 void Arena::touch(void* memory, size_t bytes) {
 #ifdef MADV_POPULATE_WRITE
-  const size_t unit = size_t(sysconf(_SC_PAGESIZE)), begin = size_t(memory) / unit * unit;
-  madvise(reinterpret_cast<void*>(begin), size_t(memory) + bytes - begin, MADV_POPULATE_WRITE);
+  advise_pages(memory, bytes, MADV_POPULATE_WRITE);
 #else
   (void)memory, (void)bytes;
 #endif

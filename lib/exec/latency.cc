@@ -6,6 +6,7 @@
 
 #include "mem/copy.h"
 #include "mem/fetch.h"
+#include "mem/processor.h"
 #include "transport/arena.h"
 
 namespace coll::exec {
@@ -27,7 +28,8 @@ constexpr uint64_t elsewhere = uint64_t(1) << 63, in_buffer = uint64_t(1) << 62,
 // readers: it asks for the cell's lines so early that they are back in time.
 constexpr size_t long_bytes = size_t(1) << 10;
 bool walks(const Channel& channel, size_t bytes, bool synchronizing) {
-  return bytes >= (synchronizing ? long_bytes : 2 * long_bytes) && channel.payloads != nullptr;
+  const size_t beside_flag_bytes = synchronizing ? mem::processor().beside_flag_bytes : 2 * long_bytes - 1;
+  return bytes > beside_flag_bytes && channel.payloads != nullptr;
 }
 
 // The payload of a cell that says where the data lie: memory of the writer's arena.
@@ -109,9 +111,10 @@ inline void store(char* payload, size_t at, const void* data, size_t bytes, size
   if (bytes >= mem::SharedStores::least_bytes && stores.is_due()) stores.measure(cell.sequence);
   const bool walking = walks(channel, bytes, synchronizing);
   char* payload = walking ? channel.take_payload(bytes) : cell.payload;
-  if (stores.stream(bytes)) {
-    mem::copy_nt(payload, own.data, own.bytes);
-    if (own.more_bytes != 0) mem::copy_nt(payload + own.bytes, own.more, own.more_bytes);
+  const bool distant = stores.stream(bytes);
+  if (distant || (mem::processor().strings_overwrite && bytes >= mem::processor().string_store_bytes)) {
+    mem::copy_over(payload, own.data, own.bytes, distant);
+    if (own.more_bytes != 0) mem::copy_over(payload + own.bytes, own.more, own.more_bytes, distant);
   } else {
     store(payload, own, walking ? bytes : asked_ahead(bytes, synchronizing));
   }

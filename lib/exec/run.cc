@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "mem/processor.h"
 #include "transport/arena.h"
 
 namespace coll::exec {
@@ -11,12 +12,6 @@ namespace coll::exec {
 using plan::Add;
 using plan::Extent;
 using plan::Kind;
-
-namespace {
-
-constexpr size_t most_in_steps = size_t(16) << 10;
-
-}  // namespace
 
 coll_status Run::begin(const Bound& bound, Channel& channel, const Arguments& arguments) {
   bound_ = &bound;
@@ -328,13 +323,12 @@ const Instruction* Run::copy(const Instruction* in, const Instruction* end, uint
   mem::SharedStores& stores = channel_->team->stores;
   stores.count(bytes);
   if (stores.stream(bytes)) {
-    mem::copy_nt(staged, source, bytes);
+    mem::copy_over(staged, source, bytes, true);
     if (second != nullptr) mem::copy(in->shared == 1 ? second : first, source, bytes);
     return in;
   }
-  // A long `rep movsb` overwrites lines without waiting for what was in them.
-  if (second == nullptr && bytes > most_in_steps) {
-    mem::copy(staged, source, bytes);
+  if (second == nullptr && bytes >= mem::processor().string_store_bytes) {
+    mem::copy_over(staged, source, bytes, false);
     return in;
   }
   mem::write_in_steps(staged, bytes, [&](size_t at, size_t length) {
@@ -352,7 +346,7 @@ void Run::reduce_past_caches(char* to, const void** sources, int count, size_t e
   for (size_t length; elements > 0; elements -= length) {
     length = std::min(most, elements);
     (*arguments_.reducer)(piece, nullptr, sources, count, length);
-    mem::copy_nt(to, piece, length * element_bytes_);
+    mem::copy_over(to, piece, length * element_bytes_, true);
     to += length * element_bytes_;
     for (int s = 0; s < count; s++) sources[s] = static_cast<const char*>(sources[s]) + length * element_bytes_;
   }
@@ -379,7 +373,7 @@ bool Run::reduce(const Instruction& in, uint64_t index) {
     if (second == nullptr) return reduce_past_caches(first, sources, in.sources, extent.length), true;
     if (in.shared == 1) std::swap(first, second);
     (*arguments_.reducer)(first, nullptr, sources, in.sources, extent.length);
-    mem::copy_nt(second, first, bytes);
+    mem::copy_over(second, first, bytes, true);
     return true;
   }
   (*arguments_.reducer)(first, second, sources, in.sources, extent.length);

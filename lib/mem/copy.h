@@ -55,6 +55,10 @@ inline void copy(void* dst, const void* src, size_t bytes) {
 // Pays only when the data is not read again before it would leave the last-level cache: see choose_stores().
 void copy_nt(void* dst, const void* src, size_t bytes);
 
+// Over lines that another core, a distant one or not, has read: past the caches, or by a string instruction, as the
+// processor does it best. Fenced as copy_nt().
+void copy_over(void* dst, const void* src, size_t bytes, bool distant);
+
 // One load, two stores: fills a private buffer and a shared one at once. dst1 and dst2 must not overlap.
 void copy2(void* dst1, void* dst2, const void* src, size_t bytes);
 

@@ -3,11 +3,13 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <cstring>
 #include <vector>
 
 #include "config/config.h"
 #include "mem/copy.h"
 #include "mem/implementation.h"
+#include "mem/processor.h"
 #include "mem/reduce_ops.h"
 
 namespace coll::mem {
@@ -37,6 +39,25 @@ const Implementation& choose() {
       }
   chosen.store(found, std::memory_order_relaxed);
   return *found;
+}
+
+// A `rep movsb` may crawl: AMD's Zen 3 moves 2 GB/s instead of 60 when dst lies up to half a line behind src within their
+// pages, and few more up to two lines; Zen 5 a third of what it moves otherwise.
+bool strings_crawl(const void* dst, const void* src) {
+  constexpr size_t page_bytes = 4096, most_behind = 127;
+  const size_t behind = (reinterpret_cast<uintptr_t>(dst) - reinterpret_cast<uintptr_t>(src)) % page_bytes;
+  return behind - 1 < most_behind;
+}
+
+// The C library takes `rep movsb` where it thinks best, and under a sanitizer sees what is copied.
+void copy_string(void* dst, const void* src, size_t bytes) {
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  if (processor().strings_overwrite) {
+    asm volatile("rep movsb" : "+D"(dst), "+S"(src), "+c"(bytes)::"memory");
+    return;
+  }
+#endif
+  std::memcpy(dst, src, bytes);
 }
 
 }  // namespace
@@ -80,19 +101,21 @@ ReduceKernel reduce_kernel(coll_op op, coll_datatype type) {
   return kernel != nullptr ? kernel : scalar_kernels.at[op][type];
 }
 
-// A `rep movsb` may crawl: AMD's Zen 3 moves 2 GB/s instead of 60 when dst lies up to half a line behind src within their
-// pages, and few more up to two lines. Memory of malloc() begins 16 bytes behind a page, staging on one. What few
-// kilobytes another core has just written Zen 4 moves half as fast by it, wherever they lie.
 void detail::copy_long(void* dst, const void* src, size_t bytes) {
-  constexpr size_t page_bytes = 4096, most_behind = 127, few_bytes = size_t(32) << 10;
-  const size_t behind = (reinterpret_cast<uintptr_t>(dst) - reinterpret_cast<uintptr_t>(src)) % page_bytes;
-  if (bytes <= few_bytes || behind - 1 < most_behind) copy_vectors(dst, src, bytes);
-  else std::memcpy(dst, src, bytes);
+  if (bytes < processor().string_load_bytes || strings_crawl(dst, src)) copy_vectors(dst, src, bytes);
+  else copy_string(dst, src, bytes);
 }
 
 void copy_vectors(void* dst, const void* src, size_t bytes) { implementation().copy.copy(dst, src, bytes); }
 
 void copy_nt(void* dst, const void* src, size_t bytes) { implementation().copy.copy_nt(dst, src, bytes); }
+
+void copy_over(void* dst, const void* src, size_t bytes, bool distant) {
+  const Processor& here = processor();
+  if (here.strings_overwrite && bytes >= here.string_store_bytes && !strings_crawl(dst, src))
+    return copy_string(dst, src, bytes);
+  distant ? copy_nt(dst, src, bytes) : copy(dst, src, bytes);
+}
 
 void copy2(void* dst1, void* dst2, const void* src, size_t bytes) {
   implementation().copy.copy2(dst1, dst2, src, bytes);

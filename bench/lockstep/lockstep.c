@@ -144,7 +144,8 @@ void lockstep_warm(void) {
 }
 
 int64_t lockstep_rehearse(struct lockstep *step, double seconds, int (*iterate)(void *context), void *context) {
-  const double part_ns = seconds * 1e9 / 6;
+  enum { LEAST = 3, FEW = 12 };
+  const double part_ns = seconds * 1e9 / 6, few_ns = 0.1e9;
   uint64_t quickest_ns = 0;
   for (int part = 0; part < 2; part++) {
     const uint64_t begin = now_ns();
@@ -155,7 +156,8 @@ int64_t lockstep_rehearse(struct lockstep *step, double seconds, int (*iterate)(
       if (iterate(context) != 0) return -1;
       const uint64_t took = now_ns() - called;
       quickest_ns = took < quickest_ns ? took : quickest_ns;
-      on = ++made < 3 || (double)(now_ns() - begin) < part_ns;
+      const double gone_ns = (double)(now_ns() - begin);
+      on = ++made < LEAST || gone_ns < part_ns || (made < FEW && gone_ns < few_ns);
     } while (lockstep_agree(step, on));
   }
   return lockstep_agree(step, (int64_t)(seconds * 1e9 / (double)(quickest_ns + 1)));

@@ -38,9 +38,10 @@ double lockstep_ns_per_tick(void);
  * computing alone does not wake them. */
 void lockstep_warm(void);
 
-/* How many iterations fill `seconds`, alike in all ranks. It makes some, for a third of that time, of which the quickest
- * of the second half counts: first calls make plans, touch memory and find out where their peers are, and one that waits
- * for a processor says nothing of the others. -1 when `iterate` is not 0. */
+/* How many iterations fill `seconds`, alike in all ranks. It makes some, for a third of that time and two dozen where 0.2 s
+ * are enough for them, of which the quickest of the second half counts: first calls make plans, touch memory and find out
+ * where their peers are and what is faster here, and one that waits for a processor says nothing of the others. -1 when
+ * `iterate` is not 0. */
 int64_t lockstep_rehearse(struct lockstep *step, double seconds, int (*iterate)(void *context), void *context);
 
 /* Returns in all ranks at the same instant (to about 20 ns) when spinning, else once all have come. */

@@ -14,6 +14,7 @@
 #include "comm/drift.h"
 #include "comm/pieces.h"
 #include "comm/settings.h"
+#include "comm/trials.h"
 #include "exec/bound.h"
 #include "exec/channel.h"
 #include "exec/run.h"
@@ -151,6 +152,7 @@ class Comm {
     size_t count = 0;
     size_t element_bytes = 0;
     bool needs_order = false;  // the operation does not commute
+    bool other_way = false;    // as the trials say
     uint64_t pieces = 0;       // digest of the lengths of a v-form
     bool operator==(const BoundKey&) const = default;
   };
@@ -164,18 +166,23 @@ class Comm {
   Comm() = default;
   friend class Creation;
   model::Question question(const Call& call) const;
-  model::Selection decide(const Call& call);
+  model::Selection decide(const Call& call, bool other_way);
   void log_decision(const Call& call, const model::Selection& selected) const;
   void set_latency_paths();
   // The plan that serves a call on a channel, bound anew only when it is not at hand.
-  coll_status bound_for(const Call& call, int channel, const BoundEntry*& found);
+  coll_status bound_for(const Call& call, int channel, bool other_way, const BoundEntry*& found);
   // expected_us: model::Selection::expected_us of what was bound.
-  coll_status make_bound(const Call& call, int channel, std::shared_ptr<exec::Bound>& bound, double& expected_us);
+  coll_status make_bound(const Call& call, const BoundKey& key, std::shared_ptr<exec::Bound>& bound,
+                         double& expected_us);
   std::string bind(const Call& call, int channel, const model::Choice& choice, std::shared_ptr<exec::Bound>& bound);
   const plan::Plan* plan_for(const Call& call, const model::Choice& choice);
   coll_status run(const exec::Bound& bound, const exec::Arguments& arguments);
   coll_status run(const BoundEntry& entry, const Call& call);
   coll_status run_watched(const BoundEntry& entry, const Call& call);
+  // Whether both ways of the kernel and of staging are open to the call: all ranks know it alike.
+  bool has_two_ways(const Call& call) const;
+  coll_status perform_in_turn(const Call& call);
+  coll_status agree(Contest& contest, const Call& call);
   coll_status perform_now(const Call& call);
   coll_status perform_timed(const Call& call);
   void count(const Request& request) const;
@@ -225,7 +232,8 @@ class Comm {
 
   std::unordered_map<std::string, std::unique_ptr<plan::Plan>> plans_;
   std::array<BoundEntry, 128> bounds_;
-  std::unique_ptr<Drift> drift_;  // null where no times are known to compare with
+  std::unique_ptr<Trials> trials_;  // null where only one way is open
+  std::unique_ptr<Drift> drift_;    // null where no times are known to compare with
 };
 
 }  // namespace coll::comm

@@ -55,6 +55,7 @@ struct Hello {
   uint32_t debug = 0;
   bool shared_heap = false;
   bool huge_pages = false;  // for long buffers in use
+  bool trials = false;
   uint64_t direct_min_bytes = 0;
   uint64_t choices = 0;  // Settings::choices
   std::bitset<most_cpus> cpus;
@@ -175,6 +176,7 @@ class Creation {
     hello_.choices = comm_->settings_.choices;
     hello_.direct_min_bytes = comm_->settings_.direct_min_bytes;
     hello_.shared_heap = comm_->settings_.shared_heap;
+    hello_.trials = comm_->settings_.trials;
     hello_.huge_pages = comm_->settings_.huge_pages && mem::HugePages::are_to_be_had();
     for (int cpu : topo::current_cpus())
       if (cpu < most_cpus) hello_.cpus.set(size_t(cpu));
@@ -303,6 +305,9 @@ class Creation {
                          .mapped = team.reach == Reach::direct || team.abilities.load_store,
                          .kernel_works = copies_work}};
     comm_->set_latency_paths();
+    const bool rules_choose = table_ == nullptr && settings.chunk_bytes == 0 && settings.throttle == 0;
+    if (copies_work && rules_choose && std::ranges::all_of(hellos_, &Hello::trials))
+      comm_->trials_ = std::make_unique<Trials>();
     if (settings.drift && comm_->selector_.knows_times(int(ranks()))) watch();
     describe();
   }

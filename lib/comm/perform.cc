@@ -16,6 +16,15 @@ namespace coll::comm {
 
 using plan::Collective;
 
+namespace {
+
+int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+}  // namespace
+
 coll_status Comm::perform(const Call& call) {
   if (stats::wanted()) [[unlikely]]
     return perform_timed(call);
@@ -36,8 +45,10 @@ coll_status Comm::perform_now(const Call& call) {
   if (ranks() == 1) return perform_alone(call), COLL_OK;
   if (call.empty()) return COLL_OK;
   if (takes_latency_path(call)) return told(perform_short(call));
+  if (has_two_ways(call)) [[unlikely]]
+    return perform_in_turn(call);
   const BoundEntry* entry;
-  coll_status status = bound_for(call, 0, entry);
+  coll_status status = bound_for(call, 0, false, entry);
   if (status != COLL_OK) return status;
   if (settings_.huge_pages) use_long_buffers(call, rank(), ranks());
   if (drift_ != nullptr && drift_->due()) [[unlikely]]
@@ -45,21 +56,57 @@ coll_status Comm::perform_now(const Call& call) {
   return run(*entry, call);
 }
 
-coll_status Comm::bound_for(const Call& call, int channel, const BoundEntry*& found) {
-  const BoundKey key{call.collective,
-                     uint8_t(channel),
-                     call.root,
-                     call.count,
-                     call.element_bytes,
-                     !call.reducer.commutative,
-                     call.pieces != nullptr ? call.pieces->digest() : 0};
+bool Comm::has_two_ways(const Call& call) const {
+  return trials_ != nullptr && call.bytes() >= Trials::least_bytes && call.pieces == nullptr &&
+         Trials::moves(call.collective) && settings_.forced[size_t(call.collective)].empty() && !heaps_are_shared_;
+}
+
+coll_status Comm::perform_in_turn(const Call& call) {
+  Contest& contest = trials_->of(call.collective, call.bytes());
+  const Contest::Turn turn = contest.next();
+  const BoundEntry* entry;
+  coll_status status = bound_for(call, 0, turn.other, entry);
+  if (status != COLL_OK) return status;
+  if (settings_.huge_pages) use_long_buffers(call, rank(), ranks());
+  if (!turn.timed) return run(*entry, call);
+  const int64_t begin_ns = now_ns();
+  status = run(*entry, call);
+  const bool receives = call.collective != Collective::gather || call.root == rank();
+  const bool blocks = plan::has_blocks(call.collective, plan::Buffer::recv);
+  if (receives) look_at(call.recv, call.bytes() * (blocks ? size_t(ranks()) : 1));
+  contest.took(turn, double(now_ns() - begin_ns) * 1e-3);
+  return status == COLL_OK && turn.last ? agree(contest, call) : status;
+}
+
+coll_status Comm::agree(Contest& contest, const Call& call) {
+  std::vector<Contest::Times> all(static_cast<size_t>(ranks()));
+  all[size_t(rank())] = contest.times();
+  const coll_status status = perform_now({.collective = Collective::allgather,
+                                          .send = &all[size_t(rank())],
+                                          .recv = all.data(),
+                                          .count = sizeof all[0],
+                                          .signature = sizeof all[0]});
+  if (status != COLL_OK) return status;
+  const Contest::Times slowest = contest.agree(all);
+  if (settings_.log_decisions && rank() == 0)
+    fprintf(stderr,
+            "libcoll: %s of %zu bytes between %d ranks: tried, usual way %.1f us, other way %.1f us, takes the %s\n",
+            plan::name(call.collective), call.bytes(), ranks(), slowest.usual_us, slowest.other_us,
+            contest.takes_other() ? "other" : "usual");
+  return COLL_OK;
+}
+
+coll_status Comm::bound_for(const Call& call, int channel, bool other_way, const BoundEntry*& found) {
+  const BoundKey key{
+      call.collective,    uint8_t(channel),          call.root, call.count,
+      call.element_bytes, !call.reducer.commutative, other_way, call.pieces != nullptr ? call.pieces->digest() : 0};
   size_t hash = ((call.count ^ key.pieces) * 0x9e3779b97f4a7c15u >> 40) + size_t(call.collective) * 7 +
-                size_t(call.root) * 13 + size_t(channel) * 29;
+                size_t(call.root) * 13 + size_t(channel) * 29 + size_t(other_way) * 31;
   BoundEntry& entry = bounds_[hash % bounds_.size()];
   const bool differs = (entry.pieces == nullptr) != (call.pieces == nullptr) ||
                        (call.pieces != nullptr && !call.pieces->same_lengths(*entry.pieces));
   if (!(entry.key == key) || differs) {
-    coll_status status = make_bound(call, channel, entry.bound, entry.expected_us);
+    coll_status status = make_bound(call, key, entry.bound, entry.expected_us);
     entry.key = status == COLL_OK ? key : BoundKey{};
     entry.pieces = call.pieces;
     if (status != COLL_OK) return status;
@@ -77,10 +124,6 @@ coll_status Comm::run(const BoundEntry& entry, const Call& call) {
 }
 
 coll_status Comm::run_watched(const BoundEntry& entry, const Call& call) {
-  const auto now_ns = [] {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-        .count();
-  };
   const int64_t begin_ns = now_ns();
   const coll_status status = run(entry, call);
   if (status != COLL_OK) return status;
@@ -154,12 +197,14 @@ void Comm::perform_alone(const Call& call) {
   if (from != to) mem::copy(to, from, bytes);
 }
 
-coll_status Comm::make_bound(const Call& call, int index, std::shared_ptr<exec::Bound>& bound, double& expected_us) {
+coll_status Comm::make_bound(const Call& call, const BoundKey& key, std::shared_ptr<exec::Bound>& bound,
+                             double& expected_us) {
+  const int index = key.channel;
   if (call.element_bytes > half_bytes / 8)
     return failure(COLL_ERR_TYPE, "an element of " + std::to_string(call.element_bytes) +
                                       " bytes does not fit the staging; at most " + std::to_string(half_bytes / 8) +
                                       " bytes an element can be reduced");
-  model::Selection selected = decide(call);
+  model::Selection selected = decide(call, key.other_way);
   std::string problem = bind(call, index, selected.choice, bound);
   // The formulas know nothing of the room for staging: shorter chunks need less.
   constexpr uint32_t short_chunk = 16 << 10;

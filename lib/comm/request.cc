@@ -23,7 +23,7 @@ coll_status Comm::start(Request& request) {
   std::shared_ptr<exec::Bound>& bound = request.bound_[turn];
   if (bound == nullptr) {
     const BoundEntry* entry;
-    coll_status status = bound_for(call, int(turn) + 1, entry);
+    coll_status status = bound_for(call, int(turn) + 1, false, entry);
     if (status != COLL_OK) return status;
     bound = entry->bound;
   }

@@ -92,7 +92,8 @@ coll_status Settings::read() {
   trace = variable("COLL_TRACE");
   coll_status status;
   if ((status = read_switch("COLL_DRIFT", drift)) != COLL_OK ||
-      (status = read_switch("COLL_HUGE_PAGES", huge_pages)) != COLL_OK)
+      (status = read_switch("COLL_HUGE_PAGES", huge_pages)) != COLL_OK ||
+      (status = read_switch("COLL_TRIALS", trials)) != COLL_OK)
     return status;
   std::string throttled = variable("COLL_THROTTLE"), chunk = variable("COLL_CHUNK");
   digest(throttled), digest(chunk);

@@ -57,6 +57,12 @@ constexpr Variable all[] = {
      "(Linux 6.1; not where /sys/kernel/mm/transparent_hugepage/enabled is never). off: memory stays as the program "
      "got "
      "it."},
+    {"COLL_TRIALS", "on, off", "on",
+     "on: blocking bcast, scatter, gather, allgather and alltoall of 256 KiB and more go now and then once by staging "
+     "and "
+     "once by kernel copies (CMA), and the next calls by what was faster; not where a table or another variable "
+     "chooses. "
+     "off: always as the built-in defaults say."},
     {"COLL_SIMD", "avx512, avx2, sse4, scalar", "the best there is",
      "Vector instructions of copies and reductions. Read once per process; a target that the machine lacks is ignored, "
      "which collctl info tells."},

@@ -272,6 +272,12 @@ Choice choose(const Question& question) {
   return choice;
 }
 
+Question one_way(Question question, bool by_kernel) {
+  question.kernel_copies = by_kernel;
+  question.kernel_times = no_copy;
+  return question;
+}
+
 void complete(const Question& question, Choice& choice) {
   algo::Parameters& parameters = choice.parameters;
   parameters.chunk_bytes = std::max<uint32_t>(parameters.chunk_bytes, uint32_t(std::bit_ceil(question.element_bytes)));

@@ -25,6 +25,7 @@ enum class Decider : uint8_t {
   priced,    // the table's parameters in the closed formulas
   builtin,   // choose()
   forced,    // a variable
+  tried,     // the clock: the way that the built-in defaults do not take
 };
 
 struct Selection {

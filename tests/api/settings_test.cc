@@ -51,6 +51,7 @@ TEST(Settings, WrongValuesNameTheRightOnes) {
       {"COLL_STAGING", "warm", COLL_ERR_ARG, {"COLL_STAGING", "auto, cached or streamed"}},
       {"COLL_DRIFT", "perhaps", COLL_ERR_ARG, {"COLL_DRIFT", "on nor off"}},
       {"COLL_HUGE_PAGES", "2m", COLL_ERR_ARG, {"COLL_HUGE_PAGES", "on nor off"}},
+      {"COLL_TRIALS", "2", COLL_ERR_ARG, {"COLL_TRIALS", "on nor off"}},
       {"COLL_TABLE", "epic", COLL_ERR_ARG, {"COLL_TABLE", "epyc-2p"}},
       {"COLL_SENSITIVITY", "moon", COLL_ERR_TOPOLOGY, {"COLL_SENSITIVITY", "moon"}},
       {"COLL_TOPOLOGY", "package:0", COLL_ERR_TOPOLOGY, {"COLL_TOPOLOGY", "package"}},

@@ -28,8 +28,15 @@ constexpr uint64_t elsewhere = uint64_t(1) << 63, in_buffer = uint64_t(1) << 62,
 // readers: it asks for the cell's lines so early that they are back in time.
 constexpr size_t long_bytes = size_t(1) << 10;
 bool walks(const Channel& channel, size_t bytes, bool synchronizing) {
-  const size_t beside_flag_bytes = synchronizing ? mem::processor().beside_flag_bytes : 2 * long_bytes - 1;
-  return bytes > beside_flag_bytes && channel.payloads != nullptr;
+  const mem::Processor& here = mem::processor();
+  return bytes > (synchronizing ? here.beside_flag_together_bytes : here.beside_flag_bytes) &&
+         channel.payloads != nullptr;
+}
+// Whether a payload is stored without waiting for its lines.
+bool overwrites(const Channel& channel, size_t bytes, bool synchronizing) {
+  const mem::Processor& here = mem::processor();
+  const bool over = !synchronizing || channel.team->stores.stream(bytes);
+  return here.strings_overwrite() && bytes >= (over ? here.string_over_bytes : here.string_store_bytes);
 }
 
 // The payload of a cell that says where the data lie: memory of the writer's arena.
@@ -111,8 +118,7 @@ inline void store(char* payload, size_t at, const void* data, size_t bytes, size
   if (bytes >= mem::SharedStores::least_bytes && stores.is_due()) stores.measure(cell.sequence);
   const bool walking = walks(channel, bytes, synchronizing);
   char* payload = walking ? channel.take_payload(bytes) : cell.payload;
-  const bool distant = stores.stream(bytes);
-  if (distant || (mem::processor().strings_overwrite && bytes >= mem::processor().string_store_bytes)) {
+  if (const bool distant = stores.stream(bytes); distant || overwrites(channel, bytes, synchronizing)) {
     mem::copy_over(payload, own.data, own.bytes, distant);
     if (own.more_bytes != 0) mem::copy_over(payload + own.bytes, own.more, own.more_bytes, distant);
   } else {
@@ -172,7 +178,7 @@ Cell& next_cell(const Channel& channel) {
 [[gnu::noinline]] void ask_for_long(Channel& channel, bool synchronizing, size_t bytes) {
   const mem::SharedStores& stores = channel.team->stores;
   const bool measures = bytes >= mem::SharedStores::least_bytes && stores.is_next_due();
-  if (stores.stream(bytes) || measures) return;
+  if (stores.stream(bytes) || overwrites(channel, bytes, synchronizing) || measures) return;
   Cell& next = next_cell(channel);
   mem::fetch_for_writing(&next, sync::line_bytes);
   if (!walks(channel, bytes, synchronizing)) mem::fetch_for_writing(next.payload, asked_ahead(bytes, synchronizing));

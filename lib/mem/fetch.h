@@ -5,16 +5,27 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 
 namespace coll::mem {
 
 inline constexpr size_t line_bytes = 64;
 
+// The lines that the memory has a part of: begins in the first one.
+struct Lines {
+  const char* first;
+  size_t count;
+};
+inline Lines lines_of(const void* memory, size_t bytes) {
+  const size_t within = reinterpret_cast<uintptr_t>(memory) % line_bytes;
+  return {static_cast<const char*>(memory) - within, (within + bytes + line_bytes - 1) / line_bytes};
+}
+
 // Only asks: returns at once, changes nothing, never faults.
 inline void fetch_for_writing(const void* memory, size_t bytes) {
-  const char* line = static_cast<const char*>(memory);
+  auto [line, lines] = lines_of(memory, bytes);
 #pragma GCC unroll 4
-  for (size_t lines = (bytes + line_bytes - 1) / line_bytes; lines > 0; lines--, line += line_bytes) {
+  for (; lines > 0; lines--, line += line_bytes) {
 #if defined(__x86_64__)
     asm volatile("prefetchw %0" ::"m"(*line));
 #else
@@ -28,8 +39,8 @@ inline void fetch_for_writing(const void* memory, size_t bytes) {
 // the instruction takes it for one that does nothing.
 inline void hand_over([[maybe_unused]] const void* memory, [[maybe_unused]] size_t bytes) {
 #if defined(__x86_64__)
-  const char* line = static_cast<const char*>(memory);
-  for (size_t lines = (bytes + line_bytes - 1) / line_bytes; lines > 0; lines--, line += line_bytes)
+  auto [line, lines] = lines_of(memory, bytes);
+  for (; lines > 0; lines--, line += line_bytes)
     asm volatile(".byte 0x0f, 0x1c, 0x00" ::"a"(line), "m"(*line));  // cldemote (%rax)
 #endif
 }

@@ -3,20 +3,24 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace coll::mem {
 
 struct Processor {
-  // From here on `rep movsb` is the best way to load what another core has stored.
+  // From here on `rep movsb` is the best way to load what another core has stored,
   size_t string_load_bytes;
-  // From here on it is the best way to store what another core reads: it does not wait for what is in the lines that it
-  // overwrites.
+  // and to store what another core reads,
   size_t string_store_bytes;
-  // Even if a distant core holds them: better than to bypass the caches.
-  bool strings_overwrite;
-  // Up to here lines next to a flag, asked for ahead of time, are back in time; beyond, a fresh place is better. Of ranks
-  // that all wait for each other.
-  size_t beside_flag_bytes;
+  // and to do so over lines that a distant core holds, or that nobody has asked for: it does not wait for what is in them.
+  // `never`: there it is better to bypass the caches.
+  size_t string_over_bytes;
+  // Up to here a payload is best in the same few lines next to its flag every time, beyond in a fresh place: of ranks that
+  // all wait for each other, and of others.
+  size_t beside_flag_together_bytes, beside_flag_bytes;
+
+  static constexpr size_t never = SIZE_MAX;
+  bool strings_overwrite() const { return string_over_bytes != never; }
 };
 
 // The one that this process runs on; known before main(). Thread safe.

@@ -52,7 +52,7 @@ bool strings_crawl(const void* dst, const void* src) {
 // The C library takes `rep movsb` where it thinks best, and under a sanitizer sees what is copied.
 void copy_string(void* dst, const void* src, size_t bytes) {
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-  if (processor().strings_overwrite) {
+  if (processor().strings_overwrite()) {
     asm volatile("rep movsb" : "+D"(dst), "+S"(src), "+c"(bytes)::"memory");
     return;
   }
@@ -111,9 +111,7 @@ void copy_vectors(void* dst, const void* src, size_t bytes) { implementation().c
 void copy_nt(void* dst, const void* src, size_t bytes) { implementation().copy.copy_nt(dst, src, bytes); }
 
 void copy_over(void* dst, const void* src, size_t bytes, bool distant) {
-  const Processor& here = processor();
-  if (here.strings_overwrite && bytes >= here.string_store_bytes && !strings_crawl(dst, src))
-    return copy_string(dst, src, bytes);
+  if (bytes >= processor().string_over_bytes && !strings_crawl(dst, src)) return copy_string(dst, src, bytes);
   distant ? copy_nt(dst, src, bytes) : copy(dst, src, bytes);
 }
 

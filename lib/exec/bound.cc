@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <string>
 
+#include "mem/processor.h"
+
 namespace coll::exec {
 
 using plan::Add;
@@ -57,6 +59,7 @@ Bound::Bound(const plan::Plan& plan, Channel& channel, const BindOptions& option
 }
 
 void Bound::find_stored_first(int rank) {
+  const mem::Processor& here = mem::processor();
   size_t left = asked_ahead_bytes(plan_->synchronizing);
   bool more = true;
   for (uint64_t pass = 0; more && left > 0; pass++) {
@@ -66,6 +69,10 @@ void Bound::find_stored_first(int rank) {
         const bool stores = in.kind == Kind::copy || in.kind == Kind::reduce;
         if (!stores || in.when == plan::When::direct) continue;
         const plan::Extent extent = in.geometry->at(pass);
+        // A string instruction does not wait for the lines.
+        if (in.kind == Kind::copy && in.destinations == 1 && here.strings_overwrite() &&
+            extent.length * element_bytes_ >= here.string_store_bytes)
+          continue;
         for (int d = 0; d < in.destinations; d++) {
           const Location& to = in.locations[d];
           if (to.where != Location::Where::view || to.rank != rank || pass > to.slot_mask) continue;

@@ -7,6 +7,7 @@
 #include "command.h"
 #include "config/config.h"
 #include "mem/huge_pages.h"
+#include "mem/processor.h"
 #include "model/cost.h"
 #include "model/fingerprint.h"
 #include "model/machines.h"
@@ -63,7 +64,8 @@ model::Question question_of(const ModelMachine& machine, plan::Collective collec
                            .levels = machine.hierarchy.levels(),
                            .huge_pages = machine.running && may_be_huge && mem::HugePages::are_to_be_had(),
                            .cache_bytes = model::available_cache_bytes(machine.table, ranks),
-                           .core_cache_bytes = machine.table.fingerprint.l2_bytes};
+                           .core_cache_bytes = machine.table.fingerprint.l2_bytes,
+                           .overwrites = machine.running && mem::processor().strings_overwrite()};
   if (!machine.table.of(model::Mechanism::cma).available || ranks < 2) return question;
   const model::Setting on = model::Setting(machine.table, machine.hierarchy, model::Mechanism::cma)
                                 .touching({2 * trial_bytes, 2 * trial_bytes, trial_bytes, 2 * trial_bytes});

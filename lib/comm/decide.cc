@@ -6,6 +6,7 @@
 
 #include "comm/comm.h"
 #include "exec/latency.h"
+#include "mem/processor.h"
 
 namespace coll::comm {
 
@@ -25,7 +26,8 @@ model::Question Comm::question(const Call& call) const {
           .huge_pages = huge_pages_,
           .mapped = heaps_are_shared_ && call.bytes() >= 16384,
           .cache_bytes = cache_bytes_,
-          .core_cache_bytes = machine_->l2.size_bytes};
+          .core_cache_bytes = machine_->l2.size_bytes,
+          .overwrites = mem::processor().strings_overwrite()};
 }
 
 model::Selection Comm::decide(const Call& call, bool other_way) {

@@ -40,8 +40,15 @@ algo::Parameters filled_ring(size_t bytes, size_t chunk_bytes, size_t ring_bytes
 
 // Long vectors pass through a ring that is as long as the caches that a core has for itself: a line that still lies in the
 // last reader's is slow to take back before it is written again, and one that has left the writer's is faster to fetch.
+// Where nobody waits for such lines half as long: what is staged leaves room there for what it is staged from.
 size_t long_ring_bytes(const Question& question) {
-  return std::clamp(std::bit_floor(question.core_cache_bytes), 512 * kib, 1024 * kib);
+  const size_t own = std::bit_floor(question.core_cache_bytes);
+  return std::clamp(question.overwrites ? own / 2 : own, 512 * kib, 1024 * kib);
+}
+
+// Chunks of a vector that both of two ranks stage and read at the same time: long ones where they need not go round often.
+size_t chunk_both_ways(const Question& question, size_t bytes, size_t usual_bytes) {
+  return question.overwrites && bytes >= 1024 * kib ? long_ring_bytes(question) / 2 : usual_bytes;
 }
 
 // Enough passes to overlap the two copies of a chunk, few enough that their flags do not count.
@@ -49,7 +56,7 @@ algo::Parameters pipeline(const Question& question) {
   constexpr size_t longest = 32 * kib;
   const size_t bytes = question.bytes, ring_bytes = long_ring_bytes(question);
   if (bytes <= longest) return filled_ring(bytes, std::max(std::bit_ceil(bytes / 4), 4 * kib), ring_bytes);
-  return filled_ring(bytes, bytes <= 512 * kib ? longest : ring_bytes / 16, ring_bytes);
+  return filled_ring(bytes, bytes <= 512 * kib ? longest : ring_bytes / (question.overwrites ? 8 : 16), ring_bytes);
 }
 
 // Mapped vectors pass through no slots, so that nothing is overlapped by cutting them.
@@ -69,7 +76,9 @@ algo::Parameters few_turns(const Question& question) {
 // Two hops a pass, each with its flags: long passes, of a vector of `bytes`.
 algo::Parameters two_hops(const Question& question, size_t bytes) {
   const size_t least = std::clamp(size_t(question.ranks) * 16 * kib, 128 * kib, 256 * kib);
-  if (!question.crowded) return filled_ring(bytes, least, long_ring_bytes(question));
+  if (!question.crowded)
+    return filled_ring(bytes, question.ranks == 2 ? chunk_both_ways(question, bytes, least) : least,
+                       long_ring_bytes(question));
   const size_t half = std::bit_ceil(bytes / 2);
   return ring(bytes, question.groups_apart ? std::clamp(half, least, 1024 * kib) : least, 2);
 }
@@ -153,8 +162,9 @@ Choice choose(const Question& question) {
       // shorter ones a reader that maps them has from the root's caches before the root could share the work.
       if (ranks == 2 && !question.crowded && bytes >= (question.kernel_copies ? 256 : 512) * kib) {
         name = "push_pull";
-        choice.parameters =
-            question.kernel_copies ? ring(bytes, 512 * kib, 2) : filled_ring(bytes, long_ring / 8, long_ring);
+        choice.parameters = question.kernel_copies
+                                ? ring(bytes, 512 * kib, 2)
+                                : filled_ring(bytes, chunk_both_ways(question, bytes, long_ring / 8), long_ring);
       } else if (question.kernel_copies && bytes > 8 * kib) {
         // Kernel copies have a price a call: long chunks (KNEM V).
         choice.parameters = ring(bytes, 512 * kib, 2);
@@ -239,9 +249,10 @@ Choice choose(const Question& question) {
         // Two ranks do the same at the same time and need not run ahead; memory likes long runs.
         const bool in_long_runs = ranks == 2 && bytes >= 4096 * kib;
         if (!choice.kernel_copies && !question.irregular)
-          choice.parameters = in_long_runs                      ? ring(bytes, 512 * kib, 1)
-                              : ranks == 2 && !question.crowded ? filled_ring(bytes, long_ring / 4, long_ring)
-                                                                : ring(bytes, 128 * kib, 2);
+          choice.parameters = in_long_runs ? ring(bytes, 512 * kib, 1)
+                              : ranks == 2 && !question.crowded
+                                  ? filled_ring(bytes, chunk_both_ways(question, bytes, long_ring / 4), long_ring)
+                                  : ring(bytes, 128 * kib, 2);
       } else {
         name = "bruck";
         choice.parameters = one_slot(64 * kib);

@@ -26,6 +26,7 @@ struct Question {
   bool mapped = false;            // vectors of this size lie, most likely, in memory that all ranks map
   size_t cache_bytes = 0;         // what the ranks' caches hold together; 0 when unknown
   size_t core_cache_bytes = 0;    // what a core has for itself; 0 when unknown
+  bool overwrites = false;        // a core stores long data without waiting for lines that others hold
 };
 
 // 16-bit floats, told by their size, are rounded wherever a partial result is stored.

@@ -136,6 +136,17 @@ TEST(Select, LongVectorsPassThroughARingAsLongAsACoresOwnCaches) {
     }
 }
 
+TEST(Select, HalfAsLongWhereStoresDoNotWaitForLines) {
+  using enum Collective;
+  for (const Collective collective : {bcast, reduce, allreduce, scatter, gather, allgather, scan, exscan}) {
+    const algo::Parameters made =
+        choose(
+            {.collective = collective, .bytes = 8 << 20, .ranks = 2, .core_cache_bytes = 1 << 20, .overwrites = true})
+            .parameters;
+    EXPECT_EQ(size_t(made.chunk_bytes) * made.depth, 512u << 10) << plan::name(collective);
+  }
+}
+
 TEST(Select, RingsAreNoLongerThanTheVector) {
   for (size_t bytes = 4096; bytes <= 4 << 20; bytes *= 2) {
     const algo::Parameters made =

@@ -32,11 +32,12 @@ bool walks(const Channel& channel, size_t bytes, bool synchronizing) {
   return bytes > (synchronizing ? here.beside_flag_together_bytes : here.beside_flag_bytes) &&
          channel.payloads != nullptr;
 }
-// Whether a payload is stored without waiting for its lines.
-bool overwrites(const Channel& channel, size_t bytes, bool synchronizing) {
+// Whether a payload is stored without waiting for its lines: past the caches, or by a string instruction.
+bool waits_for_no_lines(const Channel& channel, size_t bytes, bool synchronizing) {
   const mem::Processor& here = mem::processor();
-  const bool over = !synchronizing || channel.team->stores.stream(bytes);
-  return here.strings_overwrite() && bytes >= (over ? here.string_over_bytes : here.string_store_bytes);
+  if (bytes < std::min(mem::SharedStores::least_bytes, here.string_over_bytes)) return false;
+  if (channel.team->stores.stream(bytes)) return true;
+  return here.strings_overwrite() && (!synchronizing || bytes >= here.string_store_bytes);
 }
 
 // The payload of a cell that says where the data lie: memory of the writer's arena.
@@ -118,7 +119,8 @@ inline void store(char* payload, size_t at, const void* data, size_t bytes, size
   if (bytes >= mem::SharedStores::least_bytes && stores.is_due()) stores.measure(cell.sequence);
   const bool walking = walks(channel, bytes, synchronizing);
   char* payload = walking ? channel.take_payload(bytes) : cell.payload;
-  if (const bool distant = stores.stream(bytes); distant || overwrites(channel, bytes, synchronizing)) {
+  if (waits_for_no_lines(channel, bytes, synchronizing)) {
+    const bool distant = stores.stream(bytes);
     mem::copy_over(payload, own.data, own.bytes, distant);
     if (own.more_bytes != 0) mem::copy_over(payload + own.bytes, own.more, own.more_bytes, distant);
   } else {
@@ -178,7 +180,7 @@ Cell& next_cell(const Channel& channel) {
 [[gnu::noinline]] void ask_for_long(Channel& channel, bool synchronizing, size_t bytes) {
   const mem::SharedStores& stores = channel.team->stores;
   const bool measures = bytes >= mem::SharedStores::least_bytes && stores.is_next_due();
-  if (stores.stream(bytes) || overwrites(channel, bytes, synchronizing) || measures) return;
+  if (measures || waits_for_no_lines(channel, bytes, synchronizing)) return;
   Cell& next = next_cell(channel);
   mem::fetch_for_writing(&next, sync::line_bytes);
   if (!walks(channel, bytes, synchronizing)) mem::fetch_for_writing(next.payload, asked_ahead(bytes, synchronizing));

@@ -37,10 +37,8 @@ bool is_zen5_or_later() {
 bool is_zen5_or_later() { return false; }
 #endif
 
-const Processor& here = is_zen5_or_later() ? zen5 : usual;
-
 }  // namespace
 
-const Processor& processor() { return here; }
+const Processor detail::running = is_zen5_or_later() ? zen5 : usual;
 
 }  // namespace coll::mem

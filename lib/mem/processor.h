@@ -23,7 +23,10 @@ struct Processor {
   bool strings_overwrite() const { return string_over_bytes != never; }
 };
 
+namespace detail {
+extern const Processor running;
+}
 // The one that this process runs on; known before main(). Thread safe.
-const Processor& processor();
+inline const Processor& processor() { return detail::running; }
 
 }  // namespace coll::mem

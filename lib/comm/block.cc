@@ -6,6 +6,7 @@
 
 #include "comm/drift.h"
 #include "mem/huge_pages.h"
+#include "mem/processor.h"
 #include "transport/arena.h"
 
 namespace coll::comm {
@@ -13,8 +14,9 @@ namespace coll::comm {
 namespace {
 
 constexpr size_t page = 4096, huge_page = mem::huge_page_bytes;
-// Where large memory of malloc() begins: what is copied in and out then lies alike on both sides.
-constexpr size_t behind_page = 16;
+// Where large memory of malloc() begins: what is copied in and out then lies alike on both sides, as string instructions
+// like it. Others' vectors were measured with staging at the beginning of a page.
+size_t behind_page() { return mem::processor().strings_overwrite() ? 16 : 0; }
 static_assert(2 * half_bytes % huge_page == 0 && exec::payloads_bytes % huge_page == 0);
 size_t page_up(size_t bytes) { return (bytes + page - 1) / page * page; }
 
@@ -43,7 +45,7 @@ BlockLayout::BlockLayout(int ranks) {
     channel[c] = end;
     end = page_up(end + sizeof(exec::ChannelMemory));
   }
-  payloads = (end + huge_page - 1) / huge_page * huge_page + behind_page;
+  payloads = (end + huge_page - 1) / huge_page * huge_page + behind_page();
   end = payloads + exec::payloads_bytes;
   for (int c = 0; c < channel_count; c++) {
     staging[c] = end;

@@ -22,7 +22,7 @@ struct BlockLayout {
   size_t left_by = 0;                  // [ranks] bytes: peer q has left and touches this block no more
   size_t stamps = 0;                   // [comm::stamps] Stamp
   size_t channel[channel_count] = {};  // exec::ChannelMemory
-  size_t payloads = 0;                 // of the first channel; just behind a boundary of huge pages, as what follows
+  size_t payloads = 0;  // of the first channel; at a boundary of huge pages or just behind it, as what follows
   size_t staging[channel_count] = {};
   size_t bytes = 0;
 

@@ -50,19 +50,18 @@ constexpr Variable all[] = {
     {"COLL_DIRECT_MIN", "bytes", "8192",
      "Vectors from this size on are read from the peers' own buffers where the transport can."},
     {"COLL_STAGING", "auto, cached, streamed", "auto",
-     "How a rank stores what passes through shared memory. auto: data that distant cores will read bypass the caches; "
-     "each rank finds out while it runs. cached, streamed: they never do, or always from 4 KiB on."},
+     "How a rank stores what passes through shared memory. auto: data that distant cores will read bypass the caches, "
+     "or overwrite lines there where the processor does that sooner; each rank finds out while it runs. cached, "
+     "streamed: they never do, or always from 4 KiB on."},
     {"COLL_HUGE_PAGES", "on, off", "on",
      "on: memory that calls have used several times, 512 KiB at least at once, gets huge pages, where it can be moved "
      "(Linux 6.1; not where /sys/kernel/mm/transparent_hugepage/enabled is never). off: memory stays as the program "
      "got "
      "it."},
     {"COLL_TRIALS", "on, off", "on",
-     "on: blocking bcast, scatter, gather, allgather and alltoall of 256 KiB and more go now and then once by staging "
-     "and "
-     "once by kernel copies (CMA), and the next calls by what was faster; not where a table or another variable "
-     "chooses. "
-     "off: always as the built-in defaults say."},
+     "on: blocking bcast, scatter, gather, allgather and alltoall of 256 KiB and more go now and then once by "
+     "staging and once by kernel copies (CMA), and the next calls by what was faster; not where a table or another "
+     "variable chooses. off: always as the built-in defaults say."},
     {"COLL_SIMD", "avx512, avx2, sse4, scalar", "the best there is",
      "Vector instructions of copies and reductions. Read once per process; a target that the machine lacks is ignored, "
      "which collctl info tells."},

@@ -307,7 +307,7 @@ class Creation {
     comm_->set_latency_paths();
     const bool rules_choose = table_ == nullptr && settings.chunk_bytes == 0 && settings.throttle == 0;
     if (copies_work && rules_choose && std::ranges::all_of(hellos_, &Hello::trials))
-      comm_->trials_ = std::make_unique<Trials>();
+      comm_->trials_ = std::make_unique<Trials>(int(ranks()));
     if (settings.drift && comm_->selector_.knows_times(int(ranks()))) watch();
     describe();
   }

@@ -57,9 +57,12 @@ bool Trials::moves(Collective collective) {
          collective == Collective::allgather || collective == Collective::alltoall;
 }
 
-Trials::Trials() {
-  for (auto& contests : contests_)
-    for (size_t c = 0; c < classes; c++) contests[c] = Contest(size_t(1) << c);
+Trials::Trials(int ranks) {
+  for (size_t collective = 0; collective < contests_.size(); collective++) {
+    const bool pieces = Collective(collective) != Collective::bcast;
+    for (size_t c = 0; c < classes; c++)
+      contests_[collective][c] = Contest((size_t(1) << c) * (pieces ? size_t(ranks) : 1));
+  }
 }
 
 Contest& Trials::of(Collective collective, size_t bytes) {

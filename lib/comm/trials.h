@@ -28,7 +28,7 @@ class Contest {
   static constexpr uint32_t least_apart = 256, most_apart = 4096;  // between trials; the more often one changes nothing
   static constexpr double gain = 1.05;                             // from here on a way is faster
 
-  // For calls of about so many bytes.
+  // For calls in which a rank moves about so many bytes.
   explicit Contest(size_t bytes = size_t(1) << 20);
 
   struct Turn {
@@ -67,12 +67,12 @@ class Trials {
   static constexpr size_t least_bytes = size_t(256) << 10;  // below it a trial would cost more than it may gain
 
   static bool moves(plan::Collective collective);
-  Trials();
+  explicit Trials(int ranks);
   // REQUIRES: moves(collective), bytes >= least_bytes.
   Contest& of(plan::Collective collective, size_t bytes);
 
  private:
-  static constexpr size_t classes = 64;
+  static constexpr size_t classes = 48;  // of what fits an address space
   std::array<std::array<Contest, classes>, plan::collectives> contests_;
 };
 

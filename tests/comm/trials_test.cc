@@ -79,7 +79,7 @@ TEST(Contest, TheSlowestRankCounts) {
 }
 
 TEST(Trials, ClassesOfSizesAreApart) {
-  Trials trials;
+  Trials trials(2);
   Contest& one = trials.of(Collective::bcast, size_t(1) << 20);
   EXPECT_EQ(&one, &trials.of(Collective::bcast, (size_t(1) << 21) - 1));
   EXPECT_NE(&one, &trials.of(Collective::bcast, size_t(1) << 21));

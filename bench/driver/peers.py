@@ -71,17 +71,17 @@ def print_table(table, named, others):
                   "  ".join(f"{r:>11}" for r in ratios) + f"  {named.get(cell, '-')}")
 
 
-def print_gains(name, both, rivals, title, least):
-    """How many times as fast as the fastest of some rivals: moves and reductions apart, from `least` bytes on."""
+def print_gains(name, both, rivals, title):
+    """How many times as fast as the fastest of some rivals: moves and reductions apart."""
     gains = stats.ratios(both, name, rivals)
     if not gains:
         return
-    large = {cell: gain for cell, gain in gains.items() if cell[1] >= least} or gains
+    large = {cell: gain for cell, gain in gains.items() if cell[1] >= MEAN_FROM} or gains
     means = [("", large.values())] + [(kind, [g for c, g in large.items() if (c[0] in REDUCTIONS) == reduces])
                                       for kind, reduces in (("moves ", False), ("reductions ", True))]
     whole, *parts = [f"{kind}{mean:.2f}" for kind, g in means if (mean := stats.geomean(g))]
     slower = [f"{c[0]} {size_name(c[1])} {g:.2f}" for c, g in gains.items() if g < 1]
-    print(f"{name}: {whole} times as fast as {title} from {size_name(least)} on ({', '.join(parts)}); "
+    print(f"{name}: {whole} times as fast as {title} from {size_name(MEAN_FROM)} on ({', '.join(parts)}); "
           f"slower in {len(slower)} of {len(gains)} cells" + (": " + ", ".join(slower) if slower else ""))
 
 
@@ -104,8 +104,8 @@ def print_summary(table, ours, rivals):
             print(f"{name}: from {size_name(MEAN_FROM)} on {stats.geomean(staged.values()):.2f} times the limit of two "
                   f"copies; above 1.05 in {len(beyond)} of {len(staged)} cells" +
                   (": " + ", ".join(beyond) if beyond else ""))
-        print_gains(name, both, rivals, "the best peer", MEAN_FROM)
-        print_gains(name, both, [r for r in rivals if r in AS_INSTALLED], "the best peer as installed", MEAN_FROM)
+        print_gains(name, both, rivals, "the best peer")
+        print_gains(name, both, [r for r in rivals if r in AS_INSTALLED], "the best peer as installed")
 
 
 def print_bandwidth(table, notes, options, ours):

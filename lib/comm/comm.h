@@ -181,7 +181,7 @@ class Comm {
   coll_status run_watched(const BoundEntry& entry, const Call& call);
   // Whether both ways of the kernel and of staging are open to the call: all ranks know it alike.
   bool has_two_ways(const Call& call) const;
-  coll_status perform_in_turn(const Call& call);
+  coll_status run_timed(const BoundEntry& entry, const Call& call, Contest& contest, const Contest::Turn& turn);
   coll_status agree(Contest& contest, const Call& call);
   coll_status perform_now(const Call& call);
   coll_status perform_timed(const Call& call);

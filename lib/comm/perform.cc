@@ -16,15 +16,6 @@ namespace coll::comm {
 
 using plan::Collective;
 
-namespace {
-
-int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
-}  // namespace
-
 coll_status Comm::perform(const Call& call) {
   if (stats::wanted()) [[unlikely]]
     return perform_timed(call);
@@ -45,12 +36,14 @@ coll_status Comm::perform_now(const Call& call) {
   if (ranks() == 1) return perform_alone(call), COLL_OK;
   if (call.empty()) return COLL_OK;
   if (takes_latency_path(call)) return told(perform_short(call));
-  if (has_two_ways(call)) [[unlikely]]
-    return perform_in_turn(call);
+  Contest* const contest = has_two_ways(call) ? &trials_->of(call.collective, call.bytes()) : nullptr;
+  const Contest::Turn turn = contest != nullptr ? contest->next() : Contest::Turn();
   const BoundEntry* entry;
-  coll_status status = bound_for(call, 0, false, entry);
+  coll_status status = bound_for(call, 0, turn.other, entry);
   if (status != COLL_OK) return status;
   if (settings_.huge_pages) use_long_buffers(call, rank(), ranks());
+  if (turn.timed) [[unlikely]]
+    return run_timed(*entry, call, *contest, turn);
   if (drift_ != nullptr && drift_->due()) [[unlikely]]
     return run_watched(*entry, call);
   return run(*entry, call);
@@ -61,20 +54,13 @@ bool Comm::has_two_ways(const Call& call) const {
          Trials::moves(call.collective) && settings_.forced[size_t(call.collective)].empty() && !heaps_are_shared_;
 }
 
-coll_status Comm::perform_in_turn(const Call& call) {
-  Contest& contest = trials_->of(call.collective, call.bytes());
-  const Contest::Turn turn = contest.next();
-  const BoundEntry* entry;
-  coll_status status = bound_for(call, 0, turn.other, entry);
-  if (status != COLL_OK) return status;
-  if (settings_.huge_pages) use_long_buffers(call, rank(), ranks());
-  if (!turn.timed) return run(*entry, call);
-  const int64_t begin_ns = now_ns();
-  status = run(*entry, call);
+coll_status Comm::run_timed(const BoundEntry& entry, const Call& call, Contest& contest, const Contest::Turn& turn) {
+  const double begin = stats::now_seconds();
+  const coll_status status = run(entry, call);
   const bool receives = call.collective != Collective::gather || call.root == rank();
   const bool blocks = plan::has_blocks(call.collective, plan::Buffer::recv);
   if (receives) look_at(call.recv, call.bytes() * (blocks ? size_t(ranks()) : 1));
-  contest.took(turn, double(now_ns() - begin_ns) * 1e-3);
+  contest.took(turn, (stats::now_seconds() - begin) * 1e6);
   return status == COLL_OK && turn.last ? agree(contest, call) : status;
 }
 
@@ -124,6 +110,10 @@ coll_status Comm::run(const BoundEntry& entry, const Call& call) {
 }
 
 coll_status Comm::run_watched(const BoundEntry& entry, const Call& call) {
+  const auto now_ns = [] {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+  };
   const int64_t begin_ns = now_ns();
   const coll_status status = run(entry, call);
   if (status != COLL_OK) return status;

@@ -59,7 +59,8 @@ bool Trials::moves(Collective collective) {
 
 Trials::Trials(int ranks) {
   for (size_t collective = 0; collective < contests_.size(); collective++) {
-    const bool pieces = Collective(collective) != Collective::bcast;
+    const bool pieces = plan::has_blocks(Collective(collective), plan::Buffer::send) ||
+                        plan::has_blocks(Collective(collective), plan::Buffer::recv);
     for (size_t c = 0; c < classes; c++)
       contests_[collective][c] = Contest((size_t(1) << c) * (pieces ? size_t(ranks) : 1));
   }

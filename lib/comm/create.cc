@@ -297,6 +297,7 @@ class Creation {
     comm_->groups_apart_ = comm_->crowded_ && !std::ranges::all_of(reports_, [this](const Report& report) {
                              return report.scheduling_group == report_.scheduling_group;
                            });
+    team.crowded = comm_->crowded_;
     team.patience = comm_->crowded_ ? sync::Patience::crowded(!comm_->groups_apart_) : sync::Patience::alone();
     for (int c = 0; c < channel_count; c++) set_up(comm_->channel(c), c);
     comm_->selector_ = {table_,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "exec/team.h"
 
+#include <sched.h>
+
 namespace coll::exec {
 
 namespace {
@@ -34,8 +36,14 @@ void Team::fail() {
   }
 }
 
-coll_status Team::wait_slow(const std::atomic<uint64_t>& sequence, uint64_t value, int of_rank) {
-  sync::Ladder ladder(patience);
+void Team::tell_core() {
+  const uint32_t here = uint32_t(sched_getcpu()) + 1;
+  std::atomic<uint32_t>& told = members[size_t(rank)].state->core;
+  if (told.load(std::memory_order_relaxed) != here) told.store(here, std::memory_order_relaxed);
+}
+
+coll_status Team::wait_slow(const std::atomic<uint64_t>& sequence, uint64_t value, int of_rank, bool for_it_alone) {
+  sync::Ladder ladder(for_it_alone ? patience_with(of_rank) : patience);
   for (;;) {
     if (sequence.load(std::memory_order_acquire) >= value) return COLL_OK;
     sync::Rung rung = ladder.climb();

@@ -37,6 +37,7 @@ enum class Reach : uint8_t {
 struct RankState {
   enum : uint32_t { alive = 0, left = 1, failed = 2 };
   alignas(sync::line_bytes) std::atomic<uint32_t> state;
+  std::atomic<uint32_t> core;  // where ranks share cores: one more than that which it was last on; 0: not told
   sync::Doorbell bell;
 };
 
@@ -64,6 +65,7 @@ class Team {
   bool map_arenas = true;          // take buffers that lie in arenas directly
   size_t direct_min_bytes = 8192;  // smaller vectors are staged although they could be reached
   sync::Patience patience;
+  bool crowded = false;      // ranks share cores
   mem::SharedStores stores;  // to what this rank stages
   // Called now and then while a rank waits, so that other operations of the communicator advance. May be null.
   void (*progress_others)(void* context) = nullptr;
@@ -72,11 +74,23 @@ class Team {
   // After every post: wakes whoever sleeps on this rank.
   void posted() { sync::doorbell_after_post(members[size_t(rank)].state->bell); }
 
-  // Until line.sequence >= value, which `rank` posts. OK or PEER_DIED.
-  coll_status wait(const std::atomic<uint64_t>& sequence, uint64_t value, int of_rank) {
+  // Until line.sequence >= value, which `rank` posts. OK or PEER_DIED. `for_it_alone`: for nobody else at the same time,
+  // so that this rank need not pass its core on at once if that one has another.
+  coll_status wait(const std::atomic<uint64_t>& sequence, uint64_t value, int of_rank, bool for_it_alone = false) {
     if (sequence.load(std::memory_order_acquire) >= value) [[likely]]
       return COLL_OK;
-    return wait_slow(sequence, value, of_rank);
+    return wait_slow(sequence, value, of_rank, for_it_alone);
+  }
+  // How long to wait for one rank alone before the core is passed on.
+  sync::Patience patience_with(int of_rank) const {
+    return crowded && !is_here(of_rank) ? patience.for_another_core() : patience;
+  }
+  // Where ranks share cores: tells the others which one this rank runs on; whether another was last seen there, or nowhere.
+  void tell_core();
+  bool is_here(int of_rank) const {
+    const auto core_of = [this](int r) { return members[size_t(r)].state->core.load(std::memory_order_relaxed); };
+    const uint32_t there = core_of(of_rank);
+    return there == 0 || there == core_of(rank);
   }
 
   // Sleeps until that may hold, or for a while.
@@ -92,7 +106,7 @@ class Team {
   void fail();
 
  private:
-  coll_status wait_slow(const std::atomic<uint64_t>& sequence, uint64_t value, int of_rank);
+  coll_status wait_slow(const std::atomic<uint64_t>& sequence, uint64_t value, int of_rank, bool for_it_alone);
 };
 
 }  // namespace coll::exec

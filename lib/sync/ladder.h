@@ -12,6 +12,9 @@
 
 namespace coll::sync {
 
+inline constexpr int64_t vain_yield_ns = 700;
+inline constexpr int64_t yield_ns = 1400;  // that lets another run: about what it takes
+
 // How long each rung lasts, in rounds of looking at what is waited for.
 struct Patience {
   uint32_t spins = 20000;  // with a pause each
@@ -19,12 +22,18 @@ struct Patience {
   // A yield that comes back sooner than this let nobody run: either nobody wants the core, or those who want it are of
   // another scheduling group. After `vain_yields` of them in a row it is time to sleep. 0: do not look at the clock.
   uint32_t vain_yields = 0;
+  int64_t spin_ns = 0;  // the first rung lasts at least so long; 0: do not look at the clock
   static Patience alone() { return {}; }
   // More ranks than cores: whoever is waited for may need this very core. A yield lets it run if it is of the same
   // scheduling group, and then costs less than a sleep, above all on a core that would fall idle.
   static Patience crowded(bool one_group) { return {.spins = 1, .yields = 4000, .vain_yields = one_group ? 0u : 24u}; }
+  // Whoever is waited for has another core: a short wait takes less than passing this one on and getting it back.
+  Patience for_another_core() const {
+    Patience longer = *this;
+    longer.spin_ns = yield_ns;
+    return longer;
+  }
 };
-inline constexpr int64_t vain_yield_ns = 700;
 
 enum class Rung : uint8_t { spin, yield, sleep };
 
@@ -37,7 +46,7 @@ class Ladder {
   // sleeps on a doorbell.
   Rung climb() {
     uint32_t round = rounds_++;
-    if (round < patience_.spins) [[likely]] {
+    if (round < patience_.spins || still_spins()) [[likely]] {
       pause();
       return Rung::spin;
     }
@@ -52,18 +61,30 @@ class Ladder {
   uint32_t rounds() const { return rounds_; }
 
  private:
+  static int64_t now_ns() {
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1'000'000'000 + now.tv_nsec;
+  }
+  bool still_spins() {
+    if (patience_.spin_ns == 0) return false;
+    const int64_t now = now_ns();
+    if (spins_until_ns_ == 0) spins_until_ns_ = now + patience_.spin_ns;
+    if (now >= spins_until_ns_) patience_.spin_ns = 0;
+    else rounds_ = patience_.spins;  // stay on the first rung
+    return patience_.spin_ns != 0;
+  }
   bool yield_in_vain() {
-    timespec before, after;
-    clock_gettime(CLOCK_MONOTONIC, &before);
+    const int64_t before = now_ns();
     sched_yield();
-    clock_gettime(CLOCK_MONOTONIC, &after);
-    bool vain = (after.tv_sec - before.tv_sec) * 1'000'000'000 + (after.tv_nsec - before.tv_nsec) < vain_yield_ns;
+    bool vain = now_ns() - before < vain_yield_ns;
     if (!vain) vain_ = 0;
     return vain;
   }
 
   Patience patience_;
   uint32_t rounds_ = 0;
+  int64_t spins_until_ns_ = 0;
   uint32_t vain_ = 0;  // yields in a row that let nobody run
 };
 

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 using namespace coll::sync;
 
 namespace {
@@ -26,6 +28,20 @@ TEST(Ladder, ANewOneStartsAtTheBottom) {
 TEST(Ladder, ACrowdHardlySpins) {
   EXPECT_LE(Patience::crowded(true).spins, 1u);
   EXPECT_GT(Patience::alone().spins, 100u);
+}
+
+// But for a rank that has a core of its own it waits as long as a yield takes, before the same rungs as otherwise.
+TEST(Ladder, ACrowdWaitsALittleForAnotherCore) {
+  const Patience crowd = Patience::crowded(true);
+  const auto begin = std::chrono::steady_clock::now();
+  Ladder ladder(crowd.for_another_core());
+  while (ladder.climb() == Rung::spin) {}
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::nanoseconds(yield_ns));
+  uint32_t yields = 1;
+  while (ladder.climb() == Rung::yield) yields++;
+  EXPECT_GE(yields, crowd.yields - 1);
+  EXPECT_LE(yields, crowd.yields);
+  EXPECT_EQ(ladder.climb(), Rung::sleep);
 }
 
 // Yields that come back at once end the rung long before its number is used up; where every yield lets somebody run they

@@ -23,6 +23,7 @@ struct Parameters {
   // hierarchical: per level, innermost first; empty: chunk_bytes everywhere. The largest one is the chunk of the
   // loops and of the staging slots, a smaller one is rounded to 1/2, 1/4 or 1/8 of it.
   std::vector<uint32_t> level_chunk_bytes;
+  bool operator==(const Parameters&) const = default;
 };
 
 struct Request {

@@ -161,6 +161,7 @@ class Comm {
     std::shared_ptr<const Pieces> pieces;
     std::shared_ptr<exec::Bound> bound;
     double expected_us = 0;  // by the table; 0: unknown
+    bool two_ways = false;   // this is one of them: trials tell which is taken
   };
 
   Comm() = default;
@@ -171,15 +172,14 @@ class Comm {
   void set_latency_paths();
   // The plan that serves a call on a channel, bound anew only when it is not at hand.
   coll_status bound_for(const Call& call, int channel, bool other_way, const BoundEntry*& found);
-  // expected_us: model::Selection::expected_us of what was bound.
-  coll_status make_bound(const Call& call, const BoundKey& key, std::shared_ptr<exec::Bound>& bound,
-                         double& expected_us);
+  // All of the entry but its key.
+  coll_status make_bound(const Call& call, const BoundKey& key, BoundEntry& entry);
   std::string bind(const Call& call, int channel, const model::Choice& choice, std::shared_ptr<exec::Bound>& bound);
   const plan::Plan* plan_for(const Call& call, const model::Choice& choice);
   coll_status run(const exec::Bound& bound, const exec::Arguments& arguments);
   coll_status run(const BoundEntry& entry, const Call& call);
   coll_status run_watched(const BoundEntry& entry, const Call& call);
-  // Whether both ways of the kernel and of staging are open to the call: all ranks know it alike.
+  // Whether the call may go another way besides its usual one: all ranks know it alike.
   bool has_two_ways(const Call& call) const;
   coll_status run_timed(const BoundEntry& entry, const Call& call, Contest& contest, const Contest::Turn& turn);
   coll_status agree(Contest& contest, const Call& call);
@@ -232,7 +232,7 @@ class Comm {
 
   std::unordered_map<std::string, std::unique_ptr<plan::Plan>> plans_;
   std::array<BoundEntry, 128> bounds_;
-  std::unique_ptr<Trials> trials_;  // null where only one way is open
+  std::unique_ptr<Trials> trials_;  // null where only one way is ever open
   std::unique_ptr<Drift> drift_;    // null where no times are known to compare with
 };
 

@@ -283,8 +283,8 @@ class Creation {
                  : chosen == Transport::shm || chosen == Transport::mapped ? Reach::staged
                                                                            : Reach::remote;
     if (settings.transport == Transport::shm) team.reach = Reach::staged, team.map_arenas = false;
-    const bool copies_work = ranks() > 1 && settings.transport == Transport::automatic && team.reach == Reach::staged &&
-                             agreed_.impossible(Transport::cma).empty();
+    const bool stages = ranks() > 1 && settings.transport == Transport::automatic && team.reach == Reach::staged;
+    const bool copies_work = stages && agreed_.impossible(Transport::cma).empty();
     if (copies_work) comm_->kernel_times_ = agreed_.cma_times();
     if (team.reach == Reach::remote) team.access = make_access(chosen);
     else if (copies_work) team.access = make_access(Transport::cma);
@@ -307,7 +307,7 @@ class Creation {
                          .kernel_works = copies_work}};
     comm_->set_latency_paths();
     const bool rules_choose = table_ == nullptr && settings.chunk_bytes == 0 && settings.throttle == 0;
-    if (copies_work && rules_choose && std::ranges::all_of(hellos_, &Hello::trials))
+    if (stages && rules_choose && std::ranges::all_of(hellos_, &Hello::trials))
       comm_->trials_ = std::make_unique<Trials>(int(ranks()));
     if (settings.drift && comm_->selector_.knows_times(int(ranks()))) watch();
     describe();

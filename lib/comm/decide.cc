@@ -32,13 +32,9 @@ model::Question Comm::question(const Call& call) const {
 
 model::Selection Comm::decide(const Call& call, bool other_way) {
   const model::Question question = this->question(call);
-  if (other_way) {
-    const bool by_kernel = !selector_.builtin(question).kernel_copies;
-    model::Selection tried{.choice = selector_.builtin(model::one_way(question, by_kernel)),
-                           .by = model::Decider::tried};
-    tried.choice.kernel_copies = by_kernel;
-    return tried;
-  }
+  if (other_way)
+    if (const std::optional<model::Choice> other = selector_.other_way(question))
+      return {.choice = *other, .by = model::Decider::tried};
   const model::Forced* forced = model::find_forced(settings_.forced[size_t(call.collective)], question);
   model::Selection selected;
   if (forced != nullptr && forced->choice.algorithm != nullptr) {

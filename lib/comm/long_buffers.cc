@@ -31,6 +31,15 @@ Elements elements_of(const Call& call, Buffer buffer, int rank, int ranks) {
 
 }  // namespace
 
+std::span<const char> result_of(const Call& call, int rank, int ranks) {
+  const bool to_root = call.collective == plan::Collective::gather || call.collective == plan::Collective::reduce;
+  const bool gets = to_root ? call.root == rank : call.collective != plan::Collective::exscan || rank > 0;
+  if (!gets) return {};
+  const Elements elements = elements_of(call, Buffer::recv, rank, ranks);
+  return {static_cast<const char*>(call.recv) + elements.first * call.element_bytes,
+          (elements.end - elements.first) * call.element_bytes};
+}
+
 void count_long_buffers(const Call& call, int rank, int ranks) {
   const auto use = [&](Buffer buffer, const void* memory) {
     const Elements elements = elements_of(call, buffer, rank, ranks);

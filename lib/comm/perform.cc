@@ -36,14 +36,17 @@ coll_status Comm::perform_now(const Call& call) {
   if (ranks() == 1) return perform_alone(call), COLL_OK;
   if (call.empty()) return COLL_OK;
   if (takes_latency_path(call)) return told(perform_short(call));
-  Contest* const contest = has_two_ways(call) ? &trials_->of(call.collective, call.bytes()) : nullptr;
-  const Contest::Turn turn = contest != nullptr ? contest->next() : Contest::Turn();
   const BoundEntry* entry;
-  coll_status status = bound_for(call, 0, turn.other, entry);
+  coll_status status = bound_for(call, 0, false, entry);
   if (status != COLL_OK) return status;
   if (settings_.huge_pages) use_long_buffers(call, rank(), ranks());
-  if (turn.timed) [[unlikely]]
-    return run_timed(*entry, call, *contest, turn);
+  if (entry->two_ways) {
+    Contest& contest = trials_->of(call.collective, call.bytes());
+    const Contest::Turn turn = contest.next();
+    if (turn.other && (status = bound_for(call, 0, true, entry)) != COLL_OK) return status;
+    if (turn.timed) [[unlikely]]
+      return run_timed(*entry, call, contest, turn);
+  }
   if (drift_ != nullptr && drift_->due()) [[unlikely]]
     return run_watched(*entry, call);
   return run(*entry, call);
@@ -51,15 +54,13 @@ coll_status Comm::perform_now(const Call& call) {
 
 bool Comm::has_two_ways(const Call& call) const {
   return trials_ != nullptr && call.bytes() >= Trials::least_bytes && call.pieces == nullptr &&
-         Trials::moves(call.collective) && settings_.forced[size_t(call.collective)].empty() && !heaps_are_shared_;
+         settings_.forced[size_t(call.collective)].empty() && selector_.other_way(question(call)).has_value();
 }
 
 coll_status Comm::run_timed(const BoundEntry& entry, const Call& call, Contest& contest, const Contest::Turn& turn) {
   const double begin = stats::now_seconds();
   const coll_status status = run(entry, call);
-  const bool receives = call.collective != Collective::gather || call.root == rank();
-  const bool blocks = plan::has_blocks(call.collective, plan::Buffer::recv);
-  if (receives) look_at(call.recv, call.bytes() * (blocks ? size_t(ranks()) : 1));
+  look_at(result_of(call, rank(), ranks()));
   contest.took(turn, (stats::now_seconds() - begin) * 1e6);
   return status == COLL_OK && turn.last ? agree(contest, call) : status;
 }
@@ -92,7 +93,7 @@ coll_status Comm::bound_for(const Call& call, int channel, bool other_way, const
   const bool differs = (entry.pieces == nullptr) != (call.pieces == nullptr) ||
                        (call.pieces != nullptr && !call.pieces->same_lengths(*entry.pieces));
   if (!(entry.key == key) || differs) {
-    coll_status status = make_bound(call, key, entry.bound, entry.expected_us);
+    coll_status status = make_bound(call, key, entry);
     entry.key = status == COLL_OK ? key : BoundKey{};
     entry.pieces = call.pieces;
     if (status != COLL_OK) return status;
@@ -187,9 +188,9 @@ void Comm::perform_alone(const Call& call) {
   if (from != to) mem::copy(to, from, bytes);
 }
 
-coll_status Comm::make_bound(const Call& call, const BoundKey& key, std::shared_ptr<exec::Bound>& bound,
-                             double& expected_us) {
+coll_status Comm::make_bound(const Call& call, const BoundKey& key, BoundEntry& entry) {
   const int index = key.channel;
+  std::shared_ptr<exec::Bound>& bound = entry.bound;
   if (call.element_bytes > half_bytes / 8)
     return failure(COLL_ERR_TYPE, "an element of " + std::to_string(call.element_bytes) +
                                       " bytes does not fit the staging; at most " + std::to_string(half_bytes / 8) +
@@ -210,7 +211,8 @@ coll_status Comm::make_bound(const Call& call, const BoundKey& key, std::shared_
   }
   if (!problem.empty()) return failure(COLL_ERR_UNAVAILABLE, std::string(plan::name(call.collective)) + " " + problem);
   log_decision(call, selected);
-  expected_us = selected.expected_us;
+  entry.expected_us = selected.expected_us;
+  entry.two_ways = index == 0 && has_two_ways(call);
   return COLL_OK;
 }
 

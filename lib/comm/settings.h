@@ -32,7 +32,7 @@ struct Settings {
   std::optional<bool> streamed;                // COLL_STAGING; nothing: as each rank finds out
   bool drift = true;                           // COLL_DRIFT
   bool huge_pages = true;                      // COLL_HUGE_PAGES: for buffers that are used again and again
-  bool trials = true;                          // COLL_TRIALS: of staging and kernel copies, in turn
+  bool trials = true;                          // COLL_TRIALS: of both ways of a long call, in turn
   bool shared_heap = false;                    // COLL_HEAP=shared
   std::string trace;                           // COLL_TRACE: a file's beginning; "": nothing is recorded
   std::string table;                           // COLL_TABLE: a name, a path, none; "": this machine's

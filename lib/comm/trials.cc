@@ -47,14 +47,9 @@ Contest::Times Contest::agree(std::span<const Times> all) {
   return slowest;
 }
 
-void look_at(const void* memory, size_t bytes) {
-  const auto* line = static_cast<const volatile char*>(memory);
-  for (size_t at = 0; at < bytes; at += sync::line_bytes) (void)line[at];
-}
-
-bool Trials::moves(Collective collective) {
-  return collective == Collective::bcast || collective == Collective::scatter || collective == Collective::gather ||
-         collective == Collective::allgather || collective == Collective::alltoall;
+void look_at(std::span<const char> memory) {
+  const volatile char* line = memory.data();
+  for (size_t at = 0; at < memory.size(); at += sync::line_bytes) (void)line[at];
 }
 
 Trials::Trials(int ranks) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Long vectors that are only moved go by staging or by copies of the kernel. Which is faster depends on the processor, on
-// where the cores lie, on the pages of the buffers and on what else runs, and no rule knows all of these: calls of a
-// program take both ways in turn now and then, and the next ones take the faster. What arrives is the same either way.
+// Long vectors can go more than one way: moves by staging or by copies of the kernel, reductions as it is best for memory
+// that ranks map or for other (model::Selector::other_way). Which is faster depends on the processor, on where the cores
+// lie, on the buffers and their pages and on what else runs, and no rule knows all of these: calls of a program take both
+// ways in turn now and then, and the next ones take the faster. What arrives is the same either way.
 //
 // All ranks number their calls alike, so that all take the same way:
 // 1. Which way a call takes follows from its number, and from what was agreed before it.
@@ -60,15 +61,14 @@ class Contest {
 };
 
 // Loads a word of every line.
-void look_at(const void* memory, size_t bytes);
+void look_at(std::span<const char> memory);
 
 class Trials {
  public:
   static constexpr size_t least_bytes = size_t(256) << 10;  // below it a trial would cost more than it may gain
 
-  static bool moves(plan::Collective collective);
   explicit Trials(int ranks);
-  // REQUIRES: moves(collective), bytes >= least_bytes.
+  // REQUIRES: bytes > 0.
   Contest& of(plan::Collective collective, size_t bytes);
 
  private:

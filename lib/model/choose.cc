@@ -218,9 +218,11 @@ Choice choose(const Question& question) {
       set_pieces(question, {.bytes = question.crowded ? 256 * kib : 512 * kib, .crowd_times = 2}, choice);
       if (question.crowded && !choice.kernel_copies && !question.kernel_copies && !question.irregular)
         choice.parameters = ring(bytes, 128 * kib, 4);
-      // Staged pieces need not wait until the root is there.
-      name =
-          question.irregular || choice.kernel_copies || question.kernel_copies ? "parallel_write" : "sequential_read";
+      // Staged pieces need not wait until the root is there. Long ones of two ranks that map the result are written into it
+      // while the root copies its own.
+      name = question.irregular || choice.kernel_copies || question.kernel_copies || (two_mapped && bytes >= 256 * kib)
+                 ? "parallel_write"
+                 : "sequential_read";
       break;
     case Collective::allgather:
       // What many read is worth staging once; to copies from the owner the kernel admits one rank after the other.
@@ -281,12 +283,6 @@ Choice choose(const Question& question) {
   choice.algorithm = algo::find(question.collective, name);
   complete(question, choice);
   return choice;
-}
-
-Question one_way(Question question, bool by_kernel) {
-  question.kernel_copies = by_kernel;
-  question.kernel_times = no_copy;
-  return question;
 }
 
 void complete(const Question& question, Choice& choice) {

@@ -42,9 +42,6 @@ struct Choice {
 // Only algorithms that combine operands in rank order are chosen, so results never depend on the choice.
 Choice choose(const Question& question);
 
-// The question as if everything went by kernel copies, or by staging.
-Question one_way(Question question, bool by_kernel);
-
 // What follows from a choice of algorithm and parameters: chunks that hold an element, and whether the work set exceeds the
 // caches.
 void complete(const Question& question, Choice& choice);

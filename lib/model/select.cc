@@ -85,6 +85,27 @@ Choice Selector::builtin(const Question& question) const {
   return circumstances_.family == nullptr ? choose(question) : choose(question, *circumstances_.family);
 }
 
+std::optional<Choice> Selector::other_way(const Question& question) const {
+  const Choice usual = builtin(question);
+  Question as_if = question;
+  const bool by_kernel = !question.mapped && !plan::is_reduction(question.collective) && !usual.kernel_copies;
+  if (question.mapped) {
+    as_if.mapped = false;
+  } else if (plan::is_reduction(question.collective)) {
+    as_if.mapped = true;
+  } else {
+    if (!has_kernel_copies(question)) return std::nullopt;
+    as_if.kernel_copies = by_kernel;
+    as_if.kernel_times = no_copy;
+  }
+  Choice other = builtin(as_if);
+  other.kernel_copies |= by_kernel;
+  if (other.algorithm == usual.algorithm && other.parameters == usual.parameters &&
+      other.kernel_copies == usual.kernel_copies)
+    return std::nullopt;
+  return other;
+}
+
 size_t Selector::latency_path_bytes(Question question) const {
   question.mapped |= circumstances_.mapped;
   const size_t otherwise = model::latency_path_bytes(question);

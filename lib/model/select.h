@@ -25,7 +25,7 @@ enum class Decider : uint8_t {
   priced,    // the table's parameters in the closed formulas
   builtin,   // choose()
   forced,    // a variable
-  tried,     // the clock: the way that the built-in defaults do not take
+  tried,     // the clock: the way that the built-in defaults do not take, other_way()
 };
 
 struct Selection {
@@ -60,6 +60,12 @@ class Selector {
 
   // Without the table.
   Choice builtin(const Question& question) const;
+
+  // What builtin() would have chosen if things were as it cannot know that they are not: another way to the same result,
+  // worth being timed beside it. Moves: by kernel copies instead of staging, or the other way round. Reductions: for
+  // vectors in memory that all ranks map. Where most vectors are mapped, everything: as if they were not. None where that
+  // is no other way.
+  std::optional<Choice> other_way(const Question& question) const;
 
   // Payloads up to this size, all that one rank shows to others, take the hand-written latency path: as far as the
   // table's "latency" rows go where it has some for as many ranks. `question.bytes` does not count.

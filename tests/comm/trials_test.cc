@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Staging and kernel copies in turn: who takes which way when, what ranks make of their times, and that the data arrive.
+// Two ways in turn: who takes which when, what ranks make of their times, and that the same arrives by both.
 #include "comm/trials.h"
 
 #include <algorithm>
@@ -128,6 +128,38 @@ void move(Context& c, size_t count, int calls) {
   RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
 }
 
+// Reductions of vectors that ranks map or not, of numbers whose sum depends on the order; the same bits in every call.
+void reduce(Context& c, bool mapped, size_t count, int calls) {
+  const size_t bytes = count * sizeof(float);
+  coll_comm* comm = c.comm();
+  std::vector<float> own(mapped ? 0 : 2 * count);
+  void* memory = own.data();
+  if (mapped) RANK_CHECK(c, coll_mem_alloc(2 * bytes, &memory) == COLL_OK);
+  float *const send = static_cast<float*>(memory), *const recv = send + count;
+  for (int call = 0; call < calls && !c.failed(); call++) {
+    const int root = call % c.ranks;
+    std::vector<float> sum(count);
+    for (int rank = 0; rank < c.ranks; rank++)
+      for (size_t i = 0; i < count; i++) {
+        const float operand = value(call, size_t(rank), 0, i) / 7;
+        sum[i] = rank == 0 ? operand : sum[i] + operand;
+        if (rank == c.rank) send[i] = operand;
+      }
+    const auto check = [&](const char* name) {
+      if (!std::equal(sum.begin(), sum.end(), recv)) c.fail(std::string(name) + ", call " + std::to_string(call));
+    };
+    RANK_CHECK(c, coll_allreduce(send, recv, count, COLL_FLOAT, COLL_SUM, comm) == COLL_OK);
+    check("allreduce");
+    // Only the root gets a result, and only it has to have room for one.
+    std::fill_n(recv, count, 0.0f);
+    RANK_CHECK(c,
+               coll_reduce(send, c.rank == root ? recv : nullptr, count, COLL_FLOAT, COLL_SUM, root, comm) == COLL_OK);
+    if (c.rank == root) check("reduce");
+  }
+  if (mapped) RANK_CHECK(c, coll_mem_free(memory) == COLL_OK);
+  RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
+}
+
 constexpr size_t count = (size_t(1) << 20) / sizeof(float) + 1;
 constexpr int calls = 32;
 
@@ -142,6 +174,13 @@ TEST(Moves, GoOneWayWithoutTrials) {
     c.set("COLL_TRIALS", "off");
     move(c, count, calls);
   });
+}
+
+TEST(Reductions, RoundAlikeByBothWays) {
+  for (int ranks : {2, 3})
+    for (const bool mapped : {false, true})
+      run_processes(
+          ranks, [mapped](Context& c) { reduce(c, mapped, count, calls); }, -1, 60 * slowness);
 }
 
 }  // namespace

@@ -301,6 +301,69 @@ TEST(Select, KernelCopiesOnlyWhereTheyWork) {
   EXPECT_TRUE(chooser.selector.select(question).choice.kernel_copies);
 }
 
+Question of_two(Collective collective, size_t bytes) {
+  return {.collective = collective, .bytes = bytes, .element_bytes = 4, .ranks = 2, .core_cache_bytes = 1 << 20};
+}
+
+TEST(OtherWay, OfMovesIsByKernelCopiesOrByStaging) {
+  const Selector selector;
+  Question question = of_two(Collective::scatter, 1 << 20);
+  EXPECT_FALSE(selector.other_way(question).has_value());  // kernel copies do not work
+  for (const double kernel_times : {0.5, 10.0}) {
+    question.kernel_times = kernel_times;
+    const std::optional<Choice> other = selector.other_way(question);
+    ASSERT_TRUE(other.has_value());
+    EXPECT_NE(other->kernel_copies, selector.builtin(question).kernel_copies);
+    EXPECT_EQ(other->kernel_copies, kernel_times > 1);
+  }
+}
+
+TEST(OtherWay, OfReductionsIsForMappedMemory) {
+  const Selector selector;
+  Question question = of_two(Collective::reduce, 1 << 20);
+  EXPECT_EQ(selector.builtin(question).algorithm->name, "flat");
+  ASSERT_TRUE(selector.other_way(question).has_value());
+  EXPECT_EQ(selector.other_way(question)->algorithm->name, "fused");
+  EXPECT_FALSE(selector.other_way(question)->kernel_copies);
+  question.collective = Collective::scan;  // goes one way whatever the memory
+  EXPECT_FALSE(selector.other_way(question).has_value());
+}
+
+TEST(OtherWay, OfMappedMemoryIsForOther) {
+  const Selector selector;
+  for (const Collective collective : {Collective::reduce, Collective::gather}) {
+    Question question = of_two(collective, 1 << 20);
+    question.mapped = true;
+    const std::optional<Choice> other = selector.other_way(question);
+    ASSERT_TRUE(other.has_value());
+    question.mapped = false;
+    EXPECT_EQ(other->algorithm, selector.builtin(question).algorithm);
+  }
+}
+
+// Both ways of a reduction round alike.
+TEST(OtherWay, KeepsTheOrderOfOperands) {
+  const Selector selector;
+  for (const Collective collective :
+       {Collective::reduce, Collective::allreduce, Collective::reduce_scatter, Collective::scan, Collective::exscan})
+    for (const int ranks : {2, 3, 8})
+      for (const bool mapped : {false, true})
+        for (const bool crowded : {false, true})
+          for (const size_t element_bytes : {2, 4})
+            for (size_t bytes = 256 << 10; bytes <= 16 << 20; bytes *= 2) {
+              const Question question{.collective = collective,
+                                      .bytes = bytes,
+                                      .element_bytes = element_bytes,
+                                      .ranks = ranks,
+                                      .crowded = crowded,
+                                      .mapped = mapped};
+              const std::optional<Choice> other = selector.other_way(question);
+              if (!other.has_value()) continue;
+              EXPECT_TRUE(other->algorithm->left_to_right);
+              if (rounds_partials(element_bytes)) { EXPECT_FALSE(other->algorithm->stores_partials); }
+            }
+}
+
 TEST(Select, OfUnknownLengthsTheDefaults) {
   Chooser chooser(8, {row(Collective::gather, 8, 1 << 20, "throttled_write")});
   Question question = chooser.question(Collective::gather, 0);

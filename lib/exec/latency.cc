@@ -225,12 +225,13 @@ coll_status exchange(Channel& channel, const Shown& own, const From& from, bool 
   for (int other = from.first; other < from.last; other++)
     if (other != rank) ask_for_second_line(channel, other, from.bytes);
   alone();
-  if (team.crowded && synchronizing) [[unlikely]]
+  const bool several = from.last - from.first > 1;
+  if (team.crowded && several) [[unlikely]]
     if ((status = await_those_here(channel, from)) != COLL_OK) return status;
   uint64_t most = 0;
   for (int other = from.first; other < from.last; other++)
     if (other != rank) {
-      if ((status = await(channel, other, synchronizing)) != COLL_OK) return status;
+      if ((status = await(channel, other, several)) != COLL_OK) return status;
       most = std::max(most, cell_of(channel, other).check & bytes_mask);
     }
   take();

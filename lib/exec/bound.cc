@@ -55,19 +55,7 @@ Bound::Bound(const plan::Plan& plan, Channel& channel, const BindOptions& option
   lanes_.resize(program.lanes.size());
   for (size_t l = 0; l < lanes_.size(); l++)
     for (const plan::Step& step : program.lanes[l].steps) lanes_[l].code.push_back(translate(step, channel));
-  find_awaited();
   if (stages_here_) find_stored_first(channel.team->rank);
-}
-
-void Bound::find_awaited() {
-  bool several = false;
-  for (const BoundLane& lane : lanes_)
-    for (const Instruction& in : lane.code) {
-      if (in.kind != Kind::wait) continue;
-      several |= awaited_alone_ != no_rank && awaited_alone_ != in.rank;
-      awaited_alone_ = in.rank;
-    }
-  if (several) awaited_alone_ = no_rank;
 }
 
 void Bound::find_stored_first(int rank) {

@@ -82,9 +82,6 @@ class Bound {
   uint64_t last_value() const { return last_value_; }
   // This rank or a peer stores to this rank's staging, unless all buffers are seen where they are.
   bool stages_here() const { return stages_here_; }
-  // The one rank that this one waits for, if there is just one; else no_rank.
-  static constexpr int no_rank = -1;
-  int awaited_alone() const { return awaited_alone_; }
   // What this rank stores to first in its own staging: as much as is worth being asked for ahead of time.
   struct Stored {
     size_t offset, bytes;  // from the operation's place in the ring
@@ -101,7 +98,6 @@ class Bound {
 
  private:
   void find_stored_first(int rank);
-  void find_awaited();
   void measure(plan::Buffer buffer, const plan::Shape& shape, size_t rank);
   Instruction translate(const plan::Step& step, Channel& channel) const;
   Location locate(const plan::Operand& operand, Channel& channel) const;
@@ -112,7 +108,6 @@ class Bound {
   Reach reach_;
   bool stream_;
   bool stages_here_ = false;
-  int awaited_alone_ = no_rank;
   std::vector<Stored> stored_first_;
   BufferSize sizes_[2];
   std::vector<plan::Geometry> geometry_;

@@ -166,16 +166,27 @@ void ask_for_second_line(Channel& channel, int rank, size_t bytes) {
   if (lines_of(bytes) == 2)
     __builtin_prefetch(reinterpret_cast<const char*>(&cell_of(channel, rank)) + sync::line_bytes);
 }
-coll_status await(Channel& channel, int rank, bool for_it_alone) {
+bool is_there(const Channel& channel, int rank) {
+  return cell_of(channel, rank).sequence.load(std::memory_order_acquire) >= channel.operation;
+}
+coll_status await(Channel& channel, int rank, bool for_it_alone = false) {
   return channel.team->wait(cell_of(channel, rank).sequence, channel.operation, rank, for_it_alone);
 }
-// Where ranks share cores: those first that need this rank's own. The others do not wait for it to be passed on.
-[[gnu::noinline]] coll_status await_those_here(Channel& channel, const From& from) {
-  channel.team->tell_core();
-  for (int other = from.first; other < from.last; other++)
-    if (other != channel.team->rank && channel.team->is_here(other))
-      if (coll_status status = await(channel, other, false); status != COLL_OK) return status;
+// Where ranks share cores, for all: first for those that need this rank's own. The others do not wait for it to be passed on.
+[[gnu::noinline]] coll_status await_in_a_crowd(Channel& channel, int first, int last) {
+  Team& team = *channel.team;
+  team.tell_core();
+  for (const bool here : {true, false})
+    for (int other = first; other < last; other++)
+      if (other != team.rank && team.is_here(other) == here)
+        if (coll_status status = await(channel, other, !here); status != COLL_OK) return status;
   return COLL_OK;
+}
+// One of the ranks from first up to last is not there yet.
+[[gnu::noinline]] coll_status await_late(Channel& channel, int rank, int first, int last) {
+  if (!channel.team->crowded || last - first < channel.team->ranks) [[likely]]
+    return await(channel, rank);
+  return await_in_a_crowd(channel, first, last);
 }
 
 constexpr int most_ranks = 64;
@@ -225,13 +236,11 @@ coll_status exchange(Channel& channel, const Shown& own, const From& from, bool 
   for (int other = from.first; other < from.last; other++)
     if (other != rank) ask_for_second_line(channel, other, from.bytes);
   alone();
-  const bool several = from.last - from.first > 1;
-  if (team.crowded && several) [[unlikely]]
-    if ((status = await_those_here(channel, from)) != COLL_OK) return status;
   uint64_t most = 0;
   for (int other = from.first; other < from.last; other++)
     if (other != rank) {
-      if ((status = await(channel, other, several)) != COLL_OK) return status;
+      if (!is_there(channel, other)) [[unlikely]]
+        if ((status = await_late(channel, other, from.first, from.last)) != COLL_OK) return status;
       most = std::max(most, cell_of(channel, other).check & bytes_mask);
     }
   take();
@@ -398,7 +407,7 @@ coll_status latency_agree(Channel& channel, uint64_t signature, int* differs) {
   const Team& team = *channel.team;
   show(channel, cell_of(channel, team.rank), signature);
   for (int rank = 0; rank < team.ranks; rank++)
-    if (rank != team.rank && (status = await(channel, rank, false)) != COLL_OK) return status;
+    if (rank != team.rank && (status = await(channel, rank)) != COLL_OK) return status;
   for (int rank = team.ranks - 1; rank >= 0; rank--)
     if (cell_of(channel, rank).check != signature && rank != team.rank) *differs = rank;
   leave(channel, true, true, 0);

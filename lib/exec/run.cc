@@ -78,22 +78,18 @@ void Run::end() {
 
 coll_status Run::finish() {
   Team& team = *channel_->team;
-  if (team.crowded) [[unlikely]]
-    team.tell_core();
-  const int alone = bound_->awaited_alone();
-  const sync::Patience patience = alone != Bound::no_rank ? team.patience_with(alone) : team.patience;
-  sync::Ladder ladder(patience);
+  sync::Ladder ladder(team.patience);
   for (;;) {
     switch (advance()) {
       case Progress::done:
       case Progress::failed: return status_;
-      case Progress::moved: ladder = sync::Ladder(patience); continue;
+      case Progress::moved: ladder = sync::Ladder(team.patience); continue;
       case Progress::blocked: break;
     }
     if (lanes_left_ == 1) {
       // A single flag: the team waits for it with all it knows.
       const LaneState& lane = waiting_lane();
-      status_ = team.wait(*lane.next->flag, target(*lane.next, lane.index), lane.next->rank, alone != Bound::no_rank);
+      status_ = team.wait(*lane.next->flag, target(*lane.next, lane.index), lane.next->rank);
       if (status_ != COLL_OK) return lanes_left_ = 0, status_;
     } else {
       sync::Rung rung = ladder.climb();

@@ -22,7 +22,7 @@ struct Patience {
   // A yield that comes back sooner than this let nobody run: either nobody wants the core, or those who want it are of
   // another scheduling group. After `vain_yields` of them in a row it is time to sleep. 0: do not look at the clock.
   uint32_t vain_yields = 0;
-  int64_t spin_ns = 0;  // the first rung lasts at least so long; 0: do not look at the clock
+  uint32_t spin_ns = 0;  // the first rung lasts at least so long; 0: do not look at the clock
   static Patience alone() { return {}; }
   // More ranks than cores: whoever is waited for may need this very core. A yield lets it run if it is of the same
   // scheduling group, and then costs less than a sleep, above all on a core that would fall idle.
@@ -30,7 +30,7 @@ struct Patience {
   // Whoever is waited for has another core: a short wait takes less than passing this one on and getting it back.
   Patience for_another_core() const {
     Patience longer = *this;
-    longer.spin_ns = yield_ns;
+    longer.spin_ns = uint32_t(yield_ns);
     return longer;
   }
 };

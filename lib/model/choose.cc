@@ -160,7 +160,9 @@ Choice choose(const Question& question) {
       name = question.levels > 1 && bytes > 4 * kib ? "hierarchical" : "flat_read";
       // Two ranks: the root would wait while the other copies, so each copies a half. Staged data takes as long either way;
       // shorter ones a reader that maps them has from the root's caches before the root could share the work.
-      if (ranks == 2 && !question.crowded && bytes >= (question.kernel_copies ? 256 : 512) * kib) {
+      // Where the root overwrites lines without waiting for them, it is so far ahead that sharing pays later.
+      if (ranks == 2 && !question.crowded &&
+          bytes >= (question.kernel_copies ? 256 : question.overwrites ? 1024 : 512) * kib) {
         name = "push_pull";
         choice.parameters = question.kernel_copies
                                 ? ring(bytes, 512 * kib, 2)
@@ -170,6 +172,9 @@ Choice choose(const Question& question) {
         choice.parameters = ring(bytes, 512 * kib, 2);
       } else if (two_mapped) {
         choice.parameters = in_one_piece(bytes);
+      } else if (question.overwrites && !question.crowded && bytes > 32 * kib && bytes <= 64 * kib) {
+        // What a string instruction moves in one piece from core to core takes half as long again in some launches.
+        choice.parameters = filled_ring(bytes, 16 * kib, long_ring);
       } else {
         choice.parameters = question.crowded ? few_turns(question) : pipeline(question);
       }

@@ -173,13 +173,14 @@ coll_status await(Channel& channel, int rank, bool for_it_alone = false) {
   return channel.team->wait(cell_of(channel, rank).sequence, channel.operation, rank, for_it_alone);
 }
 // Where ranks share cores, for all: first for those that need this rank's own. The others do not wait for it to be passed on.
+// Ranks may move meanwhile.
 [[gnu::noinline]] coll_status await_in_a_crowd(Channel& channel, int first, int last) {
   Team& team = *channel.team;
   team.tell_core();
-  for (const bool here : {true, false})
+  for (const bool all : {false, true})
     for (int other = first; other < last; other++)
-      if (other != team.rank && team.is_here(other) == here)
-        if (coll_status status = await(channel, other, !here); status != COLL_OK) return status;
+      if (other != team.rank && (all || team.is_here(other)))
+        if (coll_status status = await(channel, other, all); status != COLL_OK) return status;
   return COLL_OK;
 }
 // One of the ranks from first up to last is not there yet.

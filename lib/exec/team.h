@@ -74,8 +74,8 @@ class Team {
   // After every post: wakes whoever sleeps on this rank.
   void posted() { sync::doorbell_after_post(members[size_t(rank)].state->bell); }
 
-  // Until line.sequence >= value, which `rank` posts. OK or PEER_DIED. `for_it_alone`: for nobody else at the same time,
-  // so that this rank need not pass its core on at once if that one has another.
+  // Until line.sequence >= value, which `rank` posts. OK or PEER_DIED. `for_it_alone`: for nobody else who needs this core,
+  // so that it need not be passed on at once if that rank has another.
   coll_status wait(const std::atomic<uint64_t>& sequence, uint64_t value, int of_rank, bool for_it_alone = false) {
     if (sequence.load(std::memory_order_acquire) >= value) [[likely]]
       return COLL_OK;
@@ -86,6 +86,7 @@ class Team {
     return crowded && !is_here(of_rank) ? patience.for_another_core() : patience;
   }
   // Where ranks share cores: tells the others which one this rank runs on; whether another was last seen there, or nowhere.
+  // Only how long somebody waits depends on it: ranks move.
   void tell_core();
   bool is_here(int of_rank) const {
     const auto core_of = [this](int r) { return members[size_t(r)].state->core.load(std::memory_order_relaxed); };

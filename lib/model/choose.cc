@@ -162,7 +162,10 @@ Choice choose(const Question& question) {
       // shorter ones a reader that maps them has from the root's caches before the root could share the work.
       // Where the root overwrites lines without waiting for them, it is so far ahead that sharing pays later.
       if (ranks == 2 && !question.crowded &&
-          bytes >= (question.kernel_copies ? 256 : question.overwrites ? 1024 : 512) * kib) {
+          bytes >= (question.kernel_copies ? 256
+                    : question.overwrites  ? 1024
+                                           : 512) *
+                       kib) {
         name = "push_pull";
         choice.parameters = question.kernel_copies
                                 ? ring(bytes, 512 * kib, 2)

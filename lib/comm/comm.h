@@ -221,8 +221,7 @@ class Comm {
   std::string description_;
   size_t cache_bytes_ = 0;
   double kernel_times_ = model::no_copy;
-  bool crowded_ = false;           // more ranks than cores
-  bool groups_apart_ = false;      // and of several scheduling groups
+  bool groups_apart_ = false;      // ranks that share cores are of several scheduling groups
   bool huge_pages_ = false;        // all ranks get them for long buffers in use
   bool heaps_are_shared_ = false;  // large memory of the program's is mapped by all, most likely
   model::Selector selector_;

@@ -252,8 +252,8 @@ class Creation {
     report_.place = machine->source == "native" || machine->source == "flat"
                         ? topo::current_place(*machine)
                         : topo::map_ranks(*machine, int(ranks()), topo::Mapping::core)[size_t(rank())];
-    comm_->crowded_ = crowded(hellos_);
-    if (comm_->crowded_) report_.scheduling_group = sync::scheduling_group();
+    comm_->team_.crowded = crowded(hellos_);
+    if (comm_->team_.crowded) report_.scheduling_group = sync::scheduling_group();
     if (ranks() == 1) return;
     const size_t other = (size_t(rank()) + 1) % ranks();
     report_.found = probe_.look(hellos_[other].probe, hellos_[other].address, hellos_[0].probe.domain);
@@ -294,11 +294,10 @@ class Creation {
     comm_->heaps_are_shared_ = team.map_arenas && std::ranges::all_of(hellos_, &Hello::shared_heap);
     comm_->huge_pages_ = std::ranges::all_of(hellos_, &Hello::huge_pages);
     if (!settings.trace.empty()) team.record = std::make_unique<exec::Record>();
-    comm_->groups_apart_ = comm_->crowded_ && !std::ranges::all_of(reports_, [this](const Report& report) {
+    comm_->groups_apart_ = comm_->team_.crowded && !std::ranges::all_of(reports_, [this](const Report& report) {
                              return report.scheduling_group == report_.scheduling_group;
                            });
-    team.crowded = comm_->crowded_;
-    team.patience = comm_->crowded_ ? sync::Patience::crowded(!comm_->groups_apart_) : sync::Patience::alone();
+    team.patience = comm_->team_.crowded ? sync::Patience::crowded(!comm_->groups_apart_) : sync::Patience::alone();
     for (int c = 0; c < channel_count; c++) set_up(comm_->channel(c), c);
     comm_->selector_ = {table_,
                         comm_->hierarchy_,
@@ -319,7 +318,7 @@ class Creation {
       case Transport::kcoll_map: return std::make_unique<transport::KcollMap>(probe_.device(), int(ranks()));
       case Transport::kcoll_uring: {
         transport::KcollStatus status;
-        auto uring = transport::KcollUring::make(probe_.device(), !comm_->crowded_, status);
+        auto uring = transport::KcollUring::make(probe_.device(), !comm_->team_.crowded, status);
         if (uring != nullptr) return uring;
         return std::make_unique<transport::KcollCopy>(probe_.device());
       }
@@ -343,7 +342,7 @@ class Creation {
 
   // Twice as far as a core's own caches reach, but all ranks' two halves leave room in the caches they share.
   size_t walk_bytes() const {
-    if (comm_->crowded_) return exec::least_walk_bytes;
+    if (comm_->team_.crowded) return exec::least_walk_bytes;
     const size_t own = 2 * comm_->machine_->l2.size_bytes, share = comm_->cache_bytes_ / (4 * ranks());
     return std::clamp(std::min(own, share), exec::least_walk_bytes, half_bytes);
   }
@@ -353,8 +352,8 @@ class Creation {
     channel.team = &comm_->team_;
     channel.half_bytes = half_bytes;
     channel.walk_bytes = walk_bytes();
-    channel.starts_over = comm_->crowded_;
-    if (index == 0 && !comm_->crowded_) channel.payloads = comm_->block_ + layout.payloads;
+    channel.starts_over = comm_->team_.crowded;
+    if (index == 0 && !comm_->team_.crowded) channel.payloads = comm_->block_ + layout.payloads;
     channel.seen.resize(ranks() * exec::max_views);
     if (comm_->team_.access != nullptr) channel.far.resize(channel.seen.size());
     for (size_t r = 0; r < ranks(); r++) {
@@ -373,7 +372,7 @@ class Creation {
     if (comm_->settings_.transport != Transport::automatic) text += ", forced";
     else if (ranks() > 1 && team.reach != exec::Reach::direct) text += " (256 KiB: " + agreed_.times() + ")";
     if (team.reach != exec::Reach::direct && team.map_arenas) text += ", mapped for coll_mem_alloc";
-    text += comm_->crowded_ ? "; more ranks than cores" : "";
+    text += comm_->team_.crowded ? "; more ranks than cores" : "";
     if (table_ == nullptr)
       text += "; table: none, built-in defaults for " + std::string(model::family_of(comm_->machine_->processor).name) +
               " (collctl calibrate writes one)";

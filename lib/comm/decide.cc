@@ -21,7 +21,7 @@ model::Question Comm::question(const Call& call) const {
           .levels = hierarchy_.levels(),
           .kernel_copies = copies_only(),
           .kernel_times = kernel_times_,
-          .crowded = crowded_,
+          .crowded = team_.crowded,
           .groups_apart = groups_apart_,
           .huge_pages = huge_pages_,
           .mapped = heaps_are_shared_ && call.bytes() >= 16384,

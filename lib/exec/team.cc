@@ -43,7 +43,7 @@ void Team::tell_core() {
 }
 
 coll_status Team::wait_slow(const std::atomic<uint64_t>& sequence, uint64_t value, int of_rank, bool for_it_alone) {
-  sync::Ladder ladder(for_it_alone ? patience_with(of_rank) : patience);
+  sync::Ladder ladder(for_it_alone && !is_here(of_rank) ? patience.for_another_core() : patience);
   for (;;) {
     if (sequence.load(std::memory_order_acquire) >= value) return COLL_OK;
     sync::Rung rung = ladder.climb();

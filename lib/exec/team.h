@@ -65,7 +65,7 @@ class Team {
   bool map_arenas = true;          // take buffers that lie in arenas directly
   size_t direct_min_bytes = 8192;  // smaller vectors are staged although they could be reached
   sync::Patience patience;
-  bool crowded = false;      // ranks share cores
+  bool crowded = false;      // more ranks than cores
   mem::SharedStores stores;  // to what this rank stages
   // Called now and then while a rank waits, so that other operations of the communicator advance. May be null.
   void (*progress_others)(void* context) = nullptr;
@@ -80,10 +80,6 @@ class Team {
     if (sequence.load(std::memory_order_acquire) >= value) [[likely]]
       return COLL_OK;
     return wait_slow(sequence, value, of_rank, for_it_alone);
-  }
-  // How long to wait for one rank alone before the core is passed on.
-  sync::Patience patience_with(int of_rank) const {
-    return crowded && !is_here(of_rank) ? patience.for_another_core() : patience;
   }
   // Where ranks share cores: tells the others which one this rank runs on; whether another was last seen there, or nowhere.
   // Only how long somebody waits depends on it: ranks move.

@@ -161,11 +161,8 @@ Choice choose(const Question& question) {
       // Two ranks: the root would wait while the other copies, so each copies a half. Staged data takes as long either way;
       // shorter ones a reader that maps them has from the root's caches before the root could share the work.
       // Where the root overwrites lines without waiting for them, it is so far ahead that sharing pays later.
-      if (ranks == 2 && !question.crowded &&
-          bytes >= (question.kernel_copies ? 256
-                    : question.overwrites  ? 1024
-                                           : 512) *
-                       kib) {
+      if (const size_t staged_from = question.overwrites ? 1024 * kib : 512 * kib;
+          ranks == 2 && !question.crowded && bytes >= (question.kernel_copies ? 256 * kib : staged_from)) {
         name = "push_pull";
         choice.parameters = question.kernel_copies
                                 ? ring(bytes, 512 * kib, 2)

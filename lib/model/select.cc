@@ -88,15 +88,16 @@ Choice Selector::builtin(const Question& question) const {
 std::optional<Choice> Selector::other_way(const Question& question) const {
   const Choice usual = builtin(question);
   Question as_if = question;
-  const bool by_kernel = !question.mapped && !plan::is_reduction(question.collective) && !usual.kernel_copies;
+  bool by_kernel = false;
   if (question.mapped) {
     as_if.mapped = false;
   } else if (plan::is_reduction(question.collective)) {
     as_if.mapped = true;
-  } else {
-    if (!has_kernel_copies(question)) return std::nullopt;
-    as_if.kernel_copies = by_kernel;
+  } else if (has_kernel_copies(question)) {
+    as_if.kernel_copies = by_kernel = !usual.kernel_copies;
     as_if.kernel_times = no_copy;
+  } else {
+    return std::nullopt;
   }
   Choice other = builtin(as_if);
   other.kernel_copies |= by_kernel;

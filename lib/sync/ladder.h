@@ -13,7 +13,7 @@
 namespace coll::sync {
 
 inline constexpr int64_t vain_yield_ns = 700;
-inline constexpr int64_t yield_ns = 1400;  // that lets another run: about what it takes
+inline constexpr uint32_t yield_ns = 1400;  // that lets another run: about what it takes
 
 // How long each rung lasts, in rounds of looking at what is waited for.
 struct Patience {
@@ -30,7 +30,7 @@ struct Patience {
   // Whoever is waited for has another core: a short wait takes less than passing this one on and getting it back.
   Patience for_another_core() const {
     Patience longer = *this;
-    longer.spin_ns = uint32_t(yield_ns);
+    longer.spin_ns = yield_ns;
     return longer;
   }
 };

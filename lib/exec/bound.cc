@@ -54,8 +54,22 @@ Bound::Bound(const plan::Plan& plan, Channel& channel, const BindOptions& option
   }
   lanes_.resize(program.lanes.size());
   for (size_t l = 0; l < lanes_.size(); l++)
-    for (const plan::Step& step : program.lanes[l].steps) lanes_[l].code.push_back(translate(step, channel));
+    for (const plan::Step& step : program.lanes[l].steps) {
+      lanes_[l].code.push_back(translate(step, channel));
+      stores_shared_ |= lanes_[l].code.back().shared != 0;
+    }
+  find_steady_loops();
   if (stages_here_) find_stored_first(channel.team->rank);
+}
+
+void Bound::find_steady_loops() {
+  for (BoundLane& lane : lanes_)
+    for (uint32_t end = 0; end < lane.code.size(); end++)
+      if (Instruction& in = lane.code[end]; in.kind == Kind::end)
+        if (auto loop = steady_loop(lane, uint32_t(in.value), end); loop != nullptr) {
+          in.steady = loop.get();
+          lane.loops.push_back(std::move(loop));
+        }
 }
 
 void Bound::find_stored_first(int rank) {
@@ -162,6 +176,7 @@ Instruction Bound::translate(const plan::Step& step, Channel& channel) const {
     case Kind::loop:
     case Kind::end:
       in.geometry = &geometry_[step.range];
+      if (step.kind == Kind::loop || step.kind == Kind::end) break;
       in.locations = locations_.data() + step.operand;
       if (step.kind == Kind::reduce || (step.kind == Kind::copy && !in.stream))
         for (int d = 0; d < step.destinations && in.shared == 0; d++)

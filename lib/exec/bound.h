@@ -4,10 +4,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "exec/channel.h"
+#include "exec/steady.h"
 #include "plan/geometry.h"
 #include "plan/plan.h"
 #include "plan/shape.h"
@@ -50,7 +52,10 @@ struct Instruction {
     std::atomic<uint64_t>* flag;     // post, wait
     const plan::Geometry* geometry;  // copy, reduce, loop
   };
-  const Location* locations;
+  union {
+    const Location* locations;  // copy, reduce
+    const SteadyLoop* steady;   // end: the loop; null: it has steps that are looked up in every pass
+  };
   uint64_t trips;  // Add::trips, within
 };
 
@@ -58,6 +63,7 @@ inline constexpr uint8_t no_bound_view = 0xff;
 
 struct BoundLane {
   std::vector<Instruction> code;
+  std::vector<std::unique_ptr<SteadyLoop>> loops;
 };
 
 // How a plan is bound; part of the key under which it is kept.
@@ -82,6 +88,8 @@ class Bound {
   uint64_t last_value() const { return last_value_; }
   // This rank or a peer stores to this rank's staging, unless all buffers are seen where they are.
   bool stages_here() const { return stages_here_; }
+  // This rank stores what others read, staged or not.
+  bool stores_shared() const { return stores_shared_; }
   // What this rank stores to first in its own staging: as much as is worth being asked for ahead of time.
   struct Stored {
     size_t offset, bytes;  // from the operation's place in the ring
@@ -97,6 +105,8 @@ class Bound {
   const BufferSize& size(plan::Buffer buffer) const { return sizes_[buffer == plan::Buffer::recv]; }
 
  private:
+  void find_steady_loops();
+  std::unique_ptr<SteadyLoop> steady_loop(const BoundLane& lane, uint32_t begin, uint32_t end) const;
   void find_stored_first(int rank);
   void measure(plan::Buffer buffer, const plan::Shape& shape, size_t rank);
   Instruction translate(const plan::Step& step, Channel& channel) const;
@@ -107,7 +117,7 @@ class Bound {
   size_t block_bytes_;  // of a regular plan
   Reach reach_;
   bool stream_;
-  bool stages_here_ = false;
+  bool stages_here_ = false, stores_shared_ = false;
   std::vector<Stored> stored_first_;
   BufferSize sizes_[2];
   std::vector<plan::Geometry> geometry_;

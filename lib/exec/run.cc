@@ -21,6 +21,7 @@ coll_status Run::begin(const Bound& bound, Channel& channel, const Arguments& ar
   direct_ = 0;
   mapped_ = false;
   recorded_ = false;
+  stores_shared_ = bound.stores_shared();
   if (Record* record = channel.team->record.get(); record != nullptr) [[unlikely]] {
     recorded_ = true;
     record->begin(this, bound.plan(), channel.team->rank);
@@ -32,7 +33,7 @@ coll_status Run::begin(const Bound& bound, Channel& channel, const Arguments& ar
   lanes_left_ = 0;
   for (const BoundLane& lane : bound.lanes()) {
     const Instruction* code = lane.code.data();
-    lanes_.push_back({code, code, code + lane.code.size(), 0});
+    lanes_.push_back({code, code, code + lane.code.size()});
     lanes_left_ += !lane.code.empty();
   }
   if (lanes_left_ == 0) end();
@@ -52,6 +53,7 @@ Run::Progress Run::advance() {
         lanes_left_--;
         break;
       case Outcome::blocked: moved |= lane.next != before || lane.index != index; break;
+      case Outcome::left:  // of a loop, by run_lane()
       case Outcome::failed:
         lanes_left_ = 0;
         channel_->team->fail();
@@ -143,6 +145,10 @@ bool Run::met(const Instruction& in, uint64_t index) {
 
 template <bool recorded>
 Run::Outcome Run::run_lane(LaneState& lane) {
+  if (!recorded && lane.steady) {
+    if (steady_[size_t(&lane - lanes_.data())].known != known_) lane.steady = false;
+    else if (run_steady(lane) == Outcome::blocked) return Outcome::blocked;
+  }
   const Instruction* in = lane.next;
   uint64_t index = lane.index;
   for (; in != lane.end; in++) {
@@ -163,7 +169,7 @@ Run::Outcome Run::run_lane(LaneState& lane) {
         }
         break;
       case Kind::post:
-        if (mem::SharedStores& stores = channel_->team->stores; stores.is_due()) [[unlikely]]
+        if (mem::SharedStores& stores = channel_->team->stores; stores_shared_ && stores.is_due()) [[unlikely]]
           stores.measure(*in->flag);
         in->flag->store(target(*in, index), std::memory_order_release);
         channel_->team->posted();
@@ -177,11 +183,25 @@ Run::Outcome Run::run_lane(LaneState& lane) {
         break;
       case Kind::loop:
         index = 0;
-        if (in->geometry->trips == 0) in = lane.code + in->value - 1;
+        if (in->geometry->trips == 0) {
+          in = lane.code + in->value - 1;
+        } else if (!recorded && lane.code[in->value - 1].steady != nullptr &&
+                   becomes_steady(lane, lane.code[in->value - 1], 0)) {
+          lane.index = 0;
+          if (run_steady(lane) == Outcome::blocked) return Outcome::blocked;
+          in = lane.next - 1, index = lane.index;
+        }
         break;
       case Kind::end:
-        if (++index < in->geometry->trips) in = lane.code + in->value - 1;
-        else index = 0;
+        if (++index >= in->geometry->trips) {
+          index = 0;
+        } else if (!recorded && in->steady != nullptr && becomes_steady(lane, *in, index)) {
+          lane.index = index;
+          if (run_steady(lane) == Outcome::blocked) return Outcome::blocked;
+          in = lane.next - 1, index = lane.index;
+        } else {
+          in = lane.code + in->value - 1;
+        }
         break;
       case Kind::publish: publish(in->view); break;
     }
@@ -254,6 +274,7 @@ void Run::publish(uint8_t view_index) {
                               std::memory_order_relaxed);
   line.published_operation.store(channel_->operation, std::memory_order_release);
   direct_ |= 1u << view_index;
+  known_++;
   mapped_ |= in_arena;
   channel_->seen[size_t(team.rank) * max_views + view_index] = {channel_->operation,
                                                                 static_cast<char*>(const_cast<void*>(buffer))};
@@ -271,15 +292,10 @@ void Run::learn(int rank, uint8_t view_index) {
   uint64_t address = line.published_address.load(std::memory_order_relaxed);
   uint64_t offset = line.published_offset.load(std::memory_order_relaxed);
   seen.operation = channel_->operation;
+  known_++;
   if (peer.same_process()) seen.local = reinterpret_cast<char*>(address);
   else if (offset != 0) seen.local = peer.arena() + (offset - 1), mapped_ = true;
   else seen.local = nullptr, learn_far(rank, view_index, line);
-}
-
-bool Run::is_remote(const Location& at) const {
-  if (at.where != Location::Where::view) return false;
-  const Seen& seen = channel_->seen[size_t(at.rank) * max_views + at.view];
-  return seen.operation == channel_->operation && seen.local == nullptr;
 }
 
 // Where a block of an irregular plan's buffer begins; its owner alone knows, and has told it before it was announced.
@@ -291,16 +307,8 @@ size_t Run::looked_up(const Location& at) const {
 }
 
 char* Run::local(const Location& at, const Extent& extent, uint64_t index) const {
-  switch (at.where) {
-    case Location::Where::send:
-      return static_cast<char*>(const_cast<void*>(arguments_.send)) + block_offset(at) + extent.low * element_bytes_;
-    case Location::Where::recv:
-      return static_cast<char*>(arguments_.recv) + block_offset(at) + extent.low * element_bytes_;
-    case Location::Where::view: break;
-  }
-  const Seen& seen = channel_->seen[size_t(at.rank) * max_views + at.view];
-  if (seen.operation == channel_->operation) return seen.local + block_offset(at) + extent.low * element_bytes_;
-  return at.staging + staging_offset_ + slot(at, extent, index, element_bytes_);
+  if (is_staged(at)) return at.staging + staging_offset_ + slot(at, extent, index, element_bytes_);
+  return buffer(at) + extent.low * element_bytes_;
 }
 
 // The last of the steps from `in` on that it has done, several only of far ones; null when it failed.
@@ -315,26 +323,25 @@ const Instruction* Run::copy(const Instruction* in, const Instruction* end, uint
   if (is_remote(to)) return copy_far(in, end, index);
   char* first = local(to, extent, index);
   char* second = in->destinations == 2 ? local(in->locations[1], extent, index) : nullptr;
-  if (in->shared == 0) {
-    copy_near(first, second, source, bytes, in->stream);
-    return in;
-  }
-  char* staged = in->shared == 1 ? first : second;
+  copy_here(in->shared, in->stream, first, second, source, bytes);
+  return in;
+}
+
+void Run::copy_here(int shared, bool stream, char* first, char* second, const char* source, size_t bytes) const {
+  if (shared == 0) return copy_near(first, second, source, bytes, stream);
+  char* staged = shared == 1 ? first : second;
   mem::SharedStores& stores = channel_->team->stores;
   stores.count(bytes);
   if (stores.stream(bytes)) {
     mem::copy_over(staged, source, bytes, true);
-    if (second != nullptr) mem::copy(in->shared == 1 ? second : first, source, bytes);
-    return in;
+    if (second != nullptr) mem::copy(shared == 1 ? second : first, source, bytes);
+    return;
   }
-  if (second == nullptr && bytes >= mem::processor().string_store_bytes) {
-    mem::copy_over(staged, source, bytes, false);
-    return in;
-  }
+  if (second == nullptr && bytes >= mem::processor().string_store_bytes)
+    return mem::copy_over(staged, source, bytes, false);
   mem::write_in_steps(staged, bytes, [&](size_t at, size_t length) {
     copy_near(first + at, second == nullptr ? nullptr : second + at, source + at, length, false);
   });
-  return in;
 }
 
 // To memory that distant cores read. A result that is a source, too, lies in this core's caches or comes there anyway.
@@ -367,17 +374,20 @@ bool Run::reduce(const Instruction& in, uint64_t index) {
   for (int s = 0; s < in.sources; s++) sources[s] = local(in.locations[in.destinations + s], extent, index);
   char* first = local(in.locations[0], extent, index);
   char* second = in.destinations == 2 ? local(in.locations[1], extent, index) : nullptr;
-  const size_t bytes = extent.length * element_bytes_;
-  if (second == first) second = nullptr;  // a view that is open where the result lies
-  if (in.shared != 0 && channel_->team->stores.stream(bytes)) {
-    if (second == nullptr) return reduce_past_caches(first, sources, in.sources, extent.length), true;
-    if (in.shared == 1) std::swap(first, second);
-    (*arguments_.reducer)(first, nullptr, sources, in.sources, extent.length);
-    mem::copy_over(second, first, bytes, true);
-    return true;
-  }
-  (*arguments_.reducer)(first, second, sources, in.sources, extent.length);
+  reduce_here(in.shared, first, second, sources, in.sources, extent.length);
   return true;
+}
+
+void Run::reduce_here(int shared, char* first, char* second, const void** sources, int count, size_t elements) const {
+  const size_t bytes = elements * element_bytes_;
+  if (second == first) second = nullptr;  // a view that is open where the result lies
+  if (shared != 0 && channel_->team->stores.stream(bytes)) {
+    if (second == nullptr) return reduce_past_caches(first, sources, count, elements);
+    if (shared == 1) std::swap(first, second);
+    (*arguments_.reducer)(first, nullptr, sources, count, elements);
+    return mem::copy_over(second, first, bytes, true);
+  }
+  (*arguments_.reducer)(first, second, sources, count, elements);
 }
 
 }  // namespace coll::exec

@@ -9,6 +9,7 @@
 #include "exec/bound.h"
 #include "exec/channel.h"
 #include "exec/reducer.h"
+#include "exec/steady.h"
 #include "mem/copy.h"
 #include "mem/fetch.h"
 
@@ -48,10 +49,11 @@ class Run {
     const Instruction* code = nullptr;
     const Instruction* next = nullptr;
     const Instruction* end = nullptr;
-    uint64_t index = 0;  // pass of the loop it is in
+    uint64_t index = 0;   // pass of the loop it is in
+    bool steady = false;  // that loop's other passes are run_steady()'s
     bool done() const { return next == end; }
   };
-  enum class Outcome : uint8_t { ended, blocked, failed };
+  enum class Outcome : uint8_t { ended, blocked, failed, left };
 
   template <bool recorded>
   Outcome run_lane(LaneState& lane);
@@ -64,18 +66,44 @@ class Run {
   uint64_t target(const Instruction& in, uint64_t index) const;
   bool skipped(const Instruction& in, uint64_t index) const {
     if (in.within && index >= in.trips) return true;
-    return in.when != plan::When::always && ((direct_ >> in.view & 1u) != 0) != (in.when == plan::When::direct);
+    return in.when != plan::When::always && skipped_by_view(in);
+  }
+  bool skipped_by_view(const Instruction& in) const {
+    return ((direct_ >> in.view & 1u) != 0) != (in.when == plan::When::direct);
   }
   bool met(const Instruction& in, uint64_t index);
   void publish(uint8_t view);
   void learn(int rank, uint8_t view);
-  bool is_remote(const Location& at) const;
+  // Whether the operand lies in staging: its view is not open where its owner's buffer lies.
+  bool is_staged(const Location& at) const {
+    return at.where == Location::Where::view && seen(at).operation != channel_->operation;
+  }
+  bool is_remote(const Location& at) const {
+    return at.where == Location::Where::view && !is_staged(at) && seen(at).local == nullptr;
+  }
+  const Seen& seen(const Location& at) const { return channel_->seen[size_t(at.rank) * max_views + at.view]; }
   size_t block_offset(const Location& at) const { return at.block == plan::no_block ? at.offset : looked_up(at); }
   size_t looked_up(const Location& at) const;
+  // Of what is not remote: where the operand's slots begin when it is staged, else its buffer or block.
+  char* staged(const Location& at) const { return at.staging + staging_offset_ + at.slot_offset; }
+  char* buffer(const Location& at) const {
+    const void* begin = at.where == Location::Where::send   ? arguments_.send
+                        : at.where == Location::Where::recv ? arguments_.recv
+                                                            : seen(at).local;
+    return static_cast<char*>(const_cast<void*>(begin)) + block_offset(at);
+  }
   char* local(const Location& at, const plan::Extent& extent, uint64_t index) const;
   const Instruction* copy(const Instruction* in, const Instruction* end, uint64_t index);
   bool reduce(const Instruction& in, uint64_t index);
+  // The same, of operands that are looked up. `shared`: as in Instruction.
+  void copy_here(int shared, bool stream, char* first, char* second, const char* source, size_t bytes) const;
+  void reduce_here(int shared, char* first, char* second, const void** sources, int count, size_t elements) const;
   void reduce_past_caches(char* to, const void** sources, int count, size_t elements) const;
+
+  // Steady passes, see there. Whether those from `index` on are, of the loop that ends at `end`; then run_steady() does them
+  // all, and ends behind the loop.
+  bool becomes_steady(LaneState& lane, const Instruction& end, uint64_t index);
+  Outcome run_steady(LaneState& lane);
 
   bool offer(const void* buffer, size_t bytes, const plan::View& view, sync::FlagLine& line);
   void learn_far(int rank, uint8_t view, const sync::FlagLine& line);
@@ -104,9 +132,12 @@ class Run {
   size_t staging_offset_ = 0;
   uint32_t direct_ = 0;  // bit v: my own view v is direct
   bool mapped_ = false;
+  uint64_t known_ = 0;  // views whose place became known, own and peers'
   std::vector<LaneState> lanes_;
   size_t lanes_left_ = 0;
+  std::vector<Steady> steady_;  // [lanes]
   bool recorded_ = false;
+  bool stores_shared_ = false;  // as Bound
   coll_status status_ = COLL_OK;
   std::vector<transport::Hold> holds_;  // of what this operation offers or has mapped
   std::vector<char> bounce_;            // operands that only the kernel reaches, brought here

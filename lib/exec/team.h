@@ -72,7 +72,8 @@ class Team {
   void* progress_context = nullptr;
 
   // After every post: wakes whoever sleeps on this rank.
-  void posted() { sync::doorbell_after_post(members[size_t(rank)].state->bell); }
+  void posted() { sync::doorbell_after_post(bell()); }
+  sync::Doorbell& bell() { return members[size_t(rank)].state->bell; }
 
   // Until line.sequence >= value, which `rank` posts. OK or PEER_DIED. `for_it_alone`: for nobody else who needs this core,
   // so that it need not be passed on at once if that rank has another.

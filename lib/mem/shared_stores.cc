@@ -80,19 +80,20 @@ void SharedStores::measure(std::atomic<uint64_t>& flag) {
 
 // Measured: 0.2 to 0.6 between cores of one last-level cache, 0.9 to 1.5 between others, now and then much more. A flag that
 // nobody has read yet is there at once and proves nothing: another is tried sooner, and not always the same number of
-// flags later, which in a row of equal calls might each time be one that nobody has read.
+// flags later, which in a row of equal calls might each time be one that nobody has read. A measurement makes the rank wait
+// for its stores: few, as long as all say the same.
 void SharedStores::judge(double times) {
   constexpr double owned = 0.15, distant = 0.75;
-  constexpr int every = 16, soon = 6, spread = 7, many = 5, few = 2;
+  constexpr int every = 16, seldom = 64, soon = 6, spread = 7, many = 5, few = 2, all = 8;
   if (settled_) return;
   if (times < owned) {
     unread_ = uint8_t((unread_ + 1) % spread);
     left_ = soon + unread_;
     return;
   }
-  left_ = every;
   distant_ = uint8_t(distant_ << 1 | (times > distant));
   const int found = std::popcount(distant_);
+  left_ = found == 0 || found == all ? seldom : every;
   if (found >= many) streams_ = true;
   if (found <= few) streams_ = false;
 }

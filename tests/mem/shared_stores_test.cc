@@ -123,8 +123,24 @@ TEST(SharedStores, LongDataBringTheNextMeasurementNearer) {
   ASSERT_FALSE(stores.is_due());
   stores.count(4096);
   ASSERT_FALSE(stores.is_due());
-  stores.count(size_t(1) << 20);
+  stores.count(size_t(2) << 20);
   EXPECT_TRUE(stores.is_due());
+}
+
+// A measurement makes a rank wait for its stores.
+TEST(SharedStores, MeasureSeldomWhileAllSayTheSame) {
+  const auto until_due = [](SharedStores& stores) {
+    int flags = 1;
+    while (!stores.is_due()) flags++;
+    return flags;
+  };
+  SharedStores stores;
+  for (double times : {0.3, 1.2}) {
+    judge(stores, times, 8);
+    EXPECT_GE(until_due(stores), 48);
+    judge(stores, 1.5 - times, 1);
+    EXPECT_LE(until_due(stores), 16);
+  }
 }
 
 }  // namespace

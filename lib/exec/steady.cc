@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "exec/steady.h"
+
+#include <algorithm>
+
+#include "exec/run.h"
+
+namespace coll::exec {
+
+using plan::Add;
+using plan::Geometry;
+using plan::Kind;
+
+namespace {
+
+constexpr uint64_t never = UINT64_MAX;
+
+// The first pass from which on all that have a chunk of the range have a full one, but for pass 0, where its end may be missing.
+uint64_t first_even(const Geometry& range) {
+  if (range.trips <= 1) return 0;
+  const uint64_t first = range.trips - range.part_length / range.chunk;
+  if (first >= range.trips) return never;
+  return first == 1 && range.subs == 1 ? 0 : first;
+}
+
+}  // namespace
+
+// A loop of steps that a run may do without looking them up again; null when there are others.
+std::unique_ptr<SteadyLoop> Bound::steady_loop(const BoundLane& lane, uint32_t begin, uint32_t end) const {
+  auto loop = std::make_unique<SteadyLoop>();
+  loop->first = 0;
+  const uint64_t trips = lane.code[end].geometry->trips;
+  if (trips < 2) return nullptr;
+  for (uint32_t place = begin; place < end; place++) {
+    const Instruction& in = lane.code[place];
+    SteadyStep step{};
+    step.kind = in.kind;
+    step.place = place;
+    step.conditional = in.when != plan::When::always;
+    step.until = in.within ? in.trips : trips;
+    switch (in.kind) {
+      case Kind::wait:
+      case Kind::post:
+        step.flag = in.flag;
+        step.by_index = in.add == Add::index;
+        step.announces = in.kind == Kind::wait && in.announces != no_bound_view;
+        step.value = int64_t(in.value) + (in.add == Add::trips ? int64_t(in.trips) : 0);
+        break;
+      case Kind::copy:
+      case Kind::reduce: {
+        const Geometry& range = *in.geometry;
+        if (range.part_length == 0) continue;
+        const uint64_t first = first_even(range);
+        if (first == never || in.sources > Steady::most_sources) return nullptr;
+        loop->first = std::max(loop->first, first);
+        const plan::Extent full = range.at(range.trips - 1);
+        step.elements = full.length;
+        step.value = int64_t(range.at(0).length);
+        step.until = range.trips;
+        step.stream = in.stream;
+        step.shared = in.shared;
+        step.destinations = in.destinations;
+        step.sources = uint8_t(in.sources);
+        step.operand = uint32_t(loop->operands.size());
+        const size_t down = range.chunk * element_bytes_;
+        for (int i = 0; i < in.destinations + in.sources; i++)
+          loop->operands.push_back({.location = &in.locations[i],
+                                    .in_buffer = full.low * element_bytes_ + (range.trips - 1) * down,
+                                    .in_slot = uint32_t((full.low - full.chunk_low) * element_bytes_),
+                                    .down = -int32_t(down)});
+        break;
+      }
+      case Kind::loop:
+      case Kind::end:
+      case Kind::publish: return nullptr;
+    }
+    loop->steps.push_back(step);
+  }
+  return loop;
+}
+
+bool Run::becomes_steady(LaneState& lane, const Instruction& end, uint64_t index) {
+  const SteadyLoop* loop = end.steady;
+  if (loop == nullptr || index < loop->first) return false;
+  const auto number = size_t(&lane - lanes_.data());
+  if (number >= steady_.size()) steady_.resize(number + 1);
+  Steady& steady = steady_[number];
+  steady.steps.clear();
+  steady.steps.reserve(loop->steps.size());
+  steady.operands.resize(loop->operands.size());
+  for (const SteadyStep& step : loop->steps) {
+    if (step.conditional && skipped_by_view(lane.code[step.place])) continue;
+    for (uint32_t i = step.operand; i < step.operand + step.destinations + step.sources; i++) {
+      const SteadyPlace& place = loop->operands[i];
+      const Location& at = *place.location;
+      if (is_remote(at)) return false;
+      if (is_staged(at)) steady.operands[i] = {staged(at) + place.in_slot, at.slot_mask, int32_t(at.slot_stride)};
+      else steady.operands[i] = {buffer(at) + place.in_buffer, ~uint32_t(0), place.down};
+    }
+    steady.steps.push_back(step);
+  }
+  steady.trips = end.geometry->trips;
+  steady.behind = uint32_t(&end - lane.code) + 1;
+  steady.next = 0;
+  steady.known = known_;
+  return lane.steady = true;
+}
+
+Run::Outcome Run::run_steady(LaneState& lane) {
+  Steady& steady = steady_[size_t(&lane - lanes_.data())];
+  mem::SharedStores& stores = channel_->team->stores;
+  sync::Doorbell& bell = channel_->team->bell();
+  SteadyStep* const steps = steady.steps.data();
+  const size_t count = steady.steps.size();
+  const bool stores_shared = stores_shared_;
+  const uint64_t base = channel_->base, trips = steady.trips;
+  uint64_t index = lane.index;
+  for (size_t next = steady.next; index < trips; index++, next = 0)
+    for (; next < count; next++) {
+      SteadyStep& step = steps[next];
+      if (index >= step.until) continue;
+      const SteadyOperand* const operand = steady.operands.data() + step.operand;
+      switch (step.kind) {
+        case Kind::wait:
+          if (const int64_t value = step.value + (step.by_index ? int64_t(index) : 0); value > 0) {
+            if (step.flag->load(std::memory_order_acquire) < base + uint64_t(value)) {
+              steady.next = next;
+              lane.next = lane.code + step.place;
+              lane.index = index;
+              return Outcome::blocked;
+            }
+            if (step.announces) {
+              step.announces = false;
+              const Instruction& in = lane.code[step.place];
+              learn(in.rank, in.announces);
+              if (known_ != steady.known) {
+                lane.next = &in + 1;
+                lane.index = index;
+                lane.steady = false;
+                return Outcome::left;
+              }
+            }
+          }
+          break;
+        case Kind::post:
+          if (stores_shared && stores.is_due()) [[unlikely]]
+            stores.measure(*step.flag);
+          step.flag->store(base + uint64_t(step.value + (step.by_index ? int64_t(index) : 0)),
+                           std::memory_order_release);
+          sync::doorbell_after_post(bell);
+          break;
+        case Kind::copy:
+          copy_here(step.shared, step.stream, operand[0].at(index),
+                    step.destinations == 2 ? operand[1].at(index) : nullptr, operand[step.destinations].at(index),
+                    (index == 0 ? size_t(step.value) : step.elements) * element_bytes_);
+          break;
+        case Kind::reduce: {
+          const void* sources[Steady::most_sources];
+          for (int s = 0; s < step.sources; s++) sources[s] = operand[step.destinations + s].at(index);
+          reduce_here(step.shared, operand[0].at(index), step.destinations == 2 ? operand[1].at(index) : nullptr,
+                      sources, step.sources, index == 0 ? size_t(step.value) : step.elements);
+          break;
+        }
+        case Kind::loop:
+        case Kind::end:
+        case Kind::publish: break;
+      }
+    }
+  lane.steady = false;
+  lane.next = lane.code + steady.behind;
+  lane.index = 0;
+  return Outcome::ended;
+}
+
+}  // namespace coll::exec

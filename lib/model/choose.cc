@@ -59,6 +59,15 @@ algo::Parameters pipeline(const Question& question) {
   return filled_ring(bytes, bytes <= 512 * kib ? longest : ring_bytes / (question.overwrites ? 8 : 16), ring_bytes);
 }
 
+// The same where the reader adds, which takes it longer than the writer needs to stage. The end of a vector comes first: of
+// a short one less than a chunk, so that the reader soon has work.
+algo::Parameters adding_pipeline(const Question& question) {
+  const size_t bytes = question.bytes, ring_bytes = long_ring_bytes(question);
+  if (question.overwrites && bytes > 32 * kib && bytes <= 128 * kib) return filled_ring(bytes, 24 * kib, ring_bytes);
+  if (question.overwrites && bytes >= 4096 * kib) return filled_ring(bytes, ring_bytes / 4, ring_bytes);
+  return pipeline(question);
+}
+
 // Mapped vectors pass through no slots, so that nothing is overlapped by cutting them.
 algo::Parameters in_one_piece(size_t bytes) { return ring(bytes, 1024 * kib, 1); }
 
@@ -186,7 +195,7 @@ Choice choose(const Question& question) {
         choice.parameters = in_one_piece(bytes);
       } else if (ranks == 2 || bytes * ranks <= 64 * kib) {
         name = "flat";
-        choice.parameters = pipeline(question);
+        choice.parameters = adding_pipeline(question);
       } else if (goes_along_chain(question, bytes, 256 * kib)) {
         name = "chain";
         choice.parameters = chain(bytes);
@@ -279,7 +288,8 @@ Choice choose(const Question& question) {
     case Collective::exscan:
       // 16-bit floats are rounded once in a fold: they are folded alike whatever the size, and as on the latency path.
       name = ranks == 2 || rounds_partials(question.element_bytes) || bytes * ranks <= 32 * kib ? "all_read" : "chain";
-      if (!question.crowded) choice.parameters = pipeline(question);
+      if (!question.crowded)
+        choice.parameters = question.collective == Collective::scan ? adding_pipeline(question) : pipeline(question);
       // Where ranks share cores the chain moves on only when somebody yields: many slots let each get far ahead.
       else
         choice.parameters = name == std::string_view("chain") ? ring(bytes, 32 * kib, 16) : ring(bytes, 256 * kib, 2);

@@ -80,7 +80,8 @@ if [ -n "${ICOUNT:-}" ]; then
     CPUS=1
 fi
 # A machine that the host does not let run for a while is not locked up.
-patience='watchdog_thresh=60 rcupdate.rcu_cpu_stall_timeout=300 sysctl.kernel.hung_task_timeout_secs=300'
+# Nor are its clocks wrong: a kernel that stops to trust one patches code that runs.
+patience='tsc=nowatchdog watchdog_thresh=60 rcupdate.rcu_cpu_stall_timeout=300 sysctl.kernel.hung_task_timeout_secs=300'
 boot() {
     : > "$work/status"
     # shellcheck disable=SC2086
@@ -98,7 +99,7 @@ emulator_failed() {
     [ $code != 124 ] || return 1
     if grep -q 'IO-APIC + timer doesn' "$work/console"; then
         say "the emulated timer did not start"
-    elif grep -A4 'Oops: int3' "$work/console" | grep 'RIP:' | grep -qv kcoll; then
+    elif grep -A9 -m1 'Oops: int3' "$work/console" | grep -m1 'RIP:' | grep -qv kcoll; then
         # Seen where code is patched while it runs (tracepoints, static keys); never in the module's own.
         say "an emulated processor ran code of the kernel that had been patched before"
     else

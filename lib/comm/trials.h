@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Long vectors can go more than one way: moves by staging or by copies of the kernel, reductions as it is best for memory
-// that ranks map or for other (model::Selector::other_way). Which is faster depends on the processor, on where the cores
-// lie, on the buffers and their pages and on what else runs, and no rule knows all of these: calls of a program take both
-// ways in turn now and then, and the next ones take the faster. What arrives is the same either way.
+// Long vectors can go more than one way: moves by staging or by copies of the kernel, or in longer or shorter pieces,
+// reductions as it is best for memory that ranks map or for other (model::Selector::other_way). Which is faster depends on
+// the processor, on where the cores lie, on the buffers and their pages and on what else runs, and no rule knows all of
+// these: calls of a program take both ways in turn now and then, and the next ones take the faster. What arrives is the
+// same either way.
 //
 // All ranks number their calls alike, so that all take the same way:
 // 1. Which way a call takes follows from its number, and from what was agreed before it.

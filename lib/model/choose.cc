@@ -59,6 +59,16 @@ algo::Parameters pipeline(const Question& question) {
   return filled_ring(bytes, bytes <= 512 * kib ? longest : ring_bytes / (question.overwrites ? 8 : 16), ring_bytes);
 }
 
+// The same where the reader has nothing else to copy. Where cores overwrite lines without waiting for them, what a string
+// instruction fetches from another core in one long piece takes up to twice as long in some launches: short vectors would
+// not make up for that, of longer ones only the clock tells.
+algo::Parameters fetching_pipeline(const Question& question) {
+  const size_t bytes = question.bytes;
+  if (question.overwrites && bytes > 32 * kib && (bytes <= 128 * kib || question.slow_pieces))
+    return filled_ring(bytes, 16 * kib, long_ring_bytes(question));
+  return pipeline(question);
+}
+
 // The same where the reader adds, which takes it longer than the writer needs to stage. The end of a vector comes first: of
 // a short one less than a chunk, so that the reader soon has work.
 algo::Parameters adding_pipeline(const Question& question) {
@@ -181,11 +191,8 @@ Choice choose(const Question& question) {
         choice.parameters = ring(bytes, 512 * kib, 2);
       } else if (two_mapped) {
         choice.parameters = in_one_piece(bytes);
-      } else if (question.overwrites && !question.crowded && bytes > 32 * kib && bytes <= 64 * kib) {
-        // What a string instruction moves in one piece from core to core takes half as long again in some launches.
-        choice.parameters = filled_ring(bytes, 16 * kib, long_ring);
       } else {
-        choice.parameters = question.crowded ? few_turns(question) : pipeline(question);
+        choice.parameters = question.crowded ? few_turns(question) : fetching_pipeline(question);
       }
       break;
     case Collective::reduce:
@@ -289,7 +296,8 @@ Choice choose(const Question& question) {
       // 16-bit floats are rounded once in a fold: they are folded alike whatever the size, and as on the latency path.
       name = ranks == 2 || rounds_partials(question.element_bytes) || bytes * ranks <= 32 * kib ? "all_read" : "chain";
       if (!question.crowded)
-        choice.parameters = question.collective == Collective::scan ? adding_pipeline(question) : pipeline(question);
+        choice.parameters =
+            question.collective == Collective::scan ? adding_pipeline(question) : fetching_pipeline(question);
       // Where ranks share cores the chain moves on only when somebody yields: many slots let each get far ahead.
       else
         choice.parameters = name == std::string_view("chain") ? ring(bytes, 32 * kib, 16) : ring(bytes, 256 * kib, 2);

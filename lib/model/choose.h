@@ -27,6 +27,7 @@ struct Question {
   size_t cache_bytes = 0;         // what the ranks' caches hold together; 0 when unknown
   size_t core_cache_bytes = 0;    // what a core has for itself; 0 when unknown
   bool overwrites = false;        // a core stores long data without waiting for lines that others hold
+  bool slow_pieces = false;       // and is slow to fetch long pieces of them from others, as only the clock tells
 };
 
 // 16-bit floats, told by their size, are rounded wherever a partial result is stored.

@@ -93,6 +93,9 @@ std::optional<Choice> Selector::other_way(const Question& question) const {
     as_if.mapped = false;
   } else if (plan::is_reduction(question.collective)) {
     as_if.mapped = true;
+  } else if (question.overwrites && question.collective == Collective::bcast && question.ranks == 2 &&
+             !question.crowded && !usual.kernel_copies && question.bytes < (1 << 20)) {
+    as_if.slow_pieces = true;
   } else if (has_kernel_copies(question)) {
     as_if.kernel_copies = by_kernel = !usual.kernel_copies;
     as_if.kernel_times = no_copy;

@@ -318,6 +318,22 @@ TEST(OtherWay, OfMovesIsByKernelCopiesOrByStaging) {
   }
 }
 
+TEST(OtherWay, OfBroadcastsWhereCoresOverwriteIsInShorterPieces) {
+  const Selector selector;
+  for (const bool overwrites : {false, true})
+    for (const size_t bytes : {size_t(256) << 10, size_t(512) << 10, size_t(1) << 20}) {
+      Question question = of_two(Collective::bcast, bytes);
+      question.overwrites = overwrites;
+      const Choice usual = selector.builtin(question);
+      const std::optional<Choice> other = selector.other_way(question);
+      ASSERT_EQ(other.has_value(), overwrites && bytes < 1 << 20);
+      if (!other.has_value()) continue;
+      EXPECT_EQ(other->algorithm, usual.algorithm);
+      EXPECT_EQ(other->parameters.chunk_bytes, usual.parameters.chunk_bytes / 2);
+      EXPECT_GE(size_t(other->parameters.chunk_bytes) * other->parameters.depth, question.bytes);
+    }
+}
+
 TEST(OtherWay, OfReductionsIsForMappedMemory) {
   const Selector selector;
   Question question = of_two(Collective::reduce, 1 << 20);

@@ -61,11 +61,12 @@ algo::Parameters pipeline(const Question& question) {
 
 // The same where the reader has nothing else to copy. Where cores overwrite lines without waiting for them, what a string
 // instruction fetches from another core in one long piece takes up to twice as long in some launches: short vectors would
-// not make up for that, of longer ones only the clock tells.
+// not make up for that, of longer ones only the clock tells. What comes from memory likes long runs.
 algo::Parameters fetching_pipeline(const Question& question) {
-  const size_t bytes = question.bytes;
+  const size_t bytes = question.bytes, ring_bytes = long_ring_bytes(question);
   if (question.overwrites && bytes > 32 * kib && (bytes <= 128 * kib || question.slow_pieces))
-    return filled_ring(bytes, 16 * kib, long_ring_bytes(question));
+    return filled_ring(bytes, 16 * kib, ring_bytes);
+  if (question.overwrites && bytes >= 8192 * kib) return filled_ring(bytes, ring_bytes / 2, ring_bytes);
   return pipeline(question);
 }
 

@@ -13,7 +13,7 @@ struct Processor {
   // and to store what another core reads,
   size_t string_store_bytes;
   // and to do so over lines that a distant core holds, or that nobody has asked for: it does not wait for what is in them.
-  // `never`: there it is better to bypass the caches.
+  // `never`: there it is better to bypass the caches, with what leaves them anyhow, too.
   size_t string_over_bytes;
   // Up to here a payload is best in the same few lines next to its flag every time, beyond in a fresh place: of ranks that
   // all wait for each other, and of others.

@@ -115,6 +115,12 @@ void copy_over(void* dst, const void* src, size_t bytes, bool distant) {
   distant ? copy_nt(dst, src, bytes) : copy(dst, src, bytes);
 }
 
+void copy_away(void* dst, const void* src, size_t bytes) {
+  const Processor& here = processor();
+  const bool by_string = here.strings_overwrite() && bytes >= here.string_load_bytes && !strings_crawl(dst, src);
+  by_string ? copy_string(dst, src, bytes) : copy_nt(dst, src, bytes);
+}
+
 void copy2(void* dst1, void* dst2, const void* src, size_t bytes) {
   implementation().copy.copy2(dst1, dst2, src, bytes);
 }

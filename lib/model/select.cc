@@ -89,13 +89,16 @@ std::optional<Choice> Selector::other_way(const Question& question) const {
   const Choice usual = builtin(question);
   Question as_if = question;
   bool by_kernel = false;
+  // Of two ranks one has nothing to do but fetch.
+  const bool fetches = question.ranks == 2 && !question.crowded && !usual.kernel_copies &&
+                       ((question.collective == Collective::bcast && question.bytes < (1 << 20)) ||
+                        (question.collective == Collective::exscan && question.bytes < (8 << 20)));
   if (question.mapped) {
     as_if.mapped = false;
+  } else if (question.overwrites && fetches) {
+    as_if.slow_pieces = true;
   } else if (plan::is_reduction(question.collective)) {
     as_if.mapped = true;
-  } else if (question.overwrites && question.collective == Collective::bcast && question.ranks == 2 &&
-             !question.crowded && !usual.kernel_copies && question.bytes < (1 << 20)) {
-    as_if.slow_pieces = true;
   } else if (has_kernel_copies(question)) {
     as_if.kernel_copies = by_kernel = !usual.kernel_copies;
     as_if.kernel_times = no_copy;

@@ -318,20 +318,22 @@ TEST(OtherWay, OfMovesIsByKernelCopiesOrByStaging) {
   }
 }
 
-TEST(OtherWay, OfBroadcastsWhereCoresOverwriteIsInShorterPieces) {
+TEST(OtherWay, OfWhatOneOnlyFetchesIsInShorterPieces) {
   const Selector selector;
-  for (const bool overwrites : {false, true})
-    for (const size_t bytes : {size_t(256) << 10, size_t(512) << 10, size_t(1) << 20}) {
-      Question question = of_two(Collective::bcast, bytes);
-      question.overwrites = overwrites;
-      const Choice usual = selector.builtin(question);
-      const std::optional<Choice> other = selector.other_way(question);
-      ASSERT_EQ(other.has_value(), overwrites && bytes < 1 << 20);
-      if (!other.has_value()) continue;
-      EXPECT_EQ(other->algorithm, usual.algorithm);
-      EXPECT_EQ(other->parameters.chunk_bytes, usual.parameters.chunk_bytes / 2);
-      EXPECT_GE(size_t(other->parameters.chunk_bytes) * other->parameters.depth, question.bytes);
-    }
+  for (const auto& [collective, below] : {std::pair(Collective::bcast, size_t(1) << 20), {Collective::exscan, 8 << 20}})
+    for (const bool overwrites : {false, true})
+      for (size_t bytes = 256 << 10; bytes <= 16 << 20; bytes *= 2) {
+        SCOPED_TRACE(std::string(plan::name(collective)) + " of " + std::to_string(bytes));
+        Question question = of_two(collective, bytes);
+        question.overwrites = overwrites;
+        const Choice usual = selector.builtin(question);
+        const std::optional<Choice> other = selector.other_way(question);
+        ASSERT_EQ(other.has_value(), overwrites && bytes < below);
+        if (!other.has_value()) continue;
+        EXPECT_EQ(other->algorithm, usual.algorithm);
+        EXPECT_LT(other->parameters.chunk_bytes, usual.parameters.chunk_bytes);
+        EXPECT_LE(size_t(other->parameters.chunk_bytes) * other->parameters.depth, question.bytes);
+      }
 }
 
 TEST(OtherWay, OfReductionsIsForMappedMemory) {

@@ -87,6 +87,7 @@ def print_gains(name, both, rivals, title):
 
 def print_summary(table, ours, rivals):
     print()
+    print_gains(LIMIT, {cell: times for cell, times in table.items() if LIMIT in times}, rivals, "the best peer")
     for name in ours:
         both = {cell: times for cell, times in table.items() if name in times}
         over = {cell: t[name] / t[LIMIT] for cell, t in both.items() if LIMIT in t}

@@ -223,7 +223,8 @@ Choice choose(const Question& question) {
       if (bytes * ranks <= 32 * kib || (two_mapped && bytes <= 512 * kib)) {
         name = "all_read";
         choice.parameters = one_slot(bytes);
-      } else if (goes_along_chain(question, bytes, 256 * kib)) {
+      } else if (goes_along_chain(question, bytes, ranks <= 4 ? 256 * kib : 2048 * kib)) {
+        // Of many the last one's sum has a long way back.
         name = "chain";
         choice.parameters = chain(bytes);
       } else {

@@ -59,18 +59,18 @@ algo::Parameters pipeline(const Question& question) {
   return filled_ring(bytes, bytes <= 512 * kib ? longest : ring_bytes / (question.overwrites ? 8 : 16), ring_bytes);
 }
 
-// The same where the reader has nothing else to copy. Where cores overwrite lines without waiting for them, what a string
-// instruction fetches from another core in one long piece takes up to twice as long in some launches: short vectors would
-// not make up for that, of longer ones only the clock tells. What comes from memory likes long runs.
+// The same where the reader has nothing else to copy. Where cores overwrite lines without waiting for them, what comes from
+// memory likes long runs, and what a string instruction fetches from another core in one long piece takes up to twice as
+// long in some launches: short vectors would not make up for that, of longer ones of two ranks only the clock tells.
 algo::Parameters fetching_pipeline(const Question& question) {
   const size_t bytes = question.bytes, ring_bytes = long_ring_bytes(question);
-  if (question.overwrites && bytes > 32 * kib && (bytes <= 128 * kib || question.slow_pieces))
-    return filled_ring(bytes, 16 * kib, ring_bytes);
-  if (question.overwrites && bytes >= 8192 * kib) return filled_ring(bytes, ring_bytes / 2, ring_bytes);
-  return pipeline(question);
+  if (!question.overwrites || bytes <= 32 * kib) return pipeline(question);
+  if (bytes >= 8192 * kib) return filled_ring(bytes, ring_bytes / 2, ring_bytes);
+  const bool short_pieces = bytes <= 128 * kib || (question.slow_pieces && question.ranks == 2);
+  return short_pieces ? filled_ring(bytes, 16 * kib, ring_bytes) : pipeline(question);
 }
 
-// The same where the reader adds, which takes it longer than the writer needs to stage. The end of a vector comes first: of
+// pipeline() where the reader adds, which takes it longer than the writer needs to stage. The end of a vector comes first: of
 // a short one less than a chunk, so that the reader soon has work.
 algo::Parameters adding_pipeline(const Question& question) {
   const size_t bytes = question.bytes, ring_bytes = long_ring_bytes(question);

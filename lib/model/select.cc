@@ -87,30 +87,30 @@ Choice Selector::builtin(const Question& question) const {
 
 std::optional<Choice> Selector::other_way(const Question& question) const {
   const Choice usual = builtin(question);
+  const auto differs = [&usual](const Choice& other) {
+    return other.algorithm != usual.algorithm || other.parameters != usual.parameters ||
+           other.kernel_copies != usual.kernel_copies;
+  };
   Question as_if = question;
   bool by_kernel = false;
-  // Of two ranks one has nothing to do but fetch.
-  const bool fetches = question.ranks == 2 && !question.crowded && !usual.kernel_copies &&
-                       ((question.collective == Collective::bcast && question.bytes < (1 << 20)) ||
-                        (question.collective == Collective::exscan && question.bytes < (8 << 20)));
   if (question.mapped) {
     as_if.mapped = false;
-  } else if (question.overwrites && fetches) {
-    as_if.slow_pieces = true;
-  } else if (plan::is_reduction(question.collective)) {
-    as_if.mapped = true;
-  } else if (has_kernel_copies(question)) {
-    as_if.kernel_copies = by_kernel = !usual.kernel_copies;
-    as_if.kernel_times = no_copy;
   } else {
-    return std::nullopt;
+    as_if.slow_pieces = true;
+    if (const Choice other = builtin(as_if); differs(other)) return other;
+    as_if.slow_pieces = false;
+    if (plan::is_reduction(question.collective)) {
+      as_if.mapped = true;
+    } else if (has_kernel_copies(question)) {
+      as_if.kernel_copies = by_kernel = !usual.kernel_copies;
+      as_if.kernel_times = no_copy;
+    } else {
+      return std::nullopt;
+    }
   }
   Choice other = builtin(as_if);
   other.kernel_copies |= by_kernel;
-  if (other.algorithm == usual.algorithm && other.parameters == usual.parameters &&
-      other.kernel_copies == usual.kernel_copies)
-    return std::nullopt;
-  return other;
+  return differs(other) ? std::optional(other) : std::nullopt;
 }
 
 size_t Selector::latency_path_bytes(Question question) const {

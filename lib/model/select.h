@@ -64,7 +64,7 @@ class Selector {
   // What builtin() would have chosen if things were as it cannot know that they are not: another way to the same result,
   // worth being timed beside it. Moves: by kernel copies instead of staging, or the other way round. Reductions: for
   // vectors in memory that all ranks map. What one of two ranks only fetches, bcast and exscan of less than some MiB: in
-  // shorter pieces, where that may matter. Where most vectors are mapped, everything: as if they were not. None where that
+  // shorter pieces, where choose() knows such. Where most vectors are mapped, everything: as if they were not. None where that
   // is no other way.
   std::optional<Choice> other_way(const Question& question) const;
 

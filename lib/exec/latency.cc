@@ -174,20 +174,22 @@ coll_status await(Channel& channel, int rank, bool for_it_alone = false) {
 }
 // Where ranks share cores, for all: first for those that need this rank's own. The others do not wait for it to be passed on.
 // Ranks may move meanwhile.
-[[gnu::noinline]] coll_status await_in_a_crowd(Channel& channel, int first, int last) {
-  Team& team = *channel.team;
-  team.tell_core();
+coll_status await_all_in_a_crowd(Channel& channel) {
+  const Team& team = *channel.team;
   for (const bool all : {false, true})
-    for (int other = first; other < last; other++)
+    for (int other = 0; other < team.ranks; other++)
       if (other != team.rank && (all || team.is_here(other)))
         if (coll_status status = await(channel, other, all); status != COLL_OK) return status;
   return COLL_OK;
 }
-// One of the ranks from first up to last is not there yet.
-[[gnu::noinline]] coll_status await_late(Channel& channel, int rank, int first, int last) {
-  if (!channel.team->crowded || last - first < channel.team->ranks) [[likely]]
+// One of the ranks is not there yet. A leaf of a root needs nobody else's turn, and among few it will soon be the root's.
+[[gnu::noinline]] coll_status await_late(Channel& channel, int rank, const From& from, bool is_leaf) {
+  constexpr int few = 4;
+  const Team& team = *channel.team;
+  if (!team.crowded) [[likely]]
     return await(channel, rank);
-  return await_in_a_crowd(channel, first, last);
+  if (from.last - from.first == team.ranks) return await_all_in_a_crowd(channel);
+  return await(channel, rank, is_leaf && team.ranks <= few);
 }
 
 constexpr int most_ranks = 64;
@@ -221,9 +223,11 @@ template <typename Alone, typename Take>
 coll_status exchange(Channel& channel, const Shown& own, const From& from, bool synchronizing, Alone alone, Take take) {
   coll_status status = channel.begin_cell();
   if (status != COLL_OK) return status;
-  const int rank = channel.team->rank;
+  Team& team = *channel.team;
+  const int rank = team.rank;
+  if (team.crowded) [[unlikely]]
+    team.tell_core();
   // A long one: whoever shows its buffer where it lies has to wait for the others.
-  const Team& team = *channel.team;
   const bool seen = own.shown && own.all_bytes() >= team.direct_min_bytes && own.buffer != nullptr && team.map_arenas &&
                     is_mapped(own.buffer, own.buffer_bytes);
   if (seen) {
@@ -241,7 +245,7 @@ coll_status exchange(Channel& channel, const Shown& own, const From& from, bool 
   for (int other = from.first; other < from.last; other++)
     if (other != rank) {
       if (!is_there(channel, other)) [[unlikely]]
-        if ((status = await_late(channel, other, from.first, from.last)) != COLL_OK) return status;
+        if ((status = await_late(channel, other, from, !own.shown)) != COLL_OK) return status;
       most = std::max(most, cell_of(channel, other).check & bytes_mask);
     }
   take();

@@ -84,13 +84,15 @@ algo::Parameters in_one_piece(size_t bytes) { return ring(bytes, 1024 * kib, 1);
 
 // Where ranks share cores a rank that waits for a chunk waits until others have had their turns: few chunks, the fewer
 // the more ranks there are, and all in the ring at once where a turn costs a sleep. Among few, whose turns come soon, one
-// may read a first half while the other half is written.
+// may read a first half while the other half is written. A ring that holds long vectors, too, lets each go on until its turn
+// is over.
 algo::Parameters few_turns(const Question& question) {
   constexpr int few = 4;
   const size_t least = std::clamp(std::bit_ceil(size_t(question.ranks)) * 16 * kib, 64 * kib, 512 * kib);
   const size_t half = std::bit_ceil(question.bytes / 2), quarter = std::bit_ceil(question.bytes / 4);
   if (question.groups_apart) return ring(question.bytes, std::clamp(quarter, least, 512 * kib), 4);
-  return ring(question.bytes, question.ranks <= few ? std::clamp(half, 16 * kib, least) : least, 4);
+  if (question.ranks > few) return filled_ring(question.bytes, least, 1024 * kib);
+  return filled_ring(question.bytes, std::clamp(half, 16 * kib, least), 2048 * kib);
 }
 
 // Two hops a pass, each with its flags: long passes, of a vector of `bytes`.
@@ -162,7 +164,11 @@ size_t latency_path_bytes(const Question& question) {
   if (question.mapped || question.levels > 1) return tiny_bytes;
   const bool reads_one = question.collective == Collective::bcast || question.collective == Collective::scatter;
   const bool shows_all = plan::has_blocks(question.collective, plan::Buffer::send);
-  return reads_one || shows_all ? short_bytes : short_bytes / size_t(std::max(question.ranks - 1, 1));
+  if (reads_one || shows_all) return short_bytes;
+  // Where ranks share cores a second hop costs turns, which last as long as it takes to read much.
+  if (question.crowded && question.collective != Collective::allreduce) return short_bytes;
+  const size_t together = question.crowded ? 128 * kib : short_bytes;
+  return std::min(short_bytes, together / size_t(std::max(question.ranks - 1, 1)));
 }
 
 Choice choose(const Question& question) {
@@ -170,6 +176,7 @@ Choice choose(const Question& question) {
   const size_t ranks = size_t(question.ranks);
   const size_t long_ring = long_ring_bytes(question);
   const bool two_mapped = ranks == 2 && question.mapped;
+  const bool mapped_whole = two_mapped || (question.crowded && question.mapped);
   const char* name = "";
   Choice choice;
   switch (question.collective) {
@@ -190,7 +197,7 @@ Choice choose(const Question& question) {
       } else if (question.kernel_copies && bytes > 8 * kib) {
         // Kernel copies have a price a call: long chunks (KNEM V).
         choice.parameters = ring(bytes, 512 * kib, 2);
-      } else if (two_mapped) {
+      } else if (mapped_whole) {
         choice.parameters = in_one_piece(bytes);
       } else {
         choice.parameters = question.crowded ? few_turns(question) : fetching_pipeline(question);
@@ -204,13 +211,13 @@ Choice choose(const Question& question) {
       } else if (ranks == 2 || bytes * ranks <= 64 * kib) {
         name = "flat";
         choice.parameters = adding_pipeline(question);
-      } else if (goes_along_chain(question, bytes, 256 * kib)) {
-        name = "chain";
-        choice.parameters = chain(bytes);
-      } else if (question.crowded && bytes <= 128 * kib) {
+      } else if (question.crowded && bytes * ranks <= 1024 * kib) {
         // One hop: where ranks share cores a second one waits until everybody has had a turn.
         name = "flat";
-        choice.parameters = one_slot(bytes);
+        choice.parameters = filled_ring(bytes, 32 * kib, 256 * kib);
+      } else if (goes_along_chain(question, bytes, 0)) {
+        name = "chain";
+        choice.parameters = chain(bytes);
       } else {
         name = "fused";
         choice.parameters = two_hops(question, bytes);
@@ -223,13 +230,13 @@ Choice choose(const Question& question) {
       if (bytes * ranks <= 32 * kib || (two_mapped && bytes <= 512 * kib)) {
         name = "all_read";
         choice.parameters = one_slot(bytes);
-      } else if (goes_along_chain(question, bytes, ranks <= 4 ? 256 * kib : 2048 * kib)) {
+      } else if (goes_along_chain(question, bytes, ranks <= 4 ? 512 * kib : 2048 * kib)) {
         // Of many the last one's sum has a long way back.
         name = "chain";
         choice.parameters = chain(bytes);
       } else {
         name = "fused";
-        choice.parameters = two_mapped ? in_one_piece(bytes) : two_hops(question, bytes);
+        choice.parameters = mapped_whole ? in_one_piece(bytes) : two_hops(question, bytes);
       }
       break;
     case Collective::scatter:
@@ -285,7 +292,7 @@ Choice choose(const Question& question) {
       break;
     case Collective::reduce_scatter:
       // A chunk has a part of every block, each a step of its own, which short ones feel.
-      if (goes_along_chain(question, bytes * ranks, 1024 * kib)) {
+      if (goes_along_chain(question, bytes * ranks, 4096 * kib)) {
         name = "chain";
         choice.parameters = ring(bytes, std::max(std::bit_floor(128 * kib / ranks), 4 * kib), 16);
         break;
@@ -296,7 +303,10 @@ Choice choose(const Question& question) {
     case Collective::scan:
     case Collective::exscan:
       // 16-bit floats are rounded once in a fold: they are folded alike whatever the size, and as on the latency path.
-      name = ranks == 2 || rounds_partials(question.element_bytes) || bytes * ranks <= 32 * kib ? "all_read" : "chain";
+      name = ranks == 2 || rounds_partials(question.element_bytes) || bytes * ranks <= 32 * kib ||
+                     (question.crowded && bytes <= 64 * kib)
+                 ? "all_read"
+                 : "chain";
       if (!question.crowded)
         choice.parameters =
             question.collective == Collective::scan ? adding_pipeline(question) : fetching_pipeline(question);

@@ -51,6 +51,7 @@ def samples(field, options, report_error, notes=None):
     with open(options.read, encoding="utf-8") as file:
         rows = json.load(file)["samples"]
     options.rounds = len({r["round"] for r in rows})
+    options.ranks = rows[0]["ranks"] if rows else options.ranks
     return rows
 
 

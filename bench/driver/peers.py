@@ -18,7 +18,6 @@ from report import distance_name, size_name, time_name
 COLLECTIVES = ("bcast", "reduce", "allreduce", "scatter", "gather", "allgather", "alltoall", "reduce_scatter", "scan",
                "exscan")
 BEST = "best peer"
-REDUCTIONS = ("reduce", "allreduce", "reduce_scatter", "scan", "exscan")
 DIRECT_FROM = 16 << 10  # from here on buffers that peers can map are to be near the limit
 MEAN_FROM = 4 << 10     # means of gains are over sizes from here on
 TINY = 256              # up to here a payload fits beside its flag, or nearly
@@ -71,23 +70,29 @@ def print_table(table, named, others):
                   "  ".join(f"{r:>11}" for r in ratios) + f"  {named.get(cell, '-')}")
 
 
-def print_gains(name, both, rivals, title):
+def reduces(collective, ranks):
+    """Of two ranks an exscan moves: rank 1 gets rank 0's vector as it is."""
+    return collective in ("reduce", "allreduce", "reduce_scatter", "scan") or (collective == "exscan" and ranks > 2)
+
+
+def print_gains(name, both, rivals, title, ranks):
     """How many times as fast as the fastest of some rivals: moves and reductions apart."""
     gains = stats.ratios(both, name, rivals)
     if not gains:
         return
     large = {cell: gain for cell, gain in gains.items() if cell[1] >= MEAN_FROM} or gains
-    means = [("", large.values())] + [(kind, [g for c, g in large.items() if (c[0] in REDUCTIONS) == reduces])
-                                      for kind, reduces in (("moves ", False), ("reductions ", True))]
+    means = [("", large.values())] + [(kind, [g for c, g in large.items() if reduces(c[0], ranks) == reducing])
+                                      for kind, reducing in (("moves ", False), ("reductions ", True))]
     whole, *parts = [f"{kind}{mean:.2f}" for kind, g in means if (mean := stats.geomean(g))]
     slower = [f"{c[0]} {size_name(c[1])} {g:.2f}" for c, g in gains.items() if g < 1]
     print(f"{name}: {whole} times as fast as {title} from {size_name(MEAN_FROM)} on ({', '.join(parts)}); "
           f"slower in {len(slower)} of {len(gains)} cells" + (": " + ", ".join(slower) if slower else ""))
 
 
-def print_summary(table, ours, rivals):
+def print_summary(table, ours, rivals, ranks):
     print()
-    print_gains(LIMIT, {cell: times for cell, times in table.items() if LIMIT in times}, rivals, "the best peer")
+    print_gains(LIMIT, {cell: times for cell, times in table.items() if LIMIT in times}, rivals, "the best peer",
+                ranks)
     for name in ours:
         both = {cell: times for cell, times in table.items() if name in times}
         over = {cell: t[name] / t[LIMIT] for cell, t in both.items() if LIMIT in t}
@@ -105,8 +110,8 @@ def print_summary(table, ours, rivals):
             print(f"{name}: from {size_name(MEAN_FROM)} on {stats.geomean(staged.values()):.2f} times the limit of two "
                   f"copies; above 1.05 in {len(beyond)} of {len(staged)} cells" +
                   (": " + ", ".join(beyond) if beyond else ""))
-        print_gains(name, both, rivals, "the best peer")
-        print_gains(name, both, [r for r in rivals if r in AS_INSTALLED], "the best peer as installed")
+        print_gains(name, both, rivals, "the best peer", ranks)
+        print_gains(name, both, [r for r in rivals if r in AS_INSTALLED], "the best peer as installed", ranks)
 
 
 def print_bandwidth(table, notes, options, ours):
@@ -153,7 +158,7 @@ def main():
     for who in field:
         print(f"  {who.name:<14} {who.title}")
     print_table(table, named, [TWO_COPIES, *ours])
-    print_summary(table, ours, rivals)
+    print_summary(table, ours, rivals, options.ranks)
     print_bandwidth(table, notes, options, ours)
     print(f"\n{len(dropped)} of {len(rows)} samples dropped: the cores were at another distance.")
     for text in complaints:

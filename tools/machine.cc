@@ -62,6 +62,7 @@ model::Question question_of(const ModelMachine& machine, plan::Collective collec
                            .element_bytes = element_bytes,
                            .ranks = ranks,
                            .levels = machine.hierarchy.levels(),
+                           .crowded = size_t(ranks) > machine.machine.pus.size(),
                            .huge_pages = machine.running && may_be_huge && mem::HugePages::are_to_be_had(),
                            .cache_bytes = model::available_cache_bytes(machine.table, ranks),
                            .core_cache_bytes = machine.table.fingerprint.l2_bytes,

@@ -11,6 +11,7 @@
 #include "choose_plans.h"
 #include "coll/coll.h"
 #include "command.h"
+#include "mem/processor.h"
 #include "plan/count.h"
 #include "plan/draw.h"
 #include "plan/verify.h"
@@ -80,12 +81,19 @@ size_t count_of(const Options& options, plan::Collective collective, size_t elem
 
 model::Choice choice_of(const Options& options, plan::Collective collective, const Answer& answer) {
   if (!options.algorithm.empty()) return parse_algorithm(collective, options.algorithm);
+  const topo::Machine& machine = answer.layout.machine;
+  const topo::Hierarchy& hierarchy = answer.layout.hierarchy;
   return model::choose({.collective = collective,
                         .bytes = answer.bytes(),
                         .element_bytes = answer.element_bytes,
                         .ranks = options.ranks,
-                        .levels = answer.layout.hierarchy.levels(),
-                        .kernel_copies = answer.access == plan::Access::copy});
+                        .levels = hierarchy.levels(),
+                        .kernel_copies = answer.access == plan::Access::copy,
+                        .crowded = size_t(options.ranks) > machine.pus.size(),
+                        .mapped = !options.transport.empty() && answer.access == plan::Access::mapped,
+                        .cache_bytes = topo::available_cache_bytes(machine, hierarchy.places()),
+                        .core_cache_bytes = machine.l2.size_bytes,
+                        .overwrites = machine.source == "native" && mem::processor().strings_overwrite()});
 }
 
 Answer answer_of(const Options& options) {

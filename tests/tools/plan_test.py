@@ -63,7 +63,17 @@ class Numbers(Case):
         self.assertEqual(plan["dav_bytes"]["copied"], 2 << 20)
 
     def test_the_algorithm_is_chosen_when_none_is_named(self):
-        self.assertEqual(self.run_json("plan", "allreduce", "-n", 4, "--size", "1M")["algorithm"], "fused")
+        for cores, algorithm in {4: "fused", 2: "chain"}.items():
+            plan = self.run_json("plan", "allreduce", "-n", 4, "--size", "1M", "--topology", f"package:1 core:{cores}")
+            self.assertEqual(plan["algorithm"], algorithm)
+
+    def test_what_is_chosen_here_is_what_explain_says(self):
+        for collective, ranks in (("gather", 2), ("reduce", 2), ("bcast", 64)):
+            taken = self.run_json("explain", collective, "16M", "-n", ranks)["taken"]
+            if taken["decided_by"] != "built-in defaults" or taken["kernel_copies"]:
+                self.skipTest("a table of this machine chooses, or kernel copies are quick here")
+            plan = self.run_json("plan", collective, "--size", "16M", "-n", ranks, "--transport", "shm")
+            self.assertEqual(f'{plan["algorithm"]}:{plan["parameters"].replace(" ", ",")}', taken["setting"])
 
     def test_barrier_moves_nothing(self):
         plan = self.run_json("plan", "barrier", "--algorithm", "dissemination", "-n", 8)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // One blocking collective: the latency path for short payloads, else a bound plan.
 #include <cerrno>
-#include <chrono>
 #include <cstdio>
 #include <cstring>
 
@@ -11,6 +10,7 @@
 #include "comm/stats.h"
 #include "exec/latency.h"
 #include "mem/copy.h"
+#include "sync/clock.h"
 
 namespace coll::comm {
 
@@ -111,14 +111,10 @@ coll_status Comm::run(const BoundEntry& entry, const Call& call) {
 }
 
 coll_status Comm::run_watched(const BoundEntry& entry, const Call& call) {
-  const auto now_ns = [] {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-        .count();
-  };
-  const int64_t begin_ns = now_ns();
+  const int64_t begin_ns = sync::now_ns();
   const coll_status status = run(entry, call);
   if (status != COLL_OK) return status;
-  const std::string wrong = drift_->look(call.collective, call.bytes(), entry.expected_us, begin_ns, now_ns());
+  const std::string wrong = drift_->look(call.collective, call.bytes(), entry.expected_us, begin_ns, sync::now_ns());
   if (!wrong.empty() && settings_.log)
     fprintf(stderr, "libcoll: %s; run collctl calibrate, or set COLL_DRIFT=off to hear no more of it\n", wrong.c_str());
   return status;

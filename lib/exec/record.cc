@@ -2,10 +2,10 @@
 #include "exec/record.h"
 
 #include <cstdio>
-#include <ctime>
 #include <utility>
 
 #include "plan/trace_events.h"
+#include "sync/clock.h"
 
 namespace coll::exec {
 
@@ -31,19 +31,13 @@ void Record::begin(const Run* of, const plan::Plan& plan, int rank) {
   blocked_ns_.assign(plan.program(rank).lanes.size(), 0);
 }
 
-int64_t Record::now_ns() {
-  timespec time{};
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return int64_t(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
-}
-
 void Record::done(uint32_t lane, uint32_t step, uint64_t pass, int64_t begin_ns, size_t bytes,
                   const std::string& flag) {
-  boxes_.push_back({lane, step, pass, begin_ns, now_ns(), bytes, flag});
+  boxes_.push_back({lane, step, pass, begin_ns, sync::now_ns(), bytes, flag});
 }
 
 void Record::blocked(uint32_t lane) {
-  if (blocked_ns_[lane] == 0) blocked_ns_[lane] = now_ns();
+  if (blocked_ns_[lane] == 0) blocked_ns_[lane] = sync::now_ns();
 }
 
 int64_t Record::waited(uint32_t lane) { return std::exchange(blocked_ns_[lane], 0); }

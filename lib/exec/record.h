@@ -19,9 +19,7 @@ class Record {
   void begin(const Run* of, const plan::Plan& plan, int rank);
   bool is_of(const Run* run) const { return run == of_; }
 
-  // Nanoseconds of CLOCK_MONOTONIC, which processes of one machine share.
-  static int64_t now_ns();
-  // A step that is done, begun at begin_ns. `flag`: of a post or a wait, unique among all ranks; "" otherwise.
+  // A step that is done, begun at begin_ns of sync/clock.h. `flag`: of a post or a wait, unique among all ranks; "" otherwise.
   void done(uint32_t lane, uint32_t step, uint64_t pass, int64_t begin_ns, size_t bytes, const std::string& flag = "");
   // The lane cannot go on; since when it could not. waited() gives that back, and forgets it; 0 when it did not wait.
   void blocked(uint32_t lane);

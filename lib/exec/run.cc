@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "mem/processor.h"
+#include "sync/clock.h"
 #include "transport/arena.h"
 
 namespace coll::exec {
@@ -156,7 +157,7 @@ Run::Outcome Run::run_lane(LaneState& lane) {
     [[maybe_unused]] const Instruction* const step = in;
     [[maybe_unused]] const uint64_t pass = index;
     [[maybe_unused]] int64_t begin_ns = 0;
-    if constexpr (recorded) begin_ns = Record::now_ns();
+    if constexpr (recorded) begin_ns = sync::now_ns();
     switch (in->kind) {
       case Kind::wait:
         if (!met(*in, index)) {

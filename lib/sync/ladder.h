@@ -3,10 +3,10 @@
 #pragma once
 
 #include <sched.h>
-#include <time.h>
 
 #include <cstdint>
 
+#include "sync/clock.h"
 #include "sync/doorbell.h"
 #include "sync/flag.h"
 
@@ -61,11 +61,6 @@ class Ladder {
   uint32_t rounds() const { return rounds_; }
 
  private:
-  static int64_t now_ns() {
-    timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * 1'000'000'000 + now.tv_nsec;
-  }
   bool still_spins() {
     if (patience_.spin_ns == 0) return false;
     const int64_t now = now_ns();

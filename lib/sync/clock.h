@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Nanoseconds of CLOCK_MONOTONIC, which processes of one machine share. Any thread; some 20 ns a look.
+#pragma once
+
+#include <time.h>
+
+#include <cstdint>
+
+namespace coll::sync {
+
+inline int64_t now_ns() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return int64_t(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
+}
+
+}  // namespace coll::sync

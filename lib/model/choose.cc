@@ -214,7 +214,8 @@ Choice choose(const Question& question) {
       } else if (question.crowded && bytes * ranks <= 1024 * kib) {
         // One hop: where ranks share cores a second one waits until everybody has had a turn.
         name = "flat";
-        choice.parameters = filled_ring(bytes, 32 * kib, 256 * kib);
+        choice.parameters =
+            question.mapped || question.kernel_copies ? one_slot(bytes) : filled_ring(bytes, 32 * kib, 256 * kib);
       } else if (goes_along_chain(question, bytes, 0)) {
         name = "chain";
         choice.parameters = chain(bytes);

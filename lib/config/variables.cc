@@ -61,9 +61,8 @@ constexpr Variable all[] = {
     {"COLL_TRIALS", "on, off", "on",
      "on: blocking calls of 256 KiB and more that may go two ways are now and then timed both ways, and the next "
      "ones go by what was faster: moves by staging or by kernel copies (CMA), two ranks' bcast below 1 MiB and "
-     "exscan below 8 MiB on Zen 5 in longer or shorter pieces, reductions as for memory that ranks map or for other; "
-     "not "
-     "where a table or another variable chooses. off: always as the built-in defaults say."},
+     "exscan below 8 MiB on Zen 5 in longer or shorter pieces, reductions as for memory that ranks map or for "
+     "other; not where a table or another variable chooses. off: always as the built-in defaults say."},
     {"COLL_SIMD", "avx512, avx2, sse4, scalar", "the best there is",
      "Vector instructions of copies and reductions. Read once per process; a target that the machine lacks is ignored, "
      "which collctl info tells."},

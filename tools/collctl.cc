@@ -6,8 +6,8 @@
 #include <CLI/CLI.hpp>
 
 #include "coll/coll.h"
-#include "command.h"
 #include "config/config.h"
+#include "tools/command.h"
 
 namespace coll::tools {
 namespace {

@@ -84,8 +84,9 @@ def check_includes(path, lines):
             yield number, f"<{header}> belongs to {keeper} alone"
         elif first == "uapi" and layer not in layers.UAPI_USERS:
             yield number, f"lib/{layer} may not know the kernel interface"
-        elif header.startswith(".") or (quote == '"' and "/" not in header and layer != "tools"):
-            yield number, f'"{header}": write includes from lib/ ("{layer}/{header.lstrip("./")}")'
+        elif header.startswith(".") or (quote == '"' and "/" not in header):
+            start, folder = ("the root", path.parent) if layer == "tools" else ("lib/", layer)
+            yield number, f'"{header}": write includes from {start} ("{folder}/{header.lstrip("./")}")'
         elif quote == '"' and first in layers.ARROWS and first not in allowed:
             yield number, f"{layer} may not include {first}/ (it may: {', '.join(sorted(allowed))})"
 

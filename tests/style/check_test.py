@@ -48,6 +48,7 @@ class CheckTest(unittest.TestCase):
             ("lib/topo/hwloc.cc", "#include <hwloc.h>"),
             ("lib/transport/kcoll.cc", "#include <uapi/kcoll.h>"),
             ("tools/plan.cc", '#include "plan/plan.h"'),
+            ("tools/plan/plan.cc", '#include "tools/common/text.h"'),
             ("bench/a.cc", "#include <mpi.h>"),
             ("include/coll/coll.hpp", "#include <coll/coll.h>"),
         ):
@@ -69,6 +70,9 @@ class CheckTest(unittest.TestCase):
             ("lib/comm/a.cc", '#include "uapi/kcoll.h"', "lib/comm may not know the kernel interface"),
             ("lib/plan/a.cc", '#include "plan.h"', "write includes from lib/"),
             ("lib/plan/a.cc", '#include "../plan/plan.h"', "write includes from lib/"),
+            ("lib/sync/a.cc", '#include "tools/command.h"', "sync may not include tools/"),
+            ("tools/plan/a.cc", '#include "text.h"', 'write includes from the root ("tools/plan/text.h")'),
+            ("tools/plan/a.cc", '#include "../command.h"', "write includes from the root"),
             ("lib/novel/a.cc", "", "lib/novel is not in the table"),
             ("include/coll/coll.h", '#include "plan/plan.h"', "a public header may not include plan/plan.h"),
         ):

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // From points to a table: a machine is made up, what it would measure is fitted, and the machine must come out again.
-#include "calibrate_fit.h"
+#include "tools/calibrate/fit/fit.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Contests over several heats: times that a machine's states do not bend, who leaves, and what a run of them finds.
-#include "calibrate_contest.h"
+#include "tools/calibrate/choose/contest.h"
 
 #include <gtest/gtest.h>
 
-#include "launch.h"
 #include "model/forced.h"
+#include "tools/common/launch.h"
 
 namespace coll::tools {
 namespace {

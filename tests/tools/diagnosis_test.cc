@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "diagnosis.h"
+#include "tools/doctor/diagnosis.h"
 
 namespace coll::tools {
 namespace {

@@ -11,8 +11,8 @@
 #include <cstring>
 #include <map>
 
-#include "kcoll_times.h"
-#include "kcoll_trace.h"
+#include "tools/calibrate/probes/kcoll_times.h"
+#include "tools/calibrate/probes/kcoll_trace.h"
 #include "transport/kcoll_device.h"
 
 using namespace coll::tools;

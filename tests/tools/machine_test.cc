@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What collctl says a communicator asks on a machine: of this system only where that machine is the running one.
-#include "machine.h"
+#include "tools/common/machine.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "verify.h"
+#include "tools/verify/verify.h"
 
 namespace coll::tools {
 namespace {

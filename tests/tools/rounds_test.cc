@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Timing in rounds: what is discarded and counted, who is timed, and that a probe which cannot be done harms no other.
-#include "rounds.h"
+#include "tools/calibrate/rounds.h"
 
 #include <gtest/gtest.h>
 
@@ -10,9 +10,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "command.h"
-#include "launch.h"
-#include "shared_memory.h"
+#include "tools/command.h"
+#include "tools/common/launch.h"
+#include "tools/common/shared_memory.h"
 
 namespace coll::tools {
 namespace {

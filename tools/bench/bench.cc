@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// collctl bench: times collectives of the C API between processes that it forks and pins.
+//
+// An iteration is what it is in bench/mpi: every rank rewrites its input, so that its lines are dirty in its own core; all
+// start at one instant; [the clock runs] the collective is called and whoever has a result reads one word of each of its
+// lines [the clock stops]; the result is compared with what it must be. The slowest rank's duration counts. Clock, start
+// and core distance come from bench/lockstep, shared with that benchmark.
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <new>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "bench/lockstep/lockstep.h"
+#include "coll/coll.h"
+#include "tools/bench/pattern.h"
+#include "tools/bench/real_trace.h"
+#include "tools/command.h"
+#include "tools/common/choose_plans.h"
+#include "tools/common/collective_call.h"
+#include "tools/common/first_problem.h"
+#include "tools/common/launch.h"
+#include "tools/common/look_through.h"
+#include "tools/common/progress.h"
+#include "tools/common/shared_memory.h"
+#include "tools/common/text.h"
+
+namespace coll::tools {
+namespace {
+
+using nlohmann::ordered_json;
+using plan::Collective;
+
+struct Options {
+  std::string collective, algorithm, sizes = "4-16M", transport, memory = "ordinary", pages = "4k", type = "float",
+                                     trace;
+  int ranks = 0, root = 0;
+  double seconds = 0.1;
+  bool json = false;
+};
+
+// One line of the result.
+struct Cell {
+  Collective collective = Collective::barrier;
+  uint64_t bytes = 0;
+  uint32_t iterations = 0;
+  int64_t wrong = 0;
+  double median_us = 0, p10_us = 0, p90_us = 0, min_us = 0, flag_ns_before = 0, flag_ns_after = 0;
+};
+
+// What the ranks and collctl share. Rank 0 writes; cells before `finished` are complete.
+struct Shared {
+  static constexpr size_t most_cells = plan::collectives * 64;
+  std::atomic<uint32_t> finished{0};
+  std::atomic<uint32_t> pinned{0};
+  Cell cells[most_cells];
+  char description[512] = "";
+  FirstProblem problem;
+};
+
+struct Task {
+  Collective collective;
+  size_t bytes;
+};
+
+class Rank {
+ public:
+  Rank(const Options& options, const std::vector<Task>& tasks, Shared& shared, void* segment, int rank, bool spin)
+      : options_(options),
+        tasks_(tasks),
+        shared_(shared),
+        rank_(rank),
+        type_(parse_type(options.type)),
+        pattern_(type_) {
+    step_ = lockstep_attach(segment, rank, options.ranks, spin);
+  }
+  ~Rank() { lockstep_close(step_); }
+  Rank(const Rank&) = delete;
+  Rank& operator=(const Rank&) = delete;
+
+  int run() {
+    if (step_ == nullptr) return fail("no memory for the clocks of the ranks");
+    if (coll_comm_create_from_launcher(&comm_) != COLL_OK) return fail(coll_last_error());
+    if (rank_ == 0) std::snprintf(shared_.description, sizeof shared_.description, "%s", coll_comm_describe(comm_));
+    size_t largest_in = 64, largest_out = 64;
+    for (const Task& task : tasks_) {
+      largest_in = std::max(largest_in, task.bytes * blocks(task.collective, plan::Buffer::send, options_.ranks));
+      largest_out = std::max(largest_out, task.bytes * blocks(task.collective, plan::Buffer::recv, options_.ranks));
+    }
+    in_ = allocate(largest_in);
+    out_ = allocate(largest_out);
+    if (in_ == nullptr || out_ == nullptr)
+      return fail(fmt::format("no memory for buffers of {}: give smaller --sizes",
+                              bytes_text(std::max(largest_in, largest_out))));
+    lockstep_warm();
+    for (const Task& task : tasks_)
+      if (!run_cell(task)) return 1;
+    coll_comm_free(comm_);
+    return 0;
+  }
+
+ private:
+  int fail(const std::string& text) {
+    shared_.problem.tell("rank " + std::to_string(rank_) + ": " + text);
+    return 1;
+  }
+
+  char* allocate(size_t bytes) {
+    void* memory = nullptr;
+    const size_t huge = size_t(2) << 20;
+    if (options_.memory == "mapped") {
+      if (coll_mem_alloc(bytes, &memory) != COLL_OK) return nullptr;
+    } else if (options_.pages == "2m") {
+      memory = std::aligned_alloc(huge, (bytes + huge - 1) / huge * huge);
+      if (memory != nullptr) madvise(memory, bytes, MADV_HUGEPAGE);
+    } else {
+      memory = std::malloc(bytes);
+    }
+    if (memory != nullptr) std::memset(memory, 1, bytes);
+    return static_cast<char*>(memory);
+  }
+
+  bool call(Collective collective, void* out, size_t count) {
+    const coll_status status = perform({collective, in_, out, count, type_, pattern_.op(), options_.root}, comm_);
+    if (status != COLL_OK) fail(coll_last_error());
+    return status == COLL_OK;
+  }
+
+  bool iterate(const Task& task, int iteration) {
+    const size_t count = task.bytes / pattern_.element_bytes();
+    const bool root = rank_ == options_.root;
+    char* out = task.collective == Collective::bcast && root ? in_ : out_;
+    const bool has_result = results(task.collective) != 0;
+    ++seed_;
+    pattern_.fill(in_, count * blocks(task.collective, plan::Buffer::send, options_.ranks), seed_, rank_);
+    lockstep_start(step_);
+    const uint64_t begin = lockstep_ticks();
+    if (!call(task.collective, out, count)) return false;
+    if (has_result) look_through(out, task.bytes * blocks(task.collective, plan::Buffer::recv, options_.ranks));
+    lockstep_record(step_, iteration, begin, lockstep_ticks());
+    if (has_result) wrong_ += count_wrong(task, out, count);
+    return true;
+  }
+
+  // Operands of each element of this rank's result; 0: it has none.
+  int results(Collective collective) const {
+    const bool root = rank_ == options_.root;
+    switch (collective) {
+      case Collective::barrier: return 0;
+      case Collective::bcast: return root ? 0 : 1;
+      case Collective::reduce: return root ? options_.ranks : 0;
+      case Collective::gather: return root ? 1 : 0;
+      case Collective::allreduce:
+      case Collective::reduce_scatter: return options_.ranks;
+      case Collective::scan: return rank_ + 1;
+      case Collective::exscan: return rank_;
+      default: return 1;
+    }
+  }
+
+  int64_t count_wrong(const Task& task, const char* out, size_t count) const {
+    const bool from_blocks = plan::has_blocks(task.collective, plan::Buffer::send);
+    const size_t from = from_blocks ? size_t(rank_) * count : 0;
+    if (plan::has_blocks(task.collective, plan::Buffer::recv)) {
+      int64_t wrong = 0;
+      for (int sender = 0; sender < options_.ranks; ++sender)
+        wrong += pattern_.count_wrong(out + size_t(sender) * task.bytes, count, seed_, sender, 1, from);
+      return wrong;
+    }
+    const bool from_root = task.collective == Collective::bcast || task.collective == Collective::scatter;
+    return pattern_.count_wrong(out, count, seed_, from_root ? options_.root : 0, results(task.collective), from);
+  }
+
+  // A barrier has no result: see that nobody leaves before everybody has come.
+  bool check_barrier() {
+    for (int64_t turn = 1; turn <= 100; ++turn) {
+      lockstep_post(step_, turn);
+      if (!call(Collective::barrier, nullptr, 0)) return false;
+      wrong_ += lockstep_least(step_) < turn;
+      if (!call(Collective::barrier, nullptr, 0)) return false;
+    }
+    return true;
+  }
+
+  bool run_cell(const Task& task) {
+    wrong_ = 0;
+    if (task.collective == Collective::barrier && !check_barrier()) return false;
+    auto rehearse = [&] { return iterate(task, 0) ? 0 : 1; };
+    const int64_t wanted = lockstep_rehearse(
+        step_, options_.seconds, [](void* context) { return (*static_cast<decltype(rehearse)*>(context))(); },
+        &rehearse);
+    if (wanted < 0) return false;
+    const int iterations = int(std::clamp(wanted, int64_t(5), int64_t(LOCKSTEP_MAX_ITERATIONS)));
+    Cell cell{task.collective, task.bytes, uint32_t(iterations)};
+    cell.flag_ns_before = lockstep_flag_ns(step_);
+    for (int i = 0; i < iterations; ++i)
+      if (!iterate(task, i)) return false;
+    cell.flag_ns_after = lockstep_flag_ns(step_);
+    cell.wrong = lockstep_sum(step_, wrong_);
+    if (rank_ == 0) publish(cell);
+    return true;
+  }
+
+  void publish(Cell& cell) {
+    std::vector<double> us(cell.iterations);
+    for (size_t i = 0; i < us.size(); ++i)
+      us[i] = double(lockstep_duration(step_, int(i))) * lockstep_ns_per_tick() / 1000;
+    std::ranges::sort(us);
+    cell.min_us = us.front();
+    cell.p10_us = us[us.size() / 10];
+    cell.median_us = us[us.size() / 2];
+    cell.p90_us = us[us.size() * 9 / 10];
+    uint32_t at = shared_.finished.load(std::memory_order_relaxed);
+    shared_.cells[at] = cell;
+    shared_.finished.store(at + 1, std::memory_order_release);
+  }
+
+  const Options& options_;
+  const std::vector<Task>& tasks_;
+  Shared& shared_;
+  const int rank_;
+  const coll_datatype type_;
+  const Pattern pattern_;
+  lockstep* step_ = nullptr;
+  coll_comm* comm_ = nullptr;
+  char *in_ = nullptr, *out_ = nullptr;
+  uint32_t seed_ = 0;
+  int64_t wrong_ = 0;
+};
+
+// ---- collctl's side ---------------------------------------------------------------------------------------------
+
+std::vector<Task> tasks_of(const Options& options) {
+  const size_t element = coll_datatype_size(parse_type(options.type));
+  std::vector<Task> tasks;
+  for (Collective collective : parse_collectives(options.collective)) {
+    if (collective == Collective::barrier) tasks.push_back({collective, 0});
+    else
+      for (size_t bytes : parse_sizes(options.sizes, "--sizes"))
+        if (bytes >= element) tasks.push_back({collective, bytes / element * element});
+  }
+  if (tasks.empty())
+    throw usage(
+        fmt::format("--sizes {}: no size holds an element of {} ({} bytes)", options.sizes, options.type, element));
+  if (tasks.size() > Shared::most_cells) throw usage(fmt::format("--sizes: at most {} in all", Shared::most_cells));
+  return tasks;
+}
+
+void check(const Options& options) {
+  if (options.root >= options.ranks)
+    throw usage(fmt::format("--root {} is no rank of {}; use 0 to {}", options.root, options.ranks, options.ranks - 1));
+  if (options.memory != "ordinary" && options.memory != "mapped") throw usage("--memory takes ordinary or mapped");
+  if (options.pages != "4k" && options.pages != "2m") throw usage("--pages takes 4k or 2m");
+  if (options.memory == "mapped" && options.pages == "2m")
+    throw usage("--pages is for ordinary memory; coll_mem_alloc asks for huge pages by itself");
+  if (!options.algorithm.empty() && options.collective == "all")
+    throw usage("--algorithm needs one collective, not all");
+  if (!options.trace.empty() && (options.collective == "all" || parse_sizes(options.sizes, "--sizes").size() != 1))
+    throw usage("--trace shows one call: name one collective and one of --sizes");
+  for (const char* known : {"", "auto", "shm", "cma", "mapped", "kcoll_copy", "kcoll_map", "kcoll_uring"})
+    if (options.transport == known) return;
+  throw usage(fmt::format("'{}' is no transport; use auto, shm, cma, mapped, kcoll_copy, kcoll_map or kcoll_uring",
+                          options.transport));
+}
+
+Environment environment_of(const Options& options) {
+  Environment environment;
+  if (!options.transport.empty()) environment.emplace_back("COLL_TRANSPORT", options.transport);
+  if (!options.algorithm.empty()) {
+    Collective collective = parse_collectives(options.collective).front();
+    parse_algorithm(collective, options.algorithm);
+    std::string name = fmt::format("COLL_{}", plan::name(collective));
+    for (char& c : name) c = char(std::toupper(static_cast<unsigned char>(c)));
+    environment.emplace_back(name, options.algorithm);
+  }
+  if (!options.trace.empty()) environment.emplace_back("COLL_TRACE", options.trace);
+  return environment;
+}
+
+class Bench {
+ public:
+  explicit Bench(const Options& options) : options_(options), tasks_((check(options), tasks_of(options))) {
+    shared_ = new (shared_memory_.data()) Shared;
+    spin_ = allowed_cpus().size() >= size_t(options.ranks);
+  }
+
+  int run() {
+    Environment environment = environment_of(options_);
+    if (!options_.trace.empty()) check_trace_file(options_.trace);
+    Progress progress(tasks_.size());
+    lockstep_ns_per_tick();  // once, for all
+    std::string problem = run_ranks(
+        options_.ranks, environment, 0,
+        [&](int rank) { return Rank(options_, tasks_, *shared_, segment_memory_.data(), rank, spin_).run(); },
+        [&] { show(progress); });
+    progress.clear();
+    if (!problem.empty()) throw Failure(shared_->problem.text[0] != 0 ? shared_->problem.text : problem);
+    if (!options_.trace.empty()) join_traces(options_.trace, options_.ranks);
+    if (options_.json) print_json();
+    else fmt::print("\n{}", note());
+    return wrong_ == 0 ? exit_fine
+                       : throw Failure(fmt::format("{} elements of results were wrong; please report this", wrong_));
+  }
+
+ private:
+  // New lines of the table as they come, and the bar below.
+  void show(Progress& progress) {
+    uint32_t finished = shared_->finished.load(std::memory_order_acquire);
+    for (; shown_ < finished; ++shown_) {
+      const Cell& cell = shared_->cells[shown_];
+      wrong_ += cell.wrong;
+      if (options_.json) continue;
+      progress.clear();
+      if (shown_ == 0) print_head();
+      print_row(cell);
+      std::fflush(stdout);
+    }
+    if (finished < tasks_.size()) {
+      const Task& task = tasks_[finished];
+      progress.show(finished, fmt::format("{} {}", plan::name(task.collective), bytes_text(task.bytes)));
+    }
+  }
+
+  void print_head() const {
+    fmt::print("{}\n\n", wrapped(fmt::format("{}; {} memory; {}", shared_->description, options_.memory,
+                                             spin_ ? "ranks pinned" : "more ranks than processors"),
+                                 0));
+    fmt::print("{:<14} {:>9} {:>10} {:>10} {:>10} {:>9} {:>6} {:>9}\n", "collective", "size", "median", "p10", "p90",
+               "GB/s", "runs", "flag ns");
+  }
+
+  void print_row(const Cell& cell) const {
+    std::string rate = cell.bytes == 0 ? "" : fmt::format("{:.2f}", double(cell.bytes) / cell.median_us / 1e3);
+    std::string flag = has_flag() ? fmt::format("{:.0f} {:.0f}", cell.flag_ns_before, cell.flag_ns_after) : "-";
+    fmt::print("{:<14} {:>9} {:>10} {:>10} {:>10} {:>9} {:>6} {:>9}{}\n", plan::name(cell.collective),
+               cell.bytes == 0 ? "" : bytes_text(cell.bytes), us_text(cell.median_us), us_text(cell.p10_us),
+               us_text(cell.p90_us), rate, cell.iterations, flag, cell.wrong != 0 ? "  WRONG" : "");
+  }
+
+  bool has_flag() const { return spin_ && options_.ranks > 1; }
+
+  std::string note() const {
+    std::string text = spin_ ? "Times are of the slowest rank after a common start, results read"
+                             : "Times are from the first rank's start to the last one's end, results read";
+    if (has_flag()) text += "; flag is the one-way time of a cache line between ranks 0 and 1, before and after";
+    return wrapped(text + ".", 0) + "\n";
+  }
+
+  void print_json() const {
+    ordered_json rows = ordered_json::array();
+    for (uint32_t i = 0; i < shown_; ++i) {
+      const Cell& cell = shared_->cells[i];
+      rows.push_back({{"collective", plan::name(cell.collective)},
+                      {"bytes", cell.bytes},
+                      {"ranks", options_.ranks},
+                      {"iterations", cell.iterations},
+                      {"median_us", cell.median_us},
+                      {"p10_us", cell.p10_us},
+                      {"p90_us", cell.p90_us},
+                      {"min_us", cell.min_us},
+                      {"wrong", cell.wrong},
+                      {"flag_ns_before", cell.flag_ns_before},
+                      {"flag_ns_after", cell.flag_ns_after}});
+    }
+    ordered_json json = {{"library", fmt::format("libcoll {}", coll_version())},
+                         {"ranks", options_.ranks},
+                         {"root", options_.root},
+                         {"type", options_.type},
+                         {"memory", options_.memory},
+                         {"pages", options_.memory == "mapped" ? "coll_mem_alloc" : options_.pages},
+                         {"algorithm", options_.algorithm.empty() ? "chosen" : options_.algorithm},
+                         {"communicator", shared_->description},
+                         {"pinned", spin_},
+                         {"rows", rows}};
+    fmt::print("{}\n", json.dump(2));
+  }
+
+  const Options& options_;
+  const std::vector<Task> tasks_;
+  static constexpr const char* no_memory = "no shared memory for the ranks; give this session more memory";
+  const SharedMemory shared_memory_{sizeof(Shared), no_memory}, segment_memory_{lockstep_segment_bytes(), no_memory};
+  Shared* shared_;
+  bool spin_ = false;
+  uint32_t shown_ = 0;
+  int64_t wrong_ = 0;
+};
+
+}  // namespace
+
+void add_bench(CLI::App& app, Action& action) {
+  auto options = std::make_shared<Options>();
+  CLI::App* sub = app.add_subcommand("bench", "Time collectives between ranks of this machine");
+  sub->add_option("COLLECTIVE", options->collective, "see collctl list, or all")->required()->option_text("  ");
+  sub->add_option("-n,--ranks", options->ranks, "number of ranks")
+      ->required()
+      ->check(CLI::Range(1, int(LOCKSTEP_MAX_RANKS)))
+      ->option_text("N");
+  sub->add_option("--sizes", options->sizes,
+                  "of the vector, or of each rank's piece;\n4-16M: times four from 4; or a list")
+      ->option_text("BYTES");
+  sub->add_option("--algorithm", options->algorithm, "see collctl list; default: chosen")->option_text("A");
+  sub->add_option("--root", options->root, "of bcast, reduce, scatter and gather")
+      ->check(CLI::NonNegativeNumber)
+      ->option_text("R");
+  sub->add_option("--type", options->type, "of the elements; default float")->option_text("TYPE");
+  sub->add_option("--transport", options->transport, "auto, shm, cma, mapped, kcoll_copy, kcoll_map or kcoll_uring")
+      ->option_text("HOW");
+  sub->add_option("--memory", options->memory, "ordinary, or mapped: coll_mem_alloc")->option_text("KIND");
+  sub->add_option("--pages", options->pages, "4k or 2m, of ordinary memory")->option_text("4k|2m");
+  sub->add_option("--time", options->seconds, "seconds for each size; default 0.1")
+      ->check(CLI::Range(0.001, 3600.0))
+      ->option_text("S");
+  sub->add_option("--trace", options->trace, "write a timeline of the last call, for Perfetto")->option_text("FILE");
+  sub->add_flag("--json", options->json, "print JSON");
+  sub->footer(
+      examples("  collctl bench allreduce -n 2 --sizes 4-16M\n"
+               "  collctl bench bcast -n 4 --sizes 64K,1M --transport shm --algorithm knomial:k=2\n"
+               "  collctl bench all -n 2 --memory mapped --json"));
+  sub->callback([&action, options] { action = [options] { return Bench(*options).run(); }; });
+}
+
+}  // namespace coll::tools

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// collctl bench contention: what accesses to another process's memory cost when several happen at once.
+#include "tools/bench/contention/contention.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "bench/lockstep/lockstep.h"
+#include "coll/coll.h"
+#include "tools/command.h"
+#include "tools/common/launch.h"
+#include "tools/common/progress.h"
+#include "tools/common/text.h"
+
+namespace coll::tools {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct Options {
+  int ranks = 0;
+  std::vector<std::string> ways, patterns;
+  std::string pages = "1,16,256", svg;
+  double seconds = 0.02;
+  bool busy = false, json = false;
+};
+
+// The values whose names were given, each once, or all.
+template <class Value, size_t n>
+std::vector<Value> chosen(const std::vector<std::string>& words, const std::array<const char*, n>& names,
+                          const char* option) {
+  std::vector<Value> values;
+  for (size_t i = 0; i < n; ++i)
+    if (words.empty() || std::ranges::find(words, names[i]) != words.end()) values.push_back(Value(i));
+  for (const std::string& word : words)
+    if (std::ranges::find(names, word) == names.end())
+      throw usage(fmt::format("{} {}: not known; use {}", option, word, fmt::join(names, ", ")));
+  return values;
+}
+
+ContentionTask task_of(const Options& options) {
+  ContentionTask task;
+  task.ranks = options.ranks;
+  task.ways = chosen<Way>(options.ways, way_names, "--transport");
+  task.patterns = chosen<Pattern>(options.patterns, pattern_names, "--pattern");
+  task.pages = parse_numbers(options.pages, "--pages", 1, 1 << 16);
+  task.seconds = options.seconds;
+  task.busy = options.busy;
+  return task;
+}
+
+ordered_json counted(double value) { return value < 0 ? ordered_json(nullptr) : ordered_json(value); }
+
+void print_json(const ContentionTask& task, const ContentionResult& result) {
+  ordered_json transports = ordered_json::object(), rows = ordered_json::array();
+  for (size_t i = 0; i < task.ways.size(); ++i) {
+    ordered_json& entry = transports[way_names[size_t(task.ways[i])]];
+    entry["works"] = result.problems[i].empty();
+    if (!result.problems[i].empty()) entry["problem"] = result.problems[i];
+  }
+  for (const ContentionCell& cell : result.cells)
+    rows.push_back({{"transport", way_names[size_t(cell.way)]},
+                    {"pattern", pattern_names[size_t(cell.pattern)]},
+                    {"pages", cell.pages},
+                    {"concurrent", cell.concurrent},
+                    {"iterations", cell.iterations},
+                    {"median_us", cell.median_us},
+                    {"p10_us", cell.p10_us},
+                    {"p90_us", cell.p90_us},
+                    {"relative", cell.relative},
+                    {"locks", counted(cell.locks)},
+                    {"lock_waits", counted(cell.lock_waits)},
+                    {"throttle_waits", counted(cell.throttle_waits)},
+                    {"pages_pinned", counted(cell.pinned)}});
+  ordered_json counts = {{"works", result.counts_problem.empty()}};
+  if (!result.counts_problem.empty()) counts["problem"] = result.counts_problem;
+  ordered_json json = {{"library", fmt::format("libcoll {}", coll_version())},
+                       {"ranks", task.ranks},
+                       {"page_bytes", 4096},
+                       {"pinned", result.spin},
+                       {"busy", task.busy},
+                       {"wrong", result.wrong},
+                       {"transports", transports},
+                       {"counts", counts},
+                       {"rows", rows}};
+  fmt::print("{}\n", json.dump(2));
+}
+
+void print_table(const ContentionTask& task, const ContentionResult& result) {
+  std::string alignment = "<>";
+  for (int concurrent = 2; concurrent <= task.ranks; ++concurrent) alignment += '>';
+  const bool counts = result.counts_problem.empty();
+  for (Pattern pattern : task.patterns)
+    for (int pages : task.pages) {
+      fmt::print("{}, {}\n", pattern_names[size_t(pattern)], bytes_text(uint64_t(pages) * 4096));
+      Table table(alignment + (counts ? ">>>>" : ""));
+      std::vector<std::string> head = {"transport", "alone"};
+      for (int concurrent = 2; concurrent <= task.ranks; ++concurrent)
+        head.push_back(fmt::format("{} at once", concurrent));
+      if (counts) head.insert(head.end(), {"locks", "lock waits", "throttled", "pinned"});
+      table.row(head);
+      for (size_t way = 0; way < task.ways.size(); ++way) {
+        std::vector<std::string> row = {way_names[size_t(task.ways[way])]};
+        const ContentionCell* last = nullptr;
+        for (const ContentionCell& cell : result.cells) {
+          if (cell.way != task.ways[way] || cell.pattern != pattern || cell.pages != pages) continue;
+          row.push_back(cell.concurrent == 1 ? us_text(cell.median_us) : fmt::format("x {:.2f}", cell.relative));
+          last = &cell;
+        }
+        if (last == nullptr) continue;
+        if (counts)
+          row.insert(row.end(), {fmt::format("{:.2f}", last->locks), fmt::format("{:.2f}", last->lock_waits),
+                                 last->throttle_waits < 0 ? "-" : fmt::format("{:.2f}", last->throttle_waits),
+                                 fmt::format("{:.1f}", last->pinned)});
+        table.row(row);
+      }
+      fmt::print("{}\n", table.text(2));
+    }
+  for (size_t way = 0; way < task.ways.size(); ++way)
+    if (!result.problems[way].empty())
+      fmt::print("{}\n", wrapped(fmt::format("{} does not work here: {}", way_names[size_t(task.ways[way])],
+                                             result.problems[way]),
+                                 2));
+  std::string note = result.spin
+                         ? "Times are of the slowest process after a common start"
+                         : "More processes than processors: times are from the first one's start to the last one's end";
+  note += counts ? fmt::format(
+                       "; mmap_lock taken, waits for locks and for the throttle, and pages pinned: counted per "
+                       "access, {} at once, also where the machine is emulated and its times tell little.",
+                       task.ranks)
+                 : "; locks, waits and pins are not counted: " + result.counts_problem + ".";
+  fmt::print("{}\n", wrapped(note, 0));
+}
+
+void write_svg(const std::string& path, const std::string& text) {
+  std::ofstream file(path);
+  file << text;
+  file.close();
+  if (!file) throw Failure(fmt::format("--svg {}: {}; name a file that can be written", path, std::strerror(errno)));
+}
+
+int contention_command(const Options& options) {
+  const ContentionTask task = task_of(options);
+  std::unique_ptr<Progress> progress;
+  const ContentionResult result = measure_contention(task, [&](size_t done, size_t all) {
+    if (progress == nullptr) progress = std::make_unique<Progress>(all);
+    progress->show(done, "contention");
+  });
+  progress.reset();
+  if (!options.svg.empty()) write_svg(options.svg, contention_svg(task, result));
+  if (options.json) print_json(task, result);
+  else print_table(task, result);
+  if (result.wrong != 0) throw Failure(fmt::format("{} bytes were wrong; please report this", result.wrong));
+  return exit_fine;
+}
+
+}  // namespace
+
+void add_contention(CLI::App& app, Action& action) {
+  auto options = std::make_shared<Options>();
+  CLI::App* bench = app.get_subcommand("bench");
+  CLI::App* sub = bench->add_subcommand("contention", "Time concurrent accesses to other processes' memory");
+  // In place of a collective, which CLI11 would otherwise take the word for.
+  CLI::Option* collective = bench->get_option("COLLECTIVE")->required(false);
+  bench->parse_complete_callback([bench, collective] {
+    if (bench->get_subcommands().empty() && collective->count() == 0) throw CLI::RequiredError("COLLECTIVE");
+  });
+  // What bench asks for is then not asked for, and not run.
+  sub->preparse_callback([bench](size_t) {
+    for (CLI::Option* option : bench->get_options()) option->required(false);
+    bench->callback([] {});
+  });
+  sub->add_option("-n,--ranks", options->ranks, "most accesses at once; one process more has the memory")
+      ->required()
+      ->check(CLI::Range(1, int(LOCKSTEP_MAX_RANKS)))
+      ->option_text("N");
+  sub->add_option("--transport", options->ways,
+                  "cma, kcoll_copy, kcoll_map, shm, kcoll_uncached,\nkcoll_unthrottled; default: all")
+      ->delimiter(',')
+      ->option_text("LIST");
+  sub->add_option("--pattern", options->patterns, "all_to_all, one_to_all, one_to_all_apart,\nall_to_one; default: all")
+      ->delimiter(',')
+      ->option_text("LIST");
+  sub->add_option("--pages", options->pages, "of 4 KiB for each access; default 1,16,256")->option_text("LIST");
+  sub->add_option("--time", options->seconds, "seconds for each measurement; default 0.02")
+      ->check(CLI::Range(0.001, 60.0))
+      ->option_text("S");
+  sub->add_flag("--busy", options->busy, "the process at rest maps and unmaps memory");
+  sub->add_option("--svg", options->svg, "draw the relative times, too")->option_text("FILE");
+  sub->add_flag("--json", options->json, "print JSON");
+  sub->footer(
+      examples("  collctl bench contention -n 4\n"
+               "  collctl bench contention -n 4 --transport cma,kcoll_copy --pages 1,64 --json\n"
+               "  collctl bench contention -n 8 --transport kcoll_uncached,kcoll_unthrottled --busy\n"
+               "  collctl bench contention -n 8 --svg contention.svg"));
+  sub->callback([&action, options] { action = [options] { return contention_command(*options); }; });
+}
+
+}  // namespace coll::tools

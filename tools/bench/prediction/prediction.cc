@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// collctl bench prediction: how well the table of this machine predicts, and how well it chooses, collective by collective
+// and size by size: the algorithm that communicators take beside the others, in turns, in one run.
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "model/forced.h"
+#include "tools/calibrate/choose/contest.h"
+#include "tools/calibrate/choose/prices.h"
+#include "tools/command.h"
+#include "tools/common/choose_plans.h"
+#include "tools/common/launch.h"
+#include "tools/common/machine.h"
+#include "tools/common/progress.h"
+#include "tools/common/text.h"
+
+namespace coll::tools {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr double most_error = 0.25, near_best = 1.10, share_wanted = 0.90;
+
+struct Options {
+  std::string collective = "all", sizes = "4K,8K,16K,32K,64K,128K,256K,512K,1M,2M,4M,8M,16M";
+  int ranks = 2, candidates = 64;
+  double seconds = 0.5;
+  bool json = false;
+};
+
+// One collective and size.
+struct Cell {
+  model::Selection taken;
+  Contest contest;  // the one that is taken first
+  // Relative, of what the model predicted; of the time that calibration had measured, negative when there is none.
+  double error() const { return off(contest.entrants.front().predicted_us); }
+  double drift() const { return taken.expected_us > 0 ? off(taken.expected_us) : -1; }
+  const Entrant& best() const { return contest.entrants[size_t(contest.winner())]; }
+  double ratio() const { return contest.entrants.front().timing.us / best().timing.us; }
+
+ private:
+  double off(double us) const { return std::abs(us / contest.entrants.front().timing.us - 1); }
+};
+
+struct Judged {
+  ModelMachine machine;
+  std::vector<Cell> cells;
+  std::vector<std::string> left_out;  // could not be timed
+  double median_error = 0, median_drift = 0, share_near_best = 0;
+};
+
+Cell cell_of(const ModelMachine& machine, model::Selector& selector, plan::Collective collective, size_t bytes,
+             int candidates) {
+  constexpr size_t element = 4;
+  const model::Question question = question_of(machine, collective, bytes, element);
+  Cell cell{.taken = selector.select(question)};
+  cell.contest = {.collective = collective, .ranks = machine.hierarchy.ranks(), .bytes = bytes};
+  Entrant first{.choice = cell.taken.choice};
+  const bool has_row = cell.taken.row != nullptr && cell.taken.row->up_to_bytes == bytes;
+  first.predicted_us = has_row ? cell.taken.row->predicted_us : price_of(first.choice, bytes, machine);
+  cell.contest.entrants.push_back(first);
+  std::vector<Entrant> others = price_all(collective, bytes, machine);
+  for (Entrant& other : others)
+    if (!same(other.choice, first.choice) && int(cell.contest.entrants.size()) <= candidates)
+      cell.contest.entrants.push_back(std::move(other));
+  return cell;
+}
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::ranges::sort(values);
+  return values[values.size() / 2];
+}
+
+Judged judged(const Options& options) {
+  Judged made;
+  const std::vector<int> cpus = allowed_cpus();
+  if (int(cpus.size()) < options.ranks)
+    throw usage(fmt::format("--ranks {}: every rank needs a processor of its own, and {} may be used here",
+                            options.ranks, cpus.size()));
+  made.machine = model_machine("", options.ranks, "core", topo::Sensitivity::standard().text());
+  if (made.machine.chosen_by == nullptr || made.machine.chosen_by->choices.empty())
+    throw Failure("no table of this machine says what to take; run collctl calibrate first");
+  model::Selector selector(made.machine.chosen_by, made.machine.hierarchy, circumstances_of(made.machine));
+  const std::vector<size_t> sizes = parse_sizes(options.sizes, "--sizes");
+  for (const plan::Collective collective : parse_collectives(options.collective)) {
+    if (collective == plan::Collective::barrier) continue;
+    for (const size_t bytes : sizes)
+      made.cells.push_back(cell_of(made.machine, selector, collective, bytes, options.candidates));
+  }
+  if (made.cells.empty()) throw usage("a barrier moves nothing whose time depends on a size; name another collective");
+  std::vector<Contest> contests;
+  for (const Cell& cell : made.cells) contests.push_back(cell.contest);
+  Progress progress(1000);
+  const double quarter = options.seconds / 4;
+  const Rules rules{.heats = {{quarter, 3, 1.4}, {quarter, 4, 1.2}, {quarter, 5, 1.15}, {quarter, 5}},
+                    .first_stays = true};
+  run_contests(contests, {cpus.begin(), cpus.begin() + options.ranks}, rules,
+               [&](double share, const std::string& what) { progress.show(uint64_t(1000 * share), what); });
+  progress.clear();
+  std::vector<Cell> timed;
+  std::vector<double> errors, drifts;
+  size_t near = 0;
+  for (size_t i = 0; i < made.cells.size(); ++i) {
+    Cell& cell = made.cells[i];
+    cell.contest = std::move(contests[i]);
+    const Timing& first = cell.contest.entrants.front().timing;
+    if (!first.good()) {
+      made.left_out.push_back(fmt::format("{} of {}: {}", plan::name(cell.contest.collective),
+                                          bytes_text(cell.contest.bytes),
+                                          first.problem.empty() ? "every sample was disturbed" : first.problem));
+      continue;
+    }
+    errors.push_back(cell.error());
+    if (cell.drift() >= 0) drifts.push_back(cell.drift());
+    near += cell.ratio() <= near_best;
+    timed.push_back(std::move(cell));
+  }
+  made.cells = std::move(timed);
+  if (made.cells.empty()) throw Failure("nothing could be timed: " + made.left_out.front());
+  made.median_error = median(errors);
+  made.median_drift = median(drifts);
+  made.share_near_best = double(near) / double(made.cells.size());
+  return made;
+}
+
+void print(const Judged& of) {
+  fmt::print("{}\n\n", wrapped(of.machine.origin, 0));
+  Table table("<>>>>><<>");
+  table.row({"collective", "size", "calibrated", "predicted", "measured", "error", "chosen", "best measured", "ratio"});
+  for (const Cell& cell : of.cells) {
+    const Entrant& first = cell.contest.entrants.front();
+    const bool is_best = &cell.best() == &first;
+    table.row({plan::name(cell.contest.collective), bytes_text(cell.contest.bytes),
+               cell.taken.expected_us > 0 ? us_text(cell.taken.expected_us) : "-", us_text(first.predicted_us),
+               us_text(first.timing.us), fmt::format("{:+.0f} %", 100 * (first.predicted_us / first.timing.us - 1)),
+               text(first.choice), is_best ? "the same" : text(cell.best().choice),
+               fmt::format("{:.2f}", cell.ratio())});
+  }
+  fmt::print("{}\n", table.text());
+  for (const std::string& line : of.left_out) fmt::print("left out: {}\n", line);
+  fmt::print(
+      "median error {:.0f} % (at most {:.0f} %: {}); chosen within {:.0f} % of the best measured in {:.0f} % of {} "
+      "cells (at least {:.0f} %: {})\n"
+      "times that calibration measured differ by {:.0f} % from those now (median)\n",
+      100 * of.median_error, 100 * most_error, of.median_error <= most_error ? "met" : "MISSED", 100 * (near_best - 1),
+      100 * of.share_near_best, of.cells.size(), 100 * share_wanted,
+      of.share_near_best >= share_wanted ? "met" : "MISSED", 100 * of.median_drift);
+}
+
+void print_json(const Judged& of) {
+  ordered_json cells = ordered_json::array();
+  for (const Cell& cell : of.cells) {
+    const Entrant& first = cell.contest.entrants.front();
+    ordered_json others = ordered_json::array();
+    for (const Entrant& entrant : cell.contest.entrants)
+      others.push_back(
+          {{"algorithm", text(entrant.choice)},
+           {"predicted_us", entrant.predicted_us},
+           {"measured_us", entrant.timing.good() ? ordered_json(entrant.timing.us) : ordered_json(nullptr)}});
+    cells.push_back({{"collective", plan::name(cell.contest.collective)},
+                     {"bytes", cell.contest.bytes},
+                     {"calibrated_us", cell.taken.expected_us},
+                     {"predicted_us", first.predicted_us},
+                     {"measured_us", first.timing.us},
+                     {"error", cell.error()},
+                     {"chosen", text(first.choice)},
+                     {"decided_by", model::decider_text(cell.taken)},
+                     {"best", text(cell.best().choice)},
+                     {"ratio", cell.ratio()},
+                     {"algorithms", others}});
+  }
+  const ordered_json json = {
+      {"table", of.machine.origin},
+      {"ranks", of.machine.hierarchy.ranks()},
+      {"cells", cells},
+      {"left_out", of.left_out},
+      {"median_error", of.median_error},
+      {"median_drift", of.median_drift},
+      {"share_near_best", of.share_near_best},
+      {"targets", {{"median_error", most_error}, {"near_best", near_best}, {"share_near_best", share_wanted}}},
+      {"met", of.median_error <= most_error && of.share_near_best >= share_wanted}};
+  fmt::print("{}\n", json.dump(2));
+}
+
+}  // namespace
+
+void add_prediction(CLI::App& app, Action& action) {
+  auto options = std::make_shared<Options>();
+  CLI::App* bench = app.get_subcommand("bench");
+  CLI::App* sub = bench->add_subcommand("prediction", "How well this machine's table predicts and chooses");
+  // What bench asks for is then not asked for, and not run.
+  sub->preparse_callback([bench](size_t) {
+    for (CLI::Option* option : bench->get_options()) option->required(false);
+    bench->callback([] {});
+  });
+  sub->add_option("--collective", options->collective, "one of them; default: all that move something")
+      ->option_text("NAME");
+  sub->add_option("-n,--ranks", options->ranks, "each on a processor of its own; default 2")
+      ->check(CLI::Range(2, 63))
+      ->option_text("N");
+  sub->add_option("--sizes", options->sizes, "of the vector, or of a rank's piece;\ndefault: 4K, 8K ... 16M")
+      ->option_text("BYTES");
+  sub->add_option("--candidates", options->candidates, "others to time, those predicted best;\ndefault: all")
+      ->check(CLI::Range(1, 64))
+      ->option_text("N");
+  sub->add_option("--time", options->seconds, "seconds for each size; default 0.5")
+      ->check(CLI::Range(0.01, 60.0))
+      ->option_text("S");
+  sub->add_flag("--json", options->json, "print JSON");
+  sub->footer(
+      examples("  collctl bench prediction\n"
+               "  collctl bench prediction --collective allreduce --sizes 4K,1M --json"));
+  sub->callback([&action, options] {
+    action = [options] {
+      const Judged result = judged(*options);
+      options->json ? print_json(result) : print(result);
+      return exit_fine;
+    };
+  });
+}
+
+}  // namespace coll::tools

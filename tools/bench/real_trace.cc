@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/bench/real_trace.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "tools/command.h"
+
+namespace coll::tools {
+
+using nlohmann::ordered_json;
+
+void check_trace_file(const std::string& file) {
+  if (!std::ofstream(file, std::ios::app))
+    throw Failure(fmt::format("--trace {}: cannot be written; name a file in a directory that you may write", file));
+}
+
+void join_traces(const std::string& file, int ranks) {
+  ordered_json events = ordered_json::array();
+  for (int rank = 0; rank < ranks; ++rank) {
+    const std::string part = fmt::format("{}.{}", file, rank);
+    std::ifstream in(part);
+    const ordered_json of_rank = ordered_json::parse(in, nullptr, false);
+    in.close();
+    std::error_code ignored;
+    std::filesystem::remove(part, ignored);
+    if (!of_rank.is_array())
+      throw Failure(fmt::format("--trace {}: rank {} left no part of it; is the disk full?", file, rank));
+    for (const ordered_json& event : of_rank) events.push_back(event);
+  }
+  double first = std::numeric_limits<double>::infinity();
+  for (const ordered_json& event : events)
+    if (event.contains("ts")) first = std::min(first, event["ts"].get<double>());
+  if (std::isinf(first)) {
+    std::error_code ignored;
+    std::filesystem::remove(file, ignored);
+    throw Failure(
+        fmt::format("--trace {}: nothing was recorded: payloads so short go by a hand-written path, which has no "
+                    "steps; give larger --sizes or an --algorithm",
+                    file));
+  }
+  for (ordered_json& event : events)
+    if (event.contains("ts")) event["ts"] = std::round(1000 * (event["ts"].get<double>() - first)) / 1000;  // ns
+  std::ofstream out(file, std::ios::trunc);
+  out << ordered_json({{"displayTimeUnit", "ns"}, {"traceEvents", events}}).dump(1) << "\n";
+  out.close();
+  if (!out) throw Failure(fmt::format("--trace {}: cannot be written; is the disk full?", file));
+}
+
+}  // namespace coll::tools

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// collctl calibrate: measures what this machine costs, fits the model's table, chooses by it, and writes it down.
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "config/config.h"
+#include "model/fingerprint.h"
+#include "model/machines.h"
+#include "model/own_table.h"
+#include "model/table_json.h"
+#include "tools/calibrate/choose/choose.h"
+#include "tools/calibrate/fit/fit.h"
+#include "tools/calibrate/plot.h"
+#include "tools/calibrate/probes/probes.h"
+#include "tools/calibrate/values.h"
+#include "tools/command.h"
+#include "tools/common/launch.h"
+#include "tools/common/progress.h"
+#include "tools/common/text.h"
+
+namespace coll::tools {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+struct Options {
+  std::string output, plot;
+  int ranks = 0;
+  bool quick = false, json = false, system = false;
+};
+
+// What a run has found out.
+struct Calibration {
+  Measured measured;
+  Model model;
+  Decisions decisions;
+  double seconds = 0;
+  fs::path output;
+  std::vector<std::string> changes;
+  bool had_table = false;
+};
+
+// Synthetic, as a table names its machine.
+std::string topology_of(const topo::Machine& machine) {
+  std::string text = fmt::format("package:{}", std::max(machine.packages, 1));
+  int above = std::max(machine.packages, 1);
+  for (const auto& [word, count] : {std::pair("numa", machine.numas), {"l3", machine.l3s}, {"core", machine.cores}}) {
+    if (count < above || count % above != 0) continue;
+    text += fmt::format(" {}:{}", word, count / above);
+    above = count;
+  }
+  return text;
+}
+
+fs::path output_of(const Options& options, const model::Fingerprint& running) {
+  if (!options.output.empty()) return options.output;
+  const std::vector<std::string> directories = config::table_directories();
+  if (!options.system && directories.size() < 2)
+    throw Failure("there is no home directory to write the table to; give --output FILE or --system");
+  return fs::path(options.system ? directories.back() : directories.front()) / model::table_file_name(running);
+}
+
+// Whether the table could be written is found out before minutes are spent. The library's own directories are made; one
+// that was named is there, or misspelt.
+void check_writable(const fs::path& path, bool make_directories) {
+  std::error_code error;
+  if (make_directories) fs::create_directories(path.parent_path(), error);
+  const bool known = fs::exists(path);
+  std::ofstream file(path, std::ios::app);
+  const bool writable = file.good();
+  file.close();
+  if (!known) fs::remove(path, error);
+  if (!writable)
+    throw Failure(fmt::format("{} cannot be written; give --output FILE where you may write", path.string()));
+}
+
+void write_file(const fs::path& path, const std::string& text) {
+  std::ofstream file(path, std::ios::trunc);
+  file << text;
+  file.close();
+  if (!file) throw Failure(fmt::format("{} cannot be written; is the disk full?", path.string()));
+}
+
+// Keeps the table that was there as FILE.old and notes what differs.
+void write_output(Calibration& made) {
+  model::Table before;
+  made.had_table = fs::exists(made.output) && model::read_table(made.output.string(), before).ok();
+  if (made.had_table) made.changes = changes(before, made.model.table, made.model.precisions);
+  std::error_code error;
+  const fs::path fresh = made.output.string() + ".new";
+  write_file(fresh, model::write_table(made.model.table));
+  if (fs::exists(made.output)) fs::rename(made.output, made.output.string() + ".old", error);
+  if (!error) fs::rename(fresh, made.output, error);
+  if (error) throw Failure(fmt::format("{}: {}", made.output.string(), error.message()));
+}
+
+class Bar {
+ public:
+  Bar(double measuring_s, double choosing_s) : parts_{measuring_s, choosing_s}, progress_(1000) {}
+  // Of one of the two parts.
+  void show(int part, double share, const std::string& what) {
+    const double done = (part == 0 ? 0 : parts_[0]) + share * parts_[part];
+    progress_.show(uint64_t(1000 * done / (parts_[0] + parts_[1])), what);
+  }
+  void clear() { progress_.clear(); }
+
+ private:
+  double parts_[2];
+  Progress progress_;
+};
+
+Calibration calibrate(const Options& options) {
+  const auto begin = std::chrono::steady_clock::now();
+  Calibration made;
+  topo::Machine machine;
+  if (topo::Status status = topo::load_native(machine); !status.ok()) throw Failure(status.text());
+  const model::Fingerprint running = model::fingerprint_of(machine);
+  made.output = output_of(options, running);
+  check_writable(made.output, options.output.empty());
+
+  MeasureTask task{.cpus = allowed_cpus(), .machine = machine, .quick = options.quick};
+  constexpr size_t most = 63;  // that start together
+  task.cpus.resize(std::min(task.cpus.size(), most));
+  task.processes = int(task.cpus.size());
+  ChooseTask choose{.cpus = task.cpus, .machine = machine, .seconds = options.quick ? 12.0 : 65.0};
+  choose.quick = options.quick;
+  choose.most_ranks = options.ranks > 0 ? std::min(options.ranks, task.processes) : task.processes;
+  Bar bar(task.quick ? 8 : 28, choose.most_ranks > 1 ? choose.seconds * 1.1 : 0);
+  made.measured = measure_machine(task, [&](double share, const std::string& what) { bar.show(0, share, what); });
+  made.model = fit_model(made.measured, running, model::builtin_table(running));
+  model::Table& table = made.model.table;
+  table.name = fs::path(model::table_file_name(running)).stem();
+  table.topology = topology_of(machine);
+  table.date = fmt::format("{:%Y-%m-%d}", fmt::localtime(std::time(nullptr)));
+  made.decisions = choose_all(choose, table, [&](double share, const std::string& what) { bar.show(1, share, what); });
+  bar.clear();
+  table.choices = made.decisions.chosen;
+  made.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  table.description =
+      fmt::format("Measured by collctl calibrate in {:.0f} s{}; {} of {} samples were disturbed and discarded",
+                  made.seconds, options.quick ? " (--quick)" : "", made.measured.discarded + made.decisions.discarded,
+                  made.measured.samples + made.decisions.samples);
+  write_output(made);
+  if (!options.plot.empty()) write_file(options.plot, calibration_svg(made.model));
+  return made;
+}
+
+// ---- telling -----------------------------------------------------------------------------------------------------
+
+void print_parameters(const Model& model) {
+  Table table("<>><>");
+  table.row({"parameter", "value", "", "", "points"});
+  for (const NamedValue& value : named_values(model.table)) {
+    const auto precision = std::ranges::find(model.precisions, value.name, &Precision::name);
+    const bool measured = precision != model.precisions.end();
+    table.row({value.name, fmt::format("{:.4g}", value.value),
+               measured ? fmt::format("+-{:.0f}%", 100 * precision->spread) : "", value.unit,
+               measured ? std::to_string(precision->points) : "not measured"});
+  }
+  fmt::print("{}\n", table.text());
+  for (const std::string& remark : model.remarks) fmt::print("{}\n", wrapped(remark, 2));
+}
+
+void print_choices(const Decisions& decisions) {
+  Table table("<>><>>");
+  table.row({"collective", "ranks", "up to", "chosen", "predicted", "measured"});
+  for (const model::Chosen& of : decisions.chosen) {
+    table.row({plan::name(of.collective), std::to_string(of.ranks), bytes_text(of.up_to_bytes), text(of),
+               us_text(of.predicted_us), of.measured_us > 0 ? us_text(of.measured_us) : "-"});
+  }
+  fmt::print("\n{}", table.text());
+}
+
+void print(const Calibration& made) {
+  print_parameters(made.model);
+  if (!made.decisions.chosen.empty()) {
+    print_choices(made.decisions);
+    fmt::print(
+        "\n{}\n",
+        wrapped(fmt::format("Of {} timed choices the median error of the prediction is {:.0f} %; the one "
+                            "predicted to be best was best, or within 10 %, in {}.",
+                            made.decisions.timed, 100 * made.decisions.median_error, made.decisions.first_was_best),
+                0));
+  }
+  fmt::print(
+      "{}\n",
+      wrapped(fmt::format("{} rounds in {:.0f} s; {} of {} samples were disturbed by other processes and discarded.",
+                          made.measured.rounds, made.seconds, made.measured.discarded + made.decisions.discarded,
+                          made.measured.samples + made.decisions.samples),
+              0));
+  if (made.had_table) {
+    fmt::print("\n{}\n", made.changes.empty() ? "Nothing has changed by more than its spread."
+                                              : "What has changed by more than its spread:");
+    for (const std::string& line : made.changes) fmt::print("  {}\n", wrapped(line, 4));
+    fmt::print("The earlier table is {}.old.\n", made.output.string());
+  }
+  fmt::print("{} is written.\n", made.output.string());
+}
+
+ordered_json to_json(const Entrant& entrant) {
+  return {{"choice", text(entrant.choice)},
+          {"predicted_us", entrant.predicted_us},
+          {"measured_us", entrant.timing.good() ? ordered_json(entrant.timing.us) : ordered_json(nullptr)},
+          {"kept", entrant.timing.kept},
+          {"discarded", entrant.timing.switched + entrant.timing.stray}};
+}
+
+void print_json(const Calibration& made) {
+  ordered_json parameters = ordered_json::array(), points = ordered_json::array(), contests = ordered_json::array();
+  for (const NamedValue& value : named_values(made.model.table)) {
+    const auto precision = std::ranges::find(made.model.precisions, value.name, &Precision::name);
+    const bool measured = precision != made.model.precisions.end();
+    parameters.push_back({{"name", value.name},
+                          {"value", value.value},
+                          {"unit", value.unit},
+                          {"spread", measured ? ordered_json(precision->spread) : ordered_json(nullptr)},
+                          {"points", measured ? precision->points : 0}});
+  }
+  for (const Point& point : made.measured.points) {
+    ordered_json of = {{"what", text(point.key)},
+                       {"us", point.timing.us},
+                       {"kept", point.timing.kept},
+                       {"switched", point.timing.switched},
+                       {"stray", point.timing.stray}};
+    if (!point.timing.problem.empty()) of["problem"] = point.timing.problem;
+    points.push_back(of);
+  }
+  for (const Contest& contest : made.decisions.contests) {
+    ordered_json entrants = ordered_json::array();
+    for (const Entrant& entrant : contest.entrants) entrants.push_back(to_json(entrant));
+    contests.push_back({{"collective", plan::name(contest.collective)},
+                        {"ranks", contest.ranks},
+                        {"bytes", contest.bytes},
+                        {"entrants", entrants}});
+  }
+  const ordered_json json = {{"table", made.output.string()},
+                             {"seconds", made.seconds},
+                             {"rounds", made.measured.rounds},
+                             {"samples", made.measured.samples + made.decisions.samples},
+                             {"discarded", made.measured.discarded + made.decisions.discarded},
+                             {"parameters", parameters},
+                             {"remarks", made.model.remarks},
+                             {"points", points},
+                             {"contests", contests},
+                             {"median_error", made.decisions.median_error},
+                             {"had_table", made.had_table},
+                             {"changes", made.changes}};
+  fmt::print("{}\n", json.dump(2));
+}
+
+}  // namespace
+
+void add_calibrate(CLI::App& app, Action& action) {
+  auto options = std::make_shared<Options>();
+  CLI::App* sub = app.add_subcommand("calibrate", "Measure this machine, so that algorithms are chosen well on it");
+  CLI::Option* output =
+      sub->add_option("--output", options->output, "the table; default: where the library looks for it")
+          ->option_text("FILE");
+  sub->add_flag("--system", options->system, "write it for all users, below /etc")->excludes(output);
+  sub->add_option("-n,--ranks", options->ranks, "choose for at most so many ranks; default: all cores")
+      ->check(CLI::Range(1, 63))
+      ->option_text("N");
+  sub->add_option("--plot", options->plot, "draw measured points and what was fitted")->option_text("FILE");
+  sub->add_flag("--quick", options->quick, "fewer sizes and rounds: for a first look");
+  sub->add_flag("--json", options->json, "print JSON");
+  sub->footer(
+      examples("  collctl calibrate\n"
+               "  collctl calibrate --quick --output table.json --plot fit.svg\n"
+               "  sudo collctl calibrate --system"));
+  sub->callback([&action, options] {
+    action = [options] {
+      const Calibration made = calibrate(*options);
+      options->json ? print_json(made) : print(made);
+      return exit_fine;
+    };
+  });
+}
+
+}  // namespace coll::tools

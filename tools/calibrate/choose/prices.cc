@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/calibrate/choose/prices.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <numeric>
+#include <string>
+
+#include "model/forced.h"
+#include "model/prices.h"
+#include "sim/simulate.h"
+#include "tools/common/collective_call.h"
+
+namespace coll::tools {
+namespace {
+
+constexpr size_t kib = 1024, mib = 1024 * kib;
+constexpr size_t staging_bytes = 4 * mib;  // of each rank, for one collective
+constexpr size_t element_bytes = 4;
+constexpr size_t direct_min_bytes = 8 * kib;  // shorter ones the library stages: COLL_DIRECT_MIN
+constexpr double most_passes = 1024;
+
+algo::Parameters chunked(size_t chunk, size_t depth) {
+  algo::Parameters parameters;
+  parameters.chunk_bytes = uint32_t(chunk);
+  parameters.depth = uint16_t(depth);
+  return parameters;
+}
+
+// Chunks, each with a ring that is long where it is cheap: a reader then finds what has left its writer's first cache.
+std::vector<algo::Parameters> chunks(const algo::Algorithm& algorithm, size_t bytes, bool kernel_copies) {
+  const size_t whole = std::bit_ceil(std::max<size_t>(bytes, 64));
+  if (!algorithm.reads.chunk && !algorithm.reads.level_chunks) return {chunked(std::min(whole, 64 * kib), 1)};
+  std::vector<algo::Parameters> tried;
+  for (size_t chunk = kernel_copies ? 64 * kib : 2 * kib; chunk < whole && chunk <= 512 * kib; chunk *= 2)
+    if (double(bytes) / double(chunk) <= most_passes)
+      tried.push_back(chunked(chunk, kernel_copies ? 2 : std::clamp<size_t>(512 * kib / chunk, 2, 16)));
+  if (whole <= mib) tried.push_back(chunked(whole, 1));
+  return tried;
+}
+
+// What to try of an algorithm.
+std::vector<model::Choice> choices_of(const algo::Algorithm& algorithm, size_t bytes, const topo::Hierarchy& hierarchy,
+                                      bool kernel_copies) {
+  std::vector<model::Choice> choices;
+  const int ranks = hierarchy.ranks();
+  std::vector<int> widths = {0};
+  if (algorithm.reads.k || algorithm.reads.j) {
+    widths.clear();
+    for (int width = 1; width < ranks; width += width < 8 ? 1 : width / 4)
+      if (!algorithm.reads.j || std::gcd(width, ranks) == 1) widths.push_back(width);
+  }
+  for (algo::Parameters parameters : chunks(algorithm, bytes, kernel_copies))
+    for (int width : widths) {
+      if (algorithm.reads.k) parameters.k = uint16_t(width);
+      if (algorithm.reads.j) parameters.j = uint16_t(width);
+      const algo::Request request{.hierarchy = &hierarchy, .parameters = parameters};
+      if (algorithm.applies != nullptr && !algorithm.applies(request)) continue;
+      if (algorithm.refuses != nullptr && !algorithm.refuses(request).empty()) continue;
+      choices.push_back({&algorithm, parameters, false, kernel_copies});
+    }
+  return choices;
+}
+
+// A reduce-scatter's formula knows the vector, of which a piece is a part.
+double formula_us(const model::Choice& choice, plan::Collective collective, size_t bytes, const model::Table& table,
+                  const topo::Hierarchy& hierarchy) {
+  const model::Row* row = model::find_row(plan::name(collective), choice.algorithm->name);
+  if (row == nullptr) return 0;
+  const bool pieces = collective == plan::Collective::reduce_scatter;
+  const model::Setting on(table, hierarchy,
+                          choice.kernel_copies ? model::Mechanism::cma : model::Mechanism::shared_memory);
+  const model::Knobs knobs{.k = row->reads.j ? choice.parameters.j : std::max<int>(choice.parameters.k, 1),
+                           .chunk_bytes = double(choice.parameters.chunk_bytes),
+                           .in_place = false};
+  return model::cost(*row, on, double(bytes) * (pieces ? hierarchy.ranks() : 1), knobs).total_us();
+}
+
+// One hop: the payload travels with its flag, and whoever combines reads it where it lies.
+double latency_us(plan::Collective collective, size_t bytes, const model::Table& table,
+                  const topo::Hierarchy& hierarchy) {
+  const model::Setting on(table, hierarchy, model::Mechanism::shared_memory);
+  const double moved = double(bytes) * double(blocks(collective, plan::Buffer::send, hierarchy.ranks()));
+  const double hop =
+      plan::is_rooted(collective) && collective != plan::Collective::reduce && collective != plan::Collective::gather
+          ? on.tiny_bcast_us()
+          : on.tiny_allgather_us();
+  return hop + on.copy(moved).transfer_us + on.memcpy_us(moved);
+}
+
+}  // namespace
+
+std::vector<size_t> size_classes(plan::Collective collective, int ranks) {
+  if (collective == plan::Collective::barrier) return {0};
+  std::vector<size_t> classes;
+  const size_t pieces = plan::pieces_shown(collective, ranks);
+  if (const size_t tiny = model::tiny_bytes / pieces; tiny >= element_bytes)
+    classes.push_back(tiny / element_bytes * element_bytes);
+  for (size_t bytes = 2 * kib; bytes <= 16 * mib; bytes *= 2)
+    if (classes.empty() || bytes > classes.back()) classes.push_back(bytes);
+  return classes;
+}
+
+double price_of(const model::Choice& choice, size_t bytes, const ModelMachine& machine) {
+  const plan::Plan plan = choice.algorithm->make({.hierarchy = &machine.hierarchy, .parameters = choice.parameters});
+  if (plan.staging_bytes > staging_bytes) return -1;
+  model::Table as_library = machine.table;
+  as_library.thresholds.direct_bytes = direct_min_bytes;
+  sim::Options options;
+  options.access = choice.kernel_copies ? plan::Access::copy : plan::Access::shm;
+  const sim::Result run =
+      sim::simulate(plan, plan::Shape(bytes / element_bytes), element_bytes, machine.hierarchy, as_library, options);
+  return run.problem.empty() ? run.end_us : -1;
+}
+
+bool same(const model::Choice& a, const model::Choice& b) {
+  return a.algorithm == b.algorithm && a.kernel_copies == b.kernel_copies &&
+         model::setting_text(a) == model::setting_text(b);
+}
+
+namespace {
+
+// What to run in virtual time.
+std::vector<model::Choice> candidates(plan::Collective collective, size_t bytes, const ModelMachine& machine) {
+  constexpr int few_ranks = 4;
+  constexpr size_t simulated_of_many = 12;
+  const model::Table& table = machine.table;
+  std::vector<model::Choice> choices;
+  for (const algo::Algorithm& algorithm : algo::algorithms()) {
+    if (algorithm.collective != collective) continue;
+    if (plan::is_reduction(collective) && !algorithm.left_to_right) continue;
+    for (bool kernel : {false, true}) {
+      if (kernel && (bytes < direct_min_bytes || !table.of(model::Mechanism::cma).available)) continue;
+      for (const model::Choice& choice : choices_of(algorithm, bytes, machine.hierarchy, kernel))
+        choices.push_back(choice);
+    }
+  }
+  if (machine.hierarchy.ranks() <= few_ranks || choices.size() <= simulated_of_many) return choices;
+  std::vector<std::pair<double, size_t>> order;
+  for (size_t i = 0; i < choices.size(); ++i)
+    order.emplace_back(formula_us(choices[i], collective, bytes, table, machine.hierarchy), i);
+  std::ranges::sort(order);
+  std::vector<model::Choice> kept;
+  for (size_t i = 0; i < simulated_of_many; ++i) kept.push_back(choices[order[i].second]);
+  return kept;
+}
+
+// As communicators without a table choose.
+model::Choice builtin_choice(plan::Collective collective, size_t bytes, const ModelMachine& machine) {
+  const model::Question question = question_of(machine, collective, bytes, element_bytes);
+  const model::Selector selector(nullptr, machine.hierarchy, circumstances_of(machine));
+  model::Choice choice = selector.builtin(question);
+  choice.kernel_copies = (choice.kernel_copies || question.kernel_copies) && bytes >= direct_min_bytes;
+  return choice;
+}
+
+}  // namespace
+
+std::vector<Entrant> price_all(plan::Collective collective, size_t bytes, const ModelMachine& machine) {
+  std::vector<Entrant> entrants;
+  for (const model::Choice& choice : candidates(collective, bytes, machine)) {
+    const double us = price_of(choice, bytes, machine);
+    if (us < 0) continue;
+    // Of an algorithm that goes the same way the best parameters count.
+    const auto like = [&](const Entrant& entrant) {
+      return entrant.choice.algorithm == choice.algorithm && entrant.choice.kernel_copies == choice.kernel_copies;
+    };
+    const auto known = std::ranges::find_if(entrants, like);
+    if (known == entrants.end()) entrants.push_back({choice, us});
+    else if (us < known->predicted_us) *known = {choice, us};
+  }
+  const auto by_price = [](const Entrant& a, const Entrant& b) { return a.predicted_us < b.predicted_us; };
+  std::ranges::stable_sort(entrants, by_price);
+  // With few ranks several algorithms are one: plans that take the same time to the last digit do the same.
+  const auto repeats = [](const Entrant& a, const Entrant& b) {
+    return std::abs(a.predicted_us - b.predicted_us) < 1e-6 * a.predicted_us;
+  };
+  const auto rest = std::ranges::unique(entrants, repeats);
+  entrants.erase(rest.begin(), rest.end());
+  const size_t shown = std::max<size_t>(bytes * plan::pieces_shown(collective, machine.hierarchy.ranks()), 1);
+  if (shown <= model::latency_path_bytes(question_of(machine, collective, bytes, element_bytes)) ||
+      collective == plan::Collective::barrier) {
+    entrants.push_back({{}, latency_us(collective, bytes, machine.table, machine.hierarchy), true});
+  } else {
+    const model::Choice choice = builtin_choice(collective, bytes, machine);
+    const double us = price_of(choice, bytes, machine);
+    const auto known = std::ranges::find_if(entrants, [&](const Entrant& of) { return same(of.choice, choice); });
+    if (known != entrants.end()) known->builtin = true;
+    else if (us >= 0) entrants.push_back({choice, us, true});
+  }
+  std::ranges::stable_sort(entrants, by_price);
+  return entrants;
+}
+
+}  // namespace coll::tools

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/calibrate/fit/fit.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "tools/calibrate/fit/fitting.h"
+
+namespace coll::tools {
+
+using model::Mechanism;
+
+double median_spread(const std::vector<Point>& points) {
+  std::vector<double> spreads;
+  for (const Point& point : points) spreads.push_back(point.timing.spread());
+  if (spreads.empty()) return 0;
+  std::ranges::sort(spreads);
+  return spreads[spreads.size() / 2];
+}
+
+// The values by distance, as a table's reader completes them: the next nearer one, else the next farther.
+model::ByDistance complete(const std::vector<std::pair<topo::Distance, double>>& known,
+                           const model::ByDistance& otherwise) {
+  if (known.empty()) return otherwise;
+  model::ByDistance made;
+  for (int d = 0; d < topo::distance_count; ++d) {
+    double value = known.front().second;
+    for (const auto& [distance, of] : known)
+      if (int(distance) <= d) value = of;
+    made.at[size_t(d)] = value;
+  }
+  return made;
+}
+
+Model Fitting::all() {
+  lines();
+  memory();
+  near_copies();
+  cma();
+  kcoll();
+  links();
+  thresholds();
+  return std::move(made_);
+}
+
+void Fitting::tell_at(const std::string& name, topo::Distance distance, double spread, size_t points) {
+  std::erase_if(made_.precisions, [&](const Precision& of) { return of.name == name; });
+  tell(name_at(name, distance), spread, points);
+  if (distance != topo::Distance::node) tell(name, spread, points);
+}
+
+double Fitting::single(What what, const std::string& name, double scale, double otherwise) {
+  const std::vector<Point> points = measured_.of(what);
+  if (points.empty()) {
+    lacks(name, measured_.problem(what) + fmt::format("; taken from '{}'", otherwise_.name));
+    return otherwise;
+  }
+  tell(name, points.front().timing.spread(), 1);
+  return points.front().timing.us * scale;
+}
+
+void Fitting::lines() {
+  std::vector<std::pair<topo::Distance, double>> flags;
+  for (const Point& point : measured_.of(What::flag)) {
+    flags.emplace_back(point.key.distance, point.timing.us * 1000);
+    tell_at("flag", point.key.distance, point.timing.spread(), 1);
+  }
+  std::ranges::sort(flags);
+  table().flag_ns = complete(flags, otherwise_.flag_ns);
+  if (flags.empty()) lacks("flag", "one processor; taken from '" + otherwise_.name + "'");
+  table().look_ns = single(What::look, "look", 1000, otherwise_.look_ns);
+  table().step_ns = single(What::step, "step", 1000, otherwise_.step_ns);
+  const std::vector<Point> readers = measured_.of(What::lines);
+  table().line_ns = otherwise_.line_ns;
+  if (readers.size() < 2) {
+    lacks("line", fmt::format("needs four processors; taken from '{}'", otherwise_.name));
+    return;
+  }
+  const Point &few = readers.front(), &many = readers.back();
+  const double more = many.key.concurrent - few.key.concurrent;
+  table().line_ns = std::max(0.0, (many.timing.us - few.timing.us) / more * 1000);
+  tell("line", many.timing.spread(), 2);
+}
+
+void Fitting::links() {
+  const model::Fingerprint& of = table().fingerprint;
+  const double cores = std::max(of.cores, 1);
+  model::Links& links = table().links;
+  links.core_gbs = 0;  // the rates of a copy bound it
+  if (table().caches.empty()) {
+    links = otherwise_.links;
+    return lacks("links", fmt::format("not measured; taken from '{}'", otherwise_.name));
+  }
+  // What all cores took from each other at once, at least.
+  const model::CacheRates in_cache = rates_at(table(), double(of.l2_bytes) / 4), beyond = table().caches.back();
+  links.l3_gbs = in_cache.fetch_gbs * cores / std::max(of.l3s, std::max(of.numas, 1));
+  links.memory_gbs = beyond.load_gbs * cores / std::max(of.numas, 1);
+  tell("link l3", median_spread(measured_.of(What::fetch)), 1);
+  tell("link memory", median_spread(measured_.of(What::load)), 1);
+  for (const Point& point : measured_.of(What::far_fetch)) {
+    const double all = gbs(point.key.bytes, point.timing.us) * cores;
+    if (point.key.distance == topo::Distance::node) links.socket_gbs = all / std::max(of.sockets, 1);
+    if (point.key.distance == topo::Distance::socket) links.numa_gbs = all / std::max(of.numas, 1);
+  }
+  const double cache = double(available_cache_bytes(table(), of.cores));
+  note("links", fmt::format("what all cores moved at once; memory with {:.0f} bytes a core{}", beyond.bytes,
+                            beyond.bytes * cores < 2 * cache ? ", which the caches may hold in part" : ""));
+}
+
+namespace {
+
+// Non-temporal copies were faster at every size from plain[i] on.
+bool faster_from(size_t i, const std::vector<Point>& plain, const std::vector<Point>& streams) {
+  for (; i < plain.size(); ++i)
+    for (const Point& stream : streams)
+      if (stream.key.bytes == plain[i].key.bytes && stream.timing.us >= plain[i].timing.us) return false;
+  return true;
+}
+
+}  // namespace
+
+void Fitting::thresholds() {
+  model::Thresholds& of = table().thresholds;
+  of = otherwise_.thresholds;
+  // Stores bypass the cache from where that was faster on.
+  of.non_temporal_bytes = 0;
+  std::vector<Point> plain = measured_.of(What::copy), streams = measured_.of(What::stream);
+  for (size_t i = plain.size(); i-- > 0 && faster_from(i, plain, streams);)
+    of.non_temporal_bytes = plain[i].key.bytes * std::max(table().fingerprint.cores, 1);
+  const model::Access& kernel = table().of(Mechanism::cma);
+  if (kernel.available && !table().caches.empty()) {
+    // A staged vector is moved twice, one of the two beside the other where both sides are at it.
+    of.direct_bytes = 0;
+    for (double bytes = 512; bytes <= 16 << 20 && of.direct_bytes == 0; bytes *= 2) {
+      const model::CacheRates rates = rates_at(table(), 2 * bytes);
+      const double direct = kernel.startup_us[topo::Distance::l3] +
+                            bytes / kernel.bandwidth_gbs[topo::Distance::l3] / 1000 +
+                            kernel.page_us * std::ceil(bytes / page_bytes);
+      const double staged = bytes / 1000 / rates.take_gbs + bytes / 1000 / rates.fetch_gbs;
+      if (direct < staged) of.direct_bytes = bytes;
+    }
+    if (of.direct_bytes == 0) of.direct_bytes = 32 << 20;
+    tell("direct_bytes", 0.5, 1);
+  }
+  tell("non_temporal_bytes", 0.5, plain.size());
+  note("thresholds",
+       "direct_bytes: where a kernel copy costs less than two copies; non_temporal_bytes: from where on it was "
+       "faster, "
+       "of all cores together; 0: nowhere");
+}
+
+Model fit_model(const Measured& measured, const model::Fingerprint& machine, const model::Table& otherwise) {
+  return Fitting(measured, machine, otherwise).all();
+}
+
+}  // namespace coll::tools

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/calibrate/memory.h"
+
+#include <cstring>
+
+#include <sys/mman.h>
+
+namespace coll::tools {
+
+Workplace::Workplace(int processes, size_t bytes)
+    : processes_(processes),
+      bytes_(bytes),
+      shared_(bytes * size_t(processes) + rest_bytes),
+      lines_(sizeof(Line) * flag_lines * size_t(processes + 1)),
+      places_(sizeof(Place) * size_t(processes + 1)),
+      key_(transport::own_token()) {
+  // As staging and coll_mem_alloc() ask for.
+  madvise(shared_.data(), shared_.bytes(), MADV_HUGEPAGE);
+}
+
+std::string Workplace::begin(int process) {
+  const size_t bytes = process == at_rest() ? rest_bytes : bytes_;
+  source_ = std::make_unique<Source>(shared(process), bytes, key_);
+  if (own() == nullptr) return "no memory; give this session more";
+  rewrite(own(), bytes);
+  rewrite(shared(process), bytes);
+  rewrite(few_, few_bytes);
+  reinterpret_cast<Place*>(places_.data())[process] = source_->place();
+  return "";
+}
+
+Access* Workplace::access(Way way, int process, std::string& problem) {
+  for (Opened& opened : opened_)
+    if (opened.way == way && opened.process == process) return problem = opened.problem, opened.access.get();
+  Opened opened{way, process, nullptr, ""};
+  opened.access = make_access(way, place(process), opened.problem);
+  opened_.push_back(std::move(opened));
+  problem = opened_.back().problem;
+  return opened_.back().access.get();
+}
+
+void rewrite(char* memory, size_t bytes) {
+  // As floats they are neither tiny nor infinite nor no numbers, which would be slow to add.
+  static unsigned char value = 0;
+  value = static_cast<unsigned char>(value % 32 + 1);
+  std::memset(memory, value, bytes);
+}
+
+}  // namespace coll::tools

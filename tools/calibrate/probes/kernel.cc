@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copies by the kernel: CMA and kcoll.
+#include <sys/uio.h>
+
+#include "tools/calibrate/probes/list.h"
+#include "transport/kcoll_device.h"
+
+namespace coll::tools {
+namespace {
+
+constexpr double kib = 1024, mib = 1024 * kib, page_bytes = 4096;
+
+}  // namespace
+
+std::vector<int> crowds(int processes) {
+  std::vector<int> counts;
+  for (int count = 1; count < processes; count += count < 8 ? 1 : count / 4) counts.push_back(count);
+  counts.push_back(processes);
+  return counts;
+}
+
+void Probes::add_cma(const std::vector<double>& footprints) {
+  constexpr int calls = 20;
+  add(
+      {What::call}, first(1), nullptr,
+      [this](int) {
+        for (int i = 0; i < calls; ++i)
+          if (process_vm_readv(at_.place(at_.at_rest()).pid, nullptr, 0, nullptr, 0, 0) < 0)
+            return std::string("process_vm_readv is not possible here");
+        return std::string();
+      },
+      calls);
+  add(
+      {What::check}, first(1), nullptr,
+      [this, one = cma(at_.at_rest(), 1)](int self) {
+        std::string problem;
+        for (int i = 0; i < calls && problem.empty(); ++i) problem = one(self);
+        return problem;
+      },
+      calls);
+  // Linux pins as many pages as the remote side names, at most 1024 at once, before it copies into the local side: with
+  // a local side of one byte the pages are locked and pinned, and nothing is copied.
+  for (int readers : crowds(n_))
+    for (double pages : {16.0, 256.0, 1000.0})
+      add({What::pages, pages * page_bytes, readers}, first(readers), nullptr, [this, pages](int) {
+        const Place& owner = at_.place(at_.at_rest());
+        char byte;
+        const iovec local = {&byte, 1},
+                    remote = {reinterpret_cast<void*>(uintptr_t(owner.address)), size_t(pages * page_bytes)};
+        return process_vm_readv(owner.pid, &local, 1, &remote, 1, 0) == 1
+                   ? std::string()
+                   : std::string("process_vm_readv is not possible here");
+      });
+  // Into one part of the caller's memory; the neighbour's other part is what it has just written.
+  const auto written = [this](size_t bytes) { return plain([=, this](int) { rewrite(at_.own(), bytes); }); };
+  std::vector<double> sizes;
+  for (double size = 4 * kib; size <= (task_.quick ? 4 : 16) * mib; size *= 4) sizes.push_back(size);
+  for (double size : sizes) {
+    const size_t bytes = size_t(size);
+    if (n_ >= 2) add({What::cma_copy, size}, first(1), written(bytes), cma(1, bytes));
+  }
+  for (double touched : footprints) {
+    const size_t half = size_t(touched) / 2 / 4096 * 4096;
+    if (n_ >= 2 && half > 0) add({What::cma_exchange, touched}, nullptr, written(half), cma(-1, half));
+  }
+}
+
+void Probes::add_kcoll() {
+  const auto read = [this](size_t bytes) {
+    return [this, bytes](int) {
+      std::string problem;
+      Access* access = at_.access(Way::kcoll_copy, at_.at_rest(), problem);
+      if (access == nullptr || access->read(0, at_.own(), bytes)) return problem;
+      return access->problem();
+    };
+  };
+  for (int readers : crowds(n_)) {
+    add({What::pinned_check, 1, readers}, first(readers), nullptr, read(1));
+    for (double size : {64 * kib, 256 * kib, 1 * mib, 4 * mib})
+      add({What::pinned_copy, size, readers}, first(readers), nullptr, read(size_t(size)));
+  }
+  // A region that is registered anew has no pinned pages: whoever copies first pins them.
+  struct Fresh {
+    uint64_t cookie;
+  };
+  for (int readers : crowds(n_ - 1))
+    for (double size : {4 * kib, 64 * kib, 1 * mib}) {
+      if (n_ < 2) break;
+      const size_t bytes = size_t(size);
+      const int owner = n_ - 1;
+      Fresh* fresh = reinterpret_cast<Fresh*>(at_.lines(owner) + Workplace::flag_lines - 1);
+      add(
+          {What::first_copy, size, readers}, first(readers),
+          [=, this](int self) -> std::string {
+            if (self != owner) return "";
+            transport::KcollStatus status;
+            auto device = transport::KcollDevice::own(status);
+            if (device == nullptr) return transport::kcoll_remedy(status);
+            if (fresh->cookie != 0) device->unregister_region(fresh->cookie);
+            status = device->register_region(at_.own(), bytes, transport::KcollAccess::read,
+                                             transport::KcollPinning::lazy, fresh->cookie);
+            return transport::kcoll_remedy(status);
+          },
+          [=, this](int) -> std::string {
+            transport::KcollStatus status;
+            auto device = transport::KcollDevice::own(status);
+            if (device != nullptr) status = device->read(fresh->cookie, 0, at_.own(), bytes);
+            return transport::kcoll_remedy(status);
+          });
+    }
+}
+
+}  // namespace coll::tools

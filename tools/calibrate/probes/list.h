@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The probes of collctl calibrate, kind by kind; each kind's file says how it is timed.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tools/calibrate/memory.h"
+#include "tools/calibrate/probes/probes.h"
+
+namespace coll::tools {
+
+// The first pair of processes at each distance that the machine has.
+struct Pair {
+  topo::Distance distance;
+  int other;  // of process 0
+};
+std::vector<Pair> pairs_of(const MeasureTask& task);
+
+// Numbers of processes that access one owner at once: all up to eight, then some of the others.
+std::vector<int> crowds(int processes);
+
+// Adds probes with their keys; the functions run in the forked processes.
+class Probes {
+ public:
+  Probes(const MeasureTask& task, Workplace& at) : task_(task), at_(at), n_(task.processes) {}
+
+  void add_memory(const std::vector<double>& sizes);
+  void add_lines();
+  void add_steps();
+  void add_near_copies();
+  void add_shared_readers();
+  void add_cma(const std::vector<double>& footprints);
+  void add_kcoll();
+
+  std::vector<Key> keys;
+  std::vector<Probe> probes;
+
+ private:
+  using Act = std::function<void(int process)>;
+  using Try = std::function<std::string(int process)>;
+  static std::function<bool(int)> first(int count) {
+    return [count](int process) { return process < count; };
+  }
+  static Try plain(Act act) {
+    if (!act) return nullptr;
+    return [act](int process) { return act(process), std::string(); };
+  }
+  void add(const Key& key, std::function<bool(int)> acts, Try prepare, Try timed, int repeats = 1) {
+    // In a program that goes on copying the kernel's own tables of its pages are warm.
+    constexpr double lasting_bytes = 16 << 20;
+    const int rehearsals = key.what >= What::call && key.bytes <= lasting_bytes ? 2 : 0;
+    keys.push_back(key);
+    probes.push_back({text(key), repeats, rehearsals, std::move(acts), std::move(prepare), std::move(timed)});
+  }
+  int neighbour(int process) const { return (process + 1) % n_; }
+
+  // In pieces of what stays in the first-level cache, so that the other side costs nothing.
+  template <class Piece>
+  static void in_pieces(size_t bytes, const Piece& piece) {
+    for (size_t done = 0; done < bytes; done += Workplace::few_bytes)
+      piece(done, std::min(Workplace::few_bytes, bytes - done));
+  }
+
+  Try cma(int owner, size_t bytes) {
+    return [this, owner, bytes](int process) {
+      const int from = owner < 0 ? neighbour(process) : owner;
+      std::string problem;
+      Access* access = at_.access(Way::cma, from, problem);
+      if (access == nullptr || access->read(0, at_.own() + bytes, bytes)) return problem;
+      return access->problem();
+    };
+  }
+
+  const MeasureTask& task_;
+  Workplace& at_;
+  const int n_;
+};
+
+}  // namespace coll::tools

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/common/launch.h"
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <new>
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tools/command.h"
+#include "topo/machine.h"
+
+namespace coll::tools {
+
+Meeting::Meeting(int ranks) : ranks_(ranks) {
+  descriptor_ = memfd_create("coll-meeting", 0);
+  size_t bytes = launcher::meeting_bytes(ranks);
+  void* memory = MAP_FAILED;
+  if (descriptor_ >= 0 && ftruncate(descriptor_, off_t(bytes)) == 0)
+    memory = mmap(nullptr, sizeof(launcher::Meeting), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, 0);
+  if (memory == MAP_FAILED) {
+    int error = errno;
+    if (descriptor_ >= 0) close(descriptor_);
+    throw Failure(
+        fmt::format("the ranks' shared memory cannot be made: {}; give this session more memory or descriptors",
+                    std::strerror(error)));
+  }
+  new (memory) launcher::Meeting{0, 0, uint32_t(ranks)};
+  munmap(memory, sizeof(launcher::Meeting));
+}
+
+Meeting::~Meeting() { close(descriptor_); }
+
+void Meeting::become(int rank) const {
+  setenv(launcher::variable, fmt::format("{}/{}/{}", rank, ranks_, descriptor_).c_str(), 1);
+}
+
+std::vector<int> allowed_cpus() { return topo::current_cpus(); }
+
+bool pin_to(int cpu) {
+  const int most = 1 << 16;
+  cpu_set_t* set = CPU_ALLOC(most);
+  if (set == nullptr) return false;
+  const size_t bytes = CPU_ALLOC_SIZE(most);
+  CPU_ZERO_S(bytes, set);
+  CPU_SET_S(size_t(cpu), bytes, set);
+  bool done = sched_setaffinity(0, bytes, set) == 0;
+  CPU_FREE(set);
+  return done;
+}
+
+pid_t fork_rank() {
+  pid_t parent = getpid();
+  std::fflush(nullptr);
+  pid_t child = fork();
+  if (child < 0)
+    throw Failure(
+        fmt::format("a process cannot be started: {}; raise ulimit -u or use fewer ranks", std::strerror(errno)));
+  if (child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(128 + SIGKILL);  // it had ended before the request
+  }
+  return child;
+}
+
+std::string ending_text(int wait_status) {
+  if (WIFSIGNALED(wait_status))
+    return fmt::format("signal {} ({})", WTERMSIG(wait_status), strsignal(WTERMSIG(wait_status)));
+  return fmt::format("exit status {}", WEXITSTATUS(wait_status));
+}
+
+int ending_status(int wait_status) {
+  return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+}
+
+namespace {
+
+// The ranks' processes. Ends and reaps what is left, whichever way the scope is left.
+class Children {
+ public:
+  Children() = default;
+  Children(const Children&) = delete;
+  Children& operator=(const Children&) = delete;
+  ~Children() {
+    for (pid_t pid : pids_)
+      if (pid > 0) kill(pid, SIGKILL);
+    for (pid_t pid : pids_)
+      if (pid > 0) waitpid(pid, nullptr, 0);
+    for (const pollfd& end : ends_)
+      if (end.fd >= 0) close(end.fd);
+  }
+
+  void add(pid_t pid) {
+    pids_.push_back(pid);
+    // Before Linux 5.3 -1, which poll() passes over: an end is then seen a look later.
+    ends_.push_back({int(syscall(SYS_pidfd_open, pid, 0)), POLLIN, 0});
+  }
+  // A rank that has ended, with its status as of waitpid(); -1 when none has.
+  int ended(int* status) {
+    for (size_t rank = 0; rank < pids_.size(); ++rank)
+      if (pids_[rank] > 0 && waitpid(pids_[rank], status, WNOHANG) > 0) {
+        pids_[rank] = 0;
+        if (ends_[rank].fd >= 0) close(ends_[rank].fd);
+        ends_[rank].fd = -1;
+        return int(rank);
+      }
+    return -1;
+  }
+  // Until one ends or the time is over.
+  void await_end(int milliseconds) { poll(ends_.data(), nfds_t(ends_.size()), milliseconds); }
+
+ private:
+  std::vector<pid_t> pids_;   // 0: has ended
+  std::vector<pollfd> ends_;  // readable when it has
+};
+
+// Whoever looks after the ranks runs on somebody's core.
+constexpr int look_ms = 50;
+
+}  // namespace
+
+std::string run_ranks(int ranks, const Environment& environment, int seconds, const std::function<int(int rank)>& body,
+                      const std::function<void()>& meanwhile) {
+  Meeting meeting(ranks);
+  std::vector<int> cpus = allowed_cpus();
+  Children children;
+  for (int rank = 0; rank < ranks; ++rank) {
+    pid_t child = fork_rank();
+    if (child == 0) {
+      if (cpus.size() >= size_t(ranks)) pin_to(cpus[size_t(rank)]);
+      for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
+      meeting.become(rank);
+      int status = body(rank);
+      std::fflush(nullptr);
+      _exit(status);
+    }
+    children.add(child);
+  }
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
+  for (int left = ranks; left > 0;) {
+    int status = 0;
+    if (const int ended = children.ended(&status); ended >= 0) {
+      --left;
+      if (status != 0) return fmt::format("rank {} ended with {}", ended, ending_text(status));
+      continue;
+    }
+    if (meanwhile) meanwhile();
+    if (seconds > 0 && std::chrono::steady_clock::now() > deadline)
+      return fmt::format("the ranks were not ready after {} s", seconds);
+    children.await_end(look_ms);
+  }
+  if (meanwhile) meanwhile();
+  return "";
+}
+
+}  // namespace coll::tools

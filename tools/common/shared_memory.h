@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Memory that a process shares with those that it forks.
+#pragma once
+
+#include <cstddef>
+
+#include <sys/mman.h>
+
+#include "tools/command.h"
+
+namespace coll::tools {
+
+// Zeroed, page-aligned; costs memory where it is touched. Throws Failure. Given back when the scope is left.
+class SharedMemory {
+ public:
+  // `none` is the failure's text.
+  explicit SharedMemory(size_t bytes, const char* none =
+                                          "no shared memory for the processes; use fewer ranks or give this session "
+                                          "more memory")
+      : bytes_(bytes == 0 ? 1 : bytes) {
+    void* memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) throw Failure(none);
+    data_ = static_cast<char*>(memory);
+  }
+  ~SharedMemory() { munmap(data_, bytes_); }
+  SharedMemory(const SharedMemory&) = delete;
+  SharedMemory& operator=(const SharedMemory&) = delete;
+
+  char* data() const { return data_; }
+  size_t bytes() const { return bytes_; }
+
+ private:
+  char* data_ = nullptr;
+  size_t bytes_;
+};
+
+}  // namespace coll::tools

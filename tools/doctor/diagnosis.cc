@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/doctor/diagnosis.h"
+
+#include <cerrno>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "tools/common/text.h"
+
+namespace coll::tools {
+namespace {
+
+using transport::KcollStatus;
+
+// Below, eagerly registered buffers of a few MiB a rank do not fit.
+constexpr uint64_t enough_memlock = uint64_t(64) << 20;
+// What containers give by default, and MPI libraries run out of.
+constexpr uint64_t little_shm = uint64_t(64) << 20;
+
+// A command for the administrator.
+std::string by_root(const Facts& facts, const std::string& command) {
+  return facts.root ? command : fmt::format("sudo sh -c '{}'", command);
+}
+
+Finding kcoll(const Facts& facts) {
+  Finding finding{"kcoll", Finding::slower, transport::kcoll_remedy(facts.kcoll), ""};
+  switch (facts.kcoll) {
+    case KcollStatus::ok: return {"kcoll", Finding::fine, "/dev/kcoll is there and may be opened", ""};
+    case KcollStatus::absent:
+      finding.found = facts.module_installed ? "the module is installed for this kernel, but not loaded"
+                                             : fmt::format("no module is installed for kernel {}", facts.release);
+      finding.found += facts.own_pid_namespace ? "; in a container: do it on its host, then pass /dev/kcoll in" : "";
+      finding.mend =
+          by_root(facts, facts.module_installed ? "modprobe kcoll"
+                                                // In libcoll's source tree, which holds dkms.conf.
+                                                : "dkms add . && dkms install kcoll/0.1.0 && modprobe kcoll");
+      if (!facts.module_installed) finding.found += "; from the source tree of libcoll:";
+      return finding;
+    case KcollStatus::no_permission:
+      finding.found = fmt::format("/dev/kcoll is there, but user {} may not open it", facts.user);
+      if (!facts.device_group.empty())
+        finding.mend = by_root(facts, fmt::format("usermod -aG {} {}", facts.device_group, facts.user));
+      else
+        finding.mend =
+            by_root(facts, fmt::format("groupadd -rf kcoll && usermod -aG kcoll {} && chgrp kcoll /dev/kcoll "
+                                       "&& chmod 660 /dev/kcoll",
+                                       facts.user));
+      finding.found += "; log in again afterwards";
+      return finding;
+    case KcollStatus::mismatch: finding.mend = by_root(facts, "rmmod kcoll && modprobe kcoll"); return finding;
+    default: return finding;
+  }
+}
+
+Finding memlock(const Facts& facts) {
+  if (facts.memlock_bytes == unlimited) return {"memlock", Finding::fine, "no limit on locked memory", ""};
+  const std::string found = "the limit on locked memory is " + bytes_text(facts.memlock_bytes);
+  if (facts.memlock_bytes >= enough_memlock) return {"memlock", Finding::fine, found, ""};
+  if (facts.kcoll != KcollStatus::ok) return {"memlock", Finding::fine, found + "; only kcoll would need more", ""};
+  if (facts.memlock_most_bytes >= enough_memlock)
+    return {"memlock", Finding::slower, found + ", too little to keep buffers pinned",
+            facts.memlock_most_bytes == unlimited ? "ulimit -l unlimited"
+                                                  : fmt::format("ulimit -l {}", facts.memlock_most_bytes / 1024)};
+  return {
+      "memlock", Finding::slower, found + ", too little to keep buffers pinned; log in again afterwards",
+      by_root(facts, fmt::format("echo \"{} - memlock unlimited\" > /etc/security/limits.d/kcoll.conf", facts.user))};
+}
+
+// Whether a filter, not the permission to trace, refuses kernel copies.
+bool filtered(const Facts& facts) {
+  return facts.seccomp_filter && (facts.cma_self_error == EPERM || facts.cma_self_error == ENOSYS);
+}
+
+Finding cma(const Facts& facts) {
+  if (facts.cma_error == 0) return {"cma", Finding::fine, "kernel copies between processes (CMA) work", ""};
+  Finding finding{"cma", Finding::slower,
+                  fmt::format("kernel copies between processes (CMA): {}", std::strerror(facts.cma_error)), ""};
+  if (filtered(facts)) finding.found += "; see seccomp";
+  else if (facts.cma_self_error == ENOSYS) finding.found += "; the kernel lacks CONFIG_CROSS_MEMORY_ATTACH";
+  else if (facts.ptrace_scope > 0) finding.found += "; see ptrace_scope";
+  else finding.found += "; the ranks need one user, one user namespace, and programs that may be traced";
+  return finding;
+}
+
+Finding ptrace_scope(const Facts& facts) {
+  if (facts.ptrace_scope < 0) return {"ptrace_scope", Finding::fine, "the kernel does not restrict tracing", ""};
+  const std::string found = fmt::format("kernel.yama.ptrace_scope is {}", facts.ptrace_scope);
+  if (facts.cma_error == 0 || filtered(facts)) return {"ptrace_scope", Finding::fine, found, ""};
+  if (facts.ptrace_scope == 0) return {"ptrace_scope", Finding::fine, found, ""};
+  if (facts.ptrace_scope == 3)
+    return {"ptrace_scope", Finding::slower,
+            found + ", which only a restart can lower; set kernel.yama.ptrace_scope=0 in /etc/sysctl.d before",
+            by_root(facts, "reboot")};
+  return {"ptrace_scope", Finding::slower, found + ": ranks may not copy from each other",
+          by_root(facts, "sysctl -w kernel.yama.ptrace_scope=0")};
+}
+
+Finding seccomp(const Facts& facts) {
+  if (!facts.seccomp_filter) return {"seccomp", Finding::fine, "no filter of system calls", ""};
+  if (!filtered(facts)) return {"seccomp", Finding::fine, "a filter of system calls, which allows kernel copies", ""};
+  return {"seccomp", Finding::slower, "a filter refuses process_vm_readv; start the container with",
+          "docker run --cap-add SYS_PTRACE --security-opt seccomp=unconfined ..."};
+}
+
+Finding namespaces(const Facts& facts) {
+  if (!facts.own_pid_namespace && !facts.own_user_namespace)
+    return {"namespaces", Finding::fine, "the system's own process ids and users", ""};
+  return {"namespaces", Finding::fine,
+          fmt::format("{} of a container: ranks of one job need the same, so start them in one container",
+                      !facts.own_user_namespace  ? "process ids"
+                      : !facts.own_pid_namespace ? "users"
+                                                 : "process ids and users"),
+          ""};
+}
+
+Finding memfd(const Facts& facts) {
+  if (facts.memfd_problem.empty()) return {"memfd", Finding::fine, "memory can be shared (memfd)", ""};
+  return {"memfd", Finding::broken, "memory cannot be shared: " + facts.memfd_problem + "; give the job more memory",
+          "ulimit -v unlimited; ulimit -n 4096"};
+}
+
+Finding dev_shm(const Facts& facts) {
+  const std::string found =
+      facts.shm_bytes == 0 ? "there is no /dev/shm" : "/dev/shm has " + bytes_text(facts.shm_bytes);
+  if (facts.shm_bytes > little_shm) return {"dev_shm", Finding::fine, found, ""};
+  return {
+      "dev_shm", Finding::slower,
+      found + ": libcoll needs none, but an MPI below it may; in a container: docker run --shm-size=2g ...",
+      by_root(facts, facts.shm_bytes == 0 ? "mkdir -p /dev/shm && mount -t tmpfs -o mode=1777,size=2G tmpfs /dev/shm"
+                                          : "mount -o remount,size=2G /dev/shm")};
+}
+
+Finding huge_pages(const Facts& facts) {
+  if (facts.huge_pages.empty()) return {"huge_pages", Finding::fine, "the kernel has no transparent huge pages", ""};
+  if (facts.huge_pages == "never")
+    return {"huge_pages", Finding::slower, "transparent huge pages are switched off",
+            by_root(facts, "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled")};
+  return {"huge_pages", Finding::fine, "transparent huge pages: " + facts.huge_pages, ""};
+}
+
+Finding shared_huge_pages(const Facts& facts) {
+  const std::string& mode = facts.shared_huge_pages;
+  if (mode.empty()) return {"shared_huge_pages", Finding::fine, "the kernel has no huge pages in shared memory", ""};
+  if (mode == "never" || mode == "deny")
+    return {"shared_huge_pages", Finding::slower, "huge pages in shared memory, which coll_mem_alloc asks for: " + mode,
+            by_root(facts, "echo advise > /sys/kernel/mm/transparent_hugepage/shmem_enabled")};
+  return {"shared_huge_pages", Finding::fine, "huge pages in shared memory: " + mode, ""};
+}
+
+Finding hugetlb(const Facts& facts) {
+  return {"hugetlb", Finding::fine,
+          facts.reserved_huge_pages == 0
+              ? "no huge pages are reserved; libcoll needs none"
+              : fmt::format("{} huge pages are reserved for others; libcoll needs none", facts.reserved_huge_pages),
+          ""};
+}
+
+Finding processors(const Facts& facts) {
+  if (facts.processors >= facts.ranks)
+    return {"processors", Finding::fine,
+            fmt::format("{} processors may be used, for {} ranks", facts.processors, facts.ranks), ""};
+  return {"processors", Finding::slower,
+          fmt::format("{} processors may be used: {} ranks have to take turns; with one rank for each:",
+                      facts.processors, facts.ranks),
+          fmt::format("collctl run -n {} PROGRAM", facts.processors)};
+}
+
+Finding table(const Facts& facts) {
+  const std::string remark = facts.table_remark.empty() ? "" : " (" + facts.table_remark + ")";
+  if (!facts.measured.empty())
+    return {"table", Finding::fine, fmt::format("algorithms are chosen by {}{}", facts.measured, remark), ""};
+  return {"table", Finding::slower,
+          fmt::format("algorithms are chosen by built-in defaults, the costs of '{}' stand in for this machine's{}; to "
+                      "measure them:",
+                      facts.table.empty() ? "default" : facts.table, remark),
+          "collctl calibrate"};
+}
+
+}  // namespace
+
+const char* name(Finding::State state) {
+  return state == Finding::fine ? "fine" : state == Finding::slower ? "slower" : "broken";
+}
+
+std::vector<Finding> diagnose(const Facts& facts) {
+  return {memfd(facts),   cma(facts),        ptrace_scope(facts), seccomp(facts),    namespaces(facts),
+          kcoll(facts),   memlock(facts),    dev_shm(facts),      huge_pages(facts), shared_huge_pages(facts),
+          hugetlb(facts), processors(facts), table(facts)};
+}
+
+}  // namespace coll::tools

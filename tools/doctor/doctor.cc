@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// collctl doctor: what of this machine keeps libcoll from working, or from its full speed, and the command that mends it.
+#include <algorithm>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "tools/command.h"
+#include "tools/common/launch.h"
+#include "tools/common/text.h"
+#include "tools/doctor/diagnosis.h"
+
+namespace coll::tools {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct Options {
+  int ranks = 0;
+  std::vector<std::string> required;
+  bool json = false;
+};
+
+// Makes what was asked for mandatory.
+void require(const std::vector<std::string>& checks, std::vector<Finding>& findings) {
+  for (const std::string& check : checks) {
+    auto found = std::ranges::find(findings, check, &Finding::check);
+    if (found == findings.end()) {
+      std::string known;
+      for (const Finding& finding : findings) known += (known.empty() ? "" : ", ") + finding.check;
+      throw usage(fmt::format("--require {}: no such check; name {}", check, known));
+    }
+    if (found->state == Finding::slower) found->state = Finding::broken;
+  }
+}
+
+void print_json(const std::vector<Finding>& findings, bool well) {
+  ordered_json checks = ordered_json::array();
+  for (const Finding& finding : findings) {
+    ordered_json check = {{"check", finding.check}, {"state", name(finding.state)}, {"found", finding.found}};
+    if (!finding.mend.empty()) check["mend"] = finding.mend;
+    checks.push_back(check);
+  }
+  fmt::print("{}\n", ordered_json({{"well", well}, {"checks", checks}}).dump(2));
+}
+
+void print(const std::vector<Finding>& findings, bool well) {
+  constexpr int indent = 28;
+  for (const Finding& finding : findings) {
+    fmt::print("{:<8}{:<20}{}\n", name(finding.state), finding.check, wrapped(finding.found, indent));
+    // Unbroken, to be copied.
+    if (!finding.mend.empty()) fmt::print("{:{}}{}\n", "", indent, finding.mend);
+  }
+  const auto slower = std::ranges::count(findings, Finding::slower, &Finding::state);
+  fmt::print("\n{}\n", !well         ? "What is broken has to be mended."
+                       : slower == 0 ? "All is well."
+                                     : "libcoll works here; what is slower can be mended as shown.");
+}
+
+int doctor_command(const Options& options) {
+  std::vector<Finding> findings = diagnose(gather_facts(options.ranks));
+  require(options.required, findings);
+  const bool well = std::ranges::count(findings, Finding::broken, &Finding::state) == 0;
+  if (options.json) print_json(findings, well);
+  else print(findings, well);
+  return well ? exit_fine : exit_failure;
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& app, Action& action) {
+  auto options = std::make_shared<Options>();
+  CLI::App* sub = app.add_subcommand("doctor", "Say what is missing here, and the command that mends it");
+  sub->add_option("-n,--ranks", options->ranks, "ranks to be run; default: one per processor")
+      ->check(CLI::Range(1, 1024))
+      ->option_text("N");
+  sub->add_option("--require", options->required, "checks that must be fine, such as kcoll,cma")
+      ->delimiter(',')
+      ->option_text("LIST");
+  sub->add_flag("--json", options->json, "print JSON");
+  sub->footer(
+      examples("  collctl doctor\n"
+               "  collctl doctor -n 8 --json\n"
+               "  collctl doctor --require cma,kcoll || exit 1"));
+  sub->callback([&action, options] { action = [options] { return doctor_command(*options); }; });
+}
+
+}  // namespace coll::tools

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/doctor/facts.h"
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "config/config.h"
+#include "model/fingerprint.h"
+#include "model/machines.h"
+#include "model/own_table.h"
+#include "tools/common/launch.h"
+#include "topo/machine.h"
+#include "transport/cma.h"
+#include "transport/kcoll_device.h"
+
+namespace coll::tools {
+namespace {
+
+std::string first_line(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+// "always [madvise] never" -> "madvise"
+std::string chosen_word(const std::string& line) {
+  const size_t begin = line.find('['), end = line.find(']');
+  return begin == std::string::npos || end == std::string::npos ? "" : line.substr(begin + 1, end - begin - 1);
+}
+
+// Whether a module of that name lies among those of the kernel, in whatever compression.
+bool has_module(const std::string& release, const std::string& name) {
+  std::error_code ignored;
+  namespace fs = std::filesystem;
+  for (fs::recursive_directory_iterator
+           at("/lib/modules/" + release, fs::directory_options::skip_permission_denied, ignored),
+       end;
+       !ignored && at != end; at.increment(ignored))
+    if (at->path().filename().string().starts_with(name + ".ko")) return true;
+  return false;
+}
+
+std::string group_of_device() {
+  struct stat device {};
+  if (stat(KCOLL_DEVICE, &device) != 0 || device.st_gid == 0 || (device.st_mode & 060) != 060) return "";
+  const group* entry = getgrgid(device.st_gid);
+  return entry != nullptr ? entry->gr_name : std::to_string(device.st_gid);
+}
+
+std::string user_name() {
+  const passwd* entry = getpwuid(geteuid());
+  return entry != nullptr ? entry->pw_name : std::to_string(geteuid());
+}
+
+// One process copies from another that is not its child, as ranks do. The errno, EIO for wrong bytes.
+int try_kernel_copy_from_sibling() {
+  int channel[2];
+  if (pipe(channel) != 0) return errno;
+  uint64_t word = 1;
+  const uint64_t expected = 0x6b636f6c6cULL;
+  const pid_t owner = fork_rank();
+  if (owner == 0) {
+    word = expected;
+    char ready = 1;
+    if (write(channel[1], &ready, 1) != 1) _exit(1);
+    for (;;) pause();
+  }
+  char ready = 0;
+  int error = read(channel[0], &ready, 1) == 1 ? 0 : EIO;
+  if (error == 0) {
+    const pid_t reader = fork_rank();
+    if (reader == 0) {
+      uint64_t seen = 0;
+      const int failed = transport::cma_read(owner, &seen, uint64_t(uintptr_t(&word)), sizeof seen);
+      _exit(failed != 0 ? failed : seen == expected ? 0 : EIO);
+    }
+    int status = 0;
+    waitpid(reader, &status, 0);
+    // A filter may also kill who asks.
+    error = WIFEXITED(status) ? WEXITSTATUS(status) : EPERM;
+  }
+  kill(owner, SIGKILL);
+  waitpid(owner, nullptr, 0);
+  close(channel[0]);
+  close(channel[1]);
+  return error;
+}
+
+std::string try_memfd() {
+  const int descriptor = memfd_create("coll-doctor", MFD_CLOEXEC);
+  if (descriptor < 0) return std::string("memfd_create: ") + std::strerror(errno);
+  std::string problem;
+  const size_t bytes = size_t(1) << 20;
+  void* memory = MAP_FAILED;
+  if (ftruncate(descriptor, off_t(bytes)) != 0) problem = std::string("ftruncate: ") + std::strerror(errno);
+  else memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+  if (problem.empty() && memory == MAP_FAILED) problem = std::string("mmap: ") + std::strerror(errno);
+  // By the call that reports a shortage instead of raising a signal.
+  if (problem.empty())
+    if (const int error = posix_fallocate(descriptor, 0, off_t(bytes)); error != 0) problem = std::strerror(error);
+  if (memory != MAP_FAILED) munmap(memory, bytes);
+  close(descriptor);
+  return problem;
+}
+
+bool seccomp_filter() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("Seccomp:")) return line.find('2') != std::string::npos;
+  return false;
+}
+
+// The kernel gives its first namespaces fixed numbers (include/linux/proc_ns.h).
+bool differs(const char* path, ino_t first) {
+  struct stat space {};
+  return stat(path, &space) == 0 && space.st_ino != first;
+}
+
+uint64_t limit(rlim_t value) { return value == RLIM_INFINITY ? unlimited : uint64_t(value); }
+
+}  // namespace
+
+Facts gather_facts(int ranks) {
+  Facts facts;
+  utsname system{};
+  uname(&system);
+  facts.release = system.release;
+  facts.user = user_name();
+  facts.root = geteuid() == 0;
+
+  transport::KcollDevice::open(facts.kcoll);
+  facts.module_installed = has_module(facts.release, "kcoll");
+  facts.device_group = group_of_device();
+  rlimit memlock{};
+  getrlimit(RLIMIT_MEMLOCK, &memlock);
+  facts.memlock_bytes = limit(memlock.rlim_cur);
+  facts.memlock_most_bytes = limit(memlock.rlim_max);
+
+  facts.cma_error = try_kernel_copy_from_sibling();
+  uint64_t from = 1, to = 0;
+  facts.cma_self_error = transport::cma_read(getpid(), &to, uint64_t(uintptr_t(&from)), sizeof to);
+  const std::string scope = first_line("/proc/sys/kernel/yama/ptrace_scope");
+  facts.ptrace_scope = scope.empty() ? -1 : std::atoi(scope.c_str());
+  facts.seccomp_filter = seccomp_filter();
+  facts.own_pid_namespace = differs("/proc/self/ns/pid", 0xeffffffc);
+  facts.own_user_namespace = differs("/proc/self/ns/user", 0xeffffffd);
+
+  facts.memfd_problem = try_memfd();
+  struct statvfs shm {};
+  if (statvfs("/dev/shm", &shm) == 0) facts.shm_bytes = uint64_t(shm.f_blocks) * shm.f_frsize;
+  const std::string huge = "/sys/kernel/mm/transparent_hugepage/";
+  facts.huge_pages = chosen_word(first_line(huge + "enabled"));
+  facts.shared_huge_pages = chosen_word(first_line(huge + "shmem_enabled"));
+  facts.reserved_huge_pages = std::atoi(first_line("/proc/sys/vm/nr_hugepages").c_str());
+
+  facts.processors = int(allowed_cpus().size());
+  facts.ranks = ranks > 0 ? ranks : facts.processors;
+  topo::Machine machine;
+  if (topo::load_native(machine).ok()) {
+    facts.table = model::builtin_table(model::fingerprint_of(machine)).name;
+    const char* wish = config::value("COLL_TABLE");
+    const model::Found found = model::find_table(wish == nullptr ? "" : wish, config::table_directories(), machine);
+    if (found.found) facts.measured = found.path;
+    facts.table_remark = found.remark;
+  }
+  return facts;
+}
+
+}  // namespace coll::tools

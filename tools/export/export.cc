@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// collctl export: the chosen thresholds in the files of other libraries, so that who does not run this one gains too.
+#include "tools/export/export.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "tools/command.h"
+#include "tools/common/choose_plans.h"
+#include "tools/common/machine.h"
+#include "tools/common/text.h"
+
+namespace coll::tools {
+namespace {
+
+struct Options {
+  std::string machine, output, ranks, mpich, map_by = "core";
+  std::string sensitivity = topo::Sensitivity::standard().text();
+};
+
+Thresholds thresholds_of(const ModelMachine& machine, model::Selector& selector, plan::Collective collective) {
+  constexpr size_t least = 8, most = 16 << 20, element = 4;
+  const int ranks = machine.hierarchy.ranks();
+  Thresholds made{collective, ranks};
+  const size_t shown = selector.latency_path_bytes(question_of(machine, collective, 0, element));
+  const size_t latency = shown / plan::pieces_shown(collective, ranks);
+  // Where classes end: powers of two, the latency path, and the rows of a table.
+  std::vector<size_t> ends = {latency};
+  for (size_t bytes = least; bytes <= most; bytes *= 2) ends.push_back(bytes);
+  if (machine.chosen_by != nullptr)
+    for (const model::Chosen& row : machine.chosen_by->choices)
+      if (row.collective == collective) ends.push_back(row.up_to_bytes);
+  if (collective == plan::Collective::barrier) ends = {0};
+  std::ranges::sort(ends);
+  ends.erase(std::ranges::unique(ends).begin(), ends.end());
+  for (const size_t bytes : ends) {
+    if (bytes == 0 && collective != plan::Collective::barrier) continue;
+    Threshold threshold{.up_to_bytes = bytes};
+    if (std::max<size_t>(bytes, 1) > latency || latency == 0)
+      threshold.choice = selector.select(question_of(machine, collective, bytes, element)).choice;
+    made.classes.push_back(threshold);
+  }
+  made.classes.back().up_to_bytes = SIZE_MAX;
+  return made;
+}
+
+std::vector<int> ranks_of(const Options& options, const ModelMachine& machine) {
+  if (!options.ranks.empty()) return parse_numbers(options.ranks, "--ranks", 2, 1024);
+  std::vector<int> ranks;
+  for (int cores = std::max(machine.machine.cores, 2); cores >= 2; cores /= 2) ranks.insert(ranks.begin(), cores);
+  return ranks;
+}
+
+struct Exported {
+  std::vector<Thresholds> all;
+  std::string origin;
+};
+
+Exported exported(const Options& options) {
+  Exported made;
+  const ModelMachine first = model_machine(options.machine, 2, options.map_by, options.sensitivity);
+  made.origin = first.origin;
+  for (const int ranks : ranks_of(options, first)) {
+    const ModelMachine machine = model_machine(options.machine, ranks, options.map_by, options.sensitivity);
+    model::Selector selector(machine.chosen_by, machine.hierarchy, circumstances_of(machine));
+    for (int c = 0; c < plan::collectives; ++c)
+      made.all.push_back(thresholds_of(machine, selector, plan::Collective(c)));
+  }
+  return made;
+}
+
+int write(const Options& options, const std::string& text, const std::string& use) {
+  if (options.output.empty()) return fmt::print("{}", text), exit_fine;
+  std::ofstream file(options.output, std::ios::binary);
+  file << text;
+  file.close();
+  if (!file) throw Failure(options.output + " cannot be written; name a file in a directory that you may write to");
+  fmt::print("{}\n", use);
+  return exit_fine;
+}
+
+int openmpi(const Options& options) {
+  const Exported from = exported(options);
+  return write(options, to_openmpi(from.all, from.origin),
+               fmt::format("mpirun --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_dynamic_rules_filename {}",
+                           options.output));
+}
+
+int mpich(const Options& options) {
+  const std::string library = options.mpich.empty() ? mpich_library() : options.mpich;
+  if (library.empty())
+    throw Failure("no libmpich.so.12 is found, whose own selection is the base of the file; name it with --mpich FILE");
+  return write(options, to_mpich(exported(options).all, mpich_selection(library)),
+               fmt::format("mpiexec -env MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE {}", options.output));
+}
+
+int ucc(const Options& options) {
+  return write(options, "UCC_TL_UCP_TUNE=" + to_ucc(exported(options).all) + "\n",
+               fmt::format(". {} && export UCC_TL_UCP_TUNE", options.output));
+}
+
+void add_format(CLI::App& parent, const char* name, const char* what, Action& action, int (*run)(const Options&)) {
+  auto options = std::make_shared<Options>();
+  CLI::App* sub = parent.add_subcommand(name, what);
+  sub->add_option("--machine", options->machine, "a name, or a table's file; default: this")->option_text("NAME");
+  sub->add_option("--ranks", options->ranks, "numbers of ranks: 2-8 or 2,4,8; default: halves of the cores")
+      ->option_text("LIST");
+  sub->add_option("--map-by", options->map_by, "core: side by side; numa: in turn")->option_text("core|numa");
+  sub->add_option("--sensitivity", options->sensitivity, "domains that groups follow")->option_text("LIST");
+  sub->add_option("--output", options->output, "a file; default: standard output")->option_text("FILE");
+  if (run == mpich)
+    sub->add_option("--mpich", options->mpich, "the libmpich.so whose selection is the base")->option_text("FILE");
+  sub->callback([&action, options, run] { action = [options, run] { return run(*options); }; });
+}
+
+}  // namespace
+
+size_t total_bytes(const Thresholds& of, size_t bytes) {
+  const bool pieces =
+      plan::has_blocks(of.collective, plan::Buffer::send) || plan::has_blocks(of.collective, plan::Buffer::recv);
+  if (bytes == SIZE_MAX || !pieces) return bytes;
+  return bytes * size_t(of.ranks);
+}
+
+void add_export(CLI::App& app, Action& action) {
+  CLI::App* sub = app.add_subcommand("export", "Write the chosen thresholds for other libraries");
+  sub->require_subcommand(1);
+  add_format(*sub, "openmpi", "Open MPI: rules for coll_tuned_dynamic_rules_filename", action, openmpi);
+  add_format(*sub, "mpich", "MPICH: JSON for MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE", action, mpich);
+  add_format(*sub, "ucc", "UCC: scores for UCC_TL_UCP_TUNE", action, ucc);
+  sub->footer(
+      examples("  collctl export openmpi --output rules.conf\n"
+               "  collctl export mpich --machine epyc-2p --ranks 8,16,32,64 --output selection.json\n"
+               "  eval export \"$(collctl export ucc)\""));
+}
+
+}  // namespace coll::tools

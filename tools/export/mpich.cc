@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// MPICH's selection is a tree of conditions, tried in order, with an algorithm at each leaf. A file replaces all of it, so
+// this takes the one that the library itself brings (a text in its read-only data) and puts what was chosen here in front: under
+// "collective=X", "comm_type=intra" a branch for each number of ranks. What is not decided here stays MPICH's.
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "tools/command.h"
+#include "tools/export/export.h"
+
+namespace coll::tools {
+namespace {
+
+using nlohmann::ordered_json;
+using plan::Collective;
+
+// Condition on the size that MPICH knows for the collective, and the two families that it has.
+struct Theirs {
+  const char* name;
+  const char* size;          // avg_msg_size: of the vector, or of a piece; total_msg_size: of all pieces together
+  const char* small_family;  // takes anything
+  const char* large_family;
+};
+const std::map<Collective, Theirs> theirs = {
+    {Collective::bcast, {"bcast", "avg_msg_size", "Bcast_intra_binomial", "Bcast_intra_scatter_ring_allgather"}},
+    {Collective::reduce, {"reduce", "avg_msg_size", "Reduce_intra_binomial", "Reduce_intra_reduce_scatter_gather"}},
+    {Collective::allreduce,
+     {"allreduce", "avg_msg_size", "Allreduce_intra_recursive_doubling", "Allreduce_intra_reduce_scatter_allgather"}},
+    {Collective::allgather, {"allgather", "total_msg_size", "Allgather_intra_brucks", "Allgather_intra_ring"}},
+    {Collective::alltoall, {"alltoall", "avg_msg_size", "Alltoall_intra_brucks", "Alltoall_intra_pairwise"}},
+    {Collective::reduce_scatter,
+     {"reduce_scatter_block", "total_msg_size", "Reduce_scatter_block_intra_recursive_halving",
+      "Reduce_scatter_block_intra_pairwise"}},
+};
+
+// Whether ours is of the large family: moves every byte about as often as it must, in more steps.
+bool is_large(Collective collective, const model::Choice& choice) {
+  if (choice.algorithm == nullptr) return false;
+  const std::string_view ours = choice.algorithm->name;
+  switch (collective) {
+    case Collective::bcast: return ours.starts_with("scatter_allgather");
+    case Collective::reduce: return ours != "flat";
+    case Collective::allreduce: return ours != "all_read";
+    case Collective::allgather: return ours != "recursive_doubling" && ours != "bruck";
+    case Collective::alltoall: return ours != "bruck";
+    case Collective::reduce_scatter: return true;
+    default: return false;
+  }
+}
+
+ordered_json leaf(const std::string& algorithm) { return {{"algorithm=MPIR_" + algorithm, ordered_json::object()}}; }
+
+// The large reductions cut the vector into as many parts as there are ranks, and know MPI's own operations alone.
+ordered_json leaf(Collective collective, const Theirs& there, bool large) {
+  const ordered_json small = leaf(there.small_family);
+  if (!large) return small;
+  if (collective != Collective::reduce && collective != Collective::allreduce) return leaf(there.large_family);
+  return {{"is_op_built_in=yes", {{"count<pow2", small}, {"count=any", leaf(there.large_family)}}},
+          {"is_op_built_in=no", small}};
+}
+
+ordered_json sizes_of(const Thresholds& of) {
+  const Theirs& there = theirs.at(of.collective);
+  const bool total = there.size == std::string_view("total_msg_size");
+  ordered_json sizes = ordered_json::object();
+  for (const auto& [up_to, large] :
+       merged(of, [&](const Threshold& threshold) { return is_large(of.collective, threshold.choice); })) {
+    const size_t end = total ? total_bytes(of, up_to) : up_to;
+    const std::string key =
+        end > INT32_MAX ? fmt::format("{}=any", there.size) : fmt::format("{}<={}", there.size, end);
+    sizes[key] = leaf(of.collective, there, large);
+  }
+  return sizes;
+}
+
+// In front of what MPICH decides for other numbers of ranks; conditions that must come first stay so.
+ordered_json in_front(const std::vector<const Thresholds*>& of, const ordered_json& rest) {
+  static constexpr const char* first_conditions[] = {"is_sendbuf_inplace=no", "is_commutative=yes"};
+  for (const char* condition : first_conditions)
+    if (rest.contains(condition)) {
+      ordered_json out = rest;
+      out[condition] = in_front(of, rest[condition]);
+      return out;
+    }
+  ordered_json out = ordered_json::object();
+  int ranks = 0;
+  for (const Thresholds* one : of) {
+    // A communicator has the rules of the next larger number of ranks.
+    out[fmt::format("comm_size<={}", one->ranks)] = sizes_of(*one);
+    ranks = std::max(ranks, one->ranks);
+  }
+  const bool conditions = std::ranges::none_of(rest.items(), [](const auto& item) {
+    return item.key().starts_with("algorithm=") || item.key().starts_with("composition=");
+  });
+  if (conditions && !rest.begin().key().starts_with("comm_size")) {
+    out["comm_size=any"] = rest;
+    return out;
+  }
+  for (const auto& [key, value] : rest.items())
+    if (conditions) out[key] = value;
+    else out["comm_size=any"][key] = value;
+  return out;
+}
+
+}  // namespace
+
+std::string to_mpich(const std::vector<Thresholds>& all, const std::string& base) {
+  ordered_json selection = ordered_json::parse(base, nullptr, false);
+  std::map<Collective, std::vector<const Thresholds*>> by_collective;
+  for (const Thresholds& one : all)
+    if (theirs.contains(one.collective)) by_collective[one.collective].push_back(&one);
+  for (const auto& [collective, of] : by_collective) {
+    const std::string key = std::string("collective=") + theirs.at(collective).name;
+    if (!selection.is_object() || !selection.contains(key) || !selection[key].contains("comm_type=intra"))
+      throw Failure(
+          fmt::format("the selection of this MPICH has no {} within communicators; name that of MPICH 4.0", key));
+    ordered_json& intra = selection[key]["comm_type=intra"];
+    intra = in_front(of, intra);
+  }
+  return selection.dump(1) + "\n";
+}
+
+std::string mpich_selection(const std::string& library) {
+  std::ifstream file(library, std::ios::binary);
+  std::ostringstream all;
+  all << file.rdbuf();
+  if (!file) throw Failure(library + " cannot be read; name the libmpich.so of MPICH 4.0 with --mpich FILE");
+  const std::string text = std::move(all).str();
+  // Two such texts are there: one chooses compositions for several nodes, the other algorithms.
+  const std::string begin = "{\"collective=";
+  for (size_t at = text.find(begin); at != std::string::npos; at = text.find(begin, at + 1)) {
+    const std::string one = text.substr(at, text.find('\0', at) - at);
+    if (one.find("algorithm=MPIR_") != std::string::npos && one.find("composition=") == std::string::npos &&
+        ordered_json::accept(one))
+      return one;
+  }
+  throw Failure(library + " holds no selection of algorithms; name the libmpich.so of MPICH 4.0 with --mpich FILE");
+}
+
+std::string mpich_library() {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  for (const char* parent : {"/usr/lib", "/usr/local/lib", "/usr/lib64"}) {
+    for (const char* name : {"libmpich.so.12", "libmpi.so.12"}) {
+      if (const fs::path direct = fs::path(parent) / name; fs::exists(direct, error)) return direct;
+      for (fs::directory_iterator at(parent, error), end; !error && at != end; at.increment(error))
+        if (const fs::path inside = at->path() / name; fs::exists(inside, error)) return inside;
+    }
+  }
+  return "";
+}
+
+}  // namespace coll::tools

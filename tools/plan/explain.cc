@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// collctl explain: what the model says of every algorithm for one question, best first, and why.
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "model/forced.h"
+#include "model/prices.h"
+#include "tools/command.h"
+#include "tools/common/call_options.h"
+#include "tools/common/machine.h"
+#include "tools/common/text.h"
+
+namespace coll::tools {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct Options : CallOptions {
+  bool json = false;
+};
+
+// A question with all its answers.
+struct Explained {
+  plan::Collective collective = plan::Collective::barrier;
+  size_t bytes = 0;
+  ModelMachine machine;
+  model::Selection taken;  // what a communicator takes
+  bool latency = false;    // by the executor's hand-written path for short payloads, which gives the same result
+  std::vector<model::Priced> choices;  // that one first, then by price
+};
+
+// What is taken comes first, priced with the parameters that it is taken with.
+void put_first(const Explained& answer, std::vector<model::Priced>& choices) {
+  const model::Choice& taken = answer.taken.choice;
+  const auto at =
+      std::ranges::find(choices, taken.algorithm->name, [](const auto& priced) { return priced.row->algorithm; });
+  if (at == choices.end()) return;
+  std::rotate(choices.begin(), at, at + 1);
+  model::Priced& first = choices.front();
+  const model::Row& row = *first.row;
+  first.mechanism = taken.kernel_copies ? model::Mechanism::cma : model::Mechanism::shared_memory;
+  if (row.reads.k) first.knobs.k = taken.parameters.k;
+  if (row.reads.j) first.knobs.k = taken.parameters.j;
+  first.knobs.chunk_bytes =
+      row.reads.chunk && taken.parameters.chunk_bytes < answer.bytes ? taken.parameters.chunk_bytes : 0;
+  const model::Setting on(answer.machine.table, answer.machine.hierarchy, first.mechanism);
+  first.terms = model::cost(row, on, double(answer.bytes), first.knobs);
+}
+
+Explained explained(const Options& options) {
+  const Call call = parse_call(options);
+  Explained made{.collective = call.collective, .bytes = call.bytes};
+  made.machine = machine_of(options);
+  const model::Question question = question_of(made.machine, made.collective, made.bytes, call.element_bytes);
+  model::Selector selector(made.machine.chosen_by, made.machine.hierarchy, circumstances_of(made.machine));
+  made.taken = selector.select(question);
+  const size_t shown = made.bytes * plan::pieces_shown(made.collective, options.ranks);
+  made.latency = std::max<size_t>(shown, 1) <= selector.latency_path_bytes(question);
+  made.taken.choice.kernel_copies |= question.kernel_copies;
+  made.choices =
+      model::rank_choices(plan::name(made.collective), made.machine.table, made.machine.hierarchy, double(made.bytes));
+  put_first(made, made.choices);
+  return made;
+}
+
+ordered_json parameters_of(const model::Priced& priced) {
+  ordered_json out = ordered_json::object();
+  if (priced.row->reads.k) out["k"] = priced.knobs.k;
+  if (priced.row->reads.j) out["j"] = priced.knobs.k;
+  if (priced.row->reads.chunk && priced.knobs.chunk_bytes > 0) out["chunk"] = size_t(priced.knobs.chunk_bytes);
+  return out;
+}
+
+ordered_json to_json(const Explained& answer) {
+  ordered_json choices = ordered_json::array();
+  for (const model::Priced& priced : answer.choices)
+    choices.push_back({{"algorithm", priced.row->algorithm},
+                       {"parameters", parameters_of(priced)},
+                       {"predicted_us", priced.terms.total_us()},
+                       {"terms",
+                        {{"startup_us", priced.terms.startup_us},
+                         {"transfer_us", priced.terms.transfer_us},
+                         {"lock_us", priced.terms.lock_us},
+                         {"flags_us", priced.terms.flags_us}}},
+                       {"mechanism", model::name(priced.mechanism)},
+                       {"row", priced.row->row},
+                       {"source", priced.row->source},
+                       {"has_plan", model::registered(*priced.row) != nullptr}});
+  return {{"collective", plan::name(answer.collective)},
+          {"bytes", answer.bytes},
+          {"ranks", answer.machine.hierarchy.ranks()},
+          {"machine", answer.machine.table.name},
+          {"hierarchy", topo::describe(answer.machine.hierarchy)},
+          {"taken",
+           {{"setting", model::setting_text(answer.taken.choice)},
+            {"kernel_copies", answer.taken.choice.kernel_copies},
+            {"latency_path", answer.latency},
+            {"decided_by", model::decider_text(answer.taken)},
+            {"measured_us", answer.taken.row == nullptr ? 0 : answer.taken.row->measured_us}}},
+          {"choices", choices}};
+}
+
+// "fused:chunk=65536,depth=2 by kernel copies".
+std::string taken_text(const Explained& answer) {
+  const model::Choice& choice = answer.taken.choice;
+  return model::setting_text(choice) + (choice.kernel_copies ? " by kernel copies" : "") +
+         (answer.latency ? ", or rather its hand-written twin for short payloads" : "");
+}
+
+std::string parameters_text(const model::Priced& priced) {
+  std::string text;
+  const ordered_json parameters = parameters_of(priced);
+  for (const auto& item : parameters.items()) {
+    const size_t value = item.value().get<size_t>();
+    text += fmt::format(
+        "{}{}={}", text.empty() ? "" : ",", item.key(),
+        item.key() == "chunk" && value % 1024 == 0 ? fmt::format("{}K", value / 1024) : std::to_string(value));
+  }
+  return text;
+}
+
+// The largest term, in words.
+std::string why(const model::Terms& terms) {
+  const std::pair<double, const char*> parts[] = {{terms.startup_us, "starting copies"},
+                                                  {terms.transfer_us, "moving bytes"},
+                                                  {terms.lock_us, "page locks of one owner"},
+                                                  {terms.flags_us, "waiting for flags"}};
+  const auto& most = *std::max_element(std::begin(parts), std::end(parts));
+  return fmt::format("{:.0f} % of it {}", terms.total_us() > 0 ? 100 * most.first / terms.total_us() : 0, most.second);
+}
+
+void print(const Explained& answer) {
+  const auto line = [](const char* label, const std::string& text) {
+    fmt::print("{:<11}{}\n", label, wrapped(text, 11));
+  };
+  line("question",
+       fmt::format("{}{} between {} ranks", plan::name(answer.collective),
+                   answer.bytes == 0 ? "" : " of " + bytes_text(answer.bytes), answer.machine.hierarchy.ranks()));
+  line("machine", answer.machine.origin);
+  line("ranks", topo::describe(answer.machine.hierarchy));
+  if (!answer.choices.empty()) {
+    const model::Priced& best = answer.choices.front();
+    line("choice", taken_text(answer));
+    line("decided", "by " + model::decider_text(answer.taken));
+    line("predicted", fmt::format("{}: {}", us_text(best.terms.total_us()), why(best.terms)));
+    if (const model::Chosen* row = answer.taken.row; row != nullptr && row->measured_us > 0)
+      line("measured", fmt::format("{} for {} by calibration, predicted were {}", us_text(row->measured_us),
+                                   bytes_text(row->up_to_bytes), us_text(row->predicted_us)));
+    line("formula", fmt::format("{} ({})", best.row->row, best.row->source));
+  }
+  fmt::print("\n");
+  Table table("<<<>>>>>");
+  table.row({"algorithm", "parameters", "by", "predicted", "startup", "transfer", "lock", "flags"});
+  for (const model::Priced& priced : answer.choices) {
+    const model::Terms& terms = priced.terms;
+    table.row({std::string(priced.row->algorithm) + (model::registered(*priced.row) == nullptr ? " *" : ""),
+               parameters_text(priced), model::name(priced.mechanism), us_text(terms.total_us()),
+               us_text(terms.startup_us), us_text(terms.transfer_us), us_text(terms.lock_us), us_text(terms.flags_us)});
+  }
+  fmt::print("{}", table.text());
+  for (const model::Priced& priced : answer.choices)
+    if (model::registered(*priced.row) == nullptr)
+      return fmt::print("\n* priced for comparison; this library has no plan for it\n");
+}
+
+int explain(const Options& options) {
+  const Explained answer = explained(options);
+  if (options.json) return fmt::print("{}\n", to_json(answer).dump(2)), exit_fine;
+  print(answer);
+  return exit_fine;
+}
+
+}  // namespace
+
+void add_explain(CLI::App& app, Action& action) {
+  auto options = std::make_shared<Options>();
+  CLI::App* sub = app.add_subcommand("explain", "Show what each algorithm would cost, and why");
+  add_call_options(*sub, *options);
+  sub->add_flag("--json", options->json, "print JSON");
+  sub->footer(
+      examples("  collctl explain allreduce 64K -n 96 --type bf16 --machine nodea\n"
+               "  collctl explain scatter 4M -n 64 --machine knl --json\n"
+               "Machines: " +
+               known_machines()));
+  sub->callback([&action, options] { action = [options] { return explain(*options); }; });
+}
+
+}  // namespace coll::tools

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// collctl plan: what one collective does on a machine, real or described: messages, bytes, steps, pictures.
+#include <cstdio>
+#include <fstream>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "coll/coll.h"
+#include "mem/processor.h"
+#include "plan/count.h"
+#include "plan/draw.h"
+#include "plan/verify.h"
+#include "tools/command.h"
+#include "tools/common/choose_plans.h"
+#include "tools/common/text.h"
+
+namespace coll::tools {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct Options {
+  std::string collective, algorithm, size = "1M", type = "float", topology = "native", map_by = "core";
+  std::string sensitivity = topo::Sensitivity::standard().text(), chunk, transport, svg;
+  int ranks = 0, root = 0, rank = -1;
+  unsigned depth = 0, k = 0;
+  bool in_place = false, text = false, json = false;
+};
+
+// A plan with the question that it answers.
+struct Answer {
+  Layout layout;
+  plan::Plan plan;
+  size_t count = 0, element_bytes = 1;  // elements of the vector; of a reduce-scatter, all of it, else of every piece
+  std::vector<size_t> pieces;           // of a reduce-scatter that does not divide evenly
+  plan::Access access = plan::Access::mapped;
+  plan::Counts counts;
+  bool chosen = false;  // the algorithm, by the built-in rules
+  size_t bytes() const { return count * element_bytes; }
+  plan::Shape shape() const {
+    const bool scattered = plan.collective == plan::Collective::reduce_scatter;
+    return plan::shape_of(plan, scattered ? count / size_t(plan.ranks) : count, pieces);
+  }
+};
+
+plan::Access parse_access(const std::string& text) {
+  for (plan::Access access : {plan::Access::mapped, plan::Access::copy, plan::Access::shm})
+    if (text == plan::name(access)) return access;
+  if (text == "cma") return plan::Access::copy;
+  throw usage(fmt::format("'{}' is no way to reach a peer's buffer; use mapped, copy (cma) or shm", text));
+}
+
+void set_parameters(const Options& options, algo::Parameters& parameters) {
+  if (!options.chunk.empty()) {
+    std::vector<uint32_t> levels;
+    for (size_t begin = 0; begin <= options.chunk.size();) {
+      size_t end = std::min(options.chunk.find(',', begin), options.chunk.size());
+      size_t bytes = parse_bytes(std::string_view(options.chunk).substr(begin, end - begin), "--chunk");
+      if (bytes < 64 || bytes > (size_t(1) << 30)) throw usage("--chunk takes 64 bytes to 1G");
+      levels.push_back(uint32_t(bytes));
+      begin = end + 1;
+    }
+    parameters.chunk_bytes = levels.front();
+    if (levels.size() > 1) parameters.level_chunk_bytes = levels;
+  }
+  if (options.depth != 0) parameters.depth = uint16_t(options.depth);
+  if (options.k != 0) parameters.k = uint16_t(options.k);
+}
+
+size_t count_of(const Options& options, plan::Collective collective, size_t element_bytes) {
+  if (collective == plan::Collective::barrier) return 0;
+  size_t bytes = parse_bytes(options.size, "--size");
+  if (bytes % element_bytes != 0)
+    throw usage(fmt::format("--size {} is not a whole number of elements of {} ({} bytes)", options.size, options.type,
+                            element_bytes));
+  return bytes / element_bytes;
+}
+
+model::Choice choice_of(const Options& options, plan::Collective collective, const Answer& answer) {
+  if (!options.algorithm.empty()) return parse_algorithm(collective, options.algorithm);
+  const topo::Machine& machine = answer.layout.machine;
+  const topo::Hierarchy& hierarchy = answer.layout.hierarchy;
+  return model::choose({.collective = collective,
+                        .bytes = answer.bytes(),
+                        .element_bytes = answer.element_bytes,
+                        .ranks = options.ranks,
+                        .levels = hierarchy.levels(),
+                        .kernel_copies = answer.access == plan::Access::copy,
+                        .crowded = size_t(options.ranks) > machine.pus.size(),
+                        .mapped = !options.transport.empty() && answer.access == plan::Access::mapped,
+                        .cache_bytes = topo::available_cache_bytes(machine, hierarchy.places()),
+                        .core_cache_bytes = machine.l2.size_bytes,
+                        .overwrites = machine.source == "native" && mem::processor().strings_overwrite()});
+}
+
+Answer answer_of(const Options& options) {
+  std::vector<plan::Collective> named = parse_collectives(options.collective);
+  if (named.size() != 1) throw usage("a plan is of one collective; name one, see collctl list");
+  plan::Collective collective = named.front();
+  if (options.root >= options.ranks)
+    throw usage(fmt::format("--root {} is no rank of {}; use 0 to {}", options.root, options.ranks, options.ranks - 1));
+  if (options.root != 0 && !is_rooted(collective))
+    throw usage(fmt::format("--root: {} has none; leave it out", plan::name(collective)));
+  Answer answer;
+  answer.element_bytes = coll_datatype_size(parse_type(options.type));
+  answer.count = count_of(options, collective, answer.element_bytes);
+  if (!options.transport.empty()) answer.access = parse_access(options.transport);
+  answer.layout = lay_out(options.ranks, options.topology, options.map_by, options.sensitivity);
+  answer.chosen = options.algorithm.empty();
+  model::Choice choice = choice_of(options, collective, answer);
+  if (options.transport.empty()) answer.access = choice.algorithm->described;
+  set_parameters(options, choice.parameters);
+  const topo::Hierarchy& hierarchy = answer.layout.hierarchy;
+  if (choice.algorithm->refuses != nullptr)
+    if (std::string refused = choice.algorithm->refuses({.hierarchy = &hierarchy, .parameters = choice.parameters});
+        !refused.empty())
+      throw usage(fmt::format("--algorithm {}: {}", choice.algorithm->name, refused));
+  const auto ranks = size_t(options.ranks);
+  if (collective == plan::Collective::reduce_scatter && answer.count % ranks != 0) {
+    if (!choice.algorithm->irregular)
+      throw usage(fmt::format("--size: {} elements do not divide among {} ranks, which {} needs", answer.count,
+                              options.ranks, choice.algorithm->name));
+    for (size_t rank = 0; rank < ranks; ++rank)
+      answer.pieces.push_back(answer.count / ranks + (rank < answer.count % ranks));
+  }
+  answer.plan = choice.algorithm->make({.hierarchy = &hierarchy,
+                                        .root = options.root,
+                                        .irregular = !answer.pieces.empty(),
+                                        .parameters = choice.parameters});
+  const auto distance = [&](int a, int b) { return uint8_t(hierarchy.distance(a, b)); };
+  answer.counts =
+      plan::count(answer.plan, answer.shape(), answer.element_bytes, answer.access, distance, options.in_place);
+  if (!answer.counts.problem.empty()) throw Failure("the plan cannot run: " + answer.counts.problem);
+  return answer;
+}
+
+size_t steps_in(const plan::Plan& plan) {
+  size_t steps = 0;
+  for (const plan::Program& program : plan.programs)
+    for (const plan::Lane& lane : program.lanes) steps += lane.steps.size();
+  return steps;
+}
+
+// Messages by the three classes of the texts (XHC Table II).
+struct Crossings {
+  plan::Messages inter_socket, inter_numa, intra_numa;
+};
+
+Crossings crossings(const plan::Counts& counts) {
+  Crossings sums;
+  for (size_t i = 0; i < counts.by_distance.size(); ++i) {
+    auto distance = topo::Distance(i);
+    plan::Messages& sum = distance == topo::Distance::node     ? sums.inter_socket
+                          : distance == topo::Distance::socket ? sums.inter_numa
+                                                               : sums.intra_numa;
+    sum.messages += counts.by_distance[i].messages;
+    sum.bytes += counts.by_distance[i].bytes;
+  }
+  return sums;
+}
+
+ordered_json to_json(const Options& options, const Answer& answer) {
+  const Crossings sums = crossings(answer.counts);
+  const plan::Traffic& total = answer.counts.total;
+  return {{"collective", plan::name(answer.plan.collective)},
+          {"algorithm", answer.plan.algorithm},
+          {"parameters", answer.plan.parameters},
+          {"ranks", answer.plan.ranks},
+          {"root", answer.plan.root},
+          {"size_bytes", answer.bytes()},
+          {"type", options.type},
+          {"in_place", options.in_place},
+          {"transport", plan::name(answer.access)},
+          {"machine", topo::describe(answer.layout.machine)},
+          {"map_by", options.map_by},
+          {"hierarchy", topo::describe(answer.layout.hierarchy)},
+          {"messages",
+           {{"inter_socket", sums.inter_socket.messages},
+            {"inter_numa", sums.inter_numa.messages},
+            {"intra_numa", sums.intra_numa.messages}}},
+          {"message_bytes",
+           {{"inter_socket", sums.inter_socket.bytes},
+            {"inter_numa", sums.inter_numa.bytes},
+            {"intra_numa", sums.intra_numa.bytes}}},
+          {"dav_bytes",
+           {{"load", total.loaded},
+            {"store", total.stored},
+            {"total", total.total()},
+            {"copied", answer.counts.copied.total()}}},
+          {"steps", steps_in(answer.plan)},
+          {"steps_taken", answer.counts.steps},
+          {"flags_per_rank", answer.plan.flags},
+          {"staging_bytes_per_rank", answer.plan.staging_bytes},
+          {"rank_order", answer.plan.rank_order},
+          {"synchronizing", answer.plan.synchronizing}};
+}
+
+// "4.00 MiB, 4.00 vectors".
+std::string volume(uint64_t bytes, size_t vector_bytes) {
+  return bytes_text(bytes) +
+         (vector_bytes == 0 ? "" : fmt::format(" = {:.4g} vectors", double(bytes) / double(vector_bytes)));
+}
+
+void print(const Options& options, const Answer& answer) {
+  const plan::Plan& plan = answer.plan;
+  const Crossings sums = crossings(answer.counts);
+  const auto line = [](const char* label, const std::string& text) {
+    fmt::print("{:<11}{}\n", label, wrapped(text, 11));
+  };
+  line("plan", fmt::format("{} {}{}{}{}", plan::name(plan.collective), plan.algorithm,
+                           plan.parameters.empty() ? "" : ", " + plan.parameters,
+                           is_rooted(plan.collective) ? fmt::format(", root {}", plan.root) : "",
+                           answer.chosen ? " (chosen by the built-in rules)" : ""));
+  if (plan.collective != plan::Collective::barrier)
+    line(plan::has_pieces(plan.collective) && plan.collective != plan::Collective::reduce_scatter ? "piece" : "vector",
+         fmt::format("{}: {} elements of {}{}", bytes_text(answer.bytes()), count_text(answer.count), options.type,
+                     options.in_place ? ", in place" : ""));
+  line("machine", topo::describe(answer.layout.machine));
+  line("ranks", topo::describe(answer.layout.hierarchy) + ", mapped by " + options.map_by);
+  line("transport", plan::name(answer.access));
+  fmt::print("\n");
+  Table table("<>>");
+  table.row({"messages", "number", "bytes"});
+  const auto row = [&](const char* label, const plan::Messages& m) {
+    table.row({label, count_text(m.messages), bytes_text(m.bytes)});
+  };
+  row("between sockets", sums.inter_socket);
+  row("between NUMA nodes", sums.inter_numa);
+  row("inside a NUMA node", sums.intra_numa);
+  fmt::print("{}\n", table.text());
+  const plan::Traffic& total = answer.counts.total;
+  line("loads", volume(total.loaded, answer.bytes()));
+  line("stores", volume(total.stored, answer.bytes()));
+  line("together", volume(total.total(), answer.bytes()));
+  line("copied", volume(answer.counts.copied.total(), answer.bytes()) + ", the rest by reductions");
+  line("steps", fmt::format("{} in the plan, {} taken; {} flags and {} of staging per rank", count_text(steps_in(plan)),
+                            count_text(answer.counts.steps), plan.flags, bytes_text(plan.staging_bytes)));
+}
+
+void write_svg(const Options& options, const Answer& answer) {
+  std::ofstream file(options.svg, std::ios::trunc);
+  file << plan::draw_svg(answer.plan, answer.shape(), answer.element_bytes, answer.access);
+  file.close();
+  if (!file)
+    throw Failure(
+        fmt::format("--svg {}: cannot be written; name a file in a directory that you may write", options.svg));
+}
+
+int plan_command(const Options& options) {
+  if (options.rank >= options.ranks)
+    throw usage(fmt::format("--rank {} is no rank of {}", options.rank, options.ranks));
+  Answer answer = answer_of(options);
+  if (!options.svg.empty()) write_svg(options, answer);
+  ordered_json json = options.json ? to_json(options, answer) : ordered_json();
+  if (options.json && options.text) json["text"] = plan::draw_text(answer.plan, options.rank);
+  if (options.json) return fmt::print("{}\n", json.dump(2)), exit_fine;
+  print(options, answer);
+  if (options.text) fmt::print("\n{}", plan::draw_text(answer.plan, options.rank));
+  return exit_fine;
+}
+
+}  // namespace
+
+void add_plan(CLI::App& app, Action& action) {
+  auto options = std::make_shared<Options>();
+  CLI::App* sub = app.add_subcommand("plan", "Show what a collective does: messages, bytes, steps");
+  sub->add_option("COLLECTIVE", options->collective, "a collective; see collctl list")->required()->option_text("  ");
+  sub->add_option("-n,--ranks", options->ranks, "number of ranks")
+      ->required()
+      ->check(CLI::Range(1, 1024))
+      ->option_text("N");
+  sub->add_option("--algorithm", options->algorithm, "see collctl list; default: chosen")->option_text("A");
+  sub->add_option("--root", options->root, "of rooted collectives")->check(CLI::NonNegativeNumber)->option_text("R");
+  sub->add_option("--size", options->size, "of the vector; default 1M")->option_text("BYTES");
+  sub->add_option("--type", options->type, "of its elements; default float")->option_text("TYPE");
+  sub->add_flag("--in-place", options->in_place, "input in the receive buffer");
+  sub->add_option("--topology", options->topology, "native, an XML file, or as below")->option_text("TEXT");
+  sub->add_option("--map-by", options->map_by, "core: side by side; numa: in turn")->option_text("core|numa");
+  sub->add_option("--sensitivity", options->sensitivity, "domains that groups follow")->option_text("LIST");
+  sub->add_option("--transport", options->transport, "mapped, copy (cma) or shm;\ndefault: what its text describes")
+      ->option_text("HOW");
+  sub->add_option("--chunk", options->chunk, "bytes of a pass; a list: per level")->option_text("BYTES");
+  sub->add_option("--depth", options->depth, "chunks of a staging ring")->check(CLI::Range(1, 1024))->option_text("N");
+  sub->add_option("--k", options->k, "readers at once (knomial)")->check(CLI::Range(1, 1024))->option_text("N");
+  sub->add_flag("--text", options->text, "list the steps as well");
+  sub->add_option("--rank", options->rank, "list those of one rank")->check(CLI::NonNegativeNumber)->option_text("R");
+  sub->add_option("--svg", options->svg, "draw a run of it")->option_text("FILE");
+  sub->add_flag("--json", options->json, "print JSON");
+  sub->footer(
+      examples("  collctl plan bcast --algorithm hierarchical -n 64 --root 10 --size 1M \\\n"
+               "    --topology \"package:2 numa:4 core:8\" --map-by numa --sensitivity numa,socket\n"
+               "  collctl plan allreduce --algorithm fused:chunk=64K -n 4 --size 256K --svg plan.svg\n"
+               "  collctl plan barrier --algorithm dissemination -n 8 --text --rank 0"));
+  sub->callback([&action, options] { action = [options] { return plan_command(*options); }; });
+}
+
+}  // namespace coll::tools

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// collctl run: starts N ranks of a program on this node and sees them to their end.
+//
+// Rules
+//  1. No process outlives the job: collctl adopts what its ranks leave behind (child subreaper) and ends it with them;
+//     when collctl itself is killed the kernel ends the ranks (PR_SET_PDEATHSIG).
+//  2. collctl signals only its own children, which it has not reaped yet, so no number can have been reused.
+//  3. Signals arrive through a descriptor that is polled, so no handler ever runs.
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <set>
+
+#include <CLI/CLI.hpp>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tools/command.h"
+#include "tools/common/launch.h"
+
+namespace coll::tools {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Options {
+  int ranks = 0;
+  std::string bind = "core";
+  bool tag = false, json = false;
+  double grace_s = 2;
+  std::vector<std::string> program;
+};
+
+// Output of a rank, passed on in whole lines with the rank in front.
+class Tagged {
+ public:
+  Tagged(int descriptor, int to, int rank) : descriptor_(descriptor), to_(to), tag_(fmt::format("[{}] ", rank)) {}
+  int descriptor() const { return descriptor_; }
+  // False at the end.
+  bool forward() {
+    std::array<char, 65536> block;
+    ssize_t got = read(descriptor_, block.data(), block.size());
+    if (got < 0 && (errno == EINTR || errno == EAGAIN)) return true;
+    if (got > 0) line_.append(block.data(), size_t(got));
+    size_t end;
+    while ((end = line_.find('\n')) != std::string::npos) {
+      put(line_.substr(0, end + 1));
+      line_.erase(0, end + 1);
+    }
+    if (got > 0) return true;
+    if (!line_.empty()) put(line_ + "\n");
+    close(descriptor_);
+    return false;
+  }
+
+ private:
+  void put(const std::string& line) {
+    std::string text = tag_ + line;
+    for (size_t at = 0; at < text.size();) {
+      ssize_t wrote = write(to_, text.data() + at, text.size() - at);
+      if (wrote < 0 && errno != EINTR) return;  // nobody reads any more
+      at += size_t(std::max<ssize_t>(wrote, 0));
+    }
+  }
+  int descriptor_, to_;
+  std::string tag_, line_;
+};
+
+class Job {
+ public:
+  explicit Job(const Options& options) : options_(options), meeting_(options.ranks) {}
+
+  int run() {
+    listen();
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    for (int rank = 0; rank < options_.ranks && start(rank); ++rank) {}
+    while (living_ > 0 || !leftover().empty() || !outputs_.empty()) watch();
+    if (options_.json) report();
+    return status_;
+  }
+
+ private:
+  struct Rank {
+    pid_t pid = 0;
+    bool ended = false;
+    int wait_status = 0;
+  };
+
+  void listen() {
+    sigset_t signals;
+    sigemptyset(&signals);
+    for (int signal : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2}) sigaddset(&signals, signal);
+    sigprocmask(SIG_BLOCK, &signals, &before_);
+    signals_ = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (signals_ < 0) throw Failure(fmt::format("signals cannot be watched: {}", std::strerror(errno)));
+  }
+
+  // False when the program cannot be started.
+  bool start(int rank) {
+    int out[2] = {-1, -1}, err[2] = {-1, -1}, trouble[2] = {-1, -1};
+    if (pipe2(trouble, O_CLOEXEC) != 0 || (options_.tag && (pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0)))
+      throw Failure(fmt::format("no more descriptors: {}; raise ulimit -n or use fewer ranks", std::strerror(errno)));
+    pid_t child = fork_rank();
+    if (child == 0) become(rank, out[1], err[1], trouble[1]);
+    for (int end : {out[1], err[1], trouble[1]})
+      if (end >= 0) close(end);
+    ranks_.push_back({child});
+    ++living_;
+    if (options_.tag) {
+      outputs_.emplace_back(out[0], STDOUT_FILENO, rank);
+      outputs_.emplace_back(err[0], STDERR_FILENO, rank);
+    }
+    int error = 0;
+    ssize_t got = read(trouble[0], &error, sizeof error);
+    close(trouble[0]);
+    if (got != sizeof error) return true;
+    std::fprintf(stderr, "collctl run: %s cannot be started: %s\n", options_.program[0].c_str(),
+                 error == ENOENT ? "there is no such program; give its path, as in ./program" : std::strerror(error));
+    status_ = error == ENOENT ? 127 : 126;
+    finish();
+    return false;
+  }
+
+  // In the child: the program itself.
+  [[noreturn]] void become(int rank, int out, int err, int trouble) {
+    sigprocmask(SIG_SETMASK, &before_, nullptr);
+    std::vector<int> cpus = allowed_cpus();
+    if (options_.bind == "core" && cpus.size() >= size_t(options_.ranks)) pin_to(cpus[size_t(rank)]);
+    if (rank != 0) {  // one reader of the terminal or file
+      int nothing = open("/dev/null", O_RDONLY);
+      if (nothing >= 0) dup2(nothing, STDIN_FILENO), close(nothing);
+    }
+    if (out >= 0) dup2(out, STDOUT_FILENO), dup2(err, STDERR_FILENO);
+    meeting_.become(rank);
+    std::vector<char*> arguments;
+    for (const std::string& argument : options_.program) arguments.push_back(const_cast<char*>(argument.c_str()));
+    arguments.push_back(nullptr);
+    execvp(arguments[0], arguments.data());
+    int error = errno;
+    if (write(trouble, &error, sizeof error) < 0) {}
+    _exit(127);
+  }
+
+  // Waits for something to happen, and deals with it.
+  void watch() {
+    std::vector<pollfd> polled = {{signals_, POLLIN, 0}};
+    for (const Tagged& output : outputs_) polled.push_back({output.descriptor(), POLLIN, 0});
+    poll(polled.data(), polled.size(), kill_at_ ? 20 : 500);
+    for (size_t i = polled.size(); i-- > 1;)
+      if (polled[i].revents != 0 && !outputs_[i - 1].forward()) outputs_.erase(outputs_.begin() + long(i) - 1);
+    signalfd_siginfo signal;
+    while (read(signals_, &signal, sizeof signal) == sizeof signal)
+      if (signal.ssi_signo != SIGCHLD) forward(signal);
+    reap();
+    if (living_ == 0 && !ending_) finish();  // what the ranks left behind
+    if (ending_) end_leftover();
+    if (kill_at_ && Clock::now() >= *kill_at_) {
+      signal_all(SIGKILL);
+      kill_at_ = Clock::now() + std::chrono::milliseconds(200);
+    }
+  }
+
+  void reap() {
+    int wait_status = 0;
+    for (pid_t pid; (pid = waitpid(-1, &wait_status, WNOHANG)) > 0;)
+      for (size_t rank = 0; rank < ranks_.size(); ++rank)
+        if (ranks_[rank].pid == pid) ended(int(rank), wait_status);
+  }
+
+  void ended(int rank, int wait_status) {
+    ranks_[size_t(rank)].ended = true;
+    ranks_[size_t(rank)].wait_status = wait_status;
+    --living_;
+    if (wait_status == 0 || status_ != 0) return;
+    status_ = ending_status(wait_status);
+    if (!interrupted_) {
+      std::fprintf(stderr, "collctl run: rank %d ended with %s%s\n", rank, ending_text(wait_status).c_str(),
+                   living_ > 0 ? "; ending the others" : "");
+    }
+    finish();
+  }
+
+  // A signal to collctl is one to the job. The terminal's Ctrl-C has reached the ranks already.
+  void forward(const signalfd_siginfo& signal) {
+    int number = int(signal.ssi_signo);
+    if (signal.ssi_code != SI_KERNEL) signal_all(number);
+    if (number == SIGUSR1 || number == SIGUSR2) return;
+    interrupted_ = true;
+    if (status_ == 0) status_ = 128 + number;
+    kill_at_ = Clock::now() + std::chrono::milliseconds(int(options_.grace_s * 1000));
+    ending_ = true;
+  }
+
+  void finish() {
+    if (ending_) return;
+    ending_ = true;
+    signal_all(SIGTERM);
+    kill_at_ = Clock::now() + std::chrono::milliseconds(int(options_.grace_s * 1000));
+  }
+
+  // Children that are no ranks: processes that a rank started and left.
+  std::vector<pid_t> leftover() const {
+    std::vector<pid_t> pids;
+    std::ifstream file(fmt::format("/proc/self/task/{}/children", getpid()));
+    for (pid_t pid; file >> pid;) {
+      bool rank = false;
+      for (const Rank& r : ranks_) rank |= r.pid == pid && !r.ended;
+      if (!rank) pids.push_back(pid);
+    }
+    return pids;
+  }
+
+  // Each gets its SIGTERM when it comes to us: it may have been somebody else's child when the others got theirs.
+  void end_leftover() {
+    for (pid_t pid : leftover())
+      if (asked_.insert(pid).second) kill(pid, SIGTERM);
+  }
+
+  void signal_all(int number) {
+    for (const Rank& rank : ranks_)
+      if (!rank.ended) kill(rank.pid, number);
+    for (pid_t pid : leftover()) kill(pid, number);
+  }
+
+  void report() const {
+    nlohmann::ordered_json ranks = nlohmann::ordered_json::array();
+    for (const Rank& rank : ranks_) {
+      nlohmann::ordered_json one = {{"rank", ranks.size()}, {"pid", rank.pid}};
+      if (WIFSIGNALED(rank.wait_status)) one["signal"] = WTERMSIG(rank.wait_status);
+      else one["status"] = WEXITSTATUS(rank.wait_status);
+      ranks.push_back(one);
+    }
+    nlohmann::ordered_json all = {{"program", options_.program}, {"status", status_}, {"ranks", ranks}};
+    std::fprintf(stderr, "%s\n", all.dump().c_str());
+  }
+
+  const Options& options_;
+  Meeting meeting_;
+  std::vector<Rank> ranks_;
+  std::vector<Tagged> outputs_;
+  sigset_t before_{};
+  int signals_ = -1, living_ = 0, status_ = 0;
+  bool ending_ = false, interrupted_ = false;
+  std::set<pid_t> asked_;  // leftovers that got their SIGTERM
+  std::optional<Clock::time_point> kill_at_;
+};
+
+int run_command(const Options& options) {
+  if (options.program.empty()) throw usage("no program is given; write collctl run -n 4 ./program");
+  if (options.bind != "core" && options.bind != "none") throw usage("--bind takes core or none");
+  return Job(options).run();
+}
+
+}  // namespace
+
+std::vector<std::string> take_program(std::vector<std::string>& arguments) {
+  if (arguments.empty() || arguments.front() != "run") return {};
+  for (size_t i = 1; i < arguments.size(); ++i) {
+    const std::string& word = arguments[i];
+    if (word == "-n" || word == "--ranks" || word == "--bind" || word == "--grace") ++i;  // and its value
+    if (word.starts_with("-") && word != "--") continue;
+    std::vector<std::string> program(arguments.begin() + long(i) + (word == "--" ? 1 : 0), arguments.end());
+    arguments.resize(i);
+    return program;
+  }
+  return {};
+}
+
+void add_run(CLI::App& app, Action& action, const std::vector<std::string>& program) {
+  auto options = std::make_shared<Options>();
+  options->program = program;
+  CLI::App* sub = app.add_subcommand("run", "Run a program as N ranks");
+  sub->add_option("-n,--ranks", options->ranks, "number of ranks")
+      ->required()
+      ->check(CLI::Range(1, 4096))
+      ->option_text("N");
+  sub->add_option("--bind", options->bind, "core (default): a processor each,\nwhen there are enough; none")
+      ->option_text("core|none");
+  sub->add_flag("--tag", options->tag, "begin each line of output with its rank");
+  sub->add_option("--grace", options->grace_s, "seconds from SIGTERM to SIGKILL; default 2")
+      ->check(CLI::Range(0.0, 3600.0))
+      ->option_text("S");
+  sub->add_flag("--json", options->json, "print how every rank ended, on stderr");
+  sub->footer(
+      examples("  collctl run -n 4 ./allreduce\n"
+               "  COLL_LOG=info collctl run -n 2 --tag ./program --its-own option\n"
+               "The program calls coll_comm_create_from_launcher(). When a rank fails the others are ended and\n"
+               "its status is returned: the exit status, or 128 + the signal."));
+  sub->callback([&action, options] { action = [options] { return run_command(*options); }; });
+}
+
+}  // namespace coll::tools

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// collctl simulate: one plan in virtual time, on a machine that need not be here.
+#include <cstdio>
+#include <fstream>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "sim/simulate.h"
+#include "sim/trace.h"
+#include "tools/command.h"
+#include "tools/common/call_options.h"
+#include "tools/common/choose_plans.h"
+#include "tools/common/machine.h"
+#include "tools/common/text.h"
+
+namespace coll::tools {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct Options : CallOptions {
+  std::string algorithm, transport = "mapped", trace;
+  int root = 0;
+  double skew_us = 0;
+  uint64_t seed = 1;
+  bool json = false;
+};
+
+struct Simulated {
+  ModelMachine machine;
+  plan::Plan plan;
+  size_t bytes = 0;
+  sim::Result run;
+};
+
+// mapped, shm, or a mechanism of the kernel.
+sim::Options run_options(const Options& options) {
+  sim::Options run = {.skew_us = options.skew_us, .seed = options.seed, .record = !options.trace.empty()};
+  if (options.transport == "mapped") return run;
+  run.access = options.transport == "shm" ? plan::Access::shm : plan::Access::copy;
+  if (run.access == plan::Access::shm) return run;
+  for (model::Mechanism mechanism : model::all_mechanisms)
+    if (model::is_kernel_copy(mechanism) && options.transport == model::name(mechanism)) {
+      run.kernel = mechanism;
+      return run;
+    }
+  throw usage(
+      fmt::format("--transport {}: use mapped, shm, cma, kcoll_first_touch or kcoll_pinned", options.transport));
+}
+
+Simulated simulated(const Options& options) {
+  const Call call = parse_call(options);
+  const plan::Collective collective = call.collective;
+  if (options.root >= options.ranks)
+    throw usage(fmt::format("--root {} is no rank of {}; use 0 to {}", options.root, options.ranks, options.ranks - 1));
+  if (options.root != 0 && !is_rooted(collective))
+    throw usage(fmt::format("--root: {} has none; leave it out", plan::name(collective)));
+  Simulated made;
+  made.bytes = call.bytes;
+  size_t count = made.bytes / call.element_bytes;
+  if (collective == plan::Collective::reduce_scatter) {
+    if (count % size_t(options.ranks) != 0)
+      throw usage(fmt::format("SIZE: {} elements do not divide among {} ranks", count, options.ranks));
+    count /= size_t(options.ranks);
+  }
+  const sim::Options run = run_options(options);
+  const model::Choice choice = parse_algorithm(collective, options.algorithm);
+  made.machine = machine_of(options);
+  made.plan = choice.algorithm->make(
+      {.hierarchy = &made.machine.hierarchy, .root = options.root, .parameters = choice.parameters});
+  made.run =
+      sim::simulate(made.plan, plan::Shape(count), call.element_bytes, made.machine.hierarchy, made.machine.table, run);
+  if (!made.run.problem.empty())
+    throw Failure(fmt::format("the plan cannot run there: {}; try another --transport", made.run.problem));
+  return made;
+}
+
+// Mean over the ranks.
+struct Means {
+  double copying_us = 0, reducing_us = 0, waiting_us = 0;
+  explicit Means(const sim::Result& run) {
+    const double n = double(run.ranks.size());
+    for (const sim::RankTime& rank : run.ranks) {
+      copying_us += rank.copying_us / n;
+      reducing_us += rank.reducing_us / n;
+      waiting_us += rank.waiting_us / n;
+    }
+  }
+};
+
+ordered_json to_json(const Options& options, const Simulated& made) {
+  const Means means(made.run);
+  ordered_json ranks = ordered_json::array();
+  for (const sim::RankTime& rank : made.run.ranks)
+    ranks.push_back({{"arrival_us", rank.arrival_us},
+                     {"end_us", rank.end_us},
+                     {"copying_us", rank.copying_us},
+                     {"reducing_us", rank.reducing_us},
+                     {"waiting_us", rank.waiting_us}});
+  return {{"collective", plan::name(made.plan.collective)},
+          {"algorithm", made.plan.algorithm},
+          {"parameters", made.plan.parameters},
+          {"bytes", made.bytes},
+          {"ranks", made.plan.ranks},
+          {"root", made.plan.root},
+          {"machine", made.machine.table.name},
+          {"hierarchy", topo::describe(made.machine.hierarchy)},
+          {"transport", options.transport},
+          {"skew_us", options.skew_us},
+          {"seed", options.seed},
+          {"end_us", made.run.end_us},
+          {"mean",
+           {{"copying_us", means.copying_us}, {"reducing_us", means.reducing_us}, {"waiting_us", means.waiting_us}}},
+          {"most_locking", made.run.most_locking},
+          {"steps_taken", made.run.steps},
+          {"by_rank", ranks}};
+}
+
+void print(const Options& options, const Simulated& made) {
+  const auto line = [](const char* label, const std::string& text) {
+    fmt::print("{:<11}{}\n", label, wrapped(text, 11));
+  };
+  const Means means(made.run);
+  line("plan", fmt::format("{} {}{}{}", plan::name(made.plan.collective), made.plan.algorithm,
+                           made.plan.parameters.empty() ? "" : ", " + made.plan.parameters,
+                           is_rooted(made.plan.collective) ? fmt::format(", root {}", made.plan.root) : ""));
+  if (made.bytes != 0) line("size", bytes_text(made.bytes));
+  line("machine", made.machine.origin);
+  line("ranks", topo::describe(made.machine.hierarchy) + ", mapped by " + options.map_by);
+  line("transport", options.transport);
+  line("time", us_text(made.run.end_us) + " from the first rank's arrival to the last one's end");
+  line("a rank", fmt::format("copies for {}, reduces for {}, waits for {} (mean)", us_text(means.copying_us),
+                             us_text(means.reducing_us), us_text(means.waiting_us)));
+  if (made.run.most_locking > 0)
+    line("locks", fmt::format("at most {:.3g} ranks lock pages of one owner at once", made.run.most_locking));
+  line("steps", count_text(made.run.steps) + " taken");
+}
+
+int simulate(const Options& options) {
+  const Simulated made = simulated(options);
+  if (!options.trace.empty()) {
+    std::ofstream file(options.trace, std::ios::trunc);
+    file << sim::chrome_trace(made.plan, made.run);
+    file.close();
+    if (!file)
+      throw Failure(
+          fmt::format("--trace {}: cannot be written; name a file in a directory that you may write", options.trace));
+  }
+  if (options.json) return fmt::print("{}\n", to_json(options, made).dump(2)), exit_fine;
+  print(options, made);
+  return exit_fine;
+}
+
+}  // namespace
+
+void add_simulate(CLI::App& app, Action& action) {
+  auto options = std::make_shared<Options>();
+  CLI::App* sub = app.add_subcommand("simulate", "Run a plan in virtual time on any machine");
+  add_call_options(*sub, *options);
+  sub->add_option("--algorithm", options->algorithm, "see collctl list")->required()->option_text("A");
+  sub->add_option("--root", options->root, "of rooted collectives")->check(CLI::NonNegativeNumber)->option_text("R");
+  sub->add_option("--transport", options->transport, "mapped, shm, cma or kcoll_pinned")->option_text("HOW");
+  sub->add_option("--skew", options->skew_us, "ranks arrive within so many us")
+      ->check(CLI::NonNegativeNumber)
+      ->option_text("US");
+  sub->add_option("--seed", options->seed, "of the arrivals; default 1")->option_text("N");
+  sub->add_option("--trace", options->trace, "write a timeline for Perfetto")->option_text("FILE");
+  sub->add_flag("--json", options->json, "print JSON");
+  sub->footer(
+      examples("  collctl simulate bcast 1M -n 64 --machine epyc-2p --algorithm hierarchical --trace t.json\n"
+               "  collctl simulate scatter 1M -n 64 --machine knl --algorithm throttled_read:k=8 --transport cma\n"
+               "Machines: " +
+               known_machines()));
+  sub->callback([&action, options] { action = [options] { return simulate(*options); }; });
+}
+
+}  // namespace coll::tools

@@ -98,7 +98,7 @@ class Taken(Case):
     @unittest.skipIf(os.cpu_count() < 2, "ranks that share a core choose otherwise")
     def test_by_the_built_in_defaults(self):
         for collective in ("bcast", "reduce", "allreduce", "scan"):
-            for size in ("64K", "256K"):
+            for size in ("64K", "256K", "16M"):
                 answer = self.compare(collective, size, {"COLL_TRANSPORT": "shm"})
                 self.assertEqual(answer["taken"]["decided_by"], "built-in defaults")
                 self.assertFalse(answer["taken"]["latency_path"])

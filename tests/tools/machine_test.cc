@@ -4,8 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
+#include "../environment.h"
 #include "mem/huge_pages.h"
 
 namespace coll::tools {
@@ -16,7 +15,7 @@ bool has_huge_pages(const ModelMachine& machine) {
 }
 
 TEST(Machine, HasTheHugePagesOfThisSystemWhenItIsTheRunningOne) {
-  ASSERT_EQ(unsetenv("COLL_HUGE_PAGES"), 0);
+  const test::Environment by_default("COLL_HUGE_PAGES", nullptr);
   ModelMachine machine = model_machine("broadwell", 2, "core", "");
   machine.running = true;
   EXPECT_EQ(has_huge_pages(machine), mem::HugePages::are_to_be_had());
@@ -28,11 +27,30 @@ TEST(Machine, HasNoneWhereTheyAreSwitchedOff) {
   if (!mem::HugePages::are_to_be_had()) GTEST_SKIP() << "this system has no huge pages of 2 MiB on demand";
   ModelMachine machine = model_machine("broadwell", 2, "core", "");
   machine.running = true;
-  ASSERT_EQ(setenv("COLL_HUGE_PAGES", "on", 1), 0);
+  const test::Environment on("COLL_HUGE_PAGES", "on");
   EXPECT_TRUE(has_huge_pages(machine));
-  ASSERT_EQ(setenv("COLL_HUGE_PAGES", "off", 1), 0);
+  const test::Environment off("COLL_HUGE_PAGES", "off");
   EXPECT_FALSE(has_huge_pages(machine));
-  unsetenv("COLL_HUGE_PAGES");
+}
+
+// A communicator asks by the caches that hwloc finds, whatever table prices its choices.
+TEST(Machine, HasItsOwnCachesAndNotThoseOfTheTableThatPricesIt) {
+  ModelMachine machine = model_machine("", 2, "core", "");
+  ASSERT_EQ(machine.machine.source, "native");
+  for (const uint64_t l2_bytes : {512 << 10, 1 << 20, 2 << 20}) {
+    machine.machine.l2.size_bytes = l2_bytes;
+    const model::Question question = question_of(machine, plan::Collective::reduce, 16 << 20, 4);
+    EXPECT_EQ(question.core_cache_bytes, l2_bytes);
+    EXPECT_EQ(question.cache_bytes, topo::available_cache_bytes(machine.machine, machine.hierarchy.places()));
+  }
+}
+
+TEST(Machine, HasTheCachesOfItsTableWhenItIsAnother) {
+  const ModelMachine machine = model_machine("knl", 64, "core", "");
+  const model::Question question = question_of(machine, plan::Collective::reduce, 16 << 20, 4);
+  EXPECT_EQ(question.core_cache_bytes, machine.table.fingerprint.l2_bytes);
+  EXPECT_GT(question.core_cache_bytes, 0u);
+  EXPECT_EQ(question.cache_bytes, model::available_cache_bytes(machine.table, 64));
 }
 
 }  // namespace

@@ -51,22 +51,33 @@ ModelMachine model_machine(const std::string& name, int ranks, const std::string
   return made;
 }
 
+model::Question question_on(const topo::Machine& machine, const topo::Hierarchy& hierarchy, bool running,
+                            plan::Collective collective, size_t bytes, size_t element_bytes) {
+  const char* huge_pages = config::value("COLL_HUGE_PAGES");
+  const bool may_be_huge = huge_pages == nullptr || std::string_view(huge_pages) != "off";
+  return {.collective = collective,
+          .bytes = bytes,
+          .element_bytes = element_bytes,
+          .ranks = hierarchy.ranks(),
+          .levels = hierarchy.levels(),
+          .crowded = size_t(hierarchy.ranks()) > machine.pus.size(),
+          .huge_pages = running && may_be_huge && mem::HugePages::are_to_be_had(),
+          .cache_bytes = topo::available_cache_bytes(machine, hierarchy.places()),
+          .core_cache_bytes = machine.l2.size_bytes,
+          .overwrites = running && mem::processor().strings_overwrite()};
+}
+
 model::Question question_of(const ModelMachine& machine, plan::Collective collective, size_t bytes,
                             size_t element_bytes) {
   constexpr double trial_bytes = 256 << 10;
   const int ranks = machine.hierarchy.ranks();
-  const char* huge_pages = config::value("COLL_HUGE_PAGES");
-  const bool may_be_huge = huge_pages == nullptr || std::string_view(huge_pages) != "off";
-  model::Question question{.collective = collective,
-                           .bytes = bytes,
-                           .element_bytes = element_bytes,
-                           .ranks = ranks,
-                           .levels = machine.hierarchy.levels(),
-                           .crowded = size_t(ranks) > machine.machine.pus.size(),
-                           .huge_pages = machine.running && may_be_huge && mem::HugePages::are_to_be_had(),
-                           .cache_bytes = model::available_cache_bytes(machine.table, ranks),
-                           .core_cache_bytes = machine.table.fingerprint.l2_bytes,
-                           .overwrites = machine.running && mem::processor().strings_overwrite()};
+  model::Question question =
+      question_on(machine.machine, machine.hierarchy, machine.running, collective, bytes, element_bytes);
+  if (machine.machine.source != "native") {
+    // The topology of a table tells nothing of caches.
+    question.cache_bytes = model::available_cache_bytes(machine.table, ranks);
+    question.core_cache_bytes = machine.table.fingerprint.l2_bytes;
+  }
   if (!machine.table.of(model::Mechanism::cma).available || ranks < 2) return question;
   const model::Setting on = model::Setting(machine.table, machine.hierarchy, model::Mechanism::cma)
                                 .touching({2 * trial_bytes, 2 * trial_bytes, trial_bytes, 2 * trial_bytes});

@@ -28,6 +28,11 @@ struct ModelMachine {
 ModelMachine model_machine(const std::string& name, int ranks, const std::string& map_by,
                            const std::string& sensitivity);
 
+// What follows from the machine and its ranks alone, without a table: caches, sharing of cores, and for the `running` machine
+// what its system and its processor do. Nothing about kernel copies.
+model::Question question_on(const topo::Machine& machine, const topo::Hierarchy& hierarchy, bool running,
+                            plan::Collective collective, size_t bytes, size_t element_bytes);
+
 // What a communicator of processes asks there: whether kernel copies are possible, and the rule, as its own trial of a copy
 // of 256 KiB would find by the table.
 model::Question question_of(const ModelMachine& machine, plan::Collective collective, size_t bytes,

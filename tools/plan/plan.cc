@@ -9,12 +9,13 @@
 #include <nlohmann/json.hpp>
 
 #include "coll/coll.h"
-#include "mem/processor.h"
+#include "model/families.h"
 #include "plan/count.h"
 #include "plan/draw.h"
 #include "plan/verify.h"
 #include "tools/command.h"
 #include "tools/common/choose_plans.h"
+#include "tools/common/machine.h"
 #include "tools/common/text.h"
 
 namespace coll::tools {
@@ -82,18 +83,16 @@ size_t count_of(const Options& options, plan::Collective collective, size_t elem
 model::Choice choice_of(const Options& options, plan::Collective collective, const Answer& answer) {
   if (!options.algorithm.empty()) return parse_algorithm(collective, options.algorithm);
   const topo::Machine& machine = answer.layout.machine;
-  const topo::Hierarchy& hierarchy = answer.layout.hierarchy;
-  return model::choose({.collective = collective,
-                        .bytes = answer.bytes(),
-                        .element_bytes = answer.element_bytes,
-                        .ranks = options.ranks,
-                        .levels = hierarchy.levels(),
-                        .kernel_copies = answer.access == plan::Access::copy,
-                        .crowded = size_t(options.ranks) > machine.pus.size(),
-                        .mapped = !options.transport.empty() && answer.access == plan::Access::mapped,
-                        .cache_bytes = topo::available_cache_bytes(machine, hierarchy.places()),
-                        .core_cache_bytes = machine.l2.size_bytes,
-                        .overwrites = machine.source == "native" && mem::processor().strings_overwrite()});
+  model::Question question = question_on(machine, answer.layout.hierarchy, machine.source == "native", collective,
+                                         answer.bytes(), answer.element_bytes);
+  if (collective == plan::Collective::reduce_scatter) {
+    // Communicators ask by the block of one rank.
+    question.irregular = answer.count % size_t(options.ranks) != 0;
+    question.bytes = question.irregular ? 0 : answer.bytes() / size_t(options.ranks);
+  }
+  question.kernel_copies = answer.access == plan::Access::copy;
+  question.mapped = !options.transport.empty() && answer.access == plan::Access::mapped;
+  return model::choose(question, model::family_of(machine.processor));
 }
 
 Answer answer_of(const Options& options) {

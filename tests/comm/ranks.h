@@ -21,6 +21,7 @@
 #include <thread>
 #include <vector>
 
+#include "../environment.h"
 #include "coll/coll.h"
 
 namespace ranks {
@@ -179,14 +180,6 @@ inline std::vector<const char*> transports(std::vector<const char*> names) {
   return names;
 }
 
-// Sets an environment variable for the scope.
-class Environment {
- public:
-  Environment(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
-  ~Environment() { unsetenv(name_); }
-
- private:
-  const char* name_;
-};
+using coll::test::Environment;
 
 }  // namespace ranks

@@ -7,12 +7,14 @@
 #include <algorithm>
 #include <cctype>
 
+#include "../environment.h"
 #include "config/variables.h"
 #include "plan/plan.h"
 
 namespace coll::config {
 namespace {
 
+using test::Environment;
 using testing::HasSubstr;
 
 std::string complaint(std::string_view text) {
@@ -48,17 +50,31 @@ TEST(ConfigFile, WrongLinesAreRefusedWithTheirNumber) {
   EXPECT_THAT(complaint("COLL_LOG = info\nCOLL_LOG = off\n"), HasSubstr("file:2: COLL_LOG was given at file:1"));
 }
 
+TEST(Environment, IsAsBeforeAfterTheScope) {
+  const auto value = [] {
+    return std::string(std::getenv("COLL_LOG") == nullptr ? "not set" : std::getenv("COLL_LOG"));
+  };
+  const Environment none("COLL_LOG", nullptr);
+  {
+    const Environment set("COLL_LOG", "info");
+    {
+      const Environment again("COLL_LOG", "debug"), other("COLL_LOG", nullptr);
+      EXPECT_EQ(value(), "not set");
+    }
+    EXPECT_EQ(value(), "info");
+  }
+  EXPECT_EQ(value(), "not set");
+}
+
 TEST(Tables, AreLookedForInTheUsersDirectoryFirst) {
-  const char* home = std::getenv("HOME");
-  const std::string saved = home == nullptr ? "" : home;
-  setenv("XDG_CONFIG_HOME", "/config", 1);
-  EXPECT_EQ(table_directories(), (std::vector<std::string>{"/config/libcoll/tables", "/etc/libcoll/tables"}));
-  unsetenv("XDG_CONFIG_HOME");
-  setenv("HOME", "/home/me", 1);
+  {
+    const Environment config("XDG_CONFIG_HOME", "/config");
+    EXPECT_EQ(table_directories(), (std::vector<std::string>{"/config/libcoll/tables", "/etc/libcoll/tables"}));
+  }
+  const Environment no_config("XDG_CONFIG_HOME", nullptr), home("HOME", "/home/me");
   EXPECT_EQ(table_directories().front(), "/home/me/.config/libcoll/tables");
-  unsetenv("HOME");
+  const Environment no_home("HOME", nullptr);
   EXPECT_EQ(table_directories(), (std::vector<std::string>{"/etc/libcoll/tables"}));
-  if (home != nullptr) setenv("HOME", saved.c_str(), 1);
 }
 
 TEST(Variables, TheNearestName) {
@@ -80,14 +96,13 @@ TEST(Variables, EveryCollectiveHasOne) {
 }
 
 TEST(Variables, UnknownOnesOfTheEnvironment) {
-  setenv("COLL_DIRECT_MAX", "1", 1);
+  const Environment unknown("COLL_DIRECT_MAX", "1");
   bool seen = false;
   for (const Misspelt& wrong : misspelt()) {
     EXPECT_EQ(find(wrong.name), nullptr);
     if (wrong.name == "COLL_DIRECT_MAX") seen = wrong.nearest == "COLL_DIRECT_MIN";
   }
   EXPECT_TRUE(seen);
-  unsetenv("COLL_DIRECT_MAX");
 }
 
 }  // namespace

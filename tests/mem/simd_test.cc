@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "../environment.h"
 #include "mem/implementation.h"
 
 namespace coll::mem {
@@ -31,7 +32,6 @@ class Simd : public testing::Test {
  protected:
   // "threadsafe" starts the program anew, so that the choice at first use is the one that is tested.
   void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
-  void TearDown() override { unsetenv("COLL_SIMD"); }
 };
 
 TEST_F(Simd, ListsWhatRunsHereBestFirst) {
@@ -60,13 +60,13 @@ TEST_F(Simd, SelectsByName) {
 
 TEST_F(Simd, EnvironmentForcesATarget) {
   for (const char* name : simd_targets()) {
-    setenv("COLL_SIMD", name, 1);
+    const test::Environment forced("COLL_SIMD", name);
     EXPECT_EXIT(exit_by_target(std::getenv("COLL_SIMD"), false), testing::ExitedWithCode(0), "") << name;
   }
 }
 
 TEST_F(Simd, AWrongNameIsIgnoredAndExplained) {
-  setenv("COLL_SIMD", "neon9", 1);
+  const test::Environment wrong("COLL_SIMD", "neon9");
   EXPECT_EXIT(exit_by_target(default_target(), true), testing::ExitedWithCode(0), "");
   const std::string message = simd_environment_error();
   EXPECT_NE(message.find("neon9"), std::string::npos);
@@ -74,7 +74,7 @@ TEST_F(Simd, AWrongNameIsIgnoredAndExplained) {
 }
 
 TEST_F(Simd, NothingIsWrongWithoutTheVariable) {
-  unsetenv("COLL_SIMD");
+  const test::Environment none("COLL_SIMD", nullptr);
   EXPECT_EQ(simd_environment_error(), "");
 }
 

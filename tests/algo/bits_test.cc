@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 
+#include "../seed.h"
 #include "plan/layout.h"
 #include "plan/machine.h"
 #include "plan/schedule.h"
@@ -98,7 +99,7 @@ void every_run(const Algorithm& algorithm, const topo::Hierarchy& hierarchy, Vis
   const int ranks = hierarchy.ranks();
   const bool scatters = algorithm.collective == Collective::reduce_scatter;
   const bool in_place_too = !scatters;
-  uint64_t seed = 1;
+  uint64_t seed = test::seed();
   for (int root = 0; root < (is_rooted(algorithm.collective) ? ranks : 1); root += 1 + ranks / 3)
     for (size_t count : {size_t(1), size_t(37), size_t(150)})
       for (uint32_t chunk : {64u, 192u, 4096u})

@@ -7,6 +7,7 @@
 
 #include <fstream>
 
+#include "../seed.h"
 #include "comm/collectives.h"
 
 using namespace ranks;
@@ -87,7 +88,7 @@ TEST(Settings, BrokenTopologyFiles) {
     write(whole.substr(0, length));
     run_processes(2, [](Context& c) { creation_fails(c, COLL_ERR_TOPOLOGY, {"COLL_TOPOLOGY"}); });
   }
-  std::mt19937 random(7);
+  std::mt19937_64 random(coll::test::seed());
   for (int round = 0; round < 12; round++) {
     SCOPED_TRACE("corruption " + std::to_string(round));
     std::string text = whole;

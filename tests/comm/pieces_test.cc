@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "../seed.h"
+
 using namespace ranks;
 
 namespace {
@@ -52,7 +54,7 @@ TEST_P(Pieces, TravelInTheBackground) {
           }
       std::vector<size_t> order(all.size());
       for (size_t i = 0; i < order.size(); i++) order[i] = i;
-      std::shuffle(order.begin(), order.end(), std::mt19937(unsigned(c.rank)));
+      std::shuffle(order.begin(), order.end(), std::mt19937_64(coll::test::seed() + uint64_t(c.rank)));
       for (int again = 0; again < (form == Form::persistent ? (thins() ? 2 : 5) : 1); again++) {
         if (form == Form::persistent)
           for (Flying& one : all) {
@@ -100,7 +102,7 @@ TEST(Pieces, MayHaveOtherLengthsEveryTime) {
     if (comm == nullptr) return;
     std::vector<uint32_t> in(30000), out(30000);
     for (size_t i = 0; i < in.size(); i++) in[i] = input(c.rank, i, 0);
-    std::mt19937 same(7);
+    std::mt19937_64 same(coll::test::seed());
     for (int round = 0; round < 300 && !c.failed(); round++) {
       size_t counts[3];
       for (size_t& count : counts) count = same() % 5 == 0 ? 0 : same() % (round % 2 == 0 ? 9000 : 30);

@@ -4,17 +4,10 @@
 
 #include <algorithm>
 
+#include "../seed.h"
 #include "comm/collectives.h"
 
 namespace ranks {
-
-// One seed per run, printed; COLL_TEST_SEED repeats a run.
-inline uint64_t test_seed() {
-  const char* given = getenv("COLL_TEST_SEED");
-  uint64_t seed = given != nullptr ? strtoull(given, nullptr, 0) : std::random_device()();
-  printf("COLL_TEST_SEED=%llu\n", static_cast<unsigned long long>(seed));
-  return seed;
-}
 
 // One collective with its buffers and its expected result.
 struct Operation {

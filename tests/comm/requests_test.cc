@@ -11,7 +11,7 @@ class Requests : public testing::TestWithParam<std::tuple<const char*, int>> {};
 TEST_P(Requests, CompleteInAnyOrderWhileOthersRun) {
   auto [transport, ranks] = GetParam();
   Environment forced("COLL_TRANSPORT", transport);
-  uint64_t seed = test_seed();
+  uint64_t seed = coll::test::seed();
   run_processes(ranks, [&](Context& c) { many_outstanding(c, seed, 6); });
 }
 TEST_P(Requests, PersistentOnesStartAgain) {

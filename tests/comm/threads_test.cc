@@ -39,7 +39,7 @@ TEST_P(Threads, Pieces) {
 TEST_P(Threads, Requests) {
   auto [transport, ranks] = GetParam();
   Environment forced("COLL_TRANSPORT", transport);
-  uint64_t seed = test_seed();
+  uint64_t seed = coll::test::seed();
   run_threads(ranks, [&](Context& c) { many_outstanding(c, seed, 3); });
   run_threads(ranks, [](Context& c) { persistent(c, 6); });
 }

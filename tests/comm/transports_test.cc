@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include "../seed.h"
 #include "api/handles.h"
 #include "comm/collectives.h"
 #include "transport/kcoll_device.h"
@@ -46,7 +47,7 @@ uint64_t bits_of_sums(Context& c) {
   for (size_t n : {size_t(300), size_t(6'000), size_t(150'001)}) {
     const size_t all = n * size_t(c.ranks);
     std::vector<float> in(all), out(all);
-    std::mt19937 random(uint32_t(17 * n + size_t(c.rank)));
+    std::mt19937_64 random(coll::test::seed() + 17 * n + size_t(c.rank));
     for (float& value : in) value = std::ldexp(float(random()), int(random() % 60) - 30);
     RANK_CHECK(c, coll_allreduce(in.data(), out.data(), n, COLL_FLOAT, COLL_SUM, comm) == COLL_OK);
     bits = digest(bits, out.data(), n * 4);

@@ -4,6 +4,7 @@
 // each other. In ordinary memory, and in coll_mem_alloc()'s, which cells only point to.
 #include "exec/latency.h"
 
+#include "../seed.h"
 #include "comm/collectives.h"
 
 using namespace ranks;
@@ -150,7 +151,7 @@ INSTANTIATE_TEST_SUITE_P(Ranks, LatencyPaths, testing::Values(2, 3, 5));
 // ranks as a small machine has cores keep their longer payloads elsewhere, and go round there several times.
 void run_ahead(Context& c, size_t most) {
   coll_comm* comm = c.comm();
-  std::mt19937 random{unsigned(c.rank)};
+  std::mt19937_64 random(coll::test::seed() + uint64_t(c.rank));
   std::vector<uint32_t> data(most);
   for (uint32_t i = 0; i < 2000 && !c.failed(); i++) {
     std::ranges::fill(data, c.rank == 0 ? i : 0);

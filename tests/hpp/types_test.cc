@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "../seed.h"
 #include "coll/coll.hpp"
 #include "mem/float16.h"
 
@@ -80,9 +81,7 @@ TEST(Float16, RoundsAsTheLibraryDoes) {
   for (std::uint32_t exponent = 0; exponent < 512; exponent++)
     for (std::uint32_t edge : {0u, 0x400u, 0x1000u, 0x2000u, 0x3000u, 0x8000u, 0x18000u, 0x7fe000u, 0x7ff000u})
       for (std::uint32_t off : {0u, 1u, 0xffffffffu}) expect_same((exponent << 23 | edge) + off);
-  const unsigned seed = std::random_device()();
-  SCOPED_TRACE("seed " + std::to_string(seed));
-  std::mt19937 random(seed);
+  std::mt19937_64 random(coll::test::seed());
   for (int i = 0; i < 300000; i++) expect_same(static_cast<std::uint32_t>(random()));
 }
 

@@ -1,26 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <cstdio>
-#include <cstdlib>
 #include <random>
 
+#include "../seed.h"
 #include "reference.h"
 
 namespace coll::test {
 
 using Random = std::mt19937_64;
-
-// One seed per run, printed; COLL_TEST_SEED repeats a run.
-inline uint64_t seed() {
-  static const uint64_t value = [] {
-    const char* given = std::getenv("COLL_TEST_SEED");
-    const uint64_t chosen = given != nullptr ? std::strtoull(given, nullptr, 0) : std::random_device()();
-    std::printf("COLL_TEST_SEED=%llu\n", static_cast<unsigned long long>(chosen));
-    return chosen;
-  }();
-  return value;
-}
 
 inline size_t below(Random& random, size_t limit) { return random() % limit; }
 

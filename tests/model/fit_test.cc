@@ -7,11 +7,13 @@
 #include <cmath>
 #include <random>
 
+#include "../seed.h"
+
 namespace coll::model {
 namespace {
 
 std::vector<Observation> line(double startup, double per_byte, double noise = 0) {
-  std::mt19937 random(1);
+  std::mt19937_64 random(test::seed());
   std::uniform_real_distribution<double> off(-noise, noise);
   std::vector<Observation> seen;
   for (double bytes = 1024; bytes <= 16 << 20; bytes *= 2)

@@ -307,8 +307,7 @@ static void check_very_long(void) {
 int main(int argc, char **argv) {
   MPI_Op own_op;
   start(&argc, &argv);
-  const char *text = getenv("COLL_TEST_SEED");
-  const unsigned seed = text != NULL ? (unsigned)strtoul(text, NULL, 0) : 20u;
+  const unsigned seed = test_seed();
   const size_t most =
       (size_t)world_size * (2 * long_count > (largest + 3) * span ? 2 * long_count : (largest + 3) * span);
   send_buffer = allocate(most * sizeof(int));

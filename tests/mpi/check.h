@@ -31,6 +31,12 @@ static inline void fail_at(const char *file, int line, const char *format, ...) 
 /* A virtual machine of tests/kmod, where everything takes many times as long. */
 static inline int emulated(void) { return getenv("KCOLL_VM") != NULL; }
 
+/* The seed of random numbers, which run_shim.py sets for all ranks and prints. */
+static inline unsigned test_seed(void) {
+  const char *text = getenv("COLL_TEST_SEED");
+  return text != NULL ? (unsigned)strtoul(text, NULL, 0) : 20u;
+}
+
 static inline void start(int *argc, char ***argv) {
   MPI_Init(argc, argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);

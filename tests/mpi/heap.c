@@ -198,7 +198,7 @@ static void *churn(void *argument) {
   const unsigned me = (unsigned)(size_t)argument;
   unsigned char *block[blocks] = {NULL};
   size_t bytes[blocks];
-  unsigned random = me * 977 + 1;
+  unsigned random = test_seed() + me * 977 + 1;
   for (int turn = 0; turn < 3000 && !stop; turn++) {
     random = random * 1103515245 + 12345;
     const int i = (int)(random >> 16) % blocks;

@@ -19,6 +19,7 @@ import argparse
 import contextlib
 import json
 import os
+import random
 import re
 import signal
 import subprocess
@@ -202,7 +203,10 @@ def judge(options):
     # What MPI's plug-ins leave behind cannot be suppressed by name once they are unloaded; communicators.c looks for
     # leaks of the shim.
     os.environ["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
-    settings = {"LD_PRELOAD": preload(options.shim), "COLL_LOG": "debug",
+    # All ranks draw the same numbers.
+    seed = os.environ.get("COLL_TEST_SEED") or str(random.getrandbits(31))
+    print(f"COLL_TEST_SEED={seed}")
+    settings = {"LD_PRELOAD": preload(options.shim), "COLL_LOG": "debug", "COLL_TEST_SEED": seed,
                 **dict(setting.split("=", 1) for setting in options.setting)}
     if options.mode == "run":
         result = launch(options, settings)

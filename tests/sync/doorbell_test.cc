@@ -6,10 +6,11 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <random>
 #include <thread>
 #include <vector>
+
+#include "../seed.h"
 
 using namespace coll::sync;
 
@@ -21,13 +22,6 @@ constexpr int rounds = 3000;
 constexpr int rounds = 20000;
 #endif
 constexpr uint32_t long_us = 2'000'000;
-
-uint64_t seed() {
-  const char* given = getenv("COLL_TEST_SEED");
-  uint64_t value = given != nullptr ? strtoull(given, nullptr, 0) : std::random_device()();
-  printf("COLL_TEST_SEED=%llu\n", static_cast<unsigned long long>(value));
-  return value;
-}
 
 // One side's flag, bell, and data that the flag announces.
 struct Side {
@@ -66,7 +60,7 @@ void dawdle(std::mt19937_64& random) {
 
 TEST(Doorbell, NoWakeUpIsLostBetweenTwo) {
   auto sides = std::make_unique<Side[]>(2);
-  const uint64_t base = seed();
+  const uint64_t base = coll::test::seed();
   auto begin = std::chrono::steady_clock::now();
   auto play = [&](int me) {
     std::mt19937_64 random(base + uint64_t(me));
@@ -89,7 +83,7 @@ TEST(Doorbell, NoWakeUpIsLostBetweenTwo) {
 TEST(Doorbell, RingsForAllWhoSleep) {
   auto poster = std::make_unique<Side>();
   auto readers = std::make_unique<Side[]>(3);
-  const uint64_t base = seed();
+  const uint64_t base = coll::test::seed();
   std::vector<std::thread> threads;
   for (int r = 0; r < 3; r++)
     threads.emplace_back([&, r] {

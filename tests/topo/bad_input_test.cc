@@ -13,6 +13,8 @@
 
 #include <gmock/gmock.h>
 
+#include "../environment.h"
+#include "../seed.h"
 #include "support.h"
 
 namespace coll::topo {
@@ -102,9 +104,7 @@ TEST_F(BadInput, DamagedXmlIsRefusedWithLineAndCause) {
 }
 
 TEST_F(BadInput, AnyMutationIsReadOrRefused) {
-  const unsigned seed = std::random_device()();
-  SCOPED_TRACE("seed " + std::to_string(seed));
-  std::mt19937 random(seed);
+  std::mt19937_64 random(coll::test::seed());
   int read = 0, refused = 0;
   for (const char *name : {"two-memories.xml", "machine-memory.xml", "epyc-2p-container.xml"}) {
     const std::string whole = read_machine(name);
@@ -191,11 +191,10 @@ TEST_F(BadInput, LeavesEnvironmentAndBindingAlone) {
 
 // hwloc complains of this on stderr unless told not to (HWLOC_HIDE_ERRORS=0 makes this test fail).
 TEST_F(BadInput, KeepsHwlocFromPrinting) {
-  setenv("HWLOC_COMPONENTS", "no_such_component", 1);
+  const test::Environment unknown("HWLOC_COMPONENTS", "no_such_component");
   Machine machine;
 
   const Status status = load_native(machine);
-  unsetenv("HWLOC_COMPONENTS");
 
   EXPECT_TRUE(status.ok()) << status.text();
 }

@@ -7,6 +7,7 @@
 
 #include <gmock/gmock.h>
 
+#include "../seed.h"
 #include "support.h"
 
 namespace coll::topo {
@@ -135,9 +136,7 @@ void check_tree(const Hierarchy &hierarchy, int root) {
 }
 
 TEST(Tree, IsASpanningTreeForAnyPlacesAndRoot) {
-  const unsigned seed = std::random_device()();
-  SCOPED_TRACE("seed " + std::to_string(seed));
-  std::mt19937 random(seed);
+  std::mt19937_64 random(coll::test::seed());
   for (int round = 0; round < 150; ++round) {
     const int ranks = 1 + static_cast<int>(random() % 40);
     const auto any = [&](unsigned limit) {

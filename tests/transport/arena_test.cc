@@ -9,6 +9,8 @@
 #include <random>
 #include <vector>
 
+#include "../seed.h"
+
 using coll::transport::Arena;
 
 namespace {
@@ -55,10 +57,7 @@ TEST(Arena, RefusesWhatItDidNotGive) {
 
 // Random use against a model: nothing overlaps, all memory comes zeroed, and in the end nothing is held.
 TEST(Arena, RandomUse) {
-  uint64_t seed = std::random_device()();
-  if (const char* given = getenv("COLL_TEST_SEED")) seed = strtoull(given, nullptr, 0);
-  printf("COLL_TEST_SEED=%llu\n", static_cast<unsigned long long>(seed));
-  std::mt19937_64 random(seed);
+  std::mt19937_64 random(coll::test::seed());
   std::map<char*, std::pair<size_t, char>> live;
   size_t before = bytes_in_use();
   for (int step = 0; step < 3000; step++) {

@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include <vector>
 
+#include "../seed.h"
 #include "transport/kcoll_device.h"
 #include "transport/kcoll_mapping.h"
 
@@ -183,15 +184,13 @@ TEST_F(Kcoll, OtherDomainsDoNotReachARegion) {
 
 TEST_F(Kcoll, CopiesAnyOffsetAndLengthBothWays) {
   const uint64_t cookie = registered(KcollAccess::both);
-  const unsigned seed = std::random_device()();
-  SCOPED_TRACE(seed);
   EXPECT_EQ(
       in_child([&] {
         auto peer = peer_device();
         CHILD_CHECK(peer != nullptr);
         // The child's own copy is spoilt: right bytes can only come from the owner.
         memset(memory_, 0xee, bytes_);
-        std::mt19937 random(seed);
+        std::mt19937_64 random(coll::test::seed());
         std::vector<unsigned char> here(bytes_);
         for (int turn = 0; turn < 200; ++turn) {
           const size_t offset = random() % bytes_, length = random() % (bytes_ - offset) + 1;

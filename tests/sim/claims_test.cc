@@ -2,8 +2,6 @@
 // What XHC V-D says of its three machines, in virtual time.
 #include <gtest/gtest.h>
 
-#include <chrono>
-
 #include "virtual_runs.h"
 
 namespace coll::sim {
@@ -65,15 +63,6 @@ TEST(Xhc, TheSharedLineDecides) {
   epyc.place(0);
   epyc.table.line_ns *= 4;
   EXPECT_GT(gain(epyc, 64), 1);
-}
-
-TEST(Speed, OneHundredAndSixtyRanksInWellUnderASecond) {
-  const Machine arm("arm-n1", 160);
-  const auto begin = std::chrono::steady_clock::now();
-  const Result run = run_of(arm, plan_of(arm, Collective::bcast, "hierarchical", {.chunk_bytes = 16 * kib}), mib);
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  std::printf("160 ranks, 1 MiB in chunks of 16 KiB: %.3f s for %llu steps\n", seconds, (unsigned long long)run.steps);
-  EXPECT_LT(seconds, 1);
 }
 
 }  // namespace

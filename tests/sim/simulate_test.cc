@@ -20,9 +20,16 @@ TEST(Simulate, EveryPlanEndsByEveryTransport) {
         for (Access access : {Access::mapped, Access::copy, Access::shm}) {
           const plan::Plan plan = algorithm.make({.hierarchy = &on.hierarchy, .parameters = {.k = 3}});
           const Result run = run_of(on, plan, bytes, {.access = access});
-          EXPECT_GE(run.end_us, 0);
-          EXPECT_LT(run.end_us, 1e5) << algorithm.name << bytes;
-          if (on.ranks() > 1 && bytes > 0) { EXPECT_GT(run.end_us, 0.01) << algorithm.name; }
+          SCOPED_TRACE(std::string(algorithm.name) + " of " + std::to_string(bytes) + " bytes");
+          ASSERT_EQ(int(run.ranks.size()), on.ranks());
+          double last = 0;
+          for (const RankTime& rank : run.ranks) {
+            EXPECT_GE(rank.end_us, rank.arrival_us);
+            last = std::max(last, rank.end_us);
+          }
+          EXPECT_EQ(run.end_us, last);
+          EXPECT_LT(run.end_us, 1e5);
+          if (on.ranks() > 1 && bytes > 0) { EXPECT_GT(run.end_us, 0.01); }
         }
 }
 

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <fstream>
+#include <iterator>
+#include <set>
 
 #include <sched.h>
 #include <unistd.h>
 
 #include <gmock/gmock.h>
 
+#include "../environment.h"
 #include "support.h"
 
 namespace coll::topo {
@@ -91,22 +94,24 @@ TEST(Machine, IsThisOne) {
   cpu_set_t mine;
   ASSERT_EQ(sched_getaffinity(0, sizeof mine, &mine), 0);
   int known = 0;
+  std::set<int> cores, numas;
   for (const Place &pu : machine.pus) {
     EXPECT_GE(pu.package, 0);
-    EXPECT_GE(pu.core, 0);
+    EXPECT_LT(pu.package, machine.packages);
+    cores.insert(pu.core);
+    numas.insert(pu.numa);
     known += CPU_ISSET(static_cast<std::size_t>(pu.pu), &mine) ? 1 : 0;
   }
   EXPECT_EQ(known, CPU_COUNT(&mine)) << "every CPU that this process may use is in the machine";
-  EXPECT_GE(machine.cores, 1);
-  EXPECT_GE(machine.numas, 1);
+  EXPECT_EQ(std::ssize(cores), machine.cores);
+  EXPECT_EQ(std::ssize(numas), machine.numas);
 }
 
 TEST(Machine, IsFlatWhenHwlocCannotReadIt) {
-  setenv("HWLOC_COMPONENTS", "stop", 1);  // no way of discovery is left
+  const test::Environment stopped("HWLOC_COMPONENTS", "stop");  // no way of discovery is left
   Machine machine;
 
   const Status status = load_native(machine);
-  unsetenv("HWLOC_COMPONENTS");
 
   ASSERT_FALSE(status.ok());
   EXPECT_THAT(status.text(), HasSubstr("hwloc cannot read this machine"));

@@ -105,7 +105,7 @@ std::string limit_of(int size_class) {
   return size_class == classes ? "null" : std::to_string(class_bytes(size_class));
 }
 
-std::string quoted(std::string_view text) {
+std::string json_string(std::string_view text) {
   std::string out = "\"";
   for (char c : text) {
     if (c == '"' || c == '\\') out += '\\';
@@ -180,19 +180,19 @@ std::string json(int rank) {
   std::string out = "{\"rank\": " + std::to_string(rank) + ",\n \"calls\": [";
   const char* separator = "";
   for (const auto& [key, row] : all.rows) {
-    out += std::string(separator) + "\n  {\"collective\": " + quoted(key.collective) +
+    out += std::string(separator) + "\n  {\"collective\": " + json_string(key.collective) +
            ", \"up_to_bytes\": " + limit_of(key.size_class) + ", \"calls\": " + std::to_string(row.calls) +
            ", \"bytes\": " + std::to_string(row.bytes);
     add(out, ", \"seconds\": %.9f, \"algorithm\": ", row.seconds);
-    out += quoted(key.algorithm) + ", \"transport\": " + quoted(key.transport) + "}";
+    out += json_string(key.algorithm) + ", \"transport\": " + json_string(key.transport) + "}";
     separator = ",";
   }
   out += "],\n \"passed_on\": [";
   separator = "";
   for (const auto& [place, reasons] : all.passed)
     for (const auto& [reason, calls] : reasons) {
-      out += std::string(separator) + "\n  {\"collective\": " + quoted(place.first) +
-             ", \"up_to_bytes\": " + limit_of(place.second) + ", \"why\": " + quoted(reason) +
+      out += std::string(separator) + "\n  {\"collective\": " + json_string(place.first) +
+             ", \"up_to_bytes\": " + limit_of(place.second) + ", \"why\": " + json_string(reason) +
              ", \"calls\": " + std::to_string(calls);
       add(out, ", \"share\": %.6f}", double(calls) / double(all.calls_of(place)));
       separator = ",";

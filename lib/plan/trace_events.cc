@@ -7,7 +7,7 @@ namespace coll::plan {
 
 namespace {
 
-std::string quoted(const std::string& text) {
+std::string json_string(const std::string& text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') out += '\\';
@@ -37,18 +37,18 @@ std::string arrow(uint32_t row, const std::string& id, const std::string& at_us)
 
 TraceEvents::TraceEvents(const Plan& plan) : plan_(plan) {
   add("\"ph\":\"M\",\"name\":\"process_name\",\"pid\":0,\"args\":{\"name\":" +
-      quoted(std::string(name(plan.collective)) + " " + plan.algorithm + " " + plan.parameters) + "}");
+      json_string(std::string(name(plan.collective)) + " " + plan.algorithm + " " + plan.parameters) + "}");
 }
 
 void TraceEvents::name_row(uint32_t row, int rank, size_t lane) {
   add("\"ph\":\"M\",\"name\":\"thread_name\"" + in_row(row) +
-      ",\"args\":{\"name\":" + quoted("rank " + std::to_string(rank) + " lane " + std::to_string(lane)) + "}");
+      ",\"args\":{\"name\":" + json_string("rank " + std::to_string(rank) + " lane " + std::to_string(lane)) + "}");
 }
 
 void TraceEvents::slice(uint32_t row, int rank, const Step& step, const std::string& begin_us,
                         const std::string& duration_us, uint64_t pass, uint64_t bytes) {
   add(std::string("\"ph\":\"X\",\"name\":\"") + kind_name(step.kind) + "\"" + in_row(row) + ",\"ts\":" + begin_us +
-      ",\"dur\":" + duration_us + ",\"args\":{\"step\":" + quoted(words(plan_, rank, step)) +
+      ",\"dur\":" + duration_us + ",\"args\":{\"step\":" + json_string(words(plan_, rank, step)) +
       ",\"pass\":" + std::to_string(pass) + ",\"bytes\":" + std::to_string(bytes) + "}");
 }
 

@@ -2,6 +2,7 @@
 #include "tools/common/machine.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "config/config.h"
 #include "mem/huge_pages.h"

@@ -165,10 +165,14 @@ constexpr KernelTable make_kernel_table() {
       table.at[op][type] = Backend::template kernel<Op, T>();
     }
   };
-  [&]<size_t... cell>(std::index_sequence<cell...>) {
-    (fill.template operator()<cell / COLL_DATATYPE_END_, cell % COLL_DATATYPE_END_>(), ...);
+  // Two folds, because clang refuses one over all pairs: it nests at most 256 operands.
+  auto fill_row = [&]<size_t op, size_t... type>(std::index_sequence<type...>) {
+    (fill.template operator()<op, type>(), ...);
+  };
+  [&]<size_t... op>(std::index_sequence<op...>) {
+    (fill_row.template operator()<op>(std::make_index_sequence<COLL_DATATYPE_END_>{}), ...);
   }
-  (std::make_index_sequence<size_t{COLL_OP_END_} * COLL_DATATYPE_END_>{});
+  (std::make_index_sequence<COLL_OP_END_>{});
   return table;
 }
 

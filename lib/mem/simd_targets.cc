@@ -3,6 +3,10 @@
 // would need libhwy.so at run time, and a preloaded library had better need nothing.
 #include <cstring>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 #include "mem/implementation.h"
 #include "mem/reduce_ops.h"
 
@@ -33,21 +37,29 @@ void copy2_scalar(void* dst1, void* dst2, const void* src, size_t bytes) {
   std::memcpy(dst2, src, bytes);
 }
 
+#if HWY_ARCH_X86
+// Not all compilers know "f16c" in __builtin_cpu_supports(): clang 14 does not.
+bool has_f16c() {
+  unsigned eax, ebx, ecx, edx;
+  return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
+}
+#endif
+
 constexpr Implementation implementations[] = {
 #if HWY_ARCH_X86
 #if HWY_TARGETS & HWY_AVX3
     {"avx512",
      [] {
        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-              __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
-              __builtin_cpu_supports("f16c") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma");
+              __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") && has_f16c() &&
+              __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma");
      },
      &N_AVX3::reduce_kernels, N_AVX3::copy_kernels},
 #endif
 #if HWY_TARGETS & HWY_AVX2
     {"avx2",
      [] {
-       return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c") && __builtin_cpu_supports("bmi2") &&
+       return __builtin_cpu_supports("avx2") && has_f16c() && __builtin_cpu_supports("bmi2") &&
               __builtin_cpu_supports("fma");
      },
      &N_AVX2::reduce_kernels, N_AVX2::copy_kernels},

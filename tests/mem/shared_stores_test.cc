@@ -121,6 +121,18 @@ TEST(SharedStores, DoNotMeasureTheStoresBeforeTheFlag) {
     ASSERT_FALSE(stores.stream(large));
   }
 }
+
+// The measurement has to fetch the flag's line, which an optimizer may take for superfluous.
+TEST(SharedStores, MeasureAFlagInNoCacheAsDistant) {
+  SharedStores stores;
+  alignas(64) std::atomic<uint64_t> flag = 1;
+  for (int i = 0; i < 200 && !stores.stream(large); i++) {
+    _mm_clflush(&flag);
+    _mm_mfence();
+    stores.measure(flag);
+  }
+  EXPECT_TRUE(stores.stream(large));
+}
 #endif
 
 TEST(SharedStores, LongDataBringTheNextMeasurementNearer) {

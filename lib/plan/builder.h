@@ -69,7 +69,7 @@ class LaneBuilder {
   void operands(Step& step, std::span<const Operand> to, std::span<const Operand> from);
   void set_value(Step& step, Value value);
 
-  Plan* plan_;
+  [[maybe_unused]] Plan* plan_;  // for assertions
   Program* program_;
   size_t lane_;
 };

@@ -174,7 +174,7 @@ class ThroughLeaders {
   // Beginning with the next, so that no member is asked by all others at once.
   std::vector<int> top_peers(int rank) const {
     std::vector<int> members = tree_.group_of(rank, top_).members;
-    std::ranges::rotate(members, std::ranges::find(members, rank));
+    std::rotate(members.begin(), std::ranges::find(members, rank), members.end());
     members.erase(members.begin());
     return members;
   }

@@ -134,9 +134,10 @@ bool Selector::knows_times(int ranks) const {
 }
 
 std::span<const Chosen> Selector::rows(Collective collective, int ranks) const {
-  const auto [begin, end] = std::ranges::equal_range(table_->choices, std::tuple(collective, ranks), {},
-                                                     [](const Chosen& c) { return std::tuple(c.collective, c.ranks); });
-  return {begin, end};
+  const std::tuple key(collective, ranks);
+  const auto key_of = [](const Chosen& c) { return std::tuple(c.collective, c.ranks); };
+  return {std::ranges::lower_bound(table_->choices, key, {}, key_of),
+          std::ranges::upper_bound(table_->choices, key, {}, key_of)};
 }
 
 const Chosen* Selector::row_for(const Question& question, int ranks) const {

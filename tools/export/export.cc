@@ -37,7 +37,7 @@ Thresholds thresholds_of(const ModelMachine& machine, model::Selector& selector,
       if (row.collective == collective) ends.push_back(row.up_to_bytes);
   if (collective == plan::Collective::barrier) ends = {0};
   std::ranges::sort(ends);
-  ends.erase(std::ranges::unique(ends).begin(), ends.end());
+  ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
   for (const size_t bytes : ends) {
     if (bytes == 0 && collective != plan::Collective::barrier) continue;
     Threshold threshold{.up_to_bytes = bytes};

@@ -176,8 +176,7 @@ std::vector<Entrant> price_all(plan::Collective collective, size_t bytes, const 
   const auto repeats = [](const Entrant& a, const Entrant& b) {
     return std::abs(a.predicted_us - b.predicted_us) < 1e-6 * a.predicted_us;
   };
-  const auto rest = std::ranges::unique(entrants, repeats);
-  entrants.erase(rest.begin(), rest.end());
+  entrants.erase(std::unique(entrants.begin(), entrants.end(), repeats), entrants.end());
   const size_t shown = std::max<size_t>(bytes * plan::pieces_shown(collective, machine.hierarchy.ranks()), 1);
   if (shown <= model::latency_path_bytes(question_of(machine, collective, bytes, element_bytes)) ||
       collective == plan::Collective::barrier) {

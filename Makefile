@@ -24,6 +24,7 @@ help: ## list these targets
 demo: build ## run an unmodified MPI program with and without libcoll, side by side
 	@bench/demo.sh $(BUILD)
 
+test: override CMAKE_FLAGS += -DCOLL_WERROR=ON
 test: build sanitizers ## build all, plain and with sanitizers, and run every test
 	@scripts/run-tests.sh $(JOBS) $(BUILD) $(ASAN_BUILD) $(TSAN_BUILD)
 

@@ -11,7 +11,8 @@ set(COLL_SANITIZER_LABELS "")
 set(COLL_SANITIZER_LAUNCHER "")
 # MPI refuses to start as root, and with more ranks than cores, unless told that both are meant.
 # Whoever has calibrated this machine tests the library as it is without, too.
-set(COLL_TEST_ENVIRONMENT COLL_TABLE=none OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1)
+set(COLL_TEST_ENVIRONMENT COLL_TABLE=none OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+    PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe)
 # MPI's own leaks are not ours.
 set(COLL_TEST_ENVIRONMENT_SHIM "LSAN_OPTIONS=suppressions=${CMAKE_CURRENT_LIST_DIR}/lsan-mpi.supp:print_suppressions=0")
 

@@ -64,7 +64,7 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 if ! as_root apt-get -o DPkg::Lock::Timeout=120 install -y --no-install-recommends $required $optional >"$log" 2>&1; then
   cat "$log" >&2
-  fail "apt-get install failed: see its messages above; is the network reachable, and is this Debian 12?"
+  fail "apt-get install failed: see its messages above; is the network reachable, and is this Debian 12 or later?"
 fi
 still=$(missing_of $(names))
 [ -z "$still" ] || fail "apt-get reported success, yet these are missing: $still"

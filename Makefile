@@ -14,7 +14,7 @@ TSAN_BUILD = $(BUILD)-tsan
 TSAN_FLAGS = -DCOLL_SANITIZE=thread -DCOLL_BENCH=OFF -DCOLL_SHIM=OFF -DCOLL_TOOLS=OFF
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test bench bench-peers bench-check install style format clean packages machine sanitizers
+.PHONY: help build demo test bench bench-peers bench-check install style format clean packages machine sanitizers test-systems
 
 help: ## list these targets
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,6 +27,12 @@ demo: build ## run an unmodified MPI program with and without libcoll, side by s
 test: override CMAKE_FLAGS += -DCOLL_WERROR=ON
 test: build sanitizers ## build all, plain and with sanitizers, and run every test
 	@scripts/run-tests.sh $(JOBS) $(BUILD) $(ASAN_BUILD) $(TSAN_BUILD)
+
+# Debian 12, 13 or sid, and gcc or clang; without a value all of them.
+SYSTEM ?=
+COMPILER ?=
+test-systems: ## run `make check` in a root of another Debian: SYSTEM=12|13|sid [COMPILER=gcc|clang] (as root)
+	@scripts/test-systems.sh '$(SYSTEM)' '$(COMPILER)'
 
 bench: build ## measure against the MPI libraries of this machine
 	@bench/run.sh $(BUILD)

@@ -28,8 +28,16 @@ namespace coll::shim {
   X(Allgatherv) X(Alltoall)                                                                            \
   X(Type_create_keyval) X(Type_free_keyval) X(Type_get_attr) X(Type_set_attr)                          \
   X(Type_create_hindexed) X(Type_commit) X(Type_free)                                                  \
-  X(Type_size) X(Type_size_x) X(Type_get_extent) X(Type_get_extent_x) X(Type_get_true_extent_x)        \
-  X(Type_get_envelope) X(Type_get_contents) COLL_SHIM_CONVERSIONS(X)
+  X(Type_size) X(Type_get_extent) X(Type_get_envelope) X(Type_get_contents)                           \
+  COLL_SHIM_COUNTS(X) COLL_SHIM_CONVERSIONS(X)
+// Sizes as MPI_Count: found.COLL_SHIM_COUNT(Type_size). MPI 4.1 deprecates the functions that end in _x.
+#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
+#define COLL_SHIM_COUNT(name) name##_c
+#define COLL_SHIM_COUNTS(X) X(Type_size_c) X(Type_get_extent_c) X(Type_get_true_extent_c)
+#else
+#define COLL_SHIM_COUNT(name) name##_x
+#define COLL_SHIM_COUNTS(X) X(Type_size_x) X(Type_get_extent_x) X(Type_get_true_extent_x)
+#endif
 // Fortran's handles. MPICH's are C's: there is nothing to call.
 #ifdef OPEN_MPI
 #define COLL_SHIM_CONVERSIONS(X) X(Comm_f2c) X(Type_f2c) X(Type_c2f) X(Op_f2c)

@@ -220,9 +220,9 @@ bool is_committed(MPI_Datatype handle) {
 const Datatype *examine(MPI_Datatype handle) {
   if (!is_committed(handle)) return nullptr;
   MPI_Count size, lower, extent, true_lower, true_extent;
-  if (found.Type_size_x(handle, &size) != MPI_SUCCESS || size < 0 ||
-      found.Type_get_extent_x(handle, &lower, &extent) != MPI_SUCCESS ||
-      found.Type_get_true_extent_x(handle, &true_lower, &true_extent) != MPI_SUCCESS)
+  if (found.COLL_SHIM_COUNT(Type_size)(handle, &size) != MPI_SUCCESS || size < 0 ||
+      found.COLL_SHIM_COUNT(Type_get_extent)(handle, &lower, &extent) != MPI_SUCCESS ||
+      found.COLL_SHIM_COUNT(Type_get_true_extent)(handle, &true_lower, &true_extent) != MPI_SUCCESS)
     return nullptr;
 
   Datatype *datatype = new (std::nothrow) Datatype{};

@@ -64,7 +64,7 @@ class Run {
 
 MPI_Count size_of(MPI_Datatype type) {
   MPI_Count size = 0;
-  found.Type_size_x(type, &size);
+  found.COLL_SHIM_COUNT(Type_size)(type, &size);
   return size;
 }
 

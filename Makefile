@@ -14,7 +14,8 @@ TSAN_BUILD = $(BUILD)-tsan
 TSAN_FLAGS = -DCOLL_SANITIZE=thread -DCOLL_BENCH=OFF -DCOLL_SHIM=OFF -DCOLL_TOOLS=OFF
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test bench bench-peers bench-check install style format clean packages machine sanitizers test-systems
+.PHONY: help build demo test bench bench-before bench-peers bench-check install style format clean packages machine sanitizers \
+	test-systems
 
 help: ## list these targets
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +37,12 @@ test-systems: ## run `make check` in a root of another Debian: SYSTEM=12|13|sid 
 
 bench: build ## measure against the MPI libraries of this machine
 	@bench/run.sh $(BUILD)
+
+bench-before: ## compare with another build, BEFORE=DIR: is any collective slower now? [RANKS= SIZES= COLLECTIVES= RUNS=]
+	@[ -n '$(BEFORE)' ] || { echo 'make bench-before needs BEFORE=DIR: the build directory, or the checkout with a build/, to compare with' >&2; exit 2; }
+	@$(MAKE) --no-print-directory build
+	@python3 -B bench/driver/before.py '$(BEFORE)' '$(BUILD)' $(if $(RANKS),--ranks $(RANKS)) $(if $(SIZES),--sizes $(SIZES)) \
+	  $(if $(COLLECTIVES),--collectives $(COLLECTIVES)) $(if $(RUNS),--runs $(RUNS))
 
 bench-peers: build ## measure against MPI libraries in each of their settings, and the limits of the machine
 	@python3 -B bench/driver/peers.py $(BUILD) --pages 4k --svg $(BUILD)/peers-4k.svg

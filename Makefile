@@ -63,7 +63,7 @@ install: ## install library, shims, tools and manual pages under DESTDIR and PRE
 	@DESTDIR='$(DESTDIR)' cmake --install $(BUILD)
 	@if [ -z '$(DESTDIR)' ] && [ "$$(id -u)" -eq 0 ]; then ldconfig; fi
 
-style: packages ## check layers, licences and format of the sources
+style: packages ## check layers, licences, format, prose and subjects of commits
 	@python3 tests/style/check.py .
 	@scripts/format.sh --check
 

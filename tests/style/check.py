@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""check.py ROOT: layers, licences, sizes and READMEs of the sources. Prints one line per fault, "path:line: what"."""
+"""check.py ROOT: layers, licences, sizes and READMEs of the sources, the words and width of prose, subjects of commits.
+Prints one line per fault, "path:line: what"."""
 import pathlib
 import re
 import subprocess
 import sys
 
 sys.dont_write_bytecode = True
+import commits
 import layers
+import prose
 
 SOURCE_SUFFIXES = {".c", ".cc", ".h", ".hpp", ".py", ".sh", ".cmake", ".map", ".in", ".f90"}
 SOURCE_NAMES = {"CMakeLists.txt", "Makefile", "Kbuild", ".clang-format"}
@@ -101,6 +104,24 @@ def check_public_header(path, lines):
             yield number, f"a public header may not include {match.group(1)}"
 
 
+def check_table_of_layers(root):
+    """The table of lib/README.md says what layers.py says: `directory`, contents, what it may include."""
+    file = root / "lib" / "README.md"
+    if not file.is_file():
+        return
+    rows = {row[1]: (number, row[2].replace(",", " ").split())
+            for number, line in enumerate(file.read_text().splitlines(), 1)
+            if (row := re.match(r"\| `(\w+)` \|.*\|([^|]*)\|$", line))}
+    for layer, arrows in layers.ARROWS.items():
+        if layer == "tools" or not rows:
+            continue
+        number, listed = rows.get(layer, (1, None))
+        if listed is None:
+            yield number, f"no row for {layer}"
+        elif sorted(listed) != sorted(arrows):
+            yield number, f"{layer} may include: {', '.join(arrows) or 'nothing'}, says tests/style/layers.py"
+
+
 def check_readmes(root, sources):
     """A README.md for each directory; below the top ones a line about it in the parent's README.md will do."""
     for folder in sorted({path.parent for path in sources if path.parts[0] in README_ROOTS}):
@@ -113,7 +134,11 @@ def check_readmes(root, sources):
 
 
 def faults(root):
-    sources = [path for path in tracked_files(root) if is_source(root, path)]
+    files = tracked_files(root)
+    sources = [path for path in files if is_source(root, path)]
+    for path in filter(prose.is_prose, files):
+        for number, text in prose.faults(path, (root / path).read_text(errors="replace")):
+            yield f"{path}:{number}: {text}"
     for path in sources:
         lines = (root / path).read_text(errors="replace").splitlines()
         for check in (check_licence, check_length):
@@ -123,6 +148,8 @@ def faults(root):
             for check in (check_includes, check_public_header):
                 for number, text in check(path, lines):
                     yield f"{path}:{number}: {text}"
+    for number, text in check_table_of_layers(root):
+        yield f"lib/README.md:{number}: {text}"
     for folder, text in check_readmes(root, sources):
         yield f"{folder}/: {text}"
     if not sources:
@@ -132,7 +159,11 @@ def faults(root):
 def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
     found = list(faults(root))
-    print("\n".join(found) if found else "layers, licences, lengths and READMEs: all in order")
+    try:
+        found += [f"commit {commit}: {fault}" for commit, fault in commits.faults(root)]
+    except commits.NoHistory as why:
+        print(f"not checked: subjects of commits, because {why}", file=sys.stderr)
+    print("\n".join(found) if found else "layers, licences, lengths, READMEs, prose and commits: all in order")
     sys.exit(1 if found else 0)
 
 

@@ -7,6 +7,9 @@ import sys
 import tempfile
 import unittest
 
+sys.dont_write_bytecode = True
+import layers
+
 CHECK = pathlib.Path(__file__).with_name("check.py")
 BSD = "// SPDX-License-Identifier: BSD-3-Clause\n"
 GPL = "// SPDX-License-Identifier: GPL-2.0\n"
@@ -23,10 +26,11 @@ class CheckTest(unittest.TestCase):
                 path.write_text(text)
             # Not a git checkout: the unpacked-archive way of finding files is used here, git's by the tree itself.
             result = subprocess.run([sys.executable, CHECK, root], capture_output=True, text=True)
+            self.assertIn("not checked: subjects of commits, because not a git checkout", result.stderr)
             return result.returncode, result.stdout
 
     def assert_clean(self, files):
-        self.assertEqual(self.check(files), (0, "layers, licences, lengths and READMEs: all in order\n"))
+        self.assertEqual(self.check(files), (0, "layers, licences, lengths, READMEs, prose and commits: all in order\n"))
 
     def assert_fault(self, files, expected):
         status, text = self.check(files)
@@ -99,6 +103,20 @@ class CheckTest(unittest.TestCase):
         self.assert_fault({"lib/plan/a.cc": BSD}, "lib/plan/: no README.md")
         self.assert_fault({"bench/README.md": README, "bench/data/a.py": BSD}, "bench/data/: no README.md")
         self.assert_clean({"bench/README.md": README + "`data/` networks\n", "bench/data/a.py": BSD})
+
+    def test_the_table_of_layers_agrees_with_the_code(self):
+        rows = {layer: ", ".join(below) for layer, below in layers.ARROWS.items() if layer != "tools"}
+
+        def tree(rows):
+            return {"Makefile": BSD, "lib/README.md": "".join(f"| `{k}` | text | {v} |\n" for k, v in rows.items())}
+        self.assert_clean(tree(rows))
+        self.assert_fault(tree(rows | {"algo": "plan"}), "algo may include: plan, topo, says tests/style/layers.py")
+        self.assert_fault(tree(rows | {"sync": "mem"}), "sync may include: nothing, says")
+        del rows["exec"]
+        self.assert_fault(tree(rows), "lib/README.md:1: no row for exec")
+
+    def test_prose_is_checked(self):
+        self.assert_fault({"Makefile": BSD, "docs/guide.md": "One.\nNobody reads.\n"}, "docs/guide.md:2: 'Nobody': write")
 
     def test_an_empty_tree_is_a_fault(self):
         self.assert_fault({}, "no sources found")

@@ -2,20 +2,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Compares libcoll with the MPI libraries of the distribution, side by side in one run.
 
-Round by round every contestant is launched once and measures all collectives and sizes; the order turns from round
-to round. So whatever happens to the machine happens to all. The median over rounds is printed, and libcoll's gain
-over the fastest of the others."""
+Each round launches every contestant once, and each launch measures all collectives and sizes; the order rotates from
+round to round, so a disturbance of the machine affects all contestants. Prints the median over the rounds, and the
+speedup of libcoll over the fastest of the others."""
 
 import argparse
 import json
 import os
-import platform
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import plot
+import record
 import report
 import statistics_of_rounds as stats
 from contestants import available_mpis, contestants, json_lines, launch
@@ -24,7 +24,7 @@ BENCH = Path(__file__).resolve().parent.parent
 
 
 def build_programs(build):
-    """coll_bench with each MPI's own compiler wrapper, as a user would. Returns the directory."""
+    """Builds coll_bench with the compiler wrapper of each MPI, as a user would. Returns the directory."""
     where = Path(build) / "bench"
     where.mkdir(parents=True, exist_ok=True)
     sources = [*sorted((BENCH / "mpi").glob("*.c")), BENCH / "lockstep" / "lockstep.c"]
@@ -40,19 +40,45 @@ def build_programs(build):
 
 def add_sample_arguments(parser):
     parser.add_argument("--cores", choices=("near", "far"),
-                        help="of two ranks whose cores move: the samples that count, instead of those at the usual distance")
-    parser.add_argument("--read", metavar="FILE", help="do not measure: take the samples that --json wrote")
+                        help="two ranks: use the samples taken at this distance of the cores, not at the most frequent one")
+    parser.add_argument("--read", metavar="FILE", help="do not measure; read the samples that --json wrote")
 
 
 def samples(field, options, report_error, notes=None):
-    """Measured, or read."""
+    """Measured, or read. options.circumstances: when and where."""
     if options.read is None:
+        options.circumstances = record.circumstances(options.build, options.machine,
+                                                     "4 KiB" if options.pages == "4k" else "2 MiB")
         return measure(field, options, report_error, notes)
     with open(options.read, encoding="utf-8") as file:
-        rows = json.load(file)["samples"]
+        document = json.load(file)
+    rows, options.circumstances = document["samples"], document.get("circumstances")
+    if options.record and options.circumstances is None:
+        raise SystemExit(f"{options.read} does not say when and where it was measured; measure again to get a record")
     options.rounds = len({r["round"] for r in rows})
     options.ranks = rows[0]["ranks"] if rows else options.ranks
     return rows
+
+
+RIVALS = {"openmpi": "Open MPI", "openmpi-nocma": "Open MPI without CMA", "mpich": "MPICH"}
+COLUMNS = {"coll+openmpi": "under Open MPI", "coll+mpich": "under MPICH", "coll": "without MPI"}
+
+
+def new_record(table, rivals, options, flag):
+    """The geometric means that the verdicts are about."""
+    found = {name: {v[0]: v[1] for v in stats.verdicts(table, name, rivals[name])} for name in rivals}
+    collectives = [c for c in stats.COLLECTIVES if any(c in means for means in found.values())]
+    placed = record.placement(options.ranks, flag, stats.NEAR_NS)
+    compared = sorted({RIVALS.get(name, name) for names in rivals.values() for name in names})
+    name = options.circumstances["machine"]["name"]
+    return record.new(
+        options.circumstances, "two-ranks" if placed != "oversubscribed" else "oversubscribed",
+        f"{name}, {options.ranks} ranks, {placed}",
+        ("Time of the MPI library without libcoll, divided by its time with libcoll" if options.versus == "own" else
+         f"Time of the fastest of {', '.join(compared)}, divided by the time of libcoll"),
+        report.mean_over(table), "ratio", [COLUMNS.get(name, name) for name in rivals],
+        {c: [found[name].get(c, "-") for name in rivals] for c in collectives},
+        ranks=options.ranks, rounds=options.rounds, placed=placed, flag_ns=flag)
 
 
 def arguments():
@@ -68,9 +94,10 @@ def arguments():
     parser.add_argument("--only", help="comma-separated contestants (see the headings)")
     parser.add_argument("--timeout", type=float, default=60, help="seconds after which a launch is stopped")
     parser.add_argument("--versus", choices=("fastest", "own"), default="fastest",
-                        help="gain over the fastest peer, with a verdict, or over the MPI that libcoll is preloaded into")
+                        help="speedup over the fastest baseline, with a verdict, or over the MPI that libcoll is preloaded into")
     parser.add_argument("--urgent", action="store_true", help="as root: run all contestants at the highest priority")
     add_sample_arguments(parser)
+    record.add_arguments(parser)
     parser.add_argument("--json", metavar="FILE", help="write every sample")
     parser.add_argument("--svg", metavar="FILE", help="write a plot")
     parser.add_argument("--check", action="store_true", help="exit with 3 when a target is missed")
@@ -93,7 +120,7 @@ def commands(who, options):
 
 
 def measure(field, options, report_error, notes=None):
-    """Launches everybody once per round. Returns rows with "contestant" and "round"; `notes` gets the other rows."""
+    """Launches every contestant once per round. Returns rows with "contestant" and "round"; `notes` gets the other rows."""
     rows = []
     for number in range(options.rounds):
         shift = number % len(field)
@@ -110,7 +137,7 @@ def measure(field, options, report_error, notes=None):
                 if status == 0 and not cells:
                     report_error(f"{who.name}: no rows with collective, bytes and median_us in its output")
                 if status is None:
-                    report_error(f"{who.name}: stopped after {options.timeout:g} s; what it had measured counts")
+                    report_error(f"{who.name}: stopped after {options.timeout:g} s; the points measured until then count")
                 elif status != 0:
                     report_error(f"{who.name}: exit status {status}: {err.strip()[-400:]}")
                 for stop in (r for r in found if "stopped" in r):
@@ -118,13 +145,6 @@ def measure(field, options, report_error, notes=None):
     if sys.stderr.isatty():
         print("\r" + " " * 50 + "\r", end="", file=sys.stderr)
     return rows
-
-
-def processor_name():
-    for line in open("/proc/cpuinfo", encoding="utf-8"):
-        if line.startswith("model name"):
-            return line.split(":", 1)[1].strip()
-    return platform.machine()
 
 
 def main():
@@ -135,7 +155,7 @@ def main():
     if options.only:
         field = [c for c in field if c.name in options.only.split(",")]
     if not field:
-        print("Nobody to compare: no mpirun.openmpi or mpirun.mpich with its mpicc. Install openmpi-bin and "
+        print("No contestant: neither mpirun.openmpi nor mpirun.mpich is installed with its mpicc. Install openmpi-bin and "
               "libopenmpi-dev, or mpich and libmpich-dev.", file=sys.stderr)
         return 1
     ours, peers = [c.name for c in field if c.ours], [c.name for c in field if not c.ours]
@@ -150,7 +170,7 @@ def main():
     wrong = sorted({r["contestant"] for r in rows if r.get("wrong")})
 
     flag = stats.flag_ns(kept)
-    headline = (f"{options.ranks} ranks, {processor_name()}, flag {report.distance_name(flag)}, "
+    headline = (f"{options.ranks} ranks, {record.processor_name()}, flag {report.distance_name(flag)}, "
                 f"{options.rounds} rounds" +
                 (f", {time.monotonic() - begin:.0f} s" if options.read is None else ""))
     print(headline)
@@ -158,10 +178,10 @@ def main():
         print(f"  {who.name:<14} {who.title}")
     if options.versus == "own":
         rivals = {name: [name.removeprefix("coll+")] for name in ours if name != "coll"}
-        print("Medians in microseconds; gain: the time without libcoll over the time with it.")
+        print("Medians in microseconds; gain: time without libcoll divided by time with it.")
     else:
         rivals = {name: peers for name in ours}
-        print("Medians in microseconds; gain: the fastest peer's time over libcoll's.")
+        print("Medians in microseconds; gain: time of the fastest baseline divided by the time of libcoll.")
     report.print_table(table, [c.name for c in field], rivals)
     print()
     if dropped:
@@ -176,11 +196,13 @@ def main():
         with open(options.json, "w", encoding="utf-8") as file:
             json.dump({"headline": headline, "flag_ns": flag, "contestants": {c.name: c.title for c in field},
                        "medians_us": [{"collective": c, "bytes": b, **times} for (c, b), times in table.items()],
-                       "samples": rows, "dropped": len(dropped), "notes": complaints}, file, indent=1)
+                       "circumstances": options.circumstances, "samples": rows, "dropped": len(dropped), "notes": complaints}, file, indent=1)
     if options.svg:
         plot.write_svg(options.svg, table, [(c.name, c.title) for c in field], headline)
     if wrong or not rows:
         return 1
+    if options.record:
+        record.write(options.record, new_record(table, rivals, options, flag))
     return 3 if options.check and not good else 0
 
 

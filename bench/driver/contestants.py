@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Who is compared, and how each is launched. A contestant is one command that prints JSON lines."""
+"""The contestants and how each is launched. A contestant is one command that prints JSON lines."""
 
 import dataclasses
 import json
@@ -107,10 +107,10 @@ def libcoll_on(mpi, build, ranks, program, urgent=False):
     Two copies are written out for two ranks alone."""
     exe, shim = str(program(mpi)), shim_path(build, mpi)
     heap = {"COLL_HEAP": "shared"}
-    found = [Contestant(name, "limit: by hand, " + title, False, launcher(mpi, ranks, urgent=urgent) + [exe],
+    found = [Contestant(name, "upper bound, hand-written: " + title, False, launcher(mpi, ranks, urgent=urgent) + [exe],
                         arguments=("--limit", way))
-             for name, title, way in ((LIMIT, "buffers of all addressable", "direct"),
-                                      (TWO_COPIES, "ordinary memory, copied into shared memory and out", "2copy"))
+             for name, title, way in ((LIMIT, "ranks address each other's buffers", "direct"),
+                                      (TWO_COPIES, "ordinary memory, staged through shared memory", "2copy"))
              if way == "direct" or ranks == 2]
     if shim:
         found += [

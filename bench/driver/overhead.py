@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the shim itself adds to a call: time with it, less the time without it, of collectives that do nothing. Shows the
-slowest rank of each collective; with --check exits with 3 when a limit is exceeded."""
+"""Measures what the shim itself adds to a call: the time of collectives that do nothing, with the shim minus without.
+Prints the slowest rank of each collective; with --check exits with 3 when a limit is exceeded."""
 
 import argparse
 import statistics
@@ -9,12 +9,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import record
 from contestants import TITLES, available_mpis, json_lines, launch, launcher, shim_path
 
 SOURCES = Path(__file__).resolve().parent.parent / "overhead"
 # The ways to call an MPI library, with the compiler's options: one where Fortran's calls come by those of C.
 WAYS = {"openmpi": {"C": [], "Fortran": ["-DFORTRAN", "-lmpi_mpifh"]}, "mpich": {"C and Fortran": []}}
-LIMITS_NS = {"taken": 30, "alone": 15, "empty": 15}  # the first: the shim takes the call; the others: it passes it on
+LIMITS_NS = {"taken": 30, "alone": 15, "empty": 15}  # the first: the shim intercepts the call; the others: it forwards it
+CASES = {"taken": "intercepted", "alone": "forwarded: one rank", "empty": "no data"}
 
 
 def build(directory, mpi, way):
@@ -56,7 +58,8 @@ def compare(mpi, program, empty, options):
 
 
 def communicator_us(directory, mpi, options):
-    """What a new communicator takes until its first collective is over, (with the shim, without): medians of the rounds."""
+    """Time from the creation of a communicator to the end of its first collective, with and without the shim: medians of
+    the rounds."""
     program = directory / f"communicators.{mpi}"
     subprocess.run([f"mpicc.{mpi}", "-O2", "-o", str(program), str(SOURCES / "communicators.c")], check=True)
     times = {shim: [] for shim in (True, False)}
@@ -70,12 +73,25 @@ def communicator_us(directory, mpi, options):
 def show(title, added):
     """A line a collective; returns the number of limits that are exceeded."""
     print(f"{title}: ns that the shim adds to a call")
-    print(f"  {'':<22}{'taken':>8}{'passed on: one rank':>22}{'no data':>10}")
+    print(f"  {'':<22}{'intercepted':>13}{'forwarded: one rank':>22}{'no data':>10}")
     for collective in dict.fromkeys(name for name, _ in added):
         cells = [added.get((collective, case)) for case in LIMITS_NS]
         texts = ["-" if cell is None else f"{cell:.1f}" for cell in cells]
-        print(f"  {collective:<22}{texts[0]:>8}{texts[1]:>22}{texts[2]:>10}")
+        print(f"  {collective:<22}{texts[0]:>13}{texts[1]:>22}{texts[2]:>10}")
     return sum(ns > LIMITS_NS[case] for (_, case), ns in added.items())
+
+
+def new_record(found, options, circumstances):
+    """`found`: {title: {(collective, case): ns}}; a row for each collective, a column for each way and case."""
+    columns = {f"{title}: {words}": (title, case) for title in found for case, words in CASES.items()
+               if case != "empty"}
+    collectives = dict.fromkeys(name for added in found.values() for name, _ in added)
+    return record.new(circumstances, "shim-overhead", circumstances["machine"]["name"],
+                      "Time of a collective that does nothing with the shim, minus its time without the shim",
+                      "minimum over rounds of the slowest rank", "ns", columns,
+                      {name: [found[title].get((name, case), "-") for title, case in columns.values()]
+                       for name in collectives},
+                      ranks=options.ranks, rounds=options.rounds, placed="unknown")
 
 
 def main():
@@ -87,22 +103,28 @@ def main():
     parser.add_argument("--timeout", type=float, default=60)
     parser.add_argument("--urgent", action="store_true", help="as root: run at the highest priority")
     parser.add_argument("--check", action="store_true",
-                        help=f"exit with 3 when a call that is taken costs {LIMITS_NS['taken']} ns and more, or one "
-                             f"that is passed on {LIMITS_NS['alone']}")
+                        help=f"exit with 3 when an intercepted call costs more than {LIMITS_NS['taken']} ns, or a "
+                             f"forwarded call more than {LIMITS_NS['alone']} ns")
+    record.add_arguments(parser)
     options = parser.parse_args()
     directory = Path(options.build).resolve() / "bench"
     directory.mkdir(parents=True, exist_ok=True)
-    exceeded = 0
+    exceeded, found = 0, {}
+    circumstances = record.circumstances(options.build, options.machine)
     for mpi in [options.mpi] if options.mpi else available_mpis():
         if shim_path(options.build, mpi) is None:
             print(f"The build has no shim for {TITLES[mpi]}: left out.", file=sys.stderr)
             continue
         for way in WAYS[mpi]:
-            exceeded += show(f"{TITLES[mpi]}, {way}", compare(mpi, *build(directory, mpi, way), options))
+            title = f"{TITLES[mpi]}, {way}"
+            found[title] = compare(mpi, *build(directory, mpi, way), options)
+            exceeded += show(title, found[title])
         print("{}: a new communicator takes {:.0f} us until its first collective is over, {:.0f} us without the shim".format(
             TITLES[mpi], *communicator_us(directory, mpi, options)))
+    if options.record and found:
+        record.write(options.record, new_record(found, options, circumstances))
     if exceeded:
-        print(f"{exceeded} limits exceeded: {LIMITS_NS['taken']} ns taken, {LIMITS_NS['alone']} ns passed on")
+        print(f"{exceeded} limits exceeded: {LIMITS_NS['taken']} ns intercepted, {LIMITS_NS['alone']} ns forwarded")
     return 3 if exceeded and options.check else 0
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Each setting of the MPI libraries of the distribution, libcoll by where the buffers come from, and the limits of the
-machine, side by side in one run as compare.py does it."""
+"""Measures each setting of the MPI libraries of the distribution, libcoll with each kind of memory, and the hand-written
+upper bounds, side by side in one run as compare.py does."""
 
 import argparse
 import json
@@ -10,14 +10,15 @@ import sys
 from pathlib import Path
 
 import plot_peers
+import record
 import statistics_of_rounds as stats
-from compare import add_sample_arguments, build_programs, processor_name, samples
+from compare import add_sample_arguments, build_programs, samples
 from contestants import AS_INSTALLED, LIMIT, TWO_COPIES, libcoll_on, peers
 from report import distance_name, size_name, time_name
 
 COLLECTIVES = ("bcast", "reduce", "allreduce", "scatter", "gather", "allgather", "alltoall", "reduce_scatter", "scan",
                "exscan")
-BEST = "best peer"
+BEST = "best baseline"
 DIRECT_FROM = 16 << 10  # from here on buffers that peers can map are to be near the limit
 MEAN_FROM = 4 << 10     # means of gains are over sizes from here on
 TINY = 256              # up to here a payload fits beside its flag, or nearly
@@ -28,7 +29,7 @@ def arguments():
     parser.add_argument("build", help="build directory (where lib/mpi/libcoll_mpi_*.so are)")
     parser.add_argument("--under", choices=("openmpi", "mpich"), default="openmpi",
                         help="the MPI that libcoll is preloaded into")
-    parser.add_argument("--ranks", type=int, default=2, help="on as many cores, else ranks share them")
+    parser.add_argument("--ranks", type=int, default=2, help="oversubscribed if there are fewer cores")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--sizes", default="4-16M")
     parser.add_argument("--collectives", default=",".join(COLLECTIVES))
@@ -38,13 +39,14 @@ def arguments():
     parser.add_argument("--timeout", type=float, default=240, help="seconds after which a launch is stopped")
     parser.add_argument("--urgent", action="store_true", help="as root: run all contestants at the highest priority")
     add_sample_arguments(parser)
+    record.add_arguments(parser)
     parser.add_argument("--json", metavar="FILE", help="write every sample")
-    parser.add_argument("--svg", metavar="FILE", help="write a plot of the ratios to the limit")
+    parser.add_argument("--svg", metavar="FILE", help="write a plot of the times divided by the bound")
     return parser.parse_args()
 
 
 def with_best(table, rivals):
-    """The table with the fastest peer of each cell, and who that is."""
+    """The table with the fastest baseline of each cell, and who that is."""
     named = {}
     for cell, times in table.items():
         found = {p: times[p] for p in rivals if p in times}
@@ -55,13 +57,13 @@ def with_best(table, rivals):
 
 
 def print_table(table, named, others):
-    print("Limit and best peer in microseconds; then how many times the limit each takes.")
+    print("Upper bound and fastest baseline in microseconds; then the time of each contestant divided by the bound.")
     for collective in COLLECTIVES:
         cells = [cell for cell in table if cell[0] == collective and LIMIT in table[cell]]
         if not cells:
             continue
-        print(f"\n{collective:>14}  {'limit':>9}  {BEST:>9}  {'x limit':>9}  " + "  ".join(f"{n:>11}" for n in others) +
-              "  the best peer is")
+        print(f"\n{collective:>14}  {'bound':>9}  {BEST:>9}  {'x bound':>9}  " + "  ".join(f"{n:>11}" for n in others) +
+              "  fastest setting")
         for cell in cells:
             times, limit = table[cell], table[cell][LIMIT]
             best, *ratios = [f"{times[n] / limit:.2f}" if n in times else "-" for n in [BEST, *others]]
@@ -71,18 +73,18 @@ def print_table(table, named, others):
 
 
 def reduces(collective, ranks):
-    """Of two ranks an exscan moves: rank 1 gets rank 0's vector as it is."""
+    """Between two ranks an exscan only moves data: rank 1 receives the vector of rank 0."""
     return collective in ("reduce", "allreduce", "reduce_scatter", "scan") or (collective == "exscan" and ranks > 2)
 
 
 def print_gains(name, both, rivals, title, ranks):
-    """How many times as fast as the fastest of some rivals: moves and reductions apart."""
+    """Speedup over the fastest of some rivals, for data movement and reductions separately."""
     gains = stats.ratios(both, name, rivals)
     if not gains:
         return
     large = {cell: gain for cell, gain in gains.items() if cell[1] >= MEAN_FROM} or gains
     means = [("", large.values())] + [(kind, [g for c, g in large.items() if reduces(c[0], ranks) == reducing])
-                                      for kind, reducing in (("moves ", False), ("reductions ", True))]
+                                      for kind, reducing in (("data movement ", False), ("reductions ", True))]
     whole, *parts = [f"{kind}{mean:.2f}" for kind, g in means if (mean := stats.geomean(g))]
     slower = [f"{c[0]} {size_name(c[1])} {g:.2f}" for c, g in gains.items() if g < 1]
     print(f"{name}: {whole} times as fast as {title} from {size_name(MEAN_FROM)} on ({', '.join(parts)}); "
@@ -91,7 +93,7 @@ def print_gains(name, both, rivals, title, ranks):
 
 def print_summary(table, ours, rivals, ranks):
     print()
-    print_gains(LIMIT, {cell: times for cell, times in table.items() if LIMIT in times}, rivals, "the best peer",
+    print_gains(LIMIT, {cell: times for cell, times in table.items() if LIMIT in times}, rivals, "the best baseline",
                 ranks)
     for name in ours:
         both = {cell: times for cell, times in table.items() if name in times}
@@ -103,15 +105,15 @@ def print_summary(table, ours, rivals, ranks):
         for found, where in ((large, f"from {size_name(DIRECT_FROM)} on"), (tiny, f"up to {size_name(TINY)}")):
             if found:
                 worst = max(found, key=found.get)
-                print(f"{name}: {where} {stats.geomean(found.values()):.2f} times the limit, "
+                print(f"{name}: {where} {stats.geomean(found.values()):.2f} times the bound, "
                       f"at worst {found[worst]:.2f} ({worst[0]} of {size_name(worst[1])})")
         if staged:
             beyond = [f"{c[0]} {size_name(c[1])} {r:.2f}" for c, r in staged.items() if r > 1.05]
-            print(f"{name}: from {size_name(MEAN_FROM)} on {stats.geomean(staged.values()):.2f} times the limit of two "
-                  f"copies; above 1.05 in {len(beyond)} of {len(staged)} cells" +
+            print(f"{name}: from {size_name(MEAN_FROM)} on {stats.geomean(staged.values()):.2f} times the two-copy bound"
+                  f"; above 1.05 in {len(beyond)} of {len(staged)} cells" +
                   (": " + ", ".join(beyond) if beyond else ""))
-        print_gains(name, both, rivals, "the best peer", ranks)
-        print_gains(name, both, [r for r in rivals if r in AS_INSTALLED], "the best peer as installed", ranks)
+        print_gains(name, both, rivals, "the best baseline", ranks)
+        print_gains(name, both, [r for r in rivals if r in AS_INSTALLED], "the best baseline as installed", ranks)
 
 
 def print_bandwidth(table, notes, options, ours):
@@ -137,6 +139,40 @@ def print_bandwidth(table, notes, options, ours):
               f"{reached / (2 * speed):.2f} of copying")
 
 
+MEMORY = {"coll": "malloc", "coll-mpi": "MPI_Alloc_mem", "coll-heap": "malloc, COLL_HEAP=shared"}
+COLUMNS = ["data movement", "reductions", "as installed", "slower", "time / bound"]
+
+
+def new_record(table, ours, rivals, options, flag):
+    """A row for each kind of memory."""
+    rows, slower = {}, []
+    for name in ours:
+        gains = stats.ratios(table, name, rivals)
+        large = {cell: gain for cell, gain in gains.items() if cell[1] >= MEAN_FROM} or gains
+        parts = [stats.geomean(g for c, g in large.items() if reduces(c[0], options.ranks) == reducing)
+                 for reducing in (False, True)]
+        installed = stats.ratios(table, name, [r for r in rivals if r in AS_INSTALLED])
+        parts.append(stats.geomean(g for c, g in installed.items() if c[1] >= MEAN_FROM))
+        behind = {cell: gain for cell, gain in gains.items() if gain < 1}
+        bound = stats.geomean(t[name] / t[LIMIT] for c, t in table.items()
+                              if c[1] >= DIRECT_FROM and {name, LIMIT} <= t.keys())
+        rows[MEMORY[name]] = [*("-" if p is None else p for p in parts), f"{len(behind)} of {len(gains)}", bound or "-"]
+        if behind:
+            slower.append(f"Slower with {MEMORY[name]}: " +
+                          ", ".join(f"{c[0]} of {size_name(c[1])} ({g:.2f})" for c, g in behind.items()) + ".")
+    placed = record.placement(options.ranks, flag, stats.NEAR_NS)
+    sizes = [size for _, size in table]
+    return record.new(
+        options.circumstances, "best-settings",
+        f"{options.circumstances['machine']['name']}, {options.ranks} ranks, {placed}",
+        "Time of the fastest baseline setting (Open MPI: as installed, without CMA, component sm; MPICH: with and "
+        f"without CMA), divided by the time of libcoll; third column: the same with the libraries as installed; "
+        "fourth: points (collective and size) at which libcoll is slower than the best setting; last: time of libcoll "
+        f"divided by the hand-written upper bound, from {size_name(DIRECT_FROM)}",
+        f"geometric mean over {size_name(max(min(sizes), MEAN_FROM))} to {size_name(max(sizes))} per rank", "ratio",
+        COLUMNS, rows, ranks=options.ranks, rounds=options.rounds, placed=placed, flag_ns=flag, notes=slower)
+
+
 def main():
     options = arguments()
     where = build_programs(options.build)
@@ -152,7 +188,7 @@ def main():
     kept, dropped = stats.drop_moved(rows, options.cores)
     table = stats.medians(kept)
     named = with_best(table, rivals)
-    headline = (f"{options.ranks} ranks, {processor_name()}, flag {distance_name(stats.flag_ns(kept))}, pages of "
+    headline = (f"{options.ranks} ranks, {record.processor_name()}, flag {distance_name(stats.flag_ns(kept))}, pages of "
                 f"{'4 KiB' if options.pages == '4k' else '2 MiB'}, {options.rounds} rounds")
     print(headline)
     for who in field:
@@ -170,11 +206,15 @@ def main():
         with open(options.json, "w", encoding="utf-8") as file:
             json.dump({"headline": headline,
                        "medians_us": [{"collective": c, "bytes": b, **t} for (c, b), t in table.items()],
-                       "samples": rows, "notes": complaints}, file, indent=1)
+                       "circumstances": options.circumstances, "samples": rows, "notes": complaints}, file, indent=1)
     if options.svg:
         titles = {TWO_COPIES: "by hand, two copies", **{c.name: c.title for c in field if c.ours}}
-        plot_peers.write_svg(options.svg, table, LIMIT, {BEST: "the best peer of each size", **titles}, headline)
-    return 1 if wrong or not rows else 0
+        plot_peers.write_svg(options.svg, table, LIMIT, {BEST: "the best baseline of each size", **titles}, headline)
+    if wrong or not rows:
+        return 1
+    if options.record:
+        record.write(options.record, new_record(table, ours, rivals, options, stats.flag_ns(kept)))
+    return 0
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Times per size (both axes logarithmic) and, below, libcoll's gain over the fastest peer, as SVG written by hand."""
+"""Times per size (both axes logarithmic) and, below, libcoll's gain over the fastest baseline, as SVG written by hand."""
 
 import math
 from xml.sax.saxutils import escape
@@ -99,7 +99,7 @@ def write_svg(path, table, contestants, headline):
         out += _times(x, y, cells, table, names)
         if ours and peers:
             y += TIME_H + BETWEEN
-            out.append(_text(x + PANEL_W / 2, y - 8, "times as fast as the fastest peer", 13, more='font-weight="bold"'))
+            out.append(_text(x + PANEL_W / 2, y - 8, "speedup over the fastest baseline", 13, more='font-weight="bold"'))
             out += _gains(x, y, cells, table, ours, peers)
     y = TOP + -(-len(collectives) // columns) * row_height - 20
     in_a_row = (width - LEFT) // LEGEND_W

@@ -12,6 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import record
 from contestants import TITLES, available_mpis, launch, launcher, shim_path
 
 BENCH = Path(__file__).resolve().parent.parent
@@ -77,7 +78,7 @@ def compare(programs, options, case, words, seen):
                 if expected != results:
                     seen["differ"] = (mpi, preload is not None, case, results)
                 if preload and mpi not in seen:
-                    seen[mpi] = log[:1] or ["(libcoll logged nothing: it may not have taken over)"]
+                    seen[mpi] = log[:1] or ["(libcoll logged nothing: it may not have been loaded)"]
     return times
 
 
@@ -97,6 +98,21 @@ def print_times(times, case):
         print(line)
 
 
+def new_record(tables, options, circumstances):
+    """A row for each case and MPI; compares the medians of the rounds."""
+    rows = {}
+    for case, times in tables.items():
+        for mpi in dict.fromkeys(m for m, ours in times if ours):
+            medians = {(ours, key): statistics.median(t[key] for t in times[mpi, ours])
+                       for ours in (False, True) for key in ("total_s", "collectives_s")}
+            rows[f"{options.program} {case}, {TITLES[mpi]}"] = [
+                *(medians[False, key] / medians[True, key] for key in ("total_s", "collectives_s"))]
+    return record.new(circumstances, "programs", f"{circumstances['machine']['name']}, {options.program}",
+                      "Time of the program without libcoll, divided by its time with libcoll", "median of the rounds",
+                      "ratio", ["whole program", "in collectives"], rows, ranks=options.ranks, rounds=options.rounds,
+                      placed="unknown")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split(";")[0])
     parser.add_argument("build")
@@ -109,6 +125,7 @@ def main():
     parser.add_argument("--nodes", help="ranks of each node, as in 2,2: Open MPI over TCP between namespaces, as root")
     parser.add_argument("--timeout", type=float, default=60)
     parser.add_argument("--urgent", action="store_true", help="as root: run at the highest priority")
+    record.add_arguments(parser)
     options = parser.parse_args()
     program = PROGRAMS[options.program]
     cases = options.cases.split(",") if options.cases else list(program.cases)
@@ -121,7 +138,7 @@ def main():
             with namespaces.open_mpi(options.nodes.split(",")) as options.start:
                 return compare_all(options, program, cases, ["openmpi"])
         except namespaces.Unavailable as reason:
-            print(f"There can be no nodes: {reason}", file=sys.stderr)
+            print(f"Virtual nodes are not possible here: {reason}", file=sys.stderr)
             return 1
     options.start = list
     return compare_all(options, program, cases, available_mpis())
@@ -135,12 +152,13 @@ def compare_all(options, program, cases, mpis):
         print(f"  {TITLES[mpi]} is not installed: left out.")
     shims = [mpi for mpi in mpis if shim_path(options.build, mpi)]
     for mpi in set(mpis) - set(shims):
-        print(f"  The build has no shim for {TITLES[mpi]}: it runs only as it is.")
+        print(f"  The build has no shim for {TITLES[mpi]}: it runs without libcoll only.")
     directory = Path(options.build) / "bench"
     directory.mkdir(parents=True, exist_ok=True)
     programs = {mpi: build(directory, options.program, mpi) for mpi in mpis}
 
     seen, tables = {}, {}
+    circumstances = record.circumstances(options.build, options.machine)
     try:
         for case in cases:
             tables[case] = compare(programs, options, case, program.cases[case], seen)
@@ -161,6 +179,8 @@ def compare_all(options, program, cases, mpis):
         print("\n".join("    | " + line for line in results))
         return 1
     print(f"\n  all {sum(len(t) for times in tables.values() for t in times.values())} runs gave the same results, bit for bit")
+    if options.record and shims:
+        record.write(options.record, new_record(tables, options, circumstances))
     return 0 if shims else 1
 
 

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Prints tables and verdicts for people."""
+"""Prints tables and verdicts."""
 
-from statistics_of_rounds import (COLLECTIVES, NEAR_LIMIT_FROM_BYTES, NEAR_NS, NOISE, geomean, mean_below_limit, ratios,
-                                  verdicts)
+import math
+
+from statistics_of_rounds import (COLLECTIVES, JUDGED_TO_BYTES, MEAN_FROM_BYTES, NEAR_LIMIT_FROM_BYTES, NEAR_NS, NOISE,
+                                  geomean, mean_below_limit, ratios, verdicts)
 
 
 def size_name(size):
@@ -45,8 +47,24 @@ def print_table(table, names, peers):
             print(f"{'geomean':>14}  " + "  ".join(v.rjust(w) for v, w in zip(values, widths)))
 
 
+def mean_over(table):
+    """What verdicts() takes the mean over, in words: the sizes of each group of collectives."""
+    groups = {}
+    for collective in COLLECTIVES:
+        least, most = MEAN_FROM_BYTES.get(collective, 0), JUDGED_TO_BYTES.get(collective, math.inf)
+        sizes = [size for name, size in table if name == collective and size <= most]
+        sizes = [size for size in sizes if size >= least] or sizes
+        if collective != "barrier" and sizes:
+            groups.setdefault((min(sizes), max(sizes)), []).append(collective)
+    ordered = sorted(groups.items(), key=lambda group: len(group[1]), reverse=True)
+    texts = [f"{size_name(least)} to {size_name(most)} per rank" if first else
+             f"{', '.join(names)}: {size_name(least)} to {size_name(most)}"
+             for first, ((least, most), names) in zip([True] + [False] * len(ordered), ordered)]
+    return "geometric mean over " + texts[0] + (f" ({'; '.join(texts[1:])})" if texts[1:] else "") if texts else "median"
+
+
 def print_verdicts(table, peers):
-    """The targets: in no cell slower than the fastest peer, and a least geometric mean. Returns True if all hold."""
+    """The targets: in no cell slower than the fastest baseline, and a least geometric mean. Returns True if all hold."""
     good = True
     for name in peers:
         for collective, mean, target, slower, passed in verdicts(table, name, peers[name]):
@@ -57,6 +75,6 @@ def print_verdicts(table, peers):
             if slower:
                 cells = ", ".join(f"{size_name(c[1])} {r:.2f}x" + (" (within noise)" if r >= 1 - NOISE else "")
                                   for c, r in slower.items())
-                line += f"; slower than the fastest peer at {cells}"
+                line += f"; slower than the fastest baseline at {cells}"
             print(line)
     return good

@@ -66,7 +66,7 @@ def medians(rows):
 
 
 def ratios(table, ours, peers):
-    """{cell: fastest peer / ours}: above 1 where libcoll is faster. Cells that lack either side are left out."""
+    """{cell: fastest baseline / ours}: above 1 where libcoll is faster. Cells that lack either side are left out."""
     result = {}
     for cell, times in table.items():
         best = [times[p] for p in peers if p in times]

@@ -47,7 +47,7 @@ def add_sample_arguments(parser):
 def samples(field, options, report_error, notes=None):
     """Measured, or read. options.circumstances: when and where."""
     if options.read is None:
-        options.circumstances = record.circumstances(options.build, options.machine,
+        options.circumstances = record.circumstances(options.machine,
                                                      "4 KiB" if options.pages == "4k" else "2 MiB")
         return measure(field, options, report_error, notes)
     with open(options.read, encoding="utf-8") as file:

@@ -110,7 +110,7 @@ def main():
     directory = Path(options.build).resolve() / "bench"
     directory.mkdir(parents=True, exist_ok=True)
     exceeded, found = 0, {}
-    circumstances = record.circumstances(options.build, options.machine)
+    circumstances = record.circumstances(options.machine)
     for mpi in [options.mpi] if options.mpi else available_mpis():
         if shim_path(options.build, mpi) is None:
             print(f"The build has no shim for {TITLES[mpi]}: left out.", file=sys.stderr)

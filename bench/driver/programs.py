@@ -158,7 +158,7 @@ def compare_all(options, program, cases, mpis):
     programs = {mpi: build(directory, options.program, mpi) for mpi in mpis}
 
     seen, tables = {}, {}
-    circumstances = record.circumstances(options.build, options.machine)
+    circumstances = record.circumstances(options.machine)
     try:
         for case in cases:
             tables[case] = compare(programs, options, case, program.cases[case], seen)

@@ -58,9 +58,10 @@ def version_in(text):
     return found.group() if found else None
 
 
-def versions(build):
+def versions():
     """Of libcoll and of every MPI library that is installed."""
-    found = {"libcoll": version_in(output_of([str(Path(build).resolve() / "tools" / "collctl"), "--version"])),
+    header = (TOP / "include" / "coll" / "coll.h").read_text(encoding="utf-8")
+    found = {"libcoll": re.search(r'COLL_VERSION_STRING "(.+)"', header)[1],
              "Open MPI": version_in(output_of(["mpirun.openmpi", "--version"])),
              "MPICH": version_in(output_of(["mpirun.mpich", "--version"]))}
     return {name: version for name, version in found.items() if version}
@@ -90,9 +91,9 @@ def placement(ranks, flag_ns, near_ns):
     return "one L3" if flag_ns < near_ns else "two L3s"
 
 
-def circumstances(build, name=None, pages="4 KiB"):
+def circumstances(name=None, pages="4 KiB"):
     """What surrounds a measurement of this process; taken before the first launch, so that the load is that of others."""
-    return {"machine": machine(name, pages), "versions": versions(build), "command": command(),
+    return {"machine": machine(name, pages), "versions": versions(), "command": command(),
             "date": datetime.date.today().isoformat(), "commit": commit(), "load": round(os.getloadavg()[0], 2)}
 
 

@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""modulefiles_test.py TOP: the module files in docs/admin-guide.md, run by their own languages with what a module
+command offers. Exit status 77 when neither tclsh nor lua is installed."""
+
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import pages
+
+TOP = Path(sys.argv.pop(1)) if len(sys.argv) > 1 else Path(__file__).resolve().parents[2]
+LUA = next((name for name in ("lua5.4", "lua5.3", "lua", "texlua") if shutil.which(name)), None)
+TCL = "tclsh" if shutil.which("tclsh") else None
+
+# What `module load` provides; each call prints a line.
+TCL_COMMANDS = """
+proc module-whatis {text} {}
+proc conflict {args} { puts "conflict $args" }
+proc setenv {name value} { puts "setenv $name $value" }
+proc prepend-path {name value} { puts "prepend $name $value" }
+proc append-path {args} { puts "append $args" }
+proc module-info {args} { return 0 }
+"""
+LUA_COMMANDS = """
+function help(text) end
+function whatis(text) end
+function conflict(name) print("conflict " .. name) end
+function setenv(name, value) print("setenv " .. name .. " " .. value) end
+function prepend_path(name, value) print("prepend " .. name .. " " .. value) end
+function append_path(name, value, separator) print("append " .. name .. " " .. value) end
+function pathJoin(a, b) return a .. "/" .. b end
+"""
+
+
+def module_file(language):
+    found = [block for block in pages.blocks(TOP / "docs/admin-guide.md") if block.language == language]
+    if len(found) != 1:
+        raise AssertionError(f"docs/admin-guide.md has {len(found)} blocks of {language}, not one")
+    return "\n".join(found[0].text) + "\n"
+
+
+def run(language, interpreter, commands):
+    with tempfile.NamedTemporaryFile("w", suffix="." + language, encoding="utf-8") as file:
+        file.write(commands + module_file(language))
+        file.flush()
+        done = subprocess.run([interpreter, file.name], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise AssertionError(done.stderr)
+    return done.stdout.splitlines()
+
+
+class ModuleFiles(unittest.TestCase):
+    def check(self, lines):
+        self.assertIn("setenv COLL_ROOT /opt/coll", lines)
+        self.assertIn("prepend PATH /opt/coll/bin", lines)
+        self.assertIn("prepend MANPATH /opt/coll/share/man", lines)
+        self.assertIn("prepend PKG_CONFIG_PATH /opt/coll/lib/pkgconfig", lines)
+        self.assertIn("setenv OMPI_MCA_mca_base_env_list LD_PRELOAD=/opt/coll/lib/libcoll_mpi_openmpi.so", lines)
+        # In the login shell every command would be preloaded, not only the ranks.
+        self.assertNotIn("LD_PRELOAD", [line.split()[1] for line in lines])
+
+    @unittest.skipUnless(TCL, "tclsh is not installed (Debian: tcl)")
+    def test_tcl(self):
+        self.assertTrue(module_file("tcl").startswith("#%Module"), "the first line must be #%Module")
+        self.check(run("tcl", TCL, TCL_COMMANDS))
+
+    @unittest.skipUnless(LUA, "lua is not installed (Debian: lua5.4)")
+    def test_lua(self):
+        self.check(run("lua", LUA, LUA_COMMANDS))
+
+
+if __name__ == "__main__":
+    if not (LUA or TCL):
+        print("skipped: neither tclsh nor lua is installed (Debian: tcl, lua5.4)")
+        sys.exit(77)
+    unittest.main()

@@ -80,8 +80,7 @@ enum {
   COLL_BOOL,                                  /* C _Bool, 1 byte */
   COLL_BYTE,                                  /* 1 byte, bitwise operations only */
   /* pairs for COLL_MINLOC and COLL_MAXLOC: struct { value; int index; } laid out by C */
-  COLL_FLOAT_INT, COLL_DOUBLE_INT, COLL_LONG_INT, COLL_INT_INT, COLL_SHORT_INT, COLL_LONG_DOUBLE_INT,
-  COLL_DATATYPE_END_                          /* one past the last; not a datatype */
+  COLL_FLOAT_INT, COLL_DOUBLE_INT, COLL_LONG_INT, COLL_INT_INT, COLL_SHORT_INT, COLL_LONG_DOUBLE_INT
 };
 
 #define COLL_TYPE_BYTES(n) ((coll_datatype)(0x80000000u | (uint32_t)(n)))
@@ -107,8 +106,7 @@ enum {
   COLL_SUM = 1, COLL_PROD, COLL_MIN, COLL_MAX,
   COLL_LAND, COLL_LOR, COLL_LXOR,
   COLL_BAND, COLL_BOR, COLL_BXOR,
-  COLL_MINLOC, COLL_MAXLOC,
-  COLL_OP_END_ /* one past the last; not an operation */
+  COLL_MINLOC, COLL_MAXLOC
 };
 
 /*

@@ -10,6 +10,10 @@
 
 #include "coll/coll.h"
 
+// One past the last datatype and the last operation of coll.h: sizes of tables, ends of loops. No caller may pass them.
+inline constexpr coll_datatype COLL_DATATYPE_END_ = COLL_LONG_DOUBLE_INT + 1;
+inline constexpr coll_op COLL_OP_END_ = COLL_MAXLOC + 1;
+
 namespace coll::mem {
 
 // Layouts of the pair types, as C lays out struct { value; int index; }.

@@ -114,7 +114,7 @@ void learn(const Named &named) {
   datatype.type = type_of(named, datatype.size_bytes);
   if (coll_datatype_size(datatype.type) != static_cast<std::size_t>(extent)) datatype.type = 0;
   if (datatype.type != 0)
-    for (coll_op op = COLL_SUM; op < COLL_OP_END_; op++)
+    for (coll_op op = COLL_SUM; op <= COLL_MAXLOC; op++)
       if ((ops_of(named.group) & bit(op)) != 0 && coll_op_defined(op, datatype.type)) datatype.ops |= bit(op);
   if (named.handle == MPI_2REAL && size == 8) datatype.pair = RealPair::single;
   if (named.handle == MPI_2DOUBLE_PRECISION && size == 16) datatype.pair = RealPair::twice;

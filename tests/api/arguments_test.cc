@@ -7,6 +7,7 @@
 #include <string>
 
 #include "coll/coll.h"
+#include "mem/types.h"
 
 namespace {
 

@@ -3,6 +3,7 @@
 // transport and algorithm carries them.
 #include "comm/collectives.h"
 #include "mem/random_values.h"
+#include "mem/types.h"
 
 using namespace ranks;
 namespace reference = coll::test;

@@ -387,27 +387,6 @@ coll_status coll_wait(coll_request **request);
 /* Frees a persistent request. Errors: STATE when it is active. NULL is allowed. */
 coll_status coll_request_free(coll_request *request);
 
-/* ---- settings and statistics, for libraries that stand in front of libcoll -------------------------------------- */
-
-/*
- * The value of a variable of libcoll(7): that of the environment, else of the configuration file; NULL when neither
- * sets it. Never freed; valid as long as the environment is left alone. Thread safe as getenv().
- */
-const char *coll_setting(const char *name);
-
-/*
- * For COLL_STATS: a call of a collective was left to another library, for the reason `why`. `bytes`: what count and
- * datatype came to, SIZE_MAX when that is not known. Without COLL_STATS nothing happens. Errors: ARG, NO_MEMORY. Thread
- * safe.
- */
-coll_status coll_stats_passed_on(const char *collective, const char *why, size_t bytes);
-
-/*
- * Writes what COLL_STATS asks for now, as that of `rank`, instead of at the end of the process. Errors: NO_MEMORY,
- * SYSTEM. Thread safe.
- */
-coll_status coll_stats_write(int rank);
-
 #ifdef __cplusplus
 }
 #endif

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Settings, and statistics of who stands in front of libcoll.
+// What coll/shim.h offers to the MPI shims: settings and statistics.
 #include "comm/stats.h"
 #include "api/handles.h"
+#include "coll/shim.h"
 #include "config/config.h"
 
 using coll::failure;
@@ -15,10 +16,10 @@ const char* coll_setting(const char* name) {
   } catch (const std::bad_alloc&) { return nullptr; }
 }
 
-coll_status coll_stats_passed_on(const char* collective, const char* why, size_t bytes) {
+coll_status coll_stats_forwarded(const char* collective, const char* why, size_t bytes) {
   return guarded([&] {
     if (collective == nullptr || why == nullptr)
-      return failure(COLL_ERR_ARG, "coll_stats_passed_on: collective and why must not be NULL");
+      return failure(COLL_ERR_ARG, "coll_stats_forwarded: collective and why must not be NULL");
     coll::comm::stats::begin(0);
     if (coll::comm::stats::wanted()) coll::comm::stats::passed_on(collective, why, bytes);
     return COLL_OK;

@@ -10,6 +10,8 @@
 #include "mpi/placement.h"
 #include "mpi/progress.h"
 
+#include <coll/shim.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -283,7 +285,7 @@ void tell_passed(Collective collective, Why why, int count, MPI_Datatype datatyp
   const Datatype *element = count > 0 ? datatype_of(datatype) : nullptr;
   std::size_t bytes = count == 0 ? 0 : SIZE_MAX;
   if (element != nullptr) bytes = static_cast<std::size_t>(count) * element->size_bytes;
-  coll_stats_passed_on(names[collective].of_libcoll, why_names[static_cast<std::size_t>(why)], bytes);
+  coll_stats_forwarded(names[collective].of_libcoll, why_names[static_cast<std::size_t>(why)], bytes);
 }
 
 void start_up() {

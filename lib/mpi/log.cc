@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/log.h"
 
-#include <coll/coll.h>
+#include <coll/shim.h>
 
 #include <unistd.h>
 

@@ -4,7 +4,7 @@
 #include "mpi/below.h"
 #include "mpi/log.h"
 
-#include <coll/coll.h>
+#include <coll/shim.h>
 
 #include <atomic>
 #include <charconv>

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Compares what a shared library exports with what its public header declares, both ways."""
+"""Compares what a shared library exports with what its headers declare, both ways."""
 import argparse
+import pathlib
 import re
 import subprocess
 import sys
@@ -15,7 +16,8 @@ def output_of(*command):
 
 def declared(compiler, header):
     """Names of the functions that the preprocessed header declares."""
-    text = output_of(compiler, "-std=c11", "-E", "-P", header)
+    include = pathlib.Path(header).resolve().parents[1]  # of <coll/...>
+    text = output_of(compiler, "-std=c11", "-E", "-P", "-I", include, header)
     return set(re.findall(r"\b(coll_\w+)\s*\(", text))
 
 
@@ -30,14 +32,16 @@ def exported(nm, library):
     return symbols
 
 
-def complaints(declared_names, exported_symbols, soname):
-    for name in sorted(declared_names - exported_symbols.keys()):
+def complaints(public_names, private_names, exported_symbols, soname):
+    names = public_names | private_names
+    for name in sorted(names - exported_symbols.keys()):
         yield f"{name}: declared in the header but not exported; add it to lib/api/libcoll.map"
-    for name in sorted(exported_symbols.keys() - declared_names):
+    for name in sorted(exported_symbols.keys() - names):
         yield f"{name}: exported but not declared in the header; take it out of lib/api/libcoll.map"
     for name, version in sorted(exported_symbols.items()):
-        if not re.fullmatch(r"LIBCOLL_\d+\.\d+", version):
-            yield f"{name}: has no LIBCOLL version"
+        node = "LIBCOLL_PRIVATE_" if name in private_names else "LIBCOLL_"
+        if not re.fullmatch(node + r"\d+\.\d+", version):
+            yield f"{name}: has version '{version}', not {node}x.y"
     if soname != SONAME:
         yield f"the soname is {soname}, not {SONAME}"
 
@@ -47,16 +51,20 @@ def main():
     parser.add_argument("--compiler", default="cc")
     parser.add_argument("--nm", default="nm")
     parser.add_argument("--readelf", default="readelf")
-    parser.add_argument("header")
+    parser.add_argument("header", help="of every program: its functions have a version LIBCOLL_x.y")
+    parser.add_argument("shim_header", help="of the shims alone, includes the other: LIBCOLL_PRIVATE_x.y")
     parser.add_argument("library")
     arguments = parser.parse_args()
 
-    names = declared(arguments.compiler, arguments.header)
-    if not names:
-        sys.exit(f"{arguments.header} declares no function named coll_*: this check would see nothing")
+    public = declared(arguments.compiler, arguments.header)
+    private = declared(arguments.compiler, arguments.shim_header) - public
+    for header, names in ((arguments.header, public), (arguments.shim_header, private)):
+        if not names:
+            sys.exit(f"{header} declares no function named coll_*: this check would see nothing")
     soname = re.search(r"SONAME.*\[(.*)\]", output_of(arguments.readelf, "-d", arguments.library))
-    found = list(complaints(names, exported(arguments.nm, arguments.library), soname.group(1) if soname else "missing"))
-    print("\n".join(found) if found else f"{len(names)} functions declared, the same {len(names)} exported")
+    symbols = exported(arguments.nm, arguments.library)
+    found = list(complaints(public, private, symbols, soname.group(1) if soname else "missing"))
+    print("\n".join(found) if found else f"{len(public)} public and {len(private)} private functions, all exported")
     sys.exit(1 if found else 0)
 
 

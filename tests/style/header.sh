@@ -17,8 +17,10 @@ compile() {
   echo "coll/$1: $4"
 }
 
-for standard in c11 c17; do compile coll.h c "${CC:-cc}" "$standard"; done
-for standard in c++11 c++20; do compile coll.h cc "${CXX:-c++}" "$standard"; done
+for header in "$include"/coll/*.h; do
+  for standard in c11 c17; do compile "$(basename "$header")" c "${CC:-cc}" "$standard"; done
+  for standard in c++11 c++20; do compile "$(basename "$header")" cc "${CXX:-c++}" "$standard"; done
+done
 for header in "$include"/coll/*.hpp; do
   [ ! -e "$header" ] || compile "$(basename "$header")" cc "${CXX:-c++}" c++20
 done

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Functions of libcoll for its own MPI shims, libcoll_mpi_*.so of the same version. Programs must not use this header:
+ * the functions may change or vanish in any release, and libcoll.so exports them under a version node that is replaced
+ * then, LIBCOLL_PRIVATE_x.y, so that a shim of another version does not load.
+ *
+ * The conventions of coll.h hold.
+ */
+#ifndef COLL_SHIM_H
+#define COLL_SHIM_H
+
+#include "coll/coll.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * Returns the value of a variable of libcoll(7), such as "COLL_MPI": that of the environment, otherwise that of the
+ * configuration file; NULL if neither sets it, if name is NULL, or if memory is out. The string is never freed; it is
+ * valid until the environment is changed.
+ * Errors: none. Thread safety: as getenv(): full while no thread changes the environment.
+ */
+const char *coll_setting(const char *name);
+
+/*
+ * Counts, for COLL_STATS, a call of `collective` that the shim forwarded to the MPI library for the reason `why`.
+ * `bytes` is the product of count and datatype size, SIZE_MAX if it is not known. The strings are copied. Does nothing
+ * if COLL_STATS is not set.
+ * Local. Errors: ARG (collective or why is NULL), NO_MEMORY. Thread safety: full.
+ */
+coll_status coll_stats_forwarded(const char *collective, const char *why, size_t bytes);
+
+/*
+ * Writes the statistics that COLL_STATS asks for at once, as those of `rank`, instead of at the end of the process.
+ * Does nothing if COLL_STATS is not set. `rank` is the number that stands for %r in the file's name; without %r, only
+ * rank 0 writes.
+ * Local. Errors: NO_MEMORY, SYSTEM (the file or standard error cannot be written). Thread safety: one call at a time;
+ * other libcoll functions may run concurrently.
+ */
+coll_status coll_stats_write(int rank);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* COLL_SHIM_H */

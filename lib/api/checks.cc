@@ -13,8 +13,8 @@ coll_status check_comm(const coll_comm* comm) {
 
 coll_status check_root(const coll_comm* comm, int root) {
   if (root >= 0 && root < comm->comm->ranks()) return COLL_OK;
-  return failure(COLL_ERR_ROOT,
-                 "root " + std::to_string(root) + " is not a rank of 0.." + std::to_string(comm->comm->ranks() - 1));
+  return failure(COLL_ERR_ROOT, "root " + std::to_string(root) + " is outside the ranks 0.." +
+                                    std::to_string(comm->comm->ranks() - 1));
 }
 
 coll_status check_vector(size_t count, coll_datatype type, size_t& element_bytes, size_t vectors) {
@@ -36,7 +36,8 @@ coll_status check_buffer(const char* which, const void* buffer, size_t count) {
 namespace {
 
 coll_status overlap() {
-  return failure(COLL_ERR_BUFFER, "send and receive buffer overlap; use COLL_IN_PLACE to work in place");
+  return failure(COLL_ERR_BUFFER,
+                 "the send and receive buffers overlap; pass COLL_IN_PLACE to reduce or exchange in place");
 }
 
 struct Bytes {

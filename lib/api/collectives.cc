@@ -175,7 +175,9 @@ coll_status coll_exscan_init(const void* send, void* recv, size_t count, coll_da
 coll_status coll_start(coll_request* request) {
   if (request == nullptr) return failure(COLL_ERR_ARG, "coll_start: request is NULL");
   if (!request->request.persistent())
-    return failure(COLL_ERR_STATE, "coll_start: only persistent requests are started");
+    return failure(
+        COLL_ERR_STATE,
+        "coll_start: the request is not persistent; only requests made by a coll_..._init() function can be started");
   return guarded([&] { return request->request.comm().start(request->request); });
 }
 

@@ -16,7 +16,7 @@ coll_status coll_comm_create(const coll_bootstrap* bootstrap, coll_comm** comm) 
   *comm = nullptr;
   if (bootstrap == nullptr || bootstrap->size_bytes < sizeof(coll_bootstrap) || bootstrap->allgather == nullptr)
     return failure(COLL_ERR_ARG,
-                   "coll_comm_create: bootstrap needs size_bytes = sizeof(coll_bootstrap) and an allgather");
+                   "coll_comm_create: bootstrap must set size_bytes to sizeof(coll_bootstrap) and name an allgather");
   if (bootstrap->ranks < 1 || bootstrap->rank < 0 || bootstrap->rank >= bootstrap->ranks)
     return failure(COLL_ERR_ARG, "coll_comm_create: rank " + std::to_string(bootstrap->rank) + " of " +
                                      std::to_string(bootstrap->ranks) + " ranks");

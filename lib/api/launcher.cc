@@ -62,19 +62,22 @@ extern "C" coll_status coll_comm_create_from_launcher(coll_comm** comm) {
   if (text == nullptr) return coll_comm_create(&bootstrap, comm);
   int rank = 0, ranks = 0, descriptor = -1;
   if (sscanf(text, "%d/%d/%d", &rank, &ranks, &descriptor) != 3 || ranks < 1 || rank < 0 || rank >= ranks)
-    return failure(COLL_ERR_BOOTSTRAP, std::string("COLL_LAUNCH='") + text +
-                                           "' is not what collctl run sets; start with collctl run -n N program");
+    return failure(COLL_ERR_BOOTSTRAP,
+                   std::string("COLL_LAUNCH='") + text +
+                       "' was not set by collctl run; start the program with `collctl run -n N program`");
   size_t bytes = coll::launcher::meeting_bytes(ranks);
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
   if (memory == MAP_FAILED)
-    return failure(COLL_ERR_BOOTSTRAP, std::string("the launcher's descriptor cannot be mapped: ") + strerror(errno));
+    return failure(COLL_ERR_BOOTSTRAP, std::string("cannot map the shared memory of collctl run: ") + strerror(errno));
   Place place{static_cast<Meeting*>(memory), rank};
   coll_status status = COLL_ERR_BOOTSTRAP;
   if (place.meeting->ranks == uint32_t(ranks)) {
     bootstrap = {sizeof(coll_bootstrap), rank, ranks, allgather, &place};
     status = coll_comm_create(&bootstrap, comm);
   } else {
-    failure(status, "COLL_LAUNCH does not fit the launcher's descriptor; start with collctl run -n N program");
+    failure(status,
+            "COLL_LAUNCH does not match the shared memory of collctl run; start the program with `collctl run -n N "
+            "program`");
   }
   munmap(memory, bytes);
   return status;

@@ -107,7 +107,7 @@ coll_status describe(const Side& side, bool blocks, size_t ranks, Described& des
   }
   if (side.counts == nullptr)
     return failure(COLL_ERR_ARG,
-                   std::string("the counts of the ") + side.which + " buffer are NULL; give one count for every rank");
+                   std::string("the counts of the ") + side.which + " buffer are NULL; pass one count per rank");
   described.counts.assign(side.counts, side.counts + ranks);
   if (side.displs != nullptr) {
     described.offsets.assign(side.displs, side.displs + ranks);

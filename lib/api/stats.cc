@@ -29,7 +29,9 @@ coll_status coll_stats_forwarded(const char* collective, const char* why, size_t
 coll_status coll_stats_write(int rank) {
   return guarded([&] {
     if (coll::comm::stats::write(rank)) return COLL_OK;
-    return failure(COLL_ERR_SYSTEM, "coll_stats_write: the file that COLL_STATS names cannot be written");
+    return failure(
+        COLL_ERR_SYSTEM,
+        "coll_stats_write: cannot write the file that COLL_STATS names; name a file in a writable directory");
   });
 }
 

@@ -37,7 +37,8 @@ coll_status coll_mem_alloc(size_t bytes, void** memory) {
     if (arena == nullptr) return failure(COLL_ERR_NO_MEMORY, problem);
     *memory = arena->allocate(bytes, true, coll::transport::InChild::copy);
     if (*memory == nullptr)
-      return failure(COLL_ERR_NO_MEMORY, "coll_mem_alloc: no " + std::to_string(bytes) + " bytes left in the arena");
+      return failure(COLL_ERR_NO_MEMORY,
+                     "coll_mem_alloc: " + std::to_string(bytes) + " bytes do not fit into this process's shared arena");
     return COLL_OK;
   });
 }
@@ -48,7 +49,7 @@ coll_status coll_mem_free(void* memory) {
     coll::transport::Arena* arena = coll::transport::Arena::existing();
     if (arena == nullptr || !arena->free(memory))
       return failure(COLL_ERR_ARG,
-                     "coll_mem_free: the memory was not allocated by coll_mem_alloc, or is freed already");
+                     "coll_mem_free: the memory was not allocated by coll_mem_alloc(), or it has been freed already");
     return COLL_OK;
   });
 }

@@ -140,7 +140,7 @@ class Creation {
     mine.fate = fate_;
     all.resize(ranks());
     if (!exchange(&mine, all.data(), sizeof mine)) {
-      status = failure(COLL_ERR_BOOTSTRAP, "the bootstrap's allgather failed");
+      status = failure(COLL_ERR_BOOTSTRAP, "the allgather callback of the bootstrap returned an error");
       return false;
     }
     for (size_t r = 0; r < ranks(); r++) {
@@ -165,7 +165,9 @@ class Creation {
     comm_->layout_ = std::make_unique<BlockLayout>(int(ranks()));
     comm_->block_ = static_cast<char*>(arena->allocate(comm_->layout_->bytes, false));
     if (comm_->block_ == nullptr)
-      return fate_.fail(COLL_ERR_NO_MEMORY, "the arena of shared memory is full; free communicators");
+      return fate_.fail(COLL_ERR_NO_MEMORY,
+                        "no room for another communicator in this process's shared memory; free communicators that are "
+                        "no longer used");
     // A stream of small operations walks over the whole ring: one page fault instead of hundreds.
     if (live_communicators().load(std::memory_order_relaxed) < most_huge)
       arena->advise_huge(comm_->block_ + comm_->layout_->payloads, exec::payloads_bytes + 2 * half_bytes);
@@ -205,7 +207,11 @@ class Creation {
 
   void publish(transport::Arena& arena, const std::string& text, char*& place, uint64_t& offset, uint64_t& bytes) {
     place = static_cast<char*>(arena.allocate(text.size()));
-    if (place == nullptr) return fate_.fail(COLL_ERR_NO_MEMORY, "the arena of shared memory is full");
+    if (place == nullptr)
+      return fate_.fail(
+          COLL_ERR_NO_MEMORY,
+          "no room for the machine's description in this process's shared memory; free communicators that are no "
+          "longer used");
     memcpy(place, text.data(), text.size());
     offset = uint64_t(place - arena.base());
     bytes = text.size();
@@ -217,22 +223,25 @@ class Creation {
     for (size_t r = 0; r < ranks(); r++) {
       const Hello& hello = hellos_[r];
       if (hello.version != protocol)
-        return fate_.fail(COLL_ERR_BOOTSTRAP, "rank " + std::to_string(r) + " uses another version of libcoll");
-      if (strcmp(hello.node, hello_.node) != 0)
         return fate_.fail(COLL_ERR_BOOTSTRAP,
                           "rank " + std::to_string(r) +
-                              " is on another node or in another pid namespace; make one communicator per node");
+                              " runs another version of libcoll than this rank; use one version on all ranks");
+      if (strcmp(hello.node, hello_.node) != 0)
+        return fate_.fail(COLL_ERR_BOOTSTRAP, "rank " + std::to_string(r) +
+                                                  " is on another node or in another pid namespace; create one "
+                                                  "communicator per node, and start the ranks of a "
+                                                  "node in one pid namespace");
       if (hello.transport != hello_.transport || hello.debug != hello_.debug ||
           hello.direct_min_bytes != hello_.direct_min_bytes)
+        return fate_.fail(COLL_ERR_BOOTSTRAP, "rank " + std::to_string(r) +
+                                                  " has a different value of COLL_TRANSPORT, COLL_DEBUG or "
+                                                  "COLL_DIRECT_MIN; set the same value on all ranks");
+      if (hello.choices != hello_.choices)
         return fate_.fail(
             COLL_ERR_BOOTSTRAP,
             "rank " + std::to_string(r) +
-                " has other values of COLL_TRANSPORT, COLL_DEBUG or COLL_DIRECT_MIN; set them alike on all ranks");
-      if (hello.choices != hello_.choices)
-        return fate_.fail(COLL_ERR_BOOTSTRAP,
-                          "rank " + std::to_string(r) +
-                              " has other values of COLL_SENSITIVITY, COLL_THROTTLE, COLL_CHUNK or of an algorithm's "
-                              "variable, such as COLL_BCAST; set them alike on all ranks");
+                " has a different value of COLL_SENSITIVITY, COLL_THROTTLE, COLL_CHUNK or of a collective's "
+                "variable such as COLL_BCAST; set the same value on all ranks");
       std::string problem;
       team.members[r].peer = transport::Peer::reach(hello.address, problem);
       if (!problem.empty()) return fate_.fail(COLL_ERR_BOOTSTRAP, problem);
@@ -246,7 +255,9 @@ class Creation {
     comm_->machine_ = machine;
     if (hellos_[0].table_bytes != 0) {
       table_ = table_of({team.members[0].peer->arena() + hellos_[0].table_offset, hellos_[0].table_bytes});
-      if (table_ == nullptr) return fate_.fail(COLL_ERR_BOOTSTRAP, "rank 0 uses another version of libcoll");
+      if (table_ == nullptr)
+        return fate_.fail(COLL_ERR_BOOTSTRAP,
+                          "rank 0 runs another version of libcoll than this rank; use one version on all ranks");
     }
     // On the machine itself a rank knows where it is bound; a described machine is filled core by core.
     report_.place = machine->source == "native" || machine->source == "flat"
@@ -275,8 +286,8 @@ class Creation {
     for (const Report& report : reports_) agreed_.add(report.found);
     const std::string problem = agreed_.impossible(settings.transport);
     if (!problem.empty())
-      return fate_.fail(COLL_ERR_UNAVAILABLE, std::string("COLL_TRANSPORT=") + name(settings.transport) +
-                                                  " is not possible here: " + problem);
+      return fate_.fail(COLL_ERR_UNAVAILABLE,
+                        std::string("COLL_TRANSPORT=") + name(settings.transport) + " cannot be used here: " + problem);
     const Transport chosen = settings.transport == Transport::automatic ? agreed_.fastest() : settings.transport;
     using exec::Reach;
     team.reach = one_process                                               ? Reach::direct
@@ -372,7 +383,7 @@ class Creation {
     if (comm_->settings_.transport != Transport::automatic) text += ", forced";
     else if (ranks() > 1 && team.reach != exec::Reach::direct) text += " (256 KiB: " + agreed_.times() + ")";
     if (team.reach != exec::Reach::direct && team.map_arenas) text += ", mapped for coll_mem_alloc";
-    text += comm_->team_.crowded ? "; more ranks than cores" : "";
+    text += comm_->team_.crowded ? "; oversubscribed (more ranks than cores)" : "";
     if (table_ == nullptr)
       text += "; table: none, built-in defaults for " + std::string(model::family_of(comm_->machine_->processor).name) +
               " (collctl calibrate writes one)";
@@ -394,7 +405,8 @@ class Creation {
 
 std::unique_ptr<Comm> Comm::create(int rank, int ranks, const Exchange& exchange, coll_status& status) {
   if (ranks > most_ranks) {
-    status = failure(COLL_ERR_ARG, "more than " + std::to_string(most_ranks) + " ranks");
+    status = failure(COLL_ERR_ARG, std::to_string(ranks) + " ranks exceed the limit of " + std::to_string(most_ranks) +
+                                       " ranks per communicator");
     return nullptr;
   }
   std::unique_ptr<Comm> comm = Creation(rank, ranks).run(exchange, status);
@@ -411,7 +423,8 @@ void Comm::write_trace() const {
   bool written = file != nullptr && fprintf(file, "[\n%s\n]\n", team_.record->events().c_str()) > 0;
   if (file != nullptr) written &= fclose(file) == 0;
   if (!written && settings_.log)
-    fprintf(stderr, "libcoll: COLL_TRACE: %s cannot be written; name a file where you may write\n", path.c_str());
+    fprintf(stderr, "libcoll: COLL_TRACE: cannot write %s: %s; name a file in a writable directory\n", path.c_str(),
+            strerror(errno));
 }
 
 Comm::~Comm() {

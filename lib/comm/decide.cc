@@ -60,8 +60,8 @@ model::Selection Comm::decide(const Call& call, bool other_way) {
 void Comm::log_decision(const Call& call, const model::Selection& selected) const {
   if (!settings_.log_decisions || rank() != 0) return;
   const model::Choice& choice = selected.choice;
-  fprintf(stderr, "libcoll: %s of %zu bytes between %d ranks: %s%s (%s)\n", plan::name(call.collective), call.bytes(),
-          ranks(), model::setting_text(choice).c_str(), choice.kernel_copies ? " by kernel copies" : "",
+  fprintf(stderr, "libcoll: %s of %zu bytes on %d ranks: %s%s (%s)\n", plan::name(call.collective), call.bytes(),
+          ranks(), model::setting_text(choice).c_str(), choice.kernel_copies ? " with kernel-assisted copies" : "",
           model::decider_text(selected).c_str());
 }
 

@@ -49,7 +49,7 @@ std::string Drift::judge(const Sample& sample, double us) {
   told = true;
   const double times = std::exp2(mean.log2_ratio);
   char text[200];
-  snprintf(text, sizeof text, "%s of about %zu bytes takes %.3g times as long as its table says (%.3g us)",
+  snprintf(text, sizeof text, "%s of about %zu bytes takes %.3g times as long as the model table predicts (%.3g us)",
            plan::name(sample.collective), sample.bytes, times, sample.expected_us);
   return text;
 }

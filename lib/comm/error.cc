@@ -27,14 +27,14 @@ const char* status_text(coll_status status) {
     case COLL_ERR_OP: return "operation unknown or not defined for the datatype";
     case COLL_ERR_BUFFER: return "invalid buffer";
     case COLL_ERR_MISMATCH: return "ranks called different collectives";
-    case COLL_ERR_PEER_DIED: return "a rank that was waited for has ended";
-    case COLL_ERR_NO_MEMORY: return "out of memory or descriptors";
-    case COLL_ERR_UNAVAILABLE: return "forced choice is not available";
-    case COLL_ERR_TOPOLOGY: return "topology description cannot be read";
-    case COLL_ERR_BOOTSTRAP: return "bootstrap failed";
-    case COLL_ERR_STATE: return "call does not fit the object's state";
+    case COLL_ERR_PEER_DIED: return "a rank of the communicator has exited or failed";
+    case COLL_ERR_NO_MEMORY: return "out of memory or file descriptors";
+    case COLL_ERR_UNAVAILABLE: return "a transport or algorithm that was requested cannot be used here";
+    case COLL_ERR_TOPOLOGY: return "invalid topology description";
+    case COLL_ERR_BOOTSTRAP: return "the ranks could not find each other";
+    case COLL_ERR_STATE: return "the object is not in a state that allows this call";
     case COLL_ERR_SYSTEM: return "a system call failed";
-    case COLL_ERR_TRUNCATE: return "a rank sent more than this one takes";
+    case COLL_ERR_TRUNCATE: return "message truncated: a rank sent more than this rank receives";
   }
   return "unknown status";
 }

@@ -42,8 +42,8 @@ coll_status create_operation(coll_op_function function, bool commutative, void* 
 coll_status free_operation(coll_op op) {
   std::lock_guard lock(mutex);
   if (user_operations().erase(op) == 0)
-    return failure(COLL_ERR_OP,
-                   "coll_op_free: " + std::to_string(op) + " was not made by coll_op_create, or is freed already");
+    return failure(COLL_ERR_OP, "coll_op_free: " + std::to_string(op) +
+                                    " is not an operation made by coll_op_create(), or it has been freed already");
   return COLL_OK;
 }
 
@@ -65,7 +65,9 @@ coll_status make_reducer(coll_op op, coll_datatype type, exec::Reducer& reducer)
   std::lock_guard lock(mutex);
   auto found = user_operations().find(op);
   if (found == user_operations().end())
-    return failure(COLL_ERR_OP, "operation " + std::to_string(op) + " is unknown; make it with coll_op_create");
+    return failure(COLL_ERR_OP,
+                   "operation " + std::to_string(op) +
+                       " is unknown; use COLL_SUM ... COLL_MAXLOC or an operation made by coll_op_create()");
   reducer.function = found->second.function;
   reducer.context = found->second.context;
   reducer.commutative = found->second.commutative;

@@ -29,8 +29,9 @@ coll_status Comm::perform_now(const Call& call) {
     int differs = -1;
     coll_status status = exec::latency_agree(blocking_, call.signature, &differs);
     if (status == COLL_ERR_MISMATCH)
-      return failure(status, "rank " + std::to_string(differs) + " called another collective than " +
-                                 plan::name(call.collective) + ", or one with another size, root or operation");
+      return failure(status, "this rank called " + std::string(plan::name(call.collective)) + ", rank " +
+                                 std::to_string(differs) +
+                                 " called another collective, or the same one with another count, root or operation");
     if (status != COLL_OK) return told(status);
   }
   if (ranks() == 1) return perform_alone(call), COLL_OK;
@@ -77,9 +78,9 @@ coll_status Comm::agree(Contest& contest, const Call& call) {
   const Contest::Times slowest = contest.agree(all);
   if (settings_.log_decisions && rank() == 0)
     fprintf(stderr,
-            "libcoll: %s of %zu bytes between %d ranks: tried, usual way %.1f us, other way %.1f us, takes the %s\n",
+            "libcoll: %s of %zu bytes on %d ranks: auto-tuned, default %.1f us, alternative %.1f us, uses the %s\n",
             plan::name(call.collective), call.bytes(), ranks(), slowest.usual_us, slowest.other_us,
-            contest.takes_other() ? "other" : "usual");
+            contest.takes_other() ? "alternative" : "default");
   return COLL_OK;
 }
 
@@ -116,7 +117,8 @@ coll_status Comm::run_watched(const BoundEntry& entry, const Call& call) {
   if (status != COLL_OK) return status;
   const std::string wrong = drift_->look(call.collective, call.bytes(), entry.expected_us, begin_ns, sync::now_ns());
   if (!wrong.empty() && settings_.log)
-    fprintf(stderr, "libcoll: %s; run collctl calibrate, or set COLL_DRIFT=off to hear no more of it\n", wrong.c_str());
+    fprintf(stderr, "libcoll: %s; run `collctl calibrate` again, or set COLL_DRIFT=off to silence this warning\n",
+            wrong.c_str());
   return status;
 }
 
@@ -131,11 +133,13 @@ coll_status Comm::told(coll_status status) {
   if (status == COLL_OK) [[likely]]
     return status;
   if (status == COLL_ERR_TRUNCATE || status == COLL_ERR_COUNT)
-    return failure(status, std::string("the message is ") + (status == COLL_ERR_COUNT ? "shorter" : "longer") +
-                               " than what this rank takes; COLL_DEBUG=1 tells who calls differently");
+    return failure(status,
+                   std::string("the message is ") + (status == COLL_ERR_COUNT ? "shorter" : "longer") +
+                       " than what this rank expects; run with COLL_DEBUG=1 to find the rank whose call differs");
   failed_ = status;
   if (status == COLL_ERR_PEER_DIED)
-    return failure(status, "a rank of the communicator has ended or given up in mid-operation; free the communicator");
+    return failure(status,
+                   "a rank exited or failed during the operation; the communicator is unusable and must be freed");
   const int error = errno;
   return failure(status, "a copy between processes failed: " +
                              (team_.access != nullptr ? team_.access->remedy(error) : strerror(error)));
@@ -189,8 +193,8 @@ coll_status Comm::make_bound(const Call& call, const BoundKey& key, BoundEntry& 
   std::shared_ptr<exec::Bound>& bound = entry.bound;
   if (call.element_bytes > half_bytes / 8)
     return failure(COLL_ERR_TYPE, "an element of " + std::to_string(call.element_bytes) +
-                                      " bytes does not fit the staging; at most " + std::to_string(half_bytes / 8) +
-                                      " bytes an element can be reduced");
+                                      " bytes does not fit into a staging slot; the largest element is " +
+                                      std::to_string(half_bytes / 8) + " bytes");
   model::Selection selected = decide(call, key.other_way);
   std::string problem = bind(call, index, selected.choice, bound);
   // The formulas know nothing of the room for staging: shorter chunks need less.
@@ -218,7 +222,7 @@ std::string Comm::bind(const Call& call, int index, const model::Choice& choice,
     return std::string(choice.algorithm->name) + " cannot be used: " + why;
   };
   if (call.pieces != nullptr && !choice.algorithm->irregular)
-    return refused("it does not take counts that differ between ranks");
+    return refused("it does not support counts that differ between ranks");
   if (choice.algorithm->refuses != nullptr) {
     std::string why = choice.algorithm->refuses({.hierarchy = &hierarchy_, .parameters = choice.parameters});
     if (!why.empty()) return refused(why);
@@ -231,10 +235,10 @@ std::string Comm::bind(const Call& call, int index, const model::Choice& choice,
       if (shape.counts[r] >
           plan::most_irregular_passes * std::max<size_t>(plan->smallest_chunk_bytes / call.element_bytes, 1))
         problem =
-            "a piece of " + std::to_string(shape.counts[r]) + " elements has too many chunks; choose a larger one";
+            "a block of " + std::to_string(shape.counts[r]) + " elements needs too many chunks; choose a larger chunk";
   bool in_order = choice.algorithm->rank_order || plan->rank_order;
   if (problem.empty() && call.reducer.function != nullptr && !call.reducer.commutative && !in_order)
-    problem = "it reorders operands and the operation is not commutative";
+    problem = "it reorders operands, and the operation is not commutative";
   if (!problem.empty()) return std::string(plan->algorithm) + " (" + plan->parameters + ") cannot be used: " + problem;
   exec::Reach reach = choice.kernel_copies ? exec::Reach::remote : team_.reach;
   if (reach == exec::Reach::remote && !team_.abilities.meet(exec::demands(*plan))) reach = exec::Reach::staged;

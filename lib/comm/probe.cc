@@ -74,7 +74,8 @@ std::map<TimesKey, ProbeTimes>& known_times() {
 
 std::string uring_remedy(KcollStatus status) {
   if (status == KcollStatus::no_permission)
-    return "the kernel grants no io_uring; sysctl kernel.io_uring_disabled=0, or let the seccomp filter pass it";
+    return "io_uring is not allowed here; set sysctl kernel.io_uring_disabled=0, or allow it in the container's "
+           "seccomp filter";
   return transport::kcoll_remedy(status);
 }
 

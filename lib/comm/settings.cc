@@ -33,7 +33,7 @@ std::string variable(const char* name) {
 coll_status read_switch(const char* name, bool& on) {
   const std::string value = variable(name);
   if (!value.empty() && value != "on" && value != "off")
-    return failure(COLL_ERR_ARG, std::string(name) + "='" + value + "' is neither on nor off");
+    return failure(COLL_ERR_ARG, std::string(name) + "='" + value + "' is not a switch; use on or off");
   on = value != "off";
   return COLL_OK;
 }
@@ -72,21 +72,23 @@ coll_status Settings::read() {
   remarks.clear();
   for (const config::Misspelt& wrong : log ? config::misspelt() : std::vector<config::Misspelt>())
     if (!wrong.nearest.empty())
-      remarks += "libcoll: " + wrong.name + " is not known; did you mean " + wrong.nearest + "?\n";
+      remarks += "libcoll: " + wrong.name + " is not a variable of libcoll; did you mean " + wrong.nearest + "?\n";
   std::string check = variable("COLL_DEBUG");
   if (!check.empty() && check != "0" && check != "1")
-    return failure(COLL_ERR_ARG, "COLL_DEBUG='" + check + "' is neither 0 nor 1");
+    return failure(COLL_ERR_ARG, "COLL_DEBUG='" + check + "' is not a switch; use 0 or 1");
   debug = check == "1";
   std::string least = variable("COLL_DIRECT_MIN");
   if (!least.empty()) {
     char* end = nullptr;
     direct_min_bytes = std::strtoull(least.c_str(), &end, 10);
-    if (*end != 0) return failure(COLL_ERR_ARG, "COLL_DIRECT_MIN='" + least + "' is not a number of bytes");
+    if (*end != 0)
+      return failure(COLL_ERR_ARG,
+                     "COLL_DIRECT_MIN='" + least + "' is not a number of bytes; use digits only, such as 8192");
   }
   const std::string staging = variable("COLL_STAGING");
   if (staging == "cached" || staging == "streamed") streamed = staging == "streamed";
   else if (!staging.empty() && staging != "auto")
-    return failure(COLL_ERR_ARG, "COLL_STAGING='" + staging + "' is not a way to stage; use auto, cached or streamed");
+    return failure(COLL_ERR_ARG, "COLL_STAGING='" + staging + "' is not a kind of store; use auto, cached or streamed");
   table = variable("COLL_TABLE");
   shared_heap = variable("COLL_HEAP") == "shared";
   trace = variable("COLL_TRACE");
@@ -99,9 +101,9 @@ coll_status Settings::read() {
   digest(throttled), digest(chunk);
   if (size_t k = model::parse_size(throttled); k >= 1 && k <= 1024) throttle = uint16_t(k);
   else if (!throttled.empty())
-    return failure(COLL_ERR_ARG, "COLL_THROTTLE='" + throttled + "' is not a number of ranks from 1 to 1024");
+    return failure(COLL_ERR_ARG, "COLL_THROTTLE='" + throttled + "' is not a number of ranks; use 1 to 1024");
   if (size_t bytes = model::parse_size(chunk); bytes >= 64 && bytes <= 1u << 30) chunk_bytes = uint32_t(bytes);
-  else if (!chunk.empty()) return failure(COLL_ERR_ARG, "COLL_CHUNK='" + chunk + "' is not a size from 64 to 1G");
+  else if (!chunk.empty()) return failure(COLL_ERR_ARG, "COLL_CHUNK='" + chunk + "' is not a size; use 64 to 1G");
   for (size_t c = 0; c < forced.size(); c++) {
     auto collective = plan::Collective(c);
     std::string key = variable_of(collective), text = variable(key.c_str());

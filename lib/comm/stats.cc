@@ -167,7 +167,7 @@ std::string text(int rank) {
     const uint64_t calls = all.passed_of(place);
     std::string why;
     for (const auto& [reason, count] : reasons) why += (why.empty() ? "" : ", ") + std::to_string(count) + " " + reason;
-    add(out, "%-15s %8s %10llu passed on, %.1f %%: %s\n", place.first.c_str(), size_text(place.second).c_str(),
+    add(out, "%-15s %8s %10llu forwarded, %.1f %%: %s\n", place.first.c_str(), size_text(place.second).c_str(),
         static_cast<unsigned long long>(calls), 100 * double(calls) / double(all.calls_of(place)), why.c_str());
   }
   return out;
@@ -187,7 +187,7 @@ std::string json(int rank) {
     out += json_string(key.algorithm) + ", \"transport\": " + json_string(key.transport) + "}";
     separator = ",";
   }
-  out += "],\n \"passed_on\": [";
+  out += "],\n \"forwarded\": [";
   separator = "";
   for (const auto& [place, reasons] : all.passed)
     for (const auto& [reason, calls] : reasons) {

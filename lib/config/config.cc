@@ -52,12 +52,12 @@ struct Files {
  private:
   void read(const std::string& file, bool must_exist) {
     if (access(file.c_str(), R_OK) != 0) {
-      if (must_exist) problem = "COLL_CONFIG='" + file + "' cannot be read: " + std::strerror(errno);
+      if (must_exist) problem = "COLL_CONFIG: cannot read '" + file + "': " + std::strerror(errno);
       return;
     }
     std::ifstream in(file);
     std::string text((std::istreambuf_iterator<char>(in)), {});
-    if (in.bad() || (text.empty() && !in.good() && !in.eof())) problem = "'" + file + "' cannot be read";
+    if (in.bad() || (text.empty() && !in.good() && !in.eof())) problem = "cannot read '" + file + "'";
     else problem = parse(text, file, lines);
   }
 };
@@ -83,18 +83,19 @@ std::string parse(std::string_view text, const std::string& file, std::vector<Li
     if (line.empty()) continue;
     const std::string where = file + ":" + std::to_string(number);
     size_t equals = line.find('=');
-    if (equals == std::string_view::npos) return where + ": '" + std::string(line) + "' is not NAME = value";
+    if (equals == std::string_view::npos)
+      return where + ": '" + std::string(line) + "' is not of the form NAME = value";
     std::string name(trimmed(line.substr(0, equals)));
     const Variable* variable = find(name);
     if (variable == nullptr) {
       std::string near = nearest(name);
-      return where + ": '" + name + "' is not known; " +
-             (near.empty() ? "collctl info --env lists what is" : "did you mean " + near + "?");
+      return where + ": '" + name + "' is not a variable of libcoll; " +
+             (near.empty() ? "`collctl info --env` lists them" : "did you mean " + near + "?");
     }
-    if (!variable->in_file) return where + ": " + name + " counts in the environment only";
+    if (!variable->in_file) return where + ": " + name + " can be set in the environment only";
     auto same = std::ranges::find(lines, name, &Line::name);
     if (same != lines.end() && size_t(same - lines.begin()) >= older)
-      return where + ": " + name + " was given at " + same->source + " already";
+      return where + ": " + name + " was set before, at " + same->source;
     if (same == lines.end()) lines.push_back({name, std::string(trimmed(line.substr(equals + 1))), where});
   }
   return "";

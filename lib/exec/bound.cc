@@ -13,10 +13,10 @@ using plan::Kind;
 
 std::string fits(const plan::Plan& plan, const Channel& channel, size_t element_bytes) {
   if (plan.flags > max_flags)
-    return "it needs " + std::to_string(plan.flags) + " flags, there are " + std::to_string(max_flags);
+    return "it needs " + std::to_string(plan.flags) + " flags, but there are only " + std::to_string(max_flags);
   if (plan.views.size() > size_t(max_views)) return "it needs " + std::to_string(plan.views.size()) + " views";
   if (plan.staging_bytes > channel.half_bytes)
-    return "it needs " + std::to_string(plan.staging_bytes) + " bytes of staging, there are " +
+    return "it needs " + std::to_string(plan.staging_bytes) + " bytes of staging, but there are only " +
            std::to_string(channel.half_bytes) + "; choose a smaller chunk";
   // Slots of many blocks are short when there are many ranks.
   for (const plan::View& view : plan.views)

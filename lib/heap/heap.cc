@@ -82,7 +82,7 @@ int arena_flags() {
     extent_hooks_t* own = &hooks;
     if (mallctl("arenas.create", &arena, &length, &own, sizeof own) == 0)
       flags.store(MALLOCX_ARENA(arena) | MALLOCX_TCACHE_NONE, std::memory_order_release);
-    else tell_once("COLL_HEAP=shared: there is no shared memory for the heap; ordinary memory is used");
+    else tell_once("COLL_HEAP=shared: shared memory cannot be allocated; the heap uses private memory");
   });
   return flags.load(std::memory_order_acquire);
 }
@@ -96,9 +96,9 @@ void start(void (*say)(const char* line)) {
   const char* wish = std::getenv("COLL_HEAP");
   const bool wanted = wish != nullptr && std::strcmp(wish, "shared") == 0;
   if (wish != nullptr && !wanted && *wish != 0 && std::strcmp(wish, "off") != 0)
-    tell_once("COLL_HEAP is neither off nor shared: ordinary memory is used");
+    tell_once("COLL_HEAP has an unknown value; use off or shared. The heap uses private memory");
   if (wanted && pthread_atfork(nullptr, nullptr, in_child) != 0) {
-    tell_once("COLL_HEAP=shared: fork() cannot be watched; ordinary memory is used");
+    tell_once("COLL_HEAP=shared: fork handlers cannot be registered; the heap uses private memory");
     return settle(false);
   }
   settle(wanted);
@@ -120,7 +120,7 @@ void* allocate(size_t bytes, size_t alignment, Contents contents) {
 
 void fell_back() {
   if (!forked.load(std::memory_order_relaxed))
-    tell_once("COLL_HEAP=shared: no shared memory is left; what does not fit is ordinary memory");
+    tell_once("COLL_HEAP=shared: shared memory is exhausted; further allocations use private memory");
 }
 
 void release(void* memory) {

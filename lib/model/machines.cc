@@ -32,8 +32,8 @@ Status read_own_table(const std::string& path, const Fingerprint& running, Table
   Table read;
   if (Status status = read_table(path, read); !status.ok()) return status;
   if (const std::string other = difference(read.fingerprint, running); !other.empty())
-    return Status::error(path + ": is of another machine (" + other +
-                         "); run collctl calibrate, or set COLL_TABLE to its path to use it all the same");
+    return Status::error(path + ": was measured on another machine (" + other +
+                         "); run `collctl calibrate`, or set COLL_TABLE to this path to use it anyway");
   table = std::move(read);
   return {};
 }

@@ -58,7 +58,7 @@ Found find_table(const std::string& wish, const std::vector<std::string>& direct
   out.remark = status.text();
   if (!out.found || wish.empty()) return out;
   if (const std::string other = difference(out.table.fingerprint, here); !other.empty())
-    out.remark = wish + ": is of another machine (" + other + "); used because COLL_TABLE asks for it";
+    out.remark = wish + ": was measured on another machine (" + other + "); used because COLL_TABLE names it";
   return out;
 }
 

@@ -47,7 +47,7 @@ std::string decider_text(const Selection& selection) {
     case Decider::priced: return "the table's parameters";
     case Decider::builtin: return "built-in defaults";
     case Decider::forced: return "a variable";
-    case Decider::tried: return "tried beside the built-in defaults";
+    case Decider::tried: return "auto-tuned";
   }
   return "?";
 }

@@ -82,7 +82,8 @@ Chosen read_chosen(Object in) {
   chosen.up_to_bytes = size_t(in.number("up_to_bytes"));
   chosen.algorithm = algo::find(chosen.collective, algorithm);
   if (chosen.algorithm == nullptr && algorithm != latency)
-    in.refuse("algorithm", "is '" + algorithm + "', which " + collective + " does not have; calibrate anew");
+    in.refuse("algorithm",
+              "is '" + algorithm + "', which is not an algorithm of " + collective + "; run `collctl calibrate` again");
   Object parameters = in.object("parameters");
   algo::Parameters& to = chosen.parameters;
   if (parameters.has("chunk")) to.chunk_bytes = uint32_t(parameters.number("chunk", 64, 1 << 30));
@@ -115,8 +116,8 @@ Table read(Object in) {
   Table table;
   if (in.text("schema") != "libcoll-machine") in.refuse("schema", "must be \"libcoll-machine\"");
   if (in.number("version") != table_version)
-    in.refuse("version",
-              "is not " + std::to_string(table_version) + ", the one that this library reads; calibrate anew");
+    in.refuse("version", "is not " + std::to_string(table_version) +
+                             ", the version that this library reads; run `collctl calibrate` again");
   table.name = in.text("name");
   table.description = in.text("description");
   table.date = in.text("date");
@@ -233,7 +234,7 @@ Status read_table(const std::string& path, Table& table) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
   text << file.rdbuf();
-  if (!file) return Status::error(path + ": cannot be read; name a file that collctl calibrate wrote");
+  if (!file) return Status::error(path + ": cannot be read; name a file that `collctl calibrate` wrote");
   return parse_table(text.str(), path, table);
 }
 

@@ -134,7 +134,8 @@ class Meeting {
 coll_status create(const Meeting &meeting, int rank, coll_comm **made) {
   const coll_status status = coll_comm_create(meeting.bootstrap(), made);
   if (status != COLL_OK)
-    log_line("rank %d: %s (%s): MPI keeps the communicator", rank, coll_strerror(status), coll_last_error());
+    log_line("rank %d: %s (%s): all collectives of this communicator are forwarded to MPI", rank, coll_strerror(status),
+             coll_last_error());
   return status;
 }
 
@@ -164,7 +165,7 @@ std::unique_ptr<Nodes> agree_on_several(Meeting &meeting, MPI_Comm comm, const s
   }
   if (!meeting.all_succeeded(good)) return nullptr;
   if (rank == 0)
-    log_line("%d ranks on %d nodes: two levels, %d leader%s a node", nodes->ranks(), nodes->nodes(), nodes->rails(),
+    log_line("%d ranks on %d nodes: two levels, %d leader%s per node", nodes->ranks(), nodes->nodes(), nodes->rails(),
              nodes->rails() == 1 ? "" : "s");
   return nodes;
 }
@@ -184,14 +185,15 @@ Agreement agree(MPI_Comm comm, int rank, int ranks, bool ready) {
   if (!met || !all_ready) return {nullptr, nullptr, false, Why::refused};
   const std::vector<int> first = all_placed && meeting.placeable() ? meeting.first_on_node() : std::vector<int>();
   if (first.empty()) {
-    if (rank == 0) log_line("which ranks share a node is not known: MPI keeps the communicator");
+    if (rank == 0)
+      log_line("cannot determine which ranks share a node: all collectives of this communicator are forwarded to MPI");
     return {nullptr, nullptr, true, Why::refused};
   }
   int nodes = 0;
   for (int i = 0; i < ranks; i++) nodes += first[static_cast<std::size_t>(i)] == i;
   if (nodes == 1) return {agree_on_one(meeting, rank), nullptr, true, Why::refused};
   if (nodes < ranks) return {nullptr, agree_on_several(meeting, comm, first, rank), true, Why::refused};
-  if (rank == 0) log_line("every rank is on a node of its own: MPI keeps the communicator");
+  if (rank == 0) log_line("no two ranks share a node: all collectives of this communicator are forwarded to MPI");
   return {nullptr, nullptr, true, Why::nodes};
 }
 

@@ -66,8 +66,8 @@ void check_library() {
 #endif
   if (right) return;
   version[std::strcspn(version, ",\n")] = '\0';
-  std::fprintf(stderr, "libcoll: %s is for %s, but this program runs on %s; preload %s instead, or nothing\n", own_shim,
-               own_name, version[0] != '\0' ? version : "another MPI library", other_shim);
+  std::fprintf(stderr, "libcoll: %s is for %s, but this program uses %s; preload %s instead\n", own_shim, own_name,
+               version[0] != '\0' ? version : "another MPI library", other_shim);
   std::abort();
 }
 

@@ -230,7 +230,7 @@ void tell_total(int rank) {
       passed += count;
       reasons += (reasons.empty() ? " (" : ", ") + std::to_string(count) + ' ' + why_names[why];
     }
-    log_line("rank %d: %s: %llu taken, %llu passed on%s%s", rank, names[i].own,
+    log_line("rank %d: %s: %llu intercepted, %llu forwarded%s%s", rank, names[i].own,
              static_cast<unsigned long long>(total.taken[i]), static_cast<unsigned long long>(passed), reasons.c_str(),
              reasons.empty() ? "" : ")");
   }

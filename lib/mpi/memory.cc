@@ -24,7 +24,9 @@ namespace {
 #else
   const char *wish = std::getenv("COLL_HEAP");
   if (wish != nullptr && std::strcmp(wish, "shared") == 0)
-    log_line("COLL_HEAP=shared: this shim was built without the heap (libjemalloc-dev); ordinary memory is used");
+    log_line(
+        "COLL_HEAP=shared: this shim was built without the shared heap (install libjemalloc-dev and rebuild); "
+        "allocations use private memory");
 #endif
 }
 

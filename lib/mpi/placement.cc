@@ -24,7 +24,7 @@ int wanted_size() {
   const char *end = text + std::strlen(text);
   const auto [stopped, error] = std::from_chars(text, end, size);
   if (error == std::errc() && stopped == end && size > 0) return size;
-  log_line("COLL_NODE_SIZE='%s' is not a number of ranks a node: give one from 1 on, or none", text);
+  log_line("COLL_NODE_SIZE='%s' is not a number of ranks per node; use 1 or more, or unset it", text);
   return -1;
 }
 

@@ -166,7 +166,7 @@ Status load_native(Machine &machine) {
     if (Status status = convert(topology.get(), made); !status.ok())
       return give_up(machine, current_cpus(), status.text());
     if (hwloc_topology_is_thissystem(topology.get()) == 0)
-      made.note = "HWLOC_XMLFILE or HWLOC_SYNTHETIC in the environment stands in for this machine";
+      made.note = "HWLOC_XMLFILE or HWLOC_SYNTHETIC in the environment replaces this machine's topology";
   }
   // hwloc would have to rebind the thread to ask each processor for this.
   if (made.note.empty()) add_processor_facts(made);

@@ -102,7 +102,7 @@ std::string Arena::make() {
   descriptor_ = memfd_create("libcoll", MFD_CLOEXEC);
   if (descriptor_ < 0)
     return std::string("memfd_create: ") + strerror(errno) +
-           "; a seccomp filter may forbid it, or no descriptor is free";
+           "; allow memfd_create in the container's seccomp filter, or raise the limit on open files (ulimit -n)";
   int reason = ENOMEM;
   for (bytes_ = wanted_bytes(); bytes_ >= smallest_arena; bytes_ /= 2) {
     if (ftruncate(descriptor_, off_t(bytes_)) == 0) base_ = map_arena(descriptor_, bytes_);

@@ -27,23 +27,26 @@ const char* name(KcollStatus status) {
 std::string kcoll_remedy(KcollStatus status) {
   switch (status) {
     case KcollStatus::ok: return "";
-    case KcollStatus::absent: return "there is no /dev/kcoll; load the module: modprobe kcoll";
+    case KcollStatus::absent: return "/dev/kcoll does not exist; load the kernel module: modprobe kcoll";
     case KcollStatus::no_permission:
-      return "kcoll refuses this user; let the administrator install its udev rule and add you to the device's group";
+      return "this user may not open /dev/kcoll; ask the administrator to install the udev rule and to add the user to "
+             "its group";
     case KcollStatus::mismatch:
-      return "/dev/kcoll speaks another version than this library; install module and library of one release";
+      return "the loaded kcoll module has another interface version than this library; install both from one release";
     case KcollStatus::inherited: return "the kcoll descriptor belongs to the parent process; open it after fork()";
     case KcollStatus::taken:
       return "the kcoll descriptor belongs to another domain; join before anything is registered";
-    case KcollStatus::stale: return "the owner has changed the region's memory; attach again";
-    case KcollStatus::gone: return "the region was unregistered or its owner has ended";
+    case KcollStatus::stale: return "the owner remapped the region's memory; attach to the region again";
+    case KcollStatus::gone: return "the region was unregistered or its owner has exited";
     case KcollStatus::no_allowance:
-      return "memory may not be pinned; raise the limit on locked memory (ulimit -l) or the module's max_pinned_mb";
-    case KcollStatus::out_of_range: return "the access goes beyond the end of the region";
+      return "the limit on pinned memory is reached; raise the limit on locked memory (ulimit -l) or the module's "
+             "max_pinned_mb";
+    case KcollStatus::out_of_range: return "the access extends beyond the end of the region";
     case KcollStatus::unsuitable:
-      return "kcoll cannot register or map this memory: of a file or device, or not made of whole pages";
-    case KcollStatus::bad_address: return "an address of the copy is not mapped, here or at the region's owner";
-    case KcollStatus::failed: return "kcoll failed; dmesg may say why";
+      return "kcoll cannot register or map this memory: it belongs to a file or device, or is not made of whole pages";
+    case KcollStatus::bad_address:
+      return "an address of the copy is not mapped, in this process or in the region's owner";
+    case KcollStatus::failed: return "the kernel module reported an unexpected error; dmesg may show the reason";
   }
   return "";
 }

@@ -48,7 +48,7 @@ std::string Peer::map() {
   int descriptor = open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (descriptor < 0)
     return "cannot open the shared memory of process " + std::to_string(address_.pid) + " (" + path +
-           "): " + strerror(errno) + "; all ranks must run as one user, in one pid namespace, with /proc mounted";
+           "): " + strerror(errno) + "; run all ranks as one user, in one pid namespace, with /proc mounted";
   arena_ = map_arena(descriptor, address_.arena_bytes);
   int reason = errno;
   close(descriptor);
@@ -58,7 +58,7 @@ std::string Peer::map() {
   auto* header = reinterpret_cast<const ArenaHeader*>(arena_);
   if (header->magic != ArenaHeader::expected_magic || !(header->owner == address_.token))
     return "process " + std::to_string(address_.pid) +
-           " is not the rank that was expected; are the ranks in different " + "pid namespaces?";
+           " is not the rank that was expected; run all ranks in one pid namespace";
   return "";
 }
 

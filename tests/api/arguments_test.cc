@@ -117,7 +117,7 @@ TEST_F(Arguments, Operation) {
   EXPECT_FAILURE(coll_allreduce(a, b, 1, COLL_INT, 0xffff, comm), COLL_ERR_OP, "coll_op_create");
   coll_op op = 0;
   EXPECT_FAILURE(coll_op_create(nullptr, 1, nullptr, &op), COLL_ERR_ARG, "NULL");
-  EXPECT_FAILURE(coll_op_free(COLL_SUM), COLL_ERR_OP, "not made by coll_op_create");
+  EXPECT_FAILURE(coll_op_free(COLL_SUM), COLL_ERR_OP, "not an operation made by coll_op_create");
   ASSERT_EQ(coll_op_create([](const void*, void*, size_t, coll_datatype, void*) {}, 1, nullptr, &op), COLL_OK);
   EXPECT_STREQ(coll_op_name(op), "user");
   EXPECT_EQ(coll_op_free(op), COLL_OK);

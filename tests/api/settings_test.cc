@@ -50,9 +50,9 @@ TEST(Settings, WrongValuesNameTheRightOnes) {
       {"COLL_THROTTLE", "0", COLL_ERR_ARG, {"COLL_THROTTLE", "1 to 1024"}},
       {"COLL_CHUNK", "63", COLL_ERR_ARG, {"COLL_CHUNK", "64 to 1G"}},
       {"COLL_STAGING", "warm", COLL_ERR_ARG, {"COLL_STAGING", "auto, cached or streamed"}},
-      {"COLL_DRIFT", "perhaps", COLL_ERR_ARG, {"COLL_DRIFT", "on nor off"}},
-      {"COLL_HUGE_PAGES", "2m", COLL_ERR_ARG, {"COLL_HUGE_PAGES", "on nor off"}},
-      {"COLL_TRIALS", "2", COLL_ERR_ARG, {"COLL_TRIALS", "on nor off"}},
+      {"COLL_DRIFT", "perhaps", COLL_ERR_ARG, {"COLL_DRIFT", "use on or off"}},
+      {"COLL_HUGE_PAGES", "2m", COLL_ERR_ARG, {"COLL_HUGE_PAGES", "use on or off"}},
+      {"COLL_TRIALS", "2", COLL_ERR_ARG, {"COLL_TRIALS", "use on or off"}},
       {"COLL_TABLE", "epic", COLL_ERR_ARG, {"COLL_TABLE", "epyc-2p"}},
       {"COLL_SENSITIVITY", "moon", COLL_ERR_TOPOLOGY, {"COLL_SENSITIVITY", "moon"}},
       {"COLL_TOPOLOGY", "package:0", COLL_ERR_TOPOLOGY, {"COLL_TOPOLOGY", "package"}},
@@ -117,7 +117,7 @@ TEST(Settings, ThatDifferBetweenRanks) {
     SCOPED_TRACE(variable);
     run_processes(3, [=](Context& c) {
       if (c.rank == 1) setenv(variable, value, 1);
-      creation_fails(c, COLL_ERR_BOOTSTRAP, {"alike on all ranks", "rank"});
+      creation_fails(c, COLL_ERR_BOOTSTRAP, {"the same value on all ranks", "rank"});
     });
   }
 }

@@ -28,7 +28,7 @@ void die_later(Context& c, int after_us) {
 void notices_in_time(Context& c, coll_status status) {
   int64_t noticed = now_ns();
   RANK_CHECK(c, status == COLL_ERR_PEER_DIED);
-  RANK_CHECK(c, strstr(coll_last_error(), "free the communicator") != nullptr);
+  RANK_CHECK(c, strstr(coll_last_error(), "must be freed") != nullptr);
   int64_t moment = c.shared->moment_ns;
   RANK_CHECK(c, moment != 0);
   if (noticed - moment > 1'000'000'000 * int64_t(slowness))

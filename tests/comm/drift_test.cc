@@ -52,7 +52,7 @@ TEST(Drift, TimesThatDoNotAreToldOnce) {
   const auto slow = Pair().calls(1000, 20, {100, 200}, {101, 201});
   ASSERT_EQ(slow.size(), 1u);
   EXPECT_EQ(slow[0].first, Drift::least_samples);  // a call is judged when the next one comes
-  EXPECT_EQ(slow[0].second, "allreduce of about 65536 bytes takes 5 times as long as its table says (20 us)");
+  EXPECT_EQ(slow[0].second, "allreduce of about 65536 bytes takes 5 times as long as the model table predicts (20 us)");
   const auto fast = Pair().calls(1000, 20, {100, 102}, {101, 103});
   ASSERT_EQ(fast.size(), 1u);
   EXPECT_NE(fast[0].second.find("takes 0.1 times"), std::string::npos) << fast[0].second;

@@ -74,10 +74,10 @@ TEST(Table, ItsChoicesAreTaken) {
   Environment table("COLL_TABLE", file.path.c_str()), log("COLL_LOG", "debug");
   const std::string text = log_of(bcasts);
   for (const char* words :
-       {"; table: chosen of 2026-11-21", "is of another machine (", "used because COLL_TABLE asks for it",
-        "bcast of 4096 bytes between 2 ranks: shm_pipelined:chunk=2048,depth=4 (table row bcast up to 8 KiB of 2 "
+       {"; table: chosen of 2026-11-21", "was measured on another machine (", "used because COLL_TABLE names it",
+        "bcast of 4096 bytes on 2 ranks: shm_pipelined:chunk=2048,depth=4 (table row bcast up to 8 KiB of 2 "
         "ranks)",
-        "bcast of 16384 bytes between 2 ranks: sequential_write", "bcast of 262144 bytes between 2 ranks: scatter_all"})
+        "bcast of 16384 bytes on 2 ranks: sequential_write", "bcast of 262144 bytes on 2 ranks: scatter_all"})
     EXPECT_NE(text.find(words), std::string::npos) << words << "\nis not in\n" << text;
 }
 
@@ -86,9 +86,9 @@ TEST(Table, VariablesComeFirst) {
   Environment table("COLL_TABLE", file.path.c_str()), log("COLL_LOG", "debug"),
       forced("COLL_BCAST", "shm_pipelined:chunk=1K@4K;knomial:chunk=8K@64K"), chunk("COLL_CHUNK", "2K");
   const std::string text = log_of(bcasts);
-  for (const char* words : {"bcast of 4096 bytes between 2 ranks: shm_pipelined:chunk=1024,depth=4 (a variable)",
-                            "bcast of 16384 bytes between 2 ranks: knomial:chunk=8192",
-                            "bcast of 262144 bytes between 2 ranks: scatter_allgather:chunk=2048"})
+  for (const char* words : {"bcast of 4096 bytes on 2 ranks: shm_pipelined:chunk=1024,depth=4 (a variable)",
+                            "bcast of 16384 bytes on 2 ranks: knomial:chunk=8192",
+                            "bcast of 262144 bytes on 2 ranks: scatter_allgather:chunk=2048"})
     EXPECT_NE(text.find(words), std::string::npos) << words << "\nis not in\n" << text;
 }
 
@@ -102,8 +102,8 @@ TEST(Table, ThrottleIsThatOfThrottledAlgorithms) {
       RANK_CHECK(c, coll_scatter(in.data(), out.data(), count, COLL_BYTE, 0, comm) == COLL_OK);
     RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
   });
-  for (const char* words : {"scatter of 32768 bytes between 2 ranks: throttled_read:chunk=16384,depth=4,k=5",
-                            "scatter of 524288 bytes between 2 ranks: throttled_read:chunk=16384,depth=4,k=3"})
+  for (const char* words : {"scatter of 32768 bytes on 2 ranks: throttled_read:chunk=16384,depth=4,k=5",
+                            "scatter of 524288 bytes on 2 ranks: throttled_read:chunk=16384,depth=4,k=3"})
     EXPECT_NE(text.find(words), std::string::npos) << words << "\nis not in\n" << text;
 }
 
@@ -125,7 +125,7 @@ TEST(Table, WhatDoesNotFitIsLeftToTheDefaults) {
   choices[0].parameters.chunk_bytes = 1 << 30;
   TableFile file(choices);
   Environment table("COLL_TABLE", file.path.c_str()), log("COLL_LOG", "debug");
-  EXPECT_NE(log_of(bcasts).find("bcast of 4096 bytes between 2 ranks: flat_read"), std::string::npos);
+  EXPECT_NE(log_of(bcasts).find("bcast of 4096 bytes on 2 ranks: flat_read"), std::string::npos);
 }
 
 TEST(Table, ThatCannotBeReadIsAnErrorOnAllRanks) {
@@ -151,7 +151,7 @@ TEST(Table, LatencyRows) {
     RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
   });
   EXPECT_EQ(text.find("bcast of 64 bytes"), std::string::npos) << text;
-  EXPECT_NE(text.find("bcast of 128 bytes between 2 ranks: shm_pipelined"), std::string::npos) << text;
+  EXPECT_NE(text.find("bcast of 128 bytes on 2 ranks: shm_pipelined"), std::string::npos) << text;
 }
 
 std::string log_of_many(int calls) {

@@ -42,12 +42,12 @@ TEST(ConfigFile, TheFirstFileThatHasAVariableCounts) {
 }
 
 TEST(ConfigFile, WrongLinesAreRefusedWithTheirNumber) {
-  EXPECT_THAT(complaint("\nCOLL_LOG info\n"), HasSubstr("file:2: 'COLL_LOG info' is not NAME = value"));
+  EXPECT_THAT(complaint("\nCOLL_LOG info\n"), HasSubstr("file:2: 'COLL_LOG info' is not of the form NAME = value"));
   EXPECT_THAT(complaint("COLL_TRANSPROT = shm"),
-              HasSubstr("file:1: 'COLL_TRANSPROT' is not known; did you mean COLL_TRANSPORT?"));
+              HasSubstr("file:1: 'COLL_TRANSPROT' is not a variable of libcoll; did you mean COLL_TRANSPORT?"));
   EXPECT_THAT(complaint("tea = 1"), HasSubstr("collctl info --env"));
   EXPECT_THAT(complaint("COLL_LAUNCH = 0/1/2"), HasSubstr("environment only"));
-  EXPECT_THAT(complaint("COLL_LOG = info\nCOLL_LOG = off\n"), HasSubstr("file:2: COLL_LOG was given at file:1"));
+  EXPECT_THAT(complaint("COLL_LOG = info\nCOLL_LOG = off\n"), HasSubstr("file:2: COLL_LOG was set before, at file:1"));
 }
 
 TEST(Environment, IsAsBeforeAfterTheScope) {

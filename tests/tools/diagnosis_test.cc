@@ -50,9 +50,9 @@ TEST(Diagnosis, AGoodMachineNeedsNothing) {
 TEST(Diagnosis, WithoutATableCalibrationIsProposed) {
   Facts facts = good_machine();
   facts.measured = "";
-  facts.table_remark = "/etc/libcoll/tables/machine.json: is of another machine";
+  facts.table_remark = "/etc/libcoll/tables/machine.json: was measured on another machine";
   expect(facts, "table", Finding::slower, "collctl calibrate");
-  EXPECT_THAT(find(facts, "table").found, HasSubstr("is of another machine"));
+  EXPECT_THAT(find(facts, "table").found, HasSubstr("was measured on another machine"));
 }
 
 TEST(Diagnosis, OnlySharedMemoryIsMandatory) {

@@ -65,7 +65,7 @@ class Taken(Case):
     def compare(self, collective, size, environment):
         done = collctl("bench", collective, "-n", 2, "--sizes", size, "--time", "0.01", env={**environment, "COLL_LOG": "debug"})
         self.assertEqual(done.returncode, 0, done.stderr)
-        took = re.search(rf"^libcoll: {collective} of \d+ bytes between 2 ranks: (\S+)( by kernel copies)? \((.+)\)$",
+        took = re.search(rf"^libcoll: {collective} of \d+ bytes on 2 ranks: (\S+)( with kernel-assisted copies)? \((.+)\)$",
                          done.stderr, re.MULTILINE)
         self.assertIsNotNone(took, done.stderr)
         answer = self.run_json("explain", collective, size, "-n", 2, env=environment)
@@ -93,7 +93,7 @@ class Taken(Case):
                 self.assertEqual(answer["taken"]["measured_us"], 20)
             text = " ".join(self.run_fine("explain", "bcast", "4K", "-n", 2, env={"COLL_TABLE": str(path)}).split())
             self.assertIn("by table row bcast up to 8 KiB of 2 ranks", text)
-            self.assertIn("used because COLL_TABLE asks for it", text)
+            self.assertIn("used because COLL_TABLE names it", text)
 
     @unittest.skipIf(os.cpu_count() < 2, "ranks that share a core choose otherwise")
     def test_by_the_built_in_defaults(self):

@@ -33,7 +33,7 @@ class Front(Case):
     def test_a_misspelt_variable_is_noticed(self):
         for arguments in (["list"], ["run", "-n", "2", "true"]):
             told = collctl(*arguments, env={"COLL_TRANSPROT": "shm"}).stderr
-            self.assertIn("COLL_TRANSPROT is not known; did you mean COLL_TRANSPORT?", told)
+            self.assertIn("COLL_TRANSPROT is not a variable of libcoll; did you mean COLL_TRANSPORT?", told)
 
     def test_wrong_words(self):
         self.expect_error(2, ["'frobnicate'", "--help"], "frobnicate")

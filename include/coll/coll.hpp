@@ -146,6 +146,10 @@ template <>
 inline constexpr coll_datatype named_type<float16> = COLL_FLOAT16;
 template <>
 inline constexpr coll_datatype named_type<bfloat16> = COLL_BFLOAT16;
+#ifdef __FLT16_MAX__
+template <>
+inline constexpr coll_datatype named_type<_Float16> = COLL_FLOAT16;
+#endif
 template <>
 inline constexpr coll_datatype named_type<float> = COLL_FLOAT;
 template <>
@@ -170,6 +174,8 @@ template <>
 inline constexpr coll_datatype named_type<Located<double>> = COLL_DOUBLE_INT;
 template <>
 inline constexpr coll_datatype named_type<Located<long double>> = COLL_LONG_DOUBLE_INT;
+template <class T>
+inline constexpr bool is_named = named_type<T> != 0;
 static_assert(sizeof(bool) == 1 && COLL_INT64 == COLL_INT8 + 3 && COLL_UINT64 == COLL_UINT8 + 3);
 
 inline constexpr std::size_t cache_line_bytes = 64;  // what coll_mem_alloc() and staging are aligned to
@@ -177,14 +183,13 @@ inline constexpr std::size_t cache_line_bytes = 64;  // what coll_mem_alloc() an
 
 // What may travel: bytes that mean the same in another process. (A pointer does not.)
 template <class T>
-concept Element = std::is_trivially_copyable_v<T> && std::is_object_v<T> && !std::is_pointer_v<T> &&
-                  !std::is_const_v<T> && alignof(T) <= detail::cache_line_bytes && sizeof(T) < 0x80000000u;
+concept Element = std::same_as<T, std::remove_cv_t<T>> && std::is_trivially_copyable_v<T> && !std::is_pointer_v<T> &&
+                  alignof(T) <= detail::cache_line_bytes && sizeof(T) < 0x80000000u;
 
 // What the built-in operations combine. (The pair and bit operations are defined for some of them only; asking for
 // what is not defined is COLL_ERR_OP.)
 template <class T>
-concept Combinable = Element<T> && detail::named_type<T>
-!= 0;
+concept Combinable = Element<T> && detail::is_named<T>;
 
 // The datatype of an element; opaque bytes for types that only a user-defined operation can combine.
 template <Element T>
@@ -193,9 +198,9 @@ inline constexpr coll_datatype datatype_of = Combinable<T> ? detail::named_type<
 
 template <class R>
 concept Vector = std::ranges::contiguous_range<R> && std::ranges::sized_range<R> &&
-    Element<std::remove_cv_t<std::ranges::range_value_t<R>>>;
+    Element<std::remove_const_t<std::remove_reference_t<std::ranges::range_reference_t<R>>>>;
 template <class R>
-concept MutableVector = Vector<R> && !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>;
+concept MutableVector = Vector<R> && Element<std::remove_reference_t<std::ranges::range_reference_t<R>>>;
 
 struct in_place_t {
   explicit in_place_t() = default;
@@ -273,10 +278,10 @@ class Callable final : public Operation {
     const std::span<const T> lower(static_cast<const T*>(in), count);
     const std::span<T> upper(static_cast<T*>(inout), count);
     self.guard([&] {
-      if constexpr (Spanwise<F, T>) {
-        self.function_(lower, upper);
-      } else {
+      if constexpr (Elementwise<F, T>) {  // first: a generic lambda may be no more than tried with spans
         for (std::size_t i = 0; i < count; i++) upper[i] = self.function_(lower[i], upper[i]);
+      } else {
+        self.function_(lower, upper);
       }
     });
   }
@@ -333,10 +338,39 @@ inline void finish(coll_status status, Operation* operation) {
 template <class R>
 using element_t = std::remove_cv_t<std::ranges::range_value_t<R>>;
 
+template <class R>
+inline constexpr bool is_in_place = std::same_as<std::remove_cvref_t<R>, in_place_t>;
+
+// R, or if that is coll::in_place a vector of the elements of the other one.
+template <class R, class Other>
+struct given {
+  using type = R;
+};
+template <class R, class Other>
+requires is_in_place<R>
+struct given<R, Other> {
+  using type = std::span<element_t<Other>>;
+};
+template <class R, class Other>
+using given_t = typename given<R, Other>::type;
+template <class R, class Other>
+using given_element_t = element_t<given_t<R, Other>>;
+
+// The vectors of a collective: both of the same elements. Only the send vector, of a scatter only the receive vector,
+// may be coll::in_place. Conjunctions alone: compilers name the part of one that does not hold.
+template <class Send, class Recv>
+concept Movement =
+    MutableVector<Recv> && Vector<given_t<Send, Recv>> && std::same_as<given_element_t<Send, Recv>, element_t<Recv>>;
+template <class Send, class Recv>
+concept Scattering =
+    Vector<Send> && MutableVector<given_t<Recv, Send>> && std::same_as<element_t<Send>, given_element_t<Recv, Send>>;
 template <class Send, class Recv, class O>
-concept Reduction = MutableVector<Recv> && OperationOn<O, element_t<Recv>> &&
-    (std::same_as<std::remove_cvref_t<Send>, in_place_t> ||
-     (Vector<Send> && std::same_as<element_t<Send>, element_t<Recv>>));
+concept Reduction = Movement<Send, Recv> && OperationOn<O, element_t<Recv>>;
+// A collective that runs on after the call needs vectors that do, too: an lvalue, or a view such as std::span.
+template <class R>
+concept OutlivesTheCall = is_in_place<R> || std::ranges::borrowed_range<R>;
+template <class Send, class Recv>
+concept BothOutliveTheCall = OutlivesTheCall<Send> && OutlivesTheCall<Recv>;
 
 // What is passed on to coll.h. `receives`: this rank gets the result; elsewhere recv is not looked at.
 struct Arguments {
@@ -346,7 +380,7 @@ struct Arguments {
 };
 template <class Send, class Recv>
 Arguments arguments(Send&& send, Recv&& recv, bool receives) {
-  if constexpr (std::same_as<std::remove_cvref_t<Send>, in_place_t>) {
+  if constexpr (is_in_place<Send>) {
     void* data = std::ranges::data(recv);
     return {receives ? COLL_IN_PLACE : data, receives ? data : nullptr, std::ranges::size(recv)};
   } else {
@@ -357,26 +391,6 @@ Arguments arguments(Send&& send, Recv&& recv, bool receives) {
     return {std::ranges::data(send), receives ? std::ranges::data(recv) : nullptr, count};
   }
 }
-
-// The vectors of a collective that moves blocks, either of which may be coll::in_place where coll.h says so.
-template <class R>
-inline constexpr bool is_in_place = std::same_as<std::remove_cvref_t<R>, in_place_t>;
-template <class Send, class Recv>
-struct moved {
-  using type = element_t<Recv>;
-};
-template <class Send, class Recv>
-requires is_in_place<Recv>
-struct moved<Send, Recv> {
-  using type = element_t<Send>;
-};
-template <class Send, class Recv>
-using moved_t = typename moved<Send, Recv>::type;
-template <class Send, class Recv>
-concept Movement = (is_in_place<Send> && MutableVector<Recv>) || (is_in_place<Recv> && Vector<Send>) ||
-                   (Vector<Send> && MutableVector<Recv> && std::same_as<element_t<Send>, element_t<Recv>>);
-template <class Send, class Recv, class O>
-concept BlockReduction = Movement<Send, Recv> && !is_in_place<Recv> && OperationOn<O, element_t<Recv>>;
 
 template <class R>
 const void* data_of(R&& range) {
@@ -547,25 +561,23 @@ class Communicator {
     return begin(nullptr, [&](coll_request** r) { return coll_ibarrier(handle(), r); });
   }
   template <MutableVector R>
-  requires std::ranges::borrowed_range<R>
+  requires detail::OutlivesTheCall<R>
   [[nodiscard]] Request ibcast(R&& buffer, int root) {
     return begin(nullptr, [&](coll_request** r) {
       return coll_ibcast(std::ranges::data(buffer), std::ranges::size(buffer), type<R>, root, handle(), r);
     });
   }
   template <class Send, class Recv, class O>
-  requires detail::Reduction<Send, Recv, O> && std::ranges::borrowed_range<Recv>
+  requires detail::Reduction<Send, Recv, O> && detail::BothOutliveTheCall<Send, Recv>
   [[nodiscard]] Request ireduce(Send&& send, Recv&& recv, const O& op, int root) {
-    keeps<Send>();
     const auto a = detail::arguments(send, recv, rank() == root);
     return begin(detail::operation_of(op), [&](coll_request** r) {
       return coll_ireduce(a.send, a.recv, a.count, type<Recv>, detail::handle_of(op), root, handle(), r);
     });
   }
   template <class Send, class Recv, class O>
-  requires detail::Reduction<Send, Recv, O> && std::ranges::borrowed_range<Recv>
+  requires detail::Reduction<Send, Recv, O> && detail::BothOutliveTheCall<Send, Recv>
   [[nodiscard]] Request iallreduce(Send&& send, Recv&& recv, const O& op) {
-    keeps<Send>();
     const auto a = detail::arguments(send, recv, true);
     return begin(detail::operation_of(op), [&](coll_request** r) {
       return coll_iallreduce(a.send, a.recv, a.count, type<Recv>, detail::handle_of(op), handle(), r);
@@ -577,25 +589,23 @@ class Communicator {
     return begin(nullptr, [&](coll_request** r) { return coll_barrier_init(handle(), r); });
   }
   template <MutableVector R>
-  requires std::ranges::borrowed_range<R>
+  requires detail::OutlivesTheCall<R>
   [[nodiscard]] Request bcast_init(R&& buffer, int root) {
     return begin(nullptr, [&](coll_request** r) {
       return coll_bcast_init(std::ranges::data(buffer), std::ranges::size(buffer), type<R>, root, handle(), r);
     });
   }
   template <class Send, class Recv, class O>
-  requires detail::Reduction<Send, Recv, O> && std::ranges::borrowed_range<Recv>
+  requires detail::Reduction<Send, Recv, O> && detail::BothOutliveTheCall<Send, Recv>
   [[nodiscard]] Request reduce_init(Send&& send, Recv&& recv, const O& op, int root) {
-    keeps<Send>();
     const auto a = detail::arguments(send, recv, rank() == root);
     return begin(detail::operation_of(op), [&](coll_request** r) {
       return coll_reduce_init(a.send, a.recv, a.count, type<Recv>, detail::handle_of(op), root, handle(), r);
     });
   }
   template <class Send, class Recv, class O>
-  requires detail::Reduction<Send, Recv, O> && std::ranges::borrowed_range<Recv>
+  requires detail::Reduction<Send, Recv, O> && detail::BothOutliveTheCall<Send, Recv>
   [[nodiscard]] Request allreduce_init(Send&& send, Recv&& recv, const O& op) {
-    keeps<Send>();
     const auto a = detail::arguments(send, recv, true);
     return begin(detail::operation_of(op), [&](coll_request** r) {
       return coll_allreduce_init(a.send, a.recv, a.count, type<Recv>, detail::handle_of(op), handle(), r);
@@ -605,7 +615,7 @@ class Communicator {
   // -- blocks and scans, blocking
   // send: a block for every rank, at the root; recv: the own block, or coll::in_place at the root.
   template <class Send, class Recv>
-  requires detail::Movement<Send, Recv>
+  requires detail::Scattering<Send, Recv>
   void scatter(Send&& send, Recv&& recv, int root) {
     detail::check(std::apply(coll_scatter, scatter_arguments(send, recv, root)));
   }
@@ -627,7 +637,7 @@ class Communicator {
   void alltoall(Send&& send, Recv&& recv) { detail::check(std::apply(coll_alltoall, alltoall_arguments(send, recv))); }
   // The same with blocks of different lengths.
   template <class Send, class Recv>
-  requires detail::Movement<Send, Recv>
+  requires detail::Scattering<Send, Recv>
   void scatterv(Send&& send, const Blocks& blocks, Recv&& recv, int root) {
     detail::check(std::apply(coll_scatterv, scatterv_arguments(send, blocks, recv, root)));
   }
@@ -648,13 +658,13 @@ class Communicator {
   }
   // send: all blocks; recv: the own block of the result; in place: the input, whose beginning becomes the result.
   template <class Send, class Recv, class O>
-  requires detail::BlockReduction<Send, Recv, O>
+  requires detail::Reduction<Send, Recv, O>
   void reduce_scatter(Send&& send, Recv&& recv, std::span<const std::size_t> counts, const O& op) {
     detail::finish(std::apply(coll_reduce_scatter, reduce_scatter_arguments(send, recv, counts, op)),
                    detail::operation_of(op).get());
   }
   template <class Send, class Recv, class O>
-  requires detail::BlockReduction<Send, Recv, O>
+  requires detail::Reduction<Send, Recv, O>
   void reduce_scatter_block(Send&& send, Recv&& recv, const O& op) {
     detail::finish(std::apply(coll_reduce_scatter_block, reduce_scatter_block_arguments(send, recv, op)),
                    detail::operation_of(op).get());
@@ -674,153 +684,129 @@ class Communicator {
 
   // -- blocks and scans, non-blocking
   template <class Send, class Recv>
-  requires detail::Movement<Send, Recv>
+  requires detail::Scattering<Send, Recv> && detail::BothOutliveTheCall<Send, Recv>
   [[nodiscard]] Request iscatter(Send&& send, Recv&& recv, int root) {
-    keeps<Send>(), keeps<Recv>();
     return begin_with(nullptr, coll_iscatter, scatter_arguments(send, recv, root));
   }
   template <class Send, class Recv>
-  requires detail::Movement<Send, Recv>
+  requires detail::Movement<Send, Recv> && detail::BothOutliveTheCall<Send, Recv>
   [[nodiscard]] Request igather(Send&& send, Recv&& recv, int root) {
-    keeps<Send>(), keeps<Recv>();
     return begin_with(nullptr, coll_igather, gather_arguments(send, recv, root));
   }
   template <class Send, class Recv>
-  requires detail::Movement<Send, Recv>
+  requires detail::Movement<Send, Recv> && detail::BothOutliveTheCall<Send, Recv>
   [[nodiscard]] Request iallgather(Send&& send, Recv&& recv) {
-    keeps<Send>(), keeps<Recv>();
     return begin_with(nullptr, coll_iallgather, allgather_arguments(send, recv));
   }
   template <class Send, class Recv>
-  requires detail::Movement<Send, Recv>
+  requires detail::Movement<Send, Recv> && detail::BothOutliveTheCall<Send, Recv>
   [[nodiscard]] Request ialltoall(Send&& send, Recv&& recv) {
-    keeps<Send>(), keeps<Recv>();
     return begin_with(nullptr, coll_ialltoall, alltoall_arguments(send, recv));
   }
   template <class Send, class Recv>
-  requires detail::Movement<Send, Recv>
+  requires detail::Scattering<Send, Recv> && detail::BothOutliveTheCall<Send, Recv>
   [[nodiscard]] Request iscatterv(Send&& send, const Blocks& blocks, Recv&& recv, int root) {
-    keeps<Send>(), keeps<Recv>();
     return begin_with(nullptr, coll_iscatterv, scatterv_arguments(send, blocks, recv, root));
   }
   template <class Send, class Recv>
-  requires detail::Movement<Send, Recv>
+  requires detail::Movement<Send, Recv> && detail::BothOutliveTheCall<Send, Recv>
   [[nodiscard]] Request igatherv(Send&& send, Recv&& recv, const Blocks& blocks, int root) {
-    keeps<Send>(), keeps<Recv>();
     return begin_with(nullptr, coll_igatherv, gatherv_arguments(send, recv, blocks, root));
   }
   template <class Send, class Recv>
-  requires detail::Movement<Send, Recv>
+  requires detail::Movement<Send, Recv> && detail::BothOutliveTheCall<Send, Recv>
   [[nodiscard]] Request iallgatherv(Send&& send, Recv&& recv, const Blocks& blocks) {
-    keeps<Send>(), keeps<Recv>();
     return begin_with(nullptr, coll_iallgatherv, allgatherv_arguments(send, recv, blocks));
   }
   template <class Send, class Recv>
-  requires detail::Movement<Send, Recv>
+  requires detail::Movement<Send, Recv> && detail::BothOutliveTheCall<Send, Recv>
   [[nodiscard]] Request ialltoallv(Send&& send, const Blocks& sent, Recv&& recv, const Blocks& received) {
-    keeps<Send>(), keeps<Recv>();
     return begin_with(nullptr, coll_ialltoallv, alltoallv_arguments(send, sent, recv, received));
   }
   template <class Send, class Recv, class O>
-  requires detail::BlockReduction<Send, Recv, O>
+  requires detail::Reduction<Send, Recv, O> && detail::BothOutliveTheCall<Send, Recv>
   [[nodiscard]] Request ireduce_scatter(Send&& send, Recv&& recv, std::span<const std::size_t> counts, const O& op) {
-    keeps<Send>(), keeps<Recv>();
     return begin_with(detail::operation_of(op), coll_ireduce_scatter, reduce_scatter_arguments(send, recv, counts, op));
   }
   template <class Send, class Recv, class O>
-  requires detail::BlockReduction<Send, Recv, O>
+  requires detail::Reduction<Send, Recv, O> && detail::BothOutliveTheCall<Send, Recv>
   [[nodiscard]] Request ireduce_scatter_block(Send&& send, Recv&& recv, const O& op) {
-    keeps<Send>(), keeps<Recv>();
     return begin_with(detail::operation_of(op), coll_ireduce_scatter_block,
                       reduce_scatter_block_arguments(send, recv, op));
   }
   template <class Send, class Recv, class O>
-  requires detail::Reduction<Send, Recv, O>
+  requires detail::Reduction<Send, Recv, O> && detail::BothOutliveTheCall<Send, Recv>
   [[nodiscard]] Request iscan(Send&& send, Recv&& recv, const O& op) {
-    keeps<Send>(), keeps<Recv>();
     return begin_with(detail::operation_of(op), coll_iscan, scan_arguments(send, recv, op));
   }
   template <class Send, class Recv, class O>
-  requires detail::Reduction<Send, Recv, O>
+  requires detail::Reduction<Send, Recv, O> && detail::BothOutliveTheCall<Send, Recv>
   [[nodiscard]] Request iexscan(Send&& send, Recv&& recv, const O& op) {
-    keeps<Send>(), keeps<Recv>();
     return begin_with(detail::operation_of(op), coll_iexscan, exscan_arguments(send, recv, op));
   }
 
   // -- blocks and scans, persistent
   template <class Send, class Recv>
-  requires detail::Movement<Send, Recv>
+  requires detail::Scattering<Send, Recv> && detail::BothOutliveTheCall<Send, Recv>
   [[nodiscard]] Request scatter_init(Send&& send, Recv&& recv, int root) {
-    keeps<Send>(), keeps<Recv>();
     return begin_with(nullptr, coll_scatter_init, scatter_arguments(send, recv, root));
   }
   template <class Send, class Recv>
-  requires detail::Movement<Send, Recv>
+  requires detail::Movement<Send, Recv> && detail::BothOutliveTheCall<Send, Recv>
   [[nodiscard]] Request gather_init(Send&& send, Recv&& recv, int root) {
-    keeps<Send>(), keeps<Recv>();
     return begin_with(nullptr, coll_gather_init, gather_arguments(send, recv, root));
   }
   template <class Send, class Recv>
-  requires detail::Movement<Send, Recv>
+  requires detail::Movement<Send, Recv> && detail::BothOutliveTheCall<Send, Recv>
   [[nodiscard]] Request allgather_init(Send&& send, Recv&& recv) {
-    keeps<Send>(), keeps<Recv>();
     return begin_with(nullptr, coll_allgather_init, allgather_arguments(send, recv));
   }
   template <class Send, class Recv>
-  requires detail::Movement<Send, Recv>
+  requires detail::Movement<Send, Recv> && detail::BothOutliveTheCall<Send, Recv>
   [[nodiscard]] Request alltoall_init(Send&& send, Recv&& recv) {
-    keeps<Send>(), keeps<Recv>();
     return begin_with(nullptr, coll_alltoall_init, alltoall_arguments(send, recv));
   }
   template <class Send, class Recv>
-  requires detail::Movement<Send, Recv>
+  requires detail::Scattering<Send, Recv> && detail::BothOutliveTheCall<Send, Recv>
   [[nodiscard]] Request scatterv_init(Send&& send, const Blocks& blocks, Recv&& recv, int root) {
-    keeps<Send>(), keeps<Recv>();
     return begin_with(nullptr, coll_scatterv_init, scatterv_arguments(send, blocks, recv, root));
   }
   template <class Send, class Recv>
-  requires detail::Movement<Send, Recv>
+  requires detail::Movement<Send, Recv> && detail::BothOutliveTheCall<Send, Recv>
   [[nodiscard]] Request gatherv_init(Send&& send, Recv&& recv, const Blocks& blocks, int root) {
-    keeps<Send>(), keeps<Recv>();
     return begin_with(nullptr, coll_gatherv_init, gatherv_arguments(send, recv, blocks, root));
   }
   template <class Send, class Recv>
-  requires detail::Movement<Send, Recv>
+  requires detail::Movement<Send, Recv> && detail::BothOutliveTheCall<Send, Recv>
   [[nodiscard]] Request allgatherv_init(Send&& send, Recv&& recv, const Blocks& blocks) {
-    keeps<Send>(), keeps<Recv>();
     return begin_with(nullptr, coll_allgatherv_init, allgatherv_arguments(send, recv, blocks));
   }
   template <class Send, class Recv>
-  requires detail::Movement<Send, Recv>
+  requires detail::Movement<Send, Recv> && detail::BothOutliveTheCall<Send, Recv>
   [[nodiscard]] Request alltoallv_init(Send&& send, const Blocks& sent, Recv&& recv, const Blocks& received) {
-    keeps<Send>(), keeps<Recv>();
     return begin_with(nullptr, coll_alltoallv_init, alltoallv_arguments(send, sent, recv, received));
   }
   template <class Send, class Recv, class O>
-  requires detail::BlockReduction<Send, Recv, O>
+  requires detail::Reduction<Send, Recv, O> && detail::BothOutliveTheCall<Send, Recv>
   [[nodiscard]] Request reduce_scatter_init(Send&& send, Recv&& recv, std::span<const std::size_t> counts,
                                             const O& op) {
-    keeps<Send>(), keeps<Recv>();
     return begin_with(detail::operation_of(op), coll_reduce_scatter_init,
                       reduce_scatter_arguments(send, recv, counts, op));
   }
   template <class Send, class Recv, class O>
-  requires detail::BlockReduction<Send, Recv, O>
+  requires detail::Reduction<Send, Recv, O> && detail::BothOutliveTheCall<Send, Recv>
   [[nodiscard]] Request reduce_scatter_block_init(Send&& send, Recv&& recv, const O& op) {
-    keeps<Send>(), keeps<Recv>();
     return begin_with(detail::operation_of(op), coll_reduce_scatter_block_init,
                       reduce_scatter_block_arguments(send, recv, op));
   }
   template <class Send, class Recv, class O>
-  requires detail::Reduction<Send, Recv, O>
+  requires detail::Reduction<Send, Recv, O> && detail::BothOutliveTheCall<Send, Recv>
   [[nodiscard]] Request scan_init(Send&& send, Recv&& recv, const O& op) {
-    keeps<Send>(), keeps<Recv>();
     return begin_with(detail::operation_of(op), coll_scan_init, scan_arguments(send, recv, op));
   }
   template <class Send, class Recv, class O>
-  requires detail::Reduction<Send, Recv, O>
+  requires detail::Reduction<Send, Recv, O> && detail::BothOutliveTheCall<Send, Recv>
   [[nodiscard]] Request exscan_init(Send&& send, Recv&& recv, const O& op) {
-    keeps<Send>(), keeps<Recv>();
     return begin_with(detail::operation_of(op), coll_exscan_init, exscan_arguments(send, recv, op));
   }
 
@@ -850,11 +836,6 @@ class Communicator {
   // Freed when the last request has gone too.
   void adopt(coll_comm* owned) { comm_.reset(owned, coll_comm_free); }
 
-  template <class Send>
-  static constexpr void keeps() {
-    if constexpr (!std::same_as<std::remove_cvref_t<Send>, in_place_t>)
-      static_assert(std::ranges::borrowed_range<Send>, "a vector is gone before the collective is over");
-  }
   template <class Call>
   Request begin(std::shared_ptr<detail::Operation> operation, Call&& call) {
     Request request(comm_, std::move(operation));
@@ -871,7 +852,7 @@ class Communicator {
   // What is passed on to coll.h.
   std::size_t ranks() const noexcept { return static_cast<std::size_t>(size()); }
   template <class Send, class Recv>
-  static constexpr coll_datatype moved = datatype_of<detail::moved_t<Send, Recv>>;
+  static constexpr coll_datatype moved = datatype_of<detail::given_element_t<Recv, Send>>;
   const std::size_t* counts_of(const Blocks& blocks, bool needed) const {
     if (!needed) return nullptr;
     if (blocks.counts.size() != ranks() || (!blocks.displs.empty() && blocks.displs.size() != ranks()))

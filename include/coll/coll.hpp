@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// libcoll for C++20: coll.h with objects that clean up after themselves, typed vectors and exceptions.
+// libcoll for C++20: the functions of coll.h with typed vectors, exceptions, and objects that free what they own.
 //
 //   coll::Communicator comm = coll::Communicator::from_launcher();
 //   std::vector<double> mine(1000, comm.rank()), sum(1000);
@@ -8,13 +8,25 @@
 //   double largest = comm.allreduce(mine[0], coll::max);
 //
 // Conventions of this header
-//  - A vector is any contiguous range: std::vector, std::array, std::span. Its element type gives the datatype.
-//  - What fails throws coll::Error. Destructors and moves never throw.
-//  - What coll.h says of ranks, threads, order of operands and dead peers holds here too.
-//  - coll::in_place as the send vector takes the input from the receive vector.
-//  - Header only; link with libcoll. Anything that is missing here is called through handle().
+//  - The terms and rules of coll.h hold here too: collectives are called by every rank, in the same order; one thread
+//    at a time uses a communicator and its requests; operands combine in rank order; a dead peer makes the communicator
+//    unusable. A member function has the contract of the C function of the same name; comments here state what differs.
+//  - A vector is any contiguous range with a size: std::vector, std::array, std::span, std::string, a C array,
+//    coll::Memory; not std::vector<bool>. Its element type determines the datatype, its size the count. A send vector
+//    may be constant, and is not written; a receive vector may not. Both have the same element type.
+//  - coll::in_place as the send vector takes the input from the receive vector; scatter takes it as the receive vector.
+//  - Errors. A call that fails throws coll::Error with the status of the C function: a wrong size (COUNT, ARG) is found
+//    before anything is sent, as in coll.h by this rank alone. An exception of a user's callable is thrown instead, see
+//    coll::Op. A call that needs memory of its own may also throw std::bad_alloc. Functions marked noexcept,
+//    destructors and moves do not throw.
+//  - Lifetimes. A blocking call is done with the vectors when it returns. The vectors of a non-blocking or persistent
+//    collective must live, in the same place, until the Request is complete or destroyed; temporary containers are
+//    refused, temporary views such as std::span are not. Blocks and counts are read during the call only.
+//  - A moved-from object may be destroyed or assigned to. A moved-from Communicator has rank and size -1, and its
+//    collectives throw COLL_ERR_ARG; a moved-from Request is complete; a moved-from Memory is empty.
+//  - Header only; link with libcoll. Functions of coll.h that are missing here are called with handle().
 //
-// Why this file is long: it is all that a C++ program includes, and each call of coll.h has its typed form here.
+// This file is long because it is all that a C++ program includes, and has a typed form of each call of coll.h.
 #ifndef COLL_COLL_HPP
 #define COLL_COLL_HPP
 
@@ -44,11 +56,13 @@ namespace coll {
 
 // ---- errors -----------------------------------------------------------------------------------------------------
 
-// A failed call. what() says what was wrong, with the remedy.
+// A failed call. what() is coll_strerror(), a colon, and the text of coll_last_error(): what happened and how to fix
+// it.
 class Error : public std::runtime_error {
  public:
   Error(coll_status status, const std::string& text)
       : std::runtime_error(std::string(coll_strerror(status)) + (text.empty() ? "" : ": " + text)), status_(status) {}
+  // Never COLL_OK.
   coll_status status() const noexcept { return status_; }
 
  private:
@@ -64,8 +78,9 @@ inline void check(coll_status status) {
 
 // ---- element types ----------------------------------------------------------------------------------------------
 
-// 16 bits as they are stored: IEEE binary16. Reductions accumulate in float; arithmetic here is by conversion.
-// Conversion rounds to nearest, ties to even; NaN stays NaN.
+// IEEE binary16 as it is stored, COLL_FLOAT16. Reductions combine in float. It has no arithmetic of its own: convert to
+// float and back, which rounds to nearest, ties to even; NaN stays NaN. Where the compiler has _Float16, vectors of
+// that have the same datatype.
 struct float16 {
   std::uint16_t bits = 0;
 
@@ -107,7 +122,7 @@ struct float16 {
   }
 };
 
-// 16 bits as they are stored: the upper half of a float. As float16.
+// bfloat16 as it is stored, the upper half of a float, COLL_BFLOAT16. Used as float16 is.
 struct bfloat16 {
   std::uint16_t bits = 0;
 
@@ -125,7 +140,7 @@ struct bfloat16 {
   }
 };
 
-// A value and where it was found, for coll::minloc and coll::maxloc. T: short, int, long, float, double, long double.
+// A value and its index, for coll::minloc and coll::maxloc. T: short, int, long, float, double or long double.
 template <class T>
 struct Located {
   T value;
@@ -178,30 +193,35 @@ template <class T>
 inline constexpr bool is_named = named_type<T> != 0;
 static_assert(sizeof(bool) == 1 && COLL_INT64 == COLL_INT8 + 3 && COLL_UINT64 == COLL_UINT8 + 3);
 
-inline constexpr std::size_t cache_line_bytes = 64;  // what coll_mem_alloc() and staging are aligned to
+inline constexpr std::size_t cache_line_bytes = 64;  // alignment of coll_mem_alloc() and of staged data
 }  // namespace detail
 
-// What may travel: bytes that mean the same in another process. (A pointer does not.)
+// A type whose bytes mean the same in another process: trivially copyable, without const or volatile, not a pointer,
+// aligned to at most 64 bytes. Pointers inside of a structure are not found out.
 template <class T>
 concept Element = std::same_as<T, std::remove_cv_t<T>> && std::is_trivially_copyable_v<T> && !std::is_pointer_v<T> &&
                   alignof(T) <= detail::cache_line_bytes && sizeof(T) < 0x80000000u;
 
-// What the built-in operations combine. (The pair and bit operations are defined for some of them only; asking for
-// what is not defined is COLL_ERR_OP.)
+// An element with a datatype of its own, which built-in operations combine: bool, std::byte, integers, floating point,
+// std::complex of float, double and long double, float16, bfloat16, Located. An operation that is not defined for such
+// a type (coll_op_defined()) throws COLL_ERR_OP at run time.
 template <class T>
 concept Combinable = Element<T> && detail::is_named<T>;
 
-// The datatype of an element; opaque bytes for types that only a user-defined operation can combine.
+// The datatype of an element: COLL_TYPE_BYTES(sizeof(T)) for one that only a user-defined operation can combine.
 template <Element T>
 inline constexpr coll_datatype datatype_of = Combinable<T> ? detail::named_type<T>
                                                            : COLL_TYPE_BYTES(static_cast<std::uint32_t>(sizeof(T)));
 
+// What a collective can send.
 template <class R>
 concept Vector = std::ranges::contiguous_range<R> && std::ranges::sized_range<R> &&
     Element<std::remove_const_t<std::remove_reference_t<std::ranges::range_reference_t<R>>>>;
+// What a collective can receive into.
 template <class R>
 concept MutableVector = Vector<R> && Element<std::remove_reference_t<std::ranges::range_reference_t<R>>>;
 
+// Stands for COLL_IN_PLACE, and as the receive vector of a scatter for COLL_RECV_IN_PLACE.
 struct in_place_t {
   explicit in_place_t() = default;
 };
@@ -209,20 +229,21 @@ inline constexpr in_place_t in_place{};
 
 // ---- operations -------------------------------------------------------------------------------------------------
 
-// One of the library's own operations.
+// One of the library's own operations. A constant; nothing is to be freed.
 struct BuiltinOp {
   coll_op handle;
 };
 inline constexpr BuiltinOp sum{COLL_SUM}, prod{COLL_PROD}, min{COLL_MIN}, max{COLL_MAX}, land{COLL_LAND}, lor{COLL_LOR},
     lxor{COLL_LXOR}, band{COLL_BAND}, bor{COLL_BOR}, bxor{COLL_BXOR}, minloc{COLL_MINLOC}, maxloc{COLL_MAXLOC};
 
-// Whether a user-defined operation may be reordered. It has to be associative in any case.
+// ranks: operands are combined in rank order. any: the operation commutes, and libcoll may reorder them. It must be
+// associative in both cases.
 enum class Order { ranks, any };
 
 namespace detail {
 
-// A user-defined operation, alive until the last collective that uses it is over. An exception of the callable waits
-// here until it can be thrown outside of C.
+// A user-defined operation, shared by Op and the requests that use it. Keeps an exception of the callable until it can
+// be thrown outside of C.
 class Operation {
  public:
   Operation() = default;
@@ -278,7 +299,7 @@ class Callable final : public Operation {
     const std::span<const T> lower(static_cast<const T*>(in), count);
     const std::span<T> upper(static_cast<T*>(inout), count);
     self.guard([&] {
-      if constexpr (Elementwise<F, T>) {  // first: a generic lambda may be no more than tried with spans
+      if constexpr (Elementwise<F, T>) {  // first: instantiating a generic lambda with spans could be an error
         for (std::size_t i = 0; i < count; i++) upper[i] = self.function_(lower[i], upper[i]);
       } else {
         self.function_(lower, upper);
@@ -291,13 +312,19 @@ class Callable final : public Operation {
 
 }  // namespace detail
 
-// An operation of the caller's own on elements of type T. The callable is copied or moved in and is either
-//   T combine(const T& lower, const T& upper)                            one element, `lower` from the lower ranks
+// A user-defined operation on elements of type T. The callable is copied or moved in and is either
+//   T combine(const T& lower, const T& upper)                            returns lower op upper
 //   void combine(std::span<const T> lower, std::span<T> upper)           upper[i] = lower[i] op upper[i]
-// It runs in the thread that drives the collective and must not call libcoll. When it throws, the result of that
-// collective is unspecified at every rank, and the call (or Request::wait(), Request::test()) throws that exception at
-// the rank where it happened. Copies share the callable; used on communicators of several threads at once it must be
-// fit for that, and an exception reaches the first thread that asks.
+// where `lower` comes from the lower ranks. A generic lambda is called with elements. It runs in a thread that is
+// inside a call on the communicator, and must not call libcoll.
+// The callable lives until the last copy of the Op and the last Request that uses it are gone; a Request that is
+// complete still holds it. Copies share it: if they are used by several threads at once, on several communicators, the
+// callable must allow that.
+// Exceptions of the callable: the call, Request::wait() or Request::test() throws it, on the rank where it was thrown,
+// when the collective has completed. The result of the collective is unspecified at every rank; the communicator stays
+// usable. If several collectives run with the same operation, the first of them that is waited for throws it.
+// The constructor throws Error (NO_MEMORY) and what copying the callable throws. A moved-from Op may only be destroyed
+// or assigned to.
 template <Element T>
 class Op {
  public:
@@ -311,7 +338,7 @@ class Op {
   std::shared_ptr<detail::Operation> operation_;
 };
 
-// O can combine elements of type T.
+// O is an operation on elements of type T.
 template <class O, class T>
 concept OperationOn = (std::same_as<O, BuiltinOp> && Combinable<T>) || std::same_as<O, Op<T>>;
 
@@ -328,7 +355,7 @@ const std::shared_ptr<Operation>& operation_of(const Op<T>& op) noexcept {
   return op.operation();
 }
 
-// What the user's callable threw comes first: the status is at most a consequence of it.
+// An exception of the callable comes before the status.
 inline void finish(coll_status status, Operation* operation) {
   if (operation != nullptr)
     if (const std::exception_ptr exception = operation->take()) std::rethrow_exception(exception);
@@ -366,13 +393,13 @@ concept Scattering =
     Vector<Send> && MutableVector<given_t<Recv, Send>> && std::same_as<element_t<Send>, given_element_t<Recv, Send>>;
 template <class Send, class Recv, class O>
 concept Reduction = Movement<Send, Recv> && OperationOn<O, element_t<Recv>>;
-// A collective that runs on after the call needs vectors that do, too: an lvalue, or a view such as std::span.
+// The vector of a collective that goes on after the call: an lvalue, or a view such as std::span.
 template <class R>
 concept OutlivesTheCall = is_in_place<R> || std::ranges::borrowed_range<R>;
 template <class Send, class Recv>
 concept BothOutliveTheCall = OutlivesTheCall<Send> && OutlivesTheCall<Recv>;
 
-// What is passed on to coll.h. `receives`: this rank gets the result; elsewhere recv is not looked at.
+// Arguments for coll.h. `receives`: this rank gets the result; the others' recv is ignored.
 struct Arguments {
   const void* send;
   void* recv;
@@ -426,13 +453,19 @@ inline std::size_t block_of(const char* which, std::size_t size, int ranks) {
 
 // ---- requests ---------------------------------------------------------------------------------------------------
 
-// A collective on its way (Communicator::iallreduce()) or one to be started again and again (allreduce_init()).
-// It keeps its communicator and its operation alive; the vectors are the caller's to keep. Move-only. The destructor
-// waits for a collective that is still running, since its vectors would go away below it.
+// A non-blocking collective (Communicator::iallreduce()), or a persistent one that can be started any number of times
+// (allreduce_init()). Move-only. It keeps its communicator and its operation alive until it is destroyed or assigned
+// to, even when complete; the vectors are the caller's to keep.
+// The destructor, and assignment to a Request, wait for a collective that is still active, because its vectors may go
+// away next. They can therefore wait for ever if a live peer never takes part. They ignore the status, and an exception
+// of the operation; a persistent request is freed.
+// A Request is used by one thread at a time, as its communicator is.
 class Request {
  public:
-  Request() = default;  // complete
+  // Complete: test() is true, wait() returns, start() throws Error (ARG).
+  Request() = default;
   Request(Request&& other) noexcept { swap(other); }
+  // Waits for the collective that this one holds, if it is active.
   Request& operator=(Request&& other) noexcept {
     Request(std::move(other)).swap(*this);
     return *this;
@@ -444,16 +477,19 @@ class Request {
     if (operation_ != nullptr) static_cast<void>(operation_->take());
   }
 
-  // Starts a persistent request.
+  // Starts a persistent request; see coll_start(). Throws Error: STATE if it is active, or not persistent.
   void start() { detail::check(coll_start(request_)); }
-  // Whether it is complete. Makes progress; throws what went wrong.
+  // Returns whether it is complete, without waiting. Makes progress. If the collective failed, throws as wait() does:
+  // it is complete then, too.
   bool test() {
     int done = 0;
     const coll_status status = coll_test(&request_, &done);
     if (status != COLL_OK || done != 0) detail::finish(status, operation_.get());
     return done != 0;
   }
-  // Returns when it is complete; throws what went wrong.
+  // Returns when it is complete. If the collective failed, throws the exception of the operation's callable, otherwise
+  // Error with the status of its execution. In any case the request is complete afterwards: a non-blocking one is over,
+  // a persistent one can be started again unless the communicator is unusable.
   void wait() {
     const coll_status status = coll_wait(&request_);
     detail::finish(status, operation_.get());
@@ -476,18 +512,24 @@ class Request {
 
 // ---- blocks of different lengths ----------------------------------------------------------------------------------
 
-// Block r of a vector: counts[r] elements from displs[r] on; without displs blocks follow each other without gaps. Both
-// are looked at during the call only. Empty where coll.h ignores them.
+// The blocks of a vector: block r is the counts[r] elements from element displs[r] on. If displs is empty, blocks
+// follow each other without gaps. Each has an entry for every rank, otherwise the call throws Error (ARG); counts may
+// be empty where coll.h ignores it. That blocks end within the vector is not checked.
 struct Blocks {
   std::span<const std::size_t> counts = {}, displs = {};
 };
 
 // ---- communicators ----------------------------------------------------------------------------------------------
 
+// A communicator of coll.h. Move-only. The destructor, and assignment to a Communicator, free it with coll_comm_free()
+// when the last Request that was made from it is gone: no peer is waited for, and a Request may outlive the
+// Communicator. A coll_request that was made with handle() must be complete before; otherwise the communicator is never
+// freed.
 class Communicator {
  public:
-  // All ranks of an allgather: void allgather(std::span<const std::byte> send, std::span<std::byte> recv), where
-  // recv[rank * send.size() ...] is that rank's contribution. It is called in here only; what it throws is thrown.
+  // A communicator of all ranks of an allgather: void allgather(std::span<const std::byte> send, std::span<std::byte>
+  // recv), which puts the bytes of rank r to recv[r * send.size()] and on. It is called during construction only. An
+  // exception of it is thrown on, otherwise Error with a status of coll_comm_create(). Collective.
   template <class Allgather>
   requires std::is_invocable_v<Allgather&, std::span<const std::byte>, std::span<std::byte>> Communicator(
       int rank, int ranks, Allgather&& allgather) {
@@ -499,18 +541,20 @@ class Communicator {
     detail::check(status);
     adopt(made);
   }
-  // The ranks that `collctl run -n N program` started; without it, a communicator of one rank.
+  // The ranks that `collctl run -n N program` started; without it, a communicator of one rank. Collective. Throws Error
+  // with a status of coll_comm_create_from_launcher().
   static Communicator from_launcher() {
     coll_comm* made = nullptr;
     detail::check(coll_comm_create_from_launcher(&made));
     return Communicator(made);
   }
-  // Takes over what coll.h made.
+  // Takes ownership of a communicator of coll.h. NULL makes a Communicator as if moved from.
   explicit Communicator(coll_comm* owned) { adopt(owned); }
   Communicator(Communicator&&) noexcept = default;
   Communicator& operator=(Communicator&&) noexcept = default;
 
-  // Ranks of one colour form a communicator, ordered by key, then by rank; none for a negative colour.
+  // The ranks that give the same colour form a communicator, ordered by key, then by rank; std::nullopt for a negative
+  // colour. It does not depend on this one. Collective. Throws Error with a status of coll_comm_split().
   std::optional<Communicator> split(int colour, int key = 0) {
     coll_comm* made = nullptr;
     detail::check(coll_comm_split(handle(), colour, key, &made));
@@ -518,23 +562,29 @@ class Communicator {
     return Communicator(made);
   }
 
+  // 0 .. size() - 1.
   int rank() const noexcept { return coll_comm_rank(handle()); }
+  // The number of ranks.
   int size() const noexcept { return coll_comm_size(handle()); }
-  // One line: ranks, hierarchy, transport, model table. Lives as long as the communicator.
+  // One line for people to read: ranks, hierarchy, transport, table. Valid until the communicator is freed.
   std::string_view describe() const noexcept { return coll_comm_describe(handle()); }
+  // For calls of coll.h. Still owned by the Communicator.
   coll_comm* handle() const noexcept { return comm_.get(); }
 
-  // -- blocking
+  // -- blocking: vectors whose sizes must be the same on every rank; throw Error with a status of the C function
   void barrier() { detail::check(coll_barrier(handle())); }
 
+  // The root's vector is copied to the vectors of the others.
   template <MutableVector R>
   void bcast(R&& buffer, int root) {
     detail::check(coll_bcast(std::ranges::data(buffer), std::ranges::size(buffer), type<R>, root, handle()));
   }
+  // The same with a single value.
   template <Element T>
   requires(!std::ranges::range<T>) void bcast(T& value, int root) { bcast(std::span<T, 1>(&value, 1), root); }
 
-  // recv gets the result at the root and may be empty elsewhere. In place: the same vector everywhere.
+  // recv gets the result at the root and may be empty at the others. Unlike in C, coll::in_place may be given on every
+  // rank: the others then send recv, and keep it.
   template <class Send, class Recv, class O>
   requires detail::Reduction<Send, Recv, O>
   void reduce(Send&& send, Recv&& recv, const O& op, int root) {
@@ -542,6 +592,7 @@ class Communicator {
     const auto status = coll_reduce(a.send, a.recv, a.count, type<Recv>, detail::handle_of(op), root, handle());
     detail::finish(status, detail::operation_of(op).get());
   }
+  // Every rank gets the result.
   template <class Send, class Recv, class O>
   requires detail::Reduction<Send, Recv, O>
   void allreduce(Send&& send, Recv&& recv, const O& op) {
@@ -549,6 +600,7 @@ class Communicator {
     const auto status = coll_allreduce(a.send, a.recv, a.count, type<Recv>, detail::handle_of(op), handle());
     detail::finish(status, detail::operation_of(op).get());
   }
+  // The same with a single value: returns the result.
   template <Element T, OperationOn<T> O>
   requires(!std::ranges::range<T>) [[nodiscard]] T allreduce(const T& value, const O& op) {
     T result = value;
@@ -556,7 +608,7 @@ class Communicator {
     return result;
   }
 
-  // -- non-blocking: the vectors must stay until the request is complete, so no temporary containers
+  // -- non-blocking: the Request is active. Errors of starting are thrown here, those of execution by Request::wait().
   [[nodiscard]] Request ibarrier() {
     return begin(nullptr, [&](coll_request** r) { return coll_ibarrier(handle(), r); });
   }
@@ -584,7 +636,7 @@ class Communicator {
     });
   }
 
-  // -- persistent: Request::start() runs them
+  // -- persistent: the Request is inactive; Request::start() runs the collective on what the vectors hold then
   [[nodiscard]] Request barrier_init() {
     return begin(nullptr, [&](coll_request** r) { return coll_barrier_init(handle(), r); });
   }
@@ -613,29 +665,32 @@ class Communicator {
   }
 
   // -- blocks and scans, blocking
-  // send: a block for every rank, at the root; recv: the own block, or coll::in_place at the root.
+  // send: [size()][n] at the root, ignored and possibly empty at the others; recv: [n], or coll::in_place at the root,
+  // whose block then stays in send.
   template <class Send, class Recv>
   requires detail::Scattering<Send, Recv>
   void scatter(Send&& send, Recv&& recv, int root) {
     detail::check(std::apply(coll_scatter, scatter_arguments(send, recv, root)));
   }
-  // send: the own block, or coll::in_place at the root; recv: a block from every rank, at the root.
+  // send: [n], or coll::in_place at the root, whose block is in recv then; recv: [size()][n] at the root, ignored and
+  // possibly empty at the others.
   template <class Send, class Recv>
   requires detail::Movement<Send, Recv>
   void gather(Send&& send, Recv&& recv, int root) {
     detail::check(std::apply(coll_gather, gather_arguments(send, recv, root)));
   }
-  // As gather, at every rank.
+  // As gather, with the result at every rank.
   template <class Send, class Recv>
   requires detail::Movement<Send, Recv>
   void allgather(Send&& send, Recv&& recv) {
     detail::check(std::apply(coll_allgather, allgather_arguments(send, recv)));
   }
-  // A block for every rank, and one from every rank.
+  // send, recv: [size()][n]. Block r of send goes to rank r, block r of recv comes from it.
   template <class Send, class Recv>
   requires detail::Movement<Send, Recv>
   void alltoall(Send&& send, Recv&& recv) { detail::check(std::apply(coll_alltoall, alltoall_arguments(send, recv))); }
-  // The same with blocks of different lengths.
+  // The v-forms: blocks of different lengths. blocks are those of the vector before it in scatterv, gatherv and
+  // allgatherv; of scatterv and gatherv the root's only are read.
   template <class Send, class Recv>
   requires detail::Scattering<Send, Recv>
   void scatterv(Send&& send, const Blocks& blocks, Recv&& recv, int root) {
@@ -656,26 +711,29 @@ class Communicator {
   void alltoallv(Send&& send, const Blocks& sent, Recv&& recv, const Blocks& received) {
     detail::check(std::apply(coll_alltoallv, alltoallv_arguments(send, sent, recv, received)));
   }
-  // send: all blocks; recv: the own block of the result; in place: the input, whose beginning becomes the result.
+  // send: all blocks, counts[0] + counts[1] + ... elements; recv: [counts[rank()]], the own block of the result. In
+  // place, recv holds the input, and its first counts[rank()] elements become the result. The sizes of send and recv
+  // are not compared with counts.
   template <class Send, class Recv, class O>
   requires detail::Reduction<Send, Recv, O>
   void reduce_scatter(Send&& send, Recv&& recv, std::span<const std::size_t> counts, const O& op) {
     detail::finish(std::apply(coll_reduce_scatter, reduce_scatter_arguments(send, recv, counts, op)),
                    detail::operation_of(op).get());
   }
+  // send: [size()][n]; recv: [n], in place [size()][n].
   template <class Send, class Recv, class O>
   requires detail::Reduction<Send, Recv, O>
   void reduce_scatter_block(Send&& send, Recv&& recv, const O& op) {
     detail::finish(std::apply(coll_reduce_scatter_block, reduce_scatter_block_arguments(send, recv, op)),
                    detail::operation_of(op).get());
   }
-  // Of all ranks up to the own one.
+  // Combines the vectors of all ranks up to this one, itself included.
   template <class Send, class Recv, class O>
   requires detail::Reduction<Send, Recv, O>
   void scan(Send&& send, Recv&& recv, const O& op) {
     detail::finish(std::apply(coll_scan, scan_arguments(send, recv, op)), detail::operation_of(op).get());
   }
-  // Of all ranks below; rank 0 has no result.
+  // Combines the vectors of all ranks below this one; recv of rank 0 is not written.
   template <class Send, class Recv, class O>
   requires detail::Reduction<Send, Recv, O>
   void exscan(Send&& send, Recv&& recv, const O& op) {
@@ -833,7 +891,7 @@ class Communicator {
     }
   };
 
-  // Freed when the last request has gone too.
+  // Requests share the ownership.
   void adopt(coll_comm* owned) { comm_.reset(owned, coll_comm_free); }
 
   template <class Call>
@@ -849,7 +907,7 @@ class Communicator {
                  [&](coll_request** r) { return std::apply(function, std::tuple_cat(arguments, std::tuple(r))); });
   }
 
-  // What is passed on to coll.h.
+  // Arguments for coll.h.
   std::size_t ranks() const noexcept { return static_cast<std::size_t>(size()); }
   template <class Send, class Recv>
   static constexpr coll_datatype moved = datatype_of<detail::given_element_t<Recv, Send>>;
@@ -945,7 +1003,9 @@ class Communicator {
 
 // ---- memory that peers can map ----------------------------------------------------------------------------------
 
-// For containers whose elements peers read in place: std::vector<double, coll::allocator<double>>.
+// For containers whose elements peers can read in place: std::vector<double, coll::allocator<double>>. Memory of
+// coll_mem_alloc(), which see for what becomes of it after fork(). All allocators are equal. allocate() throws Error
+// (NO_MEMORY), not std::bad_alloc, or std::bad_array_new_length. Thread safe.
 template <class T>
 struct allocator {
   using value_type = T;
@@ -964,7 +1024,9 @@ struct allocator {
   friend constexpr bool operator==(const allocator&, const allocator&) noexcept { return true; }
 };
 
-// [size()] of T that peers read in place. Unlike a vector's, the elements are not set. Move-only.
+// [size()] of T in memory of coll_mem_alloc(), which peers can read in place. Unlike a vector's, the elements are not
+// initialised. Move-only; data() stays valid over a move. The constructor throws as allocator does; a size of 0
+// allocates nothing, and data() is then null.
 template <Element T>
 class Memory {
  public:

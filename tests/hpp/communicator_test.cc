@@ -163,4 +163,46 @@ TEST(Communicator, EmptyVectorsAreFine) {
   });
 }
 
+coll_status status_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const coll::Error& error) { return error.status(); }
+  return COLL_OK;
+}
+
+TEST(Communicator, MovedFromRefusesCollectives) {
+  ranks::run(2, [](Context& context, coll::Communicator& comm) {
+    coll::Communicator other = std::move(comm);
+    const coll::Communicator null(nullptr);
+    // NOLINTNEXTLINE(bugprone-use-after-move): that is what is tested
+    RANK_CHECK(context, comm.rank() == -1 && comm.size() == -1 && comm.describe().empty() && comm.handle() == nullptr);
+    RANK_CHECK(context, null.rank() == -1 && null.handle() == nullptr);
+    std::vector<int> values(2);
+    RANK_CHECK(context, status_of([&] { comm.barrier(); }) == COLL_ERR_ARG);
+    RANK_CHECK(context, status_of([&] { comm.allreduce(coll::in_place, values, coll::sum); }) == COLL_ERR_ARG);
+    RANK_CHECK(context, status_of([&] { static_cast<void>(comm.split(0)); }) == COLL_ERR_ARG);
+    RANK_CHECK(context, status_of([&] { static_cast<void>(comm.ibarrier()); }) == COLL_ERR_ARG);
+    comm = std::move(other);
+    comm.barrier();
+    RANK_CHECK(context, comm.size() == 2);
+  });
+}
+
+TEST(Communicator, AfterAPeerHasLeftEveryCallThrows) {
+  ranks::run(2, [](Context& context, coll::Communicator& comm) {
+    comm.barrier();
+    if (comm.rank() == 1) return;  // frees it
+    RANK_CHECK(context, status_of([&] { comm.barrier(); }) == COLL_ERR_PEER_DIED);
+    RANK_CHECK(context, status_of([&] { static_cast<void>(comm.ibarrier()); }) == COLL_ERR_PEER_DIED);
+    RANK_CHECK(context, comm.size() == 2);
+  });
+}
+
+TEST(Error, TellsStatusAndText) {
+  const coll::Error plain(COLL_ERR_TYPE, ""), full(COLL_ERR_TYPE, "why");
+  EXPECT_STREQ(plain.what(), coll_strerror(COLL_ERR_TYPE));
+  EXPECT_EQ(full.what(), std::string(coll_strerror(COLL_ERR_TYPE)) + ": why");
+  EXPECT_EQ(full.status(), COLL_ERR_TYPE);
+}
+
 }  // namespace

@@ -105,4 +105,32 @@ TEST(Operation, ExceptionsArriveOutsideOfC) {
   });
 }
 
+// A persistent request throws what its callable threw, and then runs again.
+TEST(Operation, ThatThrewMayRunAgain) {
+  ranks::run(2, [](Context& context, coll::Communicator& comm) {
+    bool broken = true;
+    const coll::Op<int> add(
+        [&broken](const int& l, const int& r) { return broken ? throw std::domain_error("no") : l + r; });
+    std::vector<int> in(100, comm.rank() + 1), sums(100);
+    coll::Request request = comm.scan_init(in, sums, add);
+    request.start();
+    bool thrown = false;
+    try {
+      request.wait();
+    } catch (const std::domain_error&) { thrown = true; }
+    RANK_CHECK(context, thrown == (comm.rank() == 1));
+    broken = false;
+    request.start();
+    request.wait();
+    RANK_CHECK(context, sums[99] == (comm.rank() == 0 ? 1 : 3));
+  });
+}
+
+TEST(Operation, CopiesShareTheCallable) {
+  const coll::Op<int> first([](const int& l, const int&) { return l; });
+  const coll::Op<int> second = first;
+  EXPECT_EQ(first.handle(), second.handle());
+  EXPECT_EQ(first.operation(), second.operation());
+}
+
 }  // namespace

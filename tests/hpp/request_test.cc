@@ -115,4 +115,63 @@ TEST(Request, KeepsItsCommunicator) {
   });
 }
 
+coll_status status_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const coll::Error& error) { return error.status(); }
+  return COLL_OK;
+}
+
+TEST(Request, OnlyPersistentOnesAreStarted) {
+  ranks::run(2, [](Context& context, coll::Communicator& comm) {
+    coll::Request once = comm.ibarrier();
+    RANK_CHECK(context, status_of([&] { once.start(); }) == COLL_ERR_STATE);
+    once.wait();
+    once.wait();  // complete
+    RANK_CHECK(context, once.test());
+    std::vector<int> values(1, comm.rank());
+    coll::Request often = comm.allreduce_init(coll::in_place, values, coll::sum);
+    often.wait();  // not started: complete
+    coll::Request moved = std::move(often);
+    RANK_CHECK(context, often.test());  // NOLINT(bugprone-use-after-move): that is what is tested
+    RANK_CHECK(context, status_of([&] { often.start(); }) == COLL_ERR_ARG);
+    moved.start();
+    moved.wait();
+    RANK_CHECK(context, values[0] == 1);
+  });
+}
+
+TEST(Request, AssignmentWaitsForTheOldOne) {
+  ranks::run(2, [](Context& context, coll::Communicator& comm) {
+    std::vector<int> values(100000, comm.rank());
+    coll::Request request = comm.iallreduce(coll::in_place, values, coll::sum);
+    request = comm.ibarrier();
+    for (int value : values) RANK_CHECK(context, value == 1);
+    request.wait();
+  });
+}
+
+// The status of execution is thrown by the wait, after which the request is complete; dropping one throws nothing.
+TEST(Request, ThatFailedIsComplete) {
+  ranks::run(2, [](Context& context, coll::Communicator& comm) {
+    std::vector<int> values(1, 1);
+    if (comm.rank() == 1) {
+      comm.barrier();
+      return;  // frees the communicator
+    }
+    coll::Request often = comm.allreduce_init(coll::in_place, values, coll::sum);
+    comm.barrier();
+    coll::Request once = comm.ibarrier(), dropped = comm.ibarrier();
+    often.start();
+    RANK_CHECK(context, status_of([&] { once.wait(); }) == COLL_ERR_PEER_DIED);
+    RANK_CHECK(context, once.test());
+    RANK_CHECK(context, status_of([&] {
+                          while (!often.test()) {}
+                        }) == COLL_ERR_PEER_DIED);
+    RANK_CHECK(context, status_of([&] { often.wait(); }) == COLL_ERR_PEER_DIED);
+    RANK_CHECK(context, status_of([&] { often.start(); }) == COLL_ERR_PEER_DIED);
+    once = std::move(dropped);
+  });
+}
+
 }  // namespace

@@ -115,4 +115,20 @@ TEST(Memory, ServesContainersAndReportsTooMuch) {
   }
 }
 
+TEST(Memory, OfNoElementsIsNull) {
+  const coll::Memory<int> none(0), made;
+  EXPECT_EQ(none.data(), nullptr);
+  EXPECT_EQ(none.size(), 0u);
+  EXPECT_EQ(none.begin(), none.end());
+  EXPECT_EQ(made.data(), nullptr);
+}
+
+TEST(Allocator, ThrowsErrorsOfTheLibrary) {
+  try {
+    static_cast<void>(coll::allocator<char>().allocate(std::size_t{1} << 62));
+    FAIL() << "2^62 bytes were allocated";
+  } catch (const coll::Error& error) { EXPECT_EQ(error.status(), COLL_ERR_NO_MEMORY); }
+  EXPECT_TRUE(coll::allocator<int>() == coll::allocator<int>());
+}
+
 }  // namespace

@@ -4,100 +4,224 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <vector>
 
 namespace coll::config {
 namespace {
 
-constexpr const char* algorithm = "algorithm[:chunk=BYTES,depth=N,k=N][@SIZE][;...]";
+// Who reads a variable, and when.
+constexpr const char* creation = "each rank, when it creates a communicator.";
+constexpr const char* creation_alike = "each rank, when it creates a communicator. All ranks need the same value.";
+
+constexpr Variable algorithm_like_barrier(const char* name) {
+  return {name,
+          "selected by size",
+          "As COLL_BARRIER, for the collective that the name gives.",
+          creation_alike,
+          {{"ALGORITHM[:PARAMETERS][@SIZE][;...]", "As COLL_BARRIER."}, {"latency[@SIZE][;...]", "As COLL_BARRIER."}}};
+}
 
 constexpr Variable all[] = {
-    {"COLL_TRANSPORT", "auto, shm, cma, mapped, kcoll_copy, kcoll_map, kcoll_uring", "auto",
-     "How peers' memory is reached. A transport that cannot work here is an error."},
-    {"COLL_TOPOLOGY", "native, a file, a text", "native",
-     "The machine: this one, an XML file of lstopo(1), or a text such as \"package:2 numa:4 core:8\", which is filled "
-     "core "
-     "by core."},
-    {"COLL_SENSITIVITY", "numa,socket", "numa,socket",
-     "Domains that groups follow, of core, l2, l3, numa, socket; or flat; or groups of ranks, innermost level first, "
-     "as in "
-     "0-3,4-7/0-7."},
-    {"COLL_BARRIER", algorithm, "chosen by size",
-     "The algorithm of that collective, of collctl-list(1), or latency; @SIZE: up to that many bytes, then the next "
-     "one, as in flat_read@4K;hierarchical:chunk=64K."},
-    {"COLL_BCAST", algorithm, "chosen by size", "As COLL_BARRIER."},
-    {"COLL_REDUCE", algorithm, "chosen by size", "As COLL_BARRIER."},
-    {"COLL_ALLREDUCE", algorithm, "chosen by size", "As COLL_BARRIER."},
-    {"COLL_SCATTER", algorithm, "chosen by size", "As COLL_BARRIER."},
-    {"COLL_GATHER", algorithm, "chosen by size", "As COLL_BARRIER."},
-    {"COLL_ALLGATHER", algorithm, "chosen by size", "As COLL_BARRIER."},
-    {"COLL_ALLTOALL", algorithm, "chosen by size", "As COLL_BARRIER."},
-    {"COLL_REDUCE_SCATTER", algorithm, "chosen by size", "As COLL_BARRIER."},
-    {"COLL_SCAN", algorithm, "chosen by size", "As COLL_BARRIER."},
-    {"COLL_EXSCAN", algorithm, "chosen by size", "As COLL_BARRIER."},
-    {"COLL_TABLE", "a name, a file, none", "this machine's",
-     "The table by which algorithms are chosen: of a machine of collctl-explain(1), or a file. Without it the one that "
-     "collctl calibrate wrote for this machine to ~/.config/libcoll/tables (below XDG_CONFIG_HOME when that is set) or "
-     "/etc/libcoll/tables, and without that the built-in defaults, as with none. Rank 0's counts."},
-    {"COLL_DRIFT", "on, off", "on",
-     "on: one call in about a hundred is timed and compared with the table, and COLL_LOG=info tells once for each "
-     "collective of a communicator when calls take more than 3 times as long as they did, or less than a third. Only "
-     "with a table that collctl calibrate wrote."},
-    {"COLL_THROTTLE", "1 to 1024", "chosen",
-     "How many ranks access one other at once in the algorithms throttled_...; an algorithm's own k=N comes first."},
-    {"COLL_CHUNK", "64 to 1G", "chosen",
-     "Bytes of a chunk, of all algorithms that have chunks; an algorithm's own chunk=BYTES comes first."},
-    {"COLL_DIRECT_MIN", "bytes", "8192",
-     "Vectors from this size on are read from the peers' own buffers where the transport can."},
-    {"COLL_STAGING", "auto, cached, streamed", "auto",
-     "How a rank stores what passes through shared memory. auto: data that distant cores will read bypass the caches, "
-     "or overwrite lines there where the processor does that sooner; each rank finds out while it runs. cached, "
-     "streamed: they never do, or always from 4 KiB on."},
-    {"COLL_HUGE_PAGES", "on, off", "on",
-     "on: memory that calls have used several times, 512 KiB at least at once, gets huge pages, where it can be moved "
-     "(Linux 6.1; not where /sys/kernel/mm/transparent_hugepage/enabled is never). off: memory stays as the program "
-     "got "
-     "it."},
-    {"COLL_TRIALS", "on, off", "on",
-     "on: blocking calls of 256 KiB and more that may go two ways are now and then timed both ways, and the next "
-     "ones go by what was faster: moves by staging or by kernel copies (CMA), two ranks' bcast below 1 MiB and "
-     "exscan below 8 MiB on Zen 5 in longer or shorter pieces, reductions as for memory that ranks map or for "
-     "other; not where a table or another variable chooses. off: always as the built-in defaults say."},
-    {"COLL_SIMD", "avx512, avx2, sse4, scalar", "the best there is",
-     "Vector instructions of copies and reductions. Read once per process; a target that the machine lacks is ignored, "
-     "which collctl info tells."},
-    {"COLL_LOG", "off, info, debug", "off",
-     "info: a line on standard error per communicator (ranks, hierarchy, transport, table) and about misspelt "
-     "variables. "
-     "debug: also which algorithm serves which calls and why, and what the MPI shim took."},
-    {"COLL_STATS", "0, 1, json, a file", "0",
-     "Calls, bytes, time, algorithm and transport by collective and size, and what share of them the MPI shim passed "
-     "on and "
-     "why (size \"any\" where the ranks' counts differ; over several nodes the calls counted are those inside the "
-     "node), "
-     "when the "
-     "process of rank 0 ends: 1 as a table and json as JSON on standard error, else JSON to that file, where %r stands "
-     "for the "
-     "rank: then every rank writes."},
-    {"COLL_TRACE", "a file", "",
-     "When a communicator is freed each of its ranks writes FILE.RANK: the steps of the collective that began last on "
-     "it, with their times, as an array of events that Perfetto and chrome://tracing open."},
-    {"COLL_DEBUG", "0, 1", "0",
-     "1: check that all ranks call the same collective with matching arguments; COLL_ERR_MISMATCH when not."},
-    {"COLL_MPI", "on, off", "on", "off: the MPI shim leaves everything to the MPI library."},
-    {"COLL_HEAP", "off, shared", "off",
-     "shared: under the MPI shim the program's own allocations of 16 KiB and more come from memory that peers can map, "
-     "so that collectives on them copy once; see SHARED HEAP in libcoll(7). Read when the program starts.",
+    {"COLL_TRANSPORT",
+     "auto",
+     "How a rank accesses ordinary memory (not allocated by coll_mem_alloc(3)) of another rank.",
+     "each rank, when it creates a communicator. All ranks need the same value. A transport that does not work between "
+     "these ranks is an error.",
+     {{"auto",
+       "kcoll_map, kcoll_copy, cma and staging are timed with 256 KiB at the first communicator between two processes; "
+       "the fastest that works on all ranks is used."},
+      {"shm", "Everything is staged through shared memory, memory of coll_mem_alloc(3) included."},
+      {"cma", "The kernel copies from process to process (process_vm_readv(2))."},
+      {"mapped", "Memory of coll_mem_alloc(3) is accessed in place; all other memory is staged."},
+      {"kcoll_copy", "The kernel module copies between registered, pinned memory."},
+      {"kcoll_map", "The kernel module maps the memory, which is then accessed in place."},
+      {"kcoll_uring", "As kcoll_copy; a rank submits several copies at once through io_uring."}}},
+
+    {"COLL_TOPOLOGY",
+     "native",
+     "The machine for which algorithms and groups of ranks are selected.",
+     "rank 0, when it creates a communicator.",
+     {{"native", "This machine, as hwloc reports it."},
+      {"FILE", "An XML file that lstopo(1) wrote."},
+      {"TEXT",
+       "TYPE:COUNT words from the largest to the smallest, counts per parent, such as package:2 numa:4 core:8. Ranks "
+       "are placed on consecutive cores."}}},
+    {"COLL_SENSITIVITY",
+     "numa,socket",
+     "The hierarchy: which ranks form a group with a leader.",
+     creation_alike,
+     {{"DOMAINS", "One group per domain; any of core, l2, l3, numa and socket, separated by commas."},
+      {"flat", "All ranks form one group."},
+      {"GROUPS",
+       "Explicit groups of ranks, innermost level first: commas separate groups, slashes separate levels and plus "
+       "signs "
+       "join ranks of one group, as in 0-3,4-7/0-7 or 0+2,1+3."}}},
+
+    {"COLL_BARRIER",
+     "selected by size",
+     "Forces the algorithm of the collective that the name gives. The list has one entry per range of sizes.",
+     creation_alike,
+     {{"ALGORITHM[:PARAMETERS][@SIZE][;...]",
+       "An algorithm of collctl-list(1) with its parameters chunk=BYTES, depth=N and k=N, for calls up to and "
+       "including "
+       "SIZE (bytes, with K, M or G); the entry behind the semicolon begins there. An entry without SIZE has no upper "
+       "bound; libcoll selects the algorithm beyond the last SIZE. Example: flat_read@4K;hierarchical:chunk=64K."},
+      {"latency[@SIZE][;...]", "The hand-written path for short messages, without a plan."}}},
+    algorithm_like_barrier("COLL_BCAST"),
+    algorithm_like_barrier("COLL_REDUCE"),
+    algorithm_like_barrier("COLL_ALLREDUCE"),
+    algorithm_like_barrier("COLL_SCATTER"),
+    algorithm_like_barrier("COLL_GATHER"),
+    algorithm_like_barrier("COLL_ALLGATHER"),
+    algorithm_like_barrier("COLL_ALLTOALL"),
+    algorithm_like_barrier("COLL_REDUCE_SCATTER"),
+    algorithm_like_barrier("COLL_SCAN"),
+    algorithm_like_barrier("COLL_EXSCAN"),
+
+    {"COLL_TABLE",
+     "this machine's table",
+     "The model table that selects algorithms. Unset: the table that collctl calibrate wrote for this machine, or the "
+     "built-in defaults if there is none.",
+     "rank 0, when it creates a communicator; collctl, when it selects an algorithm.",
+     {{"none", "No table: the built-in defaults."},
+      {"NAME", "A built-in table, by its name in collctl-explain(1)."},
+      {"FILE", "The table in this file. It is used even if it was measured on another machine."}}},
+    {"COLL_TRIALS",
+     "on",
+     "Auto-tuning of blocking calls of 256 KiB or more.",
+     "each rank, when it creates a communicator. One rank with off disables it for all.",
+     {{"on",
+       "Time the two candidate methods of a call periodically and use the faster one: staged copies or CMA, large or "
+       "small chunks, or the mapped or the staged reduction algorithm. Applies if the transport was selected by timing "
+       "and staging is the fastest; not if a table, COLL_CHUNK, COLL_THROTTLE or the collective's own variable selects "
+       "the algorithm."},
+      {"off", "Always use the built-in defaults."}}},
+    {"COLL_DRIFT",
+     "on",
+     "Comparison of measured times with those in the model table.",
+     "each rank, when it creates a communicator. Without effect unless collctl calibrate wrote the table.",
+     {{"on",
+       "Time one call in about a hundred. COLL_LOG=info reports, once per collective and communicator, calls that take "
+       "more than 3 times, or less than a third of, the time in the table."},
+      {"off", "Time no calls."}}},
+    {"COLL_THROTTLE",
+     "selected by size",
+     "Throttle k: the maximum number of ranks that concurrently access one rank's memory in the throttled_* "
+     "algorithms.",
+     creation_alike,
+     {{"RANKS", "1 to 1024. A k=N in a collective's own variable overrides it."}}},
+    {"COLL_CHUNK",
+     "selected by size",
+     "Chunk size of all algorithms that work in chunks.",
+     creation_alike,
+     {{"BYTES",
+       "64 to 1G, with K, M or G for the powers of 1024. A chunk=BYTES in a collective's own variable overrides it."}}},
+
+    {"COLL_DIRECT_MIN",
+     "8192",
+     "Smallest block that the peers access in the caller's own buffer; shorter blocks are staged.",
+     creation_alike,
+     {{"BYTES", "Digits only, without a unit letter."}}},
+    {"COLL_STAGING",
+     "auto",
+     "How staged data is written to shared memory.",
+     "each rank, for its own stores, when it creates a communicator.",
+     {{"auto",
+       "As streamed if readers are behind another last-level cache, as each rank measures at run time; otherwise as "
+       "cached."},
+      {"cached", "Ordinary stores."},
+      {"streamed",
+       "From 4 KiB on, non-temporal stores, or rep movsb on processors where it does not read the line for "
+       "ownership."}}},
+    {"COLL_HUGE_PAGES",
+     "on",
+     "Huge pages (2 MiB) for user buffers that collectives use repeatedly.",
+     creation,
+     {{"on",
+       "Buffers of 512 KiB or more are collapsed into huge pages at their eighth use, if the kernel can move the pages "
+       "(Linux 6.1 or later, and /sys/kernel/mm/transparent_hugepage/enabled is not never)."},
+      {"off", "Buffers keep the pages that the program gave them."}}},
+    {"COLL_SIMD",
+     "the widest available",
+     "Vector instructions of copy and reduction kernels. A set that the processor or this build lacks is ignored; "
+     "collctl info reports that.",
+     "each process, once, at the first copy or reduction.",
+     {{"avx512", "AVX-512."}, {"avx2", "AVX2."}, {"sse4", "SSE4.2."}, {"scalar", "No vector instructions."}}},
+
+    {"COLL_LOG",
+     "off",
+     "What is reported on standard error. The format is described in section LOG of libcoll(7).",
+     "each rank, when it creates a communicator; the MPI shim, once per process.",
+     {{"off", "Nothing."},
+      {"info",
+       "One line per communicator (ranks, hierarchy, transport, table), and warnings: misspelt variables, stale "
+       "tables, "
+       "communicators that are left to the MPI library."},
+      {"debug",
+       "As info, and which algorithm serves which calls and why, what auto-tuning measured, and how many calls the MPI "
+       "shim intercepted and forwarded."}}},
+    {"COLL_STATS",
+     "0",
+     "Statistics of calls, bytes, time, algorithm and transport by collective and size, written when the process ends. "
+     "The format is described in section STATISTICS of libcoll(7).",
+     "each process, once, when it creates its first communicator.",
+     {{"0", "No statistics."},
+      {"1", "Rank 0 writes a table to standard error."},
+      {"json", "Rank 0 writes JSON to standard error."},
+      {"FILE",
+       "Rank 0 writes JSON to this file. If the name contains %r, every rank writes a file, with its rank for %r."}}},
+    {"COLL_TRACE",
+     "",
+     "Timeline of the steps of a communicator's last collective, for Perfetto and chrome://tracing.",
+     creation,
+     {{"FILE", "Each rank writes FILE.RANK when it frees the communicator."}}},
+    {"COLL_DEBUG",
+     "0",
+     "Check of the arguments of all ranks against each other, at each call.",
+     creation_alike,
+     {{"0", "No check."},
+      {"1",
+       "A call that differs in collective, size, root or operation from another rank's fails with "
+       "COLL_ERR_MISMATCH."}}},
+
+    {"COLL_MPI",
+     "on",
+     "Whether the MPI shim intercepts collectives.",
+     "the MPI shim, once, at the first MPI call that it handles.",
+     {{"on", "Intercept collectives. Any value other than off has this effect."},
+      {"off", "Forward every call to the MPI library."}}},
+    {"COLL_HEAP",
+     "off",
+     "Where malloc(3) and related functions of a program under the MPI shim allocate from.",
+     "the MPI shim, when it is loaded; each rank, when it creates a communicator.",
+     {{"off", "The program's own allocator. Any value other than shared has this effect."},
+      {"shared",
+       "Allocations of 16 KiB or more come from memory that the other ranks can map, so collectives on them need one "
+       "copy "
+       "instead of two. See section SHARED HEAP of libcoll(7)."}},
      false},
-    {"COLL_NODE_SIZE", "ranks", "",
-     "For tests: the MPI shim takes every so many processes of a node, in the order of MPI_COMM_WORLD, for a node of "
-     "their own, and so goes in two levels on one machine."},
-    {"COLL_CONFIG", "a file, none", "the user's and the system's",
-     "The configuration file, instead of ~/.config/libcoll/config and /etc/libcoll.conf.", false},
-    {"COLL_LAUNCH", "rank/ranks/descriptor", "", "Set by collctl-run(1) for coll_comm_create_from_launcher(3).", false},
+    {"COLL_NODE_SIZE",
+     "",
+     "For tests: splits a node into several, so that the MPI shim works in two levels on one machine.",
+     "the MPI shim, in MPI_Init() and when it creates a communicator. All ranks need the same value.",
+     {{"RANKS", "1 or more: processes per node, in the order of MPI_COMM_WORLD."}}},
+
+    {"COLL_CONFIG",
+     "both files",
+     "Configuration file to read. Unset: ~/.config/libcoll/config, then /etc/libcoll.conf.",
+     "each process, once, when it looks up its first variable.",
+     {{"FILE", "Only this file. A file that cannot be read is an error."}, {"none", "No configuration file."}},
+     false},
+    {"COLL_LAUNCH",
+     "",
+     "How a rank finds the other ranks; set by collctl-run(1), not by the user.",
+     "coll_comm_create_from_launcher(3), at each call.",
+     {{"RANK/RANKS/DESCRIPTOR", "The rank, the number of ranks, and the file descriptor of the memory they share."}},
+     false},
 };
 
-// Letters to insert, leave out, change or swap with their neighbour to get from one word to the other.
+// Edit distance: letters to insert, delete, replace or swap with their neighbour to turn `a` into `b`.
 size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::vector<size_t>> cost(a.size() + 1, std::vector<size_t>(b.size() + 1));
   for (size_t i = 0; i <= a.size(); i++) cost[i][0] = i;
@@ -114,6 +238,17 @@ size_t distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
+std::span<const Value> Variable::all_values() const {
+  const auto end = std::ranges::find(values, nullptr, &Value::name);
+  return {values, end};
+}
+
+std::string Variable::takes() const {
+  std::string names;
+  for (const Value& value : all_values()) names += (names.empty() ? "" : ", ") + std::string(value.name);
+  return names;
+}
+
 std::span<const Variable> variables() { return all; }
 
 const Variable* find(std::string_view name) {
@@ -126,7 +261,7 @@ std::string nearest(std::string_view name) {
   size_t least = SIZE_MAX;
   for (const Variable& variable : all) {
     size_t far = distance(name, variable.name);
-    // One letter in three, without COLL_; further off it is another word.
+    // At most one letter in three differs, not counting COLL_.
     if (far < least && far <= (std::strlen(variable.name) - 5) / 3) least = far, best = variable.name;
   }
   return best;

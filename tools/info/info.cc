@@ -183,15 +183,21 @@ ordered_json table_json(const topo::Machine& machine) {
           {"remark", found.remark}};
 }
 
-// All that can be set: name, what it takes, what holds without it, its value and who gave it.
+// All variables: the table of lib/config, and each one's value here with the place that sets it.
 ordered_json variables_json() {
   ordered_json out = ordered_json::array();
   for (const config::Variable& variable : config::variables()) {
     const char* value = config::value(variable.name);
+    ordered_json values = ordered_json::array();
+    for (const config::Value& one : variable.all_values())
+      values.push_back({{"name", one.name}, {"meaning", one.meaning}});
     out.push_back({{"name", variable.name},
-                   {"takes", variable.takes},
+                   {"takes", variable.takes()},
                    {"unset", variable.unset},
                    {"meaning", variable.meaning},
+                   {"values", values},
+                   {"read", variable.read},
+                   {"in_file", variable.in_file},
                    {"value", value != nullptr ? ordered_json(value) : ordered_json(nullptr)},
                    {"source", config::source(variable.name)}});
   }
@@ -338,6 +344,9 @@ int print_variables(bool json) {
     fmt::print("{}\n", variable["name"].get<std::string>());
     line("  takes", variable["takes"].get<std::string>() + (unset.empty() ? "" : "; unset: " + unset));
     line("", variable["meaning"]);
+    for (const ordered_json& one : variable["values"])
+      line("", one["name"].get<std::string>() + ": " + one["meaning"].get<std::string>());
+    line("  read by", variable["read"]);
     if (!source.empty()) line("  is", variable["value"].get<std::string>() + "   (" + source + ")");
   }
   return exit_fine;

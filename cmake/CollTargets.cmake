@@ -56,9 +56,14 @@ endfunction()
 #   [ENVIRONMENT ...]  NAME=value
 #   [ARGS ...]         (coll_test) arguments of the program
 #   [OPTIMIZED]        (coll_test) for a program that spends its time in loops of its own
+#   [CPUS name ...]    runs it once more for each of these processors (COLL_CPU), as NAME.CPU
 #   [NO_SANITIZE why]  leaves it out of the sanitizer builds
 set(coll_test_keywords "TIMEOUT;PROCESSORS;NO_SANITIZE")
-set(coll_test_lists "LABELS;ENVIRONMENT;ARGS")
+set(coll_test_lists "LABELS;ENVIRONMENT;ARGS;CPUS")
+
+# The processors with rules of their own, and one for every set of rules about loads and stores (lib/mem/processor.cc).
+set(COLL_CPUS zen3 zen4 zen5 xeon neoverse)
+set(COLL_CPUS_BY_STORES zen4 zen5)
 
 function(coll_test name)
   cmake_parse_arguments(arg "OPTIMIZED" "${coll_test_keywords}" "SOURCES;LINKS;${coll_test_lists}" ${ARGN})
@@ -90,10 +95,10 @@ function(coll_script_test name)
   if("shim" IN_LIST arg_LABELS)
     list(APPEND environment ${COLL_TEST_ENVIRONMENT_SHIM})
   endif()
-  set(full_name ${name})
+  set(prefix "")
   if(COLL_SANITIZER)
     # The three builds of `make test` end in one ctest: names tell them apart.
-    set(full_name ${COLL_SANITIZER}.${name})
+    set(prefix ${COLL_SANITIZER}.)
     math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * 3")
     list(APPEND arg_LABELS ${COLL_SANITIZER})
   endif()
@@ -105,17 +110,26 @@ function(coll_script_test name)
       endif()
     endforeach()
   endif()
-  add_test(NAME ${full_name} COMMAND ${COLL_SANITIZER_LAUNCHER} ${arg_COMMAND})
-  set_tests_properties(${full_name} PROPERTIES
-    TIMEOUT ${arg_TIMEOUT}
-    LABELS "${arg_LABELS}"
-    PROCESSORS ${arg_PROCESSORS}
-    SKIP_RETURN_CODE 77
+  foreach(cpu here ${arg_CPUS})
+    set(full_name ${name})
+    set(cpu_environment "")
+    if(NOT cpu STREQUAL "here")
+      set(full_name ${name}.${cpu})
+      set(cpu_environment COLL_CPU=${cpu})
+    endif()
     # GoogleTest's own list of what was skipped and why, which scripts/list-skips.py reads.
-    ENVIRONMENT "${environment};GTEST_OUTPUT=xml:${CMAKE_BINARY_DIR}/gtest/${name}.xml;${arg_ENVIRONMENT}")
-  if("timing" IN_LIST arg_LABELS)
-    set_tests_properties(${full_name} PROPERTIES RUN_SERIAL ON)
-  endif()
+    set(report GTEST_OUTPUT=xml:${CMAKE_BINARY_DIR}/gtest/${full_name}.xml)
+    add_test(NAME ${prefix}${full_name} COMMAND ${COLL_SANITIZER_LAUNCHER} ${arg_COMMAND})
+    set_tests_properties(${prefix}${full_name} PROPERTIES
+      TIMEOUT ${arg_TIMEOUT}
+      LABELS "${arg_LABELS}"
+      PROCESSORS ${arg_PROCESSORS}
+      SKIP_RETURN_CODE 77
+      ENVIRONMENT "${environment};${report};${cpu_environment};${arg_ENVIRONMENT}")
+    if("timing" IN_LIST arg_LABELS)
+      set_tests_properties(${prefix}${full_name} PROPERTIES RUN_SERIAL ON)
+    endif()
+  endforeach()
 endfunction()
 
 # Sets RESULT to the label of a test that gives none, by its folder.

@@ -237,11 +237,10 @@ class Creation {
                                                   " has a different value of COLL_TRANSPORT, COLL_DEBUG or "
                                                   "COLL_DIRECT_MIN; set the same value on all ranks");
       if (hello.choices != hello_.choices)
-        return fate_.fail(
-            COLL_ERR_BOOTSTRAP,
-            "rank " + std::to_string(r) +
-                " has a different value of COLL_SENSITIVITY, COLL_THROTTLE, COLL_CHUNK or of a collective's "
-                "variable such as COLL_BCAST; set the same value on all ranks");
+        return fate_.fail(COLL_ERR_BOOTSTRAP,
+                          "rank " + std::to_string(r) +
+                              " has a different value of COLL_SENSITIVITY, COLL_THROTTLE, COLL_CHUNK, COLL_CPU or of a "
+                              "collective's variable such as COLL_BCAST; set the same value on all ranks");
       std::string problem;
       team.members[r].peer = transport::Peer::reach(hello.address, problem);
       if (!problem.empty()) return fate_.fail(COLL_ERR_BOOTSTRAP, problem);

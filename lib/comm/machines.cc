@@ -4,6 +4,8 @@
 #include <mutex>
 #include <vector>
 
+#include "mem/processor.h"
+
 namespace coll::comm {
 
 std::shared_ptr<const LoadedMachine> load_machine(const std::string& wish) {
@@ -16,6 +18,7 @@ std::shared_ptr<const LoadedMachine> load_machine(const std::string& wish) {
   if (is_running && running != nullptr && allowed == cpus) return running;
   auto made = std::make_shared<LoadedMachine>();
   made->status = topo::load(wish, made->machine);
+  mem::apply_forced_profile(made->machine.processor, made->machine.l2.size_bytes);
   made->text = topo::serialize(made->machine);
   if (is_running) running = made, allowed = cpus;
   return made;

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "config/config.h"
+#include "mem/processor.h"
 
 namespace coll::comm {
 
@@ -52,6 +53,8 @@ coll_status Settings::read() {
   auto digest = [this](const std::string& text) {
     for (unsigned char c : text + '\n') choices = (choices ^ c) * 0x100000001b3u;
   };
+  if (const std::string wrong = mem::forced_profile_error(); !wrong.empty()) return failure(COLL_ERR_ARG, wrong);
+  digest(variable("COLL_CPU"));
   std::string wish = variable("COLL_TRANSPORT");
   bool known = wish.empty();
   std::string names;

@@ -40,7 +40,7 @@ struct Settings {
   std::array<std::vector<model::Forced>, plan::collectives> forced;
   uint16_t throttle = 0;     // COLL_THROTTLE: k of throttled algorithms; 0: as chosen
   uint32_t chunk_bytes = 0;  // COLL_CHUNK; 0: as chosen
-  uint64_t choices = 0;      // a digest of those from `forced` on, and of COLL_SENSITIVITY
+  uint64_t choices = 0;      // a digest of those from `forced` on, of COLL_SENSITIVITY and COLL_CPU
 
   // OK or UNAVAILABLE, ARG with a text that names the variable and what it takes.
   coll_status read();

@@ -207,6 +207,18 @@ constexpr Variable all[] = {
      "the MPI shim, in MPI_Init() and when it creates a communicator. All ranks need the same value.",
      {{"RANKS", "1 or more: processes per node, in the order of MPI_COMM_WORLD."}}},
 
+    {"COLL_CPU",
+     "this machine's",
+     "For tests: the processor whose rules are followed: how bytes are loaded and stored, the size of a core's L2, the "
+     "default algorithms. Results do not depend on it, and any processor can follow the rules of any other.",
+     "each process, once, when it starts. All ranks need the same value.",
+     {{"zen3", "AMD Zen 3."},
+      {"zen4", "AMD Zen 4."},
+      {"zen5", "AMD Zen 5."},
+      {"xeon", "Intel Xeon."},
+      {"neoverse", "Arm Neoverse."}},
+     false},
+
     {"COLL_CONFIG",
      "both files",
      "Configuration file to read. Unset: ~/.config/libcoll/config, then /etc/libcoll.conf.",

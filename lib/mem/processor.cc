@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mem/processor.h"
 
+#include <algorithm>
+#include <cstdlib>
+#include <string_view>
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
@@ -25,6 +29,26 @@ constexpr Processor zen5 = {.string_load_bytes = (size_t(16) << 10) + 1,
                             .beside_flag_together_bytes = 4096,
                             .beside_flag_bytes = 4096};
 
+// Together they have every rule and every L2 size that a decision of the library depends on, and the one family of processors
+// whose small broadcasts go another way.
+constexpr Profile all[] = {{"zen3", "AMD EPYC", size_t(512) << 10, usual},
+                           {"zen4", "AMD EPYC", size_t(1) << 20, usual},
+                           {"zen5", "AMD EPYC", size_t(1) << 20, zen5},
+                           {"xeon", "Intel(R) Xeon(R) Processor", size_t(2) << 20, usual},
+                           {"neoverse", "Neoverse-N1", size_t(1) << 20, usual}};
+
+// Reads the environment alone, because it runs before main(), in every process that loads the library. "" if not set.
+std::string_view wish() {
+  const char* value = std::getenv("COLL_CPU");
+  return value == nullptr ? "" : value;
+}
+
+// Null if there is none of that name.
+const Profile* find(std::string_view name) {
+  const auto* at = std::ranges::find(all, name, &Profile::name);
+  return at == std::end(all) ? nullptr : at;
+}
+
 #if defined(__x86_64__)
 bool is_zen5_or_later() {
   unsigned eax, ebx, ecx, edx;
@@ -39,6 +63,22 @@ bool is_zen5_or_later() { return false; }
 
 }  // namespace
 
-const Processor detail::running = is_zen5_or_later() ? zen5 : usual;
+std::span<const Profile> profiles() { return all; }
+
+const Profile* const detail::forced = find(wish());
+const Processor detail::running = detail::forced != nullptr ? detail::forced->rules : is_zen5_or_later() ? zen5 : usual;
+
+std::string forced_profile_error() {
+  if (wish().empty() || find(wish()) != nullptr) return "";
+  std::string names;
+  for (const Profile& profile : all) names += (names.empty() ? "" : ", ") + std::string(profile.name);
+  return "COLL_CPU='" + std::string(wish()) + "' is not a known processor; use one of " + names + ", or unset it";
+}
+
+void apply_forced_profile(std::string& model, uint64_t& l2_bytes) {
+  if (detail::forced == nullptr) return;
+  model = detail::forced->model;
+  l2_bytes = detail::forced->l2_bytes;
+}
 
 }  // namespace coll::mem

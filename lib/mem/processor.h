@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <string>
 
 namespace coll::mem {
 
@@ -21,12 +23,33 @@ struct Processor {
 
   static constexpr size_t never = SIZE_MAX;
   bool strings_overwrite() const { return string_over_bytes != never; }
+  bool operator==(const Processor&) const = default;
 };
 
+// A processor that the library treats differently from the others.
+struct Profile {
+  const char* name;        // a value of COLL_CPU
+  const char* model;       // the name that such a processor has for itself: defaults and tables depend on it
+  uint64_t l2_bytes;       // cache of one core
+  const Processor& rules;  // all that decides here, so that any processor can follow the rules of any other
+};
+std::span<const Profile> profiles();
+
 namespace detail {
+extern const Profile* const forced;
 extern const Processor running;
-}
-// The one that this process runs on; known before main(). Thread safe.
+}  // namespace detail
+
+// The one that this process runs on, or that COLL_CPU named when it started; known before main(). Thread safe.
 inline const Processor& processor() { return detail::running; }
+
+// The profile that COLL_CPU named when this process started; null without it or when it named none.
+inline const Profile* forced_profile() { return detail::forced; }
+
+// Describes the present value of COLL_CPU and lists the valid ones if it is wrong; returns "" if it is right or not set.
+std::string forced_profile_error();
+
+// Replaces a machine's processor name and the size of its L2 caches by those of the forced profile, if there is one.
+void apply_forced_profile(std::string& model, uint64_t& l2_bytes);
 
 }  // namespace coll::mem

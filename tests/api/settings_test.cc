@@ -50,6 +50,7 @@ TEST(Settings, WrongValuesNameTheRightOnes) {
       {"COLL_THROTTLE", "0", COLL_ERR_ARG, {"COLL_THROTTLE", "1 to 1024"}},
       {"COLL_CHUNK", "63", COLL_ERR_ARG, {"COLL_CHUNK", "64 to 1G"}},
       {"COLL_STAGING", "warm", COLL_ERR_ARG, {"COLL_STAGING", "auto, cached or streamed"}},
+      {"COLL_CPU", "zen9", COLL_ERR_ARG, {"COLL_CPU='zen9'", "zen3, zen4, zen5, xeon, neoverse"}},
       {"COLL_DRIFT", "perhaps", COLL_ERR_ARG, {"COLL_DRIFT", "use on or off"}},
       {"COLL_HUGE_PAGES", "2m", COLL_ERR_ARG, {"COLL_HUGE_PAGES", "use on or off"}},
       {"COLL_TRIALS", "2", COLL_ERR_ARG, {"COLL_TRIALS", "use on or off"}},
@@ -108,11 +109,11 @@ TEST(Settings, BrokenTopologyFiles) {
 
 // Settings that have to be alike on all ranks, set on one only.
 TEST(Settings, ThatDifferBetweenRanks) {
-  const char* different[][2] = {{"COLL_TRANSPORT", "shm"},     {"COLL_DEBUG", "1"},
-                                {"COLL_DIRECT_MIN", "100"},    {"COLL_SENSITIVITY", "socket"},
-                                {"COLL_BCAST", "knomial:k=3"}, {"COLL_ALLREDUCE", "all_read:chunk=512"},
-                                {"COLL_REDUCE", "flat"},       {"COLL_CHUNK", "4K"},
-                                {"COLL_THROTTLE", "2"},        {"COLL_BARRIER", "dissemination"}};
+  const char* different[][2] = {
+      {"COLL_TRANSPORT", "shm"},         {"COLL_DEBUG", "1"},           {"COLL_DIRECT_MIN", "100"},
+      {"COLL_SENSITIVITY", "socket"},    {"COLL_BCAST", "knomial:k=3"}, {"COLL_ALLREDUCE", "all_read:chunk=512"},
+      {"COLL_REDUCE", "flat"},           {"COLL_CHUNK", "4K"},          {"COLL_THROTTLE", "2"},
+      {"COLL_BARRIER", "dissemination"}, {"COLL_CPU", "zen3"}};
   for (auto [variable, value] : different) {
     SCOPED_TRACE(variable);
     run_processes(3, [=](Context& c) {

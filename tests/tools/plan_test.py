@@ -83,6 +83,20 @@ class Numbers(Case):
                 compared.add((collective, ranks))
         self.assertGreater(len(compared), 11)
 
+    def test_the_variable_for_tests_names_the_processor(self):
+        def staged(cpu):
+            plan = self.run_json("plan", "reduce", "--size", "16M", "-n", 2, "--transport", "shm", env={"COLL_CPU": cpu})
+            values = dict(value.split("=") for value in plan["parameters"].split())
+            return int(values["chunk"]) * int(values["depth"])
+        # As long as a core's L2, up to 1 MiB; half of it where stores do not wait for lines.
+        self.assertEqual({cpu: staged(cpu) >> 10 for cpu in ("zen3", "zen4", "zen5", "xeon", "neoverse")},
+                         {"zen3": 512, "zen4": 1024, "zen5": 512, "xeon": 1024, "neoverse": 1024})
+        for cpu, algorithm in (("zen4", "flat_read"), ("neoverse", "hierarchical")):
+            plan = self.run_json("plan", "bcast", "--size", "2K", "-n", 64, *XHC, env={"COLL_CPU": cpu})
+            self.assertEqual(plan["algorithm"], algorithm, cpu)
+        for arguments in (("plan", "bcast", "-n", 4), ("explain", "bcast", "1M", "-n", 4)):
+            self.expect_error(2, ["COLL_CPU='zen9'", "zen3, zen4, zen5, xeon, neoverse"], *arguments, env={"COLL_CPU": "zen9"})
+
     def test_barrier_moves_nothing(self):
         plan = self.run_json("plan", "barrier", "--algorithm", "dissemination", "-n", 8)
         self.assertEqual(plan["dav_bytes"]["total"], 0)

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "mem/processor.h"
 #include "tools/command.h"
 
 namespace coll::tools {
@@ -43,6 +44,7 @@ std::string order_of(const algo::Algorithm& algorithm) {
 }
 
 Layout lay_out(int ranks, const std::string& topology, const std::string& map_by, const std::string& sensitivity) {
+  if (const std::string wrong = mem::forced_profile_error(); !wrong.empty()) throw usage(wrong);
   Layout layout;
   topo::Mapping mapping = topo::Mapping::core;
   if (topo::Status status = topo::parse_mapping(map_by, mapping); !status.ok())

@@ -23,6 +23,7 @@ ModelMachine model_machine(const std::string& name, int ranks, const std::string
   made.running = name.empty();
   if (made.running) {
     layout = lay_out(ranks, "native", map_by, sensitivity);
+    apply_forced_profile(layout.machine);
     const char* wish = config::value("COLL_TABLE");
     model::Found found = model::find_table(wish == nullptr ? "" : wish, config::table_directories(), layout.machine);
     if (found.found) {
@@ -42,6 +43,7 @@ ModelMachine model_machine(const std::string& name, int ranks, const std::string
     layout = lay_out(ranks, made.table.topology, map_by, sensitivity);
     topo::Machine native;
     const bool loaded = topo::load_native(native).ok();
+    apply_forced_profile(native);
     made.running = loaded && model::difference(made.table.fingerprint, model::fingerprint_of(native)).empty();
     made.origin =
         fmt::format("{}: {}{}", made.table.name, made.table.description, made.running ? "" : "; not this machine");
@@ -50,6 +52,10 @@ ModelMachine model_machine(const std::string& name, int ranks, const std::string
   made.machine = layout.machine;
   made.hierarchy = layout.hierarchy;
   return made;
+}
+
+void apply_forced_profile(topo::Machine& machine) {
+  mem::apply_forced_profile(machine.processor, machine.l2.size_bytes);
 }
 
 model::Question question_on(const topo::Machine& machine, const topo::Hierarchy& hierarchy, bool running,
@@ -65,7 +71,7 @@ model::Question question_on(const topo::Machine& machine, const topo::Hierarchy&
           .huge_pages = running && may_be_huge && mem::HugePages::are_to_be_had(),
           .cache_bytes = topo::available_cache_bytes(machine, hierarchy.places()),
           .core_cache_bytes = machine.l2.size_bytes,
-          .overwrites = running && mem::processor().strings_overwrite()};
+          .overwrites = (running || mem::forced_profile() != nullptr) && mem::processor().strings_overwrite()};
 }
 
 model::Question question_of(const ModelMachine& machine, plan::Collective collective, size_t bytes,

@@ -28,6 +28,9 @@ struct ModelMachine {
 ModelMachine model_machine(const std::string& name, int ranks, const std::string& map_by,
                            const std::string& sensitivity);
 
+// The machine as communicators see it: with the processor that COLL_CPU names.
+void apply_forced_profile(topo::Machine& machine);
+
 // What follows from the machine and its ranks alone, without a table: caches, sharing of cores, and for the `running` machine
 // what its system and its processor do. Nothing about kernel copies.
 model::Question question_on(const topo::Machine& machine, const topo::Hierarchy& hierarchy, bool running,

@@ -108,6 +108,7 @@ Answer answer_of(const Options& options) {
   answer.count = count_of(options, collective, answer.element_bytes);
   if (!options.transport.empty()) answer.access = parse_access(options.transport);
   answer.layout = lay_out(options.ranks, options.topology, options.map_by, options.sensitivity);
+  apply_forced_profile(answer.layout.machine);
   answer.chosen = options.algorithm.empty();
   model::Choice choice = choice_of(options, collective, answer);
   if (options.transport.empty()) answer.access = choice.algorithm->described;

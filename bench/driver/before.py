@@ -19,8 +19,8 @@ from pathlib import Path
 
 import paired
 import report
-from compare import processor_name
 from contestants import json_lines, launch
+from record import processor_name
 from statistics_of_rounds import COLLECTIVES, geomean
 
 BENCH = Path(__file__).resolve().parent.parent
@@ -271,7 +271,7 @@ def compare(options):
     print(f"{options.ranks} ranks, {processor_name()}, {options.memory} memory, {options.runs} runs of {options.pairs} "
           "pairs of launches")
     for side, build in builds.items():
-        print(f"  {side + ':':<8}{build.directory} ({build.commit})")
+        print(f"  {side + ':':<8}{build.directory} (sources at {build.commit})")
     print("Times: median over launches. Ratio: time now / time before, median over pairs, with its 95 % confidence\n"
           f"interval. slower, faster: the interval lies above {paired.SLOWER}, below 1/{paired.SLOWER}, in all runs.\n")
     if options.json:

@@ -9,7 +9,7 @@ import unittest
 
 import paired
 
-SEED = int(os.environ.get("COLL_TEST_SEED", "33"))
+SEED = int(os.environ.get("COLL_TEST_SEED") or random.SystemRandom().randrange(1 << 32))
 print(f"COLL_TEST_SEED={SEED}", file=sys.stderr)
 
 
@@ -43,8 +43,8 @@ class Coverage(unittest.TestCase):
             for how in ({"noise": 0.02}, {"noise": 0.02, "drift": 0.2}, {"noise": 0.02, "drift": 0.2, "outliers": 0.1}):
                 with self.subTest(pairs=pairs, **how):
                     share = self.share(1500, pairs, 1.02, **how)
-                    self.assertGreater(share, 0.92)
-                    self.assertLess(share, 0.985)
+                    self.assertGreater(share, 0.915)
+                    self.assertLess(share, 0.99)
 
     def test_drift_alone_does_not_look_like_a_slowdown(self):
         """Without alternation the second launch of each pair would be slower by the drift between two launches."""

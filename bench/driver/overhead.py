@@ -82,15 +82,16 @@ def show(title, added):
 
 
 def new_record(found, options, circumstances):
-    """`found`: {title: {(collective, case): ns}}; a row for each collective, a column for each way and case."""
-    columns = {f"{title}: {words}": (title, case) for title in found for case, words in CASES.items()
-               if case != "empty"}
+    """`found`: {title: {(collective, case): ns}}; a row for each collective, a column for each title."""
+    def cell(added, name):
+        return " / ".join(f"{added[name, case]:.1f}" if (name, case) in added else "-" for case in ("taken", "alone"))
+
     collectives = dict.fromkeys(name for added in found.values() for name, _ in added)
     return record.new(circumstances, "shim-overhead", circumstances["machine"]["name"],
-                      "Time of a collective that does nothing with the shim, minus its time without the shim",
-                      "minimum over rounds of the slowest rank", "ns", columns,
-                      {name: [found[title].get((name, case), "-") for title, case in columns.values()]
-                       for name in collectives},
+                      "Time of a collective that does nothing with the shim, minus its time without the shim: of an "
+                      "intercepted call / of a call that is forwarded because the communicator has one rank",
+                      "minimum over the rounds of the slowest rank", "ns", found,
+                      {name: [cell(added, name) for added in found.values()] for name in collectives},
                       ranks=options.ranks, rounds=options.rounds, placed="unknown")
 
 

@@ -68,9 +68,10 @@ def versions():
 
 
 def commit():
-    """The commit of the sources, with "+" when they have been changed since."""
-    name = output_of(["git", "rev-parse", "--short", "HEAD"]).strip()
-    changed = output_of(["git", "status", "--porcelain", "--untracked-files=no", "--", "include", "lib", "bench"])
+    """The last commit that changed what is measured, with "+" when that has been changed since."""
+    sources = ["--", "include", "lib", "bench"]
+    name = output_of(["git", "log", "-1", "--format=%h", *sources]).strip()
+    changed = output_of(["git", "status", "--porcelain", "--untracked-files=no", *sources])
     return name + "+" if name and changed else name or "unknown"
 
 

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import compare
 import measurements
+import overhead
 import peers
+import programs
 import record
 import report
 import statistics_of_rounds as stats
@@ -83,6 +85,19 @@ class Drivers(unittest.TestCase):
         found = peers.new_record(table, ["coll"], ["openmpi", "openmpi-sm"], Options, 197.0)
         self.assertEqual(found["rows"], {"malloc": [2.0, 0.5, 3.0, "1 of 2", round(2 ** 0.5, 3)]})
         self.assertEqual(found["notes"], ["Slower with malloc: reduce of 64 KiB (0.50)."])
+
+
+    def test_overhead_records_a_column_for_each_way(self):
+        found = {"MPICH, C": {("bcast", "taken"): 6.04, ("bcast", "alone"): 5.0, ("scan", "alone"): 4.0}}
+        made = overhead.new_record(found, Options, CIRCUMSTANCES)
+        self.assertEqual((made["columns"], made["rows"]), (["MPICH, C"], {"bcast": ["6.0 / 5.0"], "scan": ["- / 4.0"]}))
+
+    def test_programs_records_ratios_of_medians(self):
+        times = {("mpich", ours): [{"total_s": 8.0 / (1 + ours), "collectives_s": 4.0 / (1 + 3 * ours)}]
+                 for ours in (False, True)}
+        Options.program = "apsp"
+        made = programs.new_record({"16": times}, Options, CIRCUMSTANCES)
+        self.assertEqual(made["rows"], {"apsp 16, MPICH": [2.0, 4.0]})
 
 
 class Pages(unittest.TestCase):

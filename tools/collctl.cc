@@ -3,27 +3,19 @@
 #include <cstdio>
 #include <exception>
 
-#include <CLI/CLI.hpp>
-
 #include "coll/coll.h"
 #include "config/config.h"
 #include "tools/command.h"
+#include "tools/command_line.h"
 
 namespace coll::tools {
 namespace {
 
-// The subcommand that stands on the command line, for messages.
-std::string place_of(const CLI::App& app) {
-  std::string place = "collctl";
-  for (const CLI::App* sub : app.get_subcommands()) place += " " + sub->get_name();
-  return place;
-}
-
-int usage_error(const CLI::App& app, std::string text) {
+int usage_error(const CommandLine& line, std::string text) {
   while (!text.empty() && text.back() == '\n') text.pop_back();
   for (char& c : text)
     if (c == '\n') c = ' ';
-  std::string place = place_of(app);
+  std::string place = line.place();
   std::fprintf(stderr, "%s: %s; see %s --help\n", place.c_str(), text.c_str(), place.c_str());
   return exit_usage;
 }
@@ -35,12 +27,10 @@ void tell_of_misspelt_variables() {
 }
 
 int main(int argc, char** argv) {
-  CLI::App app{"Collectives between the processes of one node: machine, plans, proofs, speed.", "collctl"};
+  CommandLine line("collctl", "Collectives between the processes of one node: machine, plans, proofs, speed.");
+  Command& app = *line.command();
   Action action;
-  app.set_version_flag("--version", std::string("collctl, libcoll ") + coll_version());
-  app.require_subcommand(1);
-  app.get_formatter()->column_width(28);
-  app.get_formatter()->label("REQUIRED", "(required)");
+  line.version(std::string("collctl, libcoll ") + coll_version());
   app.footer(
       examples("  collctl info\n"
                "  collctl bench allreduce -n 2 --sizes 4-16M\n"
@@ -60,15 +50,13 @@ int main(int argc, char** argv) {
   add_prediction(app, action);
   std::vector<std::string> arguments(argv + 1, argv + argc);
   add_run(app, action, take_program(arguments));
-  try {
-    // CLI11 takes them from the back.
-    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
-  } catch (const CLI::Success& success) { return app.exit(success); } catch (const CLI::ParseError& error) {
-    if (argc == 1) return std::fputs(app.help().c_str(), stderr), exit_usage;
-    // CLI11 misses a subcommand before it looks at what there is instead.
-    if (app.get_subcommands().empty() && !app.remaining().empty())
-      return usage_error(app, "'" + app.remaining().front() + "' is no subcommand");
-    return usage_error(app, error.what());
+  const CommandLine::Parsed parsed = line.parse(arguments);
+  if (parsed.finished) return exit_fine;
+  if (!parsed.problem.empty()) {
+    if (argc == 1) return std::fputs(line.help().c_str(), stderr), exit_usage;
+    if (std::string word = line.unknown_subcommand(); !word.empty())
+      return usage_error(line, "'" + word + "' is no subcommand");
+    return usage_error(line, parsed.problem);
   }
   tell_of_misspelt_variables();
   try {
@@ -76,11 +64,11 @@ int main(int argc, char** argv) {
     if (std::fflush(stdout) != 0) throw Failure("standard output cannot be written; is the disk full?");
     return status;
   } catch (const Failure& failure) {
-    if (failure.status() == exit_usage) return usage_error(app, failure.what());
-    std::fprintf(stderr, "%s: %s\n", place_of(app).c_str(), failure.what());
+    if (failure.status() == exit_usage) return usage_error(line, failure.what());
+    std::fprintf(stderr, "%s: %s\n", line.place().c_str(), failure.what());
     return failure.status();
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s: %s\n", place_of(app).c_str(), error.what());
+    std::fprintf(stderr, "%s: %s\n", line.place().c_str(), error.what());
     return exit_failure;
   }
 }

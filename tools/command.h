@@ -7,12 +7,9 @@
 #include <string>
 #include <vector>
 
-// Its header costs each file that reads it seconds.
-namespace CLI {
-class App;
-}
-
 namespace coll::tools {
+
+class Command;  // command_line.h
 
 // Exit statuses of collctl.
 enum Exit : int { exit_fine = 0, exit_failure = 1, exit_usage = 2 };
@@ -33,23 +30,23 @@ inline Failure usage(const std::string& text) { return Failure(text, exit_usage)
 // The subcommand that was typed, set while arguments are parsed; returns the exit status.
 using Action = std::function<int()>;
 
-void add_info(CLI::App& app, Action& action);
-void add_doctor(CLI::App& app, Action& action);
-void add_list(CLI::App& app, Action& action);
-void add_plan(CLI::App& app, Action& action);
-void add_explain(CLI::App& app, Action& action);
-void add_calibrate(CLI::App& app, Action& action);
-void add_simulate(CLI::App& app, Action& action);
-void add_export(CLI::App& app, Action& action);
-void add_verify(CLI::App& app, Action& action);
-void add_bench(CLI::App& app, Action& action);
+void add_info(Command& app, Action& action);
+void add_doctor(Command& app, Action& action);
+void add_list(Command& app, Action& action);
+void add_plan(Command& app, Action& action);
+void add_explain(Command& app, Action& action);
+void add_calibrate(Command& app, Action& action);
+void add_simulate(Command& app, Action& action);
+void add_export(Command& app, Action& action);
+void add_verify(Command& app, Action& action);
+void add_bench(Command& app, Action& action);
 // `bench contention`; after add_bench().
-void add_contention(CLI::App& app, Action& action);
-// `bench prediction`; after add_contention().
-void add_prediction(CLI::App& app, Action& action);
+void add_contention(Command& app, Action& action);
+// `bench prediction`; after add_bench().
+void add_prediction(Command& app, Action& action);
 // The words behind `run` from the program's name on; they are its own, whatever they look like.
 std::vector<std::string> take_program(std::vector<std::string>& arguments);
-void add_run(CLI::App& app, Action& action, const std::vector<std::string>& program);
+void add_run(Command& app, Action& action, const std::vector<std::string>& program);
 
 // "Examples:" as they stand at the end of every --help.
 inline std::string examples(const std::string& lines) { return "Examples:\n" + lines; }

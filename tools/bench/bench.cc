@@ -12,7 +12,6 @@
 #include <memory>
 #include <new>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <sys/mman.h>
@@ -23,6 +22,7 @@
 #include "tools/bench/pattern.h"
 #include "tools/bench/real_trace.h"
 #include "tools/command.h"
+#include "tools/command_line.h"
 #include "tools/common/choose_plans.h"
 #include "tools/common/collective_call.h"
 #include "tools/common/first_problem.h"
@@ -394,28 +394,26 @@ class Bench {
 
 }  // namespace
 
-void add_bench(CLI::App& app, Action& action) {
+void add_bench(Command& app, Action& action) {
   auto options = std::make_shared<Options>();
-  CLI::App* sub = app.add_subcommand("bench", "Time collectives between ranks of this machine");
+  Command* sub = app.add_subcommand("bench", "Time collectives between ranks of this machine");
   sub->add_option("COLLECTIVE", options->collective, "see collctl list, or all")->required()->option_text("  ");
   sub->add_option("-n,--ranks", options->ranks, "number of ranks")
       ->required()
-      ->check(CLI::Range(1, int(LOCKSTEP_MAX_RANKS)))
+      ->range(1, int(LOCKSTEP_MAX_RANKS))
       ->option_text("N");
   sub->add_option("--sizes", options->sizes,
                   "of the vector, or of each rank's piece;\n4-16M: times four from 4; or a list")
       ->option_text("BYTES");
   sub->add_option("--algorithm", options->algorithm, "see collctl list; default: chosen")->option_text("A");
-  sub->add_option("--root", options->root, "of bcast, reduce, scatter and gather")
-      ->check(CLI::NonNegativeNumber)
-      ->option_text("R");
+  sub->add_option("--root", options->root, "of bcast, reduce, scatter and gather")->at_least_zero()->option_text("R");
   sub->add_option("--type", options->type, "of the elements; default float")->option_text("TYPE");
   sub->add_option("--transport", options->transport, "auto, shm, cma, mapped, kcoll_copy, kcoll_map or kcoll_uring")
       ->option_text("HOW");
   sub->add_option("--memory", options->memory, "ordinary, or mapped: coll_mem_alloc")->option_text("KIND");
   sub->add_option("--pages", options->pages, "4k or 2m, of ordinary memory")->option_text("4k|2m");
   sub->add_option("--time", options->seconds, "seconds for each size; default 0.1")
-      ->check(CLI::Range(0.001, 3600.0))
+      ->range(0.001, 3600.0)
       ->option_text("S");
   sub->add_option("--trace", options->trace, "write a timeline of the last call, for Perfetto")->option_text("FILE");
   sub->add_flag("--json", options->json, "print JSON");

@@ -6,7 +6,6 @@
 #include <fstream>
 #include <memory>
 
-#include <CLI/CLI.hpp>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -22,6 +21,7 @@
 #include "tools/calibrate/probes/probes.h"
 #include "tools/calibrate/values.h"
 #include "tools/command.h"
+#include "tools/command_line.h"
 #include "tools/common/launch.h"
 #include "tools/common/progress.h"
 #include "tools/common/text.h"
@@ -259,15 +259,14 @@ void print_json(const Calibration& made) {
 
 }  // namespace
 
-void add_calibrate(CLI::App& app, Action& action) {
+void add_calibrate(Command& app, Action& action) {
   auto options = std::make_shared<Options>();
-  CLI::App* sub = app.add_subcommand("calibrate", "Measure this machine, so that algorithms are chosen well on it");
-  CLI::Option* output =
-      sub->add_option("--output", options->output, "the table; default: where the library looks for it")
-          ->option_text("FILE");
+  Command* sub = app.add_subcommand("calibrate", "Measure this machine, so that algorithms are chosen well on it");
+  Option* output = sub->add_option("--output", options->output, "the table; default: where the library looks for it")
+                       ->option_text("FILE");
   sub->add_flag("--system", options->system, "write it for all users, below /etc")->excludes(output);
   sub->add_option("-n,--ranks", options->ranks, "choose for at most so many ranks; default: all cores")
-      ->check(CLI::Range(1, 63))
+      ->range(1, 63)
       ->option_text("N");
   sub->add_option("--plot", options->plot, "draw measured points and what was fitted")->option_text("FILE");
   sub->add_flag("--quick", options->quick, "fewer sizes and rounds: for a first look");

@@ -1,23 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tools/common/call_options.h"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "coll/coll.h"
 #include "tools/command.h"
+#include "tools/command_line.h"
 #include "tools/common/choose_plans.h"
 #include "tools/common/text.h"
 
 namespace coll::tools {
 
-void add_call_options(CLI::App& sub, CallOptions& options) {
+void add_call_options(Command& sub, CallOptions& options) {
   sub.add_option("COLLECTIVE", options.collective, "a collective; see collctl list")->required()->option_text("  ");
   sub.add_option("SIZE", options.size, "of the vector, or of a rank's piece")->option_text("  ");
-  sub.add_option("-n,--ranks", options.ranks, "number of ranks")
-      ->required()
-      ->check(CLI::Range(1, 1024))
-      ->option_text("N");
+  sub.add_option("-n,--ranks", options.ranks, "number of ranks")->required()->range(1, 1024)->option_text("N");
   sub.add_option("--type", options.type, "of its elements; default float")->option_text("TYPE");
   sub.add_option("--machine", options.machine, "a name, or a table's file; default: this")->option_text("NAME");
   sub.add_option("--map-by", options.map_by, "core: side by side; numa: in turn")->option_text("core|numa");

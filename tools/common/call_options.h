@@ -15,7 +15,7 @@ struct CallOptions {
   int ranks = 0;
 };
 
-void add_call_options(CLI::App& sub, CallOptions& options);
+void add_call_options(Command& sub, CallOptions& options);
 
 struct Call {
   plan::Collective collective = plan::Collective::barrier;

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <memory>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "tools/command.h"
+#include "tools/command_line.h"
 #include "tools/common/launch.h"
 #include "tools/common/text.h"
 #include "tools/doctor/diagnosis.h"
@@ -70,11 +70,11 @@ int doctor_command(const Options& options) {
 
 }  // namespace
 
-void add_doctor(CLI::App& app, Action& action) {
+void add_doctor(Command& app, Action& action) {
   auto options = std::make_shared<Options>();
-  CLI::App* sub = app.add_subcommand("doctor", "Say what is missing here, and the command that mends it");
+  Command* sub = app.add_subcommand("doctor", "Say what is missing here, and the command that mends it");
   sub->add_option("-n,--ranks", options->ranks, "ranks to be run; default: one per processor")
-      ->check(CLI::Range(1, 1024))
+      ->range(1, 1024)
       ->option_text("N");
   sub->add_option("--require", options->required, "checks that must be fine, such as kcoll,cma")
       ->delimiter(',')

@@ -7,10 +7,10 @@
 #include <fstream>
 #include <memory>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "tools/command.h"
+#include "tools/command_line.h"
 #include "tools/common/choose_plans.h"
 #include "tools/common/machine.h"
 #include "tools/common/text.h"
@@ -104,9 +104,9 @@ int ucc(const Options& options) {
                fmt::format(". {} && export UCC_TL_UCP_TUNE", options.output));
 }
 
-void add_format(CLI::App& parent, const char* name, const char* what, Action& action, int (*run)(const Options&)) {
+void add_format(Command& parent, const char* name, const char* what, Action& action, int (*run)(const Options&)) {
   auto options = std::make_shared<Options>();
-  CLI::App* sub = parent.add_subcommand(name, what);
+  Command* sub = parent.add_subcommand(name, what);
   sub->add_option("--machine", options->machine, "a name, or a table's file; default: this")->option_text("NAME");
   sub->add_option("--ranks", options->ranks, "numbers of ranks: 2-8 or 2,4,8; default: halves of the cores")
       ->option_text("LIST");
@@ -127,9 +127,9 @@ size_t total_bytes(const Thresholds& of, size_t bytes) {
   return bytes * size_t(of.ranks);
 }
 
-void add_export(CLI::App& app, Action& action) {
-  CLI::App* sub = app.add_subcommand("export", "Write the chosen thresholds for other libraries");
-  sub->require_subcommand(1);
+void add_export(Command& app, Action& action) {
+  Command* sub = app.add_subcommand("export", "Write the chosen thresholds for other libraries");
+  sub->require_subcommand();
   add_format(*sub, "openmpi", "Open MPI: rules for coll_tuned_dynamic_rules_filename", action, openmpi);
   add_format(*sub, "mpich", "MPICH: JSON for MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE", action, mpich);
   add_format(*sub, "ucc", "UCC: scores for UCC_TL_UCP_TUNE", action, ucc);

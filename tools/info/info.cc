@@ -12,7 +12,6 @@
 #include <numeric>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <sys/mman.h>
@@ -26,6 +25,7 @@
 #include "mem/simd.h"
 #include "model/own_table.h"
 #include "tools/command.h"
+#include "tools/command_line.h"
 #include "tools/common/choose_plans.h"
 #include "tools/common/launch.h"
 #include "tools/common/text.h"
@@ -384,11 +384,11 @@ int info_command(const Options& options) {
 
 }  // namespace
 
-void add_info(CLI::App& app, Action& action) {
+void add_info(Command& app, Action& action) {
   auto options = std::make_shared<Options>();
-  CLI::App* sub = app.add_subcommand("info", "Show the machine, its topology and what works here");
+  Command* sub = app.add_subcommand("info", "Show the machine, its topology and what works here");
   sub->add_option("-n,--ranks", options->ranks, "ranks to place; default: one per processor")
-      ->check(CLI::Range(1, 1024))
+      ->range(1, 1024)
       ->option_text("N");
   sub->add_option("--topology", options->topology, "native, an XML file, or as in collctl plan")->option_text("TEXT");
   sub->add_option("--map-by", options->map_by, "core: side by side; numa: in turn")->option_text("core|numa");

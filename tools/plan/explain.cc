@@ -4,13 +4,13 @@
 #include <cstdio>
 #include <memory>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "model/forced.h"
 #include "model/prices.h"
 #include "tools/command.h"
+#include "tools/command_line.h"
 #include "tools/common/call_options.h"
 #include "tools/common/machine.h"
 #include "tools/common/text.h"
@@ -177,9 +177,9 @@ int explain(const Options& options) {
 
 }  // namespace
 
-void add_explain(CLI::App& app, Action& action) {
+void add_explain(Command& app, Action& action) {
   auto options = std::make_shared<Options>();
-  CLI::App* sub = app.add_subcommand("explain", "Show what each algorithm would cost, and why");
+  Command* sub = app.add_subcommand("explain", "Show what each algorithm would cost, and why");
   add_call_options(*sub, *options);
   sub->add_flag("--json", options->json, "print JSON");
   sub->footer(

@@ -3,12 +3,12 @@
 #include <cstdio>
 #include <memory>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "tools/command.h"
+#include "tools/command_line.h"
 #include "tools/common/choose_plans.h"
 #include "tools/common/text.h"
 
@@ -63,9 +63,9 @@ int list(const Options& options) {
 
 }  // namespace
 
-void add_list(CLI::App& app, Action& action) {
+void add_list(Command& app, Action& action) {
   auto options = std::make_shared<Options>();
-  CLI::App* sub = app.add_subcommand("list", "Show the algorithms of each collective");
+  Command* sub = app.add_subcommand("list", "Show the algorithms of each collective");
   sub->add_option("COLLECTIVE", options->collective, "one of them, or all")->option_text("  ");
   sub->add_flag("--json", options->json, "print JSON");
   sub->footer(

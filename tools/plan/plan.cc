@@ -4,7 +4,6 @@
 #include <fstream>
 #include <memory>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -14,6 +13,7 @@
 #include "plan/draw.h"
 #include "plan/verify.h"
 #include "tools/command.h"
+#include "tools/command_line.h"
 #include "tools/common/choose_plans.h"
 #include "tools/common/machine.h"
 #include "tools/common/text.h"
@@ -27,7 +27,7 @@ struct Options {
   std::string collective, algorithm, size = "1M", type = "float", topology = "native", map_by = "core";
   std::string sensitivity = topo::Sensitivity::standard().text(), chunk, transport, svg;
   int ranks = 0, root = 0, rank = -1;
-  unsigned depth = 0, k = 0;
+  int depth = 0, k = 0;
   bool in_place = false, text = false, json = false;
 };
 
@@ -264,16 +264,13 @@ int plan_command(const Options& options) {
 
 }  // namespace
 
-void add_plan(CLI::App& app, Action& action) {
+void add_plan(Command& app, Action& action) {
   auto options = std::make_shared<Options>();
-  CLI::App* sub = app.add_subcommand("plan", "Show what a collective does: messages, bytes, steps");
+  Command* sub = app.add_subcommand("plan", "Show what a collective does: messages, bytes, steps");
   sub->add_option("COLLECTIVE", options->collective, "a collective; see collctl list")->required()->option_text("  ");
-  sub->add_option("-n,--ranks", options->ranks, "number of ranks")
-      ->required()
-      ->check(CLI::Range(1, 1024))
-      ->option_text("N");
+  sub->add_option("-n,--ranks", options->ranks, "number of ranks")->required()->range(1, 1024)->option_text("N");
   sub->add_option("--algorithm", options->algorithm, "see collctl list; default: chosen")->option_text("A");
-  sub->add_option("--root", options->root, "of rooted collectives")->check(CLI::NonNegativeNumber)->option_text("R");
+  sub->add_option("--root", options->root, "of rooted collectives")->at_least_zero()->option_text("R");
   sub->add_option("--size", options->size, "of the vector; default 1M")->option_text("BYTES");
   sub->add_option("--type", options->type, "of its elements; default float")->option_text("TYPE");
   sub->add_flag("--in-place", options->in_place, "input in the receive buffer");
@@ -283,10 +280,10 @@ void add_plan(CLI::App& app, Action& action) {
   sub->add_option("--transport", options->transport, "mapped, copy (cma) or shm;\ndefault: what its text describes")
       ->option_text("HOW");
   sub->add_option("--chunk", options->chunk, "bytes of a pass; a list: per level")->option_text("BYTES");
-  sub->add_option("--depth", options->depth, "chunks of a staging ring")->check(CLI::Range(1, 1024))->option_text("N");
-  sub->add_option("--k", options->k, "readers at once (knomial)")->check(CLI::Range(1, 1024))->option_text("N");
+  sub->add_option("--depth", options->depth, "chunks of a staging ring")->range(1, 1024)->option_text("N");
+  sub->add_option("--k", options->k, "readers at once (knomial)")->range(1, 1024)->option_text("N");
   sub->add_flag("--text", options->text, "list the steps as well");
-  sub->add_option("--rank", options->rank, "list those of one rank")->check(CLI::NonNegativeNumber)->option_text("R");
+  sub->add_option("--rank", options->rank, "list those of one rank")->at_least_zero()->option_text("R");
   sub->add_option("--svg", options->svg, "draw a run of it")->option_text("FILE");
   sub->add_flag("--json", options->json, "print JSON");
   sub->footer(

@@ -17,7 +17,6 @@
 #include <optional>
 #include <set>
 
-#include <CLI/CLI.hpp>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -28,6 +27,7 @@
 #include <unistd.h>
 
 #include "tools/command.h"
+#include "tools/command_line.h"
 #include "tools/common/launch.h"
 
 namespace coll::tools {
@@ -278,19 +278,16 @@ std::vector<std::string> take_program(std::vector<std::string>& arguments) {
   return {};
 }
 
-void add_run(CLI::App& app, Action& action, const std::vector<std::string>& program) {
+void add_run(Command& app, Action& action, const std::vector<std::string>& program) {
   auto options = std::make_shared<Options>();
   options->program = program;
-  CLI::App* sub = app.add_subcommand("run", "Run a program as N ranks");
-  sub->add_option("-n,--ranks", options->ranks, "number of ranks")
-      ->required()
-      ->check(CLI::Range(1, 4096))
-      ->option_text("N");
+  Command* sub = app.add_subcommand("run", "Run a program as N ranks");
+  sub->add_option("-n,--ranks", options->ranks, "number of ranks")->required()->range(1, 4096)->option_text("N");
   sub->add_option("--bind", options->bind, "core (default): a processor each,\nwhen there are enough; none")
       ->option_text("core|none");
   sub->add_flag("--tag", options->tag, "begin each line of output with its rank");
   sub->add_option("--grace", options->grace_s, "seconds from SIGTERM to SIGKILL; default 2")
-      ->check(CLI::Range(0.0, 3600.0))
+      ->range(0.0, 3600.0)
       ->option_text("S");
   sub->add_flag("--json", options->json, "print how every rank ended, on stderr");
   sub->footer(

@@ -4,13 +4,13 @@
 #include <fstream>
 #include <memory>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "sim/simulate.h"
 #include "sim/trace.h"
 #include "tools/command.h"
+#include "tools/command_line.h"
 #include "tools/common/call_options.h"
 #include "tools/common/choose_plans.h"
 #include "tools/common/machine.h"
@@ -156,16 +156,14 @@ int simulate(const Options& options) {
 
 }  // namespace
 
-void add_simulate(CLI::App& app, Action& action) {
+void add_simulate(Command& app, Action& action) {
   auto options = std::make_shared<Options>();
-  CLI::App* sub = app.add_subcommand("simulate", "Run a plan in virtual time on any machine");
+  Command* sub = app.add_subcommand("simulate", "Run a plan in virtual time on any machine");
   add_call_options(*sub, *options);
   sub->add_option("--algorithm", options->algorithm, "see collctl list")->required()->option_text("A");
-  sub->add_option("--root", options->root, "of rooted collectives")->check(CLI::NonNegativeNumber)->option_text("R");
+  sub->add_option("--root", options->root, "of rooted collectives")->at_least_zero()->option_text("R");
   sub->add_option("--transport", options->transport, "mapped, shm, cma or kcoll_pinned")->option_text("HOW");
-  sub->add_option("--skew", options->skew_us, "ranks arrive within so many us")
-      ->check(CLI::NonNegativeNumber)
-      ->option_text("US");
+  sub->add_option("--skew", options->skew_us, "ranks arrive within so many us")->at_least_zero()->option_text("US");
   sub->add_option("--seed", options->seed, "of the arrivals; default 1")->option_text("N");
   sub->add_option("--trace", options->trace, "write a timeline for Perfetto")->option_text("FILE");
   sub->add_flag("--json", options->json, "print JSON");

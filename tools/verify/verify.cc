@@ -13,12 +13,12 @@
 #include <mutex>
 #include <thread>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "plan/verify.h"
 #include "tools/command.h"
+#include "tools/command_line.h"
 #include "tools/common/choose_plans.h"
 #include "tools/common/progress.h"
 #include "tools/common/text.h"
@@ -323,9 +323,9 @@ int sweep(const SweepOptions& options, std::span<const algo::Algorithm> registry
   return Sweep(options, registry).run();
 }
 
-void add_verify(CLI::App& app, Action& action) {
+void add_verify(Command& app, Action& action) {
   auto options = std::make_shared<Options>();
-  CLI::App* sub = app.add_subcommand("verify", "Prove plans right: no deadlock, race or wrong result");
+  Command* sub = app.add_subcommand("verify", "Prove plans right: no deadlock, race or wrong result");
   sub->add_option("COLLECTIVE", options->collective, "one of those that collctl list names, or all")
       ->required()
       ->option_text("  ");
@@ -333,13 +333,11 @@ void add_verify(CLI::App& app, Action& action) {
   sub->add_option("--ranks", options->ranks, "numbers of ranks; default 1-64")->option_text("LIST");
   sub->add_option("--interleavings", options->interleavings,
                   "random ones for each plan of up to 8 ranks; default 10000")
-      ->check(CLI::Range(0, 10000000))
+      ->range(0, 10000000)
       ->option_text("N");
   sub->add_option("--seed", options->seed, "of all that is random; default 1")->option_text("S");
   sub->add_option("--topology", options->topology, "machine that gives the groups")->option_text("TEXT");
-  sub->add_option("--threads", options->threads, "default: one per processor")
-      ->check(CLI::Range(1, 1024))
-      ->option_text("N");
+  sub->add_option("--threads", options->threads, "default: one per processor")->range(1, 1024)->option_text("N");
   sub->add_flag("--json", options->json, "print JSON");
   sub->footer(
       examples("  collctl verify all\n"

@@ -8,7 +8,6 @@
 #include <fstream>
 #include <memory>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
@@ -16,6 +15,7 @@
 #include "bench/lockstep/lockstep.h"
 #include "coll/coll.h"
 #include "tools/command.h"
+#include "tools/command_line.h"
 #include "tools/common/launch.h"
 #include "tools/common/progress.h"
 #include "tools/common/text.h"
@@ -164,23 +164,13 @@ int contention_command(const Options& options) {
 
 }  // namespace
 
-void add_contention(CLI::App& app, Action& action) {
+void add_contention(Command& app, Action& action) {
   auto options = std::make_shared<Options>();
-  CLI::App* bench = app.get_subcommand("bench");
-  CLI::App* sub = bench->add_subcommand("contention", "Time concurrent accesses to other processes' memory");
-  // In place of a collective, which CLI11 would otherwise take the word for.
-  CLI::Option* collective = bench->get_option("COLLECTIVE")->required(false);
-  bench->parse_complete_callback([bench, collective] {
-    if (bench->get_subcommands().empty() && collective->count() == 0) throw CLI::RequiredError("COLLECTIVE");
-  });
-  // What bench asks for is then not asked for, and not run.
-  sub->preparse_callback([bench](size_t) {
-    for (CLI::Option* option : bench->get_options()) option->required(false);
-    bench->callback([] {});
-  });
+  Command* sub =
+      app.get_subcommand("bench")->add_alternative("contention", "Time concurrent accesses to other processes' memory");
   sub->add_option("-n,--ranks", options->ranks, "most accesses at once; one process more has the memory")
       ->required()
-      ->check(CLI::Range(1, int(LOCKSTEP_MAX_RANKS)))
+      ->range(1, int(LOCKSTEP_MAX_RANKS))
       ->option_text("N");
   sub->add_option("--transport", options->ways,
                   "cma, kcoll_copy, kcoll_map, shm, kcoll_uncached,\nkcoll_unthrottled; default: all")
@@ -191,7 +181,7 @@ void add_contention(CLI::App& app, Action& action) {
       ->option_text("LIST");
   sub->add_option("--pages", options->pages, "of 4 KiB for each access; default 1,16,256")->option_text("LIST");
   sub->add_option("--time", options->seconds, "seconds for each measurement; default 0.02")
-      ->check(CLI::Range(0.001, 60.0))
+      ->range(0.001, 60.0)
       ->option_text("S");
   sub->add_flag("--busy", options->busy, "the process at rest maps and unmaps memory");
   sub->add_option("--svg", options->svg, "draw the relative times, too")->option_text("FILE");

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <memory>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -13,6 +12,7 @@
 #include "tools/calibrate/choose/contest.h"
 #include "tools/calibrate/choose/prices.h"
 #include "tools/command.h"
+#include "tools/command_line.h"
 #include "tools/common/choose_plans.h"
 #include "tools/common/launch.h"
 #include "tools/common/machine.h"
@@ -190,27 +190,22 @@ void print_json(const Judged& of) {
 
 }  // namespace
 
-void add_prediction(CLI::App& app, Action& action) {
+void add_prediction(Command& app, Action& action) {
   auto options = std::make_shared<Options>();
-  CLI::App* bench = app.get_subcommand("bench");
-  CLI::App* sub = bench->add_subcommand("prediction", "How well this machine's table predicts and chooses");
-  // What bench asks for is then not asked for, and not run.
-  sub->preparse_callback([bench](size_t) {
-    for (CLI::Option* option : bench->get_options()) option->required(false);
-    bench->callback([] {});
-  });
+  Command* sub =
+      app.get_subcommand("bench")->add_alternative("prediction", "How well this machine's table predicts and chooses");
   sub->add_option("--collective", options->collective, "one of them; default: all that move something")
       ->option_text("NAME");
   sub->add_option("-n,--ranks", options->ranks, "each on a processor of its own; default 2")
-      ->check(CLI::Range(2, 63))
+      ->range(2, 63)
       ->option_text("N");
   sub->add_option("--sizes", options->sizes, "of the vector, or of a rank's piece;\ndefault: 4K, 8K ... 16M")
       ->option_text("BYTES");
   sub->add_option("--candidates", options->candidates, "others to time, those predicted best;\ndefault: all")
-      ->check(CLI::Range(1, 64))
+      ->range(1, 64)
       ->option_text("N");
   sub->add_option("--time", options->seconds, "seconds for each size; default 0.5")
-      ->check(CLI::Range(0.01, 60.0))
+      ->range(0.01, 60.0)
       ->option_text("S");
   sub->add_flag("--json", options->json, "print JSON");
   sub->footer(

@@ -10,8 +10,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 fail() { printf 'install: %s\n' "$*" >&2; exit 1; }
 
-# Install as a packager does, then move the tree: nothing in it may remember where it was.
-DESTDIR=$work/stage cmake --install "$build" --prefix /opt/coll >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "cmake --install failed"; }
+# Install as `make install` does, then move the tree: nothing in it may remember where it was.
+DESTDIR=$work/stage cmake --install "$build" --strip --prefix /opt/coll >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "cmake --install failed"; }
 [ "$(ls "$work/stage")" = opt ] || fail "files outside the prefix: $(cd "$work/stage" && find . -type f -not -path './opt/*')"
 mv "$work/stage/opt/coll" "$work/prefix"
 prefix=$work/prefix
@@ -20,6 +20,16 @@ stray=$(cd "$prefix" && find . -mindepth 1 -maxdepth 1 -not -name bin -not -name
 libdir=$(dirname "$(find "$prefix" -name libcoll.so)")
 [ -e "$libdir/libcoll.so.0" ] || fail "libcoll.so.0 is not next to libcoll.so"
 ! find "$prefix" \( -name '*.a' -o -name 'libg*' -o -path '*gtest*' \) | grep . || fail "internal libraries are installed"
+
+# at_most BYTES FILE: the size of an installed and stripped file.
+at_most() {
+  local size
+  size=$(stat -L -c %s "$2")
+  printf '%s: %s bytes\n' "$(basename "$2")" "$size"
+  [ "$size" -le "$1" ] || fail "$2 has $size bytes, more than $1; nm --size-sort -C shows what is large in the unstripped file"
+}
+at_most 4000000 "$libdir/libcoll.so"
+[ "${COLL_TOOLS:-0}" != 1 ] || at_most 8000000 "$prefix/bin/collctl"
 
 # A C11 program by pkg-config.
 pc=$(dirname "$(find "$prefix" -name libcoll.pc)")

@@ -13,21 +13,43 @@ ASAN_FLAGS = -DCOLL_SANITIZE=address,undefined -DCOLL_BENCH=OFF
 TSAN_BUILD = $(BUILD)-tsan
 TSAN_FLAGS = -DCOLL_SANITIZE=thread -DCOLL_BENCH=OFF -DCOLL_SHIM=OFF -DCOLL_TOOLS=OFF
 
+# What a target does, and how long that takes on two cores without cached compilations; printed before it starts.
+about_build = builds everything: library, shims, collctl, benchmarks and tests (about 20 minutes)
+about_demo = builds the library and the MPI shims (about 5 minutes), then runs an MPI program with and without libcoll, \
+  side by side (about 3 minutes)
+about_check = builds the library, the shims, collctl and the quick tests (about 15 minutes), then runs these (under 2 \
+  minutes); needs no virtual machine
+about_test = builds everything, plain and with sanitizers (up to 50 minutes), then runs all tests but the long sweeps \
+  (up to 25 minutes)
+about_test-long = builds everything, plain and with sanitizers (up to 50 minutes), then runs the long sweeps that make \
+  test leaves out (about 15 minutes)
+about_install = builds what is installed: library, shims, collctl and manual pages (about 8 minutes), then installs it
+about_bench = builds everything (about 20 minutes), then measures libcoll beside the MPI libraries (about 30 minutes)
+$(foreach goal,$(MAKECMDGOALS),$(if $(about_$(goal)),$(info make $(goal): $(about_$(goal)))))
+
 .DEFAULT_GOAL := help
-.PHONY: help build demo test bench bench-before bench-peers bench-check install style format clean packages machine sanitizers \
-	test-systems
+.PHONY: help build demo check test test-long bench bench-before bench-peers bench-check install style format clean packages machine \
+	sanitizers test-systems
 
 help: ## list these targets
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo "Packages that are missing are installed first (packages/debian.txt); COLL_SKIP_PACKAGES=1 leaves them alone."
 	@echo "Variables: BUILD=$(BUILD) PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) JOBS=$(JOBS) CMAKE_FLAGS=$(CMAKE_FLAGS)"
 
-demo: build ## run an unmodified MPI program with and without libcoll, side by side
+demo: packages machine ## run an unmodified MPI program with and without libcoll, side by side
+	@scripts/build.sh $(BUILD) $(JOBS) -t demo $(CMAKE_FLAGS)
 	@bench/demo.sh $(BUILD)
 
-test: override CMAKE_FLAGS += -DCOLL_WERROR=ON
-test: build sanitizers ## build all, plain and with sanitizers, and run every test
-	@scripts/run-tests.sh $(JOBS) $(BUILD) $(ASAN_BUILD) $(TSAN_BUILD)
+check test test-long: override CMAKE_FLAGS += -DCOLL_WERROR=ON
+check: packages machine ## build and run the quick tests: no sanitizer, no virtual machine
+	@scripts/build.sh $(BUILD) $(JOBS) -t check_programs $(CMAKE_FLAGS)
+	@scripts/run-tests.sh $(JOBS) $(BUILD) -- -L '^check$$'
+
+test: build sanitizers ## build all, plain and with sanitizers, and run every test but the long sweeps
+	@scripts/run-tests.sh $(JOBS) $(BUILD) $(ASAN_BUILD) $(TSAN_BUILD) -- -LE '^long$$'
+
+test-long: build sanitizers ## run the long sweeps that make test leaves out
+	@scripts/run-tests.sh $(JOBS) $(BUILD) $(ASAN_BUILD) $(TSAN_BUILD) -- -L '^long$$'
 
 # Debian 12, 13 or sid, and gcc or clang; without a value all of them.
 SYSTEM ?=
@@ -58,9 +80,9 @@ sanitizers: build
 	@scripts/build.sh $(ASAN_BUILD) $(JOBS) $(ASAN_FLAGS) $(CMAKE_FLAGS)
 	@scripts/build.sh $(TSAN_BUILD) $(JOBS) $(TSAN_FLAGS) $(CMAKE_FLAGS)
 
-install: ## install library, shims, tools and manual pages under DESTDIR and PREFIX
-	@$(MAKE) --no-print-directory build CMAKE_FLAGS='-DCMAKE_INSTALL_PREFIX=$(PREFIX) $(CMAKE_FLAGS)'
-	@DESTDIR='$(DESTDIR)' cmake --install $(BUILD)
+install: packages machine ## install library, shims, tools and manual pages under DESTDIR and PREFIX
+	@scripts/build.sh $(BUILD) $(JOBS) -t installables -DCMAKE_INSTALL_PREFIX=$(PREFIX) $(CMAKE_FLAGS)
+	@DESTDIR='$(DESTDIR)' cmake --install $(BUILD) --strip
 	@if [ -z '$(DESTDIR)' ] && [ "$$(id -u)" -eq 0 ]; then ldconfig; fi
 
 style: packages ## check layers, licences, format, prose and subjects of commits

@@ -58,12 +58,18 @@ endfunction()
 #   [OPTIMIZED]        (coll_test) for a program that spends its time in loops of its own
 #   [CPUS name ...]    runs it once more for each of these processors (COLL_CPU), as NAME.CPU
 #   [NO_SANITIZE why]  leaves it out of the sanitizer builds
-set(coll_test_keywords "TIMEOUT;PROCESSORS;NO_SANITIZE")
+#   [NO_CHECK why]     leaves it out of `make check`, which otherwise runs it unless its labels say no (coll_in_check())
+set(coll_test_keywords "TIMEOUT;PROCESSORS;NO_SANITIZE;NO_CHECK")
 set(coll_test_lists "LABELS;ENVIRONMENT;ARGS;CPUS")
 
 # The processors with rules of their own, and one for every set of rules about loads and stores (lib/mem/processor.cc).
 set(COLL_CPUS zen3 zen4 zen5 xeon neoverse)
 set(COLL_CPUS_BY_STORES zen4 zen5)
+
+# What `make check` builds: the programs of its tests, and what those start. Script tests add what they need.
+if(COLL_TESTS)
+  add_custom_target(check_programs)
+endif()
 
 function(coll_test name)
   cmake_parse_arguments(arg "OPTIMIZED" "${coll_test_keywords}" "SOURCES;LINKS;${coll_test_lists}" ${ARGN})
@@ -75,6 +81,10 @@ function(coll_test name)
   coll_test_runs_here(runs_here "${arg_LABELS}" "${arg_NO_SANITIZE}")
   if(NOT runs_here)
     set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+  endif()
+  coll_in_check(in_check "${arg_LABELS}" "${arg_NO_CHECK}")
+  if(in_check)
+    add_dependencies(check_programs ${name})
   endif()
   coll_script_test(${name} COMMAND $<TARGET_FILE:${name}> --gtest_brief=1 ${arg_ARGS} ${ARGN})
 endfunction()
@@ -90,6 +100,11 @@ function(coll_script_test name)
   endif()
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
+  endif()
+  coll_in_check(in_check "${arg_LABELS}" "${arg_NO_CHECK}")
+  if(in_check)
+    list(APPEND arg_LABELS check)
+    list(REMOVE_DUPLICATES arg_LABELS)
   endif()
   set(environment ${COLL_TEST_ENVIRONMENT})
   if("shim" IN_LIST arg_LABELS)
@@ -140,6 +155,23 @@ function(coll_default_label result)
   else()
     set(${result} unit PARENT_SCOPE)
   endif()
+endfunction()
+
+# Sets RESULT when `make check` runs a test with these labels: one that says so by the label check, or whose labels
+# name no long or special kind.
+function(coll_in_check result labels no_check)
+  set(${result} ON PARENT_SCOPE)
+  if("check" IN_LIST labels)
+    return()
+  endif()
+  if(no_check)
+    set(${result} OFF PARENT_SCOPE)
+  endif()
+  foreach(label sweep timing shim install kmod long)
+    if(label IN_LIST labels)
+      set(${result} OFF PARENT_SCOPE)
+    endif()
+  endforeach()
 endfunction()
 
 # Sets RESULT when a test with these labels belongs into this build.

@@ -1,11 +1,16 @@
-#!/bin/sh
+#!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# build.sh DIRECTORY JOBS [CMAKE OPTION...]: configures DIRECTORY and builds everything in it.
-# Quiet when all is well; a failed step shows what it printed.
-set -eu
+# build.sh DIRECTORY JOBS [-t TARGET] [CMAKE OPTION...]: configures DIRECTORY and builds TARGET in it (default: all).
+# A terminal shows the build's own progress; elsewhere progress.sh prints a line now and then. A failed step shows
+# what it printed.
+set -euo pipefail
 
-directory=$1 jobs=$2
+directory=$1 jobs=$2 target=all
 shift 2
+if [ "${1:-}" = -t ]; then
+  target=$2
+  shift 2
+fi
 source=$(cd "$(dirname "$0")/.." && pwd)
 
 if command -v ccache >/dev/null 2>&1; then
@@ -16,7 +21,9 @@ fi
 # A directory that was configured with another generator keeps it.
 [ -e "$directory/CMakeCache.txt" ] || set -- -G Ninja "$@"
 
-printf '== build %s\n' "$directory"
+what=''
+[ "$target" = all ] || what=" ($target)"
+printf '== build %s%s\n' "$directory" "$what"
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 if ! cmake -S "$source" -B "$directory" "$@" >"$log" 2>&1; then
@@ -25,12 +32,13 @@ if ! cmake -S "$source" -B "$directory" "$@" >"$log" 2>&1; then
 fi
 # What was left out is worth a line even when all is well.
 grep -E '^-- (libcoll: |MPI shim .*: no)' "$log" || true
+build=(cmake --build "$directory" --parallel "$jobs" --target "$target")
 if [ -t 1 ]; then
   # Someone watches: show the progress.
   rm -f "$log"
-  exec cmake --build "$directory" --parallel "$jobs"
+  exec "${build[@]}"
 fi
-if ! cmake --build "$directory" --parallel "$jobs" >"$log" 2>&1; then
+if ! "${build[@]}" 2>&1 | "$source/scripts/progress.sh" "$log"; then
   cat "$log" >&2
   printf '== build %s failed\n' "$directory" >&2
   exit 1

@@ -23,6 +23,11 @@ std::unique_ptr<KcollWatch> watch_kcoll_tracepoints(std::string& problem) {
 #include <sched.h>
 #include <unistd.h>
 
+struct tracefs_instance;
+struct tracefs_hist;
+// An inline function of libtracefs 1.6 (Debian 12) passes this one an integer for an enumerator, which C++ refuses. This
+// overload is never called.
+int tracefs_hist_command(tracefs_instance*, tracefs_hist*, int);
 extern "C" {
 #include <tracefs.h>
 }

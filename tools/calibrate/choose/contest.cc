@@ -276,7 +276,10 @@ void run_contests(std::vector<Contest>& contests, const std::vector<int>& cpus, 
   for (const Heat& heat : rules.heats) {
     std::vector<Contest> in_heat;
     for (size_t at = 0; at < contests.size(); ++at) {
-      Contest& of = in_heat.emplace_back(contests[at].collective, contests[at].ranks, contests[at].bytes);
+      Contest& of = in_heat.emplace_back();
+      of.collective = contests[at].collective;
+      of.ranks = contests[at].ranks;
+      of.bytes = contests[at].bytes;
       for (size_t i : going[at].in) of.entrants.push_back(contests[at].entrants[i]);
     }
     const RoundsResult result = run_heat(in_heat, cpus, heat, end - now(), [&](double share, const std::string& what) {

@@ -32,7 +32,7 @@ void Probes::add_cma(const std::vector<double>& footprints) {
       calls);
   add(
       {What::check}, first(1), nullptr,
-      [this, one = cma(at_.at_rest(), 1)](int self) {
+      [one = cma(at_.at_rest(), 1)](int self) {
         std::string problem;
         for (int i = 0; i < calls && problem.empty(); ++i) problem = one(self);
         return problem;

@@ -73,8 +73,8 @@
  *  - Communicators and requests belong to the process that made them. Their shared memory is not mapped in a child,
  *    which must not use, wait for or free them (SIGSEGV); coll_comm_rank(), coll_comm_size() and coll_comm_describe()
  *    still work there. The parent can go on using them.
- *  - Operations of coll_op_create() stay valid in the child, which may also allocate memory and create communicators.
- *    See coll_mem_alloc() for what becomes of the parent's memory.
+ *  - Operations stay valid in the child, which may also allocate memory, and create communicators unless the parent has
+ *    freed one that a peer had not freed yet. See coll_mem_alloc() for what becomes of the parent's memory.
  *
  * Algorithms
  *  - libcoll chooses an algorithm for each call. `collctl list` prints all of them, and libcoll(7) the variables that

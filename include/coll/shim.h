@@ -26,7 +26,7 @@ const char *coll_setting(const char *name);
 /*
  * Counts, for COLL_STATS, a call of `collective` that the shim forwarded to the MPI library for the reason `why`.
  * `bytes` is the product of count and datatype size, SIZE_MAX if it is not known. The strings are copied. Does nothing
- * if COLL_STATS is not set.
+ * if COLL_STATS was not set when the process first called this function or made a communicator.
  * Local. Errors: ARG (collective or why is NULL), NO_MEMORY. Thread safety: full.
  */
 coll_status coll_stats_forwarded(const char *collective, const char *why, size_t bytes);

@@ -57,9 +57,10 @@ class ModuleFiles(unittest.TestCase):
     def check(self, lines):
         self.assertIn("setenv COLL_ROOT /opt/coll", lines)
         self.assertIn("prepend PATH /opt/coll/bin", lines)
-        self.assertIn("prepend MANPATH /opt/coll/share/man", lines)
         self.assertIn("prepend PKG_CONFIG_PATH /opt/coll/lib/pkgconfig", lines)
         self.assertIn("setenv OMPI_MCA_mca_base_env_list LD_PRELOAD=/opt/coll/lib/libcoll_mpi_openmpi.so", lines)
+        # MANPATH would hide the system's manual pages where it was unset; man finds share/man beside bin.
+        self.assertNotIn("MANPATH", [line.split()[1] for line in lines])
         # In the login shell every command would be preloaded, not only the ranks.
         self.assertNotIn("LD_PRELOAD", [line.split()[1] for line in lines])
 

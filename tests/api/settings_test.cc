@@ -39,7 +39,7 @@ TEST(Settings, WrongValuesNameTheRightOnes) {
   const Wrong wrongs[] = {
       {"COLL_TRANSPORT", "pigeon", COLL_ERR_UNAVAILABLE, {"pigeon", "auto, shm, cma, mapped, kcoll_copy"}},
       {"COLL_LOG", "loud", COLL_ERR_ARG, {"COLL_LOG", "off, info or debug"}},
-      {"COLL_DEBUG", "maybe", COLL_ERR_ARG, {"COLL_DEBUG", "0 nor 1"}},
+      {"COLL_DEBUG", "maybe", COLL_ERR_ARG, {"COLL_DEBUG", "use 0 or 1"}},
       {"COLL_DIRECT_MIN", "8k", COLL_ERR_ARG, {"COLL_DIRECT_MIN", "number of bytes"}},
       {"COLL_ALLREDUCE", "quick", COLL_ERR_UNAVAILABLE, {"COLL_ALLREDUCE", "all_read"}},
       {"COLL_BCAST", "knomial:z=3", COLL_ERR_UNAVAILABLE, {"z=3", "chunk=BYTES"}},
@@ -205,7 +205,7 @@ TEST(Settings, ScarceResources) {
     // Every descriptor taken.
     std::vector<int> taken;
     for (int descriptor = dup(0); descriptor >= 0; descriptor = dup(0)) taken.push_back(descriptor);
-    creation_fails(c, COLL_ERR_NO_MEMORY, {"descriptor"});
+    creation_fails(c, COLL_ERR_NO_MEMORY, {"limit on open files"});
     for (int descriptor : taken) close(descriptor);  // sanitizers need some at the end
   });
 }

@@ -27,7 +27,7 @@ void tell_of_misspelt_variables() {
 }
 
 int main(int argc, char** argv) {
-  CommandLine line("collctl", "Collectives between the processes of one node: machine, plans, proofs, speed.");
+  CommandLine line("collctl", "Inspect libcoll, its algorithms and their speed; start programs that use it.");
   Command& app = *line.command();
   Action action;
   line.version(std::string("collctl, libcoll ") + coll_version());
@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
       examples("  collctl info\n"
                "  collctl bench allreduce -n 2 --sizes 4-16M\n"
                "  collctl run -n 4 ./program\n"
-               "Each subcommand has its own --help and manual page: man collctl-plan."));
+               "Every subcommand has its own --help and manual page, such as man collctl-plan."));
   add_info(app, action);
   add_doctor(app, action);
   add_list(app, action);

@@ -33,7 +33,7 @@ trap 'rm -f "$said"' EXIT
     for limit in 0 2; do
         echo \$limit > /sys/module/kcoll/parameters/gate_limit
         printf '\nEvery access pins as a first one does; gate_limit=%d, a busy owner\n' \$limit
-        contention -n 8 --busy --pages 64 --pattern one_to_all_apart --transport cma,kcoll_uncached,kcoll_unthrottled
+        contention -n 8 --busy --pages 64 --pattern one_to_all_apart --transport cma,kcoll_uncached,kcoll_ungated
     done" > "$said" || { cat "$said" >&2; exit 1; }
 plots=("$svg" "${svg%.svg}-throttle-0.svg" "${svg%.svg}-throttle-2.svg")
 tr -d '\r' < "$said" | awk -v plots="${plots[*]}" '

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """contention_in_vm.py KERNEL: collctl bench contention where the module is, in a virtual machine: every transport works,
-what arrives is right, and the counts are what each mechanism stands for. The throttle lets one task at a time pin here:
-the others wait for it, and past it nobody does. 77: this machine cannot run one."""
+what arrives is right, and the counts are what each mechanism stands for. The gate lets one task at a time pin here:
+the others wait at it, and nobody does without it. 77: this machine cannot run one."""
 import json
 import sys
 
@@ -12,11 +12,11 @@ PINNED_AT_ONCE = 16  # pages, by a copy that finds none pinned
 
 
 def fault_of(row):
-    """Locks, waits for the throttle and pins per access that a mechanism must, or must not, cause."""
+    """Locks, waits at the gate and pins per access that a mechanism must, or must not, cause."""
     way, pages = row["transport"], row["pages"]
     if way == "cma":
         right = row["locks"] >= 1 and row["pages_pinned"] == pages
-    elif way in ("kcoll_uncached", "kcoll_unthrottled"):
+    elif way in ("kcoll_uncached", "kcoll_ungated"):
         # Page faults on the reader's own memory may add one now and then.
         least = -(-pages // PINNED_AT_ONCE)
         right = least <= row["locks"] < least + 0.1 and row["pages_pinned"] == pages

@@ -6,7 +6,7 @@ import xml.etree.ElementTree as xml
 
 from cli import Case, main
 
-TRANSPORTS = ["cma", "kcoll_copy", "kcoll_map", "shm", "kcoll_uncached", "kcoll_unthrottled"]
+TRANSPORTS = ["cma", "kcoll_copy", "kcoll_map", "shm", "kcoll_uncached", "kcoll_ungated"]
 PATTERNS = ["all_to_all", "one_to_all", "one_to_all_apart", "all_to_one"]
 SHORT = ("--time", 0.002)
 

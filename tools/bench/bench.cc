@@ -396,27 +396,38 @@ class Bench {
 
 void add_bench(Command& app, Action& action) {
   auto options = std::make_shared<Options>();
-  Command* sub = app.add_subcommand("bench", "Time collectives between ranks of this machine");
-  sub->add_option("COLLECTIVE", options->collective, "see collctl list, or all")->required()->option_text("  ");
-  sub->add_option("-n,--ranks", options->ranks, "number of ranks")
+  Command* sub = app.add_subcommand("bench", "Measure collectives between ranks of this machine");
+  sub->add_option("COLLECTIVE", options->collective, "the collective, or all; see collctl list")
+      ->required()
+      ->option_text("  ");
+  sub->add_option("-n,--ranks", options->ranks, "number of ranks, 1 to 64 (required)")
       ->required()
       ->range(1, int(LOCKSTEP_MAX_RANKS))
       ->option_text("N");
   sub->add_option("--sizes", options->sizes,
-                  "of the vector, or of each rank's piece;\n4-16M: times four from 4; or a list")
+                  "bytes of the vector, or of the block that one rank has for one other:\n"
+                  "a list (64,1K,100K), or a range in powers of four; default: 4-16M")
       ->option_text("BYTES");
-  sub->add_option("--algorithm", options->algorithm, "see collctl list; default: chosen")->option_text("A");
-  sub->add_option("--root", options->root, "of bcast, reduce, scatter and gather")->at_least_zero()->option_text("R");
-  sub->add_option("--type", options->type, "of the elements; default float")->option_text("TYPE");
-  sub->add_option("--transport", options->transport, "auto, shm, cma, mapped, kcoll_copy, kcoll_map or kcoll_uring")
+  sub->add_option("--algorithm", options->algorithm,
+                  "algorithm, with parameters if wanted; see collctl list;\ndefault: what libcoll selects")
+      ->option_text("A");
+  sub->add_option("--root", options->root, "root of bcast, reduce, scatter and gather; default: 0")
+      ->at_least_zero()
+      ->option_text("R");
+  sub->add_option("--type", options->type, "datatype of the elements; default: float")->option_text("TYPE");
+  sub->add_option("--transport", options->transport,
+                  "as COLL_TRANSPORT: auto (default), shm, cma, mapped, kcoll_copy,\nkcoll_map or kcoll_uring")
       ->option_text("HOW");
-  sub->add_option("--memory", options->memory, "ordinary, or mapped: coll_mem_alloc")->option_text("KIND");
-  sub->add_option("--pages", options->pages, "4k or 2m, of ordinary memory")->option_text("4k|2m");
-  sub->add_option("--time", options->seconds, "seconds for each size; default 0.1")
+  sub->add_option("--memory", options->memory, "buffers from malloc (ordinary, default) or coll_mem_alloc (mapped)")
+      ->option_text("ordinary|mapped");
+  sub->add_option("--pages", options->pages, "pages of ordinary memory: 4k (default), or 2m for huge pages")
+      ->option_text("4k|2m");
+  sub->add_option("--time", options->seconds, "seconds per size, 0.001 to 3600; default: 0.1")
       ->range(0.001, 3600.0)
       ->option_text("S");
-  sub->add_option("--trace", options->trace, "write a timeline of the last call, for Perfetto")->option_text("FILE");
-  sub->add_flag("--json", options->json, "print JSON");
+  sub->add_option("--trace", options->trace, "write a timeline of the last call for Perfetto (ui.perfetto.dev)")
+      ->option_text("FILE");
+  sub->add_flag("--json", options->json, "print the result as JSON");
   sub->footer(
       examples("  collctl bench allreduce -n 2 --sizes 4-16M\n"
                "  collctl bench bcast -n 4 --sizes 64K,1M --transport shm --algorithm knomial:k=2\n"

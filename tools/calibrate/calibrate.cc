@@ -261,16 +261,21 @@ void print_json(const Calibration& made) {
 
 void add_calibrate(Command& app, Action& action) {
   auto options = std::make_shared<Options>();
-  Command* sub = app.add_subcommand("calibrate", "Measure this machine, so that algorithms are chosen well on it");
-  Option* output = sub->add_option("--output", options->output, "the table; default: where the library looks for it")
-                       ->option_text("FILE");
-  sub->add_flag("--system", options->system, "write it for all users, below /etc")->excludes(output);
-  sub->add_option("-n,--ranks", options->ranks, "choose for at most so many ranks; default: all cores")
+  Command* sub = app.add_subcommand("calibrate", "Measure this machine and write the table that selects algorithms");
+  Option* output =
+      sub->add_option("--output", options->output, "file of the table; default: where libcoll looks for it")
+          ->option_text("FILE");
+  sub->add_flag("--system", options->system, "write the table for all users, to /etc/libcoll/tables")
+      ->excludes(output)
+      ->option_text("  ");
+  sub->add_option("-n,--ranks", options->ranks,
+                  "select algorithms for up to this many ranks, 1 to 63;\ndefault: one per processor")
       ->range(1, 63)
       ->option_text("N");
-  sub->add_option("--plot", options->plot, "draw measured points and what was fitted")->option_text("FILE");
-  sub->add_flag("--quick", options->quick, "fewer sizes and rounds: for a first look");
-  sub->add_flag("--json", options->json, "print JSON");
+  sub->add_option("--plot", options->plot, "draw measured points and fitted curves to this SVG file")
+      ->option_text("FILE");
+  sub->add_flag("--quick", options->quick, "fewer sizes and rounds: a first look in a third of the time");
+  sub->add_flag("--json", options->json, "print the result as JSON");
   sub->footer(
       examples("  collctl calibrate\n"
                "  collctl calibrate --quick --output table.json --plot fit.svg\n"

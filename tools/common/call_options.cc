@@ -12,13 +12,33 @@
 namespace coll::tools {
 
 void add_call_options(Command& sub, CallOptions& options) {
-  sub.add_option("COLLECTIVE", options.collective, "a collective; see collctl list")->required()->option_text("  ");
-  sub.add_option("SIZE", options.size, "of the vector, or of a rank's piece")->option_text("  ");
-  sub.add_option("-n,--ranks", options.ranks, "number of ranks")->required()->range(1, 1024)->option_text("N");
-  sub.add_option("--type", options.type, "of its elements; default float")->option_text("TYPE");
-  sub.add_option("--machine", options.machine, "a name, or a table's file; default: this")->option_text("NAME");
-  sub.add_option("--map-by", options.map_by, "core: side by side; numa: in turn")->option_text("core|numa");
-  sub.add_option("--sensitivity", options.sensitivity, "domains that groups follow")->option_text("LIST");
+  sub.add_option("COLLECTIVE", options.collective, "the collective; see collctl list")->required()->option_text("  ");
+  sub.add_option("SIZE", options.size,
+                 "bytes (64, 16K, 4M) of the vector, or of the block that one rank\n"
+                 "has for one other; a barrier has none")
+      ->option_text("  ");
+  sub.add_option("-n,--ranks", options.ranks, "number of ranks, 1 to 1024 (required)")
+      ->required()
+      ->range(1, 1024)
+      ->option_text("N");
+  sub.add_option("--type", options.type, "datatype of the elements; default: float")->option_text("TYPE");
+  add_machine_option(sub, options.machine);
+  add_placement_options(sub, options.map_by, options.sensitivity);
+}
+
+void add_machine_option(Command& sub, std::string& machine) {
+  sub.add_option("--machine", machine, "a built-in machine or the file of a table; default: this machine")
+      ->option_text("NAME");
+}
+
+void add_placement_options(Command& sub, std::string& map_by, std::string& sensitivity) {
+  sub.add_option("--map-by", map_by,
+                 "core: place ranks on consecutive cores (default);\nnuma: place them in turn on each NUMA node")
+      ->option_text("core|numa");
+  sub.add_option("--sensitivity", sensitivity,
+                 "domains that form groups of ranks: core, l2, l3, numa, socket;\n"
+                 "or flat; or groups such as 0-3,4-7/0-7; default: numa,socket")
+      ->option_text("LIST");
 }
 
 Call parse_call(const CallOptions& options) {

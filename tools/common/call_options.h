@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One call on one machine, as explain and simulate are asked about it.
+// Options that several subcommands share: one call on one machine (explain, simulate), a machine, the placement of ranks.
 #pragma once
 
 #include <string>
@@ -16,6 +16,10 @@ struct CallOptions {
 };
 
 void add_call_options(Command& sub, CallOptions& options);
+// --machine, as model_machine() reads it.
+void add_machine_option(Command& sub, std::string& machine);
+// --map-by and --sensitivity, as lay_out() reads them.
+void add_placement_options(Command& sub, std::string& map_by, std::string& sensitivity);
 
 struct Call {
   plan::Collective collective = plan::Collective::barrier;

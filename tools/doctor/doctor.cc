@@ -72,14 +72,14 @@ int doctor_command(const Options& options) {
 
 void add_doctor(Command& app, Action& action) {
   auto options = std::make_shared<Options>();
-  Command* sub = app.add_subcommand("doctor", "Say what is missing here, and the command that mends it");
-  sub->add_option("-n,--ranks", options->ranks, "ranks to be run; default: one per processor")
+  Command* sub = app.add_subcommand("doctor", "Diagnose missing prerequisites and print the command that fixes each");
+  sub->add_option("-n,--ranks", options->ranks, "number of ranks that will run; default: one per processor")
       ->range(1, 1024)
       ->option_text("N");
-  sub->add_option("--require", options->required, "checks that must be fine, such as kcoll,cma")
+  sub->add_option("--require", options->required, "checks that must be fine, such as kcoll,cma; others may be slower")
       ->delimiter(',')
       ->option_text("LIST");
-  sub->add_flag("--json", options->json, "print JSON");
+  sub->add_flag("--json", options->json, "print the result as JSON");
   sub->footer(
       examples("  collctl doctor\n"
                "  collctl doctor -n 8 --json\n"

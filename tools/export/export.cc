@@ -11,6 +11,7 @@
 
 #include "tools/command.h"
 #include "tools/command_line.h"
+#include "tools/common/call_options.h"
 #include "tools/common/choose_plans.h"
 #include "tools/common/machine.h"
 #include "tools/common/text.h"
@@ -104,17 +105,22 @@ int ucc(const Options& options) {
                fmt::format(". {} && export UCC_TL_UCP_TUNE", options.output));
 }
 
-void add_format(Command& parent, const char* name, const char* what, Action& action, int (*run)(const Options&)) {
+void add_format(Command& parent, const char* name, const char* what, const char* example, Action& action,
+                int (*run)(const Options&)) {
   auto options = std::make_shared<Options>();
   Command* sub = parent.add_subcommand(name, what);
-  sub->add_option("--machine", options->machine, "a name, or a table's file; default: this")->option_text("NAME");
-  sub->add_option("--ranks", options->ranks, "numbers of ranks: 2-8 or 2,4,8; default: halves of the cores")
+  add_machine_option(*sub, options->machine);
+  sub->add_option("--ranks", options->ranks,
+                  "numbers of ranks: 2-8 or 2,4,8; default: all cores, half of them,\nand so on down to 2")
       ->option_text("LIST");
-  sub->add_option("--map-by", options->map_by, "core: side by side; numa: in turn")->option_text("core|numa");
-  sub->add_option("--sensitivity", options->sensitivity, "domains that groups follow")->option_text("LIST");
-  sub->add_option("--output", options->output, "a file; default: standard output")->option_text("FILE");
+  add_placement_options(*sub, options->map_by, options->sensitivity);
+  sub->add_option("--output", options->output,
+                  "write to this file, and print the command that uses it;\ndefault: write to standard output")
+      ->option_text("FILE");
   if (run == mpich)
-    sub->add_option("--mpich", options->mpich, "the libmpich.so whose selection is the base")->option_text("FILE");
+    sub->add_option("--mpich", options->mpich, "libmpich.so whose selection is the base; default: the installed one")
+        ->option_text("FILE");
+  sub->footer(examples(example) + "\nBuilt-in machines: " + known_machines());
   sub->callback([&action, options, run] { action = [options, run] { return run(*options); }; });
 }
 
@@ -128,15 +134,19 @@ size_t total_bytes(const Thresholds& of, size_t bytes) {
 }
 
 void add_export(Command& app, Action& action) {
-  Command* sub = app.add_subcommand("export", "Write the chosen thresholds for other libraries");
+  Command* sub =
+      app.add_subcommand("export", "Write the selected algorithms as a tuning file for Open MPI, MPICH or UCC");
   sub->require_subcommand();
-  add_format(*sub, "openmpi", "Open MPI: rules for coll_tuned_dynamic_rules_filename", action, openmpi);
-  add_format(*sub, "mpich", "MPICH: JSON for MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE", action, mpich);
-  add_format(*sub, "ucc", "UCC: scores for UCC_TL_UCP_TUNE", action, ucc);
-  sub->footer(
-      examples("  collctl export openmpi --output rules.conf\n"
-               "  collctl export mpich --machine epyc-2p --ranks 8,16,32,64 --output selection.json\n"
-               "  eval export \"$(collctl export ucc)\""));
+  static constexpr const char* for_openmpi = "  collctl export openmpi --output rules.conf";
+  static constexpr const char* for_mpich =
+      "  collctl export mpich --machine epyc-2p --ranks 8,16,32,64 --output selection.json";
+  static constexpr const char* for_ucc = "  eval export \"$(collctl export ucc)\"";
+  add_format(*sub, "openmpi", "Write rules for Open MPI (coll_tuned_dynamic_rules_filename)", for_openmpi, action,
+             openmpi);
+  add_format(*sub, "mpich", "Write a selection for MPICH (MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE)", for_mpich,
+             action, mpich);
+  add_format(*sub, "ucc", "Write scores for UCC (UCC_TL_UCP_TUNE)", for_ucc, action, ucc);
+  sub->footer(examples(fmt::format("{}\n{}\n{}", for_openmpi, for_mpich, for_ucc)));
 }
 
 }  // namespace coll::tools

@@ -26,6 +26,7 @@
 #include "model/own_table.h"
 #include "tools/command.h"
 #include "tools/command_line.h"
+#include "tools/common/call_options.h"
 #include "tools/common/choose_plans.h"
 #include "tools/common/launch.h"
 #include "tools/common/text.h"
@@ -386,16 +387,18 @@ int info_command(const Options& options) {
 
 void add_info(Command& app, Action& action) {
   auto options = std::make_shared<Options>();
-  Command* sub = app.add_subcommand("info", "Show the machine, its topology and what works here");
-  sub->add_option("-n,--ranks", options->ranks, "ranks to place; default: one per processor")
+  Command* sub = app.add_subcommand("info", "Show the machine, its topology and the transports that work");
+  sub->add_option("-n,--ranks", options->ranks, "ranks to place on the machine; default: one per processor")
       ->range(1, 1024)
       ->option_text("N");
-  sub->add_option("--topology", options->topology, "native, an XML file, or as in collctl plan")->option_text("TEXT");
-  sub->add_option("--map-by", options->map_by, "core: side by side; numa: in turn")->option_text("core|numa");
-  sub->add_option("--sensitivity", options->sensitivity, "domains that groups follow")->option_text("LIST");
+  sub->add_option("--topology", options->topology,
+                  "native: this machine (default); or describe another one: an XML\n"
+                  "file of lstopo, or a text as in the last example")
+      ->option_text("TEXT");
+  add_placement_options(*sub, options->map_by, options->sensitivity);
   sub->add_flag("--no-probe", options->no_probe, "do not try the transports");
-  sub->add_flag("--env", options->env, "list the variables that libcoll reads, and nothing else");
-  sub->add_flag("--json", options->json, "print JSON");
+  sub->add_flag("--env", options->env, "print only the variables that libcoll reads, with their meanings");
+  sub->add_flag("--json", options->json, "print the result as JSON");
   sub->footer(
       examples("  collctl info\n"
                "  collctl info --json\n"

@@ -179,13 +179,14 @@ int explain(const Options& options) {
 
 void add_explain(Command& app, Action& action) {
   auto options = std::make_shared<Options>();
-  Command* sub = app.add_subcommand("explain", "Show what each algorithm would cost, and why");
+  Command* sub =
+      app.add_subcommand("explain", "Show the algorithm of a call, why, and the predicted time of every other");
   add_call_options(*sub, *options);
-  sub->add_flag("--json", options->json, "print JSON");
+  sub->add_flag("--json", options->json, "print the result as JSON");
   sub->footer(
       examples("  collctl explain allreduce 64K -n 96 --type bf16 --machine nodea\n"
                "  collctl explain scatter 4M -n 64 --machine knl --json\n"
-               "Machines: " +
+               "Built-in machines: " +
                known_machines()));
   sub->callback([&action, options] { action = [options] { return explain(*options); }; });
 }

@@ -65,14 +65,15 @@ int list(const Options& options) {
 
 void add_list(Command& app, Action& action) {
   auto options = std::make_shared<Options>();
-  Command* sub = app.add_subcommand("list", "Show the algorithms of each collective");
-  sub->add_option("COLLECTIVE", options->collective, "one of them, or all")->option_text("  ");
-  sub->add_flag("--json", options->json, "print JSON");
+  Command* sub = app.add_subcommand("list", "List the algorithms of each collective");
+  sub->add_option("COLLECTIVE", options->collective, "list only the algorithms of this collective; default: all")
+      ->option_text("  ");
+  sub->add_flag("--json", options->json, "print the result as JSON");
   sub->footer(
       examples("  collctl list\n"
                "  collctl list bcast --json\n"
-               "A name goes into --algorithm, or into COLL_BCAST, COLL_ALLREDUCE and so on:\n"
-               "  COLL_BCAST=knomial:k=4,chunk=32K"));
+               "--algorithm of other subcommands and the variables COLL_BCAST, COLL_ALLREDUCE and so on accept\n"
+               "a name, with parameters after a colon: COLL_BCAST=knomial:k=4,chunk=32K"));
   sub->callback([&action, options] { action = [options] { return list(*options); }; });
 }
 

@@ -14,6 +14,7 @@
 #include "plan/verify.h"
 #include "tools/command.h"
 #include "tools/command_line.h"
+#include "tools/common/call_options.h"
 #include "tools/common/choose_plans.h"
 #include "tools/common/machine.h"
 #include "tools/common/text.h"
@@ -266,26 +267,46 @@ int plan_command(const Options& options) {
 
 void add_plan(Command& app, Action& action) {
   auto options = std::make_shared<Options>();
-  Command* sub = app.add_subcommand("plan", "Show what a collective does: messages, bytes, steps");
-  sub->add_option("COLLECTIVE", options->collective, "a collective; see collctl list")->required()->option_text("  ");
-  sub->add_option("-n,--ranks", options->ranks, "number of ranks")->required()->range(1, 1024)->option_text("N");
-  sub->add_option("--algorithm", options->algorithm, "see collctl list; default: chosen")->option_text("A");
-  sub->add_option("--root", options->root, "of rooted collectives")->at_least_zero()->option_text("R");
-  sub->add_option("--size", options->size, "of the vector; default 1M")->option_text("BYTES");
-  sub->add_option("--type", options->type, "of its elements; default float")->option_text("TYPE");
-  sub->add_flag("--in-place", options->in_place, "input in the receive buffer");
-  sub->add_option("--topology", options->topology, "native, an XML file, or as below")->option_text("TEXT");
-  sub->add_option("--map-by", options->map_by, "core: side by side; numa: in turn")->option_text("core|numa");
-  sub->add_option("--sensitivity", options->sensitivity, "domains that groups follow")->option_text("LIST");
-  sub->add_option("--transport", options->transport, "mapped, copy (cma) or shm;\ndefault: what its text describes")
+  Command* sub = app.add_subcommand("plan", "Show messages, bytes and steps of a collective");
+  sub->add_option("COLLECTIVE", options->collective, "the collective; see collctl list")->required()->option_text("  ");
+  sub->add_option("-n,--ranks", options->ranks, "number of ranks, 1 to 1024 (required)")
+      ->required()
+      ->range(1, 1024)
+      ->option_text("N");
+  sub->add_option("--algorithm", options->algorithm,
+                  "algorithm, with parameters if wanted; see collctl list;\ndefault: the built-in default of this call")
+      ->option_text("A");
+  sub->add_option("--root", options->root, "root of bcast, reduce, scatter and gather; default: 0")
+      ->at_least_zero()
+      ->option_text("R");
+  sub->add_option("--size", options->size,
+                  "bytes of the vector (reduce_scatter: of all blocks), or of the block\n"
+                  "that one rank has for one other; default: 1M")
+      ->option_text("BYTES");
+  sub->add_option("--type", options->type, "datatype of the elements; default: float")->option_text("TYPE");
+  sub->add_flag("--in-place", options->in_place, "the input is in the receive buffer");
+  sub->add_option("--topology", options->topology,
+                  "native: this machine (default); or describe another one: an XML\n"
+                  "file of lstopo, or a text as in the first example")
+      ->option_text("TEXT");
+  add_placement_options(*sub, options->map_by, options->sensitivity);
+  sub->add_option("--transport", options->transport,
+                  "how peers access each other's buffers: shm (all data is staged),\n"
+                  "cma (kernel-assisted copies) or mapped (loads and stores);\n"
+                  "default: as in the paper that the algorithm comes from")
       ->option_text("HOW");
-  sub->add_option("--chunk", options->chunk, "bytes of a pass; a list: per level")->option_text("BYTES");
-  sub->add_option("--depth", options->depth, "chunks of a staging ring")->range(1, 1024)->option_text("N");
-  sub->add_option("--k", options->k, "readers at once (knomial)")->range(1, 1024)->option_text("N");
-  sub->add_flag("--text", options->text, "list the steps as well");
-  sub->add_option("--rank", options->rank, "list those of one rank")->at_least_zero()->option_text("R");
-  sub->add_option("--svg", options->svg, "draw a run of it")->option_text("FILE");
-  sub->add_flag("--json", options->json, "print JSON");
+  sub->add_option("--chunk", options->chunk, "bytes per pipeline iteration, 64 to 1G; a list sets one per level")
+      ->option_text("BYTES");
+  sub->add_option("--depth", options->depth, "chunks in a staging ring, 1 to 1024")->range(1, 1024)->option_text("N");
+  sub->add_option("--k", options->k, "most ranks that access one rank's memory at once, 1 to 1024")
+      ->range(1, 1024)
+      ->option_text("N");
+  sub->add_flag("--text", options->text, "print the steps, too");
+  sub->add_option("--rank", options->rank, "with --text: print only the steps of this rank")
+      ->at_least_zero()
+      ->option_text("R");
+  sub->add_option("--svg", options->svg, "draw a run of the plan to this SVG file")->option_text("FILE");
+  sub->add_flag("--json", options->json, "print the result as JSON");
   sub->footer(
       examples("  collctl plan bcast --algorithm hierarchical -n 64 --root 10 --size 1M \\\n"
                "    --topology \"package:2 numa:4 core:8\" --map-by numa --sensitivity numa,socket\n"

@@ -281,20 +281,27 @@ std::vector<std::string> take_program(std::vector<std::string>& arguments) {
 void add_run(Command& app, Action& action, const std::vector<std::string>& program) {
   auto options = std::make_shared<Options>();
   options->program = program;
-  Command* sub = app.add_subcommand("run", "Run a program as N ranks");
-  sub->add_option("-n,--ranks", options->ranks, "number of ranks")->required()->range(1, 4096)->option_text("N");
-  sub->add_option("--bind", options->bind, "core (default): a processor each,\nwhen there are enough; none")
+  Command* sub = app.add_subcommand("run", "Start a program as N ranks");
+  sub->add_option("-n,--ranks", options->ranks, "number of ranks, 1 to 4096 (required)")
+      ->required()
+      ->range(1, 4096)
+      ->option_text("N");
+  sub->add_option(
+         "--bind", options->bind,
+         "core: bind each rank to a processor of its own if there are enough\n(default); none: do not bind ranks")
       ->option_text("core|none");
-  sub->add_flag("--tag", options->tag, "begin each line of output with its rank");
-  sub->add_option("--grace", options->grace_s, "seconds from SIGTERM to SIGKILL; default 2")
+  sub->add_flag("--tag", options->tag, "begin each line of output with its rank, as in [3]");
+  sub->add_option("--grace", options->grace_s, "seconds between SIGTERM and SIGKILL; default: 2")
       ->range(0.0, 3600.0)
       ->option_text("S");
-  sub->add_flag("--json", options->json, "print how every rank ended, on stderr");
+  sub->add_flag("--json", options->json, "at the end, print on standard error how every rank ended");
+  // Shown in the help only: take_program() has removed the program from the command line.
+  sub->add_option("PROGRAM", options->program, "the program and its arguments (required)")->option_text("  ");
   sub->footer(
       examples("  collctl run -n 4 ./allreduce\n"
                "  COLL_LOG=info collctl run -n 2 --tag ./program --its-own option\n"
-               "The program calls coll_comm_create_from_launcher(). When a rank fails the others are ended and\n"
-               "its status is returned: the exit status, or 128 + the signal."));
+               "The program calls coll_comm_create_from_launcher(). If a rank fails, collctl ends the others and\n"
+               "returns the status of that rank: its exit status, or 128 plus the signal's number."));
   sub->callback([&action, options] { action = [options] { return run_command(*options); }; });
 }
 

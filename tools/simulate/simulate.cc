@@ -158,19 +158,30 @@ int simulate(const Options& options) {
 
 void add_simulate(Command& app, Action& action) {
   auto options = std::make_shared<Options>();
-  Command* sub = app.add_subcommand("simulate", "Run a plan in virtual time on any machine");
+  Command* sub = app.add_subcommand("simulate", "Run a plan in virtual time on any described machine");
   add_call_options(*sub, *options);
-  sub->add_option("--algorithm", options->algorithm, "see collctl list")->required()->option_text("A");
-  sub->add_option("--root", options->root, "of rooted collectives")->at_least_zero()->option_text("R");
-  sub->add_option("--transport", options->transport, "mapped, shm, cma or kcoll_pinned")->option_text("HOW");
-  sub->add_option("--skew", options->skew_us, "ranks arrive within so many us")->at_least_zero()->option_text("US");
-  sub->add_option("--seed", options->seed, "of the arrivals; default 1")->option_text("N");
-  sub->add_option("--trace", options->trace, "write a timeline for Perfetto")->option_text("FILE");
-  sub->add_flag("--json", options->json, "print JSON");
+  sub->add_option("--algorithm", options->algorithm,
+                  "algorithm, with parameters if wanted; see collctl list (required)")
+      ->required()
+      ->option_text("A");
+  sub->add_option("--root", options->root, "root of bcast, reduce, scatter and gather; default: 0")
+      ->at_least_zero()
+      ->option_text("R");
+  sub->add_option("--transport", options->transport,
+                  "how peers access each other's buffers: shm (all data is staged),\n"
+                  "cma, kcoll_first_touch or kcoll_pinned (kernel-assisted copies, the\n"
+                  "last two by the module kcoll), mapped (loads and stores; default)")
+      ->option_text("HOW");
+  sub->add_option("--skew", options->skew_us, "ranks arrive at random within this many microseconds; default: 0")
+      ->at_least_zero()
+      ->option_text("US");
+  sub->add_option("--seed", options->seed, "seed of the random arrivals; default: 1")->option_text("N");
+  sub->add_option("--trace", options->trace, "write a timeline for Perfetto (ui.perfetto.dev)")->option_text("FILE");
+  sub->add_flag("--json", options->json, "print the result as JSON");
   sub->footer(
       examples("  collctl simulate bcast 1M -n 64 --machine epyc-2p --algorithm hierarchical --trace t.json\n"
                "  collctl simulate scatter 1M -n 64 --machine knl --algorithm throttled_read:k=8 --transport cma\n"
-               "Machines: " +
+               "Built-in machines: " +
                known_machines()));
   sub->callback([&action, options] { action = [options] { return simulate(*options); }; });
 }

@@ -325,25 +325,30 @@ int sweep(const SweepOptions& options, std::span<const algo::Algorithm> registry
 
 void add_verify(Command& app, Action& action) {
   auto options = std::make_shared<Options>();
-  Command* sub = app.add_subcommand("verify", "Prove plans right: no deadlock, race or wrong result");
-  sub->add_option("COLLECTIVE", options->collective, "one of those that collctl list names, or all")
+  Command* sub = app.add_subcommand("verify", "Prove plans correct: no deadlock, no race, no wrong result");
+  sub->add_option("COLLECTIVE", options->collective, "the collective, or all; see collctl list")
       ->required()
       ->option_text("  ");
-  sub->add_option("--algorithm", options->algorithm, "only this one; see collctl list")->option_text("A");
-  sub->add_option("--ranks", options->ranks, "numbers of ranks; default 1-64")->option_text("LIST");
+  sub->add_option("--algorithm", options->algorithm, "verify only this algorithm; see collctl list")->option_text("A");
+  sub->add_option("--ranks", options->ranks, "numbers of ranks, at most 128: 2-64 or 3,7-9; default: 1-64")
+      ->option_text("LIST");
   sub->add_option("--interleavings", options->interleavings,
-                  "random ones for each plan of up to 8 ranks; default 10000")
+                  "random interleavings of each plan of up to 8 ranks; default: 10000")
       ->range(0, 10000000)
       ->option_text("N");
-  sub->add_option("--seed", options->seed, "of all that is random; default 1")->option_text("S");
-  sub->add_option("--topology", options->topology, "machine that gives the groups")->option_text("TEXT");
-  sub->add_option("--threads", options->threads, "default: one per processor")->range(1, 1024)->option_text("N");
-  sub->add_flag("--json", options->json, "print JSON");
+  sub->add_option("--seed", options->seed, "seed of everything random; default: 1")->option_text("S");
+  sub->add_option("--topology", options->topology,
+                  "machine that defines the groups; default: \"package:2 numa:4 core:8\"")
+      ->option_text("TEXT");
+  sub->add_option("--threads", options->threads, "number of threads; default: one per processor")
+      ->range(1, 1024)
+      ->option_text("N");
+  sub->add_flag("--json", options->json, "print the result as JSON");
   sub->footer(
       examples("  collctl verify all\n"
                "  collctl verify allreduce --ranks 2-64\n"
                "  collctl verify bcast --algorithm knomial --ranks 3,7-9 --interleavings 100000 --seed 7\n"
-               "Exit status 1 when a plan is wrong, with the step, the ranks and the seed."));
+               "Exit status 1 if a plan is wrong; the output then names the step, the ranks and the seed."));
   sub->callback([&action, options] { action = [options] { return sweep(*options, algo::algorithms()); }; });
 }
 

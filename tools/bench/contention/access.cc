@@ -35,13 +35,13 @@ Source::Source(char* shared, size_t bytes, const Token& key) : bytes_(bytes) {
   };
   enter(KcollPinning::eager, place_.cookie, 0);
   enter(KcollPinning::lazy, place_.uncached, 0);
-  enter(KcollPinning::lazy, place_.unthrottled, UINT32_MAX);
+  enter(KcollPinning::lazy, place_.ungated, UINT32_MAX);
   kcoll_problem_ = kcoll_remedy(status);
 }
 
 Source::~Source() {
   KcollStatus status;
-  for (uint64_t cookie : {place_.cookie, place_.uncached, place_.unthrottled})
+  for (uint64_t cookie : {place_.cookie, place_.uncached, place_.ungated})
     if (cookie != 0)
       if (auto device = KcollDevice::own(status)) device->unregister_region(cookie);
   if (data_ != nullptr) munmap(data_, bytes_);
@@ -126,7 +126,7 @@ bool keeps_pins() {
 
 uint64_t cookie_of(Way way, const Place& place) {
   if (way == Way::kcoll_uncached) return place.uncached;
-  return way == Way::kcoll_unthrottled ? place.unthrottled : place.cookie;
+  return way == Way::kcoll_ungated ? place.ungated : place.cookie;
 }
 
 }  // namespace

@@ -12,18 +12,17 @@
 
 namespace coll::tools {
 
-// The last two copy as kcoll_copy does, but pin at every access as a first one has to: through the module's throttle, and
-// past it.
-enum class Way { cma, kcoll_copy, kcoll_map, shm, kcoll_uncached, kcoll_unthrottled };
+// The last two copy as kcoll_copy does, but pin pages at every access: with the module's gate, and without it.
+enum class Way { cma, kcoll_copy, kcoll_map, shm, kcoll_uncached, kcoll_ungated };
 inline constexpr std::array<const char*, 6> way_names = {"cma", "kcoll_copy",     "kcoll_map",
-                                                         "shm", "kcoll_uncached", "kcoll_unthrottled"};
+                                                         "shm", "kcoll_uncached", "kcoll_ungated"};
 
 // A process's memory, as the others need to know it.
 struct Place {
   int pid = 0;
   uint64_t address = 0;
-  // Of its kcoll regions; 0: it has none. The first one is pinned; the others are not, and the last has no throttle.
-  uint64_t cookie = 0, uncached = 0, unthrottled = 0;
+  // Of its kcoll regions; 0: it has none. The first one is pinned; the others are not, and the last has no gate.
+  uint64_t cookie = 0, uncached = 0, ungated = 0;
   char* shared = nullptr;  // the same bytes in memory that all processes share
 };
 

@@ -166,31 +166,40 @@ int contention_command(const Options& options) {
 
 void add_contention(Command& app, Action& action) {
   auto options = std::make_shared<Options>();
-  Command* sub =
-      app.get_subcommand("bench")->add_alternative("contention", "Time concurrent accesses to other processes' memory");
-  sub->add_option("-n,--ranks", options->ranks, "most accesses at once; one process more has the memory")
+  Command* sub = app.get_subcommand("bench")->add_alternative("contention",
+                                                              "Measure concurrent accesses to other processes' memory");
+  sub->add_option("-n,--ranks", options->ranks,
+                  "most accesses at once, 1 to 64 (required); one more process owns the\nmemory")
       ->required()
       ->range(1, int(LOCKSTEP_MAX_RANKS))
       ->option_text("N");
   sub->add_option("--transport", options->ways,
-                  "cma, kcoll_copy, kcoll_map, shm, kcoll_uncached,\nkcoll_unthrottled; default: all")
+                  "cma, kcoll_copy, kcoll_map, shm, kcoll_uncached (as kcoll_copy, but no\n"
+                  "page is pinned yet), kcoll_ungated (the same without the module's\n"
+                  "gate); default: all")
       ->delimiter(',')
       ->option_text("LIST");
-  sub->add_option("--pattern", options->patterns, "all_to_all, one_to_all, one_to_all_apart,\nall_to_one; default: all")
+  sub->add_option("--pattern", options->patterns, "all_to_all, one_to_all, one_to_all_apart, all_to_one; default: all")
       ->delimiter(',')
       ->option_text("LIST");
-  sub->add_option("--pages", options->pages, "of 4 KiB for each access; default 1,16,256")->option_text("LIST");
-  sub->add_option("--time", options->seconds, "seconds for each measurement; default 0.02")
+  sub->add_option("--pages", options->pages, "pages of 4 KiB per access, 1 to 65536; default: 1,16,256")
+      ->option_text("LIST");
+  sub->add_option("--time", options->seconds, "seconds per measurement, 0.001 to 60; default: 0.02")
       ->range(0.001, 60.0)
       ->option_text("S");
-  sub->add_flag("--busy", options->busy, "the process at rest maps and unmaps memory");
-  sub->add_option("--svg", options->svg, "draw the relative times, too")->option_text("FILE");
-  sub->add_flag("--json", options->json, "print JSON");
+  sub->add_flag("--busy", options->busy, "the idle process maps and unmaps memory meanwhile");
+  sub->add_option("--svg", options->svg, "draw the relative times to this SVG file, too")->option_text("FILE");
+  sub->add_flag("--json", options->json, "print the result as JSON");
   sub->footer(
       examples("  collctl bench contention -n 4\n"
                "  collctl bench contention -n 4 --transport cma,kcoll_copy --pages 1,64 --json\n"
-               "  collctl bench contention -n 8 --transport kcoll_uncached,kcoll_unthrottled --busy\n"
-               "  collctl bench contention -n 8 --svg contention.svg"));
+               "  collctl bench contention -n 8 --transport kcoll_uncached,kcoll_ungated --busy\n"
+               "  collctl bench contention -n 8 --svg contention.svg\n"
+               "Patterns:\n"
+               "  all_to_all        each process reads from a process that no other reads from\n"
+               "  one_to_all        all read the same memory of one process\n"
+               "  one_to_all_apart  all read different memory of one process\n"
+               "  all_to_one        all write to different memory of one process"));
   sub->callback([&action, options] { action = [options] { return contention_command(*options); }; });
 }
 

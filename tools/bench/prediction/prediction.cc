@@ -192,22 +192,25 @@ void print_json(const Judged& of) {
 
 void add_prediction(Command& app, Action& action) {
   auto options = std::make_shared<Options>();
-  Command* sub =
-      app.get_subcommand("bench")->add_alternative("prediction", "How well this machine's table predicts and chooses");
-  sub->add_option("--collective", options->collective, "one of them; default: all that move something")
+  Command* sub = app.get_subcommand("bench")->add_alternative(
+      "prediction", "Compare predicted and measured times of this machine's table");
+  sub->add_option("--collective", options->collective, "one collective; default: all except barrier")
       ->option_text("NAME");
-  sub->add_option("-n,--ranks", options->ranks, "each on a processor of its own; default 2")
+  sub->add_option("-n,--ranks", options->ranks, "number of ranks, each on a processor of its own, 2 to 63; default: 2")
       ->range(2, 63)
       ->option_text("N");
-  sub->add_option("--sizes", options->sizes, "of the vector, or of a rank's piece;\ndefault: 4K, 8K ... 16M")
+  sub->add_option("--sizes", options->sizes,
+                  "bytes of the vector, or of the block that one rank has for one other;\n"
+                  "default: 4K, 8K and so on to 16M")
       ->option_text("BYTES");
-  sub->add_option("--candidates", options->candidates, "others to time, those predicted best;\ndefault: all")
+  sub->add_option("--candidates", options->candidates,
+                  "number of other algorithms to measure, those with the best\npredictions, 1 to 64; default: all")
       ->range(1, 64)
       ->option_text("N");
-  sub->add_option("--time", options->seconds, "seconds for each size; default 0.5")
+  sub->add_option("--time", options->seconds, "approximate seconds per size, 0.01 to 60; default: 0.5")
       ->range(0.01, 60.0)
       ->option_text("S");
-  sub->add_flag("--json", options->json, "print JSON");
+  sub->add_flag("--json", options->json, "print the result as JSON");
   sub->footer(
       examples("  collctl bench prediction\n"
                "  collctl bench prediction --collective allreduce --sizes 4K,1M --json"));

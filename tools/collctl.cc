@@ -20,7 +20,7 @@ int usage_error(const CommandLine& line, std::string text) {
   return exit_usage;
 }
 
-void tell_of_misspelt_variables() {
+void warn_of_misspelt_variables() {
   for (const config::Misspelt& wrong : config::misspelt())
     if (!wrong.nearest.empty())
       std::fprintf(stderr, "collctl: %s is not known; did you mean %s?\n", wrong.name.c_str(), wrong.nearest.c_str());
@@ -55,13 +55,13 @@ int main(int argc, char** argv) {
   if (!parsed.problem.empty()) {
     if (argc == 1) return std::fputs(line.help().c_str(), stderr), exit_usage;
     if (std::string word = line.unknown_subcommand(); !word.empty())
-      return usage_error(line, "'" + word + "' is no subcommand");
+      return usage_error(line, "unknown subcommand '" + word + "'");
     return usage_error(line, parsed.problem);
   }
-  tell_of_misspelt_variables();
+  warn_of_misspelt_variables();
   try {
     int status = action();
-    if (std::fflush(stdout) != 0) throw Failure("standard output cannot be written; is the disk full?");
+    if (std::fflush(stdout) != 0) throw Failure("cannot write to standard output; is the disk full?");
     return status;
   } catch (const Failure& failure) {
     if (failure.status() == exit_usage) return usage_error(line, failure.what());

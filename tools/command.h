@@ -14,7 +14,7 @@ class Command;  // command_line.h
 // Exit statuses of collctl.
 enum Exit : int { exit_fine = 0, exit_failure = 1, exit_usage = 2 };
 
-// Something went wrong: one line that says what and what mends it, and the exit status.
+// Something went wrong: one line that says what happened and how to fix it, and the exit status.
 class Failure : public std::runtime_error {
  public:
   explicit Failure(const std::string& text, int status = exit_failure) : std::runtime_error(text), status_(status) {}

@@ -36,7 +36,10 @@ Option* Option::range(double least, double most) {
 }
 
 Option* Option::at_least_zero() {
-  inner_->check(CLI::NonNegativeNumber);
+  inner_->check([](const std::string& text) {
+    // What is no number at all is refused where the value is converted.
+    return text.starts_with('-') ? "Value " + text + " must not be negative" : std::string();
+  });
   return this;
 }
 
@@ -103,7 +106,10 @@ std::string CommandLine::help() const { return app_->help(); }
 
 std::string CommandLine::place() const {
   std::string place = app_->get_name();
-  for (const CLI::App* sub : app_->get_subcommands()) place += " " + sub->get_name();
+  for (const CLI::App* at = app_.get(); !at->get_subcommands().empty();) {
+    at = at->get_subcommands().front();
+    place += " " + at->get_name();
+  }
   return place;
 }
 

@@ -72,7 +72,7 @@ class CommandLine {
   // What --version prints.
   void version(const std::string& text);
   std::string help() const;
-  // The program and the subcommands on the command line, for messages: "collctl bench".
+  // The program and the subcommands on the command line, for messages: "collctl bench contention".
   std::string place() const;
   // The first word, if it had to be a subcommand and is not; else "".
   std::string unknown_subcommand() const;

@@ -325,7 +325,7 @@ std::string missing(const model::Table& table, const Options& options) {
                                   : options.access == plan::Access::mapped ? model::Mechanism::mapped
                                                                            : model::Mechanism::shared_memory;
   if (table.of(needed).available) return "";
-  return "machine '" + table.name + "' has no " + model::name(needed);
+  return "machine '" + table.name + "' has no transport '" + model::name(needed) + "'";
 }
 
 }  // namespace

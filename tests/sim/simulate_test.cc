@@ -87,7 +87,7 @@ TEST(Simulate, RefusesWhatTheMachineLacks) {
     Machine other("knl", ranks);
     return simulate(plan, plan::Shape(8), 1, other.hierarchy, on.table, options).problem;
   };
-  EXPECT_NE(problem({.access = Access::mapped}, 8).find("no mapped"), std::string::npos);
+  EXPECT_NE(problem({.access = Access::mapped}, 8).find("no transport 'mapped'"), std::string::npos);
   EXPECT_NE(problem({.access = Access::copy, .kernel = model::Mechanism::kcoll_pinned}, 8).find("kcoll_pinned"),
             std::string::npos);
   EXPECT_NE(problem({.access = Access::copy}, 9), "");

@@ -72,7 +72,7 @@ class Bench(Case):
     def test_a_timeline_needs_one_call(self):
         self.expect_error(2, "--trace", "bench", "all", "-n", 2, "--trace", "/tmp/t.json")
         self.expect_error(2, "--trace", "bench", "bcast", "-n", 2, "--sizes", "4K,8K", "--trace", "/tmp/t.json")
-        self.expect_error(1, "cannot be written", "bench", "bcast", "-n", 2, "--sizes", "64K", *SHORT, "--trace", "/nowhere/t.json")
+        self.expect_error(1, "cannot write --trace", "bench", "bcast", "-n", 2, "--sizes", "64K", *SHORT, "--trace", "/nowhere/t.json")
         self.expect_error(1, "nothing was recorded", "bench", "bcast", "-n", 2, "--sizes", "64", *SHORT, "--json",
                               "--trace", "/tmp/short.json")
 

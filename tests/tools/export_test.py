@@ -159,8 +159,8 @@ class Mpich(Exported):
         self.assertEqual(obeying["allreduce", 512 * kib], [256 * kib] * 2)
 
     def test_a_library_that_is_none(self):
-        self.expect_error(1, "holds no selection", "export", "mpich", "--machine", self.table, "--mpich", "/bin/sh")
-        self.expect_error(1, "cannot be read", "export", "mpich", "--machine", self.table, "--mpich", "/nowhere/lib.so")
+        self.expect_error(1, "contains no selection", "export", "mpich", "--machine", self.table, "--mpich", "/bin/sh")
+        self.expect_error(1, "cannot read /nowhere/lib.so", "export", "mpich", "--machine", self.table, "--mpich", "/nowhere/lib.so")
 
 
 class Ucc(Exported):
@@ -189,7 +189,7 @@ class Anywhere(Exported):
         self.expect_error(2, "", "export")
         self.expect_error(1, "'epic'", "export", "openmpi", "--machine", "epic")
         self.expect_error(2, "--ranks", "export", "openmpi", "--ranks", "1")
-        self.expect_error(1, "cannot be written", "export", "ucc", "--output", "/nowhere/file")
+        self.expect_error(1, "cannot write", "export", "ucc", "--output", "/nowhere/file")
 
 
 if __name__ == "__main__":

@@ -36,10 +36,14 @@ class Front(Case):
             self.assertIn("COLL_TRANSPROT is not a variable of libcoll; did you mean COLL_TRANSPORT?", told)
 
     def test_wrong_words(self):
-        self.expect_error(2, ["'frobnicate'", "--help"], "frobnicate")
+        self.expect_error(2, ["unknown subcommand 'frobnicate'", "see collctl --help"], "frobnicate")
         self.expect_error(2, "subcommand", "--json")
         self.expect_error(2, ["--frob", "collctl list --help"], "list", "--frob")
         self.expect_error(2, ["'collect'", "allreduce"], "list", "collect")
+        self.expect_error(2, "see collctl bench contention --help", "bench", "contention", "-n", 1, "--pages", 0)
+        self.expect_error(2, "--skew: Value -1 must not be negative; see", "simulate", "bcast", "1M", "-n", 4, "--algorithm",
+                          "flat_read", "--skew", "-1")
+        self.expect_error(2, "--sensitivity: unknown word 'moon'", "plan", "bcast", "-n", 4, "--sensitivity", "moon")
 
 
 class List(Case):

@@ -138,7 +138,7 @@ class WrongArguments(Case):
     def test_each_is_one_line_that_says_what_to_do(self):
         for words, arguments in [
             (["'collect'", "bcast"], ["collect", "-n", 4]),
-            (["one collective"], ["all", "-n", 4]),
+            (["'all'", "one collective"], ["all", "-n", 4]),
             (["--ranks", "required"], ["bcast"]),
             (["'swirl'", "flat_read"], ["bcast", "-n", 4, "--algorithm", "swirl"]),
             (["not a parameter"], ["bcast", "-n", 4, "--algorithm", "knomial:radix=3"]),

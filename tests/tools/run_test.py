@@ -140,7 +140,7 @@ class WrongArguments(Case):
         self.expect_error(2, "--bind", "run", "-n", 1, "--bind", "moon", "true")
         self.expect_error(2, "--tga", "run", "-n", 1, "--tga", "true")
         self.expect_error(127, "./program", "run", "-n", 3, "./no-such-program")
-        self.expect_error(126, "cannot be started", "run", "-n", 1, "/etc")
+        self.expect_error(126, "cannot start /etc", "run", "-n", 1, "/etc")
 
 
 if __name__ == "__main__":

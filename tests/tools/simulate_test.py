@@ -78,10 +78,10 @@ class Timeline(Case):
 class Wrong(Case):
     def test_wrong_words(self):
         base = ["simulate", "bcast", "1M", "-n", 4, "--machine", "knl", "--algorithm"]
-        self.expect_error(1, "no mapped", *base, "flat_read")
+        self.expect_error(1, "no transport 'mapped'", *base, "flat_read")
         self.expect_error(2, ["'tree'", "knomial"], *base, "tree")
         self.expect_error(2, "--transport", *base, "flat_read", "--transport", "magic")
-        self.expect_error(2, "no rank", *base, "flat_read", "--root", 4)
+        self.expect_error(2, ["--root 4", "0 to 3"], *base, "flat_read", "--root", 4)
         self.expect_error(2, "--root", "simulate", "allreduce", "1M", "-n", 4, "--algorithm", "fused", "--root", 1)
         self.expect_error(1, "'epic'", "simulate", "bcast", "1M", "-n", 4, "--machine", "epic", "--algorithm", "flat_read")
 

@@ -86,7 +86,7 @@ class Rank {
   Rank& operator=(const Rank&) = delete;
 
   int run() {
-    if (step_ == nullptr) return fail("no memory for the clocks of the ranks");
+    if (step_ == nullptr) return fail("cannot allocate memory for the clocks of the ranks");
     if (coll_comm_create_from_launcher(&comm_) != COLL_OK) return fail(coll_last_error());
     if (rank_ == 0) std::snprintf(shared_.description, sizeof shared_.description, "%s", coll_comm_describe(comm_));
     size_t largest_in = 64, largest_out = 64;
@@ -97,7 +97,7 @@ class Rank {
     in_ = allocate(largest_in);
     out_ = allocate(largest_out);
     if (in_ == nullptr || out_ == nullptr)
-      return fail(fmt::format("no memory for buffers of {}: give smaller --sizes",
+      return fail(fmt::format("cannot allocate buffers of {}; use smaller --sizes",
                               bytes_text(std::max(largest_in, largest_out))));
     lockstep_warm();
     for (const Task& task : tasks_)
@@ -247,27 +247,33 @@ std::vector<Task> tasks_of(const Options& options) {
         if (bytes >= element) tasks.push_back({collective, bytes / element * element});
   }
   if (tasks.empty())
-    throw usage(
-        fmt::format("--sizes {}: no size holds an element of {} ({} bytes)", options.sizes, options.type, element));
-  if (tasks.size() > Shared::most_cells) throw usage(fmt::format("--sizes: at most {} in all", Shared::most_cells));
+    throw usage(fmt::format("--sizes {}: an element of {} has {} bytes; use larger sizes", options.sizes, options.type,
+                            element));
+  if (tasks.size() > Shared::most_cells)
+    throw usage(fmt::format("--sizes: {} measurements are too many; use fewer sizes, at most {} in all", tasks.size(),
+                            Shared::most_cells));
   return tasks;
 }
 
 void check(const Options& options) {
   if (options.root >= options.ranks)
-    throw usage(fmt::format("--root {} is no rank of {}; use 0 to {}", options.root, options.ranks, options.ranks - 1));
-  if (options.memory != "ordinary" && options.memory != "mapped") throw usage("--memory takes ordinary or mapped");
-  if (options.pages != "4k" && options.pages != "2m") throw usage("--pages takes 4k or 2m");
+    throw usage(
+        fmt::format("--root {}: there are {} ranks; use 0 to {}", options.root, options.ranks, options.ranks - 1));
+  if (options.memory != "ordinary" && options.memory != "mapped")
+    throw usage(fmt::format("--memory: unknown value '{}'; use ordinary or mapped", options.memory));
+  if (options.pages != "4k" && options.pages != "2m")
+    throw usage(fmt::format("--pages: unknown value '{}'; use 4k or 2m", options.pages));
   if (options.memory == "mapped" && options.pages == "2m")
-    throw usage("--pages is for ordinary memory; coll_mem_alloc asks for huge pages by itself");
+    throw usage("--pages 2m is for --memory ordinary; coll_mem_alloc requests huge pages itself");
   if (!options.algorithm.empty() && options.collective == "all")
-    throw usage("--algorithm needs one collective, not all");
+    throw usage("--algorithm belongs to one collective; name one instead of all");
   if (!options.trace.empty() && (options.collective == "all" || parse_sizes(options.sizes, "--sizes").size() != 1))
-    throw usage("--trace shows one call: name one collective and one of --sizes");
+    throw usage("--trace records one call; name one collective and one of --sizes");
   for (const char* known : {"", "auto", "shm", "cma", "mapped", "kcoll_copy", "kcoll_map", "kcoll_uring"})
     if (options.transport == known) return;
-  throw usage(fmt::format("'{}' is no transport; use auto, shm, cma, mapped, kcoll_copy, kcoll_map or kcoll_uring",
-                          options.transport));
+  throw usage(
+      fmt::format("--transport: unknown value '{}'; use auto, shm, cma, mapped, kcoll_copy, kcoll_map or kcoll_uring",
+                  options.transport));
 }
 
 Environment environment_of(const Options& options) {
@@ -306,7 +312,7 @@ class Bench {
     if (options_.json) print_json();
     else fmt::print("\n{}", note());
     return wrong_ == 0 ? exit_fine
-                       : throw Failure(fmt::format("{} elements of results were wrong; please report this", wrong_));
+                       : throw Failure(fmt::format("{} elements of results are wrong; please report this", wrong_));
   }
 
  private:
@@ -384,7 +390,7 @@ class Bench {
 
   const Options& options_;
   const std::vector<Task> tasks_;
-  static constexpr const char* no_memory = "no shared memory for the ranks; give this session more memory";
+  static constexpr const char* no_memory = "cannot allocate shared memory for the ranks; free memory";
   const SharedMemory shared_memory_{sizeof(Shared), no_memory}, segment_memory_{lockstep_segment_bytes(), no_memory};
   Shared* shared_;
   bool spin_ = false;

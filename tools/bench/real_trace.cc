@@ -18,7 +18,7 @@ using nlohmann::ordered_json;
 
 void check_trace_file(const std::string& file) {
   if (!std::ofstream(file, std::ios::app))
-    throw Failure(fmt::format("--trace {}: cannot be written; name a file in a directory that you may write", file));
+    throw Failure(fmt::format("cannot write --trace {}; name a file in a directory that you may write to", file));
 }
 
 void join_traces(const std::string& file, int ranks) {
@@ -31,7 +31,7 @@ void join_traces(const std::string& file, int ranks) {
     std::error_code ignored;
     std::filesystem::remove(part, ignored);
     if (!of_rank.is_array())
-      throw Failure(fmt::format("--trace {}: rank {} left no part of it; is the disk full?", file, rank));
+      throw Failure(fmt::format("--trace {}: rank {} did not write its part; is the disk full?", file, rank));
     for (const ordered_json& event : of_rank) events.push_back(event);
   }
   double first = std::numeric_limits<double>::infinity();
@@ -41,8 +41,8 @@ void join_traces(const std::string& file, int ranks) {
     std::error_code ignored;
     std::filesystem::remove(file, ignored);
     throw Failure(
-        fmt::format("--trace {}: nothing was recorded: payloads so short go by a hand-written path, which has no "
-                    "steps; give larger --sizes or an --algorithm",
+        fmt::format("--trace {}: nothing was recorded: calls this short use the latency path, which has no steps; use "
+                    "larger --sizes or name an --algorithm",
                     file));
   }
   for (ordered_json& event : events)
@@ -50,7 +50,7 @@ void join_traces(const std::string& file, int ranks) {
   std::ofstream out(file, std::ios::trunc);
   out << ordered_json({{"displayTimeUnit", "ns"}, {"traceEvents", events}}).dump(1) << "\n";
   out.close();
-  if (!out) throw Failure(fmt::format("--trace {}: cannot be written; is the disk full?", file));
+  if (!out) throw Failure(fmt::format("cannot write --trace {}; is the disk full?", file));
 }
 
 }  // namespace coll::tools

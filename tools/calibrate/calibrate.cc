@@ -65,7 +65,7 @@ fs::path output_of(const Options& options, const model::Fingerprint& running) {
   if (!options.output.empty()) return options.output;
   const std::vector<std::string> directories = config::table_directories();
   if (!options.system && directories.size() < 2)
-    throw Failure("there is no home directory to write the table to; give --output FILE or --system");
+    throw Failure("no home directory is known to write the table to; use --output FILE or --system");
   return fs::path(options.system ? directories.back() : directories.front()) / model::table_file_name(running);
 }
 
@@ -80,14 +80,15 @@ void check_writable(const fs::path& path, bool make_directories) {
   file.close();
   if (!known) fs::remove(path, error);
   if (!writable)
-    throw Failure(fmt::format("{} cannot be written; give --output FILE where you may write", path.string()));
+    throw Failure(
+        fmt::format("cannot write {}; use --output FILE with a directory that you may write to", path.string()));
 }
 
 void write_file(const fs::path& path, const std::string& text) {
   std::ofstream file(path, std::ios::trunc);
   file << text;
   file.close();
-  if (!file) throw Failure(fmt::format("{} cannot be written; is the disk full?", path.string()));
+  if (!file) throw Failure(fmt::format("cannot write {}; is the disk full?", path.string()));
 }
 
 // Keeps the table that was there as FILE.old and notes what differs.
@@ -100,7 +101,7 @@ void write_output(Calibration& made) {
   write_file(fresh, model::write_table(made.model.table));
   if (fs::exists(made.output)) fs::rename(made.output, made.output.string() + ".old", error);
   if (!error) fs::rename(fresh, made.output, error);
-  if (error) throw Failure(fmt::format("{}: {}", made.output.string(), error.message()));
+  if (error) throw Failure(fmt::format("cannot replace {}: {}", made.output.string(), error.message()));
 }
 
 class Bar {

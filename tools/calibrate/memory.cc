@@ -21,7 +21,7 @@ Workplace::Workplace(int processes, size_t bytes)
 std::string Workplace::begin(int process) {
   const size_t bytes = process == at_rest() ? rest_bytes : bytes_;
   source_ = std::make_unique<Source>(shared(process), bytes, key_);
-  if (own() == nullptr) return "no memory; give this session more";
+  if (own() == nullptr) return "cannot allocate memory; end other programs";
   rewrite(own(), bytes);
   rewrite(shared(process), bytes);
   rewrite(few_, few_bytes);

@@ -99,7 +99,8 @@ class Process {
       : run_(run), task_(run.task), board_(*run.board), self_(self), random_(run.task.seed) {}
 
   int work() {
-    if (self_ < task_.processes && !pin_to(task_.cpus[size_t(self_)])) return fail("cannot be bound to its processor");
+    if (self_ < task_.processes && !pin_to(task_.cpus[size_t(self_)]))
+      return fail("cannot bind the process to its processor");
     if (task_.begin)
       if (std::string problem = task_.begin(self_); !problem.empty()) return fail(problem);
     // All have begun before the first probe; whoever rests sleeps until all is over.
@@ -126,7 +127,7 @@ class Process {
   void run_stage(const Stage& stage) {
     if (self_ == 0) board_.stage = uint32_t(stage_);
     const bool late = lockstep_agree(step_, now() - begin_ > task_.most_seconds) != 0;
-    const std::string problem = late ? "no time was left" : stage.begin ? stage.begin(self_) : "";
+    const std::string problem = late ? "the time limit was reached" : stage.begin ? stage.begin(self_) : "";
     if (!problem.empty())
       for (size_t probe = 0; probe < stage.probes.size(); ++probe) note(probe, problem);
     if (lockstep_sum(step_, !problem.empty()) == 0) rounds(stage);
@@ -232,7 +233,7 @@ Timing judge_samples(const std::vector<Sample>& samples) {
     if (sample.switched) timing.switched++;
     else us.push_back(sample.us);
   if (us.empty()) {
-    timing.problem = "every sample was disturbed by other processes; calibrate on a quiet machine";
+    timing.problem = "other processes disturbed every sample; calibrate on an idle machine";
     return timing;
   }
   std::ranges::sort(us);

@@ -43,17 +43,18 @@ void add_placement_options(Command& sub, std::string& map_by, std::string& sensi
 
 Call parse_call(const CallOptions& options) {
   const std::vector<plan::Collective> named = parse_collectives(options.collective);
-  if (named.size() != 1) throw usage("one collective at a time; name one, see collctl list");
+  if (named.size() != 1) throw usage("'all' is not possible here; name one collective");
   Call call{named.front(), 0, coll_datatype_size(parse_type(options.type))};
   if (call.collective == plan::Collective::barrier) {
-    if (!options.size.empty()) throw usage("SIZE: a barrier moves nothing; leave it out");
+    if (!options.size.empty()) throw usage("SIZE: a barrier has no data; leave it out");
     return call;
   }
-  if (options.size.empty()) throw usage("SIZE is missing: of the vector, or of what one rank has for one other");
+  if (options.size.empty())
+    throw usage("SIZE is missing; give the bytes of the vector, or of the block that one rank has for one other");
   call.bytes = parse_bytes(options.size, "SIZE");
   if (call.bytes % call.element_bytes != 0)
-    throw usage(fmt::format("SIZE {} is not a whole number of elements of {} ({} bytes)", options.size, options.type,
-                            call.element_bytes));
+    throw usage(fmt::format("SIZE {} is not a whole number of elements of {}; use a multiple of {} bytes", options.size,
+                            options.type, call.element_bytes));
   return call;
 }
 

@@ -18,7 +18,7 @@ std::vector<plan::Collective> parse_collectives(const std::string& text) {
     all.push_back(collective);
   }
   if (text == "all") return all;
-  throw usage(fmt::format("'{}' is no collective; use {}or all", text, known));
+  throw usage(fmt::format("unknown collective '{}'; use {}or all", text, known));
 }
 
 model::Choice parse_algorithm(plan::Collective collective, const std::string& text) {
@@ -51,8 +51,8 @@ Layout lay_out(int ranks, const std::string& topology, const std::string& map_by
     throw usage("--map-by: " + status.text());
   topo::Sensitivity wanted = topo::Sensitivity::standard();
   if (topo::Status status = topo::Sensitivity::parse(sensitivity, wanted); !status.ok())
-    throw usage("--sensitivity: " + status.text());
-  if (topo::Status status = wanted.check(ranks); !status.ok()) throw usage("--sensitivity: " + status.text());
+    throw usage("--" + status.text());  // begins with "sensitivity: "
+  if (topo::Status status = wanted.check(ranks); !status.ok()) throw usage("--" + status.text());
   if (topo::Status status = topo::load(topology, layout.machine); !status.ok())
     throw Failure("--topology: " + status.text());
   layout.hierarchy = topo::Hierarchy::from_places(topo::map_ranks(layout.machine, ranks, mapping), wanted);

@@ -30,9 +30,9 @@ Meeting::Meeting(int ranks) : ranks_(ranks) {
   if (memory == MAP_FAILED) {
     int error = errno;
     if (descriptor_ >= 0) close(descriptor_);
-    throw Failure(
-        fmt::format("the ranks' shared memory cannot be made: {}; give this session more memory or descriptors",
-                    std::strerror(error)));
+    throw Failure(fmt::format(
+        "cannot create the shared memory of the ranks: {}; raise the limits on memory or descriptors (ulimit -v, -n)",
+        std::strerror(error)));
   }
   new (memory) launcher::Meeting{0, 0, uint32_t(ranks)};
   munmap(memory, sizeof(launcher::Meeting));
@@ -63,8 +63,7 @@ pid_t fork_rank() {
   std::fflush(nullptr);
   pid_t child = fork();
   if (child < 0)
-    throw Failure(
-        fmt::format("a process cannot be started: {}; raise ulimit -u or use fewer ranks", std::strerror(errno)));
+    throw Failure(fmt::format("cannot start a process: {}; raise ulimit -u or use fewer ranks", std::strerror(errno)));
   if (child == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(128 + SIGKILL);  // it had ended before the request
@@ -155,7 +154,7 @@ std::string run_ranks(int ranks, const Environment& environment, int seconds, co
     }
     if (meanwhile) meanwhile();
     if (seconds > 0 && std::chrono::steady_clock::now() > deadline)
-      return fmt::format("the ranks were not ready after {} s", seconds);
+      return fmt::format("the ranks did not finish within {} s", seconds);
     children.await_end(look_ms);
   }
   if (meanwhile) meanwhile();

@@ -15,8 +15,8 @@ class SharedMemory {
  public:
   // `none` is the failure's text.
   explicit SharedMemory(size_t bytes, const char* none =
-                                          "no shared memory for the processes; use fewer ranks or give this session "
-                                          "more memory")
+                                          "cannot allocate shared memory for the processes; use fewer ranks or free "
+                                          "memory")
       : bytes_(bytes == 0 ? 1 : bytes) {
     void* memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) throw Failure(none);

@@ -46,7 +46,7 @@ size_t parse_bytes(std::string_view text, const std::string& option) {
       if (unit.size() == spelling.size() + 1 && unit.substr(1) == spelling && (unit[0] | 0x20) == "kmg"[i])
         shift = 10 * (i + 1);
   if (error != std::errc() || text.empty() || shift < 0 || value > (uint64_t(1) << (40 - shift)))
-    throw usage(fmt::format("{} takes bytes such as 64, 16K or 1M, not '{}'", option, text));
+    throw usage(fmt::format("{}: '{}' is not a number of bytes; write it as 64, 16K or 1M", option, text));
   return value << shift;
 }
 
@@ -58,7 +58,7 @@ std::vector<size_t> parse_sizes(std::string_view text, const std::string& option
     size_t to = dash == std::string_view::npos ? from : parse_bytes(part.substr(dash + 1), option);
     if (from == 0 || to < from)
       throw usage(
-          fmt::format("{} takes ascending ranges such as 4-16M, or a list such as 4,1K, not '{}'", option, part));
+          fmt::format("{}: '{}' is neither a size above 0 nor an ascending range; write 4-16M or 4,1K", option, part));
     for (; from <= to; from *= 4) sizes.push_back(from);
   }
   return sizes;
@@ -67,8 +67,8 @@ std::vector<size_t> parse_sizes(std::string_view text, const std::string& option
 std::vector<int> parse_numbers(std::string_view text, const std::string& option, int least, int most) {
   std::set<int> numbers;
   const auto bad = [&] {
-    return usage(fmt::format("{} takes numbers and ranges from {} to {}, such as 2-16 or 2,3,8, not '{}'", option,
-                             least, most, text));
+    return usage(
+        fmt::format("{}: '{}' is not a list of numbers from {} to {}; write 2-16 or 2,3,8", option, text, least, most));
   };
   const auto number = [&](std::string_view digits) {
     int value = -1;
@@ -91,7 +91,7 @@ uint32_t parse_type(const std::string& name) {
   std::string known;
   for (coll_datatype type = 1; type < COLL_DATATYPE_END_; ++type)
     known += (type == 1 ? "" : ", ") + std::string(coll_datatype_name(type));
-  throw usage(fmt::format("'{}' is no datatype; there are {}", name, known));
+  throw usage(fmt::format("unknown datatype '{}'; use one of {}", name, known));
 }
 
 std::string bytes_text(uint64_t bytes) {

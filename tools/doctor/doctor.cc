@@ -30,7 +30,7 @@ void require(const std::vector<std::string>& checks, std::vector<Finding>& findi
     if (found == findings.end()) {
       std::string known;
       for (const Finding& finding : findings) known += (known.empty() ? "" : ", ") + finding.check;
-      throw usage(fmt::format("--require {}: no such check; name {}", check, known));
+      throw usage(fmt::format("--require: unknown check '{}'; use {}", check, known));
     }
     if (found->state == Finding::slower) found->state = Finding::broken;
   }

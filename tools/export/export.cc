@@ -80,7 +80,8 @@ int write(const Options& options, const std::string& text, const std::string& us
   std::ofstream file(options.output, std::ios::binary);
   file << text;
   file.close();
-  if (!file) throw Failure(options.output + " cannot be written; name a file in a directory that you may write to");
+  if (!file)
+    throw Failure("cannot write --output " + options.output + "; name a file in a directory that you may write to");
   fmt::print("{}\n", use);
   return exit_fine;
 }
@@ -95,7 +96,7 @@ int openmpi(const Options& options) {
 int mpich(const Options& options) {
   const std::string library = options.mpich.empty() ? mpich_library() : options.mpich;
   if (library.empty())
-    throw Failure("no libmpich.so.12 is found, whose own selection is the base of the file; name it with --mpich FILE");
+    throw Failure("cannot find libmpich.so.12, whose selection is the base of the file; name it with --mpich FILE");
   return write(options, to_mpich(exported(options).all, mpich_selection(library)),
                fmt::format("mpiexec -env MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE {}", options.output));
 }

@@ -119,7 +119,9 @@ std::string to_mpich(const std::vector<Thresholds>& all, const std::string& base
     const std::string key = std::string("collective=") + theirs.at(collective).name;
     if (!selection.is_object() || !selection.contains(key) || !selection[key].contains("comm_type=intra"))
       throw Failure(
-          fmt::format("the selection of this MPICH has no {} within communicators; name that of MPICH 4.0", key));
+          fmt::format("the selection of this MPICH has no {} for intracommunicators; name the libmpich.so of MPICH "
+                      "4.0 with --mpich FILE",
+                      key));
     ordered_json& intra = selection[key]["comm_type=intra"];
     intra = in_front(of, intra);
   }
@@ -130,7 +132,7 @@ std::string mpich_selection(const std::string& library) {
   std::ifstream file(library, std::ios::binary);
   std::ostringstream all;
   all << file.rdbuf();
-  if (!file) throw Failure(library + " cannot be read; name the libmpich.so of MPICH 4.0 with --mpich FILE");
+  if (!file) throw Failure("cannot read " + library + "; name the libmpich.so of MPICH 4.0 with --mpich FILE");
   const std::string text = std::move(all).str();
   // Two such texts are there: one chooses compositions for several nodes, the other algorithms.
   const std::string begin = "{\"collective=";
@@ -140,7 +142,7 @@ std::string mpich_selection(const std::string& library) {
         ordered_json::accept(one))
       return one;
   }
-  throw Failure(library + " holds no selection of algorithms; name the libmpich.so of MPICH 4.0 with --mpich FILE");
+  throw Failure(library + " contains no selection of algorithms; name the libmpich.so of MPICH 4.0 with --mpich FILE");
 }
 
 std::string mpich_library() {

@@ -85,7 +85,7 @@ int try_collectives(int rank, bool mapped, Trial& trial) {
     if (coll_bcast(in, count, COLL_INT, 0, comm) != COLL_OK) return fail(coll_last_error());
     times.push_back(now_us() - begin);
     for (size_t i = 0; i < count; ++i)
-      if (in[i] != int(i) + round) return fail("a broadcast brought wrong data; please report this");
+      if (in[i] != int(i) + round) return fail("a broadcast delivered wrong data; please report this");
   }
   if (coll_allreduce(in, out, count, COLL_INT, COLL_SUM, comm) != COLL_OK) return fail(coll_last_error());
   for (size_t i = 0; i < count; ++i)
@@ -101,7 +101,7 @@ int try_collectives(int rank, bool mapped, Trial& trial) {
 
 Outcome try_transport(const std::string& transport, int ranks) {
   void* memory = mmap(nullptr, sizeof(Trial), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) throw Failure(fmt::format("no shared memory: {}", std::strerror(errno)));
+  if (memory == MAP_FAILED) throw Failure(fmt::format("cannot allocate shared memory: {}", std::strerror(errno)));
   Trial& shared = *new (memory) Trial;
   Environment environment = {{"COLL_LOG", "off"}};
   if (!transport.empty()) environment.push_back({"COLL_TRANSPORT", transport});

@@ -52,7 +52,7 @@ plan::Access parse_access(const std::string& text) {
   for (plan::Access access : {plan::Access::mapped, plan::Access::copy, plan::Access::shm})
     if (text == plan::name(access)) return access;
   if (text == "cma") return plan::Access::copy;
-  throw usage(fmt::format("'{}' is no way to reach a peer's buffer; use mapped, copy (cma) or shm", text));
+  throw usage(fmt::format("--transport: unknown value '{}'; use shm, cma or mapped", text));
 }
 
 void set_parameters(const Options& options, algo::Parameters& parameters) {
@@ -61,7 +61,8 @@ void set_parameters(const Options& options, algo::Parameters& parameters) {
     for (size_t begin = 0; begin <= options.chunk.size();) {
       size_t end = std::min(options.chunk.find(',', begin), options.chunk.size());
       size_t bytes = parse_bytes(std::string_view(options.chunk).substr(begin, end - begin), "--chunk");
-      if (bytes < 64 || bytes > (size_t(1) << 30)) throw usage("--chunk takes 64 bytes to 1G");
+      if (bytes < 64 || bytes > (size_t(1) << 30))
+        throw usage(fmt::format("--chunk {}: a chunk has 64 bytes to 1G", options.chunk));
       levels.push_back(uint32_t(bytes));
       begin = end + 1;
     }
@@ -76,8 +77,8 @@ size_t count_of(const Options& options, plan::Collective collective, size_t elem
   if (collective == plan::Collective::barrier) return 0;
   size_t bytes = parse_bytes(options.size, "--size");
   if (bytes % element_bytes != 0)
-    throw usage(fmt::format("--size {} is not a whole number of elements of {} ({} bytes)", options.size, options.type,
-                            element_bytes));
+    throw usage(fmt::format("--size {} is not a whole number of elements of {}; use a multiple of {} bytes",
+                            options.size, options.type, element_bytes));
   return bytes / element_bytes;
 }
 
@@ -98,12 +99,13 @@ model::Choice choice_of(const Options& options, plan::Collective collective, con
 
 Answer answer_of(const Options& options) {
   std::vector<plan::Collective> named = parse_collectives(options.collective);
-  if (named.size() != 1) throw usage("a plan is of one collective; name one, see collctl list");
+  if (named.size() != 1) throw usage("'all' is not possible here; name one collective");
   plan::Collective collective = named.front();
   if (options.root >= options.ranks)
-    throw usage(fmt::format("--root {} is no rank of {}; use 0 to {}", options.root, options.ranks, options.ranks - 1));
+    throw usage(
+        fmt::format("--root {}: there are {} ranks; use 0 to {}", options.root, options.ranks, options.ranks - 1));
   if (options.root != 0 && !is_rooted(collective))
-    throw usage(fmt::format("--root: {} has none; leave it out", plan::name(collective)));
+    throw usage(fmt::format("--root: {} has no root; leave it out", plan::name(collective)));
   Answer answer;
   answer.element_bytes = coll_datatype_size(parse_type(options.type));
   answer.count = count_of(options, collective, answer.element_bytes);
@@ -122,8 +124,10 @@ Answer answer_of(const Options& options) {
   const auto ranks = size_t(options.ranks);
   if (collective == plan::Collective::reduce_scatter && answer.count % ranks != 0) {
     if (!choice.algorithm->irregular)
-      throw usage(fmt::format("--size: {} elements do not divide among {} ranks, which {} needs", answer.count,
-                              options.ranks, choice.algorithm->name));
+      throw usage(
+          fmt::format("--size {}: {} needs the same number of elements for each of {} ranks; use a multiple "
+                      "of {} bytes",
+                      options.size, choice.algorithm->name, options.ranks, ranks * answer.element_bytes));
     for (size_t rank = 0; rank < ranks; ++rank)
       answer.pieces.push_back(answer.count / ranks + (rank < answer.count % ranks));
   }
@@ -246,13 +250,13 @@ void write_svg(const Options& options, const Answer& answer) {
   file << plan::draw_svg(answer.plan, answer.shape(), answer.element_bytes, answer.access);
   file.close();
   if (!file)
-    throw Failure(
-        fmt::format("--svg {}: cannot be written; name a file in a directory that you may write", options.svg));
+    throw Failure(fmt::format("cannot write --svg {}; name a file in a directory that you may write to", options.svg));
 }
 
 int plan_command(const Options& options) {
   if (options.rank >= options.ranks)
-    throw usage(fmt::format("--rank {} is no rank of {}", options.rank, options.ranks));
+    throw usage(
+        fmt::format("--rank {}: there are {} ranks; use 0 to {}", options.rank, options.ranks, options.ranks - 1));
   Answer answer = answer_of(options);
   if (!options.svg.empty()) write_svg(options, answer);
   ordered_json json = options.json ? to_json(options, answer) : ordered_json();

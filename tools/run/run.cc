@@ -104,14 +104,14 @@ class Job {
     for (int signal : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2}) sigaddset(&signals, signal);
     sigprocmask(SIG_BLOCK, &signals, &before_);
     signals_ = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (signals_ < 0) throw Failure(fmt::format("signals cannot be watched: {}", std::strerror(errno)));
+    if (signals_ < 0) throw Failure(fmt::format("cannot watch signals: {}", std::strerror(errno)));
   }
 
   // False when the program cannot be started.
   bool start(int rank) {
     int out[2] = {-1, -1}, err[2] = {-1, -1}, trouble[2] = {-1, -1};
     if (pipe2(trouble, O_CLOEXEC) != 0 || (options_.tag && (pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0)))
-      throw Failure(fmt::format("no more descriptors: {}; raise ulimit -n or use fewer ranks", std::strerror(errno)));
+      throw Failure(fmt::format("cannot create pipes: {}; raise ulimit -n or use fewer ranks", std::strerror(errno)));
     pid_t child = fork_rank();
     if (child == 0) become(rank, out[1], err[1], trouble[1]);
     for (int end : {out[1], err[1], trouble[1]})
@@ -126,8 +126,8 @@ class Job {
     ssize_t got = read(trouble[0], &error, sizeof error);
     close(trouble[0]);
     if (got != sizeof error) return true;
-    std::fprintf(stderr, "collctl run: %s cannot be started: %s\n", options_.program[0].c_str(),
-                 error == ENOENT ? "there is no such program; give its path, as in ./program" : std::strerror(error));
+    std::fprintf(stderr, "collctl run: cannot start %s: %s\n", options_.program[0].c_str(),
+                 error == ENOENT ? "no such program; give its path, as in ./program" : std::strerror(error));
     status_ = error == ENOENT ? 127 : 126;
     finish();
     return false;
@@ -258,8 +258,9 @@ class Job {
 };
 
 int run_command(const Options& options) {
-  if (options.program.empty()) throw usage("no program is given; write collctl run -n 4 ./program");
-  if (options.bind != "core" && options.bind != "none") throw usage("--bind takes core or none");
+  if (options.program.empty()) throw usage("no program is named; write collctl run -n 4 ./program");
+  if (options.bind != "core" && options.bind != "none")
+    throw usage(fmt::format("--bind: unknown value '{}'; use core or none", options.bind));
   return Job(options).run();
 }
 

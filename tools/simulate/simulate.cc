@@ -47,23 +47,25 @@ sim::Options run_options(const Options& options) {
       run.kernel = mechanism;
       return run;
     }
-  throw usage(
-      fmt::format("--transport {}: use mapped, shm, cma, kcoll_first_touch or kcoll_pinned", options.transport));
+  throw usage(fmt::format("--transport: unknown value '{}'; use shm, cma, kcoll_first_touch, kcoll_pinned or mapped",
+                          options.transport));
 }
 
 Simulated simulated(const Options& options) {
   const Call call = parse_call(options);
   const plan::Collective collective = call.collective;
   if (options.root >= options.ranks)
-    throw usage(fmt::format("--root {} is no rank of {}; use 0 to {}", options.root, options.ranks, options.ranks - 1));
+    throw usage(
+        fmt::format("--root {}: there are {} ranks; use 0 to {}", options.root, options.ranks, options.ranks - 1));
   if (options.root != 0 && !is_rooted(collective))
-    throw usage(fmt::format("--root: {} has none; leave it out", plan::name(collective)));
+    throw usage(fmt::format("--root: {} has no root; leave it out", plan::name(collective)));
   Simulated made;
   made.bytes = call.bytes;
   size_t count = made.bytes / call.element_bytes;
   if (collective == plan::Collective::reduce_scatter) {
     if (count % size_t(options.ranks) != 0)
-      throw usage(fmt::format("SIZE: {} elements do not divide among {} ranks", count, options.ranks));
+      throw usage(fmt::format("SIZE {}: the blocks of {} ranks must be equal; use a multiple of {} bytes", options.size,
+                              options.ranks, size_t(options.ranks) * call.element_bytes));
     count /= size_t(options.ranks);
   }
   const sim::Options run = run_options(options);
@@ -74,7 +76,7 @@ Simulated simulated(const Options& options) {
   made.run =
       sim::simulate(made.plan, plan::Shape(count), call.element_bytes, made.machine.hierarchy, made.machine.table, run);
   if (!made.run.problem.empty())
-    throw Failure(fmt::format("the plan cannot run there: {}; try another --transport", made.run.problem));
+    throw Failure(fmt::format("the plan cannot run: {}; use another --transport", made.run.problem));
   return made;
 }
 
@@ -147,7 +149,7 @@ int simulate(const Options& options) {
     file.close();
     if (!file)
       throw Failure(
-          fmt::format("--trace {}: cannot be written; name a file in a directory that you may write", options.trace));
+          fmt::format("cannot write --trace {}; name a file in a directory that you may write to", options.trace));
   }
   if (options.json) return fmt::print("{}\n", to_json(options, made).dump(2)), exit_fine;
   print(options, made);

@@ -103,11 +103,11 @@ std::string broken_promise(const algo::Algorithm& algorithm, const plan::Plan& p
   if (!is_reduction(algorithm.collective)) return "";
   const char* promise = "";
   if (algorithm.left_to_right && !(plan.rank_order && verdict.association == Association::left_fold))
-    promise = "from left to right";
+    promise = "left to right";
   else if (algorithm.rank_order && verdict.association == Association::any_order) promise = "in rank order";
   if (promise[0] == 0) return "";
-  return fmt::format("{} {}, {} ranks, root {}: the registry promises operands {}", plan::name(plan.collective),
-                     plan.algorithm, plan.ranks, plan.root, promise);
+  return fmt::format("{} {}, {} ranks, root {}: operands do not combine {}, as the list of algorithms states",
+                     plan::name(plan.collective), plan.algorithm, plan.ranks, plan.root, promise);
 }
 
 // Sets of the owners' decisions that verify() tries with one mixture.
@@ -173,7 +173,8 @@ class Sweep {
         if (algorithm.collective == collective && (options.algorithm.empty() || options.algorithm == algorithm.name))
           results_.push_back({&algorithm});
     if (results_.empty())
-      throw usage(fmt::format("--algorithm: {} has no '{}'; see collctl list", options.collective, options.algorithm));
+      throw usage(fmt::format("--algorithm: {} has no algorithm '{}'; collctl list prints all", options.collective,
+                              options.algorithm));
     ranks_ = parse_numbers(options.ranks, "--ranks", 1, 128);
     lay_out_machines();
     for (Result& result : results_) add_items(*result.algorithm);

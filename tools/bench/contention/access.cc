@@ -142,7 +142,9 @@ std::unique_ptr<Access> make_access(Way way, const Place& place, std::string& pr
   if (device != nullptr && cookie == 0) {
     problem = "the other process could not register its memory with kcoll";
   } else if (device != nullptr && cookie != place.cookie && keeps_pins()) {
-    problem = "pages stay pinned after the first access; as root: echo 2 > /sys/module/kcoll/parameters/pin_mode";
+    problem =
+        "the module keeps pages pinned after the first access; run as root: echo 2 > "
+        "/sys/module/kcoll/parameters/pin_mode";
   } else if (device != nullptr && way != Way::kcoll_map) {
     access = std::make_unique<KcollCopyAccess>(device, cookie);
   } else if (device != nullptr) {

@@ -42,7 +42,7 @@ std::vector<Value> chosen(const std::vector<std::string>& words, const std::arra
     if (words.empty() || std::ranges::find(words, names[i]) != words.end()) values.push_back(Value(i));
   for (const std::string& word : words)
     if (std::ranges::find(names, word) == names.end())
-      throw usage(fmt::format("{} {}: not known; use {}", option, word, fmt::join(names, ", ")));
+      throw usage(fmt::format("{}: unknown value '{}'; use {}", option, word, fmt::join(names, ", ")));
   return values;
 }
 
@@ -144,7 +144,9 @@ void write_svg(const std::string& path, const std::string& text) {
   std::ofstream file(path);
   file << text;
   file.close();
-  if (!file) throw Failure(fmt::format("--svg {}: {}; name a file that can be written", path, std::strerror(errno)));
+  if (!file)
+    throw Failure(fmt::format("cannot write --svg {}: {}; name a file in a directory that you may write to", path,
+                              std::strerror(errno)));
 }
 
 int contention_command(const Options& options) {
@@ -158,7 +160,7 @@ int contention_command(const Options& options) {
   if (!options.svg.empty()) write_svg(options.svg, contention_svg(task, result));
   if (options.json) print_json(task, result);
   else print_table(task, result);
-  if (result.wrong != 0) throw Failure(fmt::format("{} bytes were wrong; please report this", result.wrong));
+  if (result.wrong != 0) throw Failure(fmt::format("{} bytes are wrong; please report this", result.wrong));
   return exit_fine;
 }
 

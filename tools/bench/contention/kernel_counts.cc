@@ -17,7 +17,8 @@ std::unique_ptr<EventCounter> EventCounter::open(const char* event, std::string&
   uint64_t id = 0;
   std::ifstream file(path);
   if (!(file >> id)) {
-    problem = fmt::format("{} cannot be read; be root, and mount -t tracefs tracefs /sys/kernel/tracing", path);
+    problem = fmt::format(
+        "cannot read {}; run as root, with tracefs mounted (mount -t tracefs tracefs /sys/kernel/tracing)", path);
     return nullptr;
   }
   perf_event_attr attributes{};
@@ -26,7 +27,7 @@ std::unique_ptr<EventCounter> EventCounter::open(const char* event, std::string&
   attributes.config = id;
   const int descriptor = int(syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC));
   if (descriptor < 0) {
-    problem = fmt::format("perf_event_open: {}; be root, outside of containers", std::strerror(errno));
+    problem = fmt::format("perf_event_open: {}; run as root, outside of containers", std::strerror(errno));
     return nullptr;
   }
   return std::unique_ptr<EventCounter>(new EventCounter(descriptor));

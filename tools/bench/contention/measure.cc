@@ -110,7 +110,7 @@ class Process {
         source_(shared_, run.source_bytes(self), run.board->key) {}
 
   int run() {
-    if (source_.data() == nullptr) return fail("no memory; give fewer ranks or smaller --pages");
+    if (source_.data() == nullptr) return fail("cannot allocate memory; use fewer ranks or smaller --pages");
     fill(source_.data(), run_.source_bytes(self_), self_, 0);
     fill(shared_, run_.source_bytes(self_), self_, 0);
     board_.places[self_] = source_.place();
@@ -142,7 +142,7 @@ class Process {
     for (int concurrent = 1; concurrent <= run_.task.ranks; ++concurrent) {
       char* segment = run_.segments + size_t(concurrent - 1) * segment_bytes();
       steps_.push_back(self_ < concurrent ? lockstep_attach(segment, self_, concurrent, run_.spin) : nullptr);
-      if (self_ < concurrent && steps_.back() == nullptr) return fail("no memory for the clocks"), false;
+      if (self_ < concurrent && steps_.back() == nullptr) return fail("cannot allocate memory for the clocks"), false;
     }
     for (size_t way = 0; way < run_.task.ways.size(); ++way)
       if (works(way)) working_.push_back(way);

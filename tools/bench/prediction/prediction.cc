@@ -81,11 +81,11 @@ Judged judged(const Options& options) {
   Judged made;
   const std::vector<int> cpus = allowed_cpus();
   if (int(cpus.size()) < options.ranks)
-    throw usage(fmt::format("--ranks {}: every rank needs a processor of its own, and {} may be used here",
+    throw usage(fmt::format("--ranks {}: every rank needs a processor of its own, and this process may use {}",
                             options.ranks, cpus.size()));
   made.machine = model_machine("", options.ranks, "core", topo::Sensitivity::standard().text());
   if (made.machine.chosen_by == nullptr || made.machine.chosen_by->choices.empty())
-    throw Failure("no table of this machine says what to take; run collctl calibrate first");
+    throw Failure("this machine has no table of measured algorithms; run collctl calibrate first");
   model::Selector selector(made.machine.chosen_by, made.machine.hierarchy, circumstances_of(made.machine));
   const std::vector<size_t> sizes = parse_sizes(options.sizes, "--sizes");
   for (const plan::Collective collective : parse_collectives(options.collective)) {
@@ -93,7 +93,7 @@ Judged judged(const Options& options) {
     for (const size_t bytes : sizes)
       made.cells.push_back(cell_of(made.machine, selector, collective, bytes, options.candidates));
   }
-  if (made.cells.empty()) throw usage("a barrier moves nothing whose time depends on a size; name another collective");
+  if (made.cells.empty()) throw usage("--collective: a barrier has no sizes; name another collective");
   std::vector<Contest> contests;
   for (const Cell& cell : made.cells) contests.push_back(cell.contest);
   Progress progress(1000);
@@ -111,9 +111,9 @@ Judged judged(const Options& options) {
     cell.contest = std::move(contests[i]);
     const Timing& first = cell.contest.entrants.front().timing;
     if (!first.good()) {
-      made.left_out.push_back(fmt::format("{} of {}: {}", plan::name(cell.contest.collective),
-                                          bytes_text(cell.contest.bytes),
-                                          first.problem.empty() ? "every sample was disturbed" : first.problem));
+      made.left_out.push_back(
+          fmt::format("{} of {}: {}", plan::name(cell.contest.collective), bytes_text(cell.contest.bytes),
+                      first.problem.empty() ? "other processes disturbed every sample" : first.problem));
       continue;
     }
     errors.push_back(cell.error());
@@ -122,7 +122,7 @@ Judged judged(const Options& options) {
     timed.push_back(std::move(cell));
   }
   made.cells = std::move(timed);
-  if (made.cells.empty()) throw Failure("nothing could be timed: " + made.left_out.front());
+  if (made.cells.empty()) throw Failure("nothing could be measured: " + made.left_out.front());
   made.median_error = median(errors);
   made.median_drift = median(drifts);
   made.share_near_best = double(near) / double(made.cells.size());

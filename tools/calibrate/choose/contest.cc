@@ -253,7 +253,7 @@ RoundsResult run_heat(const std::vector<Contest>& contests, const std::vector<in
     exchange.begin(self);
     rank.in = static_cast<char*>(std::malloc(buffers.in));
     rank.out = static_cast<char*>(std::malloc(buffers.out));
-    if (rank.in == nullptr || rank.out == nullptr) return "no memory for buffers; give this session more";
+    if (rank.in == nullptr || rank.out == nullptr) return "cannot allocate buffers; end other programs";
     rewrite(rank.in, buffers.in);
     rewrite(rank.out, buffers.out);
     return "";

@@ -51,10 +51,10 @@ class Tracepoints : public KcollWatch {
 
   // "" or what is wrong.
   std::string begin() {
-    if (tracefs_tracing_dir() == nullptr) return "there is no tracefs; mount -t tracefs tracefs /sys/kernel/tracing";
+    if (tracefs_tracing_dir() == nullptr) return "tracefs is not mounted; mount -t tracefs tracefs /sys/kernel/tracing";
     const std::string name = fmt::format("collctl-{}", getpid());
     instance_ = tracefs_instance_create(name.c_str());
-    if (instance_ == nullptr) return fmt::format("tracefs: {}; be root to read tracepoints", std::strerror(errno));
+    if (instance_ == nullptr) return fmt::format("tracefs: {}; run as root to read tracepoints", std::strerror(errno));
     const char* systems[] = {"kcoll", nullptr};
     parser_ = tracefs_local_events_system(nullptr, systems);
     if (parser_ == nullptr || tep_find_event_by_name(parser_, "kcoll", events[0]) == nullptr)

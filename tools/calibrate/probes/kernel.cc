@@ -26,7 +26,7 @@ void Probes::add_cma(const std::vector<double>& footprints) {
       [this](int) {
         for (int i = 0; i < calls; ++i)
           if (process_vm_readv(at_.place(at_.at_rest()).pid, nullptr, 0, nullptr, 0, 0) < 0)
-            return std::string("process_vm_readv is not possible here");
+            return std::string("process_vm_readv does not work here; see collctl doctor");
         return std::string();
       },
       calls);
@@ -49,7 +49,7 @@ void Probes::add_cma(const std::vector<double>& footprints) {
                     remote = {reinterpret_cast<void*>(uintptr_t(owner.address)), size_t(pages * page_bytes)};
         return process_vm_readv(owner.pid, &local, 1, &remote, 1, 0) == 1
                    ? std::string()
-                   : std::string("process_vm_readv is not possible here");
+                   : std::string("process_vm_readv does not work here; see collctl doctor");
       });
   // Into one part of the caller's memory; the neighbour's other part is what it has just written.
   const auto written = [this](size_t bytes) { return plain([=, this](int) { rewrite(at_.own(), bytes); }); };

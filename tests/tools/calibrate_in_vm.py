@@ -72,9 +72,9 @@ def account_faults(told):
 
 
 def cells(lines, word):
-    """What is taken by collective and size, of the lines that begin with the word."""
+    """The selection by collective and size, of the lines that begin with the word."""
     read = [json.loads(line.removeprefix(word + " ")) for line in lines if line.startswith(word + " ")]
-    return {(of["collective"], of["bytes"]): of["taken"] for of in read}
+    return {(of["collective"], of["bytes"]): of["selected"] for of in read}
 
 
 def is_of(row, text):
@@ -92,16 +92,16 @@ def choice_faults(lines, table):
     rows = {(of["collective"], of["up_to_bytes"]): of for of in table["choices"] if of["ranks"] == 2}
     changed = 0
     for cell in ((collective, size) for collective in COLLECTIVES for size in SIZES.values()):
-        row, taken = rows[cell], after[cell]
+        row, selected = rows[cell], after[cell]
         by = f"table row {cell[0]} up to "
-        changed += any(before[cell][what] != taken[what] for what in ("setting", "kernel_copies", "latency_path"))
+        changed += any(before[cell][what] != selected[what] for what in ("setting", "kernel_assisted", "latency_path"))
         if before[cell]["decided_by"].startswith("table row"):
             yield f"{cell} is of a table before there is one: {before[cell]}"
         latency = row["algorithm"] == "latency"  # of which the library does not speak
-        if taken["latency_path"] != latency or not latency and (
-                not taken["decided_by"].startswith(by) or not is_of(row, taken["setting"])
-                or taken["kernel_copies"] != row["kernel_copies"]):
-            yield f"{cell} explained is {taken}, but the table has {row}"
+        if selected["latency_path"] != latency or not latency and (
+                not selected["decided_by"].startswith(by) or not is_of(row, selected["setting"])
+                or selected["kernel_assisted"] != row["kernel_copies"]):
+            yield f"{cell} explained is {selected}, but the table has {row}"
         for transport, copies in WAYS.items():
             of = said.get((transport, *cell))
             if latency:

@@ -45,7 +45,7 @@ class Calibrate(Case):
             self.assertGreater(values["flag"]["points"], 0)
             self.assertIsNotNone(values["flag"]["spread"])
         for point in self.told["points"]:
-            self.assertTrue(point["kept"] > 0 or point["problem"], point["what"])
+            self.assertTrue(point["kept"] > 0 or point["problem"], point["quantity"])
 
     def test_the_table_is_of_this_machine_and_explains(self):
         self.assertEqual(self.read["schema"], "libcoll-machine")
@@ -63,17 +63,17 @@ class Calibrate(Case):
         for of in self.read["choices"]:
             self.assertIn(of["ranks"], [2, 4, 8, 16, 32, CORES])
             self.assertGreater(of["predicted_us"], 0)
-        # More than two ways were tried wherever there are more.
-        self.assertGreater(max(len(of["entrants"]) for of in self.told["contests"]), 4)
+        # More than two candidates were tried wherever there are more.
+        self.assertGreater(max(len(of["candidates"]) for of in self.told["comparisons"]), 4)
         # Beside other tests some samples are all disturbed: a class is then left to the prediction.
         timed = [of for of in self.read["choices"] if of["measured_us"] > 0]
         self.assertGreater(len(timed), len(self.read["choices"]) / 2)
         classes = [of["up_to_bytes"] for of in self.read["choices"] if of["collective"] == "bcast" and of["ranks"] == 2]
         self.assertEqual(classes, sorted(set(classes)))
         self.assertEqual(classes[-1], 16 << 20)
-        for contest in self.told["contests"]:
-            self.assertLessEqual(len(contest["entrants"]), 16)
-            predicted = [of["predicted_us"] for of in contest["entrants"]]
+        for comparison in self.told["comparisons"]:
+            self.assertLessEqual(len(comparison["candidates"]), 16)
+            predicted = [of["predicted_us"] for of in comparison["candidates"]]
             self.assertEqual(predicted, sorted(predicted))
 
     def test_the_earlier_table_is_kept(self):

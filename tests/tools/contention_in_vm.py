@@ -24,7 +24,7 @@ def fault_of(row):
         # An access now and then may be interrupted by something that takes its own lock.
         right = row["locks"] < 0.1 and row["pages_pinned"] == 0
     if way != "kcoll_uncached" or row["concurrent"] == 1 or row["pattern"] == "all_to_all":
-        right = right and row["throttle_waits"] == 0
+        right = right and row["gate_waits"] == 0
     return "" if right else str(row)
 
 
@@ -37,8 +37,8 @@ def main():
         faults.append("counts: " + told["counts"]["problem"])
     else:
         faults += [fault for fault in map(fault_of, told["rows"]) if fault]
-        if not any(row["throttle_waits"] for row in told["rows"]):
-            faults.append("nobody ever waited for the throttle")
+        if not any(row["gate_waits"] for row in told["rows"]):
+            faults.append("no access waited at the gate")
     if len(told["rows"]) != 6 * 4 * 2 * 2 or told["wrong"] != 0:
         faults.append(f"{len(told['rows'])} rows, {told['wrong']} wrong bytes")
     sys.exit("\n".join(faults) if faults else 0)

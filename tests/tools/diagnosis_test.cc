@@ -34,16 +34,16 @@ Finding find(const Facts& facts, const std::string& check) {
   return found == findings.end() ? Finding{"missing", Finding::broken, "", ""} : *found;
 }
 
-void expect(const Facts& facts, const std::string& check, Finding::State state, const std::string& mend) {
+void expect(const Facts& facts, const std::string& check, Finding::State state, const std::string& fix) {
   const Finding finding = find(facts, check);
   EXPECT_EQ(finding.state, state) << check << ": " << finding.found;
-  EXPECT_THAT(finding.mend, HasSubstr(mend)) << check;
+  EXPECT_THAT(finding.fix, HasSubstr(fix)) << check;
 }
 
 TEST(Diagnosis, AGoodMachineNeedsNothing) {
   for (const Finding& finding : diagnose(good_machine())) {
     EXPECT_EQ(finding.state, Finding::fine) << finding.check << ": " << finding.found;
-    EXPECT_EQ(finding.mend, "");
+    EXPECT_EQ(finding.fix, "");
   }
 }
 
@@ -75,11 +75,11 @@ TEST(Diagnosis, TheModule) {
   facts.module_installed = true;
   expect(facts, "kcoll", Finding::slower, "sudo sh -c 'modprobe kcoll'");
   facts.root = true;
-  EXPECT_EQ(find(facts, "kcoll").mend, "modprobe kcoll");
+  EXPECT_EQ(find(facts, "kcoll").fix, "modprobe kcoll");
   facts.kcoll = KcollStatus::no_permission;
   expect(facts, "kcoll", Finding::slower, "chgrp kcoll /dev/kcoll");
   facts.device_group = "hpc";
-  EXPECT_EQ(find(facts, "kcoll").mend, "usermod -aG hpc ada");
+  EXPECT_EQ(find(facts, "kcoll").fix, "usermod -aG hpc ada");
   facts.kcoll = KcollStatus::mismatch;
   expect(facts, "kcoll", Finding::slower, "rmmod kcoll && modprobe kcoll");
 }
@@ -89,12 +89,12 @@ TEST(Diagnosis, LockedMemoryMattersWithTheModule) {
   facts.memlock_bytes = facts.memlock_most_bytes = 8 << 20;
   expect(facts, "memlock", Finding::slower, "ada - memlock unlimited");
   facts.memlock_most_bytes = unlimited;
-  EXPECT_EQ(find(facts, "memlock").mend, "ulimit -l unlimited");
+  EXPECT_EQ(find(facts, "memlock").fix, "ulimit -l unlimited");
   facts.memlock_most_bytes = 128 << 20;
-  EXPECT_EQ(find(facts, "memlock").mend, "ulimit -l 131072");
+  EXPECT_EQ(find(facts, "memlock").fix, "ulimit -l 131072");
   facts.kcoll = KcollStatus::absent;
   expect(facts, "memlock", Finding::fine, "");
-  EXPECT_EQ(find(facts, "memlock").mend, "");
+  EXPECT_EQ(find(facts, "memlock").fix, "");
 }
 
 TEST(Diagnosis, WhatRefusesKernelCopies) {
@@ -112,7 +112,7 @@ TEST(Diagnosis, WhatRefusesKernelCopies) {
   facts.seccomp_filter = true;
   facts.cma_self_error = EPERM;
   expect(facts, "seccomp", Finding::slower, "--cap-add SYS_PTRACE");
-  EXPECT_EQ(find(facts, "ptrace_scope").mend, "");
+  EXPECT_EQ(find(facts, "ptrace_scope").fix, "");
   EXPECT_THAT(find(facts, "cma").found, HasSubstr("see seccomp"));
 
   facts.seccomp_filter = false;

@@ -22,18 +22,18 @@ class Ranking(Case):
                          ("allreduce", 65536, 96, "arm-n1"))
         times = [choice["predicted_us"] for choice in answer["choices"]]
         self.assertGreater(len(times), 8)
-        # What is taken, then the others by price.
-        self.assertTrue(answer["taken"]["setting"].startswith(answer["choices"][0]["algorithm"]))
+        # The selected one, then the others by price.
+        self.assertTrue(answer["selected"]["setting"].startswith(answer["choices"][0]["algorithm"]))
         self.assertEqual(times[1:], sorted(times[1:]))
         for choice in answer["choices"]:
             self.assertEqual(set(choice["terms"]), {"startup_us", "transfer_us", "lock_us", "flags_us"})
             self.assertAlmostEqual(sum(choice["terms"].values()), choice["predicted_us"], places=6)
-            self.assertTrue(choice["row"].startswith("allreduce / ") and choice["source"])
+            self.assertTrue(choice["formula"].startswith("allreduce / ") and choice["source"])
 
     def test_the_throttle_of_the_text(self):
         for machine, ranks, k in (("knl", 64, 8), ("broadwell", 28, 4), ("power8", 20, 10)):
             best = self.explain("scatter", "4M", "-n", ranks, "--machine", machine)["choices"][0]
-            self.assertEqual((best["algorithm"], best["parameters"]["k"], best["mechanism"]), ("throttled_read", k, "cma"))
+            self.assertEqual((best["algorithm"], best["parameters"]["k"], best["transport"]), ("throttled_read", k, "cma"))
             self.assertGreater(best["terms"]["lock_us"], 0)
             small = self.explain("scatter", "256", "-n", ranks, "--machine", machine)["choices"][0]
             self.assertEqual(small["algorithm"], "parallel_read")
@@ -69,7 +69,7 @@ class Taken(Case):
                          done.stderr, re.MULTILINE)
         self.assertIsNotNone(took, done.stderr)
         answer = self.run_json("explain", collective, size, "-n", 2, env=environment)
-        self.assertEqual((answer["taken"]["setting"], answer["taken"]["decided_by"]), (took[1], took[3]))
+        self.assertEqual((answer["selected"]["setting"], answer["selected"]["decided_by"]), (took[1], took[3]))
         self.assertEqual(answer["choices"][0]["algorithm"], took[1].split(":")[0])
         return answer
 
@@ -88,9 +88,9 @@ class Taken(Case):
             for collective, end, algorithm, _ in rows:
                 for size in (4096, end // 2, end):
                     answer = self.compare(collective, str(size), {"COLL_TABLE": str(path)})
-                    self.assertIn("table row " + collective, answer["taken"]["decided_by"])
+                    self.assertIn("table row " + collective, answer["selected"]["decided_by"])
                 self.assertEqual(answer["choices"][0]["algorithm"], algorithm)
-                self.assertEqual(answer["taken"]["measured_us"], 20)
+                self.assertEqual(answer["selected"]["measured_us"], 20)
             text = " ".join(self.run_fine("explain", "bcast", "4K", "-n", 2, env={"COLL_TABLE": str(path)}).split())
             self.assertIn("by table row bcast up to 8 KiB of 2 ranks", text)
             self.assertIn("used because COLL_TABLE names it", text)
@@ -100,9 +100,9 @@ class Taken(Case):
         for collective in ("bcast", "reduce", "allreduce", "scan"):
             for size in ("64K", "256K", "16M"):
                 answer = self.compare(collective, size, {"COLL_TRANSPORT": "shm"})
-                self.assertEqual(answer["taken"]["decided_by"], "built-in defaults")
-                self.assertFalse(answer["taken"]["latency_path"])
-            self.assertTrue(self.run_json("explain", collective, "1K", "-n", 2)["taken"]["latency_path"])
+                self.assertEqual(answer["selected"]["decided_by"], "built-in defaults")
+                self.assertFalse(answer["selected"]["latency_path"])
+            self.assertTrue(self.run_json("explain", collective, "1K", "-n", 2)["selected"]["latency_path"])
 
 
 class Tables(Case):

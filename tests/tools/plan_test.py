@@ -57,6 +57,8 @@ class Numbers(Case):
     def test_the_transport_can_be_named(self):
         self.assertEqual(self.volume("allreduce", "fused", 64, "--transport", "copy"), 3 * 64 - 1 + 2 * 63)
         self.assertEqual(self.volume("allreduce", "movement_avoiding", 64, "--transport", "mapped"), 5 * 64 - 1)
+        for name in ("shm", "cma", "mapped"):
+            self.assertEqual(self.run_json("plan", "bcast", "-n", 4, "--transport", name)["transport"], name)
 
     def test_movement_avoiding_copies_what_the_lower_bound_says(self):
         plan = self.run_json("plan", "reduce_scatter", "--algorithm", "movement_avoiding", "-n", 64, "--size", 1 << 20)
@@ -76,16 +78,16 @@ class Numbers(Case):
                     continue
                 # SIZE of explain is the block of one rank, --size of plan the vector of a reduce-scatter.
                 block = size // ranks if collective == "reduce_scatter" else size
-                taken = self.run_json("explain", collective, block, "-n", ranks)["taken"]
-                self.assertEqual(taken["decided_by"], "built-in defaults")
-                if taken["kernel_copies"]:
+                selected = self.run_json("explain", collective, block, "-n", ranks)["selected"]
+                self.assertEqual(selected["decided_by"], "built-in defaults")
+                if selected["kernel_assisted"]:
                     continue
                 plan = self.run_json("plan", collective, "--size", size, "-n", ranks, "--transport", "shm")
                 setting = f'{plan["algorithm"]}:{plan["parameters"].replace(" ", ",")}'
                 if size < 16 << 20 or collective == "reduce_scatter":
                     # Plans change the depth of a short ring, and of one that holds all blocks.
-                    setting, taken["setting"] = (text.split(",depth")[0] for text in (setting, taken["setting"]))
-                self.assertEqual(setting, taken["setting"], (collective, ranks, size))
+                    setting, selected["setting"] = (text.split(",depth")[0] for text in (setting, selected["setting"]))
+                self.assertEqual(setting, selected["setting"], (collective, ranks, size))
                 compared.add((collective, ranks))
         self.assertGreater(len(compared), 8)
 

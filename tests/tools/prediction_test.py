@@ -30,31 +30,31 @@ class Prediction(Case):
                              env={"COLL_TABLE": str(self.table)})
 
     @unittest.skipIf(CORES < 2, "needs two processors")
-    def test_cells_and_verdict_follow_from_the_times(self):
+    def test_points_and_verdict_follow_from_the_times(self):
         self.write((4096, "flat_read", {"chunk": 4096, "depth": 1}, 7), (65536, "knomial", {"chunk": 16384, "k": 1}, 11))
         told = self.predict("--candidates", 2)
-        self.assertEqual([cell["bytes"] for cell in told["cells"]], [4096, 65536])
-        for cell, algorithm, predicted in zip(told["cells"], ("flat_read", "knomial"), (7, 11)):
-            self.assertTrue(cell["chosen"].startswith(algorithm), cell)
-            self.assertEqual(cell["predicted_us"], predicted)
-            self.assertIn("table row bcast", cell["decided_by"])
-            self.assertEqual(len(cell["algorithms"]), 3)
-            times = {of["algorithm"]: of["measured_us"] for of in cell["algorithms"] if of["measured_us"] is not None}
-            self.assertEqual(cell["measured_us"], times[cell["chosen"]])
-            self.assertEqual(times[cell["best"]], min(times.values()))
-            self.assertAlmostEqual(cell["ratio"], cell["measured_us"] / times[cell["best"]])
-            self.assertAlmostEqual(cell["error"], abs(predicted / cell["measured_us"] - 1))
-        errors = sorted(cell["error"] for cell in told["cells"])
+        self.assertEqual([point["bytes"] for point in told["points"]], [4096, 65536])
+        for point, algorithm, predicted in zip(told["points"], ("flat_read", "knomial"), (7, 11)):
+            self.assertTrue(point["selected"].startswith(algorithm), point)
+            self.assertEqual(point["predicted_us"], predicted)
+            self.assertIn("table row bcast", point["decided_by"])
+            self.assertEqual(len(point["algorithms"]), 3)
+            times = {of["algorithm"]: of["measured_us"] for of in point["algorithms"] if of["measured_us"] is not None}
+            self.assertEqual(point["measured_us"], times[point["selected"]])
+            self.assertEqual(times[point["best"]], min(times.values()))
+            self.assertAlmostEqual(point["ratio"], point["measured_us"] / times[point["best"]])
+            self.assertAlmostEqual(point["error"], abs(predicted / point["measured_us"] - 1))
+        errors = sorted(point["error"] for point in told["points"])
         self.assertEqual(told["median_error"], errors[1])
-        near = sum(cell["ratio"] <= 1.1 for cell in told["cells"]) / 2
+        near = sum(point["ratio"] <= 1.1 for point in told["points"]) / 2
         self.assertEqual(told["share_near_best"], near)
-        self.assertEqual(told["met"], errors[1] <= 0.25 and near >= 0.9)
+        self.assertEqual(told["targets_met"], errors[1] <= 0.25 and near >= 0.9)
 
     @unittest.skipIf(CORES < 2, "needs two processors")
     def test_a_prediction_that_is_far_off_is_not_met(self):
         parameters = {"chunk": 4096, "depth": 4}
         self.write((4096, "flat_read", parameters, 1e6), (65536, "flat_read", parameters, 1e6))
-        self.assertFalse(self.predict("--candidates", 1)["met"])
+        self.assertFalse(self.predict("--candidates", 1)["targets_met"])
         text = self.run_fine("bench", "prediction", "--collective", "bcast", "--sizes", "4K", "--time", "0.05", "--candidates", 1,
                              env={"COLL_TABLE": str(self.table)})
         self.assertRegex(text, r"(?m)^bcast +4 KiB .*flat_read:chunk=4096,depth=4 ")

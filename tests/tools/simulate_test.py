@@ -41,7 +41,7 @@ class Runs(Case):
         def locking(algorithm):
             return self.simulate("scatter", "1M", "-n", 64, "--machine", "knl", "--algorithm", algorithm, "--transport", "cma")
         parallel, throttled = locking("parallel_read"), locking("throttled_read:k=8")
-        self.assertEqual((parallel["most_locking"], throttled["most_locking"]), (63, 8))
+        self.assertEqual((parallel["max_concurrent_locks"], throttled["max_concurrent_locks"]), (63, 8))
         self.assertGreater(parallel["end_us"], 2 * throttled["end_us"])
 
     def test_the_summary(self):

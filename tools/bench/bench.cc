@@ -381,7 +381,7 @@ class Bench {
                          {"type", options_.type},
                          {"memory", options_.memory},
                          {"pages", options_.memory == "mapped" ? "coll_mem_alloc" : options_.pages},
-                         {"algorithm", options_.algorithm.empty() ? "chosen" : options_.algorithm},
+                         {"algorithm", options_.algorithm.empty() ? "selected by libcoll" : options_.algorithm},
                          {"communicator", shared_->description},
                          {"pinned", spin_},
                          {"rows", rows}};

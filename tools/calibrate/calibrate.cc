@@ -208,7 +208,7 @@ void print(const Calibration& made) {
 }
 
 ordered_json to_json(const Entrant& entrant) {
-  return {{"choice", text(entrant.choice)},
+  return {{"algorithm", text(entrant.choice)},
           {"predicted_us", entrant.predicted_us},
           {"measured_us", entrant.timing.good() ? ordered_json(entrant.timing.us) : ordered_json(nullptr)},
           {"kept", entrant.timing.kept},
@@ -216,7 +216,7 @@ ordered_json to_json(const Entrant& entrant) {
 }
 
 void print_json(const Calibration& made) {
-  ordered_json parameters = ordered_json::array(), points = ordered_json::array(), contests = ordered_json::array();
+  ordered_json parameters = ordered_json::array(), points = ordered_json::array(), comparisons = ordered_json::array();
   for (const NamedValue& value : named_values(made.model.table)) {
     const auto precision = std::ranges::find(made.model.precisions, value.name, &Precision::name);
     const bool measured = precision != made.model.precisions.end();
@@ -227,21 +227,21 @@ void print_json(const Calibration& made) {
                           {"points", measured ? precision->points : 0}});
   }
   for (const Point& point : made.measured.points) {
-    ordered_json of = {{"what", text(point.key)},
+    ordered_json of = {{"quantity", text(point.key)},
                        {"us", point.timing.us},
                        {"kept", point.timing.kept},
-                       {"switched", point.timing.switched},
-                       {"stray", point.timing.stray}};
+                       {"preempted", point.timing.switched},
+                       {"outliers", point.timing.stray}};
     if (!point.timing.problem.empty()) of["problem"] = point.timing.problem;
     points.push_back(of);
   }
   for (const Contest& contest : made.decisions.contests) {
-    ordered_json entrants = ordered_json::array();
-    for (const Entrant& entrant : contest.entrants) entrants.push_back(to_json(entrant));
-    contests.push_back({{"collective", plan::name(contest.collective)},
-                        {"ranks", contest.ranks},
-                        {"bytes", contest.bytes},
-                        {"entrants", entrants}});
+    ordered_json candidates = ordered_json::array();
+    for (const Entrant& entrant : contest.entrants) candidates.push_back(to_json(entrant));
+    comparisons.push_back({{"collective", plan::name(contest.collective)},
+                           {"ranks", contest.ranks},
+                           {"bytes", contest.bytes},
+                           {"candidates", candidates}});
   }
   const ordered_json json = {{"table", made.output.string()},
                              {"seconds", made.seconds},
@@ -251,7 +251,7 @@ void print_json(const Calibration& made) {
                              {"parameters", parameters},
                              {"remarks", made.model.remarks},
                              {"points", points},
-                             {"contests", contests},
+                             {"comparisons", comparisons},
                              {"median_error", made.decisions.median_error},
                              {"had_table", made.had_table},
                              {"changes", made.changes}};

@@ -31,24 +31,22 @@ Finding kcoll(const Facts& facts) {
       finding.found = facts.module_installed ? "the module is installed for this kernel, but not loaded"
                                              : fmt::format("no module is installed for kernel {}", facts.release);
       finding.found += facts.own_pid_namespace ? "; in a container: do it on its host, then pass /dev/kcoll in" : "";
-      finding.mend =
-          by_root(facts, facts.module_installed ? "modprobe kcoll"
-                                                // In libcoll's source tree, which holds dkms.conf.
-                                                : "dkms add . && dkms install kcoll/0.1.0 && modprobe kcoll");
+      finding.fix = by_root(facts, facts.module_installed ? "modprobe kcoll"
+                                                          // In libcoll's source tree, which holds dkms.conf.
+                                                          : "dkms add . && dkms install kcoll/0.1.0 && modprobe kcoll");
       if (!facts.module_installed) finding.found += "; from the source tree of libcoll:";
       return finding;
     case KcollStatus::no_permission:
       finding.found = fmt::format("/dev/kcoll is there, but user {} may not open it", facts.user);
       if (!facts.device_group.empty())
-        finding.mend = by_root(facts, fmt::format("usermod -aG {} {}", facts.device_group, facts.user));
+        finding.fix = by_root(facts, fmt::format("usermod -aG {} {}", facts.device_group, facts.user));
       else
-        finding.mend =
-            by_root(facts, fmt::format("groupadd -rf kcoll && usermod -aG kcoll {} && chgrp kcoll /dev/kcoll "
-                                       "&& chmod 660 /dev/kcoll",
-                                       facts.user));
+        finding.fix = by_root(facts, fmt::format("groupadd -rf kcoll && usermod -aG kcoll {} && chgrp kcoll /dev/kcoll "
+                                                 "&& chmod 660 /dev/kcoll",
+                                                 facts.user));
       finding.found += "; log in again afterwards";
       return finding;
-    case KcollStatus::mismatch: finding.mend = by_root(facts, "rmmod kcoll && modprobe kcoll"); return finding;
+    case KcollStatus::mismatch: finding.fix = by_root(facts, "rmmod kcoll && modprobe kcoll"); return finding;
     default: return finding;
   }
 }

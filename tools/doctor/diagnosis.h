@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the facts mean for libcoll, and the commands that mend what is wrong.
+// What the facts mean for libcoll, and the commands that fix what is wrong.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ struct Finding {
   std::string check;  // "kcoll", "cma" ...; in the order of diagnose()
   State state;
   std::string found;  // what is there, and what it means
-  std::string mend;   // shell command; "" when there is nothing to do
+  std::string fix;    // shell command; "" when there is nothing to do
 };
 
 const char* name(Finding::State state);

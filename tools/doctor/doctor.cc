@@ -36,25 +36,25 @@ void require(const std::vector<std::string>& checks, std::vector<Finding>& findi
   }
 }
 
-void print_json(const std::vector<Finding>& findings, bool well) {
+void print_json(const std::vector<Finding>& findings, bool ok) {
   ordered_json checks = ordered_json::array();
   for (const Finding& finding : findings) {
     ordered_json check = {{"check", finding.check}, {"state", name(finding.state)}, {"found", finding.found}};
-    if (!finding.mend.empty()) check["mend"] = finding.mend;
+    if (!finding.fix.empty()) check["fix"] = finding.fix;
     checks.push_back(check);
   }
-  fmt::print("{}\n", ordered_json({{"well", well}, {"checks", checks}}).dump(2));
+  fmt::print("{}\n", ordered_json({{"ok", ok}, {"checks", checks}}).dump(2));
 }
 
-void print(const std::vector<Finding>& findings, bool well) {
+void print(const std::vector<Finding>& findings, bool ok) {
   constexpr int indent = 28;
   for (const Finding& finding : findings) {
     fmt::print("{:<8}{:<20}{}\n", name(finding.state), finding.check, wrapped(finding.found, indent));
     // Unbroken, to be copied.
-    if (!finding.mend.empty()) fmt::print("{:{}}{}\n", "", indent, finding.mend);
+    if (!finding.fix.empty()) fmt::print("{:{}}{}\n", "", indent, finding.fix);
   }
   const auto slower = std::ranges::count(findings, Finding::slower, &Finding::state);
-  fmt::print("\n{}\n", !well         ? "What is broken has to be mended."
+  fmt::print("\n{}\n", !ok           ? "What is broken has to be mended."
                        : slower == 0 ? "All is well."
                                      : "libcoll works here; what is slower can be mended as shown.");
 }
@@ -62,10 +62,10 @@ void print(const std::vector<Finding>& findings, bool well) {
 int doctor_command(const Options& options) {
   std::vector<Finding> findings = diagnose(gather_facts(options.ranks));
   require(options.required, findings);
-  const bool well = std::ranges::count(findings, Finding::broken, &Finding::state) == 0;
-  if (options.json) print_json(findings, well);
-  else print(findings, well);
-  return well ? exit_fine : exit_failure;
+  const bool ok = std::ranges::count(findings, Finding::broken, &Finding::state) == 0;
+  if (options.json) print_json(findings, ok);
+  else print(findings, ok);
+  return ok ? exit_fine : exit_failure;
 }
 
 }  // namespace

@@ -29,25 +29,25 @@ struct Explained {
   plan::Collective collective = plan::Collective::barrier;
   size_t bytes = 0;
   ModelMachine machine;
-  model::Selection taken;  // what a communicator takes
-  bool latency = false;    // by the executor's hand-written path for short payloads, which gives the same result
+  model::Selection selected;           // by a communicator
+  bool latency = false;                // the latency path serves the call, with the same result
   std::vector<model::Priced> choices;  // that one first, then by price
 };
 
-// What is taken comes first, priced with the parameters that it is taken with.
+// The selected algorithm comes first, priced with the parameters that it runs with.
 void put_first(const Explained& answer, std::vector<model::Priced>& choices) {
-  const model::Choice& taken = answer.taken.choice;
+  const model::Choice& selected = answer.selected.choice;
   const auto at =
-      std::ranges::find(choices, taken.algorithm->name, [](const auto& priced) { return priced.row->algorithm; });
+      std::ranges::find(choices, selected.algorithm->name, [](const auto& priced) { return priced.row->algorithm; });
   if (at == choices.end()) return;
   std::rotate(choices.begin(), at, at + 1);
   model::Priced& first = choices.front();
   const model::Row& row = *first.row;
-  first.mechanism = taken.kernel_copies ? model::Mechanism::cma : model::Mechanism::shared_memory;
-  if (row.reads.k) first.knobs.k = taken.parameters.k;
-  if (row.reads.j) first.knobs.k = taken.parameters.j;
+  first.mechanism = selected.kernel_copies ? model::Mechanism::cma : model::Mechanism::shared_memory;
+  if (row.reads.k) first.knobs.k = selected.parameters.k;
+  if (row.reads.j) first.knobs.k = selected.parameters.j;
   first.knobs.chunk_bytes =
-      row.reads.chunk && taken.parameters.chunk_bytes < answer.bytes ? taken.parameters.chunk_bytes : 0;
+      row.reads.chunk && selected.parameters.chunk_bytes < answer.bytes ? selected.parameters.chunk_bytes : 0;
   const model::Setting on(answer.machine.table, answer.machine.hierarchy, first.mechanism);
   first.terms = model::cost(row, on, double(answer.bytes), first.knobs);
 }
@@ -58,14 +58,19 @@ Explained explained(const Options& options) {
   made.machine = machine_of(options);
   const model::Question question = question_of(made.machine, made.collective, made.bytes, call.element_bytes);
   model::Selector selector(made.machine.chosen_by, made.machine.hierarchy, circumstances_of(made.machine));
-  made.taken = selector.select(question);
+  made.selected = selector.select(question);
   const size_t shown = made.bytes * plan::pieces_shown(made.collective, options.ranks);
   made.latency = std::max<size_t>(shown, 1) <= selector.latency_path_bytes(question);
-  made.taken.choice.kernel_copies |= question.kernel_copies;
+  made.selected.choice.kernel_copies |= question.kernel_copies;
   made.choices =
       model::rank_choices(plan::name(made.collective), made.machine.table, made.machine.hierarchy, double(made.bytes));
   put_first(made, made.choices);
   return made;
+}
+
+// As COLL_TRANSPORT and the other subcommands name it.
+const char* transport_of(const model::Priced& priced) {
+  return priced.mechanism == model::Mechanism::shared_memory ? "shm" : model::name(priced.mechanism);
 }
 
 ordered_json parameters_of(const model::Priced& priced) {
@@ -87,8 +92,8 @@ ordered_json to_json(const Explained& answer) {
                          {"transfer_us", priced.terms.transfer_us},
                          {"lock_us", priced.terms.lock_us},
                          {"flags_us", priced.terms.flags_us}}},
-                       {"mechanism", model::name(priced.mechanism)},
-                       {"row", priced.row->row},
+                       {"transport", transport_of(priced)},
+                       {"formula", priced.row->row},
                        {"source", priced.row->source},
                        {"has_plan", model::registered(*priced.row) != nullptr}});
   return {{"collective", plan::name(answer.collective)},
@@ -96,20 +101,20 @@ ordered_json to_json(const Explained& answer) {
           {"ranks", answer.machine.hierarchy.ranks()},
           {"machine", answer.machine.table.name},
           {"hierarchy", topo::describe(answer.machine.hierarchy)},
-          {"taken",
-           {{"setting", model::setting_text(answer.taken.choice)},
-            {"kernel_copies", answer.taken.choice.kernel_copies},
+          {"selected",
+           {{"setting", model::setting_text(answer.selected.choice)},
+            {"kernel_assisted", answer.selected.choice.kernel_copies},
             {"latency_path", answer.latency},
-            {"decided_by", model::decider_text(answer.taken)},
-            {"measured_us", answer.taken.row == nullptr ? 0 : answer.taken.row->measured_us}}},
+            {"decided_by", model::decider_text(answer.selected)},
+            {"measured_us", answer.selected.row == nullptr ? 0 : answer.selected.row->measured_us}}},
           {"choices", choices}};
 }
 
-// "fused:chunk=65536,depth=2 by kernel copies".
-std::string taken_text(const Explained& answer) {
-  const model::Choice& choice = answer.taken.choice;
-  return model::setting_text(choice) + (choice.kernel_copies ? " by kernel copies" : "") +
-         (answer.latency ? ", or rather its hand-written twin for short payloads" : "");
+// "fused:chunk=65536,depth=2 with kernel-assisted copies".
+std::string selected_text(const Explained& answer) {
+  const model::Choice& choice = answer.selected.choice;
+  return model::setting_text(choice) + (choice.kernel_copies ? " with kernel-assisted copies" : "") +
+         (answer.latency ? ", replaced by the latency path: hand-written code for short messages" : "");
 }
 
 std::string parameters_text(const model::Priced& priced) {
@@ -145,10 +150,10 @@ void print(const Explained& answer) {
   line("ranks", topo::describe(answer.machine.hierarchy));
   if (!answer.choices.empty()) {
     const model::Priced& best = answer.choices.front();
-    line("choice", taken_text(answer));
-    line("decided", "by " + model::decider_text(answer.taken));
+    line("selected", selected_text(answer));
+    line("decided", "by " + model::decider_text(answer.selected));
     line("predicted", fmt::format("{}: {}", us_text(best.terms.total_us()), why(best.terms)));
-    if (const model::Chosen* row = answer.taken.row; row != nullptr && row->measured_us > 0)
+    if (const model::Chosen* row = answer.selected.row; row != nullptr && row->measured_us > 0)
       line("measured", fmt::format("{} for {} by calibration, predicted were {}", us_text(row->measured_us),
                                    bytes_text(row->up_to_bytes), us_text(row->predicted_us)));
     line("formula", fmt::format("{} ({})", best.row->row, best.row->source));
@@ -159,8 +164,8 @@ void print(const Explained& answer) {
   for (const model::Priced& priced : answer.choices) {
     const model::Terms& terms = priced.terms;
     table.row({std::string(priced.row->algorithm) + (model::registered(*priced.row) == nullptr ? " *" : ""),
-               parameters_text(priced), model::name(priced.mechanism), us_text(terms.total_us()),
-               us_text(terms.startup_us), us_text(terms.transfer_us), us_text(terms.lock_us), us_text(terms.flags_us)});
+               parameters_text(priced), transport_of(priced), us_text(terms.total_us()), us_text(terms.startup_us),
+               us_text(terms.transfer_us), us_text(terms.lock_us), us_text(terms.flags_us)});
   }
   fmt::print("{}", table.text());
   for (const model::Priced& priced : answer.choices)

@@ -48,10 +48,12 @@ struct Answer {
   }
 };
 
+// Transports by the names of the other subcommands; "copy" is the name in plans.
+const char* transport_name(plan::Access access) { return access == plan::Access::copy ? "cma" : plan::name(access); }
+
 plan::Access parse_access(const std::string& text) {
   for (plan::Access access : {plan::Access::mapped, plan::Access::copy, plan::Access::shm})
-    if (text == plan::name(access)) return access;
-  if (text == "cma") return plan::Access::copy;
+    if (text == transport_name(access) || text == plan::name(access)) return access;
   throw usage(fmt::format("--transport: unknown value '{}'; use shm, cma or mapped", text));
 }
 
@@ -178,7 +180,7 @@ ordered_json to_json(const Options& options, const Answer& answer) {
           {"size_bytes", answer.bytes()},
           {"type", options.type},
           {"in_place", options.in_place},
-          {"transport", plan::name(answer.access)},
+          {"transport", transport_name(answer.access)},
           {"machine", topo::describe(answer.layout.machine)},
           {"map_by", options.map_by},
           {"hierarchy", topo::describe(answer.layout.hierarchy)},
@@ -196,7 +198,7 @@ ordered_json to_json(const Options& options, const Answer& answer) {
             {"total", total.total()},
             {"copied", answer.counts.copied.total()}}},
           {"steps", steps_in(answer.plan)},
-          {"steps_taken", answer.counts.steps},
+          {"steps_executed", answer.counts.steps},
           {"flags_per_rank", answer.plan.flags},
           {"staging_bytes_per_rank", answer.plan.staging_bytes},
           {"rank_order", answer.plan.rank_order},
@@ -225,7 +227,7 @@ void print(const Options& options, const Answer& answer) {
                      options.in_place ? ", in place" : ""));
   line("machine", topo::describe(answer.layout.machine));
   line("ranks", topo::describe(answer.layout.hierarchy) + ", mapped by " + options.map_by);
-  line("transport", plan::name(answer.access));
+  line("transport", transport_name(answer.access));
   fmt::print("\n");
   Table table("<>>");
   table.row({"messages", "number", "bytes"});

@@ -116,8 +116,8 @@ ordered_json to_json(const Options& options, const Simulated& made) {
           {"end_us", made.run.end_us},
           {"mean",
            {{"copying_us", means.copying_us}, {"reducing_us", means.reducing_us}, {"waiting_us", means.waiting_us}}},
-          {"most_locking", made.run.most_locking},
-          {"steps_taken", made.run.steps},
+          {"max_concurrent_locks", made.run.most_locking},
+          {"steps_executed", made.run.steps},
           {"by_rank", ranks}};
 }
 

@@ -29,9 +29,9 @@ Source::Source(char* shared, size_t bytes, const Token& key) : bytes_(bytes) {
   KcollStatus status;
   auto device = KcollDevice::own(status);
   if (status == KcollStatus::ok) status = device->join(key);
-  const auto enter = [&](KcollPinning pinning, uint64_t& cookie, uint32_t throttle) {
+  const auto enter = [&](KcollPinning pinning, uint64_t& cookie, uint32_t gate_limit) {
     if (status == KcollStatus::ok)
-      status = device->register_region(data_, bytes, KcollAccess::both, pinning, cookie, throttle);
+      status = device->register_region(data_, bytes, KcollAccess::both, pinning, cookie, gate_limit);
   };
   enter(KcollPinning::eager, place_.cookie, 0);
   enter(KcollPinning::lazy, place_.uncached, 0);

@@ -78,7 +78,7 @@ void print_json(const ContentionTask& task, const ContentionResult& result) {
                     {"relative", cell.relative},
                     {"locks", counted(cell.locks)},
                     {"lock_waits", counted(cell.lock_waits)},
-                    {"throttle_waits", counted(cell.throttle_waits)},
+                    {"gate_waits", counted(cell.gate_waits)},
                     {"pages_pinned", counted(cell.pinned)}});
   ordered_json counts = {{"works", result.counts_problem.empty()}};
   if (!result.counts_problem.empty()) counts["problem"] = result.counts_problem;
@@ -118,7 +118,7 @@ void print_table(const ContentionTask& task, const ContentionResult& result) {
         if (last == nullptr) continue;
         if (counts)
           row.insert(row.end(), {fmt::format("{:.2f}", last->locks), fmt::format("{:.2f}", last->lock_waits),
-                                 last->throttle_waits < 0 ? "-" : fmt::format("{:.2f}", last->throttle_waits),
+                                 last->gate_waits < 0 ? "-" : fmt::format("{:.2f}", last->gate_waits),
                                  fmt::format("{:.1f}", last->pinned)});
         table.row(row);
       }

@@ -38,8 +38,8 @@ struct ContentionCell {
   uint32_t iterations = 0;
   double median_us = 0, p10_us = 0, p90_us = 0;
   double relative = 0;  // to the same access alone
-  // Per access; -1: not counted. mmap_lock taken, waits for any lock, waits for kcoll's throttle, pages pinned.
-  double locks = -1, lock_waits = -1, throttle_waits = -1, pinned = -1;
+  // Per access; -1: not counted. mmap_lock taken, waits for any lock, waits at kcoll's gate, pages pinned.
+  double locks = -1, lock_waits = -1, gate_waits = -1, pinned = -1;
 };
 
 struct ContentionResult {

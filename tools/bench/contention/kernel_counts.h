@@ -9,10 +9,10 @@
 namespace coll::tools {
 
 // An address space's mmap_lock was taken, the thread's own or another's; a thread begins to wait for any lock; a task
-// begins to wait for kcoll's throttle.
+// begins to wait at kcoll's gate.
 inline constexpr const char* lock_taken_event = "mmap_lock/mmap_lock_acquire_returned";
 inline constexpr const char* lock_wait_event = "lock/contention_begin";
-inline constexpr const char* throttle_wait_event = "kcoll/kcoll_gate";
+inline constexpr const char* gate_wait_event = "kcoll/kcoll_gate";
 
 // How often one of the kernel's tracepoints was met by the calling thread. While a counter is open each meeting costs a
 // little more.

@@ -298,12 +298,12 @@ class Process {
     return check(cell);
   }
 
-  // All who can count, or none. Whether there is a throttle to count depends on the module alone.
+  // All who can count, or none. Whether there is a gate to count depends on the module alone.
   bool open_counters() {
     std::string problem, no_module;
     locks_ = EventCounter::open(lock_taken_event, problem);
     if (locks_ != nullptr) lock_waits_ = EventCounter::open(lock_wait_event, problem);
-    throttle_waits_ = EventCounter::open(throttle_wait_event, no_module);
+    gate_waits_ = EventCounter::open(gate_wait_event, no_module);
     if (lock_waits_ == nullptr && board_.counts_failures.fetch_add(1) == 0)
       std::snprintf(board_.counts_problem, sizeof board_.counts_problem, "%s", problem.c_str());
     pthread_barrier_wait(&board_.accessing);
@@ -325,7 +325,7 @@ class Process {
       const EventCounter* counter;
       double& per_access;
     } counted[] = {
-        {locks_.get(), cell.locks}, {lock_waits_.get(), cell.lock_waits}, {throttle_waits_.get(), cell.throttle_waits}};
+        {locks_.get(), cell.locks}, {lock_waits_.get(), cell.lock_waits}, {gate_waits_.get(), cell.gate_waits}};
     int64_t met[std::size(counted)];
     lockstep_start(step);
     for (size_t i = 0; i < std::size(counted); ++i) met[i] = count(counted[i].counter);
@@ -354,7 +354,7 @@ class Process {
   };
   std::vector<Reach> reaches_;   // [ways]
   std::vector<size_t> working_;  // ways
-  std::unique_ptr<EventCounter> locks_, lock_waits_, throttle_waits_;
+  std::unique_ptr<EventCounter> locks_, lock_waits_, gate_waits_;
 };
 
 }  // namespace

@@ -49,7 +49,7 @@ std::string words_of(const ContentionCell& cell) {
   if (cell.locks >= 0)
     text += fmt::format("; per access mmap_lock {:.2f}, waits for locks {:.2f}, pages pinned {:.1f}", cell.locks,
                         cell.lock_waits, cell.pinned);
-  if (cell.throttle_waits >= 0) text += fmt::format(", waits for the throttle {:.2f}", cell.throttle_waits);
+  if (cell.gate_waits >= 0) text += fmt::format(", waits at the gate {:.2f}", cell.gate_waits);
   return text;
 }
 

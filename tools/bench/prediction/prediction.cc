@@ -154,7 +154,7 @@ void print(const Judged& of) {
 }
 
 void print_json(const Judged& of) {
-  ordered_json cells = ordered_json::array();
+  ordered_json points = ordered_json::array();
   for (const Cell& cell : of.cells) {
     const Entrant& first = cell.contest.entrants.front();
     ordered_json others = ordered_json::array();
@@ -163,28 +163,28 @@ void print_json(const Judged& of) {
           {{"algorithm", text(entrant.choice)},
            {"predicted_us", entrant.predicted_us},
            {"measured_us", entrant.timing.good() ? ordered_json(entrant.timing.us) : ordered_json(nullptr)}});
-    cells.push_back({{"collective", plan::name(cell.contest.collective)},
-                     {"bytes", cell.contest.bytes},
-                     {"calibrated_us", cell.taken.expected_us},
-                     {"predicted_us", first.predicted_us},
-                     {"measured_us", first.timing.us},
-                     {"error", cell.error()},
-                     {"chosen", text(first.choice)},
-                     {"decided_by", model::decider_text(cell.taken)},
-                     {"best", text(cell.best().choice)},
-                     {"ratio", cell.ratio()},
-                     {"algorithms", others}});
+    points.push_back({{"collective", plan::name(cell.contest.collective)},
+                      {"bytes", cell.contest.bytes},
+                      {"calibrated_us", cell.taken.expected_us},
+                      {"predicted_us", first.predicted_us},
+                      {"measured_us", first.timing.us},
+                      {"error", cell.error()},
+                      {"selected", text(first.choice)},
+                      {"decided_by", model::decider_text(cell.taken)},
+                      {"best", text(cell.best().choice)},
+                      {"ratio", cell.ratio()},
+                      {"algorithms", others}});
   }
   const ordered_json json = {
       {"table", of.machine.origin},
       {"ranks", of.machine.hierarchy.ranks()},
-      {"cells", cells},
-      {"left_out", of.left_out},
+      {"points", points},
+      {"not_measured", of.left_out},
       {"median_error", of.median_error},
       {"median_drift", of.median_drift},
       {"share_near_best", of.share_near_best},
       {"targets", {{"median_error", most_error}, {"near_best", near_best}, {"share_near_best", share_wanted}}},
-      {"met", of.median_error <= most_error && of.share_near_best >= share_wanted}};
+      {"targets_met", of.median_error <= most_error && of.share_near_best >= share_wanted}};
   fmt::print("{}\n", json.dump(2));
 }
 

@@ -144,8 +144,7 @@ TEST(FitModel, TakesAPagesPinFromTheModulesOwnAccount) {
   EXPECT_NEAR(first.startup_us[topo::Distance::l3], 0.45, 1e-9);
   EXPECT_NEAR(first.bandwidth_gbs[topo::Distance::l3], 10, 1e-6);
   EXPECT_NEAR(first.gamma(2), 1.5, 1e-9);
-  EXPECT_THAT(model.remarks,
-              ::testing::Contains(::testing::StartsWith("kcoll by its counters: of a page set of 100 pages")));
+  EXPECT_THAT(model.remarks, ::testing::Contains(::testing::StartsWith("kcoll by its counters: per set of 100 pages")));
 
   for (KcollTimes& heat : measured.kcoll) heat.crowds.clear();
   const Model silent = fit_model(measured, eight_cores(), model::builtin_table({}));

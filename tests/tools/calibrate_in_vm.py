@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """calibrate_in_vm.py KERNEL: collctl calibrate where the module is, in a virtual machine: both mechanisms of kcoll are
-measured and fitted; its own account tells throttle wait, lock, pin and copy apart, and does so by tracepoints and by
+measured and fitted; its own account tells gate wait, lock, pin and copy apart, and does so by tracepoints and by
 counters alike; the table that it writes decides from then on, as collctl explain and the library itself say; and a user
 without privilege, whom only the counters are open to, gets the same model. 77: this machine cannot run one."""
 import json
@@ -66,7 +66,7 @@ def account_faults(told):
     yield from lacking(told)
     account = " ".join(remark for remark in told["remarks"] if remark.startswith("kcoll by its "))
     print(account)
-    for words in ("kcoll by its", "throttle wait", "lock", "pin", "copy of"):
+    for words in ("kcoll by its", "gate wait", "lock", "pin", "copy of"):
         if words not in account:
             yield f"'{words}' is not in the module's own account: {told['remarks']}"
 

@@ -137,7 +137,7 @@ TEST(Diagnosis, MemoryAndProcessors) {
   facts.ranks = 3;
   expect(facts, "processors", Finding::slower, "-n 2");
   facts.own_pid_namespace = true;
-  EXPECT_THAT(find(facts, "namespaces").found, HasSubstr("process ids of a container"));
+  EXPECT_THAT(find(facts, "namespaces").found, HasSubstr("the pid namespace of a container"));
 }
 
 }  // namespace

@@ -47,10 +47,10 @@ class Ranking(Case):
                 if row["algorithm"] not in priced:
                     self.assertIn("ring", row["algorithm"])
 
-    def test_this_machine_is_asked_by_default_and_that_nothing_was_measured_is_said(self):
+    def test_this_machine_is_the_default_and_is_said_not_to_be_measured(self):
         text = self.run_fine("explain", "bcast", "1M", "-n", 2)
-        self.assertIn("nothing has been measured here", " ".join(text.split()))
-        self.assertRegex(text, r"(?m)^choice +\w+:chunk=")
+        self.assertIn("it was not measured", " ".join(text.split()))
+        self.assertRegex(text, r"(?m)^selected +\w+:chunk=")
         self.assertRegex(text, r"(?m)^decided +by built-in defaults")
         self.expect_width(text, 130)
 

@@ -71,6 +71,12 @@ class List(Case):
             self.assertTrue(re.search(rf"(?m)^  {row['algorithm']} ", text), row)
         self.expect_width(text, 100)
 
+    def test_three_orders_of_operands(self):
+        orders = {"left to right", "rank order, other brackets", "any order"}
+        self.assertEqual({row["order"] for row in self.run_json("list", "reduce")}, orders)
+        for order in orders:
+            self.assertIn(f"operands: {order}", " ".join(self.run_fine("list", "reduce").split()))
+
 
 if __name__ == "__main__":
     main()

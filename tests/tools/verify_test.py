@@ -25,8 +25,10 @@ class Verify(Case):
 
     def test_the_summary_is_readable(self):
         text = self.run_fine("verify", "allreduce", "--ranks", "2-4", "--interleavings", 100, "--seed", 7)
-        self.assertIn("all right", " ".join(text.split()))
+        self.assertIn("all correct", " ".join(text.split()))
         self.assertIn("seed 7", text)
+        for order in {row["order"] for row in self.run_json("list", "allreduce")}:
+            self.assertIn(f"  {order}  ", text)
         self.expect_width(text, 100)
 
     def test_wrong_arguments(self):

@@ -336,7 +336,7 @@ class Bench {
 
   void print_head() const {
     fmt::print("{}\n\n", wrapped(fmt::format("{}; {} memory; {}", shared_->description, options_.memory,
-                                             spin_ ? "ranks pinned" : "more ranks than processors"),
+                                             spin_ ? "ranks bound to processors" : "more ranks than processors"),
                                  0));
     fmt::print("{:<14} {:>9} {:>10} {:>10} {:>10} {:>9} {:>6} {:>9}\n", "collective", "size", "median", "p10", "p90",
                "GB/s", "runs", "flag ns");
@@ -353,9 +353,10 @@ class Bench {
   bool has_flag() const { return spin_ && options_.ranks > 1; }
 
   std::string note() const {
-    std::string text = spin_ ? "Times are of the slowest rank after a common start, results read"
-                             : "Times are from the first rank's start to the last one's end, results read";
-    if (has_flag()) text += "; flag is the one-way time of a cache line between ranks 0 and 1, before and after";
+    std::string text =
+        spin_ ? "Times are those of the slowest rank after a common start and include reading the result"
+              : "Times are from the first rank's start to the last rank's end and include reading the result";
+    if (has_flag()) text += "; flag ns: one-way latency of a cache line between ranks 0 and 1, before and after";
     return wrapped(text + ".", 0) + "\n";
   }
 

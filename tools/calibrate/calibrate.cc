@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// collctl calibrate: measures what this machine costs, fits the model's table, chooses by it, and writes it down.
+// collctl calibrate: measures this machine, fits the model's table, selects algorithms by it, and writes the table.
 #include <chrono>
 #include <cmath>
 #include <filesystem>
@@ -155,11 +155,11 @@ Calibration calibrate(const Options& options) {
   return made;
 }
 
-// ---- telling -----------------------------------------------------------------------------------------------------
+// ---- output ------------------------------------------------------------------------------------------------------
 
 void print_parameters(const Model& model) {
   Table table("<>><>");
-  table.row({"parameter", "value", "", "", "points"});
+  table.row({"parameter", "value", "spread", "unit", "points"});
   for (const NamedValue& value : named_values(model.table)) {
     const auto precision = std::ranges::find(model.precisions, value.name, &Precision::name);
     const bool measured = precision != model.precisions.end();
@@ -173,7 +173,7 @@ void print_parameters(const Model& model) {
 
 void print_choices(const Decisions& decisions) {
   Table table("<>><>>");
-  table.row({"collective", "ranks", "up to", "chosen", "predicted", "measured"});
+  table.row({"collective", "ranks", "up to", "selected", "predicted", "measured"});
   for (const model::Chosen& of : decisions.chosen) {
     table.row({plan::name(of.collective), std::to_string(of.ranks), bytes_text(of.up_to_bytes), text(of),
                us_text(of.predicted_us), of.measured_us > 0 ? us_text(of.measured_us) : "-"});
@@ -187,8 +187,8 @@ void print(const Calibration& made) {
     print_choices(made.decisions);
     fmt::print(
         "\n{}\n",
-        wrapped(fmt::format("Of {} timed choices the median error of the prediction is {:.0f} %; the one "
-                            "predicted to be best was best, or within 10 %, in {}.",
+        wrapped(fmt::format("{} calls were measured. The median error of the predictions is {:.0f} %; the algorithm "
+                            "with the best prediction was the fastest one, or at most 10 % slower, in {} of them.",
                             made.decisions.timed, 100 * made.decisions.median_error, made.decisions.first_was_best),
                 0));
   }
@@ -199,12 +199,13 @@ void print(const Calibration& made) {
                           made.measured.samples + made.decisions.samples),
               0));
   if (made.had_table) {
-    fmt::print("\n{}\n", made.changes.empty() ? "Nothing has changed by more than its spread."
-                                              : "What has changed by more than its spread:");
+    fmt::print("\n{}\n", made.changes.empty()
+                             ? "No value has changed by more than its spread."
+                             : "Values that have changed by more than their spread, and other selections:");
     for (const std::string& line : made.changes) fmt::print("  {}\n", wrapped(line, 4));
-    fmt::print("The earlier table is {}.old.\n", made.output.string());
+    fmt::print("The previous table is kept as {}.old.\n", made.output.string());
   }
-  fmt::print("{} is written.\n", made.output.string());
+  fmt::print("The table was written to {}.\n", made.output.string());
 }
 
 ordered_json to_json(const Entrant& entrant) {

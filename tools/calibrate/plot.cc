@@ -63,7 +63,7 @@ std::string calibration_svg(const Model& model) {
   std::map<std::string, std::vector<Fitted>> curves;
   for (const Fitted& point : model.curves) curves[point.curve].push_back(point);
   std::string out = plot::words(
-      left, 18, "start", "dots: measured; lines: what was fitted. Times over bytes; gamma over accesses at once");
+      left, 18, "start", "dots: measured; lines: fitted. Times by bytes; gamma by number of concurrent accesses");
   size_t index = 0;
   for (auto& [curve, points] : curves) {
     std::ranges::sort(points, {}, &Fitted::x);

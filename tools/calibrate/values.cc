@@ -81,7 +81,7 @@ std::vector<std::string> changes(const model::Table& before, const model::Table&
   for (const NamedValue& value : named_values(now)) {
     const auto old = std::ranges::find(old_values, value.name, &NamedValue::name);
     if (old == old_values.end()) {
-      lines.push_back(fmt::format("{}: {:.4g} {}, was not measured before", value.name, value.value, value.unit));
+      lines.push_back(fmt::format("{}: {:.4g} {}, not measured before", value.name, value.value, value.unit));
       continue;
     }
     const auto precision = std::ranges::find(precisions, value.name, &Precision::name);

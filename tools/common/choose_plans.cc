@@ -40,7 +40,7 @@ std::vector<std::string> parameters_of(const algo::Algorithm& algorithm) {
 
 std::string order_of(const algo::Algorithm& algorithm) {
   if (!is_reduction(algorithm.collective)) return "";
-  return algorithm.left_to_right ? "left to right" : algorithm.rank_order ? "rank order" : "any order";
+  return algorithm.left_to_right ? order_left : algorithm.rank_order ? order_rank : order_any;
 }
 
 Layout lay_out(int ranks, const std::string& topology, const std::string& map_by, const std::string& sensitivity) {

@@ -29,12 +29,12 @@ ModelMachine model_machine(const std::string& name, int ranks, const std::string
     if (found.found) {
       made.table = std::move(found.table);
       made.chosen_by = std::make_shared<const model::Table>(made.table);
-      made.origin = fmt::format("this one, with the table {}{}", found.path,
+      made.origin = fmt::format("this machine, with the table {}{}", found.path,
                                 made.table.date.empty() ? "" : " of " + made.table.date);
     } else {
       made.table = model::builtin_table(model::fingerprint_of(layout.machine));
-      made.origin =
-          fmt::format("this one, with the built-in table '{}': nothing has been measured here", made.table.name);
+      made.origin = fmt::format(
+          "this machine, with the built-in table '{}'; it was not measured (collctl calibrate does)", made.table.name);
     }
     if (!found.remark.empty()) made.origin += "; " + found.remark;
   } else {

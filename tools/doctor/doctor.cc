@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// collctl doctor: what of this machine keeps libcoll from working, or from its full speed, and the command that mends it.
+// collctl doctor: diagnoses what keeps libcoll from working or from its full speed, and prints the command that fixes it.
 #include <algorithm>
 #include <memory>
 
@@ -54,9 +54,9 @@ void print(const std::vector<Finding>& findings, bool ok) {
     if (!finding.fix.empty()) fmt::print("{:{}}{}\n", "", indent, finding.fix);
   }
   const auto slower = std::ranges::count(findings, Finding::slower, &Finding::state);
-  fmt::print("\n{}\n", !ok           ? "What is broken has to be mended."
-                       : slower == 0 ? "All is well."
-                                     : "libcoll works here; what is slower can be mended as shown.");
+  fmt::print("\n{}\n", !ok ? "libcoll does not work here, or a required check failed: fix the checks that are broken."
+                       : slower == 0 ? "Everything is fine."
+                                     : "libcoll works here; the commands above fix what makes it slower.");
 }
 
 int doctor_command(const Options& options) {

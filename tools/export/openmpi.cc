@@ -101,13 +101,13 @@ int block_number(int number) { return number == 2 ? 3 : 4; }
 std::string to_openmpi(const std::vector<Thresholds>& all, const std::string& origin) {
   std::map<Collective, std::vector<const Thresholds*>> by_collective;
   for (const Thresholds& one : all) by_collective[one.collective].push_back(&one);
-  std::string text = fmt::format("# Written by collctl export openmpi, of {}.\n", origin), rules;
+  std::string text = fmt::format("# Written by collctl export openmpi for {}.\n", origin), rules;
   int collectives = 0;
   for (const auto& [collective, of] : by_collective)
     for (const int number : numbers_of(collective)) {
       ++collectives;
-      rules += fmt::format("{}  # {}{}\n{}  # numbers of ranks, each up to the next\n", number, plan::name(collective),
-                           number == with_blocks ? "_block" : "", of.size());
+      rules += fmt::format("{}  # {}{}\n{}  # numbers of ranks; each entry serves up to the next\n", number,
+                           plan::name(collective), number == with_blocks ? "_block" : "", of.size());
       for (const Thresholds* one : of) {
         const auto classes = merged(*one, [&, collective = collective](const Threshold& threshold) {
           const Same& there = same_as(collective, threshold.choice);
@@ -115,7 +115,7 @@ std::string to_openmpi(const std::vector<Thresholds>& all, const std::string& or
           return std::tuple(number == with_blocks ? block_number(there.number) : there.number,
                             there.segments && chunk < threshold.up_to_bytes ? chunk : 0u, there.name);
         });
-        rules += fmt::format("{}  # ranks\n{}  # sizes: from so many bytes on, algorithm, fan-out, segment\n",
+        rules += fmt::format("{}  # ranks\n{}  # sizes, then for each: least bytes, algorithm, fan-out, segment\n",
                              one->ranks, classes.size());
         size_t from = 0;
         for (const auto& [up_to, there] : classes) {

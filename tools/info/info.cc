@@ -52,7 +52,7 @@ struct Outcome {
   std::string description, problem;
 };
 
-// What the ranks of a trial tell, in memory that they share with collctl.
+// The report of the ranks of a trial, in memory that they share with collctl.
 struct Trial {
   double bcast_us = 0;
   char description[512] = "";
@@ -277,28 +277,29 @@ void print_machine(const ordered_json& info) {
   std::string caches;
   for (auto [name, key] : {std::pair{"L1d", "l1d"}, {"L2", "l2"}, {"L3", "l3"}})
     if (std::string text = cache_text(name, machine[key]); !text.empty()) caches += (caches.empty() ? "" : ", ") + text;
-  line("caches", caches.empty() ? "the system does not tell" : caches);
-  line("memory", fmt::format("{} in pages of {}; transparent huge pages: {}, in shared memory: {}; {} reserved",
-                             bytes_text(system["memory_bytes"]), bytes_text(system["page_bytes"]),
-                             system["transparent_huge_pages"].get<std::string>(),
-                             system["shared_huge_pages"].get<std::string>(), system["reserved_huge_pages"].get<int>()));
-  line("processors", fmt::format("{} of {} may be used here", info["allowed_processors"].size(),
+  line("caches", caches.empty() ? "unknown: the system does not report them" : caches);
+  line("memory",
+       fmt::format("{} in pages of {}; transparent huge pages: {}, for shared memory: {}; reserved huge pages: {}",
+                   bytes_text(system["memory_bytes"]), bytes_text(system["page_bytes"]),
+                   system["transparent_huge_pages"].get<std::string>(), system["shared_huge_pages"].get<std::string>(),
+                   system["reserved_huge_pages"].get<int>()));
+  line("processors", fmt::format("this process may use {} of {}", info["allowed_processors"].size(),
                                  machine["processing_units"].get<size_t>()));
 }
 
 // What kcoll and CMA depend on.
 void print_permissions(const ordered_json& system) {
   std::string scope = system["ptrace_scope"].is_null()
-                          ? "no ptrace_scope"
+                          ? "no limit on ptrace"
                           : fmt::format("ptrace_scope {}", system["ptrace_scope"].get<int>());
   std::string memlock =
       system["memlock_bytes"].is_null() ? "no memlock limit" : "memlock limit " + bytes_text(system["memlock_bytes"]);
   line("kernel", fmt::format("{}; {}; {}", system["kernel"].get<std::string>(), scope, memlock));
   std::string device = system["kcoll_device"];
-  line("kcoll", device == "present" ? "/dev/kcoll is there"
+  line("kcoll", device == "present" ? "/dev/kcoll exists"
                 : device == "no permission"
-                    ? "/dev/kcoll is there, but you may not open it; ask the administrator to widen its mode"
-                    : "no /dev/kcoll: the module is not loaded, and libcoll does without");
+                    ? "/dev/kcoll exists, but this user may not open it; see collctl doctor"
+                    : "/dev/kcoll does not exist: the kernel module is not loaded; libcoll works without it");
 }
 
 void print_transports(const ordered_json& info) {
@@ -306,26 +307,26 @@ void print_transports(const ordered_json& info) {
   const auto row = [](const std::string& name, const std::string& text) {
     fmt::print("  {:<12} {}\n", name, wrapped(text, 15));
   };
-  fmt::print("\ntransports   (each tried by two ranks; time of a broadcast of 256 KiB)\n");
+  fmt::print("\ntransports   (each tried by two ranks; the time is that of a broadcast of 256 KiB)\n");
   for (const auto& [name, result] : info["transports"].items()) {
     std::string text = result["works"] ? fmt::format("works, {}", us_text(result["bcast_256K_us"]))
                                        : "does not work: " + result["problem"].get<std::string>();
-    if (name == "mapped") text += "; for memory of coll_mem_alloc";
+    if (name == "mapped") text += "; for shared buffers (coll_mem_alloc)";
     row(name, text);
   }
-  if (info.contains("communicator")) row("chosen", info["communicator"]);
-  else row("chosen", "none: " + info["communicator_problem"].get<std::string>());
+  if (info.contains("communicator")) row("selected", info["communicator"]);
+  else row("selected", "none: " + info["communicator_problem"].get<std::string>());
 }
 
 void print_environment(const ordered_json& info) {
   const ordered_json& set = info["environment"];
   const ordered_json &unknown = info["unknown"], &configured = info["configuration"];
-  line("environment", set.empty() ? "no COLL_ variable is set; collctl info --env lists them" : "");
+  line("environment", set.empty() ? "no COLL_ variable is set; collctl info --env lists all" : "");
   for (const auto& [name, value] : set.items()) {
     std::string remark;
     if (unknown.contains(name)) {
       std::string nearest = unknown[name];
-      remark = nearest.empty() ? "   (not known to libcoll)" : "   (misspelt? libcoll knows " + nearest + ")";
+      remark = nearest.empty() ? "   (not known to libcoll)" : "   (misspelt? did you mean " + nearest + "?)";
     }
     fmt::print("  {}={}{}\n", name, value.get<std::string>(), remark);
   }
@@ -343,12 +344,12 @@ int print_variables(bool json) {
   for (const ordered_json& variable : all) {
     const std::string unset = variable["unset"], source = variable["source"];
     fmt::print("{}\n", variable["name"].get<std::string>());
-    line("  takes", variable["takes"].get<std::string>() + (unset.empty() ? "" : "; unset: " + unset));
+    line("  values", variable["takes"].get<std::string>() + (unset.empty() ? "" : "; default: " + unset));
     line("", variable["meaning"]);
     for (const ordered_json& one : variable["values"])
       line("", one["name"].get<std::string>() + ": " + one["meaning"].get<std::string>());
     line("  read by", variable["read"]);
-    if (!source.empty()) line("  is", variable["value"].get<std::string>() + "   (" + source + ")");
+    if (!source.empty()) line("  set to", variable["value"].get<std::string>() + "   (" + source + ")");
   }
   return exit_fine;
 }
@@ -365,8 +366,8 @@ void print(const ordered_json& info) {
   const ordered_json& table = info["table"];
   const std::string remark = table["remark"], date = table["date"];
   line("table", table["path"].is_null()
-                    ? "none: built-in defaults choose the algorithms; collctl calibrate measures this machine"
-                    : fmt::format("{}{}, {} choices", table["path"].get<std::string>(),
+                    ? "none: built-in defaults select the algorithms; collctl calibrate measures this machine"
+                    : fmt::format("{}{}, selects algorithms in {} rows", table["path"].get<std::string>(),
                                   date.empty() ? "" : " of " + date, table["choices"].get<size_t>()));
   if (!remark.empty()) line("", remark);
   fmt::print("\n{}", info["groups"].get<std::string>());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// collctl explain: what the model says of every algorithm for one question, best first, and why.
+// collctl explain: the algorithm of one call, why it is selected, and the predicted time of every other.
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -24,7 +24,7 @@ struct Options : CallOptions {
   bool json = false;
 };
 
-// A question with all its answers.
+// A call with its selected algorithm and all predictions.
 struct Explained {
   plan::Collective collective = plan::Collective::barrier;
   size_t bytes = 0;
@@ -131,20 +131,21 @@ std::string parameters_text(const model::Priced& priced) {
 
 // The largest term, in words.
 std::string why(const model::Terms& terms) {
-  const std::pair<double, const char*> parts[] = {{terms.startup_us, "starting copies"},
-                                                  {terms.transfer_us, "moving bytes"},
-                                                  {terms.lock_us, "page locks of one owner"},
+  const std::pair<double, const char*> parts[] = {{terms.startup_us, "the startup of copies"},
+                                                  {terms.transfer_us, "the transfer of bytes"},
+                                                  {terms.lock_us, "page locks of one process"},
                                                   {terms.flags_us, "waiting for flags"}};
   const auto& most = *std::max_element(std::begin(parts), std::end(parts));
-  return fmt::format("{:.0f} % of it {}", terms.total_us() > 0 ? 100 * most.first / terms.total_us() : 0, most.second);
+  return fmt::format("{:.0f} % of it for {}", terms.total_us() > 0 ? 100 * most.first / terms.total_us() : 0,
+                     most.second);
 }
 
 void print(const Explained& answer) {
   const auto line = [](const char* label, const std::string& text) {
     fmt::print("{:<11}{}\n", label, wrapped(text, 11));
   };
-  line("question",
-       fmt::format("{}{} between {} ranks", plan::name(answer.collective),
+  line("call",
+       fmt::format("{}{}, {} ranks", plan::name(answer.collective),
                    answer.bytes == 0 ? "" : " of " + bytes_text(answer.bytes), answer.machine.hierarchy.ranks()));
   line("machine", answer.machine.origin);
   line("ranks", topo::describe(answer.machine.hierarchy));
@@ -154,13 +155,13 @@ void print(const Explained& answer) {
     line("decided", "by " + model::decider_text(answer.selected));
     line("predicted", fmt::format("{}: {}", us_text(best.terms.total_us()), why(best.terms)));
     if (const model::Chosen* row = answer.selected.row; row != nullptr && row->measured_us > 0)
-      line("measured", fmt::format("{} for {} by calibration, predicted were {}", us_text(row->measured_us),
+      line("measured", fmt::format("{} for {} during calibration, which predicted {}", us_text(row->measured_us),
                                    bytes_text(row->up_to_bytes), us_text(row->predicted_us)));
     line("formula", fmt::format("{} ({})", best.row->row, best.row->source));
   }
   fmt::print("\n");
   Table table("<<<>>>>>");
-  table.row({"algorithm", "parameters", "by", "predicted", "startup", "transfer", "lock", "flags"});
+  table.row({"algorithm", "parameters", "transport", "predicted", "startup", "transfer", "locks", "flags"});
   for (const model::Priced& priced : answer.choices) {
     const model::Terms& terms = priced.terms;
     table.row({std::string(priced.row->algorithm) + (model::registered(*priced.row) == nullptr ? " *" : ""),
@@ -170,7 +171,7 @@ void print(const Explained& answer) {
   fmt::print("{}", table.text());
   for (const model::Priced& priced : answer.choices)
     if (model::registered(*priced.row) == nullptr)
-      return fmt::print("\n* priced for comparison; this library has no plan for it\n");
+      return fmt::print("\n* predicted for comparison; libcoll has no plan for it\n");
 }
 
 int explain(const Options& options) {

@@ -33,13 +33,13 @@ ordered_json to_json(const algo::Algorithm& algorithm) {
   return out;
 }
 
-// What follows the summary: "YHCCL 5.1; reads chunk, depth; operands left to right; for at most 256 KiB".
+// What follows the summary: "YHCCL 5.1; reads chunk, depth; operands: left to right; up to 256 KiB".
 std::string details(const algo::Algorithm& algorithm) {
   std::vector<std::string> parts;
   if (auto names = parameters_of(algorithm); !names.empty())
     parts.push_back(fmt::format("reads {}", fmt::join(names, ", ")));
-  if (is_reduction(algorithm.collective)) parts.push_back("operands " + order_of(algorithm));
-  if (algorithm.max_bytes != 0) parts.push_back("for at most " + bytes_text(algorithm.max_bytes));
+  if (is_reduction(algorithm.collective)) parts.push_back("operands: " + order_of(algorithm));
+  if (algorithm.max_bytes != 0) parts.push_back("up to " + bytes_text(algorithm.max_bytes));
   return fmt::format("{}{}{}", algorithm.source, parts.empty() ? "" : "; ", fmt::join(parts, "; "));
 }
 

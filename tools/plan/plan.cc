@@ -220,9 +220,9 @@ void print(const Options& options, const Answer& answer) {
   line("plan", fmt::format("{} {}{}{}{}", plan::name(plan.collective), plan.algorithm,
                            plan.parameters.empty() ? "" : ", " + plan.parameters,
                            is_rooted(plan.collective) ? fmt::format(", root {}", plan.root) : "",
-                           answer.chosen ? " (chosen by the built-in rules)" : ""));
+                           answer.chosen ? " (selected by the built-in defaults)" : ""));
   if (plan.collective != plan::Collective::barrier)
-    line(plan::has_pieces(plan.collective) && plan.collective != plan::Collective::reduce_scatter ? "piece" : "vector",
+    line(plan::has_pieces(plan.collective) && plan.collective != plan::Collective::reduce_scatter ? "block" : "vector",
          fmt::format("{}: {} elements of {}{}", bytes_text(answer.bytes()), count_text(answer.count), options.type,
                      options.in_place ? ", in place" : ""));
   line("machine", topo::describe(answer.layout.machine));
@@ -241,10 +241,11 @@ void print(const Options& options, const Answer& answer) {
   const plan::Traffic& total = answer.counts.total;
   line("loads", volume(total.loaded, answer.bytes()));
   line("stores", volume(total.stored, answer.bytes()));
-  line("together", volume(total.total(), answer.bytes()));
-  line("copied", volume(answer.counts.copied.total(), answer.bytes()) + ", the rest by reductions");
-  line("steps", fmt::format("{} in the plan, {} taken; {} flags and {} of staging per rank", count_text(steps_in(plan)),
-                            count_text(answer.counts.steps), plan.flags, bytes_text(plan.staging_bytes)));
+  line("total", volume(total.total(), answer.bytes()));
+  line("copied", volume(answer.counts.copied.total(), answer.bytes()) + "; reductions move the rest of the total");
+  line("steps",
+       fmt::format("{} in the plan, {} executed; {} flags and {} of staging per rank", count_text(steps_in(plan)),
+                   count_text(answer.counts.steps), plan.flags, bytes_text(plan.staging_bytes)));
 }
 
 void write_svg(const Options& options, const Answer& answer) {

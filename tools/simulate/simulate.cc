@@ -133,12 +133,12 @@ void print(const Options& options, const Simulated& made) {
   line("machine", made.machine.origin);
   line("ranks", topo::describe(made.machine.hierarchy) + ", mapped by " + options.map_by);
   line("transport", options.transport);
-  line("time", us_text(made.run.end_us) + " from the first rank's arrival to the last one's end");
-  line("a rank", fmt::format("copies for {}, reduces for {}, waits for {} (mean)", us_text(means.copying_us),
-                             us_text(means.reducing_us), us_text(means.waiting_us)));
+  line("time", us_text(made.run.end_us) + " from the first rank's arrival to the last rank's end");
+  line("per rank", fmt::format("copies for {}, reduces for {}, waits for {} (means over the ranks)",
+                               us_text(means.copying_us), us_text(means.reducing_us), us_text(means.waiting_us)));
   if (made.run.most_locking > 0)
-    line("locks", fmt::format("at most {:.3g} ranks lock pages of one owner at once", made.run.most_locking));
-  line("steps", count_text(made.run.steps) + " taken");
+    line("locks", fmt::format("at most {:.3g} ranks lock pages of one process at once", made.run.most_locking));
+  line("steps", count_text(made.run.steps) + " executed");
 }
 
 int simulate(const Options& options) {

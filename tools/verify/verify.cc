@@ -251,9 +251,9 @@ class Sweep {
   static const char* association_text(const Result& result) {
     if (!is_reduction(result.algorithm->collective)) return "";
     switch (result.association) {
-      case plan::Association::left_fold: return "left to right";
-      case plan::Association::rank_order: return "rank order";
-      case plan::Association::any_order: return "any order";
+      case plan::Association::left_fold: return order_left;
+      case plan::Association::rank_order: return order_rank;
+      case plan::Association::any_order: return order_any;
     }
     return "";
   }
@@ -287,21 +287,21 @@ class Sweep {
   }
 
   void print_table() const {
-    Table table("<<>>>><");
-    table.row({"collective", "algorithm", "plans", "cases", "runs", "steps", "result"});
+    Table table("<<>>>><<");
+    table.row({"collective", "algorithm", "plans", "cases", "runs", "steps", "order", "result"});
     for (const Result& r : results_)
       table.row({plan::name(r.algorithm->collective), std::string(r.algorithm->name), count_text(r.plans),
-                 count_text(r.cases), count_text(r.interleavings), count_text(r.steps),
-                 r.failures > 0 ? fmt::format("FAILED ({})", count_text(r.failures)) : "right"});
+                 count_text(r.cases), count_text(r.interleavings), count_text(r.steps), association_text(r),
+                 r.failures > 0 ? fmt::format("FAILED ({})", count_text(r.failures)) : "correct"});
     fmt::print("{}", table.text());
     const Result all = sum();
     fmt::print(
         "\n{}\n",
-        wrapped(fmt::format("{} plans of {} {} ranks, every root, {} cases in {} runs of all ranks, {} steps: {} "
-                            "({:.1f} s, seed {})",
-                            count_text(all.plans), ranks_.size() == 1 ? "" : fmt::format("{} to", ranks_.front()),
+        wrapped(fmt::format("{} plans of {}{} ranks with every root, {} cases (size, in place or not), {} runs of all "
+                            "ranks, {} steps: {} ({:.1f} s, seed {})",
+                            count_text(all.plans), ranks_.size() == 1 ? "" : fmt::format("{} to ", ranks_.front()),
                             ranks_.back(), count_text(all.cases), count_text(all.interleavings), count_text(all.steps),
-                            failed() ? fmt::format("{} FAILED", count_text(all.failures)) : "all right", seconds_,
+                            failed() ? fmt::format("{} FAILED", count_text(all.failures)) : "all correct", seconds_,
                             options_.seed),
                 0));
     for (const Result& r : results_)

@@ -105,7 +105,7 @@ void print_table(const ContentionTask& task, const ContentionResult& result) {
       std::vector<std::string> head = {"transport", "alone"};
       for (int concurrent = 2; concurrent <= task.ranks; ++concurrent)
         head.push_back(fmt::format("{} at once", concurrent));
-      if (counts) head.insert(head.end(), {"locks", "lock waits", "throttled", "pinned"});
+      if (counts) head.insert(head.end(), {"locks", "lock waits", "gate waits", "pages pinned"});
       table.row(head);
       for (size_t way = 0; way < task.ways.size(); ++way) {
         std::vector<std::string> row = {way_names[size_t(task.ways[way])]};
@@ -129,14 +129,15 @@ void print_table(const ContentionTask& task, const ContentionResult& result) {
       fmt::print("{}\n", wrapped(fmt::format("{} does not work here: {}", way_names[size_t(task.ways[way])],
                                              result.problems[way]),
                                  2));
-  std::string note = result.spin
-                         ? "Times are of the slowest process after a common start"
-                         : "More processes than processors: times are from the first one's start to the last one's end";
+  std::string note =
+      result.spin ? "Times are those of the slowest process after a common start; x is the ratio to the time alone"
+                  : "More processes than processors: times are from the first start to the last end; x is the ratio to "
+                    "the time alone";
   note += counts ? fmt::format(
-                       "; mmap_lock taken, waits for locks and for the throttle, and pages pinned: counted per "
-                       "access, {} at once, also where the machine is emulated and its times tell little.",
+                       ". Counts are per access, with {} at once: locks of an address space (mmap_lock), waits for "
+                       "locks, waits at the module's gate, and pinned pages.",
                        task.ranks)
-                 : "; locks, waits and pins are not counted: " + result.counts_problem + ".";
+                 : ". Locks, waits and pinned pages are not counted: " + result.counts_problem + ".";
   fmt::print("{}\n", wrapped(note, 0));
 }
 

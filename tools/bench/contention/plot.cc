@@ -47,9 +47,9 @@ std::string words_of(const ContentionCell& cell) {
   std::string text = fmt::format("{}, {} at once: {} (x {:.2f})", way_names[size_t(cell.way)], cell.concurrent,
                                  us_text(cell.median_us), cell.relative);
   if (cell.locks >= 0)
-    text += fmt::format("; per access mmap_lock {:.2f}, waits for locks {:.2f}, pages pinned {:.1f}", cell.locks,
+    text += fmt::format("; per access: mmap_lock {:.2f}, lock waits {:.2f}, pages pinned {:.1f}", cell.locks,
                         cell.lock_waits, cell.pinned);
-  if (cell.gate_waits >= 0) text += fmt::format(", waits at the gate {:.2f}", cell.gate_waits);
+  if (cell.gate_waits >= 0) text += fmt::format(", gate waits {:.2f}", cell.gate_waits);
   return text;
 }
 
@@ -106,8 +106,8 @@ std::string contention_svg(const ContentionTask& task, const ContentionResult& r
   if (result.counts_problem.empty()) figures.push_back(waits);
   double legend_end = 0;
   std::string out = plot::words(left, 16, "start",
-                                "time of an access, relative to the same access alone, and its waits for locks, over "
-                                "accesses at once") +
+                                "time of an access relative to the same access alone, and its lock waits, by number of "
+                                "concurrent accesses") +
                     legend(task, result, legend_end);
   const double columns = double(task.patterns.size()), rows = double(task.pages.size() * figures.size());
   double y = top;

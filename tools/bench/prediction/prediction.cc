@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// collctl bench prediction: how well the table of this machine predicts, and how well it chooses, collective by collective
-// and size by size: the algorithm that communicators take beside the others, in turns, in one run.
+// collctl bench prediction: compares, by collective and size, the times that this machine's table predicts with measured
+// ones, and the algorithm that communicators select with the fastest one. All of a size run in turns, in one run.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -132,7 +132,8 @@ Judged judged(const Options& options) {
 void print(const Judged& of) {
   fmt::print("{}\n\n", wrapped(of.machine.origin, 0));
   Table table("<>>>>><<>");
-  table.row({"collective", "size", "calibrated", "predicted", "measured", "error", "chosen", "best measured", "ratio"});
+  table.row({"collective", "size", "calibrated", "predicted", "measured", "error", "selected", "fastest",
+             "selected/fastest"});
   for (const Cell& cell : of.cells) {
     const Entrant& first = cell.contest.entrants.front();
     const bool is_best = &cell.best() == &first;
@@ -143,11 +144,13 @@ void print(const Judged& of) {
                fmt::format("{:.2f}", cell.ratio())});
   }
   fmt::print("{}\n", table.text());
-  for (const std::string& line : of.left_out) fmt::print("left out: {}\n", line);
+  for (const std::string& line : of.left_out) fmt::print("not measured: {}\n", line);
   fmt::print(
-      "median error {:.0f} % (at most {:.0f} %: {}); chosen within {:.0f} % of the best measured in {:.0f} % of {} "
-      "cells (at least {:.0f} %: {})\n"
-      "times that calibration measured differ by {:.0f} % from those now (median)\n",
+      "Median error of the predictions: {:.0f} % (target: at most {:.0f} %): {}.\n"
+      "The selected algorithm is at most {:.0f} % slower than the fastest one in {:.0f} % of {} points (target: at "
+      "least "
+      "{:.0f} %): {}.\n"
+      "Times now differ from those of the calibration by {:.0f} % (median).\n",
       100 * of.median_error, 100 * most_error, of.median_error <= most_error ? "met" : "MISSED", 100 * (near_best - 1),
       100 * of.share_near_best, of.cells.size(), 100 * share_wanted,
       of.share_near_best >= share_wanted ? "met" : "MISSED", 100 * of.median_drift);

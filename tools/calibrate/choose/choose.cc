@@ -109,7 +109,7 @@ Decisions choose_all(const ChooseTask& task, const model::Table& table,
     for (int c = 0; c < plan::collectives; ++c) {
       const auto collective = plan::Collective(c);
       show(pricing * (double(i) + double(c) / plan::collectives) / double(counts.size()),
-           fmt::format("prices of {}, {} ranks", plan::name(collective), ranks));
+           fmt::format("predicting {}, {} ranks", plan::name(collective), ranks));
       for (size_t bytes : size_classes(collective, ranks)) {
         Contest contest{collective, ranks, bytes, price_all(collective, bytes, machine)};
         drop_hopeless(contest.entrants);

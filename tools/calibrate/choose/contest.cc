@@ -149,7 +149,7 @@ Stage stage_of(const Contest& contest, Exchange& exchange, Rank& rank, const Hea
 }  // namespace
 
 std::string text(const model::Choice& choice) {
-  return model::setting_text(choice) + (choice.kernel_copies ? " by kernel copies" : "");
+  return model::setting_text(choice) + (choice.kernel_copies ? " with kernel-assisted copies" : "");
 }
 
 std::string text(const model::Chosen& chosen) {

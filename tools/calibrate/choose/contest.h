@@ -20,7 +20,7 @@ struct Entrant {
   Timing timing;           // after run_contests()
   bool to_the_end = true;  // it was in every heat
 };
-// "fused:chunk=131072,depth=2 by kernel copies"; for people.
+// "fused:chunk=131072,depth=2 with kernel-assisted copies"; for people.
 std::string text(const model::Choice& choice);
 std::string text(const model::Chosen& chosen);
 

@@ -50,7 +50,7 @@ void Fitting::near_copies() {
                                         ? access(Mechanism::shared_memory).gamma
                                         : gamma(Mechanism::mapped, What::mapped_copy, 0);
   note("shared_memory",
-       fmt::format("measured: a neighbour's lines, just written, 1 KiB to 1 MiB; residual {:.3f}", residual));
+       fmt::format("measured: lines that a neighbour has just written, 1 KiB to 1 MiB; residual {:.3f}", residual));
   note("mapped", measured_.of(What::mapped_copy).empty()
                      ? "as shared_memory; a mapping of kcoll: " + measured_.problem(What::mapped_copy)
                      : "as shared_memory, gamma through a mapping of kcoll");
@@ -81,7 +81,7 @@ void Fitting::cma() {
                            copies = measured_.of(What::cma_copy);
   if (checks.empty() || pages.empty() || copies.empty()) {
     lacks("cma", measured_.problem(What::check));
-    note("cma", "not possible here: " + measured_.problem(What::check));
+    note("cma", "does not work here: " + measured_.problem(What::check));
     return;
   }
   model::Access& of = access(Mechanism::cma);
@@ -101,7 +101,7 @@ void Fitting::cma() {
   const model::Fit move = model::fit(moved);
   if (move.coefficients.empty() || move.coefficients[0] <= 0) {
     of.available = false;
-    lacks("cma", "copies were not slower than locking their pages: disturbed; calibrate again");
+    lacks("cma", "copies were not slower than locking their pages: the samples were disturbed; calibrate again");
     return;
   }
   of.startup_us = ByDistance::all(alpha);
@@ -151,7 +151,7 @@ void Fitting::kcoll() {
       moved.push_back({{point.key.bytes}, point.timing.us - alpha});
   const model::Fit move = model::fit(moved);
   if (move.coefficients.empty() || move.coefficients[0] <= 0)
-    return lacks("kcoll", "its copies took no time: disturbed; calibrate again");
+    return lacks("kcoll", "its copies took no time: the samples were disturbed; calibrate again");
   model::Access& pinned = access(Mechanism::kcoll_pinned);
   pinned.available = true;
   pinned.startup_us = ByDistance::all(alpha);
@@ -181,7 +181,7 @@ void Fitting::kcoll_first_touch(const model::Fit& move, size_t moves) {
     for (const auto& [tasks, crowd] : heat.crowds)
       if (tasks > 1 && crowd.us > 0) more[tasks].push_back({crowd.each_us() / page.back().us});
   }
-  if (page.empty()) return lacks("kcoll, first touch", "the module tells of no page that it pinned");
+  if (page.empty()) return lacks("kcoll, first touch", "the module reports no pinned page");
   made_.remarks.push_back(text(sum));
   const Timing per_set = judge_samples(throttle), per_page = judge_samples(page);
   const model::Access& pinned = access(Mechanism::kcoll_pinned);
@@ -206,7 +206,7 @@ void Fitting::kcoll_first_touch(const model::Fit& move, size_t moves) {
     errors.push_back(std::abs(fitted / point.timing.us - 1));
     made_.curves.push_back({"kcoll, first touch", point.key.bytes, point.timing.us, fitted});
   }
-  note("kcoll_first_touch", fmt::format("{}; first copies by the clock differ by up to {:.3f}", text(sum),
+  note("kcoll_first_touch", fmt::format("{}; measured first copies differ by up to {:.3f}", text(sum),
                                         errors.empty() ? 0 : std::ranges::max(errors)));
 }
 

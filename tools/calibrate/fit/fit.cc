@@ -54,7 +54,7 @@ void Fitting::tell_at(const std::string& name, topo::Distance distance, double s
 double Fitting::single(What what, const std::string& name, double scale, double otherwise) {
   const std::vector<Point> points = measured_.of(what);
   if (points.empty()) {
-    lacks(name, measured_.problem(what) + fmt::format("; taken from '{}'", otherwise_.name));
+    lacks(name, measured_.problem(what) + fmt::format("; value of the built-in table '{}'", otherwise_.name));
     return otherwise;
   }
   tell(name, points.front().timing.spread(), 1);
@@ -69,13 +69,13 @@ void Fitting::lines() {
   }
   std::ranges::sort(flags);
   table().flag_ns = complete(flags, otherwise_.flag_ns);
-  if (flags.empty()) lacks("flag", "one processor; taken from '" + otherwise_.name + "'");
+  if (flags.empty()) lacks("flag", "one processor only; value of the built-in table '" + otherwise_.name + "'");
   table().look_ns = single(What::look, "look", 1000, otherwise_.look_ns);
   table().step_ns = single(What::step, "step", 1000, otherwise_.step_ns);
   const std::vector<Point> readers = measured_.of(What::lines);
   table().line_ns = otherwise_.line_ns;
   if (readers.size() < 2) {
-    lacks("line", fmt::format("needs four processors; taken from '{}'", otherwise_.name));
+    lacks("line", fmt::format("needs four processors; value of the built-in table '{}'", otherwise_.name));
     return;
   }
   const Point &few = readers.front(), &many = readers.back();
@@ -91,7 +91,7 @@ void Fitting::links() {
   links.core_gbs = 0;  // the rates of a copy bound it
   if (table().caches.empty()) {
     links = otherwise_.links;
-    return lacks("links", fmt::format("not measured; taken from '{}'", otherwise_.name));
+    return lacks("links", fmt::format("not measured; value of the built-in table '{}'", otherwise_.name));
   }
   // What all cores took from each other at once, at least.
   const model::CacheRates in_cache = rates_at(table(), double(of.l2_bytes) / 4), beyond = table().caches.back();
@@ -105,7 +105,7 @@ void Fitting::links() {
     if (point.key.distance == topo::Distance::socket) links.numa_gbs = all / std::max(of.numas, 1);
   }
   const double cache = double(available_cache_bytes(table(), of.cores));
-  note("links", fmt::format("what all cores moved at once; memory with {:.0f} bytes a core{}", beyond.bytes,
+  note("links", fmt::format("throughput of all cores together; memory with {:.0f} bytes per core{}", beyond.bytes,
                             beyond.bytes * cores < 2 * cache ? ", which the caches may hold in part" : ""));
 }
 
@@ -146,9 +146,8 @@ void Fitting::thresholds() {
   }
   tell("non_temporal_bytes", 0.5, plain.size());
   note("thresholds",
-       "direct_bytes: where a kernel copy costs less than two copies; non_temporal_bytes: from where on it was "
-       "faster, "
-       "of all cores together; 0: nowhere");
+       "direct_bytes: size from which a kernel-assisted copy costs less than two copies; non_temporal_bytes: size from "
+       "which non-temporal stores of all cores together were faster; 0: never");
 }
 
 Model fit_model(const Measured& measured, const model::Fingerprint& machine, const model::Table& otherwise) {

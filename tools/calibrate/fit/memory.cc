@@ -59,7 +59,7 @@ model::Bandwidth Fitting::pair(const std::string& name, What alone, What all, do
                                model::Bandwidth otherwise) {
   const model::Bandwidth made = {rate(alone, bytes) * share, rate(all, bytes) * share};
   if (made.alone_gbs <= 0 || made.all_gbs <= 0) {
-    lacks(name, fmt::format("not measured; taken from '{}'", otherwise_.name));
+    lacks(name, fmt::format("not measured; value of the built-in table '{}'", otherwise_.name));
     return otherwise;
   }
   const auto spread = [&](What what) {

@@ -63,11 +63,11 @@ KcollTimes& KcollTimes::operator+=(const KcollTimes& other) {
 std::string text(const KcollTimes& of) {
   std::string words = fmt::format("kcoll by its {}: ", of.source);
   if (of.pins > 0)
-    words += fmt::format("of a page set of {:.0f} pages throttle wait {:.3g} us, lock {:.3g} us, pin {:.3g} us; ",
+    words += fmt::format("per set of {:.0f} pages: gate wait {:.3g} us, lock {:.3g} us, pin {:.3g} us; ",
                          double(of.pages) / double(of.pins), of.throttle_us / double(of.pins),
                          of.lock_us / double(of.pins), of.pin_us / double(of.pins));
   if (of.copies > 0)
-    words += fmt::format("of a copy of {:.0f} bytes startup {:.3g} us, wait {:.3g} us, copy {:.3g} us",
+    words += fmt::format("per copy of {:.0f} bytes: startup {:.3g} us, wait {:.3g} us, copy {:.3g} us",
                          double(of.copied_bytes) / double(of.copies), of.startup_us() / double(of.copies),
                          of.wait_us / double(of.copies), of.copy_us / double(of.copies));
   else words += "no copy was timed";

@@ -30,7 +30,7 @@ struct KcollTimes {
   double startup_us() const { return total_us - copy_us - wait_us; }
   KcollTimes& operator+=(const KcollTimes& other);  // of the same source
 };
-// "throttle wait 0.1 us, lock 0.2 us, pin 1.3 us a page set of 16 pages; copy ... "; for people.
+// "kcoll by its counters: per set of 16 pages: gate wait 0.1 us, lock 0.2 us, pin 1.3 us; per copy ..."; for people.
 std::string text(const KcollTimes& times);
 
 // From its making to stop() the module's work is watched.

@@ -83,7 +83,8 @@ void watch_kcoll(const MeasureTask& task, Workplace& at, Measured& measured) {
   probes.add_kcoll();
   RoundsTask rounds{.processes = task.processes, .cpus = task.cpus, .with_one_at_rest = true};
   rounds.begin = [&](int process) { return at.begin(process); };
-  rounds.stages.push_back({.name = "kcoll, watched", .probes = probes.probes, .seconds = 0.2, .least = 1, .most = 2});
+  rounds.stages.push_back(
+      {.name = "kcoll's own account", .probes = probes.probes, .seconds = 0.2, .least = 1, .most = 2});
   rounds.stages[0].begin = [](int) {
     transport::KcollStatus status;
     if (auto device = transport::KcollDevice::own(status)) device->measure_times(true);

@@ -89,7 +89,7 @@ Plan recursive_doubling(const Request& request) {
 const Algorithm family[] = {
     {.collective = Collective::allreduce,
      .name = "all_read",
-     .summary = "everybody reduces everybody's data: one hop, for tiny vectors",
+     .summary = "every rank reduces the data of all ranks: for very short vectors",
      .source = "this project",
      .reads = {.chunk = true},
      .described = plan::Access::shm,

@@ -32,7 +32,7 @@ constexpr auto allreduce = Collective::allreduce, reduce = Collective::reduce,
 
 void add_trees(std::vector<Algorithm>& family) {
   add<flat_tree, reduce>(family, {.name = "flat",
-                                  .summary = "the root reduces everybody's data, in rank order",
+                                  .summary = "the root reduces the data of all ranks, in rank order",
                                   .source = "XHC IV-B with one group",
                                   .reads = {.chunk = true, .depth = true},
                                   .applies = always});
@@ -46,14 +46,14 @@ void add_trees(std::vector<Algorithm>& family) {
                .applies = has_levels});
   add<hierarchical_by_index, reduce, allreduce>(
       family, {.name = "hierarchical_by_index",
-               .summary = "hierarchical, every member of a group reducing a slice of each chunk",
+               .summary = "as hierarchical, but every member of a group reduces one slice of each chunk",
                .source = "XHC IV-B, step 2a",
                .rank_order = false,
                .left_to_right = false,
                .reads = {.chunk = true, .depth = true, .hierarchy = true},
                .applies = has_levels});
   add<rg, reduce, allreduce>(family, {.name = "rg",
-                                      .summary = "groups of k+1 neighbours add up through shared memory, as a tree",
+                                      .summary = "groups of k+1 neighbours reduce through shared memory, as a tree",
                                       .source = "YHCCL 3.4, Tables 2 and 3",
                                       .left_to_right = false,
                                       .reads = {.chunk = true, .depth = true, .k = true},
@@ -64,13 +64,13 @@ void add_trees(std::vector<Algorithm>& family) {
 void add_mapped(std::vector<Algorithm>& family) {
   add<fused, reduce, allreduce, reduce_scatter>(
       family, {.name = "fused",
-               .summary = "each rank reduces its share from all ranks in one step, to where it belongs; others copy it",
+               .summary = "each rank reduces its slice of all vectors in one step, into the result; others copy it",
                .source = "this project; SAS for the mapped buffers",
                .reads = {.chunk = true, .depth = true},
                .applies = always});
   add<shared_address_space, allreduce>(
       family, {.name = "shared_address_space",
-               .summary = "each rank reduces its share from all ranks, one after another, and the others copy it",
+               .summary = "each rank reduces its slice of all vectors, one after another, and the others copy it",
                .source = "SAS, partitioned",
                .stores_partials = true,
                .reads = {.chunk = true, .depth = true},
@@ -79,18 +79,17 @@ void add_mapped(std::vector<Algorithm>& family) {
 
 void add_through_shared_memory(std::vector<Algorithm>& family) {
   add<movement_avoiding, reduce, allreduce, reduce_scatter>(
-      family,
-      {.name = "movement_avoiding",
-       .summary = "slices travel from rank to rank; one of p contributions is copied, the others are added in place",
-       .source = "YHCCL 3.3 to 3.5, Alg. 2",
-       .rank_order = false,
-       .left_to_right = false,
-       .reads = {.chunk = true, .depth = true},
-       .described = plan::Access::shm,
-       .applies = fits_one_group});
+      family, {.name = "movement_avoiding",
+               .summary = "slices go from rank to rank; one of p operands is copied, the others are reduced in place",
+               .source = "YHCCL 3.3 to 3.5, Alg. 2",
+               .rank_order = false,
+               .left_to_right = false,
+               .reads = {.chunk = true, .depth = true},
+               .described = plan::Access::shm,
+               .applies = fits_one_group});
   add<movement_avoiding_socket, reduce, allreduce, reduce_scatter>(
       family, {.name = "movement_avoiding_socket",
-               .summary = "the same inside every socket, then shares of each slice across them",
+               .summary = "as movement_avoiding inside every socket, then parts of each slice across sockets",
                .source = "YHCCL 3.3 to 3.5",
                .rank_order = false,
                .left_to_right = false,
@@ -100,8 +99,7 @@ void add_through_shared_memory(std::vector<Algorithm>& family) {
   add<chain_reduce, reduce, allreduce, reduce_scatter>(
       family,
       {.name = "chain",
-       .summary =
-           "a vector travels through shared memory from rank to rank, chunk by chunk; each adds its own in place",
+       .summary = "chunks go through shared memory from rank to rank; each rank reduces its own into them in place",
        .source = "this project; YHCCL 3.3 in rank order",
        .stores_partials = true,
        .reads = {.chunk = true, .depth = true},
@@ -109,7 +107,7 @@ void add_through_shared_memory(std::vector<Algorithm>& family) {
        .applies = always});
   add<dpml, reduce, allreduce, reduce_scatter>(
       family, {.name = "dpml",
-               .summary = "everybody copies in, then each rank adds up one share of all vectors",
+               .summary = "all ranks copy in, then each rank reduces one slice of all vectors",
                .source = "YHCCL Tables 1 to 3; Bayatpour et al. 2017",
                .stores_partials = true,
                .reads = {.chunk = true, .depth = true},
@@ -117,7 +115,7 @@ void add_through_shared_memory(std::vector<Algorithm>& family) {
                .applies = always});
   add<dpml_two_level, reduce, allreduce, reduce_scatter>(
       family, {.name = "dpml_two_level",
-               .summary = "everybody copies in, slices are reduced inside each socket, then across them",
+               .summary = "all ranks copy in; slices are reduced inside each socket, then across sockets",
                .source = "YHCCL 5.1, Fig. 4",
                .rank_order = false,
                .left_to_right = false,
@@ -129,17 +127,18 @@ void add_through_shared_memory(std::vector<Algorithm>& family) {
 
 void add_between_neighbours(std::vector<Algorithm>& family) {
   add<ring, allreduce, reduce_scatter>(
-      family, {.name = "ring",
-               .summary = "partial results travel around the ranks, each adds its own; then finished shares do",
-               .source = "YHCCL Tables 1 and 2; Patarasuk and Yuan 2009",
-               .rank_order = false,
-               .left_to_right = false,
-               .reads = {.chunk = true, .depth = true},
-               .described = plan::Access::copy,
-               .applies = fits_ring});
+      family,
+      {.name = "ring",
+       .summary = "partial results go round the ranks, each reduces its own into them; then finished slices go round",
+       .source = "YHCCL Tables 1 and 2; Patarasuk and Yuan 2009",
+       .rank_order = false,
+       .left_to_right = false,
+       .reads = {.chunk = true, .depth = true},
+       .described = plan::Access::copy,
+       .applies = fits_ring});
   add<rabenseifner, allreduce, reduce_scatter>(
       family, {.name = "rabenseifner",
-               .summary = "recursive halving: ranks at doubling distance exchange and add halves; then doubling",
+               .summary = "recursive halving: ranks at doubling distances exchange and reduce halves; then doubling",
                .source = "YHCCL Tables 1 and 2; Thakur, Rabenseifner and Gropp 2005",
                .left_to_right = false,
                .reads = {.chunk = true, .depth = true},

@@ -381,7 +381,7 @@ class Creation {
     else text += comm_->transport();
     if (comm_->settings_.transport != Transport::automatic) text += ", forced";
     else if (ranks() > 1 && team.reach != exec::Reach::direct) text += " (256 KiB: " + agreed_.times() + ")";
-    if (team.reach != exec::Reach::direct && team.map_arenas) text += ", mapped for coll_mem_alloc";
+    if (team.reach != exec::Reach::direct && team.map_arenas) text += "; shared buffers (coll_mem_alloc): mapped";
     text += comm_->team_.crowded ? "; oversubscribed (more ranks than cores)" : "";
     if (table_ == nullptr)
       text += "; table: none, built-in defaults for " + std::string(model::family_of(comm_->machine_->processor).name) +

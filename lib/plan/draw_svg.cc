@@ -110,7 +110,7 @@ class Picture {
       text(at + 15, 54.5, look(kind).name, "fill=\"#333333\"");
       at += 68;
     }
-    text(at, 54.5, "arrows: post to wait, dark where the wait was held up", "fill=\"#333333\"");
+    text(at, 54.5, "arrows: from post to wait, dark if the wait was delayed", "fill=\"#333333\"");
   }
 
   void draw_rows() {
@@ -198,8 +198,8 @@ std::string draw_svg(const Plan& plan, const Shape& shape, size_t element_bytes,
   std::string subtitle = size_words(uint64_t(shape.of({.sender = any_rank, .receiver = any_rank})) * element_bytes);
   if (!plan.parameters.empty()) subtitle += ", " + plan.parameters;
   subtitle += access == Access::shm ? ", views staged" : ", views direct";
-  subtitle += "; units: copy of a largest extent " + number(copy_units) + ", post " + number(post_units) +
-              ", flag's way " + number(flag_units);
+  subtitle += "; time units: copy of the largest extent " + number(copy_units) + ", post " + number(post_units) +
+              ", flag latency " + number(flag_units);
   return Picture(plan, run).draw(subtitle);
 }
 

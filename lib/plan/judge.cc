@@ -248,7 +248,7 @@ bool Judge::transfer(const LaneState& lane, const Step& step, const Extent& exte
 inline bool Judge::post(const LaneState& lane, const Step& step, uint32_t flag, int64_t value) {
   if (!clocked(lane)) return false;
   if (value < 1 || value < machine_->flag(flag))
-    return fail(lane, "posts " + std::to_string(value) + " on a flag that stands at " +
+    return fail(lane, "posts " + std::to_string(value) + " on a flag that is at " +
                           std::to_string(machine_->flag(flag)) + ": values begin at 1 and never decrease");
   if (value > last_value_)
     return fail(lane,

@@ -15,7 +15,7 @@ bool Judge::report_deadlock() {
     if (++left > 4) continue;
     const Step& step = lane.step();
     if (told++ != 0) out += "; ";
-    out += where(lane) + " needs " + std::to_string(lane.need) + ", the flag stands at " +
+    out += where(lane) + " needs " + std::to_string(lane.need) + ", the flag is at " +
            std::to_string(machine_->flag(uint32_t(step.rank) * plan_->flags + step.flag));
     bool ended = true;
     for (uint32_t l = machine_->first_lane(step.rank);

@@ -119,6 +119,12 @@ class Texts(Case):
         self.assertIn("root 10", text)
         self.expect_width(text, 100)
 
+    def test_reductions_say_in_which_order_operands_combine(self):
+        for algorithm, order in (("fused", "left to right"), ("rg", "rank order, other brackets"), ("ring", "any order")):
+            text = self.run_fine("plan", "allreduce", "--algorithm", algorithm, "-n", 4)
+            self.assertRegex(text, rf"(?m)^operands +{order}$")
+        self.assertNotIn("operands", self.run_fine("plan", "bcast", "-n", 4))
+
     def test_steps_of_one_rank(self):
         everybody = self.run_fine("plan", "barrier", "--algorithm", "dissemination", "-n", 8, "--text")
         one = self.run_fine("plan", "barrier", "--algorithm", "dissemination", "-n", 8, "--text", "--rank", 3)

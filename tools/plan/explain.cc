@@ -12,6 +12,7 @@
 #include "tools/command.h"
 #include "tools/command_line.h"
 #include "tools/common/call_options.h"
+#include "tools/common/choose_plans.h"
 #include "tools/common/machine.h"
 #include "tools/common/text.h"
 
@@ -152,6 +153,8 @@ void print(const Explained& answer) {
   if (!answer.choices.empty()) {
     const model::Priced& best = answer.choices.front();
     line("selected", selected_text(answer));
+    if (answer.selected.choice.algorithm != nullptr && is_reduction(answer.collective))
+      line("operands", order_of(*answer.selected.choice.algorithm));
     line("decided", "by " + model::decider_text(answer.selected));
     line("predicted", fmt::format("{}: {}", us_text(best.terms.total_us()), why(best.terms)));
     if (const model::Chosen* row = answer.selected.row; row != nullptr && row->measured_us > 0)

@@ -228,6 +228,7 @@ void print(const Options& options, const Answer& answer) {
   line("machine", topo::describe(answer.layout.machine));
   line("ranks", topo::describe(answer.layout.hierarchy) + ", mapped by " + options.map_by);
   line("transport", transport_name(answer.access));
+  if (is_reduction(plan.collective)) line("operands", order_of(*algo::find(plan.collective, plan.algorithm)));
   fmt::print("\n");
   Table table("<>>");
   table.row({"messages", "number", "bytes"});

@@ -2,7 +2,7 @@
 /*
  * libcoll: MPI-style collectives between the processes of one Linux node, over shared memory.
  *
- * This file is long because it is the whole C interface, and each comment is the contract of the functions below it.
+ * Why this file is long: it is the whole C interface, and each comment is the contract of the functions below it.
  *
  * Terms
  *  - A rank is one member of a communicator: a process, or one of several threads of a process. The ranks of a

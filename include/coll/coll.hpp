@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// libcoll for C++20: the functions of coll.h with typed vectors, exceptions, and objects that free what they own.
+// libcoll for C++20: coll.h with typed vectors, exceptions, objects that clean up. Why this file is long: so is coll.h.
 //
 //   coll::Communicator comm = coll::Communicator::from_launcher();
 //   std::vector<double> mine(1000, comm.rank()), sum(1000);

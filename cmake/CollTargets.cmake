@@ -56,7 +56,7 @@ endfunction()
 #   [ENVIRONMENT ...]  NAME=value
 #   [ARGS ...]         (coll_test) arguments of the program
 #   [OPTIMIZED]        (coll_test) for a program that spends its time in loops of its own
-#   [CPUS name ...]    runs it once more for each of these processors (COLL_CPU), as NAME.CPU
+#   [CPUS name ...]    runs it once more for each of these processors (COLL_CPU), as NAME.CPU, without sanitizers
 #   [NO_SANITIZE why]  leaves it out of the sanitizer builds
 #   [NO_CHECK why]     leaves it out of `make check`, which otherwise runs it unless its labels say no (coll_in_check())
 set(coll_test_keywords "TIMEOUT;PROCESSORS;NO_SANITIZE;NO_CHECK")
@@ -124,6 +124,10 @@ function(coll_script_test name)
         set(arg_PROCESSORS 2)
       endif()
     endforeach()
+  endif()
+  if(COLL_SANITIZER)
+    # Sanitizers look at code, not at choices: one processor is enough.
+    set(arg_CPUS "")
   endif()
   foreach(cpu here ${arg_CPUS})
     set(full_name ${name})

@@ -87,7 +87,7 @@ TEST(Mismatch, LengthsOfShortMessagesAreCompared) {
         RANK_CHECK(c, status == (root ? COLL_OK : expected));
         for (size_t i = 0; i < 256; i++) RANK_CHECK(c, data[i] == (root || i < std::min(there, here) ? 7 : -1));
         if (!root && status != COLL_OK)
-          RANK_CHECK(c, strstr(coll_last_error(), "than what this rank takes") != nullptr);
+          RANK_CHECK(c, strstr(coll_last_error(), "than what this rank expects") != nullptr);
       }
     // All but the first name more.
     const size_t n = root ? 2 : 3;

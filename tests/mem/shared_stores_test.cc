@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <memory>
 #include <vector>
 
 #if defined(__x86_64__)
@@ -125,11 +126,17 @@ TEST(SharedStores, DoNotMeasureTheStoresBeforeTheFlag) {
 // The measurement has to fetch the flag's line, which an optimizer may take for superfluous.
 TEST(SharedStores, MeasureAFlagInNoCacheAsDistant) {
   SharedStores stores;
-  alignas(64) std::atomic<uint64_t> flag = 1;
+  // In the middle of pages that nothing else touches, or a prefetcher brings the flag's line together with its neighbours.
+  struct alignas(4096) Pages {
+    char before[4096];
+    std::atomic<uint64_t> flag = 1;
+    char after[4096];
+  };
+  const auto pages = std::make_unique<Pages>();
   for (int i = 0; i < 200 && !stores.stream(large); i++) {
-    _mm_clflush(&flag);
+    _mm_clflush(&pages->flag);
     _mm_mfence();
-    stores.measure(flag);
+    stores.measure(pages->flag);
   }
   EXPECT_TRUE(stores.stream(large));
 }

@@ -92,8 +92,8 @@ configure_root() {
 
 # Runs inside the namespaces: mounts, then one make after the other. Stops at the first that fails.
 inside() {
-  local root=$1 user=$2 ccache=$3 target status started home packages=()
-  shift 3
+  local root=$1 user=$2 ccache=$3 compiler=$4 archives=$5 target status started home packages=()
+  shift 5
   mount --make-rprivate /
   mount -t proc proc "$root/proc"
   mount -t sysfs -o ro sysfs "$root/sys"
@@ -209,10 +209,9 @@ configure_root "$root"
 git -c "safe.directory=$checkout" clone --quiet --no-hardlinks "$checkout" "$root/libcoll"
 say "commit $(git -c "safe.directory=$checkout" -C "$checkout" rev-parse --short HEAD), Debian $(cat "$root/etc/debian_version")"
 
-export archives compiler
 status=0
 # In the background, so that a signal is heard at once.
-unshare --mount --pid --fork --kill-child "$0" --inside "$root" "$user" "$ccache" "$@" &
+unshare --mount --pid --fork --kill-child "$0" --inside "$root" "$user" "$ccache" "$compiler" "$archives" "$@" &
 inside=$!
 wait "$inside" || status=$?
 inside=

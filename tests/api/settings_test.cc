@@ -116,7 +116,7 @@ TEST(Settings, ThatDifferBetweenRanks) {
       {"COLL_BARRIER", "dissemination"}, {"COLL_CPU", "zen3"}};
   for (auto [variable, value] : different) {
     SCOPED_TRACE(variable);
-    run_processes(3, [=](Context& c) {
+    run_processes(3, [variable = variable, value = value](Context& c) {
       if (c.rank == 1) setenv(variable, value, 1);
       creation_fails(c, COLL_ERR_BOOTSTRAP, {"the same value on all ranks", "rank"});
     });

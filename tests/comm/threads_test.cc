@@ -69,7 +69,7 @@ TEST(Threads, CommunicatorsAreIndependent) {
   run_threads(2, [](Context& c) {
     coll_comm *first = c.comm(), *second = nullptr;
     RANK_CHECK(c, coll_comm_split(first, 0, c.rank, &second) == COLL_OK);
-    auto drive = [&c](coll_comm* comm, uint32_t value) {
+    auto drive = [](coll_comm* comm, uint32_t value) {
       for (uint32_t i = 0; i < 200; i++) {
         uint32_t mine = value + i, sum = 0;
         if (coll_allreduce(&mine, &sum, 1, COLL_UINT32, COLL_SUM, comm) != COLL_OK || sum != 2 * mine) return false;

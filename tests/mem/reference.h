@@ -15,7 +15,31 @@
 namespace coll::test {
 
 // C++ types that lib/mem does not use: the compiler's own half, C's own complex numbers, plain structs.
+#ifdef __FLT16_MAX__
 using Half = _Float16;
+#else
+// For compilers without one (clang 14): by exact arithmetic on the value, 11 significant bits, ties to even.
+struct Half {
+  uint16_t bits;
+  Half() = default;
+  Half(float value) {
+    bits = std::isnan(value) ? 0x7e00 : 0x7c00;
+    int exponent;
+    std::frexp(value, &exponent);
+    const int unit = value == 0 ? -24 : std::max(exponent - 11, -24);  // the last place; subnormals share one
+    const double units = std::nearbyint(std::ldexp(std::abs(static_cast<double>(value)), -unit));
+    if (std::ldexp(units, unit) < 65536) bits = static_cast<uint16_t>(((unit + 24) << 10) + static_cast<int>(units));
+    if (std::signbit(value)) bits |= 0x8000;
+  }
+  operator float() const {
+    const int exponent = bits >> 10 & 31, fraction = bits & 1023;
+    float value =
+        std::ldexp(static_cast<float>(exponent == 0 ? fraction : fraction + 1024), std::max(exponent, 1) - 25);
+    if (exponent == 31) value = fraction == 0 ? std::numeric_limits<float>::infinity() : std::nanf("");
+    return bits & 0x8000 ? -value : value;
+  }
+};
+#endif
 struct Brain {
   uint16_t bits;
 };

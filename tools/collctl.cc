@@ -23,7 +23,8 @@ int usage_error(const CommandLine& line, std::string text) {
 void warn_of_misspelt_variables() {
   for (const config::Misspelt& wrong : config::misspelt())
     if (!wrong.nearest.empty())
-      std::fprintf(stderr, "collctl: %s is not known; did you mean %s?\n", wrong.name.c_str(), wrong.nearest.c_str());
+      std::fprintf(stderr, "collctl: %s is not a variable of libcoll; did you mean %s?\n", wrong.name.c_str(),
+                   wrong.nearest.c_str());
 }
 
 int main(int argc, char** argv) {

@@ -135,8 +135,7 @@ size_t total_bytes(const Thresholds& of, size_t bytes) {
 }
 
 void add_export(Command& app, Action& action) {
-  Command* sub =
-      app.add_subcommand("export", "Write the selected algorithms as a tuning file for Open MPI, MPICH or UCC");
+  Command* sub = app.add_subcommand("export", "Write the selected algorithms for Open MPI, MPICH or UCC");
   sub->require_subcommand();
   static constexpr const char* for_openmpi = "  collctl export openmpi --output rules.conf";
   static constexpr const char* for_mpich =

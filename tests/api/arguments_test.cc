@@ -54,7 +54,8 @@ TEST_F(Arguments, Bootstrap) {
 TEST_F(Arguments, BootstrapThatFails) {
   coll_comm* made = comm;
   coll_bootstrap broken{sizeof(coll_bootstrap), 0, 1, [](const void*, void*, size_t, void*) { return 1; }, nullptr};
-  EXPECT_FAILURE(coll_comm_create(&broken, &made), COLL_ERR_BOOTSTRAP, "allgather callback of the bootstrap returned an error");
+  EXPECT_FAILURE(coll_comm_create(&broken, &made), COLL_ERR_BOOTSTRAP,
+                 "allgather callback of the bootstrap returned an error");
   EXPECT_EQ(made, nullptr);
   // Fails the second time it is called.
   int calls = 0;
@@ -64,7 +65,8 @@ TEST_F(Arguments, BootstrapThatFails) {
                           return ++*static_cast<int*>(context) == 2 ? 1 : 0;
                         },
                         &calls};
-  EXPECT_FAILURE(coll_comm_create(&second, &made), COLL_ERR_BOOTSTRAP, "allgather callback of the bootstrap returned an error");
+  EXPECT_FAILURE(coll_comm_create(&second, &made), COLL_ERR_BOOTSTRAP,
+                 "allgather callback of the bootstrap returned an error");
   EXPECT_EQ(calls, 2);
 }
 
@@ -213,7 +215,8 @@ TEST_F(Arguments, Requests) {
 TEST_F(Arguments, Memory) {
   void* memory = nullptr;
   EXPECT_FAILURE(coll_mem_alloc(100, nullptr), COLL_ERR_ARG, "NULL");
-  EXPECT_FAILURE(coll_mem_alloc(SIZE_MAX / 2, &memory), COLL_ERR_NO_MEMORY, "do not fit into this process's shared arena");
+  EXPECT_FAILURE(coll_mem_alloc(SIZE_MAX / 2, &memory), COLL_ERR_NO_MEMORY,
+                 "do not fit into this process's shared arena");
   EXPECT_EQ(memory, nullptr);
   EXPECT_FAILURE(coll_mem_free(a), COLL_ERR_ARG, "coll_mem_alloc");
   EXPECT_EQ(coll_mem_free(nullptr), COLL_OK);

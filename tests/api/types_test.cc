@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Every datatype with every operation against the definition, folded from rank 0 up; and the same bits whichever
 // transport and algorithm carries them.
+#include "mem/types.h"
 #include "comm/collectives.h"
 #include "mem/random_values.h"
-#include "mem/types.h"
 
 using namespace ranks;
 namespace reference = coll::test;

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include <set>
 #include <memory>
+#include <set>
 #include <vector>
 
 #if defined(__x86_64__)

@@ -145,7 +145,7 @@ TEST_F(FindTable, ThatOfAnotherMachineOnlyWhenAsked) {
 
   const Found asked = find_table(refused.path, directories, native);
   EXPECT_TRUE(asked.found);
-  EXPECT_THAT(asked.remark, HasSubstr("COLL_TABLE asks for it"));
+  EXPECT_THAT(asked.remark, HasSubstr("COLL_TABLE names it"));
   EXPECT_EQ(find_table("knl", directories, native).table.name, "knl");
   EXPECT_FALSE(find_table("kln", directories, native).found);
 }

@@ -29,8 +29,8 @@ constexpr Variable all[] = {
      "each rank, when it creates a communicator. All ranks need the same value. A transport that does not work between "
      "these ranks is an error.",
      {{"auto",
-       "kcoll_map, kcoll_copy, cma and staging are timed with 256 KiB at the first communicator between two processes; "
-       "the fastest that works on all ranks is used."},
+       "kcoll_map, kcoll_copy, cma and staging are timed with 256 KiB, once for each pair of processes; the fastest that "
+       "works on all ranks is used."},
       {"shm", "Everything is staged through shared memory, memory of coll_mem_alloc(3) included."},
       {"cma", "The kernel copies from process to process (process_vm_readv(2))."},
       {"mapped", "Memory of coll_mem_alloc(3) is accessed in place; all other memory is staged."},
@@ -65,7 +65,7 @@ constexpr Variable all[] = {
      {{"ALGORITHM[:PARAMETERS][@SIZE][;...]",
        "An algorithm of collctl-list(1) with its parameters chunk=BYTES, depth=N and k=N, for calls up to and "
        "including "
-       "SIZE (bytes, with K, M or G); the entry behind the semicolon begins there. An entry without SIZE has no upper "
+       "SIZE (bytes, with K, M or G); the next entry applies to larger sizes. An entry without SIZE has no upper "
        "bound; libcoll selects the algorithm beyond the last SIZE. Example: flat_read@4K;hierarchical:chunk=64K."},
       {"latency[@SIZE][;...]", "The hand-written path for short messages, without a plan."}}},
     algorithm_like_barrier("COLL_BCAST"),
@@ -120,7 +120,7 @@ constexpr Variable all[] = {
 
     {"COLL_DIRECT_MIN",
      "8192",
-     "Smallest block that the peers access in the caller's own buffer; shorter blocks are staged.",
+     "Smallest vector or block that the peers access in the caller's own buffer; shorter ones are staged.",
      creation_alike,
      {{"BYTES", "Digits only, without a unit letter."}}},
     {"COLL_STAGING",
@@ -178,11 +178,12 @@ constexpr Variable all[] = {
      {{"FILE", "Each rank writes FILE.RANK when it frees the communicator."}}},
     {"COLL_DEBUG",
      "0",
-     "Check of the arguments of all ranks against each other, at each call.",
+     "Check of the arguments of all ranks against each other, at each blocking call. Non-blocking and persistent "
+     "collectives are not checked.",
      creation_alike,
      {{"0", "No check."},
       {"1",
-       "A call that differs in collective, size, root or operation from another rank's fails with "
+       "A blocking call that differs in collective, size, root or operation from another rank's fails with "
        "COLL_ERR_MISMATCH."}}},
 
     {"COLL_MPI",

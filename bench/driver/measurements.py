@@ -124,9 +124,15 @@ def render_headline(records, names, collectives):
         for key in ("machine", "versions", "statistic", "compares", "ranks"):
             if made[key] != first[key]:
                 raise record.Malformed(f'{README} shows records that differ in "{key}": {", ".join(names)}')
-    versions = " and ".join(f"{name} {version}" for name, version in first["versions"].items() if name != "libcoll")
+    baselines = re.fullmatch(r"Time of (.+), divided by the time of libcoll", first["compares"])
+    if not baselines:
+        raise record.Malformed(f'{README} needs records whose "compares" is "Time of ..., divided by the time of '
+                               f'libcoll": {", ".join(names)}')
+    over = baselines[1]
+    for name, version in first["versions"].items():
+        over = over.replace(name, f"{name} {version}", 1)
     places = "; ".join(f"{made['placement']}: one-way flag latency {made['flag_ns']} ns" for made in found)
-    caption = (f"Speedup of libcoll, preloaded under Open MPI, over the faster of {versions} as packaged in "
+    caption = (f"Speedup of libcoll, preloaded under Open MPI, over {over} as packaged in "
                f"{first['machine']['system']}, measured side by side with {first['ranks']} ranks on "
                f"{first['machine']['cpus']} cores ({first['machine']['processor']}). Values above 1 mean that libcoll is "
                f"faster. Each value is the {first['statistic']}. The rows differ in where the two cores are "

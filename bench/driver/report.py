@@ -21,7 +21,7 @@ def time_name(us):
 def distance_name(flag):
     if flag is None:
         return "not measured (ranks share cores)"
-    return f"{flag:.0f} ns one way ({'near' if flag < NEAR_NS else 'far'})"
+    return f"{flag:.0f} ns one way ({'one L3' if flag < NEAR_NS else 'two L3s'})"
 
 
 def print_table(table, names, peers):

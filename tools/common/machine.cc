@@ -34,7 +34,7 @@ ModelMachine model_machine(const std::string& name, int ranks, const std::string
     } else {
       made.table = model::builtin_table(model::fingerprint_of(layout.machine));
       made.origin = fmt::format(
-          "this machine, with the built-in table '{}'; it was not measured (collctl calibrate does)", made.table.name);
+          "this machine, with the built-in table '{}'; it was not measured (run collctl calibrate)", made.table.name);
     }
     if (!found.remark.empty()) made.origin += "; " + found.remark;
   } else {

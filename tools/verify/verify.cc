@@ -288,7 +288,7 @@ class Sweep {
 
   void print_table() const {
     Table table("<<>>>><<");
-    table.row({"collective", "algorithm", "plans", "cases", "runs", "steps", "order", "result"});
+    table.row({"collective", "algorithm", "plans", "cases", "runs", "steps", "order found", "result"});
     for (const Result& r : results_)
       table.row({plan::name(r.algorithm->collective), std::string(r.algorithm->name), count_text(r.plans),
                  count_text(r.cases), count_text(r.interleavings), count_text(r.steps), association_text(r),

@@ -29,7 +29,8 @@ constexpr Variable all[] = {
      "each rank, when it creates a communicator. All ranks need the same value. A transport that does not work between "
      "these ranks is an error.",
      {{"auto",
-       "kcoll_map, kcoll_copy, cma and staging are timed with 256 KiB, once for each pair of processes; the fastest that "
+       "kcoll_map, kcoll_copy, cma and staging are timed with 256 KiB, once for each pair of processes; the fastest "
+       "that "
        "works on all ranks is used."},
       {"shm", "Everything is staged through shared memory, memory of coll_mem_alloc(3) included."},
       {"cma", "The kernel copies from process to process (process_vm_readv(2))."},

@@ -150,7 +150,8 @@ TEST(FitModel, TakesAPagesPinFromTheModulesOwnAccount) {
   const Model silent = fit_model(measured, eight_cores(), model::builtin_table({}));
   EXPECT_TRUE(silent.table.of(model::Mechanism::kcoll_pinned).available);
   EXPECT_FALSE(silent.table.of(model::Mechanism::kcoll_first_touch).available);
-  EXPECT_THAT(silent.remarks, ::testing::Contains(::testing::HasSubstr("first touch: the module reports no pinned page")));
+  EXPECT_THAT(silent.remarks,
+              ::testing::Contains(::testing::HasSubstr("first touch: the module reports no pinned page")));
 }
 
 TEST(FitModel, EveryCurveIsMetByItsPoints) {

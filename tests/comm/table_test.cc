@@ -166,7 +166,7 @@ std::string log_of_many(int calls) {
 
 size_t times_told(const std::string& text) {
   size_t told = 0;
-  for (size_t at = 0; (at = text.find("run collctl calibrate", at)) != std::string::npos; at++) told++;
+  for (size_t at = 0; (at = text.find("run `collctl calibrate` again", at)) != std::string::npos; at++) told++;
   return told;
 }
 

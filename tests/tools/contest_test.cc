@@ -80,7 +80,7 @@ TEST(Contests, WithoutTimeNobodyWins) {
   std::vector<Contest> contests = {{plan::Collective::bcast, 2, 4096, {entrant(plan::Collective::bcast, "flat_read")}}};
   run_contests(contests, cpus, {.heats = {{0.05}, {0.05}}, .most_seconds = -1}, [](double, const std::string&) {});
   EXPECT_EQ(contests[0].winner(), -1);
-  EXPECT_EQ(contests[0].entrants[0].timing.problem, "no time was left");
+  EXPECT_EQ(contests[0].entrants[0].timing.problem, "the time limit was reached");
 }
 
 }  // namespace

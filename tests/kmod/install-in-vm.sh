@@ -33,15 +33,15 @@ doctor() {
         python3 -c "import json, sys; print(next(c.get('$field', '') for c in json.load(sys.stdin)['checks'] if c['check'] == '$check'))"
 }
 
-# mended CHECK [COMMAND...]: something is missing, and after the very command that doctor shows it is not.
-mended() {
-    local mend
+# fixed CHECK [COMMAND...]: something is missing, and after the command that doctor prints it is not.
+fixed() {
+    local fix
     [ "$(doctor state "$@")" != fine ] || { echo "nothing is missing"; return 1; }
     doctor found "$@"
-    mend=$(doctor mend "$@")
-    echo "\$ $mend"
+    fix=$(doctor fix "$@")
+    echo "\$ $fix"
     sudo() { "$@"; }
-    eval "$mend" || return
+    eval "$fix" || return
     [ "$(doctor state "$@")" = fine ] || { doctor found "$@"; return 1; }
 }
 
@@ -49,16 +49,16 @@ mended() {
 user() { su --login ada --command "ulimit -c 0; $*"; }
 as_user() { user "PATH=$PATH $*"; }
 
-without_module() { doctor found kcoll | grep -c 'no module is installed' && [ ! -e /dev/kcoll ]; }
+without_module() { doctor found kcoll | grep -c 'kernel module is not installed' && [ ! -e /dev/kcoll ]; }
 # What make install does after building.
 library() { cmake --install "$build" --prefix /usr/local && ldconfig && collctl --version && pkg-config --exists libcoll; }
 # The first two commands of doctor's three have been done outside, where compiling takes seconds: dkms add, dkms build.
 module() {
-    doctor mend kcoll | tee >(cat >&2) | grep -cx 'dkms add . && dkms install kcoll/0.1.0 && modprobe kcoll' || return
+    doctor fix kcoll | tee >(cat >&2) | grep -cx 'dkms add . && dkms install kcoll/0.1.0 && modprobe kcoll' || return
     cp -r "$staged/src/kcoll-0.1.0" /usr/src/ && mkdir -p /var/lib/dkms && cp -r "$staged/dkms/kcoll" /var/lib/dkms/ || return
     ln -sfn /usr/src/kcoll-0.1.0 /var/lib/dkms/kcoll/0.1.0/source
     dkms install kcoll/0.1.0 && dkms status | tee >(cat >&2) | grep -c "^kcoll/0.1.0, $(uname -r), .*: installed" || return
-    mended kcoll && modinfo kcoll && lsmod | grep -c kcoll
+    fixed kcoll && modinfo kcoll && lsmod | grep -c kcoll
 }
 
 parameters() {
@@ -87,12 +87,12 @@ rule() {
     modprobe -r kcoll && modprobe kcoll && udevadm settle
     [ "$(stat -c '%G %a' /dev/kcoll)" = 'kcoll 660' ] || { stat /dev/kcoll; return 1; }
 }
-group() { mended kcoll as_user; }
-memlock() { mended memlock as_user && [ "$(user ulimit -l)" = unlimited ]; }
-tracing() { echo 1 > /proc/sys/kernel/yama/ptrace_scope && mended ptrace_scope as_user; }
-shared_memory() { mount -o remount,size=16M /dev/shm && mended dev_shm; }
-huge_pages() { echo never > /sys/kernel/mm/transparent_hugepage/enabled && mended huge_pages; }
-well() { as_user collctl doctor --require kcoll,cma,memlock && as_user collctl info | tee >(cat >&2) | grep -c '/dev/kcoll is there$'; }
+group() { fixed kcoll as_user; }
+memlock() { fixed memlock as_user && [ "$(user ulimit -l)" = unlimited ]; }
+tracing() { echo 1 > /proc/sys/kernel/yama/ptrace_scope && fixed ptrace_scope as_user; }
+shared_memory() { mount -o remount,size=16M /dev/shm && fixed dev_shm; }
+huge_pages() { echo never > /sys/kernel/mm/transparent_hugepage/enabled && fixed huge_pages; }
+well() { as_user collctl doctor --require kcoll,cma,memlock && as_user collctl info | tee >(cat >&2) | grep -c '/dev/kcoll exists$'; }
 
 program() {
     # shellcheck disable=SC2046

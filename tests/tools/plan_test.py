@@ -120,7 +120,7 @@ class Texts(Case):
         self.expect_width(text, 100)
 
     def test_reductions_say_in_which_order_operands_combine(self):
-        for algorithm, order in (("fused", "left to right"), ("rg", "rank order, other brackets"), ("ring", "any order")):
+        for algorithm, order in (("fused", "left to right"), ("rg", "rank order, regrouped"), ("ring", "any order")):
             text = self.run_fine("plan", "allreduce", "--algorithm", algorithm, "-n", 4)
             self.assertRegex(text, rf"(?m)^operands +{order}$")
         self.assertNotIn("operands", self.run_fine("plan", "bcast", "-n", 4))

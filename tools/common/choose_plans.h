@@ -29,7 +29,7 @@ std::vector<std::string> parameters_of(const algo::Algorithm& algorithm);
 // How the operands of a reduction combine: ((x0 op x1) op x2) ...; in rank order with other brackets; in any order, which
 // is correct for commutative operations only.
 inline constexpr const char* order_left = "left to right";
-inline constexpr const char* order_rank = "rank order, other brackets";
+inline constexpr const char* order_rank = "rank order, regrouped";
 inline constexpr const char* order_any = "any order";
 // The order that the algorithm promises; "" if it is no reduction.
 std::string order_of(const algo::Algorithm& algorithm);

@@ -457,7 +457,7 @@ inline std::size_t block_of(const char* which, std::size_t size, int ranks) {
 // (allreduce_init()). Move-only. It keeps its communicator and its operation alive until it is destroyed or assigned
 // to, even when complete; the vectors are the caller's to keep.
 // The destructor, and assignment to a Request, wait for a collective that is still active, because its vectors may go
-// away next. They can therefore wait for ever if a live peer never takes part. They ignore the status, and an exception
+// away next. They can therefore wait forever if a live peer never takes part. They ignore the status, and an exception
 // of the operation; a persistent request is freed.
 // A Request is used by one thread at a time, as its communicator is.
 class Request {

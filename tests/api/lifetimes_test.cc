@@ -108,7 +108,7 @@ TEST(Memory, IsAlignedBySize) {
 
 TEST(Communicator, DescriptionAndNumbersLast) {
   run_processes(2, [](Context& c) {
-    coll_comm *comm = c.comm(), *part = c.comm();
+    coll_comm *comm = c.comm(), *part = comm;
     const char* const text = coll_comm_describe(comm);
     const std::string before = text;
     RANK_CHECK(c, coll_comm_split(comm, c.rank == 0 ? 3 : -1, 0, &part) == COLL_OK);

@@ -18,8 +18,12 @@ class Calibrate(Case):
         cls.folder = tempfile.TemporaryDirectory()
         cls.table = pathlib.Path(cls.folder.name) / "table.json"
         cls.plot = pathlib.Path(cls.folder.name) / "fit.svg"
-        cls.first = collctl("calibrate", "--quick", "--output", cls.table, "--plot", cls.plot, "--json")
-        cls.second = collctl("calibrate", "--quick", "--output", cls.table)
+        cls.old = pathlib.Path(cls.folder.name) / "table.json.old"
+        # The first is the whole work; of the second only the comparison of two tables is of interest. A busy machine
+        # takes many times as long.
+        arguments = ("calibrate", "--quick", "--output", cls.table)
+        cls.first = collctl(*arguments, "--ranks", min(CORES, 2), "--plot", cls.plot, "--json", timeout=500)
+        cls.second = collctl(*arguments, "--ranks", 1, timeout=300)
 
     @classmethod
     def tearDownClass(cls):
@@ -29,7 +33,7 @@ class Calibrate(Case):
         for done in (self.first, self.second):
             self.assertEqual(done.returncode, 0, done.stderr)
         self.told = json.loads(self.first.stdout)
-        self.read = json.loads(self.table.read_text())
+        self.read = json.loads(self.old.read_text())
 
     def test_it_says_what_it_discarded(self):
         self.assertGreaterEqual(self.told["rounds"], 3)
@@ -50,10 +54,10 @@ class Calibrate(Case):
     def test_the_table_is_of_this_machine_and_explains(self):
         self.assertEqual(self.read["schema"], "libcoll-machine")
         self.assertRegex(self.read["date"], r"^\d{4}-\d\d-\d\d$")
-        rows = self.run_json("explain", "allreduce", "64K", "-n", 2, "--machine", self.table)
+        rows = self.run_json("explain", "allreduce", "64K", "-n", 2, "--machine", self.old)
         self.assertGreater(len(rows["choices"]), 5)
-        self.assertNotIn("not this machine", self.run_fine("explain", "bcast", "1M", "-n", 2, "--machine", self.table))
-        virtual = self.run_json("simulate", "bcast", "64K", "-n", 2, "--machine", self.table, "--algorithm", "flat_read", "--transport", "shm")
+        self.assertNotIn("not this machine", self.run_fine("explain", "bcast", "1M", "-n", 2, "--machine", self.old))
+        virtual = self.run_json("simulate", "bcast", "64K", "-n", 2, "--machine", self.old, "--algorithm", "flat_read", "--transport", "shm")
         self.assertGreater(virtual["end_us"], 0)
 
     @unittest.skipIf(CORES < 2, "needs two processors")
@@ -61,7 +65,7 @@ class Calibrate(Case):
         collectives = {of["collective"] for of in self.read["choices"]}
         self.assertEqual(len(collectives), 11)
         for of in self.read["choices"]:
-            self.assertIn(of["ranks"], [2, 4, 8, 16, 32, CORES])
+            self.assertEqual(of["ranks"], 2)
             self.assertGreater(of["predicted_us"], 0)
         # More than two candidates were tried wherever there are more.
         self.assertGreater(max(len(of["candidates"]) for of in self.told["comparisons"]), 4)
@@ -77,11 +81,10 @@ class Calibrate(Case):
             self.assertEqual(predicted, sorted(predicted))
 
     def test_the_earlier_table_is_kept(self):
-        old = pathlib.Path(str(self.table) + ".old")
-        self.assertEqual(json.loads(old.read_text())["schema"], "libcoll-machine")
-        self.assertNotEqual(old.read_text(), self.table.read_text())
+        self.assertEqual(json.loads(self.table.read_text())["schema"], "libcoll-machine")
+        self.assertNotEqual(self.old.read_text(), self.table.read_text())
         self.assertRegex(self.second.stdout, "changed by more than (its|their) spread")
-        self.assertIn(f"{self.table}.old", self.second.stdout.replace("\n", ""))
+        self.assertIn(f"{self.old}", self.second.stdout.replace("\n", ""))
 
     def test_the_plot_has_points_and_lines(self):
         tree = xml.parse(self.plot).getroot()

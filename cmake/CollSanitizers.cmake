@@ -22,16 +22,19 @@ endif()
 
 # Debug information for the reports, little optimisation for the build time, assertions on.
 set(CMAKE_BUILD_TYPE Sanitize CACHE STRING "Build type" FORCE)
+set(coll_sanitize_link_flags -fsanitize=${COLL_SANITIZE})
 set(coll_sanitize_flags -O1 -g1 -fsanitize=${COLL_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
-# Reports of undefined behaviour need a description of every check, 90 % of a test's writable data, which the leak check
-# of every rank reads through. Without reports a failed check is SIGILL, of which the address sanitizer names the
-# function. vptr is the one check that cannot do without them; it concerns virtual calls, of which the library has few.
+# Reports of undefined behaviour need a description of every check, 90 % of a test's writable data, and a runtime with
+# 6 MB of its own, all of which the leak check of every rank reads. Without reports a failed check is SIGILL, of which
+# the address sanitizer names the function. vptr is the one check that cannot do without them; it concerns virtual calls, of which the library has few.
 option(COLL_SANITIZE_REPORTS "Report which check for undefined behaviour failed, and in which line (slow)" OFF)
 if(COLL_SANITIZE MATCHES "undefined" AND NOT COLL_SANITIZE_REPORTS)
-  list(APPEND coll_sanitize_flags -fno-sanitize=vptr -fsanitize-undefined-trap-on-error)
+  set(coll_sanitize_without_reports -fno-sanitize=vptr -fsanitize-undefined-trap-on-error)
+  list(APPEND coll_sanitize_flags ${coll_sanitize_without_reports})
+  list(APPEND coll_sanitize_link_flags ${coll_sanitize_without_reports})
 endif()
 add_compile_options(${coll_sanitize_flags})
-add_link_options(-fsanitize=${COLL_SANITIZE})
+add_link_options(${coll_sanitize_link_flags})
 
 # coll_sanitized_run(RESULT LAUNCHER): the exit status of an empty program, started as the tests will be.
 function(coll_sanitized_run result launcher)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdint>
@@ -59,6 +60,22 @@ const Word *find_word(std::string_view name) {
   return nullptr;
 }
 
+// The first attribute in "(size=1MB indexes=0,1)" that hwloc does not know; empty if there is none. Some versions of
+// hwloc ignore such an attribute, others refuse the text.
+std::string_view unknown_attribute(std::string_view list) {
+  constexpr std::array<std::string_view, 4> known{"size", "memory", "memorysidecachesize", "indexes"};
+  list = list.substr(1, list.size() - 2);
+  while (true) {
+    const auto first = list.find_first_not_of(" \t,");
+    if (first == std::string_view::npos) return {};
+    list.remove_prefix(first);
+    const std::string_view attribute = list.substr(0, list.find_first_of(" \t"));
+    if (std::find(known.begin(), known.end(), attribute.substr(0, attribute.find('='))) == known.end())
+      return attribute;
+    list.remove_prefix(attribute.size());
+  }
+}
+
 }  // namespace
 
 Status check_synthetic(std::string_view text, std::string &hwloc_text) {
@@ -83,6 +100,8 @@ Status check_synthetic(std::string_view text, std::string &hwloc_text) {
     tail = tail.substr(static_cast<std::size_t>(end - tail.data()));
     if (!tail.empty() && (tail.front() != '(' || tail.find(')') != tail.size() - 1))
       return bad("unexpected '" + std::string(tail) + "' after the count in " + quoted);
+    if (const std::string_view unknown = tail.empty() ? tail : unknown_attribute(tail); !unknown.empty())
+      return bad("unknown attribute '" + std::string(unknown) + "' in " + quoted);
 
     if (word->size > 0 && word->size >= smallest) return bad(quoted + " comes after a level that is not larger");
     if (word->hwloc == "numa" && ++numa_words > 1) return bad("numa is given twice");

@@ -156,7 +156,8 @@ TEST_F(BadInput, SyntheticTextsAreRefusedWithCauseAndRemedy) {
       {"numa:2 numa:2 core:2", "numa is given twice"},
       {"package:100 numa:100 core:100", "more than 65536 processing units"},
       {"core:18446744073709551617", "more than 65536 processing units"},
-      {"l3:2(nonsense=3) core:2", "hwloc cannot use"},
+      {"l3:2(nonsense=3) core:2", "unknown attribute 'nonsense=3' in 'l3:2(nonsense=3)'"},
+      {"l3:2(size=1MB nonsense) core:2", "unknown attribute 'nonsense' in"},
       {"2 4 8", "'2' has no count"},
   };
   for (const auto &[text, cause] : cases) {

@@ -12,7 +12,12 @@ pages=$(for page in *.[1-8]; do [ "$(wc -l <"$page")" -le 1 ] || printf '%s ' "$
 
 status=0
 # shellcheck disable=SC2086
-mandoc -T lint -W warning $pages || status=1
+# scdoc from 1.11.3 on writes a paragraph macro before and after every block, which readers of roff skip. It is not in
+# the sources, which have no macros at all.
+warnings=$(mandoc -T lint -W warning $pages | grep -v 'WARNING: skipping paragraph macro: PP ') && {
+  printf '%s\n' "$warnings"
+  status=1
+}
 for page in $pages; do
   case $page in
     *.3) mandoc -T ascii -O width=78 "$page" | col -b | expand | awk -v page="$page" '

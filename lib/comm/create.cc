@@ -157,7 +157,6 @@ class Creation {
     if (settings != COLL_OK) return fate_.fail(settings, last_error());
     topo::Status parsed = read_sensitivity();
     if (!parsed.ok()) return fate_.fail(COLL_ERR_TOPOLOGY, "COLL_SENSITIVITY: " + parsed.text());
-    sync::doorbell_prepare();
     Graveyard::sweep();
     std::string problem = transport::own_address(hello_.address);
     if (!problem.empty()) return fate_.fail(COLL_ERR_NO_MEMORY, problem);

@@ -18,9 +18,6 @@ struct Awaited {
   }
 };
 
-// Long enough to cost nothing, short enough that a death is noticed within tens of milliseconds.
-constexpr uint32_t sleep_us = 20'000;
-
 }  // namespace
 
 bool Team::gone(int of_rank) const {
@@ -53,7 +50,7 @@ coll_status Team::wait_slow(const std::atomic<uint64_t>& sequence, uint64_t valu
     if (lost(sequence, value, of_rank)) return fail(), COLL_ERR_PEER_DIED;
     if (rung != sync::Rung::sleep) continue;
     if (progress_others != nullptr) progress_others(progress_context);
-    sleep(sequence, value, of_rank, progress_others != nullptr ? nap_us : sleep_us);
+    sleep(sequence, value, of_rank, progress_others != nullptr ? nap_us : ladder.sleep_us());
   }
 }
 

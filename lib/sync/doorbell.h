@@ -5,10 +5,12 @@
 // looks at `sleepers` after every post and rings when it is not zero.
 //
 // Invariants
-//  1. The poster stores its flag, then loads `sleepers`; a sleeper adds itself to `sleepers`, then loads the flag. For
-//     no wake-up to be lost one of the two must see the other, which takes a full fence on both sides. The poster's
-//     would cost on every post, so the sleeper pays for both: membarrier(GLOBAL_EXPEDITED) makes every running thread
-//     of registered processes execute a fence. Where that call is missing sleeps are short instead.
+//  1. The poster stores its flag, then loads `sleepers`; a sleeper adds itself to `sleepers`, then loads the flag. A
+//     full fence on both sides would make one see the other. The poster has none, because every post would pay for it:
+//     while its store is on the way to the cache, for some tens of nanoseconds, both may miss each other. Such a
+//     wake-up is lost, and the sleep lasts until its time-out. Hence no sleep is longer than the wait before it (but
+//     for the first, see Ladder::sleep_us()), and a lost wake-up at most doubles a wait. membarrier() would fence for
+//     the poster, but interrupts every processor on which a registered process runs, ranks that compute included.
 //  2. `word` changes with every ring; a sleeper reads it before its last look at the flag, so a ring in between makes
 //     the futex call return at once.
 //  3. `sleepers` is written by sleepers only, `word` by the owner only: two cache lines.
@@ -27,9 +29,6 @@ struct Doorbell {
 };
 static_assert(sizeof(Doorbell) == 2 * line_bytes);
 
-// Registers the process for invariant 1; false where the kernel lacks it. Idempotent, thread safe.
-bool doorbell_prepare();
-
 // Wakes all sleepers. The owner only.
 void doorbell_ring(Doorbell& bell);
 
@@ -40,7 +39,8 @@ inline void doorbell_after_post(Doorbell& bell) {
     doorbell_ring(bell);
 }
 
-// Sleeps until `ready()` may have become true, the bell rings, or `timeout_us` have passed.
+// Sleeps until `ready()` may have become true, the bell rings, or `timeout_us` have passed. Rarely it sleeps until then
+// although `ready()` has become true: invariant 1.
 void doorbell_sleep(Doorbell& bell, bool (*ready)(const void*), const void* context, uint32_t timeout_us);
 
 }  // namespace coll::sync

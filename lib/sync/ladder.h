@@ -14,6 +14,7 @@ namespace coll::sync {
 
 inline constexpr int64_t vain_yield_ns = 700;
 inline constexpr uint32_t yield_ns = 1400;  // that lets another run: about what it takes
+inline constexpr uint32_t first_sleep_us = 500, longest_sleep_us = 20'000;
 
 // How long each rung lasts, in rounds of looking at what is waited for.
 struct Patience {
@@ -59,6 +60,15 @@ class Ladder {
     return Rung::sleep;
   }
   uint32_t rounds() const { return rounds_; }
+  // The last rung was reached because no yield let another process run.
+  bool in_vain() const { return patience_.vain_yields != 0 && vain_ >= patience_.vain_yields; }
+  // For the next sleep. Each lasts twice as long as the one before: a wake-up that a doorbell loses then at most doubles
+  // a wait, and long waits wake up seldom. The longest is one after which a death is still noticed in time.
+  uint32_t sleep_us() {
+    const uint32_t next = sleep_us_;
+    sleep_us_ = next < longest_sleep_us / 2 ? 2 * next : longest_sleep_us;
+    return next;
+  }
 
  private:
   bool still_spins() {
@@ -79,6 +89,7 @@ class Ladder {
 
   Patience patience_;
   uint32_t rounds_ = 0;
+  uint32_t sleep_us_ = first_sleep_us;
   int64_t spins_until_ns_ = 0;
   uint32_t vain_ = 0;  // yields in a row that let nobody run
 };

@@ -3,6 +3,9 @@
 // which costs a time slice per step, a hundred times what is allowed here.
 #include <sched.h>
 
+#include <fstream>
+#include <sstream>
+
 #include "comm/collectives.h"
 
 using namespace ranks;
@@ -59,20 +62,84 @@ TEST(Crowd, EightRanksWithASessionEachAreQuick) {
   TwoCores two;
   run_processes(8, [](Context& c) { many_small_ones(c, true); });
 }
+// The first core that this process may use.
+void bind_to_one_core() {
+  cpu_set_t mine, one;
+  sched_getaffinity(0, sizeof mine, &mine);
+  CPU_ZERO(&one);
+  for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+    if (CPU_ISSET(cpu, &mine)) {
+      CPU_SET(cpu, &one);
+      break;
+    }
+  sched_setaffinity(0, sizeof one, &one);
+}
+
 // Ranks bound to the same core are a crowd also where other cores are free.
 TEST(Crowd, TwoRanksBoundToOneCore) {
   run_processes(2, [](Context& c) {
-    cpu_set_t mine, one;
-    sched_getaffinity(0, sizeof mine, &mine);
-    CPU_ZERO(&one);
-    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
-      if (CPU_ISSET(cpu, &mine)) {
-        CPU_SET(cpu, &one);
-        break;
-      }
-    sched_setaffinity(0, sizeof one, &one);
+    bind_to_one_core();
     many_small_ones(c, false);
   });
+}
+
+// Interrupts by which other processors made this one run a function, so far; -1 where the kernel does not count them.
+int64_t function_call_interrupts(int cpu) {
+  std::ifstream file("/proc/interrupts");
+  std::string line, name;
+  std::getline(file, line);
+  int column = -1, columns = 0;
+  for (std::istringstream header(line); header >> name; columns++)
+    if (name == "CPU" + std::to_string(cpu)) column = columns;
+  while (std::getline(file, line)) {
+    if (column < 0 || line.find("Function call interrupts") == std::string::npos) continue;
+    std::istringstream numbers(line);
+    int64_t count = -1;
+    numbers >> name;
+    for (int i = 0; i <= column; i++) numbers >> count;
+    return count;
+  }
+  return -1;
+}
+
+// Seven ranks on one core wait for an eighth that computes on another, and leave it alone: it is interrupted a few times
+// a second by what else the machine does. A system-wide barrier for every sleep is 1,000 to 5,000 times.
+TEST(Crowd, RanksThatWaitDoNotInterruptOneThatComputes) {
+  std::vector<int> cpus;
+  cpu_set_t mine;
+  sched_getaffinity(0, sizeof mine, &mine);
+  for (int cpu = 0; cpu < CPU_SETSIZE && cpus.size() < 2; cpu++)
+    if (CPU_ISSET(cpu, &mine)) cpus.push_back(cpu);
+  if (cpus.size() < 2) GTEST_SKIP() << "needs two processors";
+  if (function_call_interrupts(cpus[1]) < 0) GTEST_SKIP() << "/proc/interrupts does not count function calls";
+  for (bool blocking : {true, false})
+    run_processes(8, [&](Context& c) {
+      coll_comm* comm = c.comm();
+      cpu_set_t own;
+      CPU_ZERO(&own);
+      CPU_SET(cpus[c.rank == 0 ? 1 : 0], &own);
+      sched_setaffinity(0, sizeof own, &own);
+      RANK_CHECK(c, coll_barrier(comm) == COLL_OK);
+      uint32_t one = 1, sum = 0;
+      if (c.rank == 0) {
+        usleep(200'000);
+        const int64_t begin = now_ns(), before = function_call_interrupts(cpus[1]);
+        while (now_ns() - begin < 1'000'000'000) {}
+        const int64_t interrupts = function_call_interrupts(cpus[1]) - before;
+        printf("%s: %lld interrupts in a second\n", blocking ? "blocking" : "non-blocking",
+               static_cast<long long>(interrupts));
+        fflush(stdout);
+        RANK_CHECK(c, interrupts < 200);
+      }
+      if (blocking) {
+        RANK_CHECK(c, coll_allreduce(&one, &sum, 1, COLL_UINT32, COLL_SUM, comm) == COLL_OK);
+      } else {
+        coll_request* request = nullptr;
+        RANK_CHECK(c, coll_iallreduce(&one, &sum, 1, COLL_UINT32, COLL_SUM, comm, &request) == COLL_OK);
+        RANK_CHECK(c, coll_wait(&request) == COLL_OK);
+      }
+      RANK_CHECK(c, sum == 8 && coll_comm_free(comm) == COLL_OK);
+    });
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 
 using namespace coll::sync;
@@ -47,10 +48,25 @@ TEST(Ladder, ACrowdWaitsALittleForAnotherCore) {
 // Yields that come back at once end the rung long before its number is used up; where every yield lets somebody run they
 // do not, so the number is a bound only.
 TEST(Ladder, VainYieldsEndInSleep) {
-  Ladder ladder({.spins = 0, .yields = 1'000'000, .vain_yields = 5});
+  constexpr uint32_t yields = 100'000;
+  Ladder ladder({.spins = 0, .yields = yields, .vain_yields = 5});
   uint32_t climbs = 0;
-  while (ladder.climb() != Rung::sleep) ASSERT_LE(++climbs, 1'000'000u);
+  while (ladder.climb() != Rung::sleep) ASSERT_LE(++climbs, yields);
   EXPECT_GE(climbs, 5u);
+  EXPECT_EQ(ladder.in_vain(), climbs < yields);
+  EXPECT_FALSE(Ladder({.spins = 0, .yields = 0}).in_vain());
+}
+
+TEST(Ladder, SleepsGetLonger) {
+  Ladder ladder({.spins = 0, .yields = 0});
+  uint32_t all_us = 0, sleeps = 0;
+  for (uint32_t last = 0; last < longest_sleep_us; sleeps++) {
+    const uint32_t next = ladder.sleep_us();
+    EXPECT_LE(next, std::max(first_sleep_us, all_us + first_sleep_us));
+    all_us += last = next;
+  }
+  EXPECT_LE(sleeps, 7u);
+  EXPECT_EQ(ladder.sleep_us(), longest_sleep_us);
 }
 
 }  // namespace

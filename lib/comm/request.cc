@@ -5,6 +5,7 @@
 #include "comm/long_buffers.h"
 #include "comm/scratch.h"
 #include "comm/stats.h"
+#include "exec/wait.h"
 
 namespace coll::comm {
 
@@ -97,13 +98,14 @@ void Comm::complete(Queue& queue, coll_status status) {
 }
 
 coll_status Comm::wait(Request& request) {
-  sync::Ladder ladder(team_.patience);
+  exec::Wait wait(team_);
   while (request.active()) {
     progress();
     if (!request.active()) break;
-    sync::Rung rung = ladder.climb();
+    const sync::Rung rung =
+        wait.climb([&] { return request.state_ == Request::State::running ? request.run_.awaited() : -1; });
     uint32_t between = rung == sync::Rung::spin ? exec::rounds_between_looks : exec::yields_between_looks;
-    if (rung != sync::Rung::sleep && ladder.rounds() % between != 0) continue;
+    if (rung != sync::Rung::sleep && wait.rounds() % between != 0) continue;
     if (foreign_progress_ != nullptr) foreign_progress_(foreign_context_);
     if (rung == sync::Rung::spin) continue;
     look_after_peers(rung);

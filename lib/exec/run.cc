@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "exec/wait.h"
 #include "mem/processor.h"
 #include "sync/clock.h"
 #include "transport/arena.h"
@@ -81,12 +82,12 @@ void Run::end() {
 
 coll_status Run::finish() {
   Team& team = *channel_->team;
-  sync::Ladder ladder(team.patience);
+  Wait wait(team);
   for (;;) {
     switch (advance()) {
       case Progress::done:
       case Progress::failed: return status_;
-      case Progress::moved: ladder = sync::Ladder(team.patience); continue;
+      case Progress::moved: wait.again(); continue;
       case Progress::blocked: break;
     }
     if (lanes_left_ == 1) {
@@ -95,8 +96,8 @@ coll_status Run::finish() {
       status_ = team.wait(*lane.next->flag, target(*lane.next, lane.index), lane.next->rank);
       if (status_ != COLL_OK) return lanes_left_ = 0, status_;
     } else {
-      sync::Rung rung = ladder.climb();
-      bool look = ladder.rounds() % rounds_between_looks == 0 || rung == sync::Rung::sleep;
+      const sync::Rung rung = wait.climb([this] { return awaited(); });
+      const bool look = wait.rounds() % rounds_between_looks == 0 || rung == sync::Rung::sleep;
       if (look && team.progress_others != nullptr) team.progress_others(team.progress_context);
       if (look && !idle(rung)) return status_;
     }
@@ -123,6 +124,8 @@ bool Run::idle(sync::Rung rung) {
   }
   return true;
 }
+
+int Run::awaited() const { return lanes_left_ == 0 ? -1 : waiting_lane().next->rank; }
 
 const Run::LaneState& Run::waiting_lane() const {
   return *std::find_if(lanes_.begin(), lanes_.end(), [](const LaneState& lane) { return !lane.done(); });

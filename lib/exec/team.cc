@@ -3,6 +3,8 @@
 
 #include <sched.h>
 
+#include "exec/wait.h"
+
 namespace coll::exec {
 
 namespace {
@@ -40,17 +42,16 @@ void Team::tell_core() {
 }
 
 coll_status Team::wait_slow(const std::atomic<uint64_t>& sequence, uint64_t value, int of_rank, bool for_it_alone) {
-  sync::Ladder ladder(for_it_alone && !is_here(of_rank) ? patience.for_another_core() : patience);
+  Wait wait(*this, for_it_alone && !is_here(of_rank));
   for (;;) {
     if (sequence.load(std::memory_order_acquire) >= value) return COLL_OK;
-    sync::Rung rung = ladder.climb();
-    if (progress_others != nullptr && ladder.rounds() % rounds_between_looks == 0) progress_others(progress_context);
-    if (rung == sync::Rung::spin || (rung == sync::Rung::yield && ladder.rounds() % yields_between_looks != 0))
-      continue;
+    const sync::Rung rung = wait.climb([of_rank] { return of_rank; });
+    if (progress_others != nullptr && wait.rounds() % rounds_between_looks == 0) progress_others(progress_context);
+    if (rung == sync::Rung::spin || (rung == sync::Rung::yield && wait.rounds() % yields_between_looks != 0)) continue;
     if (lost(sequence, value, of_rank)) return fail(), COLL_ERR_PEER_DIED;
     if (rung != sync::Rung::sleep) continue;
     if (progress_others != nullptr) progress_others(progress_context);
-    sleep(sequence, value, of_rank, progress_others != nullptr ? nap_us : ladder.sleep_us());
+    sleep(sequence, value, of_rank, progress_others != nullptr ? nap_us : wait.sleep_us());
   }
 }
 

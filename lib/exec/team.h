@@ -37,7 +37,7 @@ enum class Reach : uint8_t {
 struct RankState {
   enum : uint32_t { alive = 0, left = 1, failed = 2 };
   alignas(sync::line_bytes) std::atomic<uint32_t> state;
-  std::atomic<uint32_t> core;  // where ranks share cores: one more than that which it was last on; 0: not told
+  std::atomic<uint32_t> core;  // one more than that which it was last on, as far as it has told; 0: it has not
   sync::Doorbell bell;
 };
 
@@ -82,13 +82,19 @@ class Team {
       return COLL_OK;
     return wait_slow(sequence, value, of_rank, for_it_alone);
   }
-  // Where ranks share cores: tells the others which one this rank runs on; whether another was last seen there, or nowhere.
-  // Only how long somebody waits depends on it: ranks move.
+  // Tells the others which core this rank runs on: always where ranks share cores, else when a wait gets long. Only how
+  // a rank waits depends on it: ranks move.
   void tell_core();
+  // Whether another rank was last seen on this rank's core, or nowhere.
   bool is_here(int of_rank) const {
     const auto core_of = [this](int r) { return members[size_t(r)].state->core.load(std::memory_order_relaxed); };
     const uint32_t there = core_of(of_rank);
     return there == 0 || there == core_of(rank);
+  }
+  // Whether it was last seen there. False for -1: no rank.
+  bool is_known_here(int of_rank) const {
+    return of_rank >= 0 && members[size_t(of_rank)].state->core.load(std::memory_order_relaxed) != 0 &&
+           is_here(of_rank);
   }
 
   // Sleeps until that may hold, or for a while.

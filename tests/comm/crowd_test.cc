@@ -83,6 +83,48 @@ TEST(Crowd, TwoRanksBoundToOneCore) {
   });
 }
 
+// The median of an allreduce in nanoseconds, of two ranks on one core: bound to it before the communicator is created,
+// or only then, when the library has seen two ranks on two cores.
+int64_t allreduce_on_one_core_ns(size_t bytes, bool bound_before, std::atomic<int64_t>& median) {
+  run_processes(2, [&](Context& c) {
+    if (bound_before) bind_to_one_core();
+    coll_comm* comm = c.comm();
+    bind_to_one_core();
+    std::vector<uint32_t> in(bytes / sizeof(uint32_t), 1), out(in.size());
+    std::vector<int64_t> took;
+    for (int i = 0; i < 60; i++) {
+      RANK_CHECK(c, coll_barrier(comm) == COLL_OK);
+      const int64_t begin = now_ns();
+      for (int k = 0; k < 10; k++)
+        RANK_CHECK(c, coll_allreduce(in.data(), out.data(), in.size(), COLL_UINT32, COLL_SUM, comm) == COLL_OK);
+      took.push_back((now_ns() - begin) / 10);
+    }
+    std::sort(took.begin(), took.end());
+    if (c.rank == 0) median = took[took.size() / 2];
+    RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
+  });
+  return median;
+}
+
+// As where a launcher binds no rank and both get onto one core. A rank that spins until its time slice ends takes 100 to
+// 200 times as long as one that gives up the core.
+TEST(Crowd, TwoRanksThatMeetOnOneCoreGiveItUp) {
+  TwoCores two;
+  cpu_set_t mine;
+  sched_getaffinity(0, sizeof mine, &mine);
+  if (CPU_COUNT(&mine) < 2) GTEST_SKIP() << "needs two processors";
+  auto* median = static_cast<std::atomic<int64_t>*>(
+      mmap(nullptr, sizeof(std::atomic<int64_t>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  for (size_t bytes : {size_t(8), size_t(8) << 10, size_t(64) << 10, size_t(1) << 20}) {
+    const int64_t bound = allreduce_on_one_core_ns(bytes, true, *median);
+    const int64_t moved = allreduce_on_one_core_ns(bytes, false, *median);
+    printf("%zu B: %lld ns bound, %lld ns moved\n", bytes, static_cast<long long>(bound),
+           static_cast<long long>(moved));
+    EXPECT_LT(moved, 5 * bound) << bytes;
+  }
+  munmap(median, sizeof(std::atomic<int64_t>));
+}
+
 // Interrupts by which other processors made this one run a function, so far; -1 where the kernel does not count them.
 int64_t function_call_interrupts(int cpu) {
   std::ifstream file("/proc/interrupts");

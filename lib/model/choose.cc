@@ -277,7 +277,8 @@ Choice choose(const Question& question) {
       break;
     case Collective::alltoall:
       set_pieces(question, {question.crowded ? 256 * kib : 128 * kib, long_block(question)}, choice);
-      if (question.irregular || choice.kernel_copies || bytes > (ranks == 2 ? 32 * kib : kib)) {
+      if (const size_t short_block = ranks == 2 ? 32 * kib : kib;
+          question.irregular || choice.kernel_copies || bytes > short_block) {
         name = "rotated";
         // Two ranks do the same at the same time and need not run ahead; memory likes long runs.
         const bool in_long_runs = ranks == 2 && bytes >= 4096 * kib;
@@ -288,7 +289,8 @@ Choice choose(const Question& question) {
                                   : ring(bytes, 128 * kib, 2);
       } else {
         name = "bruck";
-        choice.parameters = one_slot(64 * kib);
+        // One plan for all of them. A rank has ranks * log2(ranks) / 2 slots, each as long as a chunk.
+        choice.parameters = one_slot(short_block);
       }
       break;
     case Collective::reduce_scatter:

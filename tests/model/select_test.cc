@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "machines.h"
 #include "model/prices.h"
@@ -152,6 +153,18 @@ TEST(Select, RingsAreNoLongerThanTheVector) {
     const algo::Parameters made =
         choose({.collective = Collective::reduce, .bytes = bytes, .ranks = 2, .core_cache_bytes = 1 << 20}).parameters;
     EXPECT_LE(size_t(made.chunk_bytes) * made.depth, bytes);
+  }
+}
+
+// Each rank has a slot for every hop of every block: slots much longer than blocks cost a page each.
+TEST(Select, ShortBlocksOfAnAlltoallPassThroughShortSlots) {
+  for (int ranks : {16, 64, 256}) {
+    const Question question{.collective = Collective::alltoall, .bytes = 8, .ranks = ranks, .levels = 1};
+    const Choice choice = choose(question);
+    ASSERT_EQ(choice.algorithm->name, "bruck");
+    const topo::Hierarchy hierarchy = topo::Hierarchy::flat(ranks);
+    const plan::Plan plan = choice.algorithm->make({.hierarchy = &hierarchy, .parameters = choice.parameters});
+    EXPECT_LE(plan.staging_bytes, size_t(ranks) * size_t(std::bit_width(unsigned(ranks))) * 1024) << ranks;
   }
 }
 

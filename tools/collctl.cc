@@ -49,6 +49,7 @@ int main(int argc, char** argv) {
   add_bench(app, action);
   add_contention(app, action);
   add_prediction(app, action);
+  add_scale(app, action);
   std::vector<std::string> arguments(argv + 1, argv + argc);
   add_run(app, action, take_program(arguments));
   const CommandLine::Parsed parsed = line.parse(arguments);

@@ -20,6 +20,10 @@ Option* Option::delimiter(char character) {
   return this;
 }
 
+Option* Option::hidden() {
+  inner_->group("");
+  return this;
+}
 Option* Option::excludes(Option* other) {
   inner_->excludes(other->inner_);
   return this;

@@ -24,6 +24,8 @@ class Option {
   Option* required();
   Option* option_text(const std::string& text);
   Option* delimiter(char character);
+  // Left out of --help.
+  Option* hidden();
   Option* excludes(Option* other);
   // Values outside [least, most] are usage errors.
   Option* range(int least, int most);

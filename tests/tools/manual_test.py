@@ -40,6 +40,13 @@ class Manual(Case):
         for option in options:
             self.assertIn(option, text)
 
+    def test_every_option_of_scale_is_explained(self):
+        text = unescaped(page("collctl-bench-scale.1"))
+        options = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", self.run_fine("bench", "scale", "--help").split("Examples:")[0])) - {"--help"}
+        self.assertEqual(options, {"--ranks", "--json"})
+        for option in options:
+            self.assertIn(option, text)
+
     def test_every_option_of_export_is_explained(self):
         text = unescaped(page("collctl-export.1"))
         options = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", self.run_fine("export", "mpich", "--help").split("Examples:")[0])) - {"--help"}
@@ -61,7 +68,7 @@ class Manual(Case):
         for file in ROOT.glob("man/*.[17].scd"):
             for block in re.findall(r"(?ms)^```$(.*?)^```$", file.read_text()):
                 for line in re.findall(r"(?m)^(?:\$ )?collctl (.*)$", unescaped(block.replace("\\\n", " "))):
-                    words = re.match(r"(?:bench (?:contention|prediction)|export \w+|\w+)", line)[0].split()
+                    words = re.match(r"(?:bench (?:contention|prediction|scale)|export \w+|\w+)", line)[0].split()
                     help_text = self.run_fine(*words, "--help")
                     options = line.split(" ./")[0]  # behind it they are a program's
                     for option in re.findall(r"(?<=\s)--?[a-z][a-z-]*", options):

@@ -24,7 +24,7 @@ model::Question Comm::question(const Call& call) const {
           .crowded = team_.crowded,
           .groups_apart = groups_apart_,
           .huge_pages = huge_pages_,
-          .mapped = heaps_are_shared_ && call.bytes() >= 16384,
+          .mapped = heaps_are_shared_ && call.bytes() >= model::shared_heap_min_bytes,
           .cache_bytes = cache_bytes_,
           .core_cache_bytes = machine_->l2.size_bytes,
           .overwrites = mem::processor().strings_overwrite()};

@@ -19,6 +19,7 @@
 #include <limits>
 #include <span>
 
+#include "model/select.h"
 #include "plan/plan.h"
 
 namespace coll::comm {
@@ -66,7 +67,7 @@ void look_at(std::span<const char> memory);
 
 class Trials {
  public:
-  static constexpr size_t least_bytes = size_t(256) << 10;  // below it a trial would cost more than it may gain
+  static constexpr size_t least_bytes = model::tuned_min_bytes;
 
   explicit Trials(int ranks);
   // REQUIRES: bytes > 0.

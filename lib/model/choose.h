@@ -10,6 +10,7 @@
 namespace coll::model {
 
 inline constexpr double no_copy = 1e9;  // times as long as another: kernel copies do not work
+inline constexpr size_t shared_heap_min_bytes = size_t(16) << 10;  // of a buffer that COLL_HEAP=shared makes mappable
 
 struct Question {
   plan::Collective collective = plan::Collective::barrier;

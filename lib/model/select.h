@@ -38,6 +38,9 @@ struct Selection {
 // "table row allreduce up to 64 KiB of 2 ranks"; for logs and for people.
 std::string decider_text(const Selection& selection);
 
+// Blocking calls of this size or more are auto-tuned: they try other_way(). Below it a trial costs more than it may gain.
+inline constexpr size_t tuned_min_bytes = size_t(256) << 10;
+
 // What besides the question decides whether an algorithm can be taken.
 struct Circumstances {
   const Family* family = nullptr;     // of the processor, for the built-in defaults; null: unknown

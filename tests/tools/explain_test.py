@@ -63,13 +63,13 @@ class Ranking(Case):
 class Taken(Case):
     """What explain puts first is what a communicator takes: its own word for it, by COLL_LOG=debug."""
 
-    def compare(self, collective, size, environment):
+    def compare(self, collective, size, environment, *assumed):
         done = collctl("bench", collective, "-n", 2, "--sizes", size, "--time", "0.01", env={**environment, "COLL_LOG": "debug"})
         self.assertEqual(done.returncode, 0, done.stderr)
         took = re.search(rf"^libcoll: {collective} of \d+ bytes on 2 ranks: (\S+)( with kernel-assisted copies)? \((.+)\)$",
                          done.stderr, re.MULTILINE)
         self.assertIsNotNone(took, done.stderr)
-        answer = self.run_json("explain", collective, size, "-n", 2, env=environment)
+        answer = self.run_json("explain", collective, size, "-n", 2, *assumed, env=environment)
         self.assertEqual((answer["selected"]["setting"], answer["selected"]["decided_by"]), (took[1], took[3]))
         self.assertEqual(answer["choices"][0]["algorithm"], took[1].split(":")[0])
         return answer
@@ -104,6 +104,69 @@ class Taken(Case):
                 self.assertEqual(answer["selected"]["decided_by"], "built-in defaults")
                 self.assertFalse(answer["selected"]["latency_path"])
             self.assertTrue(self.run_json("explain", collective, "1K", "-n", 2)["selected"]["latency_path"])
+
+
+    @unittest.skipIf(os.cpu_count() < 2, "ranks that share a core choose otherwise")
+    def test_by_what_is_assumed_as_by_what_a_communicator_finds(self):
+        topology = "l3:1(size=33554432) l2:2(size=1048576) core:1"
+        for environment, assumed in (({"COLL_TRANSPORT": "cma"}, "cma=0.5"), ({"COLL_TRANSPORT": "mapped"}, "cma=off"),
+                                     ({"COLL_TRANSPORT": "mapped", "COLL_HEAP": "shared"}, "cma=off,shared-heap")):
+            if assumed == "cma=0.5" and not self.run_json("info")["transports"]["cma"]["works"]:
+                continue
+            for collective, size in (("bcast", "512K"), ("allreduce", "256K"), ("gather", "1M")):
+                self.compare(collective, size, {**environment, "COLL_TOPOLOGY": topology, "COLL_CPU": "zen4"},
+                             "--topology", topology, "--assume", assumed)
+
+
+class All(Case):
+    SITUATION = ["-n", 4, "--topology", "l3:1(size=33554432) core:2", "--assume", "cma=3,huge-pages"]
+
+    def test_has_the_choice_of_every_single_call(self):
+        choices = self.run_json("explain", "--all", *self.SITUATION)["choices"]
+        sizes = {(choice["collective"], choice["bytes"]): choice for choice in reversed(choices) if not choice["irregular"]}
+        self.assertEqual(len(sizes), 10 * 10 + 1)
+        for collective, size in (("barrier", None), ("bcast", 64), ("allreduce", 1 << 20), ("alltoall", 64 << 10), ("scan", 8)):
+            words = [] if size is None else [size]
+            selected = self.run_json("explain", collective, *words, *self.SITUATION)["selected"]
+            found = sizes[collective, size]
+            self.assertEqual((found["setting"], found["latency_path"], found["decided_by"]),
+                             (selected["setting"], selected["latency_path"], selected["decided_by"]), (collective, size))
+
+    def test_has_the_variants_whose_blocks_differ(self):
+        choices = self.run_json("explain", "--all", *self.SITUATION)["choices"]
+        self.assertEqual([choice["collective"] for choice in choices if choice["irregular"]],
+                         ["scatter", "gather", "allgather", "alltoall", "reduce_scatter"])
+
+    def test_has_both_candidates_of_auto_tuning(self):
+        tuned = [choice for choice in self.run_json("explain", "--all", *self.SITUATION)["choices"]
+                 if choice["decided_by"] == "auto-tuned"]
+        self.assertGreater(len(tuned), 10)
+        self.assertTrue(all(choice["bytes"] >= 256 << 10 for choice in tuned))
+        choices = self.run_json("explain", "--all", "-n", 64, "--machine", "knl")["choices"]
+        self.assertEqual([choice for choice in choices if choice["decided_by"] == "auto-tuned"], [], "a table chooses")
+
+    def test_sizes_are_whole_elements(self):
+        choices = self.run_json("explain", "--all", *self.SITUATION, "--type", "double")["choices"]
+        self.assertTrue(all(choice["bytes"] is None or choice["bytes"] % 8 == 0 for choice in choices))
+        self.assertIn(64 << 20, {choice["bytes"] for choice in choices})
+
+    def test_prints_the_situation(self):
+        text = self.run_fine("explain", "--all", *self.SITUATION)
+        self.assertRegex(text, r"(?m)^ranks +4 ranks, flat, oversubscribed$")
+        self.assertRegex(text, r"(?m)^transport +staged; CMA takes 3 times as long$")
+        self.assertRegex(text, r"(?m)^memory +huge pages, private heap, ")
+        self.expect_width(text, 100)
+
+    def test_wrong_words(self):
+        self.expect_error(2, ["--all", "leave out COLLECTIVE"], "explain", "bcast", "--all", "-n", 4)
+        self.expect_error(2, ["--all", "leave out COLLECTIVE"], "explain", "bcast", "1M", "--all", "-n", 4)
+        self.expect_error(2, ["COLLECTIVE is missing", "--all"], "explain", "-n", 4)
+        self.expect_error(2, ["--topology", "--machine"], "explain", "--all", "-n", 4, "--machine", "knl", "--topology", "core:2")
+        self.expect_error(1, ["--topology", "core:x"], "explain", "--all", "-n", 4, "--topology", "core:x")
+        for item, words in (("cma=fast", ["cma=fast", "off"]), ("cma=0", "cma=0"), ("cma", "'cma'"), ("hugepages", "huge-pages"),
+                            ("cma=2,in-place", "in-place"), ("huge-pages,,", "''")):
+            self.expect_error(2, ["--assume", *([words] if isinstance(words, str) else words)],
+                              "explain", "--all", "-n", 4, "--assume", item)
 
 
 class Tables(Case):

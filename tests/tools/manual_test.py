@@ -91,7 +91,7 @@ class Manual(Case):
                         self.assertNotEqual(at, -1, f"{file.name}: '{part}' is not, or not in this order, in\n{printed}")
                         at += len(part)
                     shown += 1
-        self.assertEqual(shown, 5)
+        self.assertEqual(shown, 6)
 
 
 if __name__ == "__main__":

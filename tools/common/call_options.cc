@@ -5,14 +5,14 @@
 
 #include "coll/coll.h"
 #include "tools/command.h"
-#include "tools/command_line.h"
 #include "tools/common/choose_plans.h"
 #include "tools/common/text.h"
 
 namespace coll::tools {
 
-void add_call_options(Command& sub, CallOptions& options) {
-  sub.add_option("COLLECTIVE", options.collective, "the collective; see collctl list")->required()->option_text("  ");
+Option* add_call_options(Command& sub, CallOptions& options) {
+  Option* collective =
+      sub.add_option("COLLECTIVE", options.collective, "the collective; see collctl list")->option_text("  ");
   sub.add_option("SIZE", options.size,
                  "bytes (64, 16K, 4M) of the vector, or of the block that one rank\n"
                  "has for one other; a barrier has none")
@@ -24,6 +24,7 @@ void add_call_options(Command& sub, CallOptions& options) {
   sub.add_option("--type", options.type, "datatype of the elements; default: float")->option_text("TYPE");
   add_machine_option(sub, options.machine);
   add_placement_options(sub, options.map_by, options.sensitivity);
+  return collective;
 }
 
 void add_machine_option(Command& sub, std::string& machine) {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "tools/command.h"
+#include "tools/command_line.h"
 #include "tools/common/machine.h"
 
 namespace coll::tools {
@@ -15,7 +15,8 @@ struct CallOptions {
   int ranks = 0;
 };
 
-void add_call_options(Command& sub, CallOptions& options);
+// Returns the option of the collective, so that a subcommand can require it.
+Option* add_call_options(Command& sub, CallOptions& options);
 // --machine, as model_machine() reads it.
 void add_machine_option(Command& sub, std::string& machine);
 // --map-by and --sensitivity, as lay_out() reads them.

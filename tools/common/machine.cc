@@ -15,26 +15,51 @@
 #include "tools/common/choose_plans.h"
 
 namespace coll::tools {
+namespace {
+
+std::string described(const topo::Machine& machine) {
+  const std::string& processor = machine.processor;
+  return topo::describe(machine) + ", processor " + (processor.empty() ? "unknown" : processor);
+}
+
+// Ranks that access all memory in place have no use for kernel copies.
+bool cma_works(const ModelMachine& machine) {
+  if (machine.assumed.in_place) return false;
+  if (machine.assumed.cma_times.has_value()) return *machine.assumed.cma_times < model::no_copy;
+  return machine.table.of(model::Mechanism::cma).available;
+}
+
+// Of the copy that a communicator times.
+double priced_cma_times(const ModelMachine& machine) {
+  constexpr double trial_bytes = 256 << 10;
+  const model::Setting on = model::Setting(machine.table, machine.hierarchy, model::Mechanism::cma)
+                                .touching({2 * trial_bytes, 2 * trial_bytes, trial_bytes, 2 * trial_bytes});
+  return on.copy(trial_bytes).total_us() / (1.25 * on.memcpy_us(trial_bytes));
+}
+
+}  // namespace
 
 ModelMachine model_machine(const std::string& name, int ranks, const std::string& map_by,
-                           const std::string& sensitivity) {
+                           const std::string& sensitivity, const std::string& topology) {
   ModelMachine made;
   Layout layout;
-  made.running = name.empty();
-  if (made.running) {
-    layout = lay_out(ranks, "native", map_by, sensitivity);
+  made.from_table = !name.empty();
+  if (name.empty()) {
+    layout = lay_out(ranks, topology, map_by, sensitivity);
     apply_forced_profile(layout.machine);
+    made.running = layout.machine.source == "native";
+    const std::string which = made.running ? "this machine" : described(layout.machine);
     const char* wish = config::value("COLL_TABLE");
     model::Found found = model::find_table(wish == nullptr ? "" : wish, config::table_directories(), layout.machine);
     if (found.found) {
       made.table = std::move(found.table);
       made.chosen_by = std::make_shared<const model::Table>(made.table);
-      made.origin = fmt::format("this machine, with the table {}{}", found.path,
+      made.origin = fmt::format("{}, with the table {}{}", which, found.path,
                                 made.table.date.empty() ? "" : " of " + made.table.date);
     } else {
       made.table = model::builtin_table(model::fingerprint_of(layout.machine));
-      made.origin = fmt::format(
-          "this machine, with the built-in table '{}'; it was not measured (run collctl calibrate)", made.table.name);
+      made.origin = fmt::format("{}, with the built-in table '{}'{}", which, made.table.name,
+                                made.running ? "; it was not measured (run collctl calibrate)" : "");
     }
     if (!found.remark.empty()) made.origin += "; " + found.remark;
   } else {
@@ -76,27 +101,28 @@ model::Question question_on(const topo::Machine& machine, const topo::Hierarchy&
 
 model::Question question_of(const ModelMachine& machine, plan::Collective collective, size_t bytes,
                             size_t element_bytes) {
-  constexpr double trial_bytes = 256 << 10;
   const int ranks = machine.hierarchy.ranks();
   model::Question question =
       question_on(machine.machine, machine.hierarchy, machine.running, collective, bytes, element_bytes);
-  if (machine.machine.source != "native") {
-    // The topology of a table tells nothing of caches.
+  const Assumed& assumed = machine.assumed;
+  question.huge_pages |= assumed.huge_pages;
+  question.groups_apart = question.crowded && assumed.scheduler_groups;
+  question.mapped = assumed.shared_heap && bytes >= model::shared_heap_min_bytes;
+  if (machine.from_table) {
     question.cache_bytes = model::available_cache_bytes(machine.table, ranks);
     question.core_cache_bytes = machine.table.fingerprint.l2_bytes;
   }
-  if (!machine.table.of(model::Mechanism::cma).available || ranks < 2) return question;
-  const model::Setting on = model::Setting(machine.table, machine.hierarchy, model::Mechanism::cma)
-                                .touching({2 * trial_bytes, 2 * trial_bytes, trial_bytes, 2 * trial_bytes});
-  const double kernel_us = on.copy(trial_bytes).total_us(), staged_us = 1.25 * on.memcpy_us(trial_bytes);
-  question.kernel_copies = kernel_us < staged_us;
-  if (!question.kernel_copies) question.kernel_times = kernel_us / staged_us;
+  if (!cma_works(machine) || ranks < 2) return question;
+  question.kernel_times = assumed.cma_times.has_value() ? *assumed.cma_times : priced_cma_times(machine);
+  question.kernel_copies = question.kernel_times < 1;
+  if (question.kernel_copies) question.kernel_times = model::no_copy;
   return question;
 }
 
 model::Circumstances circumstances_of(const ModelMachine& machine) {
   return {.family = &model::family_of(machine.machine.processor),
-          .kernel_works = machine.table.of(model::Mechanism::cma).available};
+          .mapped = machine.assumed.in_place,
+          .kernel_works = cma_works(machine)};
 }
 
 std::string known_machines() { return fmt::format("{}", fmt::join(model::machine_names(), ", ")); }

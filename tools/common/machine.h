@@ -7,6 +7,7 @@
 
 #include "model/select.h"
 #include "model/table.h"
+#include "tools/common/assumed.h"
 #include "topo/hierarchy.h"
 #include "topo/machine.h"
 
@@ -17,16 +18,18 @@ struct ModelMachine {
   // What communicators there choose by; null: the built-in defaults.
   std::shared_ptr<const model::Table> chosen_by;
   topo::Machine machine;
-  bool running = false;  // it is the one that this runs on
+  bool running = false;     // it is the one that this runs on
+  bool from_table = false;  // `machine` is a table's topology, without caches
+  Assumed assumed;
   topo::Hierarchy hierarchy;
   // Where the table comes from, for people: "a built-in machine, not this one", "built-in defaults ...".
   std::string origin;
 };
 
-// `name`: a built-in machine, a file, or "" for the running one, with the table that its communicators find. Throws Failure for what cannot be read and usage for
-// wrong words.
+// `name`: a built-in machine, a file, or "" for the one that `topology` names as COLL_TOPOLOGY does, with the table that its
+// communicators find. Throws Failure for what cannot be read and usage for wrong words.
 ModelMachine model_machine(const std::string& name, int ranks, const std::string& map_by,
-                           const std::string& sensitivity);
+                           const std::string& sensitivity, const std::string& topology = "native");
 
 // The machine as communicators see it: with the processor that COLL_CPU names.
 void apply_forced_profile(topo::Machine& machine);
@@ -36,8 +39,8 @@ void apply_forced_profile(topo::Machine& machine);
 model::Question question_on(const topo::Machine& machine, const topo::Hierarchy& hierarchy, bool running,
                             plan::Collective collective, size_t bytes, size_t element_bytes);
 
-// What a communicator of processes asks there: whether kernel copies are possible, and the rule, as its own trial of a copy
-// of 256 KiB would find by the table.
+// What a communicator of processes asks there, as the machine and what is assumed tell. Whether kernel copies are possible,
+// and the rule: as assumed, else as its own trial of a copy of 256 KiB would find by the table.
 model::Question question_of(const ModelMachine& machine, plan::Collective collective, size_t bytes,
                             size_t element_bytes);
 

@@ -11,10 +11,13 @@
 #include "model/prices.h"
 #include "tools/command.h"
 #include "tools/command_line.h"
+#include "tools/common/assumed.h"
 #include "tools/common/call_options.h"
 #include "tools/common/choose_plans.h"
 #include "tools/common/machine.h"
 #include "tools/common/text.h"
+#include "tools/plan/decision.h"
+#include "tools/plan/explain_all.h"
 
 namespace coll::tools {
 namespace {
@@ -22,7 +25,8 @@ namespace {
 using nlohmann::ordered_json;
 
 struct Options : CallOptions {
-  bool json = false;
+  std::string topology = "native", assume;
+  bool all = false, json = false;
 };
 
 // A call with its selected algorithm and all predictions.
@@ -31,7 +35,7 @@ struct Explained {
   size_t bytes = 0;
   ModelMachine machine;
   model::Selection selected;           // by a communicator
-  bool latency = false;                // the latency path serves the call, with the same result
+  bool latency = false;                // as in Decision
   std::vector<model::Priced> choices;  // that one first, then by price
 };
 
@@ -53,16 +57,23 @@ void put_first(const Explained& answer, std::vector<model::Priced>& choices) {
   first.terms = model::cost(row, on, double(answer.bytes), first.knobs);
 }
 
+ModelMachine situation_of(const Options& options) {
+  if (!options.machine.empty() && options.topology != "native")
+    throw usage("--topology: --machine has a topology of its own; give only one of the two");
+  ModelMachine machine =
+      model_machine(options.machine, options.ranks, options.map_by, options.sensitivity, options.topology);
+  machine.assumed = parse_assumed(options.assume);
+  return machine;
+}
+
 Explained explained(const Options& options) {
   const Call call = parse_call(options);
   Explained made{.collective = call.collective, .bytes = call.bytes};
-  made.machine = machine_of(options);
-  const model::Question question = question_of(made.machine, made.collective, made.bytes, call.element_bytes);
+  made.machine = situation_of(options);
   model::Selector selector(made.machine.chosen_by, made.machine.hierarchy, circumstances_of(made.machine));
-  made.selected = selector.select(question);
-  const size_t shown = made.bytes * plan::pieces_shown(made.collective, options.ranks);
-  made.latency = std::max<size_t>(shown, 1) <= selector.latency_path_bytes(question);
-  made.selected.choice.kernel_copies |= question.kernel_copies;
+  const Decision decision = decide(made.machine, selector, made.collective, made.bytes, call.element_bytes);
+  made.selected = decision.selected;
+  made.latency = decision.latency;
   made.choices =
       model::rank_choices(plan::name(made.collective), made.machine.table, made.machine.hierarchy, double(made.bytes));
   put_first(made, made.choices);
@@ -177,7 +188,16 @@ void print(const Explained& answer) {
       return fmt::print("\n* predicted for comparison; libcoll has no plan for it\n");
 }
 
+int run_all(const Options& options) {
+  if (!options.collective.empty())
+    throw usage("--all explains every collective and size; leave out COLLECTIVE and SIZE");
+  const AllExplained all = explain_all(situation_of(options), options.type);
+  return fmt::print("{}", options.json ? to_json_text(all) : to_text(all)), exit_fine;
+}
+
 int explain(const Options& options) {
+  if (options.all) return run_all(options);
+  if (options.collective.empty()) throw usage("COLLECTIVE is missing; name one of collctl list, or use --all");
   const Explained answer = explained(options);
   if (options.json) return fmt::print("{}\n", to_json(answer).dump(2)), exit_fine;
   print(answer);
@@ -191,10 +211,18 @@ void add_explain(Command& app, Action& action) {
   Command* sub =
       app.add_subcommand("explain", "Show the algorithm of a call, why, and the predicted time of every other");
   add_call_options(*sub, *options);
+  sub->add_flag("--all", options->all,
+                "print every collective and size, one choice a line; takes no\nCOLLECTIVE or SIZE");
+  sub->add_option("--topology", options->topology,
+                  "machine to place the ranks on, as COLL_TOPOLOGY names it; not with\n"
+                  "--machine; default: this machine")
+      ->option_text("TEXT");
+  add_assume_option(*sub, options->assume);
   sub->add_flag("--json", options->json, "print the result as JSON");
   sub->footer(
       examples("  collctl explain allreduce 64K -n 96 --type bf16 --machine nodea\n"
                "  collctl explain scatter 4M -n 64 --machine knl --json\n"
+               "  collctl explain --all -n 4 --topology \"l3:1(size=33554432) core:2\" --assume cma=off\n"
                "Built-in machines: " +
                known_machines()));
   sub->callback([&action, options] { action = [options] { return explain(*options); }; });

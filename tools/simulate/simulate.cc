@@ -161,7 +161,7 @@ int simulate(const Options& options) {
 void add_simulate(Command& app, Action& action) {
   auto options = std::make_shared<Options>();
   Command* sub = app.add_subcommand("simulate", "Run a plan in virtual time on any described machine");
-  add_call_options(*sub, *options);
+  add_call_options(*sub, *options)->required();
   sub->add_option("--algorithm", options->algorithm,
                   "algorithm, with parameters if wanted; see collctl list (required)")
       ->required()

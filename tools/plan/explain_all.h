@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// collctl explain --all: every decision in one situation, one line each, in an order and a format that suit diff(1).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/plan/decision.h"
+
+namespace coll::tools {
+
+// A situation: who runs where. All decisions follow from it.
+struct AllExplained {
+  ModelMachine machine;
+  std::string type;
+  size_t element_bytes = 4;
+  std::vector<Decision> decisions;  // by collective, then by size; a candidate of auto-tuning follows its default
+};
+
+AllExplained explain_all(ModelMachine machine, const std::string& type);
+
+std::string to_text(const AllExplained& all);
+std::string to_json_text(const AllExplained& all);
+
+}  // namespace coll::tools

@@ -53,6 +53,7 @@
  *  - Callbacks must not throw, and must not leave by longjmp().
  *
  * Buffers
+ *  - Buffers may be at any address: elements need not be aligned to their datatype.
  *  - Memory belongs to the caller. A blocking call is done with the buffers when it returns. From the start of a
  *    non-blocking or persistent collective until it completes, its send buffer must not be written or freed, and its
  *    receive buffer must not be read, written or freed.

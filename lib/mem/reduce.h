@@ -25,7 +25,7 @@ namespace coll::mem {
 
 inline constexpr int max_sources = 8;
 
-// dst, dst2, src[k]: [count] elements, aligned to the element. dst2 may be null; else it receives the same values in
+// dst, dst2, src[k]: [count] elements at any address. dst2 may be null; else it receives the same values in
 // the same pass. dst, and also dst2, may be exactly one of the sources (in place); no other overlap is allowed.
 // 1 <= sources <= max_sources. Never fails.
 using ReduceKernel = void (*)(void* dst, void* dst2, const void* const* src, int sources, size_t count);

@@ -31,19 +31,26 @@ inline void copy_operand(void* dst, void* dst2, const void* src, size_t bytes) {
 
 // ---- what is folded: elements in memory, values in registers ----------------------------------------------------
 
+// Elements may be at any address, so no element is accessed through a T&.
+template <typename T>
+T load_bits(const T* element) {
+  T bits;
+  std::memcpy(&bits, element, sizeof bits);
+  return bits;
+}
 template <typename T>
 T load_value(const T* element) {
-  return *element;
+  return load_bits(element);
 }
-inline float load_value(const Float16* element) { return to_float(*element); }
-inline float load_value(const BFloat16* element) { return to_float(*element); }
+inline float load_value(const Float16* element) { return to_float(load_bits(element)); }
+inline float load_value(const BFloat16* element) { return to_float(load_bits(element)); }
 
 template <typename T>
 void store_value(T* element, const T& value) {
-  *element = value;
+  std::memcpy(element, &value, sizeof value);
 }
-inline void store_value(Float16* element, float value) { *element = to_float16(value); }
-inline void store_value(BFloat16* element, float value) { *element = to_bfloat16(value); }
+inline void store_value(Float16* element, float value) { store_value(element, to_float16(value)); }
+inline void store_value(BFloat16* element, float value) { store_value(element, to_bfloat16(value)); }
 
 // ---- operations: apply(accumulator, operand), the accumulator being the lower ranks --------------------------------
 

@@ -56,16 +56,20 @@ struct HalfVectors {
   using V = hn::Vec<D>;
   using Bits = hn::Rebind<uint16_t, D>;
   static HWY_INLINE size_t step() { return hn::Lanes(D()); }
-  static HWY_INLINE V load(const T* from) { return widen(hn::LoadU(Bits(), &from->bits), T()); }
-  static HWY_INLINE void store(V v, T* to) { hn::StoreU(narrow(v, T()), Bits(), &to->bits); }
+  static HWY_INLINE V load(const T* from) { return widen(hn::LoadU(Bits(), bits_of(from)), T()); }
+  static HWY_INLINE void store(V v, T* to) { hn::StoreU(narrow(v, T()), Bits(), bits_of(to)); }
   static HWY_INLINE V load_first(const T* from, size_t count) {
-    return widen(hn::MaskedLoad(hn::FirstN(Bits(), count), Bits(), &from->bits), T());
+    return widen(hn::MaskedLoad(hn::FirstN(Bits(), count), Bits(), bits_of(from)), T());
   }
   static HWY_INLINE void store_first(V v, T* to, size_t count) {
-    hn::BlendedStore(narrow(v, T()), hn::FirstN(Bits(), count), Bits(), &to->bits);
+    hn::BlendedStore(narrow(v, T()), hn::FirstN(Bits(), count), Bits(), bits_of(to));
   }
 
  private:
+  // Not &element->bits, which requires an aligned element.
+  static HWY_INLINE const uint16_t* bits_of(const T* element) { return reinterpret_cast<const uint16_t*>(element); }
+  static HWY_INLINE uint16_t* bits_of(T* element) { return reinterpret_cast<uint16_t*>(element); }
+
   using Words = hn::Rebind<uint32_t, D>;
   using Half = hn::Rebind<hwy::float16_t, D>;
 

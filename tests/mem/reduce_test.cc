@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,7 +26,7 @@ constexpr int trials_per_count = 1;
 constexpr int trials_per_count = 4;
 #endif
 
-// Elements anywhere in memory, with a margin on both sides that nobody may touch.
+// Elements at any address, aligned or not, with a margin on both sides that the kernel must not touch.
 template <typename T>
 class Buffer {
  public:
@@ -34,10 +35,17 @@ class Buffer {
     const size_t past = reinterpret_cast<uintptr_t>(memory_.data()) % 64;
     start_ = 128 - past + shift_bytes;
   }
-  T* data() { return reinterpret_cast<T*>(memory_.data() + start_); }
-
+  void* data() { return memory_.data() + start_; }
+  std::vector<T> elements() const {
+    std::vector<T> copy(count_);
+    if (count_ > 0) std::memcpy(copy.data(), memory_.data() + start_, count_ * sizeof(T));
+    return copy;
+  }
   void randomize(Random& random) {
-    for (size_t i = 0; i < count_; ++i) data()[i] = random_element<T>(random);
+    for (size_t i = 0; i < count_; ++i) {
+      const T element = random_element<T>(random);
+      std::memcpy(memory_.data() + start_ + i * sizeof(T), &element, sizeof element);
+    }
   }
   bool margin_untouched() const {
     const auto is_filler = [](uint8_t byte) { return byte == filler; };
@@ -72,40 +80,44 @@ struct Case {
   }
 };
 
-// Runs one case on random data at random alignments; the first wrong element is a failure.
+// Runs one case on random data at random addresses; the first wrong element is a failure.
 template <typename T>
 void check_case(const Case& c, Random& random) {
   const ReduceKernel kernel = reduce_kernel(c.op, c.type);
   ASSERT_NE(kernel, nullptr) << c.text();
-  auto anywhere = [&] { return std::make_unique<Buffer<T>>(c.count, below(random, 64 / alignof(T)) * alignof(T)); };
+  auto anywhere = [&] { return std::make_unique<Buffer<T>>(c.count, below(random, 64)); };
   std::vector<std::unique_ptr<Buffer<T>>> source;
+  std::vector<std::vector<T>> before;
   const T* typed[max_sources];
   const void* src[max_sources];
   for (int s = 0; s < c.sources; ++s) {
     source.push_back(anywhere());
     source[s]->randomize(random);
-    src[s] = typed[s] = source[s]->data();
+    src[s] = source[s]->data();
+    before.push_back(source[s]->elements());
   }
+  for (int s = 0; s < c.sources; ++s) typed[s] = before[s].data();
   const auto own_dst = anywhere(), own_dst2 = anywhere();
-  T* dst = c.in_place ? source[*c.in_place]->data() : own_dst->data();
-  T* dst2 = !c.second ? nullptr : c.in_place2 ? source[*c.in_place2]->data() : own_dst2->data();
+  Buffer<T>& dst = c.in_place ? *source[*c.in_place] : *own_dst;
+  Buffer<T>& dst2 = c.in_place2 ? *source[*c.in_place2] : *own_dst2;
   std::vector<T> expected;
-  std::vector<std::vector<T>> before;
   for (size_t i = 0; i < c.count; ++i) expected.push_back(fold<T>(c.op, typed, c.sources, i));
-  for (int s = 0; s < c.sources; ++s) before.emplace_back(typed[s], typed[s] + c.count);
 
-  kernel(dst, dst2, src, c.sources, c.count);
+  kernel(dst.data(), c.second ? dst2.data() : nullptr, src, c.sources, c.count);
 
-  for (size_t i = 0; i < c.count; ++i) {
-    ASSERT_TRUE(same<T>(dst[i], expected[i])) << c.text() << ": element " << i << " of dst";
-    if (dst2 != nullptr) { ASSERT_TRUE(same<T>(dst2[i], expected[i])) << c.text() << ": element " << i << " of dst2"; }
-    for (int s = 0; s < c.sources; ++s)
-      if (typed[s] != dst && typed[s] != dst2) {
-        ASSERT_TRUE(same<T>(typed[s][i], before[s][i])) << c.text() << ": source " << s << " was written";
-      }
+  const auto expect = [&](const Buffer<T>& buffer, const std::vector<T>& right, const char* what) {
+    const std::vector<T> got = buffer.elements();
+    for (size_t i = 0; i < c.count; ++i)
+      ASSERT_TRUE(same<T>(got[i], right[i])) << c.text() << ": element " << i << " of " << what;
+  };
+  expect(dst, expected, "dst");
+  if (c.second) expect(dst2, expected, "dst2");
+  for (int s = 0; s < c.sources; ++s) {
+    ASSERT_TRUE(source[s]->margin_untouched()) << c.text() << ": wrote outside a source";
+    if (source[s].get() != &dst && (!c.second || source[s].get() != &dst2))
+      expect(*source[s], before[s], "a source, which was written");
   }
   ASSERT_TRUE(own_dst->margin_untouched() && own_dst2->margin_untouched()) << c.text() << ": wrote outside";
-  for (const auto& s : source) ASSERT_TRUE(s->margin_untouched()) << c.text() << ": wrote outside a source";
 }
 
 // std::vector<bool> has no data(); the cases keep bool as the byte it is.

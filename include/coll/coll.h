@@ -70,12 +70,18 @@
  *    inputs alone: not on placement, timing or transport. An environment variable, such as COLL_ALLREDUCE, can force an
  *    algorithm with another order; for an operation that does not commute that is refused (UNAVAILABLE).
  *
- * fork()
- *  - Communicators and requests belong to the process that made them. Their shared memory is not mapped in a child,
- *    which must not use, wait for or free them (SIGSEGV); coll_comm_rank(), coll_comm_size() and coll_comm_describe()
- *    still work there. The parent can go on using them.
- *  - Operations stay valid in the child, which may also allocate memory, and create communicators unless the parent has
- *    freed one that a peer had not freed yet. See coll_mem_alloc() for what becomes of the parent's memory.
+ * fork() and exit()
+ *  - Communicators and requests belong to the process that made them. The parent goes on using them after fork(). In the
+ *    child every collective on them, coll_comm_split(), coll_start(), and coll_wait() and coll_test() of a request that
+ *    was active, return STATE at once. coll_comm_rank(), coll_comm_size() and coll_comm_describe() work there.
+ *  - The child may free them, also while a request is active, and need not. That releases memory of the child only:
+ *    neither the parent nor a peer notices it. So destructors and exit handlers may run in the child.
+ *  - Operations stay valid in the child, which may also allocate memory and create communicators of its own. See
+ *    coll_mem_alloc() for what becomes of the parent's memory.
+ *  - A child of vfork(), or of clone() without handlers of pthread_atfork(), must not call libcoll.
+ *  - Destructors of static objects and exit handlers of a rank may call collectives and free communicators. They must
+ *    not create any. A rank that exits without freeing its communicators leaves nothing behind; peers that wait for it
+ *    get PEER_DIED.
  *
  * Algorithms
  *  - libcoll chooses an algorithm for each call. `collctl list` prints all of them, and libcoll(7) the variables that

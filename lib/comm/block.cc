@@ -3,6 +3,7 @@
 
 #include <list>
 #include <mutex>
+#include <pthread.h>
 
 #include "comm/drift.h"
 #include "mem/huge_pages.h"
@@ -20,7 +21,9 @@ size_t behind_page() { return mem::processor().strings_overwrite() ? 16 : 0; }
 static_assert(2 * half_bytes % huge_page == 0 && exec::payloads_bytes % huge_page == 0);
 size_t page_up(size_t bytes) { return (bytes + page - 1) / page * page; }
 
-std::mutex mutex;
+std::mutex mutex;  // held around fork(), so that the child finds it free
+const bool fork_is_watched = pthread_atfork([] { mutex.lock(); }, [] { mutex.unlock(); }, [] { mutex.unlock(); }) == 0;
+
 std::list<Graveyard::Grave>& graves() {
   static auto* list = new std::list<Graveyard::Grave>;  // peers may be swept at any time until the process ends
   return *list;
@@ -63,7 +66,10 @@ void Graveyard::bury(Grave grave) {
 }
 
 void Graveyard::sweep() {
+  static transport::Token owner;
   std::lock_guard lock(mutex);
+  // After fork() they are the parent's, in memory that is not mapped here.
+  if (!(owner == transport::own_token())) graves().clear(), owner = transport::own_token();
   for (auto grave = graves().begin(); grave != graves().end();) {
     if (!everybody_left(*grave)) {
       ++grave;

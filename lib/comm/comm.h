@@ -23,6 +23,10 @@
 #include "topo/hierarchy.h"
 #include "topo/machine.h"
 
+namespace coll::transport {
+class Arena;
+}
+
 namespace coll::comm {
 
 // One collective call, checked.
@@ -70,7 +74,7 @@ class Scratch {
   void give_back();
   char* memory_ = nullptr;
   size_t bytes_ = 0;
-  bool in_arena_ = false;
+  transport::Arena* arena_ = nullptr;  // that it is from; null: from the heap
 };
 
 // An allgather among the ranks of the communicator to be: send [bytes] -> recv [ranks * bytes]. False on failure.
@@ -137,7 +141,12 @@ class Comm {
   coll_status wait(Request& request);
   // One look; `done` when the request is complete, and then its status.
   coll_status test(Request& request, bool& done);
-  bool busy() const { return outstanding_ > 0; }
+  bool busy() const { return outstanding_ > 0 && !disowned(); }
+
+  // In a child after fork(): this is a copy of the parent's communicator, whose shared memory is not mapped here. From
+  // now on every call fails (STATE), and the destructor touches nothing that is shared.
+  void disown() { failed_ = COLL_ERR_STATE; }
+  bool disowned() const { return failed_ == COLL_ERR_STATE; }
 
  private:
   struct Queue {
@@ -199,6 +208,7 @@ class Comm {
   void complete(Queue& queue, coll_status status);
   void look_after_peers(sync::Rung rung);
   coll_status told(coll_status status);
+  coll_status fail_disowned(Request& request);
   void choose_hook();
 
   void write_trace() const;
@@ -211,7 +221,8 @@ class Comm {
   unsigned next_queue_ = 0;
   unsigned fruitless_tests_ = 0;
   int outstanding_ = 0;
-  coll_status failed_ = COLL_OK;  // of the executor: flags and staging are out of step from then on
+  // Of the executor: flags and staging are out of step from then on. STATE: disowned.
+  coll_status failed_ = COLL_OK;
   void (*foreign_progress_)(void*) = nullptr;
   void* foreign_context_ = nullptr;
 

@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "comm/comm.h"
+#include "comm/living.h"
 #include "comm/machines.h"
 #include "comm/probe.h"
 #include "comm/stats.h"
@@ -115,6 +116,7 @@ class Creation {
       return nullptr;
     }
     live_communicators()++;
+    add_living(*comm_);
     status = COLL_OK;
     return std::move(comm_);
   }
@@ -427,8 +429,10 @@ void Comm::write_trace() const {
 
 Comm::~Comm() {
   if (block_ == nullptr) return;
-  if (team_.record != nullptr) write_trace();
   live_communicators()--;
+  remove_living(*this);
+  if (disowned()) return;
+  if (team_.record != nullptr) write_trace();
   exec::RankState& own = *team_.members[size_t(rank())].state;
   own.state.store(exec::RankState::left, std::memory_order_release);
   team_.posted();

@@ -136,6 +136,10 @@ coll_status Comm::told(coll_status status) {
     return failure(status,
                    std::string("the message is ") + (status == COLL_ERR_COUNT ? "shorter" : "longer") +
                        " than what this rank expects; run with COLL_DEBUG=1 to find the rank whose call differs");
+  if (status == COLL_ERR_STATE)
+    return failure(status,
+                   "the communicator belongs to the parent process; a child after fork() can only free it, and create "
+                   "communicators of its own");
   failed_ = status;
   if (status == COLL_ERR_PEER_DIED)
     return failure(status,

@@ -97,7 +97,18 @@ void Comm::complete(Queue& queue, coll_status status) {
   choose_hook();
 }
 
+// Of the parent: it will not complete here.
+coll_status Comm::fail_disowned(Request& request) {
+  if (request.active()) {
+    request.status_ = failed_;
+    request.state_ = Request::State::complete;
+  }
+  return told(request.status_);
+}
+
 coll_status Comm::wait(Request& request) {
+  if (disowned()) [[unlikely]]
+    return fail_disowned(request);
   exec::Wait wait(team_);
   while (request.active()) {
     progress();
@@ -129,6 +140,8 @@ void Comm::look_after_peers(sync::Rung rung) {
 // Whoever tests in a loop waits as well: now and then see that the peers live, and let them run.
 coll_status Comm::test(Request& request, bool& done) {
   constexpr unsigned tests_between_looks = 64;
+  if (disowned()) [[unlikely]]
+    return done = true, fail_disowned(request);
   progress();
   if (request.active() && ++fruitless_tests_ % tests_between_looks == 0) {
     look_after_peers(sync::Rung::yield);

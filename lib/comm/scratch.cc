@@ -13,18 +13,18 @@ using plan::Collective;
 char* Scratch::take(size_t bytes) {
   if (bytes <= bytes_) return memory_;
   give_back();
-  transport::Arena* arena = transport::Arena::existing();
-  memory_ = arena != nullptr ? static_cast<char*>(arena->allocate(bytes)) : nullptr;
-  in_arena_ = memory_ != nullptr;
-  if (!in_arena_) memory_ = static_cast<char*>(operator new(bytes));
+  arena_ = transport::Arena::existing();
+  memory_ = arena_ != nullptr ? static_cast<char*>(arena_->allocate(bytes)) : nullptr;
+  if (memory_ == nullptr) arena_ = nullptr, memory_ = static_cast<char*>(operator new(bytes));
   bytes_ = bytes;
   return memory_;
 }
 
 void Scratch::give_back() {
   if (memory_ == nullptr) return;
-  if (!in_arena_) operator delete(memory_);
-  else if (transport::Arena* arena = transport::Arena::existing()) arena->free(memory_);
+  if (arena_ == nullptr) operator delete(memory_);
+  // A child after fork() does not have its parent's arena, and may have one of its own at the same addresses.
+  else if (arena_ == transport::Arena::existing()) arena_->free(memory_);
   memory_ = nullptr;
   bytes_ = 0;
 }

@@ -23,7 +23,8 @@ std::string own_address(Address& address) {
 
 std::shared_ptr<Peer> Peer::reach(const Address& address, std::string& problem) {
   static std::mutex mutex;
-  static std::map<std::array<uint64_t, 2>, std::weak_ptr<Peer>> known;
+  // Never destroyed: exit handlers may free communicators.
+  static auto& known = *new std::map<std::array<uint64_t, 2>, std::weak_ptr<Peer>>;
   static Token knower;
   std::lock_guard lock(mutex);
   // After fork() this is another process, which does not have its parent's mappings.
@@ -63,7 +64,7 @@ std::string Peer::map() {
 }
 
 Peer::~Peer() {
-  if (arena_ != nullptr && !same_process_) munmap(arena_, address_.arena_bytes);
+  if (arena_ != nullptr && !same_process_ && mapper_ == own_token()) munmap(arena_, address_.arena_bytes);
 }
 
 }  // namespace coll::transport

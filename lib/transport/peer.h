@@ -43,6 +43,7 @@ class Peer {
   std::string map();
 
   Address address_;
+  Token mapper_ = own_token();  // the process that mapped its arena: a child after fork() does not have the mapping
   char* arena_ = nullptr;
   bool same_process_ = false;
   std::unique_ptr<Life> life_;

@@ -250,6 +250,127 @@ TEST(Requests, AfterAPeerHasLeft) {
   });
 }
 
+// Waits for a child and says whether it exited with 0.
+bool succeeds(pid_t child) {
+  int status = -1;
+  return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+coll_bootstrap alone() {
+  return {sizeof(coll_bootstrap), 0, 1,
+          [](const void* send, void* recv, size_t bytes, void*) {
+            memcpy(recv, send, bytes);
+            return 0;
+          },
+          nullptr};
+}
+
+bool can_create() {
+  const coll_bootstrap bootstrap = alone();
+  coll_comm* own = nullptr;
+  return coll_comm_create(&bootstrap, &own) == COLL_OK && coll_barrier(own) == COLL_OK &&
+         coll_comm_free(own) == COLL_OK;
+}
+
+// Every call on what the parent made has a status in the child, and changes nothing for the parent and its peers.
+TEST(Fork, InheritedObjectsFailInTheChild) {
+  run_processes(2, [](Context& c) {
+    coll_comm *comm = c.comm(), *out = comm;
+    int in = c.rank + 1, sum = 0, done = 0;
+    coll_request *once = nullptr, *tested = nullptr, *often = nullptr, *late = nullptr;
+    RANK_CHECK(c, coll_allreduce_init(&in, &sum, 1, COLL_INT, COLL_SUM, comm, &often) == COLL_OK);
+    if (c.rank == 0) {  // two requests that are active at the time of fork()
+      RANK_CHECK(c, coll_ibarrier(comm, &once) == COLL_OK && coll_ibarrier(comm, &tested) == COLL_OK);
+    }
+    const pid_t child = fork();
+    if (child == 0) {
+      late = often;
+      bool right = coll_barrier(comm) == COLL_ERR_STATE && strstr(coll_last_error(), "fork()") != nullptr;
+      right &= coll_allreduce(&in, &sum, 1, COLL_INT, COLL_SUM, comm) == COLL_ERR_STATE;
+      right &= coll_ibarrier(comm, &late) == COLL_ERR_STATE && late == nullptr;
+      right &= coll_comm_split(comm, 0, 0, &out) == COLL_ERR_STATE && out == nullptr;
+      right &= coll_start(often) == COLL_ERR_STATE && coll_request_free(often) == COLL_OK;
+      right &= coll_comm_set_progress(comm, nullptr, nullptr) == COLL_OK;
+      if (once != nullptr) {
+        right &= coll_wait(&once) == COLL_ERR_STATE && once == nullptr;
+        right &= coll_test(&tested, &done) == COLL_ERR_STATE && done == 1 && tested == nullptr;
+      }
+      right &= can_create();
+      right &= coll_comm_size(comm) == 2 && coll_comm_free(comm) == COLL_OK;
+      right &= can_create();
+      _exit(right ? 0 : 1);
+    }
+    RANK_CHECK(c, succeeds(child));
+    const pid_t other = fork();  // frees while requests are active
+    if (other == 0) _exit(coll_comm_free(comm) == COLL_OK && can_create() ? 0 : 1);
+    RANK_CHECK(c, succeeds(other));
+    c.meet();
+    if (c.rank == 1) {
+      RANK_CHECK(c, coll_ibarrier(comm, &once) == COLL_OK && coll_ibarrier(comm, &tested) == COLL_OK);
+    }
+    RANK_CHECK(c, coll_wait(&tested) == COLL_OK && coll_wait(&once) == COLL_OK);
+    RANK_CHECK(c, coll_start(often) == COLL_OK && coll_wait(&often) == COLL_OK && sum == 3);
+    RANK_CHECK(c, coll_request_free(often) == COLL_OK && coll_comm_free(comm) == COLL_OK);
+  });
+}
+
+// In-place collectives keep memory of the parent's arena, in whose place the child's own arena may be.
+TEST(Fork, FreeingInTheChildLeavesItsOwnMemoryAlone) {
+  run_processes(2, [](Context& c) {
+    coll_comm* comm = c.comm();
+    std::vector<int> blocks(2 * 5000, c.rank);
+    RANK_CHECK(c, coll_alltoall(COLL_IN_PLACE, blocks.data(), 5000, COLL_INT, comm) == COLL_OK);
+    const pid_t child = fork();
+    if (child == 0) {
+      std::vector<char*> memory(3000);
+      bool right = true;
+      for (char*& one : memory) {
+        right &= coll_mem_alloc(40000, reinterpret_cast<void**>(&one)) == COLL_OK;
+        if (right) memset(one, 7, 40000);
+      }
+      right &= coll_comm_free(comm) == COLL_OK;
+      for (const char* one : memory) right = right && one[0] == 7 && one[39999] == 7;
+      _exit(right ? 0 : 1);
+    }
+    RANK_CHECK(c, succeeds(child));
+    RANK_CHECK(c, coll_barrier(comm) == COLL_OK && coll_comm_free(comm) == COLL_OK);
+  });
+}
+
+// What is left of a communicator until its last rank has freed it is the parent's, too.
+TEST(Fork, AfterAFreeThatAPeerHasNotMadeYet) {
+  run_processes(2, [](Context& c) {
+    coll_comm* comm = c.comm();
+    RANK_CHECK(c, coll_barrier(comm) == COLL_OK);
+    if (c.rank == 1) c.meet();
+    RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
+    if (c.rank == 1) return;
+    const pid_t child = fork();
+    if (child == 0) _exit(can_create() ? 0 : 1);
+    RANK_CHECK(c, succeeds(child));
+    c.meet();
+    RANK_CHECK(c, can_create());
+  });
+}
+
+coll_comm* freed_at_exit = nullptr;
+
+// Exit handlers run in the child as well as in the ranks.
+TEST(Exit, HandlersMayUseAndFree) {
+  run_processes(2, [](Context& c) {
+    freed_at_exit = c.comm();
+    static pid_t rank_process;
+    rank_process = getpid();
+    std::atexit([] {
+      const coll_status expected = getpid() == rank_process ? COLL_OK : COLL_ERR_STATE;
+      if (coll_barrier(freed_at_exit) != expected || coll_comm_free(freed_at_exit) != COLL_OK) _exit(3);
+    });
+    const pid_t child = fork();
+    if (child == 0) exit(0);
+    RANK_CHECK(c, succeeds(child));
+  });
+}
+
 // What a child may do, while its parent goes on.
 TEST(Fork, LeavesTheParentsObjectsToTheParent) {
   run_processes(2, [](Context& c) {

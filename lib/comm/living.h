@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The communicators of this process. A child after fork() has copies of them, but not their shared memory: the copies are
+// disowned before fork() returns there.
+#pragma once
+
+namespace coll::comm {
+
+class Comm;
+
+// Thread safe.
+void add_living(Comm& comm);
+void remove_living(Comm& comm);
+
+}  // namespace coll::comm

@@ -26,7 +26,7 @@ namespace coll::comm {
 
 namespace {
 
-constexpr uint64_t protocol = 0x6c6962636f6c6c01;  // "libcoll", version 1
+constexpr uint64_t protocol = 0x6c6962636f6c6c02;  // "libcoll", version 2
 constexpr int most_cpus = 1024;
 constexpr int most_ranks = 4096;
 constexpr int most_huge = 16;  // communicators of a process whose staging may take a huge page each
@@ -300,6 +300,14 @@ class Creation {
     if (team.reach == Reach::remote) team.access = make_access(chosen);
     else if (copies_work) team.access = make_access(Transport::cma);
     if (team.access != nullptr) team.abilities = team.access->abilities();
+    if (settings.log)
+      team.on_refusal = [rank = rank()] {
+        fprintf(
+            stderr,
+            "libcoll: rank %d: the kernel refuses to copy between its peers and a buffer of this rank (memfd_secret, "
+            "device memory); in this communicator its buffers are staged from now on\n",
+            rank);
+      };
     team.direct_min_bytes = settings.direct_min_bytes;
     if (settings.streamed.has_value()) team.stores.settle(*settings.streamed);
     comm_->heaps_are_shared_ = team.map_arenas && std::ranges::all_of(hellos_, &Hello::shared_heap);

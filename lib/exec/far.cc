@@ -93,6 +93,12 @@ bool Run::share_memory(const Location& a, const Location& b, const Extent& exten
          overlap(far(a).address + far_offset(a, extent), bytes, far(b).address + far_offset(b, extent), bytes);
 }
 
+// A copy by the kernel failed: its owner may be able to make it.
+bool Run::copy_refused(int rank, bool write, uint64_t address, char* local, size_t bytes, int error) {
+  if (owner_can_copy(error) && channel_->team->copy_by_owner(rank, write, address, local, bytes)) return true;
+  return failed_copy(rank, error);
+}
+
 bool Run::failed_copy(int rank, int error) {
   // A process that is being killed loses its memory (EFAULT) a moment before it counts as ended.
   constexpr int looks = 300;
@@ -113,7 +119,7 @@ bool Run::get(const Location& at, const Extent& extent, char* to) {
   const size_t bytes = extent.length * element_bytes_;
   const int error = team.access->read(at.rank, far(at).at, far_offset(at, extent), to, bytes);
   team.traffic.by_kernel += bytes;
-  return error == 0 || failed_copy(at.rank, error);
+  return error == 0 || copy_refused(at.rank, false, far(at).address + far_offset(at, extent), to, bytes, error);
 }
 
 // From here to an operand, near or far.
@@ -133,7 +139,8 @@ bool Run::put(const Location& at, const Extent& extent, uint64_t index, const ch
   }
   const int error = team.access->write(at.rank, far(at).at, far_offset(at, extent), from, bytes);
   team.traffic.by_kernel += bytes;
-  return error == 0 || failed_copy(at.rank, error);
+  return error == 0 ||
+         copy_refused(at.rank, true, far(at).address + far_offset(at, extent), const_cast<char*>(from), bytes, error);
 }
 
 // False: not all operands are mapped, or they no longer hold; nothing is lost, but nothing is done.
@@ -219,9 +226,11 @@ const Instruction* Run::copy_several(const Instruction* in, const Instruction* e
     team.traffic.by_kernel += placed.transfer.bytes;
   }
   if (team.access->transfer(transfers.data(), transfers.size()) == 0) return last;
-  for (const transport::Transfer& transfer : transfers)
-    if (transfer.error != 0) return failed_copy(transfer.rank, transfer.error), nullptr;
-  return nullptr;
+  for (size_t i = 0; i < transfers.size(); i++) {
+    const transport::Transfer& t = transfers[i];
+    if (t.error != 0 && !copy_refused(t.rank, t.write, batch[i].address, t.local, t.bytes, t.error)) return nullptr;
+  }
+  return last;
 }
 
 // One block: operands from windows where `mapped`, else brought here by copies. False: a copy failed, or a window no

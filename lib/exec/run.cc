@@ -266,7 +266,7 @@ void Run::publish(uint8_t view_index) {
   sync::FlagLine& line = channel_->own().memory->flags[view.flag];
   if (!in_arena) {
     if (bound_->reach() == Reach::staged) return;
-    if (bound_->reach() == Reach::remote && !offer(buffer, span, view, line)) return;
+    if (bound_->reach() == Reach::remote && (team.stages_own || !offer(buffer, span, view, line))) return;
   }
   if (!size.blocks.empty()) {
     char* table = channel_->own().staging + staging_offset_ + view.table_offset;

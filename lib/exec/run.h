@@ -125,6 +125,7 @@ class Run {
   bool reduce_block(const Instruction& in, const plan::Extent& extent, uint64_t index, size_t stride, bool mapped);
   bool get(const Location& at, const plan::Extent& extent, char* to);
   bool put(const Location& at, const plan::Extent& extent, uint64_t index, const char* from);
+  bool copy_refused(int rank, bool write, uint64_t address, char* local, size_t bytes, int error);
   bool failed_copy(int rank, int error);
 
   const Bound* bound_ = nullptr;

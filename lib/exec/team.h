@@ -5,11 +5,13 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
 #include "coll/coll.h"
 #include "exec/record.h"
+#include "exec/refused_copy.h"
 #include "mem/shared_stores.h"
 #include "sync/doorbell.h"
 #include "sync/flag.h"
@@ -37,8 +39,10 @@ enum class Reach : uint8_t {
 struct RankState {
   enum : uint32_t { alive = 0, left = 1, failed = 2 };
   alignas(sync::line_bytes) std::atomic<uint32_t> state;
-  std::atomic<uint32_t> core;  // one more than that which it was last on, as far as it has told; 0: it has not
+  std::atomic<uint32_t> core;      // one more than that which it was last on, as far as it has told; 0: it has not
+  std::atomic<uint32_t> refusals;  // 1: a peer wants a copy that the kernel refuses it; see refused_copy.h
   sync::Doorbell bell;
+  RefusedCopy refused;
 };
 
 struct Member {
@@ -61,9 +65,11 @@ class Team {
   std::unique_ptr<transport::Access> access;  // may be null when no plan is bound to Reach::remote
   transport::Abilities abilities;             // of the access
   Traffic traffic;
-  std::unique_ptr<Record> record;  // null: nothing is recorded
-  bool map_arenas = true;          // take buffers that lie in arenas directly
-  size_t direct_min_bytes = 8192;  // smaller vectors are staged although they could be reached
+  std::unique_ptr<Record> record;    // null: nothing is recorded
+  bool map_arenas = true;            // take buffers that lie in arenas directly
+  size_t direct_min_bytes = 8192;    // smaller vectors are staged although they could be reached
+  bool stages_own = false;           // this rank's buffers, as the kernel refused a copy of one
+  std::function<void()> on_refusal;  // called when that begins; may be null
   sync::Patience patience;
   bool crowded = false;      // more ranks than cores
   mem::SharedStores stores;  // to what this rank stages
@@ -102,14 +108,24 @@ class Team {
 
   // The rank has ended, left or failed: what it has not posted yet it never will.
   bool gone(int of_rank) const;
-  // The rank has gone without posting it. What it posted before it went still counts.
-  bool lost(const std::atomic<uint64_t>& sequence, uint64_t value, int of_rank) const {
+  // The rank has gone without posting it. What it posted before it went still counts. A rank that waits looks here now and
+  // then, and makes copies for peers that may be what it waits for.
+  bool lost(const std::atomic<uint64_t>& sequence, uint64_t value, int of_rank) {
+    make_refused_copies();
     return gone(of_rank) && sequence.load(std::memory_order_acquire) < value;
+  }
+  // A copy between a peer's memory and memory here that the kernel refuses. False: it cannot be made, or the owner is
+  // gone. See refused_copy.h.
+  bool copy_by_owner(int owner, bool write, uint64_t address, char* local, size_t bytes);
+  void make_refused_copies() {
+    if (members[size_t(rank)].state->refusals.load(std::memory_order_relaxed) != 0) make_all_refused_copies();
   }
   // Tells the others that this rank can no longer take part.
   void fail();
 
  private:
+  bool await_owner(RefusedCopy& copy, int owner);
+  void make_all_refused_copies();
   coll_status wait_slow(const std::atomic<uint64_t>& sequence, uint64_t value, int of_rank, bool for_it_alone);
 };
 

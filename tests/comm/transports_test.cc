@@ -4,6 +4,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include "../seed.h"
 #include "api/handles.h"
@@ -320,6 +321,122 @@ TEST_P(Owner, MayNotPinItsBuffers) {
     if (comm == nullptr) return;
     std::vector<uint32_t> in(400'000), out(in.size());
     for (uint32_t round = 0; round < 5 && !c.failed(); round++) right_sums(c, comm, in, out, round);
+    RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
+  });
+}
+
+// Memory that its process can access but the kernel cannot pin: copies of it between processes fail (EFAULT).
+class Unpinnable {
+ public:
+  explicit Unpinnable(size_t bytes) : bytes_(bytes) {
+    const int descriptor = int(syscall(SYS_memfd_secret, 0));
+    if (descriptor < 0) return;
+    void* memory = ftruncate(descriptor, off_t(bytes)) == 0
+                       ? mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0)
+                       : MAP_FAILED;
+    if (memory != MAP_FAILED) data_ = static_cast<uint32_t*>(memory);
+    close(descriptor);
+  }
+  ~Unpinnable() {
+    if (data_ != nullptr) munmap(data_, bytes_);
+  }
+  Unpinnable(const Unpinnable&) = delete;
+  Unpinnable& operator=(const Unpinnable&) = delete;
+  uint32_t* data() const { return data_; }
+
+ private:
+  size_t bytes_;
+  uint32_t* data_ = nullptr;
+};
+
+constexpr size_t unpinnable_count = 60'000, unpinnable_bytes = (unpinnable_count * 4 + 4095) / 4096 * 4096;
+
+// Reading and writing plans, on buffers that the kernel cannot copy at the ranks of `unpinnable`.
+void check_unpinnable(Context& c, coll_comm* comm, bool unpinnable, uint32_t rounds) {
+  const size_t n = unpinnable_count, block = n / size_t(c.ranks);
+  const Unpinnable in_memory(unpinnable_bytes), out_memory(unpinnable_bytes);
+  std::vector<uint32_t> in_heap(n), out_heap(n);
+  uint32_t* const in = unpinnable ? in_memory.data() : in_heap.data();
+  uint32_t* const out = unpinnable ? out_memory.data() : out_heap.data();
+  for (uint32_t round = 0; round < rounds && !c.failed(); round++) {
+    const int root = int(round) % c.ranks;
+    for (size_t i = 0; i < n; i++) in[i] = input(c.rank, i, round);
+    RANK_CHECK(c, coll_allreduce(in, out, n, COLL_UINT32, COLL_SUM, comm) == COLL_OK);
+    for (size_t i = 0; i < n; i++)
+      if (out[i] != expected_sum(c.ranks, i, round)) return c.fail("sum is wrong at " + std::to_string(i));
+    RANK_CHECK(c, coll_gather(in, out, block, COLL_UINT32, root, comm) == COLL_OK);
+    for (size_t i = 0; i < block * size_t(c.ranks) && c.rank == root; i++)
+      if (out[i] != input(int(i / block), i % block, round)) return c.fail("gather is wrong at " + std::to_string(i));
+    RANK_CHECK(c, coll_alltoall(in, out, block, COLL_UINT32, comm) == COLL_OK);
+    for (size_t i = 0; i < block * size_t(c.ranks); i++)
+      if (out[i] != input(int(i / block), size_t(c.rank) * block + i % block, round))
+        return c.fail("alltoall is wrong at " + std::to_string(i));
+    coll_request* request = nullptr;
+    RANK_CHECK(c, coll_ibcast(in, n, COLL_UINT32, root, comm, &request) == COLL_OK && coll_wait(&request) == COLL_OK);
+    for (size_t i = 0; i < n; i++)
+      if (in[i] != input(root, i, round)) return c.fail("bcast is wrong at " + std::to_string(i));
+  }
+}
+
+class UnpinnableMemory : public testing::TestWithParam<std::tuple<int, bool>> {
+  void SetUp() override {
+    if (Unpinnable(4096).data() == nullptr) GTEST_SKIP() << "the kernel has no memfd_secret(), or does not allow it";
+  }
+};
+
+// The owner makes the copies that the kernel refuses, and stages its buffers from the next operation on. Ranks whose
+// memory is ordinary go on with copies by the kernel.
+TEST_P(UnpinnableMemory, IsCopiedByItsOwner) {
+  const auto [ranks, all] = GetParam();
+  for (const char* algorithm : {"parallel_write", "sequential_read"}) {
+    Environment forced("COLL_TRANSPORT", "cma"), chosen("COLL_GATHER", algorithm);
+    run_processes(ranks, [all = all](Context& c) {
+      coll_comm* comm = c.comm();
+      const bool unpinnable = all || c.rank == 1;
+      check_unpinnable(c, comm, unpinnable, 3);
+      RANK_CHECK(c, team_of(comm).stages_own == unpinnable);
+      const uint64_t before = team_of(comm).traffic.by_kernel;
+      check_unpinnable(c, comm, unpinnable, 1);
+      const bool copied = team_of(comm).traffic.by_kernel != before;
+      if (all || c.rank == 1) RANK_CHECK(c, copied == !all);
+      RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
+    });
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, UnpinnableMemory, testing::Combine(testing::Values(2, 4), testing::Bool()),
+                         [](const auto& info) {
+                           return std::to_string(std::get<0>(info.param)) + (std::get<1>(info.param) ? "all" : "one");
+                         });
+
+TEST(Unpinnable, IsReportedOnce) {
+  if (Unpinnable(4096).data() == nullptr) GTEST_SKIP() << "the kernel has no memfd_secret(), or does not allow it";
+  Environment log("COLL_LOG", "info"), forced("COLL_TRANSPORT", "cma");
+  testing::internal::CaptureStderr();
+  run_processes(2, [](Context& c) {
+    coll_comm* comm = c.comm();
+    check_unpinnable(c, comm, c.rank == 1, 3);
+    RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
+  });
+  const std::string text = testing::internal::GetCapturedStderr();
+  const std::string line = "libcoll: rank 1: the kernel refuses to copy";
+  const size_t first = text.find(line);
+  EXPECT_NE(first, std::string::npos) << text;
+  EXPECT_EQ(text.find("the kernel refuses", first + line.size()), std::string::npos) << text;
+}
+
+// After some calls the kernel's copies are tried, which fail.
+TEST(Unpinnable, SurvivesAutoTuning) {
+  if (Unpinnable(4096).data() == nullptr) GTEST_SKIP() << "the kernel has no memfd_secret(), or does not allow it";
+  run_processes(2, [](Context& c) {
+    coll_comm* comm = c.comm();
+    const Unpinnable memory(1 << 20);
+    for (uint32_t call = 0; call < 40 && !c.failed(); call++) {
+      for (size_t i = 0; i < 1 << 18; i++) memory.data()[i] = c.rank == 0 ? input(0, i, call) : 0;
+      RANK_CHECK(c, coll_bcast(memory.data(), 1 << 18, COLL_UINT32, 0, comm) == COLL_OK);
+      for (size_t i = 0; i < 1 << 18; i++)
+        if (memory.data()[i] != input(0, i, call)) return c.fail("wrong in call " + std::to_string(call));
+    }
     RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
   });
 }

@@ -3,7 +3,9 @@
 
 #include <list>
 #include <mutex>
+#include <new>
 #include <pthread.h>
+#include <utility>
 
 #include "comm/drift.h"
 #include "mem/huge_pages.h"
@@ -21,13 +23,21 @@ size_t behind_page() { return mem::processor().strings_overwrite() ? 16 : 0; }
 static_assert(2 * half_bytes % huge_page == 0 && exec::payloads_bytes % huge_page == 0);
 size_t page_up(size_t bytes) { return (bytes + page - 1) / page * page; }
 
-std::mutex mutex;  // held around fork(), so that the child finds it free
-const bool fork_is_watched = pthread_atfork([] { mutex.lock(); }, [] { mutex.unlock(); }, [] { mutex.unlock(); }) == 0;
-
+std::mutex mutex;
+std::list<Graveyard::Grave>* list = nullptr;  // never destroyed: peers may be swept at any time until the process ends
 std::list<Graveyard::Grave>& graves() {
-  static auto* list = new std::list<Graveyard::Grave>;  // peers may be swept at any time until the process ends
+  if (list == nullptr) list = new std::list<Graveyard::Grave>;
   return *list;
 }
+
+std::list<Graveyard::Grave>* inherited = nullptr;  // referred to, so that leak checkers find what is in it
+
+// They are the parent's, in memory that is not mapped in a child, and another thread may have been at them.
+void forget_graves() {
+  new (&mutex) std::mutex;
+  inherited = std::exchange(list, nullptr);
+}
+const bool fork_is_watched = pthread_atfork(nullptr, nullptr, forget_graves) == 0;
 
 bool everybody_left(const Graveyard::Grave& grave) {
   for (size_t rank = 0; rank < grave.members.size(); rank++) {
@@ -66,10 +76,7 @@ void Graveyard::bury(Grave grave) {
 }
 
 void Graveyard::sweep() {
-  static transport::Token owner;
   std::lock_guard lock(mutex);
-  // After fork() they are the parent's, in memory that is not mapped here.
-  if (!(owner == transport::own_token())) graves().clear(), owner = transport::own_token();
   for (auto grave = graves().begin(); grave != graves().end();) {
     if (!everybody_left(*grave)) {
       ++grave;

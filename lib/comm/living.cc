@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "comm/living.h"
 
+#include <algorithm>
+#include <list>
 #include <mutex>
 #include <pthread.h>
-#include <unordered_set>
 
 #include "comm/comm.h"
 
@@ -11,10 +12,12 @@ namespace coll::comm {
 
 namespace {
 
-std::mutex mutex;  // held around fork(), so that the child finds the set complete
-std::unordered_set<Comm*>& living() {
-  static auto* set = new std::unordered_set<Comm*>;  // never destroyed: exit handlers may free communicators
-  return *set;
+// Held around fork(), so that the child finds the list complete. No memory is allocated or freed under it: an allocator
+// may hold its locks then.
+std::mutex mutex;
+std::list<Comm*>& living() {
+  static auto* list = new std::list<Comm*>;  // never destroyed: exit handlers may free communicators
+  return *list;
 }
 
 // Stores a status in each and nothing more: another thread of the parent may have been in a call on any of them.
@@ -28,13 +31,18 @@ const bool fork_is_watched = pthread_atfork([] { mutex.lock(); }, [] { mutex.unl
 }  // namespace
 
 void add_living(Comm& comm) {
+  std::list<Comm*> added{&comm};
+  std::list<Comm*>& all = living();
   std::lock_guard lock(mutex);
-  living().insert(&comm);
+  all.splice(all.begin(), added);
 }
 
 void remove_living(Comm& comm) {
+  std::list<Comm*> removed;
   std::lock_guard lock(mutex);
-  living().erase(&comm);
+  std::list<Comm*>& all = living();
+  const auto found = std::find(all.begin(), all.end(), &comm);
+  if (found != all.end()) removed.splice(removed.begin(), all, found);
 }
 
 }  // namespace coll::comm

@@ -27,7 +27,8 @@
  *    they passed right arguments, they wait for this rank.
  *  - "Errors of collectives" are:
  *      ARG          comm, or an array of counts that this rank needs, is NULL
- *      NO_MEMORY    not enough memory for the algorithm's own data
+ *      NO_MEMORY    not enough memory for the algorithm's own data. Nothing was started, unless coll_last_error() says
+ *                   that it happened in the middle of the operation: then the communicator is unusable
  *      UNAVAILABLE  an environment variable, such as COLL_BCAST, forces an algorithm that cannot serve the call
  *      MISMATCH     blocking forms, with COLL_DEBUG=1: the ranks called different collectives, or with different
  *                   sizes, roots or operations. Every rank returns it, before data is moved; the communicator stays
@@ -311,9 +312,10 @@ coll_status coll_comm_split(coll_comm *comm, int colour, int key, coll_comm **ou
 
 /*
  * Frees a communicator. NULL is allowed and does nothing. No peer is waited for: peers finish collectives that this
- * rank has completed, and get PEER_DIED from any that it has not called. Before that every non-blocking request must
- * have been completed by coll_wait() or coll_test(), and every persistent one freed; one that is left must not be used
- * or freed any more. While a request is active, nothing is freed and the call returns STATE.
+ * rank has completed, and get PEER_DIED from any that it has not called. While a request is active, nothing is freed and
+ * the call returns STATE. Requests that are not active outlive the communicator: coll_wait() and coll_test() return the
+ * status of one that is complete, and free it unless it is persistent; coll_request_free() frees a persistent one, which
+ * must not be started any more.
  * Local. Errors: STATE (a request is active). Thread safety: per communicator.
  */
 coll_status coll_comm_free(coll_comm *comm);
@@ -580,7 +582,7 @@ coll_status coll_iexscan(const void *send, void *recv, size_t count, coll_dataty
 
 /*
  * The persistent forms check and keep the arguments, and make an inactive request; each coll_start() runs the
- * collective once, on what the buffers hold then. Free the request with coll_request_free(), before its communicator.
+ * collective once, on what the buffers hold then. Free the request with coll_request_free().
  * The buffers, and the function and context of a user-defined operation, must stay valid until then. All ranks make a
  * persistent request in the same order as their other collectives, and start it as often as their peers do.
  * Local. The status is that of the arguments; *request is NULL on failure.
@@ -635,6 +637,8 @@ coll_status coll_start(coll_request *request);
  * *request set to NULL, also if it failed; a persistent one becomes inactive. A NULL *request is complete, with
  * COLL_OK; an inactive persistent one too, with the status of its last run, COLL_OK before the first. The call may
  * yield the core.
+ * After NO_MEMORY *done is 1 if the collective failed, and 0 if the call itself did: the request is then still active and
+ * the call can be repeated.
  * Errors: ARG (request or done is NULL), NO_MEMORY, PEER_DIED, SYSTEM. Thread safety: per communicator.
  */
 coll_status coll_test(coll_request **request, int *done);
@@ -647,8 +651,8 @@ coll_status coll_test(coll_request **request, int *done);
 coll_status coll_wait(coll_request **request);
 
 /*
- * Frees an inactive persistent request. NULL is allowed and does nothing. The communicator must not have been freed
- * before. A non-blocking request needs no call: coll_wait() and coll_test() free it.
+ * Frees an inactive persistent request, before or after its communicator. NULL is allowed and does nothing. A
+ * non-blocking request needs no call: coll_wait() and coll_test() free it.
  * Local. Errors: STATE (the request is active; it is not freed). Thread safety: per communicator.
  */
 coll_status coll_request_free(coll_request *request);

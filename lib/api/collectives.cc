@@ -64,9 +64,8 @@ coll_status make_reduction(Collective collective, const void* send, void* recv, 
   return COLL_OK;
 }
 
-// A request that has completed: freed unless persistent.
-coll_status finished(coll_request** request) {
-  coll_status status = (*request)->request.status();
+// A request that is no longer active, and what the call returns: it is freed unless persistent.
+coll_status finished(coll_request** request, coll_status status) {
   if (!(*request)->request.persistent()) {
     delete *request;
     *request = nullptr;
@@ -183,13 +182,15 @@ coll_status coll_start(coll_request* request) {
 
 coll_status coll_test(coll_request** request, int* done) {
   if (request == nullptr || done == nullptr) return failure(COLL_ERR_ARG, "coll_test: request or done is NULL");
-  *done = 1;
-  if (*request == nullptr) return COLL_OK;
+  *done = *request == nullptr;
+  if (*done) return COLL_OK;
   return guarded([&] {
-    bool complete = false;
-    coll_status status = (*request)->request.comm().test((*request)->request, complete);
+    // Of one that is not active the communicator may have been freed.
+    auto& it = (*request)->request;
+    bool complete = !it.active();
+    const coll_status status = complete ? it.result() : it.comm().test(it, complete);
     *done = complete;
-    return complete ? finished(request) : status;
+    return complete ? finished(request, status) : status;
   });
 }
 
@@ -197,8 +198,9 @@ coll_status coll_wait(coll_request** request) {
   if (request == nullptr) return failure(COLL_ERR_ARG, "coll_wait: request is NULL");
   if (*request == nullptr) return COLL_OK;
   return guarded([&] {
-    (*request)->request.comm().wait((*request)->request);
-    return finished(request);
+    // Of one that is not active the communicator may have been freed.
+    auto& it = (*request)->request;
+    return finished(request, it.active() ? it.comm().wait(it) : it.result());
   });
 }
 

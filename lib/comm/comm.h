@@ -93,6 +93,8 @@ class Request {
   bool persistent() const { return persistent_; }
   bool active() const { return state_ == State::queued || state_ == State::running; }
   coll_status status() const { return status_; }
+  // Of one that is not active, whose communicator may have been freed: its status, with a text.
+  coll_status result() const;
 
  private:
   friend class Comm;

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <new>
 
 #include "comm/comm.h"
 #include "comm/long_buffers.h"
@@ -141,6 +142,9 @@ coll_status Comm::told(coll_status status) {
                    "the communicator belongs to the parent process; a child after fork() can only free it, and create "
                    "communicators of its own");
   failed_ = status;
+  if (status == COLL_ERR_NO_MEMORY)
+    return failure(status,
+                   "out of memory in the middle of an operation; the communicator is unusable and must be freed");
   if (status == COLL_ERR_PEER_DIED)
     return failure(status,
                    "a rank exited or failed during the operation; the communicator is unusable and must be freed");
@@ -155,7 +159,7 @@ bool Comm::takes_latency_path(const Call& call) const {
   return std::max<size_t>(shown, 1) <= latency_bytes_[size_t(call.collective)];
 }
 
-coll_status Comm::perform_short(const Call& call) {
+coll_status Comm::perform_short(const Call& call) try {
   switch (call.collective) {
     case Collective::barrier: return exec::latency_barrier(blocking_);
     case Collective::bcast: return exec::latency_bcast(blocking_, call.recv, call.bytes(), call.root);
@@ -175,7 +179,7 @@ coll_status Comm::perform_short(const Call& call) {
                                 call.collective == Collective::scan);
   }
   return COLL_OK;
-}
+} catch (const std::bad_alloc&) { return team_.fail(), COLL_ERR_NO_MEMORY; }
 
 void Comm::perform_alone(const Call& call) {
   // One rank's part of everything is its own; a barrier and a broadcast have nothing to move, an exscan no result.

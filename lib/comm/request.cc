@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Non-blocking and persistent collectives. Requests go to the channels in turn, by the order in which they are
 // started, which is the same on every rank; on a channel they run one after the other.
+#include <new>
+
 #include "comm/comm.h"
 #include "comm/long_buffers.h"
 #include "comm/scratch.h"
@@ -8,6 +10,11 @@
 #include "exec/wait.h"
 
 namespace coll::comm {
+
+coll_status Request::result() const {
+  if (status_ == COLL_OK) return COLL_OK;
+  return failure(status_, std::string("the collective of the request failed: ") + status_text(status_));
+}
 
 coll_status Comm::start(Request& request) {
   if (request.active()) return failure(COLL_ERR_STATE, "coll_start: the request is active; wait for it first");
@@ -20,7 +27,7 @@ coll_status Comm::start(Request& request) {
     return COLL_OK;
   }
   if (settings_.huge_pages) use_long_buffers(call, rank(), ranks());
-  unsigned turn = next_queue_++ % request_channels;
+  const unsigned turn = next_queue_ % request_channels;
   std::shared_ptr<exec::Bound>& bound = request.bound_[turn];
   if (bound == nullptr) {
     const BoundEntry* entry;
@@ -30,10 +37,13 @@ coll_status Comm::start(Request& request) {
   }
   request.arguments_ = needs_scratch(call) ? apart(call, rank(), ranks(), request.scratch_) : call.arguments();
   request.running_ = bound.get();
-  request.state_ = Request::State::queued;
+  request.run_.reserve(*bound);
   if (stats::wanted()) [[unlikely]]
     request.started_ = stats::now_seconds();
   queues_[turn].requests.push_back(&request);
+  // From here on nothing throws. A start that failed has not taken its turn: the peers' turns would be others.
+  next_queue_++;
+  request.state_ = Request::State::queued;
   outstanding_++;
   choose_hook();
   progress();
@@ -69,7 +79,10 @@ void Comm::advance(Queue& queue) {
     if (request.state_ == Request::State::queued) {
       if (!queue.channel.may_begin(request.running_->plan().staging_bytes)) return;
       request.state_ = Request::State::running;
-      coll_status status = request.run_.begin(*request.running_, queue.channel, request.arguments_);
+      coll_status status;
+      try {
+        status = request.run_.begin(*request.running_, queue.channel, request.arguments_);
+      } catch (const std::bad_alloc&) { team_.fail(), status = COLL_ERR_NO_MEMORY; }
       if (status != COLL_OK) return complete(queue, status);
     }
     switch (request.run_.advance()) {

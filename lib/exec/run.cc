@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <new>
 
 #include "exec/wait.h"
 #include "mem/processor.h"
@@ -15,7 +16,19 @@ using plan::Add;
 using plan::Extent;
 using plan::Kind;
 
+void Run::reserve(const Bound& bound) {
+  lanes_.reserve(bound.lanes().size());
+  if (steady_.size() < bound.lanes().size()) steady_.resize(bound.lanes().size());
+  for (size_t l = 0; l < bound.lanes().size(); l++)
+    for (const auto& loop : bound.lanes()[l].loops) {
+      steady_[l].steps.reserve(loop->steps.size());
+      steady_[l].operands.reserve(loop->operands.size());
+    }
+}
+
 coll_status Run::begin(const Bound& bound, Channel& channel, const Arguments& arguments) {
+  lanes_.clear();
+  lanes_.reserve(bound.lanes().size());
   bound_ = &bound;
   channel_ = &channel;
   arguments_ = arguments;
@@ -31,7 +44,6 @@ coll_status Run::begin(const Bound& bound, Channel& channel, const Arguments& ar
   status_ = channel.begin(bound.plan().staging_bytes, &staging_offset_);
   if (status_ != COLL_OK) return status_;
   if (bound.stages_here()) channel.touch_staging();
-  lanes_.clear();
   lanes_left_ = 0;
   for (const BoundLane& lane : bound.lanes()) {
     const Instruction* code = lane.code.data();
@@ -42,7 +54,15 @@ coll_status Run::begin(const Bound& bound, Channel& channel, const Arguments& ar
   return COLL_OK;
 }
 
-Run::Progress Run::advance() {
+// The peers would wait for this rank's flags.
+Run::Progress Run::fail(coll_status status) {
+  status_ = status;
+  lanes_left_ = 0;
+  channel_->team->fail();
+  return Progress::failed;
+}
+
+Run::Progress Run::advance() try {
   if (lanes_left_ == 0) return status_ == COLL_OK ? Progress::done : Progress::failed;
   bool moved = false;
   for (LaneState& lane : lanes_) {
@@ -56,10 +76,7 @@ Run::Progress Run::advance() {
         break;
       case Outcome::blocked: moved |= lane.next != before || lane.index != index; break;
       case Outcome::left:  // of a loop, by run_lane()
-      case Outcome::failed:
-        lanes_left_ = 0;
-        channel_->team->fail();
-        return Progress::failed;
+      case Outcome::failed: return fail(status_);
     }
   }
   if (lanes_left_ > 0) return moved ? Progress::moved : Progress::blocked;
@@ -67,7 +84,7 @@ Run::Progress Run::advance() {
     holds_.clear();
   end();
   return Progress::done;
-}
+} catch (const std::bad_alloc&) { return fail(COLL_ERR_NO_MEMORY); }
 
 // A rank that stored to its staging will probably do so the next time and takes those lines back early.
 void Run::end() {

@@ -29,11 +29,14 @@ class Run {
  public:
   enum class Progress : uint8_t { done, blocked, moved, failed };
 
-  // One at a time per channel. The bound plan must belong to the channel.
+  // Takes the memory that running it needs, but for remote steps and records: begin() and advance() then find it.
+  void reserve(const Bound& bound);
+  // One at a time per channel. The bound plan must belong to the channel. When it throws, nothing has begun.
   coll_status begin(const Bound& bound, Channel& channel, const Arguments& arguments);
   // What begin() was given last.
   const Bound* bound() const { return bound_; }
-  // Runs every lane until it has to wait. Never blocks. After `failed`, status() tells why.
+  // Runs every lane until it has to wait. Never blocks and never throws. After `failed`, status() tells why: NO_MEMORY
+  // if a step needed some and there was none, which then nobody can take up again.
   Progress advance();
   // Advances until done.
   coll_status finish();
@@ -56,6 +59,8 @@ class Run {
     bool done() const { return next == end; }
   };
   enum class Outcome : uint8_t { ended, blocked, failed, left };
+
+  Progress fail(coll_status status);
 
   template <bool recorded>
   Outcome run_lane(LaneState& lane);

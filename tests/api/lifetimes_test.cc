@@ -198,6 +198,31 @@ TEST(Requests, LifeCycle) {
   });
 }
 
+// What is complete needs no communicator any more.
+TEST(Requests, OutliveTheirCommunicatorOnceComplete) {
+  run_processes(2, [](Context& c) {
+    for (int round = 0; round < 20 && !c.failed(); round++) {
+      coll_comm* comm = c.comm();
+      int in = c.rank, sums[3] = {}, done = 0;
+      coll_request *once = nullptr, *tested = nullptr, *often = nullptr;
+      RANK_CHECK(c, coll_iallreduce(&in, &sums[0], 1, COLL_INT, COLL_SUM, comm, &once) == COLL_OK);
+      RANK_CHECK(c, coll_iallreduce(&in, &sums[1], 1, COLL_INT, COLL_SUM, comm, &tested) == COLL_OK);
+      RANK_CHECK(c, coll_allreduce_init(&in, &sums[2], 1, COLL_INT, COLL_SUM, comm, &often) == COLL_OK);
+      RANK_CHECK(c, coll_start(often) == COLL_OK);
+      // Of those that four later ones wait behind, all are complete when these are.
+      for (int later = 0; later < 8; later++) {
+        coll_request* last = nullptr;
+        RANK_CHECK(c, coll_ibarrier(comm, &last) == COLL_OK && coll_wait(&last) == COLL_OK);
+      }
+      RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
+      std::vector<char> other(100'000, 'x');  // where the communicator was
+      RANK_CHECK(c, coll_wait(&once) == COLL_OK && once == nullptr && sums[0] == 1);
+      RANK_CHECK(c, coll_test(&tested, &done) == COLL_OK && done == 1 && tested == nullptr && sums[1] == 1);
+      RANK_CHECK(c, coll_wait(&often) == COLL_OK && sums[2] == 1 && coll_request_free(often) == COLL_OK);
+    }
+  });
+}
+
 // Arrays of counts and displacements are read before the call returns.
 TEST(Requests, DoNotKeepTheCallersArrays) {
   run_processes(2, [](Context& c) {

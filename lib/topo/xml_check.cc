@@ -96,6 +96,7 @@ struct Object {
   Bits cpuset, complete_cpuset, nodeset, complete_nodeset;
   Bits below;           // cpusets of the normal children so far
   Bits complete_below;  // and their complete ones
+  std::string nodeset_text = {}, complete_nodeset_text = {};
 };
 
 class Copier : public XmlVisitor {
@@ -135,9 +136,12 @@ class Copier : public XmlVisitor {
 
   Status topology(const XmlElement &element) {
     const std::string_view *version = element.find("version");
-    if (version == nullptr || !version->starts_with("2."))
+    const bool old = version == nullptr || version->starts_with("1.");
+    // Of the objects that are copied the two versions differ in nothing.
+    if (old || !(version->starts_with("2.") || version->starts_with("3.")))
       return Status::error("it is of hwloc version " + (version == nullptr ? std::string("1") : std::string(*version)) +
-                           ", but 2 is needed ('lstopo -i OLD.xml NEW.xml' converts it)");
+                           ", but 2 or 3 is needed" +
+                           (old ? " (with hwloc 2, 'lstopo -i OLD.xml NEW.xml' converts it)" : ""));
     text += "<topology version=\"2.0\">\n";
     kept_.back() = true;
     return {};
@@ -178,19 +182,43 @@ class Copier : public XmlVisitor {
     return {};
   }
 
+  // Without such a set all of the machine may be used.
+  Status allowed(const XmlElement &element, const Object &made, const char *name, const char *all, Bits &bits) {
+    if (element.find(name) != nullptr) return set(element, made, name, bits);
+    const std::string_view value = *element.find(all);
+    bits = *Bits::parse(value);
+    text += std::string(" ") + name + "=\"" + std::string(value) + "\"";
+    return {};
+  }
+
   Status sets(const XmlElement &element, Object &made) {
     const std::pair<const char *, Bits *> all[] = {{"cpuset", &made.cpuset},
                                                    {"complete_cpuset", &made.complete_cpuset},
                                                    {"nodeset", &made.nodeset},
                                                    {"complete_nodeset", &made.complete_nodeset}};
-    for (const auto &[name, bits] : all)
+    for (const auto &[name, bits] : all) {
+      const std::string_view *value = element.find(name);
+      std::string *kept = bits == &made.nodeset            ? &made.nodeset_text
+                          : bits == &made.complete_nodeset ? &made.complete_nodeset_text
+                                                           : nullptr;
+      if (value == nullptr && kept != nullptr && !objects_.empty()) {
+        // The nodes of the object around it.
+        const Object &parent = objects_.back();
+        *bits = bits == &made.nodeset ? parent.nodeset : parent.complete_nodeset;
+        *kept = bits == &made.nodeset ? parent.nodeset_text : parent.complete_nodeset_text;
+        text += std::string(" ") + name + "=\"" + *kept + "\"";
+        continue;
+      }
       if (Status status = set(element, made, name, *bits); !status.ok()) return status;
+      if (kept != nullptr) *kept = std::string(*value);
+    }
     if (!made.cpuset.inside(made.complete_cpuset) || !made.nodeset.inside(made.complete_nodeset))
       return bad(made, "a set is larger than its complete set");
     if (made.type->name != "Machine") return {};
     Bits allowed_cpus, allowed_nodes;
-    if (Status status = set(element, made, "allowed_cpuset", allowed_cpus); !status.ok()) return status;
-    if (Status status = set(element, made, "allowed_nodeset", allowed_nodes); !status.ok()) return status;
+    if (Status status = allowed(element, made, "allowed_cpuset", "cpuset", allowed_cpus); !status.ok()) return status;
+    if (Status status = allowed(element, made, "allowed_nodeset", "nodeset", allowed_nodes); !status.ok())
+      return status;
     if (!allowed_cpus.meets(made.cpuset)) return bad(made, "no processing unit is allowed");
     if (!allowed_nodes.meets(made.nodeset)) return bad(made, "no NUMA node is allowed");
     return {};

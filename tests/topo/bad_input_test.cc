@@ -84,8 +84,9 @@ TEST_F(BadInput, DamagedXmlIsRefusedWithLineAndCause) {
   };
 
   EXPECT_THAT(damage("<topology version=\"2.0\">", "<root>"), HasSubstr("line 5: <root> instead of <topology>"));
-  EXPECT_THAT(damage("version=\"2.0\"", "version=\"1.0\""), HasSubstr("hwloc version 1.0, but 2 is needed"));
-  EXPECT_THAT(damage(" version=\"2.0\"", ""), HasSubstr("hwloc version 1, but 2 is needed"));
+  EXPECT_THAT(damage("version=\"2.0\"", "version=\"1.0\""), HasSubstr("hwloc version 1.0, but 2 or 3 is needed"));
+  EXPECT_THAT(damage("version=\"2.0\"", "version=\"4.0\""), HasSubstr("hwloc version 4.0, but 2 or 3 is needed"));
+  EXPECT_THAT(damage(" version=\"2.0\"", ""), HasSubstr("hwloc version 1, but 2 or 3 is needed"));
   EXPECT_THAT(damage("</object>", "</objekt>"), HasSubstr("</objekt> closes <object>"));
   EXPECT_THAT(damage("type=\"Core\"", "type=\"Cora\""), HasSubstr("unknown type 'Cora'"));
   EXPECT_THAT(damage("type=\"Core\"", "type=\"PU\""), HasSubstr("the PU object contradicts the others"));
@@ -101,6 +102,30 @@ TEST_F(BadInput, DamagedXmlIsRefusedWithLineAndCause) {
   EXPECT_THAT(damage("hwloc2.dtd\">", "hwloc2.dtd\" [<!ENTITY bomb \"x\">]>"), HasSubstr("definitions of its own"));
   EXPECT_THAT(damage("Backend", std::string("Back\x01nd")), HasSubstr("a character that hwloc never writes"));
   EXPECT_THAT(damage("</topology>", "</topology><topology version=\"2.0\"/>"), HasSubstr("something follows the end"));
+}
+
+// hwloc 3 writes another version and document type, and facts about the machine behind the objects. The sets of what is
+// allowed may be missing where all is.
+TEST_F(BadInput, XmlOfHwloc3IsReadAsThatOfHwloc2) {
+  std::string text = read_machine("two-memories.xml");
+  Machine as_2, as_3;
+  ASSERT_TRUE(load_text(text, as_2).ok());
+  const auto change = [&](const std::string &from, const std::string &to) {
+    const auto at = text.find(from);
+    ASSERT_NE(at, std::string::npos) << from;
+    text.replace(at, from.size(), to);
+  };
+  change("hwloc2.dtd", "hwloc3.dtd");
+  change("<topology version=\"2.0\">", "<topology version=\"3.0\">");
+  change(" allowed_cpuset=\"0x000000ff\"", "");
+  change(" allowed_nodeset=\"0x0000000f\"", "");
+  change("</topology>", "<info name=\"Backend\" value=\"Linux\"/></topology>");
+
+  const Status status = load_text(text, as_3);
+
+  EXPECT_TRUE(status.ok()) << status.text();
+  as_3.source = as_2.source;  // the files' names
+  EXPECT_EQ(as_3, as_2);
 }
 
 TEST_F(BadInput, AnyMutationIsReadOrRefused) {

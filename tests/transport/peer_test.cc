@@ -7,6 +7,7 @@
 #include "transport/cma.h"
 
 #include <atomic>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <thread>
 
@@ -60,6 +61,47 @@ TEST(Peer, IsReachedByMappingAndByTheKernel) {
       RANK_CHECK(c, Peer::reach(stranger, problem) == nullptr);
       RANK_CHECK(c, problem.find("not the rank that was expected") != std::string::npos);
     }
+    c.meet();
+  });
+}
+
+void exchange_addresses(Context& c, Address (&all)[2]) {
+  Address mine;
+  RANK_CHECK(c, own_address(mine).empty());
+  Context::allgather(&mine, all, sizeof mine, &c);
+}
+
+// The kernel hides a process that is not dumpable from other processes of its own user.
+TEST(Peer, ThatIsNotDumpableIsNamedAsThat) {
+  run_processes(2, [](Context& c) {
+    if (geteuid() == 0) RANK_CHECK(c, setgid(65534) == 0 && setuid(65534) == 0);
+    else RANK_CHECK(c, prctl(PR_SET_DUMPABLE, 0) == 0);
+    Address all[2];
+    exchange_addresses(c, all);
+    std::string problem;
+    RANK_CHECK(c, Peer::reach(all[1 - c.rank], problem) == nullptr);
+    if (problem.find("prctl(PR_SET_DUMPABLE, 1)") == std::string::npos) c.fail(problem);
+    c.meet();
+    RANK_CHECK(c, prctl(PR_SET_DUMPABLE, 1) == 0);  // what the message says
+    c.meet();
+    problem = "";
+    RANK_CHECK(c, Peer::reach(all[1 - c.rank], problem) != nullptr);
+    if (!problem.empty()) c.fail(problem);
+    c.meet();
+  });
+}
+
+TEST(Peer, OfAnotherUserIsNamedAsThat) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can start ranks as two users";
+  run_processes(2, [](Context& c) {
+    RANK_CHECK(c, setgid(65534) == 0 && setuid(uid_t(65533 + c.rank)) == 0 && prctl(PR_SET_DUMPABLE, 1) == 0);
+    Address all[2];
+    exchange_addresses(c, all);
+    std::string problem;
+    RANK_CHECK(c, Peer::reach(all[1 - c.rank], problem) == nullptr);
+    const std::string users = "as user " + std::to_string(65534 - c.rank) + " and this rank as user " +
+                              std::to_string(65533 + c.rank) + "; run all ranks as one user";
+    if (problem.find(users) == std::string::npos) c.fail(problem);
     c.meet();
   });
 }

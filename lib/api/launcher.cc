@@ -57,6 +57,8 @@ int alone(const void* send, void* recv, size_t bytes, void*) {
 }  // namespace
 
 extern "C" coll_status coll_comm_create_from_launcher(coll_comm** comm) {
+  if (comm == nullptr) return failure(COLL_ERR_ARG, "coll_comm_create_from_launcher: comm is NULL");
+  *comm = nullptr;
   coll_bootstrap bootstrap{sizeof(coll_bootstrap), 0, 1, alone, nullptr};
   const char* text = std::getenv(coll::launcher::variable);
   if (text == nullptr) return coll_comm_create(&bootstrap, comm);

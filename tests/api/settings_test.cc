@@ -189,14 +189,14 @@ TEST(Settings, ABootstrapThatFailsOnOneRank) {
 TEST(Settings, TheLauncherVariableIsChecked) {
   for (const char* value : {"nonsense", "3/2/0", "0/0/0", "0/2/-1", "0/2/9999"}) {
     Environment launch("COLL_LAUNCH", value);
-    coll_comm* const unchanged = reinterpret_cast<coll_comm*>(1);
-    coll_comm* comm = unchanged;
+    coll_comm* comm = reinterpret_cast<coll_comm*>(1);
     EXPECT_EQ(coll_comm_create_from_launcher(&comm), COLL_ERR_BOOTSTRAP) << value;
     EXPECT_NE(strstr(coll_last_error(), "launcher") != nullptr || strstr(coll_last_error(), "collctl run") != nullptr,
               false)
         << coll_last_error();
-    EXPECT_EQ(comm, unchanged);
+    EXPECT_EQ(comm, nullptr);
   }
+  EXPECT_EQ(coll_comm_create_from_launcher(nullptr), COLL_ERR_ARG);
 }
 
 // Few descriptors, little address space: an error, no crash.

@@ -18,9 +18,9 @@ using plan::Kind;
 
 void Run::reserve(const Bound& bound) {
   lanes_.reserve(bound.lanes().size());
-  if (steady_.size() < bound.lanes().size()) steady_.resize(bound.lanes().size());
   for (size_t l = 0; l < bound.lanes().size(); l++)
     for (const auto& loop : bound.lanes()[l].loops) {
+      if (steady_.size() <= l) steady_.resize(bound.lanes().size());
       steady_[l].steps.reserve(loop->steps.size());
       steady_[l].operands.reserve(loop->operands.size());
     }

@@ -39,4 +39,14 @@ const char* status_text(coll_status status) {
   return "unknown status";
 }
 
+const char* unusable_text(coll_status status) {
+  switch (status) {
+    case COLL_ERR_NO_MEMORY:
+      return "out of memory in the middle of an operation; the communicator is unusable and must be freed";
+    case COLL_ERR_PEER_DIED:
+      return "a rank exited or failed during the operation; the communicator is unusable and must be freed";
+    default: return nullptr;
+  }
+}
+
 }  // namespace coll

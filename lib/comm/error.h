@@ -12,5 +12,7 @@ namespace coll {
 coll_status failure(coll_status status, std::string text);
 const char* last_error();
 const char* status_text(coll_status status);
+// What made a communicator unusable in the middle of an operation; null if the status alone does not tell.
+const char* unusable_text(coll_status status);
 
 }  // namespace coll

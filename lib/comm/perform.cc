@@ -142,12 +142,7 @@ coll_status Comm::told(coll_status status) {
                    "the communicator belongs to the parent process; a child after fork() can only free it, and create "
                    "communicators of its own");
   failed_ = status;
-  if (status == COLL_ERR_NO_MEMORY)
-    return failure(status,
-                   "out of memory in the middle of an operation; the communicator is unusable and must be freed");
-  if (status == COLL_ERR_PEER_DIED)
-    return failure(status,
-                   "a rank exited or failed during the operation; the communicator is unusable and must be freed");
+  if (const char* text = unusable_text(status); text != nullptr) return failure(status, text);
   const int error = errno;
   return failure(status, "a copy between processes failed: " +
                              (team_.access != nullptr ? team_.access->remedy(error) : strerror(error)));

@@ -13,7 +13,9 @@ namespace coll::comm {
 
 coll_status Request::result() const {
   if (status_ == COLL_OK) return COLL_OK;
-  return failure(status_, std::string("the collective of the request failed: ") + status_text(status_));
+  const char* const text = unusable_text(status_);
+  return failure(status_,
+                 text != nullptr ? text : std::string("the collective of the request failed: ") + status_text(status_));
 }
 
 coll_status Comm::start(Request& request) {

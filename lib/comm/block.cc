@@ -23,19 +23,25 @@ size_t behind_page() { return mem::processor().strings_overwrite() ? 16 : 0; }
 static_assert(2 * half_bytes % huge_page == 0 && exec::payloads_bytes % huge_page == 0);
 size_t page_up(size_t bytes) { return (bytes + page - 1) / page * page; }
 
+// Of one process. Never destroyed: peers may be swept at any time until the process ends.
+struct Graves {
+  std::list<Graveyard::Grave> list;
+  Graves* of_parent = nullptr;
+};
 std::mutex mutex;
-std::list<Graveyard::Grave>* list = nullptr;  // never destroyed: peers may be swept at any time until the process ends
+Graves* own = nullptr;
+Graves* inherited = nullptr;  // of all ancestors; referred to, so that leak checkers find what is in them
 std::list<Graveyard::Grave>& graves() {
-  if (list == nullptr) list = new std::list<Graveyard::Grave>;
-  return *list;
+  if (own == nullptr) own = new Graves;
+  return own->list;
 }
 
-std::list<Graveyard::Grave>* inherited = nullptr;  // referred to, so that leak checkers find what is in it
-
-// They are the parent's, in memory that is not mapped in a child, and another thread may have been at them.
+// They are the parent's, in memory that is not mapped in a child, and another thread may have been at the list.
 void forget_graves() {
   new (&mutex) std::mutex;
-  inherited = std::exchange(list, nullptr);
+  if (own == nullptr) return;
+  own->of_parent = inherited;
+  inherited = std::exchange(own, nullptr);
 }
 const bool fork_is_watched = pthread_atfork(nullptr, nullptr, forget_graves) == 0;
 

@@ -25,6 +25,7 @@ constexpr size_t smallest_arena = size_t(64) << 20;
 std::mutex own_mutex;  // held while the arena is made, and around fork()
 // Never freed: peers and user memory refer to it until the process ends. Looked at in every collective.
 std::atomic<Arena*> own_arena{nullptr};
+Arena* inherited = nullptr;  // of all ancestors; referred to, so that leak checks find what is in them
 
 // When this library is loaded, so before those that use it: handlers that run before fork() go last in, first out, and
 // whatever they still write is to be in the copy; those of the child go in order, and it is to have its memory first.
@@ -211,6 +212,8 @@ void Arena::after_fork_in_child() {
                                           MREMAP_MAYMOVE | MREMAP_FIXED, arena->base_ + copy.offset) < 0)
       munmap(copy.memory, copy.bytes);
     close(arena->descriptor_);
+    arena->of_parent_ = inherited;
+    inherited = arena;
   }
   own_arena.store(nullptr, std::memory_order_relaxed);
   new (&own_mutex) std::mutex;

@@ -85,6 +85,7 @@ class Arena {
   char* base_ = nullptr;
   size_t bytes_ = 0;
   int descriptor_ = -1;
+  Arena* of_parent_ = nullptr;  // in a child after fork(): that of the parent's parent, if it had one
   std::mutex mutex_;
   // Nodes of maps are small: an allocator that takes large memory from here is never asked for any from in here.
   std::map<size_t, size_t> holes_;          // offset -> bytes, neighbours merged; all of it reads as zero

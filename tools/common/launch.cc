@@ -21,12 +21,10 @@
 
 namespace coll::tools {
 
-Meeting::Meeting(int ranks) : ranks_(ranks) {
-  descriptor_ = memfd_create("coll-meeting", 0);
-  size_t bytes = launcher::meeting_bytes(ranks);
+InheritedMemory::InheritedMemory(const char* name, size_t bytes) : bytes_(bytes), descriptor_(memfd_create(name, 0)) {
   void* memory = MAP_FAILED;
   if (descriptor_ >= 0 && ftruncate(descriptor_, off_t(bytes)) == 0)
-    memory = mmap(nullptr, sizeof(launcher::Meeting), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, 0);
+    memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, 0);
   if (memory == MAP_FAILED) {
     int error = errno;
     if (descriptor_ >= 0) close(descriptor_);
@@ -34,14 +32,20 @@ Meeting::Meeting(int ranks) : ranks_(ranks) {
         "cannot create the shared memory of the ranks: {}; raise the limits on memory or descriptors (ulimit -v, -n)",
         std::strerror(error)));
   }
-  new (memory) launcher::Meeting{0, 0, uint32_t(ranks)};
-  munmap(memory, sizeof(launcher::Meeting));
+  data_ = memory;
 }
 
-Meeting::~Meeting() { close(descriptor_); }
+InheritedMemory::~InheritedMemory() {
+  munmap(data_, bytes_);
+  close(descriptor_);
+}
+
+Meeting::Meeting(int ranks) : ranks_(ranks), memory_("coll-meeting", launcher::meeting_bytes(ranks)) {
+  new (memory_.data()) launcher::Meeting{0, 0, uint32_t(ranks)};
+}
 
 void Meeting::become(int rank) const {
-  setenv(launcher::variable, fmt::format("{}/{}/{}", rank, ranks_, descriptor_).c_str(), 1);
+  setenv(launcher::variable, fmt::format("{}/{}/{}", rank, ranks_, memory_.descriptor()).c_str(), 1);
 }
 
 std::vector<int> allowed_cpus() { return topo::current_cpus(); }

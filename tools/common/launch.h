@@ -14,13 +14,28 @@
 
 namespace coll::tools {
 
+// Zeroed memory of a file without a name, which every process has that is started while it lives, also after exec. Throws
+// Failure.
+class InheritedMemory {
+ public:
+  InheritedMemory(const char* name, size_t bytes);
+  ~InheritedMemory();
+  InheritedMemory(const InheritedMemory&) = delete;
+  InheritedMemory& operator=(const InheritedMemory&) = delete;
+
+  void* data() const { return data_; }
+  int descriptor() const { return descriptor_; }
+
+ private:
+  size_t bytes_;
+  int descriptor_;
+  void* data_ = nullptr;
+};
+
 // The memfd at which the ranks of one job meet. Inherited by every process that is started while it lives.
 class Meeting {
  public:
   explicit Meeting(int ranks);
-  ~Meeting();
-  Meeting(const Meeting&) = delete;
-  Meeting& operator=(const Meeting&) = delete;
 
   int ranks() const { return ranks_; }
   // Sets COLL_LAUNCH of the calling process, a rank to be.
@@ -28,7 +43,7 @@ class Meeting {
 
  private:
   int ranks_;
-  int descriptor_;
+  InheritedMemory memory_;
 };
 
 // The processor numbers that this process may use.

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "api/launcher.h"
 #include "coll/coll.h"
 #include "tools/bench/scale/scale.h"
 #include "tools/common/collective_call.h"
@@ -137,7 +138,7 @@ class Rank {
 int run_scale_rank(ScaleJob job, int descriptor) {
   int rank = -1, ranks = 0;
   struct stat facts {};
-  const char* place = std::getenv("COLL_LAUNCH");
+  const char* place = std::getenv(launcher::variable);
   if (place == nullptr || std::sscanf(place, "%d/%d", &rank, &ranks) != 2 || fstat(descriptor, &facts) != 0 ||
       rank < 0 || rank >= ranks || size_t(facts.st_size) < board_bytes(ranks))
     return 2;

@@ -13,7 +13,6 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -52,16 +51,7 @@ struct Column {
 
 class Board {
  public:
-  explicit Board(int ranks) : bytes_(board_bytes(ranks)), descriptor_(memfd_create("collctl-scale", 0)) {
-    void* memory = MAP_FAILED;
-    if (descriptor_ >= 0 && ftruncate(descriptor_, off_t(bytes_)) == 0)
-      memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, 0);
-    if (memory == MAP_FAILED) {
-      const int error = errno;
-      if (descriptor_ >= 0) close(descriptor_);
-      throw Failure(fmt::format("cannot create shared memory for the processes: {}", std::strerror(error)));
-    }
-    board_ = new (memory) ScaleBoard{};
+  explicit Board(int ranks) : memory_("collctl-scale", board_bytes(ranks)), board_(new (memory_.data()) ScaleBoard{}) {
     pthread_barrierattr_t attributes;
     pthread_barrierattr_init(&attributes);
     pthread_barrierattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
@@ -69,20 +59,13 @@ class Board {
     pthread_barrierattr_destroy(&attributes);
     for (int rank = 0; rank < ranks; ++rank) new (&board_->reports[rank]) ScaleReport{};
   }
-  ~Board() {
-    munmap(board_, bytes_);
-    close(descriptor_);
-  }
-  Board(const Board&) = delete;
-  Board& operator=(const Board&) = delete;
 
-  int descriptor() const { return descriptor_; }
+  int descriptor() const { return memory_.descriptor(); }
   const ScaleBoard& operator*() const { return *board_; }
 
  private:
-  const size_t bytes_;
-  const int descriptor_;
-  ScaleBoard* board_ = nullptr;
+  InheritedMemory memory_;
+  ScaleBoard* board_;
 };
 
 double system_seconds_of_children() {

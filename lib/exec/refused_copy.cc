@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "exec/team.h"
+#include "exec/wait.h"
 #include "transport/arena.h"
 #include "transport/cma.h"
 
@@ -64,9 +65,9 @@ bool Team::await_owner(RefusedCopy& copy, int owner) {
   copy.state.store(RefusedCopy::asked, std::memory_order_release);
   members[size_t(owner)].state->refusals.store(1, std::memory_order_release);
   posted();  // it probably waits for this rank
-  sync::Ladder ladder(patience);
+  Wait wait(*this);
   for (;;) {
-    const sync::Rung rung = ladder.climb();
+    const sync::Rung rung = wait.climb([owner] { return owner; });
     const uint32_t state = copy.state.load(std::memory_order_acquire);
     if (state != RefusedCopy::asked) return state == RefusedCopy::made;
     if (rung == sync::Rung::spin) continue;

@@ -36,7 +36,7 @@ class Run {
   // What begin() was given last.
   const Bound* bound() const { return bound_; }
   // Runs every lane until it has to wait. Never blocks and never throws. After `failed`, status() tells why: NO_MEMORY
-  // if a step needed some and there was none, which then nobody can take up again.
+  // if a step needed some and there was none; the operation cannot go on then.
   Progress advance();
   // Advances until done.
   coll_status finish();

@@ -92,16 +92,9 @@ class Team {
   // a rank waits depends on it: ranks move.
   void tell_core();
   // Whether another rank was last seen on this rank's core, or nowhere.
-  bool is_here(int of_rank) const {
-    const auto core_of = [this](int r) { return members[size_t(r)].state->core.load(std::memory_order_relaxed); };
-    const uint32_t there = core_of(of_rank);
-    return there == 0 || there == core_of(rank);
-  }
-  // Whether it was last seen there. False for -1: no rank.
-  bool is_known_here(int of_rank) const {
-    return of_rank >= 0 && members[size_t(of_rank)].state->core.load(std::memory_order_relaxed) != 0 &&
-           is_here(of_rank);
-  }
+  bool is_here(int of_rank) const { return core_of(of_rank) == 0 || is_known_here(of_rank); }
+  // Whether it was last seen there; after tell_core(). False for -1: no rank.
+  bool is_known_here(int of_rank) const { return of_rank >= 0 && core_of(of_rank) == core_of(rank); }
 
   // Sleeps until that may hold, or for a while.
   void sleep(const std::atomic<uint64_t>& sequence, uint64_t value, int of_rank, uint32_t at_most_us);
@@ -124,6 +117,7 @@ class Team {
   void fail();
 
  private:
+  uint32_t core_of(int of_rank) const { return members[size_t(of_rank)].state->core.load(std::memory_order_relaxed); }
   bool await_owner(RefusedCopy& copy, int owner);
   void make_all_refused_copies();
   coll_status wait_slow(const std::atomic<uint64_t>& sequence, uint64_t value, int of_rank, bool for_it_alone);

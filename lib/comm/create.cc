@@ -29,7 +29,7 @@ namespace {
 constexpr uint64_t protocol = 0x6c6962636f6c6c02;  // "libcoll", version 2
 constexpr int most_cpus = 1024;
 constexpr int most_ranks = 4096;
-constexpr int most_huge = 16;  // communicators of a process whose staging may take a huge page each
+constexpr size_t most_huge = 16;  // communicators of a process whose staging may take a huge page each
 
 // Every exchange begins with how the sender fares, so that one rank's failure is everybody's.
 struct Fate {
@@ -72,11 +72,6 @@ struct Report {
 
 static_assert(std::is_trivially_copyable_v<Hello> && std::is_trivially_copyable_v<Report>);
 
-std::atomic<int>& live_communicators() {
-  static std::atomic<int> count{0};
-  return count;
-}
-
 // Ranks that must share a core: spinning would keep the one that is waited for from running.
 bool crowded(const std::vector<Hello>& hellos) {
   std::bitset<most_cpus> all, taken_alone;
@@ -115,7 +110,6 @@ class Creation {
       status = failure(fate_.status, fate_.text);
       return nullptr;
     }
-    live_communicators()++;
     add_living(*comm_);
     status = COLL_OK;
     return std::move(comm_);
@@ -170,7 +164,7 @@ class Creation {
                         "no room for another communicator in this process's shared memory; free communicators that are "
                         "no longer used");
     // A stream of small operations walks over the whole ring: one page fault instead of hundreds.
-    if (live_communicators().load(std::memory_order_relaxed) < most_huge)
+    if (living_communicators() < most_huge)
       arena->advise_huge(comm_->block_ + comm_->layout_->payloads, exec::payloads_bytes + 2 * half_bytes);
     hello_.block_offset = uint64_t(comm_->block_ - arena->base());
     snprintf(hello_.node, sizeof hello_.node, "%s", transport::node_identity().c_str());
@@ -437,7 +431,6 @@ void Comm::write_trace() const {
 
 Comm::~Comm() {
   if (block_ == nullptr) return;
-  live_communicators()--;
   remove_living(*this);
   if (disowned()) return;
   if (team_.record != nullptr) write_trace();

@@ -45,4 +45,10 @@ void remove_living(Comm& comm) {
   if (found != all.end()) removed.splice(removed.begin(), all, found);
 }
 
+size_t living_communicators() {
+  std::list<Comm*>& all = living();
+  std::lock_guard lock(mutex);
+  return all.size();
+}
+
 }  // namespace coll::comm

@@ -3,12 +3,16 @@
 // disowned before fork() returns there.
 #pragma once
 
+#include <cstddef>
+
 namespace coll::comm {
 
 class Comm;
 
 // Thread safe.
 void add_living(Comm& comm);
+// One that was not added may be removed.
 void remove_living(Comm& comm);
+size_t living_communicators();
 
 }  // namespace coll::comm

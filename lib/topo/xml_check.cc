@@ -192,25 +192,26 @@ class Copier : public XmlVisitor {
   }
 
   Status sets(const XmlElement &element, Object &made) {
-    const std::pair<const char *, Bits *> all[] = {{"cpuset", &made.cpuset},
-                                                   {"complete_cpuset", &made.complete_cpuset},
-                                                   {"nodeset", &made.nodeset},
-                                                   {"complete_nodeset", &made.complete_nodeset}};
-    for (const auto &[name, bits] : all) {
+    struct Set {
+      const char *name;
+      Bits Object::*bits;
+      std::string Object::*text;  // null: each object has a set of its own
+    };
+    constexpr Set all[] = {{"cpuset", &Object::cpuset, nullptr},
+                           {"complete_cpuset", &Object::complete_cpuset, nullptr},
+                           {"nodeset", &Object::nodeset, &Object::nodeset_text},
+                           {"complete_nodeset", &Object::complete_nodeset, &Object::complete_nodeset_text}};
+    for (const auto &[name, bits, kept] : all) {
       const std::string_view *value = element.find(name);
-      std::string *kept = bits == &made.nodeset            ? &made.nodeset_text
-                          : bits == &made.complete_nodeset ? &made.complete_nodeset_text
-                                                           : nullptr;
       if (value == nullptr && kept != nullptr && !objects_.empty()) {
         // The nodes of the object around it.
-        const Object &parent = objects_.back();
-        *bits = bits == &made.nodeset ? parent.nodeset : parent.complete_nodeset;
-        *kept = bits == &made.nodeset ? parent.nodeset_text : parent.complete_nodeset_text;
-        text += std::string(" ") + name + "=\"" + *kept + "\"";
+        made.*bits = objects_.back().*bits;
+        made.*kept = objects_.back().*kept;
+        text += std::string(" ") + name + "=\"" + made.*kept + "\"";
         continue;
       }
-      if (Status status = set(element, made, name, *bits); !status.ok()) return status;
-      if (kept != nullptr) *kept = std::string(*value);
+      if (Status status = set(element, made, name, made.*bits); !status.ok()) return status;
+      if (kept != nullptr) made.*kept = std::string(*value);
     }
     if (!made.cpuset.inside(made.complete_cpuset) || !made.nodeset.inside(made.complete_nodeset))
       return bad(made, "a set is larger than its complete set");

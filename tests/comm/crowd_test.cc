@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "comm/collectives.h"
+#include "topo/machine.h"
 
 using namespace ranks;
 
@@ -44,8 +45,8 @@ class TwoCores {
     sched_getaffinity(0, sizeof before_, &before_);
     cpu_set_t two;
     CPU_ZERO(&two);
-    for (int cpu = 0; cpu < CPU_SETSIZE && CPU_COUNT(&two) < 2; cpu++)
-      if (CPU_ISSET(cpu, &before_)) CPU_SET(cpu, &two);
+    for (int cpu : coll::topo::current_cpus())
+      if (CPU_COUNT(&two) < 2) CPU_SET(cpu, &two);
     sched_setaffinity(0, sizeof two, &two);
   }
   ~TwoCores() { sched_setaffinity(0, sizeof before_, &before_); }
@@ -62,18 +63,14 @@ TEST(Crowd, EightRanksWithASessionEachAreQuick) {
   TwoCores two;
   run_processes(8, [](Context& c) { many_small_ones(c, true); });
 }
-// The first core that this process may use.
-void bind_to_one_core() {
-  cpu_set_t mine, one;
-  sched_getaffinity(0, sizeof mine, &mine);
+void bind_to(int cpu) {
+  cpu_set_t one;
   CPU_ZERO(&one);
-  for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
-    if (CPU_ISSET(cpu, &mine)) {
-      CPU_SET(cpu, &one);
-      break;
-    }
+  CPU_SET(cpu, &one);
   sched_setaffinity(0, sizeof one, &one);
 }
+// The first core that this process may use.
+void bind_to_one_core() { bind_to(coll::topo::current_cpus().front()); }
 
 // Ranks bound to the same core are a crowd also where other cores are free.
 TEST(Crowd, TwoRanksBoundToOneCore) {
@@ -110,9 +107,7 @@ int64_t allreduce_on_one_core_ns(size_t bytes, bool bound_before, std::atomic<in
 // 200 times as long as one that gives up the core.
 TEST(Crowd, TwoRanksThatMeetOnOneCoreGiveItUp) {
   TwoCores two;
-  cpu_set_t mine;
-  sched_getaffinity(0, sizeof mine, &mine);
-  if (CPU_COUNT(&mine) < 2) GTEST_SKIP() << "needs two processors";
+  if (coll::topo::current_cpus().size() < 2) GTEST_SKIP() << "needs two processors";
   auto* median = static_cast<std::atomic<int64_t>*>(
       mmap(nullptr, sizeof(std::atomic<int64_t>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   for (size_t bytes : {size_t(8), size_t(8) << 10, size_t(64) << 10, size_t(1) << 20}) {
@@ -147,20 +142,13 @@ int64_t function_call_interrupts(int cpu) {
 // Seven ranks on one core wait for an eighth that computes on another, and leave it alone: it is interrupted a few times
 // a second by what else the machine does. A system-wide barrier for every sleep is 1,000 to 5,000 times.
 TEST(Crowd, RanksThatWaitDoNotInterruptOneThatComputes) {
-  std::vector<int> cpus;
-  cpu_set_t mine;
-  sched_getaffinity(0, sizeof mine, &mine);
-  for (int cpu = 0; cpu < CPU_SETSIZE && cpus.size() < 2; cpu++)
-    if (CPU_ISSET(cpu, &mine)) cpus.push_back(cpu);
+  const std::vector<int> cpus = coll::topo::current_cpus();
   if (cpus.size() < 2) GTEST_SKIP() << "needs two processors";
   if (function_call_interrupts(cpus[1]) < 0) GTEST_SKIP() << "/proc/interrupts does not count function calls";
   for (bool blocking : {true, false})
     run_processes(8, [&](Context& c) {
       coll_comm* comm = c.comm();
-      cpu_set_t own;
-      CPU_ZERO(&own);
-      CPU_SET(cpus[c.rank == 0 ? 1 : 0], &own);
-      sched_setaffinity(0, sizeof own, &own);
+      bind_to(cpus[c.rank == 0 ? 1 : 0]);
       RANK_CHECK(c, coll_barrier(comm) == COLL_OK);
       uint32_t one = 1, sum = 0;
       if (c.rank == 0) {

@@ -104,7 +104,9 @@ bool allgathers(const Nodes &nodes, const Blocks &blocks) {
 }
 
 void allgather(Nodes &nodes, const void *send, void *recv, const Blocks &blocks) {
-  if (total_of(nodes, blocks) <= by_one_most_bytes) allgather_by_one(nodes, send, recv, blocks);
+  const std::size_t total = total_of(nodes, blocks);
+  if (total == 0) return;  // there may be no memory to name
+  if (total <= by_one_most_bytes) allgather_by_one(nodes, send, recv, blocks);
   else allgather_by_rails(nodes, send, recv, blocks);
 }
 
@@ -112,6 +114,7 @@ bool alltoalls(const Nodes &nodes, std::size_t bytes) { return nodes.regular() &
 
 // Inside the node every rank gets what is for its rail, of all its neighbours; that crosses in one message a node.
 void alltoall(Nodes &nodes, const void *send, void *recv, std::size_t bytes) {
+  if (bytes == 0) return;  // there may be no memory to name
   const std::size_t locals = nodes.locals().size();
   const auto count = static_cast<std::size_t>(nodes.nodes());
   const std::size_t total = static_cast<std::size_t>(nodes.ranks()) * bytes;

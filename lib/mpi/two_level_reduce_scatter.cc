@@ -90,6 +90,7 @@ bool reduce_scatters(const Nodes &nodes, const Blocks &blocks, const Reduction &
 }
 
 void reduce_scatter(Nodes &nodes, const void *send, void *recv, const Blocks &blocks, const Reduction &reduction) {
+  if (total_of(nodes, blocks) == 0) return;  // there may be no memory to name
   if (is_short(nodes, blocks, reduction)) by_one(nodes, send, recv, blocks, reduction);
   else by_rails(nodes, send, recv, blocks, reduction);
 }

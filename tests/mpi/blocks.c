@@ -244,11 +244,25 @@ static void check_deterministic(int count) {
 
 enum { largest = 3000, long_count = 45000 };
 
+/* No element at any rank: a call has no memory of its own then, on a new communicator least of all. */
+static void check_empty(void) {
+  const int round = -1;
+  int counts[size];
+  memset(counts, 0, sizeof counts);
+  room = (size_t)size * 3 * span;
+  check_regular(round, 0);
+  check_irregular(round, 0);
+  BOTH("an empty reduce_scatter", Reduce_scatter(send_buffer, into, counts, MPI_INT, MPI_SUM, comm));
+  BOTH("an empty allreduce", Allreduce(send_buffer, into, 0, MPI_INT, MPI_SUM, comm));
+  BOTH("an empty scan", Scan(send_buffer, into, 0, MPI_INT, MPI_SUM, comm));
+}
+
 static void check_all(unsigned seed, int rounds, MPI_Op own_op) {
   MPI_Comm_rank(comm, &rank);
   MPI_Comm_size(comm, &size);
   common_state = seed;
   own_state = seed * 31u + (unsigned)rank;
+  check_empty();
   const int sizes[] = {1, 3, 17, 300, largest};
   for (int round = 0; round < rounds; round++) {
     const int most = sizes[(round + 4) % 5];

@@ -60,7 +60,8 @@ def samples(field, options, report_error, notes=None):
     return rows
 
 
-RIVALS = {"openmpi": "Open MPI", "openmpi-nocma": "Open MPI without CMA", "mpich": "MPICH"}
+RIVALS = {"openmpi": "Open MPI", "openmpi-nocma": "Open MPI without CMA", "openmpi-acoll": "Open MPI's acoll",
+          "openmpi-xhc": "Open MPI's xhc", "mpich": "MPICH"}
 COLUMNS = {"coll+openmpi": "under Open MPI", "coll+mpich": "under MPICH", "coll": "without MPI"}
 
 

@@ -2,8 +2,10 @@
 """The contestants and how each is launched. A contestant is one command that prints JSON lines."""
 
 import dataclasses
+import functools
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -64,29 +66,45 @@ def shim_path(build, mpi):
 
 
 TITLES = {"openmpi": "Open MPI", "mpich": "MPICH"}
+# Open MPI without kernel copies: before release 5, and since.
+NO_CMA = [("btl_vader_single_copy_mechanism", "none"), ("smsc", "^cma,knem,xpmem")]
 # The MPI libraries with each setting that is said to be the fastest somewhere: (what differs, which, for launcher()).
+# "openmpi-NAME", where NAME is in COMPONENTS: only where Open MPI has the component.
 PEERS = {
     "openmpi": (" as installed", "openmpi", {}),
-    "openmpi-nocma": (", --mca btl_vader_single_copy_mechanism none", "openmpi",
-                      {"mca": [("btl_vader_single_copy_mechanism", "none")]}),
+    "openmpi-nocma": (" without CMA", "openmpi", {"mca": NO_CMA}),
     "openmpi-sm": (", component sm", "openmpi", {"mca": [("coll_sm_priority", "100")]}),
+    "openmpi-acoll": (", component acoll", "openmpi", {"mca": [("coll_acoll_priority", "100")]}),
+    "openmpi-xhc": (", component xhc", "openmpi", {"mca": [("coll_xhc_priority", "100")]}),
     "mpich": (" as installed", "mpich", {}),
     "mpich-nocma": (" without CMA", "mpich", {"env": {"UCX_TLS": "^cma"}}),
 }
 AS_INSTALLED = ("openmpi", "mpich")  # of these, what users get who set nothing
+COMPONENTS = {"openmpi-sm": "sm", "openmpi-acoll": "acoll", "openmpi-xhc": "xhc"}  # of Open MPI's framework coll
+
+
+@functools.cache
+def open_mpi_components():
+    """What the installed Open MPI has of its framework coll."""
+    try:
+        found = subprocess.run(["ompi_info", "--parsable"], capture_output=True, text=True, env=environment()).stdout
+    except OSError:
+        return frozenset()
+    return frozenset(re.findall(r"^mca:coll:(\w+):version:", found, re.MULTILINE))
 
 
 def peers(ranks, program, urgent=False, names=tuple(PEERS)):
     """Those of PEERS that can run here. `program(mpi)` is the path of the benchmark built with that MPI."""
     return [Contestant(name, TITLES[mpi] + title, False,
                        launcher(mpi, ranks, urgent=urgent, **more) + [str(program(mpi))])
-            for name, (title, mpi, more) in PEERS.items() if name in names and mpi in available_mpis()]
+            for name, (title, mpi, more) in PEERS.items() if name in names and mpi in available_mpis()
+            and (name not in COMPONENTS or COMPONENTS[name] in open_mpi_components())]
 
 
 def contestants(build, ranks, program, urgent=False):
     """All that `make bench` compares and that can run here; `program` as for peers()."""
     found = []
-    for mpi, names in (("openmpi", ("openmpi", "openmpi-nocma")), ("mpich", ("mpich",))):
+    for mpi, names in (("openmpi", ("openmpi", "openmpi-nocma", "openmpi-acoll", "openmpi-xhc")), ("mpich", ("mpich",))):
         found += (rivals := peers(ranks, program, urgent, names))
         if rivals and (shim := shim_path(build, mpi)):
             found.append(Contestant(f"coll+{mpi}", f"libcoll preloaded into {TITLES[mpi]}", True,

@@ -6,10 +6,15 @@
 
 #include <coll/shim.h>
 
+#include <algorithm>
 #include <atomic>
 #include <charconv>
+#include <cstdio>
 #include <cstring>
 #include <random>
+#include <sys/stat.h>
+#include <type_traits>
+#include <vector>
 
 namespace coll::shim {
 namespace {
@@ -35,12 +40,55 @@ NodeName new_name() {
   return name;
 }
 
+// Processes with equal ones can reach each other's memory: they run under one kernel, in one pid namespace.
+struct Surroundings {
+  char boot[48];
+  std::uint64_t pid_namespace;
+
+  static Surroundings of_process() {
+    Surroundings own{};
+    if (std::FILE *file = std::fopen("/proc/sys/kernel/random/boot_id", "re")) {
+      if (std::fgets(own.boot, sizeof own.boot, file) == nullptr) own.boot[0] = '\0';
+      std::fclose(file);
+    }
+    struct stat of_namespace;
+    if (stat("/proc/self/ns/pid", &of_namespace) == 0) own.pid_namespace = of_namespace.st_ino;
+    return own;
+  }
+  bool known() const { return boot[0] != '\0' && pid_namespace != 0; }
+  bool operator==(const Surroundings &) const = default;
+};
+static_assert(std::is_trivially_copyable_v<Surroundings>);
+
+// The ranks of `comm` whose surroundings are those of this one; it alone where it does not know them.
+bool split_by_surroundings(MPI_Comm comm, int process, MPI_Comm *node) {
+  int rank = 0, ranks = 0;
+  if (found.Comm_rank(comm, &rank) != MPI_SUCCESS || found.Comm_size(comm, &ranks) != MPI_SUCCESS) return false;
+  const Surroundings own = Surroundings::of_process();
+  std::vector<Surroundings> all(static_cast<std::size_t>(ranks));
+  if (found.Allgather(&own, sizeof own, found.byte, all.data(), sizeof own, found.byte, comm) != MPI_SUCCESS)
+    return false;
+  const int first = own.known() ? static_cast<int>(std::ranges::find(all, own) - all.begin()) : rank;
+  return found.Comm_split(comm, first, process, node) == MPI_SUCCESS;
+}
+
+// MPI_Comm_split_type, unless it says of every process that it is alone: MPICH 5.0.0 to 5.0.2 do on UCX.
+bool split_by_node(MPI_Comm comm, int process, MPI_Comm *node) {
+  if (found.Comm_split_type(comm, MPI_COMM_TYPE_SHARED, process, MPI_INFO_NULL, node) != MPI_SUCCESS) return false;
+  int size = 0, most = 0;
+  if (found.Comm_size(*node, &size) == MPI_SUCCESS &&
+      found.Allreduce(&size, &most, 1, MPI_INT, MPI_MAX, comm) == MPI_SUCCESS && most > 1)
+    return true;
+  found.Comm_free(node);
+  return most == 1 && split_by_surroundings(comm, process, node);
+}
+
 // The ranks of `comm` that share the node of this one, in the order of MPI_COMM_WORLD.
 bool split(MPI_Comm comm, MPI_Comm *node) {
   const int size = wanted_size();
   int process = 0;
   if (found.Comm_rank(found.world, &process) != MPI_SUCCESS) return false;
-  const bool known = found.Comm_split_type(comm, MPI_COMM_TYPE_SHARED, process, MPI_INFO_NULL, node) == MPI_SUCCESS;
+  const bool known = split_by_node(comm, process, node);
   if (!known || size == 0) return known;
   MPI_Comm whole = *node;
   const bool good = found.Comm_split(whole, process / size, process, node) == MPI_SUCCESS;

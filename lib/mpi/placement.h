@@ -18,7 +18,8 @@ constexpr NodeName nowhere = ~no_name;
 NodeName known_node();
 
 // The name of the node, as far as the ranks of `comm` reach; collective, and none of them may be `nowhere`. Where ranks
-// sit is what MPI_Comm_split_type says, and COLL_NODE_SIZE=k cuts each node into nodes of k processes, in the order of
+// sit is what MPI_Comm_split_type says (where it finds nobody together, those that run under one kernel in one pid
+// namespace), and COLL_NODE_SIZE=k cuts each node into nodes of k processes, in the order of
 // MPI_COMM_WORLD: the same ones in every communicator, so that one whose ranks are in another order sees scattered nodes.
 // `no_name` when that fails.
 NodeName find_node(MPI_Comm comm, bool keep);

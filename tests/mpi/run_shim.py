@@ -71,9 +71,9 @@ def on_nodes(options):
         sys.exit(77)
 
 
-def preload(shim):
+def preload(*libraries):
     """A sanitizer's runtime comes first: the program itself was not built with it."""
-    return " ".join(filter(None, [os.environ.get("COLL_SANITIZER_RUNTIME"), shim]))
+    return " ".join(filter(None, [os.environ.get("COLL_SANITIZER_RUNTIME"), *libraries]))
 
 
 def launch(options, settings, environment=None, last=None):
@@ -206,7 +206,7 @@ def judge(options):
     # All ranks draw the same numbers.
     seed = os.environ.get("COLL_TEST_SEED") or str(random.getrandbits(31))
     print(f"COLL_TEST_SEED={seed}")
-    settings = {"LD_PRELOAD": preload(options.shim), "COLL_LOG": "debug", "COLL_TEST_SEED": seed,
+    settings = {"LD_PRELOAD": preload(options.before, options.shim, options.behind), "COLL_LOG": "debug", "COLL_TEST_SEED": seed,
                 **dict(setting.split("=", 1) for setting in options.setting)}
     if options.mode == "run":
         result = launch(options, settings)
@@ -221,7 +221,6 @@ def judge(options):
         if with_shim[1] != without[1]:
             fail(f"without the shim the program prints\n{without[1]}\nwith it", with_shim)
     elif options.mode == "between":
-        settings["LD_PRELOAD"] = " ".join([preload(options.before), options.shim, options.behind])
         result = launch(options, settings)
         check_passed(result)
         check_taken(options, result)

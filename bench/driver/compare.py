@@ -73,7 +73,8 @@ def new_record(table, rivals, options, flag):
     compared = sorted({RIVALS.get(name, name) for names in rivals.values() for name in names})
     name = options.circumstances["machine"]["name"]
     return record.new(
-        options.circumstances, "two-ranks" if placed != "oversubscribed" else "oversubscribed",
+        options.circumstances,
+        "oversubscribed" if placed == "oversubscribed" else "two-ranks" if options.ranks == 2 else "many-ranks",
         f"{name}, {options.ranks} ranks, {placed}",
         ("Time of the MPI library without libcoll, divided by its time with libcoll" if options.versus == "own" else
          f"Time of the fastest of {', '.join(compared)}, divided by the time of libcoll"),

@@ -135,6 +135,14 @@ struct KernelFrom {
   double crowd_times = 4;
 };
 
+// Ranks on cores of their own, more than two, whose vectors are staged or copied by the kernel. Rules for them were measured
+// with 4, 8 and 16 ranks on one last-level cache; how long many more wait for each other is not known.
+bool many_apart(const Question& question) {
+  return question.ranks > 2 && question.ranks <= 32 && !question.crowded && !question.mapped && !question.kernel_copies;
+}
+// Of scatter and gather: kernel copies let all ranks copy at once, where staging has the root copy for all.
+size_t block_of_many(const Question& question) { return std::max(1024 * kib / size_t(question.ranks), 64 * kib); }
+
 // Pieces: of lengths that only some ranks know nothing may depend, and a short piece uses only a part of its slot. Long
 // ones go by kernel copies where these are possible, since all ranks copy at once: staged data would be moved twice. Ranks
 // that share cores feel that sooner: every copy keeps another rank waiting. Where all ranks move pieces that leave the
@@ -208,7 +216,7 @@ Choice choose(const Question& question) {
       if (two_mapped && bytes >= 1024 * kib) {
         name = "fused";
         choice.parameters = in_one_piece(bytes);
-      } else if (ranks == 2 || bytes * ranks <= 64 * kib) {
+      } else if (ranks == 2 || bytes * ranks <= (many_apart(question) ? 32 : 64) * kib) {
         name = "flat";
         choice.parameters = adding_pipeline(question);
       } else if (question.crowded && bytes * ranks <= 1024 * kib) {
@@ -242,11 +250,20 @@ Choice choose(const Question& question) {
       break;
     case Collective::scatter:
       name = "parallel_read";
+      if (many_apart(question)) {
+        const size_t from = block_of_many(question);
+        set_pieces(question, {from, from}, choice);
+        if (!question.irregular && bytes >= 8 * kib && bytes <= from / 2) name = "sequential_write";
+        break;
+      }
       set_pieces(question, {question.crowded && ranks > 4 ? 128 * kib : 512 * kib}, choice);
       break;
     case Collective::gather:
       // All would write into the root's memory at once, to which the kernel admits one after another.
-      set_pieces(question, {.bytes = question.crowded ? 256 * kib : 512 * kib, .crowd_times = 2}, choice);
+      set_pieces(question,
+                 many_apart(question) ? KernelFrom{block_of_many(question), block_of_many(question)}
+                                      : KernelFrom{.bytes = question.crowded ? 256 * kib : 512 * kib, .crowd_times = 2},
+                 choice);
       if (question.crowded && !choice.kernel_copies && !question.kernel_copies && !question.irregular)
         choice.parameters = ring(bytes, 128 * kib, 4);
       // Staged pieces need not wait until the root is there. Long ones of two ranks that map the result are written into it
@@ -269,14 +286,21 @@ Choice choose(const Question& question) {
       if (ranks == 2) {
         choice.parameters = filled_ring(bytes, 256 * kib, long_ring);
       } else if (bytes <= 8 * kib && !question.crowded) {
-        name = "recursive_doubling";
+        // Of many the last exchange alone copies half of all blocks.
+        if (!many_apart(question) || ranks < 8 || bytes <= 2 * kib) name = "recursive_doubling";
         choice.parameters = one_slot(bytes);
+      } else if (many_apart(question) && ranks > 8 && bytes >= 32 * kib && bytes <= 128 * kib) {
+        name = "shm_pipelined";
+        choice.parameters = ring(bytes, 16 * kib, 4);
       } else {
         choice.parameters = question.crowded ? ring(bytes, 128 * kib, 2) : ring(bytes, 64 * kib, 4);
       }
       break;
     case Collective::alltoall:
-      set_pieces(question, {question.crowded ? 256 * kib : 128 * kib, long_block(question)}, choice);
+      set_pieces(question,
+                 many_apart(question) ? KernelFrom{64 * kib, 64 * kib}
+                                      : KernelFrom{question.crowded ? 256 * kib : 128 * kib, long_block(question)},
+                 choice);
       if (const size_t short_block = ranks == 2 ? 32 * kib : kib;
           question.irregular || choice.kernel_copies || bytes > short_block) {
         name = "rotated";
@@ -301,7 +325,10 @@ Choice choose(const Question& question) {
         break;
       }
       name = "fused";
-      choice.parameters = question.irregular ? ring(SIZE_MAX, 64 * kib, 4) : two_hops(question, bytes * ranks);
+      if (question.irregular) choice.parameters = ring(SIZE_MAX, 64 * kib, 4);
+      else if (many_apart(question) && ranks > 4 && bytes * ranks >= 512 * kib)
+        choice.parameters = filled_ring(bytes * ranks, 64 * kib, long_ring);
+      else choice.parameters = two_hops(question, bytes * ranks);
       break;
     case Collective::scan:
     case Collective::exscan:
@@ -310,7 +337,12 @@ Choice choose(const Question& question) {
                      (question.crowded && bytes <= 64 * kib)
                  ? "all_read"
                  : "chain";
-      if (!question.crowded)
+      // The last rank of a chain waits for all others: a short vector in slices comes sooner, a longer one in more chunks.
+      if (name == std::string_view("chain") && many_apart(question) && bytes <= 128 * kib) {
+        const bool sliced = ranks >= 8 && bytes > 2 * kib && bytes <= 32 * kib;
+        if (sliced) name = "fused";
+        choice.parameters = sliced ? one_slot(bytes) : ring(bytes, 16 * kib, 4);
+      } else if (!question.crowded)
         choice.parameters =
             question.collective == Collective::scan ? adding_pipeline(question) : fetching_pipeline(question);
       // Where ranks share cores the chain moves on only when somebody yields: many slots let each get far ahead.

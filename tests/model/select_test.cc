@@ -100,7 +100,7 @@ TEST(Select, KernelCopiesPayWhereAllMoveLongPieces) {
   EXPECT_FALSE(choose(question).kernel_copies);
   question.huge_pages = true;
   EXPECT_TRUE(choose(question).kernel_copies);
-  question.ranks = 4;
+  question.ranks = 64, question.bytes = 4 << 20;
   EXPECT_FALSE(choose(question).kernel_copies);
   question.ranks = 2, question.huge_pages = false;
   question.kernel_times = 1.5;
@@ -109,6 +109,40 @@ TEST(Select, KernelCopiesPayWhereAllMoveLongPieces) {
   EXPECT_FALSE(choose(question).kernel_copies);  // one rank's copies
   question = {.collective = Collective::alltoall, .irregular = true, .ranks = 2, .kernel_times = 3};
   EXPECT_FALSE(choose(question).kernel_copies);  // perhaps short
+}
+
+// With staging the root copies for all of them, or all move everything twice.
+TEST(Select, KernelCopiesPayAmongSeveralRanksOnCoresOfTheirOwn) {
+  const auto copies = [](Collective collective, size_t bytes, int ranks, bool crowded = false) {
+    return choose({.collective = collective, .bytes = bytes, .ranks = ranks, .kernel_times = 3, .crowded = crowded})
+        .kernel_copies;
+  };
+  for (const Collective collective : {Collective::scatter, Collective::gather}) {
+    EXPECT_FALSE(copies(collective, 128 << 10, 4));
+    EXPECT_TRUE(copies(collective, 256 << 10, 4));
+    EXPECT_FALSE(copies(collective, 32 << 10, 16));
+    EXPECT_TRUE(copies(collective, 64 << 10, 16));
+    EXPECT_FALSE(copies(collective, 256 << 10, 4, true));
+    EXPECT_FALSE(copies(collective, 256 << 10, 64));
+  }
+  EXPECT_FALSE(copies(Collective::alltoall, 32 << 10, 8));
+  EXPECT_TRUE(copies(Collective::alltoall, 64 << 10, 8));
+}
+
+TEST(Select, ManyRanksShareShortScansAndSums) {
+  const auto algorithm = [](Collective collective, size_t bytes, int ranks) {
+    return choose({.collective = collective, .bytes = bytes, .element_bytes = 4, .ranks = ranks}).algorithm->name;
+  };
+  for (const Collective collective : {Collective::scan, Collective::exscan}) {
+    EXPECT_EQ(algorithm(collective, 16 << 10, 4), "chain");
+    EXPECT_EQ(algorithm(collective, 4 << 10, 16), "fused");
+    EXPECT_EQ(algorithm(collective, 64 << 10, 16), "chain");
+  }
+  EXPECT_EQ(algorithm(Collective::reduce, 2 << 10, 16), "flat");
+  EXPECT_EQ(algorithm(Collective::reduce, 4 << 10, 16), "fused");
+  EXPECT_EQ(algorithm(Collective::allgather, 4 << 10, 4), "recursive_doubling");
+  EXPECT_EQ(algorithm(Collective::allgather, 4 << 10, 16), "ring_source_read");
+  EXPECT_EQ(algorithm(Collective::allgather, 64 << 10, 16), "shm_pipelined");
 }
 
 // Of pieces nobody knows how long all are, so they are taken for long ones.

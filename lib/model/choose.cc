@@ -216,7 +216,7 @@ Choice choose(const Question& question) {
       if (two_mapped && bytes >= 1024 * kib) {
         name = "fused";
         choice.parameters = in_one_piece(bytes);
-      } else if (ranks == 2 || bytes * ranks <= (many_apart(question) ? 32 : 64) * kib) {
+      } else if (ranks == 2 || bytes * ranks <= 64 * kib) {
         name = "flat";
         choice.parameters = adding_pipeline(question);
       } else if (question.crowded && bytes * ranks <= 1024 * kib) {
@@ -253,7 +253,6 @@ Choice choose(const Question& question) {
       if (many_apart(question)) {
         const size_t from = block_of_many(question);
         set_pieces(question, {from, from}, choice);
-        if (!question.irregular && bytes >= 8 * kib && bytes <= from / 2) name = "sequential_write";
         break;
       }
       set_pieces(question, {question.crowded && ranks > 4 ? 128 * kib : 512 * kib}, choice);
@@ -289,9 +288,6 @@ Choice choose(const Question& question) {
         // Of many the last exchange alone copies half of all blocks.
         if (!many_apart(question) || ranks < 8 || bytes <= 2 * kib) name = "recursive_doubling";
         choice.parameters = one_slot(bytes);
-      } else if (many_apart(question) && ranks > 8 && bytes >= 32 * kib && bytes <= 128 * kib) {
-        name = "shm_pipelined";
-        choice.parameters = ring(bytes, 16 * kib, 4);
       } else {
         choice.parameters = question.crowded ? ring(bytes, 128 * kib, 2) : ring(bytes, 64 * kib, 4);
       }
@@ -337,12 +333,10 @@ Choice choose(const Question& question) {
                      (question.crowded && bytes <= 64 * kib)
                  ? "all_read"
                  : "chain";
-      // The last rank of a chain waits for all others: a short vector in slices comes sooner, a longer one in more chunks.
-      if (name == std::string_view("chain") && many_apart(question) && bytes <= 128 * kib) {
-        const bool sliced = ranks >= 8 && bytes > 2 * kib && bytes <= 32 * kib;
-        if (sliced) name = "fused";
-        choice.parameters = sliced ? one_slot(bytes) : ring(bytes, 16 * kib, 4);
-      } else if (!question.crowded)
+      // The last rank of a chain waits for all others: a vector that many pass on goes in more chunks.
+      if (name == std::string_view("chain") && many_apart(question) && bytes > 32 * kib && bytes <= 128 * kib)
+        choice.parameters = ring(bytes, 16 * kib, 4);
+      else if (!question.crowded)
         choice.parameters =
             question.collective == Collective::scan ? adding_pipeline(question) : fetching_pipeline(question);
       // Where ranks share cores the chain moves on only when somebody yields: many slots let each get far ahead.

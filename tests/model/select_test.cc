@@ -129,20 +129,19 @@ TEST(Select, KernelCopiesPayAmongSeveralRanksOnCoresOfTheirOwn) {
   EXPECT_TRUE(copies(Collective::alltoall, 64 << 10, 8));
 }
 
-TEST(Select, ManyRanksShareShortScansAndSums) {
-  const auto algorithm = [](Collective collective, size_t bytes, int ranks) {
-    return choose({.collective = collective, .bytes = bytes, .element_bytes = 4, .ranks = ranks}).algorithm->name;
-  };
+TEST(Select, ManyRanksPassScansOnInShortChunks) {
   for (const Collective collective : {Collective::scan, Collective::exscan}) {
-    EXPECT_EQ(algorithm(collective, 16 << 10, 4), "chain");
-    EXPECT_EQ(algorithm(collective, 4 << 10, 16), "fused");
-    EXPECT_EQ(algorithm(collective, 64 << 10, 16), "chain");
+    const Choice choice = choose({.collective = collective, .bytes = 64 << 10, .element_bytes = 4, .ranks = 16});
+    EXPECT_EQ(choice.algorithm->name, "chain");
+    EXPECT_EQ(choice.parameters.chunk_bytes, 16 << 10);
   }
-  EXPECT_EQ(algorithm(Collective::reduce, 2 << 10, 16), "flat");
-  EXPECT_EQ(algorithm(Collective::reduce, 4 << 10, 16), "fused");
-  EXPECT_EQ(algorithm(Collective::allgather, 4 << 10, 4), "recursive_doubling");
-  EXPECT_EQ(algorithm(Collective::allgather, 4 << 10, 16), "ring_source_read");
-  EXPECT_EQ(algorithm(Collective::allgather, 64 << 10, 16), "shm_pipelined");
+}
+
+TEST(Select, ManyRanksCollectShortBlocksFromTheirSources) {
+  Question question{.collective = Collective::allgather, .bytes = 4 << 10, .ranks = 4};
+  EXPECT_EQ(choose(question).algorithm->name, "recursive_doubling");
+  question.ranks = 16;
+  EXPECT_EQ(choose(question).algorithm->name, "ring_source_read");
 }
 
 // Of pieces nobody knows how long all are, so they are taken for long ones.

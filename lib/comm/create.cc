@@ -353,11 +353,14 @@ class Creation {
     comm_->drift_ = std::make_unique<Drift>(rank(), std::move(stamps));
   }
 
-  // Twice as far as a core's own caches reach, but all ranks' two halves leave room in the caches they share.
+  // Twice as far as a core's own caches reach, but all ranks' two halves leave room in the caches they share. The more
+  // ranks, the shorter: a rank maps every page that any of them walks over, and until the first walk has ended each call
+  // of an algorithm that reads from all peers takes a page fault for each of them.
   size_t walk_bytes() const {
-    if (comm_->team_.crowded) return exec::least_walk_bytes;
+    constexpr size_t of_two = size_t(1) << 20;
     const size_t own = 2 * comm_->machine_->l2.size_bytes, share = comm_->cache_bytes_ / (4 * ranks());
-    return std::clamp(std::min(own, share), exec::least_walk_bytes, half_bytes);
+    const size_t walk = comm_->team_.crowded ? of_two : std::clamp(std::min(own, share), of_two, half_bytes);
+    return std::max(2 * walk / std::max<size_t>(ranks(), 2), exec::least_walk_bytes);
   }
 
   void set_up(exec::Channel& channel, int index) {

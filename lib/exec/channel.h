@@ -50,7 +50,7 @@ struct alignas(sync::line_bytes) Cell {
   char apart[24 * sync::line_bytes];
 };
 
-inline constexpr size_t least_walk_bytes = size_t(1) << 20, payloads_bytes = size_t(4) << 20;
+inline constexpr size_t least_walk_bytes = size_t(256) << 10, payloads_bytes = size_t(4) << 20;
 inline constexpr size_t payloads_apart_bytes = 4096;  // as cells lie apart
 static_assert(std::min(2 * least_walk_bytes, payloads_bytes) >=
               (cells + 2) * (Cell::payload_bytes + payloads_apart_bytes));

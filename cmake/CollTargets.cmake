@@ -56,10 +56,12 @@ endfunction()
 #   [ENVIRONMENT ...]  NAME=value
 #   [ARGS ...]         (coll_test) arguments of the program
 #   [OPTIMIZED]        (coll_test) for a program that spends its time in loops of its own
+#   [EXCEPT pattern]   (coll_test) cases of GoogleTest that another test runs
+#   [LATER pattern]    (coll_test) cases that sanitizer builds leave to NAME_later, a test of `make test-long`
 #   [CPUS name ...]    runs it once more for each of these processors (COLL_CPU), as NAME.CPU, without sanitizers
 #   [NO_SANITIZE why]  leaves it out of the sanitizer builds
 #   [NO_CHECK why]     leaves it out of `make check`, which otherwise runs it unless its labels say no (coll_in_check())
-set(coll_test_keywords "TIMEOUT;PROCESSORS;NO_SANITIZE;NO_CHECK")
+set(coll_test_keywords "TIMEOUT;PROCESSORS;NO_SANITIZE;NO_CHECK;EXCEPT;LATER")
 set(coll_test_lists "LABELS;ENVIRONMENT;ARGS;CPUS")
 
 # The processors with rules of their own, and one for every set of rules about loads and stores (lib/mem/processor.cc).
@@ -86,7 +88,19 @@ function(coll_test name)
   if(in_check)
     add_dependencies(check_programs ${name})
   endif()
-  coll_script_test(${name} COMMAND $<TARGET_FILE:${name}> --gtest_brief=1 ${arg_ARGS} ${ARGN})
+  set(left_out ${arg_EXCEPT})
+  if(COLL_SANITIZER AND arg_LATER)
+    list(JOIN arg_EXCEPT ":" except)
+    coll_script_test(${name}_later COMMAND $<TARGET_FILE:${name}> --gtest_brief=1 --gtest_filter=${arg_LATER}-${except}
+      ${arg_ARGS} ${ARGN} LABELS ${arg_LABELS} long)
+    list(APPEND left_out ${arg_LATER})
+  endif()
+  set(filter "")
+  if(left_out)
+    list(JOIN left_out ":" filter)
+    set(filter --gtest_filter=-${filter})
+  endif()
+  coll_script_test(${name} COMMAND $<TARGET_FILE:${name}> --gtest_brief=1 ${filter} ${arg_ARGS} ${ARGN})
 endfunction()
 
 function(coll_script_test name)

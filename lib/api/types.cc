@@ -35,7 +35,7 @@ coll_status coll_mem_alloc(size_t bytes, void** memory) {
     std::string problem;
     coll::transport::Arena* arena = coll::transport::Arena::own(problem);
     if (arena == nullptr) return failure(COLL_ERR_NO_MEMORY, problem);
-    *memory = arena->allocate(bytes, true, coll::transport::InChild::copy);
+    *memory = arena->allocate(bytes, coll::transport::InChild::copy);
     if (*memory == nullptr)
       return failure(COLL_ERR_NO_MEMORY,
                      "coll_mem_alloc: " + std::to_string(bytes) + " bytes do not fit into this process's shared arena");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A communicator: who is where, one block of shared memory per rank, plans kept ready, operations under way.
+// A communicator: who is where, one segment of shared memory for all ranks, plans kept ready, operations under way.
 #pragma once
 
 #include <array>
@@ -10,9 +10,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "comm/block.h"
 #include "comm/drift.h"
 #include "comm/pieces.h"
+#include "comm/segment_layout.h"
 #include "comm/settings.h"
 #include "comm/trials.h"
 #include "exec/bound.h"
@@ -25,7 +25,8 @@
 
 namespace coll::transport {
 class Arena;
-}
+class Segment;
+}  // namespace coll::transport
 
 namespace coll::comm {
 
@@ -239,8 +240,7 @@ class Comm {
   bool heaps_are_shared_ = false;  // large memory of the program's is mapped by all, most likely
   model::Selector selector_;
   std::array<size_t, plan::collectives> latency_bytes_{};
-  char* block_ = nullptr;
-  std::unique_ptr<BlockLayout> layout_;
+  std::shared_ptr<transport::Segment> segment_;  // null while the communicator is not complete
 
   std::unordered_map<std::string, std::unique_ptr<plan::Plan>> plans_;
   std::array<BoundEntry, 128> bounds_;

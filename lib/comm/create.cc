@@ -17,16 +17,17 @@
 #include "mem/huge_pages.h"
 #include "sync/scheduling_group.h"
 #include "topo/sensitivity.h"
-#include "transport/arena.h"
 #include "transport/cma.h"
 #include "transport/kcoll_map.h"
 #include "transport/kcoll_uring.h"
+#include "transport/segment.h"
+#include "transport/shared_file.h"
 
 namespace coll::comm {
 
 namespace {
 
-constexpr uint64_t protocol = 0x6c6962636f6c6c02;  // "libcoll", version 2
+constexpr uint64_t protocol = 0x6c6962636f6c6c03;  // "libcoll", version 3
 constexpr int most_cpus = 1024;
 constexpr int most_ranks = 4096;
 constexpr size_t most_huge = 16;  // communicators of a process whose staging may take a huge page each
@@ -48,10 +49,9 @@ struct Hello {
   uint64_t version = protocol;
   char node[120] = "";
   transport::Address address;
-  uint64_t block_offset = 0;
+  transport::SegmentAddress segment;            // rank 0
+  uint64_t machine_bytes = 0, table_bytes = 0;  // rank 0: the topology and, unless 0, the table, in the segment
   ProbeOffer probe;
-  uint64_t machine_offset = 0, machine_bytes = 0;  // rank 0: the topology, in its arena
-  uint64_t table_offset = 0, table_bytes = 0;      // rank 0: the table, in its arena; no bytes: none
   uint32_t transport = 0;
   uint32_t debug = 0;
   bool shared_heap = false;
@@ -91,7 +91,7 @@ const size_t second_exchange_bytes = sizeof(Report);
 
 class Creation {
  public:
-  Creation(int rank, int ranks) : comm_(new Comm) {
+  Creation(int rank, int ranks) : comm_(new Comm), layout_(ranks) {
     comm_->team_.rank = rank;
     comm_->team_.ranks = ranks;
   }
@@ -101,30 +101,16 @@ class Creation {
     if (!trade(exchange, hello_, hellos_, status)) return nullptr;
     reach();
     if (!trade(exchange, report_, reports_, status)) return nullptr;
-    for (char*& text : texts_) {
-      if (text != nullptr) transport::Arena::existing()->free(text);
-      text = nullptr;
-    }
+    segment_->close();  // every rank has mapped it
     decide();
     if (fate_.status != COLL_OK) {
       status = failure(fate_.status, fate_.text);
       return nullptr;
     }
+    comm_->segment_ = std::move(segment_);
     add_living(*comm_);
     status = COLL_OK;
     return std::move(comm_);
-  }
-
-  ~Creation() {
-    transport::Arena* arena = transport::Arena::existing();
-    if (arena == nullptr) return;
-    for (char* text : texts_)
-      if (text != nullptr) arena->free(text);
-    // Peers were told where it is but none uses it: creation failed everywhere.
-    if (comm_ != nullptr && comm_->block_ != nullptr) {
-      arena->free(comm_->block_);
-      comm_->block_ = nullptr;
-    }
   }
 
  private:
@@ -153,20 +139,7 @@ class Creation {
     if (settings != COLL_OK) return fate_.fail(settings, last_error());
     topo::Status parsed = read_sensitivity();
     if (!parsed.ok()) return fate_.fail(COLL_ERR_TOPOLOGY, "COLL_SENSITIVITY: " + parsed.text());
-    Graveyard::sweep();
-    std::string problem = transport::own_address(hello_.address);
-    if (!problem.empty()) return fate_.fail(COLL_ERR_NO_MEMORY, problem);
-    transport::Arena* arena = transport::Arena::own(problem);
-    comm_->layout_ = std::make_unique<BlockLayout>(int(ranks()));
-    comm_->block_ = static_cast<char*>(arena->allocate(comm_->layout_->bytes, false));
-    if (comm_->block_ == nullptr)
-      return fate_.fail(COLL_ERR_NO_MEMORY,
-                        "no room for another communicator in this process's shared memory; free communicators that are "
-                        "no longer used");
-    // A stream of small operations walks over the whole ring: one page fault instead of hundreds.
-    if (living_communicators() < most_huge)
-      arena->advise_huge(comm_->block_ + comm_->layout_->payloads, exec::payloads_bytes + 2 * half_bytes);
-    hello_.block_offset = uint64_t(comm_->block_ - arena->base());
+    hello_.address = transport::own_address();
     snprintf(hello_.node, sizeof hello_.node, "%s", transport::node_identity().c_str());
     hello_.transport = uint32_t(comm_->settings_.transport);
     hello_.debug = comm_->settings_.debug;
@@ -178,7 +151,7 @@ class Creation {
     for (int cpu : topo::current_cpus())
       if (cpu < most_cpus) hello_.cpus.set(size_t(cpu));
     hello_.probe = probe_.offer(comm_->settings_.transport);
-    if (rank() == 0) publish_machine(*arena);
+    if (rank() == 0) make_segment();
   }
 
   topo::Status read_sensitivity() {
@@ -187,30 +160,29 @@ class Creation {
     return wish.empty() ? topo::Status() : topo::Sensitivity::parse(wish, sensitivity_);
   }
 
-  // The topology is loaded once per node, by rank 0, and handed over; the table of this machine with it.
-  void publish_machine(transport::Arena& arena) {
+  // The topology is loaded once per node, by rank 0, and handed over in the segment; the table of this machine with it.
+  void make_segment() {
     const std::shared_ptr<const LoadedMachine> loaded = load_machine(comm_->settings_.topology);
     if (!loaded->status.ok() && !comm_->settings_.topology.empty())
       return fate_.fail(COLL_ERR_TOPOLOGY, "COLL_TOPOLOGY: " + loaded->status.text());
-    publish(arena, loaded->text, texts_[0], hello_.machine_offset, hello_.machine_bytes);
     const std::shared_ptr<const FoundTable> found = find_table(comm_->settings_.table, loaded->machine);
     if (found->table == nullptr && !comm_->settings_.table.empty() && comm_->settings_.table != "none")
       return fate_.fail(COLL_ERR_ARG, "COLL_TABLE: " + found->remark);
     if (!found->remark.empty()) comm_->settings_.remarks += "libcoll: " + found->remark + "\n";
-    if (!found->text.empty()) publish(arena, found->text, texts_[1], hello_.table_offset, hello_.table_bytes);
+    hello_.machine_bytes = loaded->text.size();
+    hello_.table_bytes = found->text.size();
+    std::string problem;
+    segment_ = transport::Segment::make(layout_.texts() + loaded->text.size() + found->text.size(), problem);
+    if (segment_ == nullptr) return fate_.fail(COLL_ERR_NO_MEMORY, problem);
+    hello_.segment = segment_->address();
+    memcpy(machine_text(), loaded->text.data(), loaded->text.size());
+    memcpy(table_text(), found->text.data(), found->text.size());
   }
 
-  void publish(transport::Arena& arena, const std::string& text, char*& place, uint64_t& offset, uint64_t& bytes) {
-    place = static_cast<char*>(arena.allocate(text.size()));
-    if (place == nullptr)
-      return fate_.fail(
-          COLL_ERR_NO_MEMORY,
-          "no room for the machine's description in this process's shared memory; free communicators that are no "
-          "longer used");
-    memcpy(place, text.data(), text.size());
-    offset = uint64_t(place - arena.base());
-    bytes = text.size();
-  }
+  char* at(size_t offset) const { return segment_->base() + offset; }
+  char* machine_text() const { return at(layout_.texts()); }
+  // REQUIRES: the length of the other text.
+  char* table_text() const { return machine_text() + (hellos_.empty() ? hello_ : hellos_[0]).machine_bytes; }
 
   void reach() {
     exec::Team& team = comm_->team_;
@@ -236,19 +208,22 @@ class Creation {
                           "rank " + std::to_string(r) +
                               " has a different value of COLL_SENSITIVITY, COLL_THROTTLE, COLL_CHUNK, COLL_CPU or of a "
                               "collective's variable such as COLL_BCAST; set the same value on all ranks");
-      std::string problem;
-      team.members[r].peer = transport::Peer::reach(hello.address, problem);
-      if (!problem.empty()) return fate_.fail(COLL_ERR_BOOTSTRAP, problem);
-      char* block = team.members[r].peer->arena() + hello.block_offset;
-      team.members[r].state = reinterpret_cast<exec::RankState*>(block + comm_->layout_->state);
     }
-    const char* text = team.members[0].peer->arena() + hellos_[0].machine_offset;
+    std::string problem;
+    segment_ = transport::Segment::reach(hellos_[0].segment, problem);
+    if (segment_ == nullptr) return fate_.fail(COLL_ERR_BOOTSTRAP, problem);
+    for (size_t r = 0; r < ranks(); r++)
+      team.members[r] = {reinterpret_cast<exec::RankState*>(at(layout_.state(int(r)))),
+                         at(layout_.refused_piece(int(r))), transport::Peer::reach(hellos_[r].address)};
+    // A stream of small operations walks over the whole ring: one page fault instead of hundreds.
+    if (living_communicators() < most_huge)
+      transport::advise_huge(at(layout_.payloads(rank())), exec::payloads_bytes + 2 * half_bytes);
     topo::Status parsed;
-    const std::shared_ptr<const topo::Machine> machine = machine_of({text, hellos_[0].machine_bytes}, parsed);
+    const std::shared_ptr<const topo::Machine> machine = machine_of({machine_text(), hellos_[0].machine_bytes}, parsed);
     if (machine == nullptr) return fate_.fail(COLL_ERR_TOPOLOGY, parsed.text());
     comm_->machine_ = machine;
     if (hellos_[0].table_bytes != 0) {
-      table_ = table_of({team.members[0].peer->arena() + hellos_[0].table_offset, hellos_[0].table_bytes});
+      table_ = table_of({table_text(), hellos_[0].table_bytes});
       if (table_ == nullptr)
         return fate_.fail(COLL_ERR_BOOTSTRAP,
                           "rank 0 runs another version of libcoll than this rank; use one version on all ranks");
@@ -347,9 +322,7 @@ class Creation {
 
   void watch() {
     std::vector<Stamp*> stamps;
-    for (size_t r = 0; r < ranks(); r++)
-      stamps.push_back(reinterpret_cast<Stamp*>(comm_->team_.members[r].peer->arena() + hellos_[r].block_offset +
-                                                comm_->layout_->stamps));
+    for (size_t r = 0; r < ranks(); r++) stamps.push_back(reinterpret_cast<Stamp*>(at(layout_.stamps(int(r)))));
     comm_->drift_ = std::make_unique<Drift>(rank(), std::move(stamps));
   }
 
@@ -364,19 +337,16 @@ class Creation {
   }
 
   void set_up(exec::Channel& channel, int index) {
-    const BlockLayout& layout = *comm_->layout_;
     channel.team = &comm_->team_;
     channel.half_bytes = half_bytes;
     channel.walk_bytes = walk_bytes();
     channel.starts_over = comm_->team_.crowded;
-    if (index == 0 && !comm_->team_.crowded) channel.payloads = comm_->block_ + layout.payloads;
+    if (index == 0 && !comm_->team_.crowded) channel.payloads = at(layout_.payloads(rank()));
     channel.seen.resize(ranks() * exec::max_views);
     if (comm_->team_.access != nullptr) channel.far.resize(channel.seen.size());
-    for (size_t r = 0; r < ranks(); r++) {
-      char* block = comm_->team_.members[r].peer->arena() + hellos_[r].block_offset;
+    for (int r = 0; r < int(ranks()); r++)
       channel.members.push_back(
-          {reinterpret_cast<exec::ChannelMemory*>(block + layout.channel[index]), block + layout.staging[index]});
-    }
+          {reinterpret_cast<exec::ChannelMemory*>(at(layout_.channel(r, index))), at(layout_.staging(r, index))});
   }
 
   void describe() {
@@ -396,6 +366,8 @@ class Creation {
   }
 
   std::unique_ptr<Comm> comm_;
+  const SegmentLayout layout_;
+  std::shared_ptr<transport::Segment> segment_;  // the communicator's once that is complete
   Fate fate_;
   Hello hello_;
   Report report_;
@@ -403,7 +375,6 @@ class Creation {
   std::vector<Report> reports_;
   Probe probe_;
   Agreement agreed_;
-  std::array<char*, 2> texts_{};  // rank 0: the topology and the table, until all have read them
   std::shared_ptr<const model::Table> table_;
   topo::Sensitivity sensitivity_;
 };
@@ -432,22 +403,15 @@ void Comm::write_trace() const {
             strerror(errno));
 }
 
+// From then on this rank touches nothing that is shared. What it has staged stays in the segment, which slower peers have
+// mapped; the kernel frees it with the last mapping.
 Comm::~Comm() {
-  if (block_ == nullptr) return;
+  if (segment_ == nullptr) return;
   remove_living(*this);
   if (disowned()) return;
   if (team_.record != nullptr) write_trace();
-  exec::RankState& own = *team_.members[size_t(rank())].state;
-  own.state.store(exec::RankState::left, std::memory_order_release);
+  team_.members[size_t(rank())].state->state.store(exec::RankState::left, std::memory_order_release);
   team_.posted();
-  std::vector<exec::Member> members = team_.members;
-  // From here on this rank touches no peer's block.
-  for (int r = 0; r < ranks(); r++) {
-    if (r == rank()) continue;
-    auto* block = reinterpret_cast<char*>(team_.members[size_t(r)].state) - layout_->state;
-    reinterpret_cast<std::atomic<uint8_t>*>(block + layout_->left_by + rank())->store(1, std::memory_order_release);
-  }
-  Graveyard::bury({block_, rank(), *layout_, std::move(members)});
 }
 
 }  // namespace coll::comm

@@ -2,6 +2,7 @@
 #include "comm/scratch.h"
 
 #include <new>
+#include <string>
 
 #include "mem/copy.h"
 #include "transport/arena.h"
@@ -13,7 +14,8 @@ using plan::Collective;
 char* Scratch::take(size_t bytes) {
   if (bytes <= bytes_) return memory_;
   give_back();
-  arena_ = transport::Arena::existing();
+  std::string problem;
+  arena_ = transport::Arena::own(problem);
   memory_ = arena_ != nullptr ? static_cast<char*>(arena_->allocate(bytes)) : nullptr;
   if (memory_ == nullptr) arena_ = nullptr, memory_ = static_cast<char*>(operator new(bytes));
   bytes_ = bytes;

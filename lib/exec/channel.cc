@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "transport/arena.h"
+#include "transport/shared_file.h"
 
 namespace coll::exec {
 
@@ -75,7 +75,7 @@ coll_status Channel::begin(size_t staging_bytes, size_t* offset) {
 
 void Channel::touch_more() {
   const size_t end = std::min(position_ + touch_bytes, half_bytes);
-  transport::Arena::touch(own().staging + half_ * half_bytes + touched_[half_], end - touched_[half_]);
+  transport::touch_pages(own().staging + half_ * half_bytes + touched_[half_], end - touched_[half_]);
   touched_[half_] = end;
 }
 
@@ -85,7 +85,7 @@ char* Channel::take_payload(size_t bytes) {
   payload_at_ = std::min(size_t(taken - payloads) + lines * sync::line_bytes + payloads_apart_bytes, payloads_bytes);
   if (payload_at_ > payloads_touched_) [[unlikely]] {
     const size_t end = std::min(payload_at_ + touch_bytes, payloads_bytes);
-    transport::Arena::touch(payloads + payloads_touched_, end - payloads_touched_);
+    transport::touch_pages(payloads + payloads_touched_, end - payloads_touched_);
     payloads_touched_ = end;
   }
   return taken;

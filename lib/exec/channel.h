@@ -73,11 +73,12 @@ struct Seen {
   char* local = nullptr;   // in this process or an arena; else see Far
 };
 
-// The same of a view that only the team's access reaches.
+// The same of a view that only the team's access reaches, or only its owner.
 struct Far {
   transport::Announced at;
   transport::Window window;
-  uint64_t address = 0;  // in the owner's address space
+  uint64_t address = 0;   // in the owner's address space
+  bool by_owner = false;  // in an arena that this rank cannot map: the owner makes all copies
 };
 
 class Channel {
@@ -93,7 +94,7 @@ class Channel {
   // Goes to the other half as soon as that is known to be free: where ranks share cores they share the cores' caches.
   bool starts_over = false;
   std::vector<Seen> seen;  // [rank * max_views + view]
-  std::vector<Far> far;    // the same; empty when no plan is bound to Reach::remote
+  std::vector<Far> far;    // the same; empty until a view is not reached where it lies
   uint64_t operation = 0;  // the one that runs, or ran last
   uint64_t base = 0;       // of its flag values
 

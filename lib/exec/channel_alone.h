@@ -4,7 +4,6 @@
 
 #include <cstdlib>
 #include <memory>
-#include <string>
 
 #include "exec/channel.h"
 #include "transport/peer.h"
@@ -17,9 +16,7 @@ class ChannelAlone {
       : memory_(std::make_unique<ChannelMemory>()),
         state_(std::make_unique<RankState>()),
         staging_(new char[2 * half_bytes]()) {
-    transport::Address address;
-    std::string problem = transport::own_address(address);
-    team_.members.push_back({state_.get(), transport::Peer::reach(address, problem)});
+    team_.members.push_back({state_.get(), nullptr, transport::Peer::reach(transport::own_address())});
     channel_.team = &team_;
     channel_.half_bytes = half_bytes;
     channel_.members.push_back({memory_.get(), staging_.get()});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Steps that touch memory which only the team's access reaches: through its windows as long as they hold, else by copies
-// of the kernel.
+// of the kernel, or of the owner where neither can be had.
 //
 // A step through windows looks at them before and after. When one has changed meanwhile, what the step loaded or stored
 // there may have been anything, and the step is done once more by copies; so no step through windows stores to what it
@@ -61,6 +61,7 @@ void Run::learn_far(int rank, uint8_t view_index, const sync::FlagLine& line) {
   far.at.place = line.published_place.load(std::memory_order_relaxed);
   far.at.mappable = line.published_mappable.load(std::memory_order_relaxed) != 0;
   far.address = line.published_address.load(std::memory_order_relaxed);
+  far.by_owner = false;
   if (!team.abilities.load_store) return;
   const plan::View& view = bound_->plan().views[view_index];
   transport::Hold hold;
@@ -117,8 +118,9 @@ bool Run::failed_copy(int rank, int error) {
 bool Run::get(const Location& at, const Extent& extent, char* to) {
   Team& team = *channel_->team;
   const size_t bytes = extent.length * element_bytes_;
-  const int error = team.access->read(at.rank, far(at).at, far_offset(at, extent), to, bytes);
-  team.traffic.by_kernel += bytes;
+  const int error =
+      far(at).by_owner ? EPERM : team.access->read(at.rank, far(at).at, far_offset(at, extent), to, bytes);
+  if (!far(at).by_owner) team.traffic.by_kernel += bytes;
   return error == 0 || copy_refused(at.rank, false, far(at).address + far_offset(at, extent), to, bytes, error);
 }
 
@@ -137,8 +139,9 @@ bool Run::put(const Location& at, const Extent& extent, uint64_t index, const ch
     Window::settle();
     if (far(at).window.current()) return true;
   }
-  const int error = team.access->write(at.rank, far(at).at, far_offset(at, extent), from, bytes);
-  team.traffic.by_kernel += bytes;
+  const int error =
+      far(at).by_owner ? EPERM : team.access->write(at.rank, far(at).at, far_offset(at, extent), from, bytes);
+  if (!far(at).by_owner) team.traffic.by_kernel += bytes;
   return error == 0 ||
          copy_refused(at.rank, true, far(at).address + far_offset(at, extent), const_cast<char*>(from), bytes, error);
 }
@@ -211,6 +214,7 @@ const Instruction* Run::copy_several(const Instruction* in, const Instruction* e
     const bool write = is_remote(to);
     if (in->destinations == 2 || write == is_remote(from)) break;
     const Location& there = write ? to : from;
+    if (far(there).by_owner) break;
     char* here = local(write ? from : to, extent, index);
     const uint64_t offset = far_offset(there, extent);
     Placed next{{write, there.rank, far(there).at, offset, here, extent.length * element_bytes_, 0},

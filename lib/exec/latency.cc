@@ -2,7 +2,9 @@
 #include "exec/latency.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
+#include <vector>
 
 #include "mem/copy.h"
 #include "mem/fetch.h"
@@ -40,10 +42,15 @@ bool waits_for_no_lines(const Channel& channel, size_t bytes, bool synchronizing
   return here.strings_overwrite() && (!synchronizing || bytes >= here.string_store_bytes);
 }
 
-// The payload of a cell that says where the data lie: memory of the writer's arena.
-struct Place {
+// The payload of a cell that says where the data lie: at that offset from the writer's channel memory, in the segment.
+struct InSegment {
+  int64_t offset;
+};
+// The same where the data lie in a buffer of the writer's arena.
+struct InArena {
   uint64_t address;  // in the writer's address space
-  uint64_t offset;   // in its arena
+  uint64_t offset;   // in the arena of its process
+  uint64_t bytes;    // of the buffer
 };
 
 // What a rank shows the others; nothing, not even that it is there, without `shown`.
@@ -69,15 +76,8 @@ Shown vector(bool shown, const void* data, size_t bytes, bool lasts) {
   return {.shown = shown, .data = data, .bytes = bytes, .buffer = lasts ? data : nullptr, .buffer_bytes = bytes};
 }
 
-Place place_of(const Team& team, const void* memory) {
-  const char* arena = team.members[size_t(team.rank)].peer->arena();
-  return {uint64_t(uintptr_t(memory)), uint64_t(uintptr_t(memory) - uintptr_t(arena))};
-}
-
-// Whether the peers map the buffer.
-[[gnu::noinline]] bool is_mapped(const void* buffer, size_t bytes) {
-  const transport::Arena* arena = transport::Arena::existing();
-  return arena != nullptr && arena->contains(buffer, bytes);
+const char* memory_of(const Channel& channel, int rank) {
+  return reinterpret_cast<const char*>(channel.members[size_t(rank)].memory);
 }
 
 // How much of a payload in a cell is asked for ahead of time, see Channel: short ones are worth the wait where ranks end
@@ -90,6 +90,20 @@ void show(Channel& channel, Cell& cell, uint64_t check) {
   cell.check = check;
   cell.sequence.store(channel.operation, std::memory_order_release);
   channel.team->posted();
+}
+
+// Shows the own buffer where it lies in the arena, which peers map. False: it does not lie there. `own` as in fill_long().
+[[gnu::noinline]] bool show_in_arena(Channel& channel, Shown own) {
+  const transport::Arena* arena = transport::Arena::existing();
+  if (arena == nullptr || !arena->contains(own.buffer, own.buffer_bytes)) return false;
+  const Team& team = *channel.team;
+  team.tell_arena(arena->descriptor());
+  const auto address = uint64_t(uintptr_t(own.buffer));
+  const InArena place{address, address - uint64_t(uintptr_t(arena->base())), own.buffer_bytes};
+  Cell& cell = cell_of(channel, team.rank);
+  std::memcpy(cell.payload, &place, sizeof place);
+  show(channel, cell, own.all_bytes() | elsewhere | in_buffer);
+  return true;
 }
 
 // Stores what lines hold that nobody has asked for.
@@ -127,7 +141,7 @@ inline void store(char* payload, size_t at, const void* data, size_t bytes, size
     store(payload, own, walking ? bytes : asked_ahead(bytes, synchronizing));
   }
   if (walking) {
-    const Place place = place_of(*channel.team, payload);
+    const InSegment place{payload - memory_of(channel, channel.team->rank)};
     std::memcpy(cell.payload, &place, sizeof place);
   }
   show(channel, cell, bytes | (walking ? elsewhere : 0));
@@ -153,10 +167,37 @@ inline void store(char* payload, size_t at, const void* data, size_t bytes, size
 const char* shown_by(const Channel& channel, int rank) {
   const Cell& cell = cell_of(channel, rank);
   if ((cell.check & elsewhere) == 0) return cell.payload;
-  Place place;
+  if ((cell.check & in_buffer) == 0) {
+    InSegment place;
+    std::memcpy(&place, cell.payload, sizeof place);
+    return memory_of(channel, rank) + place.offset;
+  }
+  InArena place;
   std::memcpy(&place, cell.payload, sizeof place);
-  const transport::Peer& peer = *channel.team->members[size_t(rank)].peer;
-  return peer.same_process() ? reinterpret_cast<const char*>(place.address) : peer.arena() + place.offset;
+  const Team& team = *channel.team;
+  if (team.members[size_t(rank)].peer->same_process()) return reinterpret_cast<const char*>(place.address);
+  if (const char* arena = team.arena_of(rank)) return arena + place.offset;
+  return team.fetched[size_t(rank)].data();
+}
+
+// Some of the ranks show buffers in their arenas. Those that cannot be mapped here are fetched by their owners.
+[[gnu::noinline, gnu::cold]] coll_status fetch_unmapped(Channel& channel, const From& from) {
+  Team& team = *channel.team;
+  for (int other = from.first; other < from.last; other++) {
+    const Cell& cell = cell_of(channel, other);
+    if (other == team.rank || (cell.check & in_buffer) == 0 || team.members[size_t(other)].peer->same_process() ||
+        team.arena_of(other) != nullptr)
+      continue;
+    InArena place;
+    std::memcpy(&place, cell.payload, sizeof place);
+    team.fetched.resize(size_t(team.ranks));
+    std::vector<char>& fetched = team.fetched[size_t(other)];
+    fetched.resize(place.bytes);
+    if (team.copy_by_owner(other, false, place.address, fetched.data(), place.bytes)) continue;
+    errno = EFAULT;
+    return team.gone(other) ? COLL_ERR_PEER_DIED : COLL_ERR_SYSTEM;
+  }
+  return COLL_OK;
 }
 
 // The first line says when the payload is there. The second is asked for together with it: ranks that arrive together
@@ -229,25 +270,22 @@ coll_status exchange(Channel& channel, const Shown& own, const From& from, bool 
     team.tell_core();
   // A long one: whoever shows its buffer where it lies has to wait for the others.
   const bool seen = own.shown && own.all_bytes() >= team.direct_min_bytes && own.buffer != nullptr && team.map_arenas &&
-                    is_mapped(own.buffer, own.buffer_bytes);
-  if (seen) {
-    Cell& cell = cell_of(channel, rank);
-    const Place place = place_of(team, own.buffer);
-    std::memcpy(cell.payload, &place, sizeof place);
-    show(channel, cell, own.all_bytes() | elsewhere | in_buffer);
-  } else if (own.shown) {
-    fill(channel, own, synchronizing);
-  }
+                    show_in_arena(channel, own);
+  if (own.shown && !seen) fill(channel, own, synchronizing);
   for (int other = from.first; other < from.last; other++)
     if (other != rank) ask_for_second_line(channel, other, from.bytes);
   alone();
-  uint64_t most = 0;
+  uint64_t most = 0, checks = 0;
   for (int other = from.first; other < from.last; other++)
     if (other != rank) {
       if (!is_there(channel, other)) [[unlikely]]
         if ((status = await_late(channel, other, from, !own.shown)) != COLL_OK) return status;
-      most = std::max(most, cell_of(channel, other).check & bytes_mask);
+      const uint64_t check = cell_of(channel, other).check;
+      checks |= check;
+      most = std::max(most, check & bytes_mask);
     }
+  if ((checks & in_buffer) != 0) [[unlikely]]
+    if ((status = fetch_unmapped(channel, from)) != COLL_OK) return status;
   take();
   leave(channel, synchronizing, own.shown, seen ? 0 : own.all_bytes());
   if (seen) status = channel.await_all();

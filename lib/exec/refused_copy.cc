@@ -16,11 +16,9 @@ namespace coll::exec {
 
 namespace {
 
-constexpr size_t piece_bytes = size_t(256) << 10;
-
 bool is_forbidden(int error) { return error == EPERM || error == EACCES || error == ENOSYS; }
 
-// Between memory of this process that may be of any kind, or not there, and a piece of an arena. Not by loads and stores,
+// Between memory of this process that may be of any kind, or not there, and a piece of the segment. Not by loads and stores,
 // which would raise a signal where there is no memory, unless the kernel forbids even this. 0 or errno.
 int copy_from_any(char* piece, const void* any, size_t bytes) {
   const int error = transport::cma_write(getpid(), uint64_t(uintptr_t(piece)), any, bytes);
@@ -38,25 +36,21 @@ int copy_to_any(void* any, const char* piece, size_t bytes) {
 bool owner_can_copy(int error) { return error == EFAULT || is_forbidden(error); }
 
 bool Team::copy_by_owner(int owner, bool write, uint64_t address, char* local, size_t bytes) {
-  transport::Arena* arena = transport::Arena::existing();
-  const size_t most = std::min(bytes, piece_bytes);
-  char* piece = arena != nullptr ? static_cast<char*>(arena->allocate(most, false)) : nullptr;
-  if (piece == nullptr) return false;
+  char* const piece = members[size_t(rank)].refused_piece;
   RefusedCopy& copy = members[size_t(rank)].state->refused;
+  // An owner that has gone without an answer may still be in the middle of the copy: then the piece is not used again.
+  if (piece == nullptr || copy.state.load(std::memory_order_acquire) == RefusedCopy::asked) return false;
   bool made = true;
   for (size_t done = 0, length = 0; made && done < bytes; done += length) {
-    length = std::min(most, bytes - done);
+    length = std::min(refused_piece_bytes, bytes - done);
     if (write && copy_from_any(piece, local + done, length) != 0) made = false;
     copy.owner = owner;
     copy.write = write;
     copy.address = address + done;
     copy.bytes = length;
-    copy.offset = uint64_t(piece - arena->base());
     made = made && await_owner(copy, owner);
     if (made && !write && copy_to_any(local + done, piece, length) != 0) made = false;
   }
-  // An owner that has gone without an answer may still be in the middle of the copy: then the piece is not used again.
-  if (copy.state.load(std::memory_order_acquire) != RefusedCopy::asked) arena->free(piece);
   return made;
 }
 
@@ -82,10 +76,13 @@ void Team::make_all_refused_copies() {
   for (const Member& member : members) {
     RefusedCopy& copy = member.state->refused;
     if (copy.state.load(std::memory_order_acquire) != RefusedCopy::asked || copy.owner != rank) continue;
-    char* piece = member.peer->arena() + copy.offset;
+    char* const piece = member.refused_piece;
     void* memory = reinterpret_cast<void*>(copy.address);
     const int error = copy.write ? copy_to_any(memory, piece, copy.bytes) : copy_from_any(piece, memory, copy.bytes);
-    if (error == 0 && !stages_own) {
+    const transport::Arena* arena = transport::Arena::existing();
+    if (arena != nullptr && arena->contains(memory, copy.bytes)) {
+      map_arenas = false;
+    } else if (error == 0 && !stages_own) {
       stages_own = true;
       if (on_refusal != nullptr) on_refusal();
     }

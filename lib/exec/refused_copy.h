@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A copy between two ranks that the kernel refuses: the memory has no pages that it can pin (memfd_secret, memory of a
-// device), or the processes may not access each other. The owner of the memory makes the copy instead: between the memory
-// and a piece of the arena of the rank that needs it. From then on the owner stages its buffers, so this happens in one
-// operation of a rank only.
+// device), or the processes may not access each other. Or one of memory in an arena that the other rank cannot map. The
+// owner of the memory makes the copy instead: between the memory and a piece of the communicator's segment that belongs
+// to the rank that needs the copy. From then on the owner stages such buffers, so this happens in one operation of a rank
+// only.
 //
 // Invariants
 //  1. A rank whose copy was refused writes all fields but `state`, then stores `asked`; the owner copies, then stores
@@ -13,11 +14,14 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 #include "sync/flag.h"
 
 namespace coll::exec {
+
+inline constexpr size_t refused_piece_bytes = size_t(256) << 10;
 
 struct RefusedCopy {
   enum : uint32_t { none = 0, asked = 1, made = 2, failed = 3 };
@@ -25,8 +29,7 @@ struct RefusedCopy {
   int32_t owner;     // the rank that is asked
   uint32_t write;    // into the owner's memory; 0: from it
   uint64_t address;  // of that memory, in the owner's process
-  uint64_t bytes;
-  uint64_t offset;  // of the piece, in the arena of the rank that asks
+  uint64_t bytes;    // at most refused_piece_bytes
 };
 
 // Whether to try it after this errno of a copy.

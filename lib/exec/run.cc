@@ -290,6 +290,7 @@ void Run::publish(uint8_t view_index) {
     for (size_t block = 0; block < size.blocks.size(); block++)
       reinterpret_cast<uint64_t*>(table)[block] = offsets[block] * element_bytes_;
   }
+  if (in_arena) team.tell_arena(arena->descriptor());
   line.published_address.store(uint64_t(uintptr_t(buffer)), std::memory_order_relaxed);
   line.published_offset.store(in_arena ? uint64_t(uintptr_t(buffer) - uintptr_t(arena->base())) + 1 : 0,
                               std::memory_order_relaxed);
@@ -309,14 +310,21 @@ void Run::learn(int rank, uint8_t view_index) {
   if (seen.operation == channel_->operation ||
       line.published_operation.load(std::memory_order_acquire) != channel_->operation)
     return;
-  const transport::Peer& peer = *team.members[size_t(rank)].peer;
   uint64_t address = line.published_address.load(std::memory_order_relaxed);
   uint64_t offset = line.published_offset.load(std::memory_order_relaxed);
   seen.operation = channel_->operation;
   known_++;
-  if (peer.same_process()) seen.local = reinterpret_cast<char*>(address);
-  else if (offset != 0) seen.local = peer.arena() + (offset - 1), mapped_ = true;
-  else seen.local = nullptr, learn_far(rank, view_index, line);
+  seen.local = nullptr;
+  if (team.members[size_t(rank)].peer->same_process()) {
+    seen.local = reinterpret_cast<char*>(address);
+  } else if (offset == 0) {
+    learn_far(rank, view_index, line);
+  } else if (char* arena = team.arena_of(rank)) {
+    seen.local = arena + (offset - 1), mapped_ = true;
+  } else {
+    channel_->far.resize(channel_->seen.size());
+    channel_->far[size_t(rank) * max_views + view_index] = {.address = address, .by_owner = true};
+  }
 }
 
 // Where a block of an irregular plan's buffer begins; its owner alone knows, and has told it before it was announced.

@@ -40,13 +40,15 @@ struct RankState {
   enum : uint32_t { alive = 0, left = 1, failed = 2 };
   alignas(sync::line_bytes) std::atomic<uint32_t> state;
   std::atomic<uint32_t> core;      // one more than that which it was last on, as far as it has told; 0: it has not
-  std::atomic<uint32_t> refusals;  // 1: a peer wants a copy that the kernel refuses it; see refused_copy.h
+  std::atomic<uint32_t> refusals;  // 1: a peer wants a copy that it cannot make; see refused_copy.h
+  std::atomic<uint32_t> arena;     // one more than the descriptor of the rank's arena; 0: no view lay there yet
   sync::Doorbell bell;
   RefusedCopy refused;
 };
 
 struct Member {
   RankState* state = nullptr;
+  char* refused_piece = nullptr;  // [refused_piece_bytes]; null: the rank can ask no peer for a copy
   std::shared_ptr<transport::Peer> peer;
 };
 
@@ -66,7 +68,7 @@ class Team {
   transport::Abilities abilities;             // of the access
   Traffic traffic;
   std::unique_ptr<Record> record;    // null: nothing is recorded
-  bool map_arenas = true;            // take buffers that lie in arenas directly
+  bool map_arenas = true;            // peers use this rank's buffers in place where they lie in its arena
   size_t direct_min_bytes = 8192;    // smaller vectors are staged although they could be reached
   bool stages_own = false;           // this rank's buffers, as the kernel refused a copy of one
   std::function<void()> on_refusal;  // called when that begins; may be null
@@ -76,6 +78,8 @@ class Team {
   // Called now and then while a rank waits, so that other operations of the communicator advance. May be null.
   void (*progress_others)(void* context) = nullptr;
   void* progress_context = nullptr;
+  // Of the latency paths: by rank, what it showed in its arena, which could not be mapped. Else empty.
+  std::vector<std::vector<char>> fetched;
 
   // After every post: wakes whoever sleeps on this rank.
   void posted() { sync::doorbell_after_post(bell()); }
@@ -112,6 +116,17 @@ class Team {
   bool copy_by_owner(int owner, bool write, uint64_t address, char* local, size_t bytes);
   void make_refused_copies() {
     if (members[size_t(rank)].state->refusals.load(std::memory_order_relaxed) != 0) make_all_refused_copies();
+  }
+  // Tells the others where this rank's arena is. To be called before a view of it is announced.
+  void tell_arena(int descriptor) const {
+    std::atomic<uint32_t>& told = members[size_t(rank)].state->arena;
+    if (told.load(std::memory_order_relaxed) == 0) told.store(uint32_t(descriptor) + 1, std::memory_order_relaxed);
+  }
+  // Where another process's arena is mapped, once the rank has announced a view of it. Null when it cannot be mapped:
+  // then the rank copies, see refused_copy.h.
+  char* arena_of(int of_rank) const {
+    const Member& member = members[size_t(of_rank)];
+    return member.peer->arena(int(member.state->arena.load(std::memory_order_relaxed)) - 1);
   }
   // Tells the others that this rank can no longer take part.
   void fail();

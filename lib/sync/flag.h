@@ -2,7 +2,7 @@
 // Flags: sequence numbers in shared memory that one rank writes and any rank reads.
 //
 // Invariants
-//  1. A FlagLine has one writer, the rank in whose memory it lies. No atomic read-modify-write is ever needed.
+//  1. A FlagLine has one writer, the rank whose line it is. No atomic read-modify-write is ever needed.
 //  2. `sequence` only grows. A reader that sees a value >= the one it waits for sees everything the writer stored
 //     before posting it (release store, acquire load).
 //  3. `published_*` announce where the writer's buffer can be reached in operation `published_operation`. They are
@@ -23,7 +23,7 @@ struct alignas(line_bytes) FlagLine {
   std::atomic<uint64_t> sequence;
   std::atomic<uint64_t> published_operation;
   std::atomic<uint64_t> published_address;  // in the writer's address space
-  std::atomic<uint64_t> published_offset;   // in the writer's arena, plus one; 0 when it does not lie there
+  std::atomic<uint64_t> published_offset;   // in the arena of the writer's process, plus one; 0 when it is not there
   // Of memory outside the arena: transport::Announced.
   std::atomic<uint64_t> published_region;
   std::atomic<uint64_t> published_place;

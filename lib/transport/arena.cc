@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "mem/huge_pages.h"
+#include "transport/shared_file.h"
 
 namespace coll::transport {
 
@@ -48,39 +49,7 @@ size_t alignment_of(size_t bytes) { return bytes >= huge_page ? huge_page : byte
 size_t round_up(size_t value, size_t to) { return (value + to - 1) / to * to; }
 size_t round_down(size_t value, size_t to) { return value / to * to; }
 
-// Addresses without memory, aligned to a huge page; null when there are none.
-char* reserve(size_t bytes) {
-  char* memory = static_cast<char*>(
-      mmap(nullptr, bytes + huge_page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
-  if (memory == MAP_FAILED) return nullptr;
-  char* aligned = reinterpret_cast<char*>(round_up(uintptr_t(memory), huge_page));
-  if (aligned > memory) munmap(memory, size_t(aligned - memory));
-  munmap(aligned + bytes, huge_page - size_t(aligned - memory));
-  return aligned;
-}
-
-// Of all pages that the memory has a part of.
-void advise_pages(void* memory, size_t bytes, int advice) {
-  const size_t unit = size_t(sysconf(_SC_PAGESIZE)), begin = size_t(memory) / unit * unit;
-  madvise(reinterpret_cast<void*>(begin), size_t(memory) + bytes - begin, advice);
-}
-
 }  // namespace
-
-char* map_arena(int descriptor, size_t bytes) {
-  char* aligned = reserve(bytes);
-  if (aligned == nullptr) return nullptr;
-  if (mmap(aligned, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, descriptor, 0) ==
-      MAP_FAILED) {
-    const int reason = errno;
-    munmap(aligned, bytes);
-    errno = reason;
-    return nullptr;
-  }
-  madvise(aligned, bytes, MADV_DONTFORK);
-  madvise(aligned, bytes, MADV_DONTDUMP);
-  return aligned;
-}
 
 Arena* Arena::own(std::string& problem) {
   own_token();
@@ -100,13 +69,14 @@ Arena* Arena::own(std::string& problem) {
 Arena* Arena::existing() { return own_arena.load(std::memory_order_acquire); }
 
 std::string Arena::make() {
-  descriptor_ = memfd_create("libcoll", MFD_CLOEXEC);
-  if (descriptor_ < 0)
-    return std::string("memfd_create: ") + strerror(errno) +
-           "; allow memfd_create in the container's seccomp filter, or raise the limit on open files (ulimit -n)";
+  std::string problem;
+  descriptor_ = make_shared_file("libcoll", problem);
+  if (descriptor_ < 0) return problem;
   int reason = ENOMEM;
   for (bytes_ = wanted_bytes(); bytes_ >= smallest_arena; bytes_ /= 2) {
-    if (ftruncate(descriptor_, off_t(bytes_)) == 0) base_ = map_arena(descriptor_, bytes_);
+    reason = set_length(descriptor_, bytes_);
+    if (reason != 0) continue;
+    base_ = map_shared_file(descriptor_, bytes_);
     if (base_ != nullptr) break;
     reason = errno;
   }
@@ -123,7 +93,7 @@ std::string Arena::make() {
   return "";
 }
 
-void* Arena::allocate(size_t bytes, bool huge, InChild in_child) {
+void* Arena::allocate(size_t bytes, InChild in_child) {
   if (bytes == 0) bytes = 1;
   if (bytes > bytes_) return nullptr;
   size_t alignment = alignment_of(bytes);
@@ -137,20 +107,10 @@ void* Arena::allocate(size_t bytes, bool huge, InChild in_child) {
     if (offset > begin) holes_[begin] = offset - begin;
     if (begin + length > offset + bytes) holes_[offset + bytes] = begin + length - (offset + bytes);
     allocated_[offset] = {bytes, in_child};
-    if (huge && bytes >= huge_page) madvise(base_ + offset, bytes, MADV_HUGEPAGE);
+    if (bytes >= huge_page) madvise(base_ + offset, bytes, MADV_HUGEPAGE);
     return base_ + offset;
   }
   return nullptr;
-}
-
-void Arena::advise_huge(void* memory, size_t bytes) { advise_pages(memory, bytes, MADV_HUGEPAGE); }
-
-void Arena::touch(void* memory, size_t bytes) {
-#ifdef MADV_POPULATE_WRITE
-  advise_pages(memory, bytes, MADV_POPULATE_WRITE);
-#else
-  (void)memory, (void)bytes;
-#endif
 }
 
 bool Arena::free(void* memory) {

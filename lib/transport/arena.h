@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory of this process that peers can map: one anonymous file, sparse and far larger than what is used of it, so that
-// a peer maps it once and everything ever allocated from it is then directly reachable. No name in any file system.
-//
-// Communicators keep their flags and staging here (each rank's in its own arena, so its pages lie on its own NUMA
-// node), and coll_mem_alloc() hands out memory from it.
+// Memory of the user's that peers can map: one anonymous file, sparse and far larger than what is used of it, so that a
+// peer maps it once and everything ever allocated from it is then directly reachable. coll_mem_alloc() hands out memory
+// from it. A process that never allocates any has no arena, and a peer maps it when it first reads or writes there.
 #pragma once
 
 #include <cstddef>
@@ -23,13 +21,9 @@ struct ArenaHeader {
   Token owner;
 };
 
-// Maps an arena's file, one's own or a peer's, on a boundary of huge pages: where the file has one, it is mapped as one.
-// Children do not inherit the mapping, core dumps leave it out. Null, and errno, when there is no room.
-char* map_arena(int descriptor, size_t bytes);
-
 // What a child after fork() finds at the addresses of allocated memory.
 enum class InChild : uint8_t {
-  nothing,  // a fault: flags and staging are of no use without the peers
+  nothing,  // a fault
   copy,     // a private copy of what was there; what other threads write while fork() runs may be in it or not
 };
 
@@ -42,13 +36,8 @@ class Arena {
   static Arena* existing();
 
   // Zeroed memory, aligned to a cache line, from one page on to a page, from 2 MiB on to a huge page (and advised to
-  // be one if `huge`). Null when the arena is full. Thread safe.
-  void* allocate(size_t bytes, bool huge = true, InChild in_child = InChild::nothing);
-  // Asks for huge pages behind allocated memory, whole ones of it; the system may decline.
-  void advise_huge(void* memory, size_t bytes);
-  // Backs allocated memory with pages by one call instead of a fault for each; peers, too, then map several at a fault.
-  // A hint: kernels before 5.14 leave it to the faults.
-  static void touch(void* memory, size_t bytes);
+  // be one). Null when the arena is full. Thread safe.
+  void* allocate(size_t bytes, InChild in_child = InChild::nothing);
   // Gives memory back to the system where whole pages become free. False when `memory` was not allocated here.
   bool free(void* memory);
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Another process (or this one) as collectives see it: its arena mapped here, its memory reachable by pid, its life.
+// Another process (or this one) as collectives see it: its memory reachable by pid, its arena, its life.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
-#include <string>
+#include <mutex>
 
 #include "transport/process.h"
 
@@ -14,12 +15,9 @@ namespace coll::transport {
 struct Address {
   Token token;
   int32_t pid = 0;
-  int32_t arena_descriptor = -1;
-  uint64_t arena_bytes = 0;
 };
 
-// Fills in this process's own; makes the arena. A problem is returned as text, "" is fine.
-std::string own_address(Address& address);
+Address own_address();
 
 class Peer {
  public:
@@ -27,26 +25,32 @@ class Peer {
   Peer(const Peer&) = delete;
   Peer& operator=(const Peer&) = delete;
 
-  // The peer with that address, shared by all communicators of this process. Null with a reason when its memory
-  // cannot be mapped. Thread safe.
-  static std::shared_ptr<Peer> reach(const Address& address, std::string& problem);
+  // The peer with that address, shared by all communicators of this process. Thread safe.
+  static std::shared_ptr<Peer> reach(const Address& address);
 
   bool same_process() const { return same_process_; }
   int pid() const { return address_.pid; }
-  char* arena() const { return arena_; }
-  uint64_t arena_bytes() const { return address_.arena_bytes; }
   bool ended() const { return life_ && life_->ended(); }
   bool doomed() const { return life_ && life_->doomed(); }
 
- private:
-  explicit Peer(const Address& address) : address_(address) {}
-  std::string map();
+  // The peer's arena, which has that descriptor in the peer's process. The first call maps it. Null when it cannot be
+  // opened or mapped here. REQUIRES: !same_process(). Thread safe.
+  char* arena(int descriptor) {
+    char* const mapped = arena_.load(std::memory_order_acquire);
+    return mapped != nullptr ? mapped : map_arena(descriptor);
+  }
 
-  Address address_;
-  Token mapper_ = own_token();  // the process that mapped its arena: a child after fork() does not have the mapping
-  char* arena_ = nullptr;
-  bool same_process_ = false;
+ private:
+  explicit Peer(const Address& address);
+  char* map_arena(int descriptor);
+
+  const Address address_;
+  const Token mapper_ = own_token();  // the process that maps its arena: a child after fork() does not have the mapping
+  const bool same_process_;
   std::unique_ptr<Life> life_;
+  std::mutex mutex_;  // held while the arena is mapped
+  std::atomic<char*> arena_{nullptr};
+  size_t arena_bytes_ = 0;
 };
 
 }  // namespace coll::transport

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Splitting, and making and freeing communicators without leaving anything behind.
 #include <dirent.h>
-#include <sys/stat.h>
+#include <fstream>
 
 #include "comm/collectives.h"
-#include "transport/arena.h"
 
 using namespace ranks;
 
@@ -77,31 +76,43 @@ int open_descriptors() {
   closedir(directory);
   return count;
 }
-// What the arena holds in memory.
-size_t arena_bytes_in_use() {
-  struct stat status;
-  if (fstat(coll::transport::Arena::existing()->descriptor(), &status) != 0) return SIZE_MAX;
-  return size_t(status.st_blocks) * 512;
+// All mappings of communicators' shared memory.
+size_t segment_mappings() {
+  std::ifstream maps("/proc/self/maps");
+  size_t count = 0;
+  for (std::string line; std::getline(maps, line);) count += line.find("memfd:libcoll") != std::string::npos;
+  return count;
+}
+
+size_t address_space() {
+  std::ifstream status("/proc/self/statm");
+  size_t pages = 0;
+  status >> pages;
+  return pages * size_t(sysconf(_SC_PAGESIZE));
 }
 
 TEST(Communicators, LeaveNothingBehind) {
   run_processes(3, [](Context& c) {
     coll_comm* world = c.comm();
     std::vector<uint32_t> data(100'000, 1), result(data.size());
-    int descriptors = 0;
+    const int descriptors = open_descriptors();
+    const size_t mappings = segment_mappings();
     size_t bytes = 0;
+    RANK_CHECK(c, mappings > 0);
     for (int round = 0; round < 60 && !c.failed(); round++) {
       coll_comm* copy = nullptr;
       RANK_CHECK(c, coll_comm_split(world, 0, round % 2 == 0 ? c.rank : -c.rank, &copy) == COLL_OK);
       RANK_CHECK(c, coll_allreduce(data.data(), result.data(), data.size(), COLL_UINT32, COLL_SUM, copy) == COLL_OK);
       RANK_CHECK(c, coll_comm_free(copy) == COLL_OK);
       RANK_CHECK(c, coll_barrier(world) == COLL_OK);
-      if (round == 9) descriptors = open_descriptors(), bytes = arena_bytes_in_use();
+      if (round == 9) bytes = address_space();
     }
+    // The heap may grow a little.
+    RANK_CHECK(c, address_space() <= bytes + (size_t(16) << 20));
     RANK_CHECK(c, open_descriptors() == descriptors);
-    // The last one freed may still wait for its peers to leave.
-    RANK_CHECK(c, arena_bytes_in_use() <= bytes + (size_t(4) << 20));
+    RANK_CHECK(c, segment_mappings() == mappings);
     RANK_CHECK(c, coll_comm_free(world) == COLL_OK);
+    RANK_CHECK(c, segment_mappings() == 0);  // no arena either: no rank has allocated memory that peers map
   });
 }
 

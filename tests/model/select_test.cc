@@ -287,7 +287,7 @@ TEST(Select, RanksThatShareCoresGatherByKernelCopiesOnlyWhereThoseAreQuick) {
   EXPECT_EQ(choose(question).algorithm->name, "parallel_write");
 }
 
-// The executor's room is a communicator's: lib/comm/block.h.
+// The executor's room is a communicator's: lib/comm/segment_layout.h.
 TEST(Select, WhatIsBuiltInFitsTheStaging) {
   for (const int ranks : {2, 3, 8, 16, 33, 64, 100}) {
     const topo::Hierarchy hierarchy = topo::Hierarchy::flat(ranks);

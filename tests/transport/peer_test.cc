@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Another process's memory and life; and what fork() leaves of one's own.
+// Another process's memory and life; segments; and what fork() leaves of one's own.
 #include "transport/peer.h"
 
 #include "comm/collectives.h"
 #include "transport/arena.h"
 #include "transport/cma.h"
+#include "transport/segment.h"
 
 #include <atomic>
+#include <fstream>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <thread>
 
 using namespace ranks;
@@ -20,6 +23,7 @@ namespace {
 struct Shown {
   Address address;
   uint64_t private_memory;
+  int arena_descriptor;
   uint64_t arena_offset;
 };
 
@@ -29,20 +33,24 @@ TEST(Peer, IsReachedByMappingAndByTheKernel) {
     std::vector<char> memory(300'000, char('a' + c.rank));
     std::string problem;
     Arena* arena = Arena::own(problem);
-    RANK_CHECK(c, own_address(mine.address).empty());
+    mine.address = own_address();
     char* mapped = static_cast<char*>(arena->allocate(10'000));
     memset(mapped, 'A' + c.rank, 10'000);
     mine.private_memory = uint64_t(uintptr_t(memory.data()));
+    mine.arena_descriptor = arena->descriptor();
     mine.arena_offset = uint64_t(mapped - arena->base());
     Context::allgather(&mine, all, sizeof mine, &c);
     const Shown& other = all[1 - c.rank];
     {
-      auto peer = Peer::reach(other.address, problem);
-      RANK_CHECK(c, peer != nullptr && problem.empty());
-      if (peer == nullptr) return;
-      RANK_CHECK(c, peer == Peer::reach(other.address, problem));
+      auto peer = Peer::reach(other.address);
+      RANK_CHECK(c, peer == Peer::reach(other.address));
       RANK_CHECK(c, !peer->same_process() && !peer->ended());
-      RANK_CHECK(c, peer->arena()[other.arena_offset + 9'999] == 'A' + 1 - c.rank);
+      RANK_CHECK(c, peer->arena(0) == nullptr && peer->arena(1000) == nullptr);  // not its arena; not there
+      char* arena_of_peer = peer->arena(other.arena_descriptor);
+      RANK_CHECK(c, arena_of_peer != nullptr);
+      if (arena_of_peer == nullptr) return;
+      RANK_CHECK(c, arena_of_peer == peer->arena(other.arena_descriptor));
+      RANK_CHECK(c, arena_of_peer[other.arena_offset + 9'999] == 'A' + 1 - c.rank);
       std::vector<char> here(300'000);
       int error = cma_read(peer->pid(), here.data(), other.private_memory, here.size());
       // Where the system forbids kernel copies there is nothing more to see.
@@ -58,51 +66,121 @@ TEST(Peer, IsReachedByMappingAndByTheKernel) {
       if (c.rank == 1 && error == 0) RANK_CHECK(c, memcmp(memory.data() + 4, "bxyzb", 5) == 0);
       Address stranger = other.address;
       stranger.token.words[0] ^= 1;
-      RANK_CHECK(c, Peer::reach(stranger, problem) == nullptr);
+      RANK_CHECK(c, Peer::reach(stranger)->arena(other.arena_descriptor) == nullptr);
+    }
+    c.meet();
+  });
+}
+
+size_t mappings_of(const char* name) {
+  std::ifstream maps("/proc/self/maps");
+  size_t count = 0;
+  for (std::string line; std::getline(maps, line);) count += line.find(name) != std::string::npos;
+  return count;
+}
+
+// Every rank makes a segment, and learns the addresses of all.
+std::shared_ptr<Segment> exchange_segments(Context& c, SegmentAddress (&all)[2]) {
+  std::string problem;
+  std::shared_ptr<Segment> own = Segment::make(size_t(6) << 20, problem);
+  RANK_CHECK(c, own != nullptr && problem.empty());
+  Context::allgather(&own->address(), all, sizeof all[0], &c);
+  return own;
+}
+
+TEST(Segment, IsZeroAndShared) {
+  run_processes(2, [](Context& c) {
+    SegmentAddress all[2];
+    std::shared_ptr<Segment> own = exchange_segments(c, all);
+    std::string problem;
+    {
+      std::shared_ptr<Segment> other = Segment::reach(all[1 - c.rank], problem);
+      if (other == nullptr) return c.fail(problem);
+      RANK_CHECK(c, Segment::reach(all[1 - c.rank], problem) == other);  // mapped once
+      RANK_CHECK(c, Segment::reach(all[c.rank], problem) == own);
+      const size_t begin = Segment::header_bytes();
+      bool zero = true;
+      for (size_t i = begin; i < all[0].bytes; i++) zero = zero && other->base()[i] == 0;
+      RANK_CHECK(c, zero);
+      c.meet();
+      own->base()[begin + 17] = char('A' + c.rank);
+      c.meet();
+      RANK_CHECK(c, other->base()[begin + 17] == 'A' + 1 - c.rank);
+      own->close();
+      c.meet();
+      own = nullptr;
+      c.meet();
+      RANK_CHECK(
+          c, other->base()[begin + 17] == 'A' + 1 - c.rank);  // the kernel keeps it for a process that has mapped it
+    }
+    RANK_CHECK(c, mappings_of("libcoll segment") == 0);
+    RANK_CHECK(c, Segment::reach(all[1 - c.rank], problem) == nullptr && !problem.empty());
+    RANK_CHECK(c, mappings_of("libcoll segment") == 0);
+  });
+}
+
+// A descriptor may have become another file's, or the bootstrap may have mixed up its ranks.
+TEST(Segment, ThatIsAnotherOneIsRefused) {
+  run_processes(2, [](Context& c) {
+    SegmentAddress all[2];
+    const std::shared_ptr<Segment> own = exchange_segments(c, all);
+    const SegmentAddress& right = all[1 - c.rank];
+    SegmentAddress token = right, inode = right, bytes = right;
+    token.token.words[0] ^= 1;
+    inode.inode++;
+    bytes.bytes += 4096;
+    for (const SegmentAddress& wrong : {token, inode, bytes}) {
+      std::string problem;
+      RANK_CHECK(c, Segment::reach(wrong, problem) == nullptr);
       RANK_CHECK(c, problem.find("not the rank that was expected") != std::string::npos);
     }
     c.meet();
   });
 }
 
-void exchange_addresses(Context& c, Address (&all)[2]) {
-  Address mine;
-  RANK_CHECK(c, own_address(mine).empty());
-  Context::allgather(&mine, all, sizeof mine, &c);
-}
-
 // The kernel hides a process that is not dumpable from other processes of its own user.
-TEST(Peer, ThatIsNotDumpableIsNamedAsThat) {
+TEST(Segment, OfAProcessThatIsNotDumpableIsNamedAsThat) {
   run_processes(2, [](Context& c) {
     if (geteuid() == 0) RANK_CHECK(c, setgid(65534) == 0 && setuid(65534) == 0);
     else RANK_CHECK(c, prctl(PR_SET_DUMPABLE, 0) == 0);
-    Address all[2];
-    exchange_addresses(c, all);
+    SegmentAddress all[2];
+    const std::shared_ptr<Segment> own = exchange_segments(c, all);
     std::string problem;
-    RANK_CHECK(c, Peer::reach(all[1 - c.rank], problem) == nullptr);
+    RANK_CHECK(c, Segment::reach(all[1 - c.rank], problem) == nullptr);
     if (problem.find("prctl(PR_SET_DUMPABLE, 1)") == std::string::npos) c.fail(problem);
     c.meet();
     RANK_CHECK(c, prctl(PR_SET_DUMPABLE, 1) == 0);  // what the message says
     c.meet();
     problem = "";
-    RANK_CHECK(c, Peer::reach(all[1 - c.rank], problem) != nullptr);
+    RANK_CHECK(c, Segment::reach(all[1 - c.rank], problem) != nullptr);
     if (!problem.empty()) c.fail(problem);
     c.meet();
   });
 }
 
-TEST(Peer, OfAnotherUserIsNamedAsThat) {
+TEST(Segment, OfAnotherUserIsNamedAsThat) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can start ranks as two users";
   run_processes(2, [](Context& c) {
     RANK_CHECK(c, setgid(65534) == 0 && setuid(uid_t(65533 + c.rank)) == 0 && prctl(PR_SET_DUMPABLE, 1) == 0);
-    Address all[2];
-    exchange_addresses(c, all);
+    SegmentAddress all[2];
+    const std::shared_ptr<Segment> own = exchange_segments(c, all);
     std::string problem;
-    RANK_CHECK(c, Peer::reach(all[1 - c.rank], problem) == nullptr);
+    RANK_CHECK(c, Segment::reach(all[1 - c.rank], problem) == nullptr);
     const std::string users = "as user " + std::to_string(65534 - c.rank) + " and this rank as user " +
                               std::to_string(65533 + c.rank) + "; run all ranks as one user";
     if (problem.find(users) == std::string::npos) c.fail(problem);
     c.meet();
+  });
+}
+
+TEST(Segment, BeyondTheLimitOnFileSizeIsNamedAsThat) {
+  run_processes(1, [](Context& c) {
+    const rlimit limit{size_t(1) << 20, size_t(1) << 20};
+    RANK_CHECK(c, setrlimit(RLIMIT_FSIZE, &limit) == 0);
+    std::string problem;
+    RANK_CHECK(c, Segment::make(size_t(2) << 20, problem) == nullptr);
+    RANK_CHECK(c, problem.find("ulimit -f") != std::string::npos);
+    RANK_CHECK(c, Segment::make(size_t(1) << 20, problem) != nullptr);
   });
 }
 

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "transport/segment.h"
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "transport/shared_file.h"
+
+namespace coll::transport {
+
+namespace {
+
+// What stands at the beginning of every segment; a rank that maps a wrong or stale file notices.
+struct Header {
+  static constexpr uint64_t expected_magic = 0x746e656d'6765736cULL;  // "lsegment"
+  uint64_t magic;
+  Token token;
+};
+
+// The segments that this process has mapped, so that ranks that are threads share the mapping.
+class Known {
+ public:
+  std::unique_lock<std::mutex> lock() {
+    std::unique_lock held(mutex_);
+    // After fork() this is another process, which does not have its parent's mappings.
+    if (!(knower_ == own_token())) all_.clear(), knower_ = own_token();
+    std::erase_if(all_, [](const auto& entry) { return entry.second.expired(); });
+    return held;
+  }
+  // REQUIRES: lock().
+  std::weak_ptr<Segment>& of(const SegmentAddress& address) { return all_[address.token.words]; }
+
+ private:
+  std::mutex mutex_;
+  Token knower_;
+  std::map<std::array<uint64_t, 2>, std::weak_ptr<Segment>> all_;
+};
+Known& known() {
+  static auto* segments = new Known;  // never destroyed: exit handlers may free communicators
+  return *segments;
+}
+
+std::string cannot_map(size_t bytes, int reason) {
+  return "cannot map " + std::to_string(bytes >> 20) + " MiB of shared memory for a communicator: " + strerror(reason) +
+         "; raise the limits on address space (ulimit -v) and file size (ulimit -f)";
+}
+
+}  // namespace
+
+size_t Segment::header_bytes() { return page_bytes(); }
+
+std::shared_ptr<Segment> Segment::make(size_t bytes, std::string& problem) {
+  bytes = (bytes + page_bytes() - 1) / page_bytes() * page_bytes();
+  SegmentAddress address{.token = fresh_token(), .pid = int32_t(getpid()), .bytes = bytes};
+  std::shared_ptr<Segment> segment(new Segment(address));
+  problem = segment->create();
+  if (!problem.empty()) return nullptr;
+  const auto lock = known().lock();
+  known().of(address) = segment;
+  return segment;
+}
+
+std::shared_ptr<Segment> Segment::reach(const SegmentAddress& address, std::string& problem) {
+  const auto lock = known().lock();
+  std::weak_ptr<Segment>& entry = known().of(address);
+  if (auto segment = entry.lock()) return segment;
+  std::shared_ptr<Segment> segment(new Segment(address));
+  problem = segment->open();
+  if (!problem.empty()) return nullptr;
+  entry = segment;
+  return segment;
+}
+
+std::string Segment::create() {
+  std::string problem;
+  descriptor_ = make_shared_file("libcoll segment", problem);
+  if (descriptor_ < 0) return problem;
+  address_.descriptor = descriptor_;
+  if (const int reason = set_length(descriptor_, address_.bytes); reason != 0)
+    return cannot_map(address_.bytes, reason);
+  struct stat file {};
+  if (fstat(descriptor_, &file) != 0) return cannot_map(address_.bytes, errno);
+  address_.device = file.st_dev;
+  address_.inode = file.st_ino;
+  base_ = map_shared_file(descriptor_, address_.bytes);
+  if (base_ == nullptr) return cannot_map(address_.bytes, errno);
+  auto* header = reinterpret_cast<Header*>(base_);
+  header->token = address_.token;
+  header->magic = Header::expected_magic;
+  return "";
+}
+
+std::string Segment::open() {
+  const std::string stranger = "process " + std::to_string(address_.pid) +
+                               " is not the rank that was expected; run all ranks in one pid namespace";
+  std::string problem;
+  const int descriptor = open_shared_file(address_.pid, address_.descriptor, problem);
+  if (descriptor < 0) return problem;
+  struct stat file {};
+  const bool same = fstat(descriptor, &file) == 0 && file.st_dev == address_.device && file.st_ino == address_.inode &&
+                    uint64_t(file.st_size) == address_.bytes;
+  if (same) base_ = map_shared_file(descriptor, address_.bytes);
+  const int reason = errno;
+  ::close(descriptor);
+  if (!same) return stranger;
+  if (base_ == nullptr) return cannot_map(address_.bytes, reason);
+  const auto* header = reinterpret_cast<const Header*>(base_);
+  return header->magic == Header::expected_magic && header->token == address_.token ? "" : stranger;
+}
+
+void Segment::close() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+  descriptor_ = -1;
+}
+
+Segment::~Segment() {
+  if (!(mapper_ == own_token())) return;
+  close();
+  if (base_ != nullptr) munmap(base_, address_.bytes);
+}
+
+}  // namespace coll::transport

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Anonymous files (memfd) that several processes map: how a process makes one, opens one of a peer, and maps it. They
+// have no name in any file system, and the kernel frees one with its last mapping and descriptor.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace coll::transport {
+
+size_t page_bytes();
+
+// A descriptor of a new, empty file; -1 and a reason when there is none. `name` is what /proc/PID/maps shows.
+int make_shared_file(const char* name, std::string& problem);
+// Makes the file so long, of holes. 0 or errno: EFBIG when the limit on file size (ulimit -f) forbids it.
+int set_length(int descriptor, size_t bytes);
+// Opens the file behind a descriptor of another process, or of this one; -1, errno, and a reason with a fix when that
+// fails.
+int open_shared_file(int pid, int descriptor, std::string& problem);
+
+// Addresses without memory, aligned to a huge page; null when there are none.
+char* reserve(size_t bytes);
+// Maps a file, one's own or a peer's, on a boundary of huge pages: where the file has one, it is mapped as one. Children
+// do not inherit the mapping, core dumps leave it out. Null, and errno, when there is no room.
+char* map_shared_file(int descriptor, size_t bytes);
+
+// Asks for huge pages behind mapped memory, whole ones of it; the system may decline.
+void advise_huge(void* memory, size_t bytes);
+// Backs mapped memory with pages by one call instead of a fault for each; peers, too, then map several at a fault. A
+// hint: kernels before 5.14 leave it to the faults.
+void touch_pages(void* memory, size_t bytes);
+
+}  // namespace coll::transport

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <vector>
 
 #include "mem/copy.h"
@@ -95,11 +96,12 @@ void show(Channel& channel, Cell& cell, uint64_t check) {
 // Shows the own buffer where it lies in the arena, which peers map. False: it does not lie there. `own` as in fill_long().
 [[gnu::noinline]] bool show_in_arena(Channel& channel, Shown own) {
   const transport::Arena* arena = transport::Arena::existing();
-  if (arena == nullptr || !arena->contains(own.buffer, own.buffer_bytes)) return false;
+  if (arena == nullptr) return false;
+  const std::optional<uint64_t> offset = arena->offset_of(own.buffer, own.buffer_bytes);
+  if (!offset.has_value()) return false;
   const Team& team = *channel.team;
   team.tell_arena(arena->descriptor());
-  const auto address = uint64_t(uintptr_t(own.buffer));
-  const InArena place{address, address - uint64_t(uintptr_t(arena->base())), own.buffer_bytes};
+  const InArena place{uint64_t(uintptr_t(own.buffer)), *offset, own.buffer_bytes};
   Cell& cell = cell_of(channel, team.rank);
   std::memcpy(cell.payload, &place, sizeof place);
   show(channel, cell, own.all_bytes() | elsewhere | in_buffer);
@@ -176,7 +178,7 @@ const char* shown_by(const Channel& channel, int rank) {
   std::memcpy(&place, cell.payload, sizeof place);
   const Team& team = *channel.team;
   if (team.members[size_t(rank)].peer->same_process()) return reinterpret_cast<const char*>(place.address);
-  if (const char* arena = team.arena_of(rank)) return arena + place.offset;
+  if (const char* mapped = team.arena_of(rank, place.offset)) return mapped;
   return team.fetched[size_t(rank)].data();
 }
 
@@ -185,11 +187,11 @@ const char* shown_by(const Channel& channel, int rank) {
   Team& team = *channel.team;
   for (int other = from.first; other < from.last; other++) {
     const Cell& cell = cell_of(channel, other);
-    if (other == team.rank || (cell.check & in_buffer) == 0 || team.members[size_t(other)].peer->same_process() ||
-        team.arena_of(other) != nullptr)
+    if (other == team.rank || (cell.check & in_buffer) == 0 || team.members[size_t(other)].peer->same_process())
       continue;
     InArena place;
     std::memcpy(&place, cell.payload, sizeof place);
+    if (team.arena_of(other, place.offset) != nullptr) continue;
     team.fetched.resize(size_t(team.ranks));
     std::vector<char>& fetched = team.fetched[size_t(other)];
     fetched.resize(place.bytes);

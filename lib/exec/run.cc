@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 #include <new>
+#include <optional>
 
 #include "exec/wait.h"
 #include "mem/processor.h"
@@ -279,7 +280,8 @@ void Run::publish(uint8_t view_index) {
   for (size_t block = 0; block < size.blocks.size(); block++)
     span = std::max(span, offsets[block] * element_bytes_ + size.blocks[block]);
   const transport::Arena* arena = team.map_arenas ? transport::Arena::existing() : nullptr;
-  bool in_arena = arena != nullptr && arena->contains(buffer, span);
+  const std::optional<uint64_t> offset = arena != nullptr ? arena->offset_of(buffer, span) : std::nullopt;
+  const bool in_arena = offset.has_value();
   sync::FlagLine& line = channel_->own().memory->flags[view.flag];
   if (!in_arena) {
     if (bound_->reach() == Reach::staged) return;
@@ -292,8 +294,7 @@ void Run::publish(uint8_t view_index) {
   }
   if (in_arena) team.tell_arena(arena->descriptor());
   line.published_address.store(uint64_t(uintptr_t(buffer)), std::memory_order_relaxed);
-  line.published_offset.store(in_arena ? uint64_t(uintptr_t(buffer) - uintptr_t(arena->base())) + 1 : 0,
-                              std::memory_order_relaxed);
+  line.published_offset.store(in_arena ? *offset + 1 : 0, std::memory_order_relaxed);
   line.published_operation.store(channel_->operation, std::memory_order_release);
   direct_ |= 1u << view_index;
   known_++;
@@ -319,8 +320,8 @@ void Run::learn(int rank, uint8_t view_index) {
     seen.local = reinterpret_cast<char*>(address);
   } else if (offset == 0) {
     learn_far(rank, view_index, line);
-  } else if (char* arena = team.arena_of(rank)) {
-    seen.local = arena + (offset - 1), mapped_ = true;
+  } else if (char* memory = team.arena_of(rank, offset - 1)) {
+    seen.local = memory, mapped_ = true;
   } else {
     channel_->far.resize(channel_->seen.size());
     channel_->far[size_t(rank) * max_views + view_index] = {.address = address, .by_owner = true};

@@ -122,11 +122,11 @@ class Team {
     std::atomic<uint32_t>& told = members[size_t(rank)].state->arena;
     if (told.load(std::memory_order_relaxed) == 0) told.store(uint32_t(descriptor) + 1, std::memory_order_relaxed);
   }
-  // Where another process's arena is mapped, once the rank has announced a view of it. Null when it cannot be mapped:
-  // then the rank copies, see refused_copy.h.
-  char* arena_of(int of_rank) const {
+  // Where a view in another process's arena, which the rank has announced, is mapped. Null when it cannot be mapped: then
+  // the rank copies, see refused_copy.h.
+  char* arena_of(int of_rank, uint64_t offset) const {
     const Member& member = members[size_t(of_rank)];
-    return member.peer->arena(int(member.state->arena.load(std::memory_order_relaxed)) - 1);
+    return member.peer->arena(int(member.state->arena.load(std::memory_order_relaxed)) - 1, offset);
   }
   // Tells the others that this rank can no longer take part.
   void fail();

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -20,7 +21,6 @@ Range range;
 namespace {
 
 constexpr size_t page = 4096, huge_page = size_t(2) << 20;
-constexpr size_t left_to_others = size_t(48) << 20;  // communicators live on the same memory as the heap
 
 void (*tell)(const char*) = nullptr;
 // A child's copy of the heap is its own and private. It stays as large as it is: what the child allocates is ordinary
@@ -33,29 +33,64 @@ void tell_once(const char* line) {
   if (tell != nullptr && !told.exchange(true)) tell(line);
 }
 
-void include(uintptr_t first, uintptr_t last) {
-  uintptr_t low = range.low.load(std::memory_order_relaxed), high = range.high.load(std::memory_order_relaxed);
-  while (first < low && !range.low.compare_exchange_weak(low, first, std::memory_order_relaxed)) {}
-  while (last > high && !range.high.compare_exchange_weak(high, last, std::memory_order_relaxed)) {}
+// ---- where its memory is from ----
+
+// A slab is one allocation of coll_mem_alloc(), from which jemalloc gets parts in ascending order and gives none back. It
+// is as long as all slabs before it together, unless that cannot be had, so there are few. Pages that are not used cost
+// nothing.
+constexpr size_t least_slab = size_t(64) << 20, most_slabs = 64;
+struct Slab {
+  uintptr_t first, last;
+};
+Slab slabs[most_slabs];  // no change once they are counted
+std::atomic<size_t> slab_count{0};
+std::mutex slab_mutex;    // held while one is added or used
+size_t slab_bytes = 0;    // of all
+uintptr_t next_part = 0;  // in the last slab
+
+// REQUIRES: slab_mutex is held.
+bool add_slab(size_t bytes) {
+  const size_t count = slab_count.load(std::memory_order_relaxed);
+  if (count == most_slabs) return false;
+  void* memory = nullptr;
+  size_t wanted = std::max({bytes, least_slab, slab_bytes});
+  while (coll_mem_alloc(wanted, &memory) != COLL_OK) {
+    if (wanted == bytes) return false;
+    wanted = std::max(bytes, wanted / 2);
+  }
+  const auto first = reinterpret_cast<uintptr_t>(memory);
+  slabs[count] = {first, first + wanted};
+  slab_count.store(count + 1, std::memory_order_release);
+  slab_bytes += wanted;
+  next_part = first;
+  if (first < range.low.load(std::memory_order_relaxed)) range.low.store(first, std::memory_order_relaxed);
+  if (first + wanted > range.high.load(std::memory_order_relaxed))
+    range.high.store(first + wanted, std::memory_order_relaxed);
+  return true;
+}
+
+// The next part of the last slab. Null: it is too short.
+void* take_part(size_t bytes, size_t alignment) {
+  const size_t count = slab_count.load(std::memory_order_relaxed);
+  const uintptr_t part = (next_part + alignment - 1) / alignment * alignment;
+  if (count == 0 || part > slabs[count - 1].last || slabs[count - 1].last - part < bytes) return nullptr;
+  next_part = part + bytes;
+  return reinterpret_cast<void*>(part);
 }
 
 // ---- what jemalloc asks of its arena's memory ----
 
 void* grow(extent_hooks_t*, void* at, size_t bytes, size_t alignment, bool* zero, bool* commit, unsigned) {
   if (at != nullptr || forked.load(std::memory_order_relaxed)) return nullptr;
-  const size_t comes_aligned = bytes >= huge_page ? huge_page : page;  // by coll_mem_alloc()
-  const size_t room = alignment > comes_aligned ? alignment : 0;       // what is not used of it never gets pages
-  void *memory = nullptr, *others = nullptr;
-  if (bytes > SIZE_MAX - room || coll_mem_alloc(bytes + room, &memory) != COLL_OK) return nullptr;
-  const bool enough = coll_mem_alloc(left_to_others, &others) == COLL_OK;
-  coll_mem_free(enough ? others : memory);
-  if (!enough) return nullptr;
-  auto first = reinterpret_cast<uintptr_t>(memory);
-  if (room > 0) first = (first + alignment - 1) / alignment * alignment;
-  include(first, first + bytes);
+  alignment = std::max(alignment, bytes >= huge_page ? huge_page : page);
+  if (bytes > SIZE_MAX - alignment) return nullptr;
+  std::lock_guard lock(slab_mutex);
+  void* memory = take_part(bytes, alignment);
+  if (memory == nullptr && add_slab(bytes + alignment)) memory = take_part(bytes, alignment);
+  if (memory == nullptr) return nullptr;
   grown.fetch_add(bytes, std::memory_order_relaxed);
   *zero = *commit = true;
-  return reinterpret_cast<void*>(first);
+  return memory;
 }
 
 // Free for a while: the pages go back to the system, for the peers too that have them mapped. Addresses stay.
@@ -102,6 +137,13 @@ void start(void (*say)(const char* line)) {
     return settle(false);
   }
   settle(wanted);
+}
+
+bool is_in_slab(uintptr_t address) {
+  const size_t count = slab_count.load(std::memory_order_acquire);
+  for (size_t s = 0; s < count; s++)
+    if (address >= slabs[s].first && address < slabs[s].last) return true;
+  return false;
 }
 
 Account account() { return {blocks.load(std::memory_order_relaxed), grown.load(std::memory_order_relaxed)}; }

@@ -28,14 +28,17 @@ Account account();
 
 // ---- for replace.cc; all thread safe ----
 
-// Of addresses that allocate() gave, and those between them that nobody else can be given by malloc().
+// From the first address that allocate() may give to the last one. Other memory may be in between.
 struct Range {
   std::atomic<uintptr_t> low{UINTPTR_MAX}, high{0};
 };
 extern Range range;
+bool is_in_slab(uintptr_t address);
+// Whether the memory is allocate()'s.
 inline bool owns(const void* memory) {
   const auto address = reinterpret_cast<uintptr_t>(memory);
-  return address >= range.low.load(std::memory_order_relaxed) && address < range.high.load(std::memory_order_relaxed);
+  return address >= range.low.load(std::memory_order_relaxed) && address < range.high.load(std::memory_order_relaxed) &&
+         is_in_slab(address);
 }
 
 enum class Contents : uint8_t { any, zero };

@@ -8,9 +8,8 @@
 #include <new>
 #include <pthread.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include "mem/huge_pages.h"
@@ -20,8 +19,9 @@ namespace coll::transport {
 
 namespace {
 
-constexpr size_t line = 64, page = 4096, huge_page = mem::huge_page_bytes;
-constexpr size_t smallest_arena = size_t(64) << 20;
+constexpr size_t line = 64, least_page = 4096, huge_page = mem::huge_page_bytes;
+constexpr size_t least_extent = size_t(64) << 20;
+constexpr size_t most_bytes = size_t(1) << 60;  // of an allocation: sums of a few do not overflow
 
 std::mutex own_mutex;  // held while the arena is made, and around fork()
 // Never freed: peers and user memory refer to it until the process ends. Looked at in every collective.
@@ -33,19 +33,10 @@ Arena* inherited = nullptr;  // of all ancestors; referred to, so that leak chec
 const bool fork_is_watched =
     pthread_atfork(Arena::before_fork, Arena::after_fork_in_parent, Arena::after_fork_in_child) == 0;
 
-// As large as the machine's memory, rounded up: nobody can use more of it.
-size_t wanted_bytes() {
-  struct sysinfo info {};
-  sysinfo(&info);
-  size_t memory = size_t(info.totalram) * info.mem_unit, bytes = size_t(1) << 30;
-  while (bytes < memory) bytes *= 2;
-  rlimit limit;
-  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
-    bytes = std::min<size_t>(bytes, limit.rlim_cur / huge_page * huge_page);
-  return bytes;
+size_t alignment_of(size_t bytes) {
+  if (bytes >= huge_page) return huge_page;
+  return bytes >= page_bytes() ? page_bytes() : bytes >= least_page ? least_page : line;
 }
-
-size_t alignment_of(size_t bytes) { return bytes >= huge_page ? huge_page : bytes >= page ? page : line; }
 size_t round_up(size_t value, size_t to) { return (value + to - 1) / to * to; }
 size_t round_down(size_t value, size_t to) { return value / to * to; }
 
@@ -72,77 +63,122 @@ std::string Arena::make() {
   std::string problem;
   descriptor_ = make_shared_file("libcoll", problem);
   if (descriptor_ < 0) return problem;
-  int reason = ENOMEM;
-  for (bytes_ = wanted_bytes(); bytes_ >= smallest_arena; bytes_ /= 2) {
-    reason = set_length(descriptor_, bytes_);
-    if (reason != 0) continue;
-    base_ = map_shared_file(descriptor_, bytes_);
-    if (base_ != nullptr) break;
-    reason = errno;
-  }
-  if (base_ == nullptr) {
+  struct stat file {};
+  int reason = fstat(descriptor_, &file) == 0 ? 0 : errno;
+  device_ = file.st_dev, inode_ = file.st_ino;
+  if (reason == 0) reason = grow(0);
+  if (reason != 0) {
     close(descriptor_);
-    return std::string("cannot map ") + std::to_string(smallest_arena >> 20) +
+    return std::string("cannot map ") + std::to_string(least_extent >> 20) +
            " MiB of shared memory: " + strerror(reason) +
            "; raise the limits on address space (ulimit -v) and file size (ulimit -f)";
   }
-  auto* header = reinterpret_cast<ArenaHeader*>(base_);
+  auto* header = reinterpret_cast<ArenaHeader*>(extents_[0].base);
   header->owner = own_token();
   header->magic = ArenaHeader::expected_magic;
-  holes_[page] = bytes_ - page;
   return "";
+}
+
+bool Arena::has_descriptor() const {
+  struct stat file {};
+  return fstat(descriptor_, &file) == 0 && file.st_dev == device_ && file.st_ino == inode_;
+}
+
+// One more extent, in which so many bytes can be allocated. 0 or errno.
+int Arena::grow(size_t bytes) {
+  const size_t count = extent_count_.load(std::memory_order_relaxed), before = bytes_.load(std::memory_order_relaxed);
+  if (count == ArenaHeader::most_extents) return ENOMEM;
+  if (!has_descriptor()) return EBADF;
+  const size_t header_bytes = count == 0 ? round_up(sizeof(ArenaHeader), page_bytes()) : 0;
+  const size_t least = std::max(round_up(header_bytes + bytes, huge_page), count == 0 ? least_extent : huge_page);
+  Extent& extent = extents_[count];
+  extent.offset = before;
+  for (size_t wanted = std::max({least, least_extent, before});;
+       wanted = std::max(least, wanted / 2 / huge_page * huge_page)) {
+    int reason = set_length(descriptor_, before + wanted);
+    if (reason == 0) {
+      extent.base = map_shared_file(descriptor_, before, wanted);
+      reason = extent.base != nullptr ? 0 : errno;
+    }
+    if (reason == 0) {
+      extent.bytes = wanted;
+      break;
+    }
+    if (wanted == least) return reason;
+  }
+  extent.holes[before + header_bytes] = extent.bytes - header_bytes;
+  bytes_.store(before + extent.bytes, std::memory_order_relaxed);
+  reinterpret_cast<ArenaHeader*>(extents_[0].base)->extents[count] = {extent.offset, extent.bytes};
+  extent_count_.store(count + 1, std::memory_order_release);
+  return 0;
 }
 
 void* Arena::allocate(size_t bytes, InChild in_child) {
   if (bytes == 0) bytes = 1;
-  if (bytes > bytes_) return nullptr;
-  size_t alignment = alignment_of(bytes);
-  bytes = round_up(bytes, std::min(alignment, page));
+  if (bytes > most_bytes) return nullptr;
+  bytes = round_up(bytes, std::min(alignment_of(bytes), page_bytes()));
   std::lock_guard lock(mutex_);
-  for (auto hole = holes_.begin(); hole != holes_.end(); ++hole) {
+  for (size_t e = 0; e < extent_count_.load(std::memory_order_relaxed); e++)
+    if (void* memory = allocate_in(extents_[e], bytes, in_child)) return memory;
+  if (grow(bytes) != 0) return nullptr;
+  return allocate_in(extents_[extent_count_.load(std::memory_order_relaxed) - 1], bytes, in_child);
+}
+
+void* Arena::allocate_in(Extent& extent, size_t bytes, InChild in_child) {
+  const size_t alignment = alignment_of(bytes);
+  for (auto hole = extent.holes.begin(); hole != extent.holes.end(); ++hole) {
     auto [begin, length] = *hole;
-    size_t offset = round_up(begin, alignment);
+    const size_t offset = round_up(begin, alignment);
     if (offset - begin > length || length - (offset - begin) < bytes) continue;
-    holes_.erase(hole);
-    if (offset > begin) holes_[begin] = offset - begin;
-    if (begin + length > offset + bytes) holes_[offset + bytes] = begin + length - (offset + bytes);
+    extent.holes.erase(hole);
+    if (offset > begin) extent.holes[begin] = offset - begin;
+    if (begin + length > offset + bytes) extent.holes[offset + bytes] = begin + length - (offset + bytes);
     allocated_[offset] = {bytes, in_child};
-    if (bytes >= huge_page) madvise(base_ + offset, bytes, MADV_HUGEPAGE);
-    return base_ + offset;
+    if (bytes >= huge_page) madvise(extent.at(offset), bytes, MADV_HUGEPAGE);
+    return extent.at(offset);
   }
   return nullptr;
 }
 
 bool Arena::free(void* memory) {
-  if (!contains(memory, 1)) return false;
-  size_t offset = size_t(static_cast<char*>(memory) - base_);
+  const std::optional<uint64_t> offset = offset_of(memory, 1);
+  if (!offset.has_value()) return false;
   std::lock_guard lock(mutex_);
-  auto found = allocated_.find(offset);
+  const auto found = allocated_.find(*offset);
   if (found == allocated_.end()) return false;
-  size_t length = found->second.bytes;
+  const size_t length = found->second.bytes;
   allocated_.erase(found);
-  size_t first = round_up(offset, page), last = (offset + length) / page * page;
-  if (last > first) {
-    madvise(base_ + first, last - first, MADV_REMOVE);
-    memset(base_ + offset, 0, first - offset);
-    memset(base_ + last, 0, offset + length - last);
-  } else {
-    memset(memory, 0, length);
+  clear(static_cast<char*>(memory), length);
+  size_t e = 0;
+  while (*offset - extents_[e].offset >= extents_[e].bytes) e++;
+  add_hole(extents_[e], *offset, length);
+  return true;
+}
+
+// By giving whole pages back; by stores where the kernel does not take them, as those that are locked, and in the rest.
+void Arena::clear(char* memory, size_t bytes) {
+  char* const end = memory + bytes;
+  char* first = reinterpret_cast<char*>(round_up(uintptr_t(memory), page_bytes()));
+  char* last = reinterpret_cast<char*>(round_down(uintptr_t(end), page_bytes()));
+  if (last <= first || madvise(first, size_t(last - first), MADV_REMOVE) != 0) first = last = end;
+  memset(memory, 0, size_t(first - memory));
+  memset(last, 0, size_t(end - last));
+}
+
+void Arena::add_hole(Extent& extent, size_t offset, size_t bytes) {
+  auto next = extent.holes.lower_bound(offset);
+  if (next != extent.holes.end() && offset + bytes == next->first) {
+    bytes += next->second;
+    next = extent.holes.erase(next);
   }
-  auto next = holes_.lower_bound(offset);
-  if (next != holes_.end() && offset + length == next->first) {
-    length += next->second;
-    next = holes_.erase(next);
-  }
-  if (next != holes_.begin()) {
-    auto before = std::prev(next);
+  if (next != extent.holes.begin()) {
+    const auto before = std::prev(next);
     if (before->first + before->second == offset) {
-      before->second += length;
-      return true;
+      before->second += bytes;
+      return;
     }
   }
-  holes_[offset] = length;
-  return true;
+  extent.holes[offset] = bytes;
 }
 
 void Arena::before_fork() {
@@ -150,14 +186,16 @@ void Arena::before_fork() {
   Arena* arena = existing();
   if (arena == nullptr) return;
   arena->mutex_.lock();
-  arena->copy_ = arena->copy_for_child();
+  for (Extent& extent : arena->extents_)
+    if (extent.base != nullptr) extent.copy = arena->copy_for_child(extent);
 }
 
 void Arena::after_fork_in_parent() {
   if (Arena* arena = existing()) {
-    Copy& copy = arena->copy_;
-    if (copy.memory != nullptr) munmap(copy.memory, copy.bytes);
-    copy = {};
+    for (Extent& extent : arena->extents_) {
+      if (extent.copy.memory != nullptr) munmap(extent.copy.memory, extent.copy.bytes);
+      extent.copy = {};
+    }
     arena->mutex_.unlock();
   }
   own_mutex.unlock();
@@ -167,11 +205,13 @@ void Arena::after_fork_in_parent() {
 void Arena::after_fork_in_child() {
   if (Arena* arena = existing()) {
     // Not by mremap(): UCX, which MPI libraries load, puts one in front of it that forgets the last argument.
-    const Copy& copy = arena->copy_;
-    if (copy.memory != nullptr && syscall(SYS_mremap, copy.memory, copy.bytes, copy.bytes,
-                                          MREMAP_MAYMOVE | MREMAP_FIXED, arena->base_ + copy.offset) < 0)
-      munmap(copy.memory, copy.bytes);
-    close(arena->descriptor_);
+    for (const Extent& extent : arena->extents_) {
+      const Copy& copy = extent.copy;
+      if (copy.memory != nullptr && syscall(SYS_mremap, copy.memory, copy.bytes, copy.bytes,
+                                            MREMAP_MAYMOVE | MREMAP_FIXED, extent.at(copy.offset)) < 0)
+        munmap(copy.memory, copy.bytes);
+    }
+    if (arena->has_descriptor()) close(arena->descriptor_);
     arena->of_parent_ = inherited;
     inherited = arena;
   }
@@ -179,22 +219,24 @@ void Arena::after_fork_in_child() {
   new (&own_mutex) std::mutex;
 }
 
-Arena::Copy Arena::copy_for_child() const {
+Arena::Copy Arena::copy_for_child(const Extent& extent) const {
+  const size_t page = page_bytes();
+  const auto begin = allocated_.lower_bound(extent.offset), end = allocated_.lower_bound(extent.offset + extent.bytes);
   size_t first = SIZE_MAX, last = 0;
-  for (const auto& [offset, allocation] : allocated_)
-    if (allocation.in_child == InChild::copy)
-      first = std::min(first, offset), last = std::max(last, offset + allocation.bytes);
+  for (auto it = begin; it != end; ++it)
+    if (it->second.in_child == InChild::copy)
+      first = std::min(first, it->first), last = std::max(last, it->first + it->second.bytes);
   if (last == 0) return {};
   first = round_down(first, huge_page);
   Copy copy{reserve(round_up(last - first, page)), first, round_up(last - first, page)};
   if (copy.memory == nullptr) return {};
   bool complete = mprotect(copy.memory, copy.bytes, PROT_READ | PROT_WRITE) == 0;
   size_t copied = 0;  // up to there: small allocations share pages
-  for (const auto& [offset, allocation] : allocated_) {
-    if (allocation.in_child != InChild::copy) continue;
-    const size_t end = round_up(offset + allocation.bytes, page);
-    complete = complete && copy_pages(copy, std::max(copied, round_down(offset, page)), end);
-    copied = end;
+  for (auto it = begin; it != end && complete; ++it) {
+    if (it->second.in_child != InChild::copy) continue;
+    const size_t behind = round_up(it->first + it->second.bytes, page);
+    complete = copy_pages(extent, copy, std::max(copied, round_down(it->first, page)), behind);
+    copied = behind;
   }
   if (complete) return copy;
   munmap(copy.memory, copy.bytes);
@@ -202,7 +244,9 @@ Arena::Copy Arena::copy_for_child() const {
 }
 
 // By the file, whose holes stay holes; reading them where they are mapped would fill them.
-bool Arena::copy_pages(const Copy& copy, size_t first, size_t last) const {
+bool Arena::copy_pages(const Extent& extent, const Copy& copy, size_t first, size_t last) const {
+  if (first < last && !has_descriptor())
+    return memcpy(copy.memory + (first - copy.offset), extent.at(first), last - first), true;
   while (first < last) {
     const off_t data = lseek(descriptor_, off_t(first), SEEK_DATA);
     if (data < 0) return errno == ENXIO;  // no more of it

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "transport/peer.h"
 
-#include <array>
 #include <map>
 #include <string>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "transport/arena.h"
 #include "transport/shared_file.h"
 
 namespace coll::transport {
@@ -34,29 +31,33 @@ std::shared_ptr<Peer> Peer::reach(const Address& address) {
   return peer;
 }
 
-char* Peer::map_arena(int descriptor) {
+char* Peer::map_extent(int descriptor, uint64_t offset) {
   std::lock_guard lock(mutex_);
-  if (char* mapped = arena_.load(std::memory_order_relaxed)) return mapped;
+  if (char* memory = mapped(offset)) return memory;
   std::string problem;
   const int opened = open_shared_file(address_.pid, descriptor, problem);
   if (opened < 0) return nullptr;
-  struct stat file {};
   // The descriptor may be another file's by now.
   ArenaHeader header{};
-  const bool is_arena = fstat(opened, &file) == 0 &&
-                        pread(opened, &header, sizeof header, 0) == ssize_t(sizeof header) &&
-                        header.magic == ArenaHeader::expected_magic && header.owner == address_.token;
-  char* mapped = is_arena ? map_shared_file(opened, size_t(file.st_size)) : nullptr;
+  bool is_arena = pread(opened, &header, sizeof header, 0) == ssize_t(sizeof header) &&
+                  header.magic == ArenaHeader::expected_magic && header.owner == address_.token;
+  const size_t count = extent_count_.load(std::memory_order_relaxed);
+  if (count == extents_.size()) is_arena = false;  // its owner does not have more
+  Extent extent;
+  for (const ArenaHeader::Extent& one : header.extents)
+    if (is_arena && offset - one.offset < one.bytes)
+      extent = {one.offset, one.bytes, map_shared_file(opened, one.offset, one.bytes)};
   close(opened);
-  if (mapped == nullptr) return nullptr;
-  arena_bytes_ = size_t(file.st_size);
-  arena_.store(mapped, std::memory_order_release);
-  return mapped;
+  if (extent.base == nullptr) return nullptr;
+  extents_[count] = extent;
+  extent_count_.store(count + 1, std::memory_order_release);
+  return extent.base + (offset - extent.offset);
 }
 
 Peer::~Peer() {
-  char* const mapped = arena_.load(std::memory_order_relaxed);
-  if (mapped != nullptr && mapper_ == own_token()) munmap(mapped, arena_bytes_);
+  if (!(mapper_ == own_token())) return;
+  for (const Extent& extent : extents_)
+    if (extent.base != nullptr) munmap(extent.base, extent.bytes);
 }
 
 }  // namespace coll::transport

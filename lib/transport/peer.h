@@ -2,11 +2,13 @@
 // Another process (or this one) as collectives see it: its memory reachable by pid, its arena, its life.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 
+#include "transport/arena.h"
 #include "transport/process.h"
 
 namespace coll::transport {
@@ -33,24 +35,37 @@ class Peer {
   bool ended() const { return life_ && life_->ended(); }
   bool doomed() const { return life_ && life_->doomed(); }
 
-  // The peer's arena, which has that descriptor in the peer's process. The first call maps it. Null when it cannot be
-  // opened or mapped here. REQUIRES: !same_process(). Thread safe.
-  char* arena(int descriptor) {
-    char* const mapped = arena_.load(std::memory_order_acquire);
-    return mapped != nullptr ? mapped : map_arena(descriptor);
+  // Memory at that offset of the peer's arena, which has that descriptor in the peer's process; it is contiguous here as
+  // far as it is there. The first call for an extent maps it. Null when it cannot be opened or mapped here. REQUIRES:
+  // !same_process(). Thread safe.
+  char* arena(int descriptor, uint64_t offset) {
+    char* const memory = mapped(offset);
+    return memory != nullptr ? memory : map_extent(descriptor, offset);
   }
 
  private:
+  struct Extent {
+    uint64_t offset = 0, bytes = 0;
+    char* base = nullptr;
+  };
+
   explicit Peer(const Address& address);
-  char* map_arena(int descriptor);
+  char* mapped(uint64_t offset) const {
+    const size_t count = extent_count_.load(std::memory_order_acquire);
+    for (size_t e = 0; e < count; e++)
+      if (offset - extents_[e].offset < extents_[e].bytes) return extents_[e].base + (offset - extents_[e].offset);
+    return nullptr;
+  }
+  char* map_extent(int descriptor, uint64_t offset);
 
   const Address address_;
-  const Token mapper_ = own_token();  // the process that maps its arena: a child after fork() does not have the mapping
+  const Token mapper_ =
+      own_token();  // the process that maps its arena: a child after fork() does not have the mappings
   const bool same_process_;
   std::unique_ptr<Life> life_;
-  std::mutex mutex_;  // held while the arena is mapped
-  std::atomic<char*> arena_{nullptr};
-  size_t arena_bytes_ = 0;
+  std::mutex mutex_;  // held while an extent is mapped
+  std::atomic<size_t> extent_count_{0};
+  std::array<Extent, ArenaHeader::most_extents> extents_;  // in the order of their use
 };
 
 }  // namespace coll::transport

@@ -88,7 +88,7 @@ std::string Segment::create() {
   if (fstat(descriptor_, &file) != 0) return cannot_map(address_.bytes, errno);
   address_.device = file.st_dev;
   address_.inode = file.st_ino;
-  base_ = map_shared_file(descriptor_, address_.bytes);
+  base_ = map_shared_file(descriptor_, 0, address_.bytes);
   if (base_ == nullptr) return cannot_map(address_.bytes, errno);
   auto* header = reinterpret_cast<Header*>(base_);
   header->token = address_.token;
@@ -105,7 +105,7 @@ std::string Segment::open() {
   struct stat file {};
   const bool same = fstat(descriptor, &file) == 0 && file.st_dev == address_.device && file.st_ino == address_.inode &&
                     uint64_t(file.st_size) == address_.bytes;
-  if (same) base_ = map_shared_file(descriptor, address_.bytes);
+  if (same) base_ = map_shared_file(descriptor, 0, address_.bytes);
   const int reason = errno;
   ::close(descriptor);
   if (!same) return stranger;

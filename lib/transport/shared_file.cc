@@ -96,10 +96,10 @@ char* reserve(size_t bytes) {
   return aligned;
 }
 
-char* map_shared_file(int descriptor, size_t bytes) {
+char* map_shared_file(int descriptor, size_t offset, size_t bytes) {
   char* aligned = reserve(bytes);
   if (aligned == nullptr) return nullptr;
-  if (mmap(aligned, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, descriptor, 0) ==
+  if (mmap(aligned, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, descriptor, off_t(offset)) ==
       MAP_FAILED) {
     const int reason = errno;
     munmap(aligned, bytes);

@@ -19,11 +19,13 @@ int set_length(int descriptor, size_t bytes);
 // fails.
 int open_shared_file(int pid, int descriptor, std::string& problem);
 
-// Addresses without memory, aligned to a huge page; null when there are none.
+// Addresses without memory, aligned to a huge page; null when there are none. REQUIRES: bytes is a multiple of the page
+// size.
 char* reserve(size_t bytes);
-// Maps a file, one's own or a peer's, on a boundary of huge pages: where the file has one, it is mapped as one. Children
-// do not inherit the mapping, core dumps leave it out. Null, and errno, when there is no room.
-char* map_shared_file(int descriptor, size_t bytes);
+// Maps [offset, offset + bytes) of a file, one's own or a peer's, on a boundary of huge pages: where the file has one, it
+// is mapped as one. Children do not inherit the mapping, core dumps leave it out. Null, and errno, when there is no room.
+// REQUIRES: offset and bytes are multiples of the page size, offset of the size of a huge page.
+char* map_shared_file(int descriptor, size_t offset, size_t bytes);
 
 // Asks for huge pages behind mapped memory, whole ones of it; the system may decline.
 void advise_huge(void* memory, size_t bytes);

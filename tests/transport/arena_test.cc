@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "transport/arena.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstring>
+#include <fstream>
 #include <map>
 #include <random>
 #include <vector>
@@ -14,6 +19,8 @@
 using coll::transport::Arena;
 
 namespace {
+
+constexpr size_t first_extent = size_t(64) << 20;
 
 Arena& arena() {
   std::string problem;
@@ -50,9 +57,10 @@ TEST(Arena, RefusesWhatItDidNotGive) {
   EXPECT_FALSE(arena().free(static_cast<char*>(memory) + 64));
   EXPECT_TRUE(arena().free(memory));
   EXPECT_FALSE(arena().free(memory));
-  EXPECT_EQ(arena().allocate(arena().bytes() + 1), nullptr);
-  EXPECT_FALSE(arena().contains(arena().base() + arena().bytes() - 4, 5));
-  EXPECT_FALSE(arena().contains(arena().base(), SIZE_MAX));
+  EXPECT_EQ(arena().allocate(SIZE_MAX / 2), nullptr);
+  EXPECT_EQ(arena().allocate(SIZE_MAX), nullptr);
+  EXPECT_FALSE(arena().contains(memory, arena().bytes()));
+  EXPECT_FALSE(arena().contains(memory, SIZE_MAX));
 }
 
 // Random use against a model: nothing overlaps, all memory comes zeroed, and in the end nothing is held.
@@ -84,8 +92,82 @@ TEST(Arena, RandomUse) {
   for (auto& [memory, what] : live) ASSERT_TRUE(arena().free(memory));
   // Pages whose parts were freed one by one may stay.
   EXPECT_LE(bytes_in_use(), before + (size_t(4) << 20));
-  // All holes have merged: the largest possible piece can be had again.
-  void* large = arena().allocate(arena().bytes() - (size_t(4) << 20));
+  // All holes have merged: the largest possible piece can be had again, and the arena does not grow.
+  before = arena().bytes();
+  void* large = arena().allocate(first_extent - (size_t(4) << 20));
+  EXPECT_NE(large, nullptr);
+  EXPECT_EQ(arena().bytes(), before);
+  EXPECT_TRUE(arena().free(large));
+}
+
+size_t mapped_bytes() {
+  std::ifstream status("/proc/self/statm");
+  size_t pages = 0;
+  status >> pages;
+  return pages * size_t(sysconf(_SC_PAGESIZE));
+}
+
+// Address space for what is allocated, not for what the machine has; in few extents.
+TEST(Arena, GrowsByExtents) {
+  arena();
+  const size_t before = mapped_bytes();
+  constexpr size_t large = size_t(40) << 30, small = size_t(10) << 20;
+  auto* whole = static_cast<char*>(arena().allocate(large));
+  ASSERT_NE(whole, nullptr);
+  EXPECT_TRUE(arena().contains(whole, large));
+  EXPECT_LE(mapped_bytes(), before + large + first_extent);
+  whole[0] = whole[large - 1] = 1;
+  std::vector<char*> all;
+  for (int i = 0; i < 100; i++) {
+    all.push_back(static_cast<char*>(arena().allocate(small)));
+    ASSERT_NE(all.back(), nullptr);
+    ASSERT_TRUE(is_zero(all.back(), 1000) && arena().contains(all.back(), small));
+    memset(all.back(), i + 1, 1000);
+  }
+  for (size_t i = 0; i < all.size(); i++)
+    for (const char* other : all)
+      ASSERT_EQ(*arena().offset_of(other, small) - *arena().offset_of(all[i], small) < small, other == all[i]);
+  for (char* memory : all) ASSERT_TRUE(arena().free(memory));
+  EXPECT_TRUE(arena().free(whole));
+  EXPECT_EQ(bytes_in_use() / (size_t(4) << 20), 0u);
+  EXPECT_EQ(arena().allocate(size_t(1) << 61), nullptr);
+}
+
+// Pages that are locked are not given back; what is allocated there again reads as zero all the same.
+TEST(Arena, ClearsWhatTheKernelDoesNot) {
+  constexpr size_t bytes = 12'288;
+  auto* memory = static_cast<char*>(arena().allocate(bytes));
+  ASSERT_NE(memory, nullptr);
+  memset(memory, 7, bytes);
+  if (mlock(memory, bytes) != 0) GTEST_SKIP() << "the limit on locked memory is too low (ulimit -l)";
+  ASSERT_TRUE(arena().free(memory));
+  auto* again = static_cast<char*>(arena().allocate(bytes));
+  ASSERT_EQ(again, memory);
+  EXPECT_TRUE(is_zero(again, bytes));
+  EXPECT_EQ(munlock(memory, bytes), 0);
+  EXPECT_TRUE(arena().free(again));
+}
+
+// The program may close descriptors that it did not open, and have a file of its own under the number.
+TEST(Arena, LeavesAnotherFileUnderItsDescriptorAlone) {
+  const int number = arena().descriptor(), kept = dup(number), other = memfd_create("another", 0);
+  ASSERT_EQ(dup2(other, number), number);
+  void* memory = arena().allocate(100'000);
+  EXPECT_NE(memory, nullptr);
+  EXPECT_EQ(arena().allocate(2 * arena().bytes()), nullptr);
+  memset(memory, 5, 100'000);
+  pid_t child = fork();
+  if (child == 0) _exit(fcntl(number, F_GETFD) >= 0 ? 0 : 1);
+  int result = -1;
+  waitpid(child, &result, 0);
+  EXPECT_EQ(result, 0);
+  struct stat status {};
+  EXPECT_EQ(fstat(other, &status), 0);
+  EXPECT_EQ(status.st_size, 0);
+  EXPECT_TRUE(arena().free(memory));
+  EXPECT_EQ(dup2(kept, number), number);
+  EXPECT_EQ(close(kept) + close(other), 0);
+  void* large = arena().allocate(2 * arena().bytes());
   EXPECT_NE(large, nullptr);
   EXPECT_TRUE(arena().free(large));
 }

@@ -38,19 +38,22 @@ TEST(Peer, IsReachedByMappingAndByTheKernel) {
     memset(mapped, 'A' + c.rank, 10'000);
     mine.private_memory = uint64_t(uintptr_t(memory.data()));
     mine.arena_descriptor = arena->descriptor();
-    mine.arena_offset = uint64_t(mapped - arena->base());
+    mine.arena_offset = *arena->offset_of(mapped, 10'000);
     Context::allgather(&mine, all, sizeof mine, &c);
     const Shown& other = all[1 - c.rank];
     {
       auto peer = Peer::reach(other.address);
       RANK_CHECK(c, peer == Peer::reach(other.address));
       RANK_CHECK(c, !peer->same_process() && !peer->ended());
-      RANK_CHECK(c, peer->arena(0) == nullptr && peer->arena(1000) == nullptr);  // not its arena; not there
-      char* arena_of_peer = peer->arena(other.arena_descriptor);
-      RANK_CHECK(c, arena_of_peer != nullptr);
-      if (arena_of_peer == nullptr) return;
-      RANK_CHECK(c, arena_of_peer == peer->arena(other.arena_descriptor));
-      RANK_CHECK(c, arena_of_peer[other.arena_offset + 9'999] == 'A' + 1 - c.rank);
+      const auto reached = [&](int descriptor, uint64_t offset) { return peer->arena(descriptor, offset); };
+      // Not its arena; not there; beyond its end.
+      RANK_CHECK(c, reached(0, other.arena_offset) == nullptr && reached(1000, other.arena_offset) == nullptr);
+      RANK_CHECK(c, reached(other.arena_descriptor, arena->bytes()) == nullptr);
+      const char* there = reached(other.arena_descriptor, other.arena_offset);
+      RANK_CHECK(c, there != nullptr);
+      if (there == nullptr) return;
+      RANK_CHECK(c, there == reached(other.arena_descriptor, other.arena_offset));
+      RANK_CHECK(c, there[9'999] == 'A' + 1 - c.rank);
       std::vector<char> here(300'000);
       int error = cma_read(peer->pid(), here.data(), other.private_memory, here.size());
       // Where the system forbids kernel copies there is nothing more to see.
@@ -66,7 +69,7 @@ TEST(Peer, IsReachedByMappingAndByTheKernel) {
       if (c.rank == 1 && error == 0) RANK_CHECK(c, memcmp(memory.data() + 4, "bxyzb", 5) == 0);
       Address stranger = other.address;
       stranger.token.words[0] ^= 1;
-      RANK_CHECK(c, Peer::reach(stranger)->arena(other.arena_descriptor) == nullptr);
+      RANK_CHECK(c, Peer::reach(stranger)->arena(other.arena_descriptor, other.arena_offset) == nullptr);
     }
     c.meet();
   });

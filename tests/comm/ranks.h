@@ -28,13 +28,13 @@ namespace ranks {
 
 // Memory that the ranks share for the bootstrap and to tell the test what went wrong.
 struct Shared {
-  static constexpr size_t slot_bytes = 4096;
+  static constexpr size_t slot_bytes = 4096, most_ranks = 128;
   pthread_barrier_t barrier;
   int ranks;
   std::atomic<int64_t> moment_ns;  // when what the test is about happened, by the monotonic clock
-  char slots[64][slot_bytes];
-  char failure[64][512];
-  char doing[64][128];  // Context::about at the last set()
+  char slots[most_ranks][slot_bytes];
+  char failure[most_ranks][512];
+  char doing[most_ranks][128];  // Context::about at the last set()
 };
 
 // What a rank's function gets.

@@ -37,6 +37,16 @@ size_t alignment_of(size_t bytes) {
   if (bytes >= huge_page) return huge_page;
   return bytes >= page_bytes() ? page_bytes() : bytes >= least_page ? least_page : line;
 }
+// Whether the kernel clears what is given back to it. Some take the advice and do nothing: gVisor, emulators of user mode.
+bool clears_what_it_takes(char* page) {
+  volatile char* byte = page;
+  *byte = 1;
+  const bool clears = madvise(page, page_bytes(), MADV_REMOVE) == 0 && *byte == 0;
+  *byte = 0;
+  madvise(page, page_bytes(), MADV_REMOVE);
+  return clears;
+}
+
 size_t round_up(size_t value, size_t to) { return (value + to - 1) / to * to; }
 size_t round_down(size_t value, size_t to) { return value / to * to; }
 
@@ -76,6 +86,7 @@ std::string Arena::make() {
   auto* header = reinterpret_cast<ArenaHeader*>(extents_[0].base);
   header->owner = own_token();
   header->magic = ArenaHeader::expected_magic;
+  kernel_clears_ = clears_what_it_takes(extents_[0].at(extents_[0].holes.begin()->first));
   return "";
 }
 
@@ -156,11 +167,11 @@ bool Arena::free(void* memory) {
 }
 
 // By giving whole pages back; by stores where the kernel does not take them, as those that are locked, and in the rest.
-void Arena::clear(char* memory, size_t bytes) {
+void Arena::clear(char* memory, size_t bytes) const {
   char* const end = memory + bytes;
   char* first = reinterpret_cast<char*>(round_up(uintptr_t(memory), page_bytes()));
   char* last = reinterpret_cast<char*>(round_down(uintptr_t(end), page_bytes()));
-  if (last <= first || madvise(first, size_t(last - first), MADV_REMOVE) != 0) first = last = end;
+  if (last <= first || madvise(first, size_t(last - first), MADV_REMOVE) != 0 || !kernel_clears_) first = last = end;
   memset(memory, 0, size_t(first - memory));
   memset(last, 0, size_t(end - last));
 }

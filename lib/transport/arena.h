@@ -99,7 +99,7 @@ class Arena {
   // REQUIRES of the rest: mutex_ is held, or no other thread has this arena yet.
   int grow(size_t bytes);
   void* allocate_in(Extent& extent, size_t bytes, InChild in_child);
-  static void clear(char* memory, size_t bytes);
+  void clear(char* memory, size_t bytes) const;
   static void add_hole(Extent& extent, size_t offset, size_t bytes);
   bool has_descriptor() const;
   Copy copy_for_child(const Extent& extent) const;
@@ -108,6 +108,7 @@ class Arena {
   int descriptor_ = -1;
   uint64_t device_ = 0, inode_ = 0;  // the program may have closed the descriptor, and have another file there
   Arena* of_parent_ = nullptr;       // in a child after fork(): that of the parent's parent, if it had one
+  bool kernel_clears_ = true;        // pages that it is given back
   std::atomic<size_t> bytes_{0};
   std::atomic<size_t> extent_count_{0};
   Extent extents_[ArenaHeader::most_extents];  // no change but of holes and copies once they are counted

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A kernel that takes MADV_REMOVE and does nothing, as gVisor and emulators of user mode do.
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <string>
+
+#include "transport/arena.h"
+
+extern "C" int madvise(void* memory, size_t bytes, int advice) noexcept {
+  return advice == MADV_REMOVE ? 0 : int(syscall(SYS_madvise, memory, bytes, advice));
+}
+
+namespace {
+
+TEST(InertKernel, FreedMemoryIsZeroWhenItIsAllocatedAgain) {
+  std::string problem;
+  coll::transport::Arena* arena = coll::transport::Arena::own(problem);
+  ASSERT_NE(arena, nullptr) << problem;
+  for (const size_t bytes : {size_t(100), size_t(5000), size_t(3) << 20}) {
+    char* memory = static_cast<char*>(arena->allocate(bytes));
+    ASSERT_NE(memory, nullptr);
+    memset(memory, 7, bytes);
+    ASSERT_TRUE(arena->free(memory));
+    char* again = static_cast<char*>(arena->allocate(bytes));
+    ASSERT_EQ(again, memory);
+    EXPECT_TRUE(*again == 0 && memcmp(again, again + 1, bytes - 1) == 0) << bytes;
+    ASSERT_TRUE(arena->free(again));
+  }
+}
+
+}  // namespace

@@ -29,23 +29,46 @@ int64_t now_ms() {
   return int64_t(now.tv_sec) * 1000 + now.tv_nsec / 1'000'000;
 }
 
-// Whether a signal is ending the process, from the flags of its first thread. False where /proc does not tell.
+// The beginning of a file of /proc; empty when it cannot be read. No memory is allocated: a rank that waits in the middle
+// of an operation calls this.
+struct ProcFile {
+  char text[512] = "";
+  bool opened = false;
+
+  template <typename... Words>
+  explicit ProcFile(const char* format, Words... words) {
+    char path[48];
+    snprintf(path, sizeof path, format, words...);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return;
+    opened = true;
+    const ssize_t length = read(fd, text, sizeof text - 1);
+    close(fd);
+    text[std::max<ssize_t>(length, 0)] = 0;
+  }
+};
+
+// Whether a signal is ending the process, from the flags of its first thread, or it has ended and nobody has waited for it
+// yet. False where /proc does not tell.
 bool is_being_killed(int pid) {
   constexpr unsigned long signaled = 0x400;  // PF_SIGNALED of the kernel, the same since its first versions
-  // No memory is allocated: a rank that waits in the middle of an operation calls this.
-  char path[32];
-  snprintf(path, sizeof path, "/proc/%d/stat", pid);
-  const int fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return false;
-  char text[512];
-  const ssize_t length = read(fd, text, sizeof text - 1);
-  close(fd);
-  text[std::max<ssize_t>(length, 0)] = 0;
-  // The name in parentheses may hold anything: what is looked for is the seventh word behind it.
-  const char* behind = strrchr(text, ')');
+  const ProcFile stat("/proc/%d/stat", pid);
+  // The name in parentheses may hold anything: what is looked for are the first and the seventh word behind it.
+  const char* behind = strrchr(stat.text, ')');
+  char state = 0;
   unsigned long flags = 0;
-  return behind != nullptr && sscanf(behind + 1, " %*c %*d %*d %*d %*d %*d %lu", &flags) == 1 &&
-         (flags & signaled) != 0;
+  return behind != nullptr && sscanf(behind + 1, " %c %*d %*d %*d %*d %*d %lu", &state, &flags) == 2 &&
+         (state == 'Z' || state == 'X' || (flags & signaled) != 0);
+}
+
+// Whether the descriptor is still that of the process: a program may close descriptors that it did not open, and get the
+// same number for a file of its own. -1 in place of the number: the process has ended.
+bool is_of_process(int descriptor, int pid) {
+  const ProcFile info("/proc/self/fdinfo/%d", descriptor);
+  if (!info.opened) return !ProcFile("/proc/self/stat").opened && fcntl(descriptor, F_GETFD) >= 0;
+  const char* line = strstr(info.text, "\nPid:");
+  int found = 0;
+  return line != nullptr && sscanf(line, "\nPid: %d", &found) == 1 && (found == pid || found == -1);
 }
 
 }  // namespace
@@ -87,14 +110,18 @@ std::string node_identity() {
 Life::Life(int pid) : pid_(pid), descriptor_(int(syscall(SYS_pidfd_open, pid, 0))), last_look_ms_(now_ms()) {}
 
 Life::~Life() {
-  if (descriptor_ >= 0) close(descriptor_);
+  if (const int descriptor = descriptor_; descriptor >= 0 && is_of_process(descriptor, pid_)) close(descriptor);
 }
 
 bool Life::ended() const {
   if (pid_ < 0) return false;
-  if (descriptor_ < 0) return kill(pid_, 0) != 0 && errno == ESRCH;
-  pollfd waiting{descriptor_, POLLIN, 0};
-  return poll(&waiting, 1, 0) == 1 && (waiting.revents & POLLIN) != 0;
+  if (const int descriptor = descriptor_.load(std::memory_order_relaxed); descriptor >= 0) {
+    pollfd waiting{descriptor, POLLIN, 0};
+    if (poll(&waiting, 1, 0) != 1) return false;
+    if ((waiting.revents & POLLIN) != 0 && is_of_process(descriptor, pid_)) return true;
+    descriptor_.store(-1, std::memory_order_relaxed);  // the program's now, or nobody's
+  }
+  return kill(pid_, 0) != 0 && errno == ESRCH;
 }
 
 bool Life::doomed() const {

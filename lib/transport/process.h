@@ -26,7 +26,8 @@ std::string node_identity();
 // a hundred microseconds.
 inline constexpr int64_t doomed_look_ms = 100, any_look_ms = 50;
 
-// A handle on another process that tells when it has ended, also while it is a zombie. Thread safe.
+// A handle on another process that tells when it has ended, also while it is a zombie (when the program has closed the
+// handle's descriptor, doomed() tells that). Thread safe.
 class Life {
  public:
   Life() = default;
@@ -43,7 +44,7 @@ class Life {
 
  private:
   int pid_ = -1;
-  int descriptor_ = -1;
+  mutable std::atomic<int> descriptor_ = -1;  // -1: there is none, or the program has closed it
   mutable std::atomic<int64_t> last_look_ms_ = 0;
 };
 

@@ -8,7 +8,9 @@
 #include "transport/segment.h"
 
 #include <atomic>
+#include <fcntl.h>
 #include <fstream>
+#include <memory>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
@@ -202,6 +204,31 @@ TEST(Peer, EndIsSeenEvenWhileItIsAZombie) {
   EXPECT_EQ(waitpid(child, nullptr, 0), child);
   EXPECT_TRUE(life.ended());
   EXPECT_EQ(cma_read(child, &info, 4096, 8), ESRCH);
+}
+
+// A program may close descriptors that it did not open, and get the same number for a file of its own.
+TEST(Peer, LivesOnWhenTheProgramTakesItsDescriptor) {
+  pid_t child = fork();
+  if (child == 0) {
+    ::pause();
+    _exit(0);
+  }
+  const int next = open("/dev/null", O_RDWR);
+  ASSERT_EQ(close(next), 0);
+  auto life = std::make_unique<Life>(child);
+  ASSERT_EQ(close(next), 0);
+  const int file = open("/dev/null", O_RDWR);
+  ASSERT_EQ(file, next);
+  EXPECT_FALSE(life->ended());
+  kill(child, SIGKILL);
+  siginfo_t info;
+  ASSERT_EQ(waitid(P_PID, id_t(child), &info, WEXITED | WNOWAIT), 0);
+  usleep(useconds_t(2000 * doomed_look_ms));
+  EXPECT_TRUE(life->doomed());
+  EXPECT_EQ(waitpid(child, nullptr, 0), child);
+  EXPECT_TRUE(life->ended());
+  life.reset();
+  EXPECT_EQ(close(file), 0) << "it was closed with the peer";
 }
 
 // Stopped on its way out, where a large process would still be giving back its memory.

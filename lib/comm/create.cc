@@ -101,7 +101,7 @@ class Creation {
     if (!trade(exchange, hello_, hellos_, status)) return nullptr;
     reach();
     if (!trade(exchange, report_, reports_, status)) return nullptr;
-    segment_->close();  // every rank has mapped it
+    if (rank() == 0) segment_->close();  // every rank has mapped it
     decide();
     if (fate_.status != COLL_OK) {
       status = failure(fate_.status, fate_.text);

@@ -57,7 +57,8 @@ endfunction()
 #   [ARGS ...]         (coll_test) arguments of the program
 #   [OPTIMIZED]        (coll_test) for a program that spends its time in loops of its own
 #   [EXCEPT pattern]   (coll_test) cases of GoogleTest that another test runs
-#   [LATER pattern]    (coll_test) cases that sanitizer builds leave to NAME_later, a test of `make test-long`
+#   [LATER pattern]    (coll_test) cases that run as NAME_later: not in `make check`, in sanitizer builds in
+#                      `make test-long` only
 #   [CPUS name ...]    runs it once more for each of these processors (COLL_CPU), as NAME.CPU, without sanitizers
 #   [NO_SANITIZE why]  leaves it out of the sanitizer builds
 #   [NO_CHECK why]     leaves it out of `make check`, which otherwise runs it unless its labels say no (coll_in_check())
@@ -89,10 +90,14 @@ function(coll_test name)
     add_dependencies(check_programs ${name})
   endif()
   set(left_out ${arg_EXCEPT})
-  if(COLL_SANITIZER AND arg_LATER)
+  if(arg_LATER)
     list(JOIN arg_EXCEPT ":" except)
+    set(when NO_CHECK "the other cases are enough")
+    if(COLL_SANITIZER)
+      set(when LABELS ${arg_LABELS} long)
+    endif()
     coll_script_test(${name}_later COMMAND $<TARGET_FILE:${name}> --gtest_brief=1 --gtest_filter=${arg_LATER}-${except}
-      ${arg_ARGS} ${ARGN} LABELS ${arg_LABELS} long)
+      ${arg_ARGS} ${ARGN} ${when})
     list(APPEND left_out ${arg_LATER})
   endif()
   set(filter "")

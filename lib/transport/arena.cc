@@ -145,7 +145,7 @@ void* Arena::allocate_in(Extent& extent, size_t bytes, InChild in_child) {
     if (offset > begin) extent.holes[begin] = offset - begin;
     if (begin + length > offset + bytes) extent.holes[offset + bytes] = begin + length - (offset + bytes);
     allocated_[offset] = {bytes, in_child};
-    if (bytes >= huge_page) madvise(extent.at(offset), bytes, MADV_HUGEPAGE);
+    if (bytes >= huge_page) advise_huge(extent.at(offset), bytes);
     return extent.at(offset);
   }
   return nullptr;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "transport/peer.h"
 
-#include <map>
 #include <string>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "transport/reached.h"
 #include "transport/shared_file.h"
 
 namespace coll::transport {
@@ -17,15 +17,9 @@ Peer::Peer(const Address& address) : address_(address), same_process_(address.to
 }
 
 std::shared_ptr<Peer> Peer::reach(const Address& address) {
-  static std::mutex mutex;
-  // Never destroyed: exit handlers may free communicators.
-  static auto& known = *new std::map<std::array<uint64_t, 2>, std::weak_ptr<Peer>>;
-  static Token knower;
-  std::lock_guard lock(mutex);
-  // After fork() this is another process, which does not have its parent's mappings.
-  if (!(knower == own_token())) known.clear(), knower = own_token();
-  std::erase_if(known, [](const auto& entry) { return entry.second.expired(); });
-  std::weak_ptr<Peer>& entry = known[address.token.words];
+  static auto& known = *new Reached<Peer>;  // never destroyed: exit handlers may free communicators
+  const auto lock = known.lock();
+  std::weak_ptr<Peer>& entry = known.of(address.token);
   std::shared_ptr<Peer> peer = entry.lock();
   if (peer == nullptr) entry = peer = std::shared_ptr<Peer>(new Peer(address));
   return peer;

@@ -48,8 +48,8 @@ struct ProcFile {
   }
 };
 
-// Whether a signal is ending the process, from the flags of its first thread, or it has ended and nobody has waited for it
-// yet. False where /proc does not tell.
+// Whether a signal is ending the process, from the flags of its first thread, or it is a zombie. False where /proc does
+// not tell.
 bool is_being_killed(int pid) {
   constexpr unsigned long signaled = 0x400;  // PF_SIGNALED of the kernel, the same since its first versions
   const ProcFile stat("/proc/%d/stat", pid);
@@ -94,17 +94,10 @@ const Token& own_token() {
 }
 
 std::string node_identity() {
-  char boot[64] = "";
-  int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-  if (fd >= 0) {
-    ssize_t length = read(fd, boot, sizeof boot - 1);
-    close(fd);
-    boot[length > 0 ? length : 0] = 0;
-    boot[strcspn(boot, "\n")] = 0;
-  }
+  const ProcFile boot("/proc/sys/kernel/random/boot_id");
   struct stat space {};
   stat("/proc/self/ns/pid", &space);
-  return std::string(boot) + "/" + std::to_string(space.st_ino);
+  return std::string(boot.text, strcspn(boot.text, "\n")) + "/" + std::to_string(space.st_ino);
 }
 
 Life::Life(int pid) : pid_(pid), descriptor_(int(syscall(SYS_pidfd_open, pid, 0))), last_look_ms_(now_ms()) {}
@@ -119,7 +112,7 @@ bool Life::ended() const {
     pollfd waiting{descriptor, POLLIN, 0};
     if (poll(&waiting, 1, 0) != 1) return false;
     if ((waiting.revents & POLLIN) != 0 && is_of_process(descriptor, pid_)) return true;
-    descriptor_.store(-1, std::memory_order_relaxed);  // the program's now, or nobody's
+    descriptor_.store(-1, std::memory_order_relaxed);  // the program has closed it, or uses its number
   }
   return kill(pid_, 0) != 0 && errno == ESRCH;
 }

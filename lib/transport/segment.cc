@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "transport/segment.h"
 
-#include <array>
 #include <cerrno>
 #include <cstring>
-#include <map>
-#include <mutex>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "transport/reached.h"
 #include "transport/shared_file.h"
 
 namespace coll::transport {
@@ -23,26 +21,9 @@ struct Header {
   Token token;
 };
 
-// The segments that this process has mapped, so that ranks that are threads share the mapping.
-class Known {
- public:
-  std::unique_lock<std::mutex> lock() {
-    std::unique_lock held(mutex_);
-    // After fork() this is another process, which does not have its parent's mappings.
-    if (!(knower_ == own_token())) all_.clear(), knower_ = own_token();
-    std::erase_if(all_, [](const auto& entry) { return entry.second.expired(); });
-    return held;
-  }
-  // REQUIRES: lock().
-  std::weak_ptr<Segment>& of(const SegmentAddress& address) { return all_[address.token.words]; }
-
- private:
-  std::mutex mutex_;
-  Token knower_;
-  std::map<std::array<uint64_t, 2>, std::weak_ptr<Segment>> all_;
-};
-Known& known() {
-  static auto* segments = new Known;  // never destroyed: exit handlers may free communicators
+// Those that this process has mapped: ranks that are threads share a mapping.
+Reached<Segment>& known() {
+  static auto* segments = new Reached<Segment>;  // never destroyed: exit handlers may free communicators
   return *segments;
 }
 
@@ -62,13 +43,13 @@ std::shared_ptr<Segment> Segment::make(size_t bytes, std::string& problem) {
   problem = segment->create();
   if (!problem.empty()) return nullptr;
   const auto lock = known().lock();
-  known().of(address) = segment;
+  known().of(address.token) = segment;
   return segment;
 }
 
 std::shared_ptr<Segment> Segment::reach(const SegmentAddress& address, std::string& problem) {
   const auto lock = known().lock();
-  std::weak_ptr<Segment>& entry = known().of(address);
+  std::weak_ptr<Segment>& entry = known().of(address.token);
   if (auto segment = entry.lock()) return segment;
   std::shared_ptr<Segment> segment(new Segment(address));
   problem = segment->open();

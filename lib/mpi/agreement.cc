@@ -13,7 +13,6 @@
 #include <algorithm>
 #include <climits>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 #include <new>
 #include <unordered_map>
@@ -26,7 +25,7 @@ namespace {
 struct Opening {
   std::uint32_t good;  // has had no trouble so far
   NodeName node;       // of the rank
-  char kernel[64];     // identity of the running one
+  KernelName kernel;
 };
 
 struct Note {
@@ -35,15 +34,6 @@ struct Note {
   std::uint32_t good;
   char payload[1008];
 };
-
-// Differs between machines and between boots; the same in all containers of a machine.
-void read_kernel(char (&kernel)[64]) {
-  std::memset(kernel, 0, sizeof kernel);
-  if (std::FILE *file = std::fopen("/proc/sys/kernel/random/boot_id", "re")) {
-    if (std::fgets(kernel, sizeof kernel, file) == nullptr) kernel[0] = '\0';
-    std::fclose(file);
-  }
-}
 
 class Meeting {
  public:
@@ -56,8 +46,7 @@ class Meeting {
 
   // Whether all can remember the outcome, and whether all know their node. False when MPI fails.
   bool first_round(bool ready, NodeName node, bool *all_ready, bool *all_placed) {
-    Opening mine{ready, node, {}};
-    read_kernel(mine.kernel);
+    const Opening mine{ready, node, running_kernel()};
     if (!exchange(mine, openings_)) return false;
     *all_ready = *all_placed = true;
     for (const Opening &opening : openings_) {
@@ -80,7 +69,7 @@ class Meeting {
     for (const Opening &of : openings_) {
       first.push_back(lowest.try_emplace(of.node, static_cast<int>(first.size())).first->second);
       const Opening &neighbour = openings_[static_cast<std::size_t>(first.back())];
-      if (of.kernel[0] == '\0' || std::memcmp(of.kernel, neighbour.kernel, sizeof of.kernel) != 0) return {};
+      if (!of.kernel.known() || of.kernel != neighbour.kernel) return {};
     }
     return first;
   }

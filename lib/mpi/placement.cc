@@ -42,20 +42,14 @@ NodeName new_name() {
 
 // Processes with equal ones can reach each other's memory: they run under one kernel, in one pid namespace.
 struct Surroundings {
-  char boot[48];
+  KernelName kernel;
   std::uint64_t pid_namespace;
 
   static Surroundings of_process() {
-    Surroundings own{};
-    if (std::FILE *file = std::fopen("/proc/sys/kernel/random/boot_id", "re")) {
-      if (std::fgets(own.boot, sizeof own.boot, file) == nullptr) own.boot[0] = '\0';
-      std::fclose(file);
-    }
     struct stat of_namespace;
-    if (stat("/proc/self/ns/pid", &of_namespace) == 0) own.pid_namespace = of_namespace.st_ino;
-    return own;
+    return {running_kernel(), stat("/proc/self/ns/pid", &of_namespace) == 0 ? of_namespace.st_ino : 0};
   }
-  bool known() const { return boot[0] != '\0' && pid_namespace != 0; }
+  bool known() const { return kernel.known() && pid_namespace != 0; }
   bool operator==(const Surroundings &) const = default;
 };
 static_assert(std::is_trivially_copyable_v<Surroundings>);
@@ -110,6 +104,18 @@ bool make_twin(MPI_Comm *twin) {
 }
 
 }  // namespace
+
+const KernelName &running_kernel() {
+  static const KernelName name = [] {
+    KernelName read{};
+    if (std::FILE *file = std::fopen("/proc/sys/kernel/random/boot_id", "re")) {
+      if (std::fgets(read.text, sizeof read.text, file) == nullptr) read.text[0] = '\0';
+      std::fclose(file);
+    }
+    return read;
+  }();
+  return name;
+}
 
 NodeName known_node() { return wanted_size() < 0 ? nowhere : kept.load(std::memory_order_relaxed); }
 

@@ -141,7 +141,10 @@ bool many_apart(const Question& question) {
   return question.ranks > 2 && question.ranks <= 32 && !question.crowded && !question.mapped && !question.kernel_copies;
 }
 // Of scatter and gather: kernel copies let all ranks copy at once, where staging has the root copy for all.
-size_t block_of_many(const Question& question) { return std::max(1024 * kib / size_t(question.ranks), 64 * kib); }
+KernelFrom rooted_from(const Question& question, KernelFrom otherwise) {
+  const size_t bytes = std::max(1024 * kib / size_t(question.ranks), 64 * kib);
+  return many_apart(question) ? KernelFrom{bytes, bytes} : otherwise;
+}
 
 // Pieces: of lengths that only some ranks know nothing may depend, and a short piece uses only a part of its slot. Long
 // ones go by kernel copies where these are possible, since all ranks copy at once: staged data would be moved twice. Ranks
@@ -250,18 +253,11 @@ Choice choose(const Question& question) {
       break;
     case Collective::scatter:
       name = "parallel_read";
-      if (many_apart(question)) {
-        const size_t from = block_of_many(question);
-        set_pieces(question, {from, from}, choice);
-        break;
-      }
-      set_pieces(question, {question.crowded && ranks > 4 ? 128 * kib : 512 * kib}, choice);
+      set_pieces(question, rooted_from(question, {question.crowded && ranks > 4 ? 128 * kib : 512 * kib}), choice);
       break;
     case Collective::gather:
       // All would write into the root's memory at once, to which the kernel admits one after another.
-      set_pieces(question,
-                 many_apart(question) ? KernelFrom{block_of_many(question), block_of_many(question)}
-                                      : KernelFrom{.bytes = question.crowded ? 256 * kib : 512 * kib, .crowd_times = 2},
+      set_pieces(question, rooted_from(question, {.bytes = question.crowded ? 256 * kib : 512 * kib, .crowd_times = 2}),
                  choice);
       if (question.crowded && !choice.kernel_copies && !question.kernel_copies && !question.irregular)
         choice.parameters = ring(bytes, 128 * kib, 4);

@@ -69,18 +69,16 @@ TITLES = {"openmpi": "Open MPI", "mpich": "MPICH"}
 # Open MPI without kernel copies: before release 5, and since.
 NO_CMA = [("btl_vader_single_copy_mechanism", "none"), ("smsc", "^cma,knem,xpmem")]
 # The MPI libraries with each setting that is said to be the fastest somewhere: (what differs, which, for launcher()).
-# "openmpi-NAME", where NAME is in COMPONENTS: only where Open MPI has the component.
+COMPONENTS = ("sm", "acoll", "xhc")  # of Open MPI's framework coll; measured where it has them
 PEERS = {
     "openmpi": (" as installed", "openmpi", {}),
     "openmpi-nocma": (" without CMA", "openmpi", {"mca": NO_CMA}),
-    "openmpi-sm": (", component sm", "openmpi", {"mca": [("coll_sm_priority", "100")]}),
-    "openmpi-acoll": (", component acoll", "openmpi", {"mca": [("coll_acoll_priority", "100")]}),
-    "openmpi-xhc": (", component xhc", "openmpi", {"mca": [("coll_xhc_priority", "100")]}),
+    **{f"openmpi-{name}": (f", component {name}", "openmpi", {"mca": [(f"coll_{name}_priority", "100")]})
+       for name in COMPONENTS},
     "mpich": (" as installed", "mpich", {}),
     "mpich-nocma": (" without CMA", "mpich", {"env": {"UCX_TLS": "^cma"}}),
 }
 AS_INSTALLED = ("openmpi", "mpich")  # of these, what users get who set nothing
-COMPONENTS = {"openmpi-sm": "sm", "openmpi-acoll": "acoll", "openmpi-xhc": "xhc"}  # of Open MPI's framework coll
 
 
 @functools.cache
@@ -98,7 +96,7 @@ def peers(ranks, program, urgent=False, names=tuple(PEERS)):
     return [Contestant(name, TITLES[mpi] + title, False,
                        launcher(mpi, ranks, urgent=urgent, **more) + [str(program(mpi))])
             for name, (title, mpi, more) in PEERS.items() if name in names and mpi in available_mpis()
-            and (name not in COMPONENTS or COMPONENTS[name] in open_mpi_components())]
+            and name.removeprefix("openmpi-") not in set(COMPONENTS) - open_mpi_components()]
 
 
 def contestants(build, ranks, program, urgent=False):

@@ -2,6 +2,7 @@
 // Memory of coll_mem_alloc(), which peers map when a collective first uses it, and copy where they cannot map it.
 #include <fstream>
 
+#include "address_space.h"
 #include "api/handles.h"
 #include "comm/collectives.h"
 #include "transport/arena.h"
@@ -21,13 +22,6 @@ size_t mappings_of(const char* name) {
 }
 // The kernel lists what is not linked in a file system so. Segments have a longer name.
 size_t arenas_mapped() { return mappings_of("/memfd:libcoll (deleted)"); }
-
-size_t address_space() {
-  std::ifstream status("/proc/self/statm");
-  size_t pages = 0;
-  status >> pages;
-  return pages * size_t(sysconf(_SC_PAGESIZE));
-}
 
 // Every operand in mappable memory: plans that read, plans that write, the latency paths, requests.
 void check_moves(Context& c, coll_comm* comm, size_t n, uint32_t round) {
@@ -68,11 +62,11 @@ TEST(Arena, IsMadeAndMappedWhenItIsUsed) {
       RANK_CHECK(c, coll_bcast(small.data(), 16, COLL_UINT32, 0, comm) == COLL_OK);
       RANK_CHECK(c, coll_barrier(comm) == COLL_OK);
       RANK_CHECK(c, arenas_mapped() == own);  // staged, as it is short
-      const size_t before = address_space();
+      const size_t before = coll::test::address_space();
       RANK_CHECK(c, coll_bcast(large.data(), 1 << 18, COLL_UINT32, 0, comm) == COLL_OK);
       RANK_CHECK(c, coll_barrier(comm) == COLL_OK);
       RANK_CHECK(c, arenas_mapped() == own + (c.rank == 0 ? 0 : 1));
-      RANK_CHECK(c, address_space() <= before + (size_t(80) << 20));
+      RANK_CHECK(c, coll::test::address_space() <= before + (size_t(80) << 20));
     }
     RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
   });
@@ -85,16 +79,16 @@ TEST(Arena, IsMappedByExtents) {
     constexpr size_t huge = size_t(2) << 30;
     {
       Buffer small(size_t(1) << 20, true), large(huge, true), more(size_t(1) << 20, true);
-      const size_t before = address_space();
+      const size_t before = coll::test::address_space();
       RANK_CHECK(c, coll_bcast(small.data(), 1 << 18, COLL_UINT32, 0, comm) == COLL_OK);
       RANK_CHECK(c, coll_bcast(more.data(), 1 << 18, COLL_UINT32, 0, comm) == COLL_OK);
       RANK_CHECK(c, coll_barrier(comm) == COLL_OK);
-      RANK_CHECK(c, address_space() <= before + (size_t(80) << 20));
+      RANK_CHECK(c, coll::test::address_space() <= before + (size_t(80) << 20));
       uint32_t* last = large.data() + huge / 4 - (1 << 18);
       for (size_t i = 0; i < 1 << 18; i++) last[i] = input(c.rank, i, 0);
       RANK_CHECK(c, coll_bcast(last, 1 << 18, COLL_UINT32, 0, comm) == COLL_OK);
       RANK_CHECK(c, coll_barrier(comm) == COLL_OK);
-      RANK_CHECK(c, c.rank == 0 || address_space() >= before + huge);
+      RANK_CHECK(c, c.rank == 0 || coll::test::address_space() >= before + huge);
       for (size_t i = 0; i < 1 << 18; i++)
         if (last[i] != input(0, i, 0)) return c.fail("bcast is wrong");
     }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Many ranks on a machine that says it has 16 TiB of memory: a communicator reserves what its layout says, however much
 // memory the machine has.
-#include <fstream>
 #include <sys/sysinfo.h>
 
+#include "address_space.h"
 #include "comm/collectives.h"
 #include "comm/segment_layout.h"
 
@@ -19,13 +19,6 @@ extern "C" int sysinfo(struct sysinfo* info) noexcept {
 
 namespace {
 
-size_t address_space() {
-  std::ifstream status("/proc/self/statm");
-  size_t pages = 0;
-  status >> pages;
-  return pages * size_t(sysconf(_SC_PAGESIZE));
-}
-
 class LargeNode : public testing::TestWithParam<int> {};
 
 TEST_P(LargeNode, ReservesWhatItsLayoutSays) {
@@ -33,11 +26,11 @@ TEST_P(LargeNode, ReservesWhatItsLayoutSays) {
       GetParam(),
       [](Context& c) {
         constexpr size_t other = size_t(32) << 20;  // texts, alignment, and the heap
-        const size_t before = address_space(), layout = coll::comm::SegmentLayout(c.ranks).texts();
+        const size_t before = coll::test::address_space(), layout = coll::comm::SegmentLayout(c.ranks).texts();
         coll_comm* comm = c.comm();
         if (comm == nullptr) return;
-        RANK_CHECK(c, address_space() >= before + layout);
-        RANK_CHECK(c, address_space() <= before + layout + other);
+        RANK_CHECK(c, coll::test::address_space() >= before + layout);
+        RANK_CHECK(c, coll::test::address_space() <= before + layout + other);
         uint32_t sum = 0, one = 1;
         RANK_CHECK(c, coll_barrier(comm) == COLL_OK);
         RANK_CHECK(c, coll_allreduce(&one, &sum, 1, COLL_UINT32, COLL_SUM, comm) == COLL_OK);
@@ -50,9 +43,9 @@ TEST_P(LargeNode, ReservesWhatItsLayoutSays) {
         RANK_CHECK(c, coll_bcast(shared.data(), n, COLL_UINT32, 0, comm) == COLL_OK);
         for (size_t i = 0; i < n; i++)
           if (shared.data()[i] != input(0, i, 0)) return c.fail("bcast is wrong");
-        RANK_CHECK(c, address_space() <= before + layout + other + (size_t(64) << 20));
+        RANK_CHECK(c, coll::test::address_space() <= before + layout + other + (size_t(64) << 20));
         RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
-        RANK_CHECK(c, address_space() <= before + other + (size_t(64) << 20));
+        RANK_CHECK(c, coll::test::address_space() <= before + other + (size_t(64) << 20));
       },
       -1, 120);
 }

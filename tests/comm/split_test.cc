@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fstream>
 
+#include "address_space.h"
 #include "comm/collectives.h"
 
 using namespace ranks;
@@ -84,13 +85,6 @@ size_t segment_mappings() {
   return count;
 }
 
-size_t address_space() {
-  std::ifstream status("/proc/self/statm");
-  size_t pages = 0;
-  status >> pages;
-  return pages * size_t(sysconf(_SC_PAGESIZE));
-}
-
 TEST(Communicators, LeaveNothingBehind) {
   run_processes(3, [](Context& c) {
     coll_comm* world = c.comm();
@@ -105,10 +99,10 @@ TEST(Communicators, LeaveNothingBehind) {
       RANK_CHECK(c, coll_allreduce(data.data(), result.data(), data.size(), COLL_UINT32, COLL_SUM, copy) == COLL_OK);
       RANK_CHECK(c, coll_comm_free(copy) == COLL_OK);
       RANK_CHECK(c, coll_barrier(world) == COLL_OK);
-      if (round == 9) bytes = address_space();
+      if (round == 9) bytes = coll::test::address_space();
     }
     // The heap may grow a little.
-    RANK_CHECK(c, address_space() <= bytes + (size_t(16) << 20));
+    RANK_CHECK(c, coll::test::address_space() <= bytes + (size_t(16) << 20));
     RANK_CHECK(c, open_descriptors() == descriptors);
     RANK_CHECK(c, segment_mappings() == mappings);
     RANK_CHECK(c, coll_comm_free(world) == COLL_OK);

@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 #include <cstring>
-#include <fstream>
 #include <map>
 #include <random>
 #include <vector>
 
+#include "../address_space.h"
 #include "../seed.h"
 
 using coll::transport::Arena;
@@ -100,22 +100,15 @@ TEST(Arena, RandomUse) {
   EXPECT_TRUE(arena().free(large));
 }
 
-size_t mapped_bytes() {
-  std::ifstream status("/proc/self/statm");
-  size_t pages = 0;
-  status >> pages;
-  return pages * size_t(sysconf(_SC_PAGESIZE));
-}
-
 // Address space for what is allocated, not for what the machine has; in few extents.
 TEST(Arena, GrowsByExtents) {
   arena();
-  const size_t before = mapped_bytes();
+  const size_t before = coll::test::address_space();
   constexpr size_t large = size_t(40) << 30, small = size_t(10) << 20;
   auto* whole = static_cast<char*>(arena().allocate(large));
   ASSERT_NE(whole, nullptr);
   EXPECT_TRUE(arena().contains(whole, large));
-  EXPECT_LE(mapped_bytes(), before + large + first_extent);
+  EXPECT_LE(coll::test::address_space(), before + large + first_extent);
   whole[0] = whole[large - 1] = 1;
   std::vector<char*> all;
   for (int i = 0; i < 100; i++) {

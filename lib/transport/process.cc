@@ -35,10 +35,16 @@ struct ProcFile {
   char text[512] = "";
   bool opened = false;
 
-  template <typename... Words>
-  explicit ProcFile(const char* format, Words... words) {
+  // The format has one %d, for the number.
+  ProcFile(const char* format, int number) {
     char path[48];
-    snprintf(path, sizeof path, format, words...);
+    snprintf(path, sizeof path, format, number);
+    take(path);
+  }
+  explicit ProcFile(const char* path) { take(path); }
+
+ private:
+  void take(const char* path) {
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return;
     opened = true;

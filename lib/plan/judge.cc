@@ -8,8 +8,8 @@
 
 namespace coll::plan {
 
-Judge::Judge(const Layout& layout, Machine& machine, Expressions& expressions)
-    : layout_(&layout), plan_(&layout.plan()), machine_(&machine), expressions_(&expressions) {
+Judge::Judge(const Layout& layout, Machine& machine, Expressions& expressions, Order& order)
+    : layout_(&layout), plan_(&layout.plan()), machine_(&machine), expressions_(&expressions), order_(order) {
   size_t views = plan_->views.size();
   publishes_.resize(size_t(plan_->ranks) * views);
   for (int rank = 0; rank < plan_->ranks; ++rank)

@@ -17,7 +17,7 @@ namespace coll::plan {
 
 class Judge {
  public:
-  Judge(const Layout& layout, Machine& machine, Expressions& expressions);
+  Judge(const Layout& layout, Machine& machine, Expressions& expressions, Order& order);
 
   // Before a run: what the owners will decide, one per rank and view, and whether to keep clocks.
   void begin(const std::vector<Decision>& decisions, bool ordering);
@@ -86,7 +86,7 @@ class Judge {
   std::vector<std::vector<Epoch>> open_;  // throttled plans: per owner, chains of ordered accesses to its buffers
   std::vector<Value> memory_;
   std::vector<Value> folded_;
-  Order order_;
+  Order& order_;
   int64_t last_value_ = 0;
   bool synchronizes_ = false;
   int association_ = 0;

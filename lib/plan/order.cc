@@ -39,6 +39,7 @@ void Order::reset(size_t lanes, size_t cells, size_t flags) {
   width_ = (lanes + pad - 1) / pad * pad;
   clocks_.assign(lanes * width_, 0);
   kept_.clear();
+  kept_of_.assign(lanes, none_kept);
   posts_.resize(flags);
   for (auto& posts : posts_) posts.clear();
   shadows_.assign(cells, {});
@@ -124,8 +125,11 @@ Order::Conflict Order::write(uint32_t lane, uint32_t cell, size_t cells) {
 bool Order::post(uint32_t lane, uint32_t flag, int64_t value) {
   auto& posts = posts_[flag];
   if (!posts.empty() && !before(posts.back().epoch, lane)) return false;
-  posts.push_back({value, now_, uint32_t(kept_.size() / width_)});
-  kept_.insert(kept_.end(), clock(lane), clock(lane) + width_);
+  if (kept_of_[lane] == none_kept) {
+    kept_of_[lane] = uint32_t(kept_.size() / width_);
+    kept_.insert(kept_.end(), clock(lane), clock(lane) + width_);
+  }
+  posts.push_back({value, now_, kept_of_[lane]});
   return true;
 }
 
@@ -134,7 +138,10 @@ void Order::wait(uint32_t lane, uint32_t flag, int64_t value) {
   auto first =
       std::lower_bound(posts.begin(), posts.end(), value, [](const Post& p, int64_t v) { return p.value < v; });
   // Who knows of a lane's time t has joined a clock of it from t or later, which contains the one from t.
-  if (!before(first->epoch, lane)) join(clock(lane), &kept_[size_t(first->clock) * width_]);
+  if (before(first->epoch, lane)) return;
+  join(clock(lane), &kept_[size_t(first->clock) * width_]);
+  clock(lane)[lane_of(first->epoch)] = int32_t(time_of(first->epoch));
+  kept_of_[lane] = none_kept;
 }
 
 Order::Conflict Order::unfinished(uint32_t first_lane, uint32_t lanes, uint32_t cell, size_t cells) {

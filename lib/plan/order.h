@@ -54,10 +54,11 @@ class Order {
 
  private:
   static constexpr Epoch many = 1u << 31;
+  static constexpr uint32_t none_kept = ~0u;
   struct Post {
     int64_t value;
     Epoch epoch;
-    uint32_t clock;  // index into kept_
+    uint32_t clock;  // index into kept_: the lane's clock then, but for its own time, which may be earlier
   };
   struct Shadow {
     Epoch write = 0, read = 0;
@@ -73,7 +74,8 @@ class Order {
   size_t lanes_ = 0, width_ = 0;
   Epoch now_ = 0;
   std::vector<int32_t> clocks_;           // per lane
-  std::vector<int32_t> kept_;             // clocks of posts
+  std::vector<int32_t> kept_;             // clocks of posts; one serves all posts between two joins of a lane
+  std::vector<uint32_t> kept_of_;         // per lane: the kept clock that a post may share, or none_kept
   std::vector<std::vector<Post>> posts_;  // per flag, in order
   std::vector<Shadow> shadows_;           // per cell
   std::vector<int32_t> readers_;          // clocks of sets of readers

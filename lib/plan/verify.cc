@@ -122,7 +122,9 @@ Verdict verify(const Plan& plan, const VerifyOptions& options) {
   if (machine.lanes().size() > Order::most_lanes || layout.cells() > (size_t(1) << 31))
     return refuse("too large to verify: use fewer ranks or a smaller count");
   Expressions expressions(plan.ranks);
-  Judge judge(layout, machine, expressions);
+  // Clocks of many ranks take up to gigabytes: the next plan gets the memory of the last one.
+  thread_local Order order;
+  Judge judge(layout, machine, expressions, order);
   std::vector<Schedule> schedules = schedules_of(machine, options);
 
   verdict.synchronizes = true;

@@ -90,7 +90,10 @@ class Endings(Case):
         self.assertIn("rank 1 ended with signal 11 (Segmentation fault)", done.stderr)
 
     def test_who_ignores_sigterm_is_killed_after_the_grace_time(self):
-        done = collctl("run", "-n", 2, "--grace", 0.3, "--json", *self.script("trap '' TERM; [ $rank = 1 ] && exit 3; while :; do sleep 1; done"))
+        with tempfile.TemporaryDirectory() as folder:
+            ignores = f"trap '' TERM; touch {folder}/ignores; while :; do sleep 1; done"
+            ends = f"while ! [ -e {folder}/ignores ]; do sleep 0.01; done; exit 3"
+            done = collctl("run", "-n", 2, "--grace", 0.3, "--json", *self.script(f"[ $rank = 0 ] && {{ {ignores}; }}; {ends}"))
         self.assertEqual(done.returncode, 3)
         ends = json.loads(done.stderr.splitlines()[-1])
         self.assertEqual(ends["status"], 3)

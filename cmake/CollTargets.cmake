@@ -61,7 +61,9 @@ endfunction()
 #                      `make test-long` only
 #   [CPUS name ...]    runs it once more for each of these processors (COLL_CPU), as NAME.CPU, without sanitizers
 #   [NO_SANITIZE why]  leaves it out of the sanitizer builds
+#   [SANITIZE_LATER]   in sanitizer builds it is a test of `make test-long`
 #   [NO_CHECK why]     leaves it out of `make check`, which otherwise runs it unless its labels say no (coll_in_check())
+set(coll_test_options "OPTIMIZED;SANITIZE_LATER")
 set(coll_test_keywords "TIMEOUT;PROCESSORS;NO_SANITIZE;NO_CHECK;EXCEPT;LATER")
 set(coll_test_lists "LABELS;ENVIRONMENT;ARGS;CPUS")
 
@@ -69,13 +71,24 @@ set(coll_test_lists "LABELS;ENVIRONMENT;ARGS;CPUS")
 set(COLL_CPUS zen3 zen4 zen5 xeon neoverse)
 set(COLL_CPUS_BY_STORES zen4 zen5)
 
+# The kernels of the virtual machines. `make test` runs the newest; the others have the label long.
+set(COLL_KERNELS 6.1 6.12)
+function(coll_kernel_labels result kernel)
+  list(GET COLL_KERNELS -1 newest)
+  if(kernel STREQUAL newest)
+    set(${result} kmod PARENT_SCOPE)
+  else()
+    set(${result} kmod long PARENT_SCOPE)
+  endif()
+endfunction()
+
 # What `make check` builds: the programs of its tests, and what those start. Script tests add what they need.
 if(COLL_TESTS)
   add_custom_target(check_programs)
 endif()
 
 function(coll_test name)
-  cmake_parse_arguments(arg "OPTIMIZED" "${coll_test_keywords}" "SOURCES;LINKS;${coll_test_lists}" ${ARGN})
+  cmake_parse_arguments(arg "${coll_test_options}" "${coll_test_keywords}" "SOURCES;LINKS;${coll_test_lists}" ${ARGN})
   coll_program(${name} SOURCES ${arg_SOURCES} LINKS ${arg_LINKS} GTest::gtest GTest::gmock GTest::gtest_main)
   # What most tests spend their time in is the library; compiling the tests themselves is half of a build.
   if(NOT arg_OPTIMIZED)
@@ -92,12 +105,8 @@ function(coll_test name)
   set(left_out ${arg_EXCEPT})
   if(arg_LATER)
     list(JOIN arg_EXCEPT ":" except)
-    set(when NO_CHECK "the other cases are enough")
-    if(COLL_SANITIZER)
-      set(when LABELS ${arg_LABELS} long)
-    endif()
     coll_script_test(${name}_later COMMAND $<TARGET_FILE:${name}> --gtest_brief=1 --gtest_filter=${arg_LATER}-${except}
-      ${arg_ARGS} ${ARGN} ${when})
+      ${arg_ARGS} ${ARGN} SANITIZE_LATER NO_CHECK "the other cases are enough")
     list(APPEND left_out ${arg_LATER})
   endif()
   set(filter "")
@@ -109,7 +118,7 @@ function(coll_test name)
 endfunction()
 
 function(coll_script_test name)
-  cmake_parse_arguments(arg "OPTIMIZED" "${coll_test_keywords}" "COMMAND;SOURCES;LINKS;${coll_test_lists}" ${ARGN})
+  cmake_parse_arguments(arg "${coll_test_options}" "${coll_test_keywords}" "COMMAND;SOURCES;LINKS;${coll_test_lists}" ${ARGN})
   coll_test_runs_here(runs_here "${arg_LABELS}" "${arg_NO_SANITIZE}")
   if(NOT runs_here)
     return()
@@ -132,6 +141,9 @@ function(coll_script_test name)
     set(prefix ${COLL_SANITIZER}.)
     math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * 3")
     list(APPEND arg_LABELS ${COLL_SANITIZER})
+    if(arg_SANITIZE_LATER)
+      list(APPEND arg_LABELS long)
+    endif()
   endif()
   if(NOT arg_PROCESSORS)
     set(arg_PROCESSORS 1)

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# ctest-lines.sh [-L BUILD] BUILD PROGRAMS KERNEL...: the test programs are built in PROGRAMS; prints a ctest line for each test of
-# each kernel. Each looks up its result in BUILD/tests/kmod/KERNEL.tap, which the line kmod.run has made. Of a debug
-# kernel that is not in the cache when ctest starts, there is only the line that says so. -L: the library's tests, too.
+# ctest-lines.sh [-L BUILD] BUILD PROGRAMS KERNEL=LABEL[,LABEL]...: the test programs are built in PROGRAMS; prints a
+# ctest line for each test of each kernel. Each looks up its result in BUILD/tests/kmod/KERNEL.tap, which the line
+# kmod.run.KERNEL has made. Of a debug kernel that is not in the cache when ctest starts, there is only the line that
+# says so. -L: the library's tests, too.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=../../scripts/vm/common.sh
@@ -15,17 +16,19 @@ fi
 build=$1 programs=$2
 shift 2
 
-# line KERNEL PROGRAM TEST NAME PROPERTY...
+# line KERNEL PROGRAM TEST NAME PROPERTY...: with the labels of $labels.
 line() {
     local kernel=$1 program=$2 test=$3 name=$4
     shift 4
     echo "add_test([==[$name]==] [==[$here/result.sh]==] [==[$build/tests/kmod/$kernel.tap]==] $program $test)"
-    echo "set_tests_properties([==[$name]==] PROPERTIES LABELS kmod SKIP_RETURN_CODE 77 $*" \
+    echo "set_tests_properties([==[$name]==] PROPERTIES LABELS [==[$labels]==] SKIP_RETURN_CODE 77 $*" \
         "ENVIRONMENT [==[GTEST_OUTPUT=xml:$build/gtest/$name.xml]==])"
 }
 
-for kernel in "$@"; do
-    line "$kernel" - boot "kmod.$kernel.boot" FIXTURES_REQUIRED kmod FIXTURES_SETUP "kmod_$kernel"
+for labelled in "$@"; do
+    kernel=${labelled%%=*} labels=${labelled#*=}
+    labels=${labels//,/;}
+    line "$kernel" - boot "kmod.$kernel.boot" FIXTURES_REQUIRED "kmod_run_$kernel" FIXTURES_SETUP "kmod_$kernel"
     [[ $kernel != debug && $kernel != kcsan ]] || echo "if(EXISTS [==[$cache/$kernel/complete]==])"
     "$here/run-all.sh" -q -b "$programs" "${library[@]}" -l "$kernel" | while read -r _ program test; do
         line "$kernel" "$program" "$test" "kmod.$kernel.$program.$test" FIXTURES_REQUIRED "kmod_$kernel"

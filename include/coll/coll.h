@@ -30,6 +30,7 @@
  *      NO_MEMORY    not enough memory for the algorithm's own data. Nothing was started, unless coll_last_error() says
  *                   that it happened in the middle of the operation: then the communicator is unusable
  *      UNAVAILABLE  an environment variable, such as COLL_BCAST, forces an algorithm that cannot serve the call
+ *      STATE        comm belongs to the parent of this process (fork())
  *      MISMATCH     blocking forms, with COLL_DEBUG=1: the ranks called different collectives, or with different
  *                   sizes, roots or operations. Every rank returns it, before data is moved; the communicator stays
  *                   usable
@@ -306,7 +307,7 @@ coll_status coll_comm_create_from_launcher(coll_comm **comm);
  * and COLL_OK. The environment is read anew. The new communicator does not depend on `comm`, which may be freed before
  * it. On failure *out is NULL; ranks of other colours may have succeeded.
  * Collective over comm. Errors: ARG (comm or out is NULL, invalid variable), BOOTSTRAP, NO_MEMORY, UNAVAILABLE,
- * TOPOLOGY, MISMATCH, PEER_DIED, SYSTEM. Thread safety: per communicator.
+ * TOPOLOGY, MISMATCH, STATE (comm belongs to the parent process), PEER_DIED, SYSTEM. Thread safety: per communicator.
  */
 coll_status coll_comm_split(coll_comm *comm, int colour, int key, coll_comm **out);
 
@@ -626,8 +627,8 @@ coll_status coll_exscan_init(const void *send, void *recv, size_t count, coll_da
  * Starts a persistent request and returns without waiting for a peer. All ranks start the requests of a communicator,
  * and call its other collectives, in the same order. The status is that of starting, as for the non-blocking forms; on
  * failure the request stays as it was: inactive unless it was active already.
- * Errors: ARG (request is NULL), STATE (not persistent, or active already), TYPE (elements too large to be reduced),
- * NO_MEMORY, UNAVAILABLE; PEER_DIED or SYSTEM if the communicator is unusable. Thread safety: per communicator.
+ * Errors: ARG (request is NULL), STATE (not persistent, active already, or of the parent process), TYPE (elements too
+ * large to be reduced), NO_MEMORY, UNAVAILABLE; PEER_DIED or SYSTEM if the communicator is unusable. Thread safety: per communicator.
  */
 coll_status coll_start(coll_request *request);
 
@@ -639,14 +640,15 @@ coll_status coll_start(coll_request *request);
  * yield the core.
  * After NO_MEMORY *done is 1 if the collective failed, and 0 if the call itself did: the request is then still active and
  * the call can be repeated.
- * Errors: ARG (request or done is NULL), NO_MEMORY, PEER_DIED, SYSTEM. Thread safety: per communicator.
+ * Errors: ARG (request or done is NULL), NO_MEMORY, STATE (of the parent process), PEER_DIED, SYSTEM. Thread safety: per communicator.
  */
 coll_status coll_test(coll_request **request, int *done);
 
 /*
  * Waits until a request is complete, then does as coll_test() does. Returns the status of the collective's execution on
  * this rank; errors of starting it were returned by the call that started it. The peers may have other statuses.
- * Errors: ARG (request is NULL), NO_MEMORY, PEER_DIED, SYSTEM. Thread safety: per communicator.
+ * Errors: ARG (request is NULL), NO_MEMORY, STATE (of the parent process), PEER_DIED, SYSTEM. Thread safety: per
+ * communicator.
  */
 coll_status coll_wait(coll_request **request);
 

@@ -55,7 +55,7 @@ def run(language, interpreter, commands):
 
 class ModuleFiles(unittest.TestCase):
     def check(self, lines):
-        self.assertIn("setenv COLL_ROOT /opt/coll", lines)
+        self.assertIn("setenv LIBCOLL_ROOT /opt/coll", lines)
         self.assertIn("prepend PATH /opt/coll/bin", lines)
         self.assertIn("prepend PKG_CONFIG_PATH /opt/coll/lib/pkgconfig", lines)
         self.assertIn("setenv OMPI_MCA_mca_base_env_list LD_PRELOAD=/opt/coll/lib/libcoll_mpi_openmpi.so", lines)

@@ -21,7 +21,8 @@ namespace {
 
 constexpr size_t line = 64, least_page = 4096, huge_page = mem::huge_page_bytes;
 constexpr size_t least_extent = size_t(64) << 20;
-constexpr size_t most_bytes = size_t(1) << 60;  // of an allocation: sums of a few do not overflow
+constexpr size_t largest_page = size_t(64) << 10;  // of the kernels of all processors
+constexpr size_t most_bytes = size_t(1) << 60;     // of an allocation: sums of a few do not overflow
 
 std::mutex own_mutex;  // held while the arena is made, and around fork()
 // Never freed: peers and user memory refer to it until the process ends. Looked at in every collective.
@@ -37,13 +38,16 @@ size_t alignment_of(size_t bytes) {
   if (bytes >= huge_page) return huge_page;
   return bytes >= page_bytes() ? page_bytes() : bytes >= least_page ? least_page : line;
 }
+// Memory is given back by as much: an emulator of user mode may report smaller pages than those of its kernel, which
+// rounds a length up.
+size_t unit_given_back() { return std::max(page_bytes(), largest_page); }
 // Whether the kernel clears what is given back to it. Some take the advice and do nothing: gVisor, emulators of user mode.
-bool clears_what_it_takes(char* page) {
-  volatile char* byte = page;
+bool clears_what_it_takes(char* unit) {
+  volatile char* byte = unit;
   *byte = 1;
-  const bool clears = madvise(page, page_bytes(), MADV_REMOVE) == 0 && *byte == 0;
+  const bool clears = madvise(unit, unit_given_back(), MADV_REMOVE) == 0 && *byte == 0;
   *byte = 0;
-  madvise(page, page_bytes(), MADV_REMOVE);
+  madvise(unit, unit_given_back(), MADV_REMOVE);
   return clears;
 }
 
@@ -86,7 +90,7 @@ std::string Arena::make() {
   auto* header = reinterpret_cast<ArenaHeader*>(extents_[0].base);
   header->owner = own_token();
   header->magic = ArenaHeader::expected_magic;
-  kernel_clears_ = clears_what_it_takes(extents_[0].at(extents_[0].holes.begin()->first));
+  kernel_clears_ = clears_what_it_takes(extents_[0].base + extents_[0].bytes - unit_given_back());
   return "";
 }
 
@@ -166,11 +170,11 @@ bool Arena::free(void* memory) {
   return true;
 }
 
-// By giving whole pages back; by stores where the kernel does not take them, as those that are locked, and in the rest.
+// By giving pages back; by stores where the kernel does not take them, as those that are locked, and in the rest.
 void Arena::clear(char* memory, size_t bytes) const {
   char* const end = memory + bytes;
-  char* first = reinterpret_cast<char*>(round_up(uintptr_t(memory), page_bytes()));
-  char* last = reinterpret_cast<char*>(round_down(uintptr_t(end), page_bytes()));
+  char* first = reinterpret_cast<char*>(round_up(uintptr_t(memory), unit_given_back()));
+  char* last = reinterpret_cast<char*>(round_down(uintptr_t(end), unit_given_back()));
   if (last <= first || madvise(first, size_t(last - first), MADV_REMOVE) != 0 || !kernel_clears_) first = last = end;
   memset(memory, 0, size_t(first - memory));
   memset(last, 0, size_t(end - last));

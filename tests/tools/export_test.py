@@ -82,7 +82,7 @@ class OpenMpi(Exported):
         self.assertEqual(read[bcast, 2], [[0, 1, 0, 0], [1025, 3, 0, 1024], [4097, 9, 0, 0], [65537, 7, 0, 16384]])
         self.assertEqual(read[allreduce, 2], [[0, 3, 0, 0], [1025, 6, 0, 0], [4097, 3, 0, 0], [65537, 6, 0, 0]])
         # Others count what all ranks have together.
-        self.assertEqual(read[allgather, 2], [[0, 2, 0, 0], [131073, 4, 0, 0]])
+        self.assertEqual(read[allgather, 2], [[0, 2, 2, 0], [131073, 4, 0, 0]])
 
     def spied(self, rules):
         spy = self.spy("cc", "openmpi_spy.c")

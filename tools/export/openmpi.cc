@@ -23,6 +23,7 @@ struct Same {
   int number;
   std::string_view name;
   bool segments = false;  // cuts what it moves into segments of our chunk
+  int fan_out = 0;        // 0: its own
 };
 
 // "latency" is the hand-written path; "*" every other algorithm of the collective.
@@ -47,8 +48,9 @@ constexpr Same same[] = {
     {Collective::reduce_scatter, "latency", 2, "recursive_halving"},
     {Collective::reduce_scatter, "*", 3, "ring"},
     {Collective::allgather, "recursive_doubling", 3, "recursive_doubling"},
-    {Collective::allgather, "latency", 2, "bruck"},
-    {Collective::allgather, "bruck", 2, "bruck"},
+    // Newer than 4.1, it takes the fan-out as its radix, and never ends if that is 0.
+    {Collective::allgather, "latency", 2, "bruck", false, 2},
+    {Collective::allgather, "bruck", 2, "bruck", false, 2},
     {Collective::allgather, "gather_bcast", 1, "linear"},
     {Collective::allgather, "hierarchical", 1, "linear"},
     {Collective::allgather, "*", 4, "ring"},
@@ -112,15 +114,15 @@ std::string to_openmpi(const std::vector<Thresholds>& all, const std::string& or
         const auto classes = merged(*one, [&, collective = collective](const Threshold& threshold) {
           const Same& there = same_as(collective, threshold.choice);
           const uint32_t chunk = threshold.choice.parameters.chunk_bytes;
-          return std::tuple(number == with_blocks ? block_number(there.number) : there.number,
+          return std::tuple(number == with_blocks ? block_number(there.number) : there.number, there.fan_out,
                             there.segments && chunk < threshold.up_to_bytes ? chunk : 0u, there.name);
         });
         rules += fmt::format("{}  # ranks\n{}  # sizes, then for each: least bytes, algorithm, fan-out, segment\n",
                              one->ranks, classes.size());
         size_t from = 0;
         for (const auto& [up_to, there] : classes) {
-          const auto& [algorithm, segment, name] = there;
-          rules += fmt::format("{} {} 0 {}  # {}\n", from, algorithm, segment, name);
+          const auto& [algorithm, fan_out, segment, name] = there;
+          rules += fmt::format("{} {} {} {}  # {}\n", from, algorithm, fan_out, segment, name);
           if (up_to != SIZE_MAX) from = total_bytes(*one, up_to) + 1;
         }
       }

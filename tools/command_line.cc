@@ -5,6 +5,49 @@
 
 namespace coll::tools {
 
+namespace {
+
+// The page that --help prints. CLI11's own differs between its versions; 2.6 breaks the lines of examples.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode) const override {
+    const auto listed = [](bool positional) {
+      return [positional](const CLI::Option* option) {
+        return !option->get_group().empty() && option->get_positional() == positional;
+      };
+    };
+    const auto positionals = app->get_options(listed(true)), options = app->get_options(listed(false));
+    const auto subcommands = app->get_subcommands([](const CLI::App*) { return true; });
+    std::string text = app->get_description() + "\nUsage: " + name + " [OPTIONS]";
+    for (const CLI::Option* option : positionals) text += " " + make_option_usage(option);
+    if (!subcommands.empty()) text += app->get_require_subcommand_min() > 0 ? " SUBCOMMAND" : " [SUBCOMMAND]";
+    text += "\n";
+    if (!positionals.empty()) text += "\nPositionals:\n";
+    for (const CLI::Option* option : positionals) text += row(option->get_name(true, false), option);
+    text += "\nOptions:\n";
+    for (const CLI::Option* option : options) text += row(option->get_name(false, true), option);
+    if (!subcommands.empty()) text += "\nSubcommands:\n";
+    for (const CLI::App* sub : subcommands) text += row(sub->get_name(), sub->get_description());
+    return text + "\n" + app->get_footer() + "\n";
+  }
+
+ private:
+  std::string row(const std::string& name, const CLI::Option* option) const {
+    return row(name + make_option_opts(option), option->get_description());
+  }
+  // The second column begins at column_width_, on a line of its own if the first one is too long.
+  std::string row(const std::string& first, const std::string& second) const {
+    std::string text = "  " + first;
+    if (!second.empty())
+      text += text.size() < column_width_ ? std::string(column_width_ - text.size(), ' ') : "\n" + margin();
+    for (const char c : second) text += c == '\n' ? "\n" + margin() : std::string(1, c);
+    return text + "\n";
+  }
+  std::string margin() const { return std::string(column_width_, ' '); }
+};
+
+}  // namespace
+
 Option* Option::required() {
   inner_->required();
   return this;
@@ -98,8 +141,10 @@ void Command::callback(std::function<void()> run) { inner_->callback(std::move(r
 CommandLine::CommandLine(const std::string& program, const std::string& what)
     : app_(std::make_unique<CLI::App>(what, program)), command_(app_.get()) {
   app_->require_subcommand(1);
-  app_->get_formatter()->column_width(28);
-  app_->get_formatter()->label("REQUIRED", "(required)");
+  auto formatter = std::make_shared<HelpFormatter>();
+  formatter->column_width(28);
+  formatter->label("REQUIRED", "(required)");
+  app_->formatter(formatter);
 }
 
 CommandLine::~CommandLine() = default;

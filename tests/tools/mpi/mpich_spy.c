@@ -12,13 +12,13 @@ static char line[4096];
 static int length;  // 0: outside
 
 // The next library's `function`, as real().
-#define REAL(type, function) \
-  static type (*real)();     \
+#define REAL(function)               \
+  static __typeof__(function) *real; \
   if (!real) *(void **)&real = dlsym(RTLD_NEXT, #function)
 
 ucs_status_ptr_t ucp_tag_send_nbx(ucp_ep_h to, const void *buffer, size_t count, ucp_tag_t tag,
                                   const ucp_request_param_t *how) {
-  REAL(ucs_status_ptr_t, ucp_tag_send_nbx);
+  REAL(ucp_tag_send_nbx);
   const int typed = how->op_attr_mask & UCP_OP_ATTR_FIELD_DATATYPE;
   const size_t element = typed ? how->datatype >> UCP_DATATYPE_SHIFT : 1;
   if (length > 0 && length < (int)sizeof line - 32) length += sprintf(line + length, " %zu", count * element);

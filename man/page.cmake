@@ -10,6 +10,9 @@ endif()
 # options would be hyphenated.
 string(REGEX REPLACE "(\n\\.TH [^\n]*)" "\\1\n.nh\n.ad l" page "${page}")
 
+# It escapes the hyphens of the date, which mandoc then cannot read.
+string(REGEX REPLACE "(\n\\.TH [^\n]*[0-9][0-9][0-9][0-9])\\\\-([0-9][0-9])\\\\-" "\\1-\\2-" page "${page}")
+
 # Paragraph macros without effect, of which mandoc -T lint warns. One at the end of an indented block separates the block
 # from what follows, so it goes behind the block.
 string(REGEX REPLACE "\n\\.P((\n\\.RE)+)" "\\1\n.P" page "${page}")

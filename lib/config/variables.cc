@@ -34,9 +34,9 @@ constexpr Variable all[] = {
        "works on all ranks is used."},
       {"shm", "Everything is staged through shared memory, memory of coll_mem_alloc(3) included."},
       {"cma", "The kernel copies from process to process (process_vm_readv(2))."},
-      {"mapped", "Memory of coll_mem_alloc(3) is accessed in place; all other memory is staged."},
+      {"mapped", "Memory of coll_mem_alloc(3) is accessed directly; all other memory is staged."},
       {"kcoll_copy", "The kernel module copies between registered, pinned memory."},
-      {"kcoll_map", "The kernel module maps the memory, which is then accessed in place."},
+      {"kcoll_map", "The kernel module maps the memory, which is then accessed directly."},
       {"kcoll_uring", "As kcoll_copy; a rank submits several copies at once through io_uring."}}},
 
     {"COLL_TOPOLOGY",

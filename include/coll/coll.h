@@ -51,7 +51,10 @@
  *    concurrently.
  *  - A blocking call that waits spins at first, then yields the core, then sleeps.
  *  - Progress is made in the calling thread only, by coll_start(), the non-blocking forms, coll_test() and coll_wait(),
- *    and by blocking collectives on the same communicator while they wait. libcoll starts no threads.
+ *    and by blocking collectives on the same communicator while they wait.
+ *  - A process with a communicator of several processes gets a thread that sleeps until the process ends: by its end
+ *    the kernel tells the peers that the process has ended or has called execve(). It runs no code of the program and
+ *    receives no signal.
  *  - Callbacks must not throw, and must not leave by longjmp().
  *
  * Buffers

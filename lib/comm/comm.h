@@ -25,6 +25,7 @@
 
 namespace coll::transport {
 class Arena;
+class LifeRegistration;
 class Segment;
 }  // namespace coll::transport
 
@@ -240,7 +241,8 @@ class Comm {
   bool heaps_are_shared_ = false;  // large memory of the program's is mapped by all, most likely
   model::Selector selector_;
   std::array<size_t, plan::collectives> latency_bytes_{};
-  std::shared_ptr<transport::Segment> segment_;  // null while the communicator is not complete
+  std::shared_ptr<transport::Segment> segment_;                // null while the communicator is not complete
+  std::unique_ptr<transport::LifeRegistration> registration_;  // of this rank's mark in it
 
   std::unordered_map<std::string, std::unique_ptr<plan::Plan>> plans_;
   std::array<BoundEntry, 128> bounds_;

@@ -20,6 +20,7 @@
 #include "transport/cma.h"
 #include "transport/kcoll_map.h"
 #include "transport/kcoll_uring.h"
+#include "transport/keeper.h"
 #include "transport/segment.h"
 #include "transport/shared_file.h"
 
@@ -27,7 +28,7 @@ namespace coll::comm {
 
 namespace {
 
-constexpr uint64_t protocol = 0x6c6962636f6c6c03;  // "libcoll", version 3
+constexpr uint64_t protocol = 0x6c6962636f6c6c04;  // "libcoll", version 4
 constexpr int most_cpus = 1024;
 constexpr int most_ranks = 4096;
 constexpr size_t most_huge = 16;  // communicators of a process whose staging may take a huge page each
@@ -108,6 +109,7 @@ class Creation {
       return nullptr;
     }
     comm_->segment_ = std::move(segment_);
+    comm_->registration_ = std::move(registration_);
     add_living(*comm_);
     status = COLL_OK;
     return std::move(comm_);
@@ -215,6 +217,9 @@ class Creation {
     for (size_t r = 0; r < ranks(); r++)
       team.members[r] = {reinterpret_cast<exec::RankState*>(at(layout_.state(int(r)))),
                          at(layout_.refused_piece(int(r))), transport::Peer::reach(hellos_[r].address)};
+    // Before the second exchange: after it each peer can tell whether this rank has ended.
+    if (!std::ranges::all_of(team.members, [](const exec::Member& m) { return m.peer->same_process(); }))
+      registration_ = std::make_unique<transport::LifeRegistration>(team.members[size_t(rank())].state->life);
     // A stream of small operations walks over the whole ring: one page fault instead of hundreds.
     if (living_communicators() < most_huge)
       transport::advise_huge(at(layout_.payloads(rank())), exec::payloads_bytes + 2 * half_bytes);
@@ -368,6 +373,7 @@ class Creation {
   std::unique_ptr<Comm> comm_;
   const SegmentLayout layout_;
   std::shared_ptr<transport::Segment> segment_;  // the communicator's once that is complete
+  std::unique_ptr<transport::LifeRegistration> registration_;
   Fate fate_;
   Hello hello_;
   Report report_;

@@ -24,7 +24,8 @@ struct Awaited {
 
 bool Team::gone(int of_rank) const {
   const Member& member = members[size_t(of_rank)];
-  return member.state->state.load(std::memory_order_acquire) != RankState::alive || member.peer->doomed();
+  return member.state->state.load(std::memory_order_acquire) != RankState::alive ||
+         member.peer->doomed(member.state->life);
 }
 
 void Team::fail() {

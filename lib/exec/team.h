@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -17,6 +18,7 @@
 #include "sync/flag.h"
 #include "sync/ladder.h"
 #include "transport/access.h"
+#include "transport/life.h"
 #include "transport/peer.h"
 
 namespace coll::exec {
@@ -35,16 +37,19 @@ enum class Reach : uint8_t {
   direct,  // all ranks are threads of one process
 };
 
-// What stands in shared memory for each rank of a communicator, besides its channels. One writer: the rank.
+// What stands in shared memory for each rank of a communicator, besides its channels. One writer: the rank; the kernel
+// marks its end.
 struct RankState {
   enum : uint32_t { alive = 0, left = 1, failed = 2 };
   alignas(sync::line_bytes) std::atomic<uint32_t> state;
   std::atomic<uint32_t> core;      // one more than that which it was last on, as far as it has told; 0: it has not
   std::atomic<uint32_t> refusals;  // 1: a peer wants a copy that it cannot make; see refused_copy.h
   std::atomic<uint32_t> arena;     // one more than the descriptor of the rank's arena; 0: no view lay there yet
+  transport::LifeMark life;
   sync::Doorbell bell;
   RefusedCopy refused;
 };
+static_assert(offsetof(RankState, bell) == sync::line_bytes);  // a look at a peer loads one line
 
 struct Member {
   RankState* state = nullptr;

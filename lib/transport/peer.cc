@@ -12,9 +12,8 @@ namespace coll::transport {
 
 Address own_address() { return {own_token(), int32_t(getpid())}; }
 
-Peer::Peer(const Address& address) : address_(address), same_process_(address.token == own_token()) {
-  if (!same_process_) life_ = std::make_unique<Life>(address.pid);
-}
+Peer::Peer(const Address& address)
+    : address_(address), same_process_(address.token == own_token()), life_(address.pid) {}
 
 std::shared_ptr<Peer> Peer::reach(const Address& address) {
   static auto& known = *new Reached<Peer>;  // never destroyed: exit handlers may free communicators

@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "transport/arena.h"
+#include "transport/life.h"
 #include "transport/process.h"
 
 namespace coll::transport {
@@ -32,8 +33,8 @@ class Peer {
 
   bool same_process() const { return same_process_; }
   int pid() const { return address_.pid; }
-  bool ended() const { return life_ && life_->ended(); }
-  bool doomed() const { return life_ && life_->doomed(); }
+  // See Life; the mark is one of that process. False for this process.
+  bool doomed(const LifeMark& mark) const { return !same_process_ && life_.doomed(mark); }
 
   // Memory at that offset of the peer's arena, which has that descriptor in the peer's process; it is contiguous here as
   // far as it is there. The first call for an extent maps it. Null when it cannot be opened or mapped here. REQUIRES:
@@ -62,7 +63,7 @@ class Peer {
   const Token mapper_ =
       own_token();  // the process that maps its arena: a child after fork() does not have the mappings
   const bool same_process_;
-  std::unique_ptr<Life> life_;
+  const Life life_;
   std::mutex mutex_;  // held while an extent is mapped
   std::atomic<size_t> extent_count_{0};
   std::array<Extent, ArenaHeader::most_extents> extents_;  // in the order of their use

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A rank is killed: the others get PEER_DIED within a second, whatever they were doing, and nothing stays behind.
+// A rank is killed, or executes another program: the others get PEER_DIED within a second, whatever they were doing, and nothing stays behind.
 #include <dirent.h>
 
 #include <algorithm>
@@ -179,6 +179,45 @@ INSTANTIATE_TEST_SUITE_P(All, Death,
                            return std::string(std::get<0>(info.param)) + std::to_string(std::get<1>(info.param)) +
                                   name_of(std::get<2>(info.param));
                          });
+
+// The process lives on as another program, which holds nothing of the communicator.
+class Execve : public testing::TestWithParam<const char*> {};
+
+TEST_P(Execve, IsNoticedByEverySurvivor) {
+  constexpr int ranks = 4, victim = 2;
+  Environment forced("COLL_TRANSPORT", GetParam());
+  for (const Use& use : uses)
+    for (size_t n : {size_t(2), size_t(40'000)}) {
+      SCOPED_TRACE(std::string(use.name) + ", " + std::to_string(n) + " elements");
+      auto* noticed = static_cast<std::atomic<int>*>(
+          mmap(nullptr, sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+      run_processes(
+          ranks,
+          [&](Context& c) {
+            coll_comm* comm = c.comm();
+            const pid_t own = getpid();
+            pid_t pids[ranks];
+            Context::allgather(&own, pids, sizeof own, &c);
+            std::vector<uint32_t> in(n, 1), out(n);
+            for (int turn = 0; turn < 3; turn++) RANK_CHECK(c, use.once(c, comm, in, out, turn) == COLL_OK);
+            c.meet();
+            if (c.rank == victim) {
+              c.shared->moment_ns = now_ns();
+              execl("/bin/sleep", "sleep", "300", nullptr);
+            }
+            coll_status status = COLL_OK;
+            for (int turn = 3; status == COLL_OK && !c.failed(); turn++) status = use.once(c, comm, in, out, turn);
+            notices_in_time(c, status);
+            RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
+            if (++*noticed == ranks - 1) kill(pids[victim], SIGKILL);
+          },
+          victim, 10);
+      EXPECT_EQ(*noticed, ranks - 1);
+      munmap(noticed, sizeof(int));
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Execve, testing::ValuesIn(transports({"shm", "cma"})));
 
 // Killed inside its own reduction function, with half a vector published.
 TEST(Death, InsideAUserFunction) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Another process's memory and life; segments; and what fork() leaves of one's own.
+// Another process's memory; segments; and what fork() leaves of one's own.
 #include "transport/peer.h"
 
 #include "comm/collectives.h"
@@ -12,7 +12,6 @@
 #include <fstream>
 #include <memory>
 #include <sys/prctl.h>
-#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <thread>
 
@@ -46,7 +45,7 @@ TEST(Peer, IsReachedByMappingAndByTheKernel) {
     {
       auto peer = Peer::reach(other.address);
       RANK_CHECK(c, peer == Peer::reach(other.address));
-      RANK_CHECK(c, !peer->same_process() && !peer->ended());
+      RANK_CHECK(c, !peer->same_process());
       const auto reached = [&](int descriptor, uint64_t offset) { return peer->arena(descriptor, offset); };
       // Not its arena; not there; beyond its end.
       RANK_CHECK(c, reached(0, other.arena_offset) == nullptr && reached(1000, other.arena_offset) == nullptr);
@@ -189,76 +188,14 @@ TEST(Segment, BeyondTheLimitOnFileSizeIsNamedAsThat) {
   });
 }
 
-TEST(Peer, EndIsSeenEvenWhileItIsAZombie) {
-  pid_t child = fork();
-  if (child == 0) {
-    ::pause();
-    _exit(0);
-  }
-  Life life(child);
-  EXPECT_FALSE(life.ended());
-  kill(child, SIGKILL);
-  siginfo_t info;
-  ASSERT_EQ(waitid(P_PID, id_t(child), &info, WEXITED | WNOWAIT), 0);
-  EXPECT_TRUE(life.ended());
-  EXPECT_EQ(waitpid(child, nullptr, 0), child);
-  EXPECT_TRUE(life.ended());
-  EXPECT_EQ(cma_read(child, &info, 4096, 8), ESRCH);
-}
-
-// A program may close descriptors that it did not open, and get the same number for a file of its own.
-TEST(Peer, LivesOnWhenTheProgramTakesItsDescriptor) {
-  pid_t child = fork();
-  if (child == 0) {
-    ::pause();
-    _exit(0);
-  }
-  const int next = open("/dev/null", O_RDWR);
-  ASSERT_EQ(close(next), 0);
-  auto life = std::make_unique<Life>(child);
-  ASSERT_EQ(close(next), 0);
-  const int file = open("/dev/null", O_RDWR);
-  ASSERT_EQ(file, next);
-  EXPECT_FALSE(life->ended());
-  kill(child, SIGKILL);
-  siginfo_t info;
-  ASSERT_EQ(waitid(P_PID, id_t(child), &info, WEXITED | WNOWAIT), 0);
-  usleep(useconds_t(2000 * doomed_look_ms));
-  EXPECT_TRUE(life->doomed());
-  EXPECT_EQ(waitpid(child, nullptr, 0), child);
-  EXPECT_TRUE(life->ended());
-  life.reset();
-  EXPECT_EQ(close(file), 0) << "it was closed with the peer";
-}
-
-// Stopped on its way out, where a large process would still be giving back its memory.
-TEST(Peer, IsDoomedAsSoonAsASignalEndsIt) {
-  pid_t child = fork();
-  if (child == 0) {
-    ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
-    raise(SIGSTOP);
-    for (;;) ::pause();
-  }
-  int status = 0;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  if (!WIFSTOPPED(status)) GTEST_SKIP() << "processes may not be traced here";
-  ASSERT_EQ(ptrace(PTRACE_SETOPTIONS, child, nullptr, PTRACE_O_TRACEEXIT | PTRACE_O_EXITKILL), 0);
-  ASSERT_EQ(ptrace(PTRACE_CONT, child, nullptr, nullptr), 0);
-  Life life(child);
-  usleep(useconds_t(2000 * doomed_look_ms));
-  EXPECT_FALSE(life.doomed());
-  kill(child, SIGTERM);
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  ASSERT_EQ(WSTOPSIG(status), SIGTERM);
-  ASSERT_EQ(ptrace(PTRACE_CONT, child, nullptr, SIGTERM), 0);
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  ASSERT_EQ(status >> 8, SIGTRAP | PTRACE_EVENT_EXIT << 8);
-  usleep(useconds_t(2000 * doomed_look_ms));
-  EXPECT_TRUE(life.doomed());
-  EXPECT_FALSE(life.ended());
-  ASSERT_EQ(ptrace(PTRACE_CONT, child, nullptr, nullptr), 0);
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_TRUE(life.ended() && life.doomed());
+TEST(Peer, ThatHasEndedCannotBeRead) {
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  ASSERT_EQ(waitpid(child, nullptr, 0), child);
+  char byte = 0;
+  const int error = cma_read(child, &byte, 4096, 1);
+  if (error == EPERM || error == ENOSYS) GTEST_SKIP() << "the system forbids kernel copies";
+  EXPECT_EQ(error, ESRCH);
 }
 
 // What children in turn say: their exit status, or -1 for one that did not exit.

@@ -130,8 +130,7 @@ coll_status Comm::wait(Request& request) {
     if (!request.active()) break;
     const sync::Rung rung =
         wait.climb([&] { return request.state_ == Request::State::running ? request.run_.awaited() : -1; });
-    uint32_t between = rung == sync::Rung::spin ? exec::rounds_between_looks : exec::yields_between_looks;
-    if (rung != sync::Rung::sleep && wait.rounds() % between != 0) continue;
+    if (rung == sync::Rung::spin && wait.rounds() % exec::rounds_between_looks != 0) continue;
     if (foreign_progress_ != nullptr) foreign_progress_(foreign_context_);
     if (rung == sync::Rung::spin) continue;
     look_after_peers(rung);

@@ -117,7 +117,7 @@ coll_status Run::finish() {
       const sync::Rung rung = wait.climb([this] { return awaited(); });
       const bool look = wait.rounds() % rounds_between_looks == 0 || rung == sync::Rung::sleep;
       if (look && team.progress_others != nullptr) team.progress_others(team.progress_context);
-      if (look && !idle(rung)) return status_;
+      if (!idle(rung)) return status_;
     }
   }
 }

@@ -48,7 +48,7 @@ coll_status Team::wait_slow(const std::atomic<uint64_t>& sequence, uint64_t valu
     if (sequence.load(std::memory_order_acquire) >= value) return COLL_OK;
     const sync::Rung rung = wait.climb([of_rank] { return of_rank; });
     if (progress_others != nullptr && wait.rounds() % rounds_between_looks == 0) progress_others(progress_context);
-    if (rung == sync::Rung::spin || (rung == sync::Rung::yield && wait.rounds() % yields_between_looks != 0)) continue;
+    if (rung == sync::Rung::spin) continue;
     if (lost(sequence, value, of_rank)) return fail(), COLL_ERR_PEER_DIED;
     if (rung != sync::Rung::sleep) continue;
     if (progress_others != nullptr) progress_others(progress_context);

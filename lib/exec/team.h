@@ -23,12 +23,12 @@
 
 namespace coll::exec {
 
-// Between two looks at whether the awaited rank still lives and whether anything else wants progress.
+// Between two looks of a rank that spins at whether anything else wants progress. One that yields also looks after each
+// yield whether the awaited rank still lives: a yield can last a time slice of all other ranks on the core, and a look
+// takes less than the yield.
 inline constexpr uint32_t rounds_between_looks = 64;
 // A sleep for one flag while something else may come first: another lane, another operation, another library.
 inline constexpr uint32_t nap_us = 200;
-// A yield can last a time slice of everybody else on the core: look at the living more often.
-inline constexpr uint32_t yields_between_looks = 16;
 
 // How ranks reach each other's ordinary memory; chosen for each plan. Memory of an arena is mapped whatever it is.
 enum class Reach : uint8_t {

@@ -3,7 +3,9 @@
 #include <dirent.h>
 
 #include <algorithm>
+#include <random>
 
+#include "../seed.h"
 #include "comm/collectives.h"
 #include "transport/kcoll_device.h"
 
@@ -25,13 +27,13 @@ void die_later(Context& c, int after_us) {
   }).detach();
 }
 
-void notices_in_time(Context& c, coll_status status) {
+void notices_in_time(Context& c, coll_status status, int64_t limit_ns = 1'000'000'000) {
   int64_t noticed = now_ns();
   RANK_CHECK(c, status == COLL_ERR_PEER_DIED);
   RANK_CHECK(c, strstr(coll_last_error(), "must be freed") != nullptr);
   int64_t moment = c.shared->moment_ns;
   RANK_CHECK(c, moment != 0);
-  if (noticed - moment > 1'000'000'000 * int64_t(slowness))
+  if (noticed - moment > limit_ns * slowness)
     c.fail("took " + std::to_string((noticed - moment) / 1'000'000) + " ms to notice");
 }
 
@@ -218,6 +220,40 @@ TEST_P(Execve, IsNoticedByEverySurvivor) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Execve, testing::ValuesIn(transports({"shm", "cma"})));
+
+// 32 ranks share each of two cores, and other programs may run there. A rank learns of a death when it gets a core, and many
+// learn it from another rank, as data goes from rank to rank in a collective: so the time allowed grows with the longest
+// collective of the same run.
+TEST(Death, IsNoticedByEachOf64Ranks) {
+  constexpr int ranks = 64;
+  std::mt19937 random(coll::test::seed());
+  for (int run = 0; run < 6; run++) {
+    const int victim = int(random() % ranks), after_us = int(random() % 40'000);
+    const Use& use = uses[random() % std::size(uses)];
+    const size_t n = run % 2 == 0 ? 2 : 4000;
+    SCOPED_TRACE(std::string(use.name) + ", " + std::to_string(n) + " elements, victim " + std::to_string(victim));
+    run_processes(
+        ranks,
+        [&](Context& c) {
+          coll_comm* comm = c.comm();
+          std::vector<uint32_t> in(n, 1), out(n);
+          int64_t longest_ns = 0;
+          for (int turn = 0; turn < 4; turn++) {
+            const int64_t begin = now_ns();
+            RANK_CHECK(c, use.once(c, comm, in, out, turn) == COLL_OK);
+            longest_ns = std::max(longest_ns, now_ns() - begin);
+          }
+          c.meet();
+          if (c.rank == victim) die_later(c, after_us);
+          coll_status status = COLL_OK;
+          for (int turn = 0; status == COLL_OK && !c.failed(); turn++) status = use.once(c, comm, in, out, turn);
+          while (c.rank == victim) ::pause();
+          notices_in_time(c, status, 1'000'000'000 + 2 * longest_ns);
+          RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
+        },
+        victim);
+  }
+}
 
 // Killed inside its own reduction function, with half a vector published.
 TEST(Death, InsideAUserFunction) {

@@ -299,8 +299,9 @@ coll_status coll_comm_create(const coll_bootstrap *bootstrap, coll_comm **comm);
  * As coll_comm_create(), with the bootstrap of `collctl run -n N program`: all ranks that it started. A program that
  * was started without it becomes the only rank of its communicator. May be called again, by every rank, for another
  * communicator of the same ranks.
- * Collective. Errors: as coll_comm_create(); BOOTSTRAP also if COLL_LAUNCH is not what collctl run sets. Thread
- * safety: one thread of the process at a time.
+ * Collective. Errors: as coll_comm_create(); BOOTSTRAP also if COLL_LAUNCH is not what collctl run sets, if a
+ * rank has ended, or if another process is this rank: one that has called this and has not yet freed the communicator.
+ * Thread safety: one thread of the process at a time.
  */
 coll_status coll_comm_create_from_launcher(coll_comm **comm);
 

@@ -26,7 +26,7 @@ coll_status coll_comm_create(const coll_bootstrap* bootstrap, coll_comm** comm) 
       return bootstrap->allgather(send, recv, bytes, bootstrap->context) == 0;
     };
     std::unique_ptr<Comm> made = Comm::create(bootstrap->rank, bootstrap->ranks, exchange, status);
-    if (made != nullptr) *comm = new coll_comm{std::move(made)};
+    if (made != nullptr) *comm = new coll_comm{std::move(made), nullptr};
     return status;
   });
 }
@@ -37,7 +37,7 @@ coll_status coll_comm_split(coll_comm* comm, int colour, int key, coll_comm** ou
   return guarded([&] {
     std::unique_ptr<Comm> made;
     coll_status status = comm->comm->split(colour, key, made);
-    if (made != nullptr) *out = new coll_comm{std::move(made)};
+    if (made != nullptr) *out = new coll_comm{std::move(made), comm->claim};
     return status;
   });
 }

@@ -12,6 +12,7 @@
 
 struct coll_comm {
   std::unique_ptr<coll::comm::Comm> comm;
+  std::shared_ptr<void> claim;  // of a rank of collctl run: what makes this process that rank
 };
 
 struct coll_request {

@@ -1,51 +1,63 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "api/launcher.h"
 
+#include <cerrno>
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fcntl.h>
 #include <linux/futex.h>
+#include <memory>
+#include <string>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "coll/coll.h"
-#include "comm/error.h"
+#include "api/handles.h"
 
 namespace {
 
 using coll::failure;
+using coll::launcher::abandoned;
 using coll::launcher::Meeting;
 using coll::launcher::slot_bytes;
 
 struct Place {
   Meeting* meeting;
   int rank;
+  bool gave_up = false;
 };
 
-// Everybody arrives before anybody goes on. A rank that dies before is the launcher's to notice: it ends the others.
-void meet(Meeting& meeting) {
-  uint32_t generation = meeting.generation.load(std::memory_order_acquire);
+// All arrive before any goes on. False when a rank can no longer arrive. A rank that fails is the launcher's to notice: it
+// ends the others.
+bool meet(Meeting& meeting) {
+  const uint32_t generation = meeting.generation.load(std::memory_order_acquire);
+  if ((generation & abandoned) != 0) return false;
   if (meeting.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == meeting.ranks) {
     meeting.arrived.store(0, std::memory_order_relaxed);
-    meeting.generation.store(generation + 1, std::memory_order_release);
+    meeting.generation.fetch_add(1, std::memory_order_release);
     syscall(SYS_futex, &meeting.generation, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
-    return;
+    return true;
   }
-  while (meeting.generation.load(std::memory_order_acquire) == generation)
+  for (;;) {
+    const uint32_t now = meeting.generation.load(std::memory_order_acquire);
+    if ((now & ~abandoned) != generation) return true;
+    if ((now & abandoned) != 0) return false;
     syscall(SYS_futex, &meeting.generation, FUTEX_WAIT, generation, nullptr, nullptr, 0);
+  }
 }
 
 int allgather(const void* send, void* recv, size_t bytes, void* context) {
-  const Place& place = *static_cast<Place*>(context);
+  Place& place = *static_cast<Place*>(context);
   if (bytes > slot_bytes) return 1;
   char* slots = reinterpret_cast<char*>(place.meeting) + slot_bytes;
   memcpy(slots + size_t(place.rank) * slot_bytes, send, bytes);
-  meet(*place.meeting);
+  if (!meet(*place.meeting)) return place.gave_up = true, 1;
   for (uint32_t r = 0; r < place.meeting->ranks; r++)
     memcpy(static_cast<char*>(recv) + r * bytes, slots + r * slot_bytes, bytes);
-  meet(*place.meeting);
+  if (!meet(*place.meeting)) return place.gave_up = true, 1;
   return 0;
 }
 
@@ -54,33 +66,124 @@ int alone(const void* send, void* recv, size_t bytes, void*) {
   return 0;
 }
 
+// The lock by which this process is that rank, as long as one of its communicators needs it.
+class Claim {
+ public:
+  // Null when another process is that rank; `holder` is its number then, or 0 where it cannot be seen from here.
+  static std::shared_ptr<Claim> make(int descriptor, int rank, pid_t& holder) {
+    struct flock lock = byte_of(rank, F_WRLCK);
+    if (fcntl(descriptor, F_SETLK, &lock) != 0 && (errno == EAGAIN || errno == EACCES)) {
+      holder = fcntl(descriptor, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK ? lock.l_pid : 0;
+      return nullptr;
+    }
+    return std::make_shared<Claim>(descriptor, rank);
+  }
+
+  Claim(int descriptor, int rank) : descriptor_(descriptor), rank_(rank) {
+    fstat(descriptor, &file_);
+    claims++;
+  }
+  ~Claim() {
+    struct stat file {};
+    // The program may have closed the descriptor, and got its number for a file of its own.
+    const bool is_same = fstat(descriptor_, &file) == 0 && file.st_dev == file_.st_dev && file.st_ino == file_.st_ino;
+    struct flock lock = byte_of(rank_, F_UNLCK);
+    if (--claims == 0 && is_same) fcntl(descriptor_, F_SETLK, &lock);
+  }
+  Claim(const Claim&) = delete;
+  Claim& operator=(const Claim&) = delete;
+
+ private:
+  static struct flock byte_of(int rank, short type) {
+    struct flock lock {};
+    lock.l_type = type;
+    lock.l_whence = SEEK_SET;
+    lock.l_start = rank;
+    lock.l_len = 1;
+    return lock;
+  }
+
+  static inline std::atomic<int> claims = 0;  // of this process: all are one lock
+  int descriptor_, rank_;
+  struct stat file_ {};
+};
+
+// What COLL_LAUNCH says.
+struct Launch {
+  int rank = 0, ranks = 0, descriptor = -1;
+};
+
+// The memory at which the ranks meet; null, with a reason, when it is not there.
+Meeting* map_meeting(const Launch& launch, std::string& problem) {
+  const size_t bytes = coll::launcher::meeting_bytes(launch.ranks);
+  struct stat file {};
+  if (fstat(launch.descriptor, &file) != 0) {
+    problem = "descriptor " + std::to_string(launch.descriptor) +
+              ", which collctl run passes to its ranks, is closed; keep it open in this program and in what starts it";
+    return nullptr;
+  }
+  const std::string mismatch =
+      "COLL_LAUNCH does not match the shared memory of collctl run; start the program with `collctl run -n N program`";
+  if (size_t(file.st_size) != bytes) return problem = mismatch, nullptr;
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, launch.descriptor, 0);
+  if (memory == MAP_FAILED) {
+    problem = std::string("cannot map the shared memory of collctl run: ") + strerror(errno);
+    return nullptr;
+  }
+  auto* const meeting = static_cast<Meeting*>(memory);
+  if (meeting->ranks == uint32_t(launch.ranks)) return meeting;
+  munmap(memory, bytes);
+  return problem = mismatch, nullptr;
+}
+
+std::string taken(int rank, pid_t holder) {
+  return "rank " + std::to_string(rank) + " of collctl run is another process" +
+         (holder > 0 ? " (" + std::to_string(holder) + ")" : "") +
+         ", which has a communicator; start a further program with a `collctl run` of its own, or unset COLL_LAUNCH to "
+         "run it alone";
+}
+
+std::string ended(uint32_t rank) {
+  return "rank " + std::to_string(rank) +
+         " of collctl run has ended without creating this communicator; every rank must call "
+         "coll_comm_create_from_launcher() equally often";
+}
+
+// As one rank of several.
+coll_status create(const Launch& launch, coll_comm** comm) {
+  std::string problem;
+  Meeting* const meeting = map_meeting(launch, problem);
+  if (meeting == nullptr) return failure(COLL_ERR_BOOTSTRAP, problem);
+  coll_status status = COLL_ERR_BOOTSTRAP;
+  pid_t holder = 0;
+  if (std::shared_ptr<Claim> claim = Claim::make(launch.descriptor, launch.rank, holder)) {
+    Place place{meeting, launch.rank};
+    const coll_bootstrap bootstrap{sizeof(coll_bootstrap), launch.rank, launch.ranks, allgather, &place};
+    status = coll_comm_create(&bootstrap, comm);
+    if (place.gave_up) failure(status, ended(meeting->ended_rank.load()));
+    if (status == COLL_OK) (*comm)->claim = std::move(claim);
+  } else {
+    failure(status, taken(launch.rank, holder));
+  }
+  munmap(meeting, coll::launcher::meeting_bytes(launch.ranks));
+  return status;
+}
+
 }  // namespace
 
 extern "C" coll_status coll_comm_create_from_launcher(coll_comm** comm) {
   if (comm == nullptr) return failure(COLL_ERR_ARG, "coll_comm_create_from_launcher: comm is NULL");
   *comm = nullptr;
-  coll_bootstrap bootstrap{sizeof(coll_bootstrap), 0, 1, alone, nullptr};
   const char* text = std::getenv(coll::launcher::variable);
-  if (text == nullptr) return coll_comm_create(&bootstrap, comm);
-  int rank = 0, ranks = 0, descriptor = -1;
-  if (sscanf(text, "%d/%d/%d", &rank, &ranks, &descriptor) != 3 || ranks < 1 || rank < 0 || rank >= ranks)
+  if (text == nullptr) {
+    const coll_bootstrap bootstrap{sizeof(coll_bootstrap), 0, 1, alone, nullptr};
+    return coll_comm_create(&bootstrap, comm);
+  }
+  Launch launch;
+  if (sscanf(text, "%d/%d/%d", &launch.rank, &launch.ranks, &launch.descriptor) != 3 || launch.ranks < 1 ||
+      launch.rank < 0 || launch.rank >= launch.ranks)
     return failure(COLL_ERR_BOOTSTRAP,
                    std::string("COLL_LAUNCH='") + text +
                        "' was not set by collctl run; start the program with `collctl run -n N program`");
-  size_t bytes = coll::launcher::meeting_bytes(ranks);
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
-  if (memory == MAP_FAILED)
-    return failure(COLL_ERR_BOOTSTRAP, std::string("cannot map the shared memory of collctl run: ") + strerror(errno));
-  Place place{static_cast<Meeting*>(memory), rank};
-  coll_status status = COLL_ERR_BOOTSTRAP;
-  if (place.meeting->ranks == uint32_t(ranks)) {
-    bootstrap = {sizeof(coll_bootstrap), rank, ranks, allgather, &place};
-    status = coll_comm_create(&bootstrap, comm);
-  } else {
-    failure(status,
-            "COLL_LAUNCH does not match the shared memory of collctl run; start the program with `collctl run -n N "
-            "program`");
-  }
-  munmap(memory, bytes);
-  return status;
+  return coll::api::guarded([&] { return create(launch, comm); });
 }

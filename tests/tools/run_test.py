@@ -135,6 +135,87 @@ class Endings(Case):
             self.assertTrue(await_true(lambda: not any(map(lives, pids))), pids)
 
 
+class Meetings(Case):
+    """Which processes may create a communicator as a rank, and what becomes of ranks that wait for one that has ended."""
+
+    meeting = f"{EXAMPLES}/tools_meeting"
+
+    def lines(self, *program, status=0, ranks=2):
+        done = collctl("run", "-n", ranks, *program, timeout=30)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return sorted(done.stdout.splitlines())
+
+    def sums(self, ranks=2):
+        return [f"rank {rank} of {ranks}: status 0, sum {ranks}" for rank in range(ranks)]
+
+    def expect_errors(self, lines, count, *words):
+        errors = [line for line in lines if line.startswith("error ")]
+        self.assertEqual(len(errors), count, lines)
+        for error in errors:
+            for word in words:
+                self.assertIn(word, error)
+
+    def test_a_rank_that_ends_before_it_creates_a_communicator(self):
+        lines = self.lines(self.meeting, "only", 1, "end", "try", ranks=3)
+        self.expect_errors(lines, 2, "rank 1 of collctl run has ended", "equally often")
+
+    def test_a_rank_that_ends_before_another_communicator(self):
+        lines = self.lines(self.meeting, "create", "sum", "only", 0, "end", "try", ranks=3)
+        self.assertEqual([line for line in lines if line.startswith("rank")], self.sums(3))
+        self.expect_errors(lines, 2, "rank 0 of collctl run has ended")
+
+    def test_a_rank_that_ends_when_it_has_all_its_communicators(self):
+        lines = self.lines(self.meeting, "create", "sum", "only", 1, "end", "only", 0, "start", "sleep 0.7", "free")
+        self.assertEqual(lines, self.sums() + ["started: 0"])
+
+    def test_a_process_that_a_rank_leaves_behind_may_still_come(self):
+        script = f"[ ${{COLL_LAUNCH%%/*}} = 0 ] && {{ (sleep 0.7; {self.meeting} create sum) & exit 0; }}; {self.meeting} create sum"
+        # The job ends with the process that was started as rank 1, which may be before the other one prints.
+        self.assertIn(self.sums()[1], self.lines("sh", "-c", script))
+
+    def test_a_rank_with_a_communicator_starts_a_program(self):
+        for inner in (f"{self.meeting} create", f"sh -c '{self.meeting} create; exit $?'"):
+            lines = self.lines(self.meeting, "create", "only", 0, "start", inner, "sum")
+            self.expect_errors(lines, 1, "rank 0 of collctl run is another process (", "unset COLL_LAUNCH")
+            self.assertEqual(lines[1:], self.sums() + ["started: 3"])
+
+    def test_a_rank_with_a_communicator_starts_programs_that_may_run(self):
+        for inner in (f"{COLLCTL} run -n 2 {self.meeting} create sum", f"env -u COLL_LAUNCH {EXAMPLES}/example_allreduce"):
+            lines = self.lines(self.meeting, "create", "only", 0, "start", inner, "sum")
+            self.assertIn("started: 0", lines)
+            self.assertEqual([line for line in lines if line in self.sums()][-1], self.sums()[-1])
+
+    def test_a_child_of_a_rank_with_a_communicator(self):
+        lines = self.lines(self.meeting, "create", "fork", "try")
+        self.expect_errors(lines, 2, "is another process (")
+
+    def test_processes_that_are_a_rank_in_turn(self):
+        program = f"{self.meeting} create sum"
+        for wrapper in (["sh", "-c", f"{program}; {program}"],
+                        [self.meeting, "create", "sum", "free", "start", program],
+                        [self.meeting, "start", program, "create", "sum"],
+                        [self.meeting, "create", "sum", "exec", self.meeting],
+                        [self.meeting, "create", "sum", "free", "create", "sum"],
+                        [self.meeting, "create", "sum", "create", "sum"]):
+            lines = [line for line in self.lines(*wrapper) if line != "started: 0"]
+            self.assertEqual(lines, sorted(2 * self.sums()), wrapper)
+
+    def test_wrappers_that_start_the_program(self):
+        program = [self.meeting, "create", "sum"]
+        for wrapper in (["env"], ["timeout", "20"], ["sh", "-c", '"$@" & wait', "sh"], [self.meeting, "fork", "create", "sum"]):
+            self.assertEqual(self.lines(*wrapper, *(program if wrapper[0] != self.meeting else [])), self.sums(), wrapper)
+
+    def test_a_wrapper_that_closes_the_descriptor(self):
+        closes = "import subprocess, sys; sys.exit(subprocess.run(sys.argv[1:]).returncode)"
+        lines = self.lines("python3", "-c", closes, self.meeting, "try")
+        self.expect_errors(lines, 2, "which collctl run passes to its ranks, is closed", "keep it open")
+
+    def test_a_descriptor_that_is_another_file(self):
+        script = f'number=${{COLL_LAUNCH##*/}}; eval "exec $number<>/dev/null"; exec {self.meeting} try'
+        lines = self.lines("bash", "-c", script)
+        self.expect_errors(lines, 2, "COLL_LAUNCH does not match")
+
+
 class WrongArguments(Case):
     def test_each_is_one_line(self):
         self.expect_error(2, ["no program", "collctl run -n 4"], "run", "-n", 2)

@@ -3,11 +3,13 @@
 
 #include <cerrno>
 #include <chrono>
+#include <climits>
 #include <csignal>
 #include <cstring>
 #include <new>
 
 #include <fmt/format.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -41,11 +43,18 @@ InheritedMemory::~InheritedMemory() {
 }
 
 Meeting::Meeting(int ranks) : ranks_(ranks), memory_("coll-meeting", launcher::meeting_bytes(ranks)) {
-  new (memory_.data()) launcher::Meeting{0, 0, uint32_t(ranks)};
+  new (memory_.data()) launcher::Meeting{0, 0, uint32_t(ranks), 0};
 }
 
 void Meeting::become(int rank) const {
   setenv(launcher::variable, fmt::format("{}/{}/{}", rank, ranks_, memory_.descriptor()).c_str(), 1);
+}
+
+void Meeting::abandon(int rank) {
+  auto& meeting = *static_cast<launcher::Meeting*>(memory_.data());
+  meeting.ended_rank = uint32_t(rank);
+  meeting.generation |= launcher::abandoned;
+  syscall(SYS_futex, &meeting.generation, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
 std::vector<int> allowed_cpus() { return topo::current_cpus(); }

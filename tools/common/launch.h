@@ -40,6 +40,8 @@ class Meeting {
   int ranks() const { return ranks_; }
   // Sets COLL_LAUNCH of the calling process, a rank to be.
   void become(int rank) const;
+  // The rank has ended and comes no more: ranks that wait for it, now or later, fail instead.
+  void abandon(int rank);
 
  private:
   int ranks_;

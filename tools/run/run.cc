@@ -166,6 +166,7 @@ class Job {
     reap();
     if (living_ == 0 && !ending_) finish();  // what the ranks left behind
     if (ending_) end_leftover();
+    abandon_meeting();
     if (kill_at_ && Clock::now() >= *kill_at_) {
       signal_all(SIGKILL);
       kill_at_ = Clock::now() + std::chrono::milliseconds(200);
@@ -179,7 +180,15 @@ class Job {
         if (ranks_[rank].pid == pid) ended(int(rank), wait_status);
   }
 
+  // Ranks may wait for one that has ended to create a communicator. It cannot once none of its processes is left.
+  void abandon_meeting() {
+    if (!first_ended_ || is_abandoned_ || living_ == 0 || !leftover().empty()) return;
+    is_abandoned_ = true;
+    meeting_.abandon(*first_ended_);
+  }
+
   void ended(int rank, int wait_status) {
+    if (wait_status == 0 && !first_ended_) first_ended_ = rank;
     ranks_[size_t(rank)].ended = true;
     ranks_[size_t(rank)].wait_status = wait_status;
     --living_;
@@ -252,7 +261,8 @@ class Job {
   std::vector<Tagged> outputs_;
   sigset_t before_{};
   int signals_ = -1, living_ = 0, status_ = 0;
-  bool ending_ = false, interrupted_ = false;
+  bool ending_ = false, interrupted_ = false, is_abandoned_ = false;
+  std::optional<int> first_ended_;
   std::set<pid_t> asked_;  // leftovers that got their SIGTERM
   std::optional<Clock::time_point> kill_at_;
 };

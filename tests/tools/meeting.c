@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * meeting WORD...: a rank of `collctl run`, for run_test.py. Each word is one thing that it does, in this order:
+ *   create      creates a communicator, or prints why it cannot and exits with 3
+ *   try         the same, but exits with 0, so that no rank is ended
+ *   free        frees it
+ *   sum         an allreduce with it; prints its rank, the number of ranks and the status
+ *   start CMD   runs CMD in a shell and waits for it
+ *   fork        goes on in a child, whose exit status it returns
+ *   exec PROG   becomes PROG, called with `create sum`
+ *   only RANK   other ranks leave out the next word, and its argument
+ *   end         exits with 0
+ */
+#include <coll/coll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static coll_comm *comm;
+
+static void create(int status_of_failure) {
+  if (coll_comm_create_from_launcher(&comm) == COLL_OK) return;
+  printf("error %s\n", coll_last_error());
+  exit(status_of_failure);
+}
+
+static void sum(void) {
+  int one = 1, all = 0;
+  const coll_status status = coll_allreduce(&one, &all, 1, COLL_INT32, COLL_SUM, comm);
+  printf("rank %d of %d: status %d, sum %d\n", coll_comm_rank(comm), coll_comm_size(comm), status, all);
+}
+
+static void go_on_in_child(void) {
+  const pid_t child = fork();
+  if (child == 0) return;
+  int status = 0;
+  waitpid(child, &status, 0);
+  exit(WEXITSTATUS(status));
+}
+
+int main(int count, char **words) {
+  const int rank = atoi(getenv("COLL_LAUNCH"));
+  setvbuf(stdout, NULL, _IOLBF, 0);
+  for (int i = 1; i < count; i++) {
+    int skipped = 0;
+    if (strcmp(words[i], "only") == 0) {
+      skipped = atoi(words[i + 1]) != rank;
+      i += 2;
+    }
+    const char *word = words[i];
+    const int has_argument = strcmp(word, "start") == 0 || strcmp(word, "exec") == 0;
+    const char *argument = has_argument ? words[++i] : NULL;
+    if (skipped) continue;
+    if (strcmp(word, "create") == 0) create(3);
+    else if (strcmp(word, "try") == 0) create(0);
+    else if (strcmp(word, "free") == 0) coll_comm_free(comm);
+    else if (strcmp(word, "sum") == 0) sum();
+    else if (strcmp(word, "start") == 0) printf("started: %d\n", WEXITSTATUS(system(argument)));
+    else if (strcmp(word, "fork") == 0) go_on_in_child();
+    else if (strcmp(word, "exec") == 0) execl(argument, argument, "create", "sum", (char *)NULL);
+    else if (strcmp(word, "end") == 0) exit(0);
+    else return fprintf(stderr, "meeting: unknown word %s\n", word), 2;
+  }
+  return 0;
+}

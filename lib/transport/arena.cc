@@ -163,24 +163,31 @@ bool Arena::free(void* memory) {
   if (found == allocated_.end()) return false;
   const size_t length = found->second.bytes;
   allocated_.erase(found);
-  clear(static_cast<char*>(memory), length);
   size_t e = 0;
   while (*offset - extents_[e].offset >= extents_[e].bytes) e++;
-  add_hole(extents_[e], *offset, length);
+  const Hole hole = add_hole(extents_[e], *offset, length);
+  clear(static_cast<char*>(memory), length, extents_[e].at(hole.offset), hole.bytes);
   return true;
 }
 
-// By giving pages back; by stores where the kernel does not take them, as those that are locked, and in the rest.
-void Arena::clear(char* memory, size_t bytes) const {
+// By giving back the units that are free now; by stores where the kernel does not take them, as those that are locked, and
+// in the rest. The hole is zero already but for this memory.
+void Arena::clear(char* memory, size_t bytes, char* hole, size_t hole_bytes) const {
+  const size_t unit = unit_given_back();
   char* const end = memory + bytes;
-  char* first = reinterpret_cast<char*>(round_up(uintptr_t(memory), unit_given_back()));
-  char* last = reinterpret_cast<char*>(round_down(uintptr_t(end), unit_given_back()));
-  if (last <= first || madvise(first, size_t(last - first), MADV_REMOVE) != 0 || !kernel_clears_) first = last = end;
-  memset(memory, 0, size_t(first - memory));
-  memset(last, 0, size_t(end - last));
+  const auto pointer = [](uintptr_t address) { return reinterpret_cast<char*>(address); };
+  char* const first = std::max(pointer(round_down(uintptr_t(memory), unit)), pointer(round_up(uintptr_t(hole), unit)));
+  char* const last =
+      std::min(pointer(round_up(uintptr_t(end), unit)), pointer(round_down(uintptr_t(hole) + hole_bytes, unit)));
+  if (last <= first || madvise(first, size_t(last - first), MADV_REMOVE) != 0 || !kernel_clears_) {
+    memset(memory, 0, bytes);
+    return;
+  }
+  if (memory < first) memset(memory, 0, size_t(first - memory));
+  if (last < end) memset(last, 0, size_t(end - last));
 }
 
-void Arena::add_hole(Extent& extent, size_t offset, size_t bytes) {
+Arena::Hole Arena::add_hole(Extent& extent, size_t offset, size_t bytes) {
   auto next = extent.holes.lower_bound(offset);
   if (next != extent.holes.end() && offset + bytes == next->first) {
     bytes += next->second;
@@ -190,10 +197,11 @@ void Arena::add_hole(Extent& extent, size_t offset, size_t bytes) {
     const auto before = std::prev(next);
     if (before->first + before->second == offset) {
       before->second += bytes;
-      return;
+      return {before->first, before->second};
     }
   }
   extent.holes[offset] = bytes;
+  return {offset, bytes};
 }
 
 void Arena::before_fork() {

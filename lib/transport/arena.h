@@ -79,6 +79,10 @@ class Arena {
     size_t bytes;
     InChild in_child;
   };
+  // Free: [offset, offset + bytes) of the file.
+  struct Hole {
+    size_t offset = 0, bytes = 0;
+  };
   // Of [offset, offset + bytes) of the file.
   struct Copy {
     char* memory = nullptr;
@@ -99,8 +103,8 @@ class Arena {
   // REQUIRES of the rest: mutex_ is held, or no other thread has this arena yet.
   int grow(size_t bytes);
   void* allocate_in(Extent& extent, size_t bytes, InChild in_child);
-  void clear(char* memory, size_t bytes) const;
-  static void add_hole(Extent& extent, size_t offset, size_t bytes);
+  void clear(char* memory, size_t bytes, char* hole, size_t hole_bytes) const;
+  static Hole add_hole(Extent& extent, size_t offset, size_t bytes);
   bool has_descriptor() const;
   Copy copy_for_child(const Extent& extent) const;
   bool copy_pages(const Extent& extent, const Copy& copy, size_t first, size_t last) const;

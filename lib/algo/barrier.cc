@@ -43,9 +43,9 @@ Plan dissemination(const Request& request) {
 }
 
 // Arrivals go up the hierarchy, the release comes down.
-Plan hierarchical(const Request& request) {
-  Builder b = start_barrier("hierarchical", request);
-  const topo::Tree tree = request.hierarchy->tree_for_root(request.root);
+Plan up_and_down(const char* name, const Request& request, const topo::Hierarchy& hierarchy) {
+  Builder b = start_barrier(name, request);
+  const topo::Tree tree = hierarchy.tree_for_root(request.root);
   const uint16_t arrived = b.flag(), released = b.flag();
   for (int rank : b.ranks()) {
     LaneBuilder lane = b.lane(rank);
@@ -55,6 +55,16 @@ Plan hierarchical(const Request& request) {
     lane.post(released, constant(1));
   }
   return b.finish();
+}
+
+// Of more ranks than a small group has there always are several.
+bool has_groups(const Request& request) {
+  return has_levels(request) || request.hierarchy->ranks() > topo::small_group;
+}
+
+Plan hierarchical(const Request& request) { return up_and_down("hierarchical", request, *request.hierarchy); }
+Plan grouped(const Request& request) {
+  return up_and_down("grouped", request, topo::in_small_groups(*request.hierarchy, topo::Counted::ranks));
 }
 
 const Algorithm family[] = {
@@ -77,6 +87,13 @@ const Algorithm family[] = {
      .reads = {.hierarchy = true},
      .applies = has_levels,
      .make = hierarchical},
+    {.collective = Collective::barrier,
+     .name = "grouped",
+     .summary = "as hierarchical, in groups of at most 16 ranks",
+     .source = "this project, XHC III-A, III-E",
+     .reads = {.hierarchy = true},
+     .applies = has_groups,
+     .make = grouped},
 };
 
 }  // namespace

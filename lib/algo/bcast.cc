@@ -100,11 +100,11 @@ struct LevelChunks {
   int finest() const { return *std::ranges::max_element(pieces); }
 };
 
-Plan hierarchical(const Request& request) {
-  const topo::Tree tree = request.hierarchy->tree_for_root(request.root);
+Plan down_the_hierarchy(const char* name, const Request& request, const topo::Hierarchy& hierarchy) {
+  const topo::Tree tree = hierarchy.tree_for_root(request.root);
   const LevelChunks levels(request, tree.levels());
   const Ring ring = ring_of(request, levels.chunk_bytes);
-  Builder b = start_bcast("hierarchical", request, ring);
+  Builder b = start_bcast(name, request, ring);
   for (int level = 0; level < tree.levels() && levels.finest() > 1; ++level)
     b.parameter("chunk" + std::to_string(level), ring.chunk_bytes / uint32_t(levels.pieces[size_t(level)]));
   Downward down(b, Buffer::recv, ring, 1, levels.finest());
@@ -125,6 +125,13 @@ Plan hierarchical(const Request& request) {
     return node;
   });
 }
+
+Plan hierarchical(const Request& request) { return down_the_hierarchy("hierarchical", request, *request.hierarchy); }
+topo::Hierarchy groups_of(const Request& request) {
+  return topo::in_small_groups(*request.hierarchy, topo::Counted::l3s);
+}
+bool has_groups(const Request& request) { return !groups_of(request).is_flat(); }
+Plan grouped(const Request& request) { return down_the_hierarchy("grouped", request, groups_of(request)); }
 
 // ---- sequential_write ---------------------------------------------------------------------------------------
 
@@ -231,6 +238,13 @@ const Algorithm family[] = {
      .reads = {.chunk = true, .depth = true, .level_chunks = true, .hierarchy = true},
      .applies = has_levels,
      .make = hierarchical},
+    {.collective = Collective::bcast,
+     .name = "grouped",
+     .summary = "as hierarchical, in groups of at most 16 L3 caches",
+     .source = "this project, XHC IV-A",
+     .reads = {.chunk = true, .depth = true, .level_chunks = true, .hierarchy = true},
+     .applies = has_groups,
+     .make = grouped},
 };
 
 }  // namespace

@@ -55,6 +55,12 @@ class Setting {
   Setting(const Table& table, const topo::Hierarchy& hierarchy, Mechanism mechanism);
   // The same with the table's rates by size, as sim::Routes takes them; without such rates nothing changes.
   Setting touching(const Footprint& footprint) const;
+  // The same ranks in other groups, which must outlive it.
+  Setting with(const topo::Hierarchy& hierarchy) const {
+    Setting other = *this;
+    other.hierarchy_ = &hierarchy;
+    return other;
+  }
 
   const Table& table() const { return *table_; }
   const topo::Hierarchy& hierarchy() const { return *hierarchy_; }

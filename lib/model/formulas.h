@@ -85,6 +85,8 @@ Terms bcast_scatter_allgather_ring(const Setting&, double bytes, const Knobs&);
 Terms bcast_scatter_allgather_doubling(const Setting&, double bytes, const Knobs&);
 // XHC IV-A, KNEM IV: fill, then slowest level
 Terms bcast_hierarchical(const Setting&, double bytes, const Knobs&);
+// the same in small groups
+Terms bcast_grouped(const Setting&, double bytes, const Knobs&);
 // YHCCL Alg. 3
 Terms bcast_shm_pipelined(const Setting&, double bytes, const Knobs&);
 
@@ -115,6 +117,8 @@ Terms barrier_flat(const Setting&, double bytes, const Knobs&);
 Terms barrier_dissemination(const Setting&, double bytes, const Knobs&);
 // XHC III: G and B level by level
 Terms barrier_hierarchical(const Setting&, double bytes, const Knobs&);
+// the same in small groups
+Terms barrier_grouped(const Setting&, double bytes, const Knobs&);
 
 // ---- reductions (formulas_reduce.cc) ------------------------------------------------------------------------------
 // XHC IV-B, one group

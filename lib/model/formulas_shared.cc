@@ -14,6 +14,12 @@ namespace {
 
 int log2_up(int p) { return int(std::ceil(std::log2(std::max(p, 1)))); }
 
+// The formula for the ranks' small groups.
+Terms in_small_groups(Formula formula, topo::Counted counted, const Setting& on, double bytes, const Knobs& knobs) {
+  const topo::Hierarchy groups = topo::in_small_groups(on.hierarchy(), counted);
+  return formula(on.with(groups), bytes, knobs);
+}
+
 }  // namespace
 
 // ---- bcast ----------------------------------------------------------------------------------------------------------
@@ -101,6 +107,10 @@ Terms bcast_hierarchical(const Setting& on, double bytes, const Knobs& knobs) {
   // Later passes find their flag there already.
   slowest.flags_us = on.look_us();
   return sum + (passes.number - 1) * slowest + flags(on.flag_us(on.far()));
+}
+
+Terms bcast_grouped(const Setting& on, double bytes, const Knobs& knobs) {
+  return in_small_groups(bcast_hierarchical, topo::Counted::l3s, on, bytes, knobs);
 }
 
 Terms bcast_shm_pipelined(const Setting& on, double bytes, const Knobs& knobs) {
@@ -240,6 +250,10 @@ Terms barrier_hierarchical(const Setting& on, double, const Knobs&) {
     us += slowest;
   }
   return flags(us);
+}
+
+Terms barrier_grouped(const Setting& on, double bytes, const Knobs& knobs) {
+  return in_small_groups(barrier_hierarchical, topo::Counted::ranks, on, bytes, knobs);
 }
 
 }  // namespace coll::model

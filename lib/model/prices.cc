@@ -21,6 +21,8 @@ constexpr Row all[] = {
      barrier_dissemination, none, nothing, anywhere},
     {"barrier", "hierarchical", "barrier / hierarchical: G + B per level", "XHC III",
      barrier_hierarchical, none, nothing, anywhere},
+    {"barrier", "grouped", "barrier / hierarchical, small groups: G + B per level", "this project, XHC III",
+     barrier_grouped, none, nothing, anywhere},
 
     {"bcast", "flat_read", "bcast / direct read: B + C(p) + G", "CMA V-B.1",
      bcast_direct_read, chunk, block, anywhere},
@@ -38,6 +40,8 @@ constexpr Row all[] = {
      bcast_scatter_allgather_doubling, k, block, anywhere},
     {"bcast", "hierarchical", "bcast / hierarchical pipelined: a pass per level, then the slowest", "XHC IV-A, KNEM IV",
      bcast_hierarchical, chunk, block, anywhere},
+    {"bcast", "grouped", "bcast / hierarchical pipelined, small groups: a pass per level, then the slowest", "this project, XHC IV-A",
+     bcast_grouped, chunk, block, anywhere},
     {"bcast", "shm_pipelined", "bcast / pipelined shared memory: W = s + s(p-1) + 2I", "YHCCL Alg. 3",
      bcast_shm_pipelined, chunk, nothing, staged},
 

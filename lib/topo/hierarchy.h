@@ -10,6 +10,7 @@
 // every root costs the same. All queries are O(1) or O(levels), those that return members O(group).
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -134,6 +135,14 @@ class Hierarchy {
   Sensitivity sensitivity_;
   std::string reason_;
 };
+
+// What a small group has few of. ranks: its leader looks at a flag of each. l3s: they look at a flag of the leader, whose
+// line goes to every L3 once; a rank without a known L3 counts for itself.
+enum class Counted : std::uint8_t { ranks, l3s };
+inline constexpr int small_group = 16;
+// The same ranks in groups that have at most `most` of that: level by level the widest domains of the hierarchy that are
+// small enough, else consecutive parts of them. A hierarchy of `most` ranks or fewer stays as it is. REQUIRES: most >= 2.
+Hierarchy in_small_groups(const Hierarchy &of, Counted counted, int most = small_group);
 
 // "2 ranks, flat", "64 ranks: socket 2 × numa 4 × 8" (outermost first; 3-4 where sizes differ), with the reason
 // in parentheses when there is one. One line, the same on all ranks.

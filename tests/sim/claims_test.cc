@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What XHC V-D says of its three machines, in virtual time.
+// In virtual time: what XHC V-D says of its three machines, and how the plan twins of the latency paths of many ranks
+// compare with the other algorithms.
 #include <gtest/gtest.h>
 
 #include "virtual_runs.h"
@@ -63,6 +64,32 @@ TEST(Xhc, TheSharedLineDecides) {
   epyc.place(0);
   epyc.table.line_ns *= 4;
   EXPECT_GT(gain(epyc, 64), 1);
+}
+
+// Every registered algorithm with every number of ranks that a rank may serve at once.
+double best_of_all_us(const Machine& on, Collective collective, size_t bytes) {
+  double best = 1e30;
+  for (const algo::Algorithm& algorithm : algo::algorithms()) {
+    if (algorithm.collective != collective) continue;
+    for (uint16_t k : {1, 2, 3, 4, 7, 15, 31, 63}) {
+      const plan::Plan plan =
+          plan_of(on, collective, algorithm.name.data(), {.chunk_bytes = 4 * kib, .depth = 1, .k = k});
+      best = std::min(best, run_of(on, plan, bytes).end_us);
+      if (!algorithm.reads.k) break;
+    }
+  }
+  return best;
+}
+
+TEST(LatencyPaths, TwinsOfManyRanksAreNearTheBestAlgorithm) {
+  constexpr double most = 1.2;
+  for (const Machine& on : {Machine("epyc-2p", 64), Machine("arm-n1", 160)})
+    for (Collective collective : {Collective::barrier, Collective::bcast}) {
+      const plan::Plan twin = plan_of(on, collective, "grouped", {.chunk_bytes = 4 * kib, .depth = 1});
+      const double us = run_of(on, twin, 8).end_us, best = best_of_all_us(on, collective, 8);
+      std::printf("%-8s %-8s twin %.3f us, best %.3f us\n", on.table.name.c_str(), plan::name(collective), us, best);
+      EXPECT_LE(us, most * best) << on.table.name << " " << plan::name(collective);
+    }
 }
 
 }  // namespace

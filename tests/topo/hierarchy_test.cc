@@ -129,5 +129,76 @@ TEST(Hierarchy, IsDrawn) {
   EXPECT_EQ(draw(Hierarchy::flat(1)), "1 rank, flat\n  node: leader 0\n");
 }
 
+// ---- small groups -----------------------------------------------------------------------------------------
+
+std::string small(const Hierarchy &of, Counted counted, int most = small_group) {
+  std::string text;
+  const Hierarchy made = in_small_groups(of, counted, most);
+  EXPECT_EQ(made.ranks(), of.ranks());
+  EXPECT_EQ(made.places(), of.places());
+  const Tree tree = made.tree_for_root(0);
+  for (int level = 0; level < made.levels(); ++level) {
+    std::size_t least = SIZE_MAX, largest = 0;
+    for (int index = 0; index < made.groups(level); ++index) {
+      const std::size_t members = tree.group(level, index).members.size();
+      least = std::min(least, members), largest = std::max(largest, members);
+    }
+    text += (level == 0 ? "" : ", ") + std::to_string(made.groups(level)) + " of " + std::to_string(least) +
+            (least == largest ? "" : "-" + std::to_string(largest));
+  }
+  return text;
+}
+
+TEST(SmallGroups, AreDomainsWhereTheseAreSmallEnough) {
+  const Hierarchy epyc = hierarchy_of("epyc-2p.xml", 64, Mapping::core, "numa,socket");
+  EXPECT_EQ(small(epyc, Counted::ranks), "8 of 8, 1 of 8");
+  EXPECT_EQ(small(epyc, Counted::ranks, 32), "2 of 32, 1 of 2");
+  EXPECT_EQ(small(epyc, Counted::ranks, 4), "16 of 4, 8 of 2, 2 of 4, 1 of 2");
+}
+
+TEST(SmallGroups, ArePartsOfDomainsThatAreTooLarge) {
+  const auto of = [](const char *machine, int ranks) {
+    return hierarchy_of(machine, ranks, Mapping::core, "numa,socket");
+  };
+  EXPECT_EQ(small(of("package:2 numa:4 core:20", 160), Counted::ranks), "16 of 10, 1 of 16");
+  EXPECT_EQ(small(of("package:2 core:80", 160), Counted::ranks), "10 of 16, 1 of 10");
+  EXPECT_EQ(small(Hierarchy::flat(17), Counted::ranks), "2 of 8-9, 1 of 2");
+  EXPECT_EQ(small(Hierarchy::flat(256), Counted::ranks), "16 of 16, 1 of 16");
+  EXPECT_EQ(small(Hierarchy::flat(4096), Counted::ranks), "256 of 16, 16 of 16, 1 of 16");
+  const Hierarchy flat = in_small_groups(Hierarchy::flat(33), Counted::ranks);
+  EXPECT_THAT(flat.ranks_of(0, 1), ElementsAre(11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21));
+}
+
+TEST(SmallGroups, CountARankWithoutAnL3ForItself) {
+  EXPECT_EQ(small(hierarchy_of("epyc-2p.xml", 64, Mapping::core, "numa,socket"), Counted::l3s), "1 of 64");
+  EXPECT_EQ(small(hierarchy_of("package:2 l3:16 core:8", 256, Mapping::core, "numa,socket"), Counted::l3s),
+            "2 of 128, 1 of 2");
+  EXPECT_EQ(small(Hierarchy::flat(64), Counted::l3s), "4 of 16, 1 of 4");
+}
+
+TEST(SmallGroups, FewRanksStayAsTheyAre) {
+  EXPECT_EQ(small(Hierarchy::flat(16), Counted::ranks), "1 of 16");
+  EXPECT_EQ(describe(in_small_groups(hierarchy_of("epyc-2p.xml", 16, Mapping::core, "numa,socket"), Counted::ranks)),
+            "16 ranks: numa 2 × 8");
+}
+
+// Every root leads its own groups, and no group is larger than asked for.
+TEST(SmallGroups, HoldForEveryRootAndMapping) {
+  for (const char *machine : {"epyc-2p.xml", "package:2 numa:4 core:20", "package:1 core:200"})
+    for (Mapping by : {Mapping::core, Mapping::numa})
+      for (int ranks : {17, 33, 61}) {
+        const Hierarchy made = in_small_groups(hierarchy_of(machine, ranks, by, "numa,socket"), Counted::ranks);
+        for (int root = 0; root < ranks; ++root) {
+          const Tree tree = made.tree_for_root(root);
+          std::size_t children = 0;
+          for (int rank = 0; rank < ranks; ++rank) {
+            children += tree.children(rank).size();
+            for (int level = 0; level < made.levels(); ++level) EXPECT_LE(tree.group_size(rank, level), small_group);
+          }
+          EXPECT_EQ(children, std::size_t(ranks) - 1) << machine << " " << root;
+        }
+      }
+}
+
 }  // namespace
 }  // namespace coll::topo

@@ -30,6 +30,7 @@ struct Same {
 constexpr Same same[] = {
     {Collective::barrier, "flat", 1, "linear"},
     {Collective::barrier, "hierarchical", 6, "tree"},
+    {Collective::barrier, "grouped", 6, "tree"},
     {Collective::barrier, "latency", 3, "recursive_doubling"},
     {Collective::barrier, "*", 4, "bruck"},
     {Collective::bcast, "knomial", 7, "knomial", true},
@@ -37,6 +38,7 @@ constexpr Same same[] = {
     {Collective::bcast, "scatter_allgather_doubling", 8, "scatter_allgather"},
     {Collective::bcast, "scatter_allgather_ring", 9, "scatter_allgather_ring"},
     {Collective::bcast, "hierarchical", 5, "binary_tree", true},
+    {Collective::bcast, "grouped", 5, "binary_tree", true},
     {Collective::bcast, "shm_pipelined", 3, "pipeline", true},
     {Collective::bcast, "*", 1, "basic_linear"},
     {Collective::reduce, "flat", 1, "linear"},

@@ -17,6 +17,7 @@
 #include "comm/trials.h"
 #include "exec/bound.h"
 #include "exec/channel.h"
+#include "exec/latency_many.h"
 #include "exec/run.h"
 #include "exec/team.h"
 #include "model/select.h"
@@ -183,6 +184,9 @@ class Comm {
   model::Selection decide(const Call& call, bool other_way);
   void log_decision(const Call& call, const model::Selection& selected) const;
   void set_latency_paths();
+  // Latency paths of so many ranks are those of exec/latency_many.h where there are such.
+  bool are_many() const { return ranks() > topo::small_group; }
+  bool takes_tree() const { return are_many() && !team_.crowded; }
   // The plan that serves a call on a channel, bound anew only when it is not at hand.
   coll_status bound_for(const Call& call, int channel, bool other_way, const BoundEntry*& found);
   // All of the entry but its key.
@@ -241,6 +245,9 @@ class Comm {
   bool heaps_are_shared_ = false;  // large memory of the program's is mapped by all, most likely
   model::Selector selector_;
   std::array<size_t, plan::collectives> latency_bytes_{};
+  // Of many ranks that each have a core: the groups down which short broadcasts go, and the place in the barriers' tree.
+  topo::Hierarchy bcast_groups_;
+  exec::TreePlace barrier_place_;
   std::shared_ptr<transport::Segment> segment_;                // null while the communicator is not complete
   std::unique_ptr<transport::LifeRegistration> registration_;  // of this rank's mark in it
 

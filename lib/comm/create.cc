@@ -350,8 +350,9 @@ class Creation {
     channel.seen.resize(ranks() * exec::max_views);
     if (comm_->team_.access != nullptr) channel.far.resize(channel.seen.size());
     for (int r = 0; r < int(ranks()); r++)
-      channel.members.push_back(
-          {reinterpret_cast<exec::ChannelMemory*>(at(layout_.channel(r, index))), at(layout_.staging(r, index))});
+      channel.members.push_back({reinterpret_cast<exec::ChannelMemory*>(at(layout_.channel(r, index))),
+                                 at(layout_.staging(r, index)),
+                                 reinterpret_cast<exec::Progress*>(at(layout_.progress(r, index)))});
   }
 
   void describe() {

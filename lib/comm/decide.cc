@@ -67,7 +67,13 @@ void Comm::log_decision(const Call& call, const model::Selection& selected) cons
 
 // How much one rank may show to the others on the latency path, by collective; 0: it is not taken.
 void Comm::set_latency_paths() {
-  constexpr int most_ranks = 64;
+  constexpr int most_operands = 64;
+  if (takes_tree()) {
+    bcast_groups_ = topo::in_small_groups(hierarchy_, topo::Counted::l3s);
+    const topo::Hierarchy groups = topo::in_small_groups(hierarchy_, topo::Counted::ranks);
+    const topo::Tree tree = groups.tree_for_root(0);
+    barrier_place_ = {tree.parent(rank()), tree.children(rank())};
+  }
   for (int c = 0; c < plan::collectives; c++) {
     const auto collective = Collective(c);
     const std::vector<model::Forced>& forced = settings_.forced[size_t(c)];
@@ -79,7 +85,7 @@ void Comm::set_latency_paths() {
     }
     // The steps of plans are recorded, those of this path are not.
     if (team_.record != nullptr) limit = std::min(limit, model::tiny_bytes);
-    if (ranks() > most_ranks && collective != Collective::barrier) limit = 0;
+    if (ranks() > most_operands && plan::is_reduction(collective)) limit = 0;
     latency_bytes_[size_t(c)] = std::min(limit, exec::Cell::payload_bytes);
   }
 }

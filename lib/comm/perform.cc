@@ -156,8 +156,15 @@ bool Comm::takes_latency_path(const Call& call) const {
 
 coll_status Comm::perform_short(const Call& call) try {
   switch (call.collective) {
-    case Collective::barrier: return exec::latency_barrier(blocking_);
-    case Collective::bcast: return exec::latency_bcast(blocking_, call.recv, call.bytes(), call.root);
+    case Collective::barrier:
+      if (takes_tree()) return exec::tree_barrier(blocking_, barrier_place_);
+      return are_many() ? exec::crowd_barrier(blocking_) : exec::latency_barrier(blocking_);
+    case Collective::bcast:
+      if (takes_tree()) {
+        const topo::Tree tree = bcast_groups_.tree_for_root(call.root);
+        return exec::tree_bcast(blocking_, call.recv, call.bytes(), tree.parent(rank()), tree.levels_led(rank()) > 0);
+      }
+      return exec::latency_bcast(blocking_, call.recv, call.bytes(), call.root);
     case Collective::reduce:
       return exec::latency_reduce(blocking_, call.send, call.recv, call.count, call.reducer, call.root);
     case Collective::allreduce:

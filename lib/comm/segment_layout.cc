@@ -27,7 +27,8 @@ SegmentLayout::SegmentLayout(int ranks) : ranks_(size_t(ranks)) {
   state_bytes_ = round_up(stamps_in_state_ + comm::stamps * sizeof(Stamp), page);
   channel_bytes_ = round_up(sizeof(exec::ChannelMemory), page);
   states_ = transport::Segment::header_bytes();
-  channels_ = states_ + ranks_ * state_bytes_;
+  progress_ = states_ + ranks_ * state_bytes_;
+  channels_ = round_up(progress_ + channel_count * ranks_ * sizeof(exec::Progress), page);
   staging_ = round_up(channels_ + channel_count * ranks_ * channel_bytes_, huge_page) + behind_page();
   staging_bytes_ = round_up(refused_piece(0) + exec::refused_piece_bytes - staging_, huge_page);
   texts_ = round_up(payloads(ranks), page);

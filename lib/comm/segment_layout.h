@@ -3,8 +3,9 @@
 // every rank, as it depends on the number of ranks alone. A rank writes to its own parts only, and the first write to a
 // page commits it on the writer's NUMA node.
 //
-// The segment begins with what all ranks read: the states of all ranks next to each other, then the first channel of all
-// ranks, and so on, so that few pages of page tables map it. Each rank's staging follows, then the texts of rank 0.
+// The segment begins with what all ranks read: the states of all ranks next to each other, then how far each is on each
+// channel, a few lines of all ranks that share pages, then the first channel of all ranks, and so on, so that few pages of
+// page tables map it. Each rank's staging follows, then the texts of rank 0.
 #pragma once
 
 #include <cstddef>
@@ -22,10 +23,13 @@ class SegmentLayout {
  public:
   explicit SegmentLayout(int ranks);
 
-  // Offsets of rank's parts. Each begins on a page of its own.
+  // Offsets of rank's parts. Each begins on a page of its own, except progress().
   size_t state(int rank) const { return states_ + size_t(rank) * state_bytes_; }  // exec::RankState
   size_t stamps(int rank) const { return state(rank) + stamps_in_state_; }        // [comm::stamps] Stamp
-  size_t channel(int rank, int index) const {                                     // exec::ChannelMemory
+  size_t progress(int rank, int index) const {                                    // exec::Progress
+    return progress_ + (size_t(index) * ranks_ + size_t(rank)) * sizeof(exec::Progress);
+  }
+  size_t channel(int rank, int index) const {  // exec::ChannelMemory
     return channels_ + (size_t(index) * ranks_ + size_t(rank)) * channel_bytes_;
   }
   // On a boundary of huge pages, or just behind it.
@@ -39,7 +43,7 @@ class SegmentLayout {
  private:
   size_t ranks_;
   size_t state_bytes_, stamps_in_state_, channel_bytes_, staging_bytes_;
-  size_t states_, channels_, staging_, texts_;
+  size_t states_, progress_, channels_, staging_, texts_;
 };
 
 }  // namespace coll::comm

@@ -11,7 +11,7 @@ bool Channel::is_everybody_done(uint64_t number) {
   if (known_done(number)) return true;
   uint64_t least = operation;
   for (const ChannelMember& member : members)
-    if (&member != &own()) least = std::min(least, member.memory->done.sequence.load(std::memory_order_acquire));
+    if (&member != &own()) least = std::min(least, member.progress->done.load(std::memory_order_acquire));
   everybody_done_ = std::max(everybody_done_, least);
   return everybody_done_ >= number;
 }
@@ -20,7 +20,7 @@ coll_status Channel::everybody_done(uint64_t number) {
   if (is_everybody_done(number)) return COLL_OK;
   for (int rank = 0; rank < team->ranks; rank++) {
     if (rank == team->rank) continue;
-    coll_status status = team->wait(members[size_t(rank)].memory->done.sequence, number, rank);
+    coll_status status = team->wait(progress(rank).done, number, rank);
     if (status != COLL_OK) return status;
   }
   everybody_done_ = std::max(everybody_done_, number);
@@ -49,7 +49,7 @@ bool Channel::idle(sync::Rung rung) {
   const uint64_t number = last_use_[1 - half_];
   for (int rank = 0; rank < team->ranks; rank++) {
     if (rank == team->rank) continue;
-    const std::atomic<uint64_t>& done = members[size_t(rank)].memory->done.sequence;
+    const std::atomic<uint64_t>& done = progress(rank).done;
     if (done.load(std::memory_order_acquire) >= number) continue;
     if (team->lost(done, number, rank)) return team->fail(), false;
     if (rung == sync::Rung::sleep) return team->sleep(done, number, rank, nap_us), true;

@@ -2,8 +2,8 @@
 // A stream of operations that run one after the other: blocking collectives have one channel, non-blocking ones
 // several, so that some can be under way at once. Every rank runs the same operations in the same order on a channel.
 //
-// Shared memory of one rank on one channel: a line `done`, flag lines for plans, cells for the latency paths, and a
-// staging ring of two halves.
+// Shared memory of one rank on one channel: its Progress, flag lines for plans, cells for the latency paths, and a staging
+// ring of two halves. The Progress of all ranks is one array, since a rank often looks at that of all others.
 //
 // Invariants
 //  1. Operations are numbered from 1. `done` holds the last operation that the rank has ended: it reads and writes no
@@ -16,7 +16,10 @@
 //     takes as much as half of that shares it with none, as it walks far enough by itself. Pages are touched
 //     `touch_bytes` ahead, by one system call for many of them.
 //  4. Cell N mod cells belongs to operation N once everybody has ended operation N - cells. A payload that its writer
-//     keeps in `payloads` instead goes round there, past more than `cells` other payloads before it is overwritten.
+//     keeps in `payloads` instead goes round there, past more than `cells` other payloads before it is overwritten. Only a
+//     rank that writes its cell needs to wait for that.
+//  5. `begun` and `arrived` hold the number of a barrier. begun >= N: the rank has begun barrier N. arrived >= N: so have
+//     all ranks below it in a tree. done >= N of any rank: all ranks have begun it.
 #pragma once
 
 #include <algorithm>
@@ -55,8 +58,16 @@ inline constexpr size_t payloads_apart_bytes = 4096;  // as cells lie apart
 static_assert(std::min(2 * least_walk_bytes, payloads_bytes) >=
               (cells + 2) * (Cell::payload_bytes + payloads_apart_bytes));
 
+// How far a rank is. One writer, the rank; every word only grows. A line for each kind of reader: ranks that wait for
+// `done` would slow down the store to `arrived`.
+struct alignas(2 * sync::line_bytes) Progress {
+  std::atomic<uint64_t> done;
+  std::atomic<uint64_t> begun;
+  alignas(sync::line_bytes) std::atomic<uint64_t> arrived;
+};
+static_assert(sizeof(Progress) == 2 * sync::line_bytes);
+
 struct ChannelMemory {
-  sync::FlagLine done;
   sync::FlagLine flags[max_flags];
   Cell cell[cells];
   // the staging ring follows, on its own pages
@@ -65,6 +76,7 @@ struct ChannelMemory {
 struct ChannelMember {
   ChannelMemory* memory = nullptr;
   char* staging = nullptr;
+  Progress* progress = nullptr;
 };
 
 // Where the peer's view of an operation can be reached, as learnt with its flag.
@@ -99,17 +111,22 @@ class Channel {
   uint64_t base = 0;       // of its flag values
 
   ChannelMember& own() { return members[size_t(team->rank)]; }
+  Progress& progress(int rank) const { return *members[size_t(rank)].progress; }
+  // The rank's cell of the operation that runs.
+  Cell& cell(int rank) const { return members[size_t(rank)].memory->cell[operation % cells]; }
 
   // Begins the next operation: waits until its staging is free. Its place in every rank's ring goes to *offset.
   // OK or PEER_DIED.
   coll_status begin(size_t staging_bytes, size_t* offset);
   // The same without staging or flags; returns when the operation's cell may be written.
   coll_status begin_cell();
+  // The same for a rank that does not write its cell.
+  void begin_without_cell() { operation++; }
   // Ends it. `synchronizing`: this rank's end proves that every rank has begun the operation.
   void end(bool synchronizing, uint64_t last_value) {
     base += last_value;
     if (synchronizing) synchronized_ = operation - 1;
-    own().memory->done.sequence.store(operation, std::memory_order_release);
+    own().progress->done.store(operation, std::memory_order_release);
     team->posted();
   }
   // Until every rank has ended the operation that ran last.

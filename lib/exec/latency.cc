@@ -16,9 +16,7 @@ namespace coll::exec {
 
 namespace {
 
-Cell& cell_of(const Channel& channel, int rank) {
-  return channel.members[size_t(rank)].memory->cell[channel.operation % cells];
-}
+Cell& cell_of(const Channel& channel, int rank) { return channel.cell(rank); }
 
 constexpr size_t lines_of(size_t payload_bytes) {
   return (offsetof(Cell, payload) + payload_bytes + sync::line_bytes - 1) / sync::line_bytes;

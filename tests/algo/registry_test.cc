@@ -44,8 +44,8 @@ TEST(Registry, HasTheAlgorithmsOfTheTexts) {
   const std::pair<Collective, std::vector<const char*>> expected[] = {
       {Collective::barrier, {"flat", "dissemination", "hierarchical", "grouped"}},
       {Collective::bcast,
-       {"flat_read", "sequential_write", "push_pull", "knomial", "hierarchical", "grouped", "shm_pipelined", "scatter_allgather",
-        "scatter_allgather_ring", "scatter_allgather_doubling"}},
+       {"flat_read", "sequential_write", "push_pull", "knomial", "hierarchical", "grouped", "shm_pipelined",
+        "scatter_allgather", "scatter_allgather_ring", "scatter_allgather_doubling"}},
       {Collective::scatter, {"parallel_read", "sequential_write", "throttled_read", "hierarchical"}},
       {Collective::gather, {"parallel_write", "sequential_read", "throttled_write", "hierarchical"}},
       {Collective::reduce,

@@ -474,8 +474,26 @@ TEST(Select, TheLatencyPathEndsWhereARankWouldMoveMoreThanAFewPages) {
   EXPECT_EQ(bytes(Collective::bcast), tiny_bytes);
   question.mapped = false, question.levels = 2;
   EXPECT_EQ(bytes(Collective::bcast), tiny_bytes);
-  question.levels = 1, question.ranks = 17;
-  EXPECT_EQ(bytes(Collective::bcast), 0u);
+}
+
+// Ranks with a core each pass a message on from group to group. Of oversubscribed ones only a barrier takes the path.
+TEST(Select, TheLatencyPathServesManyRanks) {
+  Question question;
+  const auto bytes = [&](Collective collective) {
+    return question.collective = collective, latency_path_bytes(question);
+  };
+  for (int ranks : {17, 64, 256})
+    for (int levels : {1, 3})
+      for (bool crowded : {false, true}) {
+        question = {.ranks = ranks, .levels = levels, .crowded = crowded};
+        EXPECT_EQ(bytes(Collective::barrier), 1u);
+        EXPECT_EQ(bytes(Collective::bcast), crowded ? 0u : 4096u);
+        EXPECT_EQ(bytes(Collective::reduce) + bytes(Collective::allreduce) + bytes(Collective::scan), 0u);
+        question.mapped = true;
+        EXPECT_EQ(bytes(Collective::bcast), crowded ? 0u : tiny_bytes);
+      }
+  question = {.ranks = 257};
+  EXPECT_EQ(bytes(Collective::barrier) + bytes(Collective::bcast), 0u);
 }
 
 }  // namespace

@@ -77,10 +77,14 @@ double formula_us(const model::Choice& choice, plan::Collective collective, size
   return model::cost(*row, on, double(bytes) * (pieces ? hierarchy.ranks() : 1), knobs).total_us();
 }
 
-// One hop: the payload travels with its flag, and whoever combines reads it where it lies.
+// One hop: the payload travels with its flag, and whoever combines reads it where it lies. Many ranks pass it on as their
+// plan twin does.
 double latency_us(plan::Collective collective, size_t bytes, const model::Table& table,
                   const topo::Hierarchy& hierarchy) {
   const model::Setting on(table, hierarchy, model::Mechanism::shared_memory);
+  if (const model::Row* twin = model::find_row(plan::name(collective), "grouped");
+      twin != nullptr && hierarchy.ranks() > topo::small_group)
+    return model::cost(*twin, on, double(bytes), {}).total_us();
   const double moved = double(bytes) * double(blocks(collective, plan::Buffer::send, hierarchy.ranks()));
   const double hop =
       plan::is_rooted(collective) && collective != plan::Collective::reduce && collective != plan::Collective::gather

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "exec/latency_many.h"
+
+#include <algorithm>
+
+#include "mem/copy.h"
+#include "mem/fetch.h"
+
+namespace coll::exec {
+
+namespace {
+
+void post(Channel& channel, std::atomic<uint64_t>& word) {
+  word.store(channel.operation, std::memory_order_release);
+  channel.team->posted();
+}
+
+bool shows(const Channel& channel, const std::atomic<uint64_t>& word) {
+  return word.load(std::memory_order_acquire) >= channel.operation;
+}
+
+}  // namespace
+
+coll_status tree_barrier(Channel& channel, const TreePlace& place) {
+  channel.begin_without_cell();
+  Team& team = *channel.team;
+  for (int child : place.children)
+    if (coll_status status = team.wait(channel.progress(child).arrived, channel.operation, child); status != COLL_OK)
+      return status;
+  if (place.parent >= 0) {
+    post(channel, channel.own().progress->arrived);
+    coll_status status = team.wait(channel.progress(place.parent).done, channel.operation, place.parent);
+    if (status != COLL_OK) return status;
+  }
+  channel.end(true, 0);
+  return COLL_OK;
+}
+
+coll_status tree_bcast(Channel& channel, void* buffer, size_t bytes, int parent, bool passes_on) {
+  coll_status status = COLL_OK;
+  if (!passes_on) channel.begin_without_cell();
+  else if ((status = channel.begin_cell()) != COLL_OK) return status;
+  Team& team = *channel.team;
+  const char* data = static_cast<const char*>(buffer);
+  size_t shown = bytes;
+  if (parent >= 0) {
+    const Cell& from = channel.cell(parent);
+    if ((status = team.wait(from.sequence, channel.operation, parent)) != COLL_OK) return status;
+    data = from.payload;
+    shown = from.check;
+  }
+  if (passes_on) {
+    // All that the root shows, also where this rank expects less.
+    Cell& cell = channel.cell(team.rank);
+    mem::copy(cell.payload, data, shown);
+    cell.check = shown;
+    post(channel, cell.sequence);
+    if (parent >= 0) data = cell.payload;
+  }
+  if (parent >= 0) mem::copy(buffer, data, std::min(shown, bytes));
+  if (passes_on) {
+    Cell& next = channel.members[size_t(team.rank)].memory->cell[(channel.operation + 1) % cells];
+    mem::fetch_for_writing(&next, offsetof(Cell, payload) + std::min(shown, asked_ahead_bytes(false)));
+  }
+  channel.end(false, 0);
+  if (shown == bytes) return COLL_OK;
+  return shown > bytes ? COLL_ERR_TRUNCATE : COLL_ERR_COUNT;
+}
+
+coll_status crowd_barrier(Channel& channel) {
+  channel.begin_without_cell();
+  Team& team = *channel.team;
+  team.tell_core();
+  post(channel, channel.own().progress->begun);
+  // First for ranks that need this rank's core. The others do not wait for it to be passed on.
+  for (const bool all : {false, true})
+    // Neighbours of lower numbers have most likely run before this rank.
+    for (int step = 1; step < team.ranks; step++) {
+      const int other = (team.rank - step + team.ranks) % team.ranks;
+      const Progress& of = channel.progress(other);
+      if (!shows(channel, of.begun) && (all || team.is_here(other)))
+        if (coll_status status = team.wait(of.begun, channel.operation, other, all); status != COLL_OK) return status;
+      if (shows(channel, of.done)) return channel.end(true, 0), COLL_OK;
+    }
+  channel.end(true, 0);
+  return COLL_OK;
+}
+
+}  // namespace coll::exec

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The latency paths of more than 16 ranks: what they move is right whatever ran before, also where ranks run ahead or are
+// late, and the death of a rank is noticed in them. Ranks with a core each go along a tree of small groups; barriers of
+// oversubscribed ones take one hop. The library sees as many processors as the test says.
+#include "exec/latency_many.h"
+
+#include <sched.h>
+
+#include "../seed.h"
+#include "comm/collectives.h"
+
+using namespace ranks;
+
+namespace {
+std::atomic<int> processors{2};
+}
+
+// In place of the C library's.
+extern "C" int sched_getaffinity(pid_t, size_t bytes, cpu_set_t* set) noexcept {
+  CPU_ZERO_S(bytes, set);
+  for (int cpu = 0; cpu < processors; cpu++) CPU_SET_S(cpu, bytes, set);
+  return 0;
+}
+
+namespace {
+
+// Compiled once for ranks that are threads and once for processes.
+#ifdef RANKS_ARE_PROCESSES
+void run(int ranks, const Function& function) { run_processes(ranks, function, -1, 120); }
+#else
+void run(int ranks, const Function& function) { run_threads(ranks, function); }
+#endif
+
+// A described machine, whose cores the ranks fill in order, and whether the ranks share two processors.
+struct Node {
+  const char* name;
+  const char* topology;
+  bool oversubscribed;
+};
+const Node nodes[] = {{"oversubscribed", "package:1 core:64", true},
+                      {"oversubscribed_groups", "package:2 numa:4 core:8", true},
+                      {"flat", "package:1 core:64", false},
+                      {"groups", "package:2 numa:4 core:8", false},
+                      {"l3s", "package:2 l3:10 core:4", false}};
+
+class On {
+ public:
+  explicit On(const Node& node) : topology_("COLL_TOPOLOGY", node.topology) {
+    processors = node.oversubscribed ? 2 : 256;
+  }
+
+ private:
+  Environment topology_, transport_{"COLL_TRANSPORT", "shm"};
+};
+
+coll_comm* comm_on(Context& c, const Node& node) {
+  coll_comm* comm = c.comm();
+  if (comm == nullptr) return nullptr;
+  const bool oversubscribed = strstr(coll_comm_describe(comm), "oversubscribed") != nullptr;
+  if (oversubscribed != node.oversubscribed) c.fail(coll_comm_describe(comm));
+  return comm;
+}
+
+// What every rank has begun, in memory that all see.
+struct Begun {
+  std::atomic<uint32_t> round[Shared::most_ranks];
+};
+Begun* make_begun() {
+  return static_cast<Begun*>(mmap(nullptr, sizeof(Begun), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+}
+
+void barrier(Context& c, coll_comm* comm, Begun& begun, uint32_t round) {
+  begun.round[c.rank].store(round, std::memory_order_relaxed);
+  RANK_CHECK(c, coll_barrier(comm) == COLL_OK);
+  for (int rank = 0; rank < c.ranks; rank++)
+    if (begun.round[rank].load(std::memory_order_relaxed) < round)
+      return c.fail("left a barrier before rank " + std::to_string(rank) + " had begun it");
+}
+
+void bcast(Context& c, coll_comm* comm, int root, size_t n, uint32_t round) {
+  std::vector<uint32_t> data(n + 1, 0xeeeeeeee);
+  for (size_t i = 0; i < n && c.rank == root; i++) data[i] = input(root, i, round);
+  RANK_CHECK(c, coll_bcast(data.data(), n, COLL_UINT32, root, comm) == COLL_OK);
+  for (size_t i = 0; i < n; i++)
+    if (data[i] != input(root, i, round)) return c.fail("bcast is wrong at element " + std::to_string(i));
+  if (data[n] != 0xeeeeeeee) c.fail("bcast wrote beyond the end");
+}
+
+void allreduce(Context& c, coll_comm* comm, size_t n, uint32_t round) {
+  std::vector<uint32_t> in(n), out(n);
+  for (size_t i = 0; i < n; i++) in[i] = input(c.rank, i, round);
+  RANK_CHECK(c, coll_allreduce(in.data(), out.data(), n, COLL_UINT32, COLL_SUM, comm) == COLL_OK);
+  for (size_t i = 0; i < n; i++)
+    if (out[i] != expected_sum(c.ranks, i, round)) return c.fail("allreduce is wrong");
+}
+
+class ManyRanks : public testing::TestWithParam<std::tuple<Node, int>> {
+ protected:
+  const Node& node() const { return std::get<0>(GetParam()); }
+  int ranks() const { return std::get<1>(GetParam()); }
+};
+
+std::string name_of(const testing::TestParamInfo<std::tuple<Node, int>>& info) {
+  return std::string(std::get<0>(info.param).name) + "_" + std::to_string(std::get<1>(info.param));
+}
+
+// Collectives and roots in any order, on one communicator; each rank is late now and then.
+TEST_P(ManyRanks, CollectivesFollowEachOther) {
+  On on(node());
+  Begun* begun = make_begun();
+  run(ranks(), [&](Context& c) {
+    coll_comm* comm = comm_on(c, node());
+    if (comm == nullptr) return;
+    std::mt19937_64 random(coll::test::seed()), late(coll::test::seed() + uint64_t(c.rank) + 1);
+    constexpr size_t counts[] = {1, 2, 11, 12, 13, 30, 255, 256, 511, 1024, 1025, 8192};
+    for (uint32_t round = 1; round <= uint32_t(150 / slowness) && !c.failed(); round++) {
+      c.about = "round " + std::to_string(round);
+      const uint64_t kind = random() % 8;
+      const int root = int(random() % uint64_t(c.ranks));
+      const size_t n = counts[random() % std::size(counts)];
+      if (late() % 100 == 0) usleep(100);
+      if (kind < 3) barrier(c, comm, *begun, round);
+      else if (kind < 7) bcast(c, comm, root, n, round);
+      else allreduce(c, comm, n % 300 + 1, round);
+    }
+    RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
+  });
+  munmap(begun, sizeof(Begun));
+}
+
+// Nothing but broadcasts, so that roots get as far ahead as cells allow. Each root in turn has several.
+TEST_P(ManyRanks, CellsAreNotReusedTooEarly) {
+  On on(node());
+  run(ranks(), [&](Context& c) {
+    coll_comm* comm = comm_on(c, node());
+    if (comm == nullptr) return;
+    std::mt19937_64 late(coll::test::seed() + uint64_t(c.rank));
+    for (uint32_t round = 0; round < uint32_t(400 / slowness) && !c.failed(); round++) {
+      if (c.rank % 7 == 3 && late() % 50 == 0) usleep(200);
+      bcast(c, comm, int(round / 20 * 5) % c.ranks, 1 + round * 31 % 1024, round);
+    }
+    RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
+  });
+}
+
+// Every root and every length up to beyond the limit of the path, beside the plan twins.
+TEST_P(ManyRanks, GiveWhatTheirPlanTwinsGive) {
+  On on(node());
+  Begun* begun = make_begun();
+  run(ranks(), [&](Context& c) {
+    coll_comm* path = comm_on(c, node());
+    c.set("COLL_BCAST", node().oversubscribed ? "shm_pipelined" : "grouped");
+    c.set("COLL_BARRIER", node().oversubscribed ? "flat" : "grouped");
+    coll_comm* twin = c.comm();
+    c.set("COLL_BCAST", nullptr);
+    c.set("COLL_BARRIER", nullptr);
+    if (path == nullptr || twin == nullptr) return;
+    uint32_t round = 0;
+    for (coll_comm* comm : {path, twin}) {
+      for (int root = 0; root < c.ranks && !c.failed(); root += thins() ? 5 : 1) bcast(c, comm, root, 2, ++round);
+      for (size_t n = 0; n <= 1100 && !c.failed(); n += 1 + n / 4)
+        for (int root : {0, c.ranks / 2, c.ranks - 1}) bcast(c, comm, root, n, ++round);
+      for (int i = 0; i < 3; i++) barrier(c, comm, *begun, ++round);
+    }
+    RANK_CHECK(c, coll_comm_free(path) == COLL_OK && coll_comm_free(twin) == COLL_OK);
+  });
+  munmap(begun, sizeof(Begun));
+}
+
+// Ranks that expect less or more than the root sends are told, pass on all of it, and can go on.
+TEST_P(ManyRanks, ADifferentLengthIsReportedWhereItIsFound) {
+  On on(node());
+  Environment path("COLL_BCAST", "latency");
+  run(ranks(), [&](Context& c) {
+    coll_comm* comm = comm_on(c, node());
+    if (comm == nullptr) return;
+    uint32_t round = 0;
+    for (int root : {1, c.ranks - 1}) {
+      const int differs = c.rank == root ? 1 : c.rank % 3;
+      const size_t n = differs == 0 ? 5 : differs == 1 ? 20 : 250;
+      std::vector<uint32_t> data(n + 1, 0xeeeeeeee);
+      for (size_t i = 0; i < n && c.rank == root; i++) data[i] = input(root, i, round);
+      const coll_status status = coll_bcast(data.data(), n, COLL_UINT32, root, comm);
+      RANK_CHECK(c, status == (differs == 0 ? COLL_ERR_TRUNCATE : differs == 1 ? COLL_OK : COLL_ERR_COUNT));
+      for (size_t i = 0; i < std::min<size_t>(n, 20); i++) RANK_CHECK(c, data[i] == input(root, i, round));
+      RANK_CHECK(c, data[std::min<size_t>(n, 20)] == 0xeeeeeeee);
+      bcast(c, comm, root, 7, ++round);
+    }
+    RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
+  });
+}
+
+#ifdef RANKS_ARE_PROCESSES
+class DeathOfMany : public ManyRanks {};
+
+// In a barrier or a broadcast, of a rank that leads several groups, one, or none.
+TEST_P(DeathOfMany, IsNoticedByEverySurvivor) {
+  On on(node());
+  for (const bool barriers : {true, false})
+    for (int victim : {0, 8, ranks() - 1}) {
+      SCOPED_TRACE(std::string(barriers ? "barriers" : "broadcasts") + ", victim " + std::to_string(victim));
+      run_processes(
+          ranks(),
+          [&](Context& c) {
+            coll_comm* comm = comm_on(c, node());
+            if (comm == nullptr) return;
+            uint32_t word = 1;
+            coll_status status = COLL_OK;
+            c.meet();
+            for (int turn = 0; status == COLL_OK; turn++) {
+              if (c.rank == victim && turn == 30) {
+                c.shared->moment_ns = now_ns();
+                kill(getpid(), SIGKILL);
+              }
+              status = barriers ? coll_barrier(comm) : coll_bcast(&word, 1, COLL_UINT32, 16, comm);
+            }
+            const int64_t noticed = now_ns(), moment = c.shared->moment_ns;
+            RANK_CHECK(c, status == COLL_ERR_PEER_DIED);
+            if (noticed - moment > 1'000'000'000 * int64_t(slowness))
+              c.fail("took " + std::to_string((noticed - moment) / 1'000'000) + " ms to notice");
+            RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
+          },
+          victim, 20);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Nodes, DeathOfMany,
+                         testing::Combine(testing::Values(nodes[0], nodes[2], nodes[3]), testing::Values(17, 33)),
+                         name_of);
+#endif
+
+INSTANTIATE_TEST_SUITE_P(Nodes, ManyRanks, testing::Combine(testing::ValuesIn(nodes), testing::Values(17, 24, 33, 64)),
+                         name_of);
+
+}  // namespace

@@ -30,6 +30,7 @@ while getopts b:L:lo:qr: option; do
     esac
 done
 shift $((OPTIND - 1))
+build=$(realpath -m "$build") # make runs in another directory
 
 # programs KERNEL
 programs() {

@@ -181,6 +181,10 @@ class Creation {
     memcpy(table_text(), found->text.data(), found->text.size());
   }
 
+  bool one_process() const {
+    return std::ranges::all_of(comm_->team_.members, [](const exec::Member& m) { return m.peer->same_process(); });
+  }
+
   char* at(size_t offset) const { return segment_->base() + offset; }
   char* machine_text() const { return at(layout_.texts()); }
   // REQUIRES: the length of the other text.
@@ -218,7 +222,7 @@ class Creation {
       team.members[r] = {reinterpret_cast<exec::RankState*>(at(layout_.state(int(r)))),
                          at(layout_.refused_piece(int(r))), transport::Peer::reach(hellos_[r].address)};
     // Before the second exchange: after it each peer can tell whether this rank has ended.
-    if (!std::ranges::all_of(team.members, [](const exec::Member& m) { return m.peer->same_process(); }))
+    if (!one_process())
       registration_ = std::make_unique<transport::LifeRegistration>(team.members[size_t(rank())].state->life);
     // A stream of small operations walks over the whole ring: one page fault instead of hundreds.
     if (living_communicators() < most_huge)
@@ -248,12 +252,8 @@ class Creation {
   void decide() {
     exec::Team& team = comm_->team_;
     const Settings& settings = comm_->settings_;
-    bool one_process = true;
     std::vector<topo::Place> places;
-    for (size_t r = 0; r < ranks(); r++) {
-      places.push_back(reports_[r].place);
-      one_process &= team.members[r].peer->same_process();
-    }
+    for (const Report& report : reports_) places.push_back(report.place);
     comm_->hierarchy_ = topo::Hierarchy::from_places(places, sensitivity_);
     comm_->cache_bytes_ = topo::available_cache_bytes(*comm_->machine_, places);
 
@@ -264,7 +264,7 @@ class Creation {
                         std::string("COLL_TRANSPORT=") + name(settings.transport) + " cannot be used here: " + problem);
     const Transport chosen = settings.transport == Transport::automatic ? agreed_.fastest() : settings.transport;
     using exec::Reach;
-    team.reach = one_process                                               ? Reach::direct
+    team.reach = one_process()                                             ? Reach::direct
                  : chosen == Transport::shm || chosen == Transport::mapped ? Reach::staged
                                                                            : Reach::remote;
     if (settings.transport == Transport::shm) team.reach = Reach::staged, team.map_arenas = false;

@@ -114,6 +114,14 @@ class Channel {
   Progress& progress(int rank) const { return *members[size_t(rank)].progress; }
   // The rank's cell of the operation that runs.
   Cell& cell(int rank) const { return members[size_t(rank)].memory->cell[operation % cells]; }
+  // The own cell of the operation after it.
+  Cell& next_cell() const { return members[size_t(team->rank)].memory->cell[(operation + 1) % cells]; }
+  // Shows the own cell of the operation that runs, once its payload is written.
+  void show(Cell& cell, uint64_t check) {
+    cell.check = check;
+    cell.sequence.store(operation, std::memory_order_release);
+    team->posted();
+  }
 
   // Begins the next operation: waits until its staging is free. Its place in every rank's ring goes to *offset.
   // OK or PEER_DIED.

@@ -16,8 +16,6 @@ namespace coll::exec {
 
 namespace {
 
-Cell& cell_of(const Channel& channel, int rank) { return channel.cell(rank); }
-
 constexpr size_t lines_of(size_t payload_bytes) {
   return (offsetof(Cell, payload) + payload_bytes + sync::line_bytes - 1) / sync::line_bytes;
 }
@@ -85,12 +83,6 @@ size_t asked_ahead(size_t bytes, bool synchronizing) {
   return std::min(bytes, asked_ahead_bytes(synchronizing && bytes > size_t(4) << 10));
 }
 
-void show(Channel& channel, Cell& cell, uint64_t check) {
-  cell.check = check;
-  cell.sequence.store(channel.operation, std::memory_order_release);
-  channel.team->posted();
-}
-
 // Shows the own buffer where it lies in the arena, which peers map. False: it does not lie there. `own` as in fill_long().
 [[gnu::noinline]] bool show_in_arena(Channel& channel, Shown own) {
   const transport::Arena* arena = transport::Arena::existing();
@@ -100,9 +92,9 @@ void show(Channel& channel, Cell& cell, uint64_t check) {
   const Team& team = *channel.team;
   team.tell_arena(arena->descriptor());
   const InArena place{uint64_t(uintptr_t(own.buffer)), *offset, own.buffer_bytes};
-  Cell& cell = cell_of(channel, team.rank);
+  Cell& cell = channel.cell(team.rank);
   std::memcpy(cell.payload, &place, sizeof place);
-  show(channel, cell, own.all_bytes() | elsewhere | in_buffer);
+  channel.show(cell, own.all_bytes() | elsewhere | in_buffer);
   return true;
 }
 
@@ -127,7 +119,7 @@ inline void store(char* payload, size_t at, const void* data, size_t bytes, size
 // for ahead of time then: see leave().
 // `own` by value: what is shown stays in registers.
 [[gnu::noinline]] void fill_long(Channel& channel, Shown own, bool synchronizing) {
-  Cell& cell = cell_of(channel, channel.team->rank);
+  Cell& cell = channel.cell(channel.team->rank);
   const size_t bytes = own.all_bytes();
   mem::SharedStores& stores = channel.team->stores;
   if (bytes >= mem::SharedStores::least_bytes && stores.is_due()) stores.measure(cell.sequence);
@@ -144,7 +136,7 @@ inline void store(char* payload, size_t at, const void* data, size_t bytes, size
     const InSegment place{payload - memory_of(channel, channel.team->rank)};
     std::memcpy(cell.payload, &place, sizeof place);
   }
-  show(channel, cell, bytes | (walking ? elsewhere : 0));
+  channel.show(cell, bytes | (walking ? elsewhere : 0));
   if (synchronizing && bytes <= 2 * long_bytes) {
     mem::hand_over(&cell, offsetof(Cell, payload));
     mem::hand_over(payload, bytes);
@@ -154,18 +146,18 @@ inline void store(char* payload, size_t at, const void* data, size_t bytes, size
 // Fills the own cell. A short payload of several lines is handed over. Not a long one: its writer has to fetch the lines
 // back, the sooner where it does not wait for its readers.
 [[gnu::always_inline]] inline void fill(Channel& channel, const Shown& own, bool synchronizing) {
-  Cell& cell = cell_of(channel, channel.team->rank);
+  Cell& cell = channel.cell(channel.team->rank);
   const size_t bytes = own.all_bytes();
   if (bytes >= long_bytes) [[unlikely]]
     return fill_long(channel, own, synchronizing);
   store(cell.payload, own, bytes);
-  show(channel, cell, bytes);
+  channel.show(cell, bytes);
   if (lines_of(bytes) > 1) mem::hand_over(&cell, offsetof(Cell, payload) + bytes);
 }
 
 // Where the rank's data begin.
 const char* shown_by(const Channel& channel, int rank) {
-  const Cell& cell = cell_of(channel, rank);
+  const Cell& cell = channel.cell(rank);
   if ((cell.check & elsewhere) == 0) return cell.payload;
   if ((cell.check & in_buffer) == 0) {
     InSegment place;
@@ -184,7 +176,7 @@ const char* shown_by(const Channel& channel, int rank) {
 [[gnu::noinline, gnu::cold]] coll_status fetch_unmapped(Channel& channel, const From& from) {
   Team& team = *channel.team;
   for (int other = from.first; other < from.last; other++) {
-    const Cell& cell = cell_of(channel, other);
+    const Cell& cell = channel.cell(other);
     if (other == team.rank || (cell.check & in_buffer) == 0 || team.members[size_t(other)].peer->same_process())
       continue;
     InArena place;
@@ -204,14 +196,13 @@ const char* shown_by(const Channel& channel, int rank) {
 // find it written. More are not: a line that is read too early is taken from its writer, who then waits for it, and so
 // does everybody else.
 void ask_for_second_line(Channel& channel, int rank, size_t bytes) {
-  if (lines_of(bytes) == 2)
-    __builtin_prefetch(reinterpret_cast<const char*>(&cell_of(channel, rank)) + sync::line_bytes);
+  if (lines_of(bytes) == 2) __builtin_prefetch(reinterpret_cast<const char*>(&channel.cell(rank)) + sync::line_bytes);
 }
 bool is_there(const Channel& channel, int rank) {
-  return cell_of(channel, rank).sequence.load(std::memory_order_acquire) >= channel.operation;
+  return channel.cell(rank).sequence.load(std::memory_order_acquire) >= channel.operation;
 }
 coll_status await(Channel& channel, int rank, bool for_it_alone = false) {
-  return channel.team->wait(cell_of(channel, rank).sequence, channel.operation, rank, for_it_alone);
+  return channel.team->wait(channel.cell(rank).sequence, channel.operation, rank, for_it_alone);
 }
 // Where ranks share cores, for all: first for those that need this rank's own. The others do not wait for it to be passed on.
 // Ranks may move meanwhile.
@@ -235,16 +226,12 @@ coll_status await_all_in_a_crowd(Channel& channel) {
 
 constexpr int most_ranks = 64;
 
-Cell& next_cell(const Channel& channel) {
-  return channel.members[size_t(channel.team->rank)].memory->cell[(channel.operation + 1) % cells];
-}
-
 // As leave() of a long payload.
 [[gnu::noinline]] void ask_for_long(Channel& channel, bool synchronizing, size_t bytes) {
   const mem::SharedStores& stores = channel.team->stores;
   const bool measures = bytes >= mem::SharedStores::least_bytes && stores.is_next_due();
   if (measures || waits_for_no_lines(channel, bytes, synchronizing)) return;
-  Cell& next = next_cell(channel);
+  Cell& next = channel.next_cell();
   mem::fetch_for_writing(&next, sync::line_bytes);
   if (!walks(channel, bytes, synchronizing)) mem::fetch_for_writing(next.payload, asked_ahead(bytes, synchronizing));
   // Nobody holds the lines of a payload that walks: they are worth asking for only if they are few.
@@ -255,7 +242,7 @@ Cell& next_cell(const Channel& channel) {
 inline void leave(Channel& channel, bool synchronizing, bool wrote, size_t bytes) {
   if (wrote && bytes >= long_bytes) [[unlikely]]
     ask_for_long(channel, synchronizing, bytes);
-  else if (wrote) mem::fetch_for_writing(&next_cell(channel), offsetof(Cell, payload) + bytes);
+  else if (wrote) mem::fetch_for_writing(&channel.next_cell(), offsetof(Cell, payload) + bytes);
   channel.end(synchronizing, 0);
 }
 
@@ -280,7 +267,7 @@ coll_status exchange(Channel& channel, const Shown& own, const From& from, bool 
     if (other != rank) {
       if (!is_there(channel, other)) [[unlikely]]
         if ((status = await_late(channel, other, from, !own.shown)) != COLL_OK) return status;
-      const uint64_t check = cell_of(channel, other).check;
+      const uint64_t check = channel.cell(other).check;
       checks |= check;
       most = std::max(most, check & bytes_mask);
     }
@@ -321,7 +308,7 @@ Shown blocks_for_others(const Team& team, const void* send, size_t bytes, bool l
 const char* block_from(Channel& channel, int of, size_t bytes) {
   const Team& team = *channel.team;
   const char* blocks = shown_by(channel, of);
-  const bool has_all = (cell_of(channel, of).check & in_buffer) != 0;
+  const bool has_all = (channel.cell(of).check & in_buffer) != 0;
   const int place = has_all ? team.rank : (team.rank - of - 1 + team.ranks) % team.ranks;
   return blocks + size_t(place) * bytes;
 }
@@ -354,7 +341,7 @@ coll_status latency_bcast(Channel& channel, void* buffer, size_t bytes, int root
   const Shown own = vector(sends, buffer, bytes, true);
   const coll_status status = exchange(channel, own, {root, root + 1, bytes}, false, [&] {
     if (sends) return;
-    shown = cell_of(channel, root).check & bytes_mask;
+    shown = channel.cell(root).check & bytes_mask;
     mem::copy(buffer, shown_by(channel, root), std::min(shown, bytes));
   });
   return shown >= bytes ? status : COLL_ERR_COUNT;
@@ -448,11 +435,11 @@ coll_status latency_agree(Channel& channel, uint64_t signature, int* differs) {
   coll_status status = channel.begin_cell();
   if (status != COLL_OK) return status;
   const Team& team = *channel.team;
-  show(channel, cell_of(channel, team.rank), signature);
+  channel.show(channel.cell(team.rank), signature);
   for (int rank = 0; rank < team.ranks; rank++)
     if (rank != team.rank && (status = await(channel, rank)) != COLL_OK) return status;
   for (int rank = team.ranks - 1; rank >= 0; rank--)
-    if (cell_of(channel, rank).check != signature && rank != team.rank) *differs = rank;
+    if (channel.cell(rank).check != signature && rank != team.rank) *differs = rank;
   leave(channel, true, true, 0);
   return *differs < 0 ? COLL_OK : COLL_ERR_MISMATCH;
 }

@@ -14,8 +14,8 @@
 namespace coll::exec {
 
 // REQUIRES for all: what one rank shows to the others <= Cell::payload_bytes, at most 64 ranks for reductions and any number
-// for the others. Where buffers have blocks, `bytes` and `count` are of one block; a rank's own block may
-// be in place already.
+// for the others. Where buffers have blocks, `bytes` and `count` are of one block; a rank's own block may be in place
+// already.
 // Errors: PEER_DIED. TRUNCATE when a rank shows more than this one takes, which is then done with the first of it; a
 // broadcast also COUNT when the root shows less, which is all that is stored. Both are noticed where data arrive, and
 // the channel can go on.

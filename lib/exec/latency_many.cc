@@ -53,15 +53,12 @@ coll_status tree_bcast(Channel& channel, void* buffer, size_t bytes, int parent,
     // All that the root shows, also where this rank expects less.
     Cell& cell = channel.cell(team.rank);
     mem::copy(cell.payload, data, shown);
-    cell.check = shown;
-    post(channel, cell.sequence);
+    channel.show(cell, shown);
     if (parent >= 0) data = cell.payload;
   }
   if (parent >= 0) mem::copy(buffer, data, std::min(shown, bytes));
-  if (passes_on) {
-    Cell& next = channel.members[size_t(team.rank)].memory->cell[(channel.operation + 1) % cells];
-    mem::fetch_for_writing(&next, offsetof(Cell, payload) + std::min(shown, asked_ahead_bytes(false)));
-  }
+  if (passes_on)
+    mem::fetch_for_writing(&channel.next_cell(), offsetof(Cell, payload) + std::min(shown, asked_ahead_bytes(false)));
   channel.end(false, 0);
   if (shown == bytes) return COLL_OK;
   return shown > bytes ? COLL_ERR_TRUNCATE : COLL_ERR_COUNT;

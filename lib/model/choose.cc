@@ -167,18 +167,18 @@ void set_pieces(const Question& question, KernelFrom from, Choice& choice) {
 }  // namespace
 
 size_t latency_path_bytes(const Question& question) {
-  constexpr int flat = 16;  // every rank looks at every other's line
   constexpr int most = 256;
   constexpr size_t short_bytes = 32 * kib, short_tree_bytes = 4 * kib;
-  const bool many = question.ranks > flat;
   if (question.ranks > most) return 0;
   if (question.collective == Collective::barrier) return 1;
-  // Along a tree each level copies the whole message before the next one does. In a crowd plans let roots run farther
-  // ahead than cells do: with 32 ranks on two cores a stream of broadcasts takes a ninth of the time.
-  if (many && (question.crowded || question.collective != Collective::bcast)) return 0;
+  if (question.ranks > topo::small_group) {
+    // Along a tree each level copies the whole message before the next one does. In a crowd plans let roots run farther
+    // ahead than cells do: with 32 ranks on two cores a stream of broadcasts takes a ninth of the time.
+    if (question.crowded || question.collective != Collective::bcast) return 0;
+    return question.mapped ? tiny_bytes : short_tree_bytes;
+  }
   // Memory that all map needs one copy where this path makes two, and distant ranks should not all read from one.
-  if (question.mapped || (question.levels > 1 && !many)) return tiny_bytes;
-  if (many) return short_tree_bytes;
+  if (question.mapped || question.levels > 1) return tiny_bytes;
   const bool reads_one = question.collective == Collective::bcast || question.collective == Collective::scatter;
   const bool shows_all = plan::has_blocks(question.collective, plan::Buffer::send);
   if (reads_one || shows_all) return short_bytes;

@@ -77,8 +77,8 @@ double formula_us(const model::Choice& choice, plan::Collective collective, size
   return model::cost(*row, on, double(bytes) * (pieces ? hierarchy.ranks() : 1), knobs).total_us();
 }
 
-// One hop: the payload travels with its flag, and whoever combines reads it where it lies. Many ranks pass it on as their
-// plan twin does.
+// One hop: the payload travels with its flag, and the rank that combines operands reads it where it lies. Many ranks pass
+// it on, as their plan twin does.
 double latency_us(plan::Collective collective, size_t bytes, const model::Table& table,
                   const topo::Hierarchy& hierarchy) {
   const model::Setting on(table, hierarchy, model::Mechanism::shared_memory);

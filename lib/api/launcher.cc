@@ -2,7 +2,6 @@
 #include "api/launcher.h"
 
 #include <cerrno>
-#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -16,6 +15,7 @@
 #include <unistd.h>
 
 #include "api/handles.h"
+#include "transport/shared_file.h"
 
 namespace {
 
@@ -38,7 +38,7 @@ bool meet(Meeting& meeting) {
   if (meeting.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == meeting.ranks) {
     meeting.arrived.store(0, std::memory_order_relaxed);
     meeting.generation.fetch_add(1, std::memory_order_release);
-    syscall(SYS_futex, &meeting.generation, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+    coll::launcher::wake_all(meeting);
     return true;
   }
   for (;;) {
@@ -79,16 +79,10 @@ class Claim {
     return std::make_shared<Claim>(descriptor, rank);
   }
 
-  Claim(int descriptor, int rank) : descriptor_(descriptor), rank_(rank) {
-    fstat(descriptor, &file_);
-    claims++;
-  }
+  Claim(int descriptor, int rank) : descriptor_(descriptor), rank_(rank), file_(descriptor) { claims++; }
   ~Claim() {
-    struct stat file {};
-    // The program may have closed the descriptor, and got its number for a file of its own.
-    const bool is_same = fstat(descriptor_, &file) == 0 && file.st_dev == file_.st_dev && file.st_ino == file_.st_ino;
     struct flock lock = byte_of(rank_, F_UNLCK);
-    if (--claims == 0 && is_same) fcntl(descriptor_, F_SETLK, &lock);
+    if (--claims == 0 && file_.is_of(descriptor_)) fcntl(descriptor_, F_SETLK, &lock);
   }
   Claim(const Claim&) = delete;
   Claim& operator=(const Claim&) = delete;
@@ -105,7 +99,7 @@ class Claim {
 
   static inline std::atomic<int> claims = 0;  // of this process: all are one lock
   int descriptor_, rank_;
-  struct stat file_ {};
+  coll::transport::FileIdentity file_;
 };
 
 // What COLL_LAUNCH says.

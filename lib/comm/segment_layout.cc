@@ -17,7 +17,7 @@ constexpr size_t huge_page = mem::huge_page_bytes;
 size_t behind_page() { return mem::processor().strings_overwrite() ? 16 : 0; }
 static_assert(2 * half_bytes % huge_page == 0 && exec::payloads_bytes % huge_page == 0);
 
-size_t round_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
+using transport::round_up;
 
 }  // namespace
 

@@ -8,7 +8,6 @@
 #include <new>
 #include <pthread.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -51,7 +50,6 @@ bool clears_what_it_takes(char* unit) {
   return clears;
 }
 
-size_t round_up(size_t value, size_t to) { return (value + to - 1) / to * to; }
 size_t round_down(size_t value, size_t to) { return value / to * to; }
 
 }  // namespace
@@ -77,11 +75,8 @@ std::string Arena::make() {
   std::string problem;
   descriptor_ = make_shared_file("libcoll", problem);
   if (descriptor_ < 0) return problem;
-  struct stat file {};
-  int reason = fstat(descriptor_, &file) == 0 ? 0 : errno;
-  device_ = file.st_dev, inode_ = file.st_ino;
-  if (reason == 0) reason = grow(0);
-  if (reason != 0) {
+  file_ = FileIdentity(descriptor_);
+  if (const int reason = grow(0); reason != 0) {
     close(descriptor_);
     return std::string("cannot map ") + std::to_string(least_extent >> 20) +
            " MiB of shared memory: " + strerror(reason) +
@@ -94,10 +89,7 @@ std::string Arena::make() {
   return "";
 }
 
-bool Arena::has_descriptor() const {
-  struct stat file {};
-  return fstat(descriptor_, &file) == 0 && file.st_dev == device_ && file.st_ino == inode_;
-}
+bool Arena::has_descriptor() const { return file_.is_of(descriptor_); }
 
 // One more extent, in which so many bytes can be allocated. 0 or errno.
 int Arena::grow(size_t bytes) {

@@ -16,6 +16,7 @@
 #include <string>
 
 #include "transport/process.h"
+#include "transport/shared_file.h"
 
 namespace coll::transport {
 
@@ -110,9 +111,9 @@ class Arena {
   bool copy_pages(const Extent& extent, const Copy& copy, size_t first, size_t last) const;
 
   int descriptor_ = -1;
-  uint64_t device_ = 0, inode_ = 0;  // the program may have closed the descriptor, and have another file there
-  Arena* of_parent_ = nullptr;       // in a child after fork(): that of the parent's parent, if it had one
-  bool kernel_clears_ = true;        // pages that it is given back
+  FileIdentity file_;           // of the descriptor
+  Arena* of_parent_ = nullptr;  // in a child after fork(): that of the parent's parent, if it had one
+  bool kernel_clears_ = true;   // pages that it is given back
   std::atomic<size_t> bytes_{0};
   std::atomic<size_t> extent_count_{0};
   Extent extents_[ArenaHeader::most_extents];  // no change but of holes and copies once they are counted

@@ -37,7 +37,7 @@ std::string cannot_map(size_t bytes, int reason) {
 size_t Segment::header_bytes() { return page_bytes(); }
 
 std::shared_ptr<Segment> Segment::make(size_t bytes, std::string& problem) {
-  bytes = (bytes + page_bytes() - 1) / page_bytes() * page_bytes();
+  bytes = round_up(bytes, page_bytes());
   SegmentAddress address{.token = fresh_token(), .pid = int32_t(getpid()), .bytes = bytes};
   std::shared_ptr<Segment> segment(new Segment(address));
   problem = segment->create();

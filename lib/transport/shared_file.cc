@@ -60,6 +60,16 @@ size_t page_bytes() {
   return bytes;
 }
 
+FileIdentity::FileIdentity(int descriptor) {
+  struct stat file {};
+  if (fstat(descriptor, &file) == 0) device_ = file.st_dev, inode_ = file.st_ino;
+}
+
+bool FileIdentity::is_of(int descriptor) const {
+  const FileIdentity now(descriptor);
+  return now.inode_ != 0 && now.inode_ == inode_ && now.device_ == device_;
+}
+
 int make_shared_file(const char* name, std::string& problem) {
   const int descriptor = memfd_create(name, MFD_CLOEXEC);
   if (descriptor < 0)

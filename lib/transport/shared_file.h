@@ -10,6 +10,18 @@
 namespace coll::transport {
 
 size_t page_bytes();
+constexpr size_t round_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+// Which file a descriptor was of: the program may close it, and get its number for a file of its own.
+class FileIdentity {
+ public:
+  FileIdentity() = default;
+  explicit FileIdentity(int descriptor);
+  bool is_of(int descriptor) const;
+
+ private:
+  uint64_t device_ = 0, inode_ = 0;  // 0: of none
+};
 
 // A descriptor of a new, empty file; -1 and a reason when there is none. `name` is what /proc/PID/maps shows.
 int make_shared_file(const char* name, std::string& problem);

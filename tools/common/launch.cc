@@ -3,13 +3,11 @@
 
 #include <cerrno>
 #include <chrono>
-#include <climits>
 #include <csignal>
 #include <cstring>
 #include <new>
 
 #include <fmt/format.h>
-#include <linux/futex.h>
 #include <poll.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -54,7 +52,7 @@ void Meeting::abandon(int rank) {
   auto& meeting = *static_cast<launcher::Meeting*>(memory_.data());
   meeting.ended_rank = uint32_t(rank);
   meeting.generation |= launcher::abandoned;
-  syscall(SYS_futex, &meeting.generation, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+  launcher::wake_all(meeting);
 }
 
 std::vector<int> allowed_cpus() { return topo::current_cpus(); }

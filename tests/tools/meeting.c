@@ -2,7 +2,7 @@
  * meeting WORD...: a rank of `collctl run`, for run_test.py. Each word is one thing that it does, in this order:
  *   create      creates a communicator, or prints why it cannot and exits with 3
  *   try         the same, but exits with 0, so that no rank is ended
- *   free        frees it
+ *   free        frees the newest one that it has not freed
  *   sum         an allreduce with it; prints its rank, the number of ranks and the status
  *   start CMD   runs CMD in a shell and waits for it
  *   fork        goes on in a child, whose exit status it returns
@@ -17,16 +17,24 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static coll_comm *comm;
+// The communicators that it has. They stay reachable until the process ends, so that none counts as leaked.
+enum { most = 4 };
+static coll_comm *comms[most];
+static int has;
 
 static void create(int status_of_failure) {
-  if (coll_comm_create_from_launcher(&comm) == COLL_OK) return;
+  if (has == most) abort();
+  if (coll_comm_create_from_launcher(&comms[has]) == COLL_OK) {
+    ++has;
+    return;
+  }
   printf("error %s\n", coll_last_error());
   exit(status_of_failure);
 }
 
 static void sum(void) {
   int one = 1, all = 0;
+  coll_comm *comm = comms[has - 1];
   const coll_status status = coll_allreduce(&one, &all, 1, COLL_INT32, COLL_SUM, comm);
   printf("rank %d of %d: status %d, sum %d\n", coll_comm_rank(comm), coll_comm_size(comm), status, all);
 }
@@ -54,7 +62,7 @@ int main(int count, char **words) {
     if (skipped) continue;
     if (strcmp(word, "create") == 0) create(3);
     else if (strcmp(word, "try") == 0) create(0);
-    else if (strcmp(word, "free") == 0) coll_comm_free(comm);
+    else if (strcmp(word, "free") == 0) coll_comm_free(comms[--has]);
     else if (strcmp(word, "sum") == 0) sum();
     else if (strcmp(word, "start") == 0) printf("started: %d\n", WEXITSTATUS(system(argument)));
     else if (strcmp(word, "fork") == 0) go_on_in_child();

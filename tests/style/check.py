@@ -41,6 +41,11 @@ def is_source(root, path):
         return file.read(2) == b"#!"
 
 
+def is_binary(root, path):
+    with open(root / path, "rb") as file:
+        return b"\0" in file.read(8192)
+
+
 def licence_of(path):
     if path.parts[:2] == ("include", "uapi"):
         return r"GPL-2\.0(-only)? WITH Linux-syscall-note"
@@ -136,6 +141,9 @@ def check_readmes(root, sources):
 def faults(root):
     files = tracked_files(root)
     sources = [path for path in files if is_source(root, path)]
+    for path in files:
+        if is_binary(root, path):
+            yield f"{path}: a binary file, which nobody can review; commit what it is made from"
     for path in filter(prose.is_prose, files):
         for number, text in prose.faults(path, (root / path).read_text(errors="replace")):
             yield f"{path}:{number}: {text}"

@@ -99,6 +99,10 @@ class CheckTest(unittest.TestCase):
         late = BSD + "\n" * 600 + "// Why this file is long: said too late.\n"
         self.assert_fault({"lib/plan/a.cc": late} | readme, "602 lines")
 
+    def test_binaries_are_refused(self):
+        self.assert_fault({"lib/mem/README.md": README, "lib/mem/a.cc": BSD, "tests/program": "\x7fELF\0\0"},
+                          "tests/program: a binary file")
+
     def test_directories_have_readmes(self):
         self.assert_fault({"lib/plan/a.cc": BSD}, "lib/plan/: no README.md")
         self.assert_fault({"bench/README.md": README, "bench/data/a.py": BSD}, "bench/data/: no README.md")

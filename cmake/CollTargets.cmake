@@ -60,10 +60,11 @@ endfunction()
 #   [LATER pattern]    (coll_test) cases that run as NAME_later: not in `make check`, in sanitizer builds in
 #                      `make test-long` only
 #   [CPUS name ...]    runs it once more for each of these processors (COLL_CPU), as NAME.CPU, without sanitizers
+#   [CPUS_LATER]       does so in `make test-long`
 #   [NO_SANITIZE why]  leaves it out of the sanitizer builds
 #   [SANITIZE_LATER]   in sanitizer builds it is a test of `make test-long`
 #   [NO_CHECK why]     leaves it out of `make check`, which otherwise runs it unless its labels say no (coll_in_check())
-set(coll_test_options "OPTIMIZED;SANITIZE_LATER")
+set(coll_test_options "OPTIMIZED;SANITIZE_LATER;CPUS_LATER")
 set(coll_test_keywords "TIMEOUT;PROCESSORS;NO_SANITIZE;NO_CHECK;EXCEPT;LATER")
 set(coll_test_lists "LABELS;ENVIRONMENT;ARGS;CPUS")
 
@@ -168,6 +169,8 @@ function(coll_script_test name)
     set(labels ${arg_LABELS})
     if(in_check AND cpu STREQUAL "here")
       list(APPEND labels check)
+    elseif(arg_CPUS_LATER AND NOT cpu STREQUAL "here")
+      list(APPEND labels long)
     endif()
     # GoogleTest's own list of what was skipped and why, which scripts/list-skips.py reads.
     set(report GTEST_OUTPUT=xml:${CMAKE_BINARY_DIR}/gtest/${full_name}.xml)

@@ -63,16 +63,20 @@ class Ranking(Case):
 class Taken(Case):
     """What explain puts first is what a communicator takes: its own word for it, by COLL_LOG=debug."""
 
-    def compare(self, collective, size, environment, *assumed):
-        done = collctl("bench", collective, "-n", 2, "--sizes", size, "--time", "0.01", env={**environment, "COLL_LOG": "debug"})
+    def compare(self, collective, sizes, environment, *assumed):
+        """The answers of explain for the sizes, in bytes, by size."""
+        done = collctl("bench", collective, "-n", 2, "--sizes", ",".join(map(str, sizes)), "--time", "0.01",
+                       env={**environment, "COLL_LOG": "debug"})
         self.assertEqual(done.returncode, 0, done.stderr)
-        took = re.search(rf"^libcoll: {collective} of \d+ bytes on 2 ranks: (\S+)( with kernel-assisted copies)? \((.+)\)$",
-                         done.stderr, re.MULTILINE)
-        self.assertIsNotNone(took, done.stderr)
-        answer = self.run_json("explain", collective, size, "-n", 2, *assumed, env=environment)
-        self.assertEqual((answer["selected"]["setting"], answer["selected"]["decided_by"]), (took[1], took[3]))
-        self.assertEqual(answer["choices"][0]["algorithm"], took[1].split(":")[0])
-        return answer
+        answers = {}
+        for size in sizes:
+            took = re.search(rf"^libcoll: {collective} of {size} bytes on 2 ranks: (\S+)( with kernel-assisted copies)? \((.+)\)$",
+                             done.stderr, re.MULTILINE)
+            self.assertIsNotNone(took, done.stderr)
+            answer = answers[size] = self.run_json("explain", collective, size, "-n", 2, *assumed, env=environment)
+            self.assertEqual((answer["selected"]["setting"], answer["selected"]["decided_by"]), (took[1], took[3]))
+            self.assertEqual(answer["choices"][0]["algorithm"], took[1].split(":")[0])
+        return answers
 
     @unittest.skipIf(os.cpu_count() < 2, "ranks that share a core choose otherwise")
     @unittest.skipIf("COLL_CPU" in os.environ, "a table chooses alike on all processors")
@@ -88,11 +92,11 @@ class Taken(Case):
             path = pathlib.Path(folder) / "t.json"
             path.write_text(json.dumps(table))
             for collective, end, algorithm, _ in rows:
-                for size in (4096, end // 2, end):
-                    answer = self.compare(collective, str(size), {"COLL_TABLE": str(path)})
+                answers = self.compare(collective, sorted({4096, end // 2, end}), {"COLL_TABLE": str(path)})
+                for answer in answers.values():
                     self.assertIn("table row " + collective, answer["selected"]["decided_by"])
-                self.assertEqual(answer["choices"][0]["algorithm"], algorithm)
-                self.assertEqual(answer["selected"]["measured_us"], 20)
+                self.assertEqual(answers[end]["choices"][0]["algorithm"], algorithm)
+                self.assertEqual(answers[end]["selected"]["measured_us"], 20)
             text = " ".join(self.run_fine("explain", "bcast", "4K", "-n", 2, env={"COLL_TABLE": str(path)}).split())
             self.assertIn("by table row bcast up to 8 KiB of 2 ranks", text)
             self.assertIn("used because COLL_TABLE names it", text)
@@ -100,22 +104,21 @@ class Taken(Case):
     @unittest.skipIf(os.cpu_count() < 2, "ranks that share a core choose otherwise")
     def test_by_the_built_in_defaults(self):
         for collective in ("bcast", "reduce", "allreduce", "scan"):
-            for size in ("64K", "256K", "16M"):
-                answer = self.compare(collective, size, {"COLL_TRANSPORT": "shm"})
+            for answer in self.compare(collective, (64 << 10, 256 << 10, 16 << 20), {"COLL_TRANSPORT": "shm"}).values():
                 self.assertEqual(answer["selected"]["decided_by"], "built-in defaults")
                 self.assertFalse(answer["selected"]["latency_path"])
             self.assertTrue(self.run_json("explain", collective, "1K", "-n", 2)["selected"]["latency_path"])
 
-
     @unittest.skipIf(os.cpu_count() < 2, "ranks that share a core choose otherwise")
+    @unittest.skipIf("COLL_CPU" in os.environ, "it names the processor itself")
     def test_by_what_is_assumed_as_by_what_a_communicator_finds(self):
         topology = "l3:1(size=33554432) l2:2(size=1048576) core:1"
         for environment, assumed in (({"COLL_TRANSPORT": "cma"}, "cma=0.5"), ({"COLL_TRANSPORT": "mapped"}, "cma=off"),
                                      ({"COLL_TRANSPORT": "mapped", "COLL_HEAP": "shared"}, "cma=off,shared-heap")):
             if assumed == "cma=0.5" and not self.run_json("info")["transports"]["cma"]["works"]:
                 continue
-            for collective, size in (("bcast", "512K"), ("allreduce", "256K"), ("gather", "1M")):
-                self.compare(collective, size, {**environment, "COLL_TOPOLOGY": topology, "COLL_CPU": "zen4"},
+            for collective, size in (("bcast", 512 << 10), ("allreduce", 256 << 10), ("gather", 1 << 20)):
+                self.compare(collective, [size], {**environment, "COLL_TOPOLOGY": topology, "COLL_CPU": "zen4"},
                              "--topology", topology, "--assume", assumed)
 
 

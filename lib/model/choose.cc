@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "model/workset.h"
+#include "plan/geometry.h"
 
 namespace coll::model {
 
@@ -353,6 +354,14 @@ Choice choose(const Question& question) {
 
 void complete(const Question& question, Choice& choice) {
   algo::Parameters& parameters = choice.parameters;
+  if (question.ranks > topo::small_group && !question.irregular) {
+    const size_t enough = std::max(std::bit_ceil(question.bytes), plan::cache_line_bytes);
+    // One pass needs one slot, where slots for a block of each rank surely have room.
+    constexpr size_t sure_room = size_t(1) << 20;
+    if (parameters.chunk_bytes >= enough && enough * size_t(question.ranks) <= sure_room) parameters.depth = 1;
+    if (parameters.chunk_bytes > enough) parameters.chunk_bytes = uint32_t(enough);
+    for (uint32_t& chunk : parameters.level_chunk_bytes) chunk = uint32_t(std::min<size_t>(chunk, enough));
+  }
   parameters.chunk_bytes = std::max<uint32_t>(parameters.chunk_bytes, uint32_t(std::bit_ceil(question.element_bytes)));
   choice.stream = streams(work_set(question.collective, choice.algorithm->name, question.bytes, parameters.chunk_bytes,
                                    uint64_t(question.ranks)),

@@ -44,8 +44,8 @@ struct Choice {
 // Only algorithms that combine operands in rank order are chosen, so results never depend on the choice.
 Choice choose(const Question& question);
 
-// What follows from a choice of algorithm and parameters: chunks that hold an element, and whether the work set exceeds the
-// caches.
+// What follows from a choice of algorithm and parameters: chunks that hold an element, with many ranks not much longer than
+// the data, since each of them has a slot as long, and whether the work set exceeds the caches.
 void complete(const Question& question, Choice& choice);
 
 // Reads "name" or "name:chunk=32768,k=4,depth=2,j=1" as a user writes it. "" or what is wrong with it.

@@ -89,8 +89,7 @@ void plan_of_eight(benchmark::State& state, bool binds) {
   auto hierarchy = coll::topo::Hierarchy::from_places(places);
   const coll::algo::Algorithm* fused = coll::algo::find(Collective::allreduce, "fused");
   coll::algo::Request request{.hierarchy = &hierarchy, .only_rank = 0};
-  ChannelAlone alone;
-  while (alone.channel().members.size() < 8) alone.channel().members.push_back(alone.channel().members[0]);
+  ChannelAlone alone(8);
   Plan plan = fused->make(request);
   for (auto _ : state) {
     if (binds) {

@@ -48,11 +48,14 @@ inline Ring ring_of(const Request& request, uint32_t chunk_bytes = 0) {
 }
 
 // The same for slots of `blocks` chunks each. All of them stay within 64 chunks as asked for, but at least 1 MiB and at
-// most what a communicator has: first the ring becomes shorter, then the chunk.
+// most the request's room: first the ring becomes shorter, then the chunk.
 inline Ring ring_of_blocks(const Request& request, int blocks) {
-  constexpr size_t line = plan::cache_line_bytes, least_room = 1u << 20, most_room = (4u << 20) - (64u << 10);
+  // The rest is for other views and tables.
+  constexpr size_t line = plan::cache_line_bytes, least_room = 1u << 20;
+  const size_t most_room = request.room_bytes - request.room_bytes / 64;
   Ring ring = ring_of(request);
-  const size_t room = std::clamp(size_t(64) * ring.chunk_bytes, least_room, most_room) / size_t(std::max(blocks, 1));
+  const size_t wanted = std::max(size_t(64) * ring.chunk_bytes, least_room);
+  const size_t room = std::min(wanted, most_room) / size_t(std::max(blocks, 1));
   while (ring.depth > 2 && size_t(ring.depth) * ring.chunk_bytes > room) ring.depth /= 2;
   ring.chunk_bytes = uint32_t(std::clamp(room / ring.depth / line * line, line, size_t(ring.chunk_bytes)));
   return ring;

@@ -32,6 +32,8 @@ struct Request {
   int only_rank = -1;                          // >= 0: make the program of this rank alone
   bool irregular = false;                      // pieces of different lengths, which only their two ranks know
   Parameters parameters;
+  // Staging of each rank that slots of many blocks may take together. A plan of large chunks or deep rings may need more.
+  size_t room_bytes = size_t(4) << 20;
 };
 
 // Which parameters an algorithm reads.

@@ -192,7 +192,8 @@ class Comm {
   // All of the entry but its key.
   coll_status make_bound(const Call& call, const BoundKey& key, BoundEntry& entry);
   std::string bind(const Call& call, int channel, const model::Choice& choice, std::shared_ptr<exec::Bound>& bound);
-  const plan::Plan* plan_for(const Call& call, const model::Choice& choice);
+  // For a channel with so much room for staging.
+  const plan::Plan* plan_for(const Call& call, const model::Choice& choice, size_t room_bytes);
   coll_status run(const exec::Bound& bound, const exec::Arguments& arguments);
   coll_status run(const BoundEntry& entry, const Call& call);
   coll_status run_watched(const BoundEntry& entry, const Call& call);

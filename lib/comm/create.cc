@@ -177,6 +177,8 @@ class Creation {
     segment_ = transport::Segment::make(layout_.texts() + loaded->text.size() + found->text.size(), problem);
     if (segment_ == nullptr) return fate_.fail(COLL_ERR_NO_MEMORY, problem);
     hello_.segment = segment_->address();
+    for (const SegmentLayout::Range& range : layout_.read_first())
+      transport::touch_pages(at(range.offset), range.bytes);
     memcpy(machine_text(), loaded->text.data(), loaded->text.size());
     memcpy(table_text(), found->text.data(), found->text.size());
   }
@@ -224,9 +226,10 @@ class Creation {
     // Before the second exchange: after it each peer can tell whether this rank has ended.
     if (!one_process())
       registration_ = std::make_unique<transport::LifeRegistration>(team.members[size_t(rank())].state->life);
+    for (const SegmentLayout::Range& range : layout_.read_first()) transport::map_pages(at(range.offset), range.bytes);
     // A stream of small operations walks over the whole ring: one page fault instead of hundreds.
     if (living_communicators() < most_huge)
-      transport::advise_huge(at(layout_.payloads(rank())), exec::payloads_bytes + 2 * half_bytes);
+      transport::advise_huge(at(layout_.payloads(rank())), layout_.payloads_bytes() + 2 * half_bytes);
     topo::Status parsed;
     const std::shared_ptr<const topo::Machine> machine = machine_of({machine_text(), hellos_[0].machine_bytes}, parsed);
     if (machine == nullptr) return fate_.fail(COLL_ERR_TOPOLOGY, parsed.text());
@@ -292,6 +295,8 @@ class Creation {
                            });
     team.patience = comm_->team_.crowded ? sync::Patience::crowded(!comm_->groups_apart_) : sync::Patience::alone();
     for (int c = 0; c < channel_count; c++) set_up(comm_->channel(c), c);
+    // Every rank has written to its parts before the second exchange.
+    for (const SegmentLayout::Range& range : layout_.read_first()) transport::map_pages(at(range.offset), range.bytes);
     comm_->selector_ = {table_,
                         comm_->hierarchy_,
                         {.family = &model::family_of(comm_->machine_->processor),
@@ -343,16 +348,13 @@ class Creation {
 
   void set_up(exec::Channel& channel, int index) {
     channel.team = &comm_->team_;
-    channel.half_bytes = half_bytes;
-    channel.walk_bytes = walk_bytes();
+    layout_.place(channel, index, segment_->base());
+    exec::StagingRing& longest = channel.rings.back();
+    longest.walk_bytes = std::min(walk_bytes(), longest.half_bytes);
     channel.starts_over = comm_->team_.crowded;
-    if (index == 0 && !comm_->team_.crowded) channel.payloads = at(layout_.payloads(rank()));
-    channel.seen.resize(ranks() * exec::max_views);
-    if (comm_->team_.access != nullptr) channel.far.resize(channel.seen.size());
-    for (int r = 0; r < int(ranks()); r++)
-      channel.members.push_back({reinterpret_cast<exec::ChannelMemory*>(at(layout_.channel(r, index))),
-                                 at(layout_.staging(r, index)),
-                                 reinterpret_cast<exec::Progress*>(at(layout_.progress(r, index)))});
+    if (index != 0 || comm_->team_.crowded) return;
+    channel.payloads = at(layout_.payloads(rank()));
+    channel.payloads_bytes = layout_.payloads_bytes();
   }
 
   void describe() {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // One blocking collective: the latency path for short payloads, else a bound plan.
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -207,11 +208,14 @@ coll_status Comm::make_bound(const Call& call, const BoundKey& key, BoundEntry& 
                                       std::to_string(half_bytes / 8) + " bytes");
   model::Selection selected = decide(call, key.other_way);
   std::string problem = bind(call, index, selected.choice, bound);
-  // The formulas know nothing of the room for staging: shorter chunks need less.
+  // The formulas know nothing of the room for staging, and requests of many ranks have less of it than blocking calls:
+  // shorter chunks need less.
   constexpr uint32_t short_chunk = 16 << 10;
-  while (!problem.empty() && selected.by == model::Decider::priced &&
-         selected.choice.parameters.chunk_bytes > short_chunk) {
+  const bool shortens = selected.by == model::Decider::priced || channel(index).room() < blocking_.room();
+  while (!problem.empty() && shortens && selected.choice.parameters.chunk_bytes > short_chunk) {
     selected.choice.parameters.chunk_bytes /= 2;
+    for (uint32_t& chunk : selected.choice.parameters.level_chunk_bytes)
+      chunk = std::min(chunk, selected.choice.parameters.chunk_bytes);
     problem = bind(call, index, selected.choice, bound);
   }
   // Whatever a table says the call is served; what somebody asked for by name is refused.
@@ -237,7 +241,7 @@ std::string Comm::bind(const Call& call, int index, const model::Choice& choice,
     std::string why = choice.algorithm->refuses({.hierarchy = &hierarchy_, .parameters = choice.parameters});
     if (!why.empty()) return refused(why);
   }
-  const plan::Plan* plan = plan_for(call, choice);
+  const plan::Plan* plan = plan_for(call, choice, channel(index).room());
   const plan::Shape shape = call.pieces != nullptr ? call.pieces->shape(rank()) : plan::Shape(call.count);
   std::string problem = exec::fits(*plan, channel(index), call.element_bytes);
   if (problem.empty() && plan->irregular && plan->smallest_chunk_bytes != 0)
@@ -257,17 +261,22 @@ std::string Comm::bind(const Call& call, int index, const model::Choice& choice,
   return "";
 }
 
-const plan::Plan* Comm::plan_for(const Call& call, const model::Choice& choice) {
+const plan::Plan* Comm::plan_for(const Call& call, const model::Choice& choice, size_t room_bytes) {
   const algo::Parameters& p = choice.parameters;
   const bool irregular = call.pieces != nullptr;
   std::string key = std::string(choice.algorithm->name) + '/' + std::to_string(int(call.collective)) + '/' +
                     std::to_string(call.root) + '/' + std::to_string(irregular) + '/' + std::to_string(p.chunk_bytes) +
-                    '/' + std::to_string(p.depth) + '/' + std::to_string(p.k) + '/' + std::to_string(p.j);
+                    '/' + std::to_string(p.depth) + '/' + std::to_string(p.k) + '/' + std::to_string(p.j) + '/' +
+                    std::to_string(room_bytes);
   for (uint32_t chunk : p.level_chunk_bytes) key += '/' + std::to_string(chunk);
   std::unique_ptr<plan::Plan>& plan = plans_[key];
   if (plan == nullptr) {
-    algo::Request request{
-        .hierarchy = &hierarchy_, .root = call.root, .only_rank = rank(), .irregular = irregular, .parameters = p};
+    algo::Request request{.hierarchy = &hierarchy_,
+                          .root = call.root,
+                          .only_rank = rank(),
+                          .irregular = irregular,
+                          .parameters = p,
+                          .room_bytes = room_bytes};
     plan = std::make_unique<plan::Plan>(choice.algorithm->make(request));
   }
   return plan.get();

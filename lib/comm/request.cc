@@ -145,7 +145,8 @@ void Comm::look_after_peers(sync::Rung rung) {
     Request& first = *queue.requests.front();
     if (first.state_ == Request::State::running) {
       if (!first.run_.idle(rung)) complete(queue, first.run_.status());
-    } else if (!queue.channel.may_begin(first.running_->plan().staging_bytes) && !queue.channel.idle(rung)) {
+    } else if (const size_t bytes = first.running_->plan().staging_bytes;
+               !queue.channel.may_begin(bytes) && !queue.channel.idle(bytes, rung)) {
       complete(queue, COLL_ERR_PEER_DIED);
     }
   }

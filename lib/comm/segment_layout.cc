@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "comm/segment_layout.h"
 
+#include <algorithm>
+
 #include "comm/drift.h"
 #include "mem/huge_pages.h"
 #include "mem/processor.h"
+#include "topo/hierarchy.h"
 #include "transport/segment.h"
 #include "transport/shared_file.h"
 
@@ -11,27 +14,98 @@ namespace coll::comm {
 
 namespace {
 
+using transport::round_up;
+
 constexpr size_t huge_page = mem::huge_page_bytes;
+constexpr size_t line_pair = 2 * sync::line_bytes;  // what processors prefetch together
+constexpr size_t flag_bytes = sizeof(sync::FlagLine), cells_bytes = exec::cells * sizeof(exec::Cell);
+constexpr size_t most_payloads_bytes = half_bytes;
+static_assert(2 * half_bytes % huge_page == 0 && most_payloads_bytes % huge_page == 0);
+
+// Of many ranks: the address space of a half of a request channel, all ranks together; the flag lines that plans of short
+// data have; and slots, of which requests have fewer: of blocking calls a root may be some ahead of the others.
+constexpr size_t of_request_half = size_t(32) << 20, least_request_half = size_t(256) << 10;
+constexpr size_t flags_read_first = 4;
+constexpr size_t shortest_slot = line_pair, longest_slot = size_t(512) << 10, longest_of_requests = size_t(64) << 10;
+constexpr size_t slots_in_half(size_t slot, bool of_request) {
+  return slot <= 1024 ? 16 : slot <= (of_request ? 16384 : 65536) ? 4 : 1;
+}
+
 // Where large memory of malloc() begins: what is copied in and out then lies alike on both sides, as string instructions
 // like it. Others' vectors were measured with staging at the beginning of a page.
 size_t behind_page() { return mem::processor().strings_overwrite() ? 16 : 0; }
-static_assert(2 * half_bytes % huge_page == 0 && exec::payloads_bytes % huge_page == 0);
-
-using transport::round_up;
 
 }  // namespace
 
 SegmentLayout::SegmentLayout(int ranks) : ranks_(size_t(ranks)) {
   const size_t page = transport::page_bytes();
-  stamps_in_state_ = round_up(sizeof(exec::RankState), alignof(Stamp));
-  state_bytes_ = round_up(stamps_in_state_ + comm::stamps * sizeof(Stamp), page);
-  channel_bytes_ = round_up(sizeof(exec::ChannelMemory), page);
+  const bool many = ranks > topo::small_group;
+
+  state_bytes_ = round_up(sizeof(exec::RankState), many ? line_pair : page);
   states_ = transport::Segment::header_bytes();
   progress_ = states_ + ranks_ * state_bytes_;
-  channels_ = round_up(progress_ + channel_count * ranks_ * sizeof(exec::Progress), page);
-  staging_ = round_up(channels_ + channel_count * ranks_ * channel_bytes_, huge_page) + behind_page();
-  staging_bytes_ = round_up(refused_piece(0) + exec::refused_piece_bytes - staging_, huge_page);
+  flags_ = round_up(progress_ + channel_count * ranks_ * sizeof(exec::Progress), page);
+  if (many) {
+    flags_apart_ = line_pair;
+    flag_apart_ = ranks_ * line_pair;
+    flags_of_channel_ = round_up(exec::max_flags * flag_apart_, page);
+    cells_apart_ = round_up(cells_bytes, page);
+    cells_ = flags_ + channel_count * flags_of_channel_;
+  } else {
+    // A rank's cells lie behind its flag lines of the first channel.
+    constexpr size_t flags_bytes = exec::max_flags * flag_bytes;
+    flag_apart_ = flag_bytes;
+    flags_apart_ = round_up(flags_bytes + cells_bytes, page);
+    flags_of_channel_ = ranks_ * flags_apart_;
+    cells_apart_ = flags_apart_;
+    cells_ = flags_ + flags_bytes;
+  }
+  stamps_ = many ? cells_ + ranks_ * cells_apart_ : flags_ + channel_count * flags_of_channel_;
+  stamps_bytes_ = round_up(comm::stamps * sizeof(Stamp), line_pair);
+  size_t end = round_up(stamps_ + ranks_ * stamps_bytes_, page);
+  for (int channel = 0; many && channel < channel_count; channel++)
+    for (size_t slot = shortest_slot; slot <= (channel == 0 ? longest_slot : longest_of_requests); slot *= 2) {
+      const size_t in_half = slots_in_half(slot, channel != 0);
+      slots_[size_t(channel)].push_back({slot, in_half, end});
+      end = round_up(end + 2 * in_half * slot * ranks_, page);
+    }
+
+  payloads_bytes_ = std::clamp(round_up(2 * 2 * half_bytes / ranks_, many ? page : huge_page),
+                               exec::least_payloads_bytes, most_payloads_bytes);
+  request_half_bytes_ =
+      many ? std::clamp(of_request_half / ranks_ / page * page, least_request_half, half_bytes) : half_bytes;
+  refused_piece_ = payloads_bytes_ + 2 * half_bytes + request_channels * 2 * request_half_bytes_;
+  staging_bytes_ = round_up(refused_piece_ + exec::refused_piece_bytes, many ? page : huge_page);
+  staging_ = round_up(end, huge_page) + behind_page();
   texts_ = round_up(payloads(ranks), page);
+
+  if (!many) return;
+  // One range: states, Progress, and flag lines behind them.
+  read_first_.push_back({states_, flags_ + flags_read_first * flag_apart_ - states_});
+  read_first_.push_back({slots_[0].front().begin, 2 * ranks_ * slots_[0].front().bytes});
+}
+
+void SegmentLayout::place(exec::Channel& channel, int index, char* base) const {
+  const size_t i = size_t(index);
+  channel.progress_parts = {base + progress_ + i * ranks_ * sizeof(exec::Progress), sizeof(exec::Progress)};
+  channel.flag_parts = {base + flags_ + i * flags_of_channel_, flags_apart_};
+  channel.flag_apart = flag_apart_;
+  if (index == 0) channel.cell_parts = {base + cells_, cells_apart_};
+  channel.rings.clear();
+  for (const Slots& slots : slots_[i]) {
+    const size_t half = slots.in_half * slots.bytes;
+    channel.rings.push_back({.parts = {base + slots.begin, slots.bytes},
+                             .half_bytes = half,
+                             .half_apart = ranks_ * slots.bytes,
+                             .slot_bytes = slots.bytes,
+                             .slot_apart = 2 * ranks_ * slots.bytes,
+                             .walk_bytes = half});
+  }
+  const size_t long_half = index == 0 ? half_bytes : request_half_bytes_;
+  const size_t before = index == 0 ? 0 : 2 * half_bytes + (i - 1) * 2 * request_half_bytes_;
+  channel.rings.push_back({.parts = {base + payloads(0) + payloads_bytes_ + before, staging_bytes_},
+                           .half_bytes = long_half,
+                           .half_apart = long_half});
 }
 
 }  // namespace coll::comm

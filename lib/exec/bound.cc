@@ -15,9 +15,9 @@ std::string fits(const plan::Plan& plan, const Channel& channel, size_t element_
   if (plan.flags > max_flags)
     return "it needs " + std::to_string(plan.flags) + " flags, but there are only " + std::to_string(max_flags);
   if (plan.views.size() > size_t(max_views)) return "it needs " + std::to_string(plan.views.size()) + " views";
-  if (plan.staging_bytes > channel.half_bytes)
+  if (plan.staging_bytes > channel.room())
     return "it needs " + std::to_string(plan.staging_bytes) + " bytes of staging, but there are only " +
-           std::to_string(channel.half_bytes) + "; choose a smaller chunk";
+           std::to_string(channel.room()) + "; choose a smaller chunk";
   // Slots of many blocks are short when there are many ranks.
   for (const plan::View& view : plan.views)
     if (view.slot_bytes < element_bytes)
@@ -40,6 +40,7 @@ Bound::Bound(const plan::Plan& plan, Channel& channel, const BindOptions& option
       reach_(options.reach),
       stream_(options.stream),
       last_value_(plan::last_value(plan, options.shape, options.element_bytes)) {
+  channel.make_room(plan.views.size());
   for (plan::Buffer buffer : {plan::Buffer::send, plan::Buffer::recv})
     measure(buffer, options.shape, size_t(channel.team->rank));
   geometry_.reserve(plan.ranges.size());
@@ -141,7 +142,8 @@ Location Bound::locate(const plan::Operand& operand, Channel& channel) const {
   at.slot_mask = view.depth - 1u;
   at.slot_stride = view.slot_bytes * view.blocks;
   at.slot_offset = uint32_t(view.slot_offset + plan::slot_block(view, operand) * view.slot_bytes);
-  at.staging = channel.members[operand.rank].staging;
+  at.seen = channel.place_of(operand.rank, operand.view);
+  at.staging = channel.ring_of(plan_->staging_bytes).parts.of(operand.rank);
   return at;
 }
 
@@ -164,9 +166,9 @@ Instruction Bound::translate(const plan::Step& step, Channel& channel) const {
                               plan_->views[step.view].buffer == plan::Buffer::recv;
   in.value = step.value;
   switch (step.kind) {
-    case Kind::post: in.flag = &channel.own().memory->flags[step.flag].sequence; break;
+    case Kind::post: in.flag = &channel.flag(channel.team->rank, step.flag).sequence; break;
     case Kind::wait:
-      in.flag = &channel.members[step.rank].memory->flags[step.flag].sequence;
+      in.flag = &channel.flag(step.rank, step.flag).sequence;
       for (size_t v = 0; v < plan_->views.size(); v++)
         if (plan_->views[v].buffer != plan::Buffer::none && plan_->views[v].flag == step.flag)
           in.announces = uint8_t(v);

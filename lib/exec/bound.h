@@ -25,7 +25,8 @@ struct Location {
   uint32_t slot_mask = 0;
   uint32_t slot_stride = 0;  // bytes from one slot to the next
   uint32_t slot_offset = 0;
-  char* staging = nullptr;  // the ring of the rank whose view it is
+  uint32_t seen = 0;        // Channel::place_of() of a view
+  char* staging = nullptr;  // in the ring, the part of the rank whose view it is
   size_t offset = 0;        // bytes from the buffer's beginning to the block
 };
 
@@ -76,7 +77,7 @@ struct BindOptions {
 
 class Bound {
  public:
-  // The plan must outlive it. REQUIRES: plan.flags <= max_flags, views <= max_views, staging fits half a ring.
+  // The plan must outlive it. REQUIRES: plan.flags <= max_flags, views <= max_views, staging fits the channel.
   Bound(const plan::Plan& plan, Channel& channel, const BindOptions& options);
   Bound(const Bound&) = delete;
   Bound& operator=(const Bound&) = delete;

@@ -10,8 +10,8 @@ namespace coll::exec {
 bool Channel::is_everybody_done(uint64_t number) {
   if (known_done(number)) return true;
   uint64_t least = operation;
-  for (const ChannelMember& member : members)
-    if (&member != &own()) least = std::min(least, member.progress->done.load(std::memory_order_acquire));
+  for (int rank = 0; rank < team->ranks; rank++)
+    if (rank != team->rank) least = std::min(least, progress(rank).done.load(std::memory_order_acquire));
   everybody_done_ = std::max(everybody_done_, least);
   return everybody_done_ >= number;
 }
@@ -27,26 +27,30 @@ coll_status Channel::everybody_done(uint64_t number) {
   return COLL_OK;
 }
 
-bool Channel::fits_here(size_t staging_bytes) const {
-  if (position_ == 0) return staging_bytes <= half_bytes;
-  const bool alone = !starts_over && 2 * staging_bytes >= walk_bytes;
-  return !alone && position_ + staging_bytes <= std::min(half_bytes, walk_bytes);
+bool Channel::fits_here(const StagingRing& ring, size_t staging_bytes) const {
+  const size_t bytes = ring.taken_by(staging_bytes);
+  if (ring.position == 0) return bytes <= ring.half_bytes;
+  const bool alone = !starts_over && 2 * bytes >= ring.walk_bytes;
+  return !alone && ring.position + bytes <= std::min(ring.half_bytes, ring.walk_bytes);
 }
 
 // The same in every rank: it depends on what all ranks know alike.
-Channel::Place Channel::next(size_t staging_bytes) const {
-  if (!fits_here(staging_bytes) || (starts_over && last_use_[1 - half_] <= synchronized_)) return {1 - half_, 0};
-  return {half_, position_};
+Channel::Place Channel::next(const StagingRing& ring, size_t staging_bytes) const {
+  const size_t other = 1 - ring.half;
+  if (!fits_here(ring, staging_bytes) || (starts_over && ring.last_use[other] <= synchronized_)) return {other, 0};
+  return {ring.half, ring.position};
 }
 
 bool Channel::may_begin(size_t staging_bytes) {
   if (staging_bytes == 0) return true;
-  const size_t half = next(staging_bytes).half;
-  return half == half_ || is_everybody_done(last_use_[half]);
+  const StagingRing& ring = ring_of(staging_bytes);
+  const size_t half = next(ring, staging_bytes).half;
+  return half == ring.half || is_everybody_done(ring.last_use[half]);
 }
 
-bool Channel::idle(sync::Rung rung) {
-  const uint64_t number = last_use_[1 - half_];
+bool Channel::idle(size_t staging_bytes, sync::Rung rung) {
+  const StagingRing& ring = ring_of(staging_bytes);
+  const uint64_t number = ring.last_use[1 - ring.half];
   for (int rank = 0; rank < team->ranks; rank++) {
     if (rank == team->rank) continue;
     const std::atomic<uint64_t>& done = progress(rank).done;
@@ -61,22 +65,32 @@ coll_status Channel::begin(size_t staging_bytes, size_t* offset) {
   operation++;
   *offset = 0;
   if (staging_bytes == 0) return COLL_OK;
-  const Place place = next(staging_bytes);
-  if (place.half != half_ && !known_done(last_use_[place.half])) {
-    coll_status status = everybody_done(last_use_[place.half]);
+  StagingRing& ring = ring_of(staging_bytes);
+  const Place place = next(ring, staging_bytes);
+  if (place.half != ring.half && !known_done(ring.last_use[place.half])) {
+    coll_status status = everybody_done(ring.last_use[place.half]);
     if (status != COLL_OK) return status;
   }
-  half_ = place.half;
-  *offset = half_ * half_bytes + place.position;
-  position_ = place.position + staging_bytes;
-  last_use_[half_] = operation;
+  ring.half = place.half;
+  *offset = ring.offset(place.half, place.position);
+  ring.position = place.position + ring.taken_by(staging_bytes);
+  ring.last_use[ring.half] = operation;
   return COLL_OK;
 }
 
-void Channel::touch_more() {
-  const size_t end = std::min(position_ + touch_bytes, half_bytes);
-  transport::touch_pages(own().staging + half_ * half_bytes + touched_[half_], end - touched_[half_]);
-  touched_[half_] = end;
+void Channel::touch_more(StagingRing& ring) {
+  char* const part = ring.parts.of(team->rank);
+  size_t& touched = ring.touched[ring.half];
+  if (ring.slot_bytes == 0) {
+    const size_t end = std::min(ring.position + touch_bytes, ring.half_bytes);
+    transport::touch_pages(part + ring.offset(ring.half, touched), end - touched);
+    touched = end;
+    return;
+  }
+  // One fault is not worth a call.
+  for (; touched < ring.position; touched += ring.slot_bytes)
+    if (ring.slot_bytes > transport::page_bytes())
+      transport::touch_pages(part + ring.offset(ring.half, touched), ring.slot_bytes);
 }
 
 char* Channel::take_payload(size_t bytes) {

@@ -2,19 +2,19 @@
 // A stream of operations that run one after the other: blocking collectives have one channel, non-blocking ones
 // several, so that some can be under way at once. Every rank runs the same operations in the same order on a channel.
 //
-// Shared memory of one rank on one channel: its Progress, flag lines for plans, cells for the latency paths, and a staging
-// ring of two halves. The Progress of all ranks is one array, since a rank often looks at that of all others.
+// Shared memory of one rank on one channel: its Progress, flag lines for plans, cells for the latency paths, and its part of
+// the staging rings. The Progress of all ranks is one array, since a rank often looks at that of all others.
 //
 // Invariants
 //  1. Operations are numbered from 1. `done` holds the last operation that the rank has ended: it reads and writes no
 //     shared memory of operations up to that one any more.
 //  2. Flags continue over operations: operation N uses values in (base, base + last_value], and the next base is
 //     base + last_value. All ranks compute the same bases because last_value() depends on plan and count alone.
-//  3. Staging is handed out in operation order, the same way on every rank: within a half, until one does not fit, then
-//     the other half. Nobody touches a half again before everybody has ended all operations that used it last. Operations
-//     share the beginning of a half only, `walk_bytes`, so that a stream of them stays in the last-level cache; one that
-//     takes as much as half of that shares it with none, as it walks far enough by itself. Pages are touched
-//     `touch_bytes` ahead, by one system call for many of them.
+//  3. How much staging an operation takes decides in which ring it lies. Each ring is handed out in operation order, the
+//     same way on every rank: within a half, until one does not fit, then the other half. Nobody touches a half again before
+//     everybody has ended all operations that used it last. Operations share the beginning of a half only, `walk_bytes`, so
+//     that a stream of them stays in the last-level cache; one that takes as much as half of that shares it with none, as it
+//     walks far enough by itself. Pages are touched by one system call for many of them, `touch_bytes` ahead or a slot.
 //  4. Cell N mod cells belongs to operation N once everybody has ended operation N - cells. A payload that its writer
 //     keeps in `payloads` instead goes round there, past more than `cells` other payloads before it is overwritten. Only a
 //     rank that writes its cell needs to wait for that.
@@ -27,6 +27,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "exec/staging.h"
 #include "exec/team.h"
 
 namespace coll::exec {
@@ -53,10 +54,9 @@ struct alignas(sync::line_bytes) Cell {
   char apart[24 * sync::line_bytes];
 };
 
-inline constexpr size_t least_walk_bytes = size_t(256) << 10, payloads_bytes = size_t(4) << 20;
 inline constexpr size_t payloads_apart_bytes = 4096;  // as cells lie apart
-static_assert(std::min(2 * least_walk_bytes, payloads_bytes) >=
-              (cells + 2) * (Cell::payload_bytes + payloads_apart_bytes));
+inline constexpr size_t least_payloads_bytes = 2 * least_walk_bytes;
+static_assert(least_payloads_bytes >= (cells + 2) * (Cell::payload_bytes + payloads_apart_bytes));
 
 // How far a rank is. One writer, the rank; every word only grows. A line for each kind of reader: ranks that wait for
 // `done` would slow down the store to `arrived`.
@@ -66,18 +66,6 @@ struct alignas(2 * sync::line_bytes) Progress {
   alignas(sync::line_bytes) std::atomic<uint64_t> arrived;
 };
 static_assert(sizeof(Progress) == 2 * sync::line_bytes);
-
-struct ChannelMemory {
-  sync::FlagLine flags[max_flags];
-  Cell cell[cells];
-  // the staging ring follows, on its own pages
-};
-
-struct ChannelMember {
-  ChannelMemory* memory = nullptr;
-  char* staging = nullptr;
-  Progress* progress = nullptr;
-};
 
 // Where the peer's view of an operation can be reached, as learnt with its flag.
 struct Seen {
@@ -96,26 +84,45 @@ struct Far {
 class Channel {
  public:
   Team* team = nullptr;
-  std::vector<ChannelMember> members;
-  size_t half_bytes = 0;  // of the staging ring
-  // A line that lies in a peer's own caches is slow to take back before it is written; by the time that a stream of
-  // operations has walked round, it has left them. Alike in all ranks.
-  size_t walk_bytes = least_walk_bytes;
-  // Own memory that long payloads of the latency paths go round in, for the same reason; null: they stay in their cells.
+  Parts progress_parts;                        // Progress
+  Parts flag_parts;                            // the first flag line
+  size_t flag_apart = sizeof(sync::FlagLine);  // from a rank's flag line to its next
+  Parts cell_parts;                            // [cells] Cell; of channels with latency paths
+  std::vector<StagingRing> rings;              // the longer the operations that they take the later
+  // Own memory that long payloads of the latency paths go round in, as long operations do in staging; null: they stay in
+  // their cells. At least least_payloads_bytes.
   char* payloads = nullptr;
+  size_t payloads_bytes = 0;
   // Goes to the other half as soon as that is known to be free: where ranks share cores they share the cores' caches.
   bool starts_over = false;
-  std::vector<Seen> seen;  // [rank * max_views + view]
-  std::vector<Far> far;    // the same; empty until a view is not reached where it lies
+  std::vector<Seen> seen;  // [view][rank] of the views that plans bound so far have
+  std::vector<Far> far;    // the same; shorter until a view is not reached where it lies
   uint64_t operation = 0;  // the one that runs, or ran last
   uint64_t base = 0;       // of its flag values
 
-  ChannelMember& own() { return members[size_t(team->rank)]; }
-  Progress& progress(int rank) const { return *members[size_t(rank)].progress; }
+  Progress& progress(int rank) const { return *reinterpret_cast<Progress*>(progress_parts.of(rank)); }
+  Progress& own_progress() const { return progress(team->rank); }
+  sync::FlagLine& flag(int rank, int flag) const {
+    return *reinterpret_cast<sync::FlagLine*>(flag_parts.of(rank) + size_t(flag) * flag_apart);
+  }
+  // The place of a rank's view in `seen` and `far`.
+  uint32_t place_of(int rank, int view) const { return uint32_t(view * team->ranks + rank); }
+  // So that a plan with so many views can run. Throws std::bad_alloc.
+  void make_room(size_t views) {
+    if (seen.size() < views * size_t(team->ranks)) seen.resize(views * size_t(team->ranks));
+  }
+  // That of operations which take so much staging.
+  StagingRing& ring_of(size_t staging_bytes) {
+    size_t i = 0;
+    while (i + 1 < rings.size() && staging_bytes > rings[i].most_bytes()) i++;
+    return rings[i];
+  }
+  // The most staging that an operation may take.
+  size_t room() const { return rings.back().most_bytes(); }
   // The rank's cell of the operation that runs.
-  Cell& cell(int rank) const { return members[size_t(rank)].memory->cell[operation % cells]; }
+  Cell& cell(int rank) const { return cell_array(rank)[operation % cells]; }
   // The own cell of the operation after it.
-  Cell& next_cell() const { return members[size_t(team->rank)].memory->cell[(operation + 1) % cells]; }
+  Cell& next_cell() const { return cell_array(team->rank)[(operation + 1) % cells]; }
   // Shows the own cell of the operation that runs, once its payload is written.
   void show(Cell& cell, uint64_t check) {
     cell.check = check;
@@ -123,7 +130,7 @@ class Channel {
     team->posted();
   }
 
-  // Begins the next operation: waits until its staging is free. Its place in every rank's ring goes to *offset.
+  // Begins the next operation: waits until its staging is free. Its place in every rank's part of the ring goes to *offset.
   // OK or PEER_DIED.
   coll_status begin(size_t staging_bytes, size_t* offset);
   // The same without staging or flags; returns when the operation's cell may be written.
@@ -134,7 +141,7 @@ class Channel {
   void end(bool synchronizing, uint64_t last_value) {
     base += last_value;
     if (synchronizing) synchronized_ = operation - 1;
-    own().progress->done.store(operation, std::memory_order_release);
+    own_progress().done.store(operation, std::memory_order_release);
     team->posted();
   }
   // Until every rank has ended the operation that ran last.
@@ -142,45 +149,45 @@ class Channel {
   // Where this rank's staging of the next operation will lie if that takes so many bytes; null while somebody may still
   // be in the way there.
   const char* next_staging(size_t staging_bytes) {
-    const Place place = next(staging_bytes);
-    if (place.half != half_ && !known_done(last_use_[place.half])) return nullptr;
-    return own().staging + place.half * half_bytes + place.position;
+    const StagingRing& ring = ring_of(staging_bytes);
+    const Place place = next(ring, staging_bytes);
+    if (place.half != ring.half && !known_done(ring.last_use[place.half])) return nullptr;
+    return ring.parts.of(team->rank) + ring.offset(place.half, place.position);
   }
   // To be called after begin() where this rank's staging is stored to.
-  void touch_staging() {
-    if (position_ > touched_[half_]) [[unlikely]]
-      touch_more();
+  void touch_staging(size_t staging_bytes) {
+    StagingRing& ring = ring_of(staging_bytes);
+    if (ring.position > ring.touched[ring.half]) [[unlikely]]
+      touch_more(ring);
   }
   // Where in `payloads` the next payload of so many bytes will lie.
   char* next_payload(size_t bytes) const {
-    return payloads + (payload_at_ + bytes <= std::min(payloads_bytes, 2 * walk_bytes) ? payload_at_ : 0);
+    return payloads + (payload_at_ + bytes <= std::min(payloads_bytes, 2 * rings.back().walk_bytes) ? payload_at_ : 0);
   }
   // The same, and it is taken.
   char* take_payload(size_t bytes);
   // begin() without waiting: false when peers are still in the way.
   bool may_begin(size_t staging_bytes);
-  // To be called now and then after may_begin() was false: false when a rank in the way has gone. Sleeps a little on the
-  // last rung.
-  bool idle(sync::Rung rung);
+  // To be called now and then after that was false: false when a rank in the way has gone. Sleeps a little on the last
+  // rung.
+  bool idle(size_t staging_bytes, sync::Rung rung);
 
  private:
   coll_status everybody_done(uint64_t number);
   bool is_everybody_done(uint64_t number);
   // Without looking at anybody.
   bool known_done(uint64_t number) const { return number <= std::max(synchronized_, everybody_done_); }
-  bool fits_here(size_t staging_bytes) const;
+  Cell* cell_array(int rank) const { return reinterpret_cast<Cell*>(cell_parts.of(rank)); }
+  bool fits_here(const StagingRing& ring, size_t staging_bytes) const;
   struct Place {
     size_t half, position;
   };
-  Place next(size_t staging_bytes) const;
-  void touch_more();
+  Place next(const StagingRing& ring, size_t staging_bytes) const;
+  void touch_more(StagingRing& ring);
 
   uint64_t synchronized_ = 0;    // everybody has ended this operation; all ranks know it alike
   uint64_t everybody_done_ = 0;  // the same, as far as this rank has looked
-  size_t half_ = 0, position_ = 0;
   size_t payload_at_ = 0, payloads_touched_ = 0;
-  size_t touched_[2] = {0, 0};     // this much of each half of the own ring has pages
-  uint64_t last_use_[2] = {0, 0};  // last operation that used each half
 };
 
 }  // namespace coll::exec

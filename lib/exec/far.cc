@@ -56,7 +56,7 @@ bool Run::offer(const void* buffer, size_t bytes, const plan::View& view, sync::
 
 void Run::learn_far(int rank, uint8_t view_index, const sync::FlagLine& line) {
   Team& team = *channel_->team;
-  Far& far = channel_->far[size_t(rank) * max_views + view_index];
+  Far& far = far_of(rank, view_index);
   far.at.region = line.published_region.load(std::memory_order_relaxed);
   far.at.place = line.published_place.load(std::memory_order_relaxed);
   far.at.mappable = line.published_mappable.load(std::memory_order_relaxed) != 0;

@@ -73,9 +73,8 @@ Shown vector(bool shown, const void* data, size_t bytes, bool lasts) {
   return {.shown = shown, .data = data, .bytes = bytes, .buffer = lasts ? data : nullptr, .buffer_bytes = bytes};
 }
 
-const char* memory_of(const Channel& channel, int rank) {
-  return reinterpret_cast<const char*>(channel.members[size_t(rank)].memory);
-}
+// What the places of payloads are told from.
+const char* origin_of(const Channel& channel, int rank) { return channel.cell_parts.of(rank); }
 
 // How much of a payload in a cell is asked for ahead of time, see Channel: short ones are worth the wait where ranks end
 // together.
@@ -133,7 +132,7 @@ inline void store(char* payload, size_t at, const void* data, size_t bytes, size
     store(payload, own, walking ? bytes : asked_ahead(bytes, synchronizing));
   }
   if (walking) {
-    const InSegment place{payload - memory_of(channel, channel.team->rank)};
+    const InSegment place{payload - origin_of(channel, channel.team->rank)};
     std::memcpy(cell.payload, &place, sizeof place);
   }
   channel.show(cell, bytes | (walking ? elsewhere : 0));
@@ -162,7 +161,7 @@ const char* shown_by(const Channel& channel, int rank) {
   if ((cell.check & in_buffer) == 0) {
     InSegment place;
     std::memcpy(&place, cell.payload, sizeof place);
-    return memory_of(channel, rank) + place.offset;
+    return origin_of(channel, rank) + place.offset;
   }
   InArena place;
   std::memcpy(&place, cell.payload, sizeof place);

@@ -28,7 +28,7 @@ coll_status tree_barrier(Channel& channel, const TreePlace& place) {
     if (coll_status status = team.wait(channel.progress(child).arrived, channel.operation, child); status != COLL_OK)
       return status;
   if (place.parent >= 0) {
-    post(channel, channel.own().progress->arrived);
+    post(channel, channel.own_progress().arrived);
     coll_status status = team.wait(channel.progress(place.parent).done, channel.operation, place.parent);
     if (status != COLL_OK) return status;
   }
@@ -68,7 +68,7 @@ coll_status crowd_barrier(Channel& channel) {
   channel.begin_without_cell();
   Team& team = *channel.team;
   team.tell_core();
-  post(channel, channel.own().progress->begun);
+  post(channel, channel.own_progress().begun);
   // First for ranks that need this rank's core. The others do not wait for it to be passed on.
   for (const bool all : {false, true})
     // Neighbours of lower numbers have most likely run before this rank.

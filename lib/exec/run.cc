@@ -44,7 +44,7 @@ coll_status Run::begin(const Bound& bound, Channel& channel, const Arguments& ar
   }
   status_ = channel.begin(bound.plan().staging_bytes, &staging_offset_);
   if (status_ != COLL_OK) return status_;
-  if (bound.stages_here()) channel.touch_staging();
+  if (bound.stages_here()) channel.touch_staging(bound.plan().staging_bytes);
   lanes_left_ = 0;
   for (const BoundLane& lane : bound.lanes()) {
     const Instruction* code = lane.code.data();
@@ -253,8 +253,8 @@ void Run::note(const LaneState& lane, const Instruction& in, uint64_t index, int
       const uint64_t value = target(in, index);
       if (value == 0) return;
       const int writer = in.kind == Kind::post ? channel_->team->rank : in.rank;
-      const auto* first = reinterpret_cast<const char*>(&channel_->members[size_t(writer)].memory->flags[0].sequence);
-      const auto number = (reinterpret_cast<const char*>(in.flag) - first) / ptrdiff_t(sizeof(sync::FlagLine));
+      const auto* first = reinterpret_cast<const char*>(&channel_->flag(writer, 0).sequence);
+      const auto number = (reinterpret_cast<const char*>(in.flag) - first) / ptrdiff_t(channel_->flag_apart);
       flag = std::to_string(writer) + "." + std::to_string(number) + "." + std::to_string(value);
       if (in.kind == Kind::post) break;
       if (const int64_t since = record.waited(id); since != 0) begin_ns = since;
@@ -282,13 +282,14 @@ void Run::publish(uint8_t view_index) {
   const transport::Arena* arena = team.map_arenas ? transport::Arena::existing() : nullptr;
   const std::optional<uint64_t> offset = arena != nullptr ? arena->offset_of(buffer, span) : std::nullopt;
   const bool in_arena = offset.has_value();
-  sync::FlagLine& line = channel_->own().memory->flags[view.flag];
+  sync::FlagLine& line = channel_->flag(team.rank, view.flag);
   if (!in_arena) {
     if (bound_->reach() == Reach::staged) return;
     if (bound_->reach() == Reach::remote && (team.stages_own || !offer(buffer, span, view, line))) return;
   }
   if (!size.blocks.empty()) {
-    char* table = channel_->own().staging + staging_offset_ + view.table_offset;
+    char* part = channel_->ring_of(bound_->plan().staging_bytes).parts.of(team.rank);
+    char* table = part + staging_offset_ + view.table_offset;
     for (size_t block = 0; block < size.blocks.size(); block++)
       reinterpret_cast<uint64_t*>(table)[block] = offsets[block] * element_bytes_;
   }
@@ -299,15 +300,15 @@ void Run::publish(uint8_t view_index) {
   direct_ |= 1u << view_index;
   known_++;
   mapped_ |= in_arena;
-  channel_->seen[size_t(team.rank) * max_views + view_index] = {channel_->operation,
-                                                                static_cast<char*>(const_cast<void*>(buffer))};
+  channel_->seen[channel_->place_of(team.rank, view_index)] = {channel_->operation,
+                                                               static_cast<char*>(const_cast<void*>(buffer))};
 }
 
 void Run::learn(int rank, uint8_t view_index) {
   const Team& team = *channel_->team;
   const plan::View& view = bound_->plan().views[view_index];
-  const sync::FlagLine& line = channel_->members[size_t(rank)].memory->flags[view.flag];
-  Seen& seen = channel_->seen[size_t(rank) * max_views + view_index];
+  const sync::FlagLine& line = channel_->flag(rank, view.flag);
+  Seen& seen = channel_->seen[channel_->place_of(rank, view_index)];
   if (seen.operation == channel_->operation ||
       line.published_operation.load(std::memory_order_acquire) != channel_->operation)
     return;
@@ -323,8 +324,7 @@ void Run::learn(int rank, uint8_t view_index) {
   } else if (char* memory = team.arena_of(rank, offset - 1)) {
     seen.local = memory, mapped_ = true;
   } else {
-    channel_->far.resize(channel_->seen.size());
-    channel_->far[size_t(rank) * max_views + view_index] = {.address = address, .by_owner = true};
+    far_of(rank, view_index) = {.address = address, .by_owner = true};
   }
 }
 

@@ -88,7 +88,7 @@ class Run {
   bool is_remote(const Location& at) const {
     return at.where == Location::Where::view && !is_staged(at) && seen(at).local == nullptr;
   }
-  const Seen& seen(const Location& at) const { return channel_->seen[size_t(at.rank) * max_views + at.view]; }
+  const Seen& seen(const Location& at) const { return channel_->seen[at.seen]; }
   size_t block_offset(const Location& at) const { return at.block == plan::no_block ? at.offset : looked_up(at); }
   size_t looked_up(const Location& at) const;
   // Of what is not remote: where the operand's slots begin when it is staged, else its buffer or block.
@@ -114,7 +114,12 @@ class Run {
 
   bool offer(const void* buffer, size_t bytes, const plan::View& view, sync::FlagLine& line);
   void learn_far(int rank, uint8_t view, const sync::FlagLine& line);
-  const Far& far(const Location& at) const { return channel_->far[size_t(at.rank) * max_views + at.view]; }
+  const Far& far(const Location& at) const { return channel_->far[at.seen]; }
+  Far& far_of(int rank, uint8_t view) const {
+    std::vector<Far>& all = channel_->far;
+    if (all.size() < channel_->seen.size()) all.resize(channel_->seen.size());
+    return all[channel_->place_of(rank, view)];
+  }
   uint64_t far_offset(const Location& at, const plan::Extent& extent) const {
     return block_offset(at) + extent.low * element_bytes_;
   }

@@ -123,12 +123,13 @@ char* map_shared_file(int descriptor, size_t offset, size_t bytes) {
 
 void advise_huge(void* memory, size_t bytes) { advise_pages(memory, bytes, MADV_HUGEPAGE); }
 
-void touch_pages(void* memory, size_t bytes) {
-#ifdef MADV_POPULATE_WRITE
-  advise_pages(memory, bytes, MADV_POPULATE_WRITE);
-#else
-  (void)memory, (void)bytes;
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#define MADV_POPULATE_WRITE 23
 #endif
-}
+
+void touch_pages(void* memory, size_t bytes) { advise_pages(memory, bytes, MADV_POPULATE_WRITE); }
+
+void map_pages(void* memory, size_t bytes) { advise_pages(memory, bytes, MADV_POPULATE_READ); }
 
 }  // namespace coll::transport

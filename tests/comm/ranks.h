@@ -28,7 +28,7 @@ namespace ranks {
 
 // Memory that the ranks share for the bootstrap and to tell the test what went wrong.
 struct Shared {
-  static constexpr size_t slot_bytes = 4096, most_ranks = 128;
+  static constexpr size_t slot_bytes = 4096, most_ranks = 256;
   pthread_barrier_t barrier;
   int ranks;
   std::atomic<int64_t> moment_ns;  // when what the test is about happened, by the monotonic clock

@@ -28,7 +28,7 @@ TEST(Fits, NamesWhatDoesNot) {
   plan.views.resize(max_views + 1);
   EXPECT_THAT(fits(plan, alone.channel()), ::testing::HasSubstr("views"));
   plan.views.clear();
-  plan.staging_bytes = uint32_t(alone.channel().half_bytes) + 1;
+  plan.staging_bytes = uint32_t(alone.channel().room()) + 1;
   EXPECT_THAT(fits(plan, alone.channel()), ::testing::HasSubstr("smaller chunk"));
   plan.staging_bytes = 0;
   plan.views.resize(1);
@@ -91,13 +91,13 @@ TEST(Run, FindsBlocksAndLeavesOutEmptyOnes) {
     std::vector<int> from(50), to(50, -1);
     std::iota(from.begin(), from.end(), 7);
     const size_t sent_from = 3, received_at = 9;
-    const uint64_t flag_before = alone.channel().own().memory->flags[flag].sequence;
+    const uint64_t flag_before = alone.channel().flag(0, flag).sequence;
     Execution run;
     ASSERT_EQ(run.begin(bound, alone.channel(), {from.data(), to.data(), nullptr, &sent_from, &received_at}), COLL_OK);
     const uint64_t base = alone.channel().base;
     ASSERT_EQ(run.finish(), COLL_OK);
     const uint64_t passes = (count + 15) / 16;
-    EXPECT_EQ(alone.channel().own().memory->flags[flag].sequence, passes == 0 ? flag_before : base + passes);
+    EXPECT_EQ(alone.channel().flag(0, flag).sequence, passes == 0 ? flag_before : base + passes);
     for (size_t i = 0; i < to.size(); i++)
       EXPECT_EQ(to[i], i >= received_at && i < received_at + count ? from[sent_from + i - received_at] : -1) << i;
   }
@@ -147,7 +147,7 @@ TEST(Run, KnowsWhereTheNextOperationStoresFirst) {
     std::vector<int> from(count);
     const char* next = nullptr;
     int known = 0;
-    const int operations = int(3 * channel.walk_bytes / plan.staging_bytes);  // both halves, and again
+    const int operations = int(3 * channel.rings.back().walk_bytes / plan.staging_bytes);  // both halves, and again
     for (int operation = 0; operation < operations; operation++) {
       std::iota(from.begin(), from.end(), operation);
       Execution run;
@@ -191,7 +191,7 @@ TEST(Run, NeverBlocksInAdvance) {
   Execution run;
   ASSERT_EQ(run.begin(bound, alone.channel(), {}), COLL_OK);
   for (int i = 0; i < 3; i++) EXPECT_EQ(run.advance(), Execution::Progress::blocked);
-  alone.channel().own().memory->flags[flag].sequence.store(alone.channel().base + 1);
+  alone.channel().flag(0, flag).sequence.store(alone.channel().base + 1);
   EXPECT_EQ(run.advance(), Execution::Progress::done);
 }
 

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Every collective among more ranks than cores, by far: blocking and as requests, of sizes whose staging lies in different
+// rings, in one order on all ranks that changes between them. Then in a half of the ranks, and all over again.
+#include <random>
+#include <string>
+#include <vector>
+
+#include "comm/collectives.h"
+
+using namespace ranks;
+
+namespace {
+
+enum class Kind : int {
+  barrier,
+  bcast,
+  reduce,
+  allreduce,
+  scatter,
+  gather,
+  allgather,
+  alltoall,
+  reduce_scatter,
+  scan,
+  exscan,
+  all
+};
+
+// One collective among `ranks` of which this is `rank`; `n` elements, or of a block.
+struct Operation {
+  Kind kind;
+  size_t n;
+  int root, rank, ranks;
+  uint32_t round;
+  std::vector<uint32_t> send = {}, recv = {};
+  coll_request* request = nullptr;
+
+  size_t blocks_sent() const {
+    const bool all = kind == Kind::alltoall || kind == Kind::reduce_scatter || (kind == Kind::scatter && rank == root);
+    return all ? size_t(ranks) : 1;
+  }
+  size_t blocks_received() const {
+    const bool all = kind == Kind::alltoall || kind == Kind::allgather || (kind == Kind::gather && rank == root);
+    return all ? size_t(ranks) : 1;
+  }
+  void fill() {
+    send.resize(n * blocks_sent());
+    recv.assign(n * blocks_received(), 0xeeeeeeee);
+    for (size_t i = 0; i < send.size(); i++) send[i] = input(rank, i, round);
+    if (kind == Kind::bcast && rank == root) recv = send;
+  }
+  coll_status call(coll_comm* comm) {
+    const coll_datatype type = COLL_UINT32;
+    const coll_op op = COLL_SUM;
+    uint32_t *in = send.data(), *out = recv.data();
+    switch (kind) {
+      case Kind::barrier: return coll_barrier(comm);
+      case Kind::bcast: return coll_bcast(out, n, type, root, comm);
+      case Kind::reduce: return coll_reduce(in, out, n, type, op, root, comm);
+      case Kind::allreduce: return coll_allreduce(in, out, n, type, op, comm);
+      case Kind::scatter: return coll_scatter(in, out, n, type, root, comm);
+      case Kind::gather: return coll_gather(in, out, n, type, root, comm);
+      case Kind::allgather: return coll_allgather(in, out, n, type, comm);
+      case Kind::alltoall: return coll_alltoall(in, out, n, type, comm);
+      case Kind::reduce_scatter: return coll_reduce_scatter_block(in, out, n, type, op, comm);
+      case Kind::scan: return coll_scan(in, out, n, type, op, comm);
+      default: return coll_exscan(in, out, n, type, op, comm);
+    }
+  }
+  coll_status start(coll_comm* comm) {
+    const coll_datatype type = COLL_UINT32;
+    const coll_op op = COLL_SUM;
+    uint32_t *in = send.data(), *out = recv.data();
+    switch (kind) {
+      case Kind::barrier: return coll_ibarrier(comm, &request);
+      case Kind::bcast: return coll_ibcast(out, n, type, root, comm, &request);
+      case Kind::reduce: return coll_ireduce(in, out, n, type, op, root, comm, &request);
+      case Kind::allreduce: return coll_iallreduce(in, out, n, type, op, comm, &request);
+      case Kind::scatter: return coll_iscatter(in, out, n, type, root, comm, &request);
+      case Kind::gather: return coll_igather(in, out, n, type, root, comm, &request);
+      case Kind::allgather: return coll_iallgather(in, out, n, type, comm, &request);
+      case Kind::alltoall: return coll_ialltoall(in, out, n, type, comm, &request);
+      case Kind::reduce_scatter: return coll_ireduce_scatter_block(in, out, n, type, op, comm, &request);
+      case Kind::scan: return coll_iscan(in, out, n, type, op, comm, &request);
+      default: return coll_iexscan(in, out, n, type, op, comm, &request);
+    }
+  }
+  // Element i of what this rank is to receive.
+  uint32_t expected(size_t i) const {
+    const size_t here = size_t(rank) * n + i, block = i / n, in_block = i % n;
+    switch (kind) {
+      case Kind::bcast: return input(root, i, round);
+      case Kind::scatter: return input(root, here, round);
+      case Kind::gather:
+      case Kind::allgather: return input(int(block), in_block, round);
+      case Kind::alltoall: return input(int(block), size_t(rank) * n + in_block, round);
+      case Kind::reduce_scatter: return expected_sum(ranks, here, round);
+      case Kind::scan: return expected_sum(rank + 1, i, round);
+      case Kind::exscan: return expected_sum(rank, i, round);
+      default: return expected_sum(ranks, i, round);
+    }
+  }
+  bool right() const {
+    const bool none = kind == Kind::barrier || (kind == Kind::exscan && rank == 0) ||
+                      ((kind == Kind::reduce || kind == Kind::gather) && rank != root);
+    for (size_t i = 0; !none && i < recv.size(); i++)
+      if (recv[i] != expected(i)) return false;
+    return true;
+  }
+  std::string text() const {
+    return "collective " + std::to_string(int(kind)) + ", " + std::to_string(n) + " elements, root " +
+           std::to_string(root);
+  }
+};
+
+void check(Context& c, coll_comm* comm, const std::vector<size_t>& bytes, int rounds) {
+  const int rank = coll_comm_rank(comm), ranks = coll_comm_size(comm);
+  std::mt19937 same(unsigned(ranks) * 77);
+  uint32_t number = 0;
+  for (int round = 0; round < rounds && !c.failed(); round++) {
+    std::vector<Operation> operations;
+    for (size_t size : bytes)
+      for (int kind = 0; kind < int(Kind::all); kind++)
+        operations.push_back({Kind(kind), size / 4, int(same() % unsigned(ranks)), rank, ranks, number++});
+    std::shuffle(operations.begin(), operations.end(), same);
+    for (Operation& o : operations) {
+      o.fill();
+      c.about = "blocking " + o.text();
+      RANK_CHECK(c, o.call(comm) == COLL_OK);
+      RANK_CHECK(c, o.right());
+    }
+    // Some at a time, more than advance side by side.
+    for (size_t begin = 0; begin < operations.size() && !c.failed(); begin += 6) {
+      const size_t end = std::min(begin + 6, operations.size());
+      for (size_t i = begin; i < end; i++) {
+        operations[i].fill();
+        c.about = "request of " + operations[i].text();
+        RANK_CHECK(c, operations[i].start(comm) == COLL_OK);
+      }
+      for (size_t i = begin; i < end; i++) {
+        c.about = "request of " + operations[i].text();
+        RANK_CHECK(c, coll_wait(&operations[i].request) == COLL_OK);
+        RANK_CHECK(c, operations[i].right());
+      }
+    }
+    c.about.clear();
+  }
+}
+
+struct Case {
+  int ranks;
+  std::vector<size_t> bytes;
+  int rounds;
+};
+
+class ManyRanks : public testing::TestWithParam<Case> {};
+
+TEST_P(ManyRanks, GetWhatEachCollectiveDefines) {
+  run_processes(
+      GetParam().ranks,
+      [](Context& c) {
+        coll_comm *comm = c.comm(), *half = nullptr;
+        if (comm == nullptr) return;
+        check(c, comm, GetParam().bytes, GetParam().rounds);
+        RANK_CHECK(c, coll_comm_split(comm, c.rank % 2, -c.rank, &half) == COLL_OK);
+        if (half == nullptr) return;
+        check(c, half, GetParam().bytes, 1);
+        check(c, comm, {8}, 1);
+        RANK_CHECK(c, coll_comm_free(half) == COLL_OK);
+        RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
+      },
+      -1, 500);
+}
+
+INSTANTIATE_TEST_SUITE_P(Few, ManyRanks, testing::Values(Case{17, {8, 1024, 4096, 65536}, 1}, Case{64, {8, 4096}, 1}),
+                         [](const auto& info) { return std::to_string(info.param.ranks); });
+INSTANTIATE_TEST_SUITE_P(More, ManyRanks,
+                         testing::Values(Case{33, {8, 600, 4096, 20000, 262144}, 2}, Case{128, {8, 4096, 262144}, 1},
+                                         Case{256, {8, 4096}, 1}),
+                         [](const auto& info) { return std::to_string(info.param.ranks); });
+
+}  // namespace

@@ -300,7 +300,10 @@ Choice choose(const Question& question) {
                  many_apart(question) ? KernelFrom{64 * kib, 64 * kib}
                                       : KernelFrom{question.crowded ? 256 * kib : 128 * kib, long_block(question)},
                  choice);
-      if (const size_t short_block = ranks == 2 ? 32 * kib : kib;
+      // Where many ranks share cores each step of bruck takes as long as all ranks' turns on their cores.
+      if (const size_t short_block = ranks == 2                                      ? 32 * kib
+                                     : question.crowded && ranks > topo::small_group ? 0
+                                                                                     : kib;
           question.irregular || choice.kernel_copies || bytes > short_block) {
         name = "rotated";
         // Two ranks do the same at the same time and need not run ahead; memory likes long runs.

@@ -16,10 +16,17 @@ namespace coll::mem {
 namespace {
 
 constexpr int collapse = 25;  // MADV_COLLAPSE, which older headers lack
+constexpr int most_tries = 4;
 
 // Not by madvise(): UCX, which MPI libraries load, puts one in front of it.
 int advise_collapse(uintptr_t address, size_t bytes) {
-  return syscall(SYS_madvise, address, bytes, collapse) == 0 ? 0 : errno;
+  int error = 0;
+  // EAGAIN: a page is in somebody's hands just now, by reclaim or compaction.
+  for (int tries = 0; tries < most_tries; tries++) {
+    error = syscall(SYS_madvise, address, bytes, collapse) == 0 ? 0 : errno;
+    if (error != EAGAIN) break;
+  }
+  return error;
 }
 
 bool ask_system() {

@@ -66,6 +66,25 @@ class Rounds : public ::testing::Test {
   RoundsTask task_;
 };
 
+// One process finds that a probe is impossible while the other may not have come to it yet: both leave it out alike, and
+// every other probe has both.
+TEST_F(Rounds, StayTogetherWhereOneCannotTakeAProbe) {
+  constexpr int pairs = 300;
+  for (int i = 1; i <= pairs; ++i) {
+    stage().probes.push_back({.name = "impossible",
+                              .prepare = [](int self) { return self == 0 ? "it cannot be" : ""; },
+                              .timed = [](int) { return ""; }});
+    stage().probes.push_back({.name = "together", .timed = [this, i](int self) {
+                                counter(self) = i;
+                                for (int waits = 0; counter(1 - self) != i && waits < 200; ++waits) usleep(100);
+                                if (counter(1 - self) != i) counter(2)++;
+                                return "";
+                              }});
+  }
+  measure_rounds(task_, {});
+  EXPECT_EQ(counter(2), 0);
+}
+
 TEST_F(Rounds, TimesWhoActsOnceARound) {
   task_.with_one_at_rest = true;
   stage().probes = {{.name = "both", .timed = [&](int self) { return counter(self)++, ""; }},

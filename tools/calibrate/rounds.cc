@@ -126,6 +126,7 @@ class Process {
 
   void run_stage(const Stage& stage) {
     if (self_ == 0) board_.stage = uint32_t(stage_);
+    impossible_.assign(stage.probes.size(), false);
     const bool late = lockstep_agree(step_, now() - begin_ > task_.most_seconds) != 0;
     const std::string problem = late ? "the time limit was reached" : stage.begin ? stage.begin(self_) : "";
     if (!problem.empty())
@@ -151,7 +152,7 @@ class Process {
 
   void one_round(const Stage& stage, int round, const std::vector<size_t>& order, double begin) {
     for (size_t i = 0; i < order.size(); ++i) {
-      if (!found(order[i]).told) time(stage.probes[order[i]], round, order[i]);
+      if (!impossible_[order[i]]) time(stage.probes[order[i]], round, order[i]);
       if (self_ != 0) continue;
       const double by_rounds = (round + 1 + double(i) / double(order.size())) / (stage.most + 1);
       const double part = std::max(by_rounds, std::min(1.0, (now() - begin) / stage.seconds));
@@ -160,11 +161,13 @@ class Process {
     }
   }
 
-  // One sample. All learn between the two starts whether somebody cannot take it.
+  // One sample. All learn between the two starts whether somebody cannot take it: nobody tells anything there, so all
+  // processes find the same, and leave the probe out of later rounds alike.
   Outcome sample(const Probe& probe, size_t index) {
     if (probe.prepare) note(index, probe.prepare(self_));
     lockstep_start(step_);
     const bool possible = !found(index).told;
+    if (!possible) impossible_[index] = true;
     waiting_.begin();
     lockstep_start(step_);
     Outcome outcome;
@@ -196,6 +199,7 @@ class Process {
   const int self_;
   Waiting waiting_;
   std::mt19937 random_;
+  std::vector<bool> impossible_;  // [probes] of the stage
   lockstep* step_ = nullptr;
   size_t stage_ = 0;
   double begin_ = 0, all_seconds_ = 0, done_seconds_ = 0;

@@ -226,7 +226,10 @@ class Creation {
     // Before the second exchange: after it each peer can tell whether this rank has ended.
     if (!one_process())
       registration_ = std::make_unique<transport::LifeRegistration>(team.members[size_t(rank())].state->life);
-    for (const SegmentLayout::Range& range : layout_.read_first()) transport::map_pages(at(range.offset), range.bytes);
+    // Rank 0 has mapped them as it committed them.
+    if (rank() != 0)
+      for (const SegmentLayout::Range& range : layout_.read_first())
+        transport::map_pages(at(range.offset), range.bytes);
     // A stream of small operations walks over the whole ring: one page fault instead of hundreds.
     if (living_communicators() < most_huge)
       transport::advise_huge(at(layout_.payloads(rank())), layout_.payloads_bytes() + 2 * half_bytes);
@@ -295,8 +298,6 @@ class Creation {
                            });
     team.patience = comm_->team_.crowded ? sync::Patience::crowded(!comm_->groups_apart_) : sync::Patience::alone();
     for (int c = 0; c < channel_count; c++) set_up(comm_->channel(c), c);
-    // Every rank has written to its parts before the second exchange.
-    for (const SegmentLayout::Range& range : layout_.read_first()) transport::map_pages(at(range.offset), range.bytes);
     comm_->selector_ = {table_,
                         comm_->hierarchy_,
                         {.family = &model::family_of(comm_->machine_->processor),

@@ -26,6 +26,9 @@ struct Parameters {
   bool operator==(const Parameters&) const = default;
 };
 
+// Staging of each rank that a communicator has for one blocking call.
+inline constexpr size_t usual_room_bytes = size_t(4) << 20;
+
 struct Request {
   const topo::Hierarchy* hierarchy = nullptr;  // also says how many ranks there are; at least one
   int root = 0;                                // rootless collectives: 0
@@ -33,7 +36,7 @@ struct Request {
   bool irregular = false;                      // pieces of different lengths, which only their two ranks know
   Parameters parameters;
   // Staging of each rank that slots of many blocks may take together. A plan of large chunks or deep rings may need more.
-  size_t room_bytes = size_t(4) << 20;
+  size_t room_bytes = usual_room_bytes;
 };
 
 // Which parameters an algorithm reads.

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "algo/registry.h"
 #include "exec/channel.h"
 #include "exec/team.h"
 
@@ -20,8 +21,8 @@ namespace coll::comm {
 
 inline constexpr int request_channels = 4;  // for non-blocking collectives
 inline constexpr int channel_count = 1 + request_channels;
-inline constexpr size_t half_bytes = size_t(4)
-                                     << 20;  // of the first channel's longest ring; only what is used costs memory
+// Of the longest ring of the first channel; only what is used costs memory.
+inline constexpr size_t half_bytes = algo::usual_room_bytes;
 
 class SegmentLayout {
  public:

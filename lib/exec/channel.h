@@ -11,8 +11,8 @@
 //  2. Flags continue over operations: operation N uses values in (base, base + last_value], and the next base is
 //     base + last_value. All ranks compute the same bases because last_value() depends on plan and count alone.
 //  3. How much staging an operation takes decides in which ring it lies. Each ring is handed out in operation order, the
-//     same way on every rank: within a half, until one does not fit, then the other half. Nobody touches a half again before
-//     everybody has ended all operations that used it last. Operations share the beginning of a half only, `walk_bytes`, so
+//     same way on every rank: within a half, until one does not fit, then the other half. No rank touches a half again before
+//     all ranks have ended the operations that used it last. Operations share the beginning of a half only, `walk_bytes`, so
 //     that a stream of them stays in the last-level cache; one that takes as much as half of that shares it with none, as it
 //     walks far enough by itself. Pages are touched by one system call for many of them, `touch_bytes` ahead or a slot.
 //  4. Cell N mod cells belongs to operation N once everybody has ended operation N - cells. A payload that its writer

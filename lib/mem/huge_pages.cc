@@ -21,7 +21,7 @@ constexpr int most_tries = 4;
 // Not by madvise(): UCX, which MPI libraries load, puts one in front of it.
 int advise_collapse(uintptr_t address, size_t bytes) {
   int error = 0;
-  // EAGAIN: a page is in somebody's hands just now, by reclaim or compaction.
+  // EAGAIN: reclaim or compaction has isolated a page just now.
   for (int tries = 0; tries < most_tries; tries++) {
     error = syscall(SYS_madvise, address, bytes, collapse) == 0 ? 0 : errno;
     if (error != EAGAIN) break;

@@ -44,7 +44,7 @@ void advise_huge(void* memory, size_t bytes);
 // Backs mapped memory with pages by one call instead of a fault for each; peers, too, then map several at a fault. A
 // hint: kernels before 5.14 leave it to the faults.
 void touch_pages(void* memory, size_t bytes);
-// Maps pages that others have touched, by one call as well. Those that nobody has it takes for the caller.
+// Maps pages that peers have touched, by one call as well; a page that no process has touched is allocated.
 void map_pages(void* memory, size_t bytes);
 
 }  // namespace coll::transport

@@ -6,29 +6,16 @@
 #include <vector>
 
 #include "comm/collectives.h"
+#include "plan/plan.h"
 
 using namespace ranks;
+using coll::plan::Collective;
 
 namespace {
 
-enum class Kind : int {
-  barrier,
-  bcast,
-  reduce,
-  allreduce,
-  scatter,
-  gather,
-  allgather,
-  alltoall,
-  reduce_scatter,
-  scan,
-  exscan,
-  all
-};
-
 // One collective among `ranks` of which this is `rank`; `n` elements, or of a block.
 struct Operation {
-  Kind kind;
+  Collective kind;
   size_t n;
   int root, rank, ranks;
   uint32_t round;
@@ -36,34 +23,34 @@ struct Operation {
   coll_request* request = nullptr;
 
   size_t blocks_sent() const {
-    const bool all = kind == Kind::alltoall || kind == Kind::reduce_scatter || (kind == Kind::scatter && rank == root);
-    return all ? size_t(ranks) : 1;
+    const bool other_root = kind == Collective::scatter && rank != root;
+    return has_blocks(kind, coll::plan::Buffer::send) && !other_root ? size_t(ranks) : 1;
   }
   size_t blocks_received() const {
-    const bool all = kind == Kind::alltoall || kind == Kind::allgather || (kind == Kind::gather && rank == root);
-    return all ? size_t(ranks) : 1;
+    const bool other_root = kind == Collective::gather && rank != root;
+    return has_blocks(kind, coll::plan::Buffer::recv) && !other_root ? size_t(ranks) : 1;
   }
   void fill() {
     send.resize(n * blocks_sent());
     recv.assign(n * blocks_received(), 0xeeeeeeee);
     for (size_t i = 0; i < send.size(); i++) send[i] = input(rank, i, round);
-    if (kind == Kind::bcast && rank == root) recv = send;
+    if (kind == Collective::bcast && rank == root) recv = send;
   }
   coll_status call(coll_comm* comm) {
     const coll_datatype type = COLL_UINT32;
     const coll_op op = COLL_SUM;
     uint32_t *in = send.data(), *out = recv.data();
     switch (kind) {
-      case Kind::barrier: return coll_barrier(comm);
-      case Kind::bcast: return coll_bcast(out, n, type, root, comm);
-      case Kind::reduce: return coll_reduce(in, out, n, type, op, root, comm);
-      case Kind::allreduce: return coll_allreduce(in, out, n, type, op, comm);
-      case Kind::scatter: return coll_scatter(in, out, n, type, root, comm);
-      case Kind::gather: return coll_gather(in, out, n, type, root, comm);
-      case Kind::allgather: return coll_allgather(in, out, n, type, comm);
-      case Kind::alltoall: return coll_alltoall(in, out, n, type, comm);
-      case Kind::reduce_scatter: return coll_reduce_scatter_block(in, out, n, type, op, comm);
-      case Kind::scan: return coll_scan(in, out, n, type, op, comm);
+      case Collective::barrier: return coll_barrier(comm);
+      case Collective::bcast: return coll_bcast(out, n, type, root, comm);
+      case Collective::reduce: return coll_reduce(in, out, n, type, op, root, comm);
+      case Collective::allreduce: return coll_allreduce(in, out, n, type, op, comm);
+      case Collective::scatter: return coll_scatter(in, out, n, type, root, comm);
+      case Collective::gather: return coll_gather(in, out, n, type, root, comm);
+      case Collective::allgather: return coll_allgather(in, out, n, type, comm);
+      case Collective::alltoall: return coll_alltoall(in, out, n, type, comm);
+      case Collective::reduce_scatter: return coll_reduce_scatter_block(in, out, n, type, op, comm);
+      case Collective::scan: return coll_scan(in, out, n, type, op, comm);
       default: return coll_exscan(in, out, n, type, op, comm);
     }
   }
@@ -72,16 +59,16 @@ struct Operation {
     const coll_op op = COLL_SUM;
     uint32_t *in = send.data(), *out = recv.data();
     switch (kind) {
-      case Kind::barrier: return coll_ibarrier(comm, &request);
-      case Kind::bcast: return coll_ibcast(out, n, type, root, comm, &request);
-      case Kind::reduce: return coll_ireduce(in, out, n, type, op, root, comm, &request);
-      case Kind::allreduce: return coll_iallreduce(in, out, n, type, op, comm, &request);
-      case Kind::scatter: return coll_iscatter(in, out, n, type, root, comm, &request);
-      case Kind::gather: return coll_igather(in, out, n, type, root, comm, &request);
-      case Kind::allgather: return coll_iallgather(in, out, n, type, comm, &request);
-      case Kind::alltoall: return coll_ialltoall(in, out, n, type, comm, &request);
-      case Kind::reduce_scatter: return coll_ireduce_scatter_block(in, out, n, type, op, comm, &request);
-      case Kind::scan: return coll_iscan(in, out, n, type, op, comm, &request);
+      case Collective::barrier: return coll_ibarrier(comm, &request);
+      case Collective::bcast: return coll_ibcast(out, n, type, root, comm, &request);
+      case Collective::reduce: return coll_ireduce(in, out, n, type, op, root, comm, &request);
+      case Collective::allreduce: return coll_iallreduce(in, out, n, type, op, comm, &request);
+      case Collective::scatter: return coll_iscatter(in, out, n, type, root, comm, &request);
+      case Collective::gather: return coll_igather(in, out, n, type, root, comm, &request);
+      case Collective::allgather: return coll_iallgather(in, out, n, type, comm, &request);
+      case Collective::alltoall: return coll_ialltoall(in, out, n, type, comm, &request);
+      case Collective::reduce_scatter: return coll_ireduce_scatter_block(in, out, n, type, op, comm, &request);
+      case Collective::scan: return coll_iscan(in, out, n, type, op, comm, &request);
       default: return coll_iexscan(in, out, n, type, op, comm, &request);
     }
   }
@@ -89,27 +76,26 @@ struct Operation {
   uint32_t expected(size_t i) const {
     const size_t here = size_t(rank) * n + i, block = i / n, in_block = i % n;
     switch (kind) {
-      case Kind::bcast: return input(root, i, round);
-      case Kind::scatter: return input(root, here, round);
-      case Kind::gather:
-      case Kind::allgather: return input(int(block), in_block, round);
-      case Kind::alltoall: return input(int(block), size_t(rank) * n + in_block, round);
-      case Kind::reduce_scatter: return expected_sum(ranks, here, round);
-      case Kind::scan: return expected_sum(rank + 1, i, round);
-      case Kind::exscan: return expected_sum(rank, i, round);
+      case Collective::bcast: return input(root, i, round);
+      case Collective::scatter: return input(root, here, round);
+      case Collective::gather:
+      case Collective::allgather: return input(int(block), in_block, round);
+      case Collective::alltoall: return input(int(block), size_t(rank) * n + in_block, round);
+      case Collective::reduce_scatter: return expected_sum(ranks, here, round);
+      case Collective::scan: return expected_sum(rank + 1, i, round);
+      case Collective::exscan: return expected_sum(rank, i, round);
       default: return expected_sum(ranks, i, round);
     }
   }
   bool right() const {
-    const bool none = kind == Kind::barrier || (kind == Kind::exscan && rank == 0) ||
-                      ((kind == Kind::reduce || kind == Kind::gather) && rank != root);
+    const bool none = kind == Collective::barrier || (kind == Collective::exscan && rank == 0) ||
+                      ((kind == Collective::reduce || kind == Collective::gather) && rank != root);
     for (size_t i = 0; !none && i < recv.size(); i++)
       if (recv[i] != expected(i)) return false;
     return true;
   }
   std::string text() const {
-    return "collective " + std::to_string(int(kind)) + ", " + std::to_string(n) + " elements, root " +
-           std::to_string(root);
+    return std::string(name(kind)) + ", " + std::to_string(n) + " elements, root " + std::to_string(root);
   }
 };
 
@@ -120,8 +106,8 @@ void check(Context& c, coll_comm* comm, const std::vector<size_t>& bytes, int ro
   for (int round = 0; round < rounds && !c.failed(); round++) {
     std::vector<Operation> operations;
     for (size_t size : bytes)
-      for (int kind = 0; kind < int(Kind::all); kind++)
-        operations.push_back({Kind(kind), size / 4, int(same() % unsigned(ranks)), rank, ranks, number++});
+      for (int kind = 0; kind < coll::plan::collectives; kind++)
+        operations.push_back({Collective(kind), size / 4, int(same() % unsigned(ranks)), rank, ranks, number++});
     std::shuffle(operations.begin(), operations.end(), same);
     for (Operation& o : operations) {
       o.fill();

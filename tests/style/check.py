@@ -143,7 +143,7 @@ def faults(root):
     sources = [path for path in files if is_source(root, path)]
     for path in files:
         if is_binary(root, path):
-            yield f"{path}: a binary file, which nobody can review; commit what it is made from"
+            yield f"{path}: a binary file, which cannot be reviewed; commit its source"
     for path in filter(prose.is_prose, files):
         for number, text in prose.faults(path, (root / path).read_text(errors="replace")):
             yield f"{path}:{number}: {text}"

@@ -161,8 +161,8 @@ class Process {
     }
   }
 
-  // One sample. All learn between the two starts whether somebody cannot take it: nobody tells anything there, so all
-  // processes find the same, and leave the probe out of later rounds alike.
+  // One sample. Whether a process cannot take it is read between the first two starts. No process writes it there, so all
+  // read the same, and leave the probe out of the same later rounds.
   Outcome sample(const Probe& probe, size_t index) {
     if (probe.prepare) note(index, probe.prepare(self_));
     lockstep_start(step_);

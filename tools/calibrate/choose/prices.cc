@@ -16,7 +16,6 @@ namespace coll::tools {
 namespace {
 
 constexpr size_t kib = 1024, mib = 1024 * kib;
-constexpr size_t staging_bytes = 4 * mib;  // of each rank, for one collective
 constexpr size_t element_bytes = 4;
 constexpr size_t direct_min_bytes = 8 * kib;  // shorter ones the library stages: COLL_DIRECT_MIN
 constexpr double most_passes = 1024;
@@ -108,7 +107,7 @@ std::vector<size_t> size_classes(plan::Collective collective, int ranks) {
 
 double price_of(const model::Choice& choice, size_t bytes, const ModelMachine& machine) {
   const plan::Plan plan = choice.algorithm->make({.hierarchy = &machine.hierarchy, .parameters = choice.parameters});
-  if (plan.staging_bytes > staging_bytes) return -1;
+  if (plan.staging_bytes > algo::usual_room_bytes) return -1;
   model::Table as_library = machine.table;
   as_library.thresholds.direct_bytes = direct_min_bytes;
   sim::Options options;

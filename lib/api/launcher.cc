@@ -6,15 +6,14 @@
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
-#include <linux/futex.h>
 #include <memory>
 #include <string>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "api/handles.h"
+#include "sync/system_wait.h"
 #include "transport/shared_file.h"
 
 namespace {
@@ -45,7 +44,7 @@ bool meet(Meeting& meeting) {
     const uint32_t now = meeting.generation.load(std::memory_order_acquire);
     if ((now & ~abandoned) != generation) return true;
     if ((now & abandoned) != 0) return false;
-    syscall(SYS_futex, &meeting.generation, FUTEX_WAIT, generation, nullptr, nullptr, 0);
+    coll::sync::futex_wait(meeting.generation, generation);
   }
 }
 

@@ -13,12 +13,10 @@
 #pragma once
 
 #include <atomic>
-#include <climits>
 #include <cstddef>
 #include <cstdint>
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+
+#include "sync/system_wait.h"
 
 namespace coll::launcher {
 
@@ -37,8 +35,6 @@ struct Meeting {
 inline constexpr size_t meeting_bytes(int ranks) { return slot_bytes * (size_t(ranks) + 1); }
 
 // Ranks that wait look at `generation` anew.
-inline void wake_all(Meeting& meeting) {
-  syscall(SYS_futex, &meeting.generation, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
-}
+inline void wake_all(Meeting& meeting) { sync::futex_wake_all(meeting.generation); }
 
 }  // namespace coll::launcher

@@ -8,6 +8,7 @@
 #include "comm/scratch.h"
 #include "comm/stats.h"
 #include "exec/wait.h"
+#include "sync/system_wait.h"
 
 namespace coll::comm {
 
@@ -160,7 +161,7 @@ coll_status Comm::test(Request& request, bool& done) {
   progress();
   if (request.active() && ++fruitless_tests_ % tests_between_looks == 0) {
     look_after_peers(sync::Rung::yield);
-    if (team_.patience.vain_yields != 0) sched_yield();
+    if (team_.patience.vain_yields != 0) sync::yield();
   }
   done = !request.active();
   return done ? told(request.status_) : COLL_OK;

@@ -7,10 +7,10 @@
 // loads: a reduction in place goes through a block of memory of its own.
 #include <algorithm>
 #include <cerrno>
-#include <ctime>
 
 #include "exec/run.h"
 #include "mem/copy.h"
+#include "sync/system_wait.h"
 
 namespace coll::exec {
 
@@ -103,11 +103,11 @@ bool Run::copy_refused(int rank, bool write, uint64_t address, char* local, size
 bool Run::failed_copy(int rank, int error) {
   // A process that is being killed loses its memory (EFAULT) a moment before it counts as ended.
   constexpr int looks = 300;
-  constexpr timespec pause_between = {0, 1'000'000};
+  constexpr uint32_t between_us = 1000;
   bool ended = error == ESRCH;
   for (int look = 0; !ended && look < looks; look++) {
     ended = channel_->team->gone(rank);
-    if (!ended) nanosleep(&pause_between, nullptr);
+    if (!ended) sync::sleep_us(between_us);
   }
   status_ = ended ? COLL_ERR_PEER_DIED : COLL_ERR_SYSTEM;
   errno = error;

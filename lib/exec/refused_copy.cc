@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <ctime>
 #include <unistd.h>
 
 #include "exec/team.h"
 #include "exec/wait.h"
+#include "sync/system_wait.h"
 #include "transport/arena.h"
 #include "transport/cma.h"
 
@@ -55,7 +55,7 @@ bool Team::copy_by_owner(int owner, bool write, uint64_t address, char* local, s
 }
 
 bool Team::await_owner(RefusedCopy& copy, int owner) {
-  constexpr timespec pause_between = {0, 50'000};
+  constexpr uint32_t between_us = 50;
   copy.state.store(RefusedCopy::asked, std::memory_order_release);
   members[size_t(owner)].state->refusals.store(1, std::memory_order_release);
   posted();  // it probably waits for this rank
@@ -67,7 +67,7 @@ bool Team::await_owner(RefusedCopy& copy, int owner) {
     if (rung == sync::Rung::spin) continue;
     make_refused_copies();
     if (gone(owner)) return copy.state.load(std::memory_order_acquire) == RefusedCopy::made;
-    if (rung == sync::Rung::sleep) nanosleep(&pause_between, nullptr);
+    if (rung == sync::Rung::sleep) sync::sleep_us(between_us);
   }
 }
 

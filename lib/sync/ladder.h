@@ -2,13 +2,12 @@
 // How a rank waits: it climbs from spinning over yielding to sleeping the longer nothing happens.
 #pragma once
 
-#include <sched.h>
-
 #include <cstdint>
 
 #include "sync/clock.h"
 #include "sync/doorbell.h"
 #include "sync/flag.h"
+#include "sync/system_wait.h"
 
 namespace coll::sync {
 
@@ -19,7 +18,7 @@ inline constexpr uint32_t first_sleep_us = 500, longest_sleep_us = 20'000;
 // How long each rung lasts, in rounds of looking at what is waited for.
 struct Patience {
   uint32_t spins = 20000;  // with a pause each
-  uint32_t yields = 2000;  // with sched_yield() each; then sleep
+  uint32_t yields = 2000;  // with yield() each; then sleep
   // A yield that comes back sooner than this let nobody run: either nobody wants the core, or those who want it are of
   // another scheduling group. After `vain_yields` of them in a row it is time to sleep. 0: do not look at the clock.
   uint32_t vain_yields = 0;
@@ -52,7 +51,7 @@ class Ladder {
       return Rung::spin;
     }
     if (round < patience_.spins + patience_.yields) {
-      if (patience_.vain_yields == 0) sched_yield();
+      if (patience_.vain_yields == 0) yield();
       else if (yield_in_vain() && ++vain_ >= patience_.vain_yields) rounds_ = patience_.spins + patience_.yields;
       return Rung::yield;
     }
@@ -81,7 +80,7 @@ class Ladder {
   }
   bool yield_in_vain() {
     const int64_t before = now_ns();
-    sched_yield();
+    yield();
     bool vain = now_ns() - before < vain_yield_ns;
     if (!vain) vain_ = 0;
     return vain;

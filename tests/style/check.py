@@ -99,6 +99,15 @@ def check_includes(path, lines):
             yield number, f"{layer} may not include {first}/ (it may: {', '.join(sorted(allowed))})"
 
 
+def check_waiting(path, lines):
+    if path.parts[0] != "lib" or str(path).startswith(layers.WAITING_KEPT_BY):
+        return
+    for number, line in enumerate(lines, 1):
+        for word in re.findall(r"\w+", line.split("//")[0]):
+            if word in layers.WAITING:
+                yield number, f"{word}: only {layers.WAITING_KEPT_BY} waits; climb a sync::Ladder, or call sync/system_wait.h"
+
+
 def check_public_header(path, lines):
     """include/coll knows nothing of this project but itself."""
     if path.parts[:2] != ("include", "coll"):
@@ -153,7 +162,7 @@ def faults(root):
             for number, text in check(path, lines):
                 yield f"{path}:{number}: {text}"
         if path.suffix in CODE_SUFFIXES:
-            for check in (check_includes, check_public_header):
+            for check in (check_includes, check_waiting, check_public_header):
                 for number, text in check(path, lines):
                     yield f"{path}:{number}: {text}"
     for number, text in check_table_of_layers(root):

@@ -103,6 +103,12 @@ class CheckTest(unittest.TestCase):
         self.assert_fault({"lib/mem/README.md": README, "lib/mem/a.cc": BSD, "tests/program": "\x7fELF\0\0"},
                           "tests/program: a binary file")
 
+    def test_only_sync_waits(self):
+        for line in ("void f() { sched_yield(); }", "int x = syscall(SYS_futex, p);"):
+            self.assert_fault({"lib/exec/README.md": README, "lib/exec/a.cc": BSD + line + "\n"}, "only lib/sync/ waits")
+            self.assert_clean({"lib/sync/README.md": README, "lib/sync/a.cc": BSD + line + "\n"})
+        self.assert_clean({"lib/exec/README.md": README, "lib/exec/a.cc": BSD + "// as sched_yield() does\n"})
+
     def test_directories_have_readmes(self):
         self.assert_fault({"lib/plan/a.cc": BSD}, "lib/plan/: no README.md")
         self.assert_fault({"bench/README.md": README, "bench/data/a.py": BSD}, "bench/data/: no README.md")

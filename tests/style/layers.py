@@ -34,6 +34,10 @@ KEPT_BY = {
     "mpi": "lib/mpi/",
 }
 
+# System calls and instructions of waiting, which one directory keeps for itself, so that nobody waits in a way of his own.
+WAITING = ("sched_yield", "SYS_futex", "nanosleep", "clock_nanosleep", "usleep", "__builtin_ia32_pause", "_mm_pause")
+WAITING_KEPT_BY = "lib/sync/"
+
 
 def allowed(layer):
     """All layers that `layer` may include, itself among them."""

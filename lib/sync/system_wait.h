@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What waits outside this process: in the kernel on a word of shared memory, for some time, or until others have had the
+// core. Only this directory calls the system for it; who waits for a rank climbs a Ladder.
+#pragma once
+
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+
+namespace coll::sync {
+
+inline timespec time_of_us(uint32_t us) { return {time_t(us / 1'000'000), long(us % 1'000'000) * 1000}; }
+
+// Until somebody wakes those who wait for the word, unless it has another value already; sometimes for no reason.
+inline void futex_wait(const std::atomic<uint32_t>& word, uint32_t value) {
+  syscall(SYS_futex, &word, FUTEX_WAIT, value, nullptr, nullptr, 0);
+}
+// The same for at most so long.
+inline void futex_wait(const std::atomic<uint32_t>& word, uint32_t value, uint32_t at_most_us) {
+  const timespec timeout = time_of_us(at_most_us);
+  syscall(SYS_futex, &word, FUTEX_WAIT, value, &timeout, nullptr, 0);
+}
+inline void futex_wake_all(const std::atomic<uint32_t>& word) {
+  syscall(SYS_futex, &word, FUTEX_WAKE, INT32_MAX, nullptr, nullptr, 0);
+}
+
+// Lets others of the scheduling group have the core.
+inline void yield() { sched_yield(); }
+
+// For what no other process announces.
+inline void sleep_us(uint32_t us) {
+  const timespec time = time_of_us(us);
+  nanosleep(&time, nullptr);
+}
+
+}  // namespace coll::sync

@@ -57,15 +57,16 @@ endfunction()
 #   [ARGS ...]         (coll_test) arguments of the program
 #   [OPTIMIZED]        (coll_test) for a program that spends its time in loops of its own
 #   [EXCEPT pattern]   (coll_test) cases of GoogleTest that another test runs
-#   [LATER pattern]    (coll_test) cases that run as NAME_later: not in `make check`, in sanitizer builds in
-#                      `make test-long` only
+#   [LATER pattern]    (coll_test) cases that run as NAME_later: not in `make check`; in sanitizer builds and for
+#                      other processors in `make test-long` only
+#   [LONG pattern]     (coll_test) cases that run as NAME_long, in `make test-long` only
 #   [CPUS name ...]    runs it once more for each of these processors (COLL_CPU), as NAME.CPU, without sanitizers
 #   [CPUS_LATER]       does so in `make test-long`
 #   [NO_SANITIZE why]  leaves it out of the sanitizer builds
 #   [SANITIZE_LATER]   in sanitizer builds it is a test of `make test-long`
 #   [NO_CHECK why]     leaves it out of `make check`, which otherwise runs it unless its labels say no (coll_in_check())
 set(coll_test_options "OPTIMIZED;SANITIZE_LATER;CPUS_LATER")
-set(coll_test_keywords "TIMEOUT;PROCESSORS;NO_SANITIZE;NO_CHECK;EXCEPT;LATER")
+set(coll_test_keywords "TIMEOUT;PROCESSORS;NO_SANITIZE;NO_CHECK;EXCEPT;LATER;LONG")
 set(coll_test_lists "LABELS;ENVIRONMENT;ARGS;CPUS")
 
 # The processors with rules of their own, and one for every set of rules about loads and stores (lib/mem/processor.cc).
@@ -103,12 +104,20 @@ function(coll_test name)
   if(in_check)
     add_dependencies(check_programs ${name})
   endif()
-  set(left_out ${arg_EXCEPT})
+  set(left_out ${arg_EXCEPT} ${arg_LATER} ${arg_LONG})
+  list(JOIN arg_EXCEPT ":" except)
+  list(JOIN arg_LATER ":" later)
+  list(JOIN arg_LONG ":" long)
   if(arg_LATER)
-    list(JOIN arg_EXCEPT ":" except)
-    coll_script_test(${name}_later COMMAND $<TARGET_FILE:${name}> --gtest_brief=1 --gtest_filter=${arg_LATER}-${except}
-      ${arg_ARGS} ${ARGN} SANITIZE_LATER NO_CHECK "the other cases are enough")
-    list(APPEND left_out ${arg_LATER})
+    coll_script_test(${name}_later COMMAND $<TARGET_FILE:${name}> --gtest_brief=1 --gtest_filter=${later}-${except}
+      ${arg_ARGS} ${ARGN} SANITIZE_LATER CPUS_LATER NO_CHECK "the other cases are enough")
+  endif()
+  if(arg_LONG)
+    if(NOT arg_LABELS)
+      coll_default_label(arg_LABELS)
+    endif()
+    coll_script_test(${name}_long COMMAND $<TARGET_FILE:${name}> --gtest_brief=1 --gtest_filter=${long}-${except}
+      ${arg_ARGS} ${ARGN} LABELS ${arg_LABELS} long)
   endif()
   set(filter "")
   if(left_out)

@@ -38,8 +38,8 @@ struct Shared {
 using Floats = std::vector<float, Shared<float>>;
 
 size_t next_size(size_t bytes) {
-  if (bytes < 136) return bytes + 4;
-  return bytes < 1000 ? bytes + 52 : bytes * 7 / 4 / 4 * 4;
+  if (bytes < 136) return bytes + 4 * slowness;
+  return bytes < 1000 ? bytes + 52 * slowness : bytes * 7 / 4 / 4 * 4;
 }
 
 // The same operations on a communicator that takes the latency paths and on one whose algorithms are forced, which

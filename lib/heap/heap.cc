@@ -20,7 +20,7 @@ Range range;
 
 namespace {
 
-constexpr size_t page = 4096, huge_page = size_t(2) << 20;
+constexpr size_t huge_page = size_t(2) << 20;
 
 void (*tell)(const char*) = nullptr;
 // A child's copy of the heap is its own and private. It stays as large as it is: what the child allocates is ordinary
@@ -82,7 +82,7 @@ void* take_part(size_t bytes, size_t alignment) {
 
 void* grow(extent_hooks_t*, void* at, size_t bytes, size_t alignment, bool* zero, bool* commit, unsigned) {
   if (at != nullptr || forked.load(std::memory_order_relaxed)) return nullptr;
-  alignment = std::max(alignment, bytes >= huge_page ? huge_page : page);
+  if (bytes >= huge_page) alignment = std::max(alignment, huge_page);  // jemalloc asks for a page at least
   if (bytes > SIZE_MAX - alignment) return nullptr;
   std::lock_guard lock(slab_mutex);
   void* memory = take_part(bytes, alignment);
@@ -93,10 +93,25 @@ void* grow(extent_hooks_t*, void* at, size_t bytes, size_t alignment, bool* zero
   return memory;
 }
 
-// Free for a while: the pages go back to the system, for the peers too that have them mapped. Addresses stay.
+// Whether free memory reads as zero after MADV_REMOVE, which some kernels take and do nothing. Tried with the first pages
+// that are given back, which are free.
+bool clears_pages(char* memory, size_t bytes) {
+  enum Answer { unknown, yes, no };
+  static std::atomic<Answer> answer{unknown};
+  if (answer.load(std::memory_order_relaxed) == unknown) {
+    volatile char* byte = memory;
+    *byte = 1;
+    answer.store(madvise(memory, bytes, MADV_REMOVE) == 0 && *byte == 0 ? yes : no, std::memory_order_relaxed);
+  }
+  return answer.load(std::memory_order_relaxed) == yes;
+}
+
+// Free for a while: the pages go back to the system, for the peers too that have them mapped. Addresses stay. True: they
+// were not given back; jemalloc takes pages that were for zero.
 bool give_pages_back(extent_hooks_t*, void* memory, size_t, size_t offset, size_t bytes, unsigned) {
-  const int advice = forked.load(std::memory_order_relaxed) ? MADV_DONTNEED : MADV_REMOVE;
-  return madvise(static_cast<char*>(memory) + offset, bytes, advice) != 0;
+  char* const first = static_cast<char*>(memory) + offset;
+  if (forked.load(std::memory_order_relaxed)) return madvise(first, bytes, MADV_DONTNEED) != 0;
+  return !clears_pages(first, bytes) || madvise(first, bytes, MADV_REMOVE) != 0;
 }
 
 bool may_split(extent_hooks_t*, void*, size_t, size_t, size_t, bool, unsigned) { return false; }

@@ -284,6 +284,7 @@ int main(int argc, char **argv) {
   }
   check_family();
   check_alloc_mem();
+  if (getenv("HEAP_TEST_INERT") != NULL) return done(); /* on a kernel that discards nothing */
   check_fork();
   check_threads();
   check_return();

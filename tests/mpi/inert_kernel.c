@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Preloaded: a kernel that takes MADV_REMOVE and does nothing, as gVisor and emulators of user mode do. */
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+int madvise(void *memory, size_t bytes, int advice) {
+  return advice == MADV_REMOVE ? 0 : (int)syscall(SYS_madvise, memory, bytes, advice);
+}

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <set>
 
+#include <hwloc.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -44,6 +46,32 @@ TEST(Machine, IsReadAsRecorded) {
     ++machines;
   }
   EXPECT_GE(machines, 12);
+}
+
+// hwloc's own description of a machine of 256 PUs, as lstopo writes it.
+TEST(Machine, Of256PusIsTheSameFromTextAndXml) {
+  const std::string text = "package:2 numa:4 l3:2(size=33554432) core:8 pu:2";
+  const std::string file = testing::TempDir() + "of_256_pus." + std::to_string(getpid()) + ".xml";
+  hwloc_topology_t topology;
+  ASSERT_EQ(hwloc_topology_init(&topology), 0);
+  ASSERT_EQ(hwloc_topology_set_synthetic(topology, text.c_str()), 0);
+  ASSERT_EQ(hwloc_topology_load(topology), 0);
+  ASSERT_EQ(hwloc_topology_export_xml(topology, file.c_str(), 0), 0);
+  hwloc_topology_destroy(topology);
+  Machine from_xml;
+
+  const Status status = load(file, from_xml);
+  std::filesystem::remove(file);
+
+  ASSERT_TRUE(status.ok()) << status.text();
+  const Machine from_text = machine_of(text);
+  EXPECT_EQ(from_xml.pus.size(), 256u);
+  EXPECT_EQ(from_xml.pus, from_text.pus);
+  EXPECT_EQ(describe(from_xml), describe(from_text));
+  const auto groups = [](const Machine &machine) {
+    return describe(Hierarchy::from_places(map_ranks(machine, 256, Mapping::core), sensitivity_of("l3,numa,socket")));
+  };
+  EXPECT_EQ(groups(from_xml), groups(from_text));
 }
 
 TEST(Machine, TellsItsCaches) {

@@ -3,8 +3,10 @@
 
 #include <cerrno>
 #include <cstring>
+#include <linux/mempolicy.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "transport/reached.h"
@@ -31,6 +33,11 @@ std::string cannot_map(size_t bytes, int reason) {
   return "cannot map " + std::to_string(bytes >> 20) + " MiB of shared memory for a communicator: " + strerror(reason) +
          "; raise the limits on address space (ulimit -v) and file size (ulimit -f)";
 }
+
+// Every page is committed on the NUMA node of the rank that writes to it first, whatever the policy of its program
+// (numactl --interleave), and stays there: automatic NUMA balancing leaves memory with a policy of its own alone. It is
+// the file's policy, so one rank sets it for all. A kernel without NUMA, or a container that forbids the call, has none.
+void place_by_first_write(char* memory, size_t bytes) { syscall(SYS_mbind, memory, bytes, MPOL_LOCAL, nullptr, 0, 0); }
 
 }  // namespace
 
@@ -71,6 +78,7 @@ std::string Segment::create() {
   address_.inode = file.st_ino;
   base_ = map_shared_file(descriptor_, 0, address_.bytes);
   if (base_ == nullptr) return cannot_map(address_.bytes, errno);
+  place_by_first_write(base_, address_.bytes);
   auto* header = reinterpret_cast<Header*>(base_);
   header->token = address_.token;
   header->magic = Header::expected_magic;

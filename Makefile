@@ -20,8 +20,8 @@ TSAN_FLAGS = -DCOLL_SANITIZE=thread -DCOLL_BENCH=OFF -DCOLL_SHIM=OFF -DCOLL_TOOL
 
 # What a target does, and how long that takes on two cores without cached compilations; printed before it starts.
 about_build = builds everything: library, shims, collctl, benchmarks and tests (about 20 minutes)
-about_demo = builds the library and the MPI shims (about 5 minutes), then runs an MPI program with and without libcoll, \
-  side by side (about 3 minutes)
+about_demo = builds the library and the MPI shims (about 4 minutes), then runs an MPI program with and without libcoll, \
+  side by side (about 90 seconds)
 about_check = builds the library, the shims, collctl and the quick tests (about 15 minutes), then runs these (under 2 \
   minutes); needs no virtual machine
 about_test = builds everything, plain and with sanitizers (up to 50 minutes), then runs all tests but the long sweeps \

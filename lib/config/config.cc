@@ -7,9 +7,8 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 
+#include "config/text_file.h"
 #include "config/variables.h"
 
 namespace coll::config {
@@ -34,6 +33,8 @@ std::string user_directory() {
   return home != nullptr && *home == '/' ? std::string(home) + "/.config" : "";
 }
 
+constexpr size_t longest_bytes = size_t(1) << 20;
+
 struct Files {
   std::vector<Line> lines;
   std::string problem;
@@ -55,10 +56,10 @@ struct Files {
       if (must_exist) problem = "COLL_CONFIG: cannot read '" + file + "': " + std::strerror(errno);
       return;
     }
-    std::ifstream in(file);
-    std::string text((std::istreambuf_iterator<char>(in)), {});
-    if (in.bad() || (text.empty() && !in.good() && !in.eof())) problem = "cannot read '" + file + "'";
-    else problem = parse(text, file, lines);
+    std::string text;
+    const std::string why = read_text_file(file, longest_bytes, text);
+    if (why.empty()) problem = parse(text, file, lines);
+    else problem = (must_exist ? "COLL_CONFIG: cannot read '" : "cannot read '") + file + "': " + why;
   }
 };
 

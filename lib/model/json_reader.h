@@ -68,8 +68,10 @@ class KeyLines : public nlohmann::json_sax<ordered_json> {
   std::map<std::string, int> lines;
   std::string twice;
   int twice_line = 0;
+  bool too_deep = false;
 
  private:
+  static constexpr size_t most_levels = 16;
   struct Level {
     std::string path;
     bool array = false;
@@ -85,7 +87,8 @@ class KeyLines : public nlohmann::json_sax<ordered_json> {
   bool begin(bool array) {
     element();
     levels_.push_back({path_, array});
-    return true;
+    too_deep = levels_.size() > most_levels;
+    return !too_deep;
   }
 
   const int& line_;
@@ -167,7 +170,7 @@ class Object {
       if (!taken_.contains(item.key())) {
         std::string known;
         for (const std::string& key : taken_) known += (known.empty() ? "" : ", ") + key;
-        fail(join(item.key()), "is no key of this schema; here it knows " + known);
+        fail(join(item.key()), "is not a key of a table; the keys here are " + known);
       }
   }
   // Throws Bad for the value of `key`.

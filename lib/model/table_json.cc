@@ -2,10 +2,9 @@
 #include "model/table_json.h"
 
 #include <algorithm>
-#include <fstream>
-#include <sstream>
 #include <tuple>
 
+#include "config/text_file.h"
 #include "model/json_reader.h"
 
 namespace coll::model {
@@ -14,6 +13,7 @@ using topo::Status;
 
 namespace {
 
+constexpr size_t longest_bytes = size_t(16) << 20;
 constexpr double tiny = 1e-9;  // the least of what must not be zero
 
 Fingerprint read_fingerprint(Object in) {
@@ -220,7 +220,9 @@ Status parse_table(std::string_view text, const std::string& source, Table& tabl
   KeyLines lines(line);
   CountedText begin(text.data(), &line), end(text.data() + text.size(), &line);
   if (!ordered_json::sax_parse(begin, end, &lines))
-    return Status::error(source + ":" + std::to_string(line) + ": is not JSON");
+    return Status::error(source + ":" + std::to_string(line) +
+                         (lines.too_deep ? ": is nested too deeply for a table" : ": is not JSON") +
+                         "; name a file that `collctl calibrate` wrote");
   if (!lines.twice.empty())
     return Status::error(source + ":" + std::to_string(lines.twice_line) + ": '" + lines.twice + "' is given twice");
   try {
@@ -231,11 +233,11 @@ Status parse_table(std::string_view text, const std::string& source, Table& tabl
 }
 
 Status read_table(const std::string& path, Table& table) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file) return Status::error(path + ": cannot be read; name a file that `collctl calibrate` wrote");
-  return parse_table(text.str(), path, table);
+  std::string text;
+  const std::string why = config::read_text_file(path, longest_bytes, text);
+  if (!why.empty())
+    return Status::error(path + ": cannot be read: " + why + "; name a file that `collctl calibrate` wrote");
+  return parse_table(text, path, table);
 }
 
 std::string write_table(const Table& table) {

@@ -9,6 +9,7 @@
 
 #include <hwloc.h>
 
+#include "config/text_file.h"
 #include "topo/machine.h"
 #include "topo/processor.h"
 #include "topo/quiet.h"
@@ -137,15 +138,8 @@ Status give_up(Machine &machine, std::vector<int> cpus, std::string what) {
 }
 
 Status read_file(const std::string &path, std::string &text) {
-  std::unique_ptr<std::FILE, int (*)(std::FILE *)> file(std::fopen(path.c_str(), "rbe"), &std::fclose);
-  if (file == nullptr) return Status::error(std::strerror(errno));
-  char part[16384];
-  std::size_t got;
-  while ((got = std::fread(part, 1, sizeof part, file.get())) > 0) {
-    text.append(part, got);
-    if (text.size() > xml_limit_bytes) return Status::error("larger than 64 MiB, which no machine's description is");
-  }
-  if (std::ferror(file.get()) != 0) return Status::error(std::strerror(errno));
+  const std::string why = config::read_text_file(path, xml_limit_bytes, text);
+  if (!why.empty()) return Status::error(why);
   return text.empty() ? Status::error("the file is empty") : Status();
 }
 

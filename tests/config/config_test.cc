@@ -3,11 +3,15 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
+#include <cstdio>
+#include <fstream>
 
 #include "../environment.h"
+#include "config/text_file.h"
 #include "config/variables.h"
 #include "plan/plan.h"
 
@@ -48,6 +52,19 @@ TEST(ConfigFile, WrongLinesAreRefusedWithTheirNumber) {
   EXPECT_THAT(complaint("tea = 1"), HasSubstr("collctl info --env"));
   EXPECT_THAT(complaint("COLL_LAUNCH = 0/1/2"), HasSubstr("environment only"));
   EXPECT_THAT(complaint("COLL_LOG = info\nCOLL_LOG = off\n"), HasSubstr("file:2: COLL_LOG was set before, at file:1"));
+}
+
+TEST(TextFile, IsReadWholeOrRefused) {
+  const std::string file = testing::TempDir() + "text_file." + std::to_string(getpid());
+  std::ofstream(file) << "line\n" << std::string(3 << 20, 'x');
+  std::string text;
+  EXPECT_EQ(read_text_file(file, size_t(4) << 20, text), "");
+  EXPECT_EQ(text.size(), (size_t(3) << 20) + 5);
+  EXPECT_EQ(read_text_file(file, size_t(2) << 20, text), "it is longer than 2 MiB");
+  std::remove(file.c_str());
+  EXPECT_EQ(read_text_file(file, 1, text), "No such file or directory");
+  EXPECT_EQ(read_text_file("/etc", 1, text), "it is a directory");
+  EXPECT_EQ(read_text_file("/dev/zero", size_t(1) << 40, text), "it is a device, not a file");
 }
 
 TEST(Environment, IsAsBeforeAfterTheScope) {

@@ -134,6 +134,9 @@ TEST(Json, WrongThingsAreRefused) {
             std::string::npos);
   EXPECT_NE(refusal(""), "");
   EXPECT_NE(refusal("[]"), "");
+  EXPECT_NE(refusal(std::string(1 << 20, '[')).find("nested too deeply"), std::string::npos);
+  Table table;
+  EXPECT_NE(read_table("/dev/zero", table).text().find("/dev/zero: cannot be read: it is a device"), std::string::npos);
 }
 
 TEST(OwnTable, ThatOfAnotherMachineIsRefusedWithTheDifference) {

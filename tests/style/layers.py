@@ -7,7 +7,7 @@ ARROWS = {
     "sync": [],
     "mem": ["config"],
     "plan": [],
-    "topo": [],
+    "topo": ["config"],
     "algo": ["plan", "topo"],
     "model": ["algo", "plan", "topo"],
     "sim": ["plan", "topo", "model"],

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Files that a user names.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace coll::config {
+
+// Reads a file, or what a pipe holds, whole. "" or what is wrong with it, without its name: it cannot be read, is a
+// directory or a device, or is longer than `most_bytes`. Throws only std::bad_alloc. Thread safe.
+std::string read_text_file(const std::string& path, size_t most_bytes, std::string& text);
+
+}  // namespace coll::config

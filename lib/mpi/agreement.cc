@@ -122,9 +122,12 @@ class Meeting {
 // Makes libcoll's communicator; whether that succeeded is for the meeting to ask.
 coll_status create(const Meeting &meeting, int rank, coll_comm **made) {
   const coll_status status = coll_comm_create(meeting.bootstrap(), made);
-  if (status != COLL_OK)
-    log_line("rank %d: %s (%s): all collectives of this communicator are forwarded to MPI", rank, coll_strerror(status),
-             coll_last_error());
+  if (status == COLL_OK) return status;
+  // All ranks have the text of the first that failed.
+  const bool is_setting = status == COLL_ERR_ARG || status == COLL_ERR_UNAVAILABLE;
+  const auto report = is_setting && rank == 0 ? warn_once : log_line;
+  report("rank %d: %s (%s): all collectives of this communicator are forwarded to MPI", rank, coll_strerror(status),
+         coll_last_error());
   return status;
 }
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
@@ -16,6 +17,16 @@ namespace {
 bool level_is(const char *level) {
   const char *wanted = coll_setting("COLL_LOG");
   return wanted != nullptr && std::strcmp(wanted, level) == 0;
+}
+
+void write_line(const char *format, va_list arguments) {
+  char line[1024];
+  int length = std::snprintf(line, sizeof line, "libcoll: ");
+  length += std::vsnprintf(line + length, sizeof line - static_cast<std::size_t>(length), format, arguments);
+  length = std::min(length, static_cast<int>(sizeof line) - 2);
+  line[length++] = '\n';
+  // Best effort: a closed standard error is not the program's concern.
+  if (write(STDERR_FILENO, line, static_cast<std::size_t>(length)) < 0) return;
 }
 
 }  // namespace
@@ -32,16 +43,19 @@ bool log_wanted() {
 
 void log_line(const char *format, ...) {
   if (!log_wanted()) return;
-  char line[1024];
-  int length = std::snprintf(line, sizeof line, "libcoll: ");
   va_list arguments;
   va_start(arguments, format);
-  length += std::vsnprintf(line + length, sizeof line - static_cast<std::size_t>(length), format, arguments);
+  write_line(format, arguments);
   va_end(arguments);
-  length = std::min(length, static_cast<int>(sizeof line) - 2);
-  line[length++] = '\n';
-  // Best effort: a closed standard error is not the program's concern.
-  if (write(STDERR_FILENO, line, static_cast<std::size_t>(length)) < 0) return;
+}
+
+void warn_once(const char *format, ...) {
+  static std::atomic<bool> warned{false};
+  if (level_is("off") || warned.exchange(true)) return;
+  va_list arguments;
+  va_start(arguments, format);
+  write_line(format, arguments);
+  va_end(arguments);
 }
 
 }  // namespace coll::shim

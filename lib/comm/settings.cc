@@ -2,6 +2,7 @@
 #include "comm/settings.h"
 
 #include <cctype>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 
@@ -82,9 +83,9 @@ coll_status Settings::read() {
   debug = check == "1";
   std::string least = variable("COLL_DIRECT_MIN");
   if (!least.empty()) {
-    char* end = nullptr;
-    direct_min_bytes = std::strtoull(least.c_str(), &end, 10);
-    if (*end != 0)
+    const char* const end = least.data() + least.size();
+    const auto [stopped, error] = std::from_chars(least.data(), end, direct_min_bytes);
+    if (error != std::errc() || stopped != end)
       return failure(COLL_ERR_ARG,
                      "COLL_DIRECT_MIN='" + least + "' is not a number of bytes; use digits only, such as 8192");
   }

@@ -4,10 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <mutex>
 #include <tuple>
@@ -200,8 +202,9 @@ std::string json(int rank) {
   return out + "]}\n";
 }
 
-bool write(int rank) {
-  if (!wanted()) return true;
+namespace {
+
+bool write_report(int rank) {
   Book& all = book();
   all.written = true;
   if (all.wish == "1" || all.wish == "json") {
@@ -218,6 +221,16 @@ bool write(int rank) {
   if (out == nullptr) return false;
   const bool complete = std::fwrite(report.data(), 1, report.size(), out) == report.size();
   return std::fclose(out) == 0 && complete;
+}
+
+}  // namespace
+
+bool write(int rank) {
+  if (!wanted() || write_report(rank)) return true;
+  // The program has asked for it, and its results are gone.
+  fprintf(stderr, "libcoll: rank %d: cannot write COLL_STATS=%s: %s; name a file in a writable directory\n", rank,
+          book().wish.c_str(), strerror(errno));
+  return false;
 }
 
 }  // namespace coll::comm::stats

@@ -41,6 +41,8 @@ TEST(Settings, WrongValuesNameTheRightOnes) {
       {"COLL_LOG", "loud", COLL_ERR_ARG, {"COLL_LOG", "off, info or debug"}},
       {"COLL_DEBUG", "maybe", COLL_ERR_ARG, {"COLL_DEBUG", "use 0 or 1"}},
       {"COLL_DIRECT_MIN", "8k", COLL_ERR_ARG, {"COLL_DIRECT_MIN", "number of bytes"}},
+      {"COLL_DIRECT_MIN", "-1", COLL_ERR_ARG, {"'-1' is not a number of bytes"}},
+      {"COLL_DIRECT_MIN", "99999999999999999999", COLL_ERR_ARG, {"number of bytes"}},
       {"COLL_ALLREDUCE", "quick", COLL_ERR_UNAVAILABLE, {"COLL_ALLREDUCE", "all_read"}},
       {"COLL_BCAST", "knomial:z=3", COLL_ERR_UNAVAILABLE, {"z=3", "chunk=BYTES"}},
       {"COLL_BCAST", "knomial:chunk=1", COLL_ERR_UNAVAILABLE, {"chunk=1", "64"}},

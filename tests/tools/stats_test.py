@@ -60,6 +60,10 @@ class Statistics(Case):
                 self.assertEqual(report["rank"], rank)
                 self.check(report)
 
+    def test_a_file_that_cannot_be_written_is_reported(self):
+        self.assertIn("cannot write COLL_STATS=/dev/full: No space left on device", self.run_example("/dev/full"))
+        self.assertIn("cannot write COLL_STATS=/nowhere/x: No such file or directory", self.run_example("/nowhere/x"))
+
 
 if __name__ == "__main__":
     main()

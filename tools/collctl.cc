@@ -2,6 +2,7 @@
 // collctl: looks at libcoll and its machine, its plans and its speed, and starts programs that use it.
 #include <cstdio>
 #include <exception>
+#include <iostream>
 
 #include "coll/coll.h"
 #include "config/config.h"
@@ -53,7 +54,11 @@ int main(int argc, char** argv) {
   std::vector<std::string> arguments(argv + 1, argv + argc);
   add_run(app, action, take_program(arguments));
   const CommandLine::Parsed parsed = line.parse(arguments);
-  if (parsed.finished) return exit_fine;
+  if (parsed.finished) {
+    if (std::cout.flush() && std::fflush(stdout) == 0) return exit_fine;
+    std::fputs("collctl: cannot write to standard output; is the disk full?\n", stderr);
+    return exit_failure;
+  }
   if (!parsed.problem.empty()) {
     if (argc == 1) return std::fputs(line.help().c_str(), stderr), exit_usage;
     if (std::string word = line.unknown_subcommand(); !word.empty())

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tools/command_line.h"
 
+#include <cmath>
+#include <cstdlib>
+#include <type_traits>
+
 #include <CLI/CLI.hpp>
 
 namespace coll::tools {
@@ -121,7 +125,13 @@ void Command::require_subcommand() { inner_->require_subcommand(1); }
 
 template <typename Value>
 Option* Command::add_option(const std::string& names, Value& value, const std::string& what) {
-  return &options_.emplace_back(inner_->add_option(names, value, what));
+  CLI::Option* option = inner_->add_option(names, value, what);
+  if constexpr (std::is_same_v<Value, double>)
+    option->check([](const std::string& text) {
+      // What is not a number at all is refused where the value is converted.
+      return std::isfinite(std::strtod(text.c_str(), nullptr)) ? "" : "Value " + text + " must be a finite number";
+    });
+  return &options_.emplace_back(option);
 }
 
 template Option* Command::add_option(const std::string&, int&, const std::string&);

@@ -73,8 +73,15 @@ class Bench(Case):
         self.expect_error(2, "--trace", "bench", "all", "-n", 2, "--trace", "/tmp/t.json")
         self.expect_error(2, "--trace", "bench", "bcast", "-n", 2, "--sizes", "4K,8K", "--trace", "/tmp/t.json")
         self.expect_error(1, "cannot write --trace", "bench", "bcast", "-n", 2, "--sizes", "64K", *SHORT, "--trace", "/nowhere/t.json")
-        self.expect_error(1, "nothing was recorded", "bench", "bcast", "-n", 2, "--sizes", "64", *SHORT, "--json",
-                              "--trace", "/tmp/short.json")
+        self.expect_error(1, "not a regular file", "bench", "bcast", "-n", 2, "--sizes", "64K", *SHORT, "--trace", "/dev/null")
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "kept.json"
+            for text in (None, "of an earlier run"):
+                if text is not None:
+                    path.write_text(text)
+                self.expect_error(1, "nothing was recorded", "bench", "bcast", "-n", 2, "--sizes", "64", *SHORT, "--json",
+                                  "--trace", path)
+                self.assertEqual(path.read_text() if path.exists() else None, text)
 
     def test_the_table(self):
         text = self.run_fine("bench", "bcast", "-n", 2, "--sizes", "4-1K", *SHORT)

@@ -12,8 +12,8 @@ COLLCTL = os.environ["COLLCTL"]
 def collctl(*arguments, env=None, timeout=100, **more):
     clean = {k: v for k, v in os.environ.items() if not k.startswith("COLL_") or k == "COLL_CPU"}
     clean["XDG_CONFIG_HOME"] = "/nowhere"  # no table of whoever has calibrated this machine
-    return subprocess.run([COLLCTL, *map(str, arguments)], capture_output=True, text=True, timeout=timeout,
-                          env={**clean, **(env or {})}, **more)
+    return subprocess.run([COLLCTL, *map(str, arguments)], text=True, timeout=timeout, env={**clean, **(env or {})},
+                          **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more})
 
 
 class Case(unittest.TestCase):

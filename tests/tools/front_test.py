@@ -43,6 +43,9 @@ class Front(Case):
         self.expect_error(2, "see collctl bench contention --help", "bench", "contention", "-n", 1, "--pages", 0)
         self.expect_error(2, "--skew: Value -1 must not be negative; see", "simulate", "bcast", "1M", "-n", 4, "--algorithm",
                           "flat_read", "--skew", "-1")
+        for value in ("nan", "inf"):
+            self.expect_error(2, f"--skew: Value {value} must be a finite number", "simulate", "bcast", "1M", "-n", 4,
+                              "--algorithm", "flat_read", "--skew", value)
         self.expect_error(2, "--sensitivity: unknown word 'moon'", "plan", "bcast", "-n", 4, "--sensitivity", "moon")
 
 

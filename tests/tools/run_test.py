@@ -57,6 +57,13 @@ class Programs(Case):
         self.assertEqual(sorted(out.splitlines()),
                          sorted(f"[{r}] {t}" for r in range(3) for t in ("line 1", "line 2", "line 3", "end")))
 
+    def test_output_that_cannot_be_written_is_reported(self):
+        with open("/dev/full", "w") as full:
+            for arguments in (["run", "-n", 2, "--tag", "echo", "text"], ["--version"], ["run", "--help"]):
+                done = collctl(*arguments, stdout=full)
+                self.assertEqual(done.returncode, 1, arguments)
+                self.assertIn("written" if "--tag" in arguments else "cannot write to standard output", done.stderr)
+
     def test_tagged_errors_stay_errors(self):
         done = collctl("run", "-n", 1, "--tag", "sh", "-c", "echo out; echo err >&2")
         self.assertEqual((done.stdout, done.stderr), ("[0] out\n", "[0] err\n"))

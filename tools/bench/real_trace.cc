@@ -17,7 +17,14 @@ namespace coll::tools {
 using nlohmann::ordered_json;
 
 void check_trace_file(const std::string& file) {
-  if (!std::ofstream(file, std::ios::app))
+  std::error_code error;
+  const std::filesystem::file_status before = std::filesystem::status(file, error);
+  const bool exists = std::filesystem::exists(before);
+  if (exists && !std::filesystem::is_regular_file(before))
+    throw Failure(fmt::format("cannot write --trace {}: it is not a regular file; name another one", file));
+  const bool writable = std::ofstream(file, std::ios::app).good();
+  if (!exists) std::filesystem::remove(file, error);
+  if (!writable)
     throw Failure(fmt::format("cannot write --trace {}; name a file in a directory that you may write to", file));
 }
 
@@ -37,14 +44,11 @@ void join_traces(const std::string& file, int ranks) {
   double first = std::numeric_limits<double>::infinity();
   for (const ordered_json& event : events)
     if (event.contains("ts")) first = std::min(first, event["ts"].get<double>());
-  if (std::isinf(first)) {
-    std::error_code ignored;
-    std::filesystem::remove(file, ignored);
+  if (std::isinf(first))
     throw Failure(
         fmt::format("--trace {}: nothing was recorded: calls this short use the latency path, which has no steps; use "
                     "larger --sizes or name an --algorithm",
                     file));
-  }
   for (ordered_json& event : events)
     if (event.contains("ts")) event["ts"] = std::round(1000 * (event["ts"].get<double>() - first)) / 1000;  // ns
   std::ofstream out(file, std::ios::trunc);

@@ -6,7 +6,7 @@
 
 namespace coll::tools {
 
-// Before anything is run. Throws Failure when the file cannot be written.
+// Before anything is run. Throws Failure when the file cannot be written, or is a device or a directory. Leaves it as it is.
 void check_trace_file(const std::string& file);
 
 // Reads and removes FILE.0, FILE.1 ... and writes FILE, with times from the first event on. Throws Failure.

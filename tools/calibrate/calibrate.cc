@@ -75,13 +75,14 @@ void check_writable(const fs::path& path, bool make_directories) {
   std::error_code error;
   if (make_directories) fs::create_directories(path.parent_path(), error);
   const bool known = fs::exists(path);
+  if (known && !fs::is_regular_file(path))
+    throw Failure(fmt::format("cannot write {}: it is not a regular file; name another one", path.string()));
   std::ofstream file(path, std::ios::app);
   const bool writable = file.good();
   file.close();
   if (!known) fs::remove(path, error);
   if (!writable)
-    throw Failure(
-        fmt::format("cannot write {}; use --output FILE with a directory that you may write to", path.string()));
+    throw Failure(fmt::format("cannot write {}; name a file in a directory that you may write to", path.string()));
 }
 
 void write_file(const fs::path& path, const std::string& text) {
@@ -127,6 +128,7 @@ Calibration calibrate(const Options& options) {
   const model::Fingerprint running = model::fingerprint_of(machine);
   made.output = output_of(options, running);
   check_writable(made.output, options.output.empty());
+  if (!options.plot.empty()) check_writable(options.plot, false);
 
   MeasureTask task{.cpus = allowed_cpus(), .machine = machine, .quick = options.quick};
   constexpr size_t most = 63;  // that start together

@@ -48,6 +48,8 @@ class Tagged {
  public:
   Tagged(int descriptor, int to, int rank) : descriptor_(descriptor), to_(to), tag_(fmt::format("[{}] ", rank)) {}
   int descriptor() const { return descriptor_; }
+  // Why lines are missing, as errno; 0 if none is.
+  int error() const { return error_; }
   // False at the end.
   bool forward() {
     std::array<char, 65536> block;
@@ -70,11 +72,14 @@ class Tagged {
     std::string text = tag_ + line;
     for (size_t at = 0; at < text.size();) {
       ssize_t wrote = write(to_, text.data() + at, text.size() - at);
-      if (wrote < 0 && errno != EINTR) return;  // nobody reads any more
+      if (wrote < 0 && errno != EINTR) {
+        if (errno != EPIPE) error_ = errno;  // otherwise the reader has enough
+        return;
+      }
       at += size_t(std::max<ssize_t>(wrote, 0));
     }
   }
-  int descriptor_, to_;
+  int descriptor_, to_, error_ = 0;
   std::string tag_, line_;
 };
 
@@ -88,6 +93,8 @@ class Job {
     for (int rank = 0; rank < options_.ranks && start(rank); ++rank) {}
     while (living_ > 0 || !leftover().empty() || !outputs_.empty()) watch();
     if (options_.json) report();
+    if (output_error_ != 0 && status_ == 0)
+      throw Failure(fmt::format("the output of the ranks cannot be written: {}", std::strerror(output_error_)));
     return status_;
   }
 
@@ -159,7 +166,10 @@ class Job {
     for (const Tagged& output : outputs_) polled.push_back({output.descriptor(), POLLIN, 0});
     poll(polled.data(), polled.size(), kill_at_ ? 20 : 500);
     for (size_t i = polled.size(); i-- > 1;)
-      if (polled[i].revents != 0 && !outputs_[i - 1].forward()) outputs_.erase(outputs_.begin() + long(i) - 1);
+      if (polled[i].revents != 0 && !outputs_[i - 1].forward()) {
+        if (outputs_[i - 1].error() != 0) output_error_ = outputs_[i - 1].error();
+        outputs_.erase(outputs_.begin() + long(i) - 1);
+      }
     signalfd_siginfo signal;
     while (read(signals_, &signal, sizeof signal) == sizeof signal)
       if (signal.ssi_signo != SIGCHLD) forward(signal);
@@ -259,6 +269,7 @@ class Job {
   Meeting meeting_;
   std::vector<Rank> ranks_;
   std::vector<Tagged> outputs_;
+  int output_error_ = 0;  // of one that has ended
   sigset_t before_{};
   int signals_ = -1, living_ = 0, status_ = 0;
   bool ending_ = false, interrupted_ = false, is_abandoned_ = false;

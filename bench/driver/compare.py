@@ -14,6 +14,7 @@ import sys
 import time
 from pathlib import Path
 
+import checked
 import plot
 import record
 import report
@@ -85,11 +86,11 @@ def new_record(table, rivals, options, flag):
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("build", help="build directory (where lib/mpi/libcoll_mpi_*.so are)")
-    parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=8)
+    parser.add_argument("build", type=checked.build_directory, help="build directory (where lib/mpi/libcoll_mpi_*.so are)")
+    parser.add_argument("--ranks", type=checked.positive, default=2)
+    parser.add_argument("--rounds", type=checked.positive, default=8)
     parser.add_argument("--quick", action="store_true", help="two short rounds: a smoke test, not a measurement")
-    parser.add_argument("--sizes", default="4-16M")
+    parser.add_argument("--sizes", type=checked.sizes, default="4-16M")
     parser.add_argument("--collectives", default=",".join(stats.COLLECTIVES))
     parser.add_argument("--cell-ms", type=float, default=40, help="time for one collective and size in one launch")
     parser.add_argument("--pages", choices=("4k", "2m"), default="4k")

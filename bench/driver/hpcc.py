@@ -12,6 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import checked
 from contestants import TITLES, launch, launcher, shim_path
 from programs import BENCH, print_times
 
@@ -52,9 +53,9 @@ def run(program, mpi, preload, options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split(";")[0])
-    parser.add_argument("build")
-    parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("build", type=checked.build_directory)
+    parser.add_argument("--ranks", type=checked.positive, default=2)
+    parser.add_argument("--rounds", type=checked.positive, default=3)
     parser.add_argument("--timeout", type=float, default=120)
     options = parser.parse_args()
     program = shutil.which("hpcc")

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import checked
 import record
 from contestants import TITLES, available_mpis, json_lines, launch, launcher, shim_path
 
@@ -97,10 +98,10 @@ def new_record(found, options, circumstances):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("build")
+    parser.add_argument("build", type=checked.build_directory)
     parser.add_argument("--mpi", choices=TITLES)
-    parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--ranks", type=checked.positive, default=2)
+    parser.add_argument("--rounds", type=checked.positive, default=3)
     parser.add_argument("--timeout", type=float, default=60)
     parser.add_argument("--urgent", action="store_true", help="as root: run at the highest priority")
     parser.add_argument("--check", action="store_true",

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import checked
 import plot_peers
 import record
 import statistics_of_rounds as stats
@@ -26,12 +27,12 @@ TINY = 256              # up to here a payload fits beside its flag, or nearly
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("build", help="build directory (where lib/mpi/libcoll_mpi_*.so are)")
+    parser.add_argument("build", type=checked.build_directory, help="build directory (where lib/mpi/libcoll_mpi_*.so are)")
     parser.add_argument("--under", choices=("openmpi", "mpich"), default="openmpi",
                         help="the MPI that libcoll is preloaded into")
-    parser.add_argument("--ranks", type=int, default=2, help="oversubscribed if there are fewer cores")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--sizes", default="4-16M")
+    parser.add_argument("--ranks", type=checked.positive, default=2, help="oversubscribed if there are fewer cores")
+    parser.add_argument("--rounds", type=checked.positive, default=5)
+    parser.add_argument("--sizes", type=checked.sizes, default="4-16M")
     parser.add_argument("--collectives", default=",".join(COLLECTIVES))
     parser.add_argument("--cell-ms", type=float, default=30, help="time for one collective and size in one launch")
     parser.add_argument("--pages", choices=("4k", "2m"), default="4k")

@@ -12,6 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import checked
 import record
 from contestants import TITLES, available_mpis, launch, launcher, shim_path
 
@@ -115,10 +116,10 @@ def new_record(tables, options, circumstances):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split(";")[0])
-    parser.add_argument("build")
+    parser.add_argument("build", type=checked.build_directory)
     parser.add_argument("program", choices=PROGRAMS)
-    parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--ranks", type=checked.positive, default=2)
+    parser.add_argument("--rounds", type=checked.positive, default=3)
     parser.add_argument("--cases", help="some of the program's, separated by commas: " +
                         "; ".join(f"{name} has {', '.join(program.cases)}" for name, program in PROGRAMS.items()))
     parser.add_argument("--node-size", type=int, help="as COLL_NODE_SIZE: nodes of so many ranks")

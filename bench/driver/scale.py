@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import checked
 import record
 
 MIB = 1 << 20
@@ -67,9 +68,9 @@ def run(build, ranks):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("build")
+    parser.add_argument("build", type=checked.build_directory)
     parser.add_argument("--ranks", default="2,8,32,128", help="default: %(default)s")
-    parser.add_argument("--rounds", type=int, default=3, help="default: %(default)s")
+    parser.add_argument("--rounds", type=checked.positive, default=3, help="default: %(default)s")
     record.add_arguments(parser)
     options = parser.parse_args()
     circumstances = record.circumstances(options.machine)

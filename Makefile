@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The front door. Everything here is a short way to say what CMake and CTest do; see README.md for their options.
+# The front door. Everything here is a short way to say what CMake and CTest do; CONTRIBUTING.md has their options.
 
 BUILD ?= build
 PREFIX ?= /usr/local
@@ -66,6 +66,7 @@ bench: build ## measure against the MPI libraries of this machine
 
 bench-before: ## compare with another build, BEFORE=DIR: is any collective slower now? [RANKS= SIZES= COLLECTIVES= RUNS=]
 	@[ -n '$(BEFORE)' ] || { echo 'make bench-before needs BEFORE=DIR: the build directory, or the checkout with a build/, to compare with' >&2; exit 2; }
+	@[ -d '$(BEFORE)' ] || { echo 'make bench-before: BEFORE=$(BEFORE) is not a directory' >&2; exit 2; }
 	@$(MAKE) --no-print-directory build
 	@python3 -B bench/driver/before.py '$(BEFORE)' '$(BUILD)' $(if $(RANKS),--ranks $(RANKS)) $(if $(SIZES),--sizes $(SIZES)) \
 	  $(if $(COLLECTIVES),--collectives $(COLLECTIVES)) $(if $(RUNS),--runs $(RUNS))

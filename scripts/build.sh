@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # build.sh DIRECTORY JOBS [-t TARGET] [CMAKE OPTION...]: configures DIRECTORY and builds TARGET in it (default: all).
-# A terminal shows the build's own progress; elsewhere progress.sh prints a line now and then. A failed step shows
+# A terminal shows the build's own progress; elsewhere progress.sh prints a line every ten seconds or more. A failed step shows
 # what it printed.
 set -euo pipefail
 
+[ $# -ge 2 ] || { echo 'usage: scripts/build.sh DIRECTORY JOBS [-t TARGET] [CMAKE OPTION...]' >&2; exit 2; }
 directory=$1 jobs=$2 target=all
 shift 2
 if [ "${1:-}" = -t ]; then

@@ -5,8 +5,11 @@
 set -eu
 
 cd "$(dirname "$0")/.."
-mode=-i
-[ "${1:-}" != --check ] || mode='--dry-run -Werror'
+case ${1-} in
+'') mode=-i ;;
+--check) mode='--dry-run -Werror' ;;
+*) printf 'format: %s is not an option; usage: scripts/format.sh [--check]\n' "$1" >&2 && exit 2 ;;
+esac
 # Debian 12's version decides: another one lays out some lines differently.
 version=$(clang-format --version | sed -E 's/.*version ([0-9]+).*/\1/')
 [ "$version" = 14 ] || printf 'format: clang-format %s is not 14, which the project uses; expect differences\n' "$version" >&2

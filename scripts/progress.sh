@@ -5,6 +5,7 @@
 # which assumes that all steps take equally long. Default: 10 s, after two minutes 30 s.
 set -u
 
+[ $# -ge 1 ] || { echo 'usage: BUILD COMMAND | scripts/progress.sh LOG [INTERVAL]' >&2; exit 2; }
 log=$1 interval=${2:-} partial='' percent='' last=0
 : >"$log"
 

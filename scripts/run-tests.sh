@@ -5,6 +5,7 @@
 # What was skipped inside a test program, and why, is listed just before them.
 set -euo pipefail
 
+[ $# -ge 2 ] || { echo 'usage: scripts/run-tests.sh JOBS BUILD... [-- CTEST OPTION...]' >&2; exit 2; }
 jobs=$1
 shift
 builds=() select=()

@@ -124,7 +124,7 @@ def check_table_of_layers(root):
     if not file.is_file():
         return
     rows = {row[1]: (number, row[2].replace(",", " ").split())
-            for number, line in enumerate(file.read_text().splitlines(), 1)
+            for number, line in enumerate(file.read_text(errors="replace").splitlines(), 1)
             if (row := re.match(r"\| `(\w+)` \|.*\|([^|]*)\|$", line))}
     for layer, arrows in layers.ARROWS.items():
         if layer == "tools" or not rows:
@@ -142,7 +142,7 @@ def check_readmes(root, sources):
         if folder == pathlib.PurePosixPath("lib") or (root / folder / "README.md").is_file():
             continue
         above = root / folder.parent / "README.md"
-        if len(folder.parts) > 1 and above.is_file() and f"`{folder.name}/`" in above.read_text():
+        if len(folder.parts) > 1 and above.is_file() and f"`{folder.name}/`" in above.read_text(errors="replace"):
             continue
         yield folder, "no README.md that says what lives here and what it may know"
 

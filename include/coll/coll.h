@@ -72,7 +72,8 @@
  *
  * Order of operands
  *  - Reductions combine operands from rank 0 up, ((send_0 op send_1) op send_2) ..., so that a result depends on the
- *    inputs alone: not on placement, timing or transport. An environment variable, such as COLL_ALLREDUCE, can force an
+ *    inputs alone: not on placement, timing or transport. Only sums of 16-bit floats are rounded once per step of the
+ *    algorithm, and so depend on its choice. An environment variable, such as COLL_ALLREDUCE, can force an
  *    algorithm with another order; for an operation that does not commute that is refused (UNAVAILABLE).
  *
  * fork() and exit()
@@ -358,8 +359,8 @@ const char *coll_comm_describe(const coll_comm *comm);
  * from 2 MiB on to a huge page; its contents are unspecified. 0 bytes give memory that must be freed, too. On failure
  * *memory is NULL. No communicator is needed. The memory stays until coll_mem_free() or the end of the process.
  *
- * The first call reserves, but does not commit, as much address space as the node has memory. The memory is accounted
- * as shared memory, also in container limits, and is not in core dumps.
+ * Address space is reserved, but not committed, in extents of 64 MiB and more, at most twice as much as is allocated.
+ * The memory is accounted as shared memory, also in container limits, and is not in core dumps.
  *
  * After fork() the child has a private copy of the memory at the same address, made eagerly during fork(). If there is
  * not enough memory for the copy, the memory is inaccessible in the child (SIGSEGV). The child's copy must not be

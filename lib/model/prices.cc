@@ -108,7 +108,7 @@ constexpr Row all[] = {
     {"reduce", "rg", "reduce / RG, branching k: p(5k/(k+1) + 3k/(k+1)^2 + ... + 3k/p)", "YHCCL Table 3",
      reduce_rg, both, nothing, staged},
 
-    {"allreduce", "all_read", "allreduce / tiny: everybody reads all", "this project",
+    {"allreduce", "all_read", "allreduce / tiny: each reads all", "this project",
      allreduce_all_read, none, nothing, anywhere},
     {"allreduce", "recursive_doubling", "allreduce / recursive doubling", "Thakur, Rabenseifner, Gropp 2005",
      allreduce_recursive_doubling, none, nothing, anywhere},
@@ -154,14 +154,14 @@ constexpr Row all[] = {
     {"reduce_scatter", "fused", "reduce_scatter / fused p-ary, mapped: p+1", "this project",
      reduce_scatter_fused, chunk, block, anywhere},
 
-    {"scan", "all_read", "scan / everybody reads those before it", "this project",
+    {"scan", "all_read", "scan / each reads those before it", "this project",
      scan_all_read, none, nothing, anywhere},
     {"scan", "chain", "scan / each adds to what the one before it has", "this project",
      scan_chain, chunk, block, anywhere},
     {"scan", "fused", "scan / each makes all prefixes of a slice", "this project, SAS",
      scan_fused, chunk, block, anywhere},
 
-    {"exscan", "all_read", "exscan / everybody reads those before it", "this project",
+    {"exscan", "all_read", "exscan / each reads those before it", "this project",
      scan_all_read, none, nothing, anywhere},
     {"exscan", "chain", "exscan / each adds to what the one before it has", "this project",
      scan_chain, chunk, block, anywhere},

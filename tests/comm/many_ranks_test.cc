@@ -101,7 +101,7 @@ struct Operation {
 
 void check(Context& c, coll_comm* comm, const std::vector<size_t>& bytes, int rounds) {
   const int rank = coll_comm_rank(comm), ranks = coll_comm_size(comm);
-  std::mt19937 same(unsigned(ranks) * 77);
+  std::mt19937 same(coll::test::seed());  // of all ranks
   uint32_t number = 0;
   for (int round = 0; round < rounds && !c.failed(); round++) {
     std::vector<Operation> operations;

@@ -41,7 +41,7 @@
  *      SYSTEM       a copy between processes failed. The communicator is unusable
  *  - Of an unusable communicator every later collective returns the same status as the one that failed, on this rank.
  *    Buffers of the failed collective have unspecified contents. All that is left to do is to wait for the active
- *    requests, which complete or fail, and to call coll_comm_free().
+ *    requests, which complete or fail, and to call coll_comm_free(), in any order.
  *  - A wait returns PEER_DIED within about a second of a peer's end.
  *
  * Threads
@@ -317,12 +317,14 @@ coll_status coll_comm_create_from_launcher(coll_comm **comm);
 coll_status coll_comm_split(coll_comm *comm, int colour, int key, coll_comm **out);
 
 /*
- * Frees a communicator. NULL is allowed and does nothing. No peer is waited for: peers finish collectives that this
- * rank has completed, and get PEER_DIED from any that it has not called. While a request is active, nothing is freed and
- * the call returns STATE. Requests that are not active outlive the communicator: coll_wait() and coll_test() return the
- * status of one that is complete, and free it unless it is persistent; coll_request_free() frees a persistent one, which
- * must not be started any more.
- * Local. Errors: STATE (a request is active). Thread safety: per communicator.
+ * Frees the caller's handle on a communicator. NULL is allowed and does nothing. No peer is waited for: peers finish
+ * collectives that this rank has completed, and get PEER_DIED from any that it has not called.
+ * Requests outlive the handle. While one is active, the communicator itself lives on without it: such requests advance
+ * and complete as before, in coll_test() and coll_wait(). The memory of the communicator is released when each of its
+ * active requests has been waited for, or tested and found complete. coll_wait() and coll_test() also return the status
+ * of a request that was complete before; coll_request_free() frees a persistent one. A start fails with STATE.
+ * A callback of coll_comm_set_progress() is not called any more. Returns COLL_OK.
+ * Local. Errors: none. Thread safety: per communicator.
  */
 coll_status coll_comm_free(coll_comm *comm);
 
@@ -536,7 +538,8 @@ coll_status coll_exscan(const void *send, void *recv, size_t count, coll_datatyp
 /* ---- requests --------------------------------------------------------------------------------------------------- */
 
 /*
- * A collective that runs in the background. A request belongs to the rank and communicator that it was made for.
+ * A collective that runs in the background. A request belongs to the rank and communicator that it was made for. The
+ * communicator lives until its last active request has ended, also when coll_comm_free() was called before.
  *   non-blocking  made active by coll_iNAME(), freed by the coll_wait() or coll_test() that finds it complete
  *   persistent    made inactive by coll_NAME_init(); coll_start() makes it active; the coll_wait() or coll_test() that
  *                 finds it complete leaves it inactive, ready for the next coll_start(); freed by coll_request_free()
@@ -632,8 +635,9 @@ coll_status coll_exscan_init(const void *send, void *recv, size_t count, coll_da
  * Starts a persistent request and returns without waiting for a peer. All ranks start the requests of a communicator,
  * and call its other collectives, in the same order. The status is that of starting, as for the non-blocking forms; on
  * failure the request stays as it was: inactive unless it was active already.
- * Errors: ARG (request is NULL), STATE (not persistent, active already, or of the parent process), TYPE (elements too
- * large to be reduced), NO_MEMORY, UNAVAILABLE; PEER_DIED or SYSTEM if the communicator is unusable. Thread safety: per communicator.
+ * Errors: ARG (request is NULL), STATE (not persistent, active already, of the parent process, or its communicator was
+ * freed), TYPE (elements too large to be reduced), NO_MEMORY, UNAVAILABLE; PEER_DIED or SYSTEM if the communicator is
+ * unusable. Thread safety: per communicator.
  */
 coll_status coll_start(coll_request *request);
 
@@ -658,8 +662,10 @@ coll_status coll_test(coll_request **request, int *done);
 coll_status coll_wait(coll_request **request);
 
 /*
- * Frees an inactive persistent request, before or after its communicator. NULL is allowed and does nothing. A
- * non-blocking request needs no call: coll_wait() and coll_test() free it.
+ * Frees a request that is not active, before or after its communicator: a persistent one, or a non-blocking one whose
+ * status is of no interest. coll_wait() and coll_test() free a non-blocking one themselves. A request that is active stays
+ * as it is: its buffers are in use, and no later call could report when they no longer are. NULL is allowed and does
+ * nothing.
  * Local. Errors: STATE (the request is active; it is not freed). Thread safety: per communicator.
  */
 coll_status coll_request_free(coll_request *request);

@@ -523,8 +523,7 @@ struct Blocks {
 
 // A communicator of coll.h. Move-only. The destructor, and assignment to a Communicator, free it with coll_comm_free()
 // when the last Request that was made from it is gone: no peer is waited for, and a Request may outlive the
-// Communicator. A coll_request that was made with handle() must be complete before; otherwise the communicator is never
-// freed.
+// Communicator. So may a coll_request that was made with handle(): see coll_comm_free().
 class Communicator {
  public:
   // A communicator of all ranks of an allgather: void allgather(std::span<const std::byte> send, std::span<std::byte>

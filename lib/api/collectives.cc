@@ -66,7 +66,9 @@ coll_status make_reduction(Collective collective, const void* send, void* recv, 
 
 // A request that is no longer active, and what the call returns: it is freed unless persistent.
 coll_status finished(coll_request** request, coll_status status) {
-  if (!(*request)->request.persistent()) {
+  if ((*request)->request.persistent()) {
+    (*request)->request.let_go();
+  } else {
     delete *request;
     *request = nullptr;
   }
@@ -177,7 +179,10 @@ coll_status coll_start(coll_request* request) {
     return failure(
         COLL_ERR_STATE,
         "coll_start: the request is not persistent; only requests made by a coll_..._init() function can be started");
-  return guarded([&] { return request->request.comm().start(request->request); });
+  return guarded([&] {
+    const auto comm = request->request.comm();
+    return comm != nullptr ? comm->start(request->request) : failure(COLL_ERR_STATE, coll::freed_text);
+  });
 }
 
 coll_status coll_test(coll_request** request, int* done) {
@@ -185,10 +190,9 @@ coll_status coll_test(coll_request** request, int* done) {
   *done = *request == nullptr;
   if (*done) return COLL_OK;
   return guarded([&] {
-    // Of one that is not active the communicator may have been freed.
     auto& it = (*request)->request;
     bool complete = !it.active();
-    const coll_status status = complete ? it.result() : it.comm().test(it, complete);
+    const coll_status status = complete ? it.result() : it.comm()->test(it, complete);
     *done = complete;
     return complete ? finished(request, status) : status;
   });
@@ -198,9 +202,8 @@ coll_status coll_wait(coll_request** request) {
   if (request == nullptr) return failure(COLL_ERR_ARG, "coll_wait: request is NULL");
   if (*request == nullptr) return COLL_OK;
   return guarded([&] {
-    // Of one that is not active the communicator may have been freed.
     auto& it = (*request)->request;
-    return finished(request, it.active() ? it.comm().wait(it) : it.result());
+    return finished(request, it.active() ? it.comm()->wait(it) : it.result());
   });
 }
 

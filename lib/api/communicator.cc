@@ -26,7 +26,7 @@ coll_status coll_comm_create(const coll_bootstrap* bootstrap, coll_comm** comm) 
       return bootstrap->allgather(send, recv, bytes, bootstrap->context) == 0;
     };
     std::unique_ptr<Comm> made = Comm::create(bootstrap->rank, bootstrap->ranks, exchange, status);
-    if (made != nullptr) *comm = new coll_comm{std::move(made), nullptr};
+    if (made != nullptr) *comm = new coll_comm{std::move(made)};
     return status;
   });
 }
@@ -37,18 +37,17 @@ coll_status coll_comm_split(coll_comm* comm, int colour, int key, coll_comm** ou
   return guarded([&] {
     std::unique_ptr<Comm> made;
     coll_status status = comm->comm->split(colour, key, made);
-    if (made != nullptr) *out = new coll_comm{std::move(made), comm->claim};
+    if (made != nullptr) made->claim = comm->comm->claim;
+    if (made != nullptr) *out = new coll_comm{std::move(made)};
     return status;
   });
 }
 
 coll_status coll_comm_free(coll_comm* comm) {
   if (comm == nullptr) return COLL_OK;
-  if (comm->comm->busy()) return failure(COLL_ERR_STATE, "coll_comm_free: a request is active; wait for it first");
-  return guarded([&] {
-    delete comm;
-    return COLL_OK;
-  });
+  comm->comm->detach();
+  delete comm;
+  return COLL_OK;
 }
 
 coll_status coll_comm_set_progress(coll_comm* comm, void (*progress)(void* context), void* context) {

@@ -11,8 +11,7 @@
 #include "comm/error.h"
 
 struct coll_comm {
-  std::unique_ptr<coll::comm::Comm> comm;
-  std::shared_ptr<void> claim;  // of a rank of collctl run: what makes this process that rank
+  std::shared_ptr<coll::comm::Comm> comm;
 };
 
 struct coll_request {

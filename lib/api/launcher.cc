@@ -154,7 +154,7 @@ coll_status create(const Launch& launch, coll_comm** comm) {
     const coll_bootstrap bootstrap{sizeof(coll_bootstrap), launch.rank, launch.ranks, allgather, &place};
     status = coll_comm_create(&bootstrap, comm);
     if (place.gave_up) failure(status, ended(meeting->ended_rank.load()));
-    if (status == COLL_OK) (*comm)->claim = std::move(claim);
+    if (status == COLL_OK) (*comm)->comm->claim = std::move(claim);
   } else {
     failure(status, taken(launch.rank, holder));
   }

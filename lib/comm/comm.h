@@ -88,21 +88,26 @@ extern const size_t second_exchange_bytes;
 
 class Comm;
 
-// A non-blocking or persistent collective.
+// A non-blocking or persistent collective. Its communicator lives at least from the start to let_go().
 class Request {
  public:
-  Request(Comm& comm, const Call& call, bool persistent) : comm_(comm), call_(call), persistent_(persistent) {}
-  Comm& comm() { return comm_; }
+  // REQUIRES: a shared_ptr owns comm.
+  Request(Comm& comm, const Call& call, bool persistent);
+  // Null once the communicator has ended. Never null of one that is active.
+  std::shared_ptr<Comm> comm() const { return comm_.lock(); }
   bool persistent() const { return persistent_; }
   bool active() const { return state_ == State::queued || state_ == State::running; }
   coll_status status() const { return status_; }
-  // Of one that is not active, whose communicator may have been freed: its status, with a text.
+  // Of one that is not active: its status, with a text.
   coll_status result() const;
+  // The caller knows that it is not active. The communicator may end here.
+  void let_go() { keeps_.reset(); }
 
  private:
   friend class Comm;
   enum class State : uint8_t { idle, queued, running, complete };
-  Comm& comm_;
+  std::weak_ptr<Comm> comm_;
+  std::shared_ptr<Comm> keeps_;  // from the start on
   Call call_;
   bool persistent_;
   State state_ = State::idle;
@@ -115,7 +120,8 @@ class Request {
   Scratch scratch_;
 };
 
-class Comm {
+// A shared_ptr owns it: the handle of the program, and the requests that it has started.
+class Comm : public std::enable_shared_from_this<Comm> {
  public:
   // All ranks call it alike; every rank takes part in the same number of exchanges whatever goes wrong, and all fail
   // together. On failure null, with the status and text of the first rank that failed.
@@ -146,7 +152,12 @@ class Comm {
   coll_status wait(Request& request);
   // One look; `done` when the request is complete, and then its status.
   coll_status test(Request& request, bool& done);
-  bool busy() const { return outstanding_ > 0 && !disowned(); }
+  // The program has freed its handle: no call but those on active requests follows. This rank leaves when the last one is
+  // complete.
+  void detach();
+
+  // What makes this process a rank of its launcher; kept as long as the communicator.
+  std::shared_ptr<void> claim;
 
   // In a child after fork(): this is a copy of the parent's communicator, whose shared memory is not mapped here. From
   // now on every call fails (STATE), and the destructor touches nothing that is shared.
@@ -219,6 +230,7 @@ class Comm {
   coll_status told(coll_status status);
   coll_status fail_disowned(Request& request);
   void choose_hook();
+  void leave();
 
   void write_trace() const;
 
@@ -230,6 +242,8 @@ class Comm {
   unsigned next_queue_ = 0;
   unsigned fruitless_tests_ = 0;
   int outstanding_ = 0;
+  bool detached_ = false;
+  bool left_ = false;
   // Of the executor: flags and staging are out of step from then on. STATE: disowned.
   coll_status failed_ = COLL_OK;
   void (*foreign_progress_)(void*) = nullptr;

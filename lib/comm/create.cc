@@ -413,15 +413,12 @@ void Comm::write_trace() const {
             strerror(errno));
 }
 
-// From then on this rank touches nothing that is shared. What it has staged stays in the segment, which slower peers have
-// mapped; the kernel frees it with the last mapping.
 Comm::~Comm() {
   if (segment_ == nullptr) return;
   remove_living(*this);
   if (disowned()) return;
   if (team_.record != nullptr) write_trace();
-  team_.members[size_t(rank())].state->state.store(exec::RankState::left, std::memory_order_release);
-  team_.posted();
+  leave();
 }
 
 }  // namespace coll::comm

@@ -14,5 +14,8 @@ const char* last_error();
 const char* status_text(coll_status status);
 // What made a communicator unusable in the middle of an operation; null if the status alone does not tell.
 const char* unusable_text(coll_status status);
+// Of a start after the communicator was freed.
+inline constexpr const char freed_text[] =
+    "coll_start: the communicator of the request has been freed; free the request with coll_request_free()";
 
 }  // namespace coll

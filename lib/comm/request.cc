@@ -12,6 +12,9 @@
 
 namespace coll::comm {
 
+Request::Request(Comm& comm, const Call& call, bool persistent)
+    : comm_(comm.weak_from_this()), call_(call), persistent_(persistent) {}
+
 coll_status Request::result() const {
   if (status_ == COLL_OK) return COLL_OK;
   const char* const text = unusable_text(status_);
@@ -22,6 +25,7 @@ coll_status Request::result() const {
 coll_status Comm::start(Request& request) {
   if (request.active()) return failure(COLL_ERR_STATE, "coll_start: the request is active; wait for it first");
   if (failed_ != COLL_OK) return told(failed_);
+  if (detached_) return failure(COLL_ERR_STATE, freed_text);
   const Call& call = request.call_;
   request.status_ = COLL_OK;
   if (ranks() == 1) perform_alone(call);
@@ -46,6 +50,7 @@ coll_status Comm::start(Request& request) {
   queues_[turn].requests.push_back(&request);
   // From here on nothing throws. A start that failed has not taken its turn: the peers' turns would be others.
   next_queue_++;
+  request.keeps_ = shared_from_this();
   request.state_ = Request::State::queued;
   outstanding_++;
   choose_hook();
@@ -111,6 +116,22 @@ void Comm::complete(Queue& queue, coll_status status) {
     // Those behind one that failed would find its flags: they fail with it.
   } while (status != COLL_OK && !queue.requests.empty());
   choose_hook();
+  if (detached_ && outstanding_ == 0) leave();
+}
+
+void Comm::detach() {
+  detached_ = true;
+  set_progress(nullptr, nullptr);
+  if (outstanding_ == 0 && !disowned()) leave();
+}
+
+// From then on this rank posts nothing. What it has staged stays in the segment, which slower peers have mapped; the kernel
+// frees it with the last mapping.
+void Comm::leave() {
+  if (left_) return;
+  left_ = true;
+  team_.members[size_t(rank())].state->state.store(exec::RankState::left, std::memory_order_release);
+  team_.posted();
 }
 
 // Of the parent: it will not complete here.

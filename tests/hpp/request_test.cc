@@ -115,6 +115,18 @@ TEST(Request, KeepsItsCommunicator) {
   });
 }
 
+// One that coll.h made is none of the Communicator's business.
+TEST(Request, OfTheHandleOutlivesTheCommunicator) {
+  ranks::run(2, [](Context& context, coll::Communicator& comm) {
+    coll_request* request = nullptr;
+    {
+      std::optional<coll::Communicator> other = comm.split(0);
+      RANK_CHECK(context, coll_ibarrier(other->handle(), &request) == COLL_OK);
+    }
+    RANK_CHECK(context, coll_wait(&request) == COLL_OK);
+  });
+}
+
 coll_status status_of(const std::function<void()>& call) {
   try {
     call();

@@ -47,11 +47,16 @@
  * Threads
  *  - "Thread safety: full": any thread may call the function at any time.
  *  - "Thread safety: per communicator": at most one thread at a time may be in such a function for the same
- *    communicator and its requests. It need not always be the same thread. Calls on different communicators may run
- *    concurrently.
+ *    communicator, and no other thread may start one of its requests meanwhile. It need not always be the same thread.
+ *    Calls on different communicators may run concurrently.
+ *  - "Thread safety: per request": several threads may be in such functions at the same time for different requests of
+ *    one communicator, and one for the same request. Starts must still have the same order on every rank.
+ *  - coll_test() and coll_wait() may also run while another thread is in a blocking collective on the communicator.
  *  - A blocking call that waits spins at first, then yields the core, then sleeps.
  *  - Progress is made in the calling thread only, by coll_start(), the non-blocking forms, coll_test() and coll_wait(),
- *    and by blocking collectives on the same communicator while they wait.
+ *    by blocking collectives on the same communicator while they wait, and on all communicators by coll_progress(). One
+ *    thread at a time advances the requests of a communicator. Another thread does not wait for it, but skips them; only
+ *    a start waits, until that thread has advanced what it can.
  *  - A process with a communicator of several processes gets a thread that sleeps until the process ends: by its end
  *    the kernel tells the peers that the process has ended or has called execve(). It runs no code of the program and
  *    receives no signal.
@@ -554,7 +559,7 @@ typedef struct coll_request coll_request;
  * The status is that of starting: wrong arguments, and what else keeps the collective from being started. *request is
  * then NULL, and nothing was started. What goes wrong later is the status of coll_wait() or coll_test().
  * Errors: those of the blocking form but MISMATCH and TRUNCATE, which are not checked; ARG also if request is NULL.
- * Thread safety: per communicator.
+ * Thread safety: per request.
  */
 coll_status coll_ibarrier(coll_comm *comm, coll_request **request);
 coll_status coll_ibcast(void *buffer, size_t count, coll_datatype type, int root, coll_comm *comm,
@@ -596,7 +601,7 @@ coll_status coll_iexscan(const void *send, void *recv, size_t count, coll_dataty
  * persistent request in the same order as their other collectives, and start it as often as their peers do.
  * Local. The status is that of the arguments; *request is NULL on failure.
  * Errors: ARG (also: request is NULL), COUNT, ROOT, TYPE, OP, BUFFER, as the blocking form; NO_MEMORY.
- * Thread safety: per communicator.
+ * Thread safety: per request.
  */
 coll_status coll_barrier_init(coll_comm *comm, coll_request **request);
 coll_status coll_bcast_init(void *buffer, size_t count, coll_datatype type, int root, coll_comm *comm,
@@ -637,7 +642,7 @@ coll_status coll_exscan_init(const void *send, void *recv, size_t count, coll_da
  * failure the request stays as it was: inactive unless it was active already.
  * Errors: ARG (request is NULL), STATE (not persistent, active already, of the parent process, or its communicator was
  * freed), TYPE (elements too large to be reduced), NO_MEMORY, UNAVAILABLE; PEER_DIED or SYSTEM if the communicator is
- * unusable. Thread safety: per communicator.
+ * unusable. Thread safety: per request.
  */
 coll_status coll_start(coll_request *request);
 
@@ -649,7 +654,7 @@ coll_status coll_start(coll_request *request);
  * yield the core.
  * After NO_MEMORY *done is 1 if the collective failed, and 0 if the call itself did: the request is then still active and
  * the call can be repeated.
- * Errors: ARG (request or done is NULL), NO_MEMORY, STATE (of the parent process), PEER_DIED, SYSTEM. Thread safety: per communicator.
+ * Errors: ARG (request or done is NULL), NO_MEMORY, STATE (of the parent process), PEER_DIED, SYSTEM. Thread safety: per request.
  */
 coll_status coll_test(coll_request **request, int *done);
 
@@ -657,16 +662,26 @@ coll_status coll_test(coll_request **request, int *done);
  * Waits until a request is complete, then does as coll_test() does. Returns the status of the collective's execution on
  * this rank; errors of starting it were returned by the call that started it. The peers may have other statuses.
  * Errors: ARG (request is NULL), NO_MEMORY, STATE (of the parent process), PEER_DIED, SYSTEM. Thread safety: per
- * communicator.
+ * request.
  */
 coll_status coll_wait(coll_request **request);
+
+/*
+ * Advances the active requests of all communicators of the process, those of freed communicators too, as far as they get
+ * without waiting. A program that computes, or waits for something else, calls it now and then; coll_test() or
+ * coll_wait() still has to find each request complete. It skips a communicator whose requests another thread is advancing
+ * or that another thread is in a blocking collective on, and takes little time where no request is active. It does not
+ * look whether peers have died, and does not call what coll_comm_set_progress() has installed; it may be called there.
+ * Local. Errors: NO_MEMORY (the requests stay active; the call can be repeated). Thread safety: full.
+ */
+coll_status coll_progress(void);
 
 /*
  * Frees a request that is not active, before or after its communicator: a persistent one, or a non-blocking one whose
  * status is of no interest. coll_wait() and coll_test() free a non-blocking one themselves. A request that is active stays
  * as it is: its buffers are in use, and no later call could report when they no longer are. NULL is allowed and does
  * nothing.
- * Local. Errors: STATE (the request is active; it is not freed). Thread safety: per communicator.
+ * Local. Errors: STATE (the request is active; it is not freed). Thread safety: per request.
  */
 coll_status coll_request_free(coll_request *request);
 

@@ -9,7 +9,7 @@
 //
 // Conventions of this header
 //  - The terms and rules of coll.h hold here too: collectives are called by every rank, in the same order; one thread
-//    at a time uses a communicator and its requests; operands combine in rank order; a dead peer makes the communicator
+//    at a time uses a communicator, several threads may use different requests; operands combine in rank order; a dead peer makes the communicator
 //    unusable. A member function has the contract of the C function of the same name; comments here state what differs.
 //  - A vector is any contiguous range with a size: std::vector, std::array, std::span, std::string, a C array,
 //    coll::Memory; not std::vector<bool>. Its element type determines the datatype, its size the count. A send vector
@@ -509,6 +509,9 @@ class Request {
   std::shared_ptr<detail::Operation> operation_;
   coll_request* request_ = nullptr;
 };
+
+// Advances the active requests of all communicators of the process; see coll_progress(). Throws Error: NO_MEMORY.
+inline void progress() { detail::check(coll_progress()); }
 
 // ---- blocks of different lengths ----------------------------------------------------------------------------------
 

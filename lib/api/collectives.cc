@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The collectives on one vector, and requests. Each call is checked into a Call.
 #include "api/checks.h"
+#include "comm/living.h"
 #include "comm/operation.h"
 
 using coll::failure;
@@ -204,6 +205,13 @@ coll_status coll_wait(coll_request** request) {
   return guarded([&] {
     auto& it = (*request)->request;
     return finished(request, it.active() ? it.comm()->wait(it) : it.result());
+  });
+}
+
+coll_status coll_progress(void) {
+  return guarded([] {
+    coll::comm::progress_living();
+    return COLL_OK;
   });
 }
 

@@ -3,14 +3,17 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "comm/drift.h"
+#include "comm/living.h"
 #include "comm/pieces.h"
 #include "comm/segment_layout.h"
 #include "comm/settings.h"
@@ -21,6 +24,7 @@
 #include "exec/run.h"
 #include "exec/team.h"
 #include "model/select.h"
+#include "sync/lock.h"
 #include "topo/hierarchy.h"
 #include "topo/machine.h"
 
@@ -96,7 +100,11 @@ class Request {
   // Null once the communicator has ended. Never null of one that is active.
   std::shared_ptr<Comm> comm() const { return comm_.lock(); }
   bool persistent() const { return persistent_; }
-  bool active() const { return state_ == State::queued || state_ == State::running; }
+  // False: the status can be read.
+  bool active() const {
+    const State state = state_.load(std::memory_order_acquire);
+    return state == State::queued || state == State::running;
+  }
   coll_status status() const { return status_; }
   // Of one that is not active: its status, with a text.
   coll_status result() const;
@@ -110,8 +118,9 @@ class Request {
   std::shared_ptr<Comm> keeps_;  // from the start on
   Call call_;
   bool persistent_;
-  State state_ = State::idle;
+  std::atomic<State> state_ = State::idle;  // any thread may advance it
   coll_status status_ = COLL_OK;
+  unsigned queue_ = 0;                                                // where it was started last
   std::array<std::shared_ptr<exec::Bound>, request_channels> bound_;  // by channel, made when first needed
   const exec::Bound* running_ = nullptr;
   exec::Run run_;
@@ -145,10 +154,12 @@ class Comm : public std::enable_shared_from_this<Comm> {
   // Another library's progress, called while a blocking call waits; null for none.
   void set_progress(void (*function)(void*), void* context);
 
+  // By one thread at a time, and by none while another one starts a request.
   coll_status perform(const Call& call);
+  // These by any threads, for different requests.
   coll_status start(Request& request);
-  // Advances whatever is under way; never waits.
-  void progress();
+  // Advances whatever is under way; never waits. Does nothing while another thread is inside, or this one.
+  void try_progress();
   coll_status wait(Request& request);
   // One look; `done` when the request is complete, and then its status.
   coll_status test(Request& request, bool& done);
@@ -159,12 +170,31 @@ class Comm : public std::enable_shared_from_this<Comm> {
   // What makes this process a rank of its launcher; kept as long as the communicator.
   std::shared_ptr<void> claim;
 
+  LivingPlace living;  // of living.h alone
+
   // In a child after fork(): this is a copy of the parent's communicator, whose shared memory is not mapped here. From
   // now on every call fails (STATE), and the destructor touches nothing that is shared.
-  void disown() { failed_ = COLL_ERR_STATE; }
+  void disown() { failed_ = COLL_ERR_STATE, has_requests_ = false; }
   bool disowned() const { return failed_ == COLL_ERR_STATE; }
 
  private:
+  // Held by a thread that starts or advances requests, and by a blocking collective that begins while requests are active:
+  // they share the team and the plans. Without active requests there is nothing to advance, and blocking collectives,
+  // which exclude starts, need no lock. REQUIRES: not disowned.
+  class Locked {
+   public:
+    explicit Locked(Comm& comm) : comm_(comm), lock_(comm.lock_) {}
+    Locked(Comm& comm, std::try_to_lock_t t) : comm_(comm), lock_(comm.lock_, t) {}
+    ~Locked() {
+      if (lock_) comm_.note_requests();
+    }
+    explicit operator bool() const { return bool(lock_); }
+
+   private:
+    Comm& comm_;
+    const std::unique_lock<sync::Lock> lock_;
+  };
+
   struct Queue {
     exec::Channel channel;
     std::deque<Request*> requests;  // the first one runs
@@ -213,6 +243,7 @@ class Comm : public std::enable_shared_from_this<Comm> {
   coll_status run_timed(const BoundEntry& entry, const Call& call, Contest& contest, const Contest::Turn& turn);
   coll_status agree(Contest& contest, const Call& call);
   coll_status perform_now(const Call& call);
+  coll_status perform_among_requests(const Call& call);
   coll_status perform_timed(const Call& call);
   void count(const Request& request) const;
   const char* transport() const;
@@ -224,12 +255,16 @@ class Comm : public std::enable_shared_from_this<Comm> {
   void perform_alone(const Call& call);
   bool takes_latency_path(const Call& call) const;
   exec::Channel& channel(int index) { return index == 0 ? blocking_ : queues_[size_t(index - 1)].channel; }
+  // REQUIRES of all of them: Locked.
+  void advance();
   void advance(Queue& queue);
   void complete(Queue& queue, coll_status status);
-  void look_after_peers(sync::Rung rung);
+  void choose_hook();
+  void note_requests();
+
+  exec::AwaitedPost look_after_peers(const Request& request);
   coll_status told(coll_status status);
   coll_status fail_disowned(Request& request);
-  void choose_hook();
   void leave();
 
   void write_trace() const;
@@ -240,12 +275,15 @@ class Comm : public std::enable_shared_from_this<Comm> {
   Scratch scratch_;         // of blocking collectives
   std::array<Queue, request_channels> queues_;
   unsigned next_queue_ = 0;
-  unsigned fruitless_tests_ = 0;
+  std::atomic<unsigned> fruitless_tests_ = 0;
   int outstanding_ = 0;
+  sync::Lock lock_;
+  // Whether requests are outstanding, as the last thread that was Locked has left it.
+  std::atomic<bool> has_requests_ = false;
   bool detached_ = false;
   bool left_ = false;
   // Of the executor: flags and staging are out of step from then on. STATE: disowned.
-  coll_status failed_ = COLL_OK;
+  std::atomic<coll_status> failed_ = COLL_OK;
   void (*foreign_progress_)(void*) = nullptr;
   void* foreign_context_ = nullptr;
 

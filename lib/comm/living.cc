@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "comm/living.h"
 
-#include <algorithm>
-#include <list>
+#include <memory>
 #include <mutex>
 #include <pthread.h>
 
@@ -15,14 +14,19 @@ namespace {
 // Held around fork(), so that the child finds the list complete. No memory is allocated or freed under it: an allocator
 // may hold its locks then.
 std::mutex mutex;
-std::list<Comm*>& living() {
-  static auto* list = new std::list<Comm*>;  // never destroyed: exit handlers may free communicators
-  return *list;
+struct Living {
+  std::list<Comm*> idle, active;
+  std::list<Comm*>& of(const LivingPlace& place) { return place.has_requests ? active : idle; }
+};
+Living& living() {
+  static auto* all = new Living;  // never destroyed: exit handlers may free communicators
+  return *all;
 }
 
 // Stores a status in each and nothing more: another thread of the parent may have been in a call on any of them.
 void disown_all() {
-  for (Comm* comm : living()) comm->disown();
+  for (const std::list<Comm*>* list : {&living().idle, &living().active})
+    for (Comm* comm : *list) comm->disown();
   mutex.unlock();
 }
 
@@ -32,23 +36,48 @@ const bool fork_is_watched = pthread_atfork([] { mutex.lock(); }, [] { mutex.unl
 
 void add_living(Comm& comm) {
   std::list<Comm*> added{&comm};
-  std::list<Comm*>& all = living();
+  Living& all = living();
   std::lock_guard lock(mutex);
-  all.splice(all.begin(), added);
+  comm.living.at = added.begin();
+  comm.living.is_listed = true;
+  all.idle.splice(all.idle.begin(), added);
 }
 
 void remove_living(Comm& comm) {
   std::list<Comm*> removed;
   std::lock_guard lock(mutex);
-  std::list<Comm*>& all = living();
-  const auto found = std::find(all.begin(), all.end(), &comm);
-  if (found != all.end()) removed.splice(removed.begin(), all, found);
+  if (comm.living.is_listed) removed.splice(removed.begin(), living().of(comm.living), comm.living.at);
+  comm.living.is_listed = false;
 }
 
 size_t living_communicators() {
-  std::list<Comm*>& all = living();
+  Living& all = living();
   std::lock_guard lock(mutex);
-  return all.size();
+  return all.idle.size() + all.active.size();
+}
+
+void note_requests(Comm& comm, bool has_requests) {
+  Living& all = living();
+  std::lock_guard lock(mutex);
+  std::list<Comm*>& before = all.of(comm.living);
+  comm.living.has_requests = has_requests;
+  std::list<Comm*>& now = all.of(comm.living);
+  now.splice(now.end(), before, comm.living.at);
+}
+
+// Goes round the list as it changes, without the mutex while one advances: that runs functions of the program.
+void progress_living() {
+  std::unique_lock lock(mutex);
+  std::list<Comm*>& active = living().active;
+  for (size_t left = active.size(); left > 0 && !active.empty(); left--) {
+    // Null: another thread is destroying it, and waits for the mutex.
+    std::shared_ptr<Comm> comm = active.front()->weak_from_this().lock();
+    active.splice(active.end(), active, active.begin());
+    lock.unlock();
+    if (comm != nullptr) comm->try_progress();
+    comm.reset();
+    lock.lock();
+  }
 }
 
 }  // namespace coll::comm

@@ -4,15 +4,27 @@
 #pragma once
 
 #include <cstddef>
+#include <list>
 
 namespace coll::comm {
 
 class Comm;
 
-// Thread safe.
+// Where a communicator is among them.
+struct LivingPlace {
+  bool is_listed = false;
+  bool has_requests = false;
+  std::list<Comm*>::iterator at;
+};
+
+// All are thread safe.
 void add_living(Comm& comm);
 // One that was not added may be removed.
 void remove_living(Comm& comm);
 size_t living_communicators();
+// Whether the communicator has active requests, when that changes.
+void note_requests(Comm& comm, bool has_requests);
+// Comm::try_progress() of each that has active requests.
+void progress_living();
 
 }  // namespace coll::comm

@@ -22,8 +22,24 @@ coll_status Request::result() const {
                  text != nullptr ? text : std::string("the collective of the request failed: ") + status_text(status_));
 }
 
+// The communicator stays locked while it waits: it advances the requests itself.
+coll_status Comm::perform_among_requests(const Call& call) {
+  const Locked locked(*this);
+  return stats::wanted() ? perform_timed(call) : perform_now(call);
+}
+
+// The last act of a thread that was Locked.
+void Comm::note_requests() {
+  const bool has = outstanding_ > 0;
+  if (has == has_requests_.load(std::memory_order_relaxed)) return;
+  comm::note_requests(*this, has);
+  has_requests_.store(has, std::memory_order_release);
+}
+
 coll_status Comm::start(Request& request) {
   if (request.active()) return failure(COLL_ERR_STATE, "coll_start: the request is active; wait for it first");
+  if (disowned()) return told(COLL_ERR_STATE);
+  const Locked locked(*this);
   if (failed_ != COLL_OK) return told(failed_);
   if (detached_) return failure(COLL_ERR_STATE, freed_text);
   const Call& call = request.call_;
@@ -50,33 +66,42 @@ coll_status Comm::start(Request& request) {
   queues_[turn].requests.push_back(&request);
   // From here on nothing throws. A start that failed has not taken its turn: the peers' turns would be others.
   next_queue_++;
+  request.queue_ = turn;
   request.keeps_ = shared_from_this();
   request.state_ = Request::State::queued;
   outstanding_++;
   choose_hook();
-  progress();
+  advance();
   return COLL_OK;
 }
 
 void Comm::set_progress(void (*function)(void*), void* context) {
+  if (disowned()) return;
+  const Locked locked(*this);
   foreign_progress_ = function;
   foreign_context_ = context;
   choose_hook();
 }
 
-// What a waiting operation does besides: nothing, where there is nothing to do, so that it may sleep.
+// What a waiting blocking operation does besides: nothing, where there is nothing to do, so that it may sleep. If requests
+// are active, it is Locked.
 void Comm::choose_hook() {
   team_.progress_context = this;
   team_.progress_others = nullptr;
   if (outstanding_ > 0 || foreign_progress_ != nullptr)
     team_.progress_others = [](void* context) {
       Comm& comm = *static_cast<Comm*>(context);
-      comm.progress();
+      comm.advance();
       if (comm.foreign_progress_ != nullptr) comm.foreign_progress_(comm.foreign_context_);
     };
 }
 
-void Comm::progress() {
+void Comm::try_progress() {
+  if (disowned()) return;
+  if (const Locked locked(*this, std::try_to_lock); locked) advance();
+}
+
+void Comm::advance() {
   for (Queue& queue : queues_)
     if (!queue.requests.empty()) advance(queue);
 }
@@ -109,10 +134,11 @@ void Comm::complete(Queue& queue, coll_status status) {
     queue.requests.pop_front();
     if (status == COLL_OK && needs_scratch(request.call_)) put_back(request.call_, rank(), request.scratch_);
     request.status_ = status;
-    request.state_ = Request::State::complete;
     if (stats::wanted()) [[unlikely]]
       count(request);
     outstanding_--;
+    // The last access to it: another thread may wait for it, and free it.
+    request.state_.store(Request::State::complete, std::memory_order_release);
     // Those behind one that failed would find its flags: they fail with it.
   } while (status != COLL_OK && !queue.requests.empty());
   choose_hook();
@@ -120,9 +146,11 @@ void Comm::complete(Queue& queue, coll_status status) {
 }
 
 void Comm::detach() {
-  detached_ = true;
+  if (disowned()) return;
   set_progress(nullptr, nullptr);
-  if (outstanding_ == 0 && !disowned()) leave();
+  const Locked locked(*this);
+  detached_ = true;
+  if (outstanding_ == 0) leave();
 }
 
 // From then on this rank posts nothing. What it has staged stays in the segment, which slower peers have mapped; the kernel
@@ -148,30 +176,41 @@ coll_status Comm::wait(Request& request) {
     return fail_disowned(request);
   exec::Wait wait(team_);
   while (request.active()) {
-    progress();
+    try_progress();
     if (!request.active()) break;
-    const sync::Rung rung =
-        wait.climb([&] { return request.state_ == Request::State::running ? request.run_.awaited() : -1; });
+    const sync::Rung rung = wait.climb([&] { return look_after_peers(request).rank; });
     if (rung == sync::Rung::spin && wait.rounds() % exec::rounds_between_looks != 0) continue;
     if (foreign_progress_ != nullptr) foreign_progress_(foreign_context_);
     if (rung == sync::Rung::spin) continue;
-    look_after_peers(rung);
+    const exec::AwaitedPost post = look_after_peers(request);
+    if (rung != sync::Rung::sleep || !request.active()) continue;
+    // Other threads may lock the communicator meanwhile. Not known what for: one of them has it locked now.
+    if (post.sequence != nullptr) team_.sleep(*post.sequence, post.value, post.rank, exec::nap_us);
+    else sync::sleep_us(exec::nap_us);
   }
   return told(request.status_);
 }
 
-// Whichever operation runs first on a channel, or waits to begin, may be stuck behind a rank that has gone.
-void Comm::look_after_peers(sync::Rung rung) {
+// Whichever operation runs first on a channel, or waits to begin, may be stuck behind a rank that has gone. Returns what
+// the channel of the request waits for, as far as it is known.
+exec::AwaitedPost Comm::look_after_peers(const Request& request) {
+  exec::AwaitedPost awaited;
+  const Locked locked(*this, std::try_to_lock);
+  if (!locked) return awaited;
   for (Queue& queue : queues_) {
     if (queue.requests.empty()) continue;
     Request& first = *queue.requests.front();
+    exec::AwaitedPost post;
     if (first.state_ == Request::State::running) {
-      if (!first.run_.idle(rung)) complete(queue, first.run_.status());
+      if (!first.run_.idle(sync::Rung::yield)) complete(queue, first.run_.status());
+      else post = first.run_.awaited();
     } else if (const size_t bytes = first.running_->plan().staging_bytes;
-               !queue.channel.may_begin(bytes) && !queue.channel.idle(bytes, rung)) {
+               !queue.channel.may_begin(bytes) && !queue.channel.look_after_peers(bytes, post)) {
       complete(queue, COLL_ERR_PEER_DIED);
     }
+    if (&queue == &queues_[request.queue_]) awaited = post;
   }
+  return awaited;
 }
 
 // Whoever tests in a loop waits as well: now and then see that the peers live, and let them run.
@@ -179,9 +218,9 @@ coll_status Comm::test(Request& request, bool& done) {
   constexpr unsigned tests_between_looks = 64;
   if (disowned()) [[unlikely]]
     return done = true, fail_disowned(request);
-  progress();
+  try_progress();
   if (request.active() && ++fruitless_tests_ % tests_between_looks == 0) {
-    look_after_peers(sync::Rung::yield);
+    look_after_peers(request);
     if (team_.patience.vain_yields != 0) sync::yield();
   }
   done = !request.active();

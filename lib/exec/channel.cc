@@ -48,7 +48,7 @@ bool Channel::may_begin(size_t staging_bytes) {
   return half == ring.half || is_everybody_done(ring.last_use[half]);
 }
 
-bool Channel::idle(size_t staging_bytes, sync::Rung rung) {
+bool Channel::look_after_peers(size_t staging_bytes, AwaitedPost& awaited) {
   const StagingRing& ring = ring_of(staging_bytes);
   const uint64_t number = ring.last_use[1 - ring.half];
   for (int rank = 0; rank < team->ranks; rank++) {
@@ -56,7 +56,7 @@ bool Channel::idle(size_t staging_bytes, sync::Rung rung) {
     const std::atomic<uint64_t>& done = progress(rank).done;
     if (done.load(std::memory_order_acquire) >= number) continue;
     if (team->lost(done, number, rank)) return team->fail(), false;
-    if (rung == sync::Rung::sleep) return team->sleep(done, number, rank, nap_us), true;
+    if (awaited.sequence == nullptr) awaited = {&done, number, rank};
   }
   return true;
 }

@@ -168,9 +168,9 @@ class Channel {
   char* take_payload(size_t bytes);
   // begin() without waiting: false when peers are still in the way.
   bool may_begin(size_t staging_bytes);
-  // To be called now and then after that was false: false when a rank in the way has gone. Sleeps a little on the last
-  // rung.
-  bool idle(size_t staging_bytes, sync::Rung rung);
+  // To be called now and then after that was false: false when a rank in the way has gone. Otherwise the first of what it
+  // waits for goes to `awaited`.
+  bool look_after_peers(size_t staging_bytes, AwaitedPost& awaited);
 
  private:
   coll_status everybody_done(uint64_t number);

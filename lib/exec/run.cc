@@ -114,7 +114,7 @@ coll_status Run::finish() {
       status_ = team.wait(*lane.next->flag, target(*lane.next, lane.index), lane.next->rank);
       if (status_ != COLL_OK) return lanes_left_ = 0, status_;
     } else {
-      const sync::Rung rung = wait.climb([this] { return awaited(); });
+      const sync::Rung rung = wait.climb([this] { return awaited().rank; });
       const bool look = wait.rounds() % rounds_between_looks == 0 || rung == sync::Rung::sleep;
       if (look && team.progress_others != nullptr) team.progress_others(team.progress_context);
       if (!idle(rung)) return status_;
@@ -137,13 +137,17 @@ bool Run::idle(sync::Rung rung) {
     }
   }
   if (rung == sync::Rung::sleep) {
-    const LaneState& lane = waiting_lane();
-    team.sleep(*lane.next->flag, target(*lane.next, lane.index), lane.next->rank, nap_us);
+    const AwaitedPost post = awaited();
+    team.sleep(*post.sequence, post.value, post.rank, nap_us);
   }
   return true;
 }
 
-int Run::awaited() const { return lanes_left_ == 0 ? -1 : waiting_lane().next->rank; }
+AwaitedPost Run::awaited() const {
+  if (lanes_left_ == 0) return {};
+  const LaneState& lane = waiting_lane();
+  return {lane.next->flag, target(*lane.next, lane.index), lane.next->rank};
+}
 
 const Run::LaneState& Run::waiting_lane() const {
   return *std::find_if(lanes_.begin(), lanes_.end(), [](const LaneState& lane) { return !lane.done(); });

@@ -43,8 +43,8 @@ class Run {
   // For whoever calls advance() in a loop of his own and climbs a ladder: to be called on every rung after a blocked
   // advance(). Notices a rank that has gone (then false, and status() is PEER_DIED), and sleeps a little on the last.
   bool idle(sync::Rung rung);
-  // A rank without which a blocked run does not go on; -1 when it is done.
-  int awaited() const;
+  // Without which a blocked run does not go on; none when it is done.
+  AwaitedPost awaited() const;
   coll_status status() const { return status_; }
   // Memory of an arena was used where it lies: this rank's, or that of a peer. Since begin().
   bool used_mapped_memory() const { return mapped_; }

@@ -63,6 +63,13 @@ struct Traffic {
   uint64_t loaded = 0, stored = 0, apart = 0, by_kernel = 0;
 };
 
+// A value that a rank waits for another rank to post.
+struct AwaitedPost {
+  const std::atomic<uint64_t>* sequence = nullptr;  // null: none
+  uint64_t value = 0;
+  int rank = -1;
+};
+
 class Team {
  public:
   int rank = 0;

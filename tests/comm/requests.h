@@ -129,4 +129,72 @@ inline void persistent(Context& c, int rounds) {
   RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
 }
 
+// Two threads of each rank wait for the requests of one communicator, each for every other one, by coll_wait() or
+// coll_test(), while the first thread is in a blocking collective or starts more.
+inline void waited_by_two_threads(Context& c, int batches) {
+  coll_comm* comm = c.comm();
+  if (comm == nullptr) return;
+  for (int batch = 0; batch < batches && !c.failed(); batch++) {
+    std::vector<Operation> operations;
+    for (size_t n : {size_t(1), size_t(900), size_t(40'000)})
+      for (auto kind : {Operation::barrier, Operation::bcast, Operation::reduce, Operation::allreduce})
+        operations.push_back({kind, n, int(n) % c.ranks, false, uint32_t(batch * 100 + kind), {}, {}});
+    for (Operation& o : operations) {
+      o.fill(c);
+      RANK_CHECK(c, o.start(c, comm) == COLL_OK);
+    }
+    std::atomic<int> wrong = 0;
+    std::vector<std::thread> threads;
+    for (size_t own : {size_t(0), size_t(1)})
+      threads.emplace_back([&, own] {
+        for (size_t i = own; i < operations.size(); i += 2) {
+          coll_status status = COLL_OK;
+          if (int done = 0; i % 4 < 2) status = coll_wait(&operations[i].request);
+          else
+            while (done == 0 && status == COLL_OK) status = coll_test(&operations[i].request, &done);
+          if (status != COLL_OK || operations[i].request != nullptr || !operations[i].right(c)) wrong++;
+        }
+      });
+    const uint32_t one = 1;
+    for (uint32_t turn = 0; turn < 20; turn++) {
+      uint32_t sum = 0;
+      if (batch % 2 == 0) {
+        RANK_CHECK(c, coll_allreduce(&one, &sum, 1, COLL_UINT32, COLL_SUM, comm) == COLL_OK);
+      } else {
+        coll_request* request = nullptr;
+        RANK_CHECK(c, coll_iallreduce(&one, &sum, 1, COLL_UINT32, COLL_SUM, comm, &request) == COLL_OK);
+        RANK_CHECK(c, coll_wait(&request) == COLL_OK);
+      }
+      RANK_CHECK(c, sum == uint32_t(c.ranks));
+    }
+    for (std::thread& thread : threads) thread.join();
+    RANK_CHECK(c, wrong == 0);
+  }
+  RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
+}
+
+// Two threads of each rank start and wait at once. Their collectives are alike, so that any order of them is the same.
+inline void started_by_two_threads(Context& c, int turns) {
+  coll_comm* comm = c.comm();
+  if (comm == nullptr) return;
+  for (size_t n : {size_t(2), size_t(3000)}) {
+    std::atomic<int> wrong = 0;
+    std::vector<std::thread> threads;
+    for (int thread = 0; thread < 2; thread++)
+      threads.emplace_back([&] {
+        std::vector<uint32_t> in(n, uint32_t(c.rank) + 1), out(n);
+        for (int turn = 0; turn < turns && wrong == 0; turn++) {
+          coll_request* request = nullptr;
+          out.assign(n, 0);
+          if (coll_iallreduce(in.data(), out.data(), n, COLL_UINT32, COLL_SUM, comm, &request) != COLL_OK ||
+              coll_wait(&request) != COLL_OK || out[0] != uint32_t(c.ranks * (c.ranks + 1) / 2) || out[n - 1] != out[0])
+            wrong++;
+        }
+      });
+    for (std::thread& thread : threads) thread.join();
+    RANK_CHECK(c, wrong == 0);
+  }
+  RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
+}
+
 }  // namespace ranks

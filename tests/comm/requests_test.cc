@@ -19,6 +19,12 @@ TEST_P(Requests, PersistentOnesStartAgain) {
   Environment forced("COLL_TRANSPORT", transport);
   run_processes(ranks, [](Context& c) { persistent(c, 40); });
 }
+TEST_P(Requests, AreSharedByThreads) {
+  auto [transport, ranks] = GetParam();
+  Environment forced("COLL_TRANSPORT", transport);
+  run_processes(ranks, [](Context& c) { waited_by_two_threads(c, 4); });
+  run_processes(ranks, [](Context& c) { started_by_two_threads(c, 100); });
+}
 INSTANTIATE_TEST_SUITE_P(Transports, Requests,
                          testing::Combine(testing::ValuesIn(transports({"auto", "shm", "cma", "mapped"})),
                                           testing::Values(1, 2, 4, 8)),
@@ -40,6 +46,29 @@ TEST(Requests, BarrierCompletesOnlyWhenAllHaveCome) {
     while (!done) RANK_CHECK(c, coll_test(&request, &done) == COLL_OK);
     RANK_CHECK(c, request == nullptr);
     RANK_CHECK(c, c.shared->moment_ns != 0);
+    RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
+  });
+}
+
+// A thread that waits for a late peer does not keep another one from starting.
+TEST(Requests, StartWhileAnotherThreadWaits) {
+  run_processes(2, [](Context& c) {
+    coll_comm* comm = c.comm();
+    coll_request *first = nullptr, *second = nullptr;
+    if (c.rank == 1) {
+      c.meet();  // rank 0 gets there only if it could start
+      RANK_CHECK(c, coll_ibarrier(comm, &first) == COLL_OK && coll_ibarrier(comm, &second) == COLL_OK);
+    } else {
+      RANK_CHECK(c, coll_ibarrier(comm, &first) == COLL_OK);
+      coll_status waited = COLL_ERR_STATE;
+      std::thread other([&] { waited = coll_wait(&first); });
+      usleep(30'000);  // until it sleeps
+      RANK_CHECK(c, coll_ibarrier(comm, &second) == COLL_OK);
+      c.meet();
+      other.join();
+      RANK_CHECK(c, waited == COLL_OK);
+    }
+    RANK_CHECK(c, coll_wait(&second) == COLL_OK && coll_wait(&first) == COLL_OK);
     RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
   });
 }

@@ -43,6 +43,12 @@ TEST_P(Threads, Requests) {
   run_threads(ranks, [&](Context& c) { many_outstanding(c, seed, 3); });
   run_threads(ranks, [](Context& c) { persistent(c, 6); });
 }
+TEST_P(Threads, RequestsOfTwoThreadsPerRank) {
+  auto [transport, ranks] = GetParam();
+  Environment forced("COLL_TRANSPORT", transport);
+  run_threads(ranks, [](Context& c) { waited_by_two_threads(c, 2); });
+  run_threads(ranks, [](Context& c) { started_by_two_threads(c, 20); });
+}
 TEST_P(Threads, Splits) {
   auto [transport, ranks] = GetParam();
   Environment forced("COLL_TRANSPORT", transport);

@@ -38,11 +38,12 @@
  *                   communicator stays usable; the contents of the receive buffer are unspecified
  *      PEER_DIED    a peer that this rank waited for has exited, was killed, has freed the communicator, or failed in
  *                   a collective on it. The communicator is unusable
+ *      ABORTED      a rank has called coll_comm_abort(). The communicator is unusable
  *      SYSTEM       a copy between processes failed. The communicator is unusable
  *  - Of an unusable communicator every later collective returns the same status as the one that failed, on this rank.
  *    Buffers of the failed collective have unspecified contents. All that is left to do is to wait for the active
  *    requests, which complete or fail, and to call coll_comm_free(), in any order.
- *  - A wait returns PEER_DIED within about a second of a peer's end.
+ *  - A wait returns PEER_DIED within about a second of a peer's end, and ABORTED of a coll_comm_abort().
  *
  * Threads
  *  - "Thread safety: full": any thread may call the function at any time.
@@ -140,7 +141,8 @@ typedef enum coll_status {
   COLL_ERR_BOOTSTRAP,   /* the bootstrap failed, ranks are on different nodes, or their settings differ */
   COLL_ERR_STATE,       /* the object is in a state that does not allow the call: a request is active ... */
   COLL_ERR_SYSTEM,      /* a system call failed; coll_last_error() says which */
-  COLL_ERR_TRUNCATE     /* a peer sent more than this rank receives */
+  COLL_ERR_TRUNCATE,    /* a peer sent more than this rank receives */
+  COLL_ERR_ABORTED      /* coll_comm_abort() was called on the communicator */
 } coll_status;
 
 /*
@@ -317,7 +319,8 @@ coll_status coll_comm_create_from_launcher(coll_comm **comm);
  * and COLL_OK. The environment is read anew. The new communicator does not depend on `comm`, which may be freed before
  * it. On failure *out is NULL; ranks of other colours may have succeeded.
  * Collective over comm. Errors: ARG (comm or out is NULL, invalid variable), BOOTSTRAP, NO_MEMORY, UNAVAILABLE,
- * TOPOLOGY, MISMATCH, STATE (comm belongs to the parent process), PEER_DIED, SYSTEM. Thread safety: per communicator.
+ * TOPOLOGY, MISMATCH, STATE (comm belongs to the parent process), PEER_DIED, ABORTED, SYSTEM. Thread safety: per
+ * communicator.
  */
 coll_status coll_comm_split(coll_comm *comm, int colour, int key, coll_comm **out);
 
@@ -332,6 +335,19 @@ coll_status coll_comm_split(coll_comm *comm, int colour, int key, coll_comm **ou
  * Local. Errors: none. Thread safety: per communicator.
  */
 coll_status coll_comm_free(coll_comm *comm);
+
+/*
+ * Ends all waiting on a communicator, on every rank, and makes it unusable there. A blocking collective, coll_wait(),
+ * coll_test() of an active request, and coll_comm_split() that wait return ABORTED within a second, whether the rank
+ * spins, yields or sleeps. So do requests of a rank that has freed its handle. On the calling rank every later call does;
+ * on a peer, every later one that has to wait, and all after it. `status` is any error: why. coll_last_error() of each
+ * rank names it, and the rank that aborted. If several do at once, a rank sees one of them.
+ * A peer may access the buffers of a collective that has ended so until that has ended there, too.
+ * Other communicators, also those that were split from it, are not affected. comm must not be freed during the call.
+ * Local. Errors: ARG (comm is NULL, or status is not an error), STATE (comm belongs to the parent process).
+ * Thread safety: full.
+ */
+coll_status coll_comm_abort(coll_comm *comm, coll_status status);
 
 /*
  * Installs a callback that is called again and again while a blocking call or coll_wait() on `comm` waits, so that
@@ -549,7 +565,7 @@ coll_status coll_exscan(const void *send, void *recv, size_t count, coll_datatyp
  *   persistent    made inactive by coll_NAME_init(); coll_start() makes it active; the coll_wait() or coll_test() that
  *                 finds it complete leaves it inactive, ready for the next coll_start(); freed by coll_request_free()
  * Any number of requests may be active at once, and may be waited for in any order, which may differ between ranks. An
- * active request cannot be cancelled: it completes, or fails when a peer dies.
+ * active request cannot be cancelled: it completes, or fails when a peer dies or the communicator is aborted.
  */
 typedef struct coll_request coll_request;
 
@@ -641,8 +657,8 @@ coll_status coll_exscan_init(const void *send, void *recv, size_t count, coll_da
  * and call its other collectives, in the same order. The status is that of starting, as for the non-blocking forms; on
  * failure the request stays as it was: inactive unless it was active already.
  * Errors: ARG (request is NULL), STATE (not persistent, active already, of the parent process, or its communicator was
- * freed), TYPE (elements too large to be reduced), NO_MEMORY, UNAVAILABLE; PEER_DIED or SYSTEM if the communicator is
- * unusable. Thread safety: per request.
+ * freed), TYPE (elements too large to be reduced), NO_MEMORY, UNAVAILABLE; PEER_DIED, ABORTED or SYSTEM if the
+ * communicator is unusable. Thread safety: per request.
  */
 coll_status coll_start(coll_request *request);
 
@@ -654,15 +670,16 @@ coll_status coll_start(coll_request *request);
  * yield the core.
  * After NO_MEMORY *done is 1 if the collective failed, and 0 if the call itself did: the request is then still active and
  * the call can be repeated.
- * Errors: ARG (request or done is NULL), NO_MEMORY, STATE (of the parent process), PEER_DIED, SYSTEM. Thread safety: per request.
+ * Errors: ARG (request or done is NULL), NO_MEMORY, STATE (of the parent process), PEER_DIED, ABORTED, SYSTEM. Thread
+ * safety: per request.
  */
 coll_status coll_test(coll_request **request, int *done);
 
 /*
  * Waits until a request is complete, then does as coll_test() does. Returns the status of the collective's execution on
  * this rank; errors of starting it were returned by the call that started it. The peers may have other statuses.
- * Errors: ARG (request is NULL), NO_MEMORY, STATE (of the parent process), PEER_DIED, SYSTEM. Thread safety: per
- * request.
+ * Errors: ARG (request is NULL), NO_MEMORY, STATE (of the parent process), PEER_DIED, ABORTED, SYSTEM. Thread safety:
+ * per request.
  */
 coll_status coll_wait(coll_request **request);
 

@@ -570,6 +570,8 @@ class Communicator {
   int size() const noexcept { return coll_comm_size(handle()); }
   // One line for people to read: ranks, hierarchy, transport, table. Valid until the communicator is freed.
   std::string_view describe() const noexcept { return coll_comm_describe(handle()); }
+  // Ends all waiting on it, on every rank, with Error (ABORTED); see coll_comm_abort(). From any thread. Throws Error: ARG.
+  void abort(coll_status why = COLL_ERR_ABORTED) { detail::check(coll_comm_abort(handle(), why)); }
   // For calls of coll.h. Still owned by the Communicator.
   coll_comm* handle() const noexcept { return comm_.get(); }
 

@@ -50,6 +50,14 @@ coll_status coll_comm_free(coll_comm* comm) {
   return COLL_OK;
 }
 
+coll_status coll_comm_abort(coll_comm* comm, coll_status status) {
+  if (comm == nullptr) return failure(COLL_ERR_ARG, "coll_comm_abort: comm is NULL");
+  if (status <= COLL_OK || status > COLL_ERR_ABORTED)
+    return failure(COLL_ERR_ARG, "coll_comm_abort: " + std::to_string(int(status)) +
+                                     " is not an error; pass a status other than COLL_OK, such as COLL_ERR_ABORTED");
+  return comm->comm->abort(status);
+}
+
 coll_status coll_comm_set_progress(coll_comm* comm, void (*progress)(void* context), void* context) {
   if (comm == nullptr) return failure(COLL_ERR_ARG, "coll_comm_set_progress: comm is NULL");
   comm->comm->set_progress(progress, context);

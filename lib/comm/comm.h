@@ -172,12 +172,16 @@ class Comm : public std::enable_shared_from_this<Comm> {
 
   LivingPlace living;  // of living.h alone
 
+  // Ends all waiting on the communicator, on all ranks. By any thread. `why` is not OK.
+  coll_status abort(coll_status why);
+
   // In a child after fork(): this is a copy of the parent's communicator, whose shared memory is not mapped here. From
   // now on every call fails (STATE), and the destructor touches nothing that is shared.
   void disown() { failed_ = COLL_ERR_STATE, has_requests_ = false; }
   bool disowned() const { return failed_ == COLL_ERR_STATE; }
 
  private:
+  friend class Request;
   // Held by a thread that starts or advances requests, and by a blocking collective that begins while requests are active:
   // they share the team and the plans. Without active requests there is nothing to advance, and blocking collectives,
   // which exclude starts, need no lock. REQUIRES: not disowned.
@@ -264,6 +268,11 @@ class Comm : public std::enable_shared_from_this<Comm> {
 
   exec::AwaitedPost look_after_peers(const Request& request);
   coll_status told(coll_status status);
+  coll_status told_of_abort() const;
+  // ABORTED instead of PEER_DIED where that is why.
+  coll_status cause_of(coll_status status) const {
+    return status == COLL_ERR_PEER_DIED && team_.is_aborted() ? COLL_ERR_ABORTED : status;
+  }
   coll_status fail_disowned(Request& request);
   void leave();
 

@@ -35,6 +35,7 @@ const char* status_text(coll_status status) {
     case COLL_ERR_STATE: return "the object is not in a state that allows this call";
     case COLL_ERR_SYSTEM: return "a system call failed";
     case COLL_ERR_TRUNCATE: return "message truncated: a rank sent more than this rank receives";
+    case COLL_ERR_ABORTED: return "the communicator was aborted";
   }
   return "unknown status";
 }
@@ -45,6 +46,7 @@ const char* unusable_text(coll_status status) {
       return "out of memory in the middle of an operation; the communicator is unusable and must be freed";
     case COLL_ERR_PEER_DIED:
       return "a rank exited or failed during the operation; the communicator is unusable and must be freed";
+    case COLL_ERR_ABORTED: return "a rank aborted the communicator; it is unusable and must be freed";
     default: return nullptr;
   }
 }

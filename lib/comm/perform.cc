@@ -144,7 +144,8 @@ coll_status Comm::told(coll_status status) {
     return failure(status,
                    "the communicator belongs to the parent process; a child after fork() can only free it, and create "
                    "communicators of its own");
-  failed_ = status;
+  failed_ = status = cause_of(status);
+  if (status == COLL_ERR_ABORTED) return told_of_abort();
   if (const char* text = unusable_text(status); text != nullptr) return failure(status, text);
   const int error = errno;
   return failure(status, "a copy between processes failed: " +

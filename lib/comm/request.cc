@@ -17,6 +17,7 @@ Request::Request(Comm& comm, const Call& call, bool persistent)
 
 coll_status Request::result() const {
   if (status_ == COLL_OK) return COLL_OK;
+  if (const auto comm = comm_.lock(); comm != nullptr && status_ == COLL_ERR_ABORTED) return comm->told_of_abort();
   const char* const text = unusable_text(status_);
   return failure(status_,
                  text != nullptr ? text : std::string("the collective of the request failed: ") + status_text(status_));
@@ -103,7 +104,7 @@ void Comm::try_progress() {
 
 void Comm::advance() {
   for (Queue& queue : queues_)
-    if (!queue.requests.empty()) advance(queue);
+    if (!queue.requests.empty()) team_.is_aborted() ? complete(queue, COLL_ERR_ABORTED) : advance(queue);
 }
 
 void Comm::advance(Queue& queue) {
@@ -128,14 +129,14 @@ void Comm::advance(Queue& queue) {
 }
 
 void Comm::complete(Queue& queue, coll_status status) {
-  if (status != COLL_OK) failed_ = status;
+  if (status != COLL_OK) failed_ = status = cause_of(status);
   do {
     Request& request = *queue.requests.front();
-    queue.requests.pop_front();
-    if (status == COLL_OK && needs_scratch(request.call_)) put_back(request.call_, rank(), request.scratch_);
     request.status_ = status;
     if (stats::wanted()) [[unlikely]]
-      count(request);
+      count(request);  // if it throws, the request is complete the next time
+    queue.requests.pop_front();
+    if (status == COLL_OK && needs_scratch(request.call_)) put_back(request.call_, rank(), request.scratch_);
     outstanding_--;
     // The last access to it: another thread may wait for it, and free it.
     request.state_.store(Request::State::complete, std::memory_order_release);
@@ -160,6 +161,21 @@ void Comm::leave() {
   left_ = true;
   team_.members[size_t(rank())].state->state.store(exec::RankState::left, std::memory_order_release);
   team_.posted();
+}
+
+coll_status Comm::abort(coll_status why) {
+  if (disowned()) return told(COLL_ERR_STATE);
+  team_.abort(why);
+  // This rank's next call fails at once, so that its peers wait for it and notice.
+  coll_status usable = COLL_OK;
+  failed_.compare_exchange_strong(usable, COLL_ERR_ABORTED);
+  return COLL_OK;
+}
+
+coll_status Comm::told_of_abort() const {
+  const exec::Abort abort = team_.aborted();
+  return failure(COLL_ERR_ABORTED, "rank " + std::to_string(abort.by_rank) + " aborted the communicator (" +
+                                       status_text(abort.why) + "); it is unusable and must be freed");
 }
 
 // Of the parent: it will not complete here.

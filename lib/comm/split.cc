@@ -52,7 +52,7 @@ coll_status Comm::split(int colour, int key, std::unique_ptr<Comm>& out) {
     return exchanges++, exchange(send, recv, bytes);
   };
   std::unique_ptr<Comm> comm = create(place, int(part.size()), counted, status);
-  if (failed != COLL_OK) return failed;
+  if (failed != COLL_OK) return told(failed);  // create() has found other words
   if (exchanges < 2) {
     std::vector<char> blank(second_exchange_bytes), ignored(second_exchange_bytes * part.size());
     exchange(blank.data(), ignored.data(), second_exchange_bytes);

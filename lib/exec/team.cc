@@ -12,20 +12,42 @@ namespace {
 struct Awaited {
   const std::atomic<uint64_t>& sequence;
   uint64_t value;
-  const std::atomic<uint32_t>& state;  // of the rank that posts it
-  // Posted, or given up: both ring.
+  const std::atomic<uint32_t>& state;    // of the rank that posts it
+  const std::atomic<uint32_t>& aborted;  // of the rank that waits
+  // Posted, given up or aborted: all ring.
   bool over() const {
     return sequence.load(std::memory_order_acquire) >= value ||
-           state.load(std::memory_order_acquire) != RankState::alive;
+           state.load(std::memory_order_acquire) != RankState::alive || aborted.load(std::memory_order_acquire) != 0;
   }
 };
+
+void set_once(std::atomic<uint32_t>& word, uint32_t value) {
+  uint32_t unset = 0;
+  word.compare_exchange_strong(unset, value, std::memory_order_acq_rel);
+}
 
 }  // namespace
 
 bool Team::gone(int of_rank) const {
+  if (is_aborted()) return true;
   const Member& member = members[size_t(of_rank)];
-  return member.state->state.load(std::memory_order_acquire) != RankState::alive ||
-         member.peer->doomed(member.state->life);
+  const bool ended = member.state->state.load(std::memory_order_acquire) != RankState::alive ||
+                     member.peer->doomed(member.state->life);
+  // The rank may have failed because the communicator was aborted, which another rank is just telling this one.
+  if (const uint32_t aborted = ended ? member.state->aborted.load(std::memory_order_acquire) : 0; aborted != 0)
+    set_once(members[size_t(rank)].state->aborted, aborted);
+  return ended;
+}
+
+void Team::abort(coll_status why) {
+  const uint32_t word = uint32_t(rank) << 8 | uint32_t(why);
+  for (const Member& member : members) set_once(member.state->aborted, word);
+  for (const Member& member : members) sync::doorbell_ring(member.state->bell);
+}
+
+Abort Team::aborted() const {
+  const uint32_t word = members[size_t(rank)].state->aborted.load(std::memory_order_acquire);
+  return {int(word >> 8), coll_status(word & 0xff)};
 }
 
 void Team::fail() {
@@ -58,7 +80,7 @@ coll_status Team::wait_slow(const std::atomic<uint64_t>& sequence, uint64_t valu
 
 void Team::sleep(const std::atomic<uint64_t>& sequence, uint64_t value, int of_rank, uint32_t at_most_us) {
   RankState& poster = *members[size_t(of_rank)].state;
-  Awaited awaited{sequence, value, poster.state};
+  Awaited awaited{sequence, value, poster.state, members[size_t(rank)].state->aborted};
   sync::doorbell_sleep(
       poster.bell, [](const void* a) { return static_cast<const Awaited*>(a)->over(); }, &awaited, at_most_us);
 }

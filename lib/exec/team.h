@@ -38,7 +38,7 @@ enum class Reach : uint8_t {
 };
 
 // What stands in shared memory for each rank of a communicator, besides its channels. One writer: the rank; the kernel
-// marks its end.
+// marks its end, and any rank may abort it.
 struct RankState {
   enum : uint32_t { alive = 0, left = 1, failed = 2 };
   alignas(sync::line_bytes) std::atomic<uint32_t> state;
@@ -46,10 +46,17 @@ struct RankState {
   std::atomic<uint32_t> refusals;  // 1: a peer wants a copy that it cannot make; see refused_copy.h
   std::atomic<uint32_t> arena;     // one more than the descriptor of the rank's arena; 0: no view lay there yet
   transport::LifeMark life;
+  std::atomic<uint32_t> aborted;  // by whom and why, see Abort; 0: not. Stays as it was first set
   sync::Doorbell bell;
   RefusedCopy refused;
 };
 static_assert(offsetof(RankState, bell) == sync::line_bytes);  // a look at a peer loads one line
+
+// That a rank has ended all waiting of the communicator, for a reason that is not OK.
+struct Abort {
+  int by_rank;
+  coll_status why;
+};
 
 struct Member {
   RankState* state = nullptr;
@@ -115,7 +122,7 @@ class Team {
   // Sleeps until that may hold, or for a while.
   void sleep(const std::atomic<uint64_t>& sequence, uint64_t value, int of_rank, uint32_t at_most_us);
 
-  // The rank has ended, left or failed: what it has not posted yet it never will.
+  // The rank has ended, left or failed, or the communicator was aborted: what it has not posted yet it never will.
   bool gone(int of_rank) const;
   // The rank has gone without posting it. What it posted before it went still counts. A rank that waits looks here now and
   // then, and makes copies for peers that may be what it waits for.
@@ -142,6 +149,11 @@ class Team {
   }
   // Tells the others that this rank can no longer take part.
   void fail();
+  // Ends all waiting of all ranks: to them every peer is gone(). By any thread.
+  void abort(coll_status why);
+  bool is_aborted() const { return members[size_t(rank)].state->aborted.load(std::memory_order_acquire) != 0; }
+  // REQUIRES: is_aborted().
+  Abort aborted() const;
 
  private:
   uint32_t core_of(int of_rank) const { return members[size_t(of_rank)].state->core.load(std::memory_order_relaxed); }

@@ -6,7 +6,7 @@
 namespace coll::sync {
 
 void doorbell_ring(Doorbell& bell) {
-  bell.word.store(bell.word.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  bell.word.fetch_add(1, std::memory_order_release);
   futex_wake_all(bell.word);
 }
 

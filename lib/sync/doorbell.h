@@ -13,7 +13,7 @@
 //     the poster, but interrupts every processor on which a registered process runs, ranks that compute included.
 //  2. `word` changes with every ring; a sleeper reads it before its last look at the flag, so a ring in between makes
 //     the futex call return at once.
-//  3. `sleepers` is written by sleepers only, `word` by the owner only: two cache lines.
+//  3. `sleepers` is written by sleepers only, `word` by ranks that ring, mostly the owner: two cache lines.
 #pragma once
 
 #include <atomic>
@@ -29,7 +29,7 @@ struct Doorbell {
 };
 static_assert(sizeof(Doorbell) == 2 * line_bytes);
 
-// Wakes all sleepers. The owner only.
+// Wakes all sleepers.
 void doorbell_ring(Doorbell& bell);
 
 // To be called by the owner after every post.

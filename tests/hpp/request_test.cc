@@ -163,6 +163,35 @@ TEST(Request, AssignmentWaitsForTheOldOne) {
   });
 }
 
+TEST(Request, ProgressAdvancesThoseOfAllCommunicators) {
+  ranks::run(2, [](Context& context, coll::Communicator& comm) {
+    std::optional<coll::Communicator> other = comm.split(0);
+    std::vector<int> values(100000, comm.rank()), more(values);
+    coll::Request first = comm.iallreduce(coll::in_place, values, coll::sum);
+    coll::Request second = other->iallreduce(coll::in_place, more, coll::sum);
+    while (!first.test()) coll::progress();
+    second.wait();
+    RANK_CHECK(context, values.back() == 1 && more.back() == 1);
+  });
+}
+
+// From any thread; every rank gets the reason.
+TEST(Request, AbortEndsTheWait) {
+  ranks::run(2, [](Context& context, coll::Communicator& comm) {
+    if (comm.rank() == 1) {
+      comm.abort(COLL_ERR_TOPOLOGY);
+      RANK_CHECK(context, status_of([&] { comm.barrier(); }) == COLL_ERR_ABORTED);
+      return;
+    }
+    coll::Request request;
+    RANK_CHECK(context, status_of([&] {
+                          request = comm.ibarrier();
+                          request.wait();
+                        }) == COLL_ERR_ABORTED);
+    RANK_CHECK(context, status_of([&] { comm.abort(COLL_OK); }) == COLL_ERR_ARG);
+  });
+}
+
 // The status of execution is thrown by the wait, after which the request is complete; dropping one throws nothing.
 TEST(Request, ThatFailedIsComplete) {
   ranks::run(2, [](Context& context, coll::Communicator& comm) {

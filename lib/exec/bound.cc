@@ -91,11 +91,13 @@ void Bound::find_stored_first(int rank) {
         for (int d = 0; d < in.destinations; d++) {
           const Location& to = in.locations[d];
           if (to.where != Location::Where::view || to.rank != rank || pass > to.slot_mask) continue;
-          const size_t bytes = std::min(left, extent.length * element_bytes_);
-          if (bytes == 0) continue;
-          stored_first_.push_back({slot(to, extent, pass, element_bytes_), bytes});
-          left -= bytes;
-          more = true;
+          for (size_t block = 0; block < in.blocks; block++) {
+            const size_t bytes = std::min(left, extent.length * element_bytes_);
+            if (bytes == 0) break;
+            stored_first_.push_back({slot(to, extent, pass, element_bytes_) + block * to.block_apart, bytes});
+            left -= bytes;
+            more = true;
+          }
         }
       }
   }
@@ -133,10 +135,12 @@ Location Bound::locate(const plan::Operand& operand, Channel& channel) const {
     if (plan_->irregular) at.block = operand.block;
     else at.offset = operand.block * block_bytes_;
   }
+  at.block_apart = block_bytes_;
   if (operand.space == plan::Space::send) return at.where = Location::Where::send, at;
   if (operand.space == plan::Space::recv) return at.where = Location::Where::recv, at;
   const plan::View& view = *seen;
   at.where = Location::Where::view;
+  if (view.buffer == plan::Buffer::none) at.block_apart = view.slot_bytes;
   at.view = uint8_t(operand.view);
   at.rank = operand.rank;
   at.slot_mask = view.depth - 1u;
@@ -155,6 +159,7 @@ Instruction Bound::translate(const plan::Step& step, Channel& channel) const {
   in.destinations = step.destinations;
   in.sources = step.sources;
   in.rank = step.rank;
+  in.blocks = step.blocks;
   in.within = step.within;
   in.conditional = step.within || step.when != plan::When::always;
   in.stream = stream_ && !step.reused;

@@ -28,6 +28,7 @@ struct Location {
   uint32_t seen = 0;        // Channel::place_of() of a view
   char* staging = nullptr;  // in the ring, the part of the rank whose view it is
   size_t offset = 0;        // bytes from the buffer's beginning to the block
+  size_t block_apart = 0;   // bytes from a block to the next: of a regular plan's buffer, or of slots without a buffer
 };
 
 // Where a staged operand lies, from the operation's place in its owner's ring: plan::slot_position() of what is bound.
@@ -44,6 +45,7 @@ struct Instruction {
   bool within;
   uint16_t sources;
   uint16_t rank;
+  uint16_t blocks;    // copy: so many from the ones that the operands name
   bool stream;        // copy: bypass the cache
   uint8_t shared;     // copy, reduce: the destination that other ranks see, plus one; 0: none
   uint8_t view;       // publish; with `when`: whose state decides

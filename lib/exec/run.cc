@@ -249,7 +249,7 @@ void Run::note(const LaneState& lane, const Instruction& in, uint64_t index, int
   switch (in.kind) {
     case Kind::copy:
     case Kind::reduce:
-      bytes = in.geometry->at(index).length * element_bytes_;
+      bytes = in.geometry->at(index).length * element_bytes_ * in.blocks;
       if (bytes == 0) return;
       break;
     case Kind::post:
@@ -349,6 +349,8 @@ char* Run::local(const Location& at, const Extent& extent, uint64_t index) const
 const Instruction* Run::copy(const Instruction* in, const Instruction* end, uint64_t index) {
   Extent extent = in->geometry->at(index);
   if (extent.length == 0) return in;
+  if (in->blocks != 1) [[unlikely]]
+    return copy_blocks(*in, extent, index), in;
   size_t bytes = extent.length * element_bytes_;
   const Location& to = in->locations[0];
   const Location& from = in->locations[in->destinations];
@@ -359,6 +361,18 @@ const Instruction* Run::copy(const Instruction* in, const Instruction* end, uint
   char* second = in->destinations == 2 ? local(in->locations[1], extent, index) : nullptr;
   copy_here(in->shared, in->stream, first, second, source, bytes);
   return in;
+}
+
+// Consecutive blocks, none of which a peer's buffer holds.
+void Run::copy_blocks(const Instruction& in, const Extent& extent, uint64_t index) const {
+  const Location &to = in.locations[0], &from = in.locations[1];
+  const size_t bytes = extent.length * element_bytes_;
+  char* first = local(to, extent, index);
+  const char* source = local(from, extent, index);
+  if (to.block_apart == bytes && from.block_apart == bytes)
+    return copy_here(in.shared, in.stream, first, nullptr, source, in.blocks * bytes);
+  for (int block = 0; block < in.blocks; block++, first += to.block_apart, source += from.block_apart)
+    copy_here(in.shared, in.stream, first, nullptr, source, bytes);
 }
 
 void Run::copy_here(int shared, bool stream, char* first, char* second, const char* source, size_t bytes) const {

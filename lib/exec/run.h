@@ -103,6 +103,7 @@ class Run {
   const Instruction* copy(const Instruction* in, const Instruction* end, uint64_t index);
   bool reduce(const Instruction& in, uint64_t index);
   // The same, of operands that are looked up. `shared`: as in Instruction.
+  void copy_blocks(const Instruction& in, const plan::Extent& extent, uint64_t index) const;
   void copy_here(int shared, bool stream, char* first, char* second, const char* source, size_t bytes) const;
   void reduce_here(int shared, char* first, char* second, const void** sources, int count, size_t elements) const;
   void reduce_past_caches(char* to, const void** sources, int count, size_t elements) const;

@@ -50,6 +50,7 @@ std::unique_ptr<SteadyLoop> Bound::steady_loop(const BoundLane& lane, uint32_t b
       case Kind::reduce: {
         const Geometry& range = *in.geometry;
         if (range.part_length == 0) continue;
+        if (in.blocks != 1) return nullptr;
         const uint64_t first = first_even(range);
         if (first == never || in.sources > Steady::most_sources) return nullptr;
         loop->first = std::max(loop->first, first);

@@ -47,6 +47,12 @@ LaneBuilder& LaneBuilder::copy(uint16_t range, Operand to, Operand from, Only on
   return *this;
 }
 
+LaneBuilder& LaneBuilder::copy_blocks(int blocks, uint16_t range, Operand to, Operand from) {
+  copy(range, to, from);
+  program_->lanes[lane_].steps.back().blocks = uint16_t(blocks);
+  return *this;
+}
+
 LaneBuilder& LaneBuilder::copy2(uint16_t range, Operand to, Operand to_too, Operand from, Only only) {
   Step& step = append(Kind::copy, only);
   step.range = range;

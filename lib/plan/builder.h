@@ -55,6 +55,8 @@ class LaneBuilder {
  public:
   LaneBuilder& publish(uint16_t view);
   LaneBuilder& copy(uint16_t range, Operand to, Operand from, Only only = {}, bool reused = true);
+  // `blocks` consecutive pieces of a regular plan, from the one that `range` is of. They are of own buffers or plain staging.
+  LaneBuilder& copy_blocks(int blocks, uint16_t range, Operand to, Operand from);
   LaneBuilder& copy2(uint16_t range, Operand to, Operand to_too, Operand from, Only only = {});
   LaneBuilder& reduce(uint16_t range, std::span<const Operand> to, std::span<const Operand> from, Only only = {});
   LaneBuilder& post(uint16_t flag, Value value, Only only = {});

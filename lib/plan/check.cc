@@ -99,6 +99,22 @@ std::string check_far_copy(const Plan& plan, int rank, const Step& step, const O
   return "";
 }
 
+// Several blocks, which must lie at equal distances: of a buffer only its owner knows where the blocks are.
+std::string check_blocks(const Plan& plan, const Step& step, const Operand* operands) {
+  if (step.blocks == 1) return "";
+  if (step.kind != Kind::copy || step.destinations != 1) return "moves several blocks, which only a simple copy may";
+  if (plan.irregular || !plan.ranges[step.range].is_piece()) return "moves several blocks that are not all as long";
+  for (int i = 0; i < 2; ++i) {
+    const Operand& operand = operands[i];
+    const View* view = operand.space == Space::view ? &plan.views[operand.view] : nullptr;
+    if (view != nullptr && view->buffer != Buffer::none) return "moves several blocks of a view that may be direct";
+    const Buffer buffer = operand.space == Space::send ? Buffer::send : Buffer::recv;
+    const int blocks = view != nullptr ? view->blocks : has_blocks(plan.collective, buffer) ? plan.ranks : 1;
+    if (step.blocks == 0 || operand.block + step.blocks > blocks) return "moves blocks that do not exist";
+  }
+  return "";
+}
+
 std::string check_operands(const Plan& plan, int rank, const Program& program, const Step& step) {
   bool one_source = step.kind == Kind::copy;
   if (step.destinations < 1 || step.destinations > 2) return "has neither one nor two destinations";
@@ -115,6 +131,7 @@ std::string check_operands(const Plan& plan, int rank, const Program& program, c
   }
   const Operand* operands = program.operands.data() + step.operand;
   if (auto problem = check_direction(plan, rank, step, operands); !problem.empty()) return problem;
+  if (auto problem = check_blocks(plan, step, operands); !problem.empty()) return problem;
   return one_source ? check_far_copy(plan, rank, step, operands) : "";
 }
 

@@ -37,7 +37,7 @@ class Counter {
   bool transfer(const LaneState& lane, const Step& step, const Extent& extent) {
     const Operand* to = plan_.program(lane.rank).operands.data() + step.operand;
     const Operand* from = to + step.destinations;
-    const uint64_t bytes = extent.length * layout_.element_bytes();
+    const uint64_t bytes = extent.length * layout_.element_bytes() * step.blocks;
     const auto cell = [&](const Operand& operand) {
       return layout_.find<false>(operand, lane.rank, extent, lane.index, decisions_).cell;
     };

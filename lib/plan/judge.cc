@@ -189,6 +189,14 @@ inline bool Judge::store(const LaneState& lane, size_t cell, const Value* values
 bool Judge::transfer(const LaneState& lane, const Step& step, const Extent& extent) {
   if (!clocked(lane)) return false;
   const Operand* operands = plan_->program(lane.rank).operands.data() + step.operand;
+  if (step.blocks == 1) return transfer(lane, step, operands, extent);
+  Operand both[] = {operands[0], operands[1]};
+  for (int i = 0; i < step.blocks; ++i, ++both[0].block, ++both[1].block)
+    if (!transfer(lane, step, both, extent)) return false;
+  return true;
+}
+
+bool Judge::transfer(const LaneState& lane, const Step& step, const Operand* operands, const Extent& extent) {
   const Operand* sources = operands + step.destinations;
   size_t length = extent.length;
 

@@ -58,6 +58,8 @@ class Judge {
   std::string where(const LaneState& lane) const;
   std::string where(Epoch epoch) const;
   bool clocked(const LaneState& lane);  // a step begins
+  // One block of a copy, or a reduction; destinations, then sources.
+  bool transfer(const LaneState& lane, const Step& step, const Operand* operands, const Extent& extent);
   bool may_use(const LaneState& lane, const Operand& operand);
   bool defined(const LaneState& lane, size_t cell, size_t cells);
   bool store(const LaneState& lane, size_t cell, const Value* values, size_t cells);

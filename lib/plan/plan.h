@@ -155,7 +155,8 @@ struct Step {
   bool within = false;       // post, wait: left out in passes that `range`, a piece, does not have
   int32_t value = 0;         // post, wait; loop: index of the step after its end
   uint32_t operand = 0;      // index of the first operand: destinations, then sources
-  uint64_t reserved2 = 0;
+  uint16_t blocks = 1;       // copy: so many consecutive blocks, from the ones that its operands name
+  uint16_t reserved2[3] = {};
 };
 static_assert(sizeof(Step) == 32);
 

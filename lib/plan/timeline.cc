@@ -30,7 +30,7 @@ class Recorder {
 
   bool transfer(const LaneState& lane, const Step& step, const Extent& extent) {
     double begin = clock(lane);
-    double copies = (step.sources + step.destinations) / 2.0 * double(extent.length) / double(largest_);
+    double copies = (step.sources + step.destinations) / 2.0 * double(extent.length * step.blocks) / double(largest_);
     clocks_[lane.id] += std::max(copies * copy_units, 0.1);
     return box(lane, step.kind, begin, clock(lane));
   }

@@ -166,7 +166,8 @@ Transfer Routes::transfer(const LaneState& lane, const Step& step, const Extent&
   if (step.sources == 1)
     for (int d = 0; d < step.destinations; ++d) destinations -= cell(to[d]) == cell(from[0]);
   if (destinations == 0) return made;
-  made.bytes = double(extent.length * layout_.element_bytes());
+  const uint64_t length = extent.length * step.blocks;
+  made.bytes = double(length * layout_.element_bytes());
 
   const auto far = [&](const Operand& operand) {
     const bool peers = operand.space == Space::view && operand.rank != lane.rank;
@@ -252,7 +253,7 @@ Transfer Routes::transfer(const LaneState& lane, const Step& step, const Extent&
   const Far source = far(from[0]);
   if (step.kind == Kind::copy && source.owner != lane.rank && source.distance > Distance::l3 &&
       hierarchy_.place(lane.rank).l3 >= 0)
-    made.fetched = {cell(from[0]), extent.length, lane.index, hierarchy_.place(lane.rank).l3};
+    made.fetched = {cell(from[0]), length, lane.index, hierarchy_.place(lane.rank).l3};
   return made;
 }
 

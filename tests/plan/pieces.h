@@ -56,6 +56,22 @@ inline Plan scatter(int ranks, int root, uint32_t chunk_bytes, bool irregular = 
   return b.finish();
 }
 
+// Every rank writes its piece into the root's slots, and the root takes all of them in one copy.
+inline Plan gather(int ranks, int root, uint32_t chunk_bytes, uint16_t depth = 2) {
+  Builder b(Collective::gather, "gather", ranks, root);
+  const uint16_t slots = b.view(Buffer::none, chunk_bytes, depth, uint16_t(ranks));
+  const uint16_t there = b.flag(), taken = b.flag(), any = b.range(piece(any_rank, any_rank, chunk_bytes));
+  for (int rank : b.ranks()) {
+    auto lane = b.lane(rank);
+    lane.loop(any).wait(root, taken, pass_before(depth)).copy(any, seen(slots, root, rank), own_send());
+    lane.post(there, this_pass());
+    for (int other = 0; other < ranks && rank == root; ++other) lane.wait(other, there, this_pass());
+    if (rank == root) lane.copy_blocks(ranks, any, own_recv(0), seen(slots, root, 0)).post(taken, this_pass());
+    lane.end();
+  }
+  return b.finish();
+}
+
 // In turn i every rank reads the one i places on, which no other rank reads in that turn.
 inline Plan alltoall(int ranks, uint32_t chunk_bytes, bool irregular = false, uint16_t depth = 2) {
   Builder b(Collective::alltoall, "rotated", ranks, 0, -1, irregular);

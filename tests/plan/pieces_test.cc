@@ -50,6 +50,14 @@ TEST(Pieces, AnAllgatherIsRightInPlaceAndNot) {
     }
 }
 
+TEST(Pieces, ACopyMayMoveSeveralBlocks) {
+  for (int ranks : {1, 2, 5})
+    for (int root = 0; root < ranks; ++root)
+      for (bool in_place : {false, true})
+        for (size_t count : {0, 1, 2, 5, 9})
+          expect_right(testing::gather(ranks, root, chunk), {.count = count, .in_place = in_place});
+}
+
 TEST(Pieces, AReduceScatterIsRight) {
   for (int ranks : {1, 2, 5}) {
     expect_right(testing::reduce_scatter(ranks), {.count = 5});
@@ -123,6 +131,41 @@ TEST(PlantedBug, NoBlockWhereThereAreSome) {
   EXPECT_THAT(problem(plan, {.count = 5}), HasSubstr("names no block"));
 }
 
+// The steps of a gather's root that copy several blocks.
+template <class Change>
+std::string changed_gather(Change change) {
+  Plan plan = testing::gather(3, 0, chunk);
+  for (Step& step : plan.programs[0].lanes[0].steps)
+    if (step.blocks != 1) change(plan, step);
+  return problem(plan, {.count = 5});
+}
+
+TEST(PlantedBug, BlocksThatDoNotExist) {
+  EXPECT_THAT(changed_gather([](Plan&, Step& step) { step.blocks = 4; }), HasSubstr("moves blocks that do not exist"));
+  EXPECT_THAT(changed_gather([](Plan&, Step& step) { step.blocks = 0; }), HasSubstr("moves blocks that do not exist"));
+  EXPECT_THAT(changed_gather([](Plan& plan, Step& step) { plan.programs[0].operands[step.operand].block = 1; }),
+              HasSubstr("moves blocks that do not exist"));
+}
+
+TEST(PlantedBug, BlocksOfWhichOnlyTheirOwnerKnowsThePlaces) {
+  EXPECT_THAT(changed_gather([](Plan& plan, Step&) { plan.views[0].buffer = Buffer::recv; }),
+              HasSubstr("several blocks of a view that may be direct"));
+  Plan plan = testing::gather(3, 0, chunk);
+  plan.irregular = true;
+  EXPECT_THAT(problem(plan, {.pieces = {1, 2, 3}}), HasSubstr("several blocks that are not all as long"));
+}
+
+TEST(PlantedBug, ABlockThatIsLeftOut) {
+  EXPECT_THAT(changed_gather([](Plan&, Step& step) { step.blocks = 2; }), HasSubstr("rank 0"));
+}
+
+TEST(PlantedBug, ABlockThatIsNotAwaited) {
+  Plan plan = testing::gather(3, 0, chunk);
+  for (Step& step : plan.programs[0].lanes[0].steps)
+    if (step.kind == Kind::wait && step.rank == 2) step.value = -100;
+  EXPECT_THAT(problem(plan, {.count = 5}), HasSubstr("read before the write"));
+}
+
 TEST(PlantedBug, AWaitForAPassThatAPieceDoesNotHave) {
   // Without `within` the root waits for chunks that a rank with a shorter piece never takes.
   Plan plan = testing::scatter(3, 0, chunk, true);
@@ -155,6 +198,9 @@ TEST(Pieces, AreCountedAsTheyMove) {
   const std::vector<size_t> pieces = {1, 0, 5};
   EXPECT_EQ(count(irregular, shape_of(irregular, 0, pieces), 64, Access::mapped).total.total(), 2u * 6 * 64);
   EXPECT_NE(count(irregular, 8, 64, Access::mapped).problem, "");
+  // Three ranks stage, the root takes three blocks, of which two are other ranks'.
+  const Counts gather = count(testing::gather(3, 0, chunk), 8, 64, Access::shm);
+  EXPECT_EQ(gather.total.total(), 2u * 6 * 8 * 64);
 }
 
 }  // namespace

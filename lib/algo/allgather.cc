@@ -272,6 +272,15 @@ const Algorithm family[] = {
      .irregular = true,
      .applies = has_levels,
      .make = hierarchical},
+    {.collective = Collective::allgather,
+     .name = "grouped",
+     .summary = "leaders pack the blocks of at most 16 ranks, all ranks read from all leaders",
+     .source = "this project, XHC III-A",
+     .reads = {.chunk = true, .depth = true, .hierarchy = true},
+     .described = Access::shm,
+     .max_bytes = 16384,
+     .applies = has_small_groups,
+     .make = grouped_allgather},
 };
 
 }  // namespace

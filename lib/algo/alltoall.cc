@@ -110,6 +110,15 @@ const Algorithm family[] = {
      .max_bytes = 4096,
      .applies = always,
      .make = alltoall_bruck},
+    {.collective = Collective::alltoall,
+     .name = "grouped",
+     .summary = "in groups of at most 16 ranks, a member collects what the group has for its targets",
+     .source = "this project",
+     .reads = {.chunk = true, .depth = true, .hierarchy = true},
+     .described = Access::shm,
+     .max_bytes = 16384,
+     .applies = has_small_groups,
+     .make = grouped_alltoall},
 };
 
 }  // namespace

@@ -57,11 +57,6 @@ Plan up_and_down(const char* name, const Request& request, const topo::Hierarchy
   return b.finish();
 }
 
-// Of more ranks than a small group has there always are several.
-bool has_groups(const Request& request) {
-  return has_levels(request) || request.hierarchy->ranks() > topo::small_group;
-}
-
 Plan hierarchical(const Request& request) { return up_and_down("hierarchical", request, *request.hierarchy); }
 Plan grouped(const Request& request) {
   return up_and_down("grouped", request, topo::in_small_groups(*request.hierarchy, topo::Counted::ranks));
@@ -92,7 +87,7 @@ const Algorithm family[] = {
      .summary = "as hierarchical, in groups of at most 16 ranks",
      .source = "this project, XHC III-A, III-E",
      .reads = {.hierarchy = true},
-     .applies = has_groups,
+     .applies = has_small_groups,
      .make = grouped},
 };
 

@@ -40,10 +40,16 @@ plan::Plan scatter_allgather_ring(const Request& request);      // scatter_allga
 plan::Plan scatter_allgather_doubling(const Request& request);  // scatter_allgather.cc
 plan::Plan push_pull(const Request& request);                   // push_pull.cc
 
+plan::Plan grouped_gather(const Request& request);     // grouped.cc
+plan::Plan grouped_scatter(const Request& request);    // grouped.cc
+plan::Plan grouped_allgather(const Request& request);  // grouped.cc
+plan::Plan grouped_alltoall(const Request& request);   // grouped.cc
+
 bool always(const Request& request);
-bool fits_slice_ring(const Request& request);  // scatter_allgather.cc
-bool fits_one_group(const Request& request);   // movement_avoiding.cc
-bool fits_ring(const Request& request);        // ring.cc
-bool has_levels(const Request& request);       // the hierarchy is not flat
+bool fits_slice_ring(const Request& request);   // scatter_allgather.cc
+bool fits_one_group(const Request& request);    // movement_avoiding.cc
+bool fits_ring(const Request& request);         // ring.cc
+bool has_levels(const Request& request);        // the hierarchy is not flat
+bool has_small_groups(const Request& request);  // levels, or more ranks than a small group has (grouped.cc)
 
 }  // namespace coll::algo

@@ -49,6 +49,15 @@ const Algorithm family[] = {
      .described = plan::Access::copy,
      .applies = has_levels,
      .make = hierarchical},
+    {.collective = what,
+     .name = "grouped",
+     .summary = "groups of at most 16 ranks write to their leaders, leaders write to the root",
+     .source = "this project, CMA VII-G",
+     .reads = {.chunk = true, .depth = true, .hierarchy = true},
+     .described = plan::Access::shm,
+     .max_bytes = 16384,
+     .applies = has_small_groups,
+     .make = grouped_gather},
 };
 
 }  // namespace

@@ -49,6 +49,15 @@ const Algorithm family[] = {
      .described = plan::Access::copy,
      .applies = has_levels,
      .make = hierarchical},
+    {.collective = what,
+     .name = "grouped",
+     .summary = "all ranks read from the root; leaders of at most 16 L3 caches pass its flag on",
+     .source = "this project, XHC IV-A",
+     .reads = {.chunk = true, .depth = true, .hierarchy = true},
+     .described = plan::Access::shm,
+     .max_bytes = 16384,
+     .applies = has_small_groups,
+     .make = grouped_scatter},
 };
 
 }  // namespace

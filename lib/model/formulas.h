@@ -51,6 +51,10 @@ Terms gather_throttled_write(const Setting&, double bytes, const Knobs&);
 Terms scatter_hierarchical(const Setting&, double bytes, const Knobs&);
 Terms gather_hierarchical(const Setting&, double bytes, const Knobs&);
 
+// In small groups (formulas_grouped.cc): within a group, then between groups
+Terms scatter_grouped(const Setting&, double bytes, const Knobs&);
+Terms gather_grouped(const Setting&, double bytes, const Knobs&);
+
 // scatterv, gatherv: bytes by rank, zeros allowed; the slowest of those who copy together counts. counts[root] is not copied
 // between ranks. k = 1: the root in turn; k >= ranks: all at once.
 Terms scatterv(const Setting&, std::span<const double> counts, int root, int k);
@@ -70,6 +74,8 @@ Terms alltoall_pairwise(const Setting&, double bytes, const Knobs&);
 Terms alltoall_bruck(const Setting&, double bytes, const Knobs&);
 // KNEM Fig. 3: AG + (p-1) C(1), no step waits
 Terms alltoall_rotated(const Setting&, double bytes, const Knobs&);
+// formulas_grouped.cc: members forward for their group, in one copy a peer
+Terms alltoall_grouped(const Setting&, double bytes, const Knobs&);
 
 // ---- bcast (formulas_shared.cc) -----------------------------------------------------------------------------------
 // CMA V-B.1: B + C(p) + G
@@ -107,6 +113,8 @@ Terms allgather_gather_bcast(const Setting&, double bytes, const Knobs&);
 Terms allgather_shm_pipelined(const Setting&, double bytes, const Knobs&);
 // XHC III, CMA VII-G: up by leaders, down
 Terms allgather_hierarchical(const Setting&, double bytes, const Knobs&);
+// formulas_grouped.cc: a copy to the leader, one from each leader
+Terms allgather_grouped(const Setting&, double bytes, const Knobs&);
 // as ring-source, bytes by rank
 Terms allgatherv(const Setting&, std::span<const double> counts);
 

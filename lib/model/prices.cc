@@ -53,6 +53,8 @@ constexpr Row all[] = {
      scatter_throttled_read, both, peers, anywhere},
     {"scatter", "hierarchical", "scatter / two-level: the part within a node, by leaders", "CMA VII-G",
      scatter_hierarchical, none, peers, anywhere},
+    {"scatter", "grouped", "scatter / small groups: flags down the groups, then C(p)", "this project, XHC IV-A",
+     scatter_grouped, chunk, nothing, staged},
 
     {"gather", "parallel_write", "gather / parallel write: B + C(p) + G", "CMA IV-B.1",
      gather_parallel_write, chunk, peers, anywhere},
@@ -62,6 +64,8 @@ constexpr Row all[] = {
      gather_throttled_write, both, peers, anywhere},
     {"gather", "hierarchical", "gather / two-level: the part within a node, by leaders", "CMA VII-G",
      gather_hierarchical, none, peers, anywhere},
+    {"gather", "grouped", "gather / small groups: C(members) to leaders, C(groups) to the root", "this project, CMA VII-G",
+     gather_grouped, chunk, nothing, staged},
 
     {"allgather", "ring_neighbor", "allgather / ring-neighbor-j: T_memcpy + AG + (p-1) C(1) + barrier", "CMA V-A.1",
      allgather_ring_neighbor, stride, block, anywhere},
@@ -77,6 +81,8 @@ constexpr Row all[] = {
      allgather_gather_bcast, none, block, anywhere},
     {"allgather", "hierarchical", "allgather / by leaders: gather up, bcast down", "XHC III-A, KNEM IV",
      allgather_hierarchical, chunk, block, anywhere},
+    {"allgather", "grouped", "allgather / small groups: C(members) to leaders, then a copy from each", "this project, XHC III-A",
+     allgather_grouped, chunk, nothing, staged},
     {"allgather", "shm_pipelined", "allgather / pipelined shared memory: W = sp + sp^2 + 2pI", "YHCCL Alg. 4",
      allgather_shm_pipelined, chunk, nothing, staged},
 
@@ -84,6 +90,8 @@ constexpr Row all[] = {
      alltoall_pairwise, none, peers, anywhere},
     {"alltoall", "rotated", "alltoall / rotated: one reader per sender at any step", "KNEM Fig. 3",
      alltoall_rotated, none, peers, anywhere},
+    {"alltoall", "grouped", "alltoall / small groups: a copy from each member, then from each group", "this project",
+     alltoall_grouped, chunk, nothing, staged},
     {"alltoall", "bruck", "alltoall / Bruck: ceil(lg p) steps", "CMA IV-C.2",
      alltoall_bruck, none, nothing, anywhere},
 

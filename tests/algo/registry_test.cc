@@ -46,8 +46,8 @@ TEST(Registry, HasTheAlgorithmsOfTheTexts) {
       {Collective::bcast,
        {"flat_read", "sequential_write", "push_pull", "knomial", "hierarchical", "grouped", "shm_pipelined",
         "scatter_allgather", "scatter_allgather_ring", "scatter_allgather_doubling"}},
-      {Collective::scatter, {"parallel_read", "sequential_write", "throttled_read", "hierarchical"}},
-      {Collective::gather, {"parallel_write", "sequential_read", "throttled_write", "hierarchical"}},
+      {Collective::scatter, {"parallel_read", "sequential_write", "throttled_read", "hierarchical", "grouped"}},
+      {Collective::gather, {"parallel_write", "sequential_read", "throttled_write", "hierarchical", "grouped"}},
       {Collective::reduce,
        {"flat", "hierarchical", "hierarchical_by_index", "rg", "fused", "movement_avoiding", "movement_avoiding_socket",
         "chain", "dpml", "dpml_two_level"}},
@@ -60,8 +60,8 @@ TEST(Registry, HasTheAlgorithmsOfTheTexts) {
         "rabenseifner"}},
       {Collective::allgather,
        {"ring_source_read", "ring_source_write", "ring_neighbor", "recursive_doubling", "bruck", "gather_bcast",
-        "shm_pipelined", "hierarchical"}},
-      {Collective::alltoall, {"pairwise", "bruck", "rotated"}},
+        "shm_pipelined", "hierarchical", "grouped"}},
+      {Collective::alltoall, {"pairwise", "bruck", "rotated", "grouped"}},
       {Collective::scan, {"all_read", "chain", "fused"}},
       {Collective::exscan, {"all_read", "chain", "fused"}}};
   for (const auto& [collective, names] : expected)

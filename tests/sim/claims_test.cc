@@ -84,10 +84,11 @@ double best_of_all_us(const Machine& on, Collective collective, size_t bytes) {
 TEST(LatencyPaths, TwinsOfManyRanksAreNearTheBestAlgorithm) {
   constexpr double most = 1.2;
   for (const Machine& on : {Machine("epyc-2p", 64), Machine("arm-n1", 160)})
-    for (Collective collective : {Collective::barrier, Collective::bcast}) {
+    for (Collective collective : {Collective::barrier, Collective::bcast, Collective::gather, Collective::scatter,
+                                  Collective::allgather, Collective::alltoall}) {
       const plan::Plan twin = plan_of(on, collective, "grouped", {.chunk_bytes = 4 * kib, .depth = 1});
       const double us = run_of(on, twin, 8).end_us, best = best_of_all_us(on, collective, 8);
-      std::printf("%-8s %-8s twin %.3f us, best %.3f us\n", on.table.name.c_str(), plan::name(collective), us, best);
+      std::printf("%-8s %-9s twin %.3f us, best %.3f us\n", on.table.name.c_str(), plan::name(collective), us, best);
       EXPECT_LE(us, most * best) << on.table.name << " " << plan::name(collective);
     }
 }

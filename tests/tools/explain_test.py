@@ -36,7 +36,7 @@ class Ranking(Case):
             self.assertEqual((best["algorithm"], best["parameters"]["k"], best["transport"]), ("throttled_read", k, "cma"))
             self.assertGreater(best["terms"]["lock_us"], 0)
             small = self.explain("scatter", "256", "-n", ranks, "--machine", machine)["choices"][0]
-            self.assertEqual(small["algorithm"], "parallel_read")
+            self.assertIn(small["algorithm"], ("parallel_read", "grouped"))  # not throttled
 
     def test_every_algorithm_of_the_list_is_priced(self):
         for collective in {row["collective"] for row in self.run_json("list")}:

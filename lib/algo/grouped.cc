@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Short blocks of many ranks, in groups of at most 16: the members of a group bring their blocks together, and other
+// ranks fetch all blocks of the group in one copy. So a rank copies once per group and member instead of once per rank.
+// All data is staged: to ask where a buffer is would cost a hop.
+#include <algorithm>
+#include <vector>
+
+#include "algo/common.h"
+#include "algo/families.h"
+
+namespace coll::algo {
+
+// Of more ranks than a small group has there always are several.
+bool has_small_groups(const Request& request) {
+  return has_levels(request) || request.hierarchy->ranks() > topo::small_group;
+}
+
+namespace {
+
+// Consecutive ranks that are neighbours in their group's order, too: index .. index + length - 1 are rank ...
+struct Stretch {
+  int index, rank, length;
+};
+
+class Groups {
+ public:
+  explicit Groups(const topo::Hierarchy& hierarchy) {
+    const topo::Hierarchy small = topo::in_small_groups(hierarchy, topo::Counted::ranks);
+    group_of_.resize(size_t(small.ranks()));
+    index_of_.resize(size_t(small.ranks()));
+    for (int group = 0; group < small.groups(0); ++group) {
+      members_.push_back(small.ranks_of(0, group));
+      for (size_t index = 0; index < members_.back().size(); ++index) {
+        group_of_[size_t(members_.back()[index])] = group;
+        index_of_[size_t(members_.back()[index])] = int(index);
+      }
+      largest_ = std::max(largest_, int(members_.back().size()));
+    }
+  }
+
+  int count() const { return int(members_.size()); }
+  int largest() const { return largest_; }
+  int of(int rank) const { return group_of_[size_t(rank)]; }
+  int index(int rank) const { return index_of_[size_t(rank)]; }
+  const std::vector<int>& members(int group) const { return members_[size_t(group)]; }
+  // The root leads its group.
+  int leader(int group, int root) const { return of(root) == group ? root : members(group).front(); }
+  // All groups, beginning with that of a rank, so that no leader is asked by all others at once.
+  std::vector<int> from(int rank) const {
+    std::vector<int> all;
+    for (int step = 0; step < count(); ++step) all.push_back((of(rank) + step) % count());
+    return all;
+  }
+  // The members of a group but one; -1: all of them.
+  std::vector<Stretch> stretches(int group, int but = -1) const {
+    std::vector<Stretch> made;
+    for (int rank : members(group)) {
+      if (rank == but) continue;
+      if (made.empty() || made.back().rank + made.back().length != rank ||
+          made.back().index + made.back().length != index(rank))
+        made.push_back({index(rank), rank, 0});
+      ++made.back().length;
+    }
+    return made;
+  }
+
+ private:
+  std::vector<std::vector<int>> members_;
+  std::vector<int> group_of_, index_of_;  // by rank
+  int largest_ = 0;
+};
+
+// What these plans have in common. All pieces have the same length, so that one range serves all of them.
+class Grouped {
+ protected:
+  // `blocks`: of all slots of a pass together.
+  Grouped(const Request& request, Collective what, int blocks)
+      : ranks_(request.hierarchy->ranks()),
+        root_(request.root),
+        ring_(ring_of_blocks(request, blocks)),
+        b_(start(what, "grouped", request)),
+        piece_(piece(b_, any_rank, any_rank, ring_.chunk_bytes)) {
+    b_.parameter("chunk", ring_.chunk_bytes);
+    b_.parameter("depth", ring_.depth);
+  }
+
+  Window slots(int blocks) { return Window(b_, Buffer::none, ring_, blocks); }
+  void wait_others(LaneBuilder& lane, const std::vector<int>& ranks, int own, uint16_t flag, Value value) const {
+    for (int rank : ranks)
+      if (rank != own) lane.wait(rank, flag, value);
+  }
+  Value slot_free() const { return pass_before(ring_.depth); }
+
+  const int ranks_, root_;
+  const Ring ring_;
+  Builder b_;
+  const uint16_t piece_;
+};
+
+// ---- gather -------------------------------------------------------------------------------------------------
+
+// Members write to their leader, leaders write the blocks of their groups to the root.
+class Gather : Grouped {
+ public:
+  Gather(const Request& request, const Groups& groups)
+      : Grouped(request, Collective::gather, request.hierarchy->ranks() + groups.largest()),
+        groups_(groups),
+        group_(slots(groups.largest())),
+        all_(slots(ranks_)),
+        emptied_(b_.flag()) {}
+
+  Plan make() {
+    for (int rank : b_.ranks()) {
+      LaneBuilder lane = b_.lane(rank);
+      const int group = groups_.of(rank), leader = groups_.leader(group, root_);
+      lane.loop(piece_);
+      if (rank == root_) {
+        lane.copy(piece_, own_recv(root_), own_send(), {}, false);
+        for (int from : groups_.from(root_)) collect(lane, from);
+      } else if (rank == leader) {
+        lane.wait(root_, emptied_, slot_free());
+        lane.copy(piece_, all_.of(root_, rank), own_send());
+        wait_others(lane, groups_.members(group), rank, group_.flag, this_pass());
+        for (const Stretch& part : groups_.stretches(group, rank))
+          lane.copy_blocks(part.length, piece_, all_.of(root_, part.rank), group_.of(rank, part.index));
+        lane.post(all_.flag, this_pass());
+      } else {
+        lane.wait(leader, emptied_, slot_free());
+        lane.copy(piece_, group_.of(leader, groups_.index(rank)), own_send());
+        lane.post(group_.flag, this_pass());
+      }
+      if (rank == leader) lane.post(emptied_, this_pass());
+      lane.end();
+    }
+    return b_.finish();
+  }
+
+ private:
+  void collect(LaneBuilder& lane, int group) const {
+    const bool own = group == groups_.of(root_);
+    if (own) wait_others(lane, groups_.members(group), root_, group_.flag, this_pass());
+    else lane.wait(groups_.leader(group, root_), all_.flag, this_pass());
+    for (const Stretch& part : groups_.stretches(group, root_))
+      lane.copy_blocks(part.length, piece_, own_recv(part.rank),
+                       own ? group_.of(root_, part.index) : all_.of(root_, part.rank));
+  }
+
+  const Groups& groups_;
+  const Window group_, all_;  // of a leader, of the root: filled by peers, who say so with their own flags
+  const uint16_t emptied_;    // the slots that peers fill are free again
+};
+
+// ---- scatter ------------------------------------------------------------------------------------------------
+
+// The root stages all blocks at once. That they are there is passed on down the tree of L3 caches; the blocks themselves
+// are read where the root has them.
+class Scatter : Grouped {
+ public:
+  explicit Scatter(const Request& request)
+      : Grouped(request, Collective::scatter, request.hierarchy->ranks()), data_(slots(ranks_)), taken_(b_.flag()) {}
+
+  Plan make(const topo::Hierarchy& hierarchy) {
+    const topo::Hierarchy small = topo::in_small_groups(hierarchy, topo::Counted::l3s);
+    const topo::Tree tree = small.tree_for_root(root_);
+    for (int rank : b_.ranks()) {
+      LaneBuilder lane = b_.lane(rank);
+      lane.loop(piece_);
+      if (rank == root_) {
+        wait_each(lane, all_but(ranks_, root_), taken_, slot_free());
+        lane.copy_blocks(ranks_, piece_, data_.of(root_, 0), own_send(0));
+        lane.post(data_.flag, this_pass());
+        lane.copy(piece_, own_recv(), own_send(root_), {}, false);
+      } else {
+        lane.wait(tree.parent(rank), data_.flag, this_pass());
+        if (tree.levels_led(rank) > 0) lane.post(data_.flag, this_pass());
+        lane.copy(piece_, own_recv(), data_.of(root_, rank), {}, false);
+        lane.post(taken_, this_pass());
+      }
+      lane.end();
+    }
+    return b_.finish();
+  }
+
+ private:
+  const Window data_;
+  const uint16_t taken_;
+};
+
+// ---- allgather ----------------------------------------------------------------------------------------------
+
+// Members write to their leader, which packs the blocks of its group; every rank reads from every leader.
+class Allgather : Grouped {
+ public:
+  Allgather(const Request& request, const Groups& groups)
+      : Grouped(request, Collective::allgather, 2 * groups.largest()),
+        groups_(groups),
+        group_(slots(groups.largest())),
+        packed_(slots(groups.largest())),
+        taken_(b_.flag()) {
+    b_.synchronizing();
+  }
+
+  Plan make() {
+    std::vector<int> leaders;
+    for (int group = 0; group < groups_.count(); ++group) leaders.push_back(leader(group));
+    for (int rank : b_.ranks()) {
+      LaneBuilder lane = b_.lane(rank);
+      const int group = groups_.of(rank);
+      const bool leads = rank == leader(group);
+      lane.loop(piece_);
+      if (leads) {
+        lane.copy(piece_, group_.of(rank, groups_.index(rank)), own_send());
+        wait_others(lane, groups_.members(group), rank, group_.flag, this_pass());
+        wait_each(lane, all_but(ranks_, rank), taken_, slot_free());
+        lane.copy_blocks(int(groups_.members(group).size()), piece_, packed_.of(rank, 0), group_.of(rank, 0));
+        lane.post(packed_.flag, this_pass());
+      } else {
+        lane.wait(leader(group), packed_.flag, slot_free());
+        lane.copy(piece_, group_.of(leader(group), groups_.index(rank)), own_send());
+        lane.post(group_.flag, this_pass());
+      }
+      for (int from : groups_.from(rank)) {
+        if (leader(from) != rank) lane.wait(leader(from), packed_.flag, this_pass());
+        for (const Stretch& part : groups_.stretches(from))
+          lane.copy_blocks(part.length, piece_, own_recv(part.rank), packed_.of(leader(from), part.index));
+      }
+      lane.post(taken_, this_pass()).end();
+      // Where pieces are empty, too, no rank ends before all have begun.
+      if (leads) {
+        wait_others(lane, groups_.members(group), rank, group_.flag, constant(1));
+        lane.post(packed_.flag, all_passes(piece_, 1));
+      } else {
+        lane.post(group_.flag, all_passes(piece_, 1));
+      }
+      wait_others(lane, leaders, rank, packed_.flag, constant(1));
+    }
+    return b_.finish();
+  }
+
+ private:
+  int leader(int group) const { return groups_.members(group).front(); }
+
+  const Groups& groups_;
+  const Window group_, packed_;  // of a leader
+  const uint16_t taken_;
+};
+
+// ---- alltoall -----------------------------------------------------------------------------------------------
+
+// Each rank forwards the blocks that its group has for the ranks of its own index in their groups: for all of them where
+// its group is the smaller one. It fetches them from the members of its group, and those ranks fetch from it what is for
+// them, both in one copy a peer.
+class Alltoall : Grouped {
+ public:
+  Alltoall(const Request& request, const Groups& groups)
+      : Grouped(request, Collective::alltoall, request.hierarchy->ranks() + 2 * most_forwarded(groups)),
+        groups_(groups),
+        row_(slots(ranks_)),
+        fetched_(slots(most_forwarded(groups))),
+        sorted_(slots(most_forwarded(groups))),
+        taken_(b_.flag()) {
+    b_.synchronizing();
+  }
+
+  Plan make() {
+    for (int rank : b_.ranks()) {
+      LaneBuilder lane = b_.lane(rank);
+      const std::vector<int>& group = groups_.members(groups_.of(rank));
+      lane.loop(piece_);
+      wait_others(lane, group, rank, sorted_.flag, slot_free());
+      int place = 0;
+      for (int forwarder : group)
+        for (int target : targets(groups_, forwarder)) lane.copy(piece_, row_.of(rank, place++), own_send(target));
+      lane.post(row_.flag, this_pass());
+      fetch(lane, rank);
+      wait_others(lane, targets(groups_, rank), rank, taken_, slot_free());
+      sort(lane, rank);
+      lane.post(sorted_.flag, this_pass());
+      for (int from : groups_.from(rank)) take(lane, rank, from);
+      lane.post(taken_, this_pass()).end();
+      // Where pieces are empty, too, no rank ends before all have begun.
+      lane.post(row_.flag, all_passes(piece_, 1));
+      wait_others(lane, group, rank, row_.flag, constant(1));
+      lane.post(sorted_.flag, all_passes(piece_, 1));
+      for (int from : groups_.from(rank))
+        if (forwarder(from, rank) != rank) lane.wait(forwarder(from, rank), sorted_.flag, constant(1));
+    }
+    return b_.finish();
+  }
+
+ private:
+  // Which member of a group forwards to a rank; all ranks to which a rank forwards.
+  static int forwarder(const Groups& groups, int group, int target) {
+    const std::vector<int>& members = groups.members(group);
+    return members[size_t(groups.index(target)) % members.size()];
+  }
+  int forwarder(int group, int target) const { return forwarder(groups_, group, target); }
+  static std::vector<int> targets(const Groups& groups, int rank) {
+    const int size = int(groups.members(groups.of(rank)).size());
+    std::vector<int> made;
+    for (int group = 0; group < groups.count(); ++group)
+      for (int target : groups.members(group))
+        if (groups.index(target) % size == groups.index(rank)) made.push_back(target);
+    return made;
+  }
+  static int most_forwarded(const Groups& groups) {
+    size_t most = 0;
+    for (int group = 0; group < groups.count(); ++group)
+      for (int rank : groups.members(group))
+        most = std::max(most, groups.members(group).size() * targets(groups, rank).size());
+    return int(most);
+  }
+
+  // From each member's row.
+  void fetch(LaneBuilder& lane, int rank) const {
+    const std::vector<int>& group = groups_.members(groups_.of(rank));
+    const int mine = int(targets(groups_, rank).size()), first = first_in_row(rank);
+    for (int step = 1; step < int(group.size()); ++step) {
+      const int source = group[size_t(groups_.index(rank) + step) % group.size()];
+      lane.wait(source, row_.flag, this_pass());
+      lane.copy_blocks(mine, piece_, fetched_.of(rank, groups_.index(source) * mine), row_.of(source, first));
+    }
+  }
+  // By target, then by source.
+  void sort(LaneBuilder& lane, int rank) const {
+    const std::vector<int>& group = groups_.members(groups_.of(rank));
+    const int mine = int(targets(groups_, rank).size()), first = first_in_row(rank);
+    for (int target = 0; target < mine; ++target)
+      for (int source = 0; source < int(group.size()); ++source)
+        lane.copy(
+            piece_, sorted_.of(rank, target * int(group.size()) + source),
+            group[size_t(source)] == rank ? row_.of(rank, first + target) : fetched_.of(rank, source * mine + target));
+  }
+  // What a group has for the rank.
+  void take(LaneBuilder& lane, int rank, int group) const {
+    const int from = forwarder(group, rank), size = int(groups_.members(group).size());
+    const std::vector<int> all = targets(groups_, from);
+    const int place = int(std::ranges::find(all, rank) - all.begin());
+    if (from != rank) lane.wait(from, sorted_.flag, this_pass());
+    for (const Stretch& part : groups_.stretches(group))
+      lane.copy_blocks(part.length, piece_, own_recv(part.rank), sorted_.of(from, place * size + part.index));
+  }
+  int first_in_row(int forwarder) const {
+    int first = 0;
+    for (int rank : groups_.members(groups_.of(forwarder))) {
+      if (rank == forwarder) break;
+      first += int(targets(groups_, rank).size());
+    }
+    return first;
+  }
+
+  const Groups& groups_;
+  const Window row_;      // what this rank has for others, by who forwards it
+  const Window fetched_;  // what the group has for this rank's targets, by source
+  const Window sorted_;   // the same, by target
+  const uint16_t taken_;
+};
+
+}  // namespace
+
+Plan grouped_gather(const Request& request) {
+  if (request.hierarchy->ranks() == 1) return alone(Collective::gather, "grouped", request);
+  const Groups groups(*request.hierarchy);
+  return Gather(request, groups).make();
+}
+
+Plan grouped_scatter(const Request& request) {
+  if (request.hierarchy->ranks() == 1) return alone(Collective::scatter, "grouped", request);
+  return Scatter(request).make(*request.hierarchy);
+}
+
+Plan grouped_allgather(const Request& request) {
+  if (request.hierarchy->ranks() == 1) return alone(Collective::allgather, "grouped", request);
+  const Groups groups(*request.hierarchy);
+  return Allgather(request, groups).make();
+}
+
+Plan grouped_alltoall(const Request& request) {
+  if (request.hierarchy->ranks() == 1) return alone(Collective::alltoall, "grouped", request);
+  const Groups groups(*request.hierarchy);
+  return Alltoall(request, groups).make();
+}
+
+}  // namespace coll::algo

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Scatter, gather, allgather and alltoall in small groups (lib/algo/grouped.cc): what a rank does within its group, then what
+// it does between groups. Each is one copy a peer.
+#include <algorithm>
+
+#include "model/formulas.h"
+
+namespace coll::model {
+
+namespace {
+
+using topo::Distance;
+
+struct Groups {
+  int count = 0, members = 1;        // members: of the largest one
+  Distance inside = Distance::self;  // of any leader and member
+
+  explicit Groups(const topo::Hierarchy& hierarchy) {
+    const topo::Hierarchy small = topo::in_small_groups(hierarchy, topo::Counted::ranks);
+    count = small.groups(0);
+    for (int group = 0; group < count; ++group) {
+      const std::vector<int> ranks = small.ranks_of(0, group);
+      members = std::max(members, int(ranks.size()));
+      for (int rank : ranks) inside = std::max(inside, hierarchy.distance(ranks.front(), rank));
+    }
+  }
+};
+
+// A rank sees that so many others are there.
+Terms seen(const Setting& on, int others, Distance distance) {
+  return flags(others == 0 ? 0 : on.flag_us(distance) + (others - 1) * on.look_us());
+}
+
+// So many copies from peers everywhere, one after the other.
+Terms from_peers(const Setting& on, double bytes, int peers) {
+  Terms one = on.copy(bytes);
+  one.startup_us = on.mean_startup_us();
+  one.transfer_us = bytes * on.mean_us_per_byte();
+  return peers * one;
+}
+
+}  // namespace
+
+Terms gather_grouped(const Setting& on, double bytes, const Knobs& knobs) {
+  if (on.ranks() == 1) return moving(on.memcpy_us(bytes));
+  const Groups groups(on.hierarchy());
+  const Passes passes(bytes, knobs.chunk_bytes);
+  const int inside = groups.members - 1, outside = groups.count - 1;
+  Terms pass =
+      seen(on, inside, groups.inside) + seen(on, outside, on.far()) + moving(on.memcpy_us(passes.bytes * on.ranks()));
+  if (inside > 0) pass += on.copy(passes.bytes, inside, groups.inside);
+  if (outside > 0) pass += on.copy(passes.bytes * groups.members, outside);
+  return passes.number * pass;
+}
+
+Terms scatter_grouped(const Setting& on, double bytes, const Knobs& knobs) {
+  if (on.ranks() == 1) return moving(on.memcpy_us(bytes));
+  const Passes passes(bytes, knobs.chunk_bytes);
+  const topo::Hierarchy small = topo::in_small_groups(on.hierarchy(), topo::Counted::l3s);
+  const topo::Tree tree = small.tree_for_root(0);
+  double down_us = 0;
+  for (int level = 0; level < tree.levels(); ++level) {
+    double slowest = 0;
+    for (int index = 0; index < tree.groups(level); ++index) {
+      const topo::Group group = tree.group(level, index);
+      Distance distance = Distance::self;
+      for (int member : group.members) distance = std::max(distance, small.distance(group.leader(), member));
+      const int readers = std::min(int(group.members.size()), topo::small_group) - 1;
+      if (readers > 0) slowest = std::max(slowest, on.flag_us(distance) + (readers - 1) * on.line_us());
+    }
+    down_us += slowest;
+  }
+  return passes.number *
+         (moving(on.stage_us(passes.bytes * on.ranks())) + flags(down_us) + on.copy(passes.bytes, on.ranks() - 1));
+}
+
+Terms allgather_grouped(const Setting& on, double bytes, const Knobs& knobs) {
+  if (on.ranks() == 1) return moving(on.memcpy_us(bytes));
+  const Groups groups(on.hierarchy());
+  const Passes passes(bytes, knobs.chunk_bytes);
+  const int inside = groups.members - 1, outside = groups.count - 1;
+  const double packed = passes.bytes * groups.members;
+  Terms pass = seen(on, inside, groups.inside) + moving(2 * on.memcpy_us(packed)) +
+               flags(on.tiny_bcast_us() + std::max(outside - 1, 0) * on.look_us()) + from_peers(on, packed, outside);
+  if (inside > 0) pass += on.copy(passes.bytes, inside, groups.inside);
+  return passes.number * pass;
+}
+
+Terms alltoall_grouped(const Setting& on, double bytes, const Knobs& knobs) {
+  if (on.ranks() == 1) return moving(on.memcpy_us(bytes));
+  const Groups groups(on.hierarchy());
+  const Passes passes(bytes, knobs.chunk_bytes);
+  const int inside = groups.members - 1, outside = groups.count - 1;
+  // All blocks go into a row, and those that a rank forwards are sorted.
+  Terms pass = moving(2 * on.stage_us(passes.bytes * on.ranks())) + seen(on, inside, groups.inside) +
+               seen(on, outside, on.far()) + from_peers(on, passes.bytes * groups.members, outside);
+  if (inside > 0) pass += inside * on.copy(passes.bytes * groups.count, 1, groups.inside);
+  return passes.number * pass;
+}
+
+}  // namespace coll::model

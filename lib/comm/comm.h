@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "comm/trials.h"
 #include "exec/bound.h"
 #include "exec/channel.h"
+#include "exec/latency_blocks.h"
 #include "exec/latency_many.h"
 #include "exec/run.h"
 #include "exec/team.h"
@@ -229,9 +231,10 @@ class Comm : public std::enable_shared_from_this<Comm> {
   model::Selection decide(const Call& call, bool other_way);
   void log_decision(const Call& call, const model::Selection& selected) const;
   void set_latency_paths();
-  // Latency paths of so many ranks are those of exec/latency_many.h where there are such.
+  // Latency paths of so many ranks are those of exec/latency_many.h and latency_blocks.h where there are such.
   bool are_many() const { return ranks() > topo::small_group; }
   bool takes_tree() const { return are_many() && !team_.crowded; }
+  const exec::Groups& groups();
   // The plan that serves a call on a channel, bound anew only when it is not at hand.
   coll_status bound_for(const Call& call, int channel, bool other_way, const BoundEntry*& found);
   // All of the entry but its key.
@@ -310,6 +313,9 @@ class Comm : public std::enable_shared_from_this<Comm> {
   // Of many ranks that each have a core: the groups down which short broadcasts go, and the place in the barriers' tree.
   topo::Hierarchy bcast_groups_;
   exec::TreePlace barrier_place_;
+  // Of the latency paths of many ranks for blocks, once there was such a call: groups(), and what alltoall needs.
+  exec::Groups groups_;
+  std::optional<exec::Forwarding> forwarding_;
   std::shared_ptr<transport::Segment> segment_;                // null while the communicator is not complete
   std::unique_ptr<transport::LifeRegistration> registration_;  // of this rank's mark in it
 

@@ -90,4 +90,17 @@ void Comm::set_latency_paths() {
   }
 }
 
+// Each rank alone where ranks are oversubscribed: a hop costs a time slice.
+const exec::Groups& Comm::groups() {
+  if (!groups_.members.empty()) return groups_;
+  std::vector<std::vector<int>> members;
+  if (takes_tree()) {
+    const topo::Hierarchy groups = topo::in_small_groups(hierarchy_, topo::Counted::ranks);
+    for (int group = 0; group < groups.groups(0); group++) members.push_back(groups.ranks_of(0, group));
+  } else {
+    for (int rank = 0; rank < ranks(); rank++) members.push_back({rank});
+  }
+  return groups_ = exec::Groups(std::move(members));
+}
+
 }  // namespace coll::comm

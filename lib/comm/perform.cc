@@ -173,10 +173,27 @@ coll_status Comm::perform_short(const Call& call) try {
       return exec::latency_reduce(blocking_, call.send, call.recv, call.count, call.reducer, call.root);
     case Collective::allreduce:
       return exec::latency_allreduce(blocking_, call.send, call.recv, call.count, call.reducer);
-    case Collective::scatter: return exec::latency_scatter(blocking_, call.send, call.recv, call.bytes(), call.root);
-    case Collective::gather: return exec::latency_gather(blocking_, call.send, call.recv, call.bytes(), call.root);
-    case Collective::allgather: return exec::latency_allgather(blocking_, call.send, call.recv, call.bytes());
-    case Collective::alltoall: return exec::latency_alltoall(blocking_, call.send, call.recv, call.bytes());
+    case Collective::scatter:
+      if (takes_tree()) {
+        const topo::Tree tree = bcast_groups_.tree_for_root(call.root);
+        return exec::blocks_scatter(blocking_, call.send, call.recv, call.bytes(), call.root, tree.parent(rank()),
+                                    tree.levels_led(rank()) > 0);
+      }
+      if (are_many())
+        return exec::blocks_scatter(blocking_, call.send, call.recv, call.bytes(), call.root, call.root, false);
+      return exec::latency_scatter(blocking_, call.send, call.recv, call.bytes(), call.root);
+    case Collective::gather:
+      if (are_many()) return exec::blocks_gather(blocking_, groups(), call.send, call.recv, call.bytes(), call.root);
+      return exec::latency_gather(blocking_, call.send, call.recv, call.bytes(), call.root);
+    case Collective::allgather:
+      if (are_many()) return exec::blocks_allgather(blocking_, groups(), call.send, call.recv, call.bytes());
+      return exec::latency_allgather(blocking_, call.send, call.recv, call.bytes());
+    case Collective::alltoall:
+      if (are_many()) {
+        if (!forwarding_.has_value()) forwarding_.emplace(groups(), rank());
+        return exec::blocks_alltoall(blocking_, groups(), *forwarding_, call.send, call.recv, call.bytes());
+      }
+      return exec::latency_alltoall(blocking_, call.send, call.recv, call.bytes());
     case Collective::reduce_scatter:
       return exec::latency_reduce_scatter(blocking_, call.send, call.recv, call.count, call.reducer);
     case Collective::scan:

@@ -60,7 +60,9 @@ SegmentLayout::SegmentLayout(int ranks) : ranks_(size_t(ranks)) {
     cells_apart_ = flags_apart_;
     cells_ = flags_ + flags_bytes;
   }
-  stamps_ = many ? cells_ + ranks_ * cells_apart_ : flags_ + channel_count * flags_of_channel_;
+  notes_ = cells_ + ranks_ * cells_apart_;
+  stamps_ = many ? notes_ + exec::kinds_of_notes * exec::notes * ranks_ * sizeof(exec::Note)
+                 : flags_ + channel_count * flags_of_channel_;
   stamps_bytes_ = round_up(comm::stamps * sizeof(Stamp), line_pair);
   size_t end = round_up(stamps_ + ranks_ * stamps_bytes_, page);
   for (int channel = 0; many && channel < channel_count; channel++)
@@ -91,6 +93,10 @@ void SegmentLayout::place(exec::Channel& channel, int index, char* base) const {
   channel.flag_parts = {base + flags_ + i * flags_of_channel_, flags_apart_};
   channel.flag_apart = flag_apart_;
   if (index == 0) channel.cell_parts = {base + cells_, cells_apart_};
+  if (index == 0 && !slots_[0].empty()) {
+    channel.note_parts = {base + notes_, sizeof(exec::Note)};
+    channel.note_apart = ranks_ * sizeof(exec::Note);
+  }
   channel.rings.clear();
   for (const Slots& slots : slots_[i]) {
     const size_t half = slots.in_half * slots.bytes;

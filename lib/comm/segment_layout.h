@@ -4,8 +4,8 @@
 // on the writer's NUMA node; pages that hold lines of several ranks belong to the first of them that writes.
 //
 // The segment begins with what all ranks read, the same part of all ranks next to each other: states, Progress, flag lines,
-// cells. Of more than topo::small_group ranks the lines of one flag stand next to each other as well, and slots for short
-// operations follow: a rank that reads a little of every other one maps few pages. Then come each rank's payloads and long
+// cells. Of more than topo::small_group ranks the lines of one flag stand next to each other as well, and notes and slots for
+// short operations follow: a rank that reads a little of every other one maps few pages. Then come each rank's payloads and long
 // staging, and the texts of rank 0.
 #pragma once
 
@@ -55,7 +55,7 @@ class SegmentLayout {
   size_t state_bytes_, stamps_bytes_, staging_bytes_;
   size_t flag_apart_, flags_apart_;  // a rank's next flag line, the next rank's lines
   size_t cells_apart_, flags_of_channel_;
-  size_t states_, stamps_, progress_, flags_, cells_, staging_, texts_;
+  size_t states_, stamps_, progress_, flags_, cells_, notes_, staging_, texts_;
   size_t payloads_bytes_, request_half_bytes_, refused_piece_;
   std::array<std::vector<Slots>, channel_count> slots_;  // the longer the later
   std::vector<Range> read_first_;

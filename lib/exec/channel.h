@@ -20,6 +20,8 @@
 //     rank that writes its cell needs to wait for that.
 //  5. `begun` and `arrived` hold the number of a barrier. begun >= N: the rank has begun barrier N. arrived >= N: so have
 //     all ranks below it in a tree. done >= N of any rank: all ranks have begun it.
+//  6. Note N mod notes of either kind belongs to operation N once every rank has ended operation N - notes. Only a rank that
+//     writes a note needs to wait for that.
 #pragma once
 
 #include <algorithm>
@@ -35,6 +37,7 @@ namespace coll::exec {
 inline constexpr int max_flags = 128;  // flag lines a plan may use
 inline constexpr int max_views = 8;    // views a plan may use
 inline constexpr int cells = 8;
+inline constexpr int notes = 16, kinds_of_notes = 2;
 inline constexpr size_t touch_bytes = size_t(128) << 10;
 
 // A rank asks for lines that its next operation stores to first when one has ended, up to so many bytes. One that ends
@@ -53,6 +56,16 @@ struct alignas(sync::line_bytes) Cell {
   char payload[payload_bytes];
   char apart[24 * sync::line_bytes];
 };
+
+// As a cell, of many ranks: short, and those of all ranks for one operation are contiguous, so that a rank that looks at all
+// of them touches few pages. A payload that does not fit is in the rank's slot of the operation's staging.
+struct alignas(2 * sync::line_bytes) Note {
+  static constexpr size_t payload_bytes = 2 * sync::line_bytes - 16;
+  std::atomic<uint64_t> sequence;
+  uint64_t bytes;  // of one block
+  char payload[payload_bytes];
+};
+static_assert(sizeof(Note) == 2 * sync::line_bytes);
 
 inline constexpr size_t payloads_apart_bytes = 4096;  // as cells lie apart
 inline constexpr size_t least_payloads_bytes = 2 * least_walk_bytes;
@@ -88,6 +101,8 @@ class Channel {
   Parts flag_parts;                            // the first flag line
   size_t flag_apart = sizeof(sync::FlagLine);  // from a rank's flag line to its next
   Parts cell_parts;                            // [cells] Cell; of channels with latency paths
+  Parts note_parts;                            // of channels with latency paths of many ranks: the first Note
+  size_t note_apart = 0;                       // from a rank's note to its next; those of one kind are together
   std::vector<StagingRing> rings;              // the longer the operations that they take the later
   // Own memory that long payloads of the latency paths go round in, as long operations do in staging; null: they stay in
   // their cells. At least least_payloads_bytes.
@@ -123,6 +138,9 @@ class Channel {
   Cell& cell(int rank) const { return cell_array(rank)[operation % cells]; }
   // The own cell of the operation after it.
   Cell& next_cell() const { return cell_array(team->rank)[(operation + 1) % cells]; }
+  // The rank's note of a kind of the operation that runs; the own one of the operation after it.
+  Note& note(int rank, int kind) const { return note_of(rank, kind, operation); }
+  Note& next_note(int kind) const { return note_of(team->rank, kind, operation + 1); }
   // Shows the own cell of the operation that runs, once its payload is written.
   void show(Cell& cell, uint64_t check) {
     cell.check = check;
@@ -135,6 +153,12 @@ class Channel {
   coll_status begin(size_t staging_bytes, size_t* offset);
   // The same without staging or flags; returns when the operation's cell may be written.
   coll_status begin_cell();
+  // Begins an operation that takes notes, and staging as in begin(). `writes`: this rank writes a note.
+  coll_status begin_with_notes(size_t staging_bytes, bool writes, size_t* offset) {
+    const coll_status status = begin(staging_bytes, offset);
+    if (status != COLL_OK || !writes || operation <= notes) return status;
+    return everybody_done(operation - notes);
+  }
   // The same for a rank that does not write its cell.
   void begin_without_cell() { operation++; }
   // Ends it. `synchronizing`: this rank's end proves that every rank has begun the operation.
@@ -177,6 +201,9 @@ class Channel {
   bool is_everybody_done(uint64_t number);
   // Without looking at anybody.
   bool known_done(uint64_t number) const { return number <= std::max(synchronized_, everybody_done_); }
+  Note& note_of(int rank, int kind, uint64_t number) const {
+    return *reinterpret_cast<Note*>(note_parts.of(rank) + (size_t(kind) * notes + number % notes) * note_apart);
+  }
   Cell* cell_array(int rank) const { return reinterpret_cast<Cell*>(cell_parts.of(rank)); }
   bool fits_here(const StagingRing& ring, size_t staging_bytes) const;
   struct Place {

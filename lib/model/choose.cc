@@ -169,12 +169,17 @@ void set_pieces(const Question& question, KernelFrom from, Choice& choice) {
 
 size_t latency_path_bytes(const Question& question) {
   constexpr int most = 256;
-  constexpr size_t short_bytes = 32 * kib, short_tree_bytes = 4 * kib;
+  constexpr size_t short_bytes = 32 * kib, short_tree_bytes = 4 * kib, short_row_bytes = 16 * kib;
   if (question.ranks > most) return 0;
   if (question.collective == Collective::barrier) return 1;
   if (question.ranks > topo::small_group) {
-    // Along a tree each level copies the whole message before the next one does. In a crowd plans let roots run farther
-    // ahead than cells do: with 32 ranks on two cores a stream of broadcasts takes a ninth of the time.
+    if (question.collective == Collective::scatter || question.collective == Collective::alltoall)
+      return short_row_bytes;
+    if (question.collective == Collective::allgather) return tiny_bytes;
+    if (question.collective == Collective::gather) return question.crowded ? 0 : tiny_bytes;
+    // Along a tree each level copies the whole message before the next one does. In a crowd plans let ranks run farther
+    // ahead than cells and notes do: with 32 ranks on two cores a stream of broadcasts takes a ninth of the time, one of
+    // gathers four fifths.
     if (question.crowded || question.collective != Collective::bcast) return 0;
     return question.mapped ? tiny_bytes : short_tree_bytes;
   }

@@ -44,6 +44,9 @@ class Layout : public testing::TestWithParam<int> {
                          "flag " + std::to_string(flag) + who});
       if (index == 0)
         parts.push_back({place(made.cell_parts.of(rank)), exec::cells * sizeof(exec::Cell), "cells" + who});
+      for (int note = 0; note < exec::kinds_of_notes * exec::notes && made.note_apart != 0; note++)
+        parts.push_back({place(made.note_parts.of(rank)) + size_t(note) * made.note_apart, sizeof(exec::Note),
+                         "note " + std::to_string(note) + who});
       for (const exec::StagingRing& ring : made.rings) {
         const size_t step = ring.slot_bytes == 0 ? ring.half_bytes : ring.slot_bytes;
         for (size_t half = 0; half < 2; half++)

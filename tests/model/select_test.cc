@@ -476,7 +476,7 @@ TEST(Select, TheLatencyPathEndsWhereARankWouldMoveMoreThanAFewPages) {
   EXPECT_EQ(bytes(Collective::bcast), tiny_bytes);
 }
 
-// Ranks with a core each pass a message on from group to group. Of oversubscribed ones only a barrier takes the path.
+// Ranks with a core each pass a message on from group to group. Broadcasts and gathers of oversubscribed ranks are plans.
 TEST(Select, TheLatencyPathServesManyRanks) {
   Question question;
   const auto bytes = [&](Collective collective) {
@@ -488,12 +488,16 @@ TEST(Select, TheLatencyPathServesManyRanks) {
         question = {.ranks = ranks, .levels = levels, .crowded = crowded};
         EXPECT_EQ(bytes(Collective::barrier), 1u);
         EXPECT_EQ(bytes(Collective::bcast), crowded ? 0u : 4096u);
+        EXPECT_EQ(bytes(Collective::gather), crowded ? 0u : tiny_bytes);
+        EXPECT_EQ(bytes(Collective::allgather), tiny_bytes);
+        EXPECT_EQ(bytes(Collective::scatter), 16u << 10);  // of all blocks together
+        EXPECT_EQ(bytes(Collective::alltoall), 16u << 10);
         EXPECT_EQ(bytes(Collective::reduce) + bytes(Collective::allreduce) + bytes(Collective::scan), 0u);
         question.mapped = true;
         EXPECT_EQ(bytes(Collective::bcast), crowded ? 0u : tiny_bytes);
       }
   question = {.ranks = 257};
-  EXPECT_EQ(bytes(Collective::barrier) + bytes(Collective::bcast), 0u);
+  EXPECT_EQ(bytes(Collective::barrier) + bytes(Collective::bcast) + bytes(Collective::allgather), 0u);
 }
 
 }  // namespace

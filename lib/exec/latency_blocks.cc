@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "exec/latency_blocks.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "mem/copy.h"
+#include "mem/fetch.h"
+
+namespace coll::exec {
+
+namespace {
+
+enum Which : int { own, packed };  // notes of a rank: its own block, the blocks of the group that it leads
+
+const char* bytes_of(const void* data) { return static_cast<const char*>(data); }
+
+// An operation that has begun: what it stages, and what was wrong with the blocks that it has seen.
+class Exchange {
+ public:
+  // Staging of a rank: `first` bytes that are its own, `second` of those that it has collected. What fits a note needs none.
+  // `writes`: this rank writes a note or staging.
+  Exchange(Channel& channel, size_t bytes, size_t first, size_t second, bool writes)
+      : channel_(channel),
+        team_(*channel.team),
+        bytes_(bytes),
+        sizes_{first, second},
+        offsets_{0, in_note(first) ? 0 : (first + sync::line_bytes - 1) / sync::line_bytes * sync::line_bytes} {
+    const size_t staging = offsets_[1] + (in_note(second) ? 0 : second);
+    status_ = channel.begin_with_notes(staging, writes, &slot_);
+    if (status_ != COLL_OK) return;
+    if (staging > 0) {
+      parts_ = channel.ring_of(staging).parts;
+      if (writes) channel.touch_staging(staging);
+    }
+    if (team_.crowded) team_.tell_core();
+  }
+
+  coll_status status() const { return status_; }
+
+  // Where a rank's data of that kind are.
+  char* data(int rank, Which which) const {
+    if (in_note(sizes_[which])) return channel_.note(rank, which).payload;
+    return parts_.of(rank) + slot_ + offsets_[which];
+  }
+  // Tells the others that this rank's data of that kind are there.
+  void show(Which which) {
+    Note& note = channel_.note(team_.rank, which);
+    note.bytes = shown_;
+    note.sequence.store(channel_.operation, std::memory_order_release);
+    team_.posted();
+  }
+
+  bool is_there(int rank, Which which) const {
+    return channel_.note(rank, which).sequence.load(std::memory_order_acquire) >= channel_.operation;
+  }
+  // False: a rank has died.
+  bool await(int rank, Which which, bool for_it_alone = false) {
+    if (is_there(rank, which)) [[likely]]
+      return true;
+    status_ = team_.wait(channel_.note(rank, which).sequence, channel_.operation, rank, for_it_alone);
+    return status_ == COLL_OK;
+  }
+  // The same for several. Where ranks share cores first for those that need this rank's: the others do not wait for it to be
+  // passed on.
+  template <typename Each>
+  bool await_each(size_t count, Each each) {
+    for (const bool all : {false, true}) {
+      if (!all && !team_.crowded) continue;
+      for (size_t i = 0; i < count; i++) {
+        const auto [rank, which] = each(i);
+        if (rank == team_.rank || is_there(rank, which) || !(all || team_.is_here(rank))) continue;
+        if (!await(rank, which, all && team_.crowded)) return false;
+      }
+    }
+    return true;
+  }
+  // Whether what a rank shows has this rank's length; it may be taken then.
+  bool fits(int rank, Which which) {
+    const uint64_t shown = channel_.note(rank, which).bytes;
+    if (shown == bytes_) [[likely]]
+      return true;
+    shown_ = shown;  // so that ranks for which this one collects notice, too
+    if (wrong_ != COLL_ERR_TRUNCATE) wrong_ = shown > bytes_ ? COLL_ERR_TRUNCATE : COLL_ERR_COUNT;
+    return false;
+  }
+
+  coll_status end(bool synchronizing) {
+    channel_.end(synchronizing, 0);
+    return wrong_;
+  }
+  // The same of a rank that wrote such a note: it will probably do so the next time and takes its lines back early.
+  coll_status end(bool synchronizing, Which wrote) {
+    mem::fetch_for_writing(&channel_.next_note(wrote), sizeof(Note));
+    return end(synchronizing);
+  }
+
+ private:
+  static bool in_note(size_t bytes) { return bytes <= Note::payload_bytes; }
+
+  Channel& channel_;
+  Team& team_;
+  size_t bytes_;
+  uint64_t shown_ = bytes_;
+  size_t sizes_[2], offsets_[2];
+  size_t slot_ = 0;
+  Parts parts_;
+  coll_status status_ = COLL_OK, wrong_ = COLL_OK;
+};
+
+// Short blocks are so short that a call would take longer.
+inline void copy_block(char* to, const char* from, size_t bytes) {
+  if (bytes == 8) std::memcpy(to, from, 8);
+  else if (bytes == 4) std::memcpy(to, from, 4);
+  else mem::copy(to, from, bytes);
+}
+
+void keep_own(char* to, const char* from, size_t bytes) {
+  if (to != from) copy_block(to, from, bytes);
+}
+
+// Blocks of a group, by index, to where they belong by rank.
+void unpack(const std::vector<int>& members, char* recv, const char* blocks, size_t bytes) {
+  const size_t size = members.size();
+  if (size_t(members.back() - members.front()) + 1 == size) {
+    mem::copy(recv + size_t(members.front()) * bytes, blocks, size * bytes);
+    return;
+  }
+  for (size_t i = 0; i < size; i++) copy_block(recv + size_t(members[i]) * bytes, blocks + i * bytes, bytes);
+}
+
+// The leader of a group collects its members' blocks behind its own. False: a rank has died.
+bool pack(Exchange& exchange, const std::vector<int>& members, int rank, const char* send, size_t bytes) {
+  if (!exchange.await_each(members.size(), [&](size_t i) { return std::pair(members[i], own); })) return false;
+  char* to = exchange.data(rank, packed);
+  for (size_t i = 0; i < members.size(); i++, to += bytes)
+    if (members[i] == rank) copy_block(to, send, bytes);
+    else if (exchange.fits(members[i], own)) copy_block(to, exchange.data(members[i], own), bytes);
+  exchange.show(packed);
+  return true;
+}
+
+Which kind_of(const std::vector<int>& members) { return members.size() > 1 ? packed : own; }
+
+}  // namespace
+
+Groups::Groups(std::vector<std::vector<int>> groups) : members(std::move(groups)) {
+  size_t ranks = 0;
+  for (const std::vector<int>& group : members) ranks += group.size(), largest = std::max(largest, group.size());
+  group_of.resize(ranks);
+  index_of.resize(ranks);
+  for (size_t group = 0; group < members.size(); group++)
+    for (size_t index = 0; index < members[group].size(); index++) {
+      group_of[size_t(members[group][index])] = int(group);
+      index_of[size_t(members[group][index])] = int(index);
+    }
+}
+
+Forwarding::Forwarding(const Groups& groups, int rank) {
+  const auto targets = [&](size_t size, size_t forwarder, auto visit) {
+    for (const std::vector<int>& group : groups.members)
+      for (size_t index = forwarder; index < group.size(); index += size) visit(group[index]);
+  };
+  const auto number = [&](size_t size, size_t forwarder, size_t before) {
+    size_t all = 0;
+    for (size_t group = 0; group < before; group++)
+      if (const size_t others = groups.members[group].size(); others > forwarder)
+        all += (others - forwarder + size - 1) / size;
+    return all;
+  };
+  const size_t group = size_t(groups.group_of[size_t(rank)]), index = size_t(groups.index_of[size_t(rank)]);
+  const size_t size = groups.members[group].size();
+  for (size_t forwarder = 0; forwarder < size; forwarder++) {
+    if (forwarder == index) first = row.size();
+    targets(size, forwarder, [&](int target) { row.push_back(target); });
+    if (forwarder == index) count = row.size() - first;
+  }
+  std::vector<size_t> place_of(groups.largest + 1, SIZE_MAX);  // by size of the group that forwards
+  for (const std::vector<int>& other : groups.members) {
+    const size_t forwarder = index % other.size();
+    size_t& place = place_of[other.size()];
+    if (place == SIZE_MAX) {
+      place = number(other.size(), forwarder, group) + index / other.size();
+      for (size_t i = 0; i < other.size() && other.size() > 1; i++)
+        most_forwarded = std::max(most_forwarded, other.size() * number(other.size(), i, groups.members.size()));
+    }
+    from.push_back({other[forwarder], place});
+  }
+}
+
+coll_status blocks_gather(Channel& channel, const Groups& groups, const void* send, void* recv, size_t bytes,
+                          int root) {
+  const int rank = channel.team->rank, group = groups.group_of[size_t(rank)];
+  const int group_of_root = groups.group_of[size_t(root)];
+  const std::vector<int>& members = groups.members[size_t(group)];
+  const bool leads = group != group_of_root && members.size() > 1 && rank == members.front();
+  Exchange exchange(channel, bytes, bytes, groups.largest > 1 ? groups.largest * bytes : 0, rank != root);
+  if (exchange.status() != COLL_OK) return exchange.status();
+  if (leads) {
+    if (!pack(exchange, members, rank, bytes_of(send), bytes)) return exchange.status();
+    return exchange.end(false, packed);
+  }
+  if (rank != root) {
+    copy_block(exchange.data(rank, own), bytes_of(send), bytes);
+    exchange.show(own);
+    return exchange.end(false, own);
+  }
+
+  char* const to = static_cast<char*>(recv);
+  keep_own(to + size_t(root) * bytes, bytes_of(send), bytes);
+  if (!exchange.await_each(members.size(), [&](size_t i) { return std::pair(members[i], own); }) ||
+      !exchange.await_each(groups.members.size(), [&](size_t i) {
+        const std::vector<int>& other = groups.members[i];
+        return int(i) == group ? std::pair(root, own) : std::pair(other.front(), kind_of(other));
+      }))
+    return exchange.status();
+  for (size_t i = 0; i < groups.members.size(); i++) {
+    const std::vector<int>& other = groups.members[i];
+    if (int(i) != group) {
+      if (exchange.fits(other.front(), kind_of(other)))
+        unpack(other, to, exchange.data(other.front(), kind_of(other)), bytes);
+      continue;
+    }
+    for (int member : members)
+      if (member != root && exchange.fits(member, own))
+        copy_block(to + size_t(member) * bytes, exchange.data(member, own), bytes);
+  }
+  return exchange.end(false);
+}
+
+coll_status blocks_allgather(Channel& channel, const Groups& groups, const void* send, void* recv, size_t bytes) {
+  const int rank = channel.team->rank;
+  const size_t group = size_t(groups.group_of[size_t(rank)]), count = groups.members.size();
+  const std::vector<int>& members = groups.members[group];
+  Exchange exchange(channel, bytes, bytes, groups.largest > 1 ? groups.largest * bytes : 0, true);
+  if (exchange.status() != COLL_OK) return exchange.status();
+  const bool leads = members.size() > 1 && rank == members.front();
+  if (leads) {
+    if (!pack(exchange, members, rank, bytes_of(send), bytes)) return exchange.status();
+  } else {
+    copy_block(exchange.data(rank, own), bytes_of(send), bytes);
+    exchange.show(own);
+  }
+  char* const to = static_cast<char*>(recv);
+  keep_own(to + size_t(rank) * bytes, bytes_of(send), bytes);
+  // Beginning with the next group, so that not all ranks ask one leader at once.
+  const auto next = [&](size_t i) -> const std::vector<int>& { return groups.members[(group + 1 + i) % count]; };
+  if (!exchange.await_each(count, [&](size_t i) { return std::pair(next(i).front(), kind_of(next(i))); }))
+    return exchange.status();
+  for (size_t i = 0; i < count; i++) {
+    const std::vector<int>& other = next(i);
+    const int leader = other.front();
+    if (other.size() == 1 && leader == rank) continue;
+    if (exchange.fits(leader, kind_of(other))) unpack(other, to, exchange.data(leader, kind_of(other)), bytes);
+  }
+  return exchange.end(true, leads ? packed : own);
+}
+
+coll_status blocks_alltoall(Channel& channel, const Groups& groups, const Forwarding& forwarding, const void* send,
+                            void* recv, size_t bytes) {
+  const int rank = channel.team->rank;
+  const std::vector<int>& members = groups.members[size_t(groups.group_of[size_t(rank)])];
+  const size_t size = members.size(), count = groups.members.size();
+  Exchange exchange(channel, bytes, bytes * forwarding.row.size(), bytes * forwarding.most_forwarded, true);
+  if (exchange.status() != COLL_OK) return exchange.status();
+  char* row = exchange.data(rank, own);
+  for (int target : forwarding.row) {
+    copy_block(row, bytes_of(send) + size_t(target) * bytes, bytes);
+    row += bytes;
+  }
+  exchange.show(own);
+  if (size > 1) {
+    if (!exchange.await_each(size, [&](size_t i) { return std::pair(members[i], own); })) return exchange.status();
+    char* const sorted = exchange.data(rank, packed);
+    for (size_t i = 0; i < size; i++) {
+      if (members[i] != rank && !exchange.fits(members[i], own)) continue;
+      const char* from = exchange.data(members[i], own) + forwarding.first * bytes;
+      for (size_t target = 0; target < forwarding.count; target++, from += bytes)
+        copy_block(sorted + (target * size + i) * bytes, from, bytes);
+    }
+    exchange.show(packed);
+  }
+  const size_t group = size_t(groups.group_of[size_t(rank)]);
+  const auto next = [&](size_t i) { return (group + 1 + i) % count; };
+  if (!exchange.await_each(
+          count, [&](size_t i) { return std::pair(forwarding.from[next(i)].rank, kind_of(groups.members[next(i)])); }))
+    return exchange.status();
+  for (size_t i = 0; i < count; i++) {
+    const std::vector<int>& other = groups.members[next(i)];
+    const Forwarding::From& from = forwarding.from[next(i)];
+    if (exchange.fits(from.rank, kind_of(other)))
+      unpack(other, static_cast<char*>(recv),
+             exchange.data(from.rank, kind_of(other)) + from.place * other.size() * bytes, bytes);
+  }
+  return exchange.end(true, own);
+}
+
+coll_status blocks_scatter(Channel& channel, const void* send, void* recv, size_t bytes, int root, int parent,
+                           bool passes_on) {
+  const Team& team = *channel.team;
+  const bool sends = team.rank == root;
+  const size_t all = bytes * size_t(team.ranks);
+  Exchange exchange(channel, bytes, all, 0, sends || passes_on);
+  if (exchange.status() != COLL_OK) return exchange.status();
+  const size_t own_place = size_t(team.rank) * bytes;
+  if (sends) {
+    mem::copy(exchange.data(root, own), send, all);
+    exchange.show(own);
+    keep_own(static_cast<char*>(recv), bytes_of(send) + own_place, bytes);
+    return exchange.end(false, own);
+  }
+  if (!exchange.await(parent, own)) return exchange.status();
+  if (passes_on) exchange.show(own);
+  if (exchange.fits(root, own)) copy_block(static_cast<char*>(recv), exchange.data(root, own) + own_place, bytes);
+  return passes_on ? exchange.end(false, own) : exchange.end(false);
+}
+
+}  // namespace coll::exec

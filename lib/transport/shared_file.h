@@ -17,6 +17,7 @@ class FileIdentity {
  public:
   FileIdentity() = default;
   explicit FileIdentity(int descriptor);
+  FileIdentity(uint64_t device, uint64_t inode) : device_(device), inode_(inode) {}
   bool is_of(int descriptor) const;
 
  private:

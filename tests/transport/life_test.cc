@@ -3,9 +3,6 @@
 #include "transport/life.h"
 
 #include <gtest/gtest.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -23,9 +20,11 @@
 #include <thread>
 #include <vector>
 
+#include "refused_calls.h"
 #include "transport/keeper.h"
 
 using namespace coll::transport;
+using coll::test::refuse;
 using namespace std::chrono_literals;
 
 namespace {
@@ -242,18 +241,6 @@ TEST_F(LifeTest, AProcessIsDoomedAsSoonAsASignalEndsIt) {
   ASSERT_EQ(ptrace(PTRACE_CONT, child_, nullptr, nullptr), 0);
   ASSERT_EQ(waitpid(child_, &status, 0), child_);
   child_ = -1;
-}
-
-// Every call of that number by this process fails with the error from now on.
-void refuse(std::initializer_list<std::pair<int, int>> calls) {
-  std::vector<sock_filter> filter = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};
-  for (const auto& [number, error] : calls) {
-    filter.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, unsigned(number), 0, 1));
-    filter.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | unsigned(error)));
-  }
-  filter.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
-  const sock_fprog program{static_cast<unsigned short>(filter.size()), filter.data()};
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) abort();
 }
 
 enum class Refused { lists, threads };

@@ -284,8 +284,8 @@ typedef struct coll_bootstrap {
   int ranks;         /* 1 .. 4096 */
   /*
    * send: [bytes], recv: [ranks * bytes]; the bytes of rank r go to recv + r * bytes. Returns 0 on success, anything
-   * else on failure. Called by coll_comm_create() only, in its thread, at most twice, with the same sizes on every
-   * rank.
+   * else on failure. Called by coll_comm_create() only, in its thread, at most three times, with the same sizes on
+   * every rank.
    */
   int (*allgather)(const void *send, void *recv, size_t bytes, void *context);
   void *context;     /* passed to allgather */
@@ -293,7 +293,7 @@ typedef struct coll_bootstrap {
 
 /*
  * Makes a communicator of all ranks of the bootstrap and stores the caller's handle in *comm. The ranks must be on one
- * node and in one pid namespace; several of them may be threads of one process. Reads the environment variables of
+ * node; several of them may be threads of one process. Reads the environment variables of
  * libcoll(7), most of which must be the same on every rank. On failure *comm is NULL; a problem that one rank finds
  * makes every rank fail, with its status. The bootstrap is not used after the call.
  * Collective. Errors: ARG (NULL, impossible rank or ranks, invalid variable), BOOTSTRAP (allgather failed; ranks on

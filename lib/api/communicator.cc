@@ -25,7 +25,7 @@ coll_status coll_comm_create(const coll_bootstrap* bootstrap, coll_comm** comm) 
     auto exchange = [&](const void* send, void* recv, size_t bytes) {
       return bootstrap->allgather(send, recv, bytes, bootstrap->context) == 0;
     };
-    std::unique_ptr<Comm> made = Comm::create(bootstrap->rank, bootstrap->ranks, exchange, status);
+    std::unique_ptr<Comm> made = Comm::create(bootstrap->rank, bootstrap->ranks, exchange, false, status);
     if (made != nullptr) *comm = new coll_comm{std::move(made)};
     return status;
   });

@@ -89,8 +89,8 @@ class Scratch {
 // An allgather among the ranks of the communicator to be: send [bytes] -> recv [ranks * bytes]. False on failure.
 using Exchange = std::function<bool(const void* send, void* recv, size_t bytes)>;
 
-// create() makes two exchanges; the second has this many bytes, for ranks that only have to take part in it.
-extern const size_t second_exchange_bytes;
+// What create() exchanges, one length per exchange; `names`: where ranks get the segment by sockets (rendezvous.h).
+std::vector<size_t> exchanged_bytes(bool names);
 
 class Comm;
 
@@ -135,8 +135,9 @@ class Request {
 class Comm : public std::enable_shared_from_this<Comm> {
  public:
   // All ranks call it alike; every rank takes part in the same number of exchanges whatever goes wrong, and all fail
-  // together. On failure null, with the status and text of the first rank that failed.
-  static std::unique_ptr<Comm> create(int rank, int ranks, const Exchange& exchange, coll_status& status);
+  // together. `names`: they exchange names of sockets in any case, because others who take part may need them. On failure
+  // null, with the status and text of the first rank that failed.
+  static std::unique_ptr<Comm> create(int rank, int ranks, const Exchange& exchange, bool names, coll_status& status);
   ~Comm();
   Comm(const Comm&) = delete;
   Comm& operator=(const Comm&) = delete;
@@ -305,6 +306,7 @@ class Comm : public std::enable_shared_from_this<Comm> {
   std::string description_;
   size_t cache_bytes_ = 0;
   double kernel_times_ = model::no_copy;
+  bool exchanges_names_ = false;   // create() has: parts do, too
   bool groups_apart_ = false;      // ranks that share cores are of several scheduling groups
   bool huge_pages_ = false;        // all ranks get them for long buffers in use
   bool heaps_are_shared_ = false;  // large memory of the program's is mapped by all, most likely

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How a communicator comes to be: two exchanges, then every rank decides the same from the same data.
+// How a communicator comes to be: two exchanges, then every rank decides the same from the same data. A third one lies
+// between the two where ranks get the segment by sockets.
 #include <algorithm>
 #include <atomic>
 #include <bitset>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <type_traits>
 
 #include "comm/comm.h"
 #include "comm/living.h"
 #include "comm/machines.h"
 #include "comm/probe.h"
+#include "comm/rendezvous.h"
 #include "comm/stats.h"
 #include "comm/tables.h"
 #include "mem/huge_pages.h"
@@ -28,7 +31,7 @@ namespace coll::comm {
 
 namespace {
 
-constexpr uint64_t protocol = 0x6c6962636f6c6c04;  // "libcoll", version 4
+constexpr uint64_t protocol = 0x6c6962636f6c6c05;  // "libcoll", version 5
 constexpr int most_cpus = 1024;
 constexpr int most_ranks = 4096;
 constexpr size_t most_huge = 16;  // communicators of a process whose staging may take a huge page each
@@ -63,6 +66,12 @@ struct Hello {
   std::bitset<most_cpus> cpus;
 };
 
+// Between the two, where namespaces differ: where I wait for the segment.
+struct Name {
+  Fate fate;
+  transport::Token socket;
+};
+
 // Second exchange: what works from where I am.
 struct Report {
   Fate fate;
@@ -71,7 +80,8 @@ struct Report {
   ProbeFindings found;
 };
 
-static_assert(std::is_trivially_copyable_v<Hello> && std::is_trivially_copyable_v<Report>);
+static_assert(std::is_trivially_copyable_v<Hello> && std::is_trivially_copyable_v<Name> &&
+              std::is_trivially_copyable_v<Report>);
 
 // Ranks that must share a core: spinning would keep the one that is waited for from running.
 bool crowded(const std::vector<Hello>& hellos) {
@@ -88,7 +98,9 @@ bool crowded(const std::vector<Hello>& hellos) {
 
 }  // namespace
 
-const size_t second_exchange_bytes = sizeof(Report);
+std::vector<size_t> exchanged_bytes(bool names) {
+  return names ? std::vector{sizeof(Hello), sizeof(Name), sizeof(Report)} : std::vector{sizeof(Hello), sizeof(Report)};
+}
 
 class Creation {
  public:
@@ -97,10 +109,14 @@ class Creation {
     comm_->team_.ranks = ranks;
   }
 
-  std::unique_ptr<Comm> run(const Exchange& exchange, coll_status& status) {
+  std::unique_ptr<Comm> run(const Exchange& exchange, bool names, coll_status& status) {
     prepare();
     if (!trade(exchange, hello_, hellos_, status)) return nullptr;
-    reach();
+    check();
+    meet();
+    comm_->exchanges_names_ = names || rendezvous_->namespaces_differ();
+    if (comm_->exchanges_names_ && !trade(exchange, name_, names_, status)) return nullptr;
+    if (fate_.status == COLL_OK) reach();
     if (!trade(exchange, report_, reports_, status)) return nullptr;
     if (rank() == 0) segment_->close();  // every rank has mapped it
     decide();
@@ -124,7 +140,9 @@ class Creation {
     mine.fate = fate_;
     all.resize(ranks());
     if (!exchange(&mine, all.data(), sizeof mine)) {
-      status = failure(COLL_ERR_BOOTSTRAP, "the allgather callback of the bootstrap returned an error");
+      status = fate_.status != COLL_OK
+                   ? failure(fate_.status, fate_.text)
+                   : failure(COLL_ERR_BOOTSTRAP, "the allgather callback of the bootstrap returned an error");
       return false;
     }
     for (size_t r = 0; r < ranks(); r++) {
@@ -192,9 +210,7 @@ class Creation {
   // REQUIRES: the length of the other text.
   char* table_text() const { return machine_text() + (hellos_.empty() ? hello_ : hellos_[0]).machine_bytes; }
 
-  void reach() {
-    exec::Team& team = comm_->team_;
-    team.members.resize(ranks());
+  void check() {
     for (size_t r = 0; r < ranks(); r++) {
       const Hello& hello = hellos_[r];
       if (hello.version != protocol)
@@ -202,10 +218,8 @@ class Creation {
                           "rank " + std::to_string(r) +
                               " runs another version of libcoll than this rank; use one version on all ranks");
       if (strcmp(hello.node, hello_.node) != 0)
-        return fate_.fail(COLL_ERR_BOOTSTRAP, "rank " + std::to_string(r) +
-                                                  " is on another node or in another pid namespace; create one "
-                                                  "communicator per node, and start the ranks of a "
-                                                  "node in one pid namespace");
+        return fate_.fail(COLL_ERR_BOOTSTRAP,
+                          "rank " + std::to_string(r) + " is on another node; create one communicator per node");
       if (hello.transport != hello_.transport || hello.debug != hello_.debug ||
           hello.direct_min_bytes != hello_.direct_min_bytes)
         return fate_.fail(COLL_ERR_BOOTSTRAP, "rank " + std::to_string(r) +
@@ -217,9 +231,36 @@ class Creation {
                               " has a different value of COLL_SENSITIVITY, COLL_THROTTLE, COLL_CHUNK, COLL_CPU or of a "
                               "collective's variable such as COLL_BCAST; set the same value on all ranks");
     }
+  }
+
+  // Whatever check() has found, so that all ranks make the same exchanges.
+  void meet() {
+    std::vector<transport::Address> addresses;
+    for (Hello& hello : hellos_) {
+      hello.address = transport::seen_from_here(hello.address, hello_.address.namespaces);
+      addresses.push_back(hello.address);
+    }
+    rendezvous_.emplace(rank(), std::move(addresses), comm_->settings_.rendezvous_directory);
+    if (fate_.status != COLL_OK) return;
     std::string problem;
-    segment_ = transport::Segment::reach(hellos_[0].segment, problem);
-    if (segment_ == nullptr) return fate_.fail(COLL_ERR_BOOTSTRAP, problem);
+    name_.socket = rendezvous_->open_socket(problem);
+    if (!problem.empty()) fate_.fail(COLL_ERR_BOOTSTRAP, problem);
+  }
+
+  std::string get_segment() {
+    std::vector<transport::Token> names;
+    for (const Name& name : names_) names.push_back(name.socket);
+    std::string problem;
+    if (rank() == 0) problem = rendezvous_->pass(*segment_, names);
+    else segment_ = rendezvous_->reach(hellos_[0].segment, names, problem);
+    return problem;
+  }
+
+  void reach() {
+    exec::Team& team = comm_->team_;
+    team.members.resize(ranks());
+    const std::string problem = get_segment();
+    if (!problem.empty()) return fate_.fail(COLL_ERR_BOOTSTRAP, problem);
     for (size_t r = 0; r < ranks(); r++)
       team.members[r] = {reinterpret_cast<exec::RankState*>(at(layout_.state(int(r)))),
                          at(layout_.refused_piece(int(r))), transport::Peer::reach(hellos_[r].address)};
@@ -255,9 +296,21 @@ class Creation {
     if (rank() == 1) probe_.take_times(hellos_[0].probe, hellos_[0].address, report_.found);
   }
 
+  // Without its pid, only its life mark shows that a rank has ended.
+  void check_marks() {
+    for (size_t r = 0; r < ranks(); r++)
+      if (comm_->team_.members[r].state->life.word.load(std::memory_order_relaxed) == 0)
+        return fate_.fail(COLL_ERR_BOOTSTRAP,
+                          "the end of rank " + std::to_string(r) +
+                              " cannot be noticed in another pid namespace: it has no thread libcoll-life; raise the "
+                              "limit on processes (ulimit -u), or use one pid namespace (unshare without --pid)");
+  }
+
   void decide() {
     exec::Team& team = comm_->team_;
     const Settings& settings = comm_->settings_;
+    if (rendezvous_->pids_differ()) check_marks();
+    if (fate_.status != COLL_OK) return;
     std::vector<topo::Place> places;
     for (const Report& report : reports_) places.push_back(report.place);
     comm_->hierarchy_ = topo::Hierarchy::from_places(places, sensitivity_);
@@ -273,7 +326,8 @@ class Creation {
     team.reach = one_process()                                             ? Reach::direct
                  : chosen == Transport::shm || chosen == Transport::mapped ? Reach::staged
                                                                            : Reach::remote;
-    if (settings.transport == Transport::shm) team.reach = Reach::staged, team.map_arenas = false;
+    if (settings.transport == Transport::shm) team.reach = Reach::staged;
+    team.map_arenas = settings.transport != Transport::shm && !rendezvous_->namespaces_differ();
     const bool stages = ranks() > 1 && settings.transport == Transport::automatic && team.reach == Reach::staged;
     const bool copies_work = stages && agreed_.impossible(Transport::cma).empty();
     if (copies_work) comm_->kernel_times_ = agreed_.cma_times();
@@ -380,8 +434,11 @@ class Creation {
   std::unique_ptr<transport::LifeRegistration> registration_;
   Fate fate_;
   Hello hello_;
+  Name name_;
   Report report_;
+  std::optional<Rendezvous> rendezvous_;
   std::vector<Hello> hellos_;
+  std::vector<Name> names_;
   std::vector<Report> reports_;
   Probe probe_;
   Agreement agreed_;
@@ -389,13 +446,13 @@ class Creation {
   topo::Sensitivity sensitivity_;
 };
 
-std::unique_ptr<Comm> Comm::create(int rank, int ranks, const Exchange& exchange, coll_status& status) {
+std::unique_ptr<Comm> Comm::create(int rank, int ranks, const Exchange& exchange, bool names, coll_status& status) {
   if (ranks > most_ranks) {
     status = failure(COLL_ERR_ARG, std::to_string(ranks) + " ranks exceed the limit of " + std::to_string(most_ranks) +
                                        " ranks per communicator");
     return nullptr;
   }
-  std::unique_ptr<Comm> comm = Creation(rank, ranks).run(exchange, status);
+  std::unique_ptr<Comm> comm = Creation(rank, ranks).run(exchange, names, status);
   if (comm != nullptr) stats::begin(rank);
   if (comm != nullptr && comm->settings_.log && rank == 0)
     fprintf(stderr, "%slibcoll: communicator of %s\n", comm->settings_.remarks.c_str(), comm->description_.c_str());

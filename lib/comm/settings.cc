@@ -95,6 +95,8 @@ coll_status Settings::read() {
     return failure(COLL_ERR_ARG, "COLL_STAGING='" + staging + "' is not a kind of store; use auto, cached or streamed");
   table = variable("COLL_TABLE");
   shared_heap = variable("COLL_HEAP") == "shared";
+  rendezvous_directory = variable("COLL_RENDEZVOUS_DIR");
+  if (rendezvous_directory.empty()) rendezvous_directory = "/dev/shm";
   trace = variable("COLL_TRACE");
   coll_status status;
   if ((status = read_switch("COLL_DRIFT", drift)) != COLL_OK ||

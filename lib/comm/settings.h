@@ -34,6 +34,7 @@ struct Settings {
   bool huge_pages = true;                      // COLL_HUGE_PAGES: for buffers that are used again and again
   bool trials = true;                          // COLL_TRIALS: of both ways of a long call, in turn
   bool shared_heap = false;                    // COLL_HEAP=shared
+  std::string rendezvous_directory;            // COLL_RENDEZVOUS_DIR
   std::string trace;                           // COLL_TRACE: a file's beginning; "": nothing is recorded
   std::string table;                           // COLL_TABLE: a name, a path, none; "": this machine's
   // COLL_BARRIER, COLL_BCAST and so on, by collective; empty when not forced

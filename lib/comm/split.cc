@@ -46,16 +46,17 @@ coll_status Comm::split(int colour, int key, std::unique_ptr<Comm>& out) {
   };
   int place = int(std::find(part.begin(), part.end(), rank()) - part.begin());
   coll_status status = COLL_OK;
-  // A part that fails in the first exchange still owes the second one to the other parts.
-  int exchanges = 0;
+  // A part that fails in one exchange still owes the later ones to the other parts. Where no two ranks of this
+  // communicator need a socket, none of a part do.
+  size_t exchanges = 0;
   Exchange counted = [&](const void* send, void* recv, size_t bytes) {
     return exchanges++, exchange(send, recv, bytes);
   };
-  std::unique_ptr<Comm> comm = create(place, int(part.size()), counted, status);
+  std::unique_ptr<Comm> comm = create(place, int(part.size()), counted, exchanges_names_, status);
   if (failed != COLL_OK) return told(failed);  // create() has found other words
-  if (exchanges < 2) {
-    std::vector<char> blank(second_exchange_bytes), ignored(second_exchange_bytes * part.size());
-    exchange(blank.data(), ignored.data(), second_exchange_bytes);
+  for (const std::vector<size_t> lengths = exchanged_bytes(exchanges_names_); exchanges < lengths.size();) {
+    std::vector<char> blank(lengths[exchanges]), ignored(blank.size() * part.size());
+    counted(blank.data(), ignored.data(), blank.size());
   }
   if (status == COLL_OK && mine.colour >= 0) out = std::move(comm);
   return status;

@@ -227,6 +227,14 @@ constexpr Variable all[] = {
      "each process, once, when it looks up its first variable.",
      {{"FILE", "Only this file. A file that cannot be read is an error."}, {"none", "No configuration file."}},
      false},
+    {"COLL_RENDEZVOUS_DIR",
+     "/dev/shm",
+     "Where ranks in different network namespaces, such as those of containers, make sockets for the moment in which "
+     "rank 0 passes the shared memory of a communicator. Other ranks need no such directory.",
+     "each rank, when it creates a communicator.",
+     {{"DIRECTORY",
+       "A directory that all ranks share and may write to, by whatever path each of them sees it. It may not be longer "
+       "than 60 characters."}}},
     {"COLL_LAUNCH",
      "",
      "How a rank finds the other ranks; set by collctl-run(1), not by the user.",

@@ -66,8 +66,9 @@ std::string cma_remedy(int error) {
   switch (error) {
     case EPERM:
       return text +
-             "; the ranks need one user and ptrace permission (kernel.yama.ptrace_scope=0, or CAP_SYS_PTRACE in a "
-             "container)";
+             "; the ranks need one user, one user namespace and ptrace permission (kernel.yama.ptrace_scope=0, or "
+             "CAP_SYS_PTRACE in a container)";
+    case ESRCH: return text + "; the ranks need one pid namespace, and must live";
     case ENOSYS: return text + "; the kernel lacks CONFIG_CROSS_MEMORY_ATTACH or a seccomp filter hides it";
     default: return text;
   }

@@ -5,7 +5,6 @@
 #include <csignal>
 #include <cstdio>
 #include <ctime>
-#include <sys/stat.h>
 
 #include "transport/process.h"
 
@@ -19,19 +18,13 @@ int64_t now_ms() {
   return int64_t(now.tv_sec) * 1000 + now.tv_nsec / 1'000'000;
 }
 
-// 0 where the kernel has one only.
-uint32_t own_time_space() {
-  struct stat space {};
-  return stat("/proc/self/ns/time", &space) == 0 ? uint32_t(space.st_ino) : 0;
-}
-
 }  // namespace
 
 void describe_owner(LifeMark& mark) {
   const ProcessStat own = stat_of("self");
   mark.start = own.start;
   mark.stack = own.stack;
-  mark.time_space = own_time_space();
+  mark.time_space = namespace_number("time");
 }
 
 Life::Life(int pid) : pid_(pid), last_look_ms_(now_ms()) {}
@@ -45,13 +38,15 @@ bool Life::looks_doomed(const LifeMark& mark) const {
   const bool killed = (found.flags & signaled) != 0;
   // The first thread of a process may end before others.
   const bool zombie = (found.state == 'Z' || found.state == 'X') && found.threads <= 1;
-  const bool number_is_anothers = mark.start != 0 && found.start != mark.start && mark.time_space == own_time_space();
+  const bool number_is_anothers =
+      mark.start != 0 && found.start != mark.start && mark.time_space == namespace_number("time");
   const bool another_program = mark.stack != 0 && found.stack != 0 && found.stack != mark.stack;
   return killed || zombie || number_is_anothers || another_program;
 }
 
 bool Life::doomed(const LifeMark& mark) const {
   if (mark.ended() || found_doomed_.load(std::memory_order_relaxed)) return true;
+  if (pid_ == 0) return false;
   static std::atomic<int64_t> last_of_any_ms = 0;
   const int64_t now = now_ms();
   const bool looks = now - last_look_ms_.load(std::memory_order_relaxed) >= doomed_look_ms &&

@@ -38,6 +38,7 @@ inline constexpr int64_t doomed_look_ms = 100, any_look_ms = 50;
 // Whether another process lives. One object serves all communicators that this process shares with it. Thread safe.
 class Life {
  public:
+  // 0: a process of another pid namespace. Its mark alone says whether it lives.
   explicit Life(int pid);
   Life(const Life&) = delete;
   Life& operator=(const Life&) = delete;

@@ -18,9 +18,12 @@ namespace coll::transport {
 struct Address {
   Token token;
   int32_t pid = 0;
+  Namespaces namespaces;
 };
 
 Address own_address();
+// The address as this process may use it: the pid of a process in another pid namespace becomes 0, which no process has.
+Address seen_from_here(Address address, const Namespaces& here);
 
 class Peer {
  public:

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <pthread.h>
@@ -32,6 +33,11 @@ struct ProcFile {
   }
 };
 
+bool proc_is_own() {
+  char self[16] = "";
+  return readlink("/proc/self", self, sizeof self - 1) > 0 && atoi(self) == getpid();
+}
+
 }  // namespace
 
 Token fresh_token() {
@@ -56,12 +62,28 @@ const Token& own_token() {
 
 std::string node_identity() {
   const ProcFile boot("/proc/sys/kernel/random/boot_id");
+  return std::string(boot.text, strcspn(boot.text, "\n"));
+}
+
+uint32_t namespace_number(const char* kind) {
+  char path[32];
+  snprintf(path, sizeof path, "/proc/self/ns/%s", kind);
   struct stat space {};
-  stat("/proc/self/ns/pid", &space);
-  return std::string(boot.text, strcspn(boot.text, "\n")) + "/" + std::to_string(space.st_ino);
+  return stat(path, &space) == 0 ? uint32_t(space.st_ino) : 0;
+}
+
+Namespaces own_namespaces() {
+  return {namespace_number("user"), namespace_number("pid"), namespace_number("net"), proc_is_own()};
+}
+
+bool share_pids(const Namespaces& a, const Namespaces& b) { return a.pid != 0 && a.pid == b.pid; }
+
+bool share_proc(const Namespaces& a, const Namespaces& b) {
+  return share_pids(a, b) && a.user != 0 && a.user == b.user && a.proc_is_own && b.proc_is_own;
 }
 
 ProcessStat stat_of(const char* process) {
+  if (strcmp(process, "self") != 0 && !proc_is_own()) return {};
   char path[32];
   snprintf(path, sizeof path, "/proc/%s/stat", process);
   const ProcFile file(path);

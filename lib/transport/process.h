@@ -18,8 +18,23 @@ const Token& own_token();
 // Another one, for any other secret.
 Token fresh_token();
 
-// The machine's boot and the process-id namespace: equal for processes that can reach each other by pid.
+// The machine's boot: equal for processes that run under one kernel.
 std::string node_identity();
+
+// The number that the kernel gives to this process's namespace of a kind: "user", "pid", "net", "time". 0: unknown.
+uint32_t namespace_number(const char* kind);
+
+// The namespaces of a process; 0: unknown.
+struct Namespaces {
+  uint32_t user = 0, pid = 0, net = 0;
+  bool proc_is_own = false;  // /proc numbers processes as the process's own pid namespace does
+};
+
+Namespaces own_namespaces();
+// Whether a pid means the same process to both.
+bool share_pids(const Namespaces& a, const Namespaces& b);
+// Whether namespaces let each of the two open what /proc shows of the other.
+bool share_proc(const Namespaces& a, const Namespaces& b);
 
 // What /proc/PID/stat tells of a process.
 struct ProcessStat {
@@ -31,7 +46,8 @@ struct ProcessStat {
   uint64_t stack = 0;  // where the stack of the program begins; 0: hidden from the reader
 };
 
-// `process` is a number, or "self". Allocates no memory: a rank that waits in the middle of an operation calls this.
+// `process` is a number of this process's pid namespace, which is unknown where /proc is that of another namespace, or
+// "self". Allocates no memory: a rank that waits in the middle of an operation calls this.
 ProcessStat stat_of(const char* process);
 
 }  // namespace coll::transport

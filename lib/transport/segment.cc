@@ -54,14 +54,18 @@ std::shared_ptr<Segment> Segment::make(size_t bytes, std::string& problem) {
   return segment;
 }
 
-std::shared_ptr<Segment> Segment::reach(const SegmentAddress& address, std::string& problem) {
+std::shared_ptr<Segment> Segment::reach(const SegmentAddress& address, std::string& problem, int passed) {
   const auto lock = known().lock();
   std::weak_ptr<Segment>& entry = known().of(address.token);
-  if (auto segment = entry.lock()) return segment;
-  std::shared_ptr<Segment> segment(new Segment(address));
-  problem = segment->open();
-  if (!problem.empty()) return nullptr;
-  entry = segment;
+  std::shared_ptr<Segment> segment = entry.lock();
+  if (segment == nullptr && passed < 0) passed = open_shared_file(address.pid, address.descriptor, problem);
+  if (segment == nullptr && passed >= 0) {
+    segment.reset(new Segment(address));
+    problem = segment->map(passed);
+    if (!problem.empty()) segment = nullptr;
+    else entry = segment;
+  }
+  if (passed >= 0) ::close(passed);
   return segment;
 }
 
@@ -85,20 +89,16 @@ std::string Segment::create() {
   return "";
 }
 
-std::string Segment::open() {
+std::string Segment::map(int descriptor) {
   const std::string stranger = "process " + std::to_string(address_.pid) +
-                               " is not the rank that was expected; run all ranks in one pid namespace";
-  std::string problem;
-  const int descriptor = open_shared_file(address_.pid, address_.descriptor, problem);
-  if (descriptor < 0) return problem;
+                               " is not the rank that was expected, or its program has closed descriptors of libcoll; "
+                               "let it close none while a communicator is created";
   struct stat file {};
   const bool same = fstat(descriptor, &file) == 0 && file.st_dev == address_.device && file.st_ino == address_.inode &&
                     uint64_t(file.st_size) == address_.bytes;
-  if (same) base_ = map_shared_file(descriptor, 0, address_.bytes);
-  const int reason = errno;
-  ::close(descriptor);
   if (!same) return stranger;
-  if (base_ == nullptr) return cannot_map(address_.bytes, reason);
+  base_ = map_shared_file(descriptor, 0, address_.bytes);
+  if (base_ == nullptr) return cannot_map(address_.bytes, errno);
   const auto* header = reinterpret_cast<const Header*>(base_);
   return header->magic == Header::expected_magic && header->token == address_.token ? "" : stranger;
 }

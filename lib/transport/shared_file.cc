@@ -50,7 +50,7 @@ std::string remedy(int pid, int error) {
   if (users.runs_as >= 0 && users.runs_as != users.shown_as)
     return "it is not dumpable, as after setuid() without exec, or of a program that its user may not read; call "
            "prctl(PR_SET_DUMPABLE, 1) in it before it creates a communicator";
-  return "run all ranks as one user, in one pid namespace, with /proc mounted";
+  return "run all ranks as one user, and let them see each other in /proc (mount option hidepid)";
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 """collctl run: output, exit statuses, signals, and that nothing outlives the job."""
 import json
 import os
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -80,6 +81,48 @@ class Programs(Case):
         for bind, expected in (("core", 1), ("none", processors)):
             out = self.run_fine("run", "-n", 2, "--tag", "--bind", bind, "python3", "-c", script)
             self.assertEqual(sorted(out.splitlines()), [f"[0] {expected}", f"[1] {expected}"])
+
+
+class Namespaces(Case):
+    """Ranks in namespaces of their own, as in containers."""
+    def expect_sum(self, *wrapper, ranks):
+        program = f"{EXAMPLES}/example_allreduce"
+        out = self.run_fine("run", "-n", ranks, *[word.replace("PROGRAM", program) for word in wrapper])
+        mean = (ranks + 1) / 2
+        self.assertEqual(sorted(out.splitlines()),
+                         [f"rank {r} of {ranks}: mine is {r + 1}, the average is {mean:g}" for r in range(ranks)])
+
+    def unshare(self, *options):
+        """The command in front of a program; skips the test where it is refused."""
+        command = ["unshare", *options]
+        if shutil.which("unshare") is None:
+            self.skipTest("unshare is not installed (package util-linux)")
+        tried = subprocess.run([*command, "true"], capture_output=True, text=True, check=False)
+        if tried.returncode != 0:
+            self.skipTest(f"{' '.join(command)}: {tried.stderr.strip()}")
+        return command
+
+    def test_of_users(self):
+        for ranks in (2, 4):
+            self.expect_sum(*self.unshare("-Ur"), "PROGRAM", ranks=ranks)
+
+    def test_of_pids(self):
+        self.expect_sum(*self.unshare("-Urpf"), "PROGRAM", ranks=2)
+        self.expect_sum(*self.unshare("-Urpf", "--mount-proc"), "PROGRAM", ranks=4)
+
+    def test_of_networks(self):
+        self.expect_sum(*self.unshare("-Urpfn"), "PROGRAM", ranks=2)
+
+    def test_of_some_ranks(self):
+        command = " ".join(self.unshare("-Urpf"))
+        for rank in (0, 1):
+            self.expect_sum("sh", "-c", f"[ ${{COLL_LAUNCH%%/*}} = {rank} ] && exec {command} PROGRAM; exec PROGRAM", ranks=3)
+
+    def test_of_all_ranks_together(self):
+        """/proc shows other processes than those that the ranks' numbers mean."""
+        inner = subprocess.run([*self.unshare("-Urpf"), COLLCTL, "run", "-n", "2", f"{EXAMPLES}/example_allreduce"],
+                               capture_output=True, text=True, check=False, timeout=100)
+        self.assertEqual((inner.returncode, inner.stderr), (0, ""))
 
 
 class Endings(Case):

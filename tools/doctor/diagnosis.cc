@@ -112,12 +112,14 @@ Finding seccomp(const Facts& facts) {
 Finding namespaces(const Facts& facts) {
   if (!facts.own_pid_namespace && !facts.own_user_namespace)
     return {"namespaces", Finding::fine, "this process is in the initial pid and user namespaces", ""};
-  return {"namespaces", Finding::fine,
-          fmt::format("this process has {} of a container; start all ranks of a job in the same container",
-                      !facts.own_user_namespace  ? "the pid namespace"
-                      : !facts.own_pid_namespace ? "the user namespace"
-                                                 : "the pid and user namespaces"),
-          ""};
+  return {
+      "namespaces", Finding::fine,
+      fmt::format("this process has {} of a container; start all ranks of a node in the same container, because ranks "
+                  "of different ones can neither copy from each other (CMA) nor map each other's buffers",
+                  !facts.own_user_namespace  ? "the pid namespace"
+                  : !facts.own_pid_namespace ? "the user namespace"
+                                             : "the pid and user namespaces"),
+      ""};
 }
 
 Finding memfd(const Facts& facts) {

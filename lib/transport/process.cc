@@ -2,6 +2,7 @@
 #include "transport/process.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -17,8 +18,15 @@ namespace coll::transport {
 namespace {
 
 Token token;
+// Of own_namespaces(), once they are known: the user and the pid namespace; the network namespace and two bits.
+constexpr uint64_t are_known = 1, proc_is_theirs = 2;
+std::atomic<uint64_t> users_and_pids = 0, net_and_bits = 0;
 
-void draw_token() { token = fresh_token(); }
+// When a process begins to use the library, and in a child after fork().
+void begin_life() {
+  token = fresh_token();
+  net_and_bits = 0;
+}
 
 // The beginning of a file of /proc; empty when it cannot be read.
 struct ProcFile {
@@ -52,8 +60,8 @@ Token fresh_token() {
 
 const Token& own_token() {
   static const bool once = [] {
-    draw_token();
-    pthread_atfork(nullptr, nullptr, draw_token);
+    begin_life();
+    pthread_atfork(nullptr, nullptr, begin_life);
     return true;
   }();
   (void)once;
@@ -72,8 +80,17 @@ uint32_t namespace_number(const char* kind) {
   return stat(path, &space) == 0 ? uint32_t(space.st_ino) : 0;
 }
 
+// Threads that come at once store the same.
 Namespaces own_namespaces() {
-  return {namespace_number("user"), namespace_number("pid"), namespace_number("net"), proc_is_own()};
+  own_token();
+  if (net_and_bits.load(std::memory_order_acquire) == 0) {
+    users_and_pids.store(uint64_t(namespace_number("user")) << 32 | namespace_number("pid"), std::memory_order_relaxed);
+    net_and_bits.store(uint64_t(namespace_number("net")) << 32 | (proc_is_own() ? proc_is_theirs : 0) | are_known,
+                       std::memory_order_release);
+  }
+  const uint64_t first = users_and_pids.load(std::memory_order_relaxed),
+                 second = net_and_bits.load(std::memory_order_relaxed);
+  return {uint32_t(first >> 32), uint32_t(first), uint32_t(second >> 32), (second & proc_is_theirs) != 0};
 }
 
 bool share_pids(const Namespaces& a, const Namespaces& b) { return a.pid != 0 && a.pid == b.pid; }

@@ -30,6 +30,7 @@ struct Namespaces {
   bool proc_is_own = false;  // /proc numbers processes as the process's own pid namespace does
 };
 
+// As they were when this process first asked: it may leave them afterwards only while it has one thread.
 Namespaces own_namespaces();
 // Whether a pid means the same process to both.
 bool share_pids(const Namespaces& a, const Namespaces& b);

@@ -20,8 +20,10 @@
 #include <thread>
 #include <vector>
 
+#include "namespaces.h"
 #include "refused_calls.h"
 #include "transport/keeper.h"
+#include "transport/process.h"
 
 using namespace coll::transport;
 using coll::test::refuse;
@@ -312,6 +314,27 @@ TEST_P(Unwatched, AnotherProcessOfTheSameNumberIsSeen) {
 INSTANTIATE_TEST_SUITE_P(All, Unwatched, testing::Values(Refused::lists, Refused::threads), [](const auto& info) {
   return info.param == Refused::lists ? "WithoutRobustFutexes" : "WithoutThreads";
 });
+
+// A process that has left the pid namespace of its /proc, where other processes have the numbers of its peers.
+TEST_F(LifeTest, NumbersMeanNothingInTheProcOfAnotherPidNamespace) {
+  constexpr int kinds = CLONE_NEWUSER | CLONE_NEWPID;
+  if (const std::string problem = coll::test::refused_namespaces(kinds); !problem.empty())
+    GTEST_SKIP() << "this user may not make namespaces: " << problem;
+  const Namespaces here = own_namespaces();
+  ASSERT_TRUE(share_proc(here, here));
+  const pid_t child = fork();
+  if (child == 0) {
+    if (!coll::test::enter_namespaces(kinds).empty()) _exit(1);
+    const Namespaces there = own_namespaces();
+    const bool known = stat_of("1").known || !stat_of("self").known;
+    _exit(known || there.proc_is_own || share_proc(here, there) || share_pids(here, there) || share_proc(there, there)
+              ? 2
+              : 0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+}
 
 }  // namespace
 

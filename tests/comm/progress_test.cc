@@ -60,7 +60,7 @@ TEST_P(Progress, AdvancesThoseThatWereFreed) {
     RANK_CHECK(c, coll_progress() == COLL_OK);
   });
 }
-INSTANTIATE_TEST_SUITE_P(All, Progress, testing::Values(2, 4, 64), testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(All, Progress, testing::Values(2, 4, 16), testing::PrintToStringParamName());
 
 // Threads that do nothing else are beside blocking collectives, starts and waits on the same communicators.
 void beside_other_threads(Context& c) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "../seed.h"
 #include "comm/collectives.h"
 #include "plan/plan.h"
 

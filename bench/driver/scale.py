@@ -17,12 +17,12 @@ MIB = 1 << 20
 
 
 def ms(seconds):
-    return f"{seconds * 1e3:.3g} ms"
+    return f"{seconds * 1e3:.0f} ms" if seconds >= 1 else f"{seconds * 1e3:.3g} ms"
 
 
-def first_and_later(column, collective):
-    call = column["calls"][collective]
-    return f"{ms(call['first_s'])}, {ms(call['later_s'])}"
+def calls_of(collective):
+    return {f"{collective}, {which} call": lambda column, c=collective, key=f"{which}_s": ms(column["calls"][c][key])
+            for which in ("first", "later")}
 
 
 # A row's name, and its cell of a column of `collctl bench scale --json`.
@@ -39,10 +39,7 @@ ROWS = {
     "load: wall time, s": lambda c: f"{c['load']['wall_s']:.2f}",
     "load: wall time / bare processes": lambda c: f"{c['load']['wall_s'] / c['bare_s']:.1f}",
     "load: system time, s": lambda c: f"{c['load']['system_s']:.2f}",
-    "barrier, 8 B calls: first, later": lambda c: first_and_later(c, "barrier"),
-    "allreduce": lambda c: first_and_later(c, "allreduce"),
-    "allgather": lambda c: first_and_later(c, "allgather"),
-    "alltoall": lambda c: first_and_later(c, "alltoall"),
+    **calls_of("barrier"), **calls_of("allreduce"), **calls_of("allgather"), **calls_of("alltoall"),  # of 8 B
 }
 
 
@@ -79,7 +76,7 @@ def main():
     rows = {name: [cell(column) for column in columns] for name, cell in ROWS.items()}
     heads = [f"{column['ranks']} ranks" for column in columns]
     for name, cells in (("", heads), *rows.items()):
-        print(f"{name:<38}" + "".join(f"{cell:>20}" for cell in cells))
+        print(f"{name:<38}" + "".join(f"{cell:>16}" for cell in cells))
     if options.record:
         record.write(options.record, record.new(
             circumstances, "scale", circumstances["machine"]["name"],

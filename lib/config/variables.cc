@@ -154,7 +154,7 @@ constexpr Variable all[] = {
      "off",
      "What is reported on standard error. The format is described in section LOG of libcoll(7).",
      "each rank, when it creates a communicator; the MPI shim, once per process.",
-     {{"off", "Nothing."},
+     {{"off", "Nothing. Unless it is set, an MPI shim still names a setting that cannot be followed."},
       {"info",
        "One line per communicator (ranks, hierarchy, transport, table), and warnings: misspelt variables, stale "
        "tables, "

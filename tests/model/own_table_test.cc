@@ -73,9 +73,10 @@ TEST(Choices, AreReadBackInOrder) {
 TEST(Choices, WrongOnesAreRefusedWithTheirLine) {
   const std::string at = "t.json:" + line_of("\"knomial\"") + ": ";
   EXPECT_THAT(refusal("\"knomial\"", "\"tree\""), StartsWith(at + "'choices[3].algorithm' is 'tree'"));
-  EXPECT_THAT(refusal("\"knomial\"", "\"knomial\", \"colour\": 1"), StartsWith(at + "'choices[3].colour' is no key"));
+  EXPECT_THAT(refusal("\"knomial\"", "\"knomial\", \"colour\": 1"),
+              StartsWith(at + "'choices[3].colour' is not a key of a table"));
   EXPECT_THAT(refusal("\"k\": 3", "\"k\": 3000"), HasSubstr("'choices[3].parameters.k' must be at most"));
-  EXPECT_THAT(refusal("\"k\": 3", "\"kk\": 3"), HasSubstr("'choices[3].parameters.kk' is no key"));
+  EXPECT_THAT(refusal("\"k\": 3", "\"kk\": 3"), HasSubstr("'choices[3].parameters.kk' is not a key of a table"));
   EXPECT_THAT(refusal("\"up_to_bytes\": 8192", "\"up_to_bytes\": 256"),
               HasSubstr("'choices' choose twice for bcast of 2 ranks up to 256 bytes"));
   EXPECT_THAT(refusal("\"ranks\": 2", "\"ranks\": 1"), HasSubstr("'choices[0].ranks' must be at least 2"));

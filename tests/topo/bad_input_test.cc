@@ -159,8 +159,8 @@ TEST_F(BadInput, FilesThatAreNoneAreRefused) {
   Machine machine;
   EXPECT_THAT(load_xml("/no/such/file.xml", machine).text(),
               HasSubstr("'/no/such/file.xml': No such file or directory; give"));
-  EXPECT_THAT(load_xml("/", machine).text(), HasSubstr("Is a directory"));
-  EXPECT_THAT(load_xml("/dev/null", machine).text(), HasSubstr("the file is empty"));
+  EXPECT_THAT(load_xml("/", machine).text(), HasSubstr("it is a directory; give"));
+  EXPECT_THAT(load_xml("/dev/null", machine).text(), HasSubstr("it is a device, not a file; give"));
   EXPECT_THAT(load_xml("/proc/self/exe", machine).text(), HasSubstr("line 1: "));
   EXPECT_THAT(load_text("package:2 core:4", machine).text(), HasSubstr("text outside the elements"));
 }

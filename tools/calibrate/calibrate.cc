@@ -71,7 +71,7 @@ fs::path output_of(const Options& options, const model::Fingerprint& running) {
 
 // Whether the table could be written is found out before minutes are spent. The library's own directories are made; one
 // that was named is there, or misspelt.
-void check_writable(const fs::path& path, bool make_directories) {
+void check_writable(const fs::path& path, const char* option, bool make_directories) {
   std::error_code error;
   if (make_directories) fs::create_directories(path.parent_path(), error);
   const bool known = fs::exists(path);
@@ -82,7 +82,8 @@ void check_writable(const fs::path& path, bool make_directories) {
   file.close();
   if (!known) fs::remove(path, error);
   if (!writable)
-    throw Failure(fmt::format("cannot write {}; name a file in a directory that you may write to", path.string()));
+    throw Failure(
+        fmt::format("cannot write {}; use {} FILE with a directory that you may write to", path.string(), option));
 }
 
 void write_file(const fs::path& path, const std::string& text) {
@@ -127,8 +128,8 @@ Calibration calibrate(const Options& options) {
   if (topo::Status status = topo::load_native(machine); !status.ok()) throw Failure(status.text());
   const model::Fingerprint running = model::fingerprint_of(machine);
   made.output = output_of(options, running);
-  check_writable(made.output, options.output.empty());
-  if (!options.plot.empty()) check_writable(options.plot, false);
+  check_writable(made.output, "--output", options.output.empty());
+  if (!options.plot.empty()) check_writable(options.plot, "--plot", false);
 
   MeasureTask task{.cpus = allowed_cpus(), .machine = machine, .quick = options.quick};
   constexpr size_t most = 63;  // that start together

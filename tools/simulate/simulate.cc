@@ -175,6 +175,7 @@ void add_simulate(Command& app, Action& action) {
                   "last two by the module kcoll), mapped (loads and stores; default)")
       ->option_text("HOW");
   sub->add_option("--skew", options->skew_us, "ranks arrive at random within this many microseconds; default: 0")
+      ->at_least_zero()
       ->range(0.0, 1e9)
       ->option_text("US");
   sub->add_option("--seed", options->seed, "seed of the random arrivals; default: 1")->option_text("N");

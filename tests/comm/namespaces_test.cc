@@ -208,7 +208,10 @@ TEST(Namespaces, OfNetworksMeetInADirectory) {
   }
   EXPECT_EQ(rmdir(shared), 0);
   Environment directory("COLL_RENDEZVOUS_DIR", "/nowhere");
-  run_apart(user, all, 2, [](Context& c) { RANK_CHECK(c, coll_barrier(c.comm()) == COLL_OK); });
+  run_apart(user, all, 2, [](Context& c) {
+    coll_comm* comm = c.comm();
+    RANK_CHECK(c, coll_barrier(comm) == COLL_OK && coll_comm_free(comm) == COLL_OK);
+  });
   run_apart(net, all, 2, [](Context& c) {
     coll_bootstrap bootstrap = c.bootstrap();
     coll_comm* comm = nullptr;

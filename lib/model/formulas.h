@@ -68,6 +68,8 @@ struct Network {
 Terms two_level(const Terms& within, const Network& network, int nodes, double node_bytes);
 
 // ---- alltoall (formulas_personalized.cc) --------------------------------------------------------------------------
+// So many copies, each from another peer anywhere, so that no two ranks ever copy from the same one.
+Terms from_peers(const Setting&, double bytes, int peers);
 // CMA IV-C.1: AG + (p-1) C(1)
 Terms alltoall_pairwise(const Setting&, double bytes, const Knobs&);
 // CMA IV-C.2: ceil(lg p) steps of half of all blocks

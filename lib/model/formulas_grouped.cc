@@ -31,14 +31,6 @@ Terms seen(const Setting& on, int others, Distance distance) {
   return flags(others == 0 ? 0 : on.flag_us(distance) + (others - 1) * on.look_us());
 }
 
-// So many copies from peers everywhere, one after the other.
-Terms from_peers(const Setting& on, double bytes, int peers) {
-  Terms one = on.copy(bytes);
-  one.startup_us = on.mean_startup_us();
-  one.transfer_us = bytes * on.mean_us_per_byte();
-  return peers * one;
-}
-
 }  // namespace
 
 Terms gather_grouped(const Setting& on, double bytes, const Knobs& knobs) {

@@ -108,21 +108,15 @@ Terms two_level(const Terms& within, const Network& network, int nodes, double n
                         .transfer_us = others * node_bytes / bytes_per_us(network.bandwidth_gbs)};
 }
 
-namespace {
-
-// p - 1 copies, each from another peer, so that no two ever copy from the same one.
-Terms from_everybody(const Setting& on, double bytes) {
-  const int peers = on.ranks() - 1;
+Terms from_peers(const Setting& on, double bytes, int peers) {
   Terms one = on.copy(bytes);
   one.startup_us = on.mean_startup_us();
   one.transfer_us = bytes * on.mean_us_per_byte();
   return peers * one;
 }
 
-}  // namespace
-
 Terms alltoall_pairwise(const Setting& on, double bytes, const Knobs& knobs) {
-  return moving(own_block_us(on, bytes, knobs)) + flags(on.tiny_allgather_us()) + from_everybody(on, bytes);
+  return moving(own_block_us(on, bytes, knobs)) + flags(on.tiny_allgather_us()) + from_peers(on, bytes, on.ranks() - 1);
 }
 
 Terms alltoall_rotated(const Setting& on, double bytes, const Knobs& knobs) {

@@ -16,7 +16,7 @@ namespace coll::sync {
 
 inline timespec time_of_us(uint32_t us) { return {time_t(us / 1'000'000), long(us % 1'000'000) * 1000}; }
 
-// Until somebody wakes those who wait for the word, unless it has another value already; sometimes for no reason.
+// Until a thread wakes those that wait for the word, unless it has another value already; may return without cause.
 inline void futex_wait(const std::atomic<uint32_t>& word, uint32_t value) {
   syscall(SYS_futex, &word, FUTEX_WAIT, value, nullptr, nullptr, 0);
 }

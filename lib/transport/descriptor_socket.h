@@ -9,7 +9,7 @@
 //  2. The sender keeps its socket until every receiver has the file or has failed. A receiver connects its own socket to
 //     it: from then on the kernel accepts datagrams of the sender only. While it waits it connects again now and then,
 //     which fails once the sender has ended or given up. This needs no pid, so it works between pid namespaces.
-//  3. A descriptor that is not of the expected file is closed, whoever has sent it.
+//  3. A descriptor that is not of the expected file is closed, from any sender.
 #pragma once
 
 #include <chrono>

@@ -34,7 +34,7 @@ KEPT_BY = {
     "mpi": "lib/mpi/",
 }
 
-# System calls and instructions of waiting, which one directory keeps for itself, so that nobody waits in a way of his own.
+# System calls and instructions of waiting, which one directory keeps for itself, so that all waiting is done in one way.
 WAITING = ("sched_yield", "SYS_futex", "nanosleep", "clock_nanosleep", "usleep", "__builtin_ia32_pause", "_mm_pause")
 WAITING_KEPT_BY = "lib/sync/"
 

@@ -15,9 +15,8 @@ fi
 source=$(cd "$(dirname "$0")/.." && pwd)
 
 if command -v ccache >/dev/null 2>&1; then
-  # So that a checkout finds what another one has compiled. The sloppiness is what ccache asks for where headers are
-  # precompiled.
-  ccache="env;CCACHE_BASEDIR=$source;CCACHE_NOHASHDIR=1;CCACHE_SLOPPINESS=pch_defines,time_macros;ccache"
+  # So that a checkout finds what another one has compiled.
+  ccache="env;CCACHE_BASEDIR=$source;CCACHE_NOHASHDIR=1;ccache"
   set -- -DCMAKE_C_COMPILER_LAUNCHER="$ccache" -DCMAKE_CXX_COMPILER_LAUNCHER="$ccache" "$@"
 fi
 # A directory that was configured with another generator keeps it.

@@ -38,7 +38,7 @@ namespace {
 using nlohmann::ordered_json;
 using plan::Collective;
 
-struct Options {
+struct BenchOptions {
   std::string collective, algorithm, sizes = "4-16M", transport, memory = "ordinary", pages = "4k", type = "float",
                                      trace;
   int ranks = 0, root = 0;
@@ -72,7 +72,7 @@ struct Task {
 
 class Rank {
  public:
-  Rank(const Options& options, const std::vector<Task>& tasks, Shared& shared, void* segment, int rank, bool spin)
+  Rank(const BenchOptions& options, const std::vector<Task>& tasks, Shared& shared, void* segment, int rank, bool spin)
       : options_(options),
         tasks_(tasks),
         shared_(shared),
@@ -222,7 +222,7 @@ class Rank {
     shared_.finished.store(at + 1, std::memory_order_release);
   }
 
-  const Options& options_;
+  const BenchOptions& options_;
   const std::vector<Task>& tasks_;
   Shared& shared_;
   const int rank_;
@@ -237,7 +237,7 @@ class Rank {
 
 // ---- collctl's side ---------------------------------------------------------------------------------------------
 
-std::vector<Task> tasks_of(const Options& options) {
+std::vector<Task> tasks_of(const BenchOptions& options) {
   const size_t element = coll_datatype_size(parse_type(options.type));
   std::vector<Task> tasks;
   for (Collective collective : parse_collectives(options.collective)) {
@@ -255,7 +255,7 @@ std::vector<Task> tasks_of(const Options& options) {
   return tasks;
 }
 
-void check(const Options& options) {
+void check(const BenchOptions& options) {
   if (options.root >= options.ranks)
     throw usage(
         fmt::format("--root {}: there are {} ranks; use 0 to {}", options.root, options.ranks, options.ranks - 1));
@@ -276,7 +276,7 @@ void check(const Options& options) {
                   options.transport));
 }
 
-Environment environment_of(const Options& options) {
+Environment environment_of(const BenchOptions& options) {
   Environment environment;
   if (!options.transport.empty()) environment.emplace_back("COLL_TRANSPORT", options.transport);
   if (!options.algorithm.empty()) {
@@ -292,7 +292,7 @@ Environment environment_of(const Options& options) {
 
 class Bench {
  public:
-  explicit Bench(const Options& options) : options_(options), tasks_((check(options), tasks_of(options))) {
+  explicit Bench(const BenchOptions& options) : options_(options), tasks_((check(options), tasks_of(options))) {
     shared_ = new (shared_memory_.data()) Shared;
     spin_ = allowed_cpus().size() >= size_t(options.ranks);
   }
@@ -389,7 +389,7 @@ class Bench {
     fmt::print("{}\n", json.dump(2));
   }
 
-  const Options& options_;
+  const BenchOptions& options_;
   const std::vector<Task> tasks_;
   static constexpr const char* no_memory = "cannot allocate shared memory for the ranks; free memory";
   const SharedMemory shared_memory_{sizeof(Shared), no_memory}, segment_memory_{lockstep_segment_bytes(), no_memory};
@@ -402,7 +402,7 @@ class Bench {
 }  // namespace
 
 void add_bench(Command& app, Action& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<BenchOptions>();
   Command* sub = app.add_subcommand("bench", "Measure collectives between ranks of this machine");
   sub->add_option("COLLECTIVE", options->collective, "the collective, or all; see collctl list")
       ->required()

@@ -32,7 +32,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
-struct Options {
+struct CalibrateOptions {
   std::string output, plot;
   int ranks = 0;
   bool quick = false, json = false, system = false;
@@ -61,7 +61,7 @@ std::string topology_of(const topo::Machine& machine) {
   return text;
 }
 
-fs::path output_of(const Options& options, const model::Fingerprint& running) {
+fs::path output_of(const CalibrateOptions& options, const model::Fingerprint& running) {
   if (!options.output.empty()) return options.output;
   const std::vector<std::string> directories = config::table_directories();
   if (!options.system && directories.size() < 2)
@@ -121,7 +121,7 @@ class Bar {
   Progress progress_;
 };
 
-Calibration calibrate(const Options& options) {
+Calibration calibrate(const CalibrateOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
   Calibration made;
   topo::Machine machine;
@@ -265,7 +265,7 @@ void print_json(const Calibration& made) {
 }  // namespace
 
 void add_calibrate(Command& app, Action& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CalibrateOptions>();
   Command* sub = app.add_subcommand("calibrate", "Measure this machine and write the table that selects algorithms");
   Option* output =
       sub->add_option("--output", options->output, "file of the table; default: where libcoll looks for it")

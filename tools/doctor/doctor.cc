@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-struct Options {
+struct DoctorOptions {
   int ranks = 0;
   std::vector<std::string> required;
   bool json = false;
@@ -59,7 +59,7 @@ void print(const std::vector<Finding>& findings, bool ok) {
                                      : "libcoll works here; the commands above fix what makes it slower.");
 }
 
-int doctor_command(const Options& options) {
+int doctor_command(const DoctorOptions& options) {
   std::vector<Finding> findings = diagnose(gather_facts(options.ranks));
   require(options.required, findings);
   const bool ok = std::ranges::count(findings, Finding::broken, &Finding::state) == 0;
@@ -71,7 +71,7 @@ int doctor_command(const Options& options) {
 }  // namespace
 
 void add_doctor(Command& app, Action& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DoctorOptions>();
   Command* sub = app.add_subcommand("doctor", "Diagnose missing prerequisites and print the command that fixes each");
   sub->add_option("-n,--ranks", options->ranks, "number of ranks that will run; default: one per processor")
       ->range(1, 1024)

@@ -19,7 +19,7 @@
 namespace coll::tools {
 namespace {
 
-struct Options {
+struct ExportOptions {
   std::string machine, output, ranks, mpich, map_by = "core";
   std::string sensitivity = topo::Sensitivity::standard().text();
 };
@@ -50,7 +50,7 @@ Thresholds thresholds_of(const ModelMachine& machine, model::Selector& selector,
   return made;
 }
 
-std::vector<int> ranks_of(const Options& options, const ModelMachine& machine) {
+std::vector<int> ranks_of(const ExportOptions& options, const ModelMachine& machine) {
   if (!options.ranks.empty()) return parse_numbers(options.ranks, "--ranks", 2, 1024);
   std::vector<int> ranks;
   for (int cores = std::max(machine.machine.cores, 2); cores >= 2; cores /= 2) ranks.insert(ranks.begin(), cores);
@@ -62,7 +62,7 @@ struct Exported {
   std::string origin;
 };
 
-Exported exported(const Options& options) {
+Exported exported(const ExportOptions& options) {
   Exported made;
   const ModelMachine first = model_machine(options.machine, 2, options.map_by, options.sensitivity);
   made.origin = first.origin;
@@ -75,7 +75,7 @@ Exported exported(const Options& options) {
   return made;
 }
 
-int write(const Options& options, const std::string& text, const std::string& use) {
+int write(const ExportOptions& options, const std::string& text, const std::string& use) {
   if (options.output.empty()) return fmt::print("{}", text), exit_fine;
   std::ofstream file(options.output, std::ios::binary);
   file << text;
@@ -86,14 +86,14 @@ int write(const Options& options, const std::string& text, const std::string& us
   return exit_fine;
 }
 
-int openmpi(const Options& options) {
+int openmpi(const ExportOptions& options) {
   const Exported from = exported(options);
   return write(options, to_openmpi(from.all, from.origin),
                fmt::format("mpirun --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_dynamic_rules_filename {}",
                            options.output));
 }
 
-int mpich(const Options& options) {
+int mpich(const ExportOptions& options) {
   const std::string library = options.mpich.empty() ? mpich_library() : options.mpich;
   if (library.empty())
     throw Failure("cannot find libmpich.so.12, whose selection is the base of the file; name it with --mpich FILE");
@@ -101,14 +101,14 @@ int mpich(const Options& options) {
                fmt::format("mpiexec -env MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE {}", options.output));
 }
 
-int ucc(const Options& options) {
+int ucc(const ExportOptions& options) {
   return write(options, "UCC_TL_UCP_TUNE=" + to_ucc(exported(options).all) + "\n",
                fmt::format(". {} && export UCC_TL_UCP_TUNE", options.output));
 }
 
 void add_format(Command& parent, const char* name, const char* what, const char* example, Action& action,
-                int (*run)(const Options&)) {
-  auto options = std::make_shared<Options>();
+                int (*run)(const ExportOptions&)) {
+  auto options = std::make_shared<ExportOptions>();
   Command* sub = parent.add_subcommand(name, what);
   add_machine_option(*sub, options->machine);
   sub->add_option("--ranks", options->ranks,

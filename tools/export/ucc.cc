@@ -12,13 +12,13 @@ namespace {
 
 using plan::Collective;
 
-struct Same {
+struct UccName {
   Collective collective;
   std::string_view ours, theirs;
 };
 
 // "latency" is the hand-written path; "*" every other algorithm of the collective.
-constexpr Same same[] = {
+constexpr UccName ucc_names[] = {
     {Collective::bcast, "scatter_allgather", "sag_knomial"},
     {Collective::bcast, "scatter_allgather_ring", "sag_knomial"},
     {Collective::bcast, "scatter_allgather_doubling", "sag_knomial"},
@@ -37,11 +37,11 @@ constexpr Same same[] = {
     {Collective::reduce_scatter, "*", "ring"},
 };
 
-std::string_view same_as(Collective collective, const model::Choice& choice) {
+std::string_view ucc_name(Collective collective, const model::Choice& choice) {
   const std::string_view ours = choice.algorithm == nullptr ? "latency" : choice.algorithm->name;
   const auto* found = std::ranges::find_if(
-      same, [&](const Same& s) { return s.collective == collective && (s.ours == ours || s.ours == "*"); });
-  return found == std::end(same) ? "" : found->theirs;
+      ucc_names, [&](const UccName& s) { return s.collective == collective && (s.ours == ours || s.ours == "*"); });
+  return found == std::end(ucc_names) ? "" : found->theirs;
 }
 
 }  // namespace
@@ -58,7 +58,7 @@ std::string to_ucc(const std::vector<Thresholds>& all) {
         next == 0 ? fmt::format("[{}-inf]", one.ranks) : fmt::format("[{}-{}]", one.ranks, next - 1);
     size_t from = 0;
     for (const auto& [up_to, there] :
-         merged(one, [&](const Threshold& threshold) { return same_as(one.collective, threshold.choice); })) {
+         merged(one, [&](const Threshold& threshold) { return ucc_name(one.collective, threshold.choice); })) {
       const size_t end = total_bytes(one, up_to);
       if (!there.empty())
         text += fmt::format("{}{}:{}-{}:host:{}:inf:@{}", text.empty() ? "" : "#", plan::name(one.collective), from,

@@ -36,7 +36,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-struct Options {
+struct InfoOptions {
   int ranks = 0;
   std::string topology, map_by = "core", sensitivity = topo::Sensitivity::standard().text();
   bool no_probe = false, env = false, json = false;
@@ -228,7 +228,7 @@ ordered_json transport_json(const std::string& name) {
   return out;
 }
 
-ordered_json gather(const Options& options) {
+ordered_json gather(const InfoOptions& options) {
   std::vector<int> cpus = allowed_cpus();
   int ranks = options.ranks > 0 ? options.ranks : std::max<int>(1, int(cpus.size()));
   Layout layout = lay_out(ranks, options.topology, options.map_by, options.sensitivity);
@@ -376,7 +376,7 @@ void print(const ordered_json& info) {
   print_environment(info);
 }
 
-int info_command(const Options& options) {
+int info_command(const InfoOptions& options) {
   if (options.env) return print_variables(options.json);
   ordered_json info = gather(options);
   if (options.json) fmt::print("{}\n", info.dump(2));
@@ -387,7 +387,7 @@ int info_command(const Options& options) {
 }  // namespace
 
 void add_info(Command& app, Action& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<InfoOptions>();
   Command* sub = app.add_subcommand("info", "Show the machine, its topology and the transports that work");
   sub->add_option("-n,--ranks", options->ranks, "ranks to place on the machine; default: one per processor")
       ->range(1, 1024)

@@ -24,7 +24,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-struct Options : CallOptions {
+struct ExplainOptions : CallOptions {
   std::string topology = "native", assume;
   bool all = false, json = false;
 };
@@ -57,7 +57,7 @@ void put_first(const Explained& answer, std::vector<model::Priced>& choices) {
   first.terms = model::cost(row, on, double(answer.bytes), first.knobs);
 }
 
-ModelMachine situation_of(const Options& options) {
+ModelMachine situation_of(const ExplainOptions& options) {
   if (!options.machine.empty() && options.topology != "native")
     throw usage("--topology: --machine has a topology of its own; give only one of the two");
   ModelMachine machine =
@@ -66,7 +66,7 @@ ModelMachine situation_of(const Options& options) {
   return machine;
 }
 
-Explained explained(const Options& options) {
+Explained explained(const ExplainOptions& options) {
   const Call call = parse_call(options);
   Explained made{.collective = call.collective, .bytes = call.bytes};
   made.machine = situation_of(options);
@@ -188,14 +188,14 @@ void print(const Explained& answer) {
       return fmt::print("\n* predicted for comparison; libcoll has no plan for it\n");
 }
 
-int run_all(const Options& options) {
+int run_all(const ExplainOptions& options) {
   if (!options.collective.empty())
     throw usage("--all explains every collective and size; leave out COLLECTIVE and SIZE");
   const AllExplained all = explain_all(situation_of(options), options.type);
   return fmt::print("{}", options.json ? to_json_text(all) : to_text(all)), exit_fine;
 }
 
-int explain(const Options& options) {
+int explain(const ExplainOptions& options) {
   if (options.all) return run_all(options);
   if (options.collective.empty()) throw usage("COLLECTIVE is missing; name one of collctl list, or use --all");
   const Explained answer = explained(options);
@@ -207,7 +207,7 @@ int explain(const Options& options) {
 }  // namespace
 
 void add_explain(Command& app, Action& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ExplainOptions>();
   Command* sub =
       app.add_subcommand("explain", "Show the algorithm of a call, why, and the predicted time of every other");
   add_call_options(*sub, *options);

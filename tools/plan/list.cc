@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-struct Options {
+struct ListOptions {
   std::string collective = "all";
   bool json = false;
 };
@@ -43,7 +43,7 @@ std::string details(const algo::Algorithm& algorithm) {
   return fmt::format("{}{}{}", algorithm.source, parts.empty() ? "" : "; ", fmt::join(parts, "; "));
 }
 
-int list(const Options& options) {
+int list(const ListOptions& options) {
   std::vector<plan::Collective> wanted = parse_collectives(options.collective);
   ordered_json array = ordered_json::array();
   constexpr int indent = 32;
@@ -64,7 +64,7 @@ int list(const Options& options) {
 }  // namespace
 
 void add_list(Command& app, Action& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ListOptions>();
   Command* sub = app.add_subcommand("list", "List the algorithms of each collective");
   sub->add_option("COLLECTIVE", options->collective, "list only the algorithms of this collective; default: all")
       ->option_text("  ");

@@ -24,7 +24,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-struct Options {
+struct PlanOptions {
   std::string collective, algorithm, size = "1M", type = "float", topology = "native", map_by = "core";
   std::string sensitivity = topo::Sensitivity::standard().text(), chunk, transport, svg;
   int ranks = 0, root = 0, rank = -1;
@@ -57,7 +57,7 @@ plan::Access parse_access(const std::string& text) {
   throw usage(fmt::format("--transport: unknown value '{}'; use shm, cma or mapped", text));
 }
 
-void set_parameters(const Options& options, algo::Parameters& parameters) {
+void set_parameters(const PlanOptions& options, algo::Parameters& parameters) {
   if (!options.chunk.empty()) {
     std::vector<uint32_t> levels;
     for (size_t begin = 0; begin <= options.chunk.size();) {
@@ -75,7 +75,7 @@ void set_parameters(const Options& options, algo::Parameters& parameters) {
   if (options.k != 0) parameters.k = uint16_t(options.k);
 }
 
-size_t count_of(const Options& options, plan::Collective collective, size_t element_bytes) {
+size_t count_of(const PlanOptions& options, plan::Collective collective, size_t element_bytes) {
   if (collective == plan::Collective::barrier) return 0;
   size_t bytes = parse_bytes(options.size, "--size");
   if (bytes % element_bytes != 0)
@@ -84,7 +84,7 @@ size_t count_of(const Options& options, plan::Collective collective, size_t elem
   return bytes / element_bytes;
 }
 
-model::Choice choice_of(const Options& options, plan::Collective collective, const Answer& answer) {
+model::Choice choice_of(const PlanOptions& options, plan::Collective collective, const Answer& answer) {
   if (!options.algorithm.empty()) return parse_algorithm(collective, options.algorithm);
   const topo::Machine& machine = answer.layout.machine;
   model::Question question = question_on(machine, answer.layout.hierarchy, machine.source == "native", collective,
@@ -99,7 +99,7 @@ model::Choice choice_of(const Options& options, plan::Collective collective, con
   return model::choose(question, model::family_of(machine.processor));
 }
 
-Answer answer_of(const Options& options) {
+Answer answer_of(const PlanOptions& options) {
   std::vector<plan::Collective> named = parse_collectives(options.collective);
   if (named.size() != 1) throw usage("'all' is not possible here; name one collective");
   plan::Collective collective = named.front();
@@ -169,7 +169,7 @@ Crossings crossings(const plan::Counts& counts) {
   return sums;
 }
 
-ordered_json to_json(const Options& options, const Answer& answer) {
+ordered_json to_json(const PlanOptions& options, const Answer& answer) {
   const Crossings sums = crossings(answer.counts);
   const plan::Traffic& total = answer.counts.total;
   return {{"collective", plan::name(answer.plan.collective)},
@@ -211,7 +211,7 @@ std::string volume(uint64_t bytes, size_t vector_bytes) {
          (vector_bytes == 0 ? "" : fmt::format(" = {:.4g} vectors", double(bytes) / double(vector_bytes)));
 }
 
-void print(const Options& options, const Answer& answer) {
+void print(const PlanOptions& options, const Answer& answer) {
   const plan::Plan& plan = answer.plan;
   const Crossings sums = crossings(answer.counts);
   const auto line = [](const char* label, const std::string& text) {
@@ -249,7 +249,7 @@ void print(const Options& options, const Answer& answer) {
                    count_text(answer.counts.steps), plan.flags, bytes_text(plan.staging_bytes)));
 }
 
-void write_svg(const Options& options, const Answer& answer) {
+void write_svg(const PlanOptions& options, const Answer& answer) {
   std::ofstream file(options.svg, std::ios::trunc);
   file << plan::draw_svg(answer.plan, answer.shape(), answer.element_bytes, answer.access);
   file.close();
@@ -257,7 +257,7 @@ void write_svg(const Options& options, const Answer& answer) {
     throw Failure(fmt::format("cannot write --svg {}; name a file in a directory that you may write to", options.svg));
 }
 
-int plan_command(const Options& options) {
+int plan_command(const PlanOptions& options) {
   if (options.rank >= options.ranks)
     throw usage(
         fmt::format("--rank {}: there are {} ranks; use 0 to {}", options.rank, options.ranks, options.ranks - 1));
@@ -274,7 +274,7 @@ int plan_command(const Options& options) {
 }  // namespace
 
 void add_plan(Command& app, Action& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PlanOptions>();
   Command* sub = app.add_subcommand("plan", "Show messages, bytes and steps of a collective");
   sub->add_option("COLLECTIVE", options->collective, "the collective; see collctl list")->required()->option_text("  ");
   sub->add_option("-n,--ranks", options->ranks, "number of ranks, 1 to 1024 (required)")

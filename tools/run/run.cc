@@ -35,7 +35,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-struct Options {
+struct RunOptions {
   int ranks = 0;
   std::string bind = "core";
   bool tag = false, json = false;
@@ -85,7 +85,7 @@ class Tagged {
 
 class Job {
  public:
-  explicit Job(const Options& options) : options_(options), meeting_(options.ranks) {}
+  explicit Job(const RunOptions& options) : options_(options), meeting_(options.ranks) {}
 
   int run() {
     listen();
@@ -265,7 +265,7 @@ class Job {
     std::fprintf(stderr, "%s\n", all.dump().c_str());
   }
 
-  const Options& options_;
+  const RunOptions& options_;
   Meeting meeting_;
   std::vector<Rank> ranks_;
   std::vector<Tagged> outputs_;
@@ -278,7 +278,7 @@ class Job {
   std::optional<Clock::time_point> kill_at_;
 };
 
-int run_command(const Options& options) {
+int run_command(const RunOptions& options) {
   if (options.program.empty()) throw usage("no program is named; write collctl run -n 4 ./program");
   if (options.bind != "core" && options.bind != "none")
     throw usage(fmt::format("--bind: unknown value '{}'; use core or none", options.bind));
@@ -301,7 +301,7 @@ std::vector<std::string> take_program(std::vector<std::string>& arguments) {
 }
 
 void add_run(Command& app, Action& action, const std::vector<std::string>& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RunOptions>();
   options->program = program;
   Command* sub = app.add_subcommand("run", "Start a program as N ranks");
   sub->add_option("-n,--ranks", options->ranks, "number of ranks, 1 to 4096 (required)")

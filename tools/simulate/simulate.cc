@@ -21,7 +21,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-struct Options : CallOptions {
+struct SimulateOptions : CallOptions {
   std::string algorithm, transport = "mapped", trace;
   int root = 0;
   double skew_us = 0;
@@ -37,7 +37,7 @@ struct Simulated {
 };
 
 // mapped, shm, or a mechanism of the kernel.
-sim::Options run_options(const Options& options) {
+sim::Options run_options(const SimulateOptions& options) {
   sim::Options run = {.skew_us = options.skew_us, .seed = options.seed, .record = !options.trace.empty()};
   if (options.transport == "mapped") return run;
   run.access = options.transport == "shm" ? plan::Access::shm : plan::Access::copy;
@@ -51,7 +51,7 @@ sim::Options run_options(const Options& options) {
                           options.transport));
 }
 
-Simulated simulated(const Options& options) {
+Simulated simulated(const SimulateOptions& options) {
   const Call call = parse_call(options);
   const plan::Collective collective = call.collective;
   if (options.root >= options.ranks)
@@ -93,7 +93,7 @@ struct Means {
   }
 };
 
-ordered_json to_json(const Options& options, const Simulated& made) {
+ordered_json to_json(const SimulateOptions& options, const Simulated& made) {
   const Means means(made.run);
   ordered_json ranks = ordered_json::array();
   for (const sim::RankTime& rank : made.run.ranks)
@@ -121,7 +121,7 @@ ordered_json to_json(const Options& options, const Simulated& made) {
           {"by_rank", ranks}};
 }
 
-void print(const Options& options, const Simulated& made) {
+void print(const SimulateOptions& options, const Simulated& made) {
   const auto line = [](const char* label, const std::string& text) {
     fmt::print("{:<11}{}\n", label, wrapped(text, 11));
   };
@@ -141,7 +141,7 @@ void print(const Options& options, const Simulated& made) {
   line("steps", count_text(made.run.steps) + " executed");
 }
 
-int simulate(const Options& options) {
+int simulate(const SimulateOptions& options) {
   const Simulated made = simulated(options);
   if (!options.trace.empty()) {
     std::ofstream file(options.trace, std::ios::trunc);
@@ -159,7 +159,7 @@ int simulate(const Options& options) {
 }  // namespace
 
 void add_simulate(Command& app, Action& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<SimulateOptions>();
   Command* sub = app.add_subcommand("simulate", "Run a plan in virtual time on any described machine");
   add_call_options(*sub, *options)->required();
   sub->add_option("--algorithm", options->algorithm,

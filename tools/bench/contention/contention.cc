@@ -25,7 +25,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-struct Options {
+struct ContentionOptions {
   int ranks = 0;
   std::vector<std::string> ways, patterns;
   std::string pages = "1,16,256", svg;
@@ -46,7 +46,7 @@ std::vector<Value> chosen(const std::vector<std::string>& words, const std::arra
   return values;
 }
 
-ContentionTask task_of(const Options& options) {
+ContentionTask task_of(const ContentionOptions& options) {
   ContentionTask task;
   task.ranks = options.ranks;
   task.ways = chosen<Way>(options.ways, way_names, "--transport");
@@ -150,7 +150,7 @@ void write_svg(const std::string& path, const std::string& text) {
                               std::strerror(errno)));
 }
 
-int contention_command(const Options& options) {
+int contention_command(const ContentionOptions& options) {
   const ContentionTask task = task_of(options);
   std::unique_ptr<Progress> progress;
   const ContentionResult result = measure_contention(task, [&](size_t done, size_t all) {
@@ -168,7 +168,7 @@ int contention_command(const Options& options) {
 }  // namespace
 
 void add_contention(Command& app, Action& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ContentionOptions>();
   Command* sub = app.get_subcommand("bench")->add_alternative("contention",
                                                               "Measure concurrent accesses to other processes' memory");
   sub->add_option("-n,--ranks", options->ranks,

@@ -26,7 +26,7 @@ using nlohmann::ordered_json;
 
 constexpr double most_error = 0.25, near_best = 1.10, share_wanted = 0.90;
 
-struct Options {
+struct PredictionOptions {
   std::string collective = "all", sizes = "4K,8K,16K,32K,64K,128K,256K,512K,1M,2M,4M,8M,16M";
   int ranks = 2, candidates = 64;
   double seconds = 0.5;
@@ -77,7 +77,7 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-Judged judged(const Options& options) {
+Judged judged(const PredictionOptions& options) {
   Judged made;
   const std::vector<int> cpus = allowed_cpus();
   if (int(cpus.size()) < options.ranks)
@@ -194,7 +194,7 @@ void print_json(const Judged& of) {
 }  // namespace
 
 void add_prediction(Command& app, Action& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PredictionOptions>();
   Command* sub = app.get_subcommand("bench")->add_alternative(
       "prediction", "Compare predicted and measured times of this machine's table");
   sub->add_option("--collective", options->collective, "one collective; default: all except barrier")

@@ -33,7 +33,7 @@ constexpr int most_ranks = 1024;
 constexpr int bare_runs = 3;
 constexpr int limit_s = 600;  // for one job
 
-struct Options {
+struct ScaleOptions {
   std::string ranks = "2,8,32,128,256", as_rank;
   bool json = false;
 };
@@ -270,7 +270,7 @@ int rank_command(const std::string& text) {
   return run_scale_rank(ScaleJob(job), descriptor);
 }
 
-int scale_command(const Options& options) {
+int scale_command(const ScaleOptions& options) {
   if (!options.as_rank.empty()) return rank_command(options.as_rank);
   const std::vector<int> all = parse_numbers(options.ranks, "--ranks", 2, most_ranks);
   constexpr int steps = bare_runs + 2;
@@ -300,7 +300,7 @@ int scale_command(const Options& options) {
 }  // namespace
 
 void add_scale(Command& app, Action& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ScaleOptions>();
   Command* sub = app.get_subcommand("bench")->add_alternative(
       "scale", "Measure time, memory and descriptors of communicators of many ranks");
   sub->add_option("-n,--ranks", options->ranks, "numbers of ranks, 2 to 1024; default: 2,8,32,128,256")

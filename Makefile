@@ -25,9 +25,9 @@ about_demo = builds the library and the MPI shims (about 4 minutes), then runs a
 about_check = builds the library, the shims, collctl and the quick tests (about 15 minutes), then runs these (under 2 \
   minutes); needs no virtual machine
 about_test = builds everything, plain and with sanitizers (up to 50 minutes), then runs all tests but the long sweeps \
-  (about 30 minutes)
+  (about 25 minutes)
 about_test-long = builds everything, plain and with sanitizers (up to 50 minutes), then runs the long sweeps that make \
-  test leaves out (about 40 minutes)
+  test leaves out (about 50 minutes)
 about_install = builds what is installed: library, shims, collctl and manual pages (about 8 minutes), then installs it
 about_bench = builds everything (about 20 minutes), then measures libcoll beside the MPI libraries (about 30 minutes)
 $(foreach goal,$(MAKECMDGOALS),$(if $(about_$(goal)),$(info make $(goal): $(about_$(goal)))))

@@ -77,10 +77,20 @@
  *    allgatherv or a reduce_scatter are 0, the collective does nothing and does not wait.
  *
  * Order of operands
- *  - Reductions combine operands from rank 0 up, ((send_0 op send_1) op send_2) ..., so that a result depends on the
- *    inputs alone: not on placement, timing or transport. Only sums of 16-bit floats are rounded once per step of the
- *    algorithm, and so depend on its choice. An environment variable, such as COLL_ALLREDUCE, can force an
- *    algorithm with another order; for an operation that does not commute that is refused (UNAVAILABLE).
+ *  - A reduction of p ranks computes fold(0, p), a scan fold(0, r + 1) at rank r, an exclusive scan fold(0, r), with
+ *    fold(i, i + 1) = send_i and fold(i, j) = fold(i, i + m) op fold(i + m, j), where m is the largest power of two
+ *    below j - i: a balanced tree in rank order. So on one node a result has the same bits whatever the placement,
+ *    algorithm, size, chunk and transport, in place or not, blocking or not, and an operation need not commute. The
+ *    rounding error of a sum is that of pairwise summation: at most about ceil(log2 p) roundings of the sum of the
+ *    absolute values.
+ *  - min and max are NaN where an operand is; of equal operands, such as -0 and +0, that of the lowest rank is the result.
+ *    minloc and maxloc take the lowest index of equal values, a NaN wins. Sign and payload of the NaN that a sum or
+ *    product gives are unspecified.
+ *  - 16-bit floats are added up in float and rounded once, at the end, by the built-in operations; a user-defined
+ *    operation sees 16-bit elements at every application.
+ *  - An environment variable, such as COLL_ALLREDUCE, can force an algorithm that stores partial results of 16-bit
+ *    floats, which rounds these as well, or one with another order; the latter is refused for an operation that does not
+ *    commute (UNAVAILABLE).
  *
  * fork() and exit()
  *  - Communicators and requests belong to the process that made them. The parent goes on using them after fork(). In the

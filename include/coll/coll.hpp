@@ -9,8 +9,8 @@
 //
 // Conventions of this header
 //  - The terms and rules of coll.h hold here too: collectives are called by every rank, in the same order; one thread
-//    at a time uses a communicator, several threads may use different requests; operands combine in rank order; a dead peer makes the communicator
-//    unusable. A member function has the contract of the C function of the same name; comments here state what differs.
+//    at a time uses a communicator, several threads may use different requests; operands combine in rank order; a dead
+//    peer makes the communicator unusable. A member function has the contract of the C function of the same name; comments here state what differs.
 //  - A vector is any contiguous range with a size: std::vector, std::array, std::span, std::string, a C array,
 //    coll::Memory; not std::vector<bool>. Its element type determines the datatype, its size the count. A send vector
 //    may be constant, and is not written; a receive vector may not. Both have the same element type.

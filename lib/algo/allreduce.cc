@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Reductions to all ranks that are nothing else: the two for small vectors.
-#include <bit>
-
 #include "algo/common.h"
 #include "algo/families.h"
 
@@ -34,56 +32,68 @@ Plan all_read(const Request& request) {
   return b.finish();
 }
 
-// In step k ranks whose numbers differ in bit k exchange partial results and both reduce them, the lower one's first. A
-// slot per step; two per ring are enough, for the next chunk's first flag comes after everything of this one.
-//
-// Ranks that a power of two leaves over are folded: the first pairs of ranks become one number each. So numbers rise
-// with ranks, every partial result is of consecutive ranks, and operands are always in rank order.
-Plan recursive_doubling(const Request& request) {
-  const int ranks = request.hierarchy->ranks();
-  if (ranks == 1) return alone(Collective::allreduce, "recursive_doubling", request);
-  const int numbers = int(std::bit_floor(unsigned(ranks))), pairs = ranks - numbers;
-  const auto rank_of = [&](int number) { return number < pairs ? 2 * number : number + pairs; };
-
-  Builder b = start(Collective::allreduce, "recursive_doubling", request);
-  b.synchronizing();
-  if (ranks > 2) b.tree_order();
-  const Ring ring{ring_of(request).chunk_bytes, 2};
-  b.parameter("chunk", ring.chunk_bytes);
-  std::vector<Window> steps;
-  for (int distance = 1; distance < numbers; distance *= 2) steps.emplace_back(b, Buffer::none, ring);
-  const Window& input = steps.front();
-  const Window result = pairs > 0 ? Window(b, Buffer::none, ring) : input;
-  const uint16_t chunks = b.range({.chunk_bytes = ring.chunk_bytes});
-
-  for (int rank : b.ranks()) {
-    LaneBuilder lane = b.lane(rank);
-    lane.loop(chunks);
-    const bool paired = rank < 2 * pairs;
-    if (paired && rank % 2 == 1) {  // stands aside: its partner counts for both
-      lane.copy(chunks, input.of(rank), own_send()).post(input.flag, this_pass());
-      lane.wait(rank - 1, result.flag, this_pass()).copy(chunks, own_recv(), result.of(rank - 1)).end();
-      continue;
-    }
-    const int number = paired ? rank / 2 : rank - pairs;
-    if (paired) {
-      const Operand to[] = {input.of(rank)}, sources[] = {own_send(), input.of(rank + 1)};
-      lane.wait(rank + 1, input.flag, this_pass()).reduce(chunks, to, sources);
-    } else {
-      lane.copy(chunks, input.of(rank), own_send());
-    }
-    for (size_t step = 0; step < steps.size(); ++step) {
-      const int other = rank_of(number ^ (1 << step));
-      lane.post(steps[step].flag, this_pass()).wait(other, steps[step].flag, this_pass());
-      const Operand sources[] = {steps[step].of(std::min(rank, other)), steps[step].of(std::max(rank, other))};
-      const bool last = step + 1 == steps.size();
-      const Operand to[] = {last ? own_recv() : steps[step + 1].of(rank), result.of(rank)};
-      lane.reduce(chunks, {to, last && paired ? 2u : 1u}, sources);
-    }
-    if (paired) lane.post(result.flag, this_pass());
-    lane.end();
+// In step k a rank reduces its block of 2^k aligned ranks with its sibling, the other half of a block of 2^(k+1): these
+// blocks are the nodes of the balanced order. A block may end early, with the ranks; one without a sibling is the next
+// larger block already. A slot per step; two per ring are enough, for the next chunk's first flag comes after everything
+// of this one.
+class RecursiveDoubling {
+ public:
+  explicit RecursiveDoubling(const Request& request)
+      : ranks_(request.hierarchy->ranks()),
+        b_(start(Collective::allreduce, "recursive_doubling", request)),
+        chunk_bytes_(ring_of(request).chunk_bytes),
+        chunks_(b_.range({.chunk_bytes = chunk_bytes_})) {
+    b_.synchronizing();
+    b_.parameter("chunk", chunk_bytes_);
+    for (int size = 1; size < ranks_; size *= 2) blocks_.emplace_back(b_, Buffer::none, Ring{chunk_bytes_, 2});
   }
-  return b.finish();
+
+  Plan make() {
+    for (int rank : b_.ranks()) {
+      LaneBuilder lane = b_.lane(rank);
+      lane.loop(chunks_).copy(chunks_, blocks_[0].of(rank), own_send()).post(blocks_[0].flag, this_pass());
+      for (int step = 0; step < int(blocks_.size()); ++step)
+        if (has_sibling(rank, step)) reduce(lane, rank, step);
+      lane.end();
+    }
+    return b_.finish();
+  }
+
+ private:
+  int sibling(int rank, int step) const { return ((rank >> step) ^ 1) << step; }  // its first rank
+  bool has_sibling(int rank, int step) const { return sibling(rank, step) < ranks_; }
+  // The ranks of a block share its readers among them.
+  int source(int rank, int step) const {
+    const int first = sibling(rank, step), size = std::min(1 << step, ranks_ - first);
+    return first + (rank & ((1 << step) - 1)) % size;
+  }
+  // The view in which a rank shows its block of a step: that of the smallest block of the same ranks.
+  const Window& shown(int rank, int step) const {
+    while (step > 0 && !has_sibling(rank, step - 1)) --step;
+    return blocks_[size_t(step)];
+  }
+
+  void reduce(LaneBuilder& lane, int rank, int step) const {
+    const int other = source(rank, step);
+    lane.wait(other, shown(other, step).flag, this_pass());
+    const Operand sources[] = {shown(std::min(rank, other), step).of(std::min(rank, other)),
+                               shown(std::max(rank, other), step).of(std::max(rank, other))};
+    const bool last = step + 1 == int(blocks_.size());
+    const Operand to[] = {last ? own_recv() : blocks_[size_t(step) + 1].of(rank)};
+    lane.reduce(chunks_, to, sources);
+    if (!last) lane.post(blocks_[size_t(step) + 1].flag, this_pass());
+  }
+
+  const int ranks_;
+  Builder b_;
+  const uint32_t chunk_bytes_;
+  const uint16_t chunks_;
+  std::vector<Window> blocks_;  // by step: my block of 2^step ranks
+};
+
+Plan recursive_doubling(const Request& request) {
+  if (request.hierarchy->ranks() == 1) return alone(Collective::allreduce, "recursive_doubling", request);
+  return RecursiveDoubling(request).make();
 }
 
 const Algorithm family[] = {
@@ -98,9 +108,9 @@ const Algorithm family[] = {
      .make = all_read},
     {.collective = Collective::allreduce,
      .name = "recursive_doubling",
-     .summary = "log2 p exchanges of partial results with ranks at doubling distance",
+     .summary = "log2 p steps: each rank reduces its block of ranks with the neighbouring one of equal size",
      .source = "Thakur, Rabenseifner and Gropp 2005",
-     .left_to_right = false,
+     .stores_partials = true,
      .reads = {.chunk = true},
      .described = plan::Access::shm,
      .max_bytes = 65536,

@@ -5,13 +5,16 @@
 //
 // What differs from the text: the leader takes a slice as well.
 //
-// A rank shows its send buffer to its group, and, where it leads, a result that its members write and, one level up, the
-// other leaders read. Value n of a result's flag says that the slots of the first n-1 passes are open for writing.
+// A rank shows its send buffer to the group where it is reduced, and, where it leads, what its group has reduced in the
+// balanced order: one partial result for every node that the group consists of (nodes.h). Its members write them, and
+// those of another group, mostly the one a level up, read them. Value n of their view's flag says that the slots of the
+// first n-1 passes are open for writing.
 #include <map>
 #include <optional>
 
 #include "algo/downward.h"
 #include "algo/families.h"
+#include "algo/fold.h"
 
 namespace coll::algo {
 namespace {
@@ -21,24 +24,27 @@ class ByIndex {
   ByIndex(const Request& request, Collective what)
       : everywhere_(what == Collective::allreduce),
         tree_(request.hierarchy->tree_for_root(request.root)),
-        ring_(ring_of(request)),
+        partials_(*request.hierarchy, request.root),
+        ring_(partials_.blocks() > 1 ? ring_of_blocks(request, partials_.blocks() + partials_.boxes() + 3)
+                                     : ring_of(request)),
         b_(start(what, "hierarchical_by_index", request)),
         input_(b_, Buffer::send, ring_),
         final_(b_, Buffer::recv, ring_),
-        partial_(final_),
+        shown_(final_),
         chunks_(b_.range({.chunk_bytes = ring_.chunk_bytes})) {
     b_.parameter("chunk", ring_.chunk_bytes);
     b_.parameter("depth", ring_.depth);
     if (everywhere_) b_.synchronizing();
-    if (tree_.levels() > 1) b_.tree_order();
-    // In a reduction leaders other than the root have no receive buffer.
-    if (!everywhere_ && tree_.levels() > 1) partial_ = Window(b_, Buffer::none, ring_);
+    // In a reduction leaders other than the root have no receive buffer, and it holds one partial result.
+    if (partials_.blocks() > 0 && !(everywhere_ && partials_.groups_are_nodes()))
+      shown_ = Window(b_, Buffer::none, ring_, partials_.blocks());
+    if (partials_.boxes() > 0) boxes_.emplace(Boxes::exactly(partials_.boxes(), b_, ring_.chunk_bytes));
     if (everywhere_) down_.emplace(b_, Buffer::recv, ring_);
-    for (int level = 0; level < tree_.levels(); ++level) {
+    for (int level = 0; level < partials_.levels(); ++level) {
       done_.push_back(b_.flag());
       ready_.push_back(b_.flag());
-      for (int group = 0; group < tree_.groups(level); ++group) {
-        const int members = tree_.group_size(tree_.group(level, group).leader(), level);
+      for (int group = 0; group < partials_.groups(level); ++group) {
+        const int members = int(partials_.members(level, group).size());
         if (!slices_.contains(members)) slices_[members] = Slices(b_, members, ring_.chunk_bytes);
       }
     }
@@ -60,49 +66,40 @@ class ByIndex {
   }
 
  private:
-  const Window& result_of(int rank) const { return rank == tree_.root() ? final_ : partial_; }
-  // The first level at which the rank's domain has more than one member: what it reads there is the send buffers.
-  int first_level(int rank) const {
-    int level = 0;
-    while (tree_.group_size(rank, level) == 1) ++level;
-    return level;
-  }
-  int last_level(int rank) const {  // of those it leads, -1 when it leads nobody
-    int level = tree_.levels_led(rank) - 1;
-    while (level >= 0 && tree_.group_size(rank, level) == 1) --level;
-    return level;
-  }
+  // ---- what lies where ----
 
-  // ---- members of a group, and what they show there ----
-
-  std::vector<int> in_order(int rank, int level) const {
-    std::vector<int> members = tree_.group_of(rank, level).members;
-    std::ranges::sort(members, {},
-                      [&](int member) { return level == 0 ? member : tree_.group_index(member, level - 1); });
-    return members;
+  const Window& window_of(const Partial& partial) const {
+    if (partial.is_input()) return input_;
+    return partial.block < 0 ? final_ : shown_;
   }
-  // Leaders of a domain that holds nobody else show their send buffer at the next level.
-  bool shows_input(int member, int level) const { return first_level(member) == level; }
+  Operand place_of(const Partial& partial) const {
+    const bool several = partial.block >= 0 && partials_.blocks() > 1;
+    return window_of(partial).of(partial.leader, several ? partial.block : int(plan::no_block));
+  }
+  // Those who read it.
+  std::vector<int> readers_of(int index) const {
+    const Partial& reader = partials_.destination(index);
+    return partials_.members(reader.level, reader.group);
+  }
   static std::vector<int> others(std::vector<int> members, int rank) {
     std::erase(members, rank);
     return members;
   }
-  Operand shown_by(int member, int level) const {
-    return shows_input(member, level) ? input_.of(member) : result_of(member).of(member);
-  }
-  uint16_t shown_flag(int member, int level) const {
-    return shows_input(member, level) ? input_.flag : ready_[size_t(level)];
+  static int index_in(const std::vector<int>& members, int rank) {
+    const auto found = std::ranges::find(members, rank);
+    return found == members.end() ? -1 : int(found - members.begin());
   }
 
   void supply(int rank) {
-    const int level = first_level(rank);
-    const std::vector<int> members = in_order(rank, level), readers = others(members, rank);
-    const int index = int(std::ranges::find(members, rank) - members.begin());
+    const int level = partials_.destination(rank).level;
+    const std::vector<int> members = readers_of(rank), readers = others(members, rank);
+    const int index = index_in(members, rank);
     LaneBuilder lane = b_.lane(rank);
     input_.announce(lane, chunks_);
     lane.loop(chunks_);
     wait_each(lane, readers, done_[size_t(level)], pass_before(ring_.depth), input_.staged());
-    slices_.at(int(members.size())).copy_others(lane, index, input_.of(rank), own_send(), input_.staged());
+    if (index < 0) lane.copy(chunks_, input_.of(rank), own_send(), input_.staged());
+    else slices_.at(int(members.size())).copy_others(lane, index, input_.of(rank), own_send(), input_.staged());
     lane.post(input_.flag, this_pass(), input_.staged()).end();
     // In an allreduce the last result from above says as much; its root has waited itself.
     if (!everywhere_) wait_each(lane, readers, done_[size_t(level)], all_passes(chunks_), input_.direct());
@@ -110,75 +107,99 @@ class ByIndex {
 
   void work(int rank) {
     const bool root = rank == tree_.root();
-    const int first = first_level(rank), last = last_level(rank);
     LaneBuilder lane = b_.lane(rank);
-    if (last >= 0) announce(lane, rank);
+    announce(lane, rank);
     learn(lane, rank);
     lane.loop(chunks_);
-    for (int level = first; level <= tree_.levels_led(rank) && level < tree_.levels(); ++level) {
-      if (tree_.group_size(rank, level) == 1) continue;
-      const std::vector<int> members = in_order(rank, level);
-      const int leader = tree_.leader(rank, level);
-      if (level == first && leader == rank) open_slot(lane, rank);
-      reduce(lane, rank, level, members, leader);
+    open_slots(lane, rank);
+    for (int level = 0; level < partials_.levels(); ++level) {
+      const int group = partials_.group_of(rank, level), leader = partials_.leader(level, group);
+      reduce(lane, rank, level, group);
       if (leader != rank) break;
-      wait_each(lane, others(members, rank), done_[size_t(level)], this_pass());
-      if (!root || level < last) lane.post(ready_[size_t(next_level(rank, level))], this_pass());
+      const std::vector<int>& made = partials_.made_in(level, group);
+      if (made.empty()) continue;
+      wait_each(lane, others(partials_.members(level, group), rank), done_[size_t(level)], this_pass());
+      if (partials_[made[0]].into >= 0) lane.post(ready_[size_t(level)], this_pass());
     }
     if (root) deliver(lane, rank);
     lane.end();
     if (root && everywhere_) down_->retire(lane, down_node(rank));
   }
 
-  int next_level(int rank, int level) const {
-    do ++level;
-    while (tree_.group_size(rank, level) == 1);
-    return level;
-  }
-
-  // ready_ does not tell how a result is seen; the result's own flag does.
+  // ready_ does not tell how a partial result is seen; its view's own flag does.
   void learn(LaneBuilder& lane, int rank) const {
-    for (int level = 0; level <= tree_.levels_led(rank) && level < tree_.levels(); ++level)
-      for (int member : in_order(rank, level))
-        if (member != rank && !shows_input(member, level) && !result_of(member).plain)
-          lane.wait(member, result_of(member).flag, constant(1));
+    for (int level = 0; level < partials_.levels(); ++level) {
+      const int group = partials_.group_of(rank, level);
+      for (int made : partials_.made_in(level, group))
+        for (int index : partials_[made].sources) {
+          const Partial& source = partials_[index];
+          if (source.leader != rank && !source.is_input() && !window_of(source).plain)
+            lane.wait(source.leader, window_of(source).flag, constant(1));
+        }
+      if (partials_.leader(level, group) != rank) break;
+    }
   }
 
-  // ---- my own result, as a leader ----
+  // ---- what I show as a leader ----
+
+  // The windows in which the rank has partial results.
+  std::vector<const Window*> windows_of(int rank) const {
+    std::vector<const Window*> windows;
+    for (int made : partials_.made_by(rank)) {
+      const Window& window = window_of(partials_[made]);
+      if (std::ranges::find(windows, &window) == windows.end()) windows.push_back(&window);
+    }
+    return windows;
+  }
 
   void announce(LaneBuilder& lane, int rank) const {
-    const Window& result = result_of(rank);
-    if (result.plain) return;
-    lane.publish(result.view).post(result.flag, constant(1), result.staged());
-    lane.post(result.flag, all_passes(chunks_, 1), result.direct());
+    for (const Window* window : windows_of(rank)) {
+      if (window->plain) continue;
+      lane.publish(window->view).post(window->flag, constant(1), window->staged());
+      lane.post(window->flag, all_passes(chunks_, 1), window->direct());
+    }
     if (rank == tree_.root() && everywhere_) down_->publish(lane);
   }
 
-  // Its slot of this pass may be written once those who read it `depth` passes ago are done: the root itself, which is
-  // the same lane, or the group one level up.
-  void open_slot(LaneBuilder& lane, int rank) const {
-    const Window& result = result_of(rank);
-    if (rank != tree_.root()) {
-      const int level = tree_.parent_level(rank);
-      wait_each(lane, others(in_order(rank, level), rank), done_[size_t(level)], pass_before(ring_.depth),
-                result.staged());
+  // Slots of this pass may be written once those who read them `depth` passes ago are done: groups that the rank leads
+  // have been waited for in this lane, and others are now.
+  void open_slots(LaneBuilder& lane, int rank) const {
+    std::vector<int> awaited;
+    for (int made : partials_.made_by(rank)) {
+      if (partials_[made].into < 0 || partials_.destination(made).leader == rank) continue;
+      const Partial& reader = partials_.destination(made);
+      const int any_made_there = partials_.made_in(reader.level, reader.group)[0];
+      if (std::ranges::find(awaited, any_made_there) != awaited.end()) continue;
+      awaited.push_back(any_made_there);
+      wait_each(lane, others(readers_of(made), rank), done_[size_t(reader.level)], pass_before(ring_.depth),
+                window_of(partials_[made]).staged());
     }
-    lane.post(result.flag, this_pass(1), result.staged());
+    for (const Window* window : windows_of(rank)) lane.post(window->flag, this_pass(1), window->staged());
   }
 
-  void reduce(LaneBuilder& lane, int rank, int level, const std::vector<int>& members, int leader) {
-    std::vector<Operand> sources;
-    int index = 0;
-    for (int member : members) {
-      if (member == rank) index = int(sources.size());
-      const bool own_input = member == rank && shows_input(member, level);
-      sources.push_back(own_input ? own_send() : shown_by(member, level));
-      if (member != rank) lane.wait(member, shown_flag(member, level), this_pass());
+  // ---- the work of a group ----
+
+  void reduce(LaneBuilder& lane, int rank, int level, int group) const {
+    const std::vector<int>& made = partials_.made_in(level, group);
+    if (made.empty()) return;
+    const std::vector<int> members = partials_.members(level, group);
+    const uint16_t slice = slices_.at(int(members.size())).of(index_in(members, rank));
+    const std::vector<Operand> boxes = boxes_ ? boxes_->of(rank) : std::vector<Operand>();
+    for (int index : made) {
+      const Partial& partial = partials_[index];
+      std::vector<Operand> sources;
+      bool open = partial.leader == rank;
+      for (int from : partial.sources) {
+        const Partial& source = partials_[from];
+        sources.push_back(from == rank ? own_send() : place_of(source));
+        if (source.leader == rank) continue;
+        lane.wait(source.leader, source.is_input() ? input_.flag : ready_[size_t(source.level)], this_pass());
+        open = open || (source.leader == partial.leader && &window_of(source) == &window_of(partial));
+      }
+      const Operand to = place_of(partial);
+      if (!open) lane.wait(partial.leader, window_of(partial).flag, this_pass(1));
+      lane.reduce(slice, {&to, 1}, fold_nodes(lane, slice, partial.steps, sources, boxes));
     }
-    const Window& result = result_of(leader);
-    if (leader != rank && shows_input(leader, level)) lane.wait(leader, result.flag, this_pass(1));
-    const Operand to[] = {result.of(leader)};
-    lane.reduce(slices_.at(int(members.size())).of(index), to, sources);
     lane.post(done_[size_t(level)], this_pass());
   }
 
@@ -196,14 +217,16 @@ class ByIndex {
 
   const bool everywhere_;
   const topo::Tree tree_;
+  const Partials partials_;
   const Ring ring_;
   Builder b_;
   const Window input_, final_;
-  Window partial_;
+  Window shown_;  // partial results but what the root has with its own input
   const uint16_t chunks_;
   std::vector<uint16_t> done_;    // by level: I have reduced my slice
-  std::vector<uint16_t> ready_;   // by level: what I show at this level is complete
+  std::vector<uint16_t> ready_;   // by level: what I have from my group of this level is complete
   std::map<int, Slices> slices_;  // by size of a group
+  std::optional<Boxes> boxes_;
   std::optional<Downward> down_;
 };
 

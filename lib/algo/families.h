@@ -27,13 +27,16 @@ plan::Plan hierarchical(const Request& request, plan::Collective what);         
 plan::Plan hierarchical_by_index(const Request& request, plan::Collective what);     // by_index.cc
 plan::Plan movement_avoiding(const Request& request, plan::Collective what);         // movement_avoiding.cc
 plan::Plan movement_avoiding_socket(const Request& request, plan::Collective what);  // movement_avoiding.cc
-plan::Plan chain_reduce(const Request& request, plan::Collective what);              // chain_reduce.cc
+plan::Plan in_order_tree(const Request& request, plan::Collective what);             // in_order_tree.cc
 plan::Plan dpml(const Request& request, plan::Collective what);                      // dpml.cc
 plan::Plan dpml(const Request& request, plan::Collective what, const char* name);    // dpml.cc
-plan::Plan dpml_two_level(const Request& request, plan::Collective what);            // dpml.cc
+plan::Plan dpml_two_level(const Request& request, plan::Collective what);            // dpml_two_level.cc
 plan::Plan rg(const Request& request, plan::Collective what);                        // rg.cc
 plan::Plan ring(const Request& request, plan::Collective what);                      // ring.cc
 plan::Plan rabenseifner(const Request& request, plan::Collective what);              // rabenseifner.cc
+
+// Of all reductions.
+plan::Plan grouped_reduction(const Request& request, plan::Collective what);  // grouped_reduce.cc
 
 plan::Plan scatter_allgather(const Request& request);           // scatter_allgather.cc
 plan::Plan scatter_allgather_ring(const Request& request);      // scatter_allgather.cc
@@ -50,6 +53,10 @@ bool fits_slice_ring(const Request& request);   // scatter_allgather.cc
 bool fits_one_group(const Request& request);    // movement_avoiding.cc
 bool fits_ring(const Request& request);         // ring.cc
 bool has_levels(const Request& request);        // the hierarchy is not flat
+bool exceeds_a_group(const Request& request);   // more ranks than a small group has (grouped_reduce.cc)
 bool has_small_groups(const Request& request);  // levels, or more ranks than a small group has (grouped.cc)
+// There are levels, and all groups of one of them, or of the outermost one, are consecutive ranks.
+bool has_consecutive_groups(const Request& request);   // tree_reduce.cc
+bool has_consecutive_sockets(const Request& request);  // dpml_two_level.cc
 
 }  // namespace coll::algo

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Each rank reduces its own share of the vector from all ranks' buffers, sources in rank order, and with direct views
-// nothing is copied before it. Vector bytes touched in all:
+// Each rank reduces its own share of the vector from all ranks' buffers, and with direct views nothing is copied before it. Vector bytes touched in all:
 //   fused                 one step for all sources       allreduce 3p-1, reduce p+1, reduce-scatter p+1
-//   shared_address_space  one addition after another     allreduce 5(p-1)                                  (SAS)
+//   shared_address_space  one addition after another    allreduce 5(p-1)                                  (SAS)
 //
 // Three lanes, each a loop over the chunks:
 //   supply      makes the other ranks' shares of my send buffer visible (a staged view is filled here)
@@ -11,6 +10,7 @@
 #include <optional>
 
 #include "algo/families.h"
+#include "algo/fold.h"
 #include "algo/shares.h"
 
 namespace coll::algo {
@@ -27,7 +27,7 @@ class Fused {
         shares_(b_, what, request, ranks_, 1),
         input_(shares_.window(b_, Buffer::send)) {
     if (!scatters_) output_.emplace(shares_.window(b_, Buffer::recv));
-    if (!one_step) sum_.emplace(shares_.box(b_));
+    if (!one_step) boxes_.emplace(b_, shares_.ring().chunk_bytes, ranks_);
     // Posting an allreduce's result says both "my share is ready" and "I have read everybody's input".
     done_ = everywhere_ ? output_->flag : b_.flag();
     if (everywhere_) taken_ = b_.flag();
@@ -94,19 +94,13 @@ class Fused {
     if (everywhere_) wait_each(lane, peers_, taken_, all_passes(shares_.all()), output_->direct());
   }
 
-  // What the last step that makes my share reduces: everything, or the sum so far and the last rank's. The sum stays
-  // apart until then: in place, the result lies where one of the sources does.
+  // What the last step that makes my share reduces: everything, or the two halves of the fold. These stay apart until
+  // then: in place, the result lies where one of the sources does.
   std::vector<Operand> sources_of(LaneBuilder& lane, int rank) const {
     std::vector<Operand> sources;
     for (int q = 0; q < ranks_; ++q) sources.push_back(q == rank ? shares_.send(rank) : shares_.in(input_, q, rank));
-    if (!sum_) return sources;
-    const Operand sum = sum_->of(rank);
-    Operand left = sources[0];
-    for (int q = 1; q + 1 < ranks_; ++q) {
-      lane.reduce(shares_.of(rank), {&sum, 1}, std::vector{left, sources[size_t(q)]});
-      left = sum;
-    }
-    return {left, sources.back()};
+    if (!boxes_) return sources;
+    return fold_halves(lane, shares_.of(rank), sources, boxes_->of(rank));
   }
 
   void distribute(int rank) {
@@ -135,7 +129,8 @@ class Fused {
   Builder b_;
   const Shares shares_;
   const Window input_;
-  std::optional<Window> output_, sum_;
+  std::optional<Window> output_;
+  std::optional<Boxes> boxes_;
   uint16_t done_ = 0, taken_ = 0;
   std::vector<int> peers_;
 };

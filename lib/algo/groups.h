@@ -47,6 +47,9 @@ struct Sockets {
   }
 
   int count() const { return int(groups.size()); }
+  bool are_consecutive() const {
+    return std::ranges::is_sorted(group_of);  // groups are numbered by lowest rank
+  }
   const std::vector<int>& group(int rank) const { return groups[size_t(group_of[size_t(rank)])]; }
   int member(int group, int index) const { return groups[size_t(group)][size_t(index)]; }
   // Of a reduce-scatter: the slice that holds a rank's block.

@@ -39,7 +39,7 @@ class MovementAvoiding {
         taken_(ends_at_owner() ? shared_.flag : b_.flag()) {
     b_.parameter("slice", ring_.chunk_bytes);
     b_.parameter("depth", ring_.depth);
-    b_.tree_order();
+    b_.unbalanced();
     if (everywhere_) b_.synchronizing();
     for (int step = 0; step + 1 < sockets_.longest; ++step) steps_.push_back(b_.flag());
     slices_.resize(size_t(sockets_.slices));

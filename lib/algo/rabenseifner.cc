@@ -2,13 +2,18 @@
 // rabenseifner: in step t ranks whose numbers differ in bit t-1 exchange halves of what they still work on, and each
 // adds the other's to its own (recursive halving); an allreduce then exchanges finished shares in the opposite order
 // (recursive doubling). As between processes that exchange messages, a rank receives (copies) what it adds. Neighbours
-// come first, so that every partial result is of consecutive ranks: right for non-commutative operations.
+// come first, so that every partial result is a node of the balanced order.
 //
-// Vector bytes touched in all, p a power of two: allreduce 7p(1/2+1/4+...+1/p), reduce-scatter 5p(1/2+1/4+...+1/p)
-// (YHCCL Tables 1 and 2; the last term is printed 1/log p there).
+// A number of ranks that is no power of two is split into aligned blocks by its binary digits, the largest first: 13
+// into 8, 4 and 1. Halving goes on inside every block. The balanced order then joins the blocks from the right, B1 op
+// (B2 op (B3 ...)): a rank reads what it owns of its block's result from the rank of the next, smaller block that owns
+// the same, for ranks own the shares that agree with them in the lowest bits, in every block. An allreduce ends at the
+// largest block, and a rank of another block begins its doubling with its part from there. A share of a reduce-scatter
+// is joined up to the block of its own rank, which then reads the larger blocks' results of this one share. All this
+// takes no more steps than the next power of two does.
 //
-// Ranks that a power of two leaves over are folded, as in recursive doubling: the first pairs of ranks become one number
-// each; the odd rank of a pair gives its input to the even one and takes its result from there.
+// Vector bytes touched in all, p any number: allreduce 7(p-1), reduce-scatter 5(p-1). For powers of two these are
+// 7p(1/2+1/4+...+1/p) and 5p(1/2+1/4+...+1/p) (YHCCL Tables 1 and 2; the last term is printed 1/log p there).
 #include <bit>
 #include <optional>
 
@@ -18,212 +23,264 @@
 namespace coll::algo {
 namespace {
 
+// Ranks first .. first+size-1; the size is a power of two that divides `first`.
+struct Block {
+  int first, size;
+  int end() const { return first + size; }
+  int steps() const { return std::countr_zero(unsigned(size)); }
+};
+
 class Rabenseifner {
  public:
   Rabenseifner(const Request& request, Collective what)
       : everywhere_(what == Collective::allreduce),
         ranks_(request.hierarchy->ranks()),
-        numbers_(int(std::bit_floor(unsigned(ranks_)))),
-        steps_(std::countr_zero(unsigned(numbers_))),
-        pairs_(ranks_ - numbers_),
+        largest_(block_of(0)),
         b_(start(what, "rabenseifner", request)),
-        shares_(b_, what, request, everywhere_ ? numbers_ : ranks_, 2),
+        shares_(b_, what, request, everywhere_ ? largest_.size : ranks_, 2),
         input_(shares_.window(b_, Buffer::send)),
         partial_(shares_.window(b_, Buffer::none)),
         received_(shares_.box(b_)),
-        result_(everywhere_ ? shares_.window(b_, Buffer::recv) : shares_.box(b_, shares_.depth())),
+        joined_(b_.flag()),
         taken_(b_.flag()) {
-    if (ranks_ > 2) b_.tree_order();
-    if (everywhere_) b_.synchronizing();
-    for (int step = 0; step < steps_; ++step) {
-      added_.push_back(b_.flag());
-      fetched_.push_back(everywhere_ ? b_.flag() : uint16_t(0));
+    if (everywhere_) {
+      result_.emplace(shares_.window(b_, Buffer::recv));
+      b_.synchronizing();
     }
-    for (int step = 0; step <= steps_; ++step)
-      for (int number = 0; number < 1 << step; ++number) halves_.push_back(make_half(number, step));
+    for (int step = 0; step < largest_.steps(); ++step) {
+      added_.push_back(b_.flag());
+      if (everywhere_) fetched_.push_back(b_.flag());
+    }
+    for (int step = 0; step <= largest_.steps(); ++step)
+      for (int bits = 0; bits < 1 << step; ++bits) halves_.push_back(make_half(bits, step));
   }
 
   Plan make() {
     for (int rank : b_.ranks()) {
-      if (is_folded(rank)) {
-        give(rank);
-        take(rank);
-      } else {
-        supply(rank);
-        add(rank);
-        if (everywhere_) fetch(rank);
-      }
+      supply(rank);
+      if (!everywhere_ || !is_single(rank)) add(rank);
+      if (everywhere_) fetch(rank);
     }
     return b_.finish();
   }
 
  private:
-  // ---- numbers ----
-  int rank_of(int number) const { return number < pairs_ ? 2 * number : number + pairs_; }
-  int number_of(int rank) const { return rank < 2 * pairs_ ? rank / 2 : rank - pairs_; }
-  bool is_paired(int rank) const { return rank < 2 * pairs_; }
-  bool is_folded(int rank) const { return is_paired(rank) && rank % 2 == 1; }
-  int partner(int rank, int step) const { return rank_of(number_of(rank) ^ (1 << (step - 1))); }
+  // ---- blocks ----
+  Block block_of(int rank) const {
+    const unsigned size = std::bit_floor(unsigned(ranks_ ^ rank));  // the highest digit where the two differ
+    return {int(unsigned(ranks_) & ~(2 * size - 1)), int(size)};
+  }
+  bool is_single(int rank) const { return block_of(rank).size == 1; }
+  bool in_largest(int rank) const { return rank < largest_.size; }
+  bool in_last(int rank) const { return block_of(rank).end() == ranks_; }
+  static int partner(int rank, int step) { return rank ^ (1 << (step - 1)); }
 
-  // ---- what a number still works on after a step: the shares of the numbers that agree with it in the lowest bits ----
+  // The rank of the next block that owns what this one does, and which ranks of the block before join mine.
+  int next(int rank) const {
+    const Block block = block_of(block_of(rank).end());
+    return block.first + rank % block.size;
+  }
+  std::vector<int> joiners(int rank) const {
+    std::vector<int> all;
+    if (in_largest(rank)) return all;
+    const Block mine = block_of(rank), before = block_of(mine.first - 1);
+    for (int joiner = before.first + rank % mine.size; joiner < before.end(); joiner += mine.size)
+      all.push_back(joiner);
+    return all;
+  }
+  // Which rank of a later block reads what I own of my block's result, or of an allreduce's, for itself.
+  std::optional<int> taker(int rank) const {
+    const int reader = rank + block_of(rank).size;
+    return reader < ranks_ && (in_largest(rank) || !everywhere_) ? std::optional(reader) : std::nullopt;
+  }
+
+  // ---- what a rank still works on after a step: the shares of the ranks that agree with it in the lowest bits ----
   struct Part {
     uint16_t range;
     int share;  // whose block it is
   };
   using Half = std::vector<Part>;
 
-  Half make_half(int number, int step) {
+  Half make_half(int bits, int step) {
     Half half;
     if (everywhere_) {
       // Slices lie in the order of reversed bits, so that what agrees in the lowest ones lies together.
       int first = 0;
-      for (int bit = 0; bit < step; ++bit) first |= (number >> bit & 1) << (steps_ - 1 - bit);
+      for (int bit = 0; bit < step; ++bit) first |= (bits >> bit & 1) << (largest_.steps() - 1 - bit);
       half.push_back({b_.range({.sub = uint16_t(first),
-                                .subs = uint16_t(numbers_),
-                                .span = uint16_t(numbers_ >> step),
+                                .subs = uint16_t(largest_.size),
+                                .span = uint16_t(largest_.size >> step),
                                 .chunk_bytes = shares_.ring().chunk_bytes}),
                       0});
     } else {
-      for (int rank = 0; rank < ranks_; ++rank)
-        if ((number_of(rank) & ((1 << step) - 1)) == number) half.push_back({shares_.of(rank), rank});
+      for (int rank = bits; rank < ranks_; rank += 1 << step) half.push_back({shares_.of(rank), rank});
     }
     return half;
   }
   const Half& half(int rank, int step) const {
-    return halves_[size_t((1 << step) - 1 + (number_of(rank) & ((1 << step) - 1)))];
+    const int count = 1 << step;
+    return halves_[size_t(count - 1 + rank % count)];
   }
+  const Half& owned(int rank) const { return half(rank, block_of(rank).steps()); }
 
-  // Which flag says that a rank has what it shows in step 1, and what that is.
-  uint16_t ready(int rank) const { return is_paired(rank) ? partial_.flag : input_.flag; }
-  Operand shown(int rank, int step, int share) const {
-    return step == 1 && !is_paired(rank) ? shares_.in(input_, rank, share) : shares_.in(partial_, rank, share);
-  }
-
-  // ---- the odd ranks of pairs ----
-  void give(int rank) {
-    LaneBuilder lane = b_.lane(rank);
-    input_.announce(lane, shares_.all());
-    lane.loop(shares_.all());
-    lane.wait(rank - 1, partial_.flag, pass_before(shares_.depth()), input_.staged());
-    shares_.stage(lane, rank, input_, input_.staged());
-    lane.post(input_.flag, this_pass(), input_.staged()).end();
-    lane.wait(rank - 1, partial_.flag, all_passes(shares_.all()), input_.direct());
-  }
-  void take(int rank) {
-    LaneBuilder lane = b_.lane(rank);
-    lane.loop(shares_.all());
-    lane.wait(rank - 1, result_.flag, this_pass());
-    if (everywhere_) lane.wait(rank - 1, all_fetched(), this_pass());
-    lane.copy(everywhere_ ? shares_.all() : shares_.of(rank), own_recv(), result_.of(rank - 1), {}, false);
-    lane.post(taken_, this_pass()).end();
-  }
-
-  // ---- all others ----
+  // ---- my input: half of it for my partner, or all for those who join a block of one ----
   void supply(int rank) {
-    if (is_paired(rank)) return;  // shows the sum of both
-    const int reader = partner(rank, 1);
+    const bool single = is_single(rank);
     LaneBuilder lane = b_.lane(rank);
+    const auto wait_for_readers = [&](Value value, Only only) {
+      if (single) wait_each(lane, joiners(rank), joined_, value, only);
+      else lane.wait(partner(rank, 1), added_[0], value, only);
+    };
     input_.announce(lane, shares_.all());
     lane.loop(shares_.all());
-    lane.wait(reader, added_[0], pass_before(shares_.depth()), input_.staged());
-    for (const Part& part : half(reader, 1))
-      lane.copy(part.range, shares_.in(input_, rank, part.share), shares_.send(part.share), input_.staged());
+    wait_for_readers(pass_before(shares_.depth()), input_.staged());
+    for (const Part& part : single ? half(rank, 0) : half(partner(rank, 1), 1))
+      if (everywhere_ || part.share != rank)
+        lane.copy(part.range, shares_.in(input_, rank, part.share), shares_.send(part.share), input_.staged());
     lane.post(input_.flag, this_pass(), input_.staged()).end();
-    lane.wait(reader, added_[0], all_passes(shares_.all()), input_.direct());
+    wait_for_readers(all_passes(shares_.all()), input_.direct());
   }
 
+  // ---- sums ----
   void add(int rank) {
+    const Block block = block_of(rank);
     LaneBuilder lane = b_.lane(rank);
-    if (everywhere_) result_.publish(lane);
+    if (everywhere_ && in_largest(rank)) result_->publish(lane);
     lane.loop(shares_.all());
-    for (int step = is_paired(rank) ? 1 : 2; step <= steps_; ++step)
-      lane.wait(partner(rank, step), added_[size_t(step) - 1], pass_before(shares_.depth()));
-    if (is_paired(rank)) {
-      lane.wait(rank + 1, input_.flag, this_pass());
-      for (const Part& part : half(rank, 0))
-        add_received(lane, part, shares_.send(part.share), shares_.in(input_, rank + 1, part.share), true,
-                     {shares_.in(partial_, rank, part.share)}, rank);
-      lane.post(partial_.flag, this_pass());
-    }
-    for (int step = 1; step < steps_; ++step) {
-      const int other = partner(rank, step);
-      lane.wait(other, step == 1 ? ready(other) : added_[size_t(step) - 2], this_pass());
-      for (const Part& part : half(rank, step))
-        add_received(lane, part, mine(rank, step, part.share), shown(other, step, part.share), rank < other,
-                     {shares_.in(partial_, rank, part.share)}, rank);
-      lane.post(added_[size_t(step) - 1], this_pass());
-    }
-    finish(lane, rank);
+    if (block.size > 1) wait_for_slot(lane, rank);
+    for (int step = 1; step <= block.steps(); ++step) halve(lane, rank, step);
+    if (!in_last(rank)) join(lane, rank);
+    if (!everywhere_ && !in_largest(rank)) take_own(lane, rank);
     lane.end();
-    if (everywhere_) wait_for_readers(lane, rank, all_passes(shares_.all()), result_.direct());
-  }
-  Operand mine(int rank, int step, int share) const {
-    return step == 1 && !is_paired(rank) ? shares_.send(share) : shares_.in(partial_, rank, share);
-  }
-  void add_received(LaneBuilder& lane, const Part& part, Operand own, Operand other, bool own_first,
-                    const std::vector<Operand>& to, int rank, Only only = {}) const {
-    const Operand received = received_.of(rank), sources[] = {own_first ? own : received, own_first ? received : own};
-    lane.copy(part.range, received, other, only).reduce(part.range, to, sources, only);
+    if (everywhere_ && in_largest(rank))
+      wait_for_result_readers(lane, rank, all_passes(shares_.all()), result_->direct());
   }
 
-  // The last step makes the results of my number.
-  void finish(LaneBuilder& lane, int rank) {
-    const int other = partner(rank, steps_);
-    const Only staged = everywhere_ ? result_.staged() : Only{};
-    wait_for_readers(lane, rank, pass_before(shares_.depth()), staged);
-    // My own other lane is done with the slot, too: its slices may have had other borders in that pass.
-    if (everywhere_) lane.wait(rank, all_fetched(), pass_before(shares_.depth()), staged);
-    lane.wait(other, steps_ == 1 ? ready(other) : added_[size_t(steps_) - 2], this_pass());
-    for (const Part& part : half(rank, steps_)) {
-      const auto step = [&](const std::vector<Operand>& to, Only only) {
-        add_received(lane, part, mine(rank, steps_, part.share), shown(other, steps_, part.share), rank < other, to,
-                     rank, only);
-      };
-      if (everywhere_) {
-        step({own_recv(), result_.of(rank)}, result_.staged());
-        step({own_recv()}, result_.direct());
-      } else {
-        step({part.share == rank ? own_recv() : result_.of(rank)}, {});
-      }
+  // Who reads my partial results is done with those in the slot.
+  void wait_for_slot(LaneBuilder& lane, int rank) const {
+    const Value value = pass_before(shares_.depth());
+    for (int step = 2; step <= block_of(rank).steps(); ++step)
+      lane.wait(partner(rank, step), added_[size_t(step) - 1], value);
+    wait_each(lane, joiners(rank), joined_, value);
+    if (!everywhere_ && taker(rank)) lane.wait(*taker(rank), taken_, value);
+  }
+
+  void halve(LaneBuilder& lane, int rank, int step) const {
+    const int other = partner(rank, step);
+    const bool last = step == block_of(rank).steps() && largest_.size == ranks_;
+    if (last) wait_for_result_slot(lane, rank);
+    lane.wait(other, step == 1 ? input_.flag : added_[size_t(step) - 2], this_pass());
+    for (const Part& part : half(rank, step)) {
+      const Operand mine = step == 1 ? shares_.send(part.share) : shares_.in(partial_, rank, part.share);
+      const Operand others = shares_.in(step == 1 ? input_ : partial_, other, part.share);
+      add_received(lane, rank, part, mine, others, rank < other, last);
     }
-    lane.post(added_.back(), this_pass());
-    lane.post(result_.flag, this_pass());
+    lane.post(added_[size_t(step) - 1], this_pass());
+    if (last) post_result(lane);
   }
 
-  // Who reads my results says so.
-  void wait_for_readers(LaneBuilder& lane, int rank, Value value, Only only) const {
-    if (everywhere_)
-      for (int step = 1; step <= steps_; ++step)
-        lane.wait(partner(rank, step), fetched_[size_t(step) - 1], value, only);
-    if (is_paired(rank)) lane.wait(rank + 1, taken_, value, only);
+  // What I own of my block's result, but what ranks of later blocks take, with that of the blocks to the right.
+  void join(LaneBuilder& lane, int rank) const {
+    const int other = next(rank);
+    const bool last = in_largest(rank), single = is_single(other);
+    if (last) wait_for_result_slot(lane, rank);
+    lane.wait(other, single ? input_.flag : in_last(other) ? added_of_block(other) : joined_, this_pass());
+    for (const Part& part : owned(rank))
+      if (part.share < block_of(rank).end())
+        add_received(lane, rank, part, shares_.in(partial_, rank, part.share),
+                     shares_.in(single ? input_ : partial_, other, part.share), true, last);
+    lane.post(joined_, this_pass());
+    if (last) post_result(lane);
+  }
+  // REQUIRES: not of a block of one.
+  uint16_t added_of_block(int rank) const { return added_[size_t(block_of(rank).steps()) - 1]; }
+
+  // Of a reduce-scatter: my own share's results of the larger blocks, from the right.
+  void take_own(LaneBuilder& lane, int rank) const {
+    Operand mine = is_single(rank) ? shares_.send(rank) : shares_.in(partial_, rank, rank);
+    for (int end = block_of(rank).first; end > 0; end = block_of(end - 1).first) {
+      const int other = rank - block_of(end - 1).size;  // its taker is this rank
+      lane.wait(other, added_of_block(other), this_pass());
+      add_received(lane, rank, {shares_.of(rank), rank}, mine, shares_.in(partial_, other, rank), false,
+                   in_largest(other));
+      mine = shares_.in(partial_, rank, rank);
+    }
+    lane.post(taken_, this_pass());
   }
 
-  uint16_t all_fetched() const { return fetched_.front(); }
+  // `last`: the sum is the result.
+  void add_received(LaneBuilder& lane, int rank, const Part& part, Operand own, Operand other, bool own_first,
+                    bool last) const {
+    const Operand received = received_.of(rank), sources[] = {own_first ? own : received, own_first ? received : own};
+    lane.copy(part.range, received, other);
+    const Operand to[] = {last ? own_recv() : shares_.in(partial_, rank, part.share)};
+    if (!last || !everywhere_) return void(lane.reduce(part.range, to, sources));
+    const Operand both[] = {own_recv(), result_->of(rank)};
+    lane.reduce(part.range, both, sources, result_->staged()).reduce(part.range, to, sources, result_->direct());
+  }
+
+  // ---- results of an allreduce ----
+  void post_result(LaneBuilder& lane) const {
+    if (everywhere_) lane.post(result_->flag, this_pass());
+  }
+  void wait_for_result_readers(LaneBuilder& lane, int rank, Value value, Only only) const {
+    for (int step = 1; step <= block_of(rank).steps(); ++step)
+      lane.wait(partner(rank, step), fetched_[size_t(step) - 1], value, only);
+    if (taker(rank)) lane.wait(*taker(rank), taken_, value, only);
+  }
+  void wait_for_result_slot(LaneBuilder& lane, int rank) const {
+    if (!everywhere_) return;
+    wait_for_result_readers(lane, rank, pass_before(shares_.depth()), result_->staged());
+    // My own other lane is done with the slot, too: its slices may have had other borders in that pass.
+    lane.wait(rank, fetched_[0], pass_before(shares_.depth()), result_->staged());
+  }
+
   void fetch(int rank) {
+    const int steps = block_of(rank).steps();
     LaneBuilder lane = b_.lane(rank);
+    if (!in_largest(rank) && steps > 0) result_->publish(lane);
     lane.loop(shares_.all());
-    lane.wait(rank, result_.flag, this_pass());
-    for (int step = steps_; step >= 1; --step) {
+    if (in_largest(rank)) lane.wait(rank, result_->flag, this_pass());
+    else take(lane, rank);
+    for (int step = steps; step >= 1; --step) {
       const int other = partner(rank, step);
-      lane.wait(other, result_.flag, this_pass());
-      if (step < steps_) lane.wait(other, fetched_[size_t(step)], this_pass());
-      for (const Part& part : half(other, step)) {
-        lane.copy2(part.range, own_recv(), result_.of(rank), result_.of(other), result_.staged());
-        lane.copy(part.range, own_recv(), result_.of(other), result_.direct());
-      }
+      lane.wait(other, result_->flag, this_pass());
+      if (step < steps) lane.wait(other, fetched_[size_t(step)], this_pass());
+      fetch_half(lane, rank, half(other, step), other);
       lane.post(fetched_[size_t(step) - 1], this_pass());
     }
     lane.end();
+    if (!in_largest(rank)) wait_for_result_readers(lane, rank, all_passes(shares_.all()), result_->direct());
+  }
+  void fetch_half(LaneBuilder& lane, int rank, const Half& half, int other) const {
+    for (const Part& part : half) {
+      lane.copy2(part.range, own_recv(), result_->of(rank), result_->of(other), result_->staged());
+      lane.copy(part.range, own_recv(), result_->of(other), result_->direct());
+    }
+  }
+
+  // What I would own if the result were my block's. A rank of the largest block has it after some of its own steps.
+  void take(LaneBuilder& lane, int rank) const {
+    const int other = rank - largest_.size, steps = block_of(rank).steps();  // its taker is this rank
+    wait_for_result_readers(lane, rank, pass_before(shares_.depth()), result_->staged());
+    lane.wait(other, result_->flag, this_pass());
+    lane.wait(other, fetched_[size_t(steps)], this_pass());
+    if (steps > 0) fetch_half(lane, rank, owned(rank), other);
+    else lane.copy(shares_.all(), own_recv(), result_->of(other), {}, false);
+    lane.post(taken_, this_pass());
+    if (steps > 0) lane.post(result_->flag, this_pass());
   }
 
   const bool everywhere_;
-  const int ranks_, numbers_, steps_, pairs_;
+  const int ranks_;
+  const Block largest_;
   Builder b_;
   const Shares shares_;
-  const Window input_, partial_, received_, result_;  // a reduce-scatter's result is that of the pair's other rank
-  const uint16_t taken_;
+  const Window input_, partial_, received_;
+  const uint16_t joined_, taken_;
+  std::optional<Window> result_;
   std::vector<uint16_t> added_, fetched_;  // by step, from 1
-  std::vector<Half> halves_;               // by step and the lowest bits of the number
+  std::vector<Half> halves_;               // by step and the lowest bits of the rank
 };
 
 }  // namespace

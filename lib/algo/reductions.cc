@@ -32,7 +32,7 @@ constexpr auto allreduce = Collective::allreduce, reduce = Collective::reduce,
 
 void add_trees(std::vector<Algorithm>& family) {
   add<flat_tree, reduce>(family, {.name = "flat",
-                                  .summary = "the root reduces the data of all ranks, in rank order",
+                                  .summary = "the root reduces the data of all ranks",
                                   .source = "XHC IV-B with one group",
                                   .reads = {.chunk = true, .depth = true},
                                   .applies = always});
@@ -40,22 +40,20 @@ void add_trees(std::vector<Algorithm>& family) {
       family, {.name = "hierarchical",
                .summary = "leaders reduce their groups, level by level; finished chunks come down while others go up",
                .source = "XHC IV-B",
-               .rank_order = false,
-               .left_to_right = false,
+               .stores_partials = true,
                .reads = {.chunk = true, .depth = true, .hierarchy = true},
-               .applies = has_levels});
+               .applies = has_consecutive_groups});
   add<hierarchical_by_index, reduce, allreduce>(
       family, {.name = "hierarchical_by_index",
                .summary = "as hierarchical, but every member of a group reduces one slice of each chunk",
                .source = "XHC IV-B, step 2a",
-               .rank_order = false,
-               .left_to_right = false,
+               .stores_partials = true,
                .reads = {.chunk = true, .depth = true, .hierarchy = true},
-               .applies = has_levels});
+               .applies = has_consecutive_groups});
   add<rg, reduce, allreduce>(family, {.name = "rg",
                                       .summary = "groups of k+1 neighbours reduce through shared memory, as a tree",
                                       .source = "YHCCL 3.4, Tables 2 and 3",
-                                      .left_to_right = false,
+                                      .stores_partials = true,
                                       .reads = {.chunk = true, .depth = true, .k = true},
                                       .described = plan::Access::shm,
                                       .applies = always});
@@ -70,7 +68,7 @@ void add_mapped(std::vector<Algorithm>& family) {
                .applies = always});
   add<shared_address_space, allreduce>(
       family, {.name = "shared_address_space",
-               .summary = "each rank reduces its slice of all vectors, one after another, and the others copy it",
+               .summary = "each rank reduces its slice of all vectors, two at a time, and the others copy it",
                .source = "SAS, partitioned",
                .stores_partials = true,
                .reads = {.chunk = true, .depth = true},
@@ -82,8 +80,7 @@ void add_through_shared_memory(std::vector<Algorithm>& family) {
       family, {.name = "movement_avoiding",
                .summary = "slices go from rank to rank; one of p operands is copied, the others are reduced in place",
                .source = "YHCCL 3.3 to 3.5, Alg. 2",
-               .rank_order = false,
-               .left_to_right = false,
+               .balanced = false,
                .reads = {.chunk = true, .depth = true},
                .described = plan::Access::shm,
                .applies = fits_one_group});
@@ -91,25 +88,24 @@ void add_through_shared_memory(std::vector<Algorithm>& family) {
       family, {.name = "movement_avoiding_socket",
                .summary = "as movement_avoiding inside every socket, then parts of each slice across sockets",
                .source = "YHCCL 3.3 to 3.5",
-               .rank_order = false,
-               .left_to_right = false,
+               .balanced = false,
                .reads = {.chunk = true, .depth = true, .hierarchy = true},
                .described = plan::Access::shm,
                .applies = has_levels});
-  add<chain_reduce, reduce, allreduce, reduce_scatter>(
+  add<in_order_tree, reduce, allreduce, reduce_scatter>(
       family,
-      {.name = "chain",
-       .summary = "chunks go through shared memory from rank to rank; each rank reduces its own into them in place",
-       .source = "this project; YHCCL 3.3 in rank order",
+      {.name = "in_order_tree",
+       .summary =
+           "even ranks copy into shared memory, odd ranks reduce their own into it in place, and join the blocks",
+       .source = "this project; YHCCL 3.3 in the balanced order",
        .stores_partials = true,
        .reads = {.chunk = true, .depth = true},
        .described = plan::Access::shm,
        .applies = always});
   add<dpml, reduce, allreduce, reduce_scatter>(
       family, {.name = "dpml",
-               .summary = "all ranks copy in, then each rank reduces one slice of all vectors",
+               .summary = "all ranks copy in, then each rank reduces one slice of all vectors in one step",
                .source = "YHCCL Tables 1 to 3; Bayatpour et al. 2017",
-               .stores_partials = true,
                .reads = {.chunk = true, .depth = true},
                .described = plan::Access::shm,
                .applies = always});
@@ -117,12 +113,11 @@ void add_through_shared_memory(std::vector<Algorithm>& family) {
       family, {.name = "dpml_two_level",
                .summary = "all ranks copy in; slices are reduced inside each socket, then across sockets",
                .source = "YHCCL 5.1, Fig. 4",
-               .rank_order = false,
-               .left_to_right = false,
+               .stores_partials = true,
                .reads = {.chunk = true, .depth = true, .hierarchy = true},
                .described = plan::Access::shm,
                .max_bytes = 262144,
-               .applies = has_levels});
+               .applies = has_consecutive_sockets});
 }
 
 void add_between_neighbours(std::vector<Algorithm>& family) {
@@ -131,8 +126,7 @@ void add_between_neighbours(std::vector<Algorithm>& family) {
       {.name = "ring",
        .summary = "partial results go round the ranks, each reduces its own into them; then finished slices go round",
        .source = "YHCCL Tables 1 and 2; Patarasuk and Yuan 2009",
-       .rank_order = false,
-       .left_to_right = false,
+       .balanced = false,
        .reads = {.chunk = true, .depth = true},
        .described = plan::Access::copy,
        .applies = fits_ring});
@@ -140,10 +134,23 @@ void add_between_neighbours(std::vector<Algorithm>& family) {
       family, {.name = "rabenseifner",
                .summary = "recursive halving: ranks at doubling distances exchange and reduce halves; then doubling",
                .source = "YHCCL Tables 1 and 2; Thakur, Rabenseifner and Gropp 2005",
-               .left_to_right = false,
+               .stores_partials = true,
                .reads = {.chunk = true, .depth = true},
                .described = plan::Access::copy,
                .applies = always});
+}
+
+void add_grouped(std::vector<Algorithm>& family) {
+  add<grouped_reduction, reduce, allreduce, reduce_scatter>(
+      family, {.name = "grouped",
+               .summary = "groups of 16 consecutive ranks reduce their inputs, then ranks reduce the groups' results",
+               .source = "this project",
+               .stores_partials = true,
+               .reads = {.chunk = true, .depth = true},
+               .described = plan::Access::shm,
+               .max_bytes = 16384,
+               .applies = exceeds_a_group});
+  family.back().irregular = false;
 }
 
 }  // namespace
@@ -155,6 +162,7 @@ std::span<const Algorithm> reductions_family() {
     add_mapped(made);
     add_through_shared_memory(made);
     add_between_neighbours(made);
+    add_grouped(made);
     return made;
   }();
   return family;

@@ -54,12 +54,11 @@ struct Algorithm {
   std::string_view name;
   std::string_view summary;
   std::string_view source;  // the text it comes from, "XHC IV-A"
-  // Operands combine in rank order with every hierarchy, so that non-commutative operations are right. A plan may do so
-  // where the algorithm does not promise it (a hierarchy of consecutive ranks): ask Plan::rank_order.
-  bool rank_order = true;
-  // ((x0 op x1) op x2) op ...: every such algorithm gives the same bits, also where rounding depends on association.
-  bool left_to_right = true;
-  // Partial results are stored after every operand, where 16-bit floats are rounded: not the bits of one step for all.
+  // Reductions combine their operands in the balanced order (Plan::balanced) with every hierarchy: non-commutative
+  // operations are right, and every such algorithm gives the same bits. A plan may do so where the algorithm does not
+  // promise it: ask Plan::balanced.
+  bool balanced = true;
+  // Partial results are stored, where 16-bit floats are rounded: not the bits of one step for all operands.
   bool stores_partials = false;
   Reads reads;
   bool irregular = false;  // takes pieces of different lengths: serves the v-form as well

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// rg: a pipelined tree through shared memory. In groups of k+1 neighbours k copy their input in and one, the leader, adds
-// it up, operand by operand; leaders form groups again until one result is left, which everybody copies out (allreduce)
-// or which the root, always a leader, makes in its receive buffer (reduce). Groups are consecutive ranks and add in rank
-// order: right for non-commutative operations.
+// rg: a pipelined tree through shared memory. In groups of k+1 neighbours k copy their input in and one, the leader,
+// reduces it with its own in one step; leaders form groups again until one result is left, which everybody copies out
+// (allreduce) or which the root, always a leader, makes in its receive buffer (reduce). k+1 is a power of two, so that
+// the domains are the nodes of the balanced order.
 //
-// Vector bytes touched in all, p a power of k+1: reduce p(5k/(k+1) + 3k/(k+1)^2 + ... + 3k/p), allreduce 2p more
-// (YHCCL Tables 2 and 3).
+// Vector bytes touched in all, p a power of k+1: reduce p((3k+2)/(k+1) + (k+2)/(k+1)^2 + ... + (k+2)/p), allreduce 2p
+// more. The text, whose leader adds operand by operand, has 5k and 3k in place of 3k+2 and k+2 (YHCCL Tables 2 and 3).
+#include <bit>
+
 #include "algo/families.h"
 #include "algo/shares.h"
 
@@ -18,7 +20,8 @@ class Rg {
       : everywhere_(what == Collective::allreduce),
         ranks_(request.hierarchy->ranks()),
         root_(request.root),
-        radix_(std::clamp<int>(request.parameters.k == 0 ? 2 : request.parameters.k, 1, ranks_ - 1) + 1),
+        radix_(int(std::bit_ceil(
+            unsigned(std::clamp<int>(request.parameters.k == 0 ? 3 : request.parameters.k, 1, ranks_ - 1)) + 1))),
         ring_(ring_of(request)),
         b_(start(what, "rg", request)),
         shared_(b_, Buffer::none, ring_),
@@ -27,7 +30,6 @@ class Rg {
     b_.parameter("chunk", ring_.chunk_bytes);
     b_.parameter("depth", ring_.depth);
     b_.parameter("k", radix_ - 1);
-    if (ranks_ > 2) b_.tree_order();
     if (everywhere_) b_.synchronizing();
   }
 
@@ -69,8 +71,7 @@ class Rg {
     return size;
   }
 
-  // Adds up, in rank order, what the domains of the given size in the leader's group have come to. The sum stays with the
-  // first of them until the last step, for the leader's own lies in its slot until it is its turn.
+  // Reduces what the domains of the given size in the leader's group have come to.
   void add_group(LaneBuilder& lane, int rank, int size) {
     std::vector<int> members;
     const int first = domain(rank, size * radix_) * radix_;
@@ -81,15 +82,13 @@ class Rg {
       return;
     }
     const bool last_group = size * radix_ >= ranks_;
-    const Operand sum = shared_.of(members.front());
-    for (size_t i = 0; i < members.size(); ++i) {
-      if (members[i] != rank) lane.wait(members[i], shared_.flag, this_pass());
-      if (i == 0) continue;
-      Operand to[] = {sum};
-      if (i + 1 == members.size()) to[0] = last_group && !everywhere_ ? own_recv() : shared_.of(rank);
-      const Operand sources[] = {i == 1 ? shown(members[0], rank, size) : sum, shown(members[i], rank, size)};
-      lane.reduce(chunks_, to, sources);
+    std::vector<Operand> sources;
+    for (int member : members) {
+      if (member != rank) lane.wait(member, shared_.flag, this_pass());
+      sources.push_back(shown(member, rank, size));
     }
+    const Operand to[] = {last_group && !everywhere_ ? own_recv() : shared_.of(rank)};
+    lane.reduce(chunks_, to, sources);
   }
 
   const bool everywhere_;

@@ -29,7 +29,7 @@ class RingReduction {
         partial_(shares_.window(b_, Buffer::none)),
         received_(shares_.box(b_)),
         added_{input_.flag, partial_.flag, received_.flag} {
-    b_.tree_order();
+    b_.unbalanced();
     added_.resize(std::min<size_t>(added_.size(), size_t(ranks_) - 1));
     while (added_.size() + 1 < size_t(ranks_)) added_.push_back(b_.flag());
     if (everywhere_) {

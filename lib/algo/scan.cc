@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Scans: rank r receives x0 op ... op xr, of an exclusive scan x0 op ... op x(r-1), rank 0 nothing. All combine from left
-// to right. `what` is Collective::scan or Collective::exscan throughout.
+// Scans: rank r receives fold(0, r + 1) (Plan::balanced), of an exclusive scan fold(0, r), rank 0 nothing. `what` is
+// Collective::scan or Collective::exscan throughout.
 //
-//   all_read  everybody reduces the vectors of all ranks before it, staged but for the first rank's: one hop
-//   chain     a rank adds its vector to what the rank before it has come to and passes that on, chunk by chunk
+//   all_read  a rank reduces the vectors of all ranks before it, staged but for the first rank's: one hop
+//   sklansky  log2 p steps, chunk by chunk: in step k the upper half of each block of 2^(k+1) ranks adds what the lower
+//             half comes to
 //   fused     every chunk is cut into slices, and a rank makes all prefixes of its own slice, straight into the others'
-//             receive buffers: p-1 additions for every element, as in the chain, but all ranks work at once
-#include <optional>
-
+//             receive buffers: as many additions for every element, but all ranks work at once
 #include "algo/families.h"
 #include "algo/shares.h"
 
@@ -50,59 +49,145 @@ Plan all_read(const Request& request, Collective what) {
   return b.finish();
 }
 
-// What a rank shows the next one is its result, of an exclusive scan what it and the ranks before it come to.
-Plan chain(const Request& request, Collective what) {
-  const int ranks = request.hierarchy->ranks();
-  if (ranks == 1) return alone(what, "chain", request);
-  const bool inclusive = what == Collective::scan;
-  Builder b = start(what, "chain", request);
-  const Ring ring = ring_of(request);
-  b.parameter("chunk", ring.chunk_bytes);
-  b.parameter("depth", ring.depth);
-  const Window sum(b, inclusive ? Buffer::recv : Buffer::none, ring);
-  const uint16_t taken = b.flag(), chunks = b.range({.chunk_bytes = ring.chunk_bytes});
-  for (int rank : b.ranks()) {
-    const bool first = rank == 0, last = rank + 1 == ranks;
-    const Operand before = first ? own_send() : sum.of(rank - 1), sources[] = {before, own_send()};
-    const Operand both[] = {own_recv(), sum.of(rank)};
-    LaneBuilder lane = b.lane(rank);
-    if (!last) sum.publish(lane);
-    lane.loop(chunks);
-    if (!last) lane.wait(rank + 1, taken, pass_before(ring.depth), sum.staged());
-    if (!first) lane.wait(rank - 1, sum.flag, this_pass());
-    if (first && inclusive) {
-      lane.copy2(chunks, both[0], both[1], own_send(), sum.staged());
-      lane.copy(chunks, own_recv(), own_send(), sum.direct());
-    } else if (first) {
-      lane.copy(chunks, sum.of(0), own_send());
-    } else if (inclusive && !last) {
-      lane.reduce(chunks, both, sources, sum.staged());
-      lane.reduce(chunks, {both, 1}, sources, sum.direct());
-    } else if (inclusive) {
-      lane.reduce(chunks, {both, 1}, sources);
-    } else {
-      // First the sum: in place, the result takes the place of what is added.
-      if (!last) lane.reduce(chunks, {both + 1, 1}, sources);
-      lane.copy(chunks, own_recv(), before, {}, false);
-    }
-    if (!last) lane.post(sum.flag, this_pass());
-    if (!first) lane.post(taken, this_pass());
-    lane.end();
-    if (!last && inclusive) lane.wait(rank + 1, taken, all_passes(chunks), sum.direct());
+// For every bit k of a rank that is set, from the lowest on, the rank adds the total of the 2^k ranks before its own
+// aligned block of 2^k, which the last one of them shows: nodes of the balanced order join from the right. A rank is the
+// last one of a lower half just once and shows one value: an even rank its input, an odd one the total of the largest
+// block that ends with it. An exclusive scan makes these totals beside its result.
+class Sklansky {
+ public:
+  Sklansky(const Request& request, Collective what)
+      : inclusive_(what == Collective::scan),
+        ranks_(request.hierarchy->ranks()),
+        b_(start(what, "sklansky", request)),
+        ring_(ring_of(request)),
+        input_(b_, Buffer::send, ring_),
+        total_(b_, Buffer::none, ring_),
+        input_taken_(b_.flag()),
+        taken_(b_.flag()),
+        chunks_(b_.range({.chunk_bytes = ring_.chunk_bytes})) {
+    b_.parameter("chunk", ring_.chunk_bytes);
+    b_.parameter("depth", ring_.depth);
   }
-  return b.finish();
+
+  Plan make() {
+    for (int rank : b_.ranks()) {
+      const bool shows_input = rank % 2 == 0 && shows(rank);
+      LaneBuilder lane = b_.lane(rank);
+      if (shows_input) input_.announce(lane, chunks_);
+      lane.loop(chunks_);
+      if (shows_input) show_input(lane, rank);
+      else if (shows(rank)) wait_each(lane, readers(rank), taken_, pass_before(ring_.depth));
+      if (inclusive_) scan(lane, rank);
+      else exscan(lane, rank);
+      if (rank > 1) lane.post(taken_, this_pass());
+      lane.end();
+      if (rank == 0) lane.wait(1, input_taken_, all_passes(chunks_), input_.direct());
+    }
+    return b_.finish();
+  }
+
+ private:
+  bool shows(int rank) const { return rank + 1 < ranks_; }
+  // Of the total that an odd rank shows: as many ranks as it is of.
+  std::vector<int> readers(int rank) const {
+    std::vector<int> after;
+    const int end = std::min(ranks_, rank + 1 + (1 << std::countr_one(unsigned(rank))));
+    for (int reader = rank + 1; reader < end; ++reader) after.push_back(reader);
+    return after;
+  }
+
+  void show_input(LaneBuilder& lane, int rank) const {
+    const Only staged = input_.staged();
+    lane.wait(rank + 1, input_taken_, pass_before(ring_.depth), staged);
+    if (rank == 0 && inclusive_) {
+      lane.copy2(chunks_, own_recv(), input_.of(0), own_send(), staged);
+      lane.copy(chunks_, own_recv(), own_send(), input_.direct());
+    } else {
+      lane.copy(chunks_, input_.of(rank), own_send(), staged);
+    }
+    lane.post(input_.flag, this_pass(), staged);
+    // In place, the result takes the place of the input.
+    if (rank > 0) lane.wait(rank + 1, input_taken_, this_pass(), input_.direct());
+  }
+
+  // What the ranks before my block of 2^bit come to, once it is there.
+  Operand total_before(LaneBuilder& lane, int rank, int bit) const {
+    const Window& window = bit == 0 ? input_ : total_;
+    const int source = (rank >> bit << bit) - 1;
+    lane.wait(source, window.flag, this_pass());
+    return window.of(source);
+  }
+  // Whether my total is what I show once it has come to so many bits.
+  bool completes(int rank, int bit) const { return shows(rank) && bit + 1 == std::countr_one(unsigned(rank)); }
+
+  void scan(LaneBuilder& lane, int rank) const {
+    Operand sum = own_send();
+    for (unsigned bits = unsigned(rank); bits != 0; bits &= bits - 1) {
+      const int bit = std::countr_zero(bits);
+      const bool last = std::has_single_bit(bits), shown = completes(rank, bit);
+      const Operand sources[] = {total_before(lane, rank, bit), sum};
+      const Operand to[] = {shown ? total_.of(rank) : own_recv(), own_recv()};
+      lane.reduce(chunks_, {to, shown && last ? 2u : 1u}, sources);
+      if (shown) lane.post(total_.flag, this_pass());
+      if (bit == 0) lane.post(input_taken_, this_pass());
+      sum = to[0];
+    }
+  }
+
+  // Beside the sum of the ranks before me, that with me as long as I am to show it.
+  void exscan(LaneBuilder& lane, int rank) const {
+    const int ones = shows(rank) ? std::countr_one(unsigned(rank)) : 0;
+    const Operand shown = total_.of(rank), result = own_recv();
+    Operand sum = own_recv(), with_me = own_send();
+    for (unsigned bits = unsigned(rank); bits != 0; bits &= bits - 1) {
+      const int bit = std::countr_zero(bits);
+      const bool first = int(bits) == rank, last = std::has_single_bit(bits);
+      const Operand before = total_before(lane, rank, bit);
+      if (bit < ones) {
+        const Operand sources[] = {before, with_me};
+        lane.reduce(chunks_, {&shown, 1}, sources);
+        with_me = shown;
+      }
+      if (completes(rank, bit)) lane.post(total_.flag, this_pass());
+      const Operand sources[] = {before, sum};
+      if (!first) lane.reduce(chunks_, {&result, 1}, sources);
+      else if (last) lane.copy(chunks_, result, before, {}, false);
+      sum = first ? before : result;
+      // The input of the rank before me is in use until it has been added.
+      if (rank % 2 == 1 && int(bits) == std::max(rank - 1, 1)) lane.post(input_taken_, this_pass());
+    }
+  }
+
+  const bool inclusive_;
+  const int ranks_;
+  Builder b_;
+  const Ring ring_;
+  const Window input_;          // of even ranks
+  const Window total_;          // of odd ranks
+  const uint16_t input_taken_;  // by the next rank
+  const uint16_t taken_;        // totals, by all that add them
+  const uint16_t chunks_;
+};
+
+Plan sklansky(const Request& request, Collective what) {
+  if (request.hierarchy->ranks() == 1) return alone(what, "sklansky", request);
+  return Sklansky(request, what).make();
 }
 
+// A slice is folded in blocks of 4^place ranks, those of place 0 the inputs: the digits of a length in base 4 say how many
+// of each place its prefix consists of, and one step folds all of one place and what follows them. That takes fewer steps
+// than halves would, for as many bytes. Of a place only the first three totals in a block of the next are kept.
 class FusedScan {
  public:
   FusedScan(const Request& request, Collective what)
       : inclusive_(what == Collective::scan),
         ranks_(request.hierarchy->ranks()),
+        longest_(inclusive_ ? ranks_ : ranks_ - 1),
         b_(start(what, "fused", request)),
         shares_(b_, what, request, ranks_, 1),
         input_(shares_.window(b_, Buffer::send)),
         output_(shares_.window(b_, Buffer::recv)),
-        sums_{shares_.box(b_), shares_.box(b_)},
+        sums_(b_, Buffer::none, {shares_.ring().chunk_bytes, 1}, sums(longest_)),
         done_(b_.flag()) {}
 
   Plan make() {
@@ -116,7 +201,15 @@ class FusedScan {
   }
 
  private:
-  // The last rank's input is not part of any prefix but its own, rank 0 needs nobody for its result.
+  static constexpr int base = 4;
+  // One for partial results, then the totals of every place but the first.
+  static int sums(int longest) {
+    int count = 2;
+    for (; longest >= base; longest /= base) count += base - 1;
+    return count;
+  }
+
+  // The last rank's input is not part of any prefix but its own, rank 0 needs no other rank for its result.
   bool shows_input(int rank) const { return inclusive_ || rank + 1 < ranks_; }
 
   void supply(int rank) {
@@ -134,30 +227,79 @@ class FusedScan {
   Operand input(int q, int rank) const { return q == rank ? own_send() : input_.of(q); }
   Operand output(int q, int rank) const { return q == rank ? own_recv() : output_.of(q); }
 
-  // My slice, for all ranks one after another.
+  Operand partial(int rank) const { return sums_.of(rank, 0); }
+  Operand total(int rank, int place, int index) const {
+    return place == 0 ? input(index, rank) : sums_.of(rank, 1 + (place - 1) * (base - 1) + index % base);
+  }
+  // Those of one place up to `end`, in their block of the next place.
+  std::vector<Operand> totals(int rank, int place, int end) const {
+    std::vector<Operand> all;
+    for (int index = end / base * base; index < end; ++index) all.push_back(total(rank, place, index));
+    return all;
+  }
+
+  // Whether a total is a result as well.
+  bool is_result(int length) const {
+    const unsigned ranks = unsigned(length);
+    return inclusive_ && length >= base && std::has_single_bit(ranks) && std::countr_zero(ranks) % 2 == 0;
+  }
+
+  // The largest block that ends with the input before `end`, a multiple of the base: a counter that carries.
+  void add_block(LaneBuilder& lane, int rank, int end) const {
+    int place = 1, last = end / base - 1;
+    std::vector<Operand> sources = totals(rank, 0, end - 1), to;
+    sources.push_back(total(rank, 0, end - 1));
+    for (; last % base == base - 1; ++place, last /= base) {
+      const Operand sum = partial(rank);
+      lane.reduce(shares_.of(rank), {&sum, 1}, sources);
+      sources = totals(rank, place, last);
+      sources.push_back(sum);
+    }
+    if (!is_result(end) || end < longest_) to.push_back(total(rank, place, last));
+    if (is_result(end)) to.push_back(output(end - 1, rank));
+    lane.reduce(shares_.of(rank), to, sources);
+  }
+
+  // fold(0, length); places join from the right.
+  void prefix(LaneBuilder& lane, int rank, int length, Operand result) const {
+    std::vector<Operand> right;  // what the lower places come to, none or one
+    for (int place = 0, end = length; end > 0; ++place, end /= base) {
+      std::vector<Operand> sources = totals(rank, place, end);
+      sources.insert(sources.end(), right.begin(), right.end());
+      const Operand to = end < base ? result : partial(rank);
+      if (sources.size() > 1) {
+        lane.reduce(shares_.of(rank), {&to, 1}, sources);
+        sources = {to};
+      } else if (end < base) {
+        // The kernel does not copy between two other ranks, as from rank 0's input to rank 1's result.
+        if (length == 1 && rank > 1) {
+          lane.copy(shares_.of(rank), partial(rank), sources[0]);
+          sources = {partial(rank)};
+        }
+        lane.copy(shares_.of(rank), to, sources[0]);
+      }
+      right = std::move(sources);
+    }
+  }
+
+  // My slice, for all ranks.
   void work(int rank) {
-    const uint16_t mine = shares_.of(rank);
     LaneBuilder lane = b_.lane(rank);
     for (int q : peers_)
       if (q > 0) lane.wait(q, output_.flag, constant(1));
     lane.loop(shares_.all());
-    Operand sum = input(0, rank);
-    if (rank != 0) lane.wait(0, input_.flag, this_pass());
-    if (!inclusive_) lane.copy(mine, sums_[0].of(rank), sum), sum = sums_[0].of(rank);
-    for (int q = 1; q < ranks_; ++q) {
-      if (q != rank && shows_input(q)) lane.wait(q, input_.flag, this_pass());
-      if (q != rank) lane.wait(q, output_.flag, this_pass(1 - shares_.depth()));
-      const bool last = q + 1 == ranks_;
-      const Operand next = sums_[q % 2].of(rank), add[] = {sum, input(q, rank)};
-      if (inclusive_) {
-        const Operand to[] = {last ? output(q, rank) : next, output(q, rank)};
-        lane.reduce(mine, {to, last ? 1u : 2u}, add);
-      } else {
-        // First the next sum: in place, the result takes the place of what is added.
-        if (!last) lane.reduce(mine, {&next, 1}, add);
-        lane.copy(mine, output(q, rank), sum);
+    for (int first = 0; first < ranks_; first += base) {
+      const int end = std::min(first + base, ranks_);
+      for (int q = first; q < end; ++q) {
+        if (q != rank && shows_input(q)) lane.wait(q, input_.flag, this_pass());
+        if (q != rank && q > 0) lane.wait(q, output_.flag, this_pass(1 - shares_.depth()));
       }
-      sum = next;
+      if (end % base == 0 && end <= longest_) add_block(lane, rank, end);
+      // The last first: in place, a result takes the place of an input, which results after it are made of.
+      for (int q = end - 1; q >= std::max(first, 1); --q) {
+        const int length = inclusive_ ? q + 1 : q;
+        if (!is_result(length)) prefix(lane, rank, length, output(q, rank));
+      }
     }
     lane.post(done_, this_pass()).end();
   }
@@ -178,11 +320,11 @@ class FusedScan {
   }
 
   const bool inclusive_;
-  const int ranks_;
+  const int ranks_, longest_;  // of ranks: the longest prefix
   Builder b_;
   const Shares shares_;
   const Window input_, output_;
-  const Window sums_[2];
+  const Window sums_;
   const uint16_t done_;
   std::vector<int> peers_;
 };
@@ -210,13 +352,13 @@ void add_to(std::vector<Algorithm>& family) {
                   .applies = always,
                   .make = make<all_read, what>},
                  {.collective = what,
-                  .name = "chain",
-                  .summary = "each rank reduces its data with the result of the rank before it, chunk by chunk",
-                  .source = "this project",
+                  .name = "sklansky",
+                  .summary = "log2 p steps: the ranks of a block add the result of the neighbouring block before it",
+                  .source = "Sklansky 1960",
                   .stores_partials = true,
                   .reads = {.chunk = true, .depth = true},
                   .applies = always,
-                  .make = make<chain, what>},
+                  .make = make<sklansky, what>},
                  {.collective = what,
                   .name = "fused",
                   .summary = "each rank computes all prefixes of one slice, directly into the others' buffers",
@@ -224,7 +366,17 @@ void add_to(std::vector<Algorithm>& family) {
                   .stores_partials = true,
                   .reads = {.chunk = true, .depth = true},
                   .applies = always,
-                  .make = make<fused_scan, what>}});
+                  .make = make<fused_scan, what>},
+                 {.collective = what,
+                  .name = "grouped",
+                  .summary = "ranks reduce results of groups of 16 ranks and inputs of their own group: short vectors",
+                  .source = "this project",
+                  .stores_partials = true,
+                  .reads = {.chunk = true, .depth = true},
+                  .described = plan::Access::shm,
+                  .max_bytes = 16384,
+                  .applies = exceeds_a_group,
+                  .make = make<grouped_reduction, what>}});
 }
 
 }  // namespace

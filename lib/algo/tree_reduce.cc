@@ -2,14 +2,16 @@
 // Reduction up a hierarchy, chunk by chunk; an allreduce sends every finished chunk down again while later ones are
 // still on their way up (XHC IV-B). With one group for all ranks it is the flat reduction.
 //
-// In every group the leader reduces, operands in the order of the members' domains: rank order when domains are
-// consecutive ranks. A rank without children shows its send buffer; a leader shows a partial result, in its recv buffer
-// if that exists for all ranks (allreduce) or in staging. Where a partial result and the final one share the recv
-// buffer, the second follows the first's last reader by construction: it was made from it.
+// In every group the leader reduces, in the balanced order: a partial result for every node that the group consists of
+// (nodes.h). The leader of the group where a partial result, or the input of a rank that no group has reduced, becomes
+// part of a larger one reads it from where it is. Partial results are staged; where every group is one node and all
+// ranks have a receive buffer (allreduce), they are there: the final one follows the partial one's last reader by
+// construction, for it was made from it.
 #include <optional>
 
 #include "algo/downward.h"
 #include "algo/families.h"
+#include "algo/fold.h"
 
 namespace coll::algo {
 namespace {
@@ -19,16 +21,19 @@ class TreeReduce {
   TreeReduce(const Request& request, Collective what, const char* name, const topo::Hierarchy& hierarchy)
       : everywhere_(what == Collective::allreduce),
         tree_(hierarchy.tree_for_root(request.root)),
-        ring_(ring_of(request)),
+        partials_(hierarchy, request.root),
+        ring_(partials_.blocks() > 1 ? ring_of_blocks(request, partials_.blocks() + partials_.boxes() + 2)
+                                     : ring_of(request)),
         b_(start(what, name, request)),
         input_(b_, Buffer::send, ring_),
         chunks_(b_.range({.chunk_bytes = ring_.chunk_bytes})) {
     b_.parameter("chunk", ring_.chunk_bytes);
     b_.parameter("depth", ring_.depth);
     if (everywhere_) b_.synchronizing();
-    if (tree_.levels() > 1) b_.tree_order();
-    for (int level = 0; level < tree_.levels(); ++level) reduced_.push_back(b_.flag());
-    if (tree_.levels() > 1) partial_.emplace(b_, everywhere_ ? Buffer::recv : Buffer::none, ring_);
+    for (int level = 0; level < partials_.levels(); ++level) reduced_.push_back(b_.flag());
+    const bool in_recv = everywhere_ && partials_.groups_are_nodes();
+    if (partials_.blocks() > 0) shown_.emplace(b_, in_recv ? Buffer::recv : Buffer::none, ring_, partials_.blocks());
+    if (partials_.boxes() > 0) boxes_.emplace(Boxes::exactly(partials_.boxes(), b_, ring_.chunk_bytes));
     if (everywhere_) down_.emplace(b_, Buffer::recv, ring_);
   }
 
@@ -37,10 +42,9 @@ class TreeReduce {
       Node node;
       node.parent = tree_.parent(rank);
       std::vector<int> children = tree_.children(rank);
-      const bool leaf = children.empty();
-      if (!leaf) node.rounds.push_back(std::move(children));
-      if (leaf) supply(rank);
-      else lead(rank, node);
+      if (!children.empty()) node.rounds.push_back(std::move(children));
+      if (partials_.destination(rank).leader != rank) supply(rank);
+      if (!partials_.made_by(rank).empty()) lead(rank, node);
       if (everywhere_ && rank != tree_.root()) {
         LaneBuilder lane = b_.lane(rank);
         down_->receive(lane, rank, node);
@@ -51,90 +55,97 @@ class TreeReduce {
 
  private:
   // ---- who shows what, and who says so ----
-  bool leaf(int rank) const { return tree_.children(rank).empty(); }
-  Operand shown_by(int rank) const { return leaf(rank) ? input_.of(rank) : partial_->of(rank); }
-  uint16_t shown_flag(int rank) const { return leaf(rank) ? input_.flag : partial_->flag; }
-  // The last level at which the rank has children: there its own result is complete.
-  int last_level(int rank) const {
-    int level = tree_.levels_led(rank) - 1;
-    while (tree_.children(rank, level).empty()) --level;
-    return level;
-  }
-  // What `leader` posts once the members' data of that level and pass has been read.
-  uint16_t read_flag(int leader, int level) const {
-    if (level != last_level(leader)) return reduced_[size_t(level)];
-    if (leader != tree_.root()) return partial_->flag;
+  // What `leader` posts once it has reduced a pass at that level, or all levels.
+  uint16_t flag_of(int leader, int level) const {
+    if (level != partials_[partials_.made_by(leader).back()].level) return reduced_[size_t(level)];
+    if (leader != tree_.root()) return shown_->flag;
     return everywhere_ ? down_->data().flag : reduced_[size_t(level)];
+  }
+  uint16_t ready_flag(const Partial& partial) const {
+    return partial.is_input() ? input_.flag : flag_of(partial.leader, partial.level);
+  }
+  Operand place_of(const Partial& partial, int rank) const {
+    if (partial.is_input()) return partial.leader == rank ? own_send() : input_.of(partial.leader);
+    if (partial.block < 0) return own_recv();
+    return shown_->of(partial.leader, partials_.blocks() > 1 ? partial.block : int(plan::no_block));
   }
 
   void supply(int rank) {
-    const int parent = tree_.parent(rank);
-    const uint16_t read = read_flag(parent, tree_.parent_level(rank));
+    const Partial& reader = partials_.destination(rank);
+    const uint16_t read = flag_of(reader.leader, reader.level);
     LaneBuilder lane = b_.lane(rank);
     input_.announce(lane, chunks_);
     lane.loop(chunks_);
-    lane.wait(parent, read, pass_before(ring_.depth), input_.staged());
+    lane.wait(reader.leader, read, pass_before(ring_.depth), input_.staged());
     lane.copy(chunks_, input_.of(rank), own_send(), input_.staged());
     lane.post(input_.flag, this_pass(), input_.staged());
     lane.end();
     // In an allreduce the last result from above says as much.
-    if (!everywhere_) lane.wait(parent, read, all_passes(chunks_), input_.direct());
+    if (!everywhere_) lane.wait(reader.leader, read, all_passes(chunks_), input_.direct());
   }
 
   void lead(int rank, const Node& node) {
-    const bool root = rank == tree_.root(), sends_down = root && everywhere_;
-    const int last = last_level(rank);
-    const Operand result = root ? own_recv() : partial_->of(rank);
-
+    const bool sends_down = rank == tree_.root() && everywhere_;
+    const std::vector<int>& made = partials_.made_by(rank);
     LaneBuilder lane = b_.lane(rank);
-    if (!root) partial_->publish(lane);
+    if (rank != tree_.root()) shown_->publish(lane);
     if (sends_down) down_->publish(lane);
     lane.loop(chunks_);
-    if (!root) {
-      const uint16_t read = read_flag(node.parent, tree_.parent_level(rank));
-      lane.wait(node.parent, read, pass_before(ring_.depth), partial_->staged());
-    }
+    await_readers(lane, rank);
     if (sends_down) down_->await_slot(lane, node);
-    Operand own = own_send();
-    for (int level = 0; level <= last; ++level) {
-      const std::vector<int> members = in_order(rank, level);
-      if (members.size() == 1) continue;
-      std::vector<Operand> sources;
-      for (int member : members) {
-        sources.push_back(member == rank ? own : shown_by(member));
-        if (member != rank) lane.wait(member, shown_flag(member), this_pass());
-      }
-      const Operand to[] = {result, sends_down ? down_->data().of(rank) : result};
-      if (sends_down && level == last) {
-        lane.reduce(chunks_, to, sources, down_->data().staged());
-        lane.reduce(chunks_, {to, 1}, sources, down_->data().direct());
+    for (size_t i = 0; i < made.size(); ++i) {
+      const Partial& partial = partials_[made[i]];
+      const std::vector<Operand> from = gather(lane, rank, partial);
+      const Operand result = place_of(partial, rank);
+      if (sends_down && partial.into < 0) {
+        const Operand to[] = {result, down_->data().of(rank)};
+        lane.reduce(chunks_, to, from, down_->data().staged());
+        lane.reduce(chunks_, {to, 1}, from, down_->data().direct());
         down_->offer(lane, node);
-      } else {
-        lane.reduce(chunks_, {to, 1}, sources);
-        lane.post(read_flag(rank, level), this_pass());
+        continue;
       }
-      own = result;
+      lane.reduce(chunks_, {&result, 1}, from);
+      const bool last_of_level = i + 1 == made.size() || partials_[made[i + 1]].level != partial.level;
+      if (last_of_level) lane.post(flag_of(rank, partial.level), this_pass());
     }
     lane.end();
     if (sends_down) down_->retire(lane, node);
   }
 
-  // The members of the group that `rank` leads at that level, by their domains.
-  std::vector<int> in_order(int rank, int level) const {
-    std::vector<int> members = tree_.group_of(rank, level).members;
-    std::ranges::sort(members, {},
-                      [&](int member) { return level == 0 ? member : tree_.group_index(member, level - 1); });
-    return members;
+  // The slots of this pass are free: their readers are done with an earlier one.
+  void await_readers(LaneBuilder& lane, int rank) const {
+    std::vector<std::pair<int, uint16_t>> readers;
+    for (int index : partials_.made_by(rank)) {
+      if (partials_[index].into < 0) continue;
+      const Partial& reader = partials_.destination(index);
+      const std::pair read(reader.leader, flag_of(reader.leader, reader.level));
+      if (reader.leader == rank || std::ranges::find(readers, read) != readers.end()) continue;
+      readers.push_back(read);
+      lane.wait(read.first, read.second, pass_before(ring_.depth), shown_->staged());
+    }
+  }
+
+  // The operands of the last step that makes a partial result, in order.
+  std::vector<Operand> gather(LaneBuilder& lane, int rank, const Partial& partial) const {
+    std::vector<Operand> sources;
+    for (int index : partial.sources) {
+      const Partial& source = partials_[index];
+      sources.push_back(place_of(source, rank));
+      if (source.leader != rank) lane.wait(source.leader, ready_flag(source), this_pass());
+    }
+    return fold_nodes(lane, chunks_, partial.steps, sources, boxes_ ? boxes_->of(rank) : std::vector<Operand>());
   }
 
   const bool everywhere_;
   const topo::Tree tree_;
+  const Partials partials_;
   const Ring ring_;
   Builder b_;
   const Window input_;
   const uint16_t chunks_;
   std::vector<uint16_t> reduced_;  // by level: "I have reduced this pass", for leaders that go on above it
-  std::optional<Window> partial_;  // results of leaders other than the root
+  std::optional<Window> shown_;    // partial results
+  std::optional<Boxes> boxes_;
   std::optional<Downward> down_;
 };
 
@@ -144,6 +155,8 @@ Plan tree_reduce(const Request& request, Collective what, const char* name, cons
 }
 
 }  // namespace
+
+bool has_consecutive_groups(const Request& request) { return consecutive_levels(*request.hierarchy).size() > 1; }
 
 Plan hierarchical(const Request& request, Collective what) {
   return tree_reduce(request, what, "hierarchical", *request.hierarchy);

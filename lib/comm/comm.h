@@ -232,10 +232,11 @@ class Comm : public std::enable_shared_from_this<Comm> {
   model::Selection decide(const Call& call, bool other_way);
   void log_decision(const Call& call, const model::Selection& selected) const;
   void set_latency_paths();
-  // Latency paths of so many ranks are those of exec/latency_many.h and latency_blocks.h where there are such.
+  // Latency paths of so many ranks are those of exec/latency_many.h, latency_blocks.h and latency_reductions.h.
   bool are_many() const { return ranks() > topo::small_group; }
   bool takes_tree() const { return are_many() && !team_.crowded; }
   const exec::Groups& groups();
+  const exec::Groups& groups_of(const exec::Reducer& reducer);
   // The plan that serves a call on a channel, bound anew only when it is not at hand.
   coll_status bound_for(const Call& call, int channel, bool other_way, const BoundEntry*& found);
   // All of the entry but its key.
@@ -317,6 +318,7 @@ class Comm : public std::enable_shared_from_this<Comm> {
   exec::TreePlace barrier_place_;
   // Of the latency paths of many ranks for blocks, once there was such a call: groups(), and what alltoall needs.
   exec::Groups groups_;
+  exec::Groups aligned_groups_, single_ranks_;  // the same for reductions
   std::optional<exec::Forwarding> forwarding_;
   std::shared_ptr<transport::Segment> segment_;                // null while the communicator is not complete
   std::unique_ptr<transport::LifeRegistration> registration_;  // of this rank's mark in it

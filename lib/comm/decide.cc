@@ -6,6 +6,7 @@
 
 #include "comm/comm.h"
 #include "exec/latency.h"
+#include "exec/latency_reductions.h"
 #include "mem/processor.h"
 
 namespace coll::comm {
@@ -67,7 +68,6 @@ void Comm::log_decision(const Call& call, const model::Selection& selected) cons
 
 // How much one rank may show to the others on the latency path, by collective; 0: it is not taken.
 void Comm::set_latency_paths() {
-  constexpr int most_operands = 64;
   if (takes_tree()) {
     bcast_groups_ = topo::in_small_groups(hierarchy_, topo::Counted::l3s);
     const topo::Hierarchy groups = topo::in_small_groups(hierarchy_, topo::Counted::ranks);
@@ -85,7 +85,7 @@ void Comm::set_latency_paths() {
     }
     // The steps of plans are recorded, those of this path are not.
     if (team_.record != nullptr) limit = std::min(limit, model::tiny_bytes);
-    if (ranks() > most_operands && plan::is_reduction(collective)) limit = 0;
+    if (ranks() > exec::most_reduced_ranks && plan::is_reduction(collective)) limit = 0;
     latency_bytes_[size_t(c)] = std::min(limit, exec::Cell::payload_bytes);
   }
 }
@@ -101,6 +101,14 @@ const exec::Groups& Comm::groups() {
     for (int rank = 0; rank < ranks(); rank++) members.push_back({rank});
   }
   return groups_ = exec::Groups(std::move(members));
+}
+
+// Of reductions. 16-bit floats would be rounded in partial results of groups.
+const exec::Groups& Comm::groups_of(const exec::Reducer& reducer) {
+  const bool alone = team_.crowded || (reducer.kernel != nullptr && model::rounds_partials(reducer.element_bytes));
+  exec::Groups& groups = alone ? single_ranks_ : aligned_groups_;
+  if (groups.members.empty()) groups = exec::aligned_groups(ranks(), alone ? 1 : topo::small_group);
+  return groups;
 }
 
 }  // namespace coll::comm

@@ -11,6 +11,7 @@
 #include "comm/scratch.h"
 #include "comm/stats.h"
 #include "exec/latency.h"
+#include "exec/latency_reductions.h"
 #include "mem/copy.h"
 #include "sync/clock.h"
 
@@ -170,8 +171,14 @@ coll_status Comm::perform_short(const Call& call) try {
       }
       return exec::latency_bcast(blocking_, call.recv, call.bytes(), call.root);
     case Collective::reduce:
+      if (are_many())
+        return exec::grouped_reduce(blocking_, groups_of(call.reducer), call.send, call.recv, call.count, call.reducer,
+                                    call.root);
       return exec::latency_reduce(blocking_, call.send, call.recv, call.count, call.reducer, call.root);
     case Collective::allreduce:
+      if (are_many())
+        return exec::grouped_allreduce(blocking_, groups_of(call.reducer), call.send, call.recv, call.count,
+                                       call.reducer);
       return exec::latency_allreduce(blocking_, call.send, call.recv, call.count, call.reducer);
     case Collective::scatter:
       if (takes_tree()) {
@@ -195,9 +202,15 @@ coll_status Comm::perform_short(const Call& call) try {
       }
       return exec::latency_alltoall(blocking_, call.send, call.recv, call.bytes());
     case Collective::reduce_scatter:
+      if (are_many())
+        return exec::grouped_reduce_scatter(blocking_, groups_of(call.reducer), call.send, call.recv, call.count,
+                                            call.reducer);
       return exec::latency_reduce_scatter(blocking_, call.send, call.recv, call.count, call.reducer);
     case Collective::scan:
     case Collective::exscan:
+      if (are_many())
+        return exec::grouped_scan(blocking_, groups_of(call.reducer), call.send, call.recv, call.count, call.reducer,
+                                  call.collective == Collective::scan);
       return exec::latency_scan(blocking_, call.send, call.recv, call.count, call.reducer,
                                 call.collective == Collective::scan);
   }
@@ -270,7 +283,7 @@ std::string Comm::bind(const Call& call, int index, const model::Choice& choice,
           plan::most_irregular_passes * std::max<size_t>(plan->smallest_chunk_bytes / call.element_bytes, 1))
         problem =
             "a block of " + std::to_string(shape.counts[r]) + " elements needs too many chunks; choose a larger chunk";
-  bool in_order = choice.algorithm->rank_order || plan->rank_order;
+  const bool in_order = choice.algorithm->balanced || plan->balanced;
   if (problem.empty() && call.reducer.function != nullptr && !call.reducer.commutative && !in_order)
     problem = "it reorders operands, and the operation is not commutative";
   if (!problem.empty()) return std::string(plan->algorithm) + " (" + plan->parameters + ") cannot be used: " + problem;

@@ -163,6 +163,7 @@ Instruction Bound::translate(const plan::Step& step, Channel& channel) const {
   in.within = step.within;
   in.conditional = step.within || step.when != plan::When::always;
   in.stream = stream_ && !step.reused;
+  in.from_right = step.from_right;
   in.view = step.view == plan::no_view ? no_bound_view : uint8_t(step.view);
   in.announces = no_bound_view;
   in.shared = 0;

@@ -47,6 +47,7 @@ struct Instruction {
   uint16_t rank;
   uint16_t blocks;    // copy: so many from the ones that the operands name
   bool stream;        // copy: bypass the cache
+  bool from_right;    // reduce: as in plan::Step
   uint8_t shared;     // copy, reduce: the destination that other ranks see, plus one; 0: none
   uint8_t view;       // publish; with `when`: whose state decides
   uint8_t announces;  // wait: the view whose state is learnt with the flag

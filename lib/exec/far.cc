@@ -256,7 +256,7 @@ bool Run::reduce_block(const Instruction& in, const Extent& extent, uint64_t ind
   for (int d = 0; d < in.destinations && !mapped; d++)
     if (!is_remote(in.locations[d])) near[nears++] = local(in.locations[d], extent, index);
   char* first = nears > 0 ? near[0] : bounce_.data() + stride * in.sources;
-  (*arguments_.reducer)(first, near[1], sources_.data(), in.sources, extent.length);
+  combine(in.from_right, first, near[1], sources_.data(), in.sources, extent.length);
   if (mapped && !still_hold(in.locations + in.destinations, in.sources)) return false;
   if (nears == 0) channel_->team->traffic.apart += extent.length * element_bytes_;
   for (int d = 0; d < in.destinations; d++)
@@ -298,7 +298,7 @@ bool Run::reduce_mapped(const Instruction& in, const Extent& extent, uint64_t in
     if ((to[d] = place(in.locations[d], extent, index)) == nullptr) return false;
   for (int s = 0; s < in.sources; s++)
     if ((sources_[size_t(s)] = place(in.locations[in.destinations + s], extent, index)) == nullptr) return false;
-  (*arguments_.reducer)(to[0], to[1], sources_.data(), in.sources, extent.length);
+  combine(in.from_right, to[0], to[1], sources_.data(), in.sources, extent.length);
   if (!still_hold(in.locations, in.destinations + in.sources)) return false;
   const size_t bytes = extent.length * element_bytes_;
   channel_->team->traffic.loaded += bytes * in.sources;

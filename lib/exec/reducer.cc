@@ -1,55 +1,157 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// More sources than one kernel takes, and user-defined functions: both fold one block of elements of all sources after
+// the other, so that partial results stay in the cache and dst is stored to only after all sources have been read.
 #include "exec/reducer.h"
 
 #include <algorithm>
+#include <bit>
 #include <memory>
 
 #include "mem/copy.h"
+#include "mem/types.h"
 
 namespace coll::exec {
 
 namespace {
 
-constexpr size_t block_bytes = 4096;
+// Memory for the partial results of one block: it is cut into slots of at most 4 KiB.
+constexpr size_t scratch_bytes = 16384, most_slot_bytes = 4096, line_bytes = 64;
 
-// The function computes inout = in op inout, so operands are folded from the last source down to the first.
-void fold_user(const Reducer& reducer, char* dst, char* dst2, const char* const* src, int sources, size_t offset,
-               size_t count, char* accumulator) {
-  size_t bytes = count * reducer.element_bytes;
-  mem::copy(accumulator, src[sources - 1] + offset, bytes);
-  for (int s = sources - 2; s >= 0; s--)
-    reducer.function(src[s] + offset, accumulator, count, reducer.type, reducer.context);
-  mem::copy(dst + offset, accumulator, bytes);
-  if (dst2 != nullptr) mem::copy(dst2 + offset, accumulator, bytes);
-}
+// One block of all sources, and the slots that are free for its partial results.
+struct Block {
+  const void* const* src;
+  size_t offset_bytes, count;
+  size_t slot_bytes;
 
-// Chained kernels; the accumulator is apart from dst, which may be one of the later sources.
-void fold_kernel(const Reducer& reducer, char* dst, char* dst2, const char* const* src, int sources, size_t offset,
-                 size_t count, char* accumulator) {
-  const void* part[mem::max_sources];
-  int next = 0;
-  while (next < sources) {
-    int n = 0;
-    if (next > 0) part[n++] = accumulator;
-    while (n < mem::max_sources && next < sources) part[n++] = src[next++] + offset;
-    bool last = next == sources;
-    reducer.kernel(last ? dst + offset : accumulator, last && dst2 != nullptr ? dst2 + offset : nullptr, part, n,
-                   count);
+  const char* source(int s) const { return static_cast<const char*>(src[s]) + offset_bytes; }
+};
+
+// Sources are cut into up to eight units of 8^k sources each, the last one possibly of fewer, and units likewise. Since
+// 8^k is a power of two, the tree over the results of the units is the upper part of the tree over all sources.
+class KernelTree {
+ public:
+  KernelTree(const Reducer& reducer, const Block& block)
+      : kernel_(reducer.kernel), block_(block), widens_(mem::partial_type(reducer.type) != reducer.type) {}
+
+  // For all units of the highest level, and for eight of each level below.
+  static size_t slots(int sources) {
+    size_t below = 0;
+    int unit = mem::max_sources;
+    for (; unit * mem::max_sources < sources; unit *= mem::max_sources) below += mem::max_sources;
+    return below + (sources + unit - 1) / unit;
+  }
+
+  void fold(void* dst, void* dst2, int sources, char* free) const {
+    combine(kernel_.whole, kernel_.finish, dst, dst2, 0, sources, free);
+  }
+
+ private:
+  // Sources [first, first + n): `few` combines them when one call can, else `of_units` combines the results of units.
+  void combine(mem::ReduceFunction few, mem::ReduceFunction of_units, void* dst, void* dst2, int first, int n,
+               char* free) const {
+    if (n <= mem::max_sources) return combine_few(few, dst, dst2, block_.src + first, n);
+    const void* operand[mem::max_sources];
+    int operands = 0, unit = mem::max_sources;
+    while (n > unit * mem::max_sources) unit *= mem::max_sources;
+    for (int at = 0; at < n; at += unit, free += block_.slot_bytes) {
+      const int in_unit = std::min(unit, n - at);
+      operand[operands++] = in_unit == 1 && !widens_ ? block_.source(first + at) : free;
+      if (operand[operands - 1] == free)
+        combine(kernel_.begin, kernel_.join, free, nullptr, first + at, in_unit, free + block_.slot_bytes);
+    }
+    of_units(dst, dst2, operand, operands, block_.count);
+  }
+
+  void combine_few(mem::ReduceFunction few, void* dst, void* dst2, const void* const* src, int n) const {
+    const size_t offset_bytes = block_.offset_bytes;
+    if (offset_bytes == 0) return few(dst, dst2, src, n, block_.count);  // short vectors: spare them a copy of pointers
+    const void* operand[mem::max_sources];
+    for (int s = 0; s < n; s++) operand[s] = static_cast<const char*>(src[s]) + offset_bytes;
+    few(dst, dst2, operand, n, block_.count);
+  }
+
+  const mem::ReduceKernel& kernel_;
+  const Block& block_;
+  const bool widens_;
+};
+
+// A user-defined function combines two operands, inout = in op inout.
+class FunctionTree {
+ public:
+  FunctionTree(const Reducer& reducer, const Block& block) : reducer_(reducer), block_(block) {}
+
+  // One for the result, and one for each left part of more than one source that contains another such part.
+  static size_t slots(int sources) { return std::bit_width(static_cast<unsigned>(std::max(sources - 1, 1))); }
+
+  void fold(void* dst, void* dst2, int sources, char* free) const {
+    const size_t bytes = block_.count * reducer_.element_bytes;
+    combine(free, 0, sources, free + block_.slot_bytes);
+    mem::copy(dst, free, bytes);
+    if (dst2 != nullptr) mem::copy(dst2, free, bytes);
+  }
+
+ private:
+  // The right part goes to where the result is to be, because the function stores its result there.
+  void combine(char* result, int first, int n, char* free) const {
+    if (n == 1) return mem::copy(result, block_.source(first), block_.count * reducer_.element_bytes);
+    const int left = static_cast<int>(std::bit_floor(static_cast<unsigned>(n - 1)));
+    combine(result, first + left, n - left, free);
+    if (left > 1) combine(free, first, left, free + block_.slot_bytes);
+    reducer_.function(left > 1 ? free : block_.source(first), result, block_.count, reducer_.type, reducer_.context);
+  }
+
+  const Reducer& reducer_;
+  const Block& block_;
+};
+
+template <class Tree>
+void fold_blocks(const Reducer& reducer, size_t partial_bytes, char* dst, char* dst2, const void* const* src,
+                 int sources, size_t count) {
+  alignas(line_bytes) char small[scratch_bytes];
+  std::unique_ptr<char[]> large;
+  char* free = small;
+  const size_t slots = Tree::slots(sources);
+  size_t slot_bytes = std::min(most_slot_bytes, scratch_bytes / slots / line_bytes * line_bytes);
+  if (partial_bytes > slot_bytes) {
+    slot_bytes = (partial_bytes + line_bytes - 1) / line_bytes * line_bytes;
+    free = (large = std::make_unique_for_overwrite<char[]>(slots * slot_bytes)).get();
+  }
+  const size_t elements = slot_bytes / partial_bytes;
+  for (size_t i = 0; i < count; i += elements) {
+    const size_t offset_bytes = i * reducer.element_bytes;
+    const Block block{src, offset_bytes, std::min(elements, count - i), slot_bytes};
+    Tree(reducer, block).fold(dst + offset_bytes, dst2 != nullptr ? dst2 + offset_bytes : nullptr, sources, free);
   }
 }
 
 }  // namespace
 
 void Reducer::many(void* dst, void* dst2, const void* const* src, int sources, size_t count) const {
-  alignas(64) char small[block_bytes];
+  const auto fold = kernel != nullptr ? fold_blocks<KernelTree> : fold_blocks<FunctionTree>;
+  const size_t partial_bytes = kernel != nullptr ? mem::datatype_size(mem::partial_type(type)) : element_bytes;
+  fold(*this, partial_bytes, static_cast<char*>(dst), static_cast<char*>(dst2), src, sources, count);
+}
+
+void Reducer::from_right(void* dst, void* dst2, const void* const* src, int sources, size_t count) const {
+  if (sources <= 2) return (*this)(dst, dst2, src, sources, count);
+  alignas(line_bytes) char small[most_slot_bytes];
   std::unique_ptr<char[]> large;
-  char* accumulator = small;
-  if (element_bytes > block_bytes) accumulator = (large = std::make_unique<char[]>(element_bytes)).get();
-  size_t block = std::max<size_t>(block_bytes / element_bytes, 1);
-  auto fold = kernel != nullptr ? fold_kernel : fold_user;
-  for (size_t i = 0; i < count; i += block)
-    fold(*this, static_cast<char*>(dst), static_cast<char*>(dst2), reinterpret_cast<const char* const*>(src), sources,
-         i * element_bytes, std::min(block, count - i), accumulator);
+  char* sum = small;
+  if (element_bytes > sizeof small) sum = (large = std::make_unique_for_overwrite<char[]>(element_bytes)).get();
+  const size_t most = std::max<size_t>(sizeof small / element_bytes, 1);
+  for (size_t i = 0, length; i < count; i += length) {
+    length = std::min(most, count - i);
+    const size_t offset_bytes = i * element_bytes;
+    const auto at = [&](const void* vector) { return static_cast<const char*>(vector) + offset_bytes; };
+    const void* pair[] = {at(src[sources - 2]), at(src[sources - 1])};
+    for (int s = sources - 3; s >= 0; s--) {
+      (*this)(sum, nullptr, pair, 2, length);
+      pair[0] = at(src[s]);
+      pair[1] = sum;
+    }
+    (*this)(static_cast<char*>(dst) + offset_bytes, dst2 != nullptr ? static_cast<char*>(dst2) + offset_bytes : nullptr,
+            pair, 2, length);
+  }
 }
 
 }  // namespace coll::exec

@@ -393,14 +393,14 @@ void Run::copy_here(int shared, bool stream, char* first, char* second, const ch
 }
 
 // To memory that distant cores read. A result that is a source, too, lies in this core's caches or comes there anyway.
-void Run::reduce_past_caches(char* to, const void** sources, int count, size_t elements) const {
+void Run::reduce_past_caches(bool from_right, char* to, const void** sources, int count, size_t elements) const {
   alignas(sync::line_bytes) char piece[size_t(8) << 10];
   const size_t most = sizeof piece / element_bytes_;
   if (most == 0 || std::find(sources, sources + count, to) != sources + count)
-    return (*arguments_.reducer)(to, nullptr, sources, count, elements);
+    return combine(from_right, to, nullptr, sources, count, elements);
   for (size_t length; elements > 0; elements -= length) {
     length = std::min(most, elements);
-    (*arguments_.reducer)(piece, nullptr, sources, count, length);
+    combine(from_right, piece, nullptr, sources, count, length);
     mem::copy_over(to, piece, length * element_bytes_, true);
     to += length * element_bytes_;
     for (int s = 0; s < count; s++) sources[s] = static_cast<const char*>(sources[s]) + length * element_bytes_;
@@ -422,20 +422,21 @@ bool Run::reduce(const Instruction& in, uint64_t index) {
   for (int s = 0; s < in.sources; s++) sources[s] = local(in.locations[in.destinations + s], extent, index);
   char* first = local(in.locations[0], extent, index);
   char* second = in.destinations == 2 ? local(in.locations[1], extent, index) : nullptr;
-  reduce_here(in.shared, first, second, sources, in.sources, extent.length);
+  reduce_here(in.shared, in.from_right, first, second, sources, in.sources, extent.length);
   return true;
 }
 
-void Run::reduce_here(int shared, char* first, char* second, const void** sources, int count, size_t elements) const {
+void Run::reduce_here(int shared, bool from_right, char* first, char* second, const void** sources, int count,
+                      size_t elements) const {
   const size_t bytes = elements * element_bytes_;
   if (second == first) second = nullptr;  // a view that is open where the result lies
   if (shared != 0 && channel_->team->stores.stream(bytes)) {
-    if (second == nullptr) return reduce_past_caches(first, sources, count, elements);
+    if (second == nullptr) return reduce_past_caches(from_right, first, sources, count, elements);
     if (shared == 1) std::swap(first, second);
-    (*arguments_.reducer)(first, nullptr, sources, count, elements);
+    combine(from_right, first, nullptr, sources, count, elements);
     return mem::copy_over(second, first, bytes, true);
   }
-  (*arguments_.reducer)(first, second, sources, count, elements);
+  combine(from_right, first, second, sources, count, elements);
 }
 
 }  // namespace coll::exec

@@ -105,8 +105,14 @@ class Run {
   // The same, of operands that are looked up. `shared`: as in Instruction.
   void copy_blocks(const Instruction& in, const plan::Extent& extent, uint64_t index) const;
   void copy_here(int shared, bool stream, char* first, char* second, const char* source, size_t bytes) const;
-  void reduce_here(int shared, char* first, char* second, const void** sources, int count, size_t elements) const;
-  void reduce_past_caches(char* to, const void** sources, int count, size_t elements) const;
+  void reduce_here(int shared, bool from_right, char* first, char* second, const void** sources, int count,
+                   size_t elements) const;
+  void reduce_past_caches(bool from_right, char* to, const void** sources, int count, size_t elements) const;
+  void combine(bool from_right, void* first, void* second, const void* const* sources, int count,
+               size_t elements) const {
+    if (from_right) arguments_.reducer->from_right(first, second, sources, count, elements);
+    else (*arguments_.reducer)(first, second, sources, count, elements);
+  }
 
   // Steady passes, see there. Whether those from `index` on are, of the loop that ends at `end`; then run_steady() does them
   // all, and ends behind the loop.

@@ -60,6 +60,7 @@ std::unique_ptr<SteadyLoop> Bound::steady_loop(const BoundLane& lane, uint32_t b
         step.until = range.trips;
         step.stream = in.stream;
         step.shared = in.shared;
+        step.from_right = in.from_right;
         step.destinations = in.destinations;
         step.sources = uint8_t(in.sources);
         step.operand = uint32_t(loop->operands.size());
@@ -158,8 +159,9 @@ Run::Outcome Run::run_steady(LaneState& lane) {
         case Kind::reduce: {
           const void* sources[Steady::most_sources];
           for (int s = 0; s < step.sources; s++) sources[s] = operand[step.destinations + s].at(index);
-          reduce_here(step.shared, operand[0].at(index), step.destinations == 2 ? operand[1].at(index) : nullptr,
-                      sources, step.sources, index == 0 ? size_t(step.value) : step.elements);
+          reduce_here(step.shared, step.from_right, operand[0].at(index),
+                      step.destinations == 2 ? operand[1].at(index) : nullptr, sources, step.sources,
+                      index == 0 ? size_t(step.value) : step.elements);
           break;
         }
         case Kind::loop:

@@ -42,6 +42,7 @@ struct SteadyStep {
   bool by_index;         // post, wait: the value grows with the pass
   bool announces;        // wait: as in Instruction; not learnt yet
   bool stream;           // copy: as in Instruction
+  bool from_right;       // reduce: as in Instruction
   uint8_t shared;        // copy, reduce: as in Instruction
   uint8_t destinations;  // copy, reduce
   uint8_t sources;

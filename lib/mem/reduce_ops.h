@@ -136,6 +136,12 @@ struct Loc {
 using Minloc = Loc<true>;
 using Maxloc = Loc<false>;
 
+// ---- the order of several sources ------------------------------------------------------------------------------------
+
+// All other operations are associative down to the bits: min and max keep the first of equal operands and the last NaN.
+template <typename Op, typename T>
+inline constexpr bool order_matters = !std::is_integral_v<T> && (std::is_same_v<Op, Sum> || std::is_same_v<Op, Prod>);
+
 // ---- names of coll.h to types ------------------------------------------------------------------------------------------
 
 using AllOps = std::tuple<void, Sum, Prod, Min, Max, Land, Lor, Lxor, Band, Bor, Bxor, Minloc, Maxloc>;
@@ -158,10 +164,13 @@ auto canonical() {
 // ---- tables ---------------------------------------------------------------------------------------------------------------
 
 struct KernelTable {
-  ReduceKernel at[COLL_OP_END_][COLL_DATATYPE_END_];
+  ReduceFunction at[COLL_OP_END_][COLL_DATATYPE_END_];
+  // The partial results of float16 [0] and bfloat16 [1].
+  ReduceFunction to_float[COLL_OP_END_][2], from_float[COLL_OP_END_][2];
 };
+static_assert(COLL_BFLOAT16 == COLL_FLOAT16 + 1);
 
-// Fills a table with Backend::kernel<Op, T>() wherever the operation is defined for the type.
+// Fills a table with Backend::function<Op, From, To>() wherever the operation is defined for the type.
 template <typename Backend>
 constexpr KernelTable make_kernel_table() {
   KernelTable table{};
@@ -169,7 +178,11 @@ constexpr KernelTable make_kernel_table() {
     if constexpr (op_defined(op, type)) {
       using Op = std::tuple_element_t<op, AllOps>;
       using T = decltype(canonical<Op, std::tuple_element_t<type, AllTypes>>());
-      table.at[op][type] = Backend::template kernel<Op, T>();
+      table.at[op][type] = Backend::template function<Op, T, T>();
+      if constexpr (partial_type(type) != type) {
+        table.to_float[op][type - COLL_FLOAT16] = Backend::template function<Op, T, float>();
+        table.from_float[op][type - COLL_FLOAT16] = Backend::template function<Op, float, T>();
+      }
     }
   };
   // Two folds, because clang refuses one over all pairs: it nests at most 256 operands.

@@ -124,6 +124,16 @@ HWY_INLINE V combine(Prod, Element<uint8_t>, V a, V b) {
   return hn::BitCast(d, hn::Or(even, odd));
 }
 
+template <typename F, class V>
+HWY_NOINLINE V multiply_one_by_one(V a, V b) {
+  using Vs = Vectors<std::complex<F>>;
+  std::complex<F> x[HWY_MAX_BYTES / sizeof(std::complex<F>)], y[HWY_MAX_BYTES / sizeof(std::complex<F>)];
+  Vs::store(a, x);
+  Vs::store(b, y);
+  multiply_complex(x, y, Vs::step());
+  return Vs::load(x);
+}
+
 // (ar br - ai bi, ar bi + ai br). A NaN is rare and may have to become an infinity: left to the scalar operation.
 template <typename F, class V>
 HWY_INLINE V combine(Prod, Element<std::complex<F>>, V a, V b) {
@@ -131,16 +141,8 @@ HWY_INLINE V combine(Prod, Element<std::complex<F>>, V a, V b) {
   const V swapped = hn::Reverse2(d, b);
   const V by_real = hn::Mul(hn::OddEven(hn::Reverse2(d, a), a), b);        // ar br, ar bi
   const V by_imag = hn::Mul(hn::OddEven(a, hn::Reverse2(d, a)), swapped);  // ai bi, ai br
-  V product = hn::OddEven(hn::Add(by_real, by_imag), hn::Sub(by_real, by_imag));
-  if (HWY_UNLIKELY(!hn::AllFalse(d, hn::IsNaN(product)))) {
-    using Vs = Vectors<std::complex<F>>;
-    std::complex<F> x[HWY_MAX_BYTES / sizeof(std::complex<F>)], y[HWY_MAX_BYTES / sizeof(std::complex<F>)];
-    Vs::store(a, x);
-    Vs::store(b, y);
-    multiply_complex(x, y, Vs::step());
-    product = Vs::load(x);
-  }
-  return product;
+  const V product = hn::OddEven(hn::Add(by_real, by_imag), hn::Sub(by_real, by_imag));
+  return HWY_LIKELY(hn::AllFalse(d, hn::IsNaN(product))) ? product : multiply_one_by_one<F>(a, b);
 }
 
 template <typename T, class V>

@@ -95,10 +95,19 @@ std::string simd_environment_error() {
 }
 
 ReduceKernel reduce_kernel(coll_op op, coll_datatype type) {
-  if (op >= COLL_OP_END_ || type >= COLL_DATATYPE_END_) return nullptr;
+  if (op >= COLL_OP_END_ || type >= COLL_DATATYPE_END_) return {};
   const KernelTable* table = implementation().reduce;
-  const ReduceKernel kernel = table != nullptr ? table->at[op][type] : nullptr;
-  return kernel != nullptr ? kernel : scalar_kernels.at[op][type];
+  auto look_up = [table](auto entry_of) {
+    const ReduceFunction function = table != nullptr ? entry_of(*table) : nullptr;
+    return function != nullptr ? function : entry_of(scalar_kernels);
+  };
+  const ReduceFunction whole = look_up([=](const KernelTable& kernels) { return kernels.at[op][type]; });
+  if (partial_type(type) == type) return {whole, whole, whole, whole};
+  const size_t half = type - COLL_FLOAT16;
+  return {.whole = whole,
+          .begin = look_up([=](const KernelTable& kernels) { return kernels.to_float[op][half]; }),
+          .join = look_up([=](const KernelTable& kernels) { return kernels.at[op][COLL_FLOAT]; }),
+          .finish = look_up([=](const KernelTable& kernels) { return kernels.from_float[op][half]; })};
 }
 
 void detail::copy_long(void* dst, const void* src, size_t bytes) {

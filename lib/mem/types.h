@@ -66,6 +66,11 @@ inline constexpr auto types = [] {
 // Bytes of one element, 0 for an unknown datatype. COLL_TYPE_BYTES(n) has n bytes.
 size_t datatype_size(coll_datatype type);
 
+// The datatype of partial results: COLL_FLOAT for 16-bit floats, else the datatype itself.
+constexpr coll_datatype partial_type(coll_datatype type) {
+  return type == COLL_FLOAT16 || type == COLL_BFLOAT16 ? coll_datatype{COLL_FLOAT} : type;
+}
+
 // "float", "int32", ...; "bytes" for COLL_TYPE_BYTES; null for an unknown one.
 const char* datatype_name(coll_datatype type);
 

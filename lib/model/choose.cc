@@ -106,10 +106,10 @@ algo::Parameters two_hops(const Question& question, size_t bytes) {
   return ring(bytes, question.groups_apart ? std::clamp(half, least, 1024 * kib) : least, 2);
 }
 
-// Reductions of `vector` bytes among ranks that share cores: along the chain a rank waits for one other only, and runs ahead
+// Reductions of `vector` bytes among ranks that share cores: through trees in which most ranks wait for nobody, and run ahead
 // while there are slots. `from`: bytes of all vectors together. The more ranks, the longer it takes until all have work.
-// Mapped vectors need no staging that the chain could save.
-bool goes_along_chain(const Question& question, size_t vector, size_t from) {
+// Mapped vectors need no staging.
+bool goes_up_a_tree(const Question& question, size_t vector, size_t from) {
   constexpr size_t for_a_hop = 4 * kib;
   const bool staged = !question.mapped && !question.kernel_copies && !question.irregular;
   const size_t ranks = size_t(question.ranks);
@@ -117,9 +117,19 @@ bool goes_along_chain(const Question& question, size_t vector, size_t from) {
          vector * ranks >= from && vector >= ranks * for_a_hop;
 }
 
-// A short vector in small chunks, so that the next rank on another core soon has work; a long one in fewer turns.
-algo::Parameters chain(size_t bytes) {
-  return bytes <= 512 * kib ? ring(bytes, 32 * kib, 32) : ring(bytes, 128 * kib, 8);
+// Few ranks share the work most evenly in the tree that moves least. Of many its slots are more than caches hold.
+constexpr int few_in_order = 4;
+
+const char* take_tree(const Question& question, algo::Parameters& parameters) {
+  const size_t bytes = question.bytes;
+  if (question.ranks <= few_in_order) {
+    // A short vector in small chunks, so that the next rank on another core soon has work; a long one in fewer turns.
+    parameters = bytes <= 512 * kib ? ring(bytes, 32 * kib, 32) : ring(bytes, 128 * kib, 8);
+    return "in_order_tree";
+  }
+  parameters = question.collective == Collective::reduce ? ring(bytes, 64 * kib, 4) : ring(bytes, 128 * kib, 8);
+  parameters.k = 3;
+  return "rg";
 }
 
 constexpr size_t long_piece = 8192 * kib;
@@ -173,9 +183,8 @@ size_t latency_path_bytes(const Question& question) {
   if (question.ranks > most) return 0;
   if (question.collective == Collective::barrier) return 1;
   if (question.ranks > topo::small_group) {
-    if (question.collective == Collective::scatter || question.collective == Collective::alltoall)
-      return short_row_bytes;
-    if (question.collective == Collective::allgather) return tiny_bytes;
+    if (plan::has_blocks(question.collective, plan::Buffer::send)) return short_row_bytes;
+    if (question.collective == Collective::allgather || plan::is_reduction(question.collective)) return tiny_bytes;
     if (question.collective == Collective::gather) return question.crowded ? 0 : tiny_bytes;
     // Along a tree each level copies the whole message before the next one does. In a crowd plans let ranks run farther
     // ahead than cells and notes do: with 32 ranks on two cores a stream of broadcasts takes a ninth of the time, one of
@@ -239,9 +248,8 @@ Choice choose(const Question& question) {
         name = "flat";
         choice.parameters =
             question.mapped || question.kernel_copies ? one_slot(bytes) : filled_ring(bytes, 32 * kib, 256 * kib);
-      } else if (goes_along_chain(question, bytes, 0)) {
-        name = "chain";
-        choice.parameters = chain(bytes);
+      } else if (goes_up_a_tree(question, bytes, 0)) {
+        name = take_tree(question, choice.parameters);
       } else {
         name = "fused";
         choice.parameters = two_hops(question, bytes);
@@ -254,10 +262,8 @@ Choice choose(const Question& question) {
       if (bytes * ranks <= 32 * kib || (two_mapped && bytes <= 512 * kib)) {
         name = "all_read";
         choice.parameters = one_slot(bytes);
-      } else if (goes_along_chain(question, bytes, ranks <= 4 ? 512 * kib : 2048 * kib)) {
-        // Of many the last one's sum has a long way back.
-        name = "chain";
-        choice.parameters = chain(bytes);
+      } else if (goes_up_a_tree(question, bytes, ranks <= 4 ? 512 * kib : 2048 * kib)) {
+        name = take_tree(question, choice.parameters);
       } else {
         name = "fused";
         choice.parameters = mapped_whole ? in_one_piece(bytes) : two_hops(question, bytes);
@@ -326,8 +332,8 @@ Choice choose(const Question& question) {
       break;
     case Collective::reduce_scatter:
       // A chunk has a part of every block, each a step of its own, which short ones feel.
-      if (goes_along_chain(question, bytes * ranks, 4096 * kib)) {
-        name = "chain";
+      if (question.ranks <= few_in_order && goes_up_a_tree(question, bytes * ranks, 4096 * kib)) {
+        name = "in_order_tree";
         choice.parameters = ring(bytes, std::max(std::bit_floor(128 * kib / ranks), 4 * kib), 16);
         break;
       }
@@ -343,16 +349,17 @@ Choice choose(const Question& question) {
       name = ranks == 2 || rounds_partials(question.element_bytes) || bytes * ranks <= 32 * kib ||
                      (question.crowded && bytes <= 64 * kib)
                  ? "all_read"
-                 : "chain";
-      // The last rank of a chain waits for all others: a vector that many pass on goes in more chunks.
-      if (name == std::string_view("chain") && many_apart(question) && bytes > 32 * kib && bytes <= 128 * kib)
+                 : "sklansky";
+      // The last rank waits for all others: a vector that many pass on goes in more chunks.
+      if (name == std::string_view("sklansky") && many_apart(question) && bytes > 32 * kib && bytes <= 128 * kib)
         choice.parameters = ring(bytes, 16 * kib, 4);
       else if (!question.crowded)
         choice.parameters =
             question.collective == Collective::scan ? adding_pipeline(question) : fetching_pipeline(question);
-      // Where ranks share cores the chain moves on only when somebody yields: many slots let each get far ahead.
+      // Where ranks share cores one moves on only when another yields: many slots let each get far ahead.
       else
-        choice.parameters = name == std::string_view("chain") ? ring(bytes, 32 * kib, 16) : ring(bytes, 256 * kib, 2);
+        choice.parameters =
+            name == std::string_view("sklansky") ? ring(bytes, 32 * kib, 16) : ring(bytes, 256 * kib, 2);
       break;
   }
   choice.algorithm = algo::find(question.collective, name);

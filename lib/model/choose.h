@@ -41,7 +41,7 @@ struct Choice {
   bool kernel_copies = false;  // although staging is the rule
 };
 
-// Only algorithms that combine operands in rank order are chosen, so results never depend on the choice.
+// Only algorithms that reduce in the balanced order are chosen, so results never depend on the choice.
 Choice choose(const Question& question);
 
 // What follows from a choice of algorithm and parameters: chunks that hold an element, with many ranks not much longer than

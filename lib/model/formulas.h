@@ -144,8 +144,8 @@ Terms reduce_movement_avoiding(const Setting&, double bytes, const Knobs&);
 // YHCCL 3.4
 Terms reduce_movement_avoiding_socket(const Setting&, double bytes, const Knobs&);
 // this project: rank r waits for r - 1
-Terms reduce_chain(const Setting&, double bytes, const Knobs&);
 // YHCCL 5.1 (DPML)
+Terms reduce_in_order_tree(const Setting&, double bytes, const Knobs&);
 Terms reduce_dpml(const Setting&, double bytes, const Knobs&);
 // YHCCL Table 3 (RG); k: branching
 Terms reduce_rg(const Setting&, double bytes, const Knobs&);
@@ -170,8 +170,8 @@ Terms allreduce_movement_avoiding(const Setting&, double bytes, const Knobs&);
 // YHCCL 3.5
 Terms allreduce_movement_avoiding_socket(const Setting&, double bytes, const Knobs&);
 // this project: rank r waits for r - 1
-Terms allreduce_chain(const Setting&, double bytes, const Knobs&);
 // YHCCL 5.1 (DPML)
+Terms allreduce_in_order_tree(const Setting&, double bytes, const Knobs&);
 Terms allreduce_dpml(const Setting&, double bytes, const Knobs&);
 // YHCCL Table 2 (RG)
 Terms allreduce_rg(const Setting&, double bytes, const Knobs&);
@@ -180,13 +180,13 @@ Terms reduce_scatter_ring(const Setting&, double bytes, const Knobs&);
 // YHCCL Table 1
 Terms reduce_scatter_rabenseifner(const Setting&, double bytes, const Knobs&);
 // YHCCL Table 1
+Terms reduce_scatter_in_order_tree(const Setting&, double bytes, const Knobs&);
 Terms reduce_scatter_dpml(const Setting&, double bytes, const Knobs&);
 // YHCCL 3.3
 Terms reduce_scatter_movement_avoiding(const Setting&, double bytes, const Knobs&);
 // YHCCL 3.4
 Terms reduce_scatter_movement_avoiding_socket(const Setting&, double bytes, const Knobs&);
 // this project: rank r waits for r - 1
-Terms reduce_scatter_chain(const Setting&, double bytes, const Knobs&);
 // this project
 Terms reduce_scatter_fused(const Setting&, double bytes, const Knobs&);
 // YHCCL 5.1: within sockets, then across
@@ -194,11 +194,17 @@ Terms reduce_scatter_dpml_two_level(const Setting&, double bytes, const Knobs&);
 Terms reduce_dpml_two_level(const Setting&, double bytes, const Knobs&);
 Terms allreduce_dpml_two_level(const Setting&, double bytes, const Knobs&);
 
+// this project, in groups of 16 ranks: the inputs of a group, then what the groups come to
+Terms reduce_grouped(const Setting&, double bytes, const Knobs&);
+Terms allreduce_grouped(const Setting&, double bytes, const Knobs&);
+Terms reduce_scatter_grouped(const Setting&, double bytes, const Knobs&);
+Terms scan_grouped(const Setting&, double bytes, const Knobs&);
+
 // ---- scan, exscan (formulas_reduce.cc); the last rank decides, so both cost the same ------------------------------
 // this project
 Terms scan_all_read(const Setting&, double bytes, const Knobs&);
 // rank r waits for r - 1
-Terms scan_chain(const Setting&, double bytes, const Knobs&);
+Terms scan_sklansky(const Setting&, double bytes, const Knobs&);
 // this project: slices, of each all prefixes
 Terms scan_fused(const Setting&, double bytes, const Knobs&);
 

@@ -2,6 +2,7 @@
 // Reductions. Most texts give their cost as data access volume (volume.h); here the same steps are priced as what one rank
 // does: copies, reductions, and the flags between them.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "model/formulas.h"
@@ -29,8 +30,17 @@ class Work {
     add(moving(on_.reduce_us(vectors * passes_.bytes, sources, work_set_)));
     return add({.startup_us = (sources - 1) * on_.mean_startup_us()});
   }
+  // The same of operands that lie in the rank's own memory.
+  Work& reduces_own(double vectors, int sources) {
+    return add(moving(on_.reduce_us(vectors * passes_.bytes, sources, work_set_)));
+  }
   Work& meets(double times = 1) { return add(flags(times * on_.tiny_allgather_us())); }
   Work& waits(double times = 1) { return add(flags(times * on_.flag_us(on_.far()))); }
+  // Sees that so many others are there; `readers` see the last of them at the same time.
+  Work& sees(int others, int readers = 1) {
+    if (others == 0) return *this;
+    return add(flags(on_.flag_us(on_.far()) + (others - 1) * on_.look_us() + (readers - 1) * on_.line_us()));
+  }
   Terms total() const { return passes_.number * pass_; }
 
  private:
@@ -45,12 +55,8 @@ class Work {
 };
 
 double log2_up(int p) { return std::ceil(std::log2(std::max(p, 1))); }
-// 1/2 + 1/4 + ... + 1/p
-double halves(int p) {
-  double sum = 0;
-  for (double part = 0.5; part >= 1.0 / p; part /= 2) sum += part;
-  return sum;
-}
+// Of a vector, halved until 1/p is left: 1/2 + 1/4 + ... + 1/p.
+double halves(int p) { return (p - 1.0) / p; }
 
 Terms alone(const Setting& on, double bytes) { return moving(on.memcpy_us(bytes)); }
 
@@ -76,12 +82,12 @@ Terms up_the_tree(const Setting& on, double bytes, const Knobs& knobs, bool by_i
   return sum + (passes.number - 1) * slowest;
 }
 
-// A pipeline of p - 1 stages, in which a rank adds its chunk to what its neighbour left.
-Terms along_the_chain(const Setting& on, double bytes, const Knobs& knobs) {
+// A pipeline of log2 p stages. The busiest rank is the last one, which joins log2 p results in its caches.
+Terms up_the_in_order_tree(const Setting& on, double bytes, const Knobs& knobs) {
   const Passes passes(bytes, knobs.chunk_bytes);
   const Terms stage = moving(on.reduce_us(passes.bytes, 2)) + Terms{.startup_us = on.mean_startup_us()} +
                       flags(on.flag_us(on.neighbours()));
-  return (on.ranks() - 2 + passes.number) * stage;
+  return (passes.number + log2_up(on.ranks()) - 1) * stage;
 }
 
 }  // namespace
@@ -114,10 +120,10 @@ Terms reduce_scatter_movement_avoiding(const Setting& on, double bytes, const Kn
   return Work(on, bytes, knobs).copies(1.0 / p).reduces((p - 1.0) / p, 2).waits(p).total();
 }
 
-Terms reduce_scatter_chain(const Setting& on, double bytes, const Knobs& knobs) {
+Terms reduce_scatter_in_order_tree(const Setting& on, double bytes, const Knobs& knobs) {
   const int p = on.ranks();
   if (p == 1) return alone(on, bytes);
-  return along_the_chain(on, bytes, knobs) + Work(on, bytes, knobs).copies(1.0 / p).total();
+  return up_the_in_order_tree(on, bytes, knobs) + Work(on, bytes, knobs).copies(1.0 / p).total();
 }
 
 Terms reduce_scatter_movement_avoiding_socket(const Setting& on, double bytes, const Knobs& knobs) {
@@ -174,8 +180,8 @@ Terms allreduce_movement_avoiding(const Setting& on, double bytes, const Knobs& 
 Terms allreduce_movement_avoiding_socket(const Setting& on, double bytes, const Knobs& knobs) {
   return reduce_scatter_movement_avoiding_socket(on, bytes, knobs) + spread(on, bytes, knobs);
 }
-Terms allreduce_chain(const Setting& on, double bytes, const Knobs& knobs) {
-  return scan_chain(on, bytes, knobs) + spread(on, bytes, knobs);
+Terms allreduce_in_order_tree(const Setting& on, double bytes, const Knobs& knobs) {
+  return on.ranks() == 1 ? alone(on, bytes) : up_the_in_order_tree(on, bytes, knobs) + spread(on, bytes, knobs);
 }
 Terms allreduce_fused(const Setting& on, double bytes, const Knobs& knobs) {
   return reduce_scatter_fused(on, bytes, knobs) + spread(on, bytes, knobs);
@@ -247,8 +253,8 @@ Terms reduce_movement_avoiding(const Setting& on, double bytes, const Knobs& kno
 Terms reduce_movement_avoiding_socket(const Setting& on, double bytes, const Knobs& knobs) {
   return reduce_scatter_movement_avoiding_socket(on, bytes, knobs) + collect(on, bytes);
 }
-Terms reduce_chain(const Setting& on, double bytes, const Knobs& knobs) {
-  return scan_chain(on, bytes, knobs) + collect(on, bytes);
+Terms reduce_in_order_tree(const Setting& on, double bytes, const Knobs& knobs) {
+  return on.ranks() == 1 ? alone(on, bytes) : up_the_in_order_tree(on, bytes, knobs) + collect(on, bytes);
 }
 Terms reduce_dpml(const Setting& on, double bytes, const Knobs& knobs) {
   return reduce_scatter_dpml(on, bytes, knobs) + collect(on, bytes);
@@ -259,7 +265,7 @@ Terms reduce_dpml_two_level(const Setting& on, double bytes, const Knobs& knobs)
 }
 
 Terms reduce_rg(const Setting& on, double bytes, const Knobs& knobs) {
-  const int p = on.ranks(), k = std::clamp(knobs.k, 1, std::max(p - 1, 1));
+  const int p = on.ranks(), k = int(std::bit_ceil(unsigned(std::clamp(knobs.k, 1, std::max(p - 1, 1))) + 1)) - 1;
   if (p == 1) return alone(on, bytes);
   // Levels of groups of k + 1: members copy in, the leader combines.
   Terms one = Work(on, bytes, knobs).copies(1).reduces(1, k + 1).waits().total();
@@ -271,21 +277,83 @@ Terms allreduce_rg(const Setting& on, double bytes, const Knobs& knobs) {
   return reduce_rg(on, bytes, knobs) + bcast_shm_pipelined(on, bytes, knobs);
 }
 
+// ---- in groups of consecutive ranks (lib/algo/grouped_reduce.cc) -----------------------------------------------------
+
+namespace {
+
+struct AlignedGroups {
+  int members, count;
+  explicit AlignedGroups(int ranks)
+      : members(std::min(ranks, topo::small_group)), count((ranks + topo::small_group - 1) / topo::small_group) {}
+};
+
+// Members copy to the first rank of a group, which reduces what it has then.
+Work inside_groups(const Setting& on, double bytes, const Knobs& knobs) {
+  const AlignedGroups groups(on.ranks());
+  Work work(on, bytes, knobs);
+  work.fetches(1, 1).sees(groups.members - 1).reduces_own(1, groups.members);
+  return work;
+}
+
+}  // namespace
+
+Terms reduce_grouped(const Setting& on, double bytes, const Knobs& knobs) {
+  if (on.ranks() == 1) return alone(on, bytes);
+  const int groups = AlignedGroups(on.ranks()).count;
+  Work work = inside_groups(on, bytes, knobs);
+  return groups > 1 ? work.fetches(0, 1).sees(groups - 1).reduces_own(1, groups).total() : work.copies(1).total();
+}
+Terms allreduce_grouped(const Setting& on, double bytes, const Knobs& knobs) {
+  if (on.ranks() == 1) return alone(on, bytes);
+  const int groups = AlignedGroups(on.ranks()).count;
+  Work work = inside_groups(on, bytes, knobs);
+  work.sees(groups - 1, groups - 1).reduces(1, groups);
+  return work.sees(1, topo::small_group - 1).fetches(1, 1).total();
+}
+// Each member of a group reduces a share.
+Terms reduce_scatter_grouped(const Setting& on, double bytes, const Knobs& knobs) {
+  const int p = on.ranks();
+  if (p == 1) return alone(on, bytes);
+  const AlignedGroups groups(p);
+  Work work(on, bytes, knobs);
+  work.fetches(1, groups.members - 1).sees(groups.members - 1).reduces_own(1.0 / groups.members, groups.members);
+  return work.sees(groups.count).reduces(1.0 / p, groups.count + 1).total();
+}
+// The first rank reduces for each member what those before it have.
+Terms scan_grouped(const Setting& on, double bytes, const Knobs& knobs) {
+  if (on.ranks() == 1) return alone(on, bytes);
+  const AlignedGroups groups(on.ranks());
+  Work work = inside_groups(on, bytes, knobs);
+  for (int members = 2; members < groups.members; ++members) work.reduces_own(1, members);
+  return work.sees(groups.count, on.ranks() - 1).reduces(1, groups.count + 1).total();
+}
+
 // ---- scan -------------------------------------------------------------------------------------------------------------
 
 Terms scan_all_read(const Setting& on, double bytes, const Knobs& knobs) {
   return allreduce_all_read(on, bytes, knobs);
 }
 
-Terms scan_chain(const Setting& on, double bytes, const Knobs& knobs) {
-  return on.ranks() == 1 ? alone(on, bytes) : along_the_chain(on, bytes, knobs);
+// In each of log2 p steps a rank combines what it has with the total of the ranks before its block.
+Terms scan_sklansky(const Setting& on, double bytes, const Knobs& knobs) {
+  const int p = on.ranks();
+  if (p == 1) return alone(on, bytes);
+  Work work(on, bytes, knobs);
+  work.copies(1);
+  for (int step = 0; step < int(log2_up(p)); ++step) work.waits().reduces(1, 2);
+  return work.total();
 }
 
 Terms scan_fused(const Setting& on, double bytes, const Knobs& knobs) {
   const int p = on.ranks();
   if (p == 1) return alone(on, bytes);
-  // Of its slice a rank makes every rank's prefix; each fetches its own.
-  return Work(on, bytes, knobs).meets().reduces(1.0 / p, p).copies(1).meets().fetches((p - 1.0) / p, p - 1).total();
+  // Of its slice a rank makes every rank's prefix, half of log2 p additions for each; each fetches its own.
+  return Work(on, bytes, knobs)
+      .meets()
+      .reduces(std::max(log2_up(p) / 2, 1.0), 2)
+      .meets()
+      .fetches((p - 1.0) / p, p - 1)
+      .total();
 }
 
 }  // namespace coll::model

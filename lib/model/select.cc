@@ -15,7 +15,7 @@ namespace {
 
 bool keeps_bits(const algo::Algorithm& algorithm, size_t element_bytes) {
   if (!plan::is_reduction(algorithm.collective)) return true;
-  return algorithm.left_to_right && !(rounds_partials(element_bytes) && algorithm.stores_partials);
+  return algorithm.balanced && !(rounds_partials(element_bytes) && algorithm.stores_partials);
 }
 
 // Of `bytes`, between the times of the class and of the one before it: straight on logarithmic scales.

@@ -57,7 +57,7 @@ class Selector {
   // `hierarchy` must outlive it. A null table: the built-in defaults alone.
   Selector(std::shared_ptr<const Table> table, const topo::Hierarchy& hierarchy, Circumstances circumstances);
 
-  // Only algorithms that combine operands left to right, so results never depend on the choice. REQUIRES: the question
+  // Only algorithms that reduce in the balanced order, so results never depend on the choice. REQUIRES: the question
   // has the hierarchy's ranks.
   Selection select(const Question& question);
 

@@ -69,6 +69,13 @@ LaneBuilder& LaneBuilder::reduce(uint16_t range, std::span<const Operand> to, st
   return *this;
 }
 
+LaneBuilder& LaneBuilder::reduce_from_right(uint16_t range, std::span<const Operand> to,
+                                            std::span<const Operand> from) {
+  reduce(range, to, from);
+  program_->lanes[lane_].steps.back().from_right = from.size() > 2;
+  return *this;
+}
+
 LaneBuilder& LaneBuilder::post(uint16_t flag, Value value, Only only) {
   Step& step = append(Kind::post, only);
   step.flag = flag;

@@ -59,6 +59,8 @@ class LaneBuilder {
   LaneBuilder& copy_blocks(int blocks, uint16_t range, Operand to, Operand from);
   LaneBuilder& copy2(uint16_t range, Operand to, Operand to_too, Operand from, Only only = {});
   LaneBuilder& reduce(uint16_t range, std::span<const Operand> to, std::span<const Operand> from, Only only = {});
+  // src[0] op (src[1] op (src[2] op ...)): blocks of ranks that become smaller.
+  LaneBuilder& reduce_from_right(uint16_t range, std::span<const Operand> to, std::span<const Operand> from);
   LaneBuilder& post(uint16_t flag, Value value, Only only = {});
   LaneBuilder& wait(int rank, uint16_t flag, Value value, Only only = {});
   LaneBuilder& loop(uint16_t range);
@@ -94,7 +96,7 @@ class Builder {
   // Appends a lane to the program of `rank`, one of ranks().
   LaneBuilder lane(int rank);
   void synchronizing() { plan_.synchronizing = true; }
-  void tree_order() { plan_.rank_order = false; }
+  void unbalanced() { plan_.balanced = false; }
   void direction(Direction direction) { plan_.direction = direction; }
   void throttle(int k) { plan_.throttle = uint16_t(k); }
   void one_reader() { plan_.one_reader = true; }

@@ -13,8 +13,7 @@ void write_header(const Plan& plan, std::string& out) {
     out += ", root " + std::to_string(plan.root);
   if (!plan.parameters.empty()) out += ", " + plan.parameters;
   if (plan.synchronizing) out += ", synchronizing";
-  if (plan.collective == Collective::reduce || plan.collective == Collective::allreduce)
-    out += plan.rank_order ? ", operands in rank order" : ", operands in any order";
+  if (is_reduction(plan.collective)) out += plan.balanced ? ", balanced order" : ", operands in any order";
   out += "\neach rank: " + std::to_string(plan.flags) + " flags, " + size_words(plan.staging_bytes) + " of staging\n";
   for (size_t v = 0; v < plan.views.size(); ++v) {
     const View& view = plan.views[v];

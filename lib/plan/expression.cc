@@ -15,7 +15,6 @@ Expressions::Expressions(int ranks) : words_((size_t(ranks) + 63) / 64), table_(
   sets_.resize(nodes_.size() * words_);
   for (int rank = 0; rank < ranks; ++rank) {
     Node& node = nodes_[input(rank)];
-    node.low = node.high = rank;
     node.unordered = input(rank);
     sets_[input(rank) * words_ + size_t(rank) / 64] = uint64_t(1) << (rank % 64);
   }
@@ -45,9 +44,6 @@ Expression Expressions::insert(Expression a, Expression b) {
   Node node;
   node.left = a;
   node.right = b;
-  node.low = nodes_[a].low;
-  node.high = nodes_[b].high;
-  node.ordered = nodes_[a].ordered && nodes_[b].ordered && nodes_[a].high + 1 == nodes_[b].low;
   node.once = nodes_[a].once && nodes_[b].once;
   for (size_t w = 0; w < words_; ++w) {
     if ((sets_[a * words_ + w] & sets_[b * words_ + w]) != 0) node.once = false;
@@ -61,10 +57,10 @@ Expression Expressions::insert(Expression a, Expression b) {
   return e;
 }
 
-Expression Expressions::left_fold(int ranks) {
-  Expression e = input(0);
-  for (int rank = 1; rank < ranks; ++rank) e = combine(e, input(rank));
-  return e;
+Expression Expressions::balanced_fold(int first, int last) {
+  if (last - first == 1) return input(first);
+  const int left = int(std::bit_floor(unsigned(last - first - 1)));
+  return combine(balanced_fold(first, first + left), balanced_fold(first + left, last));
 }
 
 Expression Expressions::unordered(Expression e) {
@@ -87,10 +83,6 @@ bool Expressions::complete(Expression e, int ranks) const {
     else if (ranks > first) below += std::popcount(set & ((uint64_t(1) << (ranks - first)) - 1));
   }
   return present == ranks && below == ranks;
-}
-
-bool Expressions::in_order(Expression e, int ranks) const {
-  return e != 0 && nodes_[e].ordered && nodes_[e].low == 0 && nodes_[e].high == ranks - 1;
 }
 
 void Expressions::write(Expression e, std::string& out) const {

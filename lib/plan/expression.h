@@ -19,13 +19,11 @@ class Expressions {
   static Expression input(int rank) { return Expression(rank) + 1; }
   // a op b, in this order.
   Expression combine(Expression a, Expression b);
-  // ((0 op 1) op 2) op ... over the first `ranks` ranks, at least one.
-  Expression left_fold(int ranks);
+  // fold(first, last), at least one rank: see Plan::balanced.
+  Expression balanced_fold(int first, int last);
 
   // The input of each of the first `ranks` ranks, and of no other, occurs exactly once.
   bool complete(Expression e, int ranks) const;
-  // ... and they occur in rank order, however they are bracketed.
-  bool in_order(Expression e, int ranks) const;
   // The same for expressions that differ only in the order of operands within brackets: equal bits for a commutative op.
   Expression unordered(Expression e);
 
@@ -36,9 +34,7 @@ class Expressions {
   struct Node {
     Expression left = 0, right = 0;
     Expression unordered = 0;
-    int32_t low = 0, high = 0;  // the ranks from and to, when in order
-    bool ordered = true;        // exactly the ranks low..high, in this order
-    bool once = true;           // no input occurs twice
+    bool once = true;  // no input occurs twice
   };
   Expression insert(Expression a, Expression b);
   void grow();

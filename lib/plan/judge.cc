@@ -20,7 +20,6 @@ Judge::Judge(const Layout& layout, Machine& machine, Expressions& expressions, O
   for (size_t v = 0; v < views; ++v)
     if (plan_->views[v].buffer != Buffer::none) announced_by_[plan_->views[v].flag].push_back(uint16_t(v));
   memory_.resize(layout.cells());
-  folded_.resize(layout.count());
   last_value_ = int64_t(last_value(*plan_, layout.shape(), layout.element_bytes()));
 }
 
@@ -205,8 +204,8 @@ bool Judge::transfer(const LaneState& lane, const Step& step, const Operand* ope
     if (ordering_ && operands[d].space == Space::view && !may_use(lane, operands[d])) return false;
     to[d] = layout_->find<true>(operands[d], lane.rank, extent, lane.index, decisions_);
   }
-  Value last_a, last_b, last;  // elements of an extent mostly hold the same expression
-  const Value* result = folded_.data();
+  const Value* result = nullptr;
+  size_t partials = 0;
   for (size_t s = 0; s < step.sources; ++s) {
     if (ordering_ && sources[s].space == Space::view && !may_use(lane, sources[s])) return false;
     Place from = layout_->find<false>(sources[s], lane.rank, extent, lane.index, decisions_);
@@ -225,30 +224,38 @@ bool Judge::transfer(const LaneState& lane, const Step& step, const Operand* ope
     if (ordering_)
       if (auto conflict = order_.read(lane.id, uint32_t(from.cell), length); conflict.epoch != 0)
         return fail(lane, conflict, false);
-    const Value* values = &memory_[from.cell];
-    if (step.sources == 1) {
-      result = values;
-    } else if (s == 0) {
-      std::copy_n(values, length, folded_.begin());
-    } else {
-      for (size_t i = 0; i < length; ++i) {
-        Value &a = folded_[i], b = values[i];
-        if (a.element != b.element)
-          return fail(lane,
-                      "combines element " + std::to_string(a.element) + " with element " + std::to_string(b.element));
-        if (a.expression != last_a.expression || b.expression != last_b.expression) {
-          last_a = a;
-          last_b = b;
-          last.expression = expressions_->combine(a.expression, b.expression);
-        }
-        a.expression = last.expression;
-      }
-    }
+    result = &memory_[from.cell];
+    if (step.sources == 1) break;
+    // The balanced fold: results of as many sources join, as in a binary counter; those left at the end, or all, from the
+    // right.
+    if (partials == partials_.size()) partials_.emplace_back(layout_->count());
+    std::copy_n(result, length, partials_[partials++].begin());
+    for (size_t joined = s + 1; partials > 1 && ((joined % 2 == 0 && !step.from_right) || s + 1 == step.sources);
+         joined /= 2, --partials)
+      if (!combine(lane, partials_[partials - 2].data(), partials_[partials - 1].data(), length)) return false;
+    result = partials_[0].data();
   }
   for (size_t d = 0; d < step.destinations; ++d) {
     if (to[d].fault != Fault::none) return fail(lane, operands[d], to[d].fault);
     if (result == &memory_[to[d].cell]) continue;
     if (!store(lane, to[d].cell, result, length)) return false;
+  }
+  return true;
+}
+
+bool Judge::combine(const LaneState& lane, Value* a, const Value* b, size_t length) {
+  Value last_a, last_b;  // elements of an extent mostly hold the same expression
+  Expression last = 0;
+  for (size_t i = 0; i < length; ++i) {
+    if (a[i].element != b[i].element)
+      return fail(lane,
+                  "combines element " + std::to_string(a[i].element) + " with element " + std::to_string(b[i].element));
+    if (a[i].expression != last_a.expression || b[i].expression != last_b.expression) {
+      last_a = a[i];
+      last_b = b[i];
+      last = expressions_->combine(last_a.expression, last_b.expression);
+    }
+    a[i].expression = last;
   }
   return true;
 }

@@ -12,6 +12,7 @@
 #include "plan/machine.h"
 #include "plan/order.h"
 #include "plan/schedule.h"
+#include "plan/verify.h"
 
 namespace coll::plan {
 
@@ -42,8 +43,8 @@ class Judge {
 
   const std::string& problem() const { return problem_; }
   bool synchronizes() const { return synchronizes_; }
-  // Looser as elements are seen: see Association.
-  int association() const { return association_; }
+  // The loosest of all elements seen.
+  Association association() const { return association_; }
 
  private:
   struct Value {
@@ -60,6 +61,8 @@ class Judge {
   bool clocked(const LaneState& lane);  // a step begins
   // One block of a copy, or a reduction; destinations, then sources.
   bool transfer(const LaneState& lane, const Step& step, const Operand* operands, const Extent& extent);
+  // a[i] = a[i] op b[i]
+  bool combine(const LaneState& lane, Value* a, const Value* b, size_t length);
   bool may_use(const LaneState& lane, const Operand& operand);
   bool defined(const LaneState& lane, size_t cell, size_t cells);
   bool store(const LaneState& lane, size_t cell, const Value* values, size_t cells);
@@ -87,11 +90,11 @@ class Judge {
   std::vector<std::vector<uint16_t>> announced_by_;  // views per flag
   std::vector<std::vector<Epoch>> open_;  // throttled plans: per owner, chains of ordered accesses to its buffers
   std::vector<Value> memory_;
-  std::vector<Value> folded_;
+  std::vector<std::vector<Value>> partials_;  // of a reduction: results of so many sources that none fits another
   Order& order_;
   int64_t last_value_ = 0;
   bool synchronizes_ = false;
-  int association_ = 0;
+  Association association_ = Association::balanced;
   std::string problem_;
 };
 

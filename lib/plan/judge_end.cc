@@ -81,8 +81,8 @@ bool Judge::check_result(int rank, size_t cell, Value expected, int folded) {
     return wrong(is() + ", which does not combine the input of " +
                  (folded == plan_->ranks ? "every rank" : "ranks 0 to " + std::to_string(folded - 1)) +
                  " exactly once");
-  if (plan_->rank_order) return wrong(is() + ", not the left fold in rank order that the plan claims");
-  association_ = std::max(association_, expressions_->in_order(value.expression, folded) ? 1 : 2);
+  if (plan_->balanced) return wrong(is() + ", not the balanced fold in rank order that the plan claims");
+  association_ = Association::any_order;
   return true;
 }
 
@@ -119,7 +119,7 @@ bool Judge::check_results(int rank) {
   const bool from_root = collective == Collective::bcast || collective == Collective::scatter;
   return for_blocks(Buffer::recv, rank, [&](size_t block, size_t cell, size_t cells) {
     const Expression expected =
-        folded != 0 ? expressions_->left_fold(folded) : Expressions::input(from_root ? plan_->root : int(block));
+        folded != 0 ? expressions_->balanced_fold(0, folded) : Expressions::input(from_root ? plan_->root : int(block));
     for (size_t i = 0; i < cells; ++i)
       if (!check_result(rank, cell + i, {expected, element(Buffer::recv, rank, block, i)}, folded)) return false;
     return true;

@@ -60,10 +60,11 @@ constexpr bool is_reduction(Collective c) {
 enum class Kind : uint8_t {
   publish,  // decide how `view` is seen by the peers; comes before the first post that announces it
   copy,     // dst[0] (and dst[1]) = src[0] over `range`
-  reduce,   // dst[0] (and dst[1]) = src[0] op src[1] op ... over `range`, in this order
-  post,     // flag = value; left out when it adds the trips of a range and comes to 0
-  wait,     // until flag of `rank` >= value; a value <= 0 is met at once
-  loop,     // the steps up to the matching `end` once for every chunk of `range`, which may be none; loops do not nest
+  reduce,  // dst[0] (and dst[1]) = the balanced fold (see Plan::balanced) of all sources over `range`, in this order, or
+           // the fold from the right
+  post,    // flag = value; left out when it adds the trips of a range and comes to 0
+  wait,    // until flag of `rank` >= value; a value <= 0 is met at once
+  loop,    // the steps up to the matching `end` once for every chunk of `range`, which may be none; loops do not nest
   end,
 };
 
@@ -156,7 +157,8 @@ struct Step {
   int32_t value = 0;         // post, wait; loop: index of the step after its end
   uint32_t operand = 0;      // index of the first operand: destinations, then sources
   uint16_t blocks = 1;       // copy: so many consecutive blocks, from the ones that its operands name
-  uint16_t reserved2[3] = {};
+  bool from_right = false;   // reduce: src[0] op (src[1] op (src[2] op ...)) instead of the balanced fold
+  uint8_t reserved2[5] = {};
 };
 static_assert(sizeof(Step) == 32);
 
@@ -183,7 +185,10 @@ struct Plan {
   uint32_t smallest_chunk_bytes = 0;  // 0: no loop
   bool irregular = false;             // pieces of different lengths
   bool synchronizing = false;
-  bool rank_order = true;  // reductions: operands combine in rank order (non-commutative operations are right)
+  // Reductions: the result is fold(0, ranks), of a scan fold(0, rank + 1), of an exscan fold(0, rank), where
+  // fold(i, i + 1) is the input of rank i and fold(i, j) = fold(i, i + m) op fold(i + m, j), m the largest power of two
+  // below j - i.
+  bool balanced = true;
   // Claims about accesses to other ranks' buffers (direct views), asserted by the verifier; each may be absent.
   Direction direction = Direction::any;
   uint16_t throttle = 0;    // at most so many are open at once on any one rank's buffers, in every interleaving; 0: any

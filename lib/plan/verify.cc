@@ -138,7 +138,7 @@ Verdict verify(const Plan& plan, const VerifyOptions& options) {
     for (const Schedule& schedule : schedules)
       if (!run(machine, judge, mode, schedule, false, verdict)) return failed(schedule);
   }
-  verdict.association = Association(judge.association());
+  verdict.association = judge.association();
   verdict.ok = true;
   return verdict;
 }

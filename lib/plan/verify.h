@@ -40,11 +40,10 @@ struct VerifyOptions {
   bool form = true;         // check the plan's form first; false: it has been checked
 };
 
-// How reductions were bracketed, from strict to loose.
+// How reductions combined their operands, from strict to loose.
 enum class Association : uint8_t {
-  left_fold,   // ((0 op 1) op 2) ...: the same bits whatever the algorithm
-  rank_order,  // operands in rank order, bracketed otherwise: right for non-commutative operations
-  any_order,   // commutative operations only
+  balanced,   // the balanced fold in rank order (Plan::balanced): the same bits whatever the algorithm
+  any_order,  // otherwise: commutative operations only
 };
 
 struct Verdict {
@@ -53,13 +52,13 @@ struct Verdict {
   uint64_t interleavings = 0;  // runs
   uint64_t steps = 0;          // steps taken in all of them
   bool synchronizes = false;   // every end came after every start (whether or not the plan claims so)
-  Association association = Association::left_fold;  // the loosest of all elements
+  Association association = Association::balanced;  // the loosest of all elements
 };
 
 // The shape that `pieces` describes for a collective; count when there are none.
 Shape shape_of(const Plan& plan, size_t count, const std::vector<size_t>& pieces);
 
-// REQUIRES: a plan of all ranks (only_rank == -1). A plan that claims rank_order must be a left fold; others must combine
+// REQUIRES: a plan of all ranks (only_rank == -1). A plan that claims to be balanced must be; others must combine
 // every rank's input exactly once, and every rank of an allreduce must end with the same bits.
 Verdict verify(const Plan& plan, const VerifyOptions& options);
 

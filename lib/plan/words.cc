@@ -110,6 +110,7 @@ std::string words(const Plan& plan, int rank, const Step& step) {
       out += step.kind == Kind::copy ? "copy " : "reduce ";
       out += operand_list(plan, rank, operands, step.destinations, " and ") + " <- ";
       out += operand_list(plan, rank, operands + step.destinations, step.sources, " + ");
+      if (step.from_right) out += ", from the right";
       if (step.blocks > 1) out += ", " + std::to_string(step.blocks) + " blocks";
       return out + " [" + words(plan.ranges[step.range]) + "]";
     }

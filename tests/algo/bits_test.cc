@@ -5,7 +5,7 @@
 
 #include <bit>
 #include <cmath>
-#include <map>
+#include <numeric>
 
 #include "../seed.h"
 #include "plan/layout.h"
@@ -20,16 +20,23 @@ using plan::Collective;
 using plan::Decision;
 
 // Of several magnitudes and both signs: nearly half of all sums of a few of them change with the brackets.
-float input(int rank, size_t element) {
+float random_input(int rank, size_t element) {
   plan::Random random(uint64_t(rank) * 1000003 + element);
   const float mantissa = 1 + float(random.below(1u << 23)) / float(1u << 23);
   return std::ldexp(random.below(2) == 0 ? mantissa : -mantissa, int(random.below(4)));
 }
 
-float left_fold(int ranks, size_t element) {
-  float sum = input(0, element);
-  for (int rank = 1; rank < ranks; ++rank) sum += input(rank, element);
-  return sum;
+// The definition (Plan::balanced), of values 0, 1, ... of whatever has them.
+template <class Values>
+float balanced_fold(size_t first, size_t last, const Values& values) {
+  if (last - first == 1) return values(first);
+  size_t left = 1;
+  while (2 * left < last - first) left *= 2;
+  return balanced_fold(first, first + left, values) + balanced_fold(first + left, last, values);
+}
+
+float expected(int ranks, size_t element) {
+  return balanced_fold(0, size_t(ranks), [&](size_t rank) { return random_input(int(rank), element); });
 }
 
 // What varies from run to run.
@@ -37,6 +44,7 @@ struct Run {
   uint64_t seed = 0;  // of the schedule and, in mixtures, of the owners' decisions
   enum class Views : uint8_t { staged, direct, mixed } views = Views::staged;
   bool in_place = false;
+  float (*input)(int rank, size_t element) = random_input;
 };
 
 class Floats {
@@ -54,7 +62,7 @@ class Floats {
       }
     const size_t blocks = has_blocks(plan.collective, plan::Buffer::send) ? size_t(plan.ranks) : 1;
     for (int rank = 0; rank < plan.ranks; ++rank)
-      for (size_t i = 0; i < blocks * count; ++i) memory_[layout_.send(rank) + i] = input(rank, i);
+      for (size_t i = 0; i < blocks * count; ++i) memory_[layout_.send(rank) + i] = run.input(rank, i);
     plan::Machine machine(layout_);
     machine.reset();
     plan::Scheduler({.policy = plan::Policy::random, .seed = run.seed}, machine).run(*this);
@@ -72,22 +80,32 @@ class Floats {
   }
   bool transfer(const plan::LaneState& lane, const plan::Step& step, const plan::Extent& extent) {
     const plan::Operand* operands = plan_.program(lane.rank).operands.data() + step.operand;
-    std::vector<size_t> cells;
-    for (int i = 0; i < step.destinations + step.sources; ++i)
-      cells.push_back(layout_.find<false>(operands[i], lane.rank, extent, lane.index, decisions_).cell);
-    for (size_t i = 0; i < extent.length; ++i) {
-      float value = memory_[cells[step.destinations] + i];
-      for (size_t s = step.destinations + 1u; s < cells.size(); ++s) value += memory_[cells[s] + i];
-      for (size_t d = 0; d < step.destinations; ++d) memory_[cells[d] + i] = value;
-    }
+    for (uint16_t block = 0; block < step.blocks; ++block) transfer_block(lane, step, operands, block, extent);
     return true;
   }
 
  private:
+  void transfer_block(const plan::LaneState& lane, const plan::Step& step, const plan::Operand* operands,
+                      uint16_t block, const plan::Extent& extent) {
+    cells_.clear();
+    for (int i = 0; i < step.destinations + step.sources; ++i) {
+      plan::Operand operand = operands[i];
+      if (step.blocks > 1) operand.block = uint16_t(operand.block + block);
+      cells_.push_back(layout_.find<false>(operand, lane.rank, extent, lane.index, decisions_).cell);
+    }
+    for (size_t i = 0; i < extent.length; ++i) {
+      const auto source = [&](size_t s) { return memory_[cells_[step.destinations + s] + i]; };
+      float value = step.from_right ? source(step.sources - 1u) : balanced_fold(0, step.sources, source);
+      for (size_t s = step.sources - 1u; step.from_right && s-- > 0;) value = source(s) + value;
+      for (size_t d = 0; d < step.destinations; ++d) memory_[cells_[d] + i] = value;
+    }
+  }
+
   const plan::Plan& plan_;
   plan::Layout layout_;
   std::vector<Decision> decisions_;
   std::vector<float> memory_;
+  std::vector<size_t> cells_;
 };
 
 bool same_bits(float a, float b) { return std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b); }
@@ -126,16 +144,11 @@ std::vector<topo::Hierarchy> placements(int ranks) {
   return made;
 }
 
-bool is_whole_reduction(const Algorithm& algorithm) {
-  return is_reduction(algorithm.collective) && algorithm.collective != Collective::scan &&
-         algorithm.collective != Collective::exscan;
-}
-
-// fused and all others that promise it: the bits of the sum from left to right, with every placement too.
-TEST(Bits, FromLeftToRight) {
+// All that promise it give the bits of the definition, with every placement too.
+TEST(Bits, AreThoseOfTheBalancedOrder) {
   int seen = 0;
   for (const Algorithm& algorithm : algorithms()) {
-    if (!algorithm.left_to_right || !is_reduction(algorithm.collective)) continue;
+    if (!algorithm.balanced || !is_reduction(algorithm.collective)) continue;
     ++seen;
     for (int ranks : {2, 3, 8, 13})
       for (const topo::Hierarchy& hierarchy : placements(ranks)) {
@@ -144,7 +157,7 @@ TEST(Bits, FromLeftToRight) {
           int folded = ranks;
           if (algorithm.collective == Collective::scan) folded = rank + 1;
           if (algorithm.collective == Collective::exscan) folded = rank;
-          wrong += folded != 0 && !same_bits(result, left_fold(folded, element));
+          wrong += folded != 0 && !same_bits(result, expected(folded, element));
         });
         EXPECT_EQ(wrong, 0) << plan::name(algorithm.collective) << " " << algorithm.name << ", " << ranks << " ranks";
       }
@@ -152,38 +165,79 @@ TEST(Bits, FromLeftToRight) {
   EXPECT_GE(seen, 12);
 }
 
-// Trees bracket by groups, so ranks that are grouped otherwise may round otherwise; but all else may differ: the root,
-// the sizes of vector and chunks, the way buffers are reached, the order in which ranks get ahead, and where in the
-// machine the groups are.
-TEST(Bits, OfTreesDependOnTheGroupsAlone) {
-  for (const char* name : {"hierarchical", "hierarchical_by_index", "rg", "recursive_doubling", "rabenseifner"})
-    for (int ranks : {6, 8, 13}) {
-      std::map<size_t, float> first;  // by element, whichever collective, root or rank came first
-      int wrong = 0, compared = 0;
-      const topo::Hierarchy hierarchy = testing::machine(ranks, 2, 2, (ranks + 3) / 4);
-      const topo::Hierarchy elsewhere = testing::machine(ranks, 2, 2, (ranks + 3) / 4, false, true);
-      for (const Algorithm& algorithm : algorithms()) {
-        if (!is_whole_reduction(algorithm) || algorithm.name != name) continue;
-        for (const topo::Hierarchy* place : {&hierarchy, &elsewhere})
-          every_run(algorithm, *place, [&](int, size_t element, float result) {
-            auto [at, is_first] = first.try_emplace(element, result);
-            wrong += !same_bits(at->second, result);
-            compared += !is_first;
-          });
+// Where ranks are too many for processes, too.
+TEST(Bits, AreThoseOfTheBalancedOrderForEveryNumberOfRanks) {
+  std::vector<int> numbers(70);
+  std::iota(numbers.begin(), numbers.end(), 1);
+  numbers.insert(numbers.end(), {96, 128, 160, 256});
+  uint64_t seed = test::seed();
+  for (int ranks : numbers) {
+    const topo::Hierarchy places[] = {testing::machine(ranks, 2, 4, (ranks + 7) / 8),
+                                      testing::machine(ranks, 2, 4, (ranks + 7) / 8, true)};
+    for (const Algorithm& algorithm : algorithms()) {
+      if (!algorithm.balanced || !is_reduction(algorithm.collective)) continue;
+      const topo::Hierarchy& place = places[algorithm.reads.hierarchy ? ++seed % 2 : 0];
+      const bool scatters = algorithm.collective == Collective::reduce_scatter;
+      const bool rooted = algorithm.collective == Collective::reduce;
+      const int root = rooted ? int(seed % uint64_t(ranks)) : 0;
+      const size_t count = scatters ? 1 : 3;
+      const plan::Plan plan =
+          algorithm.make({.hierarchy = &place, .root = root, .parameters = {.chunk_bytes = 64, .depth = 2}});
+      const Floats run(plan, count,
+                       {.seed = ++seed, .views = Run::Views::mixed, .in_place = !scatters && seed % 4 < 2});
+      int wrong = 0;
+      for (int rank = 0; rank < ranks; ++rank) {
+        if (rooted && rank != root) continue;
+        int folded = ranks;
+        if (algorithm.collective == Collective::scan) folded = rank + 1;
+        if (algorithm.collective == Collective::exscan) folded = rank;
+        const size_t first = scatters ? size_t(rank) * count : 0;
+        for (size_t i = 0; i < count && folded != 0; ++i)
+          wrong += !same_bits(run.result(rank, i), expected(folded, first + i));
       }
-      EXPECT_EQ(wrong, 0) << name << ", " << ranks << " ranks";
-      EXPECT_GT(compared, 1000);
+      EXPECT_EQ(wrong, 0) << plan::name(algorithm.collective) << " " << algorithm.name << ", " << ranks << " ranks";
     }
+  }
+}
+
+// One large value and many that are each a little less than half a unit in its last place: from left to right all of
+// them are lost. The error of the balanced order is within the bound of pairwise summation (Higham 2002, 4.2).
+TEST(Bits, KeepWhatIsLostFromLeftToRight) {
+  constexpr int ranks = 256, steps = 8;
+  constexpr auto input = [](int rank, size_t element) {
+    return rank == 0 ? 1 + float(element) / 4 : (0.5f - 0.01f * float(rank % 7)) * 0x1p-23f;
+  };
+  const topo::Hierarchy place = testing::machine(ranks, 2, 4, 32);
+  int seen = 0;
+  for (const Algorithm& algorithm : algorithms()) {
+    if (!algorithm.balanced || algorithm.collective != Collective::allreduce) continue;
+    ++seen;
+    const Floats run(algorithm.make({.hierarchy = &place, .parameters = {.chunk_bytes = 64}}), 4, {.input = input});
+    for (size_t i = 0; i < 4; ++i) {
+      long double exact = 0, magnitudes = 0;
+      float left_to_right = 0;
+      for (int rank = 0; rank < ranks; ++rank) {
+        exact += input(rank, i);
+        magnitudes += std::abs(input(rank, i));
+        left_to_right += input(rank, i);
+      }
+      constexpr long double roundings = steps * 0x1p-24L, bound = roundings / (1 - roundings);
+      const long double error = std::abs(run.result(3, i) - exact);
+      EXPECT_LE(error, bound * magnitudes) << algorithm.name;
+      EXPECT_LE(10 * error, std::abs(left_to_right - exact)) << algorithm.name;
+    }
+  }
+  EXPECT_GE(seen, 5);
 }
 
 // The inputs tell brackets apart, or the tests above would say nothing.
 TEST(Bits, OfOtherBracketsDiffer) {
   int differ = 0;
   for (size_t element = 0; element < 100; ++element)
-    differ += !same_bits(left_fold(8, element), [&] {
-      float sum = 0, half = 0;
-      for (int rank = 0; rank < 4; ++rank) sum += input(rank, element), half += input(rank + 4, element);
-      return sum + half;
+    differ += !same_bits(expected(8, element), [&] {
+      float sum = 0;
+      for (int rank = 0; rank < 8; ++rank) sum += random_input(rank, element);
+      return sum;
     }());
   EXPECT_GT(differ, 25);  // of 100
 }

@@ -29,7 +29,6 @@ TEST(Registry, EveryEntryIsComplete) {
         << algorithm.name;
     EXPECT_NE(algorithm.applies, nullptr) << algorithm.name;
     EXPECT_NE(algorithm.make, nullptr) << algorithm.name;
-    if (algorithm.left_to_right) { EXPECT_TRUE(algorithm.rank_order) << algorithm.name; }
   }
 }
 
@@ -50,20 +49,20 @@ TEST(Registry, HasTheAlgorithmsOfTheTexts) {
       {Collective::gather, {"parallel_write", "sequential_read", "throttled_write", "hierarchical", "grouped"}},
       {Collective::reduce,
        {"flat", "hierarchical", "hierarchical_by_index", "rg", "fused", "movement_avoiding", "movement_avoiding_socket",
-        "chain", "dpml", "dpml_two_level"}},
+        "in_order_tree", "dpml", "dpml_two_level", "grouped"}},
       {Collective::allreduce,
        {"all_read", "recursive_doubling", "hierarchical", "hierarchical_by_index", "rg", "fused",
-        "shared_address_space", "movement_avoiding", "movement_avoiding_socket", "chain", "dpml", "dpml_two_level",
-        "ring", "rabenseifner"}},
+        "shared_address_space", "movement_avoiding", "movement_avoiding_socket", "in_order_tree", "dpml",
+        "dpml_two_level", "ring", "rabenseifner", "grouped"}},
       {Collective::reduce_scatter,
-       {"fused", "movement_avoiding", "movement_avoiding_socket", "chain", "dpml", "dpml_two_level", "ring",
-        "rabenseifner"}},
+       {"fused", "movement_avoiding", "movement_avoiding_socket", "in_order_tree", "dpml", "dpml_two_level", "ring",
+        "rabenseifner", "grouped"}},
       {Collective::allgather,
        {"ring_source_read", "ring_source_write", "ring_neighbor", "recursive_doubling", "bruck", "gather_bcast",
         "shm_pipelined", "hierarchical", "grouped"}},
       {Collective::alltoall, {"pairwise", "bruck", "rotated", "grouped"}},
-      {Collective::scan, {"all_read", "chain", "fused"}},
-      {Collective::exscan, {"all_read", "chain", "fused"}}};
+      {Collective::scan, {"all_read", "sklansky", "fused", "grouped"}},
+      {Collective::exscan, {"all_read", "sklansky", "fused", "grouped"}}};
   for (const auto& [collective, names] : expected)
     for (const char* name : names) EXPECT_NE(find(collective, name), nullptr) << plan::name(collective) << " " << name;
 }
@@ -84,9 +83,24 @@ TEST(Registry, PlansCarryTheNameTheyWereAskedFor) {
 TEST(Registry, HierarchicalFormsApplyToHierarchies) {
   const topo::Hierarchy deep = testing::machine(12, 2, 2, 3), flat = topo::Hierarchy::flat(12);
   for (const Algorithm& algorithm : algorithms()) {
+    if (is_reduction(algorithm.collective) && algorithm.name == "grouped") continue;
     EXPECT_TRUE(algorithm.applies({.hierarchy = &deep})) << algorithm.name;
     EXPECT_EQ(algorithm.applies({.hierarchy = &flat}), !algorithm.reads.hierarchy) << algorithm.name;
   }
+}
+
+// Whatever the hierarchy.
+TEST(Registry, GroupedReductionsApplyToMoreRanksThanAGroupHas) {
+  const topo::Hierarchy deep = testing::machine(16, 2, 2, 4), few = topo::Hierarchy::flat(16);
+  const topo::Hierarchy large = testing::machine(17, 2, 2, 5), many = topo::Hierarchy::flat(17);
+  int found = 0;
+  for (const Algorithm& algorithm : algorithms()) {
+    if (!is_reduction(algorithm.collective) || algorithm.name != "grouped") continue;
+    ++found;
+    for (const topo::Hierarchy* ranks : {&deep, &few}) EXPECT_FALSE(algorithm.applies({.hierarchy = ranks}));
+    for (const topo::Hierarchy* ranks : {&large, &many}) EXPECT_TRUE(algorithm.applies({.hierarchy = ranks}));
+  }
+  EXPECT_EQ(found, 5);
 }
 
 }  // namespace

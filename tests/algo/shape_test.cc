@@ -64,7 +64,7 @@ TEST(Shape, OneRanksProgramIsThatOfTheWholePlan) {
           EXPECT_EQ(own.largest_value, whole.largest_value);
           EXPECT_EQ(own.smallest_chunk_bytes, whole.smallest_chunk_bytes);
           EXPECT_EQ(own.synchronizing, whole.synchronizing);
-          EXPECT_EQ(own.rank_order, whole.rank_order);
+          EXPECT_EQ(own.balanced, whole.balanced);
         }
       }
 }
@@ -148,15 +148,41 @@ Messages messages(const Plan& plan, const topo::Hierarchy& hierarchy) {
 TEST(Distance, HierarchicalPlansCrossEachBorderOnce) {
   for (bool by_numa : {false, true}) {
     const topo::Hierarchy hierarchy = testing::machine(64, 2, 4, 8, by_numa);
-    for (Collective collective : {Collective::bcast, Collective::reduce})
+    for (Collective collective : {Collective::bcast, Collective::reduce}) {
+      // A reduction keeps its order, which leaves nothing of groups whose ranks are not consecutive.
+      if (by_numa && collective == Collective::reduce) continue;
       for (int root = 0; root < 64; ++root) {
         const Plan plan = find(collective, "hierarchical")->make({.hierarchy = &hierarchy, .root = root});
         EXPECT_EQ(messages(plan, hierarchy), (Messages{1, 6, 56})) << plan::name(collective) << " root " << root;
       }
+    }
+    if (by_numa) continue;
     // Once up and once down.
     const Plan plan = find(Collective::allreduce, "hierarchical")->make({.hierarchy = &hierarchy});
     EXPECT_EQ(messages(plan, hierarchy), (Messages{2, 12, 112}));
   }
+}
+
+// Where all groups are scattered, one group is left, and the registry says so; where only the inner ones are, the outer
+// ones are left.
+TEST(Distance, ReductionsKeepTheGroupsOfConsecutiveRanks) {
+  const topo::Hierarchy scattered = testing::machine(64, 2, 4, 8, true);
+  std::vector<topo::Place> places(64);
+  for (int rank = 0; rank < 64; ++rank) {
+    topo::Place& place = places[size_t(rank)];
+    place.package = rank / 32;
+    place.numa = rank / 32 * 4 + rank % 4;
+    place.core = place.pu = place.l2 = rank;
+  }
+  const topo::Hierarchy inside = topo::Hierarchy::from_places(places);
+  for (const char* name : {"hierarchical", "hierarchical_by_index", "dpml_two_level"})
+    for (Collective collective : {Collective::reduce, Collective::allreduce}) {
+      const Algorithm& algorithm = *find(collective, name);
+      EXPECT_FALSE(algorithm.applies({.hierarchy = &scattered})) << name;
+      EXPECT_TRUE(algorithm.applies({.hierarchy = &inside})) << name;
+    }
+  const Plan plan = find(Collective::reduce, "hierarchical")->make({.hierarchy = &inside, .root = 40});
+  EXPECT_EQ(messages(plan, inside).sockets, 1);
 }
 
 // A fixed schedule depends on where the ranks are and who is root. XHC Table II's "binomial" has holders that serve three

@@ -36,12 +36,9 @@ class EveryAlgorithm : public ::testing::TestWithParam<const Algorithm*> {
       EXPECT_TRUE(plan.synchronizing) << testing::label(plan, options);
     }
     if (!reduces()) return;
-    if (algorithm().rank_order) {
-      EXPECT_NE(verdict.association, Association::any_order) << testing::label(plan, options);
-    }
-    if (algorithm().left_to_right) {
-      EXPECT_TRUE(plan.rank_order) << testing::label(plan, options);
-      EXPECT_EQ(verdict.association, Association::left_fold) << testing::label(plan, options);
+    if (algorithm().balanced) {
+      EXPECT_TRUE(plan.balanced) << testing::label(plan, options);
+      EXPECT_EQ(verdict.association, Association::balanced) << testing::label(plan, options);
     }
   }
 };

@@ -2,6 +2,7 @@
 // Data access volumes, counted from the plans' steps, are those that the texts derive (YHCCL Tables 1 to 3).
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <string>
 #include <tuple>
 
@@ -42,7 +43,7 @@ uint64_t total(Collective collective, const char* name, const topo::Hierarchy& h
 
 constexpr int most_ranks = 64;
 constexpr auto reduce = Collective::reduce, allreduce = Collective::allreduce,
-               reduce_scatter = Collective::reduce_scatter;
+               reduce_scatter = Collective::reduce_scatter, scan = Collective::scan, exscan = Collective::exscan;
 
 // p ranks of one group.
 class Table : public ::testing::Test {
@@ -74,20 +75,30 @@ TEST_F(Table, RabenseifnerWithPowersOfTwo) {
   }
 }
 
+// No row of the texts, which fold the ranks that a power of two leaves over; 160 ranks are blocks of 128 and 32.
+TEST_F(Table, RabenseifnerWithAnyNumberOfRanks) {
+  const auto expect = [](uint64_t p, const topo::Hierarchy& flat) {
+    EXPECT_EQ(total(reduce_scatter, "rabenseifner", flat), 5 * (p - 1));
+    EXPECT_EQ(total(allreduce, "rabenseifner", flat), 7 * (p - 1));
+  };
+  for_all_ranks(expect);
+  expect(160, topo::Hierarchy::flat(160));
+}
+
 TEST_F(Table, Dpml) {
   for_all_ranks([](uint64_t p, const topo::Hierarchy& flat) {
-    EXPECT_EQ(total(reduce_scatter, "dpml", flat), 5 * p - 1);
-    EXPECT_EQ(total(allreduce, "dpml", flat), 7 * p - 1);
-    EXPECT_EQ(total(reduce, "dpml", flat, int(p) / 2), 5 * p + 1);
+    EXPECT_EQ(total(reduce_scatter, "dpml", flat), 3 * p + 1);
+    EXPECT_EQ(total(allreduce, "dpml", flat), 5 * p + 1);
+    EXPECT_EQ(total(reduce, "dpml", flat, int(p) / 2), 3 * p + 3);
   });
 }
 
 TEST_F(Table, RgWithPowersOfItsGroups) {
-  for (int k = 1; k < most_ranks; ++k)
+  for (int k = 1; k < most_ranks; k = 2 * k + 1)
     for (int p = k + 1; p <= most_ranks; p *= k + 1) {
       const topo::Hierarchy flat = topo::Hierarchy::flat(p);
-      uint64_t expected = uint64_t(5 * k * (p / (k + 1)));
-      for (int groups = p / (k + 1) / (k + 1); groups >= 1; groups /= k + 1) expected += uint64_t(3 * k * groups);
+      uint64_t expected = uint64_t((3 * k + 2) * (p / (k + 1)));
+      for (int groups = p / (k + 1) / (k + 1); groups >= 1; groups /= k + 1) expected += uint64_t((k + 2) * groups);
       EXPECT_EQ(volume(allreduce, "rg", flat, 0, uint16_t(k)).total, expected + 2 * uint64_t(p)) << p << " " << k;
       for (int root : {0, p / 3, p - 1})
         EXPECT_EQ(volume(reduce, "rg", flat, root, uint16_t(k)).total, expected) << p << " " << k << " " << root;
@@ -103,11 +114,11 @@ TEST_F(Table, MovementAvoiding) {
 }
 
 // No row of the texts. The last rank's results need not be fetched; of a reduce-scatter that is one block.
-TEST_F(Table, Chain) {
+TEST_F(Table, InOrderTree) {
   for_all_ranks([](uint64_t p, const topo::Hierarchy& flat) {
-    EXPECT_EQ(total(allreduce, "chain", flat), 5 * p - 2);
-    EXPECT_EQ(total(reduce, "chain", flat, int(p - 1) / 2), 3 * p + 1);
-    EXPECT_EQ(total(reduce, "chain", flat, int(p) - 1), 3 * p - 1);
+    EXPECT_EQ(total(allreduce, "in_order_tree", flat), 5 * p - 2);
+    EXPECT_EQ(total(reduce, "in_order_tree", flat, int(p - 1) / 2), 3 * p + 1);
+    EXPECT_EQ(total(reduce, "in_order_tree", flat, int(p) - 1), 3 * p - 1);
   });
 }
 
@@ -144,16 +155,43 @@ TEST_F(Table, Fused) {
   });
 }
 
+// No rows of the texts. Of Sklansky's network, a rank combines two operands for every bit of its number that is set. Of
+// an exclusive scan the lowest bit is not combined, but what the rank shows is combined apart, with its own input.
+TEST_F(Table, Sklansky) {
+  for_all_ranks([](uint64_t p, const topo::Hierarchy& flat) {
+    uint64_t inclusive = 2, exclusive = 0;  // rank 0 copies its input
+    for (uint64_t rank = 1; rank < p; ++rank) {
+      const uint64_t bits = uint64_t(std::popcount(rank)), ones = uint64_t(std::countr_one(rank));
+      const bool shows = rank + 1 < p;
+      inclusive += 3 * bits + (shows && bits == ones ? 1 : 0);  // a result that is shown is stored twice
+      exclusive += (bits == 1 ? 2 : 3 * (bits - 1)) + (shows ? 3 * ones : 0);
+    }
+    EXPECT_EQ(total(scan, "sklansky", flat), inclusive);
+    EXPECT_EQ(total(exscan, "sklansky", flat), exclusive);
+  });
+}
+
+// A digit of a rank's number in base 4, unless it is 0, is a step with one operand more than its value.
+TEST_F(Table, FusedScan) {
+  for_all_ranks([](uint64_t p, const topo::Hierarchy& flat) {
+    uint64_t expected = 2;  // rank 0 copies its input
+    for (uint64_t rank = 1; rank < p; ++rank)
+      for (uint64_t digits = rank; digits != 0; digits /= 4) expected += digits % 4 != 0 ? digits % 4 + 2 : 0;
+    for (uint64_t length = 4; length < p; length *= 4) ++expected;  // a result that is kept as well
+    EXPECT_EQ(total(scan, "fused", flat), expected);
+  });
+}
+
 TEST_F(Table, CheckValuesAtSixtyFourRanksOnTwoSockets) {
   const topo::Hierarchy machine = testing::machine(64, 2, 4, 8);
   const std::tuple<Collective, const char*, uint64_t> expected[] = {{reduce_scatter, "ring", 315},
                                                                     {reduce_scatter, "rabenseifner", 315},
-                                                                    {reduce_scatter, "dpml", 319},
+                                                                    {reduce_scatter, "dpml", 193},
                                                                     {reduce_scatter, "movement_avoiding", 191},
                                                                     {reduce_scatter, "movement_avoiding_socket", 193},
                                                                     {allreduce, "ring", 441},
                                                                     {allreduce, "rabenseifner", 441},
-                                                                    {allreduce, "dpml", 447},
+                                                                    {allreduce, "dpml", 321},
                                                                     {allreduce, "movement_avoiding", 319},
                                                                     {allreduce, "movement_avoiding_socket", 321},
                                                                     {allreduce, "shared_address_space", 315},
@@ -179,17 +217,18 @@ TEST(CopyVolume, MovementAvoidingMeetsTheLowerBound) {
   }
 }
 
-// One vector is copied in; every block but the last rank's, which is combined where it belongs, is copied out.
-TEST(CopyVolume, ReduceScatterAlongTheChain) {
-  const Algorithm& chain = *find(reduce_scatter, "chain");
+// The vectors of half the ranks are copied in; every block but the last rank's, which is combined where it belongs, is
+// copied out.
+TEST(CopyVolume, ReduceScatterInAnInOrderTree) {
+  const Algorithm& tree = *find(reduce_scatter, "in_order_tree");
   constexpr size_t elements = 1025;
-  for (int p : {2, 3, 8, 24, 64}) {
-    const topo::Hierarchy flat = topo::Hierarchy::flat(p);
-    const plan::Counts counts = plan::count(chain.make({.hierarchy = &flat, .parameters = {.chunk_bytes = 2048}}),
-                                            elements, element_bytes, chain.described);
-    const size_t block = elements * element_bytes;
-    EXPECT_EQ(counts.copied.total(), (4 * size_t(p) - 2) * block) << p;
-    EXPECT_EQ(counts.total.total(), (3 * size_t(p) * size_t(p) + size_t(p) - 2) * block) << p;
+  for (size_t p : {2, 3, 8, 24, 64}) {
+    const topo::Hierarchy flat = topo::Hierarchy::flat(int(p));
+    const plan::Counts counts = plan::count(tree.make({.hierarchy = &flat, .parameters = {.chunk_bytes = 2048}}),
+                                            elements, element_bytes, tree.described);
+    const size_t block = elements * element_bytes, copied = 2 * (p / 2) * p + 2 * (p - 1);
+    EXPECT_EQ(counts.copied.total(), copied * block) << p;
+    EXPECT_EQ(counts.total.total(), (3 * p * p + p - 2) * block) << p;
   }
 }
 
@@ -197,7 +236,7 @@ TEST(CopyVolume, NoReductionThroughSharedMemoryCopiesLess) {
   int algorithms_seen = 0;
   for (const Algorithm& algorithm : algorithms()) {
     if (algorithm.collective != reduce_scatter || algorithm.described != plan::Access::shm) continue;
-    if (algorithm.name == "chain") continue;  // 4 - 2/p: no whole number, see ReduceScatterAlongTheChain
+    if (algorithm.name == "in_order_tree") continue;  // no whole number, see ReduceScatterInAnInOrderTree
     ++algorithms_seen;
     for (int p : {2, 3, 8, 24, 64}) {
       const topo::Hierarchy machine = testing::machine(p, 2, 1, (p + 1) / 2);
@@ -215,6 +254,30 @@ uint64_t volume_by(Access access, Collective collective, const char* name, const
   EXPECT_EQ(counts.problem, "") << name;
   EXPECT_EQ(counts.total.total() % (count * element_bytes), 0u) << name;
   return counts.total.total() / (count * element_bytes);
+}
+
+// The balanced order costs nothing where groups are nodes of its tree, and a few partial results more elsewhere.
+TEST(Volume, ReductionsUpAHierarchy) {
+  struct Expected {
+    topo::Hierarchy machine;
+    uint64_t tree_reduce, tree_allreduce, sockets_reduce, sockets_allreduce, sockets_scatter;
+  };
+  // 64 ranks: a load of every source and a store for each of 8 + 2 + 1 groups; p - 1 copies down. 28 ranks: the border
+  // between the two groups is moved to rank 16, and both are nodes.
+  const Expected all[] = {{testing::machine(64, 2, 4, 8), 8 * 9 + 2 * 5 + 3, 85 + 2 * 63, 199, 325, 197},
+                          {testing::machine(48, 2, 4, 6), 69 + 4, 163 + 4, 151 + 6, 245 + 6, 149 + 6},
+                          {testing::machine(28, 2, 1, 14), 17 + 13 + 3, 33 + 2 * 27, 91 + 10, 145 + 10, 89 + 10}};
+  for (const Expected& expected : all) {
+    SCOPED_TRACE(expected.machine.ranks());
+    for (const char* name : {"hierarchical", "hierarchical_by_index"}) {
+      for (int root : {0, 5}) EXPECT_EQ(total(reduce, name, expected.machine, root), expected.tree_reduce) << name;
+      EXPECT_EQ(total(allreduce, name, expected.machine), expected.tree_allreduce) << name;
+    }
+    for (int root : {0, 5})
+      EXPECT_EQ(total(reduce, "dpml_two_level", expected.machine, root), expected.sockets_reduce) << root;
+    EXPECT_EQ(total(allreduce, "dpml_two_level", expected.machine), expected.sockets_allreduce);
+    EXPECT_EQ(total(reduce_scatter, "dpml_two_level", expected.machine), expected.sockets_scatter);
+  }
 }
 
 TEST(Volume, Broadcasts) {

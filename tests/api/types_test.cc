@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every datatype with every operation against the definition, folded from rank 0 up; and the same bits whichever
-// transport and algorithm carries them.
+// Every datatype with every operation against the definition.
 #include "mem/types.h"
 #include "comm/collectives.h"
 #include "mem/random_values.h"
@@ -51,44 +50,6 @@ TEST(Types, EveryDatatypeWithEveryOperation) {
       });
     RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
   });
-}
-
-// Sums of floats of very different size, where every other order of adding gives other bits.
-TEST(Types, FloatSumsAreTheSameBitsEverywhere) {
-  struct Way {
-    const char *transport, *algorithm;
-  };
-  const Way ways[] = {{"auto", ""},
-                      {"shm", ""},
-                      {"cma", ""},
-                      {"mapped", ""},
-                      {"shm", "all_read"},
-                      {"shm", "fused"},
-                      {"cma", "fused:chunk=4096"}};
-  for (int ranks : {2, 3, 6})
-    for (size_t n : {size_t(1), size_t(100), size_t(3000), size_t(70'001)})
-      for (const Way& way : ways) {
-        SCOPED_TRACE(std::string(way.transport) + " " + way.algorithm + ", " + std::to_string(n));
-        Environment transport("COLL_TRANSPORT", way.transport), algorithm("COLL_ALLREDUCE", way.algorithm);
-        run_processes(ranks, [&](Context& c) {
-          coll_comm* comm = c.comm();
-          std::vector<float> sum(n, 0), reduced(n, 0);
-          Buffer mine(n * 4, std::string(way.transport) == "mapped"),
-              result(n * 4, std::string(way.transport) == "mapped");
-          auto value = [](int rank, size_t i) {
-            return std::ldexp(float(int(input(rank, i, 3) % 1000003)), int(input(rank, i, 5) % 60) - 30);
-          };
-          for (size_t i = 0; i < n; i++) {
-            for (int r = 0; r < c.ranks; r++) sum[i] = r == 0 ? value(0, i) : sum[i] + value(r, i);
-            reinterpret_cast<float*>(mine.data())[i] = value(c.rank, i);
-          }
-          RANK_CHECK(c, coll_allreduce(mine.data(), result.data(), n, COLL_FLOAT, COLL_SUM, comm) == COLL_OK);
-          RANK_CHECK(c, memcmp(result.data(), sum.data(), n * 4) == 0);
-          RANK_CHECK(c, coll_reduce(mine.data(), reduced.data(), n, COLL_FLOAT, COLL_SUM, 1, comm) == COLL_OK);
-          RANK_CHECK(c, c.rank != 1 || memcmp(reduced.data(), sum.data(), n * 4) == 0);
-          RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
-        });
-      }
 }
 
 }  // namespace

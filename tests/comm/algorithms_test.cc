@@ -102,7 +102,7 @@ struct Trial {
     RANK_CHECK(c, run(twin) == COLL_OK);
     memset(static_cast<void*>(recv.data()), 0xee, n * sizeof(Affine));
     coll_status status = run(op);
-    if (status == COLL_ERR_UNAVAILABLE && !algorithm.rank_order) {
+    if (status == COLL_ERR_UNAVAILABLE && !algorithm.balanced) {
       RANK_CHECK(c, strstr(coll_last_error(), "not commutative") != nullptr);
       RANK_CHECK(c, strstr(coll_last_error(), std::string(algorithm.name).c_str()) != nullptr);
     } else {
@@ -138,7 +138,7 @@ struct Trial {
     if (!coll::plan::is_reduction(what)) return;
     const coll_status status = try_order(c, comm, what, 700);
     if (status != COLL_OK) {
-      RANK_CHECK(c, !algorithm.rank_order && status == COLL_ERR_UNAVAILABLE);
+      RANK_CHECK(c, !algorithm.balanced && status == COLL_ERR_UNAVAILABLE);
       RANK_CHECK(c, strstr(coll_last_error(), "not commutative") != nullptr);
     }
   }

@@ -120,10 +120,6 @@ void check_case(const Case& c, Random& random) {
   ASSERT_TRUE(own_dst->margin_untouched() && own_dst2->margin_untouched()) << c.text() << ": wrote outside";
 }
 
-// std::vector<bool> has no data(); the cases keep bool as the byte it is.
-template <typename T>
-using Stored = std::conditional_t<std::is_same_v<T, bool>, uint8_t, T>;
-
 template <typename Use>
 void for_all_defined(Use use) {
   for (coll_op op = 1; op < COLL_OP_END_; ++op)
@@ -195,6 +191,48 @@ TEST_P(ReduceOn, CutsDoNotShow) {
 
       for (size_t i = 0; i < count; ++i)
         ASSERT_TRUE(same<T>(whole[i], pieces[i])) << op_name(op) << " " << datatype_name(type) << " element " << i;
+    });
+  });
+}
+
+// 17 to 24 sources, folded by five calls. Between the calls 16-bit floats are floats, which do not round.
+TEST_P(ReduceOn, PartialResultsGiveTheBitsOfOneFold) {
+  for_all_defined([&](coll_op op, coll_datatype type) {
+    with_type(type, [&]<typename Type>(Type) {
+      using T = Stored<Type>;
+      using Partial = decltype(widen(T()));
+      const ReduceKernel kernel = reduce_kernel(op, type);
+      ASSERT_EQ(sizeof(Partial), datatype_size(partial_type(type)));
+      for (size_t count : {1u, 5u, 16u, 33u, 67u, 200u})
+        for (int rest = 1; rest <= max_sources && !HasFailure(); ++rest) {
+          const int sources = 16 + rest;
+          std::vector<std::vector<T>> source(sources, std::vector<T>(count));
+          std::vector<const T*> typed;
+          std::vector<const void*> src;
+          for (auto& s : source) {
+            for (T& element : s) element = random_element<T>(random);
+            typed.push_back(s.data());
+            src.push_back(s.data());
+          }
+          std::vector<Partial> a(count), b(count), c(count), c2(count);
+          const void* pair[] = {a.data(), b.data()};
+          const void* last[] = {a.data(), c.data()};
+          std::vector<T> result(count), result2(count);
+
+          kernel.begin(a.data(), nullptr, &src[0], 8, count);
+          kernel.begin(b.data(), nullptr, &src[8], 8, count);
+          kernel.begin(c.data(), c2.data(), &src[16], rest, count);
+          kernel.join(a.data(), nullptr, pair, 2, count);
+          kernel.finish(result.data(), result2.data(), last, 2, count);
+
+          for (size_t i = 0; i < count; ++i) {
+            const T right = fold<T>(op, typed.data(), sources, i);
+            ASSERT_TRUE(same(result[i], right) && same(result2[i], right))
+                << op_name(op) << " " << datatype_name(type) << " sources " << sources << " element " << i;
+            ASSERT_TRUE(same(c[i], fold_tree(op, typed.data(), 16, rest, i)) && same(c2[i], c[i]))
+                << op_name(op) << " " << datatype_name(type) << " partial result of " << rest << " element " << i;
+          }
+        }
     });
   });
 }

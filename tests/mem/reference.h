@@ -9,6 +9,7 @@
 #include <cstring>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 #include "coll/coll.h"
 
@@ -206,14 +207,27 @@ T step(coll_op op, const T& a, const T& b) {
   else return step_located(op, a, b);
 }
 
-// dst[i] = ((src[0][i] op src[1][i]) op src[2][i]) ..., the 16-bit formats rounded once at the end.
+// fold(first, first + n) = fold(first, first + m) op fold(first + m, first + n), m the largest power of two below n.
+template <typename T>
+std::decay_t<decltype(widen(std::declval<T>()))> fold_tree(coll_op op, const T* const* src, int first, int n,
+                                                           size_t i) {
+  if (n == 1) return widen(src[first][i]);
+  int m = 1;
+  while (2 * m < n) m *= 2;
+  const auto left = fold_tree(op, src, first, m, i), right = fold_tree(op, src, first + m, n - m, i);
+  return step(op, left, right);
+}
+
+// The result for element i, the 16-bit formats rounded once at the end.
 template <typename T>
 T fold(coll_op op, const T* const* src, int sources, size_t i) {
   if (sources == 1) return src[0][i];
-  auto value = widen(src[0][i]);
-  for (int s = 1; s < sources; ++s) value = step(op, value, widen(src[s][i]));
-  return narrow<T>(value);
+  return narrow<T>(fold_tree(op, src, 0, sources, i));
 }
+
+// C++ types of the elements as the tests store them: std::vector<bool> has no data(), so bool is the byte that it is.
+template <typename T>
+using Stored = std::conditional_t<std::is_same_v<T, bool>, uint8_t, T>;
 
 // ---- what counts as the same ---------------------------------------------------------------------------------------------
 

@@ -30,7 +30,7 @@ TEST(Choose, KernelCopiesPayAmongSeveralRanksOnCoresOfTheirOwn) {
 TEST(Choose, ManyRanksPassScansOnInShortChunks) {
   for (const Collective collective : {Collective::scan, Collective::exscan}) {
     const Choice choice = choose({.collective = collective, .bytes = 64 << 10, .element_bytes = 4, .ranks = 16});
-    EXPECT_EQ(choice.algorithm->name, "chain");
+    EXPECT_EQ(choice.algorithm->name, "sklansky");
     EXPECT_EQ(choice.parameters.chunk_bytes, 16 << 10);
   }
 }

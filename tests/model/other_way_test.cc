@@ -93,7 +93,7 @@ TEST(OtherWay, KeepsTheOrderOfOperands) {
                                       .mapped = mapped};
               const std::optional<Choice> other = selector.other_way(question);
               if (!other.has_value()) continue;
-              EXPECT_TRUE(other->algorithm->left_to_right);
+              EXPECT_TRUE(other->algorithm->balanced);
               if (rounds_partials(element_bytes)) { EXPECT_FALSE(other->algorithm->stores_partials); }
             }
 }

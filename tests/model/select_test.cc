@@ -237,7 +237,7 @@ TEST(Select, CrowdedRanksTakeRowsOfCrowdedRanksOnly) {
 
 TEST(Select, WhereATurnCostsASleepLongVectorsTakeFewerOfThem) {
   for (const Collective collective : {Collective::bcast, Collective::reduce, Collective::allreduce}) {
-    // Reductions of mapped vectors: along the chain a rank waits seldom anyway. An allreduce of such needs no slots and goes
+    // Reductions of mapped vectors: in the tree a rank waits seldom anyway. An allreduce of such needs no slots and goes
     // in the longest pieces in any case.
     constexpr uint32_t longest = 1024 << 10;
     Question question{.collective = collective,
@@ -256,22 +256,25 @@ TEST(Select, WhereATurnCostsASleepLongVectorsTakeFewerOfThem) {
   }
 }
 
-TEST(Select, RanksThatShareCoresReduceAlongTheChain) {
+TEST(Select, RanksThatShareCoresReduceInATree) {
   for (const Collective collective : {Collective::reduce, Collective::allreduce, Collective::reduce_scatter}) {
-    const Question crowd{.collective = collective, .bytes = 256 << 10, .element_bytes = 4, .ranks = 8, .crowded = true};
-    EXPECT_EQ(choose(crowd).algorithm->name, "chain");
+    const Question crowd{.collective = collective, .bytes = 512 << 10, .element_bytes = 4, .ranks = 4, .crowded = true};
+    EXPECT_EQ(choose(crowd).algorithm->name, "in_order_tree");
     const auto but = [&](auto change) {
       Question question = crowd;
       change(question);
       return choose(question).algorithm;
     };
-    EXPECT_NE(but([](Question& q) { q.crowded = false; })->name, "chain");
-    EXPECT_NE(but([](Question& q) { q.mapped = true; })->name, "chain");
-    EXPECT_NE(but([](Question& q) { q.kernel_copies = true; })->name, "chain");
-    EXPECT_NE(but([](Question& q) { q.bytes = 1 << 10; })->name, "chain");
-    const size_t short_of_many = collective == Collective::reduce_scatter ? 1 << 10 : 64 << 10;
-    EXPECT_NE(but([&](Question& q) { q.ranks = 64, q.bytes = short_of_many; })->name, "chain");
-    EXPECT_NE(but([](Question& q) { q.irregular = true, q.bytes = 0; })->name, "chain");
+    const auto is_tree = [](const algo::Algorithm* chosen) {
+      return chosen->name == "in_order_tree" || chosen->name == "rg";
+    };
+    EXPECT_EQ(but([](Question& q) { q.ranks = 8; })->name, collective == Collective::reduce_scatter ? "fused" : "rg");
+    EXPECT_FALSE(is_tree(but([](Question& q) { q.crowded = false; })));
+    EXPECT_FALSE(is_tree(but([](Question& q) { q.mapped = true; })));
+    EXPECT_FALSE(is_tree(but([](Question& q) { q.kernel_copies = true; })));
+    EXPECT_FALSE(is_tree(but([](Question& q) { q.bytes = 1 << 10; })));
+    EXPECT_FALSE(is_tree(but([](Question& q) { q.ranks = 64, q.bytes = 64 << 10; })));
+    EXPECT_FALSE(is_tree(but([](Question& q) { q.irregular = true, q.bytes = 0; })));
     EXPECT_FALSE(but([](Question& q) { q.element_bytes = 2; })->stores_partials);
   }
 }
@@ -327,7 +330,7 @@ TEST(Select, OfUnknownLengthsTheDefaults) {
   EXPECT_EQ(chooser.selector.select(question).by, Decider::builtin);
 }
 
-// Whatever a table holds: operands combine left to right, and 16-bit floats are rounded in one place.
+// Whatever a table holds: operands combine in the balanced order, and 16-bit floats are rounded in one place.
 TEST(Select, NoChoiceChangesAResult) {
   for (int c = 0; c < plan::collectives; ++c) {
     const auto collective = Collective(c);
@@ -340,10 +343,10 @@ TEST(Select, NoChoiceChangesAResult) {
           Question question = chooser.question(collective, 1 << 16);
           question.element_bytes = element_bytes;
           const Selection selected = chooser.selector.select(question);
-          EXPECT_TRUE(selected.choice.algorithm->left_to_right) << selected.choice.algorithm->name;
+          EXPECT_TRUE(selected.choice.algorithm->balanced) << selected.choice.algorithm->name;
           if (element_bytes == 2) { EXPECT_FALSE(selected.choice.algorithm->stores_partials); }
           if (selected.by != Decider::measured) {
-            EXPECT_TRUE(!algorithm.left_to_right || algorithm.stores_partials ||
+            EXPECT_TRUE(!algorithm.balanced || algorithm.stores_partials ||
                         !algorithm.applies({.hierarchy = &chooser.placed.hierarchy}))
                 << algorithm.name;
           }
@@ -409,7 +412,9 @@ TEST(Select, TheLatencyPathServesManyRanks) {
         EXPECT_EQ(bytes(Collective::allgather), tiny_bytes);
         EXPECT_EQ(bytes(Collective::scatter), 16u << 10);  // of all blocks together
         EXPECT_EQ(bytes(Collective::alltoall), 16u << 10);
-        EXPECT_EQ(bytes(Collective::reduce) + bytes(Collective::allreduce) + bytes(Collective::scan), 0u);
+        EXPECT_EQ(bytes(Collective::reduce_scatter), 16u << 10);
+        for (Collective vector : {Collective::reduce, Collective::allreduce, Collective::scan, Collective::exscan})
+          EXPECT_EQ(bytes(vector), tiny_bytes);
         question.mapped = true;
         EXPECT_EQ(bytes(Collective::bcast), crowded ? 0u : tiny_bytes);
       }

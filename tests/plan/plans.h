@@ -122,6 +122,7 @@ inline Plan two_lane_allreduce(int ranks, uint32_t chunk_bytes, uint16_t depth =
   uint16_t result = b.view(Buffer::none, chunk_bytes, depth);
   uint16_t folded = b.flag(), taken = b.flag(), ready = b.flag(), read = b.flag();
   uint16_t chunks = b.range({.chunk_bytes = chunk_bytes});
+  if (ranks > 3) b.unbalanced();
   for (int rank : b.ranks()) {
     bool first = rank == 0, last = rank == ranks - 1;
     auto up = b.lane(rank);

@@ -99,12 +99,23 @@ TEST(PlantedBug, SourcesOutOfOrderAreAWrongResult) {
   size_t sources = reduce.operand + reduce.destinations;
   std::swap(operands[sources], operands[sources + 1]);
 
-  EXPECT_THAT(problem(plan), AllOf(HasSubstr("wrong result"), HasSubstr("((1+0)+2)"), HasSubstr("left fold")));
+  EXPECT_THAT(problem(plan), AllOf(HasSubstr("wrong result"), HasSubstr("((1+0)+2)"), HasSubstr("balanced fold")));
+}
+
+// Four operands from left to right: in rank order, but not balanced. Up to three ranks both are the same.
+TEST(PlantedBug, AFoldFromLeftToRightIsNotBalanced) {
+  Plan plan = testing::two_lane_allreduce(4, chunk);
+  EXPECT_EQ(problem(plan), "");
+  plan.balanced = true;
+  EXPECT_THAT(problem(plan), AllOf(HasSubstr("wrong result"), HasSubstr("(((0+1)+2)+3)"), HasSubstr("balanced fold")));
+  plan = testing::two_lane_allreduce(3, chunk);
+  EXPECT_TRUE(plan.balanced);
+  EXPECT_EQ(problem(plan), "");
 }
 
 TEST(PlantedBug, AnInputThatIsCombinedTwiceIsAWrongResult) {
   Plan plan = testing::block_allreduce(3, chunk);
-  plan.rank_order = false;
+  plan.balanced = false;
   const Step& reduce = find(plan, 1, Kind::reduce);
   auto& operands = plan.programs[1].operands;
   size_t sources = reduce.operand + reduce.destinations;

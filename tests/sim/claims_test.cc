@@ -82,14 +82,18 @@ double best_of_all_us(const Machine& on, Collective collective, size_t bytes) {
 }
 
 TEST(LatencyPaths, TwinsOfManyRanksAreNearTheBestAlgorithm) {
-  constexpr double most = 1.2;
+  // In a scan every rank reads the results of all groups before its own: a plan one after the other, the path at once.
+  constexpr double usual = 1.2, of_scans = 1.8;
   for (const Machine& on : {Machine("epyc-2p", 64), Machine("arm-n1", 160)})
-    for (Collective collective : {Collective::barrier, Collective::bcast, Collective::gather, Collective::scatter,
-                                  Collective::allgather, Collective::alltoall}) {
+    for (Collective collective :
+         {Collective::barrier, Collective::bcast, Collective::gather, Collective::scatter, Collective::allgather,
+          Collective::alltoall, Collective::reduce, Collective::allreduce, Collective::reduce_scatter, Collective::scan,
+          Collective::exscan}) {
       const plan::Plan twin = plan_of(on, collective, "grouped", {.chunk_bytes = 4 * kib, .depth = 1});
       const double us = run_of(on, twin, 8).end_us, best = best_of_all_us(on, collective, 8);
-      std::printf("%-8s %-9s twin %.3f us, best %.3f us\n", on.table.name.c_str(), plan::name(collective), us, best);
-      EXPECT_LE(us, most * best) << on.table.name << " " << plan::name(collective);
+      std::printf("%-8s %-14s twin %.3f us, best %.3f us\n", on.table.name.c_str(), plan::name(collective), us, best);
+      const bool scans = collective == Collective::scan || collective == Collective::exscan;
+      EXPECT_LE(us, (scans ? of_scans : usual) * best) << on.table.name << " " << plan::name(collective);
     }
 }
 

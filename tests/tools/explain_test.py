@@ -52,7 +52,7 @@ class Ranking(Case):
         self.assertIn("it was not measured", " ".join(text.split()))
         self.assertRegex(text, r"(?m)^selected +\w+:chunk=")
         self.assertRegex(text, r"(?m)^decided +by built-in defaults")
-        self.assertRegex(self.run_fine("explain", "allreduce", "1M", "-n", 2), r"(?m)^operands +left to right$")
+        self.assertRegex(self.run_fine("explain", "allreduce", "1M", "-n", 2), r"(?m)^operands +balanced$")
         self.expect_width(text, 130)
 
     def test_a_table_of_another_machine_is_named_as_such(self):

@@ -75,7 +75,7 @@ class List(Case):
         self.expect_width(text, 100)
 
     def test_three_orders_of_operands(self):
-        orders = {"left to right", "rank order, regrouped", "any order"}
+        orders = {"balanced", "any order"}
         self.assertEqual({row["order"] for row in self.run_json("list", "reduce")}, orders)
         for order in orders:
             self.assertIn(f"operands: {order}", " ".join(self.run_fine("list", "reduce").split()))

@@ -49,11 +49,11 @@ TEST(Planted, AWrongPlanFailsWithTheVerifiersWords) {
 }
 
 TEST(Planted, ABrokenPromiseOfTheRegistryFails) {
-  algo::Algorithm wrong = *algo::find(Collective::allreduce, "recursive_doubling");
-  wrong.left_to_right = true;
+  algo::Algorithm wrong = *algo::find(Collective::allreduce, "ring");
+  wrong.balanced = true;
   const Said table = said(wrong, false);
   EXPECT_EQ(table.status, 1);
-  EXPECT_NE(table.out.find("left to right"), std::string::npos) << table.out;
+  EXPECT_NE(table.out.find("balanced order"), std::string::npos) << table.out;
 }
 
 TEST(Planted, TheSameWithoutTheBugIsRight) {

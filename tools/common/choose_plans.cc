@@ -28,6 +28,18 @@ model::Choice parse_algorithm(plan::Collective collective, const std::string& te
   return choice;
 }
 
+std::vector<size_t> uneven_blocks(const algo::Algorithm& algorithm, size_t count, int ranks, size_t element_bytes,
+                                  std::string_view option, std::string_view size) {
+  if (!algorithm.irregular)
+    throw usage(
+        fmt::format("{} {}: {} needs the same number of elements for each of {} ranks; use a multiple of {} bytes",
+                    option, size, algorithm.name, ranks, size_t(ranks) * element_bytes));
+  std::vector<size_t> blocks;
+  for (size_t rank = 0; rank < size_t(ranks); ++rank)
+    blocks.push_back(count / size_t(ranks) + (rank < count % size_t(ranks)));
+  return blocks;
+}
+
 std::vector<std::string> parameters_of(const algo::Algorithm& algorithm) {
   std::vector<std::string> names;
   if (algorithm.reads.chunk || algorithm.reads.level_chunks) names.push_back("chunk");
@@ -40,7 +52,7 @@ std::vector<std::string> parameters_of(const algo::Algorithm& algorithm) {
 
 std::string order_of(const algo::Algorithm& algorithm) {
   if (!is_reduction(algorithm.collective)) return "";
-  return algorithm.left_to_right ? order_left : algorithm.rank_order ? order_rank : order_any;
+  return algorithm.balanced ? order_balanced : order_any;
 }
 
 Layout lay_out(int ranks, const std::string& topology, const std::string& map_by, const std::string& sensitivity) {

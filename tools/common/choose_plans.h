@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "algo/registry.h"
@@ -23,13 +24,17 @@ std::vector<plan::Collective> parse_collectives(const std::string& text);
 // "name" or "name:chunk=32K,k=4,depth=2"; throws Failure (usage) with the names that the collective has.
 model::Choice parse_algorithm(plan::Collective collective, const std::string& text);
 
+// Of a reduce-scatter of `count` elements that `ranks` do not divide: the elements of each rank's block. Throws usage() where
+// the algorithm needs blocks of equal length; `option` and its `size` as the user wrote them.
+std::vector<size_t> uneven_blocks(const algo::Algorithm& algorithm, size_t count, int ranks, size_t element_bytes,
+                                  std::string_view option, std::string_view size);
+
 // Which parameters an algorithm reads: "chunk", "depth", "k", "hierarchy".
 std::vector<std::string> parameters_of(const algo::Algorithm& algorithm);
 
-// How the operands of a reduction combine: ((x0 op x1) op x2) ...; in rank order with other brackets; in any order, which
-// is correct for commutative operations only.
-inline constexpr const char* order_left = "left to right";
-inline constexpr const char* order_rank = "rank order, regrouped";
+// How the operands of a reduction combine: in the balanced order (plan.h), or in any order, which is correct for
+// commutative operations only.
+inline constexpr const char* order_balanced = "balanced";
 inline constexpr const char* order_any = "any order";
 // The order that the algorithm promises; "" if it is no reduction.
 std::string order_of(const algo::Algorithm& algorithm);

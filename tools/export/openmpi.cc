@@ -69,9 +69,7 @@ constexpr Same same[] = {
     {Collective::scatter, "throttled_read", 3, "linear_nb"},
     {Collective::scatter, "hierarchical", 2, "binomial"},
     {Collective::scatter, "*", 1, "basic_linear"},
-    {Collective::scan, "chain", 1, "linear"},
     {Collective::scan, "*", 2, "recursive_doubling"},
-    {Collective::exscan, "chain", 1, "linear"},
     {Collective::exscan, "*", 2, "recursive_doubling"},
 };
 

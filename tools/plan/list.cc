@@ -33,7 +33,7 @@ ordered_json to_json(const algo::Algorithm& algorithm) {
   return out;
 }
 
-// What follows the summary: "YHCCL 5.1; reads chunk, depth; operands: left to right; up to 256 KiB".
+// What follows the summary: "YHCCL 5.1; reads chunk, depth; operands: balanced; up to 256 KiB".
 std::string details(const algo::Algorithm& algorithm) {
   std::vector<std::string> parts;
   if (auto names = parameters_of(algorithm); !names.empty())

@@ -123,16 +123,9 @@ Answer answer_of(const PlanOptions& options) {
     if (std::string refused = choice.algorithm->refuses({.hierarchy = &hierarchy, .parameters = choice.parameters});
         !refused.empty())
       throw usage(fmt::format("--algorithm {}: {}", choice.algorithm->name, refused));
-  const auto ranks = size_t(options.ranks);
-  if (collective == plan::Collective::reduce_scatter && answer.count % ranks != 0) {
-    if (!choice.algorithm->irregular)
-      throw usage(
-          fmt::format("--size {}: {} needs the same number of elements for each of {} ranks; use a multiple "
-                      "of {} bytes",
-                      options.size, choice.algorithm->name, options.ranks, ranks * answer.element_bytes));
-    for (size_t rank = 0; rank < ranks; ++rank)
-      answer.pieces.push_back(answer.count / ranks + (rank < answer.count % ranks));
-  }
+  if (collective == plan::Collective::reduce_scatter && answer.count % size_t(options.ranks) != 0)
+    answer.pieces =
+        uneven_blocks(*choice.algorithm, answer.count, options.ranks, answer.element_bytes, "--size", options.size);
   answer.plan = choice.algorithm->make({.hierarchy = &hierarchy,
                                         .root = options.root,
                                         .irregular = !answer.pieces.empty(),
@@ -201,7 +194,7 @@ ordered_json to_json(const PlanOptions& options, const Answer& answer) {
           {"steps_executed", answer.counts.steps},
           {"flags_per_rank", answer.plan.flags},
           {"staging_bytes_per_rank", answer.plan.staging_bytes},
-          {"rank_order", answer.plan.rank_order},
+          {"balanced", answer.plan.balanced},
           {"synchronizing", answer.plan.synchronizing}};
 }
 

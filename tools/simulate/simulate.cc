@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "plan/verify.h"
 #include "sim/simulate.h"
 #include "sim/trace.h"
 #include "tools/command.h"
@@ -61,20 +62,22 @@ Simulated simulated(const SimulateOptions& options) {
     throw usage(fmt::format("--root: {} has no root; leave it out", plan::name(collective)));
   Simulated made;
   made.bytes = call.bytes;
-  size_t count = made.bytes / call.element_bytes;
-  if (collective == plan::Collective::reduce_scatter) {
-    if (count % size_t(options.ranks) != 0)
-      throw usage(fmt::format("SIZE {}: the blocks of {} ranks must be equal; use a multiple of {} bytes", options.size,
-                              options.ranks, size_t(options.ranks) * call.element_bytes));
-    count /= size_t(options.ranks);
-  }
   const sim::Options run = run_options(options);
   const model::Choice choice = parse_algorithm(collective, options.algorithm);
+  size_t count = made.bytes / call.element_bytes;
+  std::vector<size_t> blocks;
+  if (collective == plan::Collective::reduce_scatter) {
+    if (count % size_t(options.ranks) != 0)
+      blocks = uneven_blocks(*choice.algorithm, count, options.ranks, call.element_bytes, "SIZE", options.size);
+    count /= size_t(options.ranks);
+  }
   made.machine = machine_of(options);
-  made.plan = choice.algorithm->make(
-      {.hierarchy = &made.machine.hierarchy, .root = options.root, .parameters = choice.parameters});
-  made.run =
-      sim::simulate(made.plan, plan::Shape(count), call.element_bytes, made.machine.hierarchy, made.machine.table, run);
+  made.plan = choice.algorithm->make({.hierarchy = &made.machine.hierarchy,
+                                      .root = options.root,
+                                      .irregular = !blocks.empty(),
+                                      .parameters = choice.parameters});
+  made.run = sim::simulate(made.plan, plan::shape_of(made.plan, count, blocks), call.element_bytes,
+                           made.machine.hierarchy, made.machine.table, run);
   if (!made.run.problem.empty())
     throw Failure(fmt::format("the plan cannot run: {}; use another --transport", made.run.problem));
   return made;

@@ -47,7 +47,7 @@ struct Result {
   uint64_t plans = 0, cases = 0, interleavings = 0, steps = 0, failures = 0;
   std::string problem;  // of the failure with the fewest ranks
   int problem_ranks = 0;
-  plan::Association association = plan::Association::left_fold;
+  plan::Association association = plan::Association::balanced;
 };
 
 algo::Parameters small_chunks() {
@@ -101,13 +101,10 @@ bool runs_in_place(plan::Collective collective) {
 std::string broken_promise(const algo::Algorithm& algorithm, const plan::Plan& plan, const plan::Verdict& verdict) {
   using plan::Association;
   if (!is_reduction(algorithm.collective)) return "";
-  const char* promise = "";
-  if (algorithm.left_to_right && !(plan.rank_order && verdict.association == Association::left_fold))
-    promise = "left to right";
-  else if (algorithm.rank_order && verdict.association == Association::any_order) promise = "in rank order";
-  if (promise[0] == 0) return "";
-  return fmt::format("{} {}, {} ranks, root {}: operands do not combine {}, as the list of algorithms states",
-                     plan::name(plan.collective), plan.algorithm, plan.ranks, plan.root, promise);
+  if (!algorithm.balanced || (plan.balanced && verdict.association == Association::balanced)) return "";
+  return fmt::format(
+      "{} {}, {} ranks, root {}: operands do not combine in the balanced order, as the list of algorithms states",
+      plan::name(plan.collective), plan.algorithm, plan.ranks, plan.root);
 }
 
 // Sets of the owners' decisions that verify() tries with one mixture.
@@ -251,8 +248,7 @@ class Sweep {
   static const char* association_text(const Result& result) {
     if (!is_reduction(result.algorithm->collective)) return "";
     switch (result.association) {
-      case plan::Association::left_fold: return order_left;
-      case plan::Association::rank_order: return order_rank;
+      case plan::Association::balanced: return order_balanced;
       case plan::Association::any_order: return order_any;
     }
     return "";

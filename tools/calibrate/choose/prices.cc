@@ -132,7 +132,7 @@ std::vector<model::Choice> candidates(plan::Collective collective, size_t bytes,
   std::vector<model::Choice> choices;
   for (const algo::Algorithm& algorithm : algo::algorithms()) {
     if (algorithm.collective != collective) continue;
-    if (plan::is_reduction(collective) && !algorithm.left_to_right) continue;
+    if (plan::is_reduction(collective) && !algorithm.balanced) continue;
     for (bool kernel : {false, true}) {
       if (kernel && (bytes < direct_min_bytes || !table.of(model::Mechanism::cma).available)) continue;
       for (const model::Choice& choice : choices_of(algorithm, bytes, machine.hierarchy, kernel))

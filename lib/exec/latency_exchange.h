@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One operation of the latency paths of more than 16 ranks whose ranks show data in notes, and staging where these are too
+// short: latency_blocks.cc, latency_reductions.cc. It waits for peers and notices lengths that differ between ranks.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "exec/channel.h"
+#include "mem/copy.h"
+#include "mem/fetch.h"
+
+namespace coll::exec {
+
+// Notes of a rank: its own data, and what it has collected of its group.
+enum Which : int { own, packed };
+
+inline const char* bytes_of(const void* data) { return static_cast<const char*>(data); }
+
+// An operation that has begun: what it stages, and what was wrong with the blocks that it has seen.
+class Exchange {
+ public:
+  // Staging of a rank: `first` bytes that are its own, `second` of those that it has collected. What fits a note needs none.
+  // `writes`: this rank writes a note or staging.
+  Exchange(Channel& channel, size_t bytes, size_t first, size_t second, bool writes)
+      : channel_(channel),
+        team_(*channel.team),
+        bytes_(bytes),
+        sizes_{first, second},
+        offsets_{0, in_note(first) ? 0 : (first + sync::line_bytes - 1) / sync::line_bytes * sync::line_bytes} {
+    const size_t staging = offsets_[1] + (in_note(second) ? 0 : second);
+    status_ = channel.begin_with_notes(staging, writes, &slot_);
+    if (status_ != COLL_OK) return;
+    if (staging > 0) {
+      parts_ = channel.ring_of(staging).parts;
+      if (writes) channel.touch_staging(staging);
+    }
+    if (team_.crowded) team_.tell_core();
+  }
+
+  coll_status status() const { return status_; }
+
+  // Where a rank's data of that kind are.
+  char* data(int rank, Which which) const {
+    if (in_note(sizes_[which])) return channel_.note(rank, which).payload;
+    return parts_.of(rank) + slot_ + offsets_[which];
+  }
+  // Tells the others that this rank's data of that kind are there.
+  void show(Which which) {
+    Note& note = channel_.note(team_.rank, which);
+    note.bytes = shown_;
+    note.sequence.store(channel_.operation, std::memory_order_release);
+    team_.posted();
+  }
+
+  bool is_there(int rank, Which which) const {
+    return channel_.note(rank, which).sequence.load(std::memory_order_acquire) >= channel_.operation;
+  }
+  // False: a rank has died.
+  bool await(int rank, Which which, bool for_it_alone = false) {
+    if (is_there(rank, which)) [[likely]]
+      return true;
+    status_ = team_.wait(channel_.note(rank, which).sequence, channel_.operation, rank, for_it_alone);
+    return status_ == COLL_OK;
+  }
+  // The same for several. Where ranks share cores first for those that need this rank's: the others do not wait for it to be
+  // passed on.
+  template <typename Each>
+  bool await_each(size_t count, Each each) {
+    for (const bool all : {false, true}) {
+      if (!all && !team_.crowded) continue;
+      for (size_t i = 0; i < count; i++) {
+        const auto [rank, which] = each(i);
+        if (rank == team_.rank || is_there(rank, which) || !(all || team_.is_here(rank))) continue;
+        if (!await(rank, which, all && team_.crowded)) return false;
+      }
+    }
+    return true;
+  }
+  // Whether what a rank shows has this rank's length; it may be taken then.
+  bool fits(int rank, Which which) {
+    const uint64_t shown = channel_.note(rank, which).bytes;
+    if (shown == bytes_) [[likely]]
+      return true;
+    // So that ranks for which this one collects notice, too: the longest, and that not all are as long.
+    const uint64_t length = shown & ~unlike;
+    shown_ = std::max(shown_ & ~unlike, length) | unlike;
+    if (wrong_ != COLL_ERR_TRUNCATE) wrong_ = length > bytes_ ? COLL_ERR_TRUNCATE : COLL_ERR_COUNT;
+    return false;
+  }
+
+  coll_status end(bool synchronizing) {
+    channel_.end(synchronizing, 0);
+    return wrong_;
+  }
+  // The same of a rank that wrote such a note: it will probably do so the next time and takes its lines back early.
+  coll_status end(bool synchronizing, Which wrote) {
+    mem::fetch_for_writing(&channel_.next_note(wrote), sizeof(Note));
+    return end(synchronizing);
+  }
+
+ private:
+  // Of a note's length: some of the data that it was made of have another one.
+  static constexpr uint64_t unlike = uint64_t(1) << 63;
+  static bool in_note(size_t bytes) { return bytes <= Note::payload_bytes; }
+
+  Channel& channel_;
+  Team& team_;
+  size_t bytes_;
+  uint64_t shown_ = bytes_;
+  size_t sizes_[2], offsets_[2];
+  size_t slot_ = 0;
+  Parts parts_;
+  coll_status status_ = COLL_OK, wrong_ = COLL_OK;
+};
+
+// Short blocks are so short that a call would take longer.
+inline void copy_block(char* to, const char* from, size_t bytes) {
+  if (bytes == 8) std::memcpy(to, from, 8);
+  else if (bytes == 4) std::memcpy(to, from, 4);
+  else mem::copy(to, from, bytes);
+}
+
+inline void keep_own(char* to, const char* from, size_t bytes) {
+  if (to != from) copy_block(to, from, bytes);
+}
+
+inline Which kind_of(const std::vector<int>& members) { return members.size() > 1 ? packed : own; }
+
+}  // namespace coll::exec

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// In virtual time: what the balanced order costs. Of every reduction, size, machine and transport: the best algorithm that
+// keeps the order beside the best of all registered ones, each with the chunk and the radix that suit it best.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <map>
+
+#include "plan/verify.h"
+#include "virtual_runs.h"
+
+namespace coll::sim {
+namespace {
+
+using plan::Access;
+using plan::Collective;
+using testing::Machine;
+
+constexpr size_t kib = 1024, mib = 1024 * kib;
+
+struct Node {
+  const char* machine;
+  int ranks;
+  Access access;
+};
+
+class Balanced : public ::testing::TestWithParam<Node> {
+ protected:
+  Balanced() : on_(GetParam().machine, GetParam().ranks) {}
+
+  // "" if the machine's table has the transport.
+  std::string missing_transport() const {
+    const plan::Plan plan = plan_of(on_, Collective::reduce, "flat");
+    return simulate(plan, plan::Shape(1), sizeof(float), on_.hierarchy, on_.table, {.access = GetParam().access})
+        .problem;
+  }
+  // Of one algorithm. Elements are floats.
+  double best_us(const algo::Algorithm& algorithm, size_t bytes) const {
+    const size_t count = bytes / sizeof(float), ranks = size_t(on_.ranks());
+    const bool scatters = algorithm.collective == Collective::reduce_scatter;
+    std::vector<size_t> blocks;
+    for (size_t rank = 0; scatters && count % ranks != 0 && rank < ranks; ++rank)
+      blocks.push_back(count / ranks + (rank < count % ranks));
+    double best = 1e30;
+    for (size_t chunk : {4 * kib, 32 * kib, 256 * kib, 1 * mib}) {
+      if (bytes / chunk > 128) continue;  // flags alone would make it slow
+      for (uint16_t k : {1, 3, 7, 15}) {
+        const plan::Plan plan = algorithm.make({.hierarchy = &on_.hierarchy,
+                                                .irregular = !blocks.empty(),
+                                                .parameters = {.chunk_bytes = uint32_t(chunk), .depth = 4, .k = k}});
+        const plan::Shape shape = plan::shape_of(plan, scatters ? count / ranks : count, blocks);
+        const Result run =
+            simulate(plan, shape, sizeof(float), on_.hierarchy, on_.table, {.access = GetParam().access});
+        EXPECT_EQ(run.problem, "") << algorithm.name;
+        EXPECT_GT(run.end_us, 0) << algorithm.name;
+        best = std::min(best, run.end_us);
+        if (!algorithm.reads.k) break;
+      }
+      if (chunk >= bytes) break;
+    }
+    return best;
+  }
+
+  const Machine on_;
+};
+
+TEST_P(Balanced, IsNearTheBestOfAllAlgorithms) {
+  constexpr double most = 1.15, most_mean = 1.05;
+  if (const std::string missing = missing_transport(); !missing.empty()) GTEST_SKIP() << missing;
+  double logs = 0;
+  int cells = 0;
+  for (Collective collective : {Collective::reduce, Collective::allreduce, Collective::reduce_scatter})
+    for (size_t bytes : {size_t(64), 1 * kib, 16 * kib, 128 * kib, 1 * mib, 8 * mib}) {
+      double best = 1e30, best_balanced = 1e30;
+      std::string_view name, balanced_name;
+      for (const algo::Algorithm& algorithm : algo::algorithms()) {
+        if (algorithm.collective != collective) continue;
+        const double us = best_us(algorithm, bytes);
+        if (us < best) best = us, name = algorithm.name;
+        if (algorithm.balanced && us < best_balanced) best_balanced = us, balanced_name = algorithm.name;
+      }
+      const double ratio = best_balanced / best;
+      std::printf("%-14s %8zu B: %-22s %10.2f us, balanced %-22s %10.2f us, ratio %.3f\n", plan::name(collective),
+                  bytes, name.data(), best, balanced_name.data(), best_balanced, ratio);
+      EXPECT_LE(ratio, most) << plan::name(collective) << " " << bytes;
+      logs += std::log(ratio);
+      ++cells;
+    }
+  std::printf("geometric mean of %d cells: %.3f\n", cells, std::exp(logs / cells));
+  EXPECT_LE(std::exp(logs / cells), most_mean);
+}
+
+std::vector<Node> nodes() {
+  const std::pair<const char*, int> machines[] = {{"epyc-1p", 32},   {"epyc-2p", 64}, {"arm-n1", 160}, {"knl", 64},
+                                                  {"broadwell", 28}, {"nodea", 64},   {"nodeb", 48}};
+  std::vector<Node> made;
+  for (const auto& [machine, ranks] : machines)
+    for (Access access : {Access::shm, Access::copy, Access::mapped}) made.push_back({machine, ranks, access});
+  return made;
+}
+
+INSTANTIATE_TEST_SUITE_P(Nodes, Balanced, ::testing::ValuesIn(nodes()), [](const auto& info) {
+  std::string name = info.param.machine;
+  std::erase(name, '-');
+  return name + "_" + plan::name(info.param.access);
+});
+
+}  // namespace
+}  // namespace coll::sim

@@ -86,11 +86,10 @@
  *  - min and max are NaN where an operand is; of equal operands, such as -0 and +0, that of the lowest rank is the result.
  *    minloc and maxloc take the lowest index of equal values, a NaN wins. Sign and payload of the NaN that a sum or
  *    product gives are unspecified.
- *  - 16-bit floats are added up in float and rounded once, at the end, by the built-in operations; a user-defined
- *    operation sees 16-bit elements at every application.
- *  - An environment variable, such as COLL_ALLREDUCE, can force an algorithm that stores partial results of 16-bit
- *    floats, which rounds these as well, or one with another order; the latter is refused for an operation that does not
- *    commute (UNAVAILABLE).
+ *  - Built-in operations on 16-bit floats compute in float, partial results are float, and the result is rounded once; a
+ *    user-defined operation sees 16-bit elements at every application.
+ *  - An environment variable, such as COLL_ALLREDUCE, can force an algorithm with another order; for an operation that
+ *    does not commute that is refused (UNAVAILABLE).
  *
  * fork() and exit()
  *  - Communicators and requests belong to the process that made them. The parent goes on using them after fork(). In the

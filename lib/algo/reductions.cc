@@ -81,6 +81,7 @@ void add_through_shared_memory(std::vector<Algorithm>& family) {
                .summary = "slices go from rank to rank; one of p operands is copied, the others are reduced in place",
                .source = "YHCCL 3.3 to 3.5, Alg. 2",
                .balanced = false,
+               .stores_partials = true,
                .reads = {.chunk = true, .depth = true},
                .described = plan::Access::shm,
                .applies = fits_one_group});
@@ -89,6 +90,7 @@ void add_through_shared_memory(std::vector<Algorithm>& family) {
                .summary = "as movement_avoiding inside every socket, then parts of each slice across sockets",
                .source = "YHCCL 3.3 to 3.5",
                .balanced = false,
+               .stores_partials = true,
                .reads = {.chunk = true, .depth = true, .hierarchy = true},
                .described = plan::Access::shm,
                .applies = has_levels});
@@ -127,6 +129,7 @@ void add_between_neighbours(std::vector<Algorithm>& family) {
        .summary = "partial results go round the ranks, each reduces its own into them; then finished slices go round",
        .source = "YHCCL Tables 1 and 2; Patarasuk and Yuan 2009",
        .balanced = false,
+       .stores_partials = true,
        .reads = {.chunk = true, .depth = true},
        .described = plan::Access::copy,
        .applies = fits_ring});

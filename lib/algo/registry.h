@@ -58,7 +58,8 @@ struct Algorithm {
   // operations are right, and every such algorithm gives the same bits. A plan may do so where the algorithm does not
   // promise it: ask Plan::balanced.
   bool balanced = true;
-  // Partial results are stored, where 16-bit floats are rounded: not the bits of one step for all operands.
+  // Partial results are stored. So that they are not rounded, 16-bit floats are converted to float before and back after:
+  // twice as much data.
   bool stores_partials = false;
   Reads reads;
   bool irregular = false;  // takes pieces of different lengths: serves the v-form as well

@@ -25,6 +25,7 @@
 #include "exec/latency_many.h"
 #include "exec/run.h"
 #include "exec/team.h"
+#include "mem/types.h"
 #include "model/select.h"
 #include "sync/lock.h"
 #include "topo/hierarchy.h"
@@ -51,6 +52,8 @@ struct Call {
   std::shared_ptr<const Pieces> pieces;  // of a v-form, instead of count
   uint64_t signature = 0;                // equal on all ranks when they call alike; for debug mode
 
+  // Partial results have a wider type than the data.
+  bool rounds() const { return reducer.kernel != nullptr && mem::partial_type(reducer.type) != reducer.type; }
   size_t bytes() const { return count * element_bytes; }
   // Nothing is to be done, and every rank knows it.
   bool empty() const {
@@ -78,6 +81,8 @@ class Scratch {
   // Aligned to a cache line in the arena. What was there before is lost. Throws std::bad_alloc.
   char* take(size_t bytes);
   char* memory() const { return memory_; }
+
+  exec::Reducer reducer;  // of what lies there, where that has another type than the call's data
 
  private:
   void give_back();
@@ -215,6 +220,7 @@ class Comm : public std::enable_shared_from_this<Comm> {
     size_t element_bytes = 0;
     bool needs_order = false;  // the operation does not commute
     bool other_way = false;    // as the trials say
+    bool rounds = false;       // a built-in operation on 16-bit floats
     uint64_t pieces = 0;       // digest of the lengths of a v-form
     bool operator==(const BoundKey&) const = default;
   };

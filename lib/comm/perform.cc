@@ -90,9 +90,9 @@ coll_status Comm::agree(Contest& contest, const Call& call) {
 }
 
 coll_status Comm::bound_for(const Call& call, int channel, bool other_way, const BoundEntry*& found) {
-  const BoundKey key{
-      call.collective,    uint8_t(channel),          call.root, call.count,
-      call.element_bytes, !call.reducer.commutative, other_way, call.pieces != nullptr ? call.pieces->digest() : 0};
+  const BoundKey key{call.collective, uint8_t(channel),   call.root,
+                     call.count,      call.element_bytes, !call.reducer.commutative,
+                     other_way,       call.rounds(),      call.pieces != nullptr ? call.pieces->digest() : 0};
   size_t hash = ((call.count ^ key.pieces) * 0x9e3779b97f4a7c15u >> 40) + size_t(call.collective) * 7 +
                 size_t(call.root) * 13 + size_t(channel) * 29 + size_t(other_way) * 31;
   BoundEntry& entry = bounds_[hash % bounds_.size()];
@@ -109,10 +109,11 @@ coll_status Comm::bound_for(const Call& call, int channel, bool other_way, const
 }
 
 coll_status Comm::run(const BoundEntry& entry, const Call& call) {
-  if (!needs_scratch(call)) [[likely]]
+  const size_t element_bytes = entry.bound->element_bytes();
+  if (!needs_scratch(call, element_bytes)) [[likely]]
     return run(*entry.bound, call.arguments());
-  coll_status status = run(*entry.bound, apart(call, rank(), ranks(), scratch_));
-  if (status == COLL_OK) put_back(call, rank(), scratch_);
+  coll_status status = run(*entry.bound, apart(call, element_bytes, rank(), ranks(), scratch_));
+  if (status == COLL_OK) put_back(call, element_bytes, rank(), ranks(), scratch_);
   return status;
 }
 
@@ -276,11 +277,13 @@ std::string Comm::bind(const Call& call, int index, const model::Choice& choice,
   }
   const plan::Plan* plan = plan_for(call, choice, channel(index).room());
   const plan::Shape shape = call.pieces != nullptr ? call.pieces->shape(rank()) : plan::Shape(call.count);
-  std::string problem = exec::fits(*plan, channel(index), call.element_bytes);
+  // Partial results are stored in the type that they have.
+  const size_t element_bytes = call.rounds() && choice.algorithm->stores_partials ? sizeof(float) : call.element_bytes;
+  std::string problem = exec::fits(*plan, channel(index), element_bytes);
   if (problem.empty() && plan->irregular && plan->smallest_chunk_bytes != 0)
     for (size_t r = 0; r < size_t(ranks()); r++)
       if (shape.counts[r] >
-          plan::most_irregular_passes * std::max<size_t>(plan->smallest_chunk_bytes / call.element_bytes, 1))
+          plan::most_irregular_passes * std::max<size_t>(plan->smallest_chunk_bytes / element_bytes, 1))
         problem =
             "a block of " + std::to_string(shape.counts[r]) + " elements needs too many chunks; choose a larger chunk";
   const bool in_order = choice.algorithm->balanced || plan->balanced;
@@ -290,7 +293,7 @@ std::string Comm::bind(const Call& call, int index, const model::Choice& choice,
   exec::Reach reach = choice.kernel_copies ? exec::Reach::remote : team_.reach;
   if (reach == exec::Reach::remote && !team_.abilities.meet(exec::demands(*plan))) reach = exec::Reach::staged;
   bound = std::make_shared<exec::Bound>(*plan, channel(index),
-                                        exec::BindOptions{shape, call.element_bytes, reach, choice.stream});
+                                        exec::BindOptions{shape, element_bytes, reach, choice.stream});
   return "";
 }
 

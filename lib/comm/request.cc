@@ -59,7 +59,10 @@ coll_status Comm::start(Request& request) {
     if (status != COLL_OK) return status;
     bound = entry->bound;
   }
-  request.arguments_ = needs_scratch(call) ? apart(call, rank(), ranks(), request.scratch_) : call.arguments();
+  const size_t element_bytes = bound->element_bytes();
+  request.arguments_ = needs_scratch(call, element_bytes)
+                           ? apart(call, element_bytes, rank(), ranks(), request.scratch_)
+                           : call.arguments();
   request.running_ = bound.get();
   request.run_.reserve(*bound);
   if (stats::wanted()) [[unlikely]]
@@ -136,7 +139,9 @@ void Comm::complete(Queue& queue, coll_status status) {
     if (stats::wanted()) [[unlikely]]
       count(request);  // if it throws, the request is complete the next time
     queue.requests.pop_front();
-    if (status == COLL_OK && needs_scratch(request.call_)) put_back(request.call_, rank(), request.scratch_);
+    if (status == COLL_OK)
+      if (const size_t bytes = request.running_->element_bytes(); needs_scratch(request.call_, bytes))
+        put_back(request.call_, bytes, rank(), ranks(), request.scratch_);
     outstanding_--;
     // The last access to it: another thread may wait for it, and free it.
     request.state_.store(Request::State::complete, std::memory_order_release);

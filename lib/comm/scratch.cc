@@ -31,22 +31,47 @@ void Scratch::give_back() {
   bytes_ = 0;
 }
 
-bool needs_scratch(const Call& call) {
-  return call.in_place && (call.collective == Collective::alltoall || call.collective == Collective::reduce_scatter);
+bool needs_scratch(const Call& call, size_t element_bytes) {
+  return element_bytes != call.element_bytes ||
+         (call.in_place && (call.collective == Collective::alltoall || call.collective == Collective::reduce_scatter));
 }
 
 namespace {
 
-size_t result_bytes(const Call& call, int rank) {
-  return (call.pieces != nullptr ? call.pieces->counts[size_t(rank)] : call.count) * call.element_bytes;
+// Of a reduction, in elements.
+size_t input_count(const Call& call, int ranks) {
+  if (call.collective != Collective::reduce_scatter) return call.count;
+  return call.pieces != nullptr ? call.pieces->total() : call.count * size_t(ranks);
+}
+size_t result_count(const Call& call, int rank) {
+  if (call.collective == Collective::reduce && rank != call.root) return 0;
+  if (call.collective == Collective::exscan && rank == 0) return 0;
+  return call.pieces != nullptr ? call.pieces->counts[size_t(rank)] : call.count;
+}
+
+// The input in float, then room for the result.
+exec::Arguments widen(const Call& call, int rank, int ranks, Scratch& scratch) {
+  const size_t inputs = input_count(call, ranks);
+  auto* memory = reinterpret_cast<float*>(scratch.take((inputs + result_count(call, rank)) * sizeof(float)));
+  call.reducer.kernel.begin(memory, nullptr, &call.send, 1, inputs);
+  const mem::ReduceFunction join = call.reducer.kernel.join;
+  scratch.reducer = {.kernel = {.whole = join, .begin = join, .join = join, .finish = join},
+                     .type = COLL_FLOAT,
+                     .element_bytes = sizeof(float)};
+  exec::Arguments arguments = call.arguments();
+  arguments.send = memory;
+  arguments.recv = memory + inputs;
+  arguments.reducer = &scratch.reducer;
+  return arguments;
 }
 
 }  // namespace
 
-exec::Arguments apart(const Call& call, int rank, int ranks, Scratch& scratch) {
+exec::Arguments apart(const Call& call, size_t element_bytes, int rank, int ranks, Scratch& scratch) {
+  if (element_bytes != call.element_bytes) return widen(call, rank, ranks, scratch);
   exec::Arguments arguments = call.arguments();
   if (call.collective == Collective::reduce_scatter) {
-    arguments.recv = scratch.take(result_bytes(call, rank));
+    arguments.recv = scratch.take(result_count(call, rank) * call.element_bytes);
     return arguments;
   }
   if (call.pieces == nullptr) {
@@ -66,8 +91,14 @@ exec::Arguments apart(const Call& call, int rank, int ranks, Scratch& scratch) {
   return arguments;
 }
 
-void put_back(const Call& call, int rank, const Scratch& scratch) {
-  if (call.collective == Collective::reduce_scatter) mem::copy(call.recv, scratch.memory(), result_bytes(call, rank));
+void put_back(const Call& call, size_t element_bytes, int rank, int ranks, const Scratch& scratch) {
+  if (element_bytes != call.element_bytes) {
+    const void* result = reinterpret_cast<const float*>(scratch.memory()) + input_count(call, ranks);
+    if (const size_t count = result_count(call, rank); count > 0)
+      call.reducer.kernel.finish(call.recv, nullptr, &result, 1, count);
+  } else if (call.collective == Collective::reduce_scatter) {
+    mem::copy(call.recv, scratch.memory(), result_count(call, rank) * call.element_bytes);
+  }
 }
 
 }  // namespace coll::comm

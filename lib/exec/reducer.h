@@ -28,7 +28,8 @@ struct Reducer {
     else many(dst, dst2, src, sources, count);
   }
 
-  // The same, but src[0][i] op (src[1][i] op (src[2][i] op ...)), pair by pair: 16-bit floats are rounded each time.
+  // The same, but src[0][i] op (src[1][i] op (src[2][i] op ...)), pair by pair. REQUIRES: not a built-in operation on 16-bit
+  // floats, which would be rounded each time.
   void from_right(void* dst, void* dst2, const void* const* src, int sources, size_t count) const;
 
  private:

@@ -356,10 +356,11 @@ Choice choose(const Question& question) {
       else if (!question.crowded)
         choice.parameters =
             question.collective == Collective::scan ? adding_pipeline(question) : fetching_pipeline(question);
-      // Where ranks share cores one moves on only when another yields: many slots let each get far ahead.
-      else
-        choice.parameters =
-            name == std::string_view("sklansky") ? ring(bytes, 32 * kib, 16) : ring(bytes, 256 * kib, 2);
+      // Where ranks share cores one moves on only when another yields: many slots let each get far ahead. Long vectors in
+      // fewer turns.
+      else if (name == std::string_view("sklansky"))
+        choice.parameters = bytes >= 512 * kib ? ring(bytes, 128 * kib, 8) : ring(bytes, 32 * kib, 16);
+      else choice.parameters = ring(bytes, 256 * kib, 2);
       break;
   }
   choice.algorithm = algo::find(question.collective, name);

@@ -10,12 +10,6 @@
 namespace coll::algo {
 namespace {
 
-std::vector<int> readers_of(Collective what, const Request& request) {
-  if (what == Collective::allreduce) return all_but(request.hierarchy->ranks(), -1);
-  if (what == Collective::reduce) return {request.root};
-  return {};
-}
-
 class Flat {
  public:
   Flat(const Request& request, Collective what, const char* name)

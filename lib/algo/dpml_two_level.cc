@@ -20,12 +20,6 @@ Sockets consecutive_sockets(const topo::Hierarchy& hierarchy) {
   return sockets.are_consecutive() ? sockets : Sockets::one(hierarchy.ranks());
 }
 
-std::vector<int> readers_of(Collective what, const Request& request) {
-  if (what == Collective::allreduce) return all_but(request.hierarchy->ranks(), -1);
-  if (what == Collective::reduce) return {request.root};
-  return {};
-}
-
 class TwoLevel {
  public:
   TwoLevel(const Request& request, Collective what)

@@ -61,6 +61,13 @@ class Shares {
   std::vector<uint16_t> pieces_;
 };
 
+// Who fetches results of other ranks.
+inline std::vector<int> readers_of(Collective what, const Request& request) {
+  if (what == Collective::allreduce) return all_but(request.hierarchy->ranks(), -1);
+  if (what == Collective::reduce) return {request.root};
+  return {};
+}
+
 // What a rank has to fetch: `range` of the result, from the owner's slot, or from a block of it.
 struct Result {
   int owner;

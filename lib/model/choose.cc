@@ -357,7 +357,9 @@ Choice choose(const Question& question) {
         choice.parameters =
             question.collective == Collective::scan ? adding_pipeline(question) : fetching_pipeline(question);
       // Where ranks share cores one moves on only when another yields: many slots let each get far ahead. Long vectors in
-      // fewer turns.
+      // fewer turns. Many ranks have less room for slots.
+      else if (name == std::string_view("sklansky") && question.ranks > topo::small_group)
+        choice.parameters = ring(bytes, 32 * kib, 4);
       else if (name == std::string_view("sklansky"))
         choice.parameters = bytes >= 512 * kib ? ring(bytes, 128 * kib, 8) : ring(bytes, 32 * kib, 16);
       else choice.parameters = ring(bytes, 256 * kib, 2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// DPML: everybody copies its vector into shared memory at once, then each rank reduces one share of all vectors, in one
+// DPML: every rank copies its vector into shared memory at once, then each rank reduces one share of all vectors, in one
 // step (Bayatpour et al. 2017; the text reduces them one after another, which moves more: YHCCL Tables 1 to 3). Vector
 // bytes touched in all: reduce-scatter 3p+1, allreduce 5p+1, reduce 3p+3.
 #include <optional>

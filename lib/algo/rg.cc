@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // rg: a pipelined tree through shared memory. In groups of k+1 neighbours k copy their input in and one, the leader,
-// reduces it with its own in one step; leaders form groups again until one result is left, which everybody copies out
+// reduces it with its own in one step; leaders form groups again until one result is left, which all ranks copy out
 // (allreduce) or which the root, always a leader, makes in its receive buffer (reduce). k+1 is a power of two, so that
 // the domains are the nodes of the balanced order.
 //

@@ -106,8 +106,8 @@ algo::Parameters two_hops(const Question& question, size_t bytes) {
   return ring(bytes, question.groups_apart ? std::clamp(half, least, 1024 * kib) : least, 2);
 }
 
-// Reductions of `vector` bytes among ranks that share cores: through trees in which most ranks wait for nobody, and run ahead
-// while there are slots. `from`: bytes of all vectors together. The more ranks, the longer it takes until all have work.
+// Reductions of `vector` bytes among ranks that share cores: through trees in which most ranks wait for no other and run
+// ahead while there are slots. `from`: bytes of all vectors together. The more ranks, the longer it takes until all have work.
 // Mapped vectors need no staging.
 bool goes_up_a_tree(const Question& question, size_t vector, size_t from) {
   constexpr size_t for_a_hop = 4 * kib;

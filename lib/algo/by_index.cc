@@ -81,10 +81,6 @@ class ByIndex {
     const Partial& reader = partials_.destination(index);
     return partials_.members(reader.level, reader.group);
   }
-  static std::vector<int> others(std::vector<int> members, int rank) {
-    std::erase(members, rank);
-    return members;
-  }
   static int index_in(const std::vector<int>& members, int rank) {
     const auto found = std::ranges::find(members, rank);
     return found == members.end() ? -1 : int(found - members.begin());
@@ -92,17 +88,17 @@ class ByIndex {
 
   void supply(int rank) {
     const int level = partials_.destination(rank).level;
-    const std::vector<int> members = readers_of(rank), readers = others(members, rank);
+    const std::vector<int> members = readers_of(rank);
     const int index = index_in(members, rank);
     LaneBuilder lane = b_.lane(rank);
     input_.announce(lane, chunks_);
     lane.loop(chunks_);
-    wait_each(lane, readers, done_[size_t(level)], pass_before(ring_.depth), input_.staged());
+    wait_others(lane, members, rank, done_[size_t(level)], pass_before(ring_.depth), input_.staged());
     if (index < 0) lane.copy(chunks_, input_.of(rank), own_send(), input_.staged());
     else slices_.at(int(members.size())).copy_others(lane, index, input_.of(rank), own_send(), input_.staged());
     lane.post(input_.flag, this_pass(), input_.staged()).end();
     // In an allreduce the last result from above says as much; its root has waited itself.
-    if (!everywhere_) wait_each(lane, readers, done_[size_t(level)], all_passes(chunks_), input_.direct());
+    if (!everywhere_) wait_others(lane, members, rank, done_[size_t(level)], all_passes(chunks_), input_.direct());
   }
 
   void work(int rank) {
@@ -118,7 +114,7 @@ class ByIndex {
       if (leader != rank) break;
       const std::vector<int>& made = partials_.made_in(level, group);
       if (made.empty()) continue;
-      wait_each(lane, others(partials_.members(level, group), rank), done_[size_t(level)], this_pass());
+      wait_others(lane, partials_.members(level, group), rank, done_[size_t(level)], this_pass());
       if (partials_[made[0]].into >= 0) lane.post(ready_[size_t(level)], this_pass());
     }
     if (root) deliver(lane, rank);
@@ -171,8 +167,8 @@ class ByIndex {
       const int any_made_there = partials_.made_in(reader.level, reader.group)[0];
       if (std::ranges::find(awaited, any_made_there) != awaited.end()) continue;
       awaited.push_back(any_made_there);
-      wait_each(lane, others(readers_of(made), rank), done_[size_t(reader.level)], pass_before(ring_.depth),
-                window_of(partials_[made]).staged());
+      wait_others(lane, readers_of(made), rank, done_[size_t(reader.level)], pass_before(ring_.depth),
+                  window_of(partials_[made]).staged());
     }
     for (const Window* window : windows_of(rank)) lane.post(window->flag, this_pass(1), window->staged());
   }

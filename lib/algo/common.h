@@ -104,6 +104,11 @@ inline std::vector<int> all_but(int ranks, int left_out) {
 inline void wait_each(LaneBuilder& lane, const std::vector<int>& ranks, uint16_t flag, Value value, Only only = {}) {
   for (int rank : ranks) lane.wait(rank, flag, value, only);
 }
+inline void wait_others(LaneBuilder& lane, const std::vector<int>& ranks, int own, uint16_t flag, Value value,
+                        Only only = {}) {
+  for (int rank : ranks)
+    if (rank != own) lane.wait(rank, flag, value, only);
+}
 
 // Every chunk cut into one slice per member of a group.
 class Slices {

@@ -94,7 +94,7 @@ class TwoLevel {
     shares_.stage(lane, rank, shared_);
     lane.post(shared_.flag, this_pass());
     if (slice < sockets_.slices) {
-      await(lane, rank, sockets_.group(rank), shared_.flag);
+      wait_others(lane, sockets_.group(rank), rank, shared_.flag, this_pass());
       for (const Part& part : slices_[size_t(slice)])
         for (const Ranks& node : nodes_[size_t(own_group)]) inside(lane, rank, node, part);
       lane.post(partial_, this_pass());
@@ -124,7 +124,7 @@ class TwoLevel {
       owners.push_back(sockets_.member(group, slice));
       for (const Ranks& node : nodes_[size_t(group)]) sources.push_back(place_of(node, owners.back(), rank));
     }
-    await(lane, rank, owners, partial_);
+    wait_others(lane, owners, rank, partial_, this_pass());
     if (sources.size() == 1) {
       lane.copy(range, to, sources[0]);
     } else {
@@ -132,11 +132,6 @@ class TwoLevel {
       lane.reduce(range, {&to, 1}, fold_nodes(lane, range, steps_, sources, boxes));
     }
     lane.post(complete_, this_pass());
-  }
-
-  void await(LaneBuilder& lane, int rank, const std::vector<int>& ranks, uint16_t ready) const {
-    for (int source : ranks)
-      if (source != rank) lane.wait(source, ready, this_pass());
   }
 
   const bool scatters_;

@@ -14,6 +14,12 @@ namespace coll::algo {
 // Where the balanced fold of so many operands, at least 2, divides: the number of those on the left.
 inline size_t left_of_fold(size_t operands) { return std::bit_floor(operands - 1); }
 
+// The fold of all sources, at least one, in one step.
+inline void fold(LaneBuilder& lane, uint16_t range, Operand to, std::span<const Operand> sources) {
+  if (sources.size() == 1) lane.copy(range, to, sources[0]);
+  else lane.reduce(range, {&to, 1}, sources);
+}
+
 // Plain staging for the partial results of fold_pairs() and fold_nodes(), one chunk each.
 class Boxes {
  public:

@@ -15,6 +15,7 @@
 
 #include "algo/common.h"
 #include "algo/families.h"
+#include "algo/fold.h"
 
 namespace coll::algo {
 
@@ -40,17 +41,6 @@ class AlignedGroups {
   const int ranks_;
 };
 static_assert(std::has_single_bit(unsigned(topo::small_group)), "groups are nodes of the balanced order");
-
-// dst = the balanced fold of all sources.
-void fold(LaneBuilder& lane, uint16_t range, Operand to, const std::vector<Operand>& sources) {
-  if (sources.size() == 1) lane.copy(range, to, sources[0]);
-  else lane.reduce(range, {&to, 1}, sources);
-}
-
-void wait_others(LaneBuilder& lane, const std::vector<int>& ranks, int own, uint16_t flag, Value value) {
-  for (int rank : ranks)
-    if (rank != own) lane.wait(rank, flag, value);
-}
 
 // What the plans for vectors have in common.
 class Grouped {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A reduction that moves as little as movement avoiding does: even ranks copy a chunk into shared memory, odd ranks reduce
 // their own into what is there, in place, and whatever their block of ranks completes: as a carry in a binary counter, rank 3
-// also joins the results of ranks 0 and 1 and of ranks 2 and 3, and so on. The last rank has the result of all, and whoever
-// wants a part copies it out. Vector bytes touched in all: allreduce 5p-2, reduce 3p+1 (3p-1 if the last rank is root),
+// also joins the results of ranks 0 and 1 and of ranks 2 and 3, and so on. The last rank has the result of all, and the
+// ranks that want a part copy it out. Vector bytes touched in all: allreduce 5p-2, reduce 3p+1 (3p-1 if the last rank is root),
 // reduce-scatter 3p+1-2/p.
 //
-// Even ranks wait for nobody while there are slots, and odd ones for few others: made for ranks that share cores, where each
+// Even ranks wait for no other rank while there are slots, and odd ones for few others: made for ranks that share cores, where each
 // wait may cost a turn of all others.
-#include <bit>
+#include <algorithm>
 
 #include "algo/families.h"
 #include "algo/shares.h"
@@ -62,13 +62,14 @@ class InOrderTree {
   bool has_result(int rank) const { return everywhere_ || scatters_ || rank == root_; }
   const Part& own_part(int rank) const { return parts_[scatters_ ? size_t(rank) : 0]; }
 
-  // What a rank joins with its own input: the blocks before it that its own completes, of the last rank all; nearest first.
+  // What a rank joins with its own input: the blocks before it that its own completes, of the last rank all; in order.
   std::vector<Block> joined_by(int rank) const {
     std::vector<Block> blocks;
     for (int size = 1, first = rank; first > 0; size *= 2) {
       if ((rank & size) != 0) blocks.push_back({first -= size, size});
       else if (rank != last_) break;
     }
+    std::ranges::reverse(blocks);
     return blocks;
   }
   // Who reads a rank's slot last.
@@ -86,8 +87,9 @@ class InOrderTree {
         lane.copy(part.range, sums_.of(rank, part.block), own_send(part.block));
         continue;
       }
-      std::vector<Operand> sources{own_send(part.block)};
-      for (const Block& block : blocks) sources.insert(sources.begin(), sums_.of(block.first, part.block));
+      std::vector<Operand> sources;
+      for (const Block& block : blocks) sources.push_back(sums_.of(block.first, part.block));
+      sources.push_back(own_send(part.block));
       if (rank == last_) lane.reduce_from_right(part.range, results(part), sources);
       else lane.reduce_from_right(part.range, {sources.data(), 1}, sources);
     }

@@ -8,6 +8,7 @@
 //   fused     every chunk is cut into slices, and a rank makes all prefixes of its own slice, straight into the others'
 //             receive buffers: as many additions for every element, but all ranks work at once
 #include "algo/families.h"
+#include "algo/fold.h"
 #include "algo/shares.h"
 
 namespace coll::algo {
@@ -29,7 +30,6 @@ Plan all_read(const Request& request, Collective what) {
     std::vector<Operand> sources;
     for (int q = 0; q < rank; ++q) sources.push_back(shown(q).of(q));
     if (what == Collective::scan) sources.push_back(own_send());
-    const Operand to[] = {own_recv()};
     std::vector<int> readers;
     for (int reader = rank + 1; reader < ranks; ++reader) readers.push_back(reader);
     const Window& mine = shown(rank);
@@ -40,8 +40,7 @@ Plan all_read(const Request& request, Collective what) {
     if (!readers.empty())
       lane.copy(chunks, mine.of(rank), own_send(), mine.staged()).post(mine.flag, this_pass(), mine.staged());
     for (int q = 0; q < rank; ++q) lane.wait(q, shown(q).flag, this_pass());
-    if (sources.size() == 1) lane.copy(chunks, own_recv(), sources[0]);
-    else if (sources.size() > 1) lane.reduce(chunks, to, sources);
+    if (!sources.empty()) fold(lane, chunks, own_recv(), sources);
     if (rank > 0) lane.post(taken, this_pass());
     lane.end();
     if (rank == 0) wait_each(lane, readers, taken, all_passes(chunks), first.direct());

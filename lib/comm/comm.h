@@ -242,7 +242,7 @@ class Comm : public std::enable_shared_from_this<Comm> {
   bool are_many() const { return ranks() > topo::small_group; }
   bool takes_tree() const { return are_many() && !team_.crowded; }
   const exec::Groups& groups();
-  const exec::Groups& groups_of(const exec::Reducer& reducer);
+  const exec::Groups& groups_of(const Call& reduction);
   // The plan that serves a call on a channel, bound anew only when it is not at hand.
   coll_status bound_for(const Call& call, int channel, bool other_way, const BoundEntry*& found);
   // All of the entry but its key.

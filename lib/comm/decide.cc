@@ -104,8 +104,8 @@ const exec::Groups& Comm::groups() {
 }
 
 // Of reductions. 16-bit floats would be rounded in partial results of groups.
-const exec::Groups& Comm::groups_of(const exec::Reducer& reducer) {
-  const bool alone = team_.crowded || (reducer.kernel != nullptr && model::rounds_partials(reducer.element_bytes));
+const exec::Groups& Comm::groups_of(const Call& reduction) {
+  const bool alone = team_.crowded || reduction.rounds();
   exec::Groups& groups = alone ? single_ranks_ : aligned_groups_;
   if (groups.members.empty()) groups = exec::aligned_groups(ranks(), alone ? 1 : topo::small_group);
   return groups;

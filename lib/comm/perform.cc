@@ -173,13 +173,12 @@ coll_status Comm::perform_short(const Call& call) try {
       return exec::latency_bcast(blocking_, call.recv, call.bytes(), call.root);
     case Collective::reduce:
       if (are_many())
-        return exec::grouped_reduce(blocking_, groups_of(call.reducer), call.send, call.recv, call.count, call.reducer,
+        return exec::grouped_reduce(blocking_, groups_of(call), call.send, call.recv, call.count, call.reducer,
                                     call.root);
       return exec::latency_reduce(blocking_, call.send, call.recv, call.count, call.reducer, call.root);
     case Collective::allreduce:
       if (are_many())
-        return exec::grouped_allreduce(blocking_, groups_of(call.reducer), call.send, call.recv, call.count,
-                                       call.reducer);
+        return exec::grouped_allreduce(blocking_, groups_of(call), call.send, call.recv, call.count, call.reducer);
       return exec::latency_allreduce(blocking_, call.send, call.recv, call.count, call.reducer);
     case Collective::scatter:
       if (takes_tree()) {
@@ -204,13 +203,12 @@ coll_status Comm::perform_short(const Call& call) try {
       return exec::latency_alltoall(blocking_, call.send, call.recv, call.bytes());
     case Collective::reduce_scatter:
       if (are_many())
-        return exec::grouped_reduce_scatter(blocking_, groups_of(call.reducer), call.send, call.recv, call.count,
-                                            call.reducer);
+        return exec::grouped_reduce_scatter(blocking_, groups_of(call), call.send, call.recv, call.count, call.reducer);
       return exec::latency_reduce_scatter(blocking_, call.send, call.recv, call.count, call.reducer);
     case Collective::scan:
     case Collective::exscan:
       if (are_many())
-        return exec::grouped_scan(blocking_, groups_of(call.reducer), call.send, call.recv, call.count, call.reducer,
+        return exec::grouped_scan(blocking_, groups_of(call), call.send, call.recv, call.count, call.reducer,
                                   call.collective == Collective::scan);
       return exec::latency_scan(blocking_, call.send, call.recv, call.count, call.reducer,
                                 call.collective == Collective::scan);

@@ -104,6 +104,29 @@ class FunctionTree {
   const Block& block_;
 };
 
+// Pair by pair, built-in operations and user-defined ones.
+class FromRight {
+ public:
+  FromRight(const Reducer& reducer, const Block& block) : reducer_(reducer), block_(block) {}
+
+  static size_t slots(int) { return 1; }
+
+  // REQUIRES: at least two sources.
+  void fold(void* dst, void* dst2, int sources, char* free) const {
+    const void* pair[] = {block_.source(sources - 2), block_.source(sources - 1)};
+    for (int s = sources - 3; s >= 0; s--) {
+      reducer_(free, nullptr, pair, 2, block_.count);
+      pair[0] = block_.source(s);
+      pair[1] = free;
+    }
+    reducer_(dst, dst2, pair, 2, block_.count);
+  }
+
+ private:
+  const Reducer& reducer_;
+  const Block& block_;
+};
+
 template <class Tree>
 void fold_blocks(const Reducer& reducer, size_t partial_bytes, char* dst, char* dst2, const void* const* src,
                  int sources, size_t count) {
@@ -134,24 +157,7 @@ void Reducer::many(void* dst, void* dst2, const void* const* src, int sources, s
 
 void Reducer::from_right(void* dst, void* dst2, const void* const* src, int sources, size_t count) const {
   if (sources <= 2) return (*this)(dst, dst2, src, sources, count);
-  alignas(line_bytes) char small[most_slot_bytes];
-  std::unique_ptr<char[]> large;
-  char* sum = small;
-  if (element_bytes > sizeof small) sum = (large = std::make_unique_for_overwrite<char[]>(element_bytes)).get();
-  const size_t most = std::max<size_t>(sizeof small / element_bytes, 1);
-  for (size_t i = 0, length; i < count; i += length) {
-    length = std::min(most, count - i);
-    const size_t offset_bytes = i * element_bytes;
-    const auto at = [&](const void* vector) { return static_cast<const char*>(vector) + offset_bytes; };
-    const void* pair[] = {at(src[sources - 2]), at(src[sources - 1])};
-    for (int s = sources - 3; s >= 0; s--) {
-      (*this)(sum, nullptr, pair, 2, length);
-      pair[0] = at(src[s]);
-      pair[1] = sum;
-    }
-    (*this)(static_cast<char*>(dst) + offset_bytes, dst2 != nullptr ? static_cast<char*>(dst2) + offset_bytes : nullptr,
-            pair, 2, length);
-  }
+  fold_blocks<FromRight>(*this, element_bytes, static_cast<char*>(dst), static_cast<char*>(dst2), src, sources, count);
 }
 
 }  // namespace coll::exec

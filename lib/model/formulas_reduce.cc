@@ -336,12 +336,7 @@ Terms scan_all_read(const Setting& on, double bytes, const Knobs& knobs) {
 
 // In each of log2 p steps a rank combines what it has with the total of the ranks before its block.
 Terms scan_sklansky(const Setting& on, double bytes, const Knobs& knobs) {
-  const int p = on.ranks();
-  if (p == 1) return alone(on, bytes);
-  Work work(on, bytes, knobs);
-  work.copies(1);
-  for (int step = 0; step < int(log2_up(p)); ++step) work.waits().reduces(1, 2);
-  return work.total();
+  return allreduce_recursive_doubling(on, bytes, knobs);
 }
 
 Terms scan_fused(const Setting& on, double bytes, const Knobs& knobs) {

@@ -85,7 +85,8 @@ void check(Context& c, coll_comm* comm, Collective collective, Form form, size_t
   for (size_t i = 0; i < n && folded != 0; i += n < 5000 ? 1 : 7) {
     for (int rank = 0; rank < folded; rank++) values[size_t(rank)] = value<T>(rank, first + i, magnitudes);
     if (!reference::same(out[i], reference::fold(COLL_SUM, sources.data(), folded, 0)))
-      return c.fail("wrong at element " + std::to_string(i) + " of " + std::to_string(n));
+      return c.fail("form " + std::to_string(int(form)) + ": wrong at element " + std::to_string(i) + " of " +
+                    std::to_string(n));
   }
 }
 
@@ -97,24 +98,30 @@ std::vector<std::string> algorithms_of(Collective collective) {
   return names;
 }
 
-void check_floats(Context& c) {
-  unsigned form = 0;
-  for (const std::string transport : {"auto", "shm", "cma", "mapped"})
+// check(comm, collective, mappable) on a communicator for every transport, collective and algorithm.
+template <class Check>
+void for_every_way(Context& c, const std::vector<std::string>& transports, Check check) {
+  for (const std::string& transport : transports)
     for (Collective collective : reductions)
       for (const std::string& algorithm : algorithms_of(collective)) {
         Environment of_transport("COLL_TRANSPORT", transport.c_str());
         Environment of_algorithm(variable_of(collective).c_str(), algorithm.c_str());
         coll_comm* comm = c.comm();
         if (comm == nullptr) return;
-        for (size_t n : {size_t(1), size_t(100), size_t(3001), size_t(40'001)})
-          for (Form how : {Form(form++ % 3), Form(form++ % 3)}) {
-            c.about = std::string(coll::plan::name(collective)) + " " + algorithm + " by " + transport + ", form " +
-                      std::to_string(int(how));
-            check<float>(c, comm, collective, how, n, COLL_FLOAT, 60, transport == "mapped");
-          }
+        c.about = std::string(coll::plan::name(collective)) + " " + algorithm + " by " + transport;
+        check(comm, collective, transport == "mapped");
         RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
         if (c.failed()) return;
       }
+}
+
+void check_floats(Context& c) {
+  unsigned form = 0;
+  for_every_way(c, {"auto", "shm", "cma", "mapped"}, [&](coll_comm* comm, Collective collective, bool mappable) {
+    for (size_t n : {size_t(1), size_t(100), size_t(3001), size_t(40'001)})
+      for (Form how : {Form(form++ % 3), Form(form++ % 3)})
+        check<float>(c, comm, collective, how, n, COLL_FLOAT, 60, mappable);
+  });
 }
 
 TEST(Bits, OfFloatsAreThoseOfTheBalancedOrder) {
@@ -124,21 +131,12 @@ TEST(Bits, OfFloatsAreThoseOfTheBalancedOrder) {
 // 16-bit floats are rounded once.
 void check_short_floats(Context& c) {
   unsigned form = 0;
-  for (const std::string transport : {"auto", "shm", "mapped"})
-    for (Collective collective : reductions)
-      for (const std::string& algorithm : algorithms_of(collective)) {
-        Environment of_transport("COLL_TRANSPORT", transport.c_str());
-        Environment of_algorithm(variable_of(collective).c_str(), algorithm.c_str());
-        coll_comm* comm = c.comm();
-        if (comm == nullptr) return;
-        for (size_t n : {size_t(1), size_t(100), size_t(3001), size_t(20'001)}) {
-          c.about = std::string(coll::plan::name(collective)) + " " + algorithm + " by " + transport;
-          check<reference::Half>(c, comm, collective, Form(form++ % 3), n, COLL_FLOAT16, 8, transport == "mapped");
-          check<reference::Brain>(c, comm, collective, Form(form++ % 3), n, COLL_BFLOAT16, 60, transport == "mapped");
-        }
-        RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
-        if (c.failed()) return;
-      }
+  for_every_way(c, {"auto", "shm", "mapped"}, [&](coll_comm* comm, Collective collective, bool mappable) {
+    for (size_t n : {size_t(1), size_t(100), size_t(3001), size_t(20'001)}) {
+      check<reference::Half>(c, comm, collective, Form(form++ % 3), n, COLL_FLOAT16, 8, mappable);
+      check<reference::Brain>(c, comm, collective, Form(form++ % 3), n, COLL_BFLOAT16, 60, mappable);
+    }
+  });
 }
 
 TEST(Bits, OfShortFloatsAreThoseOfOneRounding) {

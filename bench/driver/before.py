@@ -29,6 +29,7 @@ GROUPS = {"blocking": BLOCKING, "nonblocking": tuple("i" + name for name in BLOC
 GROUPS["all"] = GROUPS["blocking"] + GROUPS["nonblocking"]
 MOST_RANKS = 64  # LOCKSTEP_MAX_RANKS
 REPORT_EVERY_S = 20
+LONGEST_RUN = 4  # times --pairs, where the cores' distance changes
 
 
 class Usage(Exception):
@@ -127,7 +128,7 @@ def arguments(words=None):
     parser.add_argument("--memory", choices=("ordinary", "mapped"), default="ordinary",
                         help="buffers of malloc (default) or of coll_mem_alloc")
     parser.add_argument("--runs", type=int, default=3, help="a cell is slower if it is in each of these runs; default: 3")
-    parser.add_argument("--pairs", type=int, default=10, help="launches of each build per run; default: 10")
+    parser.add_argument("--pairs", type=int, default=10, help="launches of each build per run, more while the cores' distance changes; default: 10")
     parser.add_argument("--cell-ms", type=float, default=20, help="timed calls of one size in one launch; default: 20")
     parser.add_argument("--timeout", type=float, default=120, help="seconds after which a launch counts as failed")
     parser.add_argument("--json", metavar="FILE", help="write every sample and every cell")
@@ -164,6 +165,10 @@ class Progress:
         return sum(left * (sum(took) / len(took) if (took := self.took[name]) else sum(every) / len(every))
                    for name, left in self.left.items())
 
+    def add(self, collective, launches):
+        self.left[collective] += launches
+        self.total += launches
+
     def done(self, collective, seconds, run):
         self.left[collective] -= 1
         self.took[collective].append(seconds)
@@ -193,19 +198,25 @@ def launch_once(program, collective, options):
 
 
 def measure(programs, options, launch_one=launch_once, progress=None):
-    """All launches. Returns samples: rows of the benchmark with "run", "pair" and "side"."""
+    """All launches. Returns samples: rows of the benchmark with "run", "pair" and "side". A run goes on past its pairs
+    while the cores' distance changed too often to judge it."""
     progress = progress or Progress({name: 2 * options.pairs * options.runs for name in options.collectives})
     samples = []
     for run in range(options.runs):
         for collective in options.collectives:
-            for pair, side in paired.launches(options.pairs):
-                begin = time.monotonic()
-                try:
-                    rows = launch_one(programs[side], collective, options)
-                except Failed as error:
-                    raise Failed(f"{side}: {error}") from None
-                samples += [dict(row, run=run, pair=pair, side=side) for row in rows]
-                progress.done(collective, time.monotonic() - begin, run)
+            for pair in range(LONGEST_RUN * options.pairs):
+                if pair >= options.pairs:
+                    if paired.judged_at(samples, run, collective):
+                        break
+                    progress.add(collective, 2)
+                for side in paired.order(pair):
+                    begin = time.monotonic()
+                    try:
+                        rows = launch_one(programs[side], collective, options)
+                    except Failed as error:
+                        raise Failed(f"{side}: {error}") from None
+                    samples += [dict(row, run=run, pair=pair, side=side) for row in rows]
+                    progress.done(collective, time.monotonic() - begin, run)
     return samples
 
 

@@ -22,9 +22,9 @@ LEAST_PAIRS = 6     # with fewer pairs even the widest interval covers less than
 Interval = collections.namedtuple("Interval", "pairs ratio low high")
 
 
-def launches(pairs):
-    """The order of one cell's launches: [(pair, side), ...], each side first in every other pair."""
-    return [(pair, side) for pair in range(pairs) for side in (SIDES if pair % 2 == 0 else SIDES[::-1])]
+def order(pair):
+    """The order of one pair's launches: each side is first in every other pair."""
+    return SIDES if pair % 2 == 0 else SIDES[::-1]
 
 
 def cores_of(sample):
@@ -49,6 +49,15 @@ def pair_up(samples):
             continue
         ratios.setdefault((collective, size, cores), {}).setdefault(run, []).append(now["time_us"] / before["time_us"])
     return ratios, moved
+
+
+def judged_at(samples, run, collective):
+    """The distances at which every size of a collective has enough pairs in this run and all before it."""
+    ratios, _ = pair_up([s for s in samples if s["collective"] == collective])
+    sizes = {s["bytes"] for s in samples if s["collective"] == collective}
+    return {cores for cores in ("near", "far", "")
+            if all(len(ratios.get((collective, size, cores), {}).get(r, [])) >= LEAST_PAIRS
+                   for size in sizes for r in range(run + 1))}
 
 
 def coverage(pairs, rank):

@@ -18,13 +18,17 @@ class Run(unittest.TestCase):
     def test_a_build_is_not_slower_than_itself(self):
         with tempfile.TemporaryDirectory() as where:
             file = pathlib.Path(where, "result.json")
-            result = subprocess.run(
-                [sys.executable, "-B", before.__file__, BUILD, BUILD, "--collectives", "ibcast", "--sizes", "64,4K",
-                 "--runs", "2", "--pairs", "6", "--cell-ms", "5", "--json", file], capture_output=True, text=True)
+            for _ in range(5):  # status 3: the host moved the cores apart or together between the runs
+                result = subprocess.run(
+                    [sys.executable, "-B", before.__file__, BUILD, BUILD, "--collectives", "ibcast",
+                     "--sizes", "64,4K", "--runs", "2", "--pairs", "6", "--cell-ms", "5", "--json", file],
+                    capture_output=True, text=True)
+                if result.returncode != 3:
+                    break
             self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
             self.assertIn("Slower in all runs (0 of ", result.stdout)
             document = json.loads(file.read_text())
-        self.assertEqual(len(document["samples"]), 2 * 2 * 6 * 2)
+        self.assertGreaterEqual(len(document["samples"]), 2 * 2 * 6 * 2)
         self.assertEqual({cell["bytes"] for cell in document["cells"]}, {64, 4096})
         self.assertTrue(all(sample["time_us"] > 0 for sample in document["samples"]))
 

@@ -55,6 +55,20 @@ class Report(unittest.TestCase):
         self.assertEqual(status, 0)
         self.assertIn("Faster in all runs (1 of 1): bcast 64 B", text)
 
+    def test_a_run_goes_on_while_the_cores_move(self):
+        """The cores move within the first five pairs; six of the pairs after them are enough."""
+        steady, flags = launcher({}), iter([50.0] * 10)
+
+        def moving(side, collective, options):
+            return [dict(row, flag_ns_after=next(flags, 200.0)) for row in steady(side, collective, options)]
+        options = before.arguments(["DIR", "--collectives", "bcast", "--sizes", "64", "--runs", "1", "--pairs", "6"])
+        progress = before.Progress({"bcast": 12}, io.StringIO())
+        samples = before.measure({"before": "before", "now": "now"}, options, moving, progress)
+        self.assertEqual(len(samples), 2 * 11)
+        self.assertEqual((progress.total, progress.left["bcast"]), (2 * 11, 0))
+        cells, moved = paired.cells(samples, 1)
+        self.assertEqual((cells[0]["runs"][0].pairs, moved), (6, 5))
+
     def test_nothing_judged_is_a_failure(self):
         """Cores that change their distance in every run leave no interval."""
         options = before.arguments(["DIR", "--collectives", "bcast", "--sizes", "64"])

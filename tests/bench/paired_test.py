@@ -17,7 +17,8 @@ def simulated(rng, pairs, truth, noise, drift=0.0, outliers=0.0, run=0, collecti
     """Samples of one cell in one run. Logarithms of the times: independent noise of each launch, noise that persists
     over some launches, linear drift over the run, and some launches that take 1.4 times as long."""
     samples, persistent = [], 0.0
-    for at, (pair, side) in enumerate(paired.launches(pairs)):
+    launches = [(pair, side) for pair in range(pairs) for side in paired.order(pair)]
+    for at, (pair, side) in enumerate(launches):
         persistent = 0.8 * persistent + rng.gauss(0, noise / 3)
         log = rng.gauss(0, noise) + persistent + drift * at / (2 * pairs)
         log += math.log(1.4) if rng.random() < outliers else 0
@@ -121,7 +122,17 @@ class Distances(unittest.TestCase):
         self.assertEqual((cells[0]["cores"], moved), ("", 0))
 
     def test_launches_alternate(self):
-        self.assertEqual([side[0] for _, side in paired.launches(4)], list("bnnbbnnb"))
+        self.assertEqual([side[0] for pair in range(4) for side in paired.order(pair)], list("bnnbbnnb"))
+
+    def test_a_run_is_judged_at_a_distance_that_served_all_runs(self):
+        rng = random.Random(SEED)
+        near, far = 50.0, 200.0
+        first = simulated(rng, 6, 1.0, 0.001, flag=near)
+        self.assertEqual(paired.judged_at(first, 0, "bcast"), {"near"})
+        self.assertEqual(paired.judged_at(first + simulated(rng, 6, 1.0, 0.001, run=1, flag=far), 1, "bcast"), set())
+        self.assertEqual(paired.judged_at(first + simulated(rng, 5, 1.0, 0.001, run=1, flag=near), 1, "bcast"), set())
+        self.assertEqual(paired.judged_at(first + simulated(rng, 6, 1.0, 0.001, run=1, flag=near), 1, "bcast"),
+                         {"near"})
 
 
 if __name__ == "__main__":

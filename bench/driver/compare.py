@@ -62,7 +62,7 @@ def samples(field, options, report_error, notes=None):
 
 
 RIVALS = {"openmpi": "Open MPI", "openmpi-nocma": "Open MPI without CMA", "openmpi-acoll": "Open MPI's acoll",
-          "openmpi-xhc": "Open MPI's xhc", "mpich": "MPICH"}
+          "openmpi-xhc": "Open MPI's xhc", "openmpi-ucc": "Open MPI's ucc", "mpich": "MPICH"}
 COLUMNS = {"coll+openmpi": "under Open MPI", "coll+mpich": "under MPICH", "coll": "without MPI"}
 
 

@@ -69,7 +69,7 @@ TITLES = {"openmpi": "Open MPI", "mpich": "MPICH"}
 # Open MPI without kernel copies: before release 5, and since.
 NO_CMA = [("btl_vader_single_copy_mechanism", "none"), ("smsc", "^cma,knem,xpmem")]
 # The MPI libraries with each setting that is said to be the fastest somewhere: (what differs, which, for launcher()).
-COMPONENTS = ("sm", "acoll", "xhc")  # of Open MPI's framework coll; measured where it has them
+COMPONENTS = ("sm", "acoll", "xhc", "ucc")  # of Open MPI's framework coll; measured where it has them
 PEERS = {
     "openmpi": (" as installed", "openmpi", {}),
     "openmpi-nocma": (" without CMA", "openmpi", {"mca": NO_CMA}),
@@ -102,7 +102,9 @@ def peers(ranks, program, urgent=False, names=tuple(PEERS)):
 def contestants(build, ranks, program, urgent=False):
     """All that `make bench` compares and that can run here; `program` as for peers()."""
     found = []
-    for mpi, names in (("openmpi", ("openmpi", "openmpi-nocma", "openmpi-acoll", "openmpi-xhc")), ("mpich", ("mpich",))):
+    compared = {"openmpi": ("openmpi", "openmpi-nocma", "openmpi-acoll", "openmpi-xhc", "openmpi-ucc"),
+                "mpich": ("mpich",)}
+    for mpi, names in compared.items():
         found += (rivals := peers(ranks, program, urgent, names))
         if rivals and (shim := shim_path(build, mpi)):
             found.append(Contestant(f"coll+{mpi}", f"libcoll preloaded into {TITLES[mpi]}", True,

@@ -11,7 +11,7 @@ PANEL_W, TIME_H, GAIN_H = 270, 220, 110
 LEFT, GAP, RIGHT, TOP, BETWEEN = 66, 62, 16, 66, 62
 MOST_COLUMNS, LEGEND_W = 5, 372
 STYLES = {"openmpi": ("#e08214", ""), "openmpi-nocma": ("#b35806", "5 4"), "openmpi-acoll": ("#fdb863", "7 3"),
-          "openmpi-xhc": ("#b2182b", "2 2"), "mpich": ("#8073ac", ""),
+          "openmpi-xhc": ("#b2182b", "2 2"), "openmpi-ucc": ("#d6604d", "9 2 2 2"), "mpich": ("#8073ac", ""),
           "coll+openmpi": ("#1b7837", ""), "coll+mpich": ("#41ab5d", "7 3"), "coll": ("#00441b", "2 2")}
 FONT = 'font-family="DejaVu Sans, Helvetica, sans-serif"'
 

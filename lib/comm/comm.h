@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "comm/bound_plans.h"
 #include "comm/drift.h"
 #include "comm/living.h"
 #include "comm/pieces.h"
@@ -211,27 +212,6 @@ class Comm : public std::enable_shared_from_this<Comm> {
     exec::Channel channel;
     std::deque<Request*> requests;  // the first one runs
   };
-  // Which bound plan serves a call; compared whole.
-  struct BoundKey {
-    plan::Collective collective = plan::Collective::barrier;
-    uint8_t channel = 0xff;
-    int root = 0;
-    size_t count = 0;
-    size_t element_bytes = 0;
-    bool needs_order = false;  // the operation does not commute
-    bool other_way = false;    // as the trials say
-    bool rounds = false;       // a built-in operation on 16-bit floats
-    uint64_t pieces = 0;       // digest of the lengths of a v-form
-    bool operator==(const BoundKey&) const = default;
-  };
-  struct BoundEntry {
-    BoundKey key;
-    std::shared_ptr<const Pieces> pieces;
-    std::shared_ptr<exec::Bound> bound;
-    double expected_us = 0;  // by the table; 0: unknown
-    bool two_ways = false;   // this is one of them: trials tell which is taken
-  };
-
   Comm() = default;
   friend class Creation;
   model::Question question(const Call& call) const;
@@ -245,8 +225,8 @@ class Comm : public std::enable_shared_from_this<Comm> {
   const exec::Groups& groups_of(const Call& reduction);
   // The plan that serves a call on a channel, bound anew only when it is not at hand.
   coll_status bound_for(const Call& call, int channel, bool other_way, const BoundEntry*& found);
-  // All of the entry but its key.
-  coll_status make_bound(const Call& call, const BoundKey& key, BoundEntry& entry);
+  // All of the entry but its key and pieces.
+  coll_status make_bound(const Call& call, BoundEntry& entry);
   std::string bind(const Call& call, int channel, const model::Choice& choice, std::shared_ptr<exec::Bound>& bound);
   // For a channel with so much room for staging.
   const plan::Plan* plan_for(const Call& call, const model::Choice& choice, size_t room_bytes);
@@ -330,7 +310,7 @@ class Comm : public std::enable_shared_from_this<Comm> {
   std::unique_ptr<transport::LifeRegistration> registration_;  // of this rank's mark in it
 
   std::unordered_map<std::string, std::unique_ptr<plan::Plan>> plans_;
-  std::array<BoundEntry, 128> bounds_;
+  BoundPlans bounds_;
   std::unique_ptr<Trials> trials_;  // null where only one way is ever open
   std::unique_ptr<Drift> drift_;    // null where no times are known to compare with
 };

@@ -93,19 +93,12 @@ coll_status Comm::bound_for(const Call& call, int channel, bool other_way, const
   const BoundKey key{call.collective, uint8_t(channel),   call.root,
                      call.count,      call.element_bytes, !call.reducer.commutative,
                      other_way,       call.rounds(),      call.pieces != nullptr ? call.pieces->digest() : 0};
-  size_t hash = ((call.count ^ key.pieces) * 0x9e3779b97f4a7c15u >> 40) + size_t(call.collective) * 7 +
-                size_t(call.root) * 13 + size_t(channel) * 29 + size_t(other_way) * 31;
-  BoundEntry& entry = bounds_[hash % bounds_.size()];
-  const bool differs = (entry.pieces == nullptr) != (call.pieces == nullptr) ||
-                       (call.pieces != nullptr && !call.pieces->same_lengths(*entry.pieces));
-  if (!(entry.key == key) || differs) {
-    coll_status status = make_bound(call, key, entry);
-    entry.key = status == COLL_OK ? key : BoundKey{};
-    entry.pieces = call.pieces;
-    if (status != COLL_OK) return status;
-  }
-  found = &entry;
-  return COLL_OK;
+  if (found = bounds_.find(key, call.pieces.get()); found != nullptr) [[likely]]
+    return COLL_OK;
+  BoundEntry entry{.key = key, .pieces = call.pieces};
+  const coll_status status = make_bound(call, entry);
+  if (status == COLL_OK) found = &bounds_.insert(std::move(entry));
+  return status;
 }
 
 coll_status Comm::run(const BoundEntry& entry, const Call& call) {
@@ -231,14 +224,14 @@ void Comm::perform_alone(const Call& call) {
   if (from != to) mem::copy(to, from, bytes);
 }
 
-coll_status Comm::make_bound(const Call& call, const BoundKey& key, BoundEntry& entry) {
-  const int index = key.channel;
+coll_status Comm::make_bound(const Call& call, BoundEntry& entry) {
+  const int index = entry.key.channel;
   std::shared_ptr<exec::Bound>& bound = entry.bound;
   if (call.element_bytes > half_bytes / 8)
     return failure(COLL_ERR_TYPE, "an element of " + std::to_string(call.element_bytes) +
                                       " bytes does not fit into a staging slot; the largest element is " +
                                       std::to_string(half_bytes / 8) + " bytes");
-  model::Selection selected = decide(call, key.other_way);
+  model::Selection selected = decide(call, entry.key.other_way);
   std::string problem = bind(call, index, selected.choice, bound);
   // The formulas know nothing of the room for staging, and requests of many ranks have less of it than blocking calls:
   // shorter chunks need less.

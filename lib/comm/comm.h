@@ -95,9 +95,6 @@ class Scratch {
 // An allgather among the ranks of the communicator to be: send [bytes] -> recv [ranks * bytes]. False on failure.
 using Exchange = std::function<bool(const void* send, void* recv, size_t bytes)>;
 
-// What create() exchanges, one length per exchange; `names`: where ranks get the segment by sockets (rendezvous.h).
-std::vector<size_t> exchanged_bytes(bool names);
-
 class Comm;
 
 // A non-blocking or persistent collective. Its communicator lives at least from the start to let_go().

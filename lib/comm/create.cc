@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How a communicator comes to be: two exchanges, then every rank decides the same from the same data. A third one lies
-// between the two where ranks get the segment by sockets.
+// How a communicator comes to be: every rank finds the segment of rank 0, introduces itself there, looks what works, and
+// decides the same from the same data. Exchanges lie between the steps.
 #include <algorithm>
 #include <atomic>
 #include <bitset>
@@ -8,9 +8,9 @@
 #include <cstdio>
 #include <cstring>
 #include <optional>
-#include <type_traits>
 
 #include "comm/comm.h"
+#include "comm/introduction.h"
 #include "comm/living.h"
 #include "comm/machines.h"
 #include "comm/probe.h"
@@ -31,76 +31,32 @@ namespace coll::comm {
 
 namespace {
 
-constexpr uint64_t protocol = 0x6c6962636f6c6c05;  // "libcoll", version 5
-constexpr int most_cpus = 1024;
 constexpr int most_ranks = 4096;
 constexpr size_t most_huge = 16;  // communicators of a process whose staging may take a huge page each
 
-// Every exchange begins with how the sender fares, so that one rank's failure is everybody's.
+// How this rank fares. One rank's failure is every rank's.
 struct Fate {
   coll_status status = COLL_OK;
-  char text[200] = "";
+  std::string text;
   void fail(coll_status s, const std::string& why) {
-    if (status != COLL_OK) return;
-    status = s;
-    snprintf(text, sizeof text, "%s", why.c_str());
+    if (status == COLL_OK) status = s, text = why;
   }
 };
-
-// First exchange: how to reach me.
-struct Hello {
-  Fate fate;
-  uint64_t version = protocol;
-  char node[120] = "";
-  transport::Address address;
-  transport::SegmentAddress segment;            // rank 0
-  uint64_t machine_bytes = 0, table_bytes = 0;  // rank 0: the topology and, unless 0, the table, in the segment
-  ProbeOffer probe;
-  uint32_t transport = 0;
-  uint32_t debug = 0;
-  bool shared_heap = false;
-  bool huge_pages = false;  // for long buffers in use
-  bool trials = false;
-  uint64_t direct_min_bytes = 0;
-  uint64_t choices = 0;  // Settings::choices
-  std::bitset<most_cpus> cpus;
-};
-
-// Between the two, where namespaces differ: where I wait for the segment.
-struct Name {
-  Fate fate;
-  transport::Token socket;
-};
-
-// Second exchange: what works from where I am.
-struct Report {
-  Fate fate;
-  topo::Place place;
-  uint64_t scheduling_group = 0;  // where ranks share cores
-  ProbeFindings found;
-};
-
-static_assert(std::is_trivially_copyable_v<Hello> && std::is_trivially_copyable_v<Name> &&
-              std::is_trivially_copyable_v<Report>);
 
 // Ranks that must share a core: spinning would keep the one that is waited for from running.
-bool crowded(const std::vector<Hello>& hellos) {
+bool crowded(const std::vector<Introduction>& ranks) {
   std::bitset<most_cpus> all, taken_alone;
-  for (const Hello& hello : hellos) {
-    if (hello.cpus.count() == 1) {
-      if ((taken_alone & hello.cpus).any()) return true;
-      taken_alone |= hello.cpus;
+  for (const Introduction& one : ranks) {
+    if (one.cpus.count() == 1) {
+      if ((taken_alone & one.cpus).any()) return true;
+      taken_alone |= one.cpus;
     }
-    all |= hello.cpus;
+    all |= one.cpus;
   }
-  return all.count() < hellos.size();
+  return all.count() < ranks.size();
 }
 
 }  // namespace
-
-std::vector<size_t> exchanged_bytes(bool names) {
-  return names ? std::vector{sizeof(Hello), sizeof(Name), sizeof(Report)} : std::vector{sizeof(Hello), sizeof(Report)};
-}
 
 class Creation {
  public:
@@ -111,14 +67,19 @@ class Creation {
 
   std::unique_ptr<Comm> run(const Exchange& exchange, bool names, coll_status& status) {
     prepare();
+    hello_.status = Status(fate_.status);
+    hellos_.resize(ranks());
     if (!trade(exchange, hello_, hellos_, status)) return nullptr;
-    check();
     meet();
     comm_->exchanges_names_ = names || rendezvous_->namespaces_differ();
-    if (comm_->exchanges_names_ && !trade(exchange, name_, names_, status)) return nullptr;
-    if (fate_.status == COLL_OK) reach();
-    if (!trade(exchange, report_, reports_, status)) return nullptr;
+    statuses_.assign(ranks(), COLL_OK);
+    if (comm_->exchanges_names_ && !trade(exchange, Status(fate_.status), statuses_, status)) return nullptr;
+    enter();
+    if (!agree(exchange, status)) return nullptr;
     if (rank() == 0) segment_->close();  // every rank has mapped it
+    look_around();
+    if (!agree(exchange, status)) return nullptr;
+    read_introductions();
     decide();
     if (fate_.status != COLL_OK) {
       status = failure(fate_.status, fate_.text);
@@ -136,42 +97,61 @@ class Creation {
   size_t ranks() const { return size_t(comm_->team_.ranks); }
 
   template <typename Message>
-  bool trade(const Exchange& exchange, Message& mine, std::vector<Message>& all, coll_status& status) {
-    mine.fate = fate_;
-    all.resize(ranks());
-    if (!exchange(&mine, all.data(), sizeof mine)) {
-      status = fate_.status != COLL_OK
-                   ? failure(fate_.status, fate_.text)
-                   : failure(COLL_ERR_BOOTSTRAP, "the allgather callback of the bootstrap returned an error");
-      return false;
-    }
+  bool trade(const Exchange& exchange, const Message& mine, std::vector<Message>& all, coll_status& status) {
+    if (exchange(&mine, all.data(), sizeof mine)) return true;
+    status = fate_.status != COLL_OK
+                 ? failure(fate_.status, fate_.text)
+                 : failure(COLL_ERR_BOOTSTRAP, "the allgather callback of the bootstrap returned an error");
+    return false;
+  }
+
+  // After the exchange all ranks know what each has written to the segment. False when some rank has failed.
+  bool agree(const Exchange& exchange, coll_status& status) {
+    if (entered_) snprintf(introduction(rank()).reason, sizeof Introduction::reason, "%s", fate_.text.c_str());
+    if (!trade(exchange, Status(fate_.status), statuses_, status)) return false;
     for (size_t r = 0; r < ranks(); r++) {
-      if (all[r].fate.status == COLL_OK) continue;
-      std::string who = int(r) == rank() ? "" : "rank " + std::to_string(r) + ": ";
-      status = failure(all[r].fate.status, who + all[r].fate.text);
+      if (statuses_[r] == COLL_OK) continue;
+      // A rank that cannot read the first one's reason has one of its own.
+      if (!entered_ && fate_.status != COLL_OK) status = failure(fate_.status, fate_.text);
+      else status = failure(coll_status(statuses_[r]), reason_of(int(r)));
       return false;
     }
     return true;
   }
 
+  std::string reason_of(int r) const {
+    if (r == rank()) return fate_.text;
+    const std::string who = "rank " + std::to_string(r);
+    // Of one that has not entered the segment, these are zeroes.
+    const Introduction* its = entered_ ? &introduction(r) : nullptr;
+    if (its != nullptr && its->reason[0] != 0)
+      return who + ": " + std::string(its->reason, strnlen(its->reason, sizeof its->reason));
+    return who + " cannot create the communicator; its own message says why (coll_last_error(), COLL_LOG=info)";
+  }
+
   void prepare() {
+    const transport::Address address = transport::own_address();
+    hello_.introduce(address);
+    own_.process = address.token;
+    read_settings();
+    if (rank() == 0) make_segment();
+  }
+
+  void read_settings() {
     coll_status settings = comm_->settings_.read();
     if (settings != COLL_OK) return fate_.fail(settings, last_error());
     topo::Status parsed = read_sensitivity();
     if (!parsed.ok()) return fate_.fail(COLL_ERR_TOPOLOGY, "COLL_SENSITIVITY: " + parsed.text());
-    hello_.address = transport::own_address();
-    snprintf(hello_.node, sizeof hello_.node, "%s", transport::node_identity().c_str());
-    hello_.transport = uint32_t(comm_->settings_.transport);
-    hello_.debug = comm_->settings_.debug;
-    hello_.choices = comm_->settings_.choices;
-    hello_.direct_min_bytes = comm_->settings_.direct_min_bytes;
-    hello_.shared_heap = comm_->settings_.shared_heap;
-    hello_.trials = comm_->settings_.trials;
-    hello_.huge_pages = comm_->settings_.huge_pages && mem::HugePages::are_to_be_had();
+    own_.transport = uint32_t(comm_->settings_.transport);
+    own_.debug = comm_->settings_.debug;
+    own_.choices = comm_->settings_.choices;
+    own_.direct_min_bytes = comm_->settings_.direct_min_bytes;
+    own_.shared_heap = comm_->settings_.shared_heap;
+    own_.trials = comm_->settings_.trials;
+    own_.huge_pages = comm_->settings_.huge_pages && mem::HugePages::are_to_be_had();
     for (int cpu : topo::current_cpus())
-      if (cpu < most_cpus) hello_.cpus.set(size_t(cpu));
-    hello_.probe = probe_.offer(comm_->settings_.transport);
-    if (rank() == 0) make_segment();
+      if (cpu < most_cpus) own_.cpus.set(size_t(cpu));
+    own_.probe = probe_.offer(comm_->settings_.transport);
   }
 
   topo::Status read_sensitivity() {
@@ -181,24 +161,31 @@ class Creation {
   }
 
   // The topology is loaded once per node, by rank 0, and handed over in the segment; the table of this machine with it.
+  // A rank 0 that has failed makes a segment as well: it tells the others why.
   void make_segment() {
-    const std::shared_ptr<const LoadedMachine> loaded = load_machine(comm_->settings_.topology);
+    std::shared_ptr<const LoadedMachine> loaded;
+    std::shared_ptr<const FoundTable> found;
+    if (fate_.status == COLL_OK) load_texts(loaded, found);
+    own_.machine_bytes = loaded != nullptr ? loaded->text.size() : 0;
+    own_.table_bytes = found != nullptr ? found->text.size() : 0;
+    std::string problem;
+    segment_ = transport::Segment::make(layout_.texts() + own_.machine_bytes + own_.table_bytes, problem);
+    if (segment_ == nullptr) return fate_.fail(COLL_ERR_NO_MEMORY, problem);
+    hello_.offer(segment_->address());
+    for (const SegmentLayout::Range& range : layout_.read_first())
+      transport::touch_pages(at(range.offset), range.bytes);
+    if (loaded != nullptr) memcpy(machine_text(), loaded->text.data(), loaded->text.size());
+    if (found != nullptr) memcpy(table_text(own_), found->text.data(), found->text.size());
+  }
+
+  void load_texts(std::shared_ptr<const LoadedMachine>& loaded, std::shared_ptr<const FoundTable>& found) {
+    loaded = load_machine(comm_->settings_.topology);
     if (!loaded->status.ok() && !comm_->settings_.topology.empty())
       return fate_.fail(COLL_ERR_TOPOLOGY, "COLL_TOPOLOGY: " + loaded->status.text());
-    const std::shared_ptr<const FoundTable> found = find_table(comm_->settings_.table, loaded->machine);
+    found = find_table(comm_->settings_.table, loaded->machine);
     if (found->table == nullptr && !comm_->settings_.table.empty() && comm_->settings_.table != "none")
       return fate_.fail(COLL_ERR_ARG, "COLL_TABLE: " + found->remark);
     if (!found->remark.empty()) comm_->settings_.remarks += "libcoll: " + found->remark + "\n";
-    hello_.machine_bytes = loaded->text.size();
-    hello_.table_bytes = found->text.size();
-    std::string problem;
-    segment_ = transport::Segment::make(layout_.texts() + loaded->text.size() + found->text.size(), problem);
-    if (segment_ == nullptr) return fate_.fail(COLL_ERR_NO_MEMORY, problem);
-    hello_.segment = segment_->address();
-    for (const SegmentLayout::Range& range : layout_.read_first())
-      transport::touch_pages(at(range.offset), range.bytes);
-    memcpy(machine_text(), loaded->text.data(), loaded->text.size());
-    memcpy(table_text(), found->text.data(), found->text.size());
   }
 
   bool one_process() const {
@@ -206,26 +193,67 @@ class Creation {
   }
 
   char* at(size_t offset) const { return segment_->base() + offset; }
+  Introduction& introduction(int r) const { return *reinterpret_cast<Introduction*>(at(layout_.introduction(r))); }
   char* machine_text() const { return at(layout_.texts()); }
-  // REQUIRES: the length of the other text.
-  char* table_text() const { return machine_text() + (hellos_.empty() ? hello_ : hellos_[0]).machine_bytes; }
+  char* table_text(const Introduction& of_first) const { return machine_text() + of_first.machine_bytes; }
 
-  void check() {
+  // False: nothing of that rank's can be read.
+  bool understands(int r) {
+    const Hello& hello = hellos_[size_t(r)];
+    if (hello.version != Hello::protocol)
+      fate_.fail(COLL_ERR_BOOTSTRAP,
+                 "rank " + std::to_string(r) +
+                     " runs another version of libcoll than this rank; use one version on all ranks");
+    else if (hello.node != hello_.node)
+      fate_.fail(COLL_ERR_BOOTSTRAP,
+                 "rank " + std::to_string(r) + " is on another node; create one communicator per node");
+    return hello.version == Hello::protocol && hello.node == hello_.node;
+  }
+
+  void meet() {
+    std::vector<transport::Address> addresses;
+    const transport::Namespaces here = hello_.address().namespaces;
     for (size_t r = 0; r < ranks(); r++) {
-      const Hello& hello = hellos_[r];
-      if (hello.version != protocol)
-        return fate_.fail(COLL_ERR_BOOTSTRAP,
-                          "rank " + std::to_string(r) +
-                              " runs another version of libcoll than this rank; use one version on all ranks");
-      if (strcmp(hello.node, hello_.node) != 0)
-        return fate_.fail(COLL_ERR_BOOTSTRAP,
-                          "rank " + std::to_string(r) + " is on another node; create one communicator per node");
-      if (hello.transport != hello_.transport || hello.debug != hello_.debug ||
-          hello.direct_min_bytes != hello_.direct_min_bytes)
+      understands(int(r));
+      transport::Address address = hellos_[r].address();
+      // As transport::seen_from_here(), of digests of tokens.
+      if (!transport::share_pids(address.namespaces, here) && hellos_[r].process != hello_.process) address.pid = 0;
+      addresses.push_back(address);
+    }
+    transport::SegmentAddress segment = hellos_[0].segment();
+    segment.pid = addresses[0].pid;
+    rendezvous_.emplace(rank(), addresses, segment, comm_->settings_.rendezvous_directory);
+    addresses_ = std::move(addresses);
+    if (hellos_[0].descriptor < 0) return;
+    const std::string problem = rendezvous_->open_socket();
+    if (!problem.empty()) fate_.fail(COLL_ERR_BOOTSTRAP, problem);
+  }
+
+  // Maps the segment and introduces this rank, also if it has failed: so the others learn why.
+  void enter() {
+    if (hellos_[0].descriptor < 0 || !understands(0)) return;
+    std::string problem;
+    if (rank() == 0) problem = rendezvous_->pass(*segment_, statuses_);
+    else segment_ = rendezvous_->reach(problem);
+    if (!problem.empty()) fate_.fail(COLL_ERR_BOOTSTRAP, problem);
+    if (segment_ == nullptr) return;
+    introduction(rank()) = own_;
+    entered_ = true;
+  }
+
+  void read_introductions() {
+    introductions_.clear();
+    for (size_t r = 0; r < ranks(); r++) introductions_.push_back(introduction(int(r)));
+  }
+
+  void compare_settings() {
+    for (size_t r = 0; r < ranks(); r++) {
+      const Introduction& its = introductions_[r];
+      if (its.transport != own_.transport || its.debug != own_.debug || its.direct_min_bytes != own_.direct_min_bytes)
         return fate_.fail(COLL_ERR_BOOTSTRAP, "rank " + std::to_string(r) +
                                                   " has a different value of COLL_TRANSPORT, COLL_DEBUG or "
                                                   "COLL_DIRECT_MIN; set the same value on all ranks");
-      if (hello.choices != hello_.choices)
+      if (its.choices != own_.choices)
         return fate_.fail(COLL_ERR_BOOTSTRAP,
                           "rank " + std::to_string(r) +
                               " has a different value of COLL_SENSITIVITY, COLL_THROTTLE, COLL_CHUNK, COLL_CPU or of a "
@@ -233,38 +261,21 @@ class Creation {
     }
   }
 
-  // Whatever check() has found, so that all ranks make the same exchanges.
-  void meet() {
-    std::vector<transport::Address> addresses;
-    for (Hello& hello : hellos_) {
-      hello.address = transport::seen_from_here(hello.address, hello_.address.namespaces);
-      addresses.push_back(hello.address);
-    }
-    rendezvous_.emplace(rank(), std::move(addresses), comm_->settings_.rendezvous_directory);
+  // Between the last two exchanges: what this rank finds out about the others, and what works from where it is.
+  void look_around() {
+    const size_t apart = layout_.introduction(1) - layout_.introduction(0);
+    transport::map_pages(at(layout_.introduction(0)), ranks() * apart);
+    read_introductions();
+    compare_settings();
     if (fate_.status != COLL_OK) return;
-    std::string problem;
-    name_.socket = rendezvous_->open_socket(problem);
-    if (!problem.empty()) fate_.fail(COLL_ERR_BOOTSTRAP, problem);
-  }
-
-  std::string get_segment() {
-    std::vector<transport::Token> names;
-    for (const Name& name : names_) names.push_back(name.socket);
-    std::string problem;
-    if (rank() == 0) problem = rendezvous_->pass(*segment_, names);
-    else segment_ = rendezvous_->reach(hellos_[0].segment, names, problem);
-    return problem;
-  }
-
-  void reach() {
     exec::Team& team = comm_->team_;
     team.members.resize(ranks());
-    const std::string problem = get_segment();
-    if (!problem.empty()) return fate_.fail(COLL_ERR_BOOTSTRAP, problem);
-    for (size_t r = 0; r < ranks(); r++)
+    for (size_t r = 0; r < ranks(); r++) {
+      addresses_[r].token = introductions_[r].process;
       team.members[r] = {reinterpret_cast<exec::RankState*>(at(layout_.state(int(r)))),
-                         at(layout_.refused_piece(int(r))), transport::Peer::reach(hellos_[r].address)};
-    // Before the second exchange: after it each peer can tell whether this rank has ended.
+                         at(layout_.refused_piece(int(r))), transport::Peer::reach(addresses_[r])};
+    }
+    // Before the last exchange: after it each peer can tell whether this rank has ended.
     if (!one_process())
       registration_ = std::make_unique<transport::LifeRegistration>(team.members[size_t(rank())].state->life);
     // Rank 0 has mapped them as it committed them.
@@ -275,25 +286,27 @@ class Creation {
     if (living_communicators() < most_huge)
       transport::advise_huge(at(layout_.payloads(rank())), layout_.payloads_bytes() + 2 * half_bytes);
     topo::Status parsed;
-    const std::shared_ptr<const topo::Machine> machine = machine_of({machine_text(), hellos_[0].machine_bytes}, parsed);
+    const Introduction& first = introductions_[0];
+    const std::shared_ptr<const topo::Machine> machine = machine_of({machine_text(), first.machine_bytes}, parsed);
     if (machine == nullptr) return fate_.fail(COLL_ERR_TOPOLOGY, parsed.text());
     comm_->machine_ = machine;
-    if (hellos_[0].table_bytes != 0) {
-      table_ = table_of({table_text(), hellos_[0].table_bytes});
+    if (first.table_bytes != 0) {
+      table_ = table_of({table_text(first), first.table_bytes});
       if (table_ == nullptr)
         return fate_.fail(COLL_ERR_BOOTSTRAP,
                           "rank 0 runs another version of libcoll than this rank; use one version on all ranks");
     }
     // On the machine itself a rank knows where it is bound; a described machine is filled core by core.
-    report_.place = machine->source == "native" || machine->source == "flat"
-                        ? topo::current_place(*machine)
-                        : topo::map_ranks(*machine, int(ranks()), topo::Mapping::core)[size_t(rank())];
-    comm_->team_.crowded = crowded(hellos_);
-    if (comm_->team_.crowded) report_.scheduling_group = sync::scheduling_group();
+    Introduction& own = introduction(rank());
+    own.place = machine->source == "native" || machine->source == "flat"
+                    ? topo::current_place(*machine)
+                    : topo::map_ranks(*machine, int(ranks()), topo::Mapping::core)[size_t(rank())];
+    team.crowded = crowded(introductions_);
+    if (team.crowded) own.scheduling_group = sync::scheduling_group();
     if (ranks() == 1) return;
     const size_t other = (size_t(rank()) + 1) % ranks();
-    report_.found = probe_.look(hellos_[other].probe, hellos_[other].address, hellos_[0].probe.domain);
-    if (rank() == 1) probe_.take_times(hellos_[0].probe, hellos_[0].address, report_.found);
+    own.found = probe_.look(introductions_[other].probe, addresses_[other], first.probe.domain);
+    if (rank() == 1) probe_.take_times(first.probe, addresses_[0], own.found);
   }
 
   // Without its pid, only its life mark shows that a rank has ended.
@@ -312,11 +325,11 @@ class Creation {
     if (rendezvous_->pids_differ()) check_marks();
     if (fate_.status != COLL_OK) return;
     std::vector<topo::Place> places;
-    for (const Report& report : reports_) places.push_back(report.place);
+    for (const Introduction& one : introductions_) places.push_back(one.place);
     comm_->hierarchy_ = topo::Hierarchy::from_places(places, sensitivity_);
     comm_->cache_bytes_ = topo::available_cache_bytes(*comm_->machine_, places);
 
-    for (const Report& report : reports_) agreed_.add(report.found);
+    for (const Introduction& one : introductions_) agreed_.add(one.found);
     const std::string problem = agreed_.impossible(settings.transport);
     if (!problem.empty())
       return fate_.fail(COLL_ERR_UNAVAILABLE,
@@ -344,12 +357,13 @@ class Creation {
       };
     team.direct_min_bytes = settings.direct_min_bytes;
     if (settings.streamed.has_value()) team.stores.settle(*settings.streamed);
-    comm_->heaps_are_shared_ = team.map_arenas && std::ranges::all_of(hellos_, &Hello::shared_heap);
-    comm_->huge_pages_ = std::ranges::all_of(hellos_, &Hello::huge_pages);
+    comm_->heaps_are_shared_ = team.map_arenas && std::ranges::all_of(introductions_, &Introduction::shared_heap);
+    comm_->huge_pages_ = std::ranges::all_of(introductions_, &Introduction::huge_pages);
     if (!settings.trace.empty()) team.record = std::make_unique<exec::Record>();
-    comm_->groups_apart_ = comm_->team_.crowded && !std::ranges::all_of(reports_, [this](const Report& report) {
-                             return report.scheduling_group == report_.scheduling_group;
-                           });
+    comm_->groups_apart_ =
+        comm_->team_.crowded && !std::ranges::all_of(introductions_, [this](const Introduction& one) {
+          return one.scheduling_group == introductions_[0].scheduling_group;
+        });
     team.patience = comm_->team_.crowded ? sync::Patience::crowded(!comm_->groups_apart_) : sync::Patience::alone();
     for (int c = 0; c < channel_count; c++) set_up(comm_->channel(c), c);
     comm_->selector_ = {table_,
@@ -359,7 +373,7 @@ class Creation {
                          .kernel_works = copies_work}};
     comm_->set_latency_paths();
     const bool rules_choose = table_ == nullptr && settings.chunk_bytes == 0 && settings.throttle == 0;
-    if (stages && rules_choose && std::ranges::all_of(hellos_, &Hello::trials))
+    if (stages && rules_choose && std::ranges::all_of(introductions_, &Introduction::trials))
       comm_->trials_ = std::make_unique<Trials>(int(ranks()));
     if (settings.drift && comm_->selector_.knows_times(int(ranks()))) watch();
     describe();
@@ -381,7 +395,7 @@ class Creation {
       case Transport::cma: break;
     }
     std::vector<int> pids;
-    for (const Hello& hello : hellos_) pids.push_back(hello.address.pid);
+    for (const transport::Address& address : addresses_) pids.push_back(address.pid);
     return transport::cma_access(std::move(pids));
   }
 
@@ -434,12 +448,13 @@ class Creation {
   std::unique_ptr<transport::LifeRegistration> registration_;
   Fate fate_;
   Hello hello_;
-  Name name_;
-  Report report_;
+  Introduction own_;
+  bool entered_ = false;  // the segment is mapped, and this rank has introduced itself
   std::optional<Rendezvous> rendezvous_;
   std::vector<Hello> hellos_;
-  std::vector<Name> names_;
-  std::vector<Report> reports_;
+  std::vector<Status> statuses_;
+  std::vector<transport::Address> addresses_;  // as this process may use them
+  std::vector<Introduction> introductions_;
   Probe probe_;
   Agreement agreed_;
   std::shared_ptr<const model::Table> table_;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "coll/coll.h"
+
 namespace coll::comm {
 
 using transport::Address;
@@ -13,8 +15,8 @@ using transport::Segment;
 using transport::SegmentAddress;
 using transport::Token;
 
-Rendezvous::Rendezvous(int rank, std::vector<Address> addresses, std::string directory)
-    : rank_(size_t(rank)), addresses_(std::move(addresses)) {
+Rendezvous::Rendezvous(int rank, std::vector<Address> addresses, const SegmentAddress& segment, std::string directory)
+    : rank_(size_t(rank)), addresses_(std::move(addresses)), segment_(segment) {
   const Namespaces& of_first = addresses_[0].namespaces;
   for (size_t r = 1; r < addresses_.size(); r++) {
     if (!needs_socket(r)) continue;
@@ -36,17 +38,17 @@ bool Rendezvous::pids_differ() const {
   });
 }
 
-Token Rendezvous::open_socket(std::string& problem) {
-  const Token name = transport::fresh_token();
+std::string Rendezvous::open_socket() {
+  std::string problem;
   if (rank_ == 0 ? namespaces_differ_ : needs_socket(rank_))
-    socket_ = DescriptorSocket::make(name, directory_, problem);
-  return name;
+    socket_ = DescriptorSocket::make(name_of_socket(rank_), directory_, problem);
+  return problem;
 }
 
-std::string Rendezvous::pass(const Segment& segment, const std::vector<Token>& names) {
-  for (size_t r = 1; r < addresses_.size(); r++) {
-    if (!needs_socket(r)) continue;
-    const std::string problem = socket_->send(names[r], segment.descriptor());
+std::string Rendezvous::pass(const Segment& segment, const std::vector<uint8_t>& statuses) {
+  for (size_t r = 1; r < addresses_.size() && socket_ != nullptr; r++) {
+    if (!needs_socket(r) || statuses[r] != COLL_OK) continue;
+    const std::string problem = socket_->send(name_of_socket(r), segment.descriptor());
     if (problem.empty()) continue;
     socket_ = nullptr;  // so the others need not wait
     return "rank " + std::to_string(r) + " " + problem;
@@ -54,14 +56,14 @@ std::string Rendezvous::pass(const Segment& segment, const std::vector<Token>& n
   return "";
 }
 
-std::shared_ptr<Segment> Rendezvous::reach(const SegmentAddress& address, const std::vector<Token>& names,
-                                           std::string& problem) {
-  if (!needs_socket(rank_)) return Segment::reach(address, problem);
+std::shared_ptr<Segment> Rendezvous::reach(std::string& problem) {
+  if (!needs_socket(rank_)) return Segment::reach(segment_, problem);
+  if (socket_ == nullptr) return nullptr;  // open_socket() has said why
   const Address& first = addresses_[0];
   const bool shares_users = first.namespaces.user != 0 && first.namespaces.user == addresses_[rank_].namespaces.user;
-  const int passed =
-      socket_->receive({names[0], first.pid, shares_users}, FileIdentity(address.device, address.inode), problem);
-  if (passed >= 0) return Segment::reach(address, problem, passed);
+  const int passed = socket_->receive({name_of_socket(0), first.pid, shares_users},
+                                      FileIdentity(segment_.device, segment_.inode), problem);
+  if (passed >= 0) return Segment::reach(segment_, problem, passed);
   problem = "rank 0 " + problem;
   return nullptr;
 }

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "comm/comm.h"
+#include "comm/introduction.h"
 
 namespace coll::comm {
 

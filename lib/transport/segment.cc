@@ -45,7 +45,7 @@ size_t Segment::header_bytes() { return page_bytes(); }
 
 std::shared_ptr<Segment> Segment::make(size_t bytes, std::string& problem) {
   bytes = round_up(bytes, page_bytes());
-  SegmentAddress address{.token = fresh_token(), .pid = int32_t(getpid()), .bytes = bytes};
+  SegmentAddress address{.token = {{fresh_token().words[0], 0}}, .pid = int32_t(getpid()), .bytes = bytes};
   std::shared_ptr<Segment> segment(new Segment(address));
   problem = segment->create();
   if (!problem.empty()) return nullptr;

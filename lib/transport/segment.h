@@ -15,7 +15,7 @@ namespace coll::transport {
 
 // What the rank that makes a segment tells the others so that they can open it. Plain data, sent through the bootstrap.
 struct SegmentAddress {
-  Token token;  // of this segment alone
+  Token token;  // of this segment alone; its second word is 0, as launchers pass on little
   int32_t pid = 0;
   int32_t descriptor = -1;
   uint64_t device = 0, inode = 0;

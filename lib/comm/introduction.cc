@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "comm/introduction.h"
+
+#include "transport/shared_file.h"
+
+namespace coll::comm {
+
+namespace {
+
+uint64_t digest(const std::string& text) {
+  uint64_t h = 0xcbf29ce484222325u;
+  for (const char c : text) h = (h ^ uint8_t(c)) * 0x100000001b3u;
+  return h;
+}
+
+}  // namespace
+
+static_assert(std::is_trivially_copyable_v<Hello> && std::is_trivially_copyable_v<Introduction>);
+static_assert(sizeof(Hello) + 3 * sizeof(Status) <= 64);
+
+void Hello::introduce(const transport::Address& own) {
+  node = digest(transport::node_identity());
+  process = uint32_t(own.token.words[0] ^ own.token.words[0] >> 32);
+  pid = own.pid;
+  user = own.namespaces.user, pids = own.namespaces.pid, net = own.namespaces.net;
+  proc_is_own = own.namespaces.proc_is_own;
+}
+
+void Hello::offer(const transport::SegmentAddress& segment) {
+  descriptor = segment.descriptor;
+  device = uint32_t(segment.device);
+  inode = segment.inode;
+  token = segment.token.words[0];
+  segment_pages = uint32_t(segment.bytes / transport::page_bytes());
+}
+
+transport::Address Hello::address() const {
+  return {{{process, 0}}, pid, {.user = user, .pid = pids, .net = net, .proc_is_own = proc_is_own}};
+}
+
+transport::SegmentAddress Hello::segment() const {
+  return {.token = {{token, 0}},
+          .pid = pid,
+          .descriptor = descriptor,
+          .device = device,
+          .inode = inode,
+          .bytes = size_t(segment_pages) * transport::page_bytes()};
+}
+
+std::vector<size_t> exchanged_bytes(bool names) {
+  std::vector<size_t> lengths(names ? 4 : 3, sizeof(Status));
+  lengths[0] = sizeof(Hello);
+  return lengths;
+}
+
+}  // namespace coll::comm

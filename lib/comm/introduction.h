@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the ranks of a communicator to be tell each other. Launchers pass on little and slowly, so only what is needed to
+// reach the segment goes through the bootstrap, 64 bytes per rank in all; the rest is in the segment.
+#pragma once
+
+#include <bitset>
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+#include "coll/coll.h"
+#include "comm/probe.h"
+#include "topo/place.h"
+#include "transport/peer.h"
+#include "transport/segment.h"
+
+namespace coll::comm {
+
+inline constexpr int most_cpus = 1024;
+
+// The first exchange. A rank that has failed sends the rest as well: the others find its reason in the segment.
+struct Hello {
+  using Word [[gnu::aligned(4)]] = uint64_t;  // so that nothing is padding
+  static constexpr uint16_t protocol = 6;
+  uint16_t version = protocol;
+  uint8_t status = COLL_OK;  // coll_status
+  bool proc_is_own = false;  // transport::Namespaces
+  uint32_t process = 0;      // a digest: the same for ranks that are threads of one process
+  Word node = 0;             // a digest of transport::node_identity()
+  int32_t pid = 0;
+  uint32_t user = 0, pids = 0, net = 0;  // transport::Namespaces
+  // Rank 0: its segment. -1: it has none.
+  int32_t descriptor = -1;
+  uint32_t device = 0;
+  Word inode = 0, token = 0;
+  uint32_t segment_pages = 0;
+
+  void introduce(const transport::Address& own);
+  void offer(const transport::SegmentAddress& segment);
+  // Its token is the process's digest.
+  transport::Address address() const;
+  transport::SegmentAddress segment() const;
+};
+
+// The exchanges after it: a coll_status, and everything that a rank has written to the segment before.
+using Status = uint8_t;
+
+// In the segment, written by its rank alone: the first part before the second exchange, the second one before the last.
+// The reason of a failure goes with the status of either.
+struct Introduction {
+  char reason[200] = "";
+  transport::Token process;
+  uint64_t machine_bytes = 0, table_bytes = 0;  // rank 0: the topology and, unless 0, the table, in the segment
+  ProbeOffer probe;
+  uint32_t transport = 0;
+  bool debug = false;
+  bool shared_heap = false;
+  bool huge_pages = false;  // for long buffers in use
+  bool trials = false;
+  uint64_t direct_min_bytes = 0;
+  uint64_t choices = 0;  // Settings::choices
+  std::bitset<most_cpus> cpus;
+
+  topo::Place place;
+  uint64_t scheduling_group = 0;  // where ranks share cores
+  ProbeFindings found;
+};
+
+// The lengths of the exchanges, which are as many whatever goes wrong. `names`: one more, where ranks get the segment by
+// sockets.
+std::vector<size_t> exchanged_bytes(bool names);
+
+}  // namespace coll::comm

@@ -10,15 +10,16 @@ ARROWS = {
     "topo": ["config"],
     "algo": ["plan", "topo"],
     "model": ["algo", "plan", "topo"],
+    "tune": ["model", "algo", "plan", "topo"],
     "sim": ["plan", "topo", "model"],
     "transport": ["mem", "sync"],
     "exec": ["plan", "transport", "mem", "sync"],
-    "comm": ["config", "topo", "transport", "model", "exec"],
+    "comm": ["config", "topo", "transport", "tune", "exec"],
     "api": ["comm"],
     # The shim, and its heap, are guests of the public API; the tools may look at everything that needs no peers.
     "heap": [],
     "mpi": ["heap"],
-    "tools": ["api", "model", "sim", "algo", "plan", "topo", "exec", "transport", "mem", "config"],
+    "tools": ["api", "model", "sim", "tune", "algo", "plan", "topo", "exec", "transport", "mem", "config"],
 }
 
 # Layers that include what they have an arrow to, and nothing below that.

@@ -330,7 +330,8 @@ class Creation {
     team.map_arenas = settings.transport != Transport::shm && !rendezvous_->namespaces_differ();
     const bool stages = ranks() > 1 && settings.transport == Transport::automatic && team.reach == Reach::staged;
     const bool copies_work = stages && agreed_.impossible(Transport::cma).empty();
-    if (copies_work) comm_->kernel_times_ = agreed_.cma_times();
+    comm_->copies_work_ = copies_work;
+    if (copies_work) comm_->cma_times_ = agreed_.cma_times();
     if (team.reach == Reach::remote) team.access = make_access(chosen);
     else if (copies_work) team.access = make_access(Transport::cma);
     if (team.access != nullptr) team.abilities = team.access->abilities();
@@ -352,16 +353,12 @@ class Creation {
                            });
     team.patience = comm_->team_.crowded ? sync::Patience::crowded(!comm_->groups_apart_) : sync::Patience::alone();
     for (int c = 0; c < channel_count; c++) set_up(comm_->channel(c), c);
-    comm_->selector_ = {table_,
-                        comm_->hierarchy_,
-                        {.family = &model::family_of(comm_->machine_->processor),
-                         .mapped = team.reach == Reach::direct || team.abilities.load_store,
-                         .kernel_works = copies_work}};
+    comm_->selector_ = {table_, comm_->hierarchy_};
     comm_->set_latency_paths();
     const bool rules_choose = table_ == nullptr && settings.chunk_bytes == 0 && settings.throttle == 0;
     if (stages && rules_choose && std::ranges::all_of(hellos_, &Hello::trials))
       comm_->trials_ = std::make_unique<Trials>(int(ranks()));
-    if (settings.drift && comm_->selector_.knows_times(int(ranks()))) watch();
+    if (settings.drift && !comm_->in_place() && comm_->selector_.knows_times(int(ranks()))) watch();
     describe();
   }
 
@@ -422,9 +419,7 @@ class Creation {
     else if (ranks() > 1 && team.reach != exec::Reach::direct) text += " (256 KiB: " + agreed_.times() + ")";
     if (team.reach != exec::Reach::direct && team.map_arenas) text += "; shared buffers (coll_mem_alloc): mapped";
     text += comm_->team_.crowded ? "; oversubscribed (more ranks than cores)" : "";
-    if (table_ == nullptr)
-      text += "; table: none, built-in defaults for " + std::string(model::family_of(comm_->machine_->processor).name) +
-              " (collctl calibrate writes one)";
+    if (table_ == nullptr) text += "; table: none, built-in defaults (collctl calibrate writes one)";
     else text += "; table: " + table_->name + (table_->date.empty() ? "" : " of " + table_->date);
   }
 

@@ -64,10 +64,10 @@ constexpr Variable all[] = {
      "Forces the algorithm of the collective that the name gives. The list has one entry per range of sizes.",
      creation_alike,
      {{"ALGORITHM[:PARAMETERS][@SIZE][;...]",
-       "An algorithm of collctl-list(1) with its parameters chunk=BYTES, depth=N and k=N, for calls up to and "
-       "including "
-       "SIZE (bytes, with K, M or G); the next entry applies to larger sizes. An entry without SIZE has no upper "
-       "bound; libcoll selects the algorithm beyond the last SIZE. Example: flat_read@4K;hierarchical:chunk=64K."},
+       "An algorithm of collctl-list(1) with its parameters, such as chunk=BYTES, depth=N and k=N, for calls up to "
+       "and including SIZE (bytes, with K, M or G); the next entry applies to larger sizes. An entry without SIZE has "
+       "no upper bound; libcoll selects the algorithm beyond the last SIZE. RULES has the whole grammar. Example: "
+       "flat_read@4K;hierarchical:chunk=64K."},
       {"latency[@SIZE][;...]", "The hand-written path for short messages, without a plan."}}},
     algorithm_like_barrier("COLL_BCAST"),
     algorithm_like_barrier("COLL_REDUCE"),

@@ -13,7 +13,7 @@
 //   conditions  expression { "," expression }                  all of them hold
 //
 // NUMBER is a sum of expression.h. "#" begins a comment; an indented line goes on with the statement before it. Of several
-// candidates the first is taken, and auto-tuning compares it with the others. "latency" is the executor's hand-written path;
+// candidates the first that works is taken, and auto-tuning compares it with the others. "latency" is the executor's hand-written path;
 // "priced" asks the prices of the model. The first statement whose conditions hold and which has a range decides.
 #pragma once
 

@@ -16,15 +16,23 @@ const Range* forced_range(const Situation& situation, const Forced& forced) {
   return nullptr;
 }
 
-// What auto-tuning may switch to: other plans of the range, over a path that works. Mapped buffers are copied once anyway.
-std::vector<Choice> alternatives(const Range& range, const Situation& situation, const Choice& first, bool exact) {
+// Whether a rule may choose it here: kernel-assisted copies work, and the algorithm serves these ranks.
+bool works(const Choice& choice, const Situation& situation, const topo::Hierarchy* hierarchy) {
+  if (choice.kernel_copies && !situation.has_kernel_copies()) return false;
+  return hierarchy == nullptr || choice.algorithm->refuses == nullptr ||
+         choice.algorithm->refuses({.hierarchy = hierarchy, .parameters = choice.parameters}).empty();
+}
+
+// What auto-tuning may switch to: other plans of the range that work. Mapped buffers are copied once over any path.
+std::vector<Choice> alternatives(const Range& range, const Situation& situation, const Choice& first, bool exact,
+                                 const topo::Hierarchy* hierarchy) {
   std::vector<Choice> others;
   if (situation.bytes < tuned_min_bytes || situation.irregular) return others;
-  for (const Candidate& candidate : std::span(range.candidates).subspan(1)) {
+  for (const Candidate& candidate : range.candidates) {
     if (candidate.kind != Candidate::Kind::plan) continue;
     Choice other = made(candidate, situation, shipped(), exact);
-    if (other.kernel_copies && !situation.has_kernel_copies()) continue;
     if (other.kernel_copies != first.kernel_copies && situation.mapped) continue;
+    if (!works(other, situation, hierarchy)) continue;
     complete(situation, other);
     const auto repeats = [&other](const Choice& known) { return same(known, other); };
     if (!repeats(first) && std::ranges::none_of(others, repeats)) others.push_back(std::move(other));
@@ -101,7 +109,7 @@ bool Selector::force(const Situation& situation, const Forced& forced, Selection
     if (forced.throttle != 0 && throttled && first.k.empty()) made.choice.parameters.k = forced.throttle;
   }
   complete(situation, made.choice);
-  made.alternatives = alternatives(*range, situation, made.choice, true);
+  made.alternatives = alternatives(*range, situation, made.choice, true, hierarchy_);
   return true;
 }
 
@@ -111,22 +119,28 @@ std::optional<Choice> Selector::priced(const Situation& situation, Prices& price
 }
 
 Selection Selector::by_rules(const Situation& situation, Prices* prices) const {
-  for (Book::Found found = tune::shipped().find(situation); found.rule != nullptr;
-       found = tune::shipped().find(situation, found.rule)) {
-    const Candidate& first = found.range->candidates.front();
-    if (first.kind == Candidate::Kind::latency) continue;
-    Selection selected{.rule = found.rule};
-    if (first.kind == Candidate::Kind::priced) {
-      std::optional<Choice> cheapest = prices != nullptr ? priced(situation, *prices) : std::nullopt;
-      if (!cheapest.has_value()) continue;
-      selected = {.choice = std::move(*cheapest), .by = Source::priced};
-    } else {
-      selected.choice = made(first, situation, tune::shipped(), false);
+  // The first candidate that works.
+  const auto by = [&](const Range& range) -> std::optional<Selection> {
+    for (const Candidate& candidate : range.candidates) {
+      Selection selected;
+      if (candidate.kind == Candidate::Kind::latency) continue;
+      if (candidate.kind == Candidate::Kind::priced) {
+        std::optional<Choice> cheapest = prices != nullptr ? priced(situation, *prices) : std::nullopt;
+        if (!cheapest.has_value()) continue;
+        selected = {.choice = std::move(*cheapest), .by = Source::priced};
+      } else {
+        selected.choice = made(candidate, situation, tune::shipped(), false);
+        if (!works(selected.choice, situation, hierarchy_)) continue;
+      }
+      complete(situation, selected.choice);
+      selected.alternatives = alternatives(range, situation, selected.choice, false, hierarchy_);
+      return selected;
     }
-    complete(situation, selected.choice);
-    selected.alternatives = alternatives(*found.range, situation, selected.choice, false);
-    return selected;
-  }
+    return std::nullopt;
+  };
+  const Book& book = tune::shipped();
+  for (Book::Found found = book.find(situation); found.rule != nullptr; found = book.find(situation, found.rule))
+    if (std::optional<Selection> selected = by(*found.range)) return selected->rule = found.rule, std::move(*selected);
   assert(false && "the last rule of a collective has no condition");
   return {};
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Selection: rows of the table, rows of about as many ranks, prices, built-in defaults; and that no choice changes a result.
+// Selection: rows of the table, rows of about as many ranks, prices, shipped rules; and that no choice changes a result.
 #include "tune/select.h"
 
 #include <gtest/gtest.h>

@@ -13,6 +13,10 @@ XHC = ["--topology", "package:2 numa:4 core:8", "--sensitivity", "numa,socket"]
 
 
 class Numbers(Case):
+    def test_a_ring_has_a_power_of_two_of_slots(self):
+        self.expect_error(2, "power of two of slots; use 2 or 4", "plan", "bcast", "-n", 2, "--algorithm", "flat_read",
+                          "--depth", 3)
+
     @unittest.skipIf("COLL_CPU" in os.environ, "the plan is the same on all processors")
     def test_hierarchical_bcast_crosses_each_border_once_for_every_root_and_mapping(self):
         for mapping in ("core", "numa"):

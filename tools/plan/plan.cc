@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // collctl plan: what one collective does on a machine, real or described: messages, bytes, steps, pictures.
+#include <bit>
 #include <cstdio>
 #include <fstream>
 #include <memory>
@@ -71,6 +72,9 @@ void set_parameters(const PlanOptions& options, algo::Parameters& parameters) {
     parameters.chunk_bytes = levels.front();
     if (levels.size() > 1) parameters.level_chunk_bytes = levels;
   }
+  if (options.depth != 0 && !std::has_single_bit(unsigned(options.depth)))
+    throw usage(fmt::format("--depth {}: a ring has a power of two of slots; use {} or {}", options.depth,
+                            std::bit_floor(unsigned(options.depth)), std::bit_ceil(unsigned(options.depth))));
   if (options.depth != 0) parameters.depth = uint16_t(options.depth);
   if (options.k != 0) parameters.k = uint16_t(options.k);
 }
@@ -299,7 +303,7 @@ void add_plan(Command& app, Action& action) {
       ->option_text("HOW");
   sub->add_option("--chunk", options->chunk, "bytes per pipeline iteration, 64 to 1G; a list sets one per level")
       ->option_text("BYTES");
-  sub->add_option("--depth", options->depth, "chunks in a staging ring, 1 to 1024")
+  sub->add_option("--depth", options->depth, "chunks in a staging ring: 1 to 1024, a power of two")
       ->range(1, 1024)
       ->option_text("N");
   sub->add_option("--k", options->k, "most ranks that access one rank's memory at once, 1 to 1024")

@@ -4,7 +4,7 @@
 
 #include "machines.h"
 #include "model/prices.h"
-#include "model/throttle.h"
+#include "throttle.h"
 
 namespace coll::model {
 namespace {

@@ -116,7 +116,7 @@ double Expression::value(const Situation& situation, const Names& names) const {
       default: --top, stack[top - 1] = result(step.op, stack[top - 1], stack[top]);
     }
   }
-  return top == 0 ? 0 : stack[0];
+  return top == 0 || std::isnan(stack[0]) ? 0 : stack[0];  // 0/0
 }
 
 std::vector<size_t> Expression::names() const {
@@ -193,20 +193,23 @@ Expression Reader::expression() {
   Expression made;
   comparison(made);
   while (takes("|")) comparison(made), made.steps_.push_back({.op = Op::either});
-  // Every operator takes one operand off; how many wait at once is known now.
+  return checked(std::move(made));
+}
+
+Expression Reader::number() {
+  Expression made;
+  sum(made);
+  return checked(std::move(made));
+}
+
+// Every operator takes one operand off; value() has room for so many that wait at once.
+Expression Reader::checked(Expression made) {
   size_t waiting = 0, most = 0;
   for (const Expression::Step& step : made.steps_) {
     if (step.op < Op::invert) most = std::max(most, ++waiting);
     else if (step.op > Op::down) --waiting;
   }
   if (most > most_operands) fail("the expression is nested too deeply");
-  return made;
-}
-
-// One that stands for a number: no comparison, and no "|", which separates candidates.
-Expression Reader::number_at() {
-  Expression made;
-  sum(made);
   return made;
 }
 
@@ -242,6 +245,13 @@ void Reader::product(Expression& to) {
 }
 
 void Reader::value(Expression& to) {
+  // Reading goes as deep as the text is nested.
+  struct Nesting {
+    explicit Nesting(size_t& depth) : depth_(++depth) {}
+    ~Nesting() { --depth_; }
+    size_t& depth_;
+  } const nesting(depth_);
+  if (depth_ > 4 * most_operands) fail("the expression is nested too deeply");
   if (takes("!")) return value(to), to.steps_.push_back({.op = Op::invert});
   if (takes("(")) {
     const Expression inner = expression();

@@ -87,7 +87,8 @@ class Reader {
  public:
   Reader(std::string_view text, Names& names) : text_(text), names_(&names) {}
   Expression expression();
-  Expression number() { return number_at(); }
+  // One that stands for a number: no comparison, and no "|", which separates candidates.
+  Expression number();
   // "64K"; 0 if there is no number.
   double literal();
   // Letters, digits, '_' and '-' from here on; "" if there are none.
@@ -102,7 +103,7 @@ class Reader {
   std::string_view text() const { return text_; }
 
  private:
-  Expression number_at();
+  Expression checked(Expression made);
   void skip();
   void skip_lines();
   void comparison(Expression& to);
@@ -115,6 +116,7 @@ class Reader {
   std::string_view text_;
   Names* names_;
   size_t at_ = 0;
+  size_t depth_ = 0;  // of value()
 };
 
 // "n, p, l2, ...".

@@ -152,8 +152,8 @@ size_t Selector::latency_path_bytes(Situation situation, const Forced& forced) c
     const Range& first = forced.ranges.front();
     if (first.candidates.front().kind != Candidate::Kind::latency) return 0;
     if (first.up_to.empty()) return SIZE_MAX;
-    return size_t(first.up_to.value(situation, tune::shipped())) *
-           plan::pieces_shown(situation.collective, situation.ranks);
+    const double up_to = std::clamp(first.up_to.value(situation, tune::shipped()), 0.0, 0x1p40);
+    return size_t(up_to) * plan::pieces_shown(situation.collective, situation.ranks);
   }
   situation.mapped |= situation.in_place;
   const size_t otherwise = size_t(tune::shipped().value("latency", situation));

@@ -69,6 +69,12 @@ TEST(Ranges, ValuesMayDependOnTheCall) {
   EXPECT_EQ(forced("flat_read:chunk=down(100K)-1K+1K*2/2,ring=ring", 1 << 20), "flat_read:chunk=65536,depth=8");
 }
 
+TEST(Ranges, SenselessValuesAreKeptInBounds) {
+  EXPECT_EQ(forced("flat_read:chunk=0/0,depth=1", 1 << 20), "flat_read:chunk=64,depth=1");
+  EXPECT_EQ(forced("flat_read:chunk=1/0,depth=p-9", 1 << 20), "flat_read:chunk=1073741824,depth=1");
+  EXPECT_EQ(forced("flat_read@1-2*p", 1), "not forced");
+}
+
 TEST(Ranges, AllCandidatesOfTheUserAreTried) {
   std::vector<Range> ranges;
   ASSERT_EQ(parse_ranges(Collective::bcast, "flat_read | knomial:k=2 | flat_read:chunk=16K,copy=cma", ranges), "");
@@ -191,6 +197,11 @@ TEST(Books, BadLinesHaveTheirPlaceAndAFix) {
           "a = "
           "((((((((((((((((1+(1+(1+(1+(1+(1+(1+(1+(1+(1+(1+(1+(1+(1+(1+(1+(1+1))))))))))))))))))))))))))))))))))\n"),
       HasSubstr("nested too deeply"));
+  std::string nested = "1";
+  for (int i = 0; i < 20; ++i) nested = "max(1, " + nested + ")";
+  EXPECT_THAT(problem("a = " + nested + "\n"), HasSubstr("nested too deeply"));
+  EXPECT_THAT(problem("a = " + std::string(100000, '(')), HasSubstr("nested too deeply"));
+  EXPECT_THAT(problem("a = " + std::string(100000, '!')), HasSubstr("nested too deeply"));
 }
 
 }  // namespace

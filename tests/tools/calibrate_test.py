@@ -19,10 +19,12 @@ class Calibrate(Case):
         cls.table = pathlib.Path(cls.folder.name) / "table.json"
         cls.plot = pathlib.Path(cls.folder.name) / "fit.svg"
         cls.old = pathlib.Path(cls.folder.name) / "table.json.old"
+        cls.rules = pathlib.Path(cls.folder.name) / "here.rules"
         # The first is the whole work; of the second only the comparison of two tables is of interest. A busy machine
         # takes many times as long.
         arguments = ("calibrate", "--quick", "--output", cls.table)
-        cls.first = collctl(*arguments, "--ranks", min(CORES, 2), "--plot", cls.plot, "--json", timeout=500)
+        cls.first = collctl(*arguments, "--ranks", min(CORES, 2), "--plot", cls.plot,
+                            "--emit-rows", cls.rules, "--json", timeout=500)
         cls.second = collctl(*arguments, "--ranks", 1, timeout=300)
 
     @classmethod
@@ -92,6 +94,14 @@ class Calibrate(Case):
         dots = tree.findall("{http://www.w3.org/2000/svg}circle")
         self.assertGreater(len(lines), 1)
         self.assertGreater(len(dots), len(lines))
+
+    def test_the_rules_have_every_collective_and_their_evidence(self):
+        lines = self.rules.read_text().splitlines()
+        self.assertEqual(sum(line.startswith("when processor~") for line in lines), 1)
+        for collective in {row["collective"] for row in self.read["choices"]}:
+            self.assertTrue(any(line.startswith(f"{collective}[p=2") for line in lines), collective)
+        self.assertEqual(sum(line.startswith("  -- ") for line in lines),
+                         len({(row["collective"], row["ranks"]) for row in self.read["choices"]}))
 
     def test_wrong_arguments(self):
         self.expect_error(1, "--output", "calibrate", "--quick", "--output", "/no/such/folder/table.json")

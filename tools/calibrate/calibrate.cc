@@ -19,6 +19,7 @@
 #include "tools/calibrate/fit/fit.h"
 #include "tools/calibrate/plot.h"
 #include "tools/calibrate/probes/probes.h"
+#include "tools/calibrate/rules.h"
 #include "tools/calibrate/values.h"
 #include "tools/command.h"
 #include "tools/command_line.h"
@@ -33,7 +34,7 @@ namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
 struct CalibrateOptions {
-  std::string output, plot;
+  std::string output, plot, rules;
   int ranks = 0;
   bool quick = false, json = false, system = false;
 };
@@ -130,6 +131,7 @@ Calibration calibrate(const CalibrateOptions& options) {
   made.output = output_of(options, running);
   check_writable(made.output, "--output", options.output.empty());
   if (!options.plot.empty()) check_writable(options.plot, "--plot", false);
+  if (!options.rules.empty()) check_writable(options.rules, "--emit-rows", false);
 
   MeasureTask task{.cpus = allowed_cpus(), .machine = machine, .quick = options.quick};
   constexpr size_t most = 63;  // that start together
@@ -155,6 +157,7 @@ Calibration calibrate(const CalibrateOptions& options) {
                   made.measured.samples + made.decisions.samples);
   write_output(made);
   if (!options.plot.empty()) write_file(options.plot, calibration_svg(made.model));
+  if (!options.rules.empty()) write_file(options.rules, rules_text(table));
   return made;
 }
 
@@ -278,6 +281,10 @@ void add_calibrate(Command& app, Action& action) {
       ->range(1, 63)
       ->option_text("N");
   sub->add_option("--plot", options->plot, "draw measured points and fitted curves to this SVG file")
+      ->option_text("FILE");
+  sub->add_option("--emit-rows", options->rules,
+                  "also write the selected algorithms to this file, as rules that can be\n"
+                  "sent to the project for all machines with this processor")
       ->option_text("FILE");
   sub->add_flag("--quick", options->quick, "fewer sizes and rounds: a first look in a third of the time");
   sub->add_flag("--json", options->json, "print the result as JSON");

@@ -51,6 +51,7 @@ int main(int argc, char** argv) {
   add_contention(app, action);
   add_prediction(app, action);
   add_scale(app, action);
+  add_choice(app, action);
   std::vector<std::string> arguments(argv + 1, argv + argc);
   add_run(app, action, take_program(arguments));
   const CommandLine::Parsed parsed = line.parse(arguments);

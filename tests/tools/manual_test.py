@@ -47,6 +47,13 @@ class Manual(Case):
         for option in options:
             self.assertIn(option, text)
 
+    def test_every_option_of_choice_is_explained(self):
+        text = unescaped(page("collctl-bench-choice.1"))
+        options = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", self.run_fine("bench", "choice", "--help").split("Examples:")[0])) - {"--help"}
+        self.assertIn("--machine", options)
+        for option in options:
+            self.assertIn(option, text)
+
     def test_every_option_of_export_is_explained(self):
         text = unescaped(page("collctl-export.1"))
         options = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", self.run_fine("export", "mpich", "--help").split("Examples:")[0])) - {"--help"}

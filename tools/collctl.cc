@@ -8,6 +8,7 @@
 #include "config/config.h"
 #include "tools/command.h"
 #include "tools/command_line.h"
+#include "tools/report/report.h"
 
 namespace coll::tools {
 namespace {
@@ -46,6 +47,7 @@ int main(int argc, char** argv) {
   add_simulate(app, action);
   add_export(app, action);
   add_calibrate(app, action);
+  add_report(app, action);
   add_verify(app, action);
   add_bench(app, action);
   add_contention(app, action);

@@ -20,7 +20,7 @@ def unescaped(text):
 
 class Manual(Case):
     def test_every_option_is_explained(self):
-        for name in ("info", "doctor", "list", "plan", "explain", "simulate", "calibrate", "verify", "bench", "run"):
+        for name in ("info", "doctor", "list", "plan", "explain", "simulate", "calibrate", "report", "verify", "bench", "run"):
             text = unescaped(page(f"collctl-{name}.1"))
             options = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", self.run_fine(name, "--help").split("Examples:")[0])) - {"--help"}
             for option in options:

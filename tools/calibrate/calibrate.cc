@@ -221,6 +221,7 @@ ordered_json to_json(const Entrant& entrant) {
 
 void print_json(const Calibration& made) {
   ordered_json parameters = ordered_json::array(), points = ordered_json::array(), comparisons = ordered_json::array();
+  ordered_json curves = ordered_json::array();
   for (const NamedValue& value : named_values(made.model.table)) {
     const auto precision = std::ranges::find(made.model.precisions, value.name, &Precision::name);
     const bool measured = precision != made.model.precisions.end();
@@ -239,6 +240,8 @@ void print_json(const Calibration& made) {
     if (!point.timing.problem.empty()) of["problem"] = point.timing.problem;
     points.push_back(of);
   }
+  for (const Fitted& at : made.model.curves)
+    curves.push_back({{"curve", at.curve}, {"x", at.x}, {"measured", at.measured}, {"fitted", at.fitted}});
   for (const Contest& contest : made.decisions.contests) {
     ordered_json candidates = ordered_json::array();
     for (const Entrant& entrant : contest.entrants) candidates.push_back(to_json(entrant));
@@ -255,6 +258,7 @@ void print_json(const Calibration& made) {
                              {"parameters", parameters},
                              {"remarks", made.model.remarks},
                              {"points", points},
+                             {"curves", curves},
                              {"comparisons", comparisons},
                              {"median_error", made.decisions.median_error},
                              {"had_table", made.had_table},

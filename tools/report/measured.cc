@@ -47,9 +47,10 @@ class PingPong {
     wanted_cpu_ = b;
     repeats_ = repeats;
     const int number = ++number_;
+    if (!pin_to(a)) return -1;
     command_.store(number, std::memory_order_release);
     while (ready_.load(std::memory_order_acquire) != number) sched_yield();
-    const bool here = pin_to(a);
+    if (!there_) return -1;
     std::vector<double> ns;
     for (int repeat = 0; repeat <= repeats; ++repeat) {
       const uint64_t begin = lockstep_ticks();
@@ -62,7 +63,6 @@ class PingPong {
       const double each = double(lockstep_ticks() - begin) * lockstep_ns_per_tick() / (2 * lines * trips);
       if (repeat > 0) ns.push_back(each);  // the first one fetches what the pair before has left elsewhere
     }
-    if (!here || !there_) return -1;
     std::nth_element(ns.begin(), ns.begin() + long(ns.size() / 2), ns.end());
     return ns[ns.size() / 2];
   }
@@ -82,7 +82,9 @@ class PingPong {
       done = number;
       there_ = pin_to(wanted_cpu_);
       const int repeats = repeats_;
+      const bool play = there_;
       ready_.store(number, std::memory_order_release);
+      if (!play) continue;
       for (int repeat = 0; repeat <= repeats; ++repeat)
         for (int line = 0; line < lines; ++line)
           for (int trip = 0; trip < trips; ++trip) {

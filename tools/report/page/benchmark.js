@@ -34,6 +34,9 @@ function curves(host, bench) {
     panels.replaceChildren();
     for (const collective of collectives) {
       const of = points.filter(point => point.collective === collective).sort((a, b) => a.bytes - b.bytes);
+      // A barrier has no bytes.
+      const sized = of.some(point => point.bytes > 0);
+      const at = point => (sized ? point.bytes || 1 : collective);
       const gains = mode === 'Gain over the fastest baseline';
       const series = (gains ? ours : contestants).map(who => ({
         name: who.title,
@@ -46,8 +49,8 @@ function curves(host, bench) {
             const best = gains ? fastest(collective, point.bytes) : null;
             if (gains && !best) return null;
             return gains
-              ? {x: point.bytes || 1, y: best.median_us / point.median_us, of: point}
-              : {x: point.bytes || 1, y: point.median_us, low: point.low_us, high: point.high_us, of: point};
+              ? {x: at(point), y: best.median_us / point.median_us, of: point}
+              : {x: at(point), y: point.median_us, low: point.low_us, high: point.high_us, of: point};
           })
           .filter(point => point),
       }));
@@ -60,7 +63,7 @@ function curves(host, bench) {
           curveChart({
             label: `${collective}: ${mode}`,
             noLegend: true,
-            x: {kind: of.some(point => point.bytes > 0) ? 'bytes' : 'count', label: 'bytes'},
+            x: sized ? {kind: 'bytes', label: 'bytes'} : {kind: 'name', names: [collective], label: ''},
             y: gains
               ? {label: 'fastest baseline / libcoll: above 1, libcoll is faster', text: times, log: true, mark: 1}
               : {label: 'median time', text: usText, log: true},
@@ -195,7 +198,7 @@ sections.push({
         ),
       );
     for (const bench of report.benchmarks) {
-      host.append(el('h3', {}, bench.title || bench.file));
+      host.append(el('h3', {}, bench.title ? `${bench.title} (${bench.file})` : bench.file));
       if (bench.kind === 'record') record(host, bench);
       else curves(host, bench);
     }

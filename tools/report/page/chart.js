@@ -75,7 +75,13 @@ function curveChart(options) {
           : (x.log ? d3.scaleLog().base(2) : d3.scaleLinear())
               .domain(least === most ? [least - 1, most + 1] : [least, most])
               .range(range);
-    const values = all.flatMap(point => [point.y, point.low, point.high]).filter(value => value > 0);
+    // Outliers of the spread must not flatten the curves: bands end at the edge.
+    const values = all.map(point => point.y).filter(value => value > 0);
+    const beyond = y.log ? 3 : 1.5;
+    const edges = d3.extent(values);
+    for (const point of all)
+      for (const value of [point.low, point.high])
+        if (value > edges[0] / beyond && value < edges[1] * beyond) values.push(value);
     if (y.mark !== undefined) values.push(y.mark);
     let [low, high] = d3.extent(values);
     if (low === undefined) [low, high] = [0, 1];
@@ -142,7 +148,7 @@ function curveChart(options) {
       .line()
       .x(point => across(point.x))
       .y(point => up(clamp(point.y)));
-    const clamp = value => (y.log ? Math.max(value, low / 1.15) : value);
+    const clamp = value => Math.max(up.domain()[0], Math.min(up.domain()[1], value));
     const band = d3
       .area()
       .x(point => across(point.x))

@@ -116,7 +116,7 @@ function choiceDetail(cell, other) {
             number: true,
             cell: row => (price && price.us > 0 ? `× ${digits(row.us / price.us)}` : ''),
           },
-          {title: 'spent on', cell: row => el('div', {style: 'width: min(18rem, 40vw)'}, termsBar(row.terms, most))},
+          {title: 'spent on', cell: row => el('div', {style: 'width: min(13rem, 40vw)'}, termsBar(row.terms, most))},
         ],
         rows,
         `Predicted times, ${sizeOf(cell)}`,
@@ -168,7 +168,7 @@ function choiceMap(host, all, others, mode, onPick) {
   const plot = el('div', {
     role: 'application',
     tabindex: 0,
-    style: 'flex: 1 0 40rem',
+    style: 'flex: 1 0 40rem; min-width: 0',
     'aria-label': 'Map of choices: collectives from top to bottom, sizes from left to right. Arrow keys move over it.',
   });
   let at = [Math.max(0, collectives.indexOf('allreduce')), Math.max(0, sizes.indexOf(65536))];

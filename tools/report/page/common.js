@@ -159,7 +159,16 @@ const resolved = name => getComputedStyle(document.documentElement).getPropertyV
 // Canvases have no stylesheet: they are drawn again when the colours change.
 const redraws = new Set();
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => redraws.forEach(draw => draw()));
-addEventListener('beforeprint', () => redraws.forEach(draw => draw()));
+
+// Paper is light and has one width: everything is drawn for it, and again for the screen afterwards.
+const sizers = new Set();
+function drawFor(paper) {
+  document.documentElement.classList.toggle('paper', paper);
+  sizers.forEach(run => run());
+  redraws.forEach(draw => draw());
+}
+addEventListener('beforeprint', () => drawFor(true));
+addEventListener('afterprint', () => drawFor(false));
 
 // ---- the tip and the cursor ---------------------------------------------------------------------------------------
 
@@ -186,6 +195,7 @@ function whenSized(host, draw) {
     const width = Math.floor(host.clientWidth);
     if (width > 0 && width !== last) draw((last = width));
   };
+  sizers.add(run);
   new ResizeObserver(run).observe(host);
   run();
 }

@@ -45,15 +45,16 @@ function contention(host) {
       points: steps(most).map(c => ({x: c, y: gammaOf(access.gamma)(c)})),
     }),
   );
-  for (const name of new Set(points.map(at => at.curve)))
+  [...new Set(points.map(at => at.curve))].forEach((name, number) =>
     series.push({
       name: `${name.slice(9)}, measured by calibrate`,
-      colour: 'var(--c3)',
+      colour: `var(--c${[3, 12, 10, 13, 5][number % 5]})`,
       dots: true,
       points: points
         .filter(at => at.curve === name)
         .map(at => ({x: at.x, y: at.measured, note: `fitted: ${times(at.fitted)}`})),
-    });
+    }),
+  );
   machine.papers.forEach((paper, at) =>
     series.push({
       name: paper.description,

@@ -37,7 +37,7 @@ function heatMap(host) {
       : el(
           'p.answer',
           {},
-          `Farthest, for example: ${pairText(far)}. Nearest, for example: ${pairText(near)}. ` +
+          `${extremes.replace(/ pair:/g, ', for example:')} ` +
             'These are the table’s values by distance, not measurements of each pair; --measure measures them on the machine.',
         ),
   );

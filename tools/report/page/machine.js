@@ -54,11 +54,13 @@ const ranksAt = (() => {
   });
   return place => made.get(place[CORE] < 0 ? `p${place[PU]}` : place[CORE]) || [];
 })();
+// What fits into a box; the box's name has all.
+const shortNumbers = ranks => (ranks.length > 3 ? `${ranks[0]}… (${ranks.length})` : numbersText(ranks));
 const coreName = place => {
   const ranks = ranksAt(place);
   return (
     `core ${place[CORE] < 0 ? place[PU] : place[CORE]}` +
-    (ranks.length > 0 ? ` (rank${ranks.length > 1 ? 's' : ''} ${numbersText(ranks)})` : '')
+    (ranks.length > 0 ? ` (rank${ranks.length > 1 ? 's' : ''} ${shortNumbers(ranks)})` : '')
   );
 };
 const whereText = place =>
@@ -105,7 +107,7 @@ function topology(host) {
               },
               `${place[CORE] < 0 ? place[PU] : place[CORE]}`,
             ),
-            ranks.length > 0 ? el('span.rank', {}, numbersText(ranks)) : null,
+            ranks.length > 0 ? el('span.rank', {}, shortNumbers(ranks)) : null,
           );
           boxes.push({place, box, button: box.firstChild});
           return box;

@@ -9,9 +9,10 @@ const kindColours = {
 };
 const [ROW, KIND, BEGIN, LENGTH, WORD, PASS, BYTES] = [0, 1, 2, 3, 4, 5, 6];
 
-// The steps with one unit each: a step follows its lane's last one, and a wait the posts that it met. Who waits for whom,
+// The steps as long as their bytes: a step follows its lane's last one, and a wait the posts that it met. Who waits for whom,
 // without what a machine adds.
 function inUnits(line) {
+  const most = d3.max(line.slices, slice => slice[BYTES]) || 1;
   const order = line.slices
     .map((slice, at) => at)
     .sort((a, b) => line.slices[a][BEGIN] + line.slices[a][LENGTH] - line.slices[b][BEGIN] - line.slices[b][LENGTH]);
@@ -38,7 +39,7 @@ function inUnits(line) {
     const met = [];
     while (taken[row] < arrivals[row].length && arrivals[row][taken[row]][3] <= until)
       met.push(arrivals[row][taken[row]++]);
-    let to = begin + (isWait ? 0 : 1);
+    let to = begin + (isWait ? 0 : slice[BYTES] > 0 ? Math.max(0.1, slice[BYTES] / most) : 0.25);
     for (const [from, us] of met) {
       const posted = doneAt(from, us);
       if (posted + 0.25 > to) to = posted + 0.25;
@@ -129,34 +130,19 @@ function lanes(host, line, {label, text, unit}) {
       );
     }
     to.globalAlpha = 1;
+    const chosen = shown ? byRow[at[0]][at[1]] : null;
     const visible = line.arrows.filter(
       arrow => rowOf[arrow[0]] >= 0 && rowOf[arrow[2]] >= 0 && scale(arrow[3]) >= left && scale(arrow[1]) <= width,
     );
-    if (visible.length <= 1500) {
-      to.strokeStyle = to.fillStyle = ink;
-      to.globalAlpha = visible.length > 300 ? 0.25 : 0.55;
-      to.lineWidth = 0.8;
-      for (const [from, begin, row, end] of visible) {
-        const [x0, y0, x1, y1] = [
-          scale(begin),
-          top + rowOf[from] * high + thick / 2,
-          scale(end),
-          top + rowOf[row] * high + thick / 2,
-        ];
-        to.beginPath();
-        to.moveTo(x0, y0), to.lineTo(x1, y1);
-        to.stroke();
-        if (high < 8) continue;
-        const angle = Math.atan2(y1 - y0, x1 - x0);
-        to.beginPath();
-        to.moveTo(x1, y1);
-        for (const side of [0.4, -0.4]) to.lineTo(x1 - 6 * Math.cos(angle + side), y1 - 6 * Math.sin(angle + side));
-        to.fill();
-      }
-      to.globalAlpha = 1;
-    }
-    const slice = byRow[at[0]][at[1]];
-    if (shown && slice) {
+    // Hundreds of lines show nothing: then only those of the chosen step.
+    const few = visible.length <= 150;
+    to.strokeStyle = to.fillStyle = ink;
+    to.globalAlpha = 0.6;
+    to.lineWidth = 0.9;
+    for (const arrow of visible) if (few || (chosen && touches(arrow, chosen))) drawArrow(to, arrow, thick);
+    to.globalAlpha = 1;
+    const slice = chosen;
+    if (slice) {
       to.strokeStyle = ink;
       to.lineWidth = 2;
       to.strokeRect(
@@ -167,6 +153,29 @@ function lanes(host, line, {label, text, unit}) {
       );
     }
     to.restore();
+  }
+
+  // From the step's end on, or into it.
+  const touches = ([from, begin, row, end], slice) => {
+    const [a, b] = [slice[BEGIN], slice[BEGIN] + slice[LENGTH]],
+      slack = line.end_us / 500;
+    return (
+      (from === slice[ROW] && begin >= a && begin <= b + slack) || (row === slice[ROW] && end >= a && end <= b + slack)
+    );
+  };
+  function drawArrow(to, [from, begin, row, end], thick) {
+    const x0 = scale(begin),
+      x1 = scale(end);
+    const [y0, y1] = [from, row].map(lane => top + rowOf[lane] * high + thick / 2);
+    to.beginPath();
+    to.moveTo(x0, y0), to.lineTo(x1, y1);
+    to.stroke();
+    if (high < 8) return;
+    const angle = Math.atan2(y1 - y0, x1 - x0);
+    to.beginPath();
+    to.moveTo(x1, y1);
+    for (const side of [0.4, -0.4]) to.lineTo(x1 - 6 * Math.cos(angle + side), y1 - 6 * Math.sin(angle + side));
+    to.fill();
   }
 
   const show = byKey => {
@@ -348,7 +357,7 @@ sections.push({
           Object.entries(kindColours)
             .filter(([kind]) => line.kinds.includes(kind))
             .map(([kind, colour]) => key(colour, kind)),
-          'Lines: from a post to the wait that it ends.',
+          'Lines: from a post to the wait that it ends; where there are many, those of the step under the cursor.',
         ),
       );
       if (line.recorded > line.slices.length)
@@ -361,7 +370,7 @@ sections.push({
         text: (of, slice) => `${slots(of, slice)}\n${usText(slice[LENGTH])} from ${usText(slice[BEGIN])}`,
       });
       host.append(
-        el('h4', {}, 'The plan: the same steps, each as long as any other'),
+        el('h4', {}, 'The plan: the same steps, as long as their bytes'),
         el(
           'p.faint',
           {},

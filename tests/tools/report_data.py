@@ -6,7 +6,7 @@ import random
 
 # The job of many ranks: rank LATE works longer before each allreduce, so that the others wait for it there.
 LATE = 37
-CALLS = (("allreduce", 65536, "ring", "shm", 2000, 60e-6), ("allreduce", 65536, "fused", "shm", 64, 55e-6),
+CALLS = (("allreduce", 65536, "rabenseifner", "shm", 2000, 60e-6), ("allreduce", 65536, "fused", "shm", 64, 55e-6),
          ("allreduce", 64, "latency", "shm", 40000, 6e-6), ("bcast", 262144, "hierarchical", "shm", 500, 210e-6),
          ("reduce_scatter", 2097152, "ring (request)", "shm", 120, 900e-6), ("barrier", 8, "dissemination", "shm", 300, 9e-6))
 SIZES = {65536: 65536, 64: 16, 262144: 131072, 2097152: 1048576, 8: 0}

@@ -59,31 +59,15 @@ def axe_source(folder):
 
 
 class Page(Case):
+    """A browser, and pages by their names."""
+
     @classmethod
     def setUpClass(cls):
         cls.temporary = tempfile.TemporaryDirectory()
         cls.folder = pathlib.Path(cls.temporary.name)
         cls.browser = start_browser()
         cls.data = {}
-        two = cls.folder / "two"
-        two.mkdir()
-        trace = two / "trace.json"
-        collctl("simulate", "allreduce", "256K", "-n", 2, "--machine", "epyc-1p", "--algorithm", "fused", "--trace", trace)
-        (two / "bench.json").write_text(json.dumps(report_data.benchmark()))
-        cls.make("two", "--topology", "l3:1(size=33554432) core:2", "--stats", *report_data.write_job(two, 2), "--trace", trace,
-                 "--bench", two / "bench.json")
-        many = cls.folder / "many"
-        many.mkdir()
-        trace = many / "trace.json"
-        collctl("simulate", "allreduce", "64K", "-n", 160, "--machine", "arm-n1", "--algorithm", "hierarchical_by_index",
-                "--transport", "shm", "--trace", trace)
-        root = pathlib.Path(__file__).resolve().parents[2]
-        cls.make("many", "--table", "arm-n1", "--stats", *report_data.write_job(many, 160), "--trace", trace,
-                 "--bench", two / "bench.json", root / "docs/measurements/zen5-one-l3.json", root / "docs/measurements/zen5-scale.json",
-                 "--compare", root / "lib/model/machines/epyc-2p.json", change=report_data.add_matrix)
-        empty = cls.folder / "empty.stats"
-        empty.write_text("")
-        cls.make("empty", "--topology", "core:2", "--stats", empty)
+        cls.make_pages()
 
     @classmethod
     def tearDownClass(cls):
@@ -131,11 +115,10 @@ class Page(Case):
         from selenium.webdriver.common.keys import Keys
         element = self.find(selector)
         self.script("arguments[0].scrollIntoView({block: 'center'}); arguments[0].focus()", element)
-        for name in names:
-            element.send_keys(getattr(Keys, name, name))
+        element.send_keys("".join(getattr(Keys, name, name) for name in names))
         return self.text("#live")
 
-    def test_every_section_renders(self):
+    def check_sections(self):
         for name in self.data:
             for width, theme in ((1280, "light"), (390, "dark")):
                 self.open(name, width, theme)
@@ -149,16 +132,137 @@ class Page(Case):
                 self.emulate(width, "light" if theme == "dark" else "dark")  # drawn again
                 self.assertEqual(self.browser.get_log("browser"), [])
 
-    def test_nothing_is_loaded(self):
+    def check_nothing_is_loaded(self):
         for name in self.data:
             self.open(name)
             self.assertEqual(self.script("return performance.getEntriesByType('resource').map(e => e.name).filter(n => !n.startsWith('data:'))"), [])
+
+    def check_axe(self, *views):
+        source = axe_source(self.folder)
+        if source is None:
+            self.skipTest("axe-core is not to be had: set AXE_CORE to its axe.min.js, or let npm reach its registry")
+        for name, width, theme in views:
+            self.open(name, width, theme)
+            self.browser.set_script_timeout(120)
+            self.script(source)
+            found = self.browser.execute_async_script("axe.run(document, {resultTypes: ['violations']}).then(r => arguments[0](r.violations), e => arguments[0]([{impact: 'critical', id: String(e), nodes: []}]))")
+            serious = [(rule["id"], [node["html"][:160] for node in rule["nodes"][:3]]) for rule in found if rule["impact"] in ("serious", "critical")]
+            self.assertEqual(serious, [], (name, width, theme))
+
+
+class Small(Page):
+    """Two ranks with recorded data of every kind, and an empty job."""
+
+    @classmethod
+    def make_pages(cls):
+        two = cls.folder / "two"
+        two.mkdir()
+        trace = two / "trace.json"
+        collctl("simulate", "allreduce", "256K", "-n", 2, "--machine", "epyc-1p", "--algorithm", "fused", "--trace", trace)
+        (two / "bench.json").write_text(json.dumps(report_data.benchmark()))
+        cls.make("two", "--topology", "l3:1(size=33554432) core:2", "--stats", *report_data.write_job(two, 2), "--trace", trace,
+                 "--bench", two / "bench.json")
+        empty = cls.folder / "empty.stats"
+        empty.write_text("")
+        cls.make("empty", "--topology", "core:2", "--stats", empty)
+
+    def test_every_section_renders(self):
+        self.check_sections()
+
+    def test_nothing_is_loaded(self):
+        self.check_nothing_is_loaded()
+
+    def test_axe_finds_no_serious_fault(self):
+        self.check_axe(("two", 1280, "dark"), ("empty", 390, "light"))
 
     def test_empty_sections_say_how_to_fill_them(self):
         self.open("empty")
         self.assertIn("no collective call", self.text("#job"))
         self.assertIn("--trace", self.text("#timeline"))
         self.assertIn("--bench", self.text("#benchmark"))
+
+    def test_a_fault_in_one_section_leaves_the_others(self):
+        data = copy.deepcopy(self.data["empty"])
+        data["job"] = {"ranks": [0], "run_seconds": None, "calls": [], "forwarded": 8}
+        self.page_of("faulty", data)
+        del self.data["faulty"]
+        self.browser.get(f"file://{self.folder}/faulty.html")
+        self.assertIn("cannot be drawn", self.text("#job"))
+        self.assertEqual(len(self.browser.get_log("browser")), 1)
+        self.assertIn("--bench", self.text("#benchmark"))
+
+    def test_timeline_by_keyboard(self):
+        self.open("two")
+        line = self.data["two"]["timelines"][0]
+        row = min(s[0] for s in line["slices"])  # a lane that only posts has no row
+        first = min((s for s in line["slices"] if s[0] == row), key=lambda s: s[2])
+        said = self.keys("#timeline canvas", "ARROW_LEFT")
+        self.assertIn(line["words"][first[4]], said)
+        self.keys("#timeline canvas", "ARROW_RIGHT", "ARROW_DOWN", "+", "+", "-", "0")
+        self.assertIn("rank", self.text("#live"))
+        self.assertEqual(self.browser.get_log("browser"), [])
+
+    def test_benchmark_by_keyboard(self):
+        self.open("two")
+        at = self.script("return [...document.querySelectorAll('#benchmark [role=application]')].findIndex(e => /^bcast/.test(e.getAttribute('aria-label')))")
+        selector = f"#benchmark .multiples > :nth-child({at + 1}) [role=application]"
+        said = self.keys(selector, "ARROW_DOWN", "ARROW_DOWN", *["ARROW_RIGHT"] * 7)
+        self.assertIn("libcoll under Open MPI\n64 KiB", said)
+        self.assertIn("fastest baseline (MPICH 4.0) takes × 0.75; 7 samples", said)
+
+    def test_hostile_names_are_text(self):
+        bad = "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 2'>\u2028&lt;"
+
+        def spoil(value):
+            if isinstance(value, dict):
+                return {key: spoil(inner) for key, inner in value.items()}
+            if isinstance(value, list):
+                return [spoil(inner) for inner in value]
+            return bad + value if isinstance(value, str) and not re.match(r"^(libcoll-|curves$|record$|wait$)", value) else value
+
+        data = copy.deepcopy(self.data["two"])
+        spoilt = spoil(data)
+        spoilt["machine"]["access"] = data["machine"]["access"]
+        self.page_of("hostile", spoilt)
+        try:
+            self.open("hostile")
+            self.assertIsNone(self.script("return window.hacked === undefined ? null : window.hacked"))
+            self.assertEqual(self.script("return document.querySelectorAll('img').length"), 0)
+            self.assertIn(bad, self.text("#title"))
+            self.assertIn(bad, self.text("#job"))
+        finally:
+            del self.data["hostile"]
+
+    def test_prints(self):
+        self.open("two", theme="dark")
+        pdf = base64.b64decode(self.browser.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"])
+        self.assertGreater(len(re.findall(rb"/Type\s*/Page\b", pdf)), 2)
+
+
+class Large(Page):
+    """160 ranks, simulated."""
+
+    @classmethod
+    def make_pages(cls):
+        many = cls.folder / "many"
+        many.mkdir()
+        (many / "bench.json").write_text(json.dumps(report_data.benchmark()))
+        trace = many / "trace.json"
+        collctl("simulate", "allreduce", "64K", "-n", 160, "--machine", "arm-n1", "--algorithm", "hierarchical_by_index",
+                "--transport", "shm", "--trace", trace)
+        root = pathlib.Path(__file__).resolve().parents[2]
+        cls.make("many", "--table", "arm-n1", "--stats", *report_data.write_job(many, 160), "--trace", trace,
+                 "--bench", many / "bench.json", root / "docs/measurements/zen5-one-l3.json", root / "docs/measurements/zen5-scale.json",
+                 "--compare", root / "lib/model/machines/epyc-2p.json", change=report_data.add_matrix)
+
+    def test_every_section_renders(self):
+        self.check_sections()
+
+    def test_nothing_is_loaded(self):
+        self.check_nothing_is_loaded()
+
+    def test_axe_finds_no_serious_fault(self):
+        self.check_axe(("many", 1280, "light"), ("many", 390, "dark"))
 
     def test_heat_map_by_keyboard_and_pointer(self):
         from selenium.webdriver.common.action_chains import ActionChains
@@ -210,67 +314,21 @@ class Page(Case):
         self.assertRegex(said, r"rank: 37: 37\.\d ms")
         self.assertIn("an operation of the user", self.text("#job"))
 
-    def test_timeline_by_keyboard(self):
-        self.open("two")
-        line = self.data["two"]["timelines"][0]
-        row = min(s[0] for s in line["slices"])  # a lane that only posts has no row
-        first = min((s for s in line["slices"] if s[0] == row), key=lambda s: s[2])
-        said = self.keys("#timeline canvas", "ARROW_LEFT")
-        self.assertIn(line["words"][first[4]], said)
-        self.keys("#timeline canvas", "ARROW_RIGHT", "ARROW_DOWN", "+", "+", "-", "0")
-        self.assertIn("rank", self.text("#live"))
-        self.assertEqual(self.browser.get_log("browser"), [])
-
-    def test_benchmark_by_keyboard(self):
-        self.open("two")
-        at = self.script("return [...document.querySelectorAll('#benchmark [role=application]')].findIndex(e => /^bcast/.test(e.getAttribute('aria-label')))")
-        selector = f"#benchmark .multiples > :nth-child({at + 1}) [role=application]"
-        said = self.keys(selector, "ARROW_DOWN", "ARROW_DOWN", *["ARROW_RIGHT"] * 7)
-        self.assertIn("libcoll under Open MPI\n64 KiB", said)
-        self.assertIn("fastest baseline (MPICH 4.0) takes × 0.75; 7 samples", said)
-
-    def test_hostile_names_are_text(self):
-        bad = "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 2'>\u2028&lt;"
-
-        def spoil(value):
-            if isinstance(value, dict):
-                return {key: spoil(inner) for key, inner in value.items()}
-            if isinstance(value, list):
-                return [spoil(inner) for inner in value]
-            return bad + value if isinstance(value, str) and not re.match(r"^(libcoll-|curves$|record$|wait$)", value) else value
-
-        data = copy.deepcopy(self.data["two"])
-        spoilt = spoil(data)
-        spoilt["machine"]["access"] = data["machine"]["access"]
-        self.page_of("hostile", spoilt)
-        try:
-            self.open("hostile")
-            self.assertIsNone(self.script("return window.hacked === undefined ? null : window.hacked"))
-            self.assertEqual(self.script("return document.querySelectorAll('img').length"), 0)
-            self.assertIn(bad, self.text("#title"))
-            self.assertIn(bad, self.text("#job"))
-        finally:
-            del self.data["hostile"]
-
-    def test_axe_finds_no_serious_fault(self):
-        source = axe_source(self.folder)
-        if source is None:
-            self.skipTest("axe-core is not to be had: set AXE_CORE to its axe.min.js, or let npm reach its registry")
-        for name, width, theme in (("many", 1280, "light"), ("two", 1280, "dark"), ("many", 390, "dark"), ("empty", 390, "light")):
-            self.open(name, width, theme)
-            self.browser.set_script_timeout(120)
-            self.script(source)
-            found = self.browser.execute_async_script("axe.run(document, {resultTypes: ['violations']}).then(r => arguments[0](r.violations), e => arguments[0]([{impact: 'critical', id: String(e), nodes: []}]))")
-            serious = [(rule["id"], [node["html"][:160] for node in rule["nodes"][:3]]) for rule in found if rule["impact"] in ("serious", "critical")]
-            self.assertEqual(serious, [], (name, width, theme))
+    def test_pictures_for_the_documentation(self):
+        """With REPORT_PICTURES=docs: what docs/ shows."""
+        folder = os.environ.get("REPORT_PICTURES")
+        if not folder:
+            self.skipTest("REPORT_PICTURES does not name a folder for the pictures")
+        self.open("many", width=1100)
+        self.script("document.querySelectorAll('#job tbody button')[1].click()")
+        for section, height in (("machine", 1250), ("choice", 1000), ("job", 1000), ("timeline", 820)):
+            y = self.script("return document.getElementById(arguments[0]).getBoundingClientRect().top + scrollY", section)
+            clip = {"x": 0, "y": y, "width": 1100, "height": height, "scale": 1}
+            picture = self.browser.execute_cdp_cmd("Page.captureScreenshot", {"captureBeyondViewport": True, "clip": clip})
+            (pathlib.Path(folder) / f"report-{section}.png").write_bytes(base64.b64decode(picture["data"]))
 
     def test_size(self):
         self.assertLess((self.folder / "many.html").stat().st_size, LIMIT_BYTES)
-
-    def test_prints(self):
-        self.open("two", theme="dark")
-        pdf = base64.b64decode(self.browser.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"])
-        self.assertGreater(len(re.findall(rb"/Type\s*/Page\b", pdf)), 2)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,6 @@
 #include "model/table_json.h"
 #include "tools/calibrate/choose/choose.h"
 #include "tools/calibrate/fit/fit.h"
-#include "tools/calibrate/plot.h"
 #include "tools/calibrate/probes/probes.h"
 #include "tools/calibrate/values.h"
 #include "tools/command.h"
@@ -33,7 +32,7 @@ namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
 struct CalibrateOptions {
-  std::string output, plot;
+  std::string output;
   int ranks = 0;
   bool quick = false, json = false, system = false;
 };
@@ -71,7 +70,7 @@ fs::path output_of(const CalibrateOptions& options, const model::Fingerprint& ru
 
 // Whether the table could be written is found out before minutes are spent. The library's own directories are made; one
 // that was named is there, or misspelt.
-void check_writable(const fs::path& path, const char* option, bool make_directories) {
+void check_writable(const fs::path& path, bool make_directories) {
   std::error_code error;
   if (make_directories) fs::create_directories(path.parent_path(), error);
   const bool known = fs::exists(path);
@@ -83,7 +82,7 @@ void check_writable(const fs::path& path, const char* option, bool make_director
   if (!known) fs::remove(path, error);
   if (!writable)
     throw Failure(
-        fmt::format("cannot write {}; use {} FILE with a directory that you may write to", path.string(), option));
+        fmt::format("cannot write {}; use --output FILE with a directory that you may write to", path.string()));
 }
 
 void write_file(const fs::path& path, const std::string& text) {
@@ -128,8 +127,7 @@ Calibration calibrate(const CalibrateOptions& options) {
   if (topo::Status status = topo::load_native(machine); !status.ok()) throw Failure(status.text());
   const model::Fingerprint running = model::fingerprint_of(machine);
   made.output = output_of(options, running);
-  check_writable(made.output, "--output", options.output.empty());
-  if (!options.plot.empty()) check_writable(options.plot, "--plot", false);
+  check_writable(made.output, options.output.empty());
 
   MeasureTask task{.cpus = allowed_cpus(), .machine = machine, .quick = options.quick};
   constexpr size_t most = 63;  // that start together
@@ -154,7 +152,6 @@ Calibration calibrate(const CalibrateOptions& options) {
                   made.seconds, options.quick ? " (--quick)" : "", made.measured.discarded + made.decisions.discarded,
                   made.measured.samples + made.decisions.samples);
   write_output(made);
-  if (!options.plot.empty()) write_file(options.plot, calibration_svg(made.model));
   return made;
 }
 
@@ -281,13 +278,11 @@ void add_calibrate(Command& app, Action& action) {
                   "select algorithms for up to this many ranks, 1 to 63;\ndefault: one per processor")
       ->range(1, 63)
       ->option_text("N");
-  sub->add_option("--plot", options->plot, "draw measured points and fitted curves to this SVG file")
-      ->option_text("FILE");
   sub->add_flag("--quick", options->quick, "fewer sizes and rounds: a first look in a third of the time");
   sub->add_flag("--json", options->json, "print the result as JSON");
   sub->footer(
       examples("  collctl calibrate\n"
-               "  collctl calibrate --quick --output table.json --plot fit.svg\n"
+               "  collctl calibrate --quick --output ./table.json --json > fit.json\n"
                "  sudo collctl calibrate --system"));
   sub->callback([&action, options] {
     action = [options] {

@@ -42,7 +42,7 @@ bool at_usual_distance(const ordered_json& row, double usual_ns) {
   return true;
 }
 
-// `make bench --json`: samples of several contestants, a launch each. Of a contestant's variants the one with the lowest
+// --json of `make bench` and its drivers: samples of several contestants, a launch each. Bounds are hand-written code. Of a contestant's variants the one with the lowest
 // median counts.
 ordered_json compared(const ordered_json& json, const std::string& file) {
   using Cell = std::tuple<std::string, uint64_t, std::string>;
@@ -80,7 +80,10 @@ ordered_json compared(const ordered_json& json, const std::string& file) {
   for (const std::string& who : order) {
     const bool titled = json.contains("contestants") && json["contestants"].is_object();
     std::string title = titled ? word_of(json["contestants"], who.c_str()) : "";
-    contestants.push_back({{"name", who}, {"title", title.empty() ? who : title}, {"ours", who.starts_with("coll")}});
+    contestants.push_back({{"name", who},
+                           {"title", title.empty() ? who : title},
+                           {"ours", who.starts_with("coll")},
+                           {"bound", who.starts_with("limit")}});
   }
   return {{"kind", "curves"},
           {"file", file_name(file)},
@@ -109,7 +112,8 @@ ordered_json alone(const ordered_json& json, const std::string& file) {
           {"title", fmt::format("{}, {} ranks", word_of(json, "library"), int(value_of(json, "ranks")))},
           {"spread", "10th to 90th percentile of the calls"},
           {"dropped", 0},
-          {"contestants", {{{"name", name}, {"title", "libcoll, algorithm " + algorithm}, {"ours", true}}}},
+          {"contestants",
+           {{{"name", name}, {"title", "libcoll, algorithm " + algorithm}, {"ours", true}, {"bound", false}}}},
           {"points", points}};
 }
 
@@ -132,8 +136,19 @@ ordered_json accesses(const ordered_json& json, const std::string& file) {
                     {"median_us", rounded(value_of(row, "median_us"))},
                     {"p10_us", rounded(value_of(row, "p10_us"))},
                     {"p90_us", rounded(value_of(row, "p90_us"))},
-                    {"relative", rounded(value_of(row, "relative"))}});
+                    {"relative", rounded(value_of(row, "relative"))},
+                    {"lock_waits", row.contains("lock_waits") ? row["lock_waits"] : ordered_json()}});
   return {{"source", file_name(file)}, {"ranks", int(value_of(json, "ranks"))}, {"rows", rows}};
+}
+
+ordered_json fitted_curves(const ordered_json& json, const std::string& file) {
+  ordered_json curves = ordered_json::array();
+  for (const ordered_json& at : json["curves"])
+    curves.push_back({{"curve", word_of(at, "curve")},
+                      {"x", value_of(at, "x")},
+                      {"measured", rounded(value_of(at, "measured"))},
+                      {"fitted", rounded(value_of(at, "fitted"))}});
+  return {{"source", file_name(file)}, {"curves", curves}};
 }
 
 }  // namespace
@@ -144,8 +159,7 @@ void read_recorded(const std::string& file, Recorded& into) {
   else if (has_array(json, "samples")) into.benchmarks.push_back(compared(json, file));
   else if (has_array(json, "rows") && json.contains("transports")) into.contention.push_back(accesses(json, file));
   else if (has_array(json, "rows") && json.contains("communicator")) into.benchmarks.push_back(alone(json, file));
-  else if (has_array(json, "curves"))
-    into.calibration.push_back({{"source", file_name(file)}, {"curves", json["curves"]}});
+  else if (has_array(json, "curves")) into.calibration.push_back(fitted_curves(json, file));
   else
     throw Failure(
         fmt::format("--bench {}: unknown contents; give what --json of make bench, collctl bench, bench "

@@ -125,6 +125,8 @@ struct Flags {
 // Pairs in random order, so that what a time limit leaves out lies everywhere.
 Flags measure_flags(const topo::Machine& machine, const Show& show) {
   Flags made{.cores = one_per_core(machine)};
+  if (made.cores.size() < 2)
+    throw Failure("--measure: this process may use one core only, and a flag needs two; leave --measure out");
   std::vector<std::pair<size_t, size_t>> pairs;
   for (size_t i = 0; i < made.cores.size(); ++i)
     for (size_t j = i + 1; j < made.cores.size(); ++j) pairs.emplace_back(i, j);
@@ -187,7 +189,8 @@ ordered_json measure_accesses(const Show& show) {
                     {"median_us", rounded(cell.median_us)},
                     {"p10_us", rounded(cell.p10_us)},
                     {"p90_us", rounded(cell.p90_us)},
-                    {"relative", rounded(cell.relative)}});
+                    {"relative", rounded(cell.relative)},
+                    {"lock_waits", cell.lock_waits < 0 ? ordered_json() : ordered_json(rounded(cell.lock_waits))}});
   return {{"source", "--measure"}, {"ranks", task.ranks}, {"rows", rows}};
 }
 
@@ -195,10 +198,7 @@ ordered_json measure_accesses(const Show& show) {
 
 MeasuredNow measure_now(const topo::Machine& machine, const Show& show) {
   MeasuredNow made;
-  const Flags flags = measure_flags(machine, show);
-  if (flags.cores.size() < 2)
-    throw Failure("--measure: this process may use one core only, and a flag needs two; leave --measure out");
-  made.flags = flags_json(flags);
+  made.flags = flags_json(measure_flags(machine, show));
   made.contention = measure_accesses(show);
   return made;
 }

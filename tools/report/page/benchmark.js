@@ -14,7 +14,7 @@ const libraryColour = (() => {
 function curves(host, bench) {
   const {points, contestants} = bench;
   const ours = contestants.filter(who => who.ours),
-    baselines = contestants.filter(who => !who.ours);
+    baselines = contestants.filter(who => !who.ours && !who.bound);
   const collectives = [...new Set(points.map(point => point.collective))];
   const byKey = new Map(points.map(point => [`${point.collective} ${point.bytes} ${point.contestant}`, point]));
   const fastest = (collective, bytes) => {

@@ -103,7 +103,9 @@ function measuredAccesses(one) {
               y: row.relative,
               low: alone ? row.p10_us / alone.median_us : undefined,
               high: alone ? row.p90_us / alone.median_us : undefined,
-              note: `median ${usText(row.median_us)}`,
+              note:
+                `median ${usText(row.median_us)}` +
+                (typeof row.lock_waits === 'number' ? `; ${digits(row.lock_waits)} lock waits per access` : ''),
             })),
           });
           const access = machine.access.find(known => known.mechanism === mechanismOf[transport]);

@@ -119,14 +119,21 @@ function jobTable(job, groups, total, pick) {
     ...(job.run_seconds
       ? [{title: 'of the run', number: true, cell: group => percent(group.total / sum(job.run_seconds))}]
       : []),
-    {title: 'calls per rank', number: true, cell: group => digits(group.n / n)},
-    {title: 'per call', number: true, cell: group => (group.n > 0 ? secondsText(group.total / group.n) : '')},
+    {
+      title: 'calls per rank',
+      number: true,
+      cell: group => (group.n > 0 ? `${digits(group.n / n)} × ${secondsText(group.total / group.n)}` : '0'),
+    },
     {title: 'imbalance', number: true, cell: group => percent(group.imbalance)},
     {
       title: 'predicted gain',
       cell: group =>
         group.gain && group.gain.saved > 0.02 * group.total
-          ? `${percent(group.gain.saved / group.total)} with ${group.gain.best}`
+          ? el(
+              'span',
+              {style: 'overflow-wrap: anywhere'},
+              `${percent(group.gain.saved / group.total)} with ${group.gain.best}`,
+            )
           : '',
     },
   ];

@@ -68,6 +68,7 @@ const whereText = place =>
     ['package', PACKAGE],
     ['NUMA node', NUMA],
     ['L3', L3],
+    ['CPU', PU],
   ]
     .filter(([, level]) => place[level] >= 0)
     .map(([word, level]) => `${word} ${place[level]}`)

@@ -10,6 +10,12 @@
     document.getElementById('contents').append(el('li', {}, el('a', {href: `#${id}`}, title)));
     const host = el('section', {id, 'aria-labelledby': `${id}-title`}, el('h2', {id: `${id}-title`}, title));
     document.getElementById('main').append(host);
-    draw(host);
+    // A fault in one section must not hide the others.
+    try {
+      draw(host);
+    } catch (fault) {
+      console.error(fault);
+      host.append(el('p.answer', {}, `This section cannot be drawn from these data: ${fault.message}`));
+    }
   }
 }

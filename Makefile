@@ -72,8 +72,9 @@ bench-before: ## compare with another build, BEFORE=DIR: is any collective slowe
 	  $(if $(COLLECTIVES),--collectives $(COLLECTIVES)) $(if $(RUNS),--runs $(RUNS))
 
 bench-peers: build ## measure against MPI libraries in each of their settings, and the limits of the machine
-	@python3 -B bench/driver/peers.py $(BUILD) --pages 4k --svg $(BUILD)/peers-4k.svg
-	@python3 -B bench/driver/peers.py $(BUILD) --pages 2m --svg $(BUILD)/peers-2m.svg
+	@python3 -B bench/driver/peers.py $(BUILD) --pages 4k --json $(BUILD)/peers-4k.json
+	@python3 -B bench/driver/peers.py $(BUILD) --pages 2m --json $(BUILD)/peers-2m.json
+	@$(BUILD)/tools/collctl report -o $(BUILD)/peers.html --bench $(BUILD)/peers-4k.json $(BUILD)/peers-2m.json && echo 'page: $(BUILD)/peers.html'
 
 bench-check: build ## compare instructions of representative calls with recorded ones (callgrind)
 	@python3 -B bench/instructions/check.py $(BUILD)

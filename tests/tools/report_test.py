@@ -113,6 +113,19 @@ class Report(Case):
         self.assertEqual(len(line["arrows"]), sum(event["ph"] == "f" for event in events))
         self.assertTrue(line["name"].startswith("bcast flat_read"), line["name"])
 
+    def test_a_page_of_128_ranks_stays_below_3_mb(self):
+        trace, page = self.folder / "t.json", self.folder / "r.html"
+        self.run_fine("simulate", "alltoall", "1K", "-n", 128, "--machine", "arm-n1", "--algorithm", "pairwise", "--trace", trace)
+        done = collctl("report", "--json", "-o", page, "--topology", "package:2 numa:4 core:16", "--trace", trace,
+                       "--stats", *report_data.write_job(self.folder, 128))
+        if "without D3" in done.stderr:
+            self.skipTest("collctl was built without D3 (node-d3)")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        line = json.loads(done.stdout)["timelines"][0]
+        self.assertGreater(line["recorded"], len(line["slices"]))  # the trace alone has more
+        self.assertGreater(len(line["slices"]), 5000)
+        self.assertLess(page.stat().st_size, 3 << 20)
+
     def test_measured_flags(self):
         if len(os.sched_getaffinity(0)) < 2:
             self.skipTest("one processor: there is no other core to measure to")

@@ -84,7 +84,10 @@ ordered_json gather(const ReportOptions& options) {
   // Files first: what is wrong with them is found before anything is measured.
   ordered_json job, timelines = ordered_json::array();
   if (!options.stats.empty()) job = report::job_section(options.stats);
-  for (const std::string& file : options.traces) timelines.push_back(report::timeline_section(file));
+  // With it a page of 128 ranks stays below 3 MB.
+  constexpr size_t most_bytes = 1600000;
+  for (const std::string& file : options.traces)
+    timelines.push_back(report::timeline_section(file, most_bytes / options.traces.size()));
   report::Recorded recorded;
   for (const std::string& file : options.recorded) report::read_recorded(file, recorded);
   const int ranks = ranks_of(options, job);

@@ -48,8 +48,8 @@ void predict_job(ordered_json& job, const ModelMachine& on);
 
 // ---- timeline.cc -------------------------------------------------------------------------------------------------
 
-// A file that `bench --trace` or `simulate --trace` wrote.
-ordered_json timeline_section(const std::string& file);
+// A file that `bench --trace` or `simulate --trace` wrote: as many of its steps as take about `most_bytes` as JSON.
+ordered_json timeline_section(const std::string& file, size_t most_bytes);
 
 // ---- benchmark.cc ------------------------------------------------------------------------------------------------
 

@@ -14,8 +14,8 @@
 namespace coll::tools::report {
 namespace {
 
-// A page holds so many steps; a longer trace is for Perfetto. The earliest ones are kept.
-constexpr size_t most_slices = 30000, most_arrows = 20000;
+// About what a step and an arrow take as JSON, without the step's text.
+constexpr size_t slice_bytes = 40, arrow_bytes = 28;
 
 // Texts that repeat, by number.
 class Words {
@@ -34,9 +34,10 @@ class Words {
 
 struct Slice {
   int row = 0;
-  size_t kind = 0, word = 0;
+  std::string kind;
   double begin_us = 0, us = 0;
   uint64_t pass = 0, bytes = 0;
+  std::string text;
 };
 
 struct End {
@@ -47,7 +48,6 @@ struct End {
 struct Trace {
   std::string name;
   std::map<int, std::string> rows;
-  Words kinds, words;
   std::vector<Slice> slices;
   std::map<std::string, End> sources;
   std::vector<std::pair<std::string, End>> targets;
@@ -71,16 +71,21 @@ void add_event(const ordered_json& event, Trace& trace) {
   if (what == "s") trace.sources[id] = {row, at_us(event, "ts")};
   if (what == "f") trace.targets.emplace_back(id, End{row, at_us(event, "ts")});
   if (what == "X")
-    trace.slices.push_back({row, trace.kinds.number(name), trace.words.number(name_in(more, "step")),
-                            at_us(event, "ts"), at_us(event, "dur"), uint64_t(at_us(more, "pass")),
-                            uint64_t(at_us(more, "bytes"))});
+    trace.slices.push_back({row, name, at_us(event, "ts"), at_us(event, "dur"), uint64_t(at_us(more, "pass")),
+                            uint64_t(at_us(more, "bytes")), name_in(more, "step")});
 }
 
 double to_ns(double us) { return std::round(us * 1000) / 1000; }
 
+// Steps by their begin, and the rows that they use by their numbers: that is the order of the ranks.
+void order(Trace& trace) {
+  std::ranges::stable_sort(trace.slices, {}, &Slice::begin_us);
+  for (const Slice& slice : trace.slices) trace.rows.emplace(slice.row, fmt::format("row {}", slice.row));
+}
+
 }  // namespace
 
-ordered_json timeline_section(const std::string& file) {
+ordered_json timeline_section(const std::string& file, size_t most_bytes) {
   const ordered_json json = read_json("--trace", file);
   if (!json.is_object() || !json.contains("traceEvents") || !json["traceEvents"].is_array())
     throw Failure(
@@ -89,41 +94,41 @@ ordered_json timeline_section(const std::string& file) {
   for (const ordered_json& event : json["traceEvents"])
     if (event.is_object()) add_event(event, trace);
   if (trace.slices.empty()) throw Failure(fmt::format("--trace {}: the timeline has no steps", file));
-  std::ranges::stable_sort(trace.slices, {}, &Slice::begin_us);
-  const size_t recorded = trace.slices.size();
-  double last_us = std::numeric_limits<double>::infinity();
-  if (recorded > most_slices) {
-    trace.slices.resize(most_slices);
-    last_us = trace.slices.back().begin_us;
-  }
-
-  // Rows by the order of their numbers, which is that of the ranks.
-  for (const Slice& slice : trace.slices) trace.rows.emplace(slice.row, fmt::format("row {}", slice.row));
+  order(trace);
   std::map<int, int> place;
   ordered_json rows = ordered_json::array(), slices = ordered_json::array(), arrows = ordered_json::array();
   for (const auto& [row, name] : trace.rows) {
     place.emplace(row, int(rows.size()));
     rows.push_back(name);
   }
-  double end_us = 0;
+  // The earliest steps that fit; all of a longer trace is for Perfetto. A quarter of the room is for arrows.
+  Words kinds, words;
+  size_t used = 0;
+  double end_us = 0, shown_us = std::numeric_limits<double>::infinity();
   for (const Slice& slice : trace.slices) {
+    const size_t before = words.all().size(), word = words.number(slice.text);
+    used += slice_bytes + (words.all().size() > before ? slice.text.size() + 3 : 0);
+    if (used > most_bytes / 4 * 3) {
+      shown_us = slice.begin_us;
+      break;
+    }
     end_us = std::max(end_us, slice.begin_us + slice.us);
-    slices.push_back(
-        {place[slice.row], slice.kind, to_ns(slice.begin_us), to_ns(slice.us), slice.word, slice.pass, slice.bytes});
+    slices.push_back({place[slice.row], kinds.number(slice.kind), to_ns(slice.begin_us), to_ns(slice.us), word,
+                      slice.pass, slice.bytes});
   }
   for (const auto& [id, to] : trace.targets) {
     const auto from = trace.sources.find(id);
-    if (from == trace.sources.end() || to.us > last_us || arrows.size() == most_arrows) continue;
+    if (from == trace.sources.end() || to.us > shown_us || arrows.size() * arrow_bytes > most_bytes / 4) continue;
     if (!place.contains(from->second.row) || !place.contains(to.row)) continue;
     arrows.push_back({place[from->second.row], to_ns(from->second.us), place[to.row], to_ns(to.us)});
   }
   return {{"name", trace.name},
           {"file", std::filesystem::path(file).filename().string()},
           {"rows", rows},
-          {"kinds", trace.kinds.all()},
-          {"words", trace.words.all()},
+          {"kinds", kinds.all()},
+          {"words", words.all()},
           {"end_us", to_ns(end_us)},
-          {"recorded", recorded},
+          {"recorded", trace.slices.size()},
           {"slices", slices},
           {"arrows", arrows}};
 }

@@ -318,7 +318,7 @@ function timelineAnswer(line) {
     .reduce((a, b) => (b.value > a.value ? b : a), {value: 0});
   const idle = line.end_us - add(work) / ranks;
   return (
-    `${usText(line.end_us)} from the first step to the end of the last. In the mean, a rank spends ` +
+    `${line.recorded > line.slices.length ? 'Of the steps that are shown: ' : ''}${usText(line.end_us)} from the first to the end of the last. In the mean, a rank spends ` +
     `${byKind.map(({key: kind, value}) => `${usText(value / ranks)} in ${kind} steps`).join(', ')} and waits for ${usText(Math.max(0, idle))}. ` +
     `Last to end: ${rankOf(last)}. ` +
     (busiest.key ? `Busiest: ${busiest.key}, ${usText(busiest.value)}.` : '')

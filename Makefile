@@ -34,7 +34,7 @@ $(foreach goal,$(MAKECMDGOALS),$(if $(about_$(goal)),$(info make $(goal): $(abou
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo check test test-long bench bench-before bench-peers bench-check install style format clean packages machine \
-	sanitizers test-systems
+	sanitizers test-systems test-torch test-torch-here
 
 help: ## list these targets
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -60,6 +60,13 @@ SYSTEM ?=
 COMPILER ?=
 test-systems: ## run `make check` in a root of another Debian: SYSTEM=12|13|sid [COMPILER=gcc|clang] (as root)
 	@scripts/test-systems.sh '$(SYSTEM)' '$(COMPILER)'
+
+test-torch: packages machine ## test the PyTorch backend in a root of another Debian: SYSTEM=12|13|sid (as root)
+	@scripts/build.sh $(BUILD) $(JOBS) -t coll $(CMAKE_FLAGS)
+	@scripts/test-torch.sh $(BUILD) '$(SYSTEM)'
+
+test-torch-here: ## test the PyTorch backend with the torch and the libcoll that this machine has
+	@scripts/test-torch-here.sh
 
 bench: build ## measure against the MPI libraries of this machine
 	@bench/run.sh $(BUILD)

@@ -12,6 +12,8 @@
 #   --user         run make as an ordinary user with sudo rights instead of as root
 #   --ccache       give the root this user's compiler cache. Missing packages still show: a cache hit needs the same
 #                  compiler and all headers of the first compilation
+#   --packages L   install these packages, too, and no others: make does not look for those that are missing
+#   --add DIR      copy the contents of DIR to /added in the root
 #
 # Environment: COLL_CLEAN_ROOT_CACHE   keeps the base roots and the downloaded packages
 #                                      (default ${XDG_CACHE_HOME:-~/.cache}/libcoll/clean-root)
@@ -28,6 +30,8 @@ cache=${COLL_CLEAN_ROOT_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/libcoll/clean-roo
 keep=no
 user=root
 ccache=
+packages=
+add=
 
 say() { printf 'clean-root: %s\n' "$*"; }
 die() { printf 'clean-root: %s\n' "$*" >&2; exit 2; }
@@ -92,8 +96,8 @@ configure_root() {
 
 # Runs inside the namespaces: mounts, then one make after the other. Stops at the first that fails.
 inside() {
-  local root=$1 user=$2 ccache=$3 compiler=$4 archives=$5 target status started home packages=()
-  shift 5
+  local root=$1 user=$2 ccache=$3 compiler=$4 archives=$5 target status started home packages=($6)
+  shift 6
   mount --make-rprivate /
   mount -t proc proc "$root/proc"
   mount -t sysfs -o ro sysfs "$root/sys"
@@ -118,6 +122,7 @@ inside() {
     mount --bind "$ccache" "$root/var/cache/ccache"
     run+=(CCACHE_DIR=/var/cache/ccache)
   fi
+  [ ${#packages[@]} -eq 0 ] || run+=(COLL_SKIP_PACKAGES=1)
   home=/root
   if [ "$compiler" = clang ]; then
     packages+=(clang)
@@ -155,7 +160,7 @@ fi
 
 while [ $# -gt 0 ]; do
   case $1 in
-    --suite | --compiler)
+    --suite | --compiler | --packages | --add)
       [ $# -ge 2 ] || die "$1 needs a value; see --help"
       printf -v "${1#--}" %s "$2"
       shift
@@ -209,9 +214,11 @@ configure_root "$root"
 git -c "safe.directory=$checkout" clone --quiet --no-hardlinks "$checkout" "$root/libcoll"
 say "commit $(git -c "safe.directory=$checkout" -C "$checkout" rev-parse --short HEAD), Debian $(cat "$root/etc/debian_version")"
 
+[ -z "$add" ] || { mkdir "$root/added" && cp -a "$add/." "$root/added/"; }
+
 status=0
 # In the background, so that a signal is heard at once.
-unshare --mount --pid --fork --kill-child "$0" --inside "$root" "$user" "$ccache" "$compiler" "$archives" "$@" &
+unshare --mount --pid --fork --kill-child "$0" --inside "$root" "$user" "$ccache" "$compiler" "$archives" "$packages" "$@" &
 inside=$!
 wait "$inside" || status=$?
 inside=

@@ -18,8 +18,8 @@ from ._abi import Aborted, Error, PeerDied, Status, library_version
 from .communicator import Communicator
 from .constants import (BAND, BFLOAT16, BOR, BOOL, BXOR, BYTE, COMPLEX_DOUBLE, COMPLEX_FLOAT, COMPLEX_LONG_DOUBLE,
                         DOUBLE, DOUBLE_INT, FLOAT, FLOAT16, FLOAT_INT, IN_PLACE, INT8, INT16, INT32, INT64, INT_INT,
-                        LAND, LONG_DOUBLE, LONG_DOUBLE_INT, LONG_INT, LOR, LXOR, MAX, MAXLOC, MIN, MINLOC, PROD, SHORT_INT,
-                        SUM, UINT8, UINT16, UINT32, UINT64, Datatype, Op, bytes_type)
+                        LAND, LONG_DOUBLE, LONG_DOUBLE_INT, LONG_INT, LOR, LXOR, MAX, MAXLOC, MIN, MINLOC, PROD,
+                        SHORT_INT, SUM, UINT8, UINT16, UINT32, UINT64, Datatype, Op, bytes_type)
 from .memory import empty
 from .operations import Operation
 from .requests import PersistentRequest, Request, progress

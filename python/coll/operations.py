@@ -12,7 +12,8 @@ _ARRAY_TYPES: dict[int, str] = {
     Datatype.INT8: "i1", Datatype.INT16: "i2", Datatype.INT32: "i4", Datatype.INT64: "i8", Datatype.UINT8: "u1",
     Datatype.UINT16: "u2", Datatype.UINT32: "u4", Datatype.UINT64: "u8", Datatype.FLOAT16: "f2",
     Datatype.BFLOAT16: "u2", Datatype.FLOAT: "f4", Datatype.DOUBLE: "f8", Datatype.LONG_DOUBLE: "g",
-    Datatype.COMPLEX_FLOAT: "c8", Datatype.COMPLEX_DOUBLE: "c16", Datatype.COMPLEX_LONG_DOUBLE: "G", Datatype.BOOL: "?", Datatype.BYTE: "u1",
+    Datatype.COMPLEX_FLOAT: "c8", Datatype.COMPLEX_DOUBLE: "c16", Datatype.COMPLEX_LONG_DOUBLE: "G",
+    Datatype.BOOL: "?", Datatype.BYTE: "u1",
 }
 
 

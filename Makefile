@@ -28,6 +28,8 @@ about_test = builds everything, plain and with sanitizers (up to 50 minutes), th
   (about 25 minutes)
 about_test-long = builds everything, plain and with sanitizers (up to 50 minutes), then runs the long sweeps that make \
   test leaves out (about 50 minutes)
+about_test-torch = builds the library (about 4 minutes), then installs torch in a Debian root, builds torch_coll there twice \
+  and runs its tests (about 20 minutes)
 about_install = builds what is installed: library, shims, collctl and manual pages (about 8 minutes), then installs it
 about_bench = builds everything (about 20 minutes), then measures libcoll beside the MPI libraries (about 30 minutes)
 $(foreach goal,$(MAKECMDGOALS),$(if $(about_$(goal)),$(info make $(goal): $(about_$(goal)))))

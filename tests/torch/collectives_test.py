@@ -43,7 +43,10 @@ class TestReductions:
         tensor = values(RANK, dtype=dtype)
         dist.all_reduce(tensor, dist.ReduceOp.AVG)
         total = folded(all_values(dtype=dtype), operator.add)
-        exact = total / SIZE if dtype.is_floating_point or dtype.is_complex else total.div(SIZE, rounding_mode="trunc")
+        if dtype.is_complex:  # divided as pairs of real numbers
+            exact = torch.view_as_complex(torch.view_as_real(total) / SIZE)
+        else:
+            exact = total / SIZE if dtype.is_floating_point else total.div(SIZE, rounding_mode="trunc")
         assert torch.equal(tensor, exact)
         if not dtype.is_complex:  # torch sums complex numbers only
             tensor = values(RANK, 4, dtype) % 3 + 1
@@ -77,10 +80,11 @@ class TestReductions:
         make = getattr(torch.distributed, "_make_nccl_premul_sum", None)
         if make is None:
             pytest.skip("this torch was built without the factory of PREMUL_SUM")
-        for factor in (0.5, torch.tensor([0.25])):
+        in_tensor = torch.tensor([0.25]) if VERSION >= (2, 0) else [torch.tensor([0.25])]
+        for given, factor in ((0.5, 0.5), (in_tensor, 0.25)):
             tensor = values(RANK)
-            dist.all_reduce(tensor, make(factor))
-            assert torch.equal(tensor, folded([v * float(factor) for v in all_values()], operator.add))
+            dist.all_reduce(tensor, make(given))
+            assert torch.equal(tensor, folded([v * factor for v in all_values()], operator.add))
 
     def test_what_is_not_defined_is_refused(self):
         for dtype, op in ((torch.float32, dist.ReduceOp.BAND), (torch.complex64, dist.ReduceOp.MAX),

@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from job import since
+
 HERE = pathlib.Path(__file__).resolve().parent
 HEAD = """
 import sys, time, datetime, os
@@ -159,6 +161,7 @@ print("fine")
     assert run(tmp_path, 2, code) == ["fine\n"] * 2
 
 
+@since(2, 0)  # 1.13 wraps only backends of its own
 def test_the_detail_wrapper(tmp_path):
     code = """
 init()

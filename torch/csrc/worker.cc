@@ -81,7 +81,7 @@ void Worker::nap(Clock::duration length, bool hears) {
   std::unique_lock<std::mutex> lock(mutex_);
   if (stop_ || !added_.empty()) return;
   asleep_ = hears;
-  wake_.wait_for(lock, length, [this] { return stop_; });
+  wake_.wait_for(lock, length, [this, hears] { return stop_ || (hears && !asleep_); });
   asleep_ = false;
 }
 

@@ -53,10 +53,15 @@ class Work final : public c10d::Work {
   bool done() const { return done_.load(std::memory_order_acquire); }
   // A thread waits for it, and so advances it.
   bool claimed() const { return waiters_.load(std::memory_order_relaxed) != 0; }
+  // No thread waits for it, and none has for a while.
+  bool neglected(Clock::time_point now) const { return !done() && !claimed() && now - (deadline_ - timeout_) > grace; }
   // Aborts the communicator if the time is up.
   void check_deadline(Clock::time_point now);
 
  private:
+  // Most callers wait at once. A worker that meddled would make them wait for itself, when it loses its core meanwhile.
+  static constexpr std::chrono::microseconds grace{150};
+
   bool ask();
   void complete(coll_status status, const std::string& why);
   std::string describe() const;

@@ -65,15 +65,15 @@ void Worker::stop() {
   if (worker->thread_.joinable()) worker->thread_.join();
 }
 
-// One round over the works; removes those that are complete. True if no thread waits for one of them.
-bool Worker::look_after(std::vector<c10::intrusive_ptr<Work>>& works) {
-  bool unattended = false;
-  for (c10::intrusive_ptr<Work>& work : works) {
-    if (work->done() || (!work->claimed() && work->poll())) work.reset();
-    else unattended |= !work->claimed();
-  }
+// One round over the works; removes those that are complete. True if one of them was neglected.
+bool Worker::look_after(std::vector<c10::intrusive_ptr<Work>>& works, Clock::time_point now) {
+  bool neglected = false;
+  for (const c10::intrusive_ptr<Work>& work : works) neglected |= work->neglected(now);
+  if (neglected) coll_progress();
+  for (c10::intrusive_ptr<Work>& work : works)
+    if (work->done() || (work->neglected(now) && work->poll())) work.reset();
   works.erase(std::remove(works.begin(), works.end(), nullptr), works.end());
-  return unattended;
+  return neglected;
 }
 
 // Waits for new works at most that long; a caller wakes the worker only if it `hears`.
@@ -113,15 +113,14 @@ void Worker::run() {
     if (works.size() > before) length = shortest_nap, idle_rounds = 0, attended_since = Clock::now();
 
     const Clock::time_point start = Clock::now();
-    coll_progress();
     const size_t looked_after = works.size();
-    const bool unattended = look_after(works);
+    const bool neglected = look_after(works, start);
     busy = Clock::now();
     if (busy - deadlines > std::chrono::milliseconds(20)) {
       deadlines = busy;
       for (const c10::intrusive_ptr<Work>& work : works) work->check_deadline(busy);
     }
-    if (!unattended) {
+    if (!neglected) {
       const bool for_long = busy - attended_since > until_sleep;
       nap(for_long ? Clock::duration(attended_nap) : longest_nap, for_long);
     } else if (works.size() < looked_after || busy - start > round_with_progress * (1 + looked_after / 4)) {

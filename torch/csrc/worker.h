@@ -30,7 +30,7 @@ class Worker {
   void run();
   bool take_added(std::vector<c10::intrusive_ptr<Work>>& works, Work::Clock::time_point busy);
   void nap(Work::Clock::duration length, bool hears);
-  bool look_after(std::vector<c10::intrusive_ptr<Work>>& works);
+  bool look_after(std::vector<c10::intrusive_ptr<Work>>& works, Work::Clock::time_point now);
 
   std::mutex mutex_;
   std::condition_variable wake_;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs the quick tests of the backend if this Python has torch, pytest and torch_coll; otherwise skips, with the reason."""
+"""Runs the quick tests of the backend if this Python has torch, pytest and torch_coll; else skips, with the reason."""
 import pathlib
 import subprocess
 import sys

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""upstream.py [UNITTEST OPTION...]: torch's own distributed_test.py, of the installed torch, on this backend, with three
-ranks. Each case that is left out is printed with the reason.
+"""upstream.py [UNITTEST OPTION...]: torch's own distributed_test.py, of the installed torch, on this backend, with
+three ranks. Each case that is left out is printed with the reason.
 
 Some cases ask for a backend by name. Where they ask for gloo because gloo alone has what they test, that is torch's
 reason to skip them, which it prints. The cases in LEFT_OUT are those that cannot pass on any other backend."""

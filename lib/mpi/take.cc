@@ -61,9 +61,13 @@ int take_reduction(Collective collective, Goes goes, const void *send, void *rec
   const void *from;
   if (!call.possible()) return call.impossible();
   if (count <= 0) return call.pass_on(why_not(count));
-  if (recv == nullptr || recv == MPI_IN_PLACE || !sends_from(send, recv, &from)) return call.pass_on(Why::arguments);
+  // Rank 0 of an exscan may name no receive buffer; which rank this is, only the communicator tells.
+  const bool no_result = recv == nullptr && collective == exscan && send != MPI_IN_PLACE;
+  if ((recv == nullptr && !no_result) || recv == MPI_IN_PLACE || !sends_from(send, recv, &from))
+    return call.pass_on(Why::arguments);
   if (!reduction_of(datatype, op, &reduction)) return call.pass_on(Why::reduction);
   if (!call.join(0)) return call.result();
+  if (no_result && call.rank() != 0) return call.pass_on(Why::arguments);
   if (call.nodes() != nullptr && !goes(*call.nodes(), reduction)) return call.pass_on(Why::nodes);
   const auto elements = static_cast<std::size_t>(count);
   return call.carry_out(

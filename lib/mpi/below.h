@@ -12,7 +12,8 @@ namespace coll::shim {
   X(Barrier) X(Bcast) X(Reduce) X(Allreduce)                                                           \
   X(Reduce_scatter) X(Reduce_scatter_block) X(Scan) X(Exscan)                                          \
   X(Gather) X(Gatherv) X(Scatter) X(Scatterv) X(Allgather) X(Allgatherv) X(Alltoall) X(Alltoallv)      \
-  X(Alloc_mem) X(Free_mem) X(Op_create) X(Op_free) X(Init) X(Init_thread) X(Finalize)
+  X(Alloc_mem) X(Free_mem) X(Op_create) X(Op_free) X(Init) X(Init_thread) X(Finalize)     \
+  X(Comm_free) X(Comm_disconnect)
 
 // What the shim itself needs; always PMPI_, so that tools do not count it as the program's doing.
 #define COLL_SHIM_NEEDED(X)                                                                             \

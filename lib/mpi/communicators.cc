@@ -4,6 +4,7 @@
 #include "mpi/agreement.h"
 #include "mpi/below.h"
 #include "mpi/datatypes.h"
+#include "mpi/ending.h"
 #include "mpi/log.h"
 #include "mpi/memory.h"
 #include "mpi/operations.h"
@@ -52,6 +53,7 @@ constexpr Name names[collectives] = {
     {"alltoallv", "alltoall"},
 };
 constexpr const char *why_names[whys] = {"outside MPI_Init ... MPI_Finalize",
+                                         "inside MPI_Comm_free",
                                          "inter-communicator",
                                          "one rank",
                                          "several nodes",
@@ -260,6 +262,7 @@ bool prepare() {
 }
 
 Communicator *acquire(MPI_Comm comm, int root) {
+  if (Ending::ends(comm)) return nullptr;
   Shape shape;
   if (!look_up(comm, &shape)) return nullptr;
   Communicator *communicator = shape.communicator;
@@ -270,6 +273,18 @@ Communicator *acquire(MPI_Comm comm, int root) {
   if (communicator != nullptr) recent_communicators.remember(handle_bits(comm), communicator);
   return communicator;
 }
+
+void release(MPI_Comm comm) {
+  if (phase.load(std::memory_order_acquire) != Phase::open || keyval == MPI_KEYVAL_INVALID) return;
+  if (!may_be_communicator(comm) || comm == MPI_COMM_NULL || comm == found.world || comm == found.self) return;
+  const QuietErrors quiet;
+  void *value = nullptr;
+  int flag = 0;
+  if (found.Comm_get_attr(comm, keyval, &value, &flag) == MPI_SUCCESS && flag != 0)
+    found.Comm_delete_attr(comm, keyval);
+}
+
+Why unkept(MPI_Comm comm) { return Ending::ends(comm) ? Why::ending : Why::closed; }
 
 MPI_Comm private_communicator() { return own_communicator; }
 

@@ -37,6 +37,7 @@ enum Collective {
 // Why a call is passed on.
 enum class Why : std::uint8_t {
   closed,     // outside MPI_Init ... MPI_Finalize, or COLL_MPI=off
+  ending,     // inside MPI_Comm_free or MPI_Comm_disconnect
   inter,      // an inter-communicator
   alone,      // one rank
   nodes,      // ranks on several nodes, and two levels cannot be right or cannot win
@@ -90,6 +91,12 @@ bool prepare();
 // Finds or makes what is kept for `comm`; making it is collective. NULL when `comm` is no communicator or has
 // no rank `root`: the library below will say so. Throws std::bad_alloc. Needs prepare().
 Communicator *acquire(MPI_Comm comm, int root);
+
+// Frees what is kept for `comm`, which the program is about to free; nothing for a communicator that cannot be freed.
+void release(MPI_Comm comm);
+
+// Why a call on a communicator is forwarded of which nothing is kept.
+Why unkept(MPI_Comm comm);
 
 // A communicator of this process alone, to pack with.
 MPI_Comm private_communicator();

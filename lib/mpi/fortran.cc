@@ -7,6 +7,7 @@
 // that have no buffer, which call PMPI_. Handles are INTEGERs, alone or in a derived type, which is the same by
 // reference; mpi_f08 may leave out ierror, which is then NULL.
 #include "mpi/below.h"
+#include "mpi/ending.h"
 #include "mpi/memory.h"
 #include "mpi/operations.h"
 #include "mpi/take.h"
@@ -126,6 +127,13 @@ template <typename Next>
 void op_free(Next next, Int *op, Int *ierror) {
   const MPI_Op handle = op_of(op);
   if (succeeds(next, ierror, op)) forget_operation(handle);
+}
+
+// MPI_COMM_FREE and MPI_COMM_DISCONNECT.
+template <typename Next>
+void comm_end(Next next, Int *comm, Int *ierror) {
+  const Ending ending(comm_of(comm));
+  next(comm, ierror);
 }
 
 // MPICH's MPI_INIT may come by MPI_Init, which has started up then.
@@ -282,6 +290,10 @@ COLL_FORTRAN_WITHOUT_BUFFER(op_create, OP_CREATE, (void (*function)(), Int *comm
                             op_create(next, function, commute, op, ierror))
 
 COLL_FORTRAN_WITHOUT_BUFFER(op_free, OP_FREE, (Int * op, Int *ierror), op_free(next, op, ierror))
+
+COLL_FORTRAN_WITHOUT_BUFFER(comm_free, COMM_FREE, (Int * comm, Int *ierror), comm_end(next, comm, ierror))
+
+COLL_FORTRAN_WITHOUT_BUFFER(comm_disconnect, COMM_DISCONNECT, (Int * comm, Int *ierror), comm_end(next, comm, ierror))
 
 COLL_FORTRAN_WITHOUT_BUFFER(init, INIT, (Int * ierror), init(next, ierror))
 

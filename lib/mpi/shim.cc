@@ -2,6 +2,7 @@
 //
 // The entry points of C.
 #include "mpi/below.h"
+#include "mpi/ending.h"
 #include "mpi/memory.h"
 #include "mpi/operations.h"
 #include "mpi/take.h"
@@ -144,6 +145,20 @@ int MPI_Op_free(MPI_Op *op) {
   const int result = below().next.Op_free(op);
   if (result == MPI_SUCCESS && named) forget_operation(handle);
   return result;
+}
+
+int MPI_Comm_free(MPI_Comm *comm) {
+  const auto next = below().next.Comm_free;
+  if (comm == nullptr) return next(comm);
+  const Ending ending(*comm);
+  return next(comm);
+}
+
+int MPI_Comm_disconnect(MPI_Comm *comm) {
+  const auto next = below().next.Comm_disconnect;
+  if (comm == nullptr) return next(comm);
+  const Ending ending(*comm);
+  return next(comm);
 }
 
 int MPI_Init(int *argc, char ***argv) {

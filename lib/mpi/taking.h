@@ -27,7 +27,7 @@ class Taking {
   // A communicator that is known to be passed on, and whoever calls outside MPI_Init ... MPI_Finalize, needs no
   // look at the arguments.
   bool possible() const { return communicator_ != nullptr ? communicator_->takes() : prepare(); }
-  int impossible() { return pass_on(communicator_ != nullptr ? communicator_->why : Why::closed); }
+  int impossible() { return pass_on(communicator_ != nullptr ? communicator_->why : unkept(comm_)); }
 
   int pass_on(Why why) {
     count_passed(communicator_, collective_, why);

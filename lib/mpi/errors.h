@@ -14,8 +14,8 @@ inline int finish(MPI_Comm comm, coll_status status) {
   return status == COLL_OK ? MPI_SUCCESS : finish_failed(comm, status);
 }
 
-// Of a broadcast. Open MPI lets the root send less than a receiver has room for; to MPICH that is ranks at odds.
-inline coll_status of_bcast(coll_status status) {
+// Of a broadcast or scatter. Open MPI lets the root send less than a receiver has room for; to MPICH that is ranks at odds.
+inline coll_status of_rooted(coll_status status) {
 #ifdef OPEN_MPI
   return status == COLL_ERR_COUNT ? COLL_OK : status;
 #else

@@ -8,12 +8,14 @@
 
 #include <climits>
 #include <cstddef>
+#include <memory>
+#include <new>
 
 namespace coll::shim {
 namespace {
 
 int bcast_bytes(void *buffer, std::size_t bytes, int root, Taking &call) {
-  return call.carry_out([&](coll_comm *coll) { return of_bcast(coll_bcast(buffer, bytes, COLL_BYTE, root, coll)); },
+  return call.carry_out([&](coll_comm *coll) { return of_rooted(coll_bcast(buffer, bytes, COLL_BYTE, root, coll)); },
                         [&](Nodes &nodes) { two_level::bcast(nodes, buffer, bytes, root); });
 }
 
@@ -79,6 +81,19 @@ void reduce_scatter_equal(Nodes &nodes, const void *send, void *recv, std::size_
   two_level::reduce_scatter(nodes, send, recv, {count}, reduction);
 }
 
+// The root's part of a reduction, while it has no receive buffer: the peers have what they need, and the library below names
+// the mistake.
+[[gnu::noinline]] int reduce_to_nothing(Taking &call, const void *send, std::size_t count, const Reduction &reduction,
+                                        int root) {
+  if (send == nullptr || send == MPI_IN_PLACE) return call.pass_on(Why::arguments);
+  const std::unique_ptr<char[]> room(new (std::nothrow) char[count * reduction.element_bytes]);
+  if (room == nullptr) return call.finish(COLL_ERR_NO_MEMORY);
+  const int result = call.carry_out(
+      [&](coll_comm *coll) { return coll_reduce(send, room.get(), count, reduction.type, reduction.op, root, coll); },
+      [&](Nodes &nodes) { two_level::reduce(nodes, send, room.get(), count, reduction, root); });
+  return result != MPI_SUCCESS ? result : passed_on;
+}
+
 bool scans(const Nodes &nodes, const Reduction &) { return two_level::scans(nodes); }
 
 }  // namespace
@@ -116,8 +131,10 @@ int take_reduce(const void *send, void *recv, int count, MPI_Datatype datatype, 
   const void *from = send;
   const bool right = call.rank() == root ? recv != nullptr && recv != MPI_IN_PLACE && sends_from(send, recv, &from)
                                          : send != nullptr && send != MPI_IN_PLACE;
-  if (!right) return call.pass_on(Why::arguments);
   const auto elements = static_cast<std::size_t>(count);
+  if (!right) [[unlikely]]
+    return call.rank() == root ? reduce_to_nothing(call, send, elements, reduction, root)
+                               : call.pass_on(Why::arguments);
   return call.carry_out(
       [&](coll_comm *coll) { return coll_reduce(from, recv, elements, reduction.type, reduction.op, root, coll); },
       [&](Nodes &nodes) { two_level::reduce(nodes, input_of(from, recv), recv, elements, reduction, root); });

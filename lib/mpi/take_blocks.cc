@@ -4,7 +4,9 @@
 // A block has the same number of bytes at the rank that sends it and at the one that receives it, whatever the datatypes.
 // In the regular forms it is the same for all blocks, hence known to all ranks, and those of 1 B to 2 GiB - 1 are taken.
 // In the v-forms no number is known to all, so every call is taken.
+#include "mpi/below.h"
 #include "mpi/blocks.h"
+#include "mpi/misfit.h"
 #include "mpi/take.h"
 #include "mpi/two_level.h"
 
@@ -99,6 +101,48 @@ void keep_own_block([[maybe_unused]] Side &own, [[maybe_unused]] const Side &blo
 #endif
 }
 
+// The end of a call that a Misfit has carried out: `cut` when this rank had room for less than was exchanged.
+int end_misfit(Taking &call, bool stored, bool cut) {
+  if (!stored) return call.fail(COLL_ERR_TYPE);
+  return cut ? call.fail(COLL_ERR_TRUNCATE) : MPI_SUCCESS;
+}
+
+// The root's part of a gather of blocks of `bytes`, while its own arguments describe others, or none: then the library below
+// names the mistake, and the peers have what they need.
+[[gnu::noinline]] int gather_misfit(Taking &call, const void *send, const Message &mine, void *recv, const Message &all,
+                                    int root, MPI_Comm comm) {
+  const std::size_t bytes = mine.bytes();
+  Misfit blocks(call.ranks(), bytes);
+  if (!blocks.good()) return call.finish(COLL_ERR_NO_MEMORY);
+  const int result = take_gather(send, mine.count, mine.handle, blocks.data(), blocks.count(), found.byte, root, comm);
+  if (result != MPI_SUCCESS) return result;
+  if (!all.known() || recv == MPI_IN_PLACE) return passed_on;
+  if (recv == nullptr) return call.fail(COLL_ERR_BUFFER);  // Open MPI would write there
+  return end_misfit(call, blocks.store(recv, all.count, all.handle, *all.element), bytes > all.bytes());
+}
+
+// The root's part of a scatter, while its own block is not as long as the blocks that it sends.
+[[gnu::noinline]] int scatter_misfit(Taking &call, const void *send, const Message &all, void *recv,
+                                     const Message &mine, int root, MPI_Comm comm) {
+  const std::size_t bytes = all.bytes();
+  Misfit own(1, bytes);
+  if (!own.good()) return call.finish(COLL_ERR_NO_MEMORY);
+  const int result = take_scatter(send, all.count, all.handle, own.data(), own.count(), found.byte, root, comm);
+  if (result != MPI_SUCCESS) return result;
+  return end_misfit(call, own.store(recv, mine.count, mine.handle, *mine.element), bytes > mine.bytes());
+}
+
+// A rank that sends blocks of another length than it receives: `take` is take_allgather or take_alltoall.
+template <typename Take>
+[[gnu::noinline]] int send_misfit(Taking &call, Take take, int blocks, const void *send, const Message &mine,
+                                  void *recv, const Message &all, MPI_Comm comm) {
+  Misfit sent(blocks, all.bytes());
+  if (!sent.good()) return call.finish(COLL_ERR_NO_MEMORY);
+  const bool loaded = sent.load(send, mine.count, mine.handle, *mine.element);
+  const int result = take(sent.data(), sent.count(), found.byte, recv, all.count, all.handle, comm);
+  return result != MPI_SUCCESS ? result : end_misfit(call, loaded, mine.bytes() > all.bytes());
+}
+
 }  // namespace
 
 int take_gather(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
@@ -113,7 +157,10 @@ int take_gather(const void *send, int send_count, MPI_Datatype send_type, void *
   Side to;
   if (call.rank() == root) {
     const Message all(recv_count, recv_type, mine);
-    if (!all.known() || all.bytes() != bytes || recv == MPI_IN_PLACE) return call.pass_on(Why::arguments);
+    const bool right = all.known() && all.bytes() == bytes && recv != MPI_IN_PLACE &&
+                       (recv != nullptr || !all.element->vector_in_order);
+    if (!right) [[unlikely]]
+      return inside ? call.pass_on(Why::arguments) : gather_misfit(call, send, mine, recv, all, root, comm);
     all.describe(&to, recv, call.ranks());
   } else if (inside) {
     return call.pass_on(Why::arguments);
@@ -179,7 +226,11 @@ int take_scatter(const void *send, int send_count, MPI_Datatype send_type, void 
   Side from;
   if (call.rank() == root) {
     const Message all(send_count, send_type, mine);
-    if (!all.known() || all.bytes() != bytes || send == MPI_IN_PLACE) return call.pass_on(Why::arguments);
+    if (!all.known() || send == MPI_IN_PLACE) return call.pass_on(Why::arguments);
+    if (all.bytes() != bytes) [[unlikely]] {
+      if (all.bytes() == 0 || all.bytes() > INT_MAX) return call.pass_on(Why::arguments);
+      return scatter_misfit(call, send, all, recv, mine, root, comm);
+    }
     all.describe(&from, send, call.ranks());
   } else if (inside) {
     return call.pass_on(Why::arguments);
@@ -191,7 +242,7 @@ int take_scatter(const void *send, int send_count, MPI_Datatype send_type, void 
   return run(
       call, from, to, no_block,
       [&](const Side &from, const Side &to, coll_comm *coll) {
-        return coll_scatter(from.data(), to.data(), bytes, COLL_BYTE, root, coll);
+        return of_rooted(coll_scatter(from.data(), to.data(), bytes, COLL_BYTE, root, coll));
       },
       [&](const Side &from, const Side &to, Nodes &nodes) {
         two_level::scatter(nodes, from.data(), Blocks{bytes}, to.data(), bytes, false, root);
@@ -241,8 +292,10 @@ int take_allgather(const void *send, int send_count, MPI_Datatype send_type, voi
   const Message all(recv_count, recv_type);
   if (const Why why = obstacle(all); why != Why::count_) return call.pass_on(why);
   const Message mine = inside ? all : Message(send_count, send_type, all);
-  if (!mine.known() || mine.bytes() != all.bytes() || recv == MPI_IN_PLACE) return call.pass_on(Why::arguments);
+  if (!mine.known() || recv == MPI_IN_PLACE) return call.pass_on(Why::arguments);
   if (!call.join(0)) return call.result();
+  if (mine.bytes() != all.bytes()) [[unlikely]]
+    return send_misfit(call, take_allgather, 1, send, mine, recv, all, comm);
   const Blocks blocks{all.bytes()};
   if (call.nodes() != nullptr && !two_level::allgathers(*call.nodes(), blocks)) return call.pass_on(Why::nodes);
   Side from;
@@ -278,7 +331,16 @@ int take_allgatherv(const void *send, int send_count, MPI_Datatype send_type, vo
     from.be_in_place();
   } else {
     const Message mine(send_count, send_type);
-    if (!mine.known() || mine.bytes() != to.counts()[call.rank()]) return call.pass_on(Why::arguments);
+    if (!mine.known()) return call.pass_on(Why::arguments);
+    if (const std::size_t own = to.counts()[call.rank()]; mine.bytes() != own) [[unlikely]] {
+      if (own > INT_MAX) return call.pass_on(Why::arguments);
+      Misfit sent(1, own);
+      if (!sent.good()) return call.finish(COLL_ERR_NO_MEMORY);
+      const bool loaded = sent.load(send, mine.count, mine.handle, *mine.element);
+      const int result =
+          take_allgatherv(sent.data(), sent.count(), found.byte, recv, recv_counts, displs, recv_type, comm);
+      return result != MPI_SUCCESS ? result : end_misfit(call, loaded, mine.bytes() > own);
+    }
     mine.describe(&from, send, 1);
   }
   if (!from.good()) return call.pass_on(Why::arguments);
@@ -303,8 +365,10 @@ int take_alltoall(const void *send, int send_count, MPI_Datatype send_type, void
   const Message got(recv_count, recv_type);
   if (const Why why = obstacle(got); why != Why::count_) return call.pass_on(why);
   const Message sent = inside ? got : Message(send_count, send_type, got);
-  if (!sent.known() || sent.bytes() != got.bytes() || recv == MPI_IN_PLACE) return call.pass_on(Why::arguments);
+  if (!sent.known() || recv == MPI_IN_PLACE) return call.pass_on(Why::arguments);
   if (!call.join(0)) return call.result();
+  if (sent.bytes() != got.bytes()) [[unlikely]]
+    return send_misfit(call, take_alltoall, call.ranks(), send, sent, recv, got, comm);
   if (call.nodes() != nullptr && !two_level::alltoalls(*call.nodes(), got.bytes())) return call.pass_on(Why::nodes);
   Side from;
   Side to;

@@ -30,7 +30,7 @@ namespace coll::shim {
   X(Type_create_keyval) X(Type_free_keyval) X(Type_get_attr) X(Type_set_attr)                          \
   X(Type_create_hindexed) X(Type_commit) X(Type_free)                                                  \
   X(Type_size) X(Type_get_extent) X(Type_get_envelope) X(Type_get_contents)                           \
-  COLL_SHIM_COUNTS(X) COLL_SHIM_CONVERSIONS(X)
+  COLL_SHIM_COUNTS(X) COLL_SHIM_CONVERSIONS(X) COLL_SHIM_ENDS(X)
 // Sizes as MPI_Count: found.COLL_SHIM_COUNT(Type_size). MPI 4.1 deprecates the functions that end in _x.
 #if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
 #define COLL_SHIM_COUNT(name) name##_c
@@ -44,6 +44,12 @@ namespace coll::shim {
 #define COLL_SHIM_CONVERSIONS(X) X(Comm_f2c) X(Type_f2c) X(Type_c2f) X(Op_f2c)
 #else
 #define COLL_SHIM_CONVERSIONS(X)
+#endif
+// How errors.cc ends a process of MPICH.
+#ifdef OPEN_MPI
+#define COLL_SHIM_ENDS(X)
+#else
+#define COLL_SHIM_ENDS(X) X(Abort) X(T_init_thread) X(T_cvar_get_index) X(T_cvar_handle_alloc) X(T_cvar_write)
 #endif
 // clang-format on
 

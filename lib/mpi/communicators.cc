@@ -31,26 +31,27 @@ namespace {
 
 // Each with the name under which libcoll counts it.
 struct Name {
+  const char *of_mpi;
   const char *own;
   const char *of_libcoll;
 };
 constexpr Name names[collectives] = {
-    {"barrier", "barrier"},
-    {"bcast", "bcast"},
-    {"reduce", "reduce"},
-    {"allreduce", "allreduce"},
-    {"reduce_scatter", "reduce_scatter"},
-    {"reduce_scatter_block", "reduce_scatter"},
-    {"scan", "scan"},
-    {"exscan", "exscan"},
-    {"gather", "gather"},
-    {"gatherv", "gather"},
-    {"scatter", "scatter"},
-    {"scatterv", "scatter"},
-    {"allgather", "allgather"},
-    {"allgatherv", "allgather"},
-    {"alltoall", "alltoall"},
-    {"alltoallv", "alltoall"},
+    {"MPI_Barrier", "barrier", "barrier"},
+    {"MPI_Bcast", "bcast", "bcast"},
+    {"MPI_Reduce", "reduce", "reduce"},
+    {"MPI_Allreduce", "allreduce", "allreduce"},
+    {"MPI_Reduce_scatter", "reduce_scatter", "reduce_scatter"},
+    {"MPI_Reduce_scatter_block", "reduce_scatter_block", "reduce_scatter"},
+    {"MPI_Scan", "scan", "scan"},
+    {"MPI_Exscan", "exscan", "exscan"},
+    {"MPI_Gather", "gather", "gather"},
+    {"MPI_Gatherv", "gatherv", "gather"},
+    {"MPI_Scatter", "scatter", "scatter"},
+    {"MPI_Scatterv", "scatterv", "scatter"},
+    {"MPI_Allgather", "allgather", "allgather"},
+    {"MPI_Allgatherv", "allgatherv", "allgather"},
+    {"MPI_Alltoall", "alltoall", "alltoall"},
+    {"MPI_Alltoallv", "alltoallv", "alltoall"},
 };
 constexpr const char *why_names[whys] = {"outside MPI_Init ... MPI_Finalize",
                                          "inside MPI_Comm_free",
@@ -252,6 +253,8 @@ std::size_t *Communicator::make_numbers() {
   numbers.reset(new (std::nothrow) std::size_t[4 * static_cast<std::size_t>(ranks)]);
   return numbers.get();
 }
+
+const char *mpi_name(Collective collective) { return names[collective].of_mpi; }
 
 bool prepare() {
   if (phase.load(std::memory_order_acquire) == Phase::open) return !making;

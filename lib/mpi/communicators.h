@@ -34,6 +34,9 @@ enum Collective {
   collectives
 };
 
+// "MPI_Bcast".
+const char *mpi_name(Collective collective);
+
 // Why a call is passed on.
 enum class Why : std::uint8_t {
   closed,     // outside MPI_Init ... MPI_Finalize, or COLL_MPI=off

@@ -101,6 +101,9 @@ void keep_own_block([[maybe_unused]] Side &own, [[maybe_unused]] const Side &blo
 #endif
 }
 
+// A block of a Misfit.
+Message bytes_of(const Misfit &misfit) { return {misfit.count(), found.byte}; }
+
 // The end of a call that a Misfit has carried out: `cut` when this rank had room for less than was exchanged.
 int end_misfit(Taking &call, bool stored, bool cut) {
   if (!stored) return call.fail(COLL_ERR_TYPE);
@@ -108,39 +111,46 @@ int end_misfit(Taking &call, bool stored, bool cut) {
 }
 
 // The root's part of a gather of blocks of `bytes`, while its own arguments describe others, or none: then the library below
-// names the mistake, and the peers have what they need.
-[[gnu::noinline]] int gather_misfit(Taking &call, const void *send, const Message &mine, void *recv, const Message &all,
-                                    int root, MPI_Comm comm) {
-  const std::size_t bytes = mine.bytes();
+// names the mistake, and the peers have what they need. `perform(from, to)` is the collective.
+template <typename Perform>
+[[gnu::noinline]] int gather_misfit(Taking &call, Perform perform, Side &from, std::size_t bytes, void *recv,
+                                    const Message &all) {
   Misfit blocks(call.ranks(), bytes);
   if (!blocks.good()) return call.finish(COLL_ERR_NO_MEMORY);
-  const int result = take_gather(send, mine.count, mine.handle, blocks.data(), blocks.count(), found.byte, root, comm);
+  Side to;
+  bytes_of(blocks).describe(&to, blocks.data(), call.ranks());
+  const int result = perform(from, to);
   if (result != MPI_SUCCESS) return result;
   if (!all.known() || recv == MPI_IN_PLACE) return passed_on;
   if (recv == nullptr) return call.fail(COLL_ERR_BUFFER);  // Open MPI would write there
   return end_misfit(call, blocks.store(recv, all.count, all.handle, *all.element), bytes > all.bytes());
 }
 
-// The root's part of a scatter, while its own block is not as long as the blocks that it sends.
-[[gnu::noinline]] int scatter_misfit(Taking &call, const void *send, const Message &all, void *recv,
-                                     const Message &mine, int root, MPI_Comm comm) {
-  const std::size_t bytes = all.bytes();
+// The root's part of a scatter of `bytes`, while its own block is not as long as those that it sends.
+template <typename Perform>
+[[gnu::noinline]] int scatter_misfit(Taking &call, Perform perform, Side &from, std::size_t bytes, void *recv,
+                                     const Message &mine) {
   Misfit own(1, bytes);
   if (!own.good()) return call.finish(COLL_ERR_NO_MEMORY);
-  const int result = take_scatter(send, all.count, all.handle, own.data(), own.count(), found.byte, root, comm);
+  Side to;
+  bytes_of(own).describe(&to, own.data(), 1);
+  const int result = perform(from, to);
   if (result != MPI_SUCCESS) return result;
   return end_misfit(call, own.store(recv, mine.count, mine.handle, *mine.element), bytes > mine.bytes());
 }
 
-// A rank that sends blocks of another length than it receives: `take` is take_allgather or take_alltoall.
-template <typename Take>
-[[gnu::noinline]] int send_misfit(Taking &call, Take take, int blocks, const void *send, const Message &mine,
-                                  void *recv, const Message &all, MPI_Comm comm) {
-  Misfit sent(blocks, all.bytes());
+// A rank that sends `blocks` of another length than the `bytes` that it receives.
+template <typename Perform>
+[[gnu::noinline]] int send_misfit(Taking &call, Perform perform, const void *send, const Message &mine, int blocks,
+                                  std::size_t bytes, Side &to) {
+  if (bytes > INT_MAX) return call.pass_on(Why::arguments);
+  Misfit sent(blocks, bytes);
   if (!sent.good()) return call.finish(COLL_ERR_NO_MEMORY);
   const bool loaded = sent.load(send, mine.count, mine.handle, *mine.element);
-  const int result = take(sent.data(), sent.count(), found.byte, recv, all.count, all.handle, comm);
-  return result != MPI_SUCCESS ? result : end_misfit(call, loaded, mine.bytes() > all.bytes());
+  Side from;
+  bytes_of(sent).describe(&from, sent.data(), blocks);
+  const int result = perform(from, to);
+  return result != MPI_SUCCESS ? result : end_misfit(call, loaded, mine.bytes() > bytes);
 }
 
 }  // namespace
@@ -154,29 +164,33 @@ int take_gather(const void *send, int send_count, MPI_Datatype send_type, void *
   if (const Why why = obstacle(mine); why != Why::count_) return call.pass_on(why);
   if (!call.join(root)) return call.result();
   const std::size_t bytes = mine.bytes();
+  Side from;
   Side to;
+  describe_own(&from, inside, mine, send);
+  const auto perform = [&](Side &from, Side &to) {
+    return run(
+        call, from, to, inside ? root : no_block,
+        [&](const Side &from, const Side &to, coll_comm *coll) {
+          return coll_gather(from.data(), to.data(), bytes, COLL_BYTE, root, coll);
+        },
+        [&](const Side &from, const Side &to, Nodes &nodes) {
+          two_level::gather(nodes, from.data(), bytes, to.data(), Blocks{bytes}, false, root);
+        });
+  };
   if (call.rank() == root) {
     const Message all(recv_count, recv_type, mine);
     const bool right = all.known() && all.bytes() == bytes && recv != MPI_IN_PLACE &&
                        (recv != nullptr || !all.element->vector_in_order);
     if (!right) [[unlikely]]
-      return inside ? call.pass_on(Why::arguments) : gather_misfit(call, send, mine, recv, all, root, comm);
+      return inside || !from.good() ? call.pass_on(Why::arguments)
+                                    : gather_misfit(call, perform, from, bytes, recv, all);
     all.describe(&to, recv, call.ranks());
   } else if (inside) {
     return call.pass_on(Why::arguments);
   }
-  Side from;
-  describe_own(&from, inside, mine, send);
   if (!from.good() || !to.good()) return call.pass_on(Why::arguments);
   keep_own_block(from, to, static_cast<std::size_t>(call.rank()) * bytes);
-  return run(
-      call, from, to, inside ? root : no_block,
-      [&](const Side &from, const Side &to, coll_comm *coll) {
-        return coll_gather(from.data(), to.data(), bytes, COLL_BYTE, root, coll);
-      },
-      [&](const Side &from, const Side &to, Nodes &nodes) {
-        two_level::gather(nodes, from.data(), bytes, to.data(), Blocks{bytes}, false, root);
-      });
+  return perform(from, to);
 }
 
 int take_gatherv(const void *send, int send_count, MPI_Datatype send_type, void *recv, const int *recv_counts,
@@ -222,31 +236,34 @@ int take_scatter(const void *send, int send_count, MPI_Datatype send_type, void 
   const Message mine = inside ? Message(send_count, send_type) : Message(recv_count, recv_type);
   if (const Why why = obstacle(mine); why != Why::count_) return call.pass_on(why);
   if (!call.join(root)) return call.result();
-  const std::size_t bytes = mine.bytes();
   Side from;
+  const auto perform = [&](Side &from, Side &to, std::size_t bytes) {
+    return run(
+        call, from, to, no_block,
+        [&](const Side &from, const Side &to, coll_comm *coll) {
+          return of_rooted(coll_scatter(from.data(), to.data(), bytes, COLL_BYTE, root, coll));
+        },
+        [&](const Side &from, const Side &to, Nodes &nodes) {
+          two_level::scatter(nodes, from.data(), Blocks{bytes}, to.data(), bytes, false, root);
+        });
+  };
   if (call.rank() == root) {
     const Message all(send_count, send_type, mine);
     if (!all.known() || send == MPI_IN_PLACE) return call.pass_on(Why::arguments);
-    if (all.bytes() != bytes) [[unlikely]] {
-      if (all.bytes() == 0 || all.bytes() > INT_MAX) return call.pass_on(Why::arguments);
-      return scatter_misfit(call, send, all, recv, mine, root, comm);
-    }
     all.describe(&from, send, call.ranks());
+    if (const std::size_t sent = all.bytes(); sent != mine.bytes()) [[unlikely]] {
+      if (sent == 0 || sent > INT_MAX || !from.good()) return call.pass_on(Why::arguments);
+      return scatter_misfit(
+          call, [&](Side &from, Side &to) { return perform(from, to, sent); }, from, sent, recv, mine);
+    }
   } else if (inside) {
     return call.pass_on(Why::arguments);
   }
   Side to;
   describe_own(&to, inside, mine, recv);
   if (!from.good() || !to.good()) return call.pass_on(Why::arguments);
-  keep_own_block(to, from, static_cast<std::size_t>(call.rank()) * bytes);
-  return run(
-      call, from, to, no_block,
-      [&](const Side &from, const Side &to, coll_comm *coll) {
-        return of_rooted(coll_scatter(from.data(), to.data(), bytes, COLL_BYTE, root, coll));
-      },
-      [&](const Side &from, const Side &to, Nodes &nodes) {
-        two_level::scatter(nodes, from.data(), Blocks{bytes}, to.data(), bytes, false, root);
-      });
+  keep_own_block(to, from, static_cast<std::size_t>(call.rank()) * mine.bytes());
+  return perform(from, to, mine.bytes());
 }
 
 int take_scatterv(const void *send, const int *send_counts, const int *displs, MPI_Datatype send_type, void *recv,
@@ -294,24 +311,28 @@ int take_allgather(const void *send, int send_count, MPI_Datatype send_type, voi
   const Message mine = inside ? all : Message(send_count, send_type, all);
   if (!mine.known() || recv == MPI_IN_PLACE) return call.pass_on(Why::arguments);
   if (!call.join(0)) return call.result();
-  if (mine.bytes() != all.bytes()) [[unlikely]]
-    return send_misfit(call, take_allgather, 1, send, mine, recv, all, comm);
   const Blocks blocks{all.bytes()};
   if (call.nodes() != nullptr && !two_level::allgathers(*call.nodes(), blocks)) return call.pass_on(Why::nodes);
   Side from;
   Side to;
-  describe_own(&from, inside, mine, send);
   all.describe(&to, recv, call.ranks());
-  if (!from.good() || !to.good()) return call.pass_on(Why::arguments);
+  if (!to.good()) return call.pass_on(Why::arguments);
+  const auto perform = [&](Side &from, Side &to) {
+    return run(
+        call, from, to, inside ? call.rank() : no_block,
+        [&](const Side &from, const Side &to, coll_comm *coll) {
+          return coll_allgather(from.data(), to.data(), all.bytes(), COLL_BYTE, coll);
+        },
+        [&](const Side &from, const Side &to, Nodes &nodes) {
+          two_level::allgather(nodes, input_of(from, to), to.data(), blocks);
+        });
+  };
+  if (mine.bytes() != all.bytes()) [[unlikely]]
+    return send_misfit(call, perform, send, mine, 1, all.bytes(), to);
+  describe_own(&from, inside, mine, send);
+  if (!from.good()) return call.pass_on(Why::arguments);
   keep_own_block(from, to, static_cast<std::size_t>(call.rank()) * all.bytes());
-  return run(
-      call, from, to, inside ? call.rank() : no_block,
-      [&](const Side &from, const Side &to, coll_comm *coll) {
-        return coll_allgather(from.data(), to.data(), all.bytes(), COLL_BYTE, coll);
-      },
-      [&](const Side &from, const Side &to, Nodes &nodes) {
-        two_level::allgather(nodes, input_of(from, to), to.data(), blocks);
-      });
+  return perform(from, to);
 }
 
 int take_allgatherv(const void *send, int send_count, MPI_Datatype send_type, void *recv, const int *recv_counts,
@@ -327,34 +348,30 @@ int take_allgatherv(const void *send, int send_count, MPI_Datatype send_type, vo
   if (recv == MPI_IN_PLACE ||
       !make_side(recv, recv_type, datatype_of(recv_type), recv_counts, displs, call.ranks(), numbers, &to))
     return call.pass_on(Why::arguments);
+  if (call.nodes() != nullptr && !two_level::allgathers(*call.nodes(), blocks_of(to))) return call.pass_on(Why::nodes);
+  const auto perform = [&](Side &from, Side &to) {
+    return run(
+        call, from, to, inside ? call.rank() : no_block,
+        [&](const Side &from, const Side &to, coll_comm *coll) {
+          return coll_allgatherv(from.data(), to.counts()[call.rank()], to.data(), to.counts(), to.displs(), COLL_BYTE,
+                                 coll);
+        },
+        [&](const Side &from, const Side &to, Nodes &nodes) {
+          two_level::allgather(nodes, input_of(from, to), to.data(), blocks_of(to));
+        });
+  };
   if (inside) {
     from.be_in_place();
   } else {
     const Message mine(send_count, send_type);
     if (!mine.known()) return call.pass_on(Why::arguments);
-    if (const std::size_t own = to.counts()[call.rank()]; mine.bytes() != own) [[unlikely]] {
-      if (own > INT_MAX) return call.pass_on(Why::arguments);
-      Misfit sent(1, own);
-      if (!sent.good()) return call.finish(COLL_ERR_NO_MEMORY);
-      const bool loaded = sent.load(send, mine.count, mine.handle, *mine.element);
-      const int result =
-          take_allgatherv(sent.data(), sent.count(), found.byte, recv, recv_counts, displs, recv_type, comm);
-      return result != MPI_SUCCESS ? result : end_misfit(call, loaded, mine.bytes() > own);
-    }
+    if (const std::size_t own = to.counts()[call.rank()]; mine.bytes() != own) [[unlikely]]
+      return send_misfit(call, perform, send, mine, 1, own, to);
     mine.describe(&from, send, 1);
   }
   if (!from.good()) return call.pass_on(Why::arguments);
-  if (call.nodes() != nullptr && !two_level::allgathers(*call.nodes(), blocks_of(to))) return call.pass_on(Why::nodes);
   keep_own_block(from, to, to.displs()[call.rank()]);
-  return run(
-      call, from, to, inside ? call.rank() : no_block,
-      [&](const Side &from, const Side &to, coll_comm *coll) {
-        return coll_allgatherv(from.data(), to.counts()[call.rank()], to.data(), to.counts(), to.displs(), COLL_BYTE,
-                               coll);
-      },
-      [&](const Side &from, const Side &to, Nodes &nodes) {
-        two_level::allgather(nodes, input_of(from, to), to.data(), blocks_of(to));
-      });
+  return perform(from, to);
 }
 
 int take_alltoall(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
@@ -367,23 +384,27 @@ int take_alltoall(const void *send, int send_count, MPI_Datatype send_type, void
   const Message sent = inside ? got : Message(send_count, send_type, got);
   if (!sent.known() || recv == MPI_IN_PLACE) return call.pass_on(Why::arguments);
   if (!call.join(0)) return call.result();
-  if (sent.bytes() != got.bytes()) [[unlikely]]
-    return send_misfit(call, take_alltoall, call.ranks(), send, sent, recv, got, comm);
   if (call.nodes() != nullptr && !two_level::alltoalls(*call.nodes(), got.bytes())) return call.pass_on(Why::nodes);
   Side from;
   Side to;
+  got.describe(&to, recv, call.ranks());
+  if (!to.good()) return call.pass_on(Why::arguments);
+  const auto perform = [&](Side &from, Side &to) {
+    return run(
+        call, from, to, inside ? all_blocks : no_block,
+        [&](const Side &from, const Side &to, coll_comm *coll) {
+          return coll_alltoall(from.data(), to.data(), got.bytes(), COLL_BYTE, coll);
+        },
+        [&](const Side &from, const Side &to, Nodes &nodes) {
+          two_level::alltoall(nodes, input_of(from, to), to.data(), got.bytes());
+        });
+  };
+  if (sent.bytes() != got.bytes()) [[unlikely]]
+    return send_misfit(call, perform, send, sent, call.ranks(), got.bytes(), to);
   if (inside) from.be_in_place();
   else sent.describe(&from, send, call.ranks());
-  got.describe(&to, recv, call.ranks());
-  if (!from.good() || !to.good()) return call.pass_on(Why::arguments);
-  return run(
-      call, from, to, inside ? all_blocks : no_block,
-      [&](const Side &from, const Side &to, coll_comm *coll) {
-        return coll_alltoall(from.data(), to.data(), got.bytes(), COLL_BYTE, coll);
-      },
-      [&](const Side &from, const Side &to, Nodes &nodes) {
-        two_level::alltoall(nodes, input_of(from, to), to.data(), got.bytes());
-      });
+  if (!from.good()) return call.pass_on(Why::arguments);
+  return perform(from, to);
 }
 
 int take_alltoallv(const void *send, const int *send_counts, const int *send_displs, MPI_Datatype send_type, void *recv,

@@ -40,7 +40,7 @@ class Taking {
   // communicator is new. False: result() is what to return.
   bool join(int root) {
     if (communicator_ == nullptr) [[unlikely]] {
-      const auto [communicator, result] = meet(comm_, root);
+      const auto [communicator, result] = meet(comm_, root, collective_);
       communicator_ = communicator;
       result_ = result;
       if (result != passed_on) return false;
@@ -60,11 +60,13 @@ class Taking {
   // The end of a call that was taken.
   int finish(coll_status status) {
     communicator_->tally.taken[collective_]++;
-    return shim::finish(comm_, status);
+    return fail(status);
   }
 
   // The same for a call that was carried out, and then failed after all.
-  int fail(coll_status status) { return shim::finish(comm_, status); }
+  int fail(coll_status status) {
+    return status == COLL_OK ? MPI_SUCCESS : finish_failed(comm_, status, mpi_name(collective_));
+  }
 
   // Takes the call: `whole(coll_comm *)` on one node, `levels(Nodes &)` on several. The one returns a status, the other
   // throws Trouble.
@@ -76,9 +78,9 @@ class Taking {
     try {
       levels(*communicator_->nodes);
       return MPI_SUCCESS;
-    } catch (const Trouble &trouble) { return shim::finish(comm_, trouble); } catch (const std::bad_alloc &) {
-      return shim::finish(comm_, COLL_ERR_NO_MEMORY);
-    }
+    } catch (const Trouble &trouble) {
+      return shim::finish(comm_, trouble, mpi_name(collective_));
+    } catch (const std::bad_alloc &) { return fail(COLL_ERR_NO_MEMORY); }
   }
 
  private:
@@ -88,10 +90,12 @@ class Taking {
   };
 
   // Apart, and of no object: members whose address is given away are loaded anew after every call.
-  [[gnu::noinline]] static Met meet(MPI_Comm comm, int root) {
+  [[gnu::noinline]] static Met meet(MPI_Comm comm, int root, Collective collective) {
     try {
       return {acquire(comm, root), passed_on};
-    } catch (const std::bad_alloc &) { return {nullptr, shim::finish(comm, COLL_ERR_NO_MEMORY)}; }
+    } catch (const std::bad_alloc &) {
+      return {nullptr, finish_failed(comm, COLL_ERR_NO_MEMORY, mpi_name(collective))};
+    }
   }
 
   Collective collective_;

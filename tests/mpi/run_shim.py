@@ -4,6 +4,8 @@
 
 run    the program says "passed", and the shim took its calls
 diff   the program prints the same with and without the shim
+dies   a rank ends: the launcher returns the same status with and without the shim
+aborts the program ends with a message of the shim (--says), and names no call that it did not make
 between  another tool stands before the shim and one behind it: the first sees all calls, the second those passed on
 statistics  COLL_STATS tells of all calls, taken and passed on
 mapped COLL_STATS tells that collectives used memory where it lies
@@ -31,7 +33,7 @@ import namespaces
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("mode", choices=["run", "diff", "between", "statistics", "mapped", "failed", "passed_on",
+    parser.add_argument("mode", choices=["run", "diff", "dies", "aborts", "between", "statistics", "mapped", "failed", "passed_on",
                                          "off", "whole", "alone", "wrong", "imported"])
     parser.add_argument("--mpi", required=True, choices=["openmpi", "mpich"], help="whose launcher starts the program")
     parser.add_argument("--launcher", required=True)
@@ -145,6 +147,19 @@ def check_says(options, result):
         fail(f"the log does not say '{options.says}'", result)
 
 
+def check_names_no_other_call(result):
+    """The program calls neither of these."""
+    for name in ("MPI_Comm_call_errhandler", "MPI_Abort", "MPI_ABORT"):
+        if name in result[1] + result[2]:
+            fail(f"the output names {name}, which the program did not call", result)
+
+
+def check_dies(with_shim, without):
+    if without[0] in (0, None) or with_shim[0] != without[0]:
+        fail(f"exit status {without[0]} without the shim, another one with it", with_shim)
+    check_names_no_other_call(with_shim)
+
+
 def check_between(options, result):
     """What the two tools counted against what the shim says."""
     seen = tallies(result[2])
@@ -220,6 +235,14 @@ def judge(options):
         check_taken(options, with_shim)
         if with_shim[1] != without[1]:
             fail(f"without the shim the program prints\n{without[1]}\nwith it", with_shim)
+    elif options.mode == "dies":
+        check_dies(launch(options, settings), launch(options, {}))
+    elif options.mode == "aborts":
+        result = launch(options, settings)
+        if result[0] in (0, None):
+            fail("the program did not end with an error", result)
+        check_says(options, result)
+        check_names_no_other_call(result)
     elif options.mode == "between":
         result = launch(options, settings)
         check_passed(result)

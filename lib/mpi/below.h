@@ -13,7 +13,18 @@ namespace coll::shim {
   X(Reduce_scatter) X(Reduce_scatter_block) X(Scan) X(Exscan)                                          \
   X(Gather) X(Gatherv) X(Scatter) X(Scatterv) X(Allgather) X(Allgatherv) X(Alltoall) X(Alltoallv)      \
   X(Alloc_mem) X(Free_mem) X(Op_create) X(Op_free) X(Init) X(Init_thread) X(Finalize)     \
-  X(Comm_free) X(Comm_disconnect)
+  X(Comm_free) X(Comm_disconnect) COLL_SHIM_TAKEN_LARGE(X)
+
+// Those with large counts.
+#if MPI_VERSION >= 4
+#define COLL_SHIM_LARGE_COUNTS
+#define COLL_SHIM_TAKEN_LARGE(X)                                                                        \
+  X(Bcast_c) X(Reduce_c) X(Allreduce_c) X(Reduce_scatter_c) X(Reduce_scatter_block_c)                  \
+  X(Scan_c) X(Exscan_c) X(Gather_c) X(Gatherv_c) X(Scatter_c) X(Scatterv_c)                            \
+  X(Allgather_c) X(Allgatherv_c) X(Alltoall_c) X(Alltoallv_c)
+#else
+#define COLL_SHIM_TAKEN_LARGE(X)
+#endif
 
 // What the shim itself needs; always PMPI_, so that tools do not count it as the program's doing.
 #define COLL_SHIM_NEEDED(X)                                                                             \

@@ -299,7 +299,7 @@ void count_passed(Communicator *communicator, Collective collective, Why why) {
   else passed_unseen[collective][reason].fetch_add(1, std::memory_order_relaxed);
 }
 
-void tell_passed(Collective collective, Why why, int count, MPI_Datatype datatype) {
+void tell_passed(Collective collective, Why why, MPI_Count count, MPI_Datatype datatype) {
   const Datatype *element = count > 0 ? datatype_of(datatype) : nullptr;
   std::size_t bytes = count == 0 ? 0 : SIZE_MAX;
   if (element != nullptr) bytes = static_cast<std::size_t>(count) * element->size_bytes;

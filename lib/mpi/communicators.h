@@ -111,7 +111,7 @@ void count_passed(Communicator *communicator, Collective collective, Why why);
 
 // Whether COLL_STATS wants to know of each such call how large it was; and telling it. `count` -1: not known.
 extern bool counts_sizes;
-void tell_passed(Collective collective, Why why, int count, MPI_Datatype datatype);
+void tell_passed(Collective collective, Why why, MPI_Count count, MPI_Datatype datatype);
 
 // Where the processes of MPI_COMM_WORLD sit; called at the end of MPI_Init, collective. Without it the first collective of
 // every communicator asks. Calls after the first do nothing.

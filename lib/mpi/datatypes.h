@@ -23,7 +23,7 @@ struct Datatype {
   bool block;                   // an element can be moved as extent_bytes bytes without touching foreign memory
 
   // Whether `count` elements in memory look as they would when sent.
-  bool in_order(int count) const { return vector_in_order || (count == 1 && element_in_order); }
+  bool in_order(MPI_Count count) const { return vector_in_order || (count == 1 && element_in_order); }
 };
 
 // Fills the table of predefined datatypes. Once, before any other call of this file.

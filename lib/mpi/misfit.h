@@ -25,8 +25,8 @@ class Misfit {
 
   // Copies as much of each block as both sides have: from blocks of `count` elements at `buffer`, or to them (whole elements
   // where these are not contiguous). False when MPI refuses.
-  bool load(const void *buffer, int count, MPI_Datatype type, const Datatype &element);
-  bool store(void *buffer, int count, MPI_Datatype type, const Datatype &element) const;
+  bool load(const void *buffer, MPI_Count count, MPI_Datatype type, const Datatype &element);
+  bool store(void *buffer, MPI_Count count, MPI_Datatype type, const Datatype &element) const;
 
  private:
   std::unique_ptr<char[]> room_;

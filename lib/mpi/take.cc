@@ -52,12 +52,12 @@ const void *input_of(const void *from, const void *recv) { return from == COLL_I
 using Whole = coll_status(const void *, void *, std::size_t, coll_datatype, coll_op, coll_comm *);
 using Levels = void(Nodes &, const void *, void *, std::size_t, const Reduction &);
 
-Why why_not(int count) { return count == 0 ? Why::empty : Why::arguments; }
+Why why_not(MPI_Count count) { return count == 0 ? Why::empty : Why::arguments; }
 
 // `goes(nodes, reduction)`: whether it goes in two levels.
 template <Whole whole, Levels levels, typename Goes>
-int take_reduction(Collective collective, Goes goes, const void *send, void *recv, int count, MPI_Datatype datatype,
-                   MPI_Op op, MPI_Comm comm) {
+int take_reduction(Collective collective, Goes goes, const void *send, void *recv, MPI_Count count,
+                   MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   Taking call(collective, comm, count, datatype);
   Reduction reduction;
   const void *from;
@@ -96,74 +96,9 @@ void reduce_scatter_equal(Nodes &nodes, const void *send, void *recv, std::size_
 
 bool scans(const Nodes &nodes, const Reduction &) { return two_level::scans(nodes); }
 
-}  // namespace
-
-int take_barrier(MPI_Comm comm) {
-  Taking call(barrier, comm, 0, {});
-  if (!call.possible()) return call.impossible();
-  if (!call.join(0)) return call.result();
-  return call.carry_out(coll_barrier, two_level::barrier);
-}
-
-int take_bcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm) {
-  Taking call(bcast, comm, count, datatype);
-  if (!call.possible()) return call.impossible();
-  if (count <= 0 || buffer == MPI_IN_PLACE) return call.pass_on(why_not(count));
-  const Datatype *element = datatype_of(datatype);
-  if (element == nullptr) return call.pass_on(Why::datatype);
-  const std::size_t bytes = static_cast<std::size_t>(count) * element->size_bytes;
-  const bool in_order = element->in_order(count);
-  if (bytes == 0) return call.pass_on(Why::empty);
-  if (bytes > INT_MAX) return call.pass_on(Why::size);
-  if (buffer == nullptr && in_order) return call.pass_on(Why::arguments);
-  if (!call.join(root)) return call.result();
-  return in_order ? bcast_bytes(buffer, bytes, root, call) : bcast_packed(buffer, count, datatype, bytes, root, call);
-}
-
-int take_reduce(const void *send, void *recv, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
-  Taking call(reduce, comm, count, datatype);
-  Reduction reduction;
-  if (!call.possible()) return call.impossible();
-  if (count <= 0) return call.pass_on(why_not(count));
-  if (!reduction_of(datatype, op, &reduction)) return call.pass_on(Why::reduction);
-  if (!call.join(root)) return call.result();
-  if (call.nodes() != nullptr && !two_level::reduces(*call.nodes(), reduction)) return call.pass_on(Why::nodes);
-  const void *from = send;
-  const bool right = call.rank() == root ? recv != nullptr && recv != MPI_IN_PLACE && sends_from(send, recv, &from)
-                                         : send != nullptr && send != MPI_IN_PLACE;
-  const auto elements = static_cast<std::size_t>(count);
-  if (!right) [[unlikely]]
-    return call.rank() == root ? reduce_to_nothing(call, send, elements, reduction, root)
-                               : call.pass_on(Why::arguments);
-  return call.carry_out(
-      [&](coll_comm *coll) { return coll_reduce(from, recv, elements, reduction.type, reduction.op, root, coll); },
-      [&](Nodes &nodes) { two_level::reduce(nodes, input_of(from, recv), recv, elements, reduction, root); });
-}
-
-int take_allreduce(const void *send, void *recv, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  return take_reduction<coll_allreduce, two_level::allreduce>(allreduce, two_level::reduces, send, recv, count,
-                                                              datatype, op, comm);
-}
-
-int take_reduce_scatter_block(const void *send, void *recv, int count, MPI_Datatype datatype, MPI_Op op,
-                              MPI_Comm comm) {
-  const auto goes = [count](const Nodes &nodes, const Reduction &reduction) {
-    return two_level::reduce_scatters(nodes, {static_cast<std::size_t>(count)}, reduction);
-  };
-  return take_reduction<coll_reduce_scatter_block, reduce_scatter_equal>(reduce_scatter_block, goes, send, recv, count,
-                                                                         datatype, op, comm);
-}
-
-int take_scan(const void *send, void *recv, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  return take_reduction<coll_scan, two_level::scan>(scan, scans, send, recv, count, datatype, op, comm);
-}
-
-int take_exscan(const void *send, void *recv, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  return take_reduction<coll_exscan, two_level::exscan>(exscan, scans, send, recv, count, datatype, op, comm);
-}
-
-int take_reduce_scatter(const void *send, void *recv, const int *counts, MPI_Datatype datatype, MPI_Op op,
-                        MPI_Comm comm) {
+template <typename Count>
+int reduce_scatter_of(const void *send, void *recv, const Count *counts, MPI_Datatype datatype, MPI_Op op,
+                      MPI_Comm comm) {
   Taking call(reduce_scatter, comm, -1, datatype);
   Reduction reduction;
   const void *from;
@@ -189,6 +124,84 @@ int take_reduce_scatter(const void *send, void *recv, const int *counts, MPI_Dat
   return call.carry_out(
       [&](coll_comm *coll) { return coll_reduce_scatter(from, recv, numbers, reduction.type, reduction.op, coll); },
       [&](Nodes &nodes) { two_level::reduce_scatter(nodes, input_of(from, recv), recv, blocks, reduction); });
+}
+
+}  // namespace
+
+int take_barrier(MPI_Comm comm) {
+  Taking call(barrier, comm, 0, {});
+  if (!call.possible()) return call.impossible();
+  if (!call.join(0)) return call.result();
+  return call.carry_out(coll_barrier, two_level::barrier);
+}
+
+int take_bcast(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm) {
+  Taking call(bcast, comm, count, datatype);
+  if (!call.possible()) return call.impossible();
+  if (count <= 0 || buffer == MPI_IN_PLACE) return call.pass_on(why_not(count));
+  const Datatype *element = datatype_of(datatype);
+  if (element == nullptr) return call.pass_on(Why::datatype);
+  const std::size_t bytes = static_cast<std::size_t>(count) * element->size_bytes;
+  const bool in_order = element->in_order(count);
+  if (bytes == 0) return call.pass_on(Why::empty);
+  if (bytes > INT_MAX) return call.pass_on(Why::size);
+  if (buffer == nullptr && in_order) return call.pass_on(Why::arguments);
+  if (!call.join(root)) return call.result();
+  if (in_order) return bcast_bytes(buffer, bytes, root, call);
+  return bcast_packed(buffer, static_cast<int>(count), datatype, bytes, root, call);
+}
+
+int take_reduce(const void *send, void *recv, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root,
+                MPI_Comm comm) {
+  Taking call(reduce, comm, count, datatype);
+  Reduction reduction;
+  if (!call.possible()) return call.impossible();
+  if (count <= 0) return call.pass_on(why_not(count));
+  if (!reduction_of(datatype, op, &reduction)) return call.pass_on(Why::reduction);
+  if (!call.join(root)) return call.result();
+  if (call.nodes() != nullptr && !two_level::reduces(*call.nodes(), reduction)) return call.pass_on(Why::nodes);
+  const void *from = send;
+  const bool right = call.rank() == root ? recv != nullptr && recv != MPI_IN_PLACE && sends_from(send, recv, &from)
+                                         : send != nullptr && send != MPI_IN_PLACE;
+  const auto elements = static_cast<std::size_t>(count);
+  if (!right) [[unlikely]]
+    return call.rank() == root ? reduce_to_nothing(call, send, elements, reduction, root)
+                               : call.pass_on(Why::arguments);
+  return call.carry_out(
+      [&](coll_comm *coll) { return coll_reduce(from, recv, elements, reduction.type, reduction.op, root, coll); },
+      [&](Nodes &nodes) { two_level::reduce(nodes, input_of(from, recv), recv, elements, reduction, root); });
+}
+
+int take_allreduce(const void *send, void *recv, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  return take_reduction<coll_allreduce, two_level::allreduce>(allreduce, two_level::reduces, send, recv, count,
+                                                              datatype, op, comm);
+}
+
+int take_reduce_scatter_block(const void *send, void *recv, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
+                              MPI_Comm comm) {
+  const auto goes = [count](const Nodes &nodes, const Reduction &reduction) {
+    return two_level::reduce_scatters(nodes, {static_cast<std::size_t>(count)}, reduction);
+  };
+  return take_reduction<coll_reduce_scatter_block, reduce_scatter_equal>(reduce_scatter_block, goes, send, recv, count,
+                                                                         datatype, op, comm);
+}
+
+int take_scan(const void *send, void *recv, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  return take_reduction<coll_scan, two_level::scan>(scan, scans, send, recv, count, datatype, op, comm);
+}
+
+int take_exscan(const void *send, void *recv, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  return take_reduction<coll_exscan, two_level::exscan>(exscan, scans, send, recv, count, datatype, op, comm);
+}
+
+int take_reduce_scatter(const void *send, void *recv, const int *counts, MPI_Datatype datatype, MPI_Op op,
+                        MPI_Comm comm) {
+  return reduce_scatter_of(send, recv, counts, datatype, op, comm);
+}
+
+int take_reduce_scatter(const void *send, void *recv, const MPI_Count *counts, MPI_Datatype datatype, MPI_Op op,
+                        MPI_Comm comm) {
+  return reduce_scatter_of(send, recv, counts, datatype, op, comm);
 }
 
 }  // namespace coll::shim

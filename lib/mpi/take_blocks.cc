@@ -20,13 +20,13 @@ using two_level::Blocks;
 
 // What is known of `count` elements of a datatype.
 struct Message {
-  int count;
+  MPI_Count count;
   MPI_Datatype handle;
   const Datatype *element;
 
-  Message(int count, MPI_Datatype handle) : count(count), handle(handle), element(datatype_of(handle)) {}
+  Message(MPI_Count count, MPI_Datatype handle) : count(count), handle(handle), element(datatype_of(handle)) {}
   // Where most programs name the datatype of `other` again.
-  Message(int count, MPI_Datatype handle, const Message &other)
+  Message(MPI_Count count, MPI_Datatype handle, const Message &other)
       : count(count), handle(handle), element(handle == other.handle ? other.element : datatype_of(handle)) {}
   bool known() const { return element != nullptr && count >= 0; }
   std::size_t bytes() const { return static_cast<std::size_t>(count) * element->size_bytes; }
@@ -44,8 +44,9 @@ Why obstacle(const Message &message) {
 }
 
 // One side of a v-form: `numbers` is the first or the second half of the communicator's. `element` is of `handle`.
-bool make_side(const void *buffer, MPI_Datatype handle, const Datatype *element, const int *counts, const int *displs,
-               int ranks, std::size_t *numbers, Side *side) {
+template <typename Count, typename Displ>
+bool make_side(const void *buffer, MPI_Datatype handle, const Datatype *element, const Count *counts,
+               const Displ *displs, int ranks, std::size_t *numbers, Side *side) {
   return element != nullptr && counts != nullptr && displs != nullptr &&
          side->describe(buffer, handle, element, counts, displs, ranks, numbers);
 }
@@ -153,9 +154,154 @@ template <typename Perform>
   return result != MPI_SUCCESS ? result : end_misfit(call, loaded, mine.bytes() > bytes);
 }
 
+template <typename Count, typename Displ>
+int gatherv_of(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, const Count *recv_counts,
+               const Displ *displs, MPI_Datatype recv_type, int root, MPI_Comm comm) {
+  Taking call(gatherv, comm, -1, recv_type);
+  if (!call.possible()) return call.impossible();
+  if (!call.join(root)) return call.result();
+  const bool is_root = call.rank() == root;
+  const bool inside = is_root && send == MPI_IN_PLACE;
+  std::size_t *numbers = call.communicator().number_space();
+  if (numbers == nullptr) return call.finish(COLL_ERR_NO_MEMORY);
+  Side from;
+  Side to;
+  std::size_t bytes = 0;
+  if (is_root && !make_side(recv, recv_type, datatype_of(recv_type), recv_counts, displs, call.ranks(), numbers, &to))
+    return call.pass_on(Why::arguments);
+  if (inside) {
+    from.be_in_place();
+    bytes = to.counts()[root];
+  } else {
+    const Message mine(send_count, send_type);
+    if (!mine.known() || send == MPI_IN_PLACE) return call.pass_on(Why::arguments);
+    mine.describe(&from, send, 1);
+    bytes = mine.bytes();
+  }
+  if (!from.good()) return call.pass_on(Why::arguments);
+  if (is_root) keep_own_block(from, to, to.displs()[root]);
+  return run(
+      call, from, to, inside ? root : no_block,
+      [&](const Side &from, const Side &to, coll_comm *coll) {
+        return coll_gatherv(from.data(), bytes, to.data(), to.counts(), to.displs(), COLL_BYTE, root, coll);
+      },
+      [&](const Side &from, const Side &to, Nodes &nodes) {
+        two_level::gather(nodes, from.data(), bytes, to.data(), blocks_of(to), true, root);
+      });
+}
+
+template <typename Count, typename Displ>
+int scatterv_of(const void *send, const Count *send_counts, const Displ *displs, MPI_Datatype send_type, void *recv,
+                MPI_Count recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm) {
+  Taking call(scatterv, comm, -1, send_type);
+  if (!call.possible()) return call.impossible();
+  if (!call.join(root)) return call.result();
+  const bool is_root = call.rank() == root;
+  const bool inside = is_root && recv == MPI_IN_PLACE;
+  std::size_t *numbers = call.communicator().number_space();
+  if (numbers == nullptr) return call.finish(COLL_ERR_NO_MEMORY);
+  Side from;
+  Side to;
+  std::size_t bytes = 0;
+  if (is_root && !make_side(send, send_type, datatype_of(send_type), send_counts, displs, call.ranks(), numbers, &from))
+    return call.pass_on(Why::arguments);
+  if (inside) {
+    to.be_in_place();
+    bytes = from.counts()[root];
+  } else {
+    const Message mine(recv_count, recv_type);
+    if (!mine.known() || recv == MPI_IN_PLACE) return call.pass_on(Why::arguments);
+    mine.describe(&to, recv, 1);
+    bytes = mine.bytes();
+  }
+  if (!to.good()) return call.pass_on(Why::arguments);
+  if (is_root) keep_own_block(to, from, from.displs()[root]);
+  return run(
+      call, from, to, no_block,
+      [&](const Side &from, const Side &to, coll_comm *coll) {
+        return coll_scatterv(from.data(), from.counts(), from.displs(), to.data(), bytes, COLL_BYTE, root, coll);
+      },
+      [&](const Side &from, const Side &to, Nodes &nodes) {
+        two_level::scatter(nodes, from.data(), blocks_of(from), to.data(), bytes, true, root);
+      });
+}
+
+template <typename Count, typename Displ>
+int allgatherv_of(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, const Count *recv_counts,
+                  const Displ *displs, MPI_Datatype recv_type, MPI_Comm comm) {
+  Taking call(allgatherv, comm, -1, recv_type);
+  if (!call.possible()) return call.impossible();
+  if (!call.join(0)) return call.result();
+  const bool inside = send == MPI_IN_PLACE;
+  std::size_t *numbers = call.communicator().number_space();
+  if (numbers == nullptr) return call.finish(COLL_ERR_NO_MEMORY);
+  Side from;
+  Side to;
+  if (recv == MPI_IN_PLACE ||
+      !make_side(recv, recv_type, datatype_of(recv_type), recv_counts, displs, call.ranks(), numbers, &to))
+    return call.pass_on(Why::arguments);
+  if (call.nodes() != nullptr && !two_level::allgathers(*call.nodes(), blocks_of(to))) return call.pass_on(Why::nodes);
+  const auto perform = [&](Side &from, Side &to) {
+    return run(
+        call, from, to, inside ? call.rank() : no_block,
+        [&](const Side &from, const Side &to, coll_comm *coll) {
+          return coll_allgatherv(from.data(), to.counts()[call.rank()], to.data(), to.counts(), to.displs(), COLL_BYTE,
+                                 coll);
+        },
+        [&](const Side &from, const Side &to, Nodes &nodes) {
+          two_level::allgather(nodes, input_of(from, to), to.data(), blocks_of(to));
+        });
+  };
+  if (inside) {
+    from.be_in_place();
+  } else {
+    const Message mine(send_count, send_type);
+    if (!mine.known()) return call.pass_on(Why::arguments);
+    if (const std::size_t own = to.counts()[call.rank()]; mine.bytes() != own) [[unlikely]]
+      return send_misfit(call, perform, send, mine, 1, own, to);
+    mine.describe(&from, send, 1);
+  }
+  if (!from.good()) return call.pass_on(Why::arguments);
+  keep_own_block(from, to, to.displs()[call.rank()]);
+  return perform(from, to);
+}
+
+template <typename Count, typename Displ>
+int alltoallv_of(const void *send, const Count *send_counts, const Displ *send_displs, MPI_Datatype send_type,
+                 void *recv, const Count *recv_counts, const Displ *recv_displs, MPI_Datatype recv_type,
+                 MPI_Comm comm) {
+  Taking call(alltoallv, comm, -1, recv_type);
+  if (!call.possible()) return call.impossible();
+  if (!call.join(0)) return call.result();
+  if (call.nodes() != nullptr) return call.pass_on(Why::nodes);
+  const bool inside = send == MPI_IN_PLACE;
+  std::size_t *numbers = call.communicator().number_space();
+  if (numbers == nullptr) return call.finish(COLL_ERR_NO_MEMORY);
+  const int ranks = call.ranks();
+  Side from;
+  Side to;
+  const Datatype *got = datatype_of(recv_type);
+  if (recv == MPI_IN_PLACE || !make_side(recv, recv_type, got, recv_counts, recv_displs, ranks, numbers, &to))
+    return call.pass_on(Why::arguments);
+  if (inside) {
+    from.be_in_place();
+  } else {
+    const Datatype *sent = send_type == recv_type ? got : datatype_of(send_type);
+    if (!make_side(send, send_type, sent, send_counts, send_displs, ranks, numbers + 2 * ranks, &from))
+      return call.pass_on(Why::arguments);
+  }
+  return run(
+      call, from, to, inside ? all_blocks : no_block,
+      [&](const Side &from, const Side &to, coll_comm *coll) {
+        return coll_alltoallv(from.data(), from.counts(), from.displs(), to.data(), to.counts(), to.displs(), COLL_BYTE,
+                              coll);
+      },
+      [](const Side &, const Side &, Nodes &) { /* passed on above */ });
+}
+
 }  // namespace
 
-int take_gather(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
+int take_gather(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, MPI_Count recv_count,
                 MPI_Datatype recv_type, int root, MPI_Comm comm) {
   const bool inside = send == MPI_IN_PLACE;
   Taking call(gather, comm, inside ? recv_count : send_count, inside ? recv_type : send_type);
@@ -193,42 +339,18 @@ int take_gather(const void *send, int send_count, MPI_Datatype send_type, void *
   return perform(from, to);
 }
 
-int take_gatherv(const void *send, int send_count, MPI_Datatype send_type, void *recv, const int *recv_counts,
+int take_gatherv(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, const int *recv_counts,
                  const int *displs, MPI_Datatype recv_type, int root, MPI_Comm comm) {
-  Taking call(gatherv, comm, -1, recv_type);
-  if (!call.possible()) return call.impossible();
-  if (!call.join(root)) return call.result();
-  const bool is_root = call.rank() == root;
-  const bool inside = is_root && send == MPI_IN_PLACE;
-  std::size_t *numbers = call.communicator().number_space();
-  if (numbers == nullptr) return call.finish(COLL_ERR_NO_MEMORY);
-  Side from;
-  Side to;
-  std::size_t bytes = 0;
-  if (is_root && !make_side(recv, recv_type, datatype_of(recv_type), recv_counts, displs, call.ranks(), numbers, &to))
-    return call.pass_on(Why::arguments);
-  if (inside) {
-    from.be_in_place();
-    bytes = to.counts()[root];
-  } else {
-    const Message mine(send_count, send_type);
-    if (!mine.known() || send == MPI_IN_PLACE) return call.pass_on(Why::arguments);
-    mine.describe(&from, send, 1);
-    bytes = mine.bytes();
-  }
-  if (!from.good()) return call.pass_on(Why::arguments);
-  if (is_root) keep_own_block(from, to, to.displs()[root]);
-  return run(
-      call, from, to, inside ? root : no_block,
-      [&](const Side &from, const Side &to, coll_comm *coll) {
-        return coll_gatherv(from.data(), bytes, to.data(), to.counts(), to.displs(), COLL_BYTE, root, coll);
-      },
-      [&](const Side &from, const Side &to, Nodes &nodes) {
-        two_level::gather(nodes, from.data(), bytes, to.data(), blocks_of(to), true, root);
-      });
+  return gatherv_of(send, send_count, send_type, recv, recv_counts, displs, recv_type, root, comm);
 }
 
-int take_scatter(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
+int take_gatherv(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
+                 const MPI_Count *recv_counts, const MPI_Aint *displs, MPI_Datatype recv_type, int root,
+                 MPI_Comm comm) {
+  return gatherv_of(send, send_count, send_type, recv, recv_counts, displs, recv_type, root, comm);
+}
+
+int take_scatter(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, MPI_Count recv_count,
                  MPI_Datatype recv_type, int root, MPI_Comm comm) {
   const bool inside = recv == MPI_IN_PLACE;
   Taking call(scatter, comm, inside ? send_count : recv_count, inside ? send_type : recv_type);
@@ -267,41 +389,16 @@ int take_scatter(const void *send, int send_count, MPI_Datatype send_type, void 
 }
 
 int take_scatterv(const void *send, const int *send_counts, const int *displs, MPI_Datatype send_type, void *recv,
-                  int recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm) {
-  Taking call(scatterv, comm, -1, send_type);
-  if (!call.possible()) return call.impossible();
-  if (!call.join(root)) return call.result();
-  const bool is_root = call.rank() == root;
-  const bool inside = is_root && recv == MPI_IN_PLACE;
-  std::size_t *numbers = call.communicator().number_space();
-  if (numbers == nullptr) return call.finish(COLL_ERR_NO_MEMORY);
-  Side from;
-  Side to;
-  std::size_t bytes = 0;
-  if (is_root && !make_side(send, send_type, datatype_of(send_type), send_counts, displs, call.ranks(), numbers, &from))
-    return call.pass_on(Why::arguments);
-  if (inside) {
-    to.be_in_place();
-    bytes = from.counts()[root];
-  } else {
-    const Message mine(recv_count, recv_type);
-    if (!mine.known() || recv == MPI_IN_PLACE) return call.pass_on(Why::arguments);
-    mine.describe(&to, recv, 1);
-    bytes = mine.bytes();
-  }
-  if (!to.good()) return call.pass_on(Why::arguments);
-  if (is_root) keep_own_block(to, from, from.displs()[root]);
-  return run(
-      call, from, to, no_block,
-      [&](const Side &from, const Side &to, coll_comm *coll) {
-        return coll_scatterv(from.data(), from.counts(), from.displs(), to.data(), bytes, COLL_BYTE, root, coll);
-      },
-      [&](const Side &from, const Side &to, Nodes &nodes) {
-        two_level::scatter(nodes, from.data(), blocks_of(from), to.data(), bytes, true, root);
-      });
+                  MPI_Count recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm) {
+  return scatterv_of(send, send_counts, displs, send_type, recv, recv_count, recv_type, root, comm);
 }
 
-int take_allgather(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
+int take_scatterv(const void *send, const MPI_Count *send_counts, const MPI_Aint *displs, MPI_Datatype send_type,
+                  void *recv, MPI_Count recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm) {
+  return scatterv_of(send, send_counts, displs, send_type, recv, recv_count, recv_type, root, comm);
+}
+
+int take_allgather(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, MPI_Count recv_count,
                    MPI_Datatype recv_type, MPI_Comm comm) {
   Taking call(allgather, comm, recv_count, recv_type);
   if (!call.possible()) return call.impossible();
@@ -335,46 +432,17 @@ int take_allgather(const void *send, int send_count, MPI_Datatype send_type, voi
   return perform(from, to);
 }
 
-int take_allgatherv(const void *send, int send_count, MPI_Datatype send_type, void *recv, const int *recv_counts,
+int take_allgatherv(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, const int *recv_counts,
                     const int *displs, MPI_Datatype recv_type, MPI_Comm comm) {
-  Taking call(allgatherv, comm, -1, recv_type);
-  if (!call.possible()) return call.impossible();
-  if (!call.join(0)) return call.result();
-  const bool inside = send == MPI_IN_PLACE;
-  std::size_t *numbers = call.communicator().number_space();
-  if (numbers == nullptr) return call.finish(COLL_ERR_NO_MEMORY);
-  Side from;
-  Side to;
-  if (recv == MPI_IN_PLACE ||
-      !make_side(recv, recv_type, datatype_of(recv_type), recv_counts, displs, call.ranks(), numbers, &to))
-    return call.pass_on(Why::arguments);
-  if (call.nodes() != nullptr && !two_level::allgathers(*call.nodes(), blocks_of(to))) return call.pass_on(Why::nodes);
-  const auto perform = [&](Side &from, Side &to) {
-    return run(
-        call, from, to, inside ? call.rank() : no_block,
-        [&](const Side &from, const Side &to, coll_comm *coll) {
-          return coll_allgatherv(from.data(), to.counts()[call.rank()], to.data(), to.counts(), to.displs(), COLL_BYTE,
-                                 coll);
-        },
-        [&](const Side &from, const Side &to, Nodes &nodes) {
-          two_level::allgather(nodes, input_of(from, to), to.data(), blocks_of(to));
-        });
-  };
-  if (inside) {
-    from.be_in_place();
-  } else {
-    const Message mine(send_count, send_type);
-    if (!mine.known()) return call.pass_on(Why::arguments);
-    if (const std::size_t own = to.counts()[call.rank()]; mine.bytes() != own) [[unlikely]]
-      return send_misfit(call, perform, send, mine, 1, own, to);
-    mine.describe(&from, send, 1);
-  }
-  if (!from.good()) return call.pass_on(Why::arguments);
-  keep_own_block(from, to, to.displs()[call.rank()]);
-  return perform(from, to);
+  return allgatherv_of(send, send_count, send_type, recv, recv_counts, displs, recv_type, comm);
 }
 
-int take_alltoall(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
+int take_allgatherv(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
+                    const MPI_Count *recv_counts, const MPI_Aint *displs, MPI_Datatype recv_type, MPI_Comm comm) {
+  return allgatherv_of(send, send_count, send_type, recv, recv_counts, displs, recv_type, comm);
+}
+
+int take_alltoall(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, MPI_Count recv_count,
                   MPI_Datatype recv_type, MPI_Comm comm) {
   Taking call(alltoall, comm, recv_count, recv_type);
   if (!call.possible()) return call.impossible();
@@ -409,33 +477,13 @@ int take_alltoall(const void *send, int send_count, MPI_Datatype send_type, void
 
 int take_alltoallv(const void *send, const int *send_counts, const int *send_displs, MPI_Datatype send_type, void *recv,
                    const int *recv_counts, const int *recv_displs, MPI_Datatype recv_type, MPI_Comm comm) {
-  Taking call(alltoallv, comm, -1, recv_type);
-  if (!call.possible()) return call.impossible();
-  if (!call.join(0)) return call.result();
-  if (call.nodes() != nullptr) return call.pass_on(Why::nodes);
-  const bool inside = send == MPI_IN_PLACE;
-  std::size_t *numbers = call.communicator().number_space();
-  if (numbers == nullptr) return call.finish(COLL_ERR_NO_MEMORY);
-  const int ranks = call.ranks();
-  Side from;
-  Side to;
-  const Datatype *got = datatype_of(recv_type);
-  if (recv == MPI_IN_PLACE || !make_side(recv, recv_type, got, recv_counts, recv_displs, ranks, numbers, &to))
-    return call.pass_on(Why::arguments);
-  if (inside) {
-    from.be_in_place();
-  } else {
-    const Datatype *sent = send_type == recv_type ? got : datatype_of(send_type);
-    if (!make_side(send, send_type, sent, send_counts, send_displs, ranks, numbers + 2 * ranks, &from))
-      return call.pass_on(Why::arguments);
-  }
-  return run(
-      call, from, to, inside ? all_blocks : no_block,
-      [&](const Side &from, const Side &to, coll_comm *coll) {
-        return coll_alltoallv(from.data(), from.counts(), from.displs(), to.data(), to.counts(), to.displs(), COLL_BYTE,
-                              coll);
-      },
-      [](const Side &, const Side &, Nodes &) { /* passed on above */ });
+  return alltoallv_of(send, send_counts, send_displs, send_type, recv, recv_counts, recv_displs, recv_type, comm);
+}
+
+int take_alltoallv(const void *send, const MPI_Count *send_counts, const MPI_Aint *send_displs, MPI_Datatype send_type,
+                   void *recv, const MPI_Count *recv_counts, const MPI_Aint *recv_displs, MPI_Datatype recv_type,
+                   MPI_Comm comm) {
+  return alltoallv_of(send, send_counts, send_displs, send_type, recv, recv_counts, recv_displs, recv_type, comm);
 }
 
 }  // namespace coll::shim

@@ -16,7 +16,7 @@ constexpr int passed_on = INT_MIN;
 class Taking {
  public:
   // `count` of `datatype` is what statistics call the size of the call; -1 where the ranks' counts differ.
-  Taking(Collective collective, MPI_Comm comm, int count, MPI_Datatype datatype)
+  Taking(Collective collective, MPI_Comm comm, MPI_Count count, MPI_Datatype datatype)
       : collective_(collective),
         count_(count),
         datatype_(datatype),
@@ -99,7 +99,7 @@ class Taking {
   }
 
   Collective collective_;
-  int count_;
+  MPI_Count count_;
   MPI_Datatype datatype_;
   MPI_Comm comm_;
   Communicator *communicator_;

@@ -15,6 +15,9 @@ ALLOCATOR = {"malloc", "free", "calloc", "realloc", "memalign", "aligned_alloc",
 def taken(shim):
     """Those of C, and those of Fortran that do not come by them: lib/mpi/fortran.cc."""
     symbols = {f"MPI_{name}" for name in COLLECTIVES + OTHERS} | {"PMPI_Free_mem"}
+    # Of MPI 4.
+    if any(name.endswith("_c") for name in names(shim, "--defined-only")):
+        symbols |= {f"MPI_{name}_c" for name in COLLECTIVES if name != "Barrier"}
     if "openmpi" in shim:
         for name in map(str.lower, COLLECTIVES + OTHERS + ["Alloc_mem_cptr"]):
             symbols |= {f"mpi_{name}", f"mpi_{name}_", f"mpi_{name}__", f"MPI_{name.upper()}", f"mpi_{name}_f08_"}

@@ -20,6 +20,8 @@ struct Datatype {
   RealPair pair;                // of Fortran, for MPI_MINLOC and MPI_MAXLOC
   bool element_in_order;        // one element's data fill [0, size) in the order in which they are sent
   bool vector_in_order;         // and so do those of several elements in a row
+  bool padded;                  // as block, but for gaps inside the element or behind it
+  std::size_t data_end_bytes;   // from an element's start to the end of its data, if padded
   bool block;                   // an element can be moved as extent_bytes bytes without touching foreign memory
 
   // Whether `count` elements in memory look as they would when sent.

@@ -128,7 +128,7 @@ bool reduction_of(MPI_Datatype datatype, MPI_Op op, Reduction *reduction) {
   const Datatype *element = datatype_of(datatype);
   if (element == nullptr) return false;
   const auto bytes = static_cast<std::size_t>(element->extent_bytes);
-  *reduction = {COLL_TYPE_BYTES(bytes), operation->op, operation->commutes, bytes, datatype, op};
+  *reduction = {COLL_TYPE_BYTES(bytes), operation->op, operation->commutes, bytes, datatype, op, false, 0, 0};
   if (!operation->is_user && element->pair != RealPair::none) {
     reduction->op = location_of(element->pair, operation->op);
     return reduction->op != 0;
@@ -137,7 +137,12 @@ bool reduction_of(MPI_Datatype datatype, MPI_Op op, Reduction *reduction) {
     reduction->type = element->type;
     return (element->ops >> operation->op & 1u) != 0;
   }
-  if (!element->block) return false;
+  if (!element->block) {
+    if (!element->padded) return false;
+    reduction->padded = true;
+    reduction->data_bytes = element->size_bytes;
+    reduction->data_end_bytes = element->data_end_bytes;
+  }
   current_datatype = datatype;
   current_extent_bytes = bytes;
   return true;

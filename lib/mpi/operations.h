@@ -25,6 +25,9 @@ struct Reduction {
   std::size_t element_bytes;
   MPI_Datatype datatype;
   MPI_Op operation;
+  // Elements with gaps, for padding.h; otherwise not set but for `padded`.
+  bool padded;
+  std::size_t data_bytes, data_end_bytes;
 };
 
 // Fills the table of predefined operations. Once, before any reduction_of().

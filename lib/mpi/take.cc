@@ -4,6 +4,7 @@
 #include "mpi/datatypes.h"
 #include "mpi/operations.h"
 #include "mpi/packing.h"
+#include "mpi/padding.h"
 #include "mpi/two_level.h"
 
 #include <climits>
@@ -69,12 +70,21 @@ int take_reduction(Collective collective, Goes goes, const void *send, void *rec
     return call.pass_on(Why::arguments);
   if (!reduction_of(datatype, op, &reduction)) return call.pass_on(Why::reduction);
   if (!call.join(0)) return call.result();
+  if (too_long(reduction, static_cast<std::size_t>(count))) return call.pass_on(Why::reduction);
   if (no_result && call.rank() != 0) return call.pass_on(Why::arguments);
   if (call.nodes() != nullptr && !goes(*call.nodes(), reduction)) return call.pass_on(Why::nodes);
   const auto elements = static_cast<std::size_t>(count);
-  return call.carry_out(
-      [&](coll_comm *coll) { return whole(from, recv, elements, reduction.type, reduction.op, coll); },
-      [&](Nodes &nodes) { levels(nodes, input_of(from, recv), recv, elements, reduction); });
+  const auto perform = [&](const void *from, void *recv) {
+    return call.carry_out(
+        [&](coll_comm *coll) { return whole(from, recv, elements, reduction.type, reduction.op, coll); },
+        [&](Nodes &nodes) { levels(nodes, input_of(from, recv), recv, elements, reduction); });
+  };
+  if (!reduction.padded) [[likely]]
+    return perform(from, recv);
+  const auto ranks = static_cast<std::size_t>(call.ranks());
+  const std::size_t inputs = collective == reduce_scatter_block ? ranks * elements : elements;
+  return reduce_padded(call, reduction, from, inputs, recv, collective == exscan && call.rank() == 0 ? 0 : elements,
+                       perform);
 }
 
 void reduce_scatter_equal(Nodes &nodes, const void *send, void *recv, std::size_t count, const Reduction &reduction) {
@@ -118,12 +128,18 @@ int reduce_scatter_of(const void *send, void *recv, const Count *counts, MPI_Dat
     all += numbers[i];
   }
   if (all == 0) return call.pass_on(Why::empty);
+  if (too_long(reduction, all)) return call.pass_on(Why::reduction);
   const two_level::Blocks blocks{0, numbers, displs};
   if (call.nodes() != nullptr && !two_level::reduce_scatters(*call.nodes(), blocks, reduction))
     return call.pass_on(Why::nodes);
-  return call.carry_out(
-      [&](coll_comm *coll) { return coll_reduce_scatter(from, recv, numbers, reduction.type, reduction.op, coll); },
-      [&](Nodes &nodes) { two_level::reduce_scatter(nodes, input_of(from, recv), recv, blocks, reduction); });
+  const auto perform = [&](const void *from, void *recv) {
+    return call.carry_out(
+        [&](coll_comm *coll) { return coll_reduce_scatter(from, recv, numbers, reduction.type, reduction.op, coll); },
+        [&](Nodes &nodes) { two_level::reduce_scatter(nodes, input_of(from, recv), recv, blocks, reduction); });
+  };
+  if (!reduction.padded) [[likely]]
+    return perform(from, recv);
+  return reduce_padded(call, reduction, from, all, recv, numbers[call.rank()], perform);
 }
 
 }  // namespace
@@ -159,6 +175,7 @@ int take_reduce(const void *send, void *recv, MPI_Count count, MPI_Datatype data
   if (count <= 0) return call.pass_on(why_not(count));
   if (!reduction_of(datatype, op, &reduction)) return call.pass_on(Why::reduction);
   if (!call.join(root)) return call.result();
+  if (too_long(reduction, static_cast<std::size_t>(count))) return call.pass_on(Why::reduction);
   if (call.nodes() != nullptr && !two_level::reduces(*call.nodes(), reduction)) return call.pass_on(Why::nodes);
   const void *from = send;
   const bool right = call.rank() == root ? recv != nullptr && recv != MPI_IN_PLACE && sends_from(send, recv, &from)
@@ -167,9 +184,14 @@ int take_reduce(const void *send, void *recv, MPI_Count count, MPI_Datatype data
   if (!right) [[unlikely]]
     return call.rank() == root ? reduce_to_nothing(call, send, elements, reduction, root)
                                : call.pass_on(Why::arguments);
-  return call.carry_out(
-      [&](coll_comm *coll) { return coll_reduce(from, recv, elements, reduction.type, reduction.op, root, coll); },
-      [&](Nodes &nodes) { two_level::reduce(nodes, input_of(from, recv), recv, elements, reduction, root); });
+  const auto perform = [&](const void *from, void *recv) {
+    return call.carry_out(
+        [&](coll_comm *coll) { return coll_reduce(from, recv, elements, reduction.type, reduction.op, root, coll); },
+        [&](Nodes &nodes) { two_level::reduce(nodes, input_of(from, recv), recv, elements, reduction, root); });
+  };
+  if (!reduction.padded) [[likely]]
+    return perform(from, recv);
+  return reduce_padded(call, reduction, from, elements, recv, call.rank() == root ? elements : 0, perform);
 }
 
 int take_allreduce(const void *send, void *recv, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {

@@ -13,7 +13,8 @@ namespace coll::shim {
   X(Reduce_scatter) X(Reduce_scatter_block) X(Scan) X(Exscan)                                          \
   X(Gather) X(Gatherv) X(Scatter) X(Scatterv) X(Allgather) X(Allgatherv) X(Alltoall) X(Alltoallv)      \
   X(Alloc_mem) X(Free_mem) X(Op_create) X(Op_free) X(Init) X(Init_thread) X(Finalize)     \
-  X(Comm_free) X(Comm_disconnect) COLL_SHIM_TAKEN_LARGE(X)
+  X(Comm_free) X(Comm_disconnect)                                                                      \
+  X(Iprobe) X(Improbe) X(Isend) X(Issend) X(Irsend) X(Ibsend) COLL_SHIM_TAKEN_LARGE(X)
 
 // Those with large counts.
 #if MPI_VERSION >= 4

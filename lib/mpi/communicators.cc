@@ -9,6 +9,7 @@
 #include "mpi/memory.h"
 #include "mpi/operations.h"
 #include "mpi/placement.h"
+#include "mpi/presence.h"
 #include "mpi/progress.h"
 
 #include <coll/shim.h>
@@ -308,7 +309,17 @@ void tell_passed(Collective collective, Why why, MPI_Count count, MPI_Datatype d
 
 void start_up() {
   static std::atomic_flag started;
-  if (started.test_and_set() || !prepare()) return;
+  if (started.test_and_set()) return;
+  const int lacking = lacking_rank();
+  if (lacking >= 0 && !switched_off()) {
+    warn_once(
+        "the process with local rank %d on this node has no shim of this version (LD_PRELOAD, COLL_MPI=off): all "
+        "collectives are forwarded to MPI",
+        lacking);
+    phase.store(Phase::closed, std::memory_order_release);
+    return;
+  }
+  if (!prepare()) return;
   const Making guard;
   place_processes();
 }

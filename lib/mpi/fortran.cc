@@ -10,6 +10,8 @@
 #include "mpi/ending.h"
 #include "mpi/memory.h"
 #include "mpi/operations.h"
+#include "mpi/presence.h"
+#include "mpi/probing.h"
 #include "mpi/take.h"
 
 #include <atomic>
@@ -129,6 +131,19 @@ void op_free(Next next, Int *op, Int *ierror) {
   if (succeeds(next, ierror, op)) forget_operation(handle);
 }
 
+// MPI_IPROBE and MPI_IMPROBE. Every compiler's .false. is 0.
+template <typename Next, typename... Arguments>
+void probe(Next next, const Int *flag, Int *ierror, Arguments... arguments) {
+  Int error = MPI_SUCCESS;
+  next(arguments..., &error);
+  if (error == MPI_SUCCESS)
+    after_probe(*flag != 0, [&] {
+      next(arguments..., &error);
+      return error != MPI_SUCCESS || *flag != 0;
+    });
+  if (ierror != nullptr) *ierror = error;
+}
+
 // MPI_COMM_FREE and MPI_COMM_DISCONNECT.
 template <typename Next>
 void comm_end(Next next, Int *comm, Int *ierror) {
@@ -139,6 +154,7 @@ void comm_end(Next next, Int *comm, Int *ierror) {
 // MPICH's MPI_INIT may come by MPI_Init, which has started up then.
 template <typename Next, typename... Arguments>
 void init(Next next, Int *ierror, Arguments... arguments) {
+  announce_presence();
   if (succeeds(next, ierror, arguments...)) start_up();
 }
 
@@ -146,6 +162,7 @@ template <typename Next>
 void finalize(Next next, Int *ierror) {
   shut_down();
   next(ierror);
+  end_presence();
 }
 
 }  // namespace
@@ -290,6 +307,23 @@ COLL_FORTRAN_WITHOUT_BUFFER(op_create, OP_CREATE, (void (*function)(), Int *comm
                             op_create(next, function, commute, op, ierror))
 
 COLL_FORTRAN_WITHOUT_BUFFER(op_free, OP_FREE, (Int * op, Int *ierror), op_free(next, op, ierror))
+
+COLL_FORTRAN_WITHOUT_BUFFER(iprobe, IPROBE, (Int * source, Int *tag, Int *comm, Int *flag, Int *status, Int *ierror),
+                            probe(next, flag, ierror, source, tag, comm, flag, status))
+
+COLL_FORTRAN_WITHOUT_BUFFER(improbe, IMPROBE,
+                            (Int * source, Int *tag, Int *comm, Int *flag, Int *message, Int *status, Int *ierror),
+                            probe(next, flag, ierror, source, tag, comm, flag, message, status))
+
+#define COLL_FORTRAN_SEND(name, NAME)                                                                             \
+  COLL_FORTRAN_WITH_BUFFER(                                                                                       \
+      name, NAME, (void *buffer, Int *count, Int *type, Int *to, Int *tag, Int *comm, Int *request, Int *ierror), \
+      note_sent();                                                                                                \
+      next(buffer, count, type, to, tag, comm, request, ierror))
+COLL_FORTRAN_SEND(isend, ISEND)
+COLL_FORTRAN_SEND(issend, ISSEND)
+COLL_FORTRAN_SEND(irsend, IRSEND)
+COLL_FORTRAN_SEND(ibsend, IBSEND)
 
 COLL_FORTRAN_WITHOUT_BUFFER(comm_free, COMM_FREE, (Int * comm, Int *ierror), comm_end(next, comm, ierror))
 

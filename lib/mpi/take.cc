@@ -148,6 +148,7 @@ int take_barrier(MPI_Comm comm) {
   Taking call(barrier, comm, 0, {});
   if (!call.possible()) return call.impossible();
   if (!call.join(0)) return call.result();
+  push_out();
   return call.carry_out(coll_barrier, two_level::barrier);
 }
 

@@ -4,6 +4,7 @@
 
 #include "mpi/communicators.h"
 #include "mpi/errors.h"
+#include "mpi/probing.h"
 
 #include <climits>
 #include <new>
@@ -72,6 +73,7 @@ class Taking {
   // throws Trouble.
   template <typename Whole, typename Levels>
   int carry_out(Whole whole, Levels levels) {
+    note_served();
     if (communicator_->coll != nullptr) [[likely]]
       return finish(whole(communicator_->coll));
     communicator_->tally.taken[collective_]++;

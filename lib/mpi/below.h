@@ -12,7 +12,18 @@ namespace coll::shim {
   X(Barrier) X(Bcast) X(Reduce) X(Allreduce)                                                           \
   X(Reduce_scatter) X(Reduce_scatter_block) X(Scan) X(Exscan)                                          \
   X(Gather) X(Gatherv) X(Scatter) X(Scatterv) X(Allgather) X(Allgatherv) X(Alltoall) X(Alltoallv)      \
-  X(Alloc_mem) X(Free_mem) X(Op_create) X(Op_free) X(Init) X(Init_thread) X(Finalize)
+  X(Alloc_mem) X(Free_mem) X(Op_create) X(Op_free) X(Init) X(Init_thread) X(Finalize) COLL_SHIM_STARTED(X)
+// The non-blocking ones among them.
+#define COLL_SHIM_STARTED(X)                                                                            \
+  X(Ibarrier) X(Ibcast) X(Ireduce) X(Iallreduce)                                                       \
+  X(Ireduce_scatter) X(Ireduce_scatter_block) X(Iscan) X(Iexscan)                                      \
+  X(Igather) X(Igatherv) X(Iscatter) X(Iscatterv) X(Iallgather) X(Iallgatherv) X(Ialltoall) X(Ialltoallv)      \
+  COLL_SHIM_ASKED(X)
+#ifdef OPEN_MPI
+#define COLL_SHIM_ASKED(X)
+#else
+#define COLL_SHIM_ASKED(X) X(Request_get_status)
+#endif
 
 // What the shim itself needs; always PMPI_, so that tools do not count it as the program's doing.
 #define COLL_SHIM_NEEDED(X)                                                                             \
@@ -29,7 +40,11 @@ namespace coll::shim {
   X(Type_create_keyval) X(Type_free_keyval) X(Type_get_attr) X(Type_set_attr)                          \
   X(Type_create_hindexed) X(Type_commit) X(Type_free)                                                  \
   X(Type_size) X(Type_get_extent) X(Type_get_envelope) X(Type_get_contents)                           \
-  COLL_SHIM_COUNTS(X) COLL_SHIM_CONVERSIONS(X)
+  COLL_SHIM_COUNTS(X) COLL_SHIM_CONVERSIONS(X) COLL_SHIM_REQUESTS(X)
+// Of those, what requests need: lib/mpi/requests.h and background.h.
+#define COLL_SHIM_REQUESTS(X)                                                                           \
+  X(Grequest_start) X(Grequest_complete) X(Status_set_elements) X(Status_set_cancelled)                \
+  X(Query_thread) X(Group_translate_ranks) X(Iallgather) X(Test) X(Testall) X(Type_dup)
 // Sizes as MPI_Count: found.COLL_SHIM_COUNT(Type_size). MPI 4.1 deprecates the functions that end in _x.
 #if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
 #define COLL_SHIM_COUNT(name) name##_c
@@ -40,7 +55,7 @@ namespace coll::shim {
 #endif
 // Fortran's handles. MPICH's are C's: there is nothing to call.
 #ifdef OPEN_MPI
-#define COLL_SHIM_CONVERSIONS(X) X(Comm_f2c) X(Type_f2c) X(Type_c2f) X(Op_f2c)
+#define COLL_SHIM_CONVERSIONS(X) X(Comm_f2c) X(Type_f2c) X(Type_c2f) X(Op_f2c) X(Request_c2f)
 #else
 #define COLL_SHIM_CONVERSIONS(X)
 #endif

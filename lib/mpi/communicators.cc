@@ -2,6 +2,7 @@
 #include "mpi/communicators.h"
 
 #include "mpi/agreement.h"
+#include "mpi/background.h"
 #include "mpi/below.h"
 #include "mpi/datatypes.h"
 #include "mpi/log.h"
@@ -9,6 +10,7 @@
 #include "mpi/operations.h"
 #include "mpi/placement.h"
 #include "mpi/progress.h"
+#include "mpi/requests.h"
 
 #include <coll/shim.h>
 
@@ -25,6 +27,7 @@ namespace coll::shim {
 
 constinit thread_local HandleCache<Communicator> recent_communicators;
 bool counts_sizes = false;
+bool requests_work = false;
 
 namespace {
 
@@ -50,6 +53,22 @@ constexpr Name names[collectives] = {
     {"allgatherv", "allgather"},
     {"alltoall", "alltoall"},
     {"alltoallv", "alltoall"},
+    {"ibarrier", "barrier"},
+    {"ibcast", "bcast"},
+    {"ireduce", "reduce"},
+    {"iallreduce", "allreduce"},
+    {"ireduce_scatter", "reduce_scatter"},
+    {"ireduce_scatter_block", "reduce_scatter"},
+    {"iscan", "scan"},
+    {"iexscan", "exscan"},
+    {"igather", "gather"},
+    {"igatherv", "gather"},
+    {"iscatter", "scatter"},
+    {"iscatterv", "scatter"},
+    {"iallgather", "allgather"},
+    {"iallgatherv", "allgather"},
+    {"ialltoall", "alltoall"},
+    {"ialltoallv", "alltoall"},
 };
 constexpr const char *why_names[whys] = {"outside MPI_Init ... MPI_Finalize",
                                          "inter-communicator",
@@ -60,7 +79,9 @@ constexpr const char *why_names[whys] = {"outside MPI_Init ... MPI_Finalize",
                                          "wrong arguments",
                                          "datatype",
                                          "operation on this datatype",
-                                         "too large"};
+                                         "too large",
+                                         "not yet agreed",
+                                         "no place for progress"};
 
 enum class Phase { before, open, closed };
 
@@ -91,6 +112,7 @@ void enlist(Communicator *communicator) {
 }
 
 void close(Communicator *communicator) {
+  communicator->background.reset();
   coll_comm_free(communicator->coll);
   communicator->coll = nullptr;
   communicator->nodes.reset();
@@ -104,6 +126,11 @@ void close(Communicator *communicator) {
 int delete_communicator(MPI_Comm, int, void *value, void *) {
   HandleCache<Communicator>::forget_all();
   auto *communicator = static_cast<Communicator *>(value);
+#ifdef OPEN_MPI
+  // Open MPI 4.1 crashes when a communicator goes before its non-blocking collectives. MPICH keeps it until then, and
+  // calls this in the progress that ends the last.
+  if (communicator->background != nullptr) communicator->background->end_first_round();
+#endif
   const std::lock_guard lock(living_mutex);
   *communicator->link = communicator->next;
   if (communicator->next != nullptr) communicator->next->link = communicator->link;
@@ -154,6 +181,7 @@ void open() {
   if (!mpi_is_running()) return;
   const Making guard;
   consents = make_own_things();
+  requests_work = consents && start_requests();
   counts_sizes = coll_setting("COLL_STATS") != nullptr;
   phase.store(Phase::open, std::memory_order_release);
 }
@@ -197,6 +225,15 @@ Communicator *attach(MPI_Comm comm, const Shape &shape) {
   return nullptr;
 }
 
+void fill(Communicator *communicator, Agreement agreement) {
+  communicator->coll = agreement.coll;
+  communicator->nodes = std::move(agreement.nodes);
+  communicator->why = agreement.why;
+  communicator->standing = Standing::settled;
+  coll_comm *coll = communicator->nodes != nullptr ? communicator->nodes->inside().coll() : communicator->coll;
+  if (coll != nullptr) coll_comm_set_progress(coll, look_into_mpi, nullptr);
+}
+
 Communicator *make(MPI_Comm comm, const Shape &shape) {
   const Making guard;
   Communicator *communicator = attach(comm, shape);
@@ -207,12 +244,34 @@ Communicator *make(MPI_Comm comm, const Shape &shape) {
     found.Comm_delete_attr(comm, keyval);
     return nullptr;
   }
-  communicator->coll = agreement.coll;
-  communicator->nodes = std::move(agreement.nodes);
-  communicator->why = agreement.why;
-  coll_comm *coll = communicator->nodes != nullptr ? communicator->nodes->inside().coll() : communicator->coll;
-  if (coll != nullptr) coll_comm_set_progress(coll, look_into_mpi, nullptr);
+  fill(communicator, std::move(agreement));
   return communicator;
+}
+
+Communicator *make_locally(MPI_Comm comm, const Shape &shape) {
+  const Making guard;
+  Communicator *communicator = attach(comm, shape);
+  if (shape.is_inter != 0 || shape.ranks == 1) return communicator;
+  // The peers count on this rank.
+  if (communicator == nullptr) throw std::bad_alloc();
+  communicator->background = Background::begin(comm, shape.rank, shape.ranks);
+  communicator->why = Why::refused;
+  communicator->standing = communicator->background != nullptr ? Standing::background : Standing::unasked;
+  return communicator;
+}
+
+// Counts a call of a communicator whose ranks agree in the background.
+Why wait_for_background(Communicator &communicator, bool may_wait) {
+  if (!communicator.background->is_over(may_wait)) return Why::agreement;
+  const std::shared_ptr<Background> background = std::exchange(communicator.background, nullptr);
+  coll_comm *made = background->take();
+  if (made == nullptr) {
+    communicator.why = background->why();
+    communicator.standing = Standing::unasked;
+    return communicator.why;
+  }
+  fill(&communicator, {made, nullptr, true, Why::refused});
+  return Why::count_;
 }
 
 std::uint64_t passed_in_all(int collective, std::size_t why) {
@@ -271,6 +330,32 @@ Communicator *acquire(MPI_Comm comm, int root) {
   return communicator;
 }
 
+Communicator *acquire_locally(MPI_Comm comm, int root) {
+  Shape shape;
+  if (!look_up(comm, &shape)) return nullptr;
+  Communicator *communicator = shape.communicator;
+  if (communicator == nullptr) {
+    if (shape.is_inter == 0 && (root < 0 || root >= shape.ranks)) return nullptr;
+    communicator = make_locally(comm, shape);
+  }
+  if (communicator != nullptr) recent_communicators.remember(handle_bits(comm), communicator);
+  return communicator;
+}
+
+Why settle_locally(Communicator &communicator) {
+  return communicator.standing == Standing::unasked ? communicator.why : wait_for_background(communicator, false);
+}
+
+Why settle(MPI_Comm comm, Communicator &communicator) {
+  if (communicator.standing == Standing::background)
+    if (const Why why = wait_for_background(communicator, true); communicator.standing != Standing::unasked) return why;
+  const Making guard;
+  Agreement agreement = agree(comm, communicator.rank, communicator.ranks, true);
+  if (!agreement.lasting) return agreement.why;
+  fill(&communicator, std::move(agreement));
+  return communicator.takes() ? Why::count_ : communicator.why;
+}
+
 MPI_Comm private_communicator() { return own_communicator; }
 
 MPI_Request endless_request() { return own_request; }
@@ -296,6 +381,7 @@ void start_up() {
 }
 
 void shut_down() {
+  if (phase.load(std::memory_order_acquire) == Phase::open) Background::end_all();
   if (phase.exchange(Phase::closed, std::memory_order_acq_rel) != Phase::open) return;
   HandleCache<Communicator>::forget_all();
   {
@@ -311,6 +397,7 @@ void shut_down() {
   if (keyval != MPI_KEYVAL_INVALID) found.Comm_free_keyval(&keyval);
   if (!consents) return;
   forget_datatypes();
+  forget_private_world();
   found.Cancel(&own_request);
   found.Wait(&own_request, MPI_STATUS_IGNORE);
   found.Comm_free(&own_communicator);

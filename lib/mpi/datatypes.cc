@@ -272,4 +272,6 @@ const Datatype *datatype_of(MPI_Datatype handle) {
   return derived(handle);
 }
 
+bool is_predefined(MPI_Datatype handle) { return named_table.find(handle_bits(handle)) != nullptr; }
+
 }  // namespace coll::shim

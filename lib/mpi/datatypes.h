@@ -33,4 +33,7 @@ void forget_datatypes();
 // NULL for a handle that is no committed datatype, or when nothing can be remembered of it.
 const Datatype *datatype_of(MPI_Datatype handle);
 
+// Whether it is one of MPI's own, which no program can free.
+bool is_predefined(MPI_Datatype handle);
+
 }  // namespace coll::shim

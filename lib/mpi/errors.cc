@@ -24,8 +24,10 @@ int class_of(coll_status status) {
   }
 }
 
+}  // namespace
+
 // The class itself when no code with a text can be had.
-int code_of(coll_status status) {
+int error_code(coll_status status) {
   const char *detail = coll_last_error();
   log_line("%s%s%s", coll_strerror(status), detail[0] != '\0' ? ": " : "", detail);
   int code = class_of(status);
@@ -40,10 +42,8 @@ int code_of(coll_status status) {
   return code;
 }
 
-}  // namespace
-
 int finish_failed(MPI_Comm comm, coll_status status) {
-  const int code = code_of(status);
+  const int code = error_code(status);
   found.Comm_call_errhandler(comm, code);
   return code;
 }

@@ -7,6 +7,9 @@
 
 namespace coll::shim {
 
+// The code of MPI for a failure, with libcoll's own words as its text where the library has room for them.
+int error_code(coll_status status);
+
 // What an MPI call returns for a status of libcoll. A failure goes through the communicator's error handler, in
 // the fitting class and with libcoll's own words as its text.
 int finish_failed(MPI_Comm comm, coll_status status);

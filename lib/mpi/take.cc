@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/take.h"
 
+#include "mpi/arguments.h"
 #include "mpi/datatypes.h"
 #include "mpi/operations.h"
 #include "mpi/packing.h"
@@ -29,28 +30,12 @@ int bcast_packed(void *buffer, int count, MPI_Datatype datatype, std::size_t byt
   return result;
 }
 
-// The send buffer as libcoll wants it. Open MPI lets a program name one buffer twice and means in place; MPICH
-// calls it an error, and gets to say so.
-bool sends_from(const void *send, const void *recv, const void **from) {
-  *from = send == MPI_IN_PLACE ? COLL_IN_PLACE : send;
-  if (send == recv) {
-#ifdef OPEN_MPI
-    *from = COLL_IN_PLACE;
-#else
-    return false;
-#endif
-  }
-  return send != nullptr;
-}
-
 // The input of two_level's reductions, where being in place has no name.
 const void *input_of(const void *from, const void *recv) { return from == COLL_IN_PLACE ? recv : from; }
 
 // A reduction with the same count, and a receive buffer, at every rank, in the two ways to do it.
 using Whole = coll_status(const void *, void *, std::size_t, coll_datatype, coll_op, coll_comm *);
 using Levels = void(Nodes &, const void *, void *, std::size_t, const Reduction &);
-
-Why why_not(int count) { return count == 0 ? Why::empty : Why::arguments; }
 
 // `goes(nodes, reduction)`: whether it goes in two levels.
 template <Whole whole, Levels levels, typename Goes>

@@ -4,58 +4,17 @@
 // A block has the same number of bytes at the rank that sends it and at the one that receives it, whatever the datatypes.
 // In the regular forms it is the same for all blocks, hence known to all ranks, and those of 1 B to 2 GiB - 1 are taken.
 // In the v-forms no number is known to all, so every call is taken.
+#include "mpi/arguments.h"
 #include "mpi/blocks.h"
 #include "mpi/take.h"
 #include "mpi/two_level.h"
 
-#include <climits>
 #include <cstddef>
 
 namespace coll::shim {
 namespace {
 
 using two_level::Blocks;
-
-// What is known of `count` elements of a datatype.
-struct Message {
-  int count;
-  MPI_Datatype handle;
-  const Datatype *element;
-
-  Message(int count, MPI_Datatype handle) : count(count), handle(handle), element(datatype_of(handle)) {}
-  // Where most programs name the datatype of `other` again.
-  Message(int count, MPI_Datatype handle, const Message &other)
-      : count(count), handle(handle), element(handle == other.handle ? other.element : datatype_of(handle)) {}
-  bool known() const { return element != nullptr && count >= 0; }
-  std::size_t bytes() const { return static_cast<std::size_t>(count) * element->size_bytes; }
-  void describe(Side *side, const void *buffer, int blocks) const {
-    side->describe(buffer, handle, element, count, blocks);
-  }
-};
-
-// Why blocks of that kind are passed on by every rank; Why::count_ when they are taken.
-Why obstacle(const Message &message) {
-  if (message.element == nullptr) return Why::datatype;
-  if (message.count < 0) return Why::arguments;
-  if (message.bytes() == 0) return Why::empty;
-  return message.bytes() > INT_MAX ? Why::size : Why::count_;
-}
-
-// One side of a v-form: `numbers` is the first or the second half of the communicator's. `element` is of `handle`.
-bool make_side(const void *buffer, MPI_Datatype handle, const Datatype *element, const int *counts, const int *displs,
-               int ranks, std::size_t *numbers, Side *side) {
-  return element != nullptr && counts != nullptr && displs != nullptr &&
-         side->describe(buffer, handle, element, counts, displs, ranks, numbers);
-}
-
-// The side of one block.
-void describe_own(Side *side, bool in_place, const Message &message, const void *buffer) {
-  if (in_place) side->be_in_place();
-  else message.describe(side, buffer, 1);
-}
-
-constexpr int no_block = -1;
-constexpr int all_blocks = -2;
 
 // Packs what has to be, performs, unpacks. `kept`: the blocks of the receive buffer that are input too. The collective
 // itself is whole(send, recv, coll) or levels(send, recv, nodes).
@@ -87,17 +46,6 @@ const void *input_of(const Side &send, const Side &recv) {
 }
 
 Blocks blocks_of(const Side &side) { return {0, side.counts(), side.displs()}; }
-
-// Open MPI lets a program name its own block of the other buffer, and moves nothing; MPICH calls it an error, as libcoll
-// does. `own` becomes in place then. Blocks that are packed lie elsewhere anyway.
-void keep_own_block([[maybe_unused]] Side &own, [[maybe_unused]] const Side &blocks,
-                    [[maybe_unused]] std::size_t offset_bytes) {
-#ifdef OPEN_MPI
-  if (own.data() != nullptr && blocks.data() != nullptr &&
-      static_cast<const char *>(own.data()) == static_cast<const char *>(blocks.data()) + offset_bytes)
-    own.be_in_place();
-#endif
-}
 
 }  // namespace
 

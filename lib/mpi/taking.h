@@ -46,6 +46,8 @@ class Taking {
       if (result != passed_on) return false;
       if (communicator_ == nullptr || !communicator_->takes()) return impossible(), false;
     }
+    if (communicator_->standing != Standing::settled) [[unlikely]]
+      if (const Why why = settle(comm_, *communicator_); why != Why::count_) return pass_on(why), false;
     if (root < 0 || root >= communicator_->ranks) return pass_on(Why::arguments), false;
     return true;
   }
@@ -81,7 +83,7 @@ class Taking {
     }
   }
 
- private:
+ protected:
   struct Met {
     Communicator *communicator;
     int result;  // passed_on, or the error

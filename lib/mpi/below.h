@@ -43,8 +43,8 @@ namespace coll::shim {
   COLL_SHIM_COUNTS(X) COLL_SHIM_CONVERSIONS(X) COLL_SHIM_REQUESTS(X)
 // Of those, what requests need: lib/mpi/requests.h and background.h.
 #define COLL_SHIM_REQUESTS(X)                                                                           \
-  X(Grequest_start) X(Grequest_complete) X(Status_set_elements) X(Status_set_cancelled)                \
-  X(Query_thread) X(Group_translate_ranks) X(Iallgather) X(Test) X(Testall) X(Type_dup)
+  X(Grequest_start) X(Grequest_complete) X(Query_thread)                                               \
+  X(Group_translate_ranks) X(Iallgather) X(Test) X(Testall) X(Type_dup)
 // Sizes as MPI_Count: found.COLL_SHIM_COUNT(Type_size). MPI 4.1 deprecates the functions that end in _x.
 #if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
 #define COLL_SHIM_COUNT(name) name##_c

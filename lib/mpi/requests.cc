@@ -95,6 +95,7 @@ void test_some() {
     } else {
       listed.fetch_sub(1, std::memory_order_relaxed);
       started->status = status;
+      started->is_over.store(true, std::memory_order_relaxed);
       if (!progress_is_locked) {
         complete(started);
       } else {
@@ -114,8 +115,14 @@ void advance_requests() {
 // ---- what the library asks of a generalized request ----------------------------------------------------------
 
 int query_started(void *state, MPI_Status *status) {
-  found.Status_set_elements(status, found.byte, 0);
-  found.Status_set_cancelled(status, 0);
+  // Empty. MPI_Status_set_elements and MPI_Status_set_cancelled take longer than the rest of a request.
+#ifdef OPEN_MPI
+  status->_ucount = 0;
+  status->_cancelled = 0;
+#else
+  status->count_lo = 0;
+  status->count_hi_and_cancelled = 0;
+#endif
   status->MPI_SOURCE = MPI_ANY_SOURCE;
   status->MPI_TAG = MPI_ANY_TAG;
   return static_cast<Started *>(state)->code;
@@ -142,7 +149,10 @@ int poll_started(void *, MPI_Status *) {
   complete_those_over();
   return MPI_SUCCESS;
 }
-int wait_for_started(int, void **, double, MPI_Status *) { return poll_started(nullptr, nullptr); }
+int wait_for_started(int count, void **states, double, MPI_Status *status) {
+  for (int i = 0; i < count; i++) poll_started(states[i], status);
+  return MPI_SUCCESS;
+}
 
 decltype(&::PMPIX_Grequest_start) start_extended = nullptr;
 

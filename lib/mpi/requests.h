@@ -10,6 +10,7 @@
 
 #include <coll/coll.h>
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 
@@ -40,8 +41,9 @@ struct Started {
   MPI_Request handle;
   std::unique_ptr<Moved> moved;
   std::shared_ptr<void> operation;  // keeps a user-defined one
-  coll_status status;               // once it is complete
-  int code = MPI_SUCCESS;           // likewise
+  std::atomic<bool> is_over{false};  // the collective is complete
+  coll_status status;                // then
+  int code = MPI_SUCCESS;            // likewise
   Started *next;
 };
 

@@ -20,6 +20,7 @@ namespace coll::shim {
 namespace {
 
 constexpr long calls_before_vote = 4;  // that the program may start until a vote has come round
+constexpr int most_at_once = 32;       // agreements of this process, each with a thread
 constexpr int tags = 1 << 15;          // that every MPI library has
 
 std::mutex all_mutex;
@@ -158,19 +159,22 @@ void Background::start_thread() {
 std::shared_ptr<Background> Background::begin(MPI_Comm comm, int rank, int ranks) {
   std::shared_ptr<Background> made(new Background(rank, ranks));
   if (!made->find_peers(comm)) return nullptr;
+  bool may = false;
   {
     const std::lock_guard lock(all_mutex);
-    std::erase_if(all(), [](const auto &one) { return one->finished_.load(std::memory_order_acquire); });
-    all().push_back(made);
+    std::erase_if(all(), [](const auto &one) { return one->is_finished(); });
+    may = std::ranges::count_if(all(), [](const auto &one) { return one->thread_.joinable(); }) < most_at_once;
   }
   const std::lock_guard lock(made->mutex_);  // which the thread waits for
-  made->start_thread();
+  if (may) made->start_thread();
   made->own_ = {made->thread_.joinable(), next_tag(), known_node(), running_kernel()};
   const int bytes = sizeof(Opening);
   const bool posted = found.Iallgather(&made->own_, bytes, found.byte, made->openings_.data(), bytes, found.byte, comm,
                                        &made->first_round_) == MPI_SUCCESS;
   if (!posted || !made->thread_.joinable()) made->announced_ = true;
   made->posted_ = posted;
+  const std::lock_guard lock_of_all(all_mutex);
+  all().push_back(made);
   return made;
 }
 
@@ -248,13 +252,19 @@ void Background::end_all() {
 }
 
 void Background::end_first_round() {
-  if (thread_.joinable()) {
-    while (!first_round_over_.load(std::memory_order_acquire)) let_others_run();
-  } else if (posted_) {
-    FirstRound first_round(&first_round_);
-    while (!first_round.step()) let_others_run();
-    posted_ = false;
+  for (;;) {
+    if (thread_.joinable() && first_round_over_.load(std::memory_order_acquire)) return;
+    if (const std::lock_guard lock(all_mutex); !thread_.joinable() && is_finished()) return;
+    let_others_run();
   }
+}
+
+// Without a thread it is over with the first round, which the next to look completes.
+bool Background::is_finished() {
+  if (thread_.joinable()) return finished_.load(std::memory_order_acquire);
+  FirstRound first_round(&first_round_);
+  if (posted_ && first_round.step()) posted_ = false;
+  return !posted_;
 }
 
 }  // namespace coll::shim

@@ -65,6 +65,7 @@ class Background {
   Background(int rank, int ranks);
   bool find_peers(MPI_Comm comm);
   void start_thread();
+  bool is_finished();  // under the mutex of all agreements
   void run();
   Why obstacle() const;
   long vote();

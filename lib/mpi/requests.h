@@ -40,7 +40,7 @@ struct Started {
   coll_request *collective = nullptr;
   MPI_Request handle;
   std::unique_ptr<Moved> moved;
-  std::shared_ptr<void> operation;  // keeps a user-defined one
+  std::shared_ptr<void> operation;   // keeps a user-defined one
   std::atomic<bool> is_over{false};  // the collective is complete
   coll_status status;                // then
   int code = MPI_SUCCESS;            // likewise

@@ -209,6 +209,26 @@ static void check_short_lived(void) {
   }
 }
 
+/* More communicators at once than the shim prepares in the background, in another order at each rank. */
+static void check_many_communicators(void) {
+  enum { many = 40 };
+  MPI_Comm comms[many];
+  MPI_Request requests[many];
+  int in = world_rank, out[many];
+  for (int i = 0; i < many; i++) MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
+  for (int i = 0; i < many; i++) {
+    const int which = world_rank % 2 == 0 ? i : many - 1 - i;
+    MPI_Iallreduce(&in, &out[which], 1, MPI_INT, MPI_MAX, comms[which], &requests[which]);
+  }
+  for (int i = 0; i < many; i++) MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+  for (int i = 0; i < many; i++) {
+    CHECK(out[i] == world_size - 1, "communicator %d: the largest rank is %d", i, out[i]);
+    MPI_Allreduce(&in, &out[i], 1, MPI_INT, MPI_MIN, comms[i]);
+    CHECK(out[i] == 0, "communicator %d: the smallest rank is %d", i, out[i]);
+    MPI_Comm_free(&comms[i]);
+  }
+}
+
 /* MPI forbids to cancel them; the request completes all the same. */
 static void check_cancel(MPI_Comm comm) {
   int in = world_rank, out = -1;
@@ -239,6 +259,7 @@ int main(int argc, char **argv) {
   check_many(comm);
   check_freed();
   check_short_lived();
+  check_many_communicators();
   check_cancel(comm);
   /* Communicators on which the first collective is blocking, and others of one rank. */
   MPI_Barrier(MPI_COMM_WORLD);

@@ -2,10 +2,12 @@
 /*
  * COPY, COPY2 and BATCH.
  *
- * While bytes move, a copy holds a reference to one window of each region and no lock, so it may fault on the caller's
- * memory, be preempted, or be killed. A hit takes no lock at all and writes no line that another CPU writes.
+ * While bytes move, a copy holds a reference to one window of each region and no lock, so it may be preempted. It does
+ * not wait for the caller's memory then: where that is missing, it lets go of the region, brings it in, and goes on. A
+ * hit takes no lock at all and writes no line that another CPU writes.
  */
 #include <linux/ktime.h>
+#include <linux/pagemap.h>
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 #include <linux/uio.h>
@@ -16,7 +18,8 @@
 #include "trace.h"
 #include "view.h"
 
-#define PIECE (1UL << 20) /* a kill is noticed after so many bytes */
+#define PIECE (1UL << 20)     /* a kill is noticed after so many bytes */
+#define FAULT_IN (256UL << 10) /* bytes of the caller's that are brought in at a time */
 
 /* Clock readings of one copy; all 0 while nobody asked for them. */
 struct clock {
@@ -97,15 +100,40 @@ struct far {
 	u64 offset; /* in the view's region */
 };
 
-/* Moves n bytes between addr and the far side, which lies at `to` if it is a view; returns how many it moved. */
+/*
+ * Moves n bytes between addr and the far side, which lies at `to` if it is a view; returns how many it moved. Fewer: the
+ * caller's memory is not there, or not yet. Nothing here waits for it.
+ */
 static size_t move(const struct view *near, void *addr, struct far *far, void *to, size_t n)
 {
+	size_t moved;
+
 	if (far->view) {
 		memmove(to, addr, n);
 		far->offset += n;
 		return n;
 	}
-	return near->write ? _copy_from_iter(addr, n, far->iter) : _copy_to_iter(addr, n, far->iter);
+	pagefault_disable();
+	moved = near->write ? _copy_from_iter(addr, n, far->iter) : _copy_to_iter(addr, n, far->iter);
+	pagefault_enable();
+	return moved;
+}
+
+/*
+ * Brings the caller's next pages in. That may take for ever (a page of a user fault handler's, or of a file system's),
+ * so nothing of the region is held meanwhile: its owner waits for none but those who move bytes.
+ */
+static int fault_in(struct view *near, struct far *far, u64 left)
+{
+	size_t n = min_t(u64, left, FAULT_IN), missing;
+
+	if (!near->may_sleep)
+		return -EAGAIN;
+	view_let_go(near);
+	missing = near->write ? fault_in_iov_iter_readable(far->iter, n) : fault_in_iov_iter_writeable(far->iter, n);
+	if (missing < n)
+		return 0;
+	return fatal_signal_pending(current) ? -EINTR : -EFAULT;
 }
 
 static int copy_bytes(struct view *near, u64 offset, struct far *far, u64 left, u64 *done, struct clock *clock)
@@ -124,17 +152,15 @@ static int copy_bytes(struct view *near, u64 offset, struct far *far, u64 left, 
 		n = min(n, PIECE);
 		t = clock_read(clock);
 		moved = move(near, addr, far, to, n);
-		clock->copy_ns += clock_read(clock) - t;
 		*done += moved;
-		if (moved < n)
-			return -EFAULT;
-		offset += n;
-		left -= n;
-		if (left) {
+		offset += moved;
+		left -= moved;
+		err = moved < n ? fault_in(near, far, left) : 0;
+		clock->copy_ns += clock_read(clock) - t;
+		if (!err && left)
 			err = pause_point();
-			if (err)
-				return err;
-		}
+		if (err)
+			return err;
 	}
 	return 0;
 }
@@ -194,7 +220,7 @@ int copy_run(struct context *ctx, struct kcoll_copy *args, bool may_sleep)
 	view_init(&view, region, &ctx->stats, direction == KCOLL_WRITE, iov_iter_count(&iter));
 	view.may_sleep = may_sleep;
 	err = copy_bytes(&view, args->offset, &caller, iov_iter_count(&iter), &args->done, &clock);
-	view_exit(&view);
+	view_let_go(&view);
 	if (!err && stale(ctx, region, args->gen))
 		err = -ESTALE;
 	if (err != -EAGAIN)
@@ -224,8 +250,8 @@ static int copy2_views(struct context *ctx, struct region *from, struct region *
 	src.may_sleep = may_sleep;
 	dst.may_sleep = may_sleep;
 	err = copy_bytes(&src, args->src_offset, &target, args->len, &args->done, &clock);
-	view_exit(&dst);
-	view_exit(&src);
+	view_let_go(&dst);
+	view_let_go(&src);
 	if (!err && (stale(ctx, from, args->src_gen) || stale(ctx, to, args->dst_gen)))
 		err = -ESTALE;
 	if (err != -EAGAIN)

@@ -4,9 +4,11 @@
  * of one domain are the same pointer, so that the check on every copy is one comparison.
  */
 #include <linux/err.h>
+#include <linux/hashtable.h>
 #include <linux/kref.h>
-#include <linux/list.h>
 #include <linux/mutex.h>
+#include <linux/once.h>
+#include <linux/siphash.h>
 #include <linux/slab.h>
 
 #include "compat.h"
@@ -14,17 +16,29 @@
 
 struct domain {
 	struct kref ref;
-	struct list_head link;
+	struct hlist_node link;
 	u8 key[16];
 };
 
-static DEFINE_MUTEX(domains_lock); /* guards the list; the last put takes it too */
-static LIST_HEAD(domains);
+static DEFINE_MUTEX(domains_lock); /* guards the table; the last put takes it too */
+static DEFINE_HASHTABLE(domains, 12);
+
+/* Keyed: users that choose keys cannot choose the bucket that others search. */
+static u32 bucket_of(const u8 key[16])
+{
+	static siphash_key_t secret;
+	u64 words[2];
+
+	get_random_once(&secret, sizeof(secret));
+	memcpy(words, key, sizeof(words));
+	return siphash_2u64(words[0], words[1], &secret);
+}
 
 /* Finds or founds the domain of a key. ERR_PTR(-EINVAL): all zero. */
 struct domain *domain_join(const u8 key[16])
 {
 	struct domain *domain, *found = NULL, *fresh;
+	u32 bucket;
 
 	if (!memchr_inv(key, 0, 16))
 		return ERR_PTR(-EINVAL);
@@ -33,10 +47,11 @@ struct domain *domain_join(const u8 key[16])
 		return ERR_PTR(-ENOMEM);
 	kref_init(&fresh->ref);
 	memcpy(fresh->key, key, 16);
+	bucket = bucket_of(key);
 
 	mutex_lock(&domains_lock);
-	list_for_each_entry(domain, &domains, link) {
-		/* In constant time: nobody shall feel his way to a key. */
+	hash_for_each_possible(domains, domain, link, bucket) {
+		/* In constant time: no caller shall learn a key byte by byte. */
 		if (!crypto_memneq(domain->key, key, 16)) {
 			found = domain;
 			kref_get(&found->ref);
@@ -44,7 +59,7 @@ struct domain *domain_join(const u8 key[16])
 		}
 	}
 	if (!found)
-		list_add(&fresh->link, &domains);
+		hash_add(domains, &fresh->link, bucket);
 	mutex_unlock(&domains_lock);
 
 	if (!found)
@@ -64,7 +79,7 @@ static void domain_release(struct kref *ref)
 {
 	struct domain *domain = container_of(ref, struct domain, ref);
 
-	list_del(&domain->link);
+	hash_del(&domain->link);
 	mutex_unlock(&domains_lock);
 	kfree_sensitive(domain);
 }

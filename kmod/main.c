@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Module entry and exit, and the parameters. */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/module.h>
 #include <linux/workqueue.h>
 
@@ -83,6 +85,7 @@ static int __init kcoll_init(void)
 	err = device_start();
 	if (err)
 		goto stop_account;
+	pr_info("version %s loaded\n", THIS_MODULE->version);
 	return 0;
 
 stop_account:
@@ -104,9 +107,11 @@ static void __exit kcoll_exit(void)
 	region_wait_none();
 	/* The last callbacks of percpu_refs, and of kfree_rcu(), which may queue work. */
 	rcu_barrier();
+	pinset_stop();
 	destroy_workqueue(kcoll_wq);
 	map_stop();
 	stats_stop();
+	pr_info("unloaded\n");
 }
 
 module_init(kcoll_init);

@@ -8,8 +8,8 @@
  *
  * A fault that misses must pin, and pinning takes the owner's mmap_lock: it drops the peer's first (two processes that
  * map each other would deadlock otherwise) and asks for the fault to be repeated. What went wrong is told to the
- * repeated fault through region->map_error. Pages are not refcounted by the mapping (VM_PFNMAP): get_user_pages()
- * on it fails, by design.
+ * repeated fault, and to no other, through a note (region->notes). Pages are not refcounted by the mapping
+ * (VM_PFNMAP): get_user_pages() on it fails, by design.
  *
  * What cannot be served raises SIGBUS, or in a quiet mapping shows the region's blank page. That page lives as long as
  * the region, to which every mapping holds a reference. The generation moves on before the page appears, and the page
@@ -24,6 +24,7 @@
 #include "compat.h"
 #include "device.h"
 #include "map.h"
+#include "note.h"
 #include "params.h"
 #include "pinset.h"
 #include "trace.h"
@@ -176,11 +177,13 @@ static int pin_for_fault(struct segment *segment, struct window *window)
 
 static vm_fault_t fault_miss(struct vm_fault *vmf, struct region *region, struct segment *segment, unsigned long va)
 {
+	unsigned long address = vmf->address & PAGE_MASK;
 	int err;
 
 	if (READ_ONCE(region->dead))
 		return VM_FAULT_SIGBUS;
-	if (atomic_xchg(&region->map_error, 0) && (vmf->flags & FAULT_FLAG_TRIED))
+	/* A first attempt takes away what one that was given up, by a signal, has left. */
+	if (note_take(region, address) && (vmf->flags & FAULT_FLAG_TRIED))
 		return VM_FAULT_SIGBUS;
 	if (!(vmf->flags & FAULT_FLAG_ALLOW_RETRY) || (vmf->flags & FAULT_FLAG_RETRY_NOWAIT))
 		return VM_FAULT_SIGBUS;
@@ -190,7 +193,7 @@ static vm_fault_t fault_miss(struct vm_fault *vmf, struct region *region, struct
 	kcoll_release_fault_lock(vmf);
 	err = pin_for_fault(segment, &region->windows[segment_window(segment, va)]);
 	if (err)
-		atomic_set(&region->map_error, err);
+		note_leave(region, address, err);
 	region_put(region);
 	return VM_FAULT_RETRY;
 }
@@ -400,7 +403,8 @@ static int mmap_generation(struct vm_area_struct *vma, u64 place)
 		return -EINVAL;
 	if (vma->vm_flags & VM_WRITE)
 		return -EACCES;
-	kcoll_vma_flags(vma, VM_DONTCOPY | VM_DONTEXPAND | VM_DONTDUMP, VM_MAYWRITE | VM_MAYEXEC);
+	/* VM_IO: or MADV_DOFORK would take VM_DONTCOPY away. */
+	kcoll_vma_flags(vma, VM_IO | VM_DONTCOPY | VM_DONTEXPAND | VM_DONTDUMP, VM_MAYWRITE | VM_MAYEXEC);
 	vma->vm_ops = &generation_ops;
 	return 0;
 }

@@ -30,10 +30,9 @@ static bool notify_invalidate(struct mmu_interval_notifier *notifier, const stru
 	spin_lock(&region->lock);
 	mmu_interval_set_seq(notifier, seq);
 	if (range->event != MMU_NOTIFY_PROTECTION_PAGE && !region->dead && start < end) {
+		/* Whether or not anything was pinned: peers may have copied what was there. */
+		generation_bump(&region->gen);
 		dropped = pinset_drop_range(segment, start, end);
-		/* Also if what was there is gone already but mappings may still show it. */
-		if (dropped || region->zaps != region->drops)
-			generation_bump(&region->gen);
 	}
 	spin_unlock(&region->lock);
 

@@ -56,6 +56,7 @@ void pinset_enlist(struct pinset *set);
 void pinset_retire(struct pinset *set);
 void pinset_released(struct percpu_ref *ref);
 void pinset_unpin_now(void);
+void pinset_stop(void);
 struct extent *pinset_extent(struct pinset *set, u32 page);
 
 /* The published set of a window, if any. */

@@ -40,6 +40,14 @@ struct segment {
 	unsigned long n;	  /* number of its windows */
 };
 
+/* Why a fault could not be served, for the task that repeats it. */
+struct fault_note {
+	const struct task_struct *task; /* compared only */
+	unsigned long address;
+	int err;
+};
+#define NOTE_BITS 3
+
 struct region {
 	/* Read by every access, written when the region is made and when it ends. */
 	struct percpu_ref ref;
@@ -73,7 +81,7 @@ struct region {
 	atomic_t maps;		     /* mappings of peers */
 	struct page *blank;	     /* what quiet mappings show instead of nothing; set once, with the first of them */
 	bool blanks;		     /* some may show it; under map_sem */
-	atomic_t map_error;	     /* what the last pin for a fault said; see map.c */
+	struct fault_note notes[1 << NOTE_BITS]; /* under lock; see map.c */
 	struct rw_semaphore map_sem; /* read: a fault inserts pages; write: they are zapped */
 };
 

@@ -234,6 +234,12 @@ static void unpin_work(struct work_struct *work)
 	}
 }
 
+/* REQUIRES: no set is left, and none can be made. Its timer may still be armed. */
+void pinset_stop(void)
+{
+	cancel_delayed_work_sync(&unpin);
+}
+
 /* Somebody waits for the room, or for the end: no delay for those that are dying now. */
 void pinset_unpin_now(void)
 {

@@ -99,6 +99,9 @@ int uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 		return -EINVAL;
 	if (!context_is_ours(ctx))
 		return -EPERM;
+	/* Registered buffers are not looked at: no caller shall believe that they are. */
+	if (cmd->flags & IORING_URING_CMD_FIXED)
+		return -EINVAL;
 	/* Once: the submitter may change it under us. */
 	memcpy(&command, kcoll_uring_payload(cmd), sizeof(command));
 	ret = run(ctx, cmd->cmd_op, &command, inline_now);

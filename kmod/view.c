@@ -21,7 +21,8 @@ void view_init(struct view *view, struct region *region, struct stats *stats, bo
 	view->small = total <= READ_ONCE(param_uncached_max);
 }
 
-static void let_go(struct view *view)
+/* Holds nothing any more; the next view_span() starts anew. */
+void view_let_go(struct view *view)
 {
 	if (view->set) {
 		pinset_put(view->set);
@@ -36,11 +37,6 @@ static void let_go(struct view *view)
 	view->end = 0;
 }
 
-void view_exit(struct view *view)
-{
-	let_go(view);
-}
-
 static int take_uncached(struct view *view, struct segment *segment, u64 offset, u64 want)
 {
 	unsigned long va = segment->start + (offset - segment->offset);
@@ -52,12 +48,13 @@ static int take_uncached(struct view *view, struct segment *segment, u64 offset,
 	want = min(want, ((u64)VIEW_PAGES << PAGE_SHIFT) - (va - first));
 	last = PAGE_ALIGN(va + want);
 	n = (last - first) >> PAGE_SHIFT;
-	if (!region_uncached_begin(view->region))
-		return -ENOENT;
 	err = pinset_pin_uncached(segment, first, n, view->write, view->pages, view->stats, &view->times);
-	if (err < 0) {
-		region_uncached_end(view->region);
+	if (err < 0)
 		return err;
+	/* Only now: pinning may wait for as long as the owner's page takes, and UNREGISTER waits for what has begun. */
+	if (!region_uncached_begin(view->region)) {
+		unpin_user_pages(view->pages, n);
+		return -ENOENT;
 	}
 	view->n = n;
 	view->va = first;
@@ -139,7 +136,7 @@ static void span_of_set(struct view *view, unsigned long va, void **addr, size_t
 
 /*
  * The next piece at offset: its address and how many bytes follow there, at most `want`. It stays valid until the next
- * call or view_exit(). REQUIRES: offset + want <= region->len, want > 0.
+ * call or view_let_go(). REQUIRES: offset + want <= region->len, want > 0.
  * EINTR, ENOENT, ESRCH, EFAULT, EOPNOTSUPP, EAGAIN (only if not may_sleep).
  */
 int view_span(struct view *view, u64 offset, u64 want, void **addr, size_t *n)
@@ -149,7 +146,7 @@ int view_span(struct view *view, u64 offset, u64 want, void **addr, size_t *n)
 	int err;
 
 	if (offset < view->begin || offset >= view->end) {
-		let_go(view);
+		view_let_go(view);
 		err = take(view, offset, want);
 		if (err)
 			return err;

@@ -34,6 +34,6 @@ struct view {
 
 void view_init(struct view *view, struct region *region, struct stats *stats, bool write, u64 total);
 int view_span(struct view *view, u64 offset, u64 want, void **addr, size_t *n);
-void view_exit(struct view *view);
+void view_let_go(struct view *view);
 
 #endif

@@ -3,12 +3,13 @@
  * COPY, COPY2 and BATCH.
  *
  * While bytes move, a copy holds a reference to one window of each region and no lock, so it may be preempted. It does
- * not wait for the caller's memory then: where that is missing, it lets go of the region, brings it in, and goes on. A
+ * not wait for other memory then: where that is missing, it lets go of the region, brings it in, and goes on. A
  * hit takes no lock at all and writes no line that another CPU writes.
  */
 #include <linux/ktime.h>
 #include <linux/pagemap.h>
 #include <linux/sched/signal.h>
+#include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <linux/uio.h>
 
@@ -20,6 +21,7 @@
 
 #define PIECE (1UL << 20)     /* a kill is noticed after so many bytes */
 #define FAULT_IN (256UL << 10) /* bytes of the caller's that are brought in at a time */
+#define BOUNCE (64UL << 10)    /* bytes that go from region to region at a time while pages are missing */
 
 /* Clock readings of one copy; all 0 while nobody asked for them. */
 struct clock {
@@ -97,27 +99,10 @@ static void account_copy(struct context *ctx, u64 cookie, const struct view *a, 
 struct far {
 	struct iov_iter *iter;
 	struct view *view;
-	u64 offset; /* in the view's region */
+	u64 offset;   /* in the view's region */
+	void *bounce; /* BOUNCE bytes, once they are needed */
+	struct clock *clock;
 };
-
-/*
- * Moves n bytes between addr and the far side, which lies at `to` if it is a view; returns how many it moved. Fewer: the
- * caller's memory is not there, or not yet. Nothing here waits for it.
- */
-static size_t move(const struct view *near, void *addr, struct far *far, void *to, size_t n)
-{
-	size_t moved;
-
-	if (far->view) {
-		memmove(to, addr, n);
-		far->offset += n;
-		return n;
-	}
-	pagefault_disable();
-	moved = near->write ? _copy_from_iter(addr, n, far->iter) : _copy_to_iter(addr, n, far->iter);
-	pagefault_enable();
-	return moved;
-}
 
 /*
  * Brings the caller's next pages in. That may take for ever (a page of a user fault handler's, or of a file system's),
@@ -136,33 +121,101 @@ static int fault_in(struct view *near, struct far *far, u64 left)
 	return fatal_signal_pending(current) ? -EINTR : -EFAULT;
 }
 
-static int copy_bytes(struct view *near, u64 offset, struct far *far, u64 left, u64 *done, struct clock *clock)
+/* Moves some of `left` bytes between a region and the caller's memory; *moved is how many, perhaps 0. */
+static int move(struct view *near, u64 offset, struct far *far, u64 left, size_t *moved)
 {
-	while (left) {
-		void *addr, *to = NULL;
-		size_t n, moved;
-		u64 t;
-		int err;
+	size_t n;
+	void *addr;
+	u64 t;
+	int err;
 
-		err = view_span(near, offset, left, &addr, &n);
-		if (!err && far->view)
-			err = view_span(far->view, far->offset, n, &to, &n);
-		if (err)
-			return err;
-		n = min(n, PIECE);
-		t = clock_read(clock);
-		moved = move(near, addr, far, to, n);
+	err = view_span(near, offset, left, &addr, &n);
+	if (err)
+		return err;
+	n = min(n, PIECE);
+	t = clock_read(far->clock);
+	pagefault_disable();
+	*moved = near->write ? _copy_from_iter(addr, n, far->iter) : _copy_to_iter(addr, n, far->iter);
+	pagefault_enable();
+	if (*moved < n)
+		err = fault_in(near, far, left - *moved);
+	far->clock->copy_ns += clock_read(far->clock) - t;
+	return err;
+}
+
+/* Between two regions, by way of a buffer: pages of one may have to be brought in while none of the other are held. */
+static int move2_bounced(struct view *near, u64 offset, struct far *far, u64 left, size_t *moved)
+{
+	void *addr;
+	size_t n;
+	u64 t;
+	int err;
+
+	if (!far->bounce)
+		far->bounce = kmalloc(BOUNCE, GFP_KERNEL);
+	if (!far->bounce)
+		return -ENOMEM;
+	view_let_go(far->view);
+	err = view_span(near, offset, left, &addr, &n);
+	if (err)
+		return err;
+	n = min(n, BOUNCE);
+	t = clock_read(far->clock);
+	memcpy(far->bounce, addr, n);
+	far->clock->copy_ns += clock_read(far->clock) - t;
+	view_let_go(near);
+	err = view_span(far->view, far->offset, n, &addr, &n);
+	if (err)
+		return err;
+	t = clock_read(far->clock);
+	memcpy(addr, far->bounce, n);
+	far->clock->copy_ns += clock_read(far->clock) - t;
+	*moved = n;
+	return 0;
+}
+
+/* The same as move() between two regions. */
+static int move2(struct view *near, u64 offset, struct far *far, u64 left, size_t *moved)
+{
+	bool may_sleep = near->may_sleep;
+	void *from, *to;
+	size_t n;
+	u64 t;
+	int err;
+
+	near->may_sleep = false;
+	far->view->may_sleep = false;
+	err = view_span(near, offset, left, &from, &n) ?: view_span(far->view, far->offset, n, &to, &n);
+	near->may_sleep = may_sleep;
+	far->view->may_sleep = may_sleep;
+	if (err == -EAGAIN && may_sleep)
+		return move2_bounced(near, offset, far, left, moved);
+	if (err)
+		return err;
+	*moved = min(n, PIECE);
+	t = clock_read(far->clock);
+	memmove(to, from, *moved);
+	far->clock->copy_ns += clock_read(far->clock) - t;
+	return 0;
+}
+
+static int copy_bytes(struct view *near, u64 offset, struct far *far, u64 left, u64 *done)
+{
+	int err = 0;
+
+	while (left && !err) {
+		size_t moved = 0;
+
+		err = far->view ? move2(near, offset, far, left, &moved) : move(near, offset, far, left, &moved);
 		*done += moved;
 		offset += moved;
+		far->offset += moved;
 		left -= moved;
-		err = moved < n ? fault_in(near, far, left) : 0;
-		clock->copy_ns += clock_read(clock) - t;
 		if (!err && left)
 			err = pause_point();
-		if (err)
-			return err;
 	}
-	return 0;
+	kfree(far->bounce);
+	return err;
 }
 
 /* The caller's side as an iterator. *iov is to be freed. */
@@ -196,7 +249,7 @@ int copy_run(struct context *ctx, struct kcoll_copy *args, bool may_sleep)
 	struct clock clock = clock_start(ctx);
 	struct region *region;
 	struct iov_iter iter;
-	struct far caller = { .iter = &iter };
+	struct far caller = { .iter = &iter, .clock = &clock };
 	struct view view;
 	int err;
 
@@ -219,7 +272,7 @@ int copy_run(struct context *ctx, struct kcoll_copy *args, bool may_sleep)
 	}
 	view_init(&view, region, &ctx->stats, direction == KCOLL_WRITE, iov_iter_count(&iter));
 	view.may_sleep = may_sleep;
-	err = copy_bytes(&view, args->offset, &caller, iov_iter_count(&iter), &args->done, &clock);
+	err = copy_bytes(&view, args->offset, &caller, iov_iter_count(&iter), &args->done);
 	view_let_go(&view);
 	if (!err && stale(ctx, region, args->gen))
 		err = -ESTALE;
@@ -237,7 +290,7 @@ static int copy2_views(struct context *ctx, struct region *from, struct region *
 {
 	struct clock clock = clock_start(ctx);
 	struct view src, dst;
-	struct far target = { .view = &dst, .offset = args->dst_offset };
+	struct far target = { .view = &dst, .offset = args->dst_offset, .clock = &clock };
 	int err;
 
 	err = range_check(from, args->src_offset, args->len) ?: range_check(to, args->dst_offset, args->len);
@@ -249,7 +302,7 @@ static int copy2_views(struct context *ctx, struct region *from, struct region *
 	view_init(&dst, to, &ctx->stats, true, args->len);
 	src.may_sleep = may_sleep;
 	dst.may_sleep = may_sleep;
-	err = copy_bytes(&src, args->src_offset, &target, args->len, &args->done, &clock);
+	err = copy_bytes(&src, args->src_offset, &target, args->len, &args->done);
 	view_let_go(&dst);
 	view_let_go(&src);
 	if (!err && (stale(ctx, from, args->src_gen) || stale(ctx, to, args->dst_gen)))

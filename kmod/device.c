@@ -16,6 +16,7 @@
 #include "pinset.h"
 #include "region.h"
 #include "uring.h"
+#include "user.h"
 
 /* --- descriptors --- */
 
@@ -29,13 +30,15 @@ static int device_open(struct inode *inode, struct file *file)
 	ctx = kzalloc(sizeof(*ctx), GFP_KERNEL_ACCOUNT);
 	if (!ctx)
 		return -ENOMEM;
-	err = stats_init(&ctx->stats);
-	if (err)
-		goto free_ctx;
-	err = -ENOMEM;
 	ctx->owner = owner_get_current();
 	if (!ctx->owner)
-		goto exit_stats;
+		goto free_ctx;
+	ctx->user = kcoll_user_get_current();
+	if (!ctx->user)
+		goto put_owner;
+	err = stats_init(&ctx->stats, ctx->user);
+	if (err)
+		goto put_user;
 	mutex_init(&ctx->lock);
 	INIT_LIST_HEAD(&ctx->regions);
 	INIT_LIST_HEAD(&ctx->generations.pages);
@@ -44,8 +47,10 @@ static int device_open(struct inode *inode, struct file *file)
 	map_adopt(file);
 	return nonseekable_open(inode, file);
 
-exit_stats:
-	stats_exit(&ctx->stats);
+put_user:
+	kcoll_user_put(ctx->user);
+put_owner:
+	owner_put(ctx->owner);
 free_ctx:
 	kfree(ctx);
 	return err;
@@ -59,12 +64,14 @@ static int device_release(struct inode *inode, struct file *file)
 	list_for_each_entry_safe(region, next, &ctx->regions, link) {
 		list_del_init(&region->link);
 		region_kill(region);
+		cond_resched();
 	}
 	generation_pool_exit(&ctx->generations);
 	map_detach_all(ctx);
 	domain_put(ctx->domain);
+	stats_exit(&ctx->stats, ctx->user);
+	kcoll_user_put(ctx->user);
 	owner_put(ctx->owner);
-	stats_exit(&ctx->stats);
 	kfree(ctx);
 	return 0;
 }
@@ -112,21 +119,36 @@ static int command_join(struct context *ctx, const struct kcoll_join *args)
 	return err;
 }
 
+/* Pins all that a segment has in its window at va. */
+static int pin_one(struct segment *segment, unsigned long va, struct stats *stats, struct pin_times *times)
+{
+	struct pin_need need = { .va = va, .want = PIN_WHOLE };
+	unsigned long end = min(PAGE_ALIGN(segment->end), (va | (WINDOW_SIZE - 1)) + 1);
+	struct pinset *set = pinset_pin(segment, &need, stats, times);
+	bool all;
+
+	if (IS_ERR(set))
+		return PTR_ERR(set) == -EDQUOT ? -ENOMEM : PTR_ERR(set);
+	all = pinset_covers(set, PAGE_ALIGN_DOWN(va)) && pinset_covers(set, end - 1);
+	pinset_put(set);
+	return all ? 0 : -EFAULT;
+}
+
 static int pin_all(struct context *ctx, struct region *region)
 {
 	struct pin_times times = {};
-	unsigned long i;
 	u32 s;
 
 	for (s = 0; s < region->nsegments; s++) {
 		struct segment *segment = &region->segments[s];
+		unsigned long va = segment->start;
+		int err;
 
-		for (i = segment->first; i < segment->first + segment->n; i++) {
-			struct pinset *set = pinset_pin(segment, &region->windows[i], &ctx->stats, &times);
-
-			if (IS_ERR(set))
-				return PTR_ERR(set);
-			pinset_put(set);
+		for (; va < segment->end; va = (va | (WINDOW_SIZE - 1)) + 1) {
+			err = pin_one(segment, va, &ctx->stats, &times);
+			if (err)
+				return err;
+			cond_resched();
 		}
 	}
 	return 0;
@@ -284,7 +306,7 @@ static int command_stats(struct context *ctx, struct kcoll_stats *args)
 	args->size = size;
 	args->flags = flags;
 	if (flags & KCOLL_STATS_ALL)
-		stats_sum_all(args);
+		stats_sum_user(ctx->user, args);
 	else
 		stats_sum(&ctx->stats, args);
 	return 0;

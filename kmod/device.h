@@ -14,6 +14,7 @@
 #include "stats.h"
 
 struct domain;
+struct kcoll_user;
 
 #define MAX_RANGES 1024
 #define MAX_BATCH 1024
@@ -21,6 +22,7 @@ struct domain;
 /* One opened descriptor. */
 struct context {
 	struct owner *owner;   /* who opened it: the only one who may use it */
+	struct kcoll_user *user;     /* the same: who may see what it counts */
 	struct domain *domain; /* set once, by JOIN, before the first region */
 	struct stats stats;
 	struct mutex lock; /* guards what follows, and JOIN */

@@ -54,11 +54,19 @@ MODULE_PARM_DESC(memlock, "RLIMIT_MEMLOCK of the owner; 0: enforce, 1: count onl
 
 ulong param_max_pinned_mb;
 module_param_named(max_pinned_mb, param_max_pinned_mb, ulong, 0644);
-MODULE_PARM_DESC(max_pinned_mb, "most memory pinned by all processes together, in MiB; 0: half of the machine's (default 0; from the next pin)");
+MODULE_PARM_DESC(max_pinned_mb, "most memory pinned by all processes together, in MiB, of which each user has an equal share when it is short; 0: half of the machine's (default 0; from the next pin)");
 
 uint param_max_regions = 4096;
 module_param_named(max_regions, param_max_regions, uint, 0644);
 MODULE_PARM_DESC(max_regions, "most regions of one process (default 4096; from the next registration)");
+
+uint param_max_ranges = 65536;
+module_param_named(max_ranges, param_max_ranges, uint, 0644);
+MODULE_PARM_DESC(max_ranges, "most separate ranges of memory in all regions of one process (default 65536; from the next registration)");
+
+ulong param_max_metadata_mb;
+module_param_named(max_metadata_mb, param_max_metadata_mb, ulong, 0644);
+MODULE_PARM_DESC(max_metadata_mb, "most kernel memory that the regions of one user take, in MiB; 0: 1/64 of the machine's (default 0; from the next registration)");
 
 bool param_cross_userns;
 module_param_named(cross_userns, param_cross_userns, bool, 0644);
@@ -73,9 +81,7 @@ static int __init kcoll_init(void)
 	kcoll_wq = alloc_workqueue("kcoll", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!kcoll_wq)
 		return -ENOMEM;
-	err = stats_start();
-	if (err)
-		goto destroy_wq;
+	stats_start();
 	err = map_start();
 	if (err)
 		goto stop_stats;
@@ -94,7 +100,6 @@ stop_map:
 	map_stop();
 stop_stats:
 	stats_stop();
-destroy_wq:
 	destroy_workqueue(kcoll_wq);
 	return err;
 }
@@ -103,11 +108,11 @@ destroy_wq:
 static void __exit kcoll_exit(void)
 {
 	device_stop();
-	account_stop();
 	region_wait_none();
 	/* The last callbacks of percpu_refs, and of kfree_rcu(), which may queue work. */
 	rcu_barrier();
 	pinset_stop();
+	account_stop();
 	destroy_workqueue(kcoll_wq);
 	map_stop();
 	stats_stop();

@@ -5,9 +5,10 @@
 #include <linux/types.h>
 #include <uapi/kcoll.h>
 
+#include "region.h"
+
 struct context;
 struct file;
-struct region;
 struct vm_area_struct;
 struct work_struct;
 
@@ -20,6 +21,12 @@ struct work_struct;
 #define MAP_SLACK (1ULL << 21) /* a region starts where it does within its first window */
 #define MAP_MAX_BYTES (MAP_GENERATION - MAP_SLACK)
 #define MAP_MAX_INDEX ((1U << 22) - 1)
+
+/* Where a region starts in the space of mmap offsets. */
+static inline u64 map_base(const struct region *region)
+{
+	return ((u64)region->map_index << MAP_INDEX_SHIFT) + (region->segments[0].start & (WINDOW_SIZE - 1));
+}
 
 int map_attach(struct context *ctx, struct kcoll_attach *args);
 void map_detach_all(struct context *ctx);

@@ -2,9 +2,9 @@
 #ifndef _KCOLL_NOTIFY_H
 #define _KCOLL_NOTIFY_H
 
-struct segment;
+struct region;
 
-int notify_insert(struct segment *segment);
-void notify_remove(struct segment *segment);
+int notify_start(struct region *region);
+void notify_stop(struct region *region);
 
 #endif

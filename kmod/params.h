@@ -17,6 +17,8 @@ extern uint param_unpin_delay_ms;
 extern uint param_memlock;
 extern ulong param_max_pinned_mb;
 extern uint param_max_regions;
+extern uint param_max_ranges;
+extern ulong param_max_metadata_mb;
 extern bool param_cross_userns;
 
 #endif

@@ -20,6 +20,8 @@
 #include "stats.h"
 #include "trace.h"
 
+#define HOLE_TRIES 4   /* of one miss, to find what can be pinned beside pages that cannot */
+#define UNCACHED_TRIES 8 /* of pages that their owner keeps changing, before they are used all the same */
 #define MAX_RETRIES 32 /* of one miss, before it is left to an uncached copy */
 
 /* Memory whose pages may be held: anonymous, shared memory, huge pages. File systems would have to know of our writes. */
@@ -35,27 +37,32 @@ static bool vma_allowed(const struct vm_area_struct *vma)
 	return magic == TMPFS_MAGIC || magic == HUGETLBFS_MAGIC || vma_is_anonymous((struct vm_area_struct *)vma);
 }
 
-/* REQUIRES: mmap_lock */
-static int check_vmas(struct mm_struct *mm, unsigned long start, unsigned long end)
+/* REQUIRES: mmap_lock. Of n pages from start, how many may be pinned before the first that may not; an errno if none. */
+static long usable(struct mm_struct *mm, unsigned long start, unsigned long n)
 {
-	while (start < end) {
-		struct vm_area_struct *vma = find_vma(mm, start);
+	unsigned long at = start, end = start + (n << PAGE_SHIFT);
+	int err = 0;
 
-		if (!vma || vma->vm_start > start)
-			return -EFAULT;
-		if (!vma_allowed(vma))
-			return -EOPNOTSUPP;
-		start = vma->vm_end;
+	while (at < end) {
+		struct vm_area_struct *vma = find_vma(mm, at);
+
+		if (!vma || vma->vm_start > at)
+			err = -EFAULT;
+		else if (!vma_allowed(vma))
+			err = -EOPNOTSUPP;
+		if (err)
+			return at > start ? (long)((at - start) >> PAGE_SHIFT) : err;
+		at = vma->vm_end;
 	}
-	return 0;
+	return n;
 }
 
 /*
- * Pins n pages from start, all or none, through the owner's gate. -ESRCH: the owner is gone; -EINTR: killed;
- * -EFAULT, -EOPNOTSUPP: what is mapped there, if anything.
+ * Pins n pages from start, through the owner's gate; returns how many, which may be fewer if one cannot be pinned.
+ * -ESRCH: the owner is gone; -EINTR: killed; -EFAULT, -EOPNOTSUPP: what is mapped at start, if anything.
  */
-static int pin_pages(struct region *region, unsigned long start, unsigned int n, unsigned int flags,
-		     struct page **pages, struct pin_times *times)
+static long pin_pages(struct region *region, unsigned long start, unsigned int n, unsigned int flags,
+		      struct page **pages, struct pin_times *times)
 {
 	struct owner *owner = region->owner;
 	struct mm_struct *mm = owner->mm;
@@ -75,9 +82,11 @@ static int pin_pages(struct region *region, unsigned long start, unsigned int n,
 	err = mmap_read_lock_killable(mm);
 	t2 = ktime_get_ns();
 	if (!err) {
-		err = check_vmas(mm, start, start + ((unsigned long)n << PAGE_SHIFT));
-		if (!err)
-			pinned = kcoll_pin_remote(mm, start, n, flags, pages, &locked);
+		pinned = usable(mm, start, n);
+		if (pinned < 0)
+			err = pinned;
+		else
+			pinned = kcoll_pin_remote(mm, start, pinned, flags, pages, &locked);
 		if (locked)
 			mmap_read_unlock(mm);
 	}
@@ -90,11 +99,14 @@ static int pin_pages(struct region *region, unsigned long start, unsigned int n,
 	if (err)
 		return err;
 	if (pinned == n)
-		return 0;
-	if (pinned > 0)
-		unpin_user_pages(pages, pinned);
-	if (fatal_signal_pending(current))
+		return n;
+	if (fatal_signal_pending(current)) {
+		if (pinned > 0)
+			unpin_user_pages(pages, pinned);
 		return -EINTR;
+	}
+	if (pinned > 0)
+		return pinned;
 	return pinned == -ENOMEM ? -ENOMEM : -EFAULT;
 }
 
@@ -121,7 +133,7 @@ static void fill_extents(struct pinset *set, struct page **pages)
 	}
 }
 
-static struct pinset *set_new(struct segment *segment, struct window *window, struct page **pages, unsigned long start,
+static struct pinset *set_new(struct segment *segment, unsigned long window, struct page **pages, unsigned long start,
 			      const struct charge *charge)
 {
 	unsigned int n = charge->pages, extents = count_extents(pages, n);
@@ -129,7 +141,7 @@ static struct pinset *set_new(struct segment *segment, struct window *window, st
 
 	if (!set)
 		return NULL;
-	if (percpu_ref_init(&set->ref, pinset_released, 0, GFP_KERNEL)) {
+	if (percpu_ref_init(&set->ref, pinset_released, 0, GFP_KERNEL_ACCOUNT)) {
 		kvfree(set);
 		return NULL;
 	}
@@ -143,51 +155,86 @@ static struct pinset *set_new(struct segment *segment, struct window *window, st
 	set->used = jiffies / (HZ / 4);
 	set->write = segment->region->direction & KCOLL_WRITE;
 	INIT_LIST_HEAD(&set->lru);
+	INIT_LIST_HEAD(&set->own);
 	INIT_LIST_HEAD(&set->link);
 	fill_extents(set, pages);
 	return set;
 }
 
-/* Invariant 1 of region.c. -EAGAIN: the owner changed its memory meanwhile. */
+/*
+ * Invariant 1 of region.c. What was published for the window before goes. -EAGAIN: the owner changed its memory
+ * meanwhile. REQUIRES: xa_reserve(), so that storing needs no memory, unless an invalidation took the place away.
+ */
 static int publish(struct pinset *set, unsigned long seq)
 {
 	struct region *region = set->region;
+	struct pinset *old;
 	int err = 0;
 
 	spin_lock(&region->lock);
 	if (region->dead) {
 		err = -ENOENT;
-	} else if (mmu_interval_read_retry(&set->segment->notifier, seq)) {
+	} else if (mmu_interval_read_retry(&set->segment->watch->notifier, seq)) {
 		err = -EAGAIN;
 	} else {
-		region->sets++;
-		percpu_ref_get(&region->ref); /* until the set is freed */
-		percpu_ref_get(&set->ref);    /* the caller's */
-		rcu_assign_pointer(set->window->set, set);
-		pinset_enlist(set);
+		old = xa_store(&region->sets, set->window, set, GFP_NOWAIT | __GFP_NOWARN);
+		if (xa_is_err(old)) {
+			err = -EAGAIN;
+		} else {
+			if (old)
+				pinset_unpublish(old);
+			region->live++;
+			percpu_ref_get(&region->ref); /* until the set is freed */
+			percpu_ref_get(&set->ref);    /* the caller's */
+			pinset_enlist(set);
+		}
 	}
 	spin_unlock(&region->lock);
 	return err;
 }
 
-/* One attempt. REQUIRES: window->lock */
-static struct pinset *try_pin(struct segment *segment, struct window *window, unsigned long start,
-			      const struct charge *charge, struct page **pages, struct pin_times *times)
+/* What a miss works with, under its slot's lock. */
+struct miss {
+	struct segment *segment;
+	struct slot *slot;
+	unsigned long window;
+	unsigned long start, end; /* the pages to be pinned, of the owner's addresses */
+	unsigned long failed;	  /* the first page that could not be */
+	struct page **pages;
+	struct charge charge; /* for all of them */
+};
+
+/* One attempt. A set of the pages before the first that fails; -EFAULT, -EOPNOTSUPP: without the one at va. */
+static struct pinset *try_pin(struct miss *miss, unsigned long va, struct pin_times *times)
 {
-	struct region *region = segment->region;
+	struct region *region = miss->segment->region;
 	unsigned int flags = FOLL_LONGTERM | (region->direction & KCOLL_WRITE ? FOLL_WRITE : 0);
-	unsigned long n = charge->pages, seq = mmu_interval_read_begin(&segment->notifier);
+	unsigned long seq = mmu_interval_read_begin(&miss->segment->watch->notifier);
+	struct charge charge = miss->charge;
 	struct pinset *set;
+	long n;
 	int err;
 
-	err = pin_pages(region, start, n, flags, pages, times);
-	if (err)
-		return ERR_PTR(err);
-	set = set_new(segment, window, pages, start, charge);
+	n = pin_pages(region, miss->start, charge.pages, flags, miss->pages, times);
+	miss->failed = 0;
+	if (n == -EFAULT || n == -EOPNOTSUPP)
+		miss->failed = miss->start;
+	if (n < 0)
+		return ERR_PTR(n);
+	if (n < charge.pages)
+		miss->failed = miss->start + ((unsigned long)n << PAGE_SHIFT);
+	if (miss->failed && miss->failed <= va) {
+		unpin_user_pages(miss->pages, n);
+		return ERR_PTR(-EFAULT);
+	}
+	charge.pages = n;
+	err = xa_reserve(&region->sets, miss->window, GFP_KERNEL_ACCOUNT);
+	set = err ? NULL : set_new(miss->segment, miss->window, miss->pages, miss->start, &charge);
 	err = set ? publish(set, seq) : -ENOMEM;
 	if (!err)
 		return set;
-	unpin_user_pages(pages, n);
+	xa_release(&region->sets, miss->window);
+	unpin_user_pages(miss->pages, n);
 	if (set) {
 		percpu_ref_exit(&set->ref);
 		kvfree(set);
@@ -195,28 +242,75 @@ static struct pinset *try_pin(struct segment *segment, struct window *window, un
 	return ERR_PTR(err);
 }
 
-static struct pinset *pin_window(struct segment *segment, struct window *window, struct pin_times *times)
+/* --- what to pin --- */
+
+#define GROWN_BYTES (256UL << 10) /* what a second miss in a window pins at least; a third pins all of it */
+
+/* REQUIRES: slot->lock. The page of the window that could not be pinned; 0: none known, or it may have changed. */
+static unsigned long known_hole(const struct miss *miss)
 {
-	unsigned long base = (segment->start >> WINDOW_SHIFT) + (window - segment->region->windows) - segment->first;
-	unsigned long start = max(PAGE_ALIGN_DOWN(segment->start), base << WINDOW_SHIFT);
-	unsigned long end = min(PAGE_ALIGN(segment->end), (base + 1) << WINDOW_SHIFT);
-	unsigned int n = (end - start) >> PAGE_SHIFT;
-	struct owner *owner = segment->region->owner;
-	struct page **pages;
-	struct charge charge;
+	const struct slot *slot = miss->slot;
+
+	if (slot->window != miss->window || !slot->hole || time_after(jiffies, slot->hole_at + HZ) ||
+	    slot->hole_gen != generation_now(&miss->segment->region->gen))
+		return 0;
+	return slot->hole;
+}
+
+static void note_hole(struct miss *miss, unsigned long hole)
+{
+	miss->slot->hole = hole;
+	miss->slot->hole_at = jiffies;
+	miss->slot->hole_gen = generation_now(&miss->segment->region->gen);
+}
+
+/*
+ * Chooses the pages: those needed, more of the window if others of it were needed before, and none beyond a page that
+ * is known to fail. -EFAULT: a needed page is known to fail, or what is pinned already would have to go for it.
+ */
+static int choose(struct miss *miss, const struct pin_need *need)
+{
+	const struct segment *segment = miss->segment;
+	unsigned long base = need->va & ~(WINDOW_SIZE - 1), hole = known_hole(miss);
+	unsigned long low = max(PAGE_ALIGN_DOWN(segment->start), base);
+	unsigned long high = min(PAGE_ALIGN(segment->end), base + WINDOW_SIZE);
+	unsigned long first = PAGE_ALIGN_DOWN(need->va);
+	unsigned long last = min_t(u64, PAGE_ALIGN(need->va + min_t(u64, need->want, WINDOW_SIZE)), high);
+	unsigned int grown = miss->slot->window == miss->window && !need->floor ? miss->slot->grown : 0;
+
+	if (hole && !need->fault && (hole == first || xa_load(&segment->region->sets, miss->window)))
+		return -EFAULT;
+	if (hole && hole != first) {
+		if (hole > first)
+			high = hole;
+		else
+			low = hole + PAGE_SIZE;
+		last = min(last, high);
+	}
+	miss->start = first;
+	miss->end = last;
+	if (need->want == PIN_WHOLE || grown > 1) {
+		miss->start = low;
+		miss->end = high;
+	} else if (grown) {
+		miss->start = max(low, first & ~(GROWN_BYTES - 1));
+		miss->end = min(high, ALIGN(last, GROWN_BYTES));
+	}
+	return 0;
+}
+
+static struct pinset *pin_chosen(struct miss *miss, const struct pin_need *need, struct pin_times *times)
+{
+	unsigned int n = (miss->end - miss->start) >> PAGE_SHIFT;
+	struct owner *owner = miss->segment->region->owner;
 	struct pinset *set;
 	int err;
 
-	err = account_charge(owner, n, &charge);
+	err = account_charge(owner, n, need->floor, &miss->charge);
 	if (err)
 		return ERR_PTR(err);
-	pages = kvmalloc_array(n, sizeof(*pages), GFP_KERNEL);
-	if (!pages) {
-		account_uncharge(owner, &charge);
-		return ERR_PTR(-ENOMEM);
-	}
 	for (;;) {
-		set = try_pin(segment, window, start, &charge, pages, times);
+		set = try_pin(miss, need->va, times);
 		if (PTR_ERR_OR_ZERO(set) != -EAGAIN || ++times->retries == MAX_RETRIES)
 			break;
 		if (fatal_signal_pending(current)) {
@@ -225,9 +319,42 @@ static struct pinset *pin_window(struct segment *segment, struct window *window,
 		}
 		cond_resched();
 	}
-	kvfree(pages);
-	if (IS_ERR(set))
-		account_uncharge(owner, &charge);
+	account_uncharge(owner, &miss->charge, IS_ERR(set) ? n : n - set->pages);
+	return set;
+}
+
+/* REQUIRES: slot->lock; nothing that covers need->va is published. */
+static struct pinset *pin_window(struct miss *miss, const struct pin_need *need, struct pin_times *times)
+{
+	struct pinset *set = ERR_PTR(-EFAULT);
+	unsigned int tries;
+	int err;
+
+	if (miss->slot->window != miss->window) {
+		miss->slot->window = miss->window;
+		miss->slot->grown = 0;
+		miss->slot->hole = 0;
+	}
+	miss->pages = kvmalloc_array(WINDOW_SIZE >> PAGE_SHIFT, sizeof(*miss->pages), GFP_KERNEL);
+	if (!miss->pages)
+		return ERR_PTR(-ENOMEM);
+	for (tries = 0; tries < HOLE_TRIES; tries++) {
+		err = choose(miss, need);
+		if (err) {
+			set = ERR_PTR(err);
+			break;
+		}
+		miss->failed = 0;
+		set = pin_chosen(miss, need, times);
+		if (miss->failed)
+			note_hole(miss, miss->failed);
+		/* Where a page before those needed fails, what lies behind it may do. */
+		if (!IS_ERR(set) || !miss->failed || miss->failed >= PAGE_ALIGN_DOWN(need->va))
+			break;
+	}
+	kvfree(miss->pages);
+	if (!IS_ERR(set) && miss->slot->grown < 2)
+		miss->slot->grown++;
 	return set;
 }
 
@@ -245,31 +372,35 @@ static void count_pin(struct region *region, struct stats *stats, const struct p
 }
 
 /*
- * The window's set, pinned now unless another task has just done so; with a reference for the caller.
- * ERR_PTR: EINTR; ENOENT (the region has ended); ESRCH; EFAULT; EOPNOTSUPP; ENOMEM (no allowance) and
- * EAGAIN (the owner keeps changing its memory), after both of which an uncached copy may do.
+ * A set with the page at need->va, pinned now unless another task has just done so; with a reference for the caller.
+ * ERR_PTR: EINTR; ENOENT (the region has ended); ESRCH; EFAULT; EOPNOTSUPP; ENOMEM; EDQUOT (no allowance) and EAGAIN
+ * (the owner keeps changing its memory). After the last five an uncached copy may do.
  */
-struct pinset *pinset_pin(struct segment *segment, struct window *window, struct stats *stats, struct pin_times *times)
+struct pinset *pinset_pin(struct segment *segment, const struct pin_need *need, struct stats *stats,
+			  struct pin_times *times)
 {
+	struct region *region = segment->region;
+	unsigned long window = segment_window(segment, need->va);
+	struct miss miss = { .segment = segment, .window = window, .slot = region_slot(region, window) };
 	struct pin_times mine = {};
 	struct pinset *set;
 
-	if (mutex_lock_killable(&window->lock))
+	if (mutex_lock_killable(&miss.slot->lock))
 		return ERR_PTR(-EINTR);
-	set = pinset_tryget(window);
+	set = pinset_tryget(region, window, need->va);
 	if (set)
 		goto unlock;
-	if (READ_ONCE(segment->region->dead))
+	if (READ_ONCE(region->dead))
 		set = ERR_PTR(-ENOENT);
 	else
-		set = pin_window(segment, window, &mine);
+		set = pin_window(&miss, need, &mine);
 	if (!IS_ERR(set)) {
 		mine.pages = set->pages;
 		mine.extents = set->n;
 		stats_add(stats, pins, 1);
 		stats_add(stats, pin_pages, mine.pages);
 		stats_add(stats, pin_extents, mine.extents);
-		count_pin(segment->region, stats, &mine);
+		count_pin(region, stats, &mine);
 	}
 	times->gate_ns += mine.gate_ns;
 	times->lock_ns += mine.lock_ns;
@@ -277,27 +408,58 @@ struct pinset *pinset_pin(struct segment *segment, struct window *window, struct
 	times->retries += mine.retries;
 	times->conc = max(times->conc, mine.conc);
 unlock:
-	mutex_unlock(&window->lock);
+	mutex_unlock(&miss.slot->lock);
 	return set;
 }
 
-/* Pins n pages for one uncached copy; the caller unpins them. */
+/* One attempt. -EAGAIN: the owner changed its memory meanwhile. */
+static long try_uncached(struct segment *segment, unsigned long va, unsigned int n, bool write, struct page **pages,
+			 bool last, struct pin_times *times)
+{
+	unsigned long seq = mmu_interval_read_begin(&segment->watch->notifier);
+	long pinned = pin_pages(segment->region, va, n, write ? FOLL_WRITE : 0, pages, times);
+	int err;
+
+	if (pinned < 0)
+		return pinned;
+	/* Only now: pinning may wait for as long as the owner's page takes, and UNREGISTER for what has begun. */
+	err = region_uncached_begin(segment, seq, last);
+	if (!err)
+		return pinned;
+	unpin_user_pages(pages, pinned);
+	if (err == -EAGAIN && fatal_signal_pending(current))
+		return -EINTR;
+	return err;
+}
+
+/*
+ * Pins n pages, or fewer, for one uncached copy; returns how many. The caller unpins them and calls
+ * region_uncached_end().
+ */
 long pinset_pin_uncached(struct segment *segment, unsigned long va, unsigned int n, bool write, struct page **pages,
 			 struct stats *stats, struct pin_times *times)
 {
-	struct pin_times mine = { .pages = n, .extents = n };
-	int err;
+	struct pin_times mine = {};
+	unsigned int tries = 0;
+	long pinned;
 
-	err = pin_pages(segment->region, va, n, write ? FOLL_WRITE : 0, pages, &mine);
-	if (err)
-		return err;
-	stats_add(stats, pages_uncached, n);
+	for (;;) {
+		pinned = try_uncached(segment, va, n, write, pages, ++tries == UNCACHED_TRIES, &mine);
+		if (pinned != -EAGAIN)
+			break;
+		cond_resched();
+	}
+	if (pinned < 0)
+		return pinned;
+	mine.pages = pinned;
+	mine.extents = pinned;
+	stats_add(stats, pages_uncached, pinned);
 	count_pin(segment->region, stats, &mine);
 	times->gate_ns += mine.gate_ns;
 	times->lock_ns += mine.lock_ns;
 	times->pin_ns += mine.pin_ns;
 	times->conc = max(times->conc, mine.conc);
-	return n;
+	return pinned;
 }
 
 /* REQUIRES: page < set->pages */

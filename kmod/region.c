@@ -4,21 +4,21 @@
  *
  * References: every command in progress, every queued work item, every mapping and every pin set holds one
  * (region->ref, per CPU, so that copies write no shared line). region_kill() makes lookups fail, unpublishes
- * everything and drops the first reference; the last one frees the region from a work item, because removing an
- * interval notifier sleeps.
+ * everything, removes its notifiers and drops the first reference; the last one frees the region from a work item,
+ * because freeing sleeps.
  *
  * Locking order, outermost first. Nothing on a higher line is taken while holding something on a lower one:
  *
  *   context->lock                              a descriptor's list of regions
- *   window->lock                               single flight of a miss
+ *   slot->lock                                 single flight of a miss
  *   gate                                       a place to pin
  *   mmap_lock of the owner                     pinning
  *   region->map_sem                            (a peer's fault: below the peer's mmap_lock)
  *   i_mmap_rwsem, page table locks             zapping, inserting
  *   region->lock                               (also taken in invalidations, below any lock of the memory manager)
- *   table_lock | sets_lock | gate->lock | dying_lock
+ *   table_lock | sets_lock | users_lock | gate->lock | dying_lock | the lock of region->sets
  *
- * A fault drops the peer's mmap_lock before it takes a window->lock. Nobody sleeps holding region->lock. Nobody waits
+ * A fault drops the peer's mmap_lock before it takes a slot->lock. Nobody sleeps holding region->lock. Nobody waits
  * for a pin set's last user except UNREGISTER, which holds no lock then and can be killed.
  *
  * Invariants:
@@ -34,6 +34,7 @@
 #include <linux/random.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
+#include <linux/log2.h>
 #include <linux/user_namespace.h>
 
 #include "account.h"
@@ -46,6 +47,7 @@
 #include "region.h"
 #include "stats.h"
 #include "trace.h"
+#include "user.h"
 
 static DEFINE_SPINLOCK(table_lock); /* guards writing to the table */
 static DEFINE_HASHTABLE(table, 12);
@@ -65,21 +67,51 @@ void region_wait_none(void)
 		pinset_unpin_now();
 }
 
+static void uncount(struct owner *owner, u32 ranges)
+{
+	atomic_sub(ranges, &owner->ranges);
+	atomic_dec(&owner->regions);
+}
+
+/* -EDQUOT: max_regions, max_ranges. */
+static int count(struct owner *owner, u32 ranges)
+{
+	bool fits = atomic_inc_return(&owner->regions) <= READ_ONCE(param_max_regions);
+
+	fits &= atomic_add_return(ranges, &owner->ranges) <= READ_ONCE(param_max_ranges);
+	if (fits)
+		return 0;
+	uncount(owner, ranges);
+	return -EDQUOT;
+}
+
+/* The user does not pay for it any more. */
+static void uncharge(struct region *region)
+{
+	bool charged;
+
+	spin_lock(&region->lock);
+	charged = region->charged;
+	region->charged = false;
+	spin_unlock(&region->lock);
+	if (charged)
+		account_metadata_end(region->owner->user, region->metadata);
+}
+
 static void region_free(struct region *region)
 {
-	u32 i;
-
-	for (i = 0; i < region->nsegments; i++)
-		notify_remove(&region->segments[i]);
 	if (region->gen.page)
 		generation_free(&region->gen);
 	percpu_ref_exit(&region->ref);
 	ida_free(&map_indices, region->map_index);
-	atomic_dec(&region->owner->regions);
+	uncharge(region);
 	owner_put(region->owner);
 	domain_put(region->domain);
 	put_user_ns(region->userns);
-	kvfree(region->windows);
+	xa_destroy(&region->sets);
+	kvfree(region->watches);
+	kvfree(region->sorted);
+	kvfree(region->slots);
 	kvfree(region->segments);
 	if (region->blank)
 		__free_page(region->blank);
@@ -168,6 +200,22 @@ static void publish(struct region *region)
 	spin_unlock(&table_lock);
 }
 
+static int alloc_parts(struct region *region, u32 n)
+{
+	region->segments = kvcalloc(n, sizeof(*region->segments), GFP_KERNEL_ACCOUNT);
+	region->sorted = kvcalloc(n, sizeof(*region->sorted), GFP_KERNEL_ACCOUNT);
+	region->watches = kvcalloc(n, sizeof(*region->watches), GFP_KERNEL_ACCOUNT);
+	return region->segments && region->sorted && region->watches ? 0 : -ENOMEM;
+}
+
+static void free_parts(struct region *region)
+{
+	kvfree(region->watches);
+	kvfree(region->sorted);
+	kvfree(region->segments);
+	kfree(region);
+}
+
 static struct region *region_new(struct context *ctx, u32 n, u32 flags, u32 gate_limit)
 {
 	struct region *region = kzalloc(sizeof(*region), GFP_KERNEL_ACCOUNT);
@@ -175,11 +223,10 @@ static struct region *region_new(struct context *ctx, u32 n, u32 flags, u32 gate
 
 	if (!region)
 		return NULL;
-	region->segments = kvcalloc(n, sizeof(*region->segments), GFP_KERNEL_ACCOUNT);
-	if (!region->segments)
+	if (alloc_parts(region, n))
 		goto free_region;
-	if (percpu_ref_init(&region->ref, region_released, 0, GFP_KERNEL))
-		goto free_segments;
+	if (percpu_ref_init(&region->ref, region_released, 0, GFP_KERNEL_ACCOUNT))
+		goto free_region;
 	index = ida_alloc_range(&map_indices, 1, MAP_MAX_INDEX, GFP_KERNEL_ACCOUNT);
 	if (index < 0)
 		goto exit_ref;
@@ -191,8 +238,10 @@ static struct region *region_new(struct context *ctx, u32 n, u32 flags, u32 gate
 	spin_lock_init(&region->lock);
 	init_rwsem(&region->map_sem);
 	init_waitqueue_head(&region->wait);
+	xa_init_flags(&region->sets, XA_FLAGS_ACCOUNT);
 	INIT_WORK(&region->zap_work, map_zap_work);
 	INIT_WORK(&region->free_work, region_free_work);
+	region->nsegments = n;
 	region->direction = flags & (KCOLL_READ | KCOLL_WRITE);
 	region->gate_limit = gate_limit;
 	region->euid = current_euid();
@@ -203,58 +252,77 @@ static struct region *region_new(struct context *ctx, u32 n, u32 flags, u32 gate
 
 exit_ref:
 	percpu_ref_exit(&region->ref);
-free_segments:
-	kvfree(region->segments);
 free_region:
-	kfree(region);
+	free_parts(region);
 	return NULL;
+}
+
+/* What a region of so many ranges takes, whatever is pinned in it. */
+static size_t metadata_bytes(u32 n, u32 slots)
+{
+	return sizeof(struct region) + nr_cpu_ids * sizeof(unsigned long) + slots * sizeof(struct slot) +
+	       n * (sizeof(struct segment) + sizeof(struct segment *) + sizeof(struct watch));
+}
+
+/* The region's tables, charged to its user. */
+static int furnish(struct region *region, struct context *ctx, const struct kcoll_range *ranges, u32 n)
+{
+	unsigned long windows;
+	u32 i;
+	int err;
+
+	err = lay_out(region, ranges, n, &windows);
+	if (err)
+		return err;
+	region->nslots = roundup_pow_of_two(min_t(unsigned long, windows, MAX_SLOTS));
+	region->metadata = metadata_bytes(n, region->nslots);
+	err = account_metadata(ctx->owner->user, region->metadata);
+	if (err)
+		return err;
+	region->charged = true;
+	err = generation_alloc(&ctx->generations, &region->gen);
+	if (err)
+		return err;
+	region->slots = kvcalloc(region->nslots, sizeof(*region->slots), GFP_KERNEL_ACCOUNT);
+	if (!region->slots)
+		return -ENOMEM;
+	for (i = 0; i < region->nslots; i++) {
+		mutex_init(&region->slots[i].lock);
+		region->slots[i].window = ULONG_MAX;
+		region->slots[i].missed = ULONG_MAX;
+	}
+	return notify_start(region);
 }
 
 /*
  * REQUIRES: ctx->lock, current->mm is the owner's. The region is in no list of the descriptor yet.
- * EDQUOT: max_regions.
+ * EDQUOT: max_regions, max_ranges, max_metadata_mb.
  */
 struct region *region_create(struct context *ctx, const struct kcoll_range *ranges, u32 n, u32 flags, u32 gate_limit)
 {
+	struct owner *owner = ctx->owner;
 	struct region *region;
-	unsigned long windows, i;
 	int err;
 
-	if (atomic_inc_return(&ctx->owner->regions) > READ_ONCE(param_max_regions)) {
-		atomic_dec(&ctx->owner->regions);
-		return ERR_PTR(-EDQUOT);
-	}
+	account_note_limit(owner);
+	err = count(owner, n);
+	if (err)
+		return ERR_PTR(err);
 	region = region_new(ctx, n, flags, gate_limit);
 	if (!region) {
-		atomic_dec(&ctx->owner->regions);
+		uncount(owner, n);
 		return ERR_PTR(-ENOMEM);
 	}
-	err = lay_out(region, ranges, n, &windows);
-	if (err)
-		goto free;
-	err = generation_alloc(&ctx->generations, &region->gen);
-	if (err)
-		goto free;
-	err = -ENOMEM;
-	region->windows = kvcalloc(windows, sizeof(*region->windows), GFP_KERNEL_ACCOUNT);
-	if (!region->windows)
-		goto free;
-	for (i = 0; i < windows; i++)
-		mutex_init(&region->windows[i].lock);
-	account_note_limit(ctx->owner);
-	while (region->nsegments < n) {
-		err = notify_insert(&region->segments[region->nsegments]);
-		if (err)
-			goto free;
-		region->nsegments++;
+	err = furnish(region, ctx, ranges, n);
+	if (err) {
+		notify_stop(region);
+		uncount(owner, n);
+		region_free(region);
+		return ERR_PTR(err);
 	}
 	publish(region);
 	trace_kcoll_reg(region->cookie, region->len, n, flags);
 	return region;
-
-free:
-	region_free(region);
-	return ERR_PTR(err);
 }
 
 /* Same user, same namespace, same domain; another user only if the administrator says so and both share a domain. */
@@ -314,11 +382,12 @@ struct segment *region_segment(struct region *region, u64 offset)
 	return &region->segments[low];
 }
 
-/* Ends a region: nobody finds it any more, nothing of it stays published. The caller has taken it off its list. */
+/*
+ * Ends a region: nobody finds it any more, nothing of it stays published, and what its owner is charged for it is given
+ * back; a peer that still maps it has its mapping to pay for. The caller has taken it off its list. May sleep.
+ */
 void region_kill(struct region *region)
 {
-	u32 i;
-
 	spin_lock(&table_lock);
 	hash_del_rcu(&region->hash);
 	spin_unlock(&table_lock);
@@ -326,9 +395,12 @@ void region_kill(struct region *region)
 	spin_lock(&region->lock);
 	region->dead = true;
 	generation_end(&region->gen);
-	for (i = 0; i < region->nsegments; i++)
-		pinset_drop_range(&region->segments[i], region->segments[i].start, region->segments[i].end);
 	spin_unlock(&region->lock);
+	pinset_drop_all(region);
+	notify_stop(region);
+	uncount(region->owner, region->nsegments);
+	if (atomic_read(&region->maps))
+		uncharge(region);
 
 	trace_kcoll_unreg(region->cookie, region->len);
 	percpu_ref_kill(&region->ref);
@@ -339,7 +411,7 @@ static bool idle(struct region *region)
 	bool idle;
 
 	spin_lock(&region->lock);
-	idle = region->zaps == region->drops && !region->sets && !region->uncached;
+	idle = region->zaps == region->drops && !region->live && !region->uncached;
 	spin_unlock(&region->lock);
 	return idle;
 }
@@ -350,16 +422,28 @@ int region_wait_idle(struct region *region)
 	return wait_event_killable(region->wait, idle(region));
 }
 
-/* An uncached copy holds pages that no set tells of; false: the region has ended. */
-bool region_uncached_begin(struct region *region)
+/*
+ * An uncached copy holds pages that no set tells of, looked up since `seq`. -ENOENT: the region has ended; -EAGAIN: the
+ * owner has changed its memory since, so they may not be the ones of any generation. last: then they are used all the
+ * same, in a generation that has passed already.
+ */
+int region_uncached_begin(struct segment *segment, unsigned long seq, bool last)
 {
-	bool alive;
+	struct region *region = segment->region;
+	int err = 0;
 
 	spin_lock(&region->lock);
-	alive = !region->dead;
-	region->uncached += alive;
+	if (region->dead)
+		err = -ENOENT;
+	else if (!mmu_interval_read_retry(&segment->watch->notifier, seq))
+		err = 0;
+	else if (last)
+		generation_bump(&region->gen);
+	else
+		err = -EAGAIN;
+	region->uncached += !err;
 	spin_unlock(&region->lock);
-	return alive;
+	return err;
 }
 
 void region_uncached_end(struct region *region)
@@ -381,7 +465,7 @@ void region_show_all(struct seq_file *m)
 		seq_printf(m, "%d %u %llu %u %s%s %d %u %llu %llu %llu %ld\n", region->owner->pid,
 			   from_kuid_munged(seq_user_ns(m), region->euid), region->len, region->nsegments,
 			   region->direction & KCOLL_READ ? "r" : "", region->direction & KCOLL_WRITE ? "w" : "",
-			   atomic_read(&region->maps), region->sets, region->drops, region->zaps,
+			   atomic_read(&region->maps), region->live, region->drops, region->zaps,
 			   generation_now(&region->gen), atomic_long_read(&region->owner->pinned_pages));
 	rcu_read_unlock();
 }

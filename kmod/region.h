@@ -11,6 +11,7 @@
 #include <linux/uidgid.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
+#include <linux/xarray.h>
 
 #include "generation.h"
 #include "owner.h"
@@ -24,16 +25,31 @@ struct seq_file;
 #define WINDOW_SHIFT 21
 #define WINDOW_SIZE (1UL << WINDOW_SHIFT)
 
-struct window {
-	struct pinset __rcu *set; /* published under region->lock */
-	struct mutex lock;	  /* single flight: who holds it may pin */
-	u8 misses;		  /* small copies that went uncached; guarded by nothing, a hint */
+/* What is known of windows that were missed, and the lock under which one task pins: windows share slots. */
+struct slot {
+	struct mutex lock;	/* single flight: who holds it may pin */
+	unsigned long window;	/* whose the rest is, but for the last two; under lock */
+	unsigned int grown;	/* how often it was pinned, up to 2 */
+	unsigned long hole;	/* the owner's address of a page that could not be pinned; 0: none */
+	unsigned long hole_at;	/* when that was, in jiffies */
+	u64 hole_gen;		/* and in which generation */
+	unsigned long missed;	/* window with small copies that went uncached; guarded by nothing, a hint */
+	unsigned int misses;	/* and how many */
+};
+#define MAX_SLOTS 64
+
+/* Merged ranges of a region, watched as one. */
+struct watch {
+	struct mmu_interval_notifier notifier;
+	struct region *region;
+	struct segment **segments; /* by their start */
+	u32 n;
 };
 
 /* One range of the owner's memory and its share of the region's space. */
 struct segment {
-	struct mmu_interval_notifier notifier;
 	struct region *region;
+	struct watch *watch;
 	unsigned long start, end; /* owner's addresses */
 	u64 offset;		  /* of start in the region */
 	unsigned long first;	  /* index of its first window */
@@ -65,7 +81,14 @@ struct region {
 	struct domain *domain;
 	struct owner *owner;
 	struct segment *segments;
-	struct window *windows;
+	struct segment **sorted; /* the same by start; watches have parts of it */
+	struct watch *watches;
+	u32 nwatches;
+	u32 nslots; /* a power of two */
+	struct slot *slots;
+	struct xarray sets; /* window index -> published pin set; written under lock */
+	size_t metadata;    /* bytes, as charged */
+	bool charged;	    /* under lock */
 	struct generation gen;
 	struct list_head link; /* in the descriptor's list, under its lock */
 
@@ -73,7 +96,7 @@ struct region {
 	spinlock_t lock ____cacheline_aligned_in_smp;
 	struct list_head dropped;    /* pin sets that are unpublished but not zapped; under lock */
 	u64 drops, zaps;	     /* how many were ever put there, and done with; under lock */
-	unsigned int sets;	     /* pin sets whose pages may still be in use; under lock */
+	unsigned int live;	     /* pin sets whose pages may still be in use; under lock */
 	unsigned int uncached;	     /* uncached copies in progress; under lock */
 	wait_queue_head_t wait;	     /* for changes of the three above */
 	struct work_struct zap_work; /* holds a reference while queued */
@@ -91,13 +114,18 @@ struct region *region_get_index(struct context *ctx, u32 index, u64 cookie);
 void region_put(struct region *region);
 void region_kill(struct region *region);
 int region_wait_idle(struct region *region);
-bool region_uncached_begin(struct region *region);
+int region_uncached_begin(struct segment *segment, unsigned long seq, bool last);
 void region_uncached_end(struct region *region);
 struct segment *region_segment(struct region *region, u64 offset);
 
 int region_count(void);
 void region_show_all(struct seq_file *m);
 void region_wait_none(void);
+
+static inline struct slot *region_slot(struct region *region, unsigned long window)
+{
+	return &region->slots[window & (region->nslots - 1)];
+}
 
 static inline unsigned long segment_window(const struct segment *segment, unsigned long va)
 {

@@ -4,28 +4,23 @@
 #include <linux/log2.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
-#include <linux/spinlock.h>
 
 #include "account.h"
 #include "region.h"
 #include "stats.h"
+#include "user.h"
 
-struct stats stats_module;
-
-static DEFINE_SPINLOCK(stats_lock); /* guards the list and `closed` */
-static LIST_HEAD(open_stats);
-static struct stats_cpu closed;
 static struct dentry *debug_dir;
 
-int stats_init(struct stats *stats)
+int stats_init(struct stats *stats, struct kcoll_user *user)
 {
 	stats->cpu = alloc_percpu_gfp(struct stats_cpu, GFP_KERNEL_ACCOUNT);
 	if (!stats->cpu)
 		return -ENOMEM;
 	stats->timed = false;
-	spin_lock(&stats_lock);
-	list_add(&stats->link, &open_stats);
-	spin_unlock(&stats_lock);
+	mutex_lock(&user->lock);
+	list_add(&stats->link, &user->stats);
+	mutex_unlock(&user->lock);
 	return 0;
 }
 
@@ -42,12 +37,12 @@ static void add_up(const struct stats *stats, u64 *sum)
 	}
 }
 
-void stats_exit(struct stats *stats)
+void stats_exit(struct stats *stats, struct kcoll_user *user)
 {
-	spin_lock(&stats_lock);
+	mutex_lock(&user->lock);
 	list_del(&stats->link);
-	add_up(stats, closed.v);
-	spin_unlock(&stats_lock);
+	add_up(stats, user->closed.v);
+	mutex_unlock(&user->lock);
 	free_percpu(stats->cpu);
 }
 
@@ -56,17 +51,20 @@ void stats_sum(struct stats *stats, struct kcoll_stats *sum)
 	add_up(stats, &sum->copies);
 }
 
-void stats_sum_all(struct kcoll_stats *sum)
+/* Costs what the user's own descriptors cost; other users do not wait for it. */
+void stats_sum_user(struct kcoll_user *user, struct kcoll_stats *sum)
 {
 	struct stats *stats;
 	unsigned int i;
 
-	spin_lock(&stats_lock);
+	mutex_lock(&user->lock);
 	for (i = 0; i < STATS_WORDS; i++)
-		(&sum->copies)[i] += closed.v[i];
-	list_for_each_entry(stats, &open_stats, link)
+		(&sum->copies)[i] += user->closed.v[i];
+	list_for_each_entry(stats, &user->stats, link) {
 		add_up(stats, &sum->copies);
-	spin_unlock(&stats_lock);
+		cond_resched();
+	}
+	mutex_unlock(&user->lock);
 }
 
 /* 1, 2, 3-4, 5-8, ... */
@@ -86,7 +84,7 @@ static int stats_show(struct seq_file *m, void *unused)
 
 	if (!sum)
 		return -ENOMEM;
-	stats_sum_all(sum);
+	kcoll_user_sum_all(sum);
 	SHOW(copies);
 	SHOW(copies_uncached);
 	SHOW(bytes_read);
@@ -125,20 +123,14 @@ static int regions_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(regions);
 
-int stats_start(void)
+void stats_start(void)
 {
-	int err = stats_init(&stats_module);
-
-	if (err)
-		return err;
 	debug_dir = debugfs_create_dir("kcoll", NULL);
 	debugfs_create_file("stats", 0400, debug_dir, NULL, &stats_fops);
 	debugfs_create_file("regions", 0400, debug_dir, NULL, &regions_fops);
-	return 0;
 }
 
 void stats_stop(void)
 {
 	debugfs_remove_recursive(debug_dir);
-	stats_exit(&stats_module);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Counters. Each descriptor has its own per CPU, so counting writes no cache line that another CPU writes; the
- * module's sums are those of the open descriptors plus what closed ones left.
+ * Counters. Each descriptor has its own per CPU, so counting writes no cache line that another CPU writes; a user's
+ * sums are those of its open descriptors plus what closed ones left.
  */
 #ifndef _KCOLL_STATS_H
 #define _KCOLL_STATS_H
@@ -25,17 +25,16 @@ struct stats {
 	struct list_head link;
 };
 
-int stats_init(struct stats *stats);
-void stats_exit(struct stats *stats);
+struct kcoll_user;
+
+int stats_init(struct stats *stats, struct kcoll_user *user);
+void stats_exit(struct stats *stats, struct kcoll_user *user);
 void stats_sum(struct stats *stats, struct kcoll_stats *sum);
-void stats_sum_all(struct kcoll_stats *sum);
+void stats_sum_user(struct kcoll_user *user, struct kcoll_stats *sum);
 unsigned int stats_conc_bucket(unsigned int conc);
 
-int stats_start(void);
+void stats_start(void);
 void stats_stop(void);
-
-/* Events that belong to no descriptor (invalidations, work items) are counted for the module. */
-extern struct stats stats_module;
 
 #define stats_add(stats, field, n) this_cpu_add((stats)->cpu->v[STAT_INDEX(field)], (n))
 #define stats_add_conc(stats, field, bucket, n) this_cpu_add((stats)->cpu->v[STAT_INDEX(field) + (bucket)], (n))

@@ -15,7 +15,7 @@
 #include "trace.h"
 #include "uring.h"
 
-#define COMMAND_BYTES 80 /* room in an SQE128 */
+#define COMMAND_BYTES sizeof(struct kcoll_uring_bytes)
 
 union command {
 	struct kcoll_copy copy;
@@ -108,6 +108,6 @@ int uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 	if (inline_now && ret == -EAGAIN)
 		return -EAGAIN;
 	trace_kcoll_uring(cmd->cmd_op, inline_now, ret);
-	io_uring_cmd_done(cmd, ret, 0, issue_flags);
+	kcoll_uring_done(cmd, ret, issue_flags);
 	return -EIOCBQUEUED;
 }

@@ -17,6 +17,7 @@ void view_init(struct view *view, struct region *region, struct stats *stats, bo
 	view->region = region;
 	view->stats = stats;
 	view->write = write;
+	view->around = ULONG_MAX;
 	view->may_sleep = true;
 	view->small = total <= READ_ONCE(param_uncached_max);
 }
@@ -42,20 +43,17 @@ static int take_uncached(struct view *view, struct segment *segment, u64 offset,
 	unsigned long va = segment->start + (offset - segment->offset);
 	unsigned long first = PAGE_ALIGN_DOWN(va), last;
 	unsigned int n;
-	int err;
+	long pinned;
 
 	want = min(want, segment->offset + (segment->end - segment->start) - offset);
 	want = min(want, ((u64)VIEW_PAGES << PAGE_SHIFT) - (va - first));
 	last = PAGE_ALIGN(va + want);
 	n = (last - first) >> PAGE_SHIFT;
-	err = pinset_pin_uncached(segment, first, n, view->write, view->pages, view->stats, &view->times);
-	if (err < 0)
-		return err;
-	/* Only now: pinning may wait for as long as the owner's page takes, and UNREGISTER waits for what has begun. */
-	if (!region_uncached_begin(view->region)) {
-		unpin_user_pages(view->pages, n);
-		return -ENOENT;
-	}
+	pinned = pinset_pin_uncached(segment, first, n, view->write, view->pages, view->stats, &view->times);
+	if (pinned < 0)
+		return pinned;
+	n = pinned;
+	want = min(want, ((u64)n << PAGE_SHIFT) - (va - first));
 	view->n = n;
 	view->va = first;
 	view->segment = segment;
@@ -78,13 +76,29 @@ static void take_set(struct view *view, struct segment *segment, struct pinset *
 	view->end = segment->offset + (to - segment->start);
 }
 
+/* Whether a window is not worth pinning for a small copy, yet. */
+static bool too_small(const struct view *view, struct slot *slot, unsigned long window)
+{
+	if (!view->small)
+		return false;
+	if (READ_ONCE(slot->missed) != window) {
+		WRITE_ONCE(slot->missed, window);
+		WRITE_ONCE(slot->misses, 0);
+	}
+	if (READ_ONCE(slot->misses) >= SMALL_MISSES)
+		return false;
+	WRITE_ONCE(slot->misses, READ_ONCE(slot->misses) + 1);
+	return true;
+}
+
 /* Makes the view cover offset. */
 static int take(struct view *view, u64 offset, u64 want)
 {
 	struct segment *segment = region_segment(view->region, offset);
 	unsigned long va = segment->start + (offset - segment->offset);
-	struct window *window = &view->region->windows[segment_window(segment, va)];
-	struct pinset *set = pinset_tryget(window);
+	unsigned long window = segment_window(segment, va);
+	struct pinset *set = pinset_tryget(view->region, window, va);
+	struct pin_need need = { .va = va, .want = want };
 
 	if (set) {
 		take_set(view, segment, set);
@@ -92,21 +106,19 @@ static int take(struct view *view, u64 offset, u64 want)
 	}
 	if (!view->may_sleep)
 		return -EAGAIN;
-	if (READ_ONCE(param_pin_mode) == PIN_NEVER || view->around == window)
+	if (READ_ONCE(param_pin_mode) == PIN_NEVER || view->around == window ||
+	    too_small(view, region_slot(view->region, window), window))
 		return take_uncached(view, segment, offset, want);
-	if (view->small && READ_ONCE(window->misses) < SMALL_MISSES) {
-		WRITE_ONCE(window->misses, READ_ONCE(window->misses) + 1);
-		return take_uncached(view, segment, offset, want);
-	}
-	set = pinset_pin(segment, window, view->stats, &view->times);
+	set = pinset_pin(segment, &need, view->stats, &view->times);
 	if (!IS_ERR(set)) {
 		take_set(view, segment, set);
 		return 0;
 	}
 	switch (PTR_ERR(set)) {
-	case -EFAULT: /* somewhere in the window there is nothing: the copy may not need that part */
+	case -EFAULT: /* there is nothing at va, or was not: the copy tells */
 	case -EOPNOTSUPP:
 	case -ENOMEM:
+	case -EDQUOT:
 	case -EAGAIN:
 		/* Nor will it be pinned for the next piece: ask again with the next window, or the next copy. */
 		view->around = window;

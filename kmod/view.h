@@ -21,7 +21,7 @@ struct view {
 	bool was_uncached; /* some of it went uncached */
 	u64 uncached_bytes;
 
-	struct window *around; /* could not be pinned */
+	unsigned long around; /* window that could not be pinned; ULONG_MAX: none */
 	struct segment *segment;
 	struct pinset *set;
 	u32 extent; /* last one used of the set */

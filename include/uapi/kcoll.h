@@ -14,6 +14,10 @@
  * Errors that every command knows: EPERM (the descriptor was opened by another process: it is not
  * inherited), EFAULT, EINVAL, EINTR (killed), ENOMEM. Commands that name a region: ENOENT (no such
  * cookie, or unregistered), EACCES (not yours, or not in that direction), ESRCH (the owner is gone).
+ *
+ * The generation of a region moves on whenever its owner may have changed which memory is there, or
+ * its protection, whether or not any of it was pinned. So what was accessed in a generation that still
+ * holds is what is there. Writes to the memory do not move it, nor does a fork.
  */
 #ifndef _UAPI_KCOLL_H
 #define _UAPI_KCOLL_H
@@ -22,7 +26,7 @@
 #include <linux/types.h>
 
 #define KCOLL_DEVICE "/dev/kcoll"
-#define KCOLL_VERSION 1
+#define KCOLL_VERSION 2
 
 /* Feature bits of struct kcoll_info. */
 #define KCOLL_FEATURE_COPY2 (1ULL << 0)
@@ -43,7 +47,7 @@ struct kcoll_info {
 	__u32 max_regions; /* of one process */
 	__u64 features;
 	__u64 max_region_bytes;
-	__u64 pinned_pages; /* by this process, in 4 KiB pages */
+	__u64 pinned_pages; /* of this process, in pages of the system's size */
 };
 
 /*
@@ -70,7 +74,10 @@ struct kcoll_range {
 /*
  * REGISTER: makes a region of one range or, with KCOLL_VECTOR, of several, which then count as one
  * consecutive space in the order given. EOPNOTSUPP: the range holds memory of a file other than shared
- * memory and huge pages, or device memory.
+ * memory and huge pages, or device memory. EDQUOT: the process has max_regions regions, or max_ranges
+ * ranges in them, or they take all of the kernel memory that the user may have (max_metadata_mb).
+ * ENOMEM with KCOLL_EAGER: more than may be pinned. Limits on pinned memory fail no other command and
+ * no access: copies do without, mappings become slow.
  */
 struct kcoll_register {
 	__u32 size;
@@ -85,7 +92,10 @@ struct kcoll_register {
 
 #define KCOLL_NOWAIT (1U << 0) /* UNREGISTER: do not wait until accesses in progress have ended */
 
-/* UNREGISTER: when it returns, nobody reads or writes the memory any more, unless KCOLL_NOWAIT. */
+/*
+ * UNREGISTER: when it returns, no peer reads or writes the memory any more, unless KCOLL_NOWAIT. It
+ * waits for peers that move bytes, for none that waits itself.
+ */
 struct kcoll_unregister {
 	__u32 size;
 	__u32 flags; /* KCOLL_NOWAIT */
@@ -170,8 +180,8 @@ struct kcoll_sync {
  * cannot be made executable, nor writable later. After an invalidation it may show the old pages for some
  * milliseconds: SYNC ends that, and the generation says that it happened.
  *
- * A load or store that cannot be served (the region is no more, its owner has nothing mapped there, or its pages may not
- * be pinned) raises SIGBUS. In mappings made after an ATTACH with KCOLL_QUIET it does not: it meets a page that is no
+ * A load or store that cannot be served (the region is no more, or its owner has nothing mapped there that can be pinned)
+ * raises SIGBUS. A limit on pinned memory does not: other pages are then dropped for it. In mappings made after an ATTACH with KCOLL_QUIET it does not: it meets a page that is no
  * memory of the owner's and that all such mappings of the region share. Before that page appears the generation moves
  * on, unless the region is no more, which its generation says. So what was loaded between two looks at a generation that
  * was the same, and not dead, was the owner's memory. SYNC removes the page, and the next access tries again.
@@ -192,14 +202,15 @@ struct kcoll_attach {
 
 #define KCOLL_GEN_DEAD (1ULL << 63) /* set in the generation of a region that is no more */
 
-#define KCOLL_STATS_ALL (1U << 0)    /* the sums of all descriptors, not only of this one */
+#define KCOLL_STATS_ALL (1U << 0)    /* the sums of all of the user's, not only of this one */
 #define KCOLL_STATS_TIME (1U << 1)   /* from now on measure times on this descriptor (costs clock reads) */
 #define KCOLL_STATS_NOTIME (1U << 2) /* stop that */
 
 #define KCOLL_CONC_BUCKETS 8 /* 1, 2, 3-4, 5-8, 9-16, 17-32, 33-64, more tasks at once in one owner */
 
 /*
- * STATS: sums since the descriptor was opened (or the module loaded). Startup is total_ns - copy_ns -
+ * STATS: sums since the descriptor was opened, or, with KCOLL_STATS_ALL, of all descriptors and regions
+ * of the user who opened it, since the first of those that overlap was opened. Startup is total_ns - copy_ns -
  * wait_ns; the cost of a byte copy_ns / bytes; of a page pin_ns / pin_pages; contention the ratio of
  * (lock_ns + pin_ns) / pages between buckets of concurrency. Misses are always timed, hits only on request.
  */

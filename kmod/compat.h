@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * All differences between kernels. Kbuild looks for each in the headers and says KCOLL_HAVE_...: vendor kernels carry
- * backports, so their version numbers say nothing.
+ * All differences between kernels. Kbuild looks for each in the headers and says KCOLL_HAVE_...:
+ * vendor kernels carry backports, so their version numbers say nothing.
  */
 #ifndef _KCOLL_COMPAT_H
 #define _KCOLL_COMPAT_H
@@ -28,20 +28,23 @@
 #endif
 
 /*
- * Pins pages of an address space whose mmap_lock the caller holds; *locked says whether it still does. Where the
- * function has a vmas argument, it also refuses to drop the lock for long-term pins.
+ * Pins pages of an address space whose mmap_lock the caller holds; *locked says whether it still
+ * does. Where the function has a vmas argument, it also refuses to drop the lock for long-term
+ * pins.
  */
-static inline long kcoll_pin_remote(struct mm_struct *mm, unsigned long start, unsigned long n, unsigned int flags,
-				    struct page **pages, int *locked)
+static inline long kcoll_pin_remote(struct mm_struct *mm, unsigned long start, unsigned long n,
+				    unsigned int flags, struct page **pages, int *locked)
 {
 #ifdef KCOLL_HAVE_PIN_VMAS
-	return pin_user_pages_remote(mm, start, n, flags, pages, NULL, flags & FOLL_LONGTERM ? NULL : locked);
+	return pin_user_pages_remote(mm, start, n, flags, pages, NULL,
+				     flags & FOLL_LONGTERM ? NULL : locked);
 #else
 	return pin_user_pages_remote(mm, start, n, flags, pages, locked);
 #endif
 }
 
-static inline void kcoll_vma_flags(struct vm_area_struct *vma, unsigned long set, unsigned long clear)
+static inline void kcoll_vma_flags(struct vm_area_struct *vma, unsigned long set,
+				   unsigned long clear)
 {
 #ifdef KCOLL_HAVE_VM_FLAGS_SET
 	vm_flags_mod(vma, set, clear);
@@ -111,7 +114,8 @@ static inline struct file *kcoll_shmem_file(const char *name)
 
 typedef unsigned long (*kcoll_shrink_fn)(struct shrinker *shrinker, struct shrink_control *sc);
 
-static inline struct shrinker *kcoll_shrinker_start(const char *name, kcoll_shrink_fn count, kcoll_shrink_fn scan)
+static inline struct shrinker *kcoll_shrinker_start(const char *name, kcoll_shrink_fn count,
+						    kcoll_shrink_fn scan)
 {
 	struct shrinker *shrinker;
 #ifdef KCOLL_HAVE_SHRINKER_ALLOC

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Domains: who knows the same 128-bit key. A domain exists as long as a descriptor or a region names it. Two names
- * of one domain are the same pointer, so that the check on every copy is one comparison.
+ * Domains: who knows the same 128-bit key. A domain exists as long as a descriptor or a region
+ * names it. Two names of one domain are the same pointer, so that the check on every copy is one
+ * comparison.
  */
 #include <linux/err.h>
 #include <linux/hashtable.h>
@@ -14,7 +15,7 @@
 #include "compat.h"
 #include "domain.h"
 
-struct domain {
+struct kcoll_domain {
 	struct kref ref;
 	struct hlist_node link;
 	u8 key[16];
@@ -35,9 +36,9 @@ static u32 bucket_of(const u8 key[16])
 }
 
 /* Finds or founds the domain of a key. ERR_PTR(-EINVAL): all zero. */
-struct domain *domain_join(const u8 key[16])
+struct kcoll_domain *kcoll_domain_join(const u8 key[16])
 {
-	struct domain *domain, *found = NULL, *fresh;
+	struct kcoll_domain *domain, *found = NULL, *fresh;
 	u32 bucket;
 
 	if (!memchr_inv(key, 0, 16))
@@ -68,7 +69,7 @@ struct domain *domain_join(const u8 key[16])
 	return found;
 }
 
-struct domain *domain_get(struct domain *domain)
+struct kcoll_domain *kcoll_domain_get(struct kcoll_domain *domain)
 {
 	if (domain)
 		kref_get(&domain->ref);
@@ -77,14 +78,14 @@ struct domain *domain_get(struct domain *domain)
 
 static void domain_release(struct kref *ref)
 {
-	struct domain *domain = container_of(ref, struct domain, ref);
+	struct kcoll_domain *domain = container_of(ref, struct kcoll_domain, ref);
 
 	hash_del(&domain->link);
 	mutex_unlock(&domains_lock);
 	kfree_sensitive(domain);
 }
 
-void domain_put(struct domain *domain)
+void kcoll_domain_put(struct kcoll_domain *domain)
 {
 	if (domain)
 		kref_put_mutex(&domain->ref, domain_release, &domains_lock);

@@ -4,8 +4,8 @@
 
 #include <linux/mm_types.h>
 
-vm_fault_t fault_serve(struct vm_fault *vmf);
-vm_fault_t fault_serve_quiet(struct vm_fault *vmf);
-vm_fault_t fault_serve_huge(struct vm_fault *vmf, unsigned int order);
+vm_fault_t kcoll_fault_serve(struct vm_fault *vmf);
+vm_fault_t kcoll_fault_serve_quiet(struct vm_fault *vmf);
+vm_fault_t kcoll_fault_serve_huge(struct vm_fault *vmf, unsigned int order);
 
 #endif

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Mappings: a peer sees a region's pages, or the page with its generation, in its own address space.
+ * Mappings: a peer sees a region's pages, or the page with its generation, in its own address
+ * space.
  *
- * A page enters a peer's page table only from a published set and under map_sem (read). The zap work takes map_sem
- * (write) after sets were unpublished and removes what they left in any page table; only then their pages may be
- * unpinned. A mapping holds a reference to its region, so a fault always finds it, dead or alive.
+ * A page enters a peer's page table only from a published set and under map_sem (read). The zap
+ * work takes map_sem (write) after sets were unpublished and removes what they left in any page
+ * table; only then their pages may be unpinned. A mapping holds a reference to its region, so a
+ * fault always finds it, dead or alive.
  */
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -21,32 +23,33 @@
 #include "user.h"
 
 /* That this descriptor has shown the cookie of a region. */
-struct attachment {
+struct kcoll_attachment {
 	u64 cookie;
 	bool quiet;
 	struct rcu_head rcu;
 };
 
-/* All descriptors share one address_space, so that all mappings of a region are found in one place. */
+/* All descriptors share one address_space, so that all mappings of a region are found in one place.
+ */
 static struct address_space space;
 static const struct address_space_operations no_operations = {};
 static struct file *anchor; /* lends `space` an inode */
 
 /* --- zapping --- */
 
-static void zap(struct pinset *set)
+static void zap(struct kcoll_pinset *set)
 {
-	struct segment *segment = set->segment;
+	struct kcoll_segment *segment = set->segment;
 	u64 offset = map_base(set->region) + segment->offset + (set->start - segment->start);
 
 	unmap_mapping_range(&space, offset, (u64)set->pages << PAGE_SHIFT, 1);
 }
 
 /* What was unpublished disappears from all mappings, then waits for its last user. */
-void map_zap_work(struct work_struct *work)
+void kcoll_map_zap_work(struct work_struct *work)
 {
-	struct region *region = container_of(work, struct region, zap_work);
-	struct pinset *set, *next;
+	struct kcoll_region *region = container_of(work, struct kcoll_region, zap_work);
+	struct kcoll_pinset *set, *next;
 	unsigned int n = 0, zapped = 0;
 	LIST_HEAD(dropped);
 
@@ -75,16 +78,17 @@ void map_zap_work(struct work_struct *work)
 	}
 	list_for_each_entry_safe(set, next, &dropped, link) {
 		list_del_init(&set->link);
-		pinset_retire(set);
+		kcoll_pinset_retire(set);
 	}
-	region_put(region);
+	kcoll_region_put(region);
 }
 
 /*
- * REQUIRES: a reference. No mapping shows the blank page any more; so all that is shown is the owner's. Who comes while
- * another task is still removing it waits: `blanks` is taken back when it is gone.
+ * REQUIRES: a reference. No mapping shows the blank page any more; so all that is shown is the
+ * owner's. Who comes while another task is still removing it waits: `blanks` is taken back when it
+ * is gone.
  */
-void map_remove_blanks(struct region *region)
+void kcoll_map_remove_blanks(struct kcoll_region *region)
 {
 	/* Pairs with the release below. */
 	if (!smp_load_acquire(&region->blanks))
@@ -100,7 +104,7 @@ void map_remove_blanks(struct region *region)
 /* A mapping was split or moved: one more reference. */
 static void map_open(struct vm_area_struct *vma)
 {
-	struct region *region = vma->vm_private_data;
+	struct kcoll_region *region = vma->vm_private_data;
 
 	percpu_ref_get(&region->ref);
 	atomic_inc(&region->maps);
@@ -108,35 +112,35 @@ static void map_open(struct vm_area_struct *vma)
 
 static void map_close(struct vm_area_struct *vma)
 {
-	struct region *region = vma->vm_private_data;
+	struct kcoll_region *region = vma->vm_private_data;
 
 	atomic_dec(&region->maps);
-	region_put(region);
+	kcoll_region_put(region);
 }
 
 static const struct vm_operations_struct map_ops = {
 	.open = map_open,
 	.close = map_close,
-	.fault = fault_serve,
+	.fault = kcoll_fault_serve,
 #if KCOLL_HUGE_MAP
-	.huge_fault = fault_serve_huge,
+	.huge_fault = kcoll_fault_serve_huge,
 #endif
 };
 
 static const struct vm_operations_struct quiet_map_ops = {
 	.open = map_open,
 	.close = map_close,
-	.fault = fault_serve_quiet,
+	.fault = kcoll_fault_serve_quiet,
 #if KCOLL_HUGE_MAP
-	.huge_fault = fault_serve_huge,
+	.huge_fault = kcoll_fault_serve_huge,
 #endif
 };
 
 static vm_fault_t generation_fault(struct vm_fault *vmf)
 {
-	struct region *region = vmf->vma->vm_private_data;
+	struct kcoll_region *region = vmf->vma->vm_private_data;
 
-	vmf->page = generation_page(&region->gen);
+	vmf->page = kcoll_generation_page(&region->gen);
 	get_page(vmf->page);
 	return 0;
 }
@@ -149,15 +153,15 @@ static const struct vm_operations_struct generation_ops = {
 
 /* --- attaching and mapping --- */
 
-int map_attach(struct context *ctx, struct kcoll_attach *args)
+int kcoll_map_attach(struct kcoll_context *ctx, struct kcoll_attach *args)
 {
-	struct attachment *attachment, *old;
-	struct region *region;
+	struct kcoll_attachment *attachment, *old;
+	struct kcoll_region *region;
 	int err = 0;
 
 	if (args->flags & ~KCOLL_QUIET)
 		return -EINVAL;
-	region = region_get(ctx, args->cookie, 0);
+	region = kcoll_region_get(ctx, args->cookie, 0);
 	if (IS_ERR(region))
 		return PTR_ERR(region);
 	attachment = kmalloc(sizeof(*attachment), GFP_KERNEL_ACCOUNT);
@@ -183,13 +187,13 @@ int map_attach(struct context *ctx, struct kcoll_attach *args)
 	args->direction = region->direction;
 	args->gen = generation_now(&region->gen);
 put:
-	region_put(region);
+	kcoll_region_put(region);
 	return err;
 }
 
-void map_detach_all(struct context *ctx)
+void kcoll_map_detach_all(struct kcoll_context *ctx)
 {
-	struct attachment *attachment;
+	struct kcoll_attachment *attachment;
 	unsigned long index;
 
 	xa_for_each(&ctx->attachments, index, attachment)
@@ -198,10 +202,10 @@ void map_detach_all(struct context *ctx)
 }
 
 /* The region of an mmap offset, if this descriptor has attached it and may still reach it. */
-static struct region *attached(struct context *ctx, u64 offset, bool *quiet)
+static struct kcoll_region *attached(struct kcoll_context *ctx, u64 offset, bool *quiet)
 {
 	unsigned long index = offset >> MAP_INDEX_SHIFT;
-	struct attachment *attachment;
+	struct kcoll_attachment *attachment;
 	u64 cookie = 0;
 
 	rcu_read_lock();
@@ -211,7 +215,7 @@ static struct region *attached(struct context *ctx, u64 offset, bool *quiet)
 		*quiet = attachment->quiet;
 	}
 	rcu_read_unlock();
-	return cookie ? region_get_index(ctx, index, cookie) : ERR_PTR(-EACCES);
+	return cookie ? kcoll_region_get_index(ctx, index, cookie) : ERR_PTR(-EACCES);
 }
 
 static int mmap_generation(struct vm_area_struct *vma, u64 place)
@@ -221,12 +225,13 @@ static int mmap_generation(struct vm_area_struct *vma, u64 place)
 	if (vma->vm_flags & VM_WRITE)
 		return -EACCES;
 	/* VM_IO: or MADV_DOFORK would take VM_DONTCOPY away. */
-	kcoll_vma_flags(vma, VM_IO | VM_DONTCOPY | VM_DONTEXPAND | VM_DONTDUMP, VM_MAYWRITE | VM_MAYEXEC);
+	kcoll_vma_flags(vma, VM_IO | VM_DONTCOPY | VM_DONTEXPAND | VM_DONTDUMP,
+			VM_MAYWRITE | VM_MAYEXEC);
 	vma->vm_ops = &generation_ops;
 	return 0;
 }
 
-static int blank_page(struct region *region)
+static int blank_page(struct kcoll_region *region)
 {
 	struct page *page;
 
@@ -240,7 +245,8 @@ static int blank_page(struct region *region)
 	return 0;
 }
 
-static int mmap_region_pages(struct vm_area_struct *vma, struct region *region, u64 offset, bool quiet)
+static int mmap_region_pages(struct vm_area_struct *vma, struct kcoll_region *region, u64 offset,
+			     bool quiet)
 {
 	u64 place = offset - map_base(region);
 
@@ -259,12 +265,12 @@ static int mmap_region_pages(struct vm_area_struct *vma, struct region *region, 
 	return 0;
 }
 
-int map_mmap(struct file *file, struct vm_area_struct *vma)
+int kcoll_map_mmap(struct file *file, struct vm_area_struct *vma)
 {
-	struct context *ctx = file->private_data;
+	struct kcoll_context *ctx = file->private_data;
 	u64 offset = (u64)vma->vm_pgoff << PAGE_SHIFT;
 	u64 place = offset & ((1ULL << MAP_INDEX_SHIFT) - 1);
-	struct region *region;
+	struct kcoll_region *region;
 	bool quiet = false;
 	int err;
 
@@ -277,9 +283,10 @@ int map_mmap(struct file *file, struct vm_area_struct *vma)
 	region = attached(ctx, offset, &quiet);
 	if (IS_ERR(region))
 		return PTR_ERR(region);
-	err = place & MAP_GENERATION ? mmap_generation(vma, place) : mmap_region_pages(vma, region, offset, quiet);
+	err = place & MAP_GENERATION ? mmap_generation(vma, place) :
+				       mmap_region_pages(vma, region, offset, quiet);
 	if (err) {
-		region_put(region);
+		kcoll_region_put(region);
 		return err;
 	}
 	vma->vm_private_data = region;
@@ -287,12 +294,12 @@ int map_mmap(struct file *file, struct vm_area_struct *vma)
 	return 0;
 }
 
-void map_adopt(struct file *file)
+void kcoll_map_adopt(struct file *file)
 {
 	file->f_mapping = &space;
 }
 
-int map_start(void)
+int kcoll_map_start(void)
 {
 	anchor = kcoll_shmem_file("kcoll");
 	if (IS_ERR(anchor))
@@ -303,7 +310,7 @@ int map_start(void)
 	return 0;
 }
 
-void map_stop(void)
+void kcoll_map_stop(void)
 {
 	fput(anchor);
 }

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the memory manager tells us: the owner unmaps, moves, protects or copies on write what we may have pinned.
+ * What the memory manager tells us: the owner unmaps, moves, protects or copies on write what we
+ * may have pinned.
  *
- * The callback runs under locks of the memory manager, even where sleeping is forbidden, so it does three things under
- * region->lock: it marks the interval as changed (a pin in progress will retry), unpublishes what overlaps, and then
- * moves the generation: always, whether or not something was pinned, since peers may have copied what was there. What
- * is found from then on is newer. Zapping here would nest one address space's invalidation in another's, without end
- * if two map each other; unpinning here would split huge pages under a fork that counts pins. A work item does both
- * later.
+ * The callback runs under locks of the memory manager, even where sleeping is forbidden, so it does
+ * three things under region->lock: it marks the interval as changed (a pin in progress will retry),
+ * unpublishes what overlaps, and then moves the generation: always, whether or not something was
+ * pinned, since peers may have copied what was there. What is found from then on is newer. Zapping
+ * here would nest one address space's invalidation in another's, without end if two map each other;
+ * unpinning here would split huge pages under a fork that counts pins. A work item does both later.
  *
- * MMU_NOTIFY_PROTECTION_PAGE (a fork write-protects pages, the contents stay) does not concern pinned pages: fork
- * gives the child copies of them and leaves ours to the owner. Where fork cannot copy, it splits the huge page, which
- * arrives as MMU_NOTIFY_CLEAR. mprotect() arrives as MMU_NOTIFY_PROTECTION_VMA and may take rights away.
+ * MMU_NOTIFY_PROTECTION_PAGE (a fork write-protects pages, the contents stay) does not concern
+ * pinned pages: fork gives the child copies of them and leaves ours to the owner. Where fork cannot
+ * copy, it splits the huge page, which arrives as MMU_NOTIFY_CLEAR. mprotect() arrives as
+ * MMU_NOTIFY_PROTECTION_VMA and may take rights away.
  */
 #include <linux/mmu_notifier.h>
 #include <linux/sched.h>
@@ -24,15 +26,16 @@
 #include "trace.h"
 #include "user.h"
 
-/* Drops what the watch's segments have pinned in [start, end), in batches; returns how many sets. */
-static unsigned int drop_overlapping(struct watch *watch, unsigned long start, unsigned long end, bool may_sleep)
+/* Drops what the watch's segments have pinned in [start, end), in batches; how many sets. */
+static unsigned int drop_overlapping(struct kcoll_watch *watch, unsigned long start,
+				     unsigned long end, bool may_sleep)
 {
-	struct region *region = watch->region;
+	struct kcoll_region *region = watch->region;
 	unsigned int dropped = 0, batch;
 	u32 i;
 
 	for (i = 0; i < watch->n; i++) {
-		struct segment *segment = watch->segments[i];
+		struct kcoll_segment *segment = watch->segments[i];
 
 		if (PAGE_ALIGN_DOWN(segment->start) >= end)
 			break;
@@ -40,8 +43,8 @@ static unsigned int drop_overlapping(struct watch *watch, unsigned long start, u
 			continue;
 		do {
 			spin_lock(&region->lock);
-			batch = pinset_drop_range(segment, max(start, segment->start), min(end, segment->end),
-						  DROP_BATCH);
+			batch = kcoll_pinset_drop_range(segment, max(start, segment->start),
+							min(end, segment->end), DROP_BATCH);
 			spin_unlock(&region->lock);
 			dropped += batch;
 			if (may_sleep)
@@ -51,15 +54,16 @@ static unsigned int drop_overlapping(struct watch *watch, unsigned long start, u
 	return dropped;
 }
 
-static bool notify_invalidate(struct mmu_interval_notifier *notifier, const struct mmu_notifier_range *range,
-			      unsigned long seq)
+static bool notify_invalidate(struct mmu_interval_notifier *notifier,
+			      const struct mmu_notifier_range *range, unsigned long seq)
 {
-	struct watch *watch = container_of(notifier, struct watch, notifier);
-	struct region *region = watch->region;
+	struct kcoll_watch *watch = container_of(notifier, struct kcoll_watch, notifier);
+	struct kcoll_region *region = watch->region;
 	unsigned int dropped = 0;
 	bool changes, done;
 
-	/* Nor does it concern a pin in progress: that holds the mmap_lock, and leaves the page exclusive. */
+	/* Nor does it concern a pin in progress: that holds the mmap_lock, and leaves the page
+	 * exclusive. */
 	if (range->event == MMU_NOTIFY_PROTECTION_PAGE)
 		return true;
 	spin_lock(&region->lock);
@@ -71,7 +75,8 @@ static bool notify_invalidate(struct mmu_interval_notifier *notifier, const stru
 	spin_unlock(&region->lock);
 
 	if (changes && !done) {
-		dropped = drop_overlapping(watch, range->start, range->end, mmu_notifier_range_blockable(range));
+		dropped = drop_overlapping(watch, range->start, range->end,
+					   mmu_notifier_range_blockable(range));
 		/* After the last of them can be found. */
 		spin_lock(&region->lock);
 		if (!region->dead)
@@ -88,26 +93,28 @@ static const struct mmu_interval_notifier_ops notify_ops = {
 	.invalidate = notify_invalidate,
 };
 
-static int insert(struct watch *watch, unsigned long start, unsigned long end)
+static int insert(struct kcoll_watch *watch, unsigned long start, unsigned long end)
 {
-	return mmu_interval_notifier_insert(&watch->notifier, watch->region->owner->mm, start, end - start,
-					    &notify_ops);
+	return mmu_interval_notifier_insert(&watch->notifier, watch->region->owner->mm, start,
+					    end - start, &notify_ops);
 }
 
 static int by_start(const void *a, const void *b)
 {
-	const struct segment *x = *(struct segment *const *)a, *y = *(struct segment *const *)b;
+	const struct kcoll_segment *x = *(struct kcoll_segment *const *)a,
+				   *y = *(struct kcoll_segment *const *)b;
 
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
 /*
- * Ranges that touch the same page, or lie beside each other, are watched as one: what an invalidation costs depends on
- * the memory that is registered, not on how often its owner names it. REQUIRES: current->mm is the owner's.
+ * Ranges that touch the same page, or lie beside each other, are watched as one: what an
+ * invalidation costs depends on the memory that is registered, not on how often its owner names it.
+ * REQUIRES: current->mm is the owner's.
  */
-int notify_start(struct region *region)
+int kcoll_notify_start(struct kcoll_region *region)
 {
-	struct watch *watch = NULL;
+	struct kcoll_watch *watch = NULL;
 	unsigned long end = 0;
 	u32 i, n = region->nsegments;
 	int err;
@@ -116,7 +123,7 @@ int notify_start(struct region *region)
 		region->sorted[i] = &region->segments[i];
 	sort(region->sorted, n, sizeof(*region->sorted), by_start, NULL);
 	for (i = 0; i <= n; i++) {
-		struct segment *segment = i < n ? region->sorted[i] : NULL;
+		struct kcoll_segment *segment = i < n ? region->sorted[i] : NULL;
 
 		if (watch && (!segment || PAGE_ALIGN_DOWN(segment->start) > end)) {
 			err = insert(watch, PAGE_ALIGN_DOWN(watch->segments[0]->start), end);
@@ -141,7 +148,7 @@ int notify_start(struct region *region)
 }
 
 /* Invalidations do not come here any more. May sleep. */
-void notify_stop(struct region *region)
+void kcoll_notify_stop(struct kcoll_region *region)
 {
 	u32 i;
 

@@ -2,9 +2,9 @@
 #ifndef _KCOLL_NOTIFY_H
 #define _KCOLL_NOTIFY_H
 
-struct region;
+struct kcoll_region;
 
-int notify_start(struct region *region);
-void notify_stop(struct region *region);
+int kcoll_notify_start(struct kcoll_region *region);
+void kcoll_notify_stop(struct kcoll_region *region);
 
 #endif

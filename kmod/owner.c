@@ -13,9 +13,9 @@
 static DEFINE_MUTEX(owners_lock); /* guards the table; the last put takes it too */
 static DEFINE_HASHTABLE(owners, 10);
 
-static struct owner *owner_new(struct mm_struct *mm)
+static struct kcoll_owner *owner_new(struct mm_struct *mm)
 {
-	struct owner *owner = kzalloc(sizeof(*owner), GFP_KERNEL_ACCOUNT);
+	struct kcoll_owner *owner = kzalloc(sizeof(*owner), GFP_KERNEL_ACCOUNT);
 
 	if (!owner)
 		return NULL;
@@ -29,14 +29,14 @@ static struct owner *owner_new(struct mm_struct *mm)
 	owner->pid = task_tgid_nr(current);
 	refcount_set(&owner->ref, 1);
 	INIT_LIST_HEAD(&owner->sets);
-	gate_init(&owner->gate);
+	kcoll_gate_init(&owner->gate);
 	kcoll_user_add_owner(owner->user, owner);
 	return owner;
 }
 
-struct owner *owner_get_current(void)
+struct kcoll_owner *kcoll_owner_get_current(void)
 {
-	struct owner *owner;
+	struct kcoll_owner *owner;
 
 	mutex_lock(&owners_lock);
 	hash_for_each_possible(owners, owner, hash, (unsigned long)current->mm) {
@@ -54,13 +54,13 @@ unlock:
 	return owner;
 }
 
-struct owner *owner_get(struct owner *owner)
+struct kcoll_owner *kcoll_owner_get(struct kcoll_owner *owner)
 {
 	refcount_inc(&owner->ref);
 	return owner;
 }
 
-void owner_put(struct owner *owner)
+void kcoll_owner_put(struct kcoll_owner *owner)
 {
 	if (!refcount_dec_and_mutex_lock(&owner->ref, &owners_lock))
 		return;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Pin sets: how a window's pages are pinned, published and found. What becomes of a set afterwards is in retire.c.
+ * Pin sets: how a window's pages are pinned, published and found. What becomes of a set afterwards
+ * is in retire.c.
  *
- * A hit is pinset_tryget() and pinset_put(), in the header. A miss takes the window's lock, so that one task pins and the
- * others find what it has pinned; and pins through the owner's gate, so that few tasks at a time take its mmap_lock.
+ * A hit is pinset_tryget() and pinset_put(), in the header. A miss takes the window's lock, so that
+ * one task pins and the others find what it has pinned; and pins through the owner's gate, so that
+ * few tasks at a time take its mmap_lock.
  */
 #include <linux/hugetlb.h>
 #include <linux/magic.h>
@@ -13,6 +15,7 @@
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
 
+#include "choice.h"
 #include "compat.h"
 #include "device.h"
 #include "params.h"
@@ -20,11 +23,13 @@
 #include "stats.h"
 #include "trace.h"
 
-#define HOLE_TRIES 4   /* of one miss, to find what can be pinned beside pages that cannot */
-#define UNCACHED_TRIES 8 /* of pages that their owner keeps changing, before they are used all the same */
+#define HOLE_TRIES 4 /* of one miss, to find what can be pinned beside pages that cannot */
+#define UNCACHED_TRIES \
+	8 /* of pages that their owner keeps changing, before they are used all the same */
 #define MAX_RETRIES 32 /* of one miss, before it is left to an uncached copy */
 
-/* Memory whose pages may be held: anonymous, shared memory, huge pages. File systems would have to know of our writes. */
+/* Memory whose pages may be held: anonymous, shared memory, huge pages. File systems would have to
+ * know of our writes. */
 static bool vma_allowed(const struct vm_area_struct *vma)
 {
 	unsigned long magic;
@@ -34,10 +39,12 @@ static bool vma_allowed(const struct vm_area_struct *vma)
 	if (!vma->vm_file)
 		return true;
 	magic = file_inode(vma->vm_file)->i_sb->s_magic;
-	return magic == TMPFS_MAGIC || magic == HUGETLBFS_MAGIC || vma_is_anonymous((struct vm_area_struct *)vma);
+	return magic == TMPFS_MAGIC || magic == HUGETLBFS_MAGIC ||
+	       vma_is_anonymous((struct vm_area_struct *)vma);
 }
 
-/* REQUIRES: mmap_lock. Of n pages from start, how many may be pinned before the first that may not; an errno if none. */
+/* REQUIRES: mmap_lock. Of n pages from start, how many may be pinned before the first that may not;
+ * an errno if none. */
 static long usable(struct mm_struct *mm, unsigned long start, unsigned long n)
 {
 	unsigned long at = start, end = start + (n << PAGE_SHIFT);
@@ -58,25 +65,26 @@ static long usable(struct mm_struct *mm, unsigned long start, unsigned long n)
 }
 
 /*
- * Pins n pages from start, through the owner's gate; returns how many, which may be fewer if one cannot be pinned.
- * -ESRCH: the owner is gone; -EINTR: killed; -EFAULT, -EOPNOTSUPP: what is mapped at start, if anything.
+ * Pins n pages from start, through the owner's gate; returns how many, which may be fewer if one
+ * cannot be pinned. -ESRCH: the owner is gone; -EINTR: killed; -EFAULT, -EOPNOTSUPP: what is mapped
+ * at start, if anything.
  */
-static long pin_pages(struct region *region, unsigned long start, unsigned int n, unsigned int flags,
-		      struct page **pages, struct pin_times *times)
+static long pin_pages(struct kcoll_region *region, unsigned long start, unsigned int n,
+		      unsigned int flags, struct page **pages, struct kcoll_pin_times *times)
 {
-	struct owner *owner = region->owner;
+	struct kcoll_owner *owner = region->owner;
 	struct mm_struct *mm = owner->mm;
 	u64 t0 = ktime_get_ns(), t1, t2 = 0, t3 = 0;
 	long pinned = 0;
 	int locked = 1, err;
 
-	err = gate_enter(&owner->gate, region->gate_limit, &times->conc);
+	err = kcoll_gate_enter(&owner->gate, region->gate_limit, &times->conc);
 	t1 = ktime_get_ns();
 	times->gate_ns += t1 - t0;
 	if (err)
 		return err;
 	if (!mmget_not_zero(mm)) {
-		gate_leave(&owner->gate, 0, 0);
+		kcoll_gate_leave(&owner->gate, 0, 0);
 		return -ESRCH;
 	}
 	err = mmap_read_lock_killable(mm);
@@ -91,7 +99,7 @@ static long pin_pages(struct region *region, unsigned long start, unsigned int n
 			mmap_read_unlock(mm);
 	}
 	t3 = ktime_get_ns();
-	gate_leave(&owner->gate, t2 - t1, t3 - t2);
+	kcoll_gate_leave(&owner->gate, t2 - t1, t3 - t2);
 	/* May be the last reference, and then tears the address space down: not in here. */
 	mmput_async(mm);
 	times->lock_ns += t2 - t1;
@@ -115,33 +123,36 @@ static unsigned int count_extents(struct page **pages, unsigned int n)
 	unsigned int i, extents = 1;
 
 	for (i = 1; i < n; i++)
-		extents += pages[i] != pages[i - 1] + 1 || page_to_pfn(pages[i]) != page_to_pfn(pages[i - 1]) + 1;
+		extents += pages[i] != pages[i - 1] + 1 ||
+			   page_to_pfn(pages[i]) != page_to_pfn(pages[i - 1]) + 1;
 	return extents;
 }
 
-static void fill_extents(struct pinset *set, struct page **pages)
+static void fill_extents(struct kcoll_pinset *set, struct page **pages)
 {
-	struct extent *extent = set->extents;
+	struct kcoll_extent *extent = set->extents;
 	unsigned int i;
 
-	*extent = (struct extent){ .page = pages[0], .n = 1 };
+	*extent = (struct kcoll_extent){ .page = pages[0], .n = 1 };
 	for (i = 1; i < set->pages; i++) {
-		if (pages[i] == pages[i - 1] + 1 && page_to_pfn(pages[i]) == page_to_pfn(pages[i - 1]) + 1)
+		if (pages[i] == pages[i - 1] + 1 &&
+		    page_to_pfn(pages[i]) == page_to_pfn(pages[i - 1]) + 1)
 			extent->n++;
 		else
-			*++extent = (struct extent){ .page = pages[i], .first = i, .n = 1 };
+			*++extent = (struct kcoll_extent){ .page = pages[i], .first = i, .n = 1 };
 	}
 }
 
-static struct pinset *set_new(struct segment *segment, unsigned long window, struct page **pages, unsigned long start,
-			      const struct charge *charge)
+static struct kcoll_pinset *set_new(struct kcoll_segment *segment, unsigned long window,
+				    struct page **pages, unsigned long start,
+				    const struct kcoll_charge *charge)
 {
 	unsigned int n = charge->pages, extents = count_extents(pages, n);
-	struct pinset *set = kvzalloc(struct_size(set, extents, extents), GFP_KERNEL_ACCOUNT);
+	struct kcoll_pinset *set = kvzalloc(struct_size(set, extents, extents), GFP_KERNEL_ACCOUNT);
 
 	if (!set)
 		return NULL;
-	if (percpu_ref_init(&set->ref, pinset_released, 0, GFP_KERNEL_ACCOUNT)) {
+	if (percpu_ref_init(&set->ref, kcoll_pinset_released, 0, GFP_KERNEL_ACCOUNT)) {
 		kvfree(set);
 		return NULL;
 	}
@@ -162,13 +173,14 @@ static struct pinset *set_new(struct segment *segment, unsigned long window, str
 }
 
 /*
- * Invariant 1 of region.c. What was published for the window before goes. -EAGAIN: the owner changed its memory
- * meanwhile. REQUIRES: xa_reserve(), so that storing needs no memory, unless an invalidation took the place away.
+ * Invariant 1 of region.c. What was published for the window before goes. -EAGAIN: the owner
+ * changed its memory meanwhile. REQUIRES: xa_reserve(), so that storing needs no memory, unless an
+ * invalidation took the place away.
  */
-static int publish(struct pinset *set, unsigned long seq)
+static int publish(struct kcoll_pinset *set, unsigned long seq)
 {
-	struct region *region = set->region;
-	struct pinset *old;
+	struct kcoll_region *region = set->region;
+	struct kcoll_pinset *old;
 	int err = 0;
 
 	spin_lock(&region->lock);
@@ -182,36 +194,28 @@ static int publish(struct pinset *set, unsigned long seq)
 			err = -EAGAIN;
 		} else {
 			if (old)
-				pinset_unpublish(old);
+				kcoll_pinset_unpublish(old);
+			rcu_assign_pointer(region_slot(region, set->window)->set, set);
 			region->live++;
 			percpu_ref_get(&region->ref); /* until the set is freed */
 			percpu_ref_get(&set->ref);    /* the caller's */
-			pinset_enlist(set);
+			kcoll_pinset_enlist(set);
 		}
 	}
 	spin_unlock(&region->lock);
 	return err;
 }
 
-/* What a miss works with, under its slot's lock. */
-struct miss {
-	struct segment *segment;
-	struct slot *slot;
-	unsigned long window;
-	unsigned long start, end; /* the pages to be pinned, of the owner's addresses */
-	unsigned long failed;	  /* the first page that could not be */
-	struct page **pages;
-	struct charge charge; /* for all of them */
-};
-
-/* One attempt. A set of the pages before the first that fails; -EFAULT, -EOPNOTSUPP: without the one at va. */
-static struct pinset *try_pin(struct miss *miss, unsigned long va, struct pin_times *times)
+/* One attempt. A set of the pages before the first that fails; -EFAULT, -EOPNOTSUPP: without the
+ * one at va. */
+static struct kcoll_pinset *try_pin(struct kcoll_miss *miss, unsigned long va,
+				    struct kcoll_pin_times *times)
 {
-	struct region *region = miss->segment->region;
+	struct kcoll_region *region = miss->segment->region;
 	unsigned int flags = FOLL_LONGTERM | (region->direction & KCOLL_WRITE ? FOLL_WRITE : 0);
 	unsigned long seq = mmu_interval_read_begin(&miss->segment->watch->notifier);
-	struct charge charge = miss->charge;
-	struct pinset *set;
+	struct kcoll_charge charge = miss->charge;
+	struct kcoll_pinset *set;
 	long n;
 	int err;
 
@@ -242,71 +246,15 @@ static struct pinset *try_pin(struct miss *miss, unsigned long va, struct pin_ti
 	return ERR_PTR(err);
 }
 
-/* --- what to pin --- */
-
-#define GROWN_BYTES (256UL << 10) /* what a second miss in a window pins at least; a third pins all of it */
-
-/* REQUIRES: slot->lock. The page of the window that could not be pinned; 0: none known, or it may have changed. */
-static unsigned long known_hole(const struct miss *miss)
-{
-	const struct slot *slot = miss->slot;
-
-	if (slot->window != miss->window || !slot->hole || time_after(jiffies, slot->hole_at + HZ) ||
-	    slot->hole_gen != generation_now(&miss->segment->region->gen))
-		return 0;
-	return slot->hole;
-}
-
-static void note_hole(struct miss *miss, unsigned long hole)
-{
-	miss->slot->hole = hole;
-	miss->slot->hole_at = jiffies;
-	miss->slot->hole_gen = generation_now(&miss->segment->region->gen);
-}
-
-/*
- * Chooses the pages: those needed, more of the window if others of it were needed before, and none beyond a page that
- * is known to fail. -EFAULT: a needed page is known to fail, or what is pinned already would have to go for it.
- */
-static int choose(struct miss *miss, const struct pin_need *need)
-{
-	const struct segment *segment = miss->segment;
-	unsigned long base = need->va & ~(WINDOW_SIZE - 1), hole = known_hole(miss);
-	unsigned long low = max(PAGE_ALIGN_DOWN(segment->start), base);
-	unsigned long high = min(PAGE_ALIGN(segment->end), base + WINDOW_SIZE);
-	unsigned long first = PAGE_ALIGN_DOWN(need->va);
-	unsigned long last = min_t(u64, PAGE_ALIGN(need->va + min_t(u64, need->want, WINDOW_SIZE)), high);
-	unsigned int grown = miss->slot->window == miss->window && !need->floor ? miss->slot->grown : 0;
-
-	if (hole && !need->fault && (hole == first || xa_load(&segment->region->sets, miss->window)))
-		return -EFAULT;
-	if (hole && hole != first) {
-		if (hole > first)
-			high = hole;
-		else
-			low = hole + PAGE_SIZE;
-		last = min(last, high);
-	}
-	miss->start = first;
-	miss->end = last;
-	if (need->want == PIN_WHOLE || grown > 1) {
-		miss->start = low;
-		miss->end = high;
-	} else if (grown) {
-		miss->start = max(low, first & ~(GROWN_BYTES - 1));
-		miss->end = min(high, ALIGN(last, GROWN_BYTES));
-	}
-	return 0;
-}
-
-static struct pinset *pin_chosen(struct miss *miss, const struct pin_need *need, struct pin_times *times)
+static struct kcoll_pinset *pin_chosen(struct kcoll_miss *miss, const struct kcoll_pin_need *need,
+				       struct kcoll_pin_times *times)
 {
 	unsigned int n = (miss->end - miss->start) >> PAGE_SHIFT;
-	struct owner *owner = miss->segment->region->owner;
-	struct pinset *set;
+	struct kcoll_owner *owner = miss->segment->region->owner;
+	struct kcoll_pinset *set;
 	int err;
 
-	err = account_charge(owner, n, need->floor, &miss->charge);
+	err = kcoll_account_charge(owner, n, need->floor, &miss->charge);
 	if (err)
 		return ERR_PTR(err);
 	for (;;) {
@@ -319,14 +267,15 @@ static struct pinset *pin_chosen(struct miss *miss, const struct pin_need *need,
 		}
 		cond_resched();
 	}
-	account_uncharge(owner, &miss->charge, IS_ERR(set) ? n : n - set->pages);
+	kcoll_account_uncharge(owner, &miss->charge, IS_ERR(set) ? n : n - set->pages);
 	return set;
 }
 
 /* REQUIRES: slot->lock; nothing that covers need->va is published. */
-static struct pinset *pin_window(struct miss *miss, const struct pin_need *need, struct pin_times *times)
+static struct kcoll_pinset *pin_window(struct kcoll_miss *miss, const struct kcoll_pin_need *need,
+				       struct kcoll_pin_times *times)
 {
-	struct pinset *set = ERR_PTR(-EFAULT);
+	struct kcoll_pinset *set = ERR_PTR(-EFAULT);
 	unsigned int tries;
 	int err;
 
@@ -339,7 +288,7 @@ static struct pinset *pin_window(struct miss *miss, const struct pin_need *need,
 	if (!miss->pages)
 		return ERR_PTR(-ENOMEM);
 	for (tries = 0; tries < HOLE_TRIES; tries++) {
-		err = choose(miss, need);
+		err = kcoll_choice_make(miss, need);
 		if (err) {
 			set = ERR_PTR(err);
 			break;
@@ -347,7 +296,7 @@ static struct pinset *pin_window(struct miss *miss, const struct pin_need *need,
 		miss->failed = 0;
 		set = pin_chosen(miss, need, times);
 		if (miss->failed)
-			note_hole(miss, miss->failed);
+			kcoll_choice_note(miss, miss->failed);
 		/* Where a page before those needed fails, what lies behind it may do. */
 		if (!IS_ERR(set) || !miss->failed || miss->failed >= PAGE_ALIGN_DOWN(need->va))
 			break;
@@ -358,9 +307,10 @@ static struct pinset *pin_window(struct miss *miss, const struct pin_need *need,
 	return set;
 }
 
-static void count_pin(struct region *region, struct stats *stats, const struct pin_times *times)
+static void count_pin(struct kcoll_region *region, struct kcoll_counters *stats,
+		      const struct kcoll_pin_times *times)
 {
-	unsigned int bucket = stats_conc_bucket(times->conc);
+	unsigned int bucket = kcoll_stats_conc_bucket(times->conc);
 
 	stats_add(stats, gate_ns, times->gate_ns);
 	stats_add(stats, lock_ns, times->lock_ns);
@@ -372,18 +322,22 @@ static void count_pin(struct region *region, struct stats *stats, const struct p
 }
 
 /*
- * A set with the page at need->va, pinned now unless another task has just done so; with a reference for the caller.
- * ERR_PTR: EINTR; ENOENT (the region has ended); ESRCH; EFAULT; EOPNOTSUPP; ENOMEM; EDQUOT (no allowance) and EAGAIN
- * (the owner keeps changing its memory). After the last five an uncached copy may do.
+ * A set with the page at need->va, pinned now unless another task has just done so; with a
+ * reference for the caller. ERR_PTR: EINTR; ENOENT (the region has ended); ESRCH; EFAULT;
+ * EOPNOTSUPP; ENOMEM; EDQUOT (no allowance) and EAGAIN (the owner keeps changing its memory). After
+ * the last five an uncached copy may do.
  */
-struct pinset *pinset_pin(struct segment *segment, const struct pin_need *need, struct stats *stats,
-			  struct pin_times *times)
+struct kcoll_pinset *kcoll_pinset_pin(struct kcoll_segment *segment,
+				      const struct kcoll_pin_need *need,
+				      struct kcoll_counters *stats, struct kcoll_pin_times *times)
 {
-	struct region *region = segment->region;
+	struct kcoll_region *region = segment->region;
 	unsigned long window = segment_window(segment, need->va);
-	struct miss miss = { .segment = segment, .window = window, .slot = region_slot(region, window) };
-	struct pin_times mine = {};
-	struct pinset *set;
+	struct kcoll_miss miss = { .segment = segment,
+				   .window = window,
+				   .slot = region_slot(region, window) };
+	struct kcoll_pin_times mine = {};
+	struct kcoll_pinset *set;
 
 	if (mutex_lock_killable(&miss.slot->lock))
 		return ERR_PTR(-EINTR);
@@ -413,8 +367,8 @@ unlock:
 }
 
 /* One attempt. -EAGAIN: the owner changed its memory meanwhile. */
-static long try_uncached(struct segment *segment, unsigned long va, unsigned int n, bool write, struct page **pages,
-			 bool last, struct pin_times *times)
+static long try_uncached(struct kcoll_segment *segment, unsigned long va, unsigned int n,
+			 bool write, struct page **pages, bool last, struct kcoll_pin_times *times)
 {
 	unsigned long seq = mmu_interval_read_begin(&segment->watch->notifier);
 	long pinned = pin_pages(segment->region, va, n, write ? FOLL_WRITE : 0, pages, times);
@@ -422,8 +376,9 @@ static long try_uncached(struct segment *segment, unsigned long va, unsigned int
 
 	if (pinned < 0)
 		return pinned;
-	/* Only now: pinning may wait for as long as the owner's page takes, and UNREGISTER for what has begun. */
-	err = region_uncached_begin(segment, seq, last);
+	/* Only now: pinning may wait for as long as the owner's page takes, and UNREGISTER for what
+	 * has begun. */
+	err = kcoll_region_uncached_begin(segment, seq, last);
 	if (!err)
 		return pinned;
 	unpin_user_pages(pages, pinned);
@@ -434,17 +389,19 @@ static long try_uncached(struct segment *segment, unsigned long va, unsigned int
 
 /*
  * Pins n pages, or fewer, for one uncached copy; returns how many. The caller unpins them and calls
- * region_uncached_end().
+ * kcoll_region_uncached_end().
  */
-long pinset_pin_uncached(struct segment *segment, unsigned long va, unsigned int n, bool write, struct page **pages,
-			 struct stats *stats, struct pin_times *times)
+long kcoll_pinset_pin_uncached(struct kcoll_segment *segment, unsigned long va, unsigned int n,
+			       bool write, struct page **pages, struct kcoll_counters *stats,
+			       struct kcoll_pin_times *times)
 {
-	struct pin_times mine = {};
+	struct kcoll_pin_times mine = {};
 	unsigned int tries = 0;
 	long pinned;
 
 	for (;;) {
-		pinned = try_uncached(segment, va, n, write, pages, ++tries == UNCACHED_TRIES, &mine);
+		pinned = try_uncached(segment, va, n, write, pages, ++tries == UNCACHED_TRIES,
+				      &mine);
 		if (pinned != -EAGAIN)
 			break;
 		cond_resched();
@@ -463,7 +420,7 @@ long pinset_pin_uncached(struct segment *segment, unsigned long va, unsigned int
 }
 
 /* REQUIRES: page < set->pages */
-struct extent *pinset_extent(struct pinset *set, u32 page)
+struct kcoll_extent *kcoll_pinset_extent(struct kcoll_pinset *set, u32 page)
 {
 	u32 low = 0, high = set->n;
 

@@ -2,9 +2,9 @@
 /*
  * The same commands through io_uring.
  *
- * Small copies whose pages are pinned run where they are submitted; all else asks to be moved to a worker (-EAGAIN),
- * which calls us again. The answer always goes through io_uring_cmd_done(): on some kernels a positive return value
- * from a worker never completes the command.
+ * Small copies whose pages are pinned run where they are submitted; all else asks to be moved to a
+ * worker (-EAGAIN), which calls us again. The answer always goes through io_uring_cmd_done(): on
+ * some kernels a positive return value from a worker never completes the command.
  */
 #include <linux/uaccess.h>
 
@@ -39,31 +39,33 @@ static ssize_t outcome(u64 done, int err)
 	return err == -EAGAIN || !done ? err : done;
 }
 
-static ssize_t run_copy(struct context *ctx, struct kcoll_copy *args, bool inline_now)
+static ssize_t run_copy(struct kcoll_context *ctx, struct kcoll_copy *args, bool inline_now)
 {
 	int err;
 
 	if (!(args->flags & KCOLL_VECTOR) && args->len > MAX_RW_COUNT)
 		return -EINVAL;
-	if (inline_now && ((args->flags & KCOLL_VECTOR) || args->len > READ_ONCE(param_uring_inline_max)))
+	if (inline_now &&
+	    ((args->flags & KCOLL_VECTOR) || args->len > READ_ONCE(kcoll_param_uring_inline_max)))
 		return -EAGAIN;
-	err = copy_run(ctx, args, !inline_now);
+	err = kcoll_copy_run(ctx, args, !inline_now);
 	return err == -ESTALE ? err : outcome(args->done, err);
 }
 
-static ssize_t run_copy2(struct context *ctx, struct kcoll_copy2 *args, bool inline_now)
+static ssize_t run_copy2(struct kcoll_context *ctx, struct kcoll_copy2 *args, bool inline_now)
 {
 	int err;
 
 	if (args->len > MAX_RW_COUNT)
 		return -EINVAL;
-	if (inline_now && args->len > READ_ONCE(param_uring_inline_max))
+	if (inline_now && args->len > READ_ONCE(kcoll_param_uring_inline_max))
 		return -EAGAIN;
-	err = copy2_run(ctx, args, !inline_now);
+	err = kcoll_copy2_run(ctx, args, !inline_now);
 	return err == -ESTALE ? err : outcome(args->done, err);
 }
 
-static ssize_t run_register(struct context *ctx, const struct kcoll_register *args, bool inline_now)
+static ssize_t run_register(struct kcoll_context *ctx, const struct kcoll_register *args,
+			    bool inline_now)
 {
 	u64 cookie;
 
@@ -71,26 +73,32 @@ static ssize_t run_register(struct context *ctx, const struct kcoll_register *ar
 		return -EAGAIN;
 	if (!args->cookie_ptr)
 		return -EINVAL;
-	return register_region(ctx, args, &cookie);
+	return kcoll_register_region(ctx, args, &cookie);
 }
 
-static ssize_t run(struct context *ctx, u32 op, union command *command, bool inline_now)
+static ssize_t run(struct kcoll_context *ctx, u32 op, union command *command, bool inline_now)
 {
 	switch (op) {
 	case KCOLL_COPY:
-		return size_is(command, sizeof(command->copy)) ? run_copy(ctx, &command->copy, inline_now) : -EINVAL;
+		return size_is(command, sizeof(command->copy)) ?
+			       run_copy(ctx, &command->copy, inline_now) :
+			       -EINVAL;
 	case KCOLL_COPY2:
-		return size_is(command, sizeof(command->copy2)) ? run_copy2(ctx, &command->copy2, inline_now) : -EINVAL;
+		return size_is(command, sizeof(command->copy2)) ?
+			       run_copy2(ctx, &command->copy2, inline_now) :
+			       -EINVAL;
 	case KCOLL_REGISTER:
-		return size_is(command, sizeof(command->reg)) ? run_register(ctx, &command->reg, inline_now) : -EINVAL;
+		return size_is(command, sizeof(command->reg)) ?
+			       run_register(ctx, &command->reg, inline_now) :
+			       -EINVAL;
 	default:
 		return -ENOTTY;
 	}
 }
 
-int uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
+int kcoll_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
-	struct context *ctx = cmd->file->private_data;
+	struct kcoll_context *ctx = cmd->file->private_data;
 	bool inline_now = issue_flags & IO_URING_F_NONBLOCK;
 	union command command;
 	ssize_t ret;

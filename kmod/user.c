@@ -11,10 +11,12 @@
 #include "pinset.h"
 #include "user.h"
 
-static DEFINE_MUTEX(table_lock); /* guards writing to the table and `gone`; the last put takes it too */
+static DEFINE_MUTEX(
+	table_lock); /* guards writing to the table and `gone`; the last put takes it too */
 static DEFINE_HASHTABLE(table, 8);
-static struct stats_cpu gone;	      /* what users that are no more have left */
-static DEFINE_SPINLOCK(users_lock);   /* guards the users' lists of owners, and walking the table; inside table_lock */
+static struct kcoll_counters_cpu gone; /* what users that are no more have left */
+static DEFINE_SPINLOCK(users_lock);    /* guards the users' lists of owners, and walking the table;
+					  inside table_lock */
 
 /* REQUIRES: table_lock */
 static struct kcoll_user *find(kuid_t uid)
@@ -39,7 +41,7 @@ static struct kcoll_user *user_new(kuid_t uid)
 	INIT_LIST_HEAD(&user->owners);
 	INIT_LIST_HEAD(&user->stats);
 	mutex_init(&user->lock);
-	if (stats_init(&user->events, user)) {
+	if (kcoll_stats_init(&user->events, user)) {
 		kfree(user);
 		return NULL;
 	}
@@ -82,7 +84,7 @@ void kcoll_user_put(struct kcoll_user *user)
 	spin_lock(&users_lock);
 	hash_del(&user->hash);
 	spin_unlock(&users_lock);
-	stats_exit(&user->events, user);
+	kcoll_stats_exit(&user->events, user);
 	for (i = 0; i < STATS_WORDS; i++)
 		gone.v[i] += user->closed.v[i];
 	mutex_unlock(&table_lock);
@@ -90,14 +92,14 @@ void kcoll_user_put(struct kcoll_user *user)
 	kfree(user);
 }
 
-void kcoll_user_add_owner(struct kcoll_user *user, struct owner *owner)
+void kcoll_user_add_owner(struct kcoll_user *user, struct kcoll_owner *owner)
 {
 	spin_lock(&users_lock);
 	list_add(&owner->of_user, &user->owners);
 	spin_unlock(&users_lock);
 }
 
-void kcoll_user_remove_owner(struct owner *owner)
+void kcoll_user_remove_owner(struct kcoll_owner *owner)
 {
 	spin_lock(&users_lock);
 	list_del(&owner->of_user);
@@ -112,21 +114,22 @@ unsigned int kcoll_user_active(void)
 
 	spin_lock(&users_lock);
 	hash_for_each(table, bucket, user, hash)
-		active += atomic_long_read(&user->pinned_pages) || time_before(jiffies, READ_ONCE(user->refused) + HZ);
+		active += atomic_long_read(&user->pinned_pages) ||
+			  time_before(jiffies, READ_ONCE(user->refused) + HZ);
 	spin_unlock(&users_lock);
 	return active;
 }
 
 /* Pages of an owner that are not on their way out. */
-static long staying(const struct owner *owner)
+static long staying(const struct kcoll_owner *owner)
 {
 	return atomic_long_read(&owner->pinned_pages) - atomic_long_read(&owner->dropped_pages);
 }
 
 /* REQUIRES: users_lock. The owner that has most, with a reference; *sum is what all have. */
-static struct owner *largest(struct kcoll_user *user, long *sum)
+static struct kcoll_owner *largest(struct kcoll_user *user, long *sum)
 {
-	struct owner *owner, *best = NULL;
+	struct kcoll_owner *owner, *best = NULL;
 
 	*sum = 0;
 	list_for_each_entry(owner, &user->owners, of_user) {
@@ -137,10 +140,11 @@ static struct owner *largest(struct kcoll_user *user, long *sum)
 	return best && refcount_inc_not_zero(&best->ref) ? best : NULL;
 }
 
-/* Drops sets of a user, whether in use or not, until so many pages stay at most. REQUIRES: a reference to it. */
+/* Drops sets of a user, whether in use or not, until so many pages stay at most. REQUIRES: a
+ * reference to it. */
 static void shrink_to(struct kcoll_user *user, unsigned long pages)
 {
-	struct owner *owner;
+	struct kcoll_owner *owner;
 	unsigned long dropped;
 	long sum;
 
@@ -150,9 +154,10 @@ static void shrink_to(struct kcoll_user *user, unsigned long pages)
 		spin_unlock(&users_lock);
 		dropped = 0;
 		if (owner && sum > (long)pages)
-			dropped = pinset_evict(owner, clamp(sum - (long)pages, 1L, max(staying(owner), 1L)));
+			dropped = kcoll_pinset_evict(owner, clamp(sum - (long)pages, 1L,
+								  max(staying(owner), 1L)));
 		if (owner)
-			owner_put(owner);
+			kcoll_owner_put(owner);
 		cond_resched();
 	} while (dropped);
 }
@@ -195,6 +200,6 @@ void kcoll_user_sum_all(struct kcoll_stats *sum)
 	for (i = 0; i < STATS_WORDS; i++)
 		(&sum->copies)[i] += gone.v[i];
 	hash_for_each(table, bucket, user, hash)
-		stats_sum_user(user, sum);
+		kcoll_stats_sum_user(user, sum);
 	mutex_unlock(&table_lock);
 }

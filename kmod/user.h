@@ -10,28 +10,29 @@
 
 #include "stats.h"
 
-struct owner;
+struct kcoll_owner;
 
 /* What the processes of one user share: allowances and statistics. */
 struct kcoll_user {
 	struct hlist_node hash;
 	refcount_t ref;
 	kuid_t uid;
-	atomic_long_t pinned_pages; /* of all its owners, as charged */
-	atomic_long_t metadata;	    /* bytes of regions that are alive, or still held */
-	unsigned long refused;	    /* jiffies, when it was last refused pages of its share */
-	struct list_head owners;    /* under users_lock */
-	struct mutex lock;	    /* guards what follows */
-	struct list_head stats;	    /* of open descriptors, and `events` */
-	struct stats_cpu closed;    /* what closed ones left */
-	struct stats events;	    /* what belongs to no descriptor: invalidations, faults, work items */
+	atomic_long_t pinned_pages;	  /* of all its owners, as charged */
+	atomic_long_t metadata;		  /* bytes of regions that are alive, or still held */
+	unsigned long refused;		  /* jiffies, when it was last refused pages of its share */
+	struct list_head owners;	  /* under users_lock */
+	struct mutex lock;		  /* guards what follows */
+	struct list_head stats;		  /* of open descriptors, and `events` */
+	struct kcoll_counters_cpu closed; /* what closed ones left */
+	struct kcoll_counters
+		events; /* what belongs to no descriptor: invalidations, faults, work items */
 };
 
 struct kcoll_user *kcoll_user_get_current(void);
 struct kcoll_user *kcoll_user_get(struct kcoll_user *user);
 void kcoll_user_put(struct kcoll_user *user);
-void kcoll_user_add_owner(struct kcoll_user *user, struct owner *owner);
-void kcoll_user_remove_owner(struct owner *owner);
+void kcoll_user_add_owner(struct kcoll_user *user, struct kcoll_owner *owner);
+void kcoll_user_remove_owner(struct kcoll_owner *owner);
 unsigned int kcoll_user_active(void);
 void kcoll_user_evict(struct kcoll_user *user, unsigned long pages);
 void kcoll_user_balance(unsigned long share);

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Ranks that real launchers start: they meet, or say why they do not. Each launcher runs the same cases."""
+import json
 import os
 import re
 import shutil
@@ -96,6 +97,20 @@ class Cases:
     def test_collctl_run_inside(self):
         lines = self.lines(1, COLLCTL, "run", "-n", "3", MEETING, "create", "sum")
         self.assertEqual(lines, sums(3))
+
+    def test_doctor(self):
+        done = run(self.command(3, COLLCTL, "doctor", "--json"))
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        found = {check["check"]: check for check in json.loads(done.stdout[done.stdout.index("{"):])["checks"]}
+        self.assertEqual(found["launcher"]["state"], "fine")
+        self.assertEqual(found["launcher"]["found"], f"{self.name} has started 3 ranks, and they meet")
+
+    def test_doctor_alone(self):
+        """The other ranks are no doctors."""
+        done = run(self.command(2, "sh", "-c", f"[ {self.own_rank} = 1 ] && exit 0; exec {COLLCTL} doctor --json"),
+                   COLL_RENDEZVOUS_TIMEOUT="1")
+        self.assertNotEqual(done.returncode, 0, done.stdout)
+        self.assertIn("rank 1 of", done.stdout)
 
     own_rank = "$PMIX_RANK"
     meets_at = "COLL_RENDEZVOUS_DIR, here /dev/shm"

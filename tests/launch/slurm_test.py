@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Ranks that Slurm starts: a cluster of one node, with slurmctld, slurmd and munged on an address of the loopback device.
-All of it runs in namespaces of its own and ends with them, however the test ends."""
+"""Ranks that Slurm starts: a cluster of one node, with slurmctld, slurmd and munged on a network of its own. All of it runs in namespaces of its own and ends with them, however the test ends."""
 import glob
 import os
 import shutil
@@ -13,8 +12,8 @@ import unittest
 import launchers_test
 from launchers_test import COLLCTL, MEETING, Cases, run, sums
 
-TOOLS = ("slurmctld", "slurmd", "munged", "srun", "sbatch", "scancel", "sinfo", "unshare", "ip", "hostname")
-ADDRESS = "10.78.0.1"  # Slurm's resolver takes no address of 127.0.0.0/8 where there is no other
+TOOLS = ("slurmctld", "slurmd", "munged", "srun", "sbatch", "scancel", "sinfo", "unshare", "mount", "ip", "hostname")
+ADDRESS = "10.78.0.1"  # Slurm and Open MPI do not do with the loopback device alone
 NODE = "node0"
 CONFIGURATION = """
 ClusterName=libcoll
@@ -48,8 +47,13 @@ PartitionName=all Nodes={node} Default=YES MaxTime=INFINITE State=UP
 def start_cluster(folder):
     """In the namespaces. Raises unless the node becomes idle."""
     subprocess.run(["hostname", NODE], check=True)
-    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
-    subprocess.run(["ip", "address", "add", f"{ADDRESS}/24", "dev", "lo"], check=True)
+    for words in ("link set lo up", "link add node type veth peer name other", f"address add {ADDRESS}/24 dev node",
+                  "link set node up", "link set other up"):
+        subprocess.run(["ip", *words.split()], check=True)
+    hosts = os.path.join(folder, "hosts")
+    with open(hosts, "w", encoding="ascii") as file:
+        file.write(f"127.0.0.1 localhost\n{ADDRESS} {NODE}\n")
+    subprocess.run(["mount", "--bind", hosts, "/etc/hosts"], check=True)  # seen in this mount namespace only
     os.chmod(folder, 0o755)
     for name in ("state", "spool"):
         os.mkdir(os.path.join(folder, name))

@@ -34,7 +34,7 @@ $(foreach goal,$(MAKECMDGOALS),$(if $(about_$(goal)),$(info make $(goal): $(abou
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo check test test-long bench bench-before bench-peers bench-check install style format clean packages machine \
-	sanitizers test-systems
+	sanitizers test-systems test-launchers
 
 help: ## list these targets
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +54,10 @@ test: build sanitizers ## build all, plain and with sanitizers, and run every te
 
 test-long: build sanitizers ## run the long sweeps that make test leaves out
 	@scripts/run-tests.sh $(JOBS) $(BUILD) $(ASAN_BUILD) $(TSAN_BUILD) -- -L '^long$$'
+
+# The launchers of this system; in a root of another Debian: see scripts/README.md.
+test-launchers: build ## run the tests of real launchers and containers, those of make test-long included
+	@scripts/run-tests.sh $(JOBS) $(BUILD) -- -R '^(launch|containers)_'
 
 # Debian 12, 13 or sid, and gcc or clang; without a value all of them.
 SYSTEM ?=

@@ -4,10 +4,11 @@
 # Runs make in a minimal Debian root: clones the HEAD of this checkout into a root that contains only git, make and
 # what debootstrap installs, and runs `make TARGET` for each target given (default: demo test).
 #
-#   scripts/clean-root.sh [--suite NAME] [--compiler gcc|clang] [--keep] [--user | --ccache] [TARGET...]
+#   scripts/clean-root.sh [--suite NAME] [--compiler gcc|clang] [--packages LIST] [--keep] [--user | --ccache] [TARGET...]
 #
 #   --suite NAME   Debian release: bookworm (12, the default), trixie (13) or sid (unstable)
 #   --compiler C   gcc (the default) or clang, as that release packages it
+#   --packages L   install these packages, too, separated by spaces
 #   --keep         keep the root for inspection (prints its path; nothing stays mounted in it)
 #   --user         run make as an ordinary user with sudo rights instead of as root
 #   --ccache       give the root this user's compiler cache. Missing packages still show: a cache hit needs the same
@@ -23,6 +24,7 @@ set -euo pipefail
 
 suite=bookworm
 compiler=gcc
+packages=
 checkout=$(cd "$(dirname "$0")/.." && pwd)
 cache=${COLL_CLEAN_ROOT_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/libcoll/clean-root}
 keep=no
@@ -92,9 +94,10 @@ configure_root() {
 
 # Runs inside the namespaces: mounts, then one make after the other. Stops at the first that fails.
 inside() {
-  local root=$1 user=$2 ccache=$3 compiler=$4 archives=$5 target status started home packages=()
-  shift 5
+  local root=$1 user=$2 ccache=$3 compiler=$4 archives=$5 target status started home packages=($6)
+  shift 6
   mount --make-rprivate /
+  mount --bind "$root" "$root"  # a mount point, so that tests in the root can unshare it
   mount -t proc proc "$root/proc"
   mount -t sysfs -o ro sysfs "$root/sys"
   mount -t tmpfs -o mode=755 dev "$root/dev"
@@ -155,7 +158,7 @@ fi
 
 while [ $# -gt 0 ]; do
   case $1 in
-    --suite | --compiler)
+    --suite | --compiler | --packages)
       [ $# -ge 2 ] || die "$1 needs a value; see --help"
       printf -v "${1#--}" %s "$2"
       shift
@@ -211,7 +214,7 @@ say "commit $(git -c "safe.directory=$checkout" -C "$checkout" rev-parse --short
 
 status=0
 # In the background, so that a signal is heard at once.
-unshare --mount --pid --fork --kill-child "$0" --inside "$root" "$user" "$ccache" "$compiler" "$archives" "$@" &
+unshare --mount --pid --fork --kill-child "$0" --inside "$root" "$user" "$ccache" "$compiler" "$archives" "$packages" "$@" &
 inside=$!
 wait "$inside" || status=$?
 inside=

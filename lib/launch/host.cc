@@ -71,11 +71,16 @@ class Arrivals {
 
   size_t missing() const { return missing_; }
 
-  void accept_all(OwnSocket& listening) {
+  // "" or why no more connections can be taken.
+  std::string accept_all(OwnSocket& listening) {
     for (;;) {
       auto made = std::make_unique<OwnSocket>(accept4(listening.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-      if (!made->is_open()) return;
-      unknown_.push_back(std::move(made));
+      if (made->is_open()) unknown_.push_back(std::move(made));
+      else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
+        return "rank 0 of " + place_.launcher +
+               " needs one descriptor for each other rank while they meet: " + strerror(errno) +
+               "; raise the limit on open files (ulimit -n)";
+      else return "";
     }
   }
 
@@ -192,7 +197,8 @@ std::string host(const Place& place, const MeetingOptions& options, Sockets& ran
   Arrivals arrivals(place, ranks);
   while (arrivals.missing() > 0) {
     arrivals.await(listening, longest_poll_ms);
-    for (OwnSocket* socket : listening) arrivals.accept_all(*socket);
+    for (OwnSocket* socket : listening)
+      if (const std::string problem = arrivals.accept_all(*socket); !problem.empty()) return problem;
     arrivals.look_at_hellos();
     if (const size_t ended = arrivals.ended(); ended != 0)
       return "rank " + std::to_string(ended) + " of " + place.launcher + " has ended before all ranks had come";

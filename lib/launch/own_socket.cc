@@ -67,7 +67,8 @@ void OwnSocket::watch_forks() {
   (void)once;
 }
 
-OwnSocket::OwnSocket(int descriptor) : descriptor_(descriptor), file_(descriptor) {
+OwnSocket::OwnSocket(int descriptor) : descriptor_(descriptor) {
+  if (descriptor >= 0) file_ = transport::FileIdentity(descriptor);  // otherwise errno stays what it is
   watch_forks();
   std::lock_guard guard(mutex);
   next_ = first;

@@ -28,7 +28,7 @@ std::string socket_name(const std::string& text);
 // Thread safe; one object is used by one thread at a time.
 class OwnSocket {
  public:
-  // Takes a descriptor; -1: none.
+  // Takes a descriptor; -1: none, and errno stays as the call has left it that gave none.
   explicit OwnSocket(int descriptor = -1);
   ~OwnSocket() { close(); }
   OwnSocket(const OwnSocket&) = delete;

@@ -59,7 +59,7 @@ class Containers(unittest.TestCase):
             self.assertEqual(lines(done), sums(2), done.stderr)
 
     def test_the_shim_in_one_for_all_ranks(self):
-        for mpi, launcher in (("OPENMPI", ["mpirun.openmpi", "--oversubscribe"]), ("MPICH", ["mpiexec.mpich"])):
+        for mpi, launcher in (("OPENMPI", ["mpirun.openmpi", "--oversubscribe", "--bind-to", "none"]), ("MPICH", ["mpiexec.mpich"])):
             program = os.environ.get(f"WITH_MPI_{mpi}")
             if program is None:
                 continue

@@ -71,11 +71,11 @@ class Ranks(unittest.TestCase):
     def test_nothing_shared_is_said(self):
         hide = 'mount -t tmpfs tmpfs /dev/shm && exec "$@"'
         wrapped = [*unshare(*ISOLATED), "sh", "-c", hide, "sh", MEETING]
-        done = run(starting_with("Script")(2, *wrapped, "try"), COLL_RENDEZVOUS_TIMEOUT="1", **SANITIZER)
+        done = run(starting_with("Script")(2, *wrapped, "try"), COLL_RENDEZVOUS_TIMEOUT="3", **SANITIZER)
         lines = meeting_lines(done)
         self.assertEqual(len(lines), 2, done)
         for line, absent in zip(lines, (0, 1)):
-            self.assertIn(f"rank {absent} of the script that sets COLL_RANK has not come within 1 s", line)
+            self.assertIn(f"rank {absent} of the script that sets COLL_RANK has not come within 3 s", line)
             self.assertIn("COLL_RENDEZVOUS_DIR, here /dev/shm): bind one into every container", line)
 
     def test_some_in_a_container(self):

@@ -78,8 +78,8 @@ class Cases:
 
     def test_a_rank_that_never_comes_is_named(self):
         for absent in (0, 2):
-            lines = self.lines(4, MEETING, "only", str(absent), "end", "try", COLL_RENDEZVOUS_TIMEOUT="1")
-            self.expect_errors(lines, 3, f"rank {absent} of {self.name} has not come within 1 s", self.meets_at)
+            lines = self.lines(4, MEETING, "only", str(absent), "end", "try", COLL_RENDEZVOUS_TIMEOUT="3")
+            self.expect_errors(lines, 3, f"rank {absent} of {self.name} has not come within 3 s", self.meets_at)
 
     def test_two_jobs_at_once(self):
         program = [MEETING, "create", "sum", "create", "pause", "0.3", "sum"]
@@ -136,7 +136,7 @@ class OpenMpi(Cases, WithMpi, unittest.TestCase):
     def command(self, ranks, *program):
         if shutil.which("mpirun.openmpi") is None:
             self.skipTest("mpirun.openmpi is not installed (package openmpi-bin)")
-        return ["mpirun.openmpi", "--oversubscribe", "-n", str(ranks), *program]
+        return ["mpirun.openmpi", "--oversubscribe", "--bind-to", "none", "-n", str(ranks), *program]
 
 
 class Mpich(Cases, WithMpi, unittest.TestCase):
@@ -156,6 +156,12 @@ class Prterun(Cases, unittest.TestCase):
         if shutil.which("prterun") is None:
             self.skipTest("prterun is not installed (package libprrte-bin of Debian unstable)")
         return ["prterun", "--map-by", ":oversubscribe", "-n", str(ranks), *program]
+
+    def test_a_rank_that_never_comes_is_named(self):
+        """prterun ends the job itself: once ranks have asked it, one that ends without having asked is a failure."""
+        done = run(self.command(4, MEETING, "only", "2", "end", "try"))
+        self.assertNotEqual(done.returncode, 0, done.stdout)
+        self.assertIn("process rank 2", done.stdout + done.stderr)
 
 
 class Script(Cases, unittest.TestCase):
@@ -214,6 +220,18 @@ class Incomplete(unittest.TestCase):
     def test_nothing_but_rank_and_size(self):
         done = run([MEETING, "try"], RANK="1", WORLD_SIZE="4")
         self.assertIn("error RANK and WORLD_SIZE say that this is rank 1 of 4, but MASTER_PORT is not set", done.stdout)
+
+    def test_few_descriptors(self):
+        script = f"[ $COLL_RANK = 0 ] && ulimit -n 8; exec {MEETING} try"
+        done = run(Script().command(6, "sh", "-c", script), COLL_RENDEZVOUS_TIMEOUT="3")
+        self.assertEqual(done.stdout.count("error "), 6, done)
+        self.assertIn("needs one descriptor for each other rank while they meet", done.stdout)
+        self.assertIn("ulimit -n", done.stdout)
+
+    def test_many_ranks(self):
+        """More than the usual queue of a listening socket has room for."""
+        lines = run(Script().command(160, MEETING, "create", "free", "end"), COLL_RENDEZVOUS_TIMEOUT="100", timeout=120)
+        self.assertEqual((lines.returncode, lines.stdout), (0, ""), lines.stderr)
 
     def test_a_time_limit_that_is_none(self):
         done = run([MEETING, "try"], COLL_RANK="1", COLL_SIZE="4", COLL_RENDEZVOUS="x", COLL_RENDEZVOUS_TIMEOUT="soon")

@@ -101,7 +101,7 @@ class Slurm(Cases, unittest.TestCase):
         """Two at once, and launchers inside the job."""
         launchers = [f"srun --overlap -n 2 {MEETING} create pause 0.3 sum", f"srun --overlap -n 3 {MEETING} create pause 0.3 sum",
                      f"{COLLCTL} run -n 4 {MEETING} create sum"]
-        for tool, command, ranks in (("mpirun.openmpi", "mpirun.openmpi --oversubscribe -n 5", 5),
+        for tool, command, ranks in (("mpirun.openmpi", "mpirun.openmpi --oversubscribe --bind-to none -n 5", 5),
                                      ("mpiexec.mpich", "mpiexec.mpich -n 6", 6)):
             if shutil.which(tool):
                 launchers.append(f"{command} {MEETING} create sum")
@@ -118,7 +118,7 @@ class Slurm(Cases, unittest.TestCase):
         if shutil.which("mpirun.openmpi") is None:
             self.skipTest("mpirun.openmpi is not installed (package openmpi-bin)")
         inner = " ".join(self.command(2, MEETING, "create", "sum"))
-        done = run(["mpirun.openmpi", "--oversubscribe", "-n", "1", "sh", "-c", inner])
+        done = run(["mpirun.openmpi", "--oversubscribe", "--bind-to", "none", "-n", "1", "sh", "-c", inner])
         self.assertEqual(sorted(line for line in done.stdout.splitlines() if line.startswith("rank")), sums(2), done.stderr)
 
     def test_a_step_that_is_cancelled(self):

@@ -34,7 +34,7 @@ $(foreach goal,$(MAKECMDGOALS),$(if $(about_$(goal)),$(info make $(goal): $(abou
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo check test test-long bench bench-before bench-peers bench-check install style format clean packages machine \
-	sanitizers test-systems test-launchers
+	sanitizers test-systems test-launchers fuzz
 
 help: ## list these targets
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,6 +58,13 @@ test-long: build sanitizers ## run the long sweeps that make test leaves out
 # The launchers of this system; in a root of another Debian: see scripts/README.md.
 test-launchers: build ## run the tests of real launchers and containers, those of make test-long included
 	@scripts/run-tests.sh $(JOBS) $(BUILD) -- -R '^(launch|containers)_'
+
+FUZZ_BUILD = $(BUILD)-fuzz
+SECONDS ?= 60
+fuzz: ## run each fuzzer of tests/fuzz for a minute, with clang, ASan and UBSan [SECONDS=N]
+	@CC=clang CXX=clang++ scripts/build.sh $(FUZZ_BUILD) $(JOBS) -t fuzzers -DCOLL_FUZZ=ON -DCOLL_BENCH=OFF -DCOLL_SHIM=OFF \
+	  -DCOLL_TOOLS=OFF -DCOLL_SANITIZE=address,undefined
+	@scripts/fuzz.sh $(FUZZ_BUILD) $(SECONDS)
 
 # Debian 12, 13 or sid, and gcc or clang; without a value all of them.
 SYSTEM ?=
@@ -102,7 +109,7 @@ format: packages ## rewrite the C and C++ sources in the project's format
 	@scripts/format.sh
 
 clean: ## remove what make built
-	rm -rf $(BUILD) $(ASAN_BUILD) $(TSAN_BUILD)
+	rm -rf $(BUILD) $(ASAN_BUILD) $(TSAN_BUILD) $(FUZZ_BUILD)
 
 packages:
 	@packages/ensure.sh

@@ -31,24 +31,28 @@ std::unique_ptr<OwnSocket> reach(const SocketAddress& address, const Place& plac
                      "(ulimit -n)",
            nullptr;
   if (!address.fits() || connect(made->get(), address.get(), address.bytes) != 0) return nullptr;
-  const OwnSocket::Peer first = made->peer();
-  if (!first.known || first.user != geteuid()) return problem = other_user(first.user), nullptr;
+  return greet(*made, place, options, problem) ? std::move(made) : nullptr;
+}
+
+}  // namespace
+
+bool greet(const OwnSocket& first, const Place& place, const MeetingOptions& options, std::string& problem) {
+  const OwnSocket::Peer peer = first.peer();
+  if (!peer.known || peer.user != geteuid()) return problem = other_user(peer.user), false;
   Frame hello = frame(Kind::hello, 0), answer{};
   hello.rank = uint32_t(place.rank);
   hello.ranks = uint32_t(place.ranks);
   const Clock::time_point deadline = Clock::now() + 2 * options.limit;
-  if (send_all(made->get(), &hello, sizeof hello, deadline) != Outcome::done) return nullptr;
-  const Outcome outcome = receive_all(made->get(), &answer, sizeof answer, deadline);
+  if (send_all(first.get(), &hello, sizeof hello, deadline) != Outcome::done) return false;
+  const Outcome outcome = receive_all(first.get(), &answer, sizeof answer, deadline);
   if (outcome == Outcome::late) problem = "rank 0 of " + place.launcher + " does not answer; see whether it is stopped";
-  if (outcome != Outcome::done) return nullptr;
-  if (answer.magic == magic && answer.kind == Kind::welcome) return made;
-  problem = answer.kind == Kind::failure
-                ? receive_text(made->get(), answer, deadline)
+  if (outcome != Outcome::done) return false;
+  if (answer.magic == magic && answer.kind == Kind::welcome) return true;
+  problem = answer.magic == magic && answer.kind == Kind::failure
+                ? receive_text(first.get(), answer, deadline)
                 : "rank 0 runs another version of libcoll than this rank; use one version on all ranks";
-  return nullptr;
+  return false;
 }
-
-}  // namespace
 
 std::string visit(const Place& place, const MeetingOptions& options, std::vector<std::unique_ptr<OwnSocket>>& ranks) {
   std::vector<SocketAddress> addresses;

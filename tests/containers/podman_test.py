@@ -76,4 +76,4 @@ if __name__ == "__main__":
     if TRIED.returncode != 0:
         print(f"skipped: podman runs no container here: {TRIED.stderr.strip()[-300:]}")
         sys.exit(77)
-    sys.exit(0 if unittest.main(exit=False).result.wasSuccessful() else 1)
+    sys.exit(launchers_test.exit_status(unittest.main(exit=False).result))

@@ -139,4 +139,4 @@ if __name__ == "__main__":
     if shutil.which("unshare") is None:
         print("skipped: unshare is not installed (package util-linux)")
         sys.exit(77)
-    sys.exit(0 if unittest.main(exit=False).result.wasSuccessful() else 1)
+    sys.exit(launchers_test.exit_status(unittest.main(exit=False).result))

@@ -38,7 +38,7 @@ class ListeningFile {
     if (path_.empty()) return;
     const SocketAddress address = SocketAddress::file(path_);
     socket_ = listen_at(address, ranks);
-    if (socket_ == nullptr && errno == EADDRINUSE && is_left_over(address) && unlink(path_.c_str()) == 0)
+    if (socket_ == nullptr && errno == EADDRINUSE && is_left_over(path_, address) && unlink(path_.c_str()) == 0)
       socket_ = listen_at(address, ranks);
     if (socket_ == nullptr) reason_ = strerror(errno);
   }
@@ -53,7 +53,10 @@ class ListeningFile {
   const std::string& reason() const { return reason_; }
 
  private:
-  static bool is_left_over(const SocketAddress& address) {
+  // Of this user, and a socket that no process has open. Any other file that the user may have named stays.
+  static bool is_left_over(const std::string& path, const SocketAddress& address) {
+    struct stat file {};
+    if (lstat(path.c_str(), &file) != 0 || !S_ISSOCK(file.st_mode) || file.st_uid != geteuid()) return false;
     auto asking = make_socket();
     return connect(asking->get(), address.get(), address.bytes) != 0 && errno == ECONNREFUSED;
   }

@@ -196,6 +196,25 @@ class ScriptWithAFile(Script):
             self.assertEqual([rank.communicate(timeout=60)[0].strip() for rank in ranks], sums(2))
             self.assertEqual(os.listdir(folder), [])
 
+    def test_a_file_that_is_no_socket_stays(self):
+        with tempfile.NamedTemporaryFile() as file:
+            done = run([MEETING, "try"], COLL_RANK="0", COLL_SIZE="2", COLL_RENDEZVOUS=file.name)
+            self.assertIn(f"COLL_RENDEZVOUS={file.name}: Address already in use", done.stdout)
+            self.assertTrue(os.path.exists(file.name))
+
+    def test_a_rank_0_of_another_user(self):
+        if os.geteuid() != 0:
+            self.skipTest("another user needs root")
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "socket")
+            stranger = ("import os, socket, sys; s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); os.chmod(sys.argv[1], 0o777)\n"
+                        "os.setuid(65534); s.listen(); print('ready', flush=True); sys.stdin.read()")
+            other = subprocess.Popen([sys.executable, "-c", stranger, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            self.assertEqual(other.stdout.readline(), "ready\n")
+            done = run([MEETING, "try"], COLL_RANK="1", COLL_SIZE="2", COLL_RENDEZVOUS=path, COLL_RENDEZVOUS_TIMEOUT="1")
+            other.communicate("")
+            self.assertIn("a process of user 65534 is in its place, and this rank runs as user 0", done.stdout)
+
     def test_a_directory_that_is_not_there(self):
         done = run([MEETING, "try"], COLL_RANK="0", COLL_SIZE="2", COLL_RENDEZVOUS="/nowhere/socket")
         self.assertIn("COLL_RENDEZVOUS=/nowhere/socket: No such file", done.stdout)

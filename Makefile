@@ -28,13 +28,15 @@ about_test = builds everything, plain and with sanitizers (up to 50 minutes), th
   (about 25 minutes)
 about_test-long = builds everything, plain and with sanitizers (up to 50 minutes), then runs the long sweeps that make \
   test leaves out (about 50 minutes)
+about_test-torch = builds the library (about 4 minutes), then installs torch in a Debian root, builds torch_coll there twice \
+  and runs its tests (about 20 minutes)
 about_install = builds what is installed: library, shims, collctl and manual pages (about 8 minutes), then installs it
 about_bench = builds everything (about 20 minutes), then measures libcoll beside the MPI libraries (about 30 minutes)
 $(foreach goal,$(MAKECMDGOALS),$(if $(about_$(goal)),$(info make $(goal): $(about_$(goal)))))
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo check test test-long bench bench-before bench-peers bench-check install style format clean packages machine \
-	sanitizers test-systems
+	sanitizers test-systems test-launchers fuzz test-torch test-torch-here
 
 help: ## list these targets
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,11 +57,29 @@ test: build sanitizers ## build all, plain and with sanitizers, and run every te
 test-long: build sanitizers ## run the long sweeps that make test leaves out
 	@scripts/run-tests.sh $(JOBS) $(BUILD) $(ASAN_BUILD) $(TSAN_BUILD) -- -L '^long$$'
 
+# The launchers of this system; in a root of another Debian: see scripts/README.md.
+test-launchers: build ## run the tests of real launchers and containers, those of make test-long included
+	@scripts/run-tests.sh $(JOBS) $(BUILD) -- -R '^(launch|containers)_'
+
+FUZZ_BUILD = $(BUILD)-fuzz
+SECONDS ?= 60
+fuzz: ## run each fuzzer of tests/fuzz for a minute, with clang, ASan and UBSan [SECONDS=N]
+	@CC=clang CXX=clang++ scripts/build.sh $(FUZZ_BUILD) $(JOBS) -t fuzzers -DCOLL_FUZZ=ON -DCOLL_BENCH=OFF -DCOLL_SHIM=OFF \
+	  -DCOLL_TOOLS=OFF -DCOLL_SANITIZE=address,undefined
+	@scripts/fuzz.sh $(FUZZ_BUILD) $(SECONDS)
+
 # Debian 12, 13 or sid, and gcc or clang; without a value all of them.
 SYSTEM ?=
 COMPILER ?=
 test-systems: ## run `make check` in a root of another Debian: SYSTEM=12|13|sid [COMPILER=gcc|clang] (as root)
 	@scripts/test-systems.sh '$(SYSTEM)' '$(COMPILER)'
+
+test-torch: packages machine ## test the PyTorch backend in a root of another Debian: SYSTEM=12|13|sid (as root)
+	@scripts/build.sh $(BUILD) $(JOBS) -t coll $(CMAKE_FLAGS)
+	@scripts/test-torch.sh $(BUILD) '$(SYSTEM)'
+
+test-torch-here: ## test the PyTorch backend with the torch and the libcoll that this machine has
+	@scripts/test-torch-here.sh
 
 bench: build ## measure against the MPI libraries of this machine
 	@bench/run.sh $(BUILD)
@@ -72,8 +92,9 @@ bench-before: ## compare with another build, BEFORE=DIR: is any collective slowe
 	  $(if $(COLLECTIVES),--collectives $(COLLECTIVES)) $(if $(RUNS),--runs $(RUNS))
 
 bench-peers: build ## measure against MPI libraries in each of their settings, and the limits of the machine
-	@python3 -B bench/driver/peers.py $(BUILD) --pages 4k --svg $(BUILD)/peers-4k.svg
-	@python3 -B bench/driver/peers.py $(BUILD) --pages 2m --svg $(BUILD)/peers-2m.svg
+	@python3 -B bench/driver/peers.py $(BUILD) --pages 4k --json $(BUILD)/peers-4k.json
+	@python3 -B bench/driver/peers.py $(BUILD) --pages 2m --json $(BUILD)/peers-2m.json
+	@$(BUILD)/tools/collctl report -o $(BUILD)/peers.html --bench $(BUILD)/peers-4k.json $(BUILD)/peers-2m.json && echo 'page: $(BUILD)/peers.html'
 
 bench-check: build ## compare instructions of representative calls with recorded ones (callgrind)
 	@python3 -B bench/instructions/check.py $(BUILD)
@@ -98,7 +119,7 @@ format: packages ## rewrite the C and C++ sources in the project's format
 	@scripts/format.sh
 
 clean: ## remove what make built
-	rm -rf $(BUILD) $(ASAN_BUILD) $(TSAN_BUILD)
+	rm -rf $(BUILD) $(ASAN_BUILD) $(TSAN_BUILD) $(FUZZ_BUILD)
 
 packages:
 	@packages/ensure.sh

@@ -50,7 +50,7 @@ endfunction()
 # coll_script_test(NAME COMMAND ...): any other command; exit status 77 is a skip, whose reason it prints.
 # Both take:
 #   [LABELS ...]       what it is (tests/README.md); decides which sanitizers it runs under.
-#                      Default: plan for the folders plan, algo, model and sim, else unit
+#                      Default: plan for the folders plan, algo, model, tune and sim, else unit
 #   [TIMEOUT s]        default 120
 #   [PROCESSORS n]     cores it keeps busy; default 2 for tests of several ranks, else 1
 #   [ENVIRONMENT ...]  NAME=value
@@ -199,7 +199,7 @@ endfunction()
 # Sets RESULT to the label of a test that gives none, by its folder.
 function(coll_default_label result)
   cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME folder)
-  if(folder MATCHES "^(plan|algo|model|sim)$")
+  if(folder MATCHES "^(plan|algo|model|tune|sim)$")
     set(${result} plan PARENT_SCOPE)
   else()
     set(${result} unit PARENT_SCOPE)

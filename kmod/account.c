@@ -1,34 +1,52 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Accounting: who may keep how many pages pinned.
+ * Accounting: who may keep how many pages pinned, and how much metadata.
  *
- * Pins count in the owner's mm->pinned_vm against its RLIMIT_MEMLOCK, whoever causes them (the limit is noted
- * when the owner registers, because a peer cannot see it), and all together against max_pinned_mb. Where a limit
- * is reached, sets that nobody used for a while are dropped, coldest first, and the charge fails at once: the copy
- * at hand goes through uncached. Waiting for the room would cost more than it saves, and dropping sets in use would
- * only move the pinning elsewhere. Pages shared by two regions are charged twice.
+ * Pins count in the owner's mm->pinned_vm against its RLIMIT_MEMLOCK, whoever causes them (the
+ * limit is noted when the owner registers, because a peer cannot see it), and all together against
+ * max_pinned_mb, of which every user who wants some has an equal share: as long as no user is
+ * refused, any of them may use what is free; when one is refused within its share, the others lose
+ * what they hold beyond theirs.
+ *
+ * Where a limit is reached the charge fails at once, with EDQUOT. A copy then goes through
+ * uncached: waiting for the room would cost more than it saves. Sets that were not used for a while
+ * are dropped for later attempts. A fault of a mapping cannot do without pages: it drops sets of
+ * the same owner, in use or not, and tries again; FLOOR_PAGES are granted to it in any case. So a
+ * small limit makes mappings slow and never makes them fail.
+ *
+ * Pages shared by two regions are charged twice. CAP_IPC_LOCK counts as it is when the owner
+ * registers.
  */
 #include <linux/capability.h>
+#include <linux/jiffies.h>
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/shrinker.h>
+#include <linux/workqueue.h>
 
 #include "account.h"
 #include "compat.h"
+#include "device.h"
 #include "owner.h"
 #include "params.h"
 #include "pinset.h"
+#include "user.h"
 
 static atomic_long_t pinned_total;
+static unsigned long contended =
+	INITIAL_JIFFIES - 10 * HZ; /* jiffies, when a user was last refused pages of its share */
 static struct shrinker *shrinker;
 
-long account_pinned_pages(void)
+static void balance(struct work_struct *work);
+static DECLARE_WORK(balance_work, balance);
+
+long kcoll_account_pinned_pages(void)
 {
 	return atomic_long_read(&pinned_total);
 }
 
 /* The current task registers memory of its own: remember how much it may pin. */
-void account_note_limit(struct owner *owner)
+void kcoll_account_note_limit(struct kcoll_owner *owner)
 {
 	unsigned long limit = rlimit(RLIMIT_MEMLOCK);
 
@@ -40,70 +58,162 @@ void account_note_limit(struct owner *owner)
 
 static unsigned long total_limit(void)
 {
-	unsigned long mb = READ_ONCE(param_max_pinned_mb);
+	unsigned long mb = READ_ONCE(kcoll_param_max_pinned_mb);
 
 	return mb ? mb << (20 - PAGE_SHIFT) : totalram_pages() / 2;
 }
 
-static int charge_memlock(struct owner *owner, unsigned long pages, struct charge *charge)
+/* What one user may have now. */
+static unsigned long share(void)
 {
-	uint mode = READ_ONCE(param_memlock);
+	if (time_after(jiffies, READ_ONCE(contended) + HZ))
+		return total_limit();
+	return total_limit() / max(1U, kcoll_user_active());
+}
+
+static void balance(struct work_struct *work)
+{
+	kcoll_user_balance(share());
+	kcoll_pinset_unpin_now();
+}
+
+/* A user is refused pages of its share: for the next second there are shares, and others keep to
+ * them. */
+static void claim(struct kcoll_user *user)
+{
+	WRITE_ONCE(user->refused, jiffies);
+	WRITE_ONCE(contended, jiffies);
+	queue_work(kcoll_wq, &balance_work);
+}
+
+static bool within_total(struct kcoll_user *user, unsigned long pages)
+{
+	unsigned long total = atomic_long_add_return(pages, &pinned_total);
+	unsigned long mine = atomic_long_add_return(pages, &user->pinned_pages);
+
+	return total <= total_limit() && mine <= share();
+}
+
+static void total_sub(struct kcoll_user *user, unsigned long pages)
+{
+	atomic_long_sub(pages, &user->pinned_pages);
+	atomic_long_sub(pages, &pinned_total);
+}
+
+static bool within_memlock(struct kcoll_owner *owner, unsigned long pages,
+			   struct kcoll_charge *charge)
+{
+	uint mode = READ_ONCE(kcoll_param_memlock);
 
 	charge->memlock = mode != MEMLOCK_OFF;
 	if (!charge->memlock)
-		return 0;
-	if (atomic64_add_return(pages, &owner->mm->pinned_vm) <= READ_ONCE(owner->memlock_pages) ||
-	    mode == MEMLOCK_ACCOUNT)
-		return 0;
-	atomic64_sub(pages, &owner->mm->pinned_vm);
-	return -ENOMEM;
+		return true;
+	return (unsigned long)atomic64_add_return(pages, &owner->mm->pinned_vm) <=
+		       READ_ONCE(owner->memlock_pages) ||
+	       mode == MEMLOCK_ACCOUNT;
 }
 
-/* -ENOMEM: no allowance. Then room is being made, for a later attempt. */
-int account_charge(struct owner *owner, unsigned long pages, struct charge *charge)
+/* Room for a later attempt: of what was not used for a while, or of what others have beyond their
+ * shares. */
+static void refused(struct kcoll_owner *owner, unsigned long pages, bool total)
 {
-	if (atomic_long_add_return(pages, &pinned_total) > total_limit()) {
-		atomic_long_sub(pages, &pinned_total);
-		pinset_drop_cold(NULL, pages);
-		return -ENOMEM;
+	struct kcoll_user *user = owner->user;
+
+	if (total && atomic_long_read(&user->pinned_pages) + pages <=
+			     total_limit() / max(1U, kcoll_user_active())) {
+		claim(user);
+		return;
 	}
-	if (charge_memlock(owner, pages, charge)) {
-		atomic_long_sub(pages, &pinned_total);
-		pinset_drop_cold(owner, pages);
-		return -ENOMEM;
-	}
-	charge->pages = pages;
-	atomic_long_add(pages, &owner->pinned_pages);
-	return 0;
+	if (total && time_after(jiffies, READ_ONCE(contended) + HZ))
+		kcoll_pinset_drop_cold(NULL, pages);
+	else
+		kcoll_pinset_drop_cold(owner, pages);
 }
 
-void account_uncharge(struct owner *owner, const struct charge *charge)
+/* -EDQUOT: no allowance. floor: for a fault, which is granted FLOOR_PAGES in any case. */
+int kcoll_account_charge(struct kcoll_owner *owner, unsigned long pages, bool floor,
+			 struct kcoll_charge *charge)
+{
+	bool total = within_total(owner->user, pages),
+	     memlock = within_memlock(owner, pages, charge);
+
+	charge->pages = pages;
+	if (atomic_long_add_return(pages, &owner->pinned_pages) <= FLOOR_PAGES && floor)
+		return 0;
+	if (total && memlock)
+		return 0;
+	kcoll_account_uncharge(owner, charge, pages);
+	refused(owner, pages, !total);
+	return -EDQUOT;
+}
+
+/* Gives so many pages of a charge back. */
+void kcoll_account_uncharge(struct kcoll_owner *owner, struct kcoll_charge *charge,
+			    unsigned long pages)
 {
 	if (charge->memlock)
-		atomic64_sub(charge->pages, &owner->mm->pinned_vm);
-	atomic_long_sub(charge->pages, &owner->pinned_pages);
-	atomic_long_sub(charge->pages, &pinned_total);
+		atomic64_sub(pages, &owner->mm->pinned_vm);
+	atomic_long_sub(pages, &owner->pinned_pages);
+	total_sub(owner->user, pages);
+	charge->pages -= pages;
 }
+
+/* A fault was refused: sets of its owner give way, or of its user, whose share may be with another
+ * process. */
+void kcoll_account_make_room(struct kcoll_owner *owner, unsigned long pages)
+{
+	unsigned long some =
+		max_t(unsigned long, pages, atomic_long_read(&owner->pinned_pages) / 2);
+	unsigned long coming = atomic_long_read(&owner->dropped_pages);
+
+	if (coming < pages)
+		coming += kcoll_pinset_evict(owner, some);
+	if (!coming && atomic_long_read(&owner->user->pinned_pages) + pages > share())
+		kcoll_user_evict(owner->user, pages);
+	kcoll_pinset_unpin_now();
+}
+
+/* --- metadata --- */
+
+/* -EDQUOT: the user has as much as it may have. */
+int kcoll_account_metadata(struct kcoll_user *user, size_t bytes)
+{
+	unsigned long mb = READ_ONCE(kcoll_param_max_metadata_mb);
+	unsigned long limit = mb ? mb << 20 : (totalram_pages() << PAGE_SHIFT) / 64;
+
+	if ((unsigned long)atomic_long_add_return(bytes, &user->metadata) <= limit)
+		return 0;
+	atomic_long_sub(bytes, &user->metadata);
+	return -EDQUOT;
+}
+
+void kcoll_account_metadata_end(struct kcoll_user *user, size_t bytes)
+{
+	atomic_long_sub(bytes, &user->metadata);
+}
+
+/* --- pressure --- */
 
 static unsigned long shrink_count(struct shrinker *unused, struct shrink_control *sc)
 {
-	return pinset_cold_pages();
+	return kcoll_pinset_cold_pages();
 }
 
 static unsigned long shrink_scan(struct shrinker *unused, struct shrink_control *sc)
 {
-	unsigned long dropped = pinset_drop_cold(NULL, sc->nr_to_scan);
+	unsigned long dropped = kcoll_pinset_drop_cold(NULL, sc->nr_to_scan);
 
 	return dropped ?: SHRINK_STOP;
 }
 
-int account_start(void)
+int kcoll_account_start(void)
 {
 	shrinker = kcoll_shrinker_start("kcoll", shrink_count, shrink_scan);
 	return IS_ERR(shrinker) ? PTR_ERR(shrinker) : 0;
 }
 
-void account_stop(void)
+void kcoll_account_stop(void)
 {
+	cancel_work_sync(&balance_work);
 	kcoll_shrinker_stop(shrinker);
 }

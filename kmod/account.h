@@ -4,20 +4,32 @@
 
 #include <linux/types.h>
 
-struct owner;
+struct kcoll_owner;
+struct kcoll_user;
 
-/* What a pin set has been charged, so that it is given back alike if the parameters change meanwhile. */
-struct charge {
+/* What a pin set has been charged, so that it is given back alike if the parameters change
+ * meanwhile. */
+struct kcoll_charge {
 	unsigned long pages;
 	bool memlock;
 };
 
-int account_charge(struct owner *owner, unsigned long pages, struct charge *charge);
-void account_uncharge(struct owner *owner, const struct charge *charge);
-void account_note_limit(struct owner *owner);
-long account_pinned_pages(void);
+/* Pages that faults of an owner's mappings may have pinned whatever the limits say: a mapping
+ * always works. */
+#define FLOOR_PAGES 64
 
-int account_start(void);
-void account_stop(void);
+int kcoll_account_charge(struct kcoll_owner *owner, unsigned long pages, bool floor,
+			 struct kcoll_charge *charge);
+void kcoll_account_uncharge(struct kcoll_owner *owner, struct kcoll_charge *charge,
+			    unsigned long pages);
+void kcoll_account_make_room(struct kcoll_owner *owner, unsigned long pages);
+void kcoll_account_note_limit(struct kcoll_owner *owner);
+long kcoll_account_pinned_pages(void);
+
+int kcoll_account_metadata(struct kcoll_user *user, size_t bytes);
+void kcoll_account_metadata_end(struct kcoll_user *user, size_t bytes);
+
+int kcoll_account_start(void);
+void kcoll_account_stop(void);
 
 #endif

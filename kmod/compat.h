@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * All differences between kernels. Kbuild looks for each in the headers and says KCOLL_HAVE_...: vendor kernels carry
- * backports, so their version numbers say nothing.
+ * All differences between kernels. Kbuild looks for each in the headers and says KCOLL_HAVE_...:
+ * vendor kernels carry backports, so their version numbers say nothing.
  */
 #ifndef _KCOLL_COMPAT_H
 #define _KCOLL_COMPAT_H
 
 #include <linux/err.h>
 #include <linux/mm.h>
+#ifdef KCOLL_HAVE_PFN_T
 #include <linux/pfn_t.h>
+#endif
+#include <linux/shmem_fs.h>
 #include <linux/shrinker.h>
 #include <linux/slab.h>
 
@@ -25,20 +28,23 @@
 #endif
 
 /*
- * Pins pages of an address space whose mmap_lock the caller holds; *locked says whether it still does. Where the
- * function has a vmas argument, it also refuses to drop the lock for long-term pins.
+ * Pins pages of an address space whose mmap_lock the caller holds; *locked says whether it still
+ * does. Where the function has a vmas argument, it also refuses to drop the lock for long-term
+ * pins.
  */
-static inline long kcoll_pin_remote(struct mm_struct *mm, unsigned long start, unsigned long n, unsigned int flags,
-				    struct page **pages, int *locked)
+static inline long kcoll_pin_remote(struct mm_struct *mm, unsigned long start, unsigned long n,
+				    unsigned int flags, struct page **pages, int *locked)
 {
 #ifdef KCOLL_HAVE_PIN_VMAS
-	return pin_user_pages_remote(mm, start, n, flags, pages, NULL, flags & FOLL_LONGTERM ? NULL : locked);
+	return pin_user_pages_remote(mm, start, n, flags, pages, NULL,
+				     flags & FOLL_LONGTERM ? NULL : locked);
 #else
 	return pin_user_pages_remote(mm, start, n, flags, pages, locked);
 #endif
 }
 
-static inline void kcoll_vma_flags(struct vm_area_struct *vma, unsigned long set, unsigned long clear)
+static inline void kcoll_vma_flags(struct vm_area_struct *vma, unsigned long set,
+				   unsigned long clear)
 {
 #ifdef KCOLL_HAVE_VM_FLAGS_SET
 	vm_flags_mod(vma, set, clear);
@@ -62,24 +68,54 @@ static inline void kcoll_release_fault_lock(struct vm_fault *vmf)
 #define KCOLL_HUGE_MAP 1
 static inline vm_fault_t kcoll_insert_huge(struct vm_fault *vmf, unsigned long pfn)
 {
+#ifdef KCOLL_HAVE_PFN_T
 	return vmf_insert_pfn_pmd(vmf, __pfn_to_pfn_t(pfn, PFN_DEV), vmf->flags & FAULT_FLAG_WRITE);
+#else
+	return vmf_insert_pfn_pmd(vmf, pfn, vmf->flags & FAULT_FLAG_WRITE);
+#endif
 }
 #else
 #define KCOLL_HUGE_MAP 0
 #endif
 
+/* The 80 bytes of a command. */
+struct kcoll_uring_bytes {
+	u8 bytes[80];
+};
+
 static inline const void *kcoll_uring_payload(const struct io_uring_cmd *cmd)
 {
-#ifdef KCOLL_HAVE_URING_SQE_CMD
+#if defined(KCOLL_HAVE_URING_SQE128_CMD)
+	return io_uring_sqe128_cmd(cmd->sqe, struct kcoll_uring_bytes);
+#elif defined(KCOLL_HAVE_URING_SQE_CMD)
 	return io_uring_sqe_cmd(cmd->sqe);
 #else
 	return cmd->cmd;
 #endif
 }
 
+static inline void kcoll_uring_done(struct io_uring_cmd *cmd, ssize_t ret, unsigned int issue_flags)
+{
+#ifdef KCOLL_HAVE_URING_DONE32
+	io_uring_cmd_done(cmd, ret, issue_flags);
+#else
+	io_uring_cmd_done(cmd, ret, 0, issue_flags);
+#endif
+}
+
+static inline struct file *kcoll_shmem_file(const char *name)
+{
+#ifdef KCOLL_HAVE_SHMEM_VMA_FLAGS
+	return shmem_file_setup(name, 0, EMPTY_VMA_FLAGS);
+#else
+	return shmem_file_setup(name, 0, 0);
+#endif
+}
+
 typedef unsigned long (*kcoll_shrink_fn)(struct shrinker *shrinker, struct shrink_control *sc);
 
-static inline struct shrinker *kcoll_shrinker_start(const char *name, kcoll_shrink_fn count, kcoll_shrink_fn scan)
+static inline struct shrinker *kcoll_shrinker_start(const char *name, kcoll_shrink_fn count,
+						    kcoll_shrink_fn scan)
 {
 	struct shrinker *shrinker;
 #ifdef KCOLL_HAVE_SHRINKER_ALLOC

@@ -2,11 +2,15 @@
 /*
  * COPY, COPY2 and BATCH.
  *
- * While bytes move, a copy holds a reference to one window of each region and no lock, so it may fault on the caller's
- * memory, be preempted, or be killed. A hit takes no lock at all and writes no line that another CPU writes.
+ * While bytes move, a copy holds a reference to one window of each region and no lock, so it may be
+ * preempted. It does not wait for other memory then: where that is missing, it lets go of the
+ * region, brings it in, and goes on. A hit takes no lock at all and writes no line that another CPU
+ * writes.
  */
 #include <linux/ktime.h>
+#include <linux/pagemap.h>
 #include <linux/sched/signal.h>
+#include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <linux/uio.h>
 
@@ -16,28 +20,33 @@
 #include "trace.h"
 #include "view.h"
 
-#define PIECE (1UL << 20) /* a kill is noticed after so many bytes */
+#define PIECE (1UL << 20)      /* moved at once, at most */
+#define PAUSE (256UL << 10)    /* a kill is noticed after so many bytes, or a piece */
+#define FAULT_IN (256UL << 10) /* bytes of the caller's that are brought in at a time */
+#define BOUNCE \
+	(64UL << 10) /* bytes that go from region to region at a time while pages are missing */
 
 /* Clock readings of one copy; all 0 while nobody asked for them. */
-struct clock {
+struct kcoll_clock {
 	bool on;
 	u64 start, copy_ns;
 };
 
-static u64 clock_read(const struct clock *clock)
+static u64 clock_read(const struct kcoll_clock *clock)
 {
 	return clock->on ? ktime_get_ns() : 0;
 }
 
-static struct clock clock_start(const struct context *ctx)
+static struct kcoll_clock clock_start(const struct kcoll_context *ctx)
 {
-	struct clock clock = { .on = READ_ONCE(ctx->stats.timed) || trace_kcoll_copy_enabled() };
+	struct kcoll_clock clock = { .on = READ_ONCE(ctx->stats.timed) ||
+					   trace_kcoll_copy_enabled() };
 
 	clock.start = clock_read(&clock);
 	return clock;
 }
 
-static bool stale(struct context *ctx, struct region *region, u64 gen)
+static bool stale(struct kcoll_context *ctx, struct kcoll_region *region, u64 gen)
 {
 	if (likely(!gen) || gen == generation_now(&region->gen))
 		return false;
@@ -45,7 +54,7 @@ static bool stale(struct context *ctx, struct region *region, u64 gen)
 	return true;
 }
 
-static int range_check(const struct region *region, u64 offset, u64 len)
+static int range_check(const struct kcoll_region *region, u64 offset, u64 len)
 {
 	return offset > region->len || len > region->len - offset ? -ERANGE : 0;
 }
@@ -58,12 +67,13 @@ static int pause_point(void)
 	return 0;
 }
 
-static void account_copy(struct context *ctx, u64 cookie, const struct view *a, const struct view *b, u64 done,
-			 bool write, const struct clock *clock, int err)
+static void account_copy(struct kcoll_context *ctx, u64 cookie, const struct kcoll_view *a,
+			 const struct kcoll_view *b, u64 done, bool write,
+			 const struct kcoll_clock *clock, int err)
 {
 	u64 uncached_bytes = a->uncached_bytes + (b ? b->uncached_bytes : 0);
 	bool uncached = a->was_uncached || (b && b->was_uncached);
-	struct stats *stats = &ctx->stats;
+	struct kcoll_counters *stats = &ctx->stats;
 
 	stats_add(stats, copies, 1);
 	if (write)
@@ -85,62 +95,152 @@ static void account_copy(struct context *ctx, u64 cookie, const struct view *a, 
 		stats_add(stats, total_ns, total);
 		stats_add(stats, copy_ns, clock->copy_ns);
 		stats_add(stats, wait_ns, wait);
-		trace_kcoll_copy(cookie, done, write, !uncached, max(a->times.conc, b ? b->times.conc : 0), total,
-				 clock->copy_ns, wait, err);
+		trace_kcoll_copy(cookie, done, write, !uncached,
+				 max(a->times.conc, b ? b->times.conc : 0), total, clock->copy_ns,
+				 wait, err);
 	}
 }
 
 /* The side of a copy that faces a view: the caller's memory or, in COPY2, the target region's. */
-struct far {
+struct kcoll_far {
 	struct iov_iter *iter;
-	struct view *view;
-	u64 offset; /* in the view's region */
+	struct kcoll_view *view;
+	u64 offset;   /* in the view's region */
+	void *bounce; /* BOUNCE bytes, once they are needed */
+	struct kcoll_clock *clock;
 };
 
-/* Moves n bytes between addr and the far side, which lies at `to` if it is a view; returns how many it moved. */
-static size_t move(const struct view *near, void *addr, struct far *far, void *to, size_t n)
+/*
+ * Brings the caller's next pages in. That may take for ever (a page of a user fault handler's, or
+ * of a file system's), so nothing of the region is held meanwhile: its owner waits for none but
+ * those who move bytes.
+ */
+static int fault_in(struct kcoll_view *near, struct kcoll_far *far, u64 left)
 {
-	if (far->view) {
-		memmove(to, addr, n);
-		far->offset += n;
-		return n;
-	}
-	return near->write ? _copy_from_iter(addr, n, far->iter) : _copy_to_iter(addr, n, far->iter);
+	size_t n = min_t(u64, left, FAULT_IN), missing;
+
+	if (!near->may_sleep)
+		return -EAGAIN;
+	kcoll_view_let_go(near);
+	missing = near->write ? fault_in_iov_iter_readable(far->iter, n) :
+				fault_in_iov_iter_writeable(far->iter, n);
+	if (missing < n)
+		return 0;
+	return fatal_signal_pending(current) ? -EINTR : -EFAULT;
 }
 
-static int copy_bytes(struct view *near, u64 offset, struct far *far, u64 left, u64 *done, struct clock *clock)
+/* Moves some of `left` bytes between a region and the caller's memory; *moved is how many, perhaps
+ * 0. */
+static int move(struct kcoll_view *near, u64 offset, struct kcoll_far *far, u64 left, size_t *moved)
 {
-	while (left) {
-		void *addr, *to = NULL;
-		size_t n, moved;
-		u64 t;
-		int err;
+	size_t n;
+	void *addr;
+	u64 t;
+	int err;
 
-		err = view_span(near, offset, left, &addr, &n);
-		if (!err && far->view)
-			err = view_span(far->view, far->offset, n, &to, &n);
-		if (err)
-			return err;
-		n = min(n, PIECE);
-		t = clock_read(clock);
-		moved = move(near, addr, far, to, n);
-		clock->copy_ns += clock_read(clock) - t;
-		*done += moved;
-		if (moved < n)
-			return -EFAULT;
-		offset += n;
-		left -= n;
-		if (left) {
-			err = pause_point();
-			if (err)
-				return err;
-		}
-	}
+	err = kcoll_view_span(near, offset, left, &addr, &n);
+	if (err)
+		return err;
+	n = min(n, PIECE);
+	t = clock_read(far->clock);
+	pagefault_disable();
+	*moved = near->write ? _copy_from_iter(addr, n, far->iter) :
+			       _copy_to_iter(addr, n, far->iter);
+	pagefault_enable();
+	if (*moved < n)
+		err = fault_in(near, far, left - *moved);
+	far->clock->copy_ns += clock_read(far->clock) - t;
+	return err;
+}
+
+/* Between two regions, by way of a buffer: pages of one may have to be brought in while none of the
+ * other are held. */
+static int move2_bounced(struct kcoll_view *near, u64 offset, struct kcoll_far *far, u64 left,
+			 size_t *moved)
+{
+	void *addr;
+	size_t n;
+	u64 t;
+	int err;
+
+	if (!far->bounce)
+		far->bounce = kmalloc(BOUNCE, GFP_KERNEL);
+	if (!far->bounce)
+		return -ENOMEM;
+	kcoll_view_let_go(far->view);
+	err = kcoll_view_span(near, offset, left, &addr, &n);
+	if (err)
+		return err;
+	n = min(n, BOUNCE);
+	t = clock_read(far->clock);
+	memcpy(far->bounce, addr, n);
+	far->clock->copy_ns += clock_read(far->clock) - t;
+	kcoll_view_let_go(near);
+	err = kcoll_view_span(far->view, far->offset, n, &addr, &n);
+	if (err)
+		return err;
+	t = clock_read(far->clock);
+	memcpy(addr, far->bounce, n);
+	far->clock->copy_ns += clock_read(far->clock) - t;
+	*moved = n;
 	return 0;
 }
 
+/* The same as move() between two regions. */
+static int move2(struct kcoll_view *near, u64 offset, struct kcoll_far *far, u64 left,
+		 size_t *moved)
+{
+	bool may_sleep = near->may_sleep;
+	void *from, *to;
+	size_t n;
+	u64 t;
+	int err;
+
+	near->may_sleep = false;
+	far->view->may_sleep = false;
+	err = kcoll_view_span(near, offset, left, &from, &n) ?:
+		      kcoll_view_span(far->view, far->offset, n, &to, &n);
+	near->may_sleep = may_sleep;
+	far->view->may_sleep = may_sleep;
+	if (err == -EAGAIN && may_sleep)
+		return move2_bounced(near, offset, far, left, moved);
+	if (err)
+		return err;
+	*moved = min(n, PIECE);
+	t = clock_read(far->clock);
+	memmove(to, from, *moved);
+	far->clock->copy_ns += clock_read(far->clock) - t;
+	return 0;
+}
+
+static int copy_bytes(struct kcoll_view *near, u64 offset, struct kcoll_far *far, u64 left,
+		      u64 *done)
+{
+	size_t paused = 0; /* bytes since */
+	int err = 0;
+
+	while (left && !err) {
+		size_t moved = 0;
+
+		err = far->view ? move2(near, offset, far, left, &moved) :
+				  move(near, offset, far, left, &moved);
+		*done += moved;
+		offset += moved;
+		far->offset += moved;
+		left -= moved;
+		paused += moved;
+		if (!err && left && (paused >= PAUSE || !moved)) {
+			err = pause_point();
+			paused = 0;
+		}
+	}
+	kfree(far->bounce);
+	return err;
+}
+
 /* The caller's side as an iterator. *iov is to be freed. */
-static int import(const struct kcoll_copy *args, struct iovec **iov, unsigned int n, struct iov_iter *iter)
+static int import(const struct kcoll_copy *args, struct iovec **iov, unsigned int n,
+		  struct iov_iter *iter)
 {
 	unsigned int direction = args->flags & KCOLL_WRITE ? ITER_SOURCE : ITER_DEST;
 	void __user *addr = u64_to_user_ptr(args->addr);
@@ -163,22 +263,22 @@ static int import(const struct kcoll_copy *args, struct iovec **iov, unsigned in
 }
 
 /* Fills args->done. -EAGAIN: it would have to wait and may not. */
-int copy_run(struct context *ctx, struct kcoll_copy *args, bool may_sleep)
+int kcoll_copy_run(struct kcoll_context *ctx, struct kcoll_copy *args, bool may_sleep)
 {
 	u32 direction = args->flags & (KCOLL_READ | KCOLL_WRITE);
 	struct iovec stack[UIO_FASTIOV], *iov = stack;
-	struct clock clock = clock_start(ctx);
-	struct region *region;
+	struct kcoll_clock clock = clock_start(ctx);
+	struct kcoll_region *region;
 	struct iov_iter iter;
-	struct far caller = { .iter = &iter };
-	struct view view;
+	struct kcoll_far caller = { .iter = &iter, .clock = &clock };
+	struct kcoll_view view;
 	int err;
 
 	args->done = 0;
 	if ((args->flags & ~(KCOLL_READ | KCOLL_WRITE | KCOLL_VECTOR)) || !direction ||
 	    direction == (KCOLL_READ | KCOLL_WRITE))
 		return -EINVAL;
-	region = region_get(ctx, args->cookie, direction);
+	region = kcoll_region_get(ctx, args->cookie, direction);
 	if (IS_ERR(region))
 		return PTR_ERR(region);
 	err = import(args, &iov, ARRAY_SIZE(stack), &iter);
@@ -191,10 +291,11 @@ int copy_run(struct context *ctx, struct kcoll_copy *args, bool may_sleep)
 		err = -ESTALE;
 		goto free;
 	}
-	view_init(&view, region, &ctx->stats, direction == KCOLL_WRITE, iov_iter_count(&iter));
+	kcoll_view_init(&view, region, &ctx->stats, direction == KCOLL_WRITE,
+			iov_iter_count(&iter));
 	view.may_sleep = may_sleep;
-	err = copy_bytes(&view, args->offset, &caller, iov_iter_count(&iter), &args->done, &clock);
-	view_exit(&view);
+	err = copy_bytes(&view, args->offset, &caller, iov_iter_count(&iter), &args->done);
+	kcoll_view_let_go(&view);
 	if (!err && stale(ctx, region, args->gen))
 		err = -ESTALE;
 	if (err != -EAGAIN)
@@ -202,30 +303,31 @@ int copy_run(struct context *ctx, struct kcoll_copy *args, bool may_sleep)
 free:
 	kfree(iov);
 put:
-	region_put(region);
+	kcoll_region_put(region);
 	return err;
 }
 
-static int copy2_views(struct context *ctx, struct region *from, struct region *to, struct kcoll_copy2 *args,
-		       bool may_sleep)
+static int copy2_views(struct kcoll_context *ctx, struct kcoll_region *from,
+		       struct kcoll_region *to, struct kcoll_copy2 *args, bool may_sleep)
 {
-	struct clock clock = clock_start(ctx);
-	struct view src, dst;
-	struct far target = { .view = &dst, .offset = args->dst_offset };
+	struct kcoll_clock clock = clock_start(ctx);
+	struct kcoll_view src, dst;
+	struct kcoll_far target = { .view = &dst, .offset = args->dst_offset, .clock = &clock };
 	int err;
 
-	err = range_check(from, args->src_offset, args->len) ?: range_check(to, args->dst_offset, args->len);
+	err = range_check(from, args->src_offset, args->len) ?:
+		      range_check(to, args->dst_offset, args->len);
 	if (err)
 		return err;
 	if (stale(ctx, from, args->src_gen) || stale(ctx, to, args->dst_gen))
 		return -ESTALE;
-	view_init(&src, from, &ctx->stats, false, args->len);
-	view_init(&dst, to, &ctx->stats, true, args->len);
+	kcoll_view_init(&src, from, &ctx->stats, false, args->len);
+	kcoll_view_init(&dst, to, &ctx->stats, true, args->len);
 	src.may_sleep = may_sleep;
 	dst.may_sleep = may_sleep;
-	err = copy_bytes(&src, args->src_offset, &target, args->len, &args->done, &clock);
-	view_exit(&dst);
-	view_exit(&src);
+	err = copy_bytes(&src, args->src_offset, &target, args->len, &args->done);
+	kcoll_view_let_go(&dst);
+	kcoll_view_let_go(&src);
 	if (!err && (stale(ctx, from, args->src_gen) || stale(ctx, to, args->dst_gen)))
 		err = -ESTALE;
 	if (err != -EAGAIN)
@@ -233,44 +335,45 @@ static int copy2_views(struct context *ctx, struct region *from, struct region *
 	return err;
 }
 
-int copy2_run(struct context *ctx, struct kcoll_copy2 *args, bool may_sleep)
+int kcoll_copy2_run(struct kcoll_context *ctx, struct kcoll_copy2 *args, bool may_sleep)
 {
-	struct region *from, *to;
+	struct kcoll_region *from, *to;
 	int err;
 
 	args->done = 0;
 	if (args->flags)
 		return -EINVAL;
-	from = region_get(ctx, args->src_cookie, KCOLL_READ);
+	from = kcoll_region_get(ctx, args->src_cookie, KCOLL_READ);
 	if (IS_ERR(from))
 		return PTR_ERR(from);
-	to = region_get(ctx, args->dst_cookie, KCOLL_WRITE);
+	to = kcoll_region_get(ctx, args->dst_cookie, KCOLL_WRITE);
 	err = PTR_ERR_OR_ZERO(to);
 	if (!err) {
 		err = copy2_views(ctx, from, to, args, may_sleep);
-		region_put(to);
+		kcoll_region_put(to);
 	}
-	region_put(from);
+	kcoll_region_put(from);
 	return err;
 }
 
 /* Exactly the size that this kernel knows, and nothing after it. */
 static bool op_size_is(const struct kcoll_op *op, size_t size)
 {
-	return op->copy.size == size && !memchr_inv((char *)op->reserved + size, 0, sizeof(op->reserved) - size);
+	return op->copy.size == size &&
+	       !memchr_inv((char *)op->reserved + size, 0, sizeof(op->reserved) - size);
 }
 
-static int run_op(struct context *ctx, struct kcoll_op *op)
+static int run_op(struct kcoll_context *ctx, struct kcoll_op *op)
 {
 	if (op->op == KCOLL_OP_COPY && op_size_is(op, sizeof(op->copy)))
-		return copy_run(ctx, &op->copy, true);
+		return kcoll_copy_run(ctx, &op->copy, true);
 	if (op->op == KCOLL_OP_COPY2 && op_size_is(op, sizeof(op->copy2)))
-		return copy2_run(ctx, &op->copy2, true);
+		return kcoll_copy2_run(ctx, &op->copy2, true);
 	return -EINVAL;
 }
 
 /* Fills args->done and each operation's result and done. Returns the first error. */
-int copy_batch(struct context *ctx, struct kcoll_batch *args)
+int kcoll_copy_batch(struct kcoll_context *ctx, struct kcoll_batch *args)
 {
 	struct kcoll_op __user *ops = u64_to_user_ptr(args->ops);
 	int first = 0;

@@ -4,10 +4,10 @@
 
 #include <uapi/kcoll.h>
 
-struct context;
+struct kcoll_context;
 
-int copy_run(struct context *ctx, struct kcoll_copy *args, bool may_sleep);
-int copy2_run(struct context *ctx, struct kcoll_copy2 *args, bool may_sleep);
-int copy_batch(struct context *ctx, struct kcoll_batch *args);
+int kcoll_copy_run(struct kcoll_context *ctx, struct kcoll_copy *args, bool may_sleep);
+int kcoll_copy2_run(struct kcoll_context *ctx, struct kcoll_copy2 *args, bool may_sleep);
+int kcoll_copy_batch(struct kcoll_context *ctx, struct kcoll_batch *args);
 
 #endif

@@ -16,12 +16,13 @@
 #include "pinset.h"
 #include "region.h"
 #include "uring.h"
+#include "user.h"
 
 /* --- descriptors --- */
 
 static int device_open(struct inode *inode, struct file *file)
 {
-	struct context *ctx;
+	struct kcoll_context *ctx;
 	int err = -ENOMEM;
 
 	if (!current->mm)
@@ -29,23 +30,27 @@ static int device_open(struct inode *inode, struct file *file)
 	ctx = kzalloc(sizeof(*ctx), GFP_KERNEL_ACCOUNT);
 	if (!ctx)
 		return -ENOMEM;
-	err = stats_init(&ctx->stats);
-	if (err)
-		goto free_ctx;
-	err = -ENOMEM;
-	ctx->owner = owner_get_current();
+	ctx->owner = kcoll_owner_get_current();
 	if (!ctx->owner)
-		goto exit_stats;
+		goto free_ctx;
+	ctx->user = kcoll_user_get_current();
+	if (!ctx->user)
+		goto put_owner;
+	err = kcoll_stats_init(&ctx->stats, ctx->user);
+	if (err)
+		goto put_user;
 	mutex_init(&ctx->lock);
 	INIT_LIST_HEAD(&ctx->regions);
 	INIT_LIST_HEAD(&ctx->generations.pages);
 	xa_init(&ctx->attachments);
 	file->private_data = ctx;
-	map_adopt(file);
+	kcoll_map_adopt(file);
 	return nonseekable_open(inode, file);
 
-exit_stats:
-	stats_exit(&ctx->stats);
+put_user:
+	kcoll_user_put(ctx->user);
+put_owner:
+	kcoll_owner_put(ctx->owner);
 free_ctx:
 	kfree(ctx);
 	return err;
@@ -53,37 +58,39 @@ free_ctx:
 
 static int device_release(struct inode *inode, struct file *file)
 {
-	struct context *ctx = file->private_data;
-	struct region *region, *next;
+	struct kcoll_context *ctx = file->private_data;
+	struct kcoll_region *region, *next;
 
 	list_for_each_entry_safe(region, next, &ctx->regions, link) {
 		list_del_init(&region->link);
-		region_kill(region);
+		kcoll_region_kill(region);
+		cond_resched();
 	}
-	generation_pool_exit(&ctx->generations);
-	map_detach_all(ctx);
-	domain_put(ctx->domain);
-	owner_put(ctx->owner);
-	stats_exit(&ctx->stats);
+	kcoll_generation_pool_exit(&ctx->generations);
+	kcoll_map_detach_all(ctx);
+	kcoll_domain_put(ctx->domain);
+	kcoll_stats_exit(&ctx->stats, ctx->user);
+	kcoll_user_put(ctx->user);
+	kcoll_owner_put(ctx->owner);
 	kfree(ctx);
 	return 0;
 }
 
 /* --- commands --- */
 
-static int command_info(struct context *ctx, struct kcoll_info *args)
+static int command_info(struct kcoll_context *ctx, struct kcoll_info *args)
 {
 	if (args->flags)
 		return -EINVAL;
 	args->version = KCOLL_VERSION;
 	args->max_ranges = MAX_RANGES;
 	args->max_batch = MAX_BATCH;
-	args->max_regions = READ_ONCE(param_max_regions);
-	args->features = KCOLL_FEATURE_COPY2 | KCOLL_FEATURE_BATCH | KCOLL_FEATURE_MAP | KCOLL_FEATURE_URING |
-			 KCOLL_FEATURE_DOMAIN | KCOLL_FEATURE_QUIET;
-	if (KCOLL_HUGE_MAP && READ_ONCE(param_huge_map))
+	args->max_regions = READ_ONCE(kcoll_param_max_regions);
+	args->features = KCOLL_FEATURE_COPY2 | KCOLL_FEATURE_BATCH | KCOLL_FEATURE_MAP |
+			 KCOLL_FEATURE_URING | KCOLL_FEATURE_DOMAIN | KCOLL_FEATURE_QUIET;
+	if (KCOLL_HUGE_MAP && READ_ONCE(kcoll_param_huge_map))
 		args->features |= KCOLL_FEATURE_HUGE_MAP;
-	if (READ_ONCE(param_cross_userns))
+	if (READ_ONCE(kcoll_param_cross_userns))
 		args->features |= KCOLL_FEATURE_CROSS_USERNS;
 	args->max_region_bytes = MAP_MAX_BYTES;
 	args->pinned_pages = atomic_long_read(&ctx->owner->pinned_pages);
@@ -91,14 +98,14 @@ static int command_info(struct context *ctx, struct kcoll_info *args)
 }
 
 /* EBUSY: joined already, or registered something before. */
-static int command_join(struct context *ctx, const struct kcoll_join *args)
+static int command_join(struct kcoll_context *ctx, const struct kcoll_join *args)
 {
-	struct domain *domain;
+	struct kcoll_domain *domain;
 	int err = 0;
 
 	if (args->flags)
 		return -EINVAL;
-	domain = domain_join(args->key);
+	domain = kcoll_domain_join(args->key);
 	if (IS_ERR(domain))
 		return PTR_ERR(domain);
 	mutex_lock(&ctx->lock);
@@ -108,25 +115,41 @@ static int command_join(struct context *ctx, const struct kcoll_join *args)
 		ctx->domain = domain;
 	mutex_unlock(&ctx->lock);
 	if (err)
-		domain_put(domain);
+		kcoll_domain_put(domain);
 	return err;
 }
 
-static int pin_all(struct context *ctx, struct region *region)
+/* Pins all that a segment has in its window at va. */
+static int pin_one(struct kcoll_segment *segment, unsigned long va, struct kcoll_counters *stats,
+		   struct kcoll_pin_times *times)
 {
-	struct pin_times times = {};
-	unsigned long i;
+	struct kcoll_pin_need need = { .va = va, .want = PIN_WHOLE };
+	unsigned long end = min(PAGE_ALIGN(segment->end), (va | (WINDOW_SIZE - 1)) + 1);
+	struct kcoll_pinset *set = kcoll_pinset_pin(segment, &need, stats, times);
+	bool all;
+
+	if (IS_ERR(set))
+		return PTR_ERR(set) == -EDQUOT ? -ENOMEM : PTR_ERR(set);
+	all = pinset_covers(set, PAGE_ALIGN_DOWN(va)) && pinset_covers(set, end - 1);
+	pinset_put(set);
+	return all ? 0 : -EFAULT;
+}
+
+static int pin_all(struct kcoll_context *ctx, struct kcoll_region *region)
+{
+	struct kcoll_pin_times times = {};
 	u32 s;
 
 	for (s = 0; s < region->nsegments; s++) {
-		struct segment *segment = &region->segments[s];
+		struct kcoll_segment *segment = &region->segments[s];
+		unsigned long va = segment->start;
+		int err;
 
-		for (i = segment->first; i < segment->first + segment->n; i++) {
-			struct pinset *set = pinset_pin(segment, &region->windows[i], &ctx->stats, &times);
-
-			if (IS_ERR(set))
-				return PTR_ERR(set);
-			pinset_put(set);
+		for (; va < segment->end; va = (va | (WINDOW_SIZE - 1)) + 1) {
+			err = pin_one(segment, va, &ctx->stats, &times);
+			if (err)
+				return err;
+			cond_resched();
 		}
 	}
 	return 0;
@@ -159,7 +182,7 @@ static struct kcoll_range *fetch_ranges(const struct kcoll_register *args, u32 *
 }
 
 /* Takes a region off the descriptor's list; false: somebody else has. */
-static bool unlink(struct context *ctx, struct region *region)
+static bool unlink(struct kcoll_context *ctx, struct kcoll_region *region)
 {
 	bool ours;
 
@@ -171,11 +194,11 @@ static bool unlink(struct context *ctx, struct region *region)
 	return ours;
 }
 
-int register_region(struct context *ctx, const struct kcoll_register *args, u64 *cookie)
+int kcoll_register_region(struct kcoll_context *ctx, const struct kcoll_register *args, u64 *cookie)
 {
 	const u32 known = KCOLL_READ | KCOLL_WRITE | KCOLL_EAGER | KCOLL_VECTOR;
 	struct kcoll_range *ranges;
-	struct region *region;
+	struct kcoll_region *region;
 	u32 n = 0;
 	int err = 0;
 
@@ -185,7 +208,7 @@ int register_region(struct context *ctx, const struct kcoll_register *args, u64 
 	if (IS_ERR(ranges))
 		return PTR_ERR(ranges);
 	mutex_lock(&ctx->lock);
-	region = region_create(ctx, ranges, n, args->flags, args->gate_limit);
+	region = kcoll_region_create(ctx, ranges, n, args->flags, args->gate_limit);
 	if (!IS_ERR(region)) {
 		percpu_ref_get(&region->ref); /* ours, for the rest of this function */
 		list_add(&region->link, &ctx->regions);
@@ -197,19 +220,20 @@ int register_region(struct context *ctx, const struct kcoll_register *args, u64 
 	if (IS_ERR(region))
 		return PTR_ERR(region);
 
-	if ((args->flags & KCOLL_EAGER) || READ_ONCE(param_pin_mode) == PIN_EAGER)
+	if ((args->flags & KCOLL_EAGER) || READ_ONCE(kcoll_param_pin_mode) == PIN_EAGER)
 		err = pin_all(ctx, region);
-	if (!err && args->cookie_ptr && put_user(*cookie, (u64 __user *)u64_to_user_ptr(args->cookie_ptr)))
+	if (!err && args->cookie_ptr &&
+	    put_user(*cookie, (u64 __user *)u64_to_user_ptr(args->cookie_ptr)))
 		err = -EFAULT;
 	if (err && unlink(ctx, region))
-		region_kill(region);
-	region_put(region);
+		kcoll_region_kill(region);
+	kcoll_region_put(region);
 	return err;
 }
 
-static int command_unregister(struct context *ctx, const struct kcoll_unregister *args)
+static int command_unregister(struct kcoll_context *ctx, const struct kcoll_unregister *args)
 {
-	struct region *region;
+	struct kcoll_region *region;
 	int err = -ENOENT;
 
 	if (args->flags & ~KCOLL_NOWAIT)
@@ -226,16 +250,16 @@ static int command_unregister(struct context *ctx, const struct kcoll_unregister
 	mutex_unlock(&ctx->lock);
 	if (err)
 		return err;
-	region_kill(region);
+	kcoll_region_kill(region);
 	if (!(args->flags & KCOLL_NOWAIT)) {
-		pinset_unpin_now();
-		err = region_wait_idle(region) ? -EINTR : 0;
+		kcoll_pinset_unpin_now();
+		err = kcoll_region_wait_idle(region) ? -EINTR : 0;
 	}
-	region_put(region);
+	kcoll_region_put(region);
 	return err;
 }
 
-static bool zapped_until(struct region *region, u64 target)
+static bool zapped_until(struct kcoll_region *region, u64 target)
 {
 	bool done;
 
@@ -245,15 +269,15 @@ static bool zapped_until(struct region *region, u64 target)
 	return done;
 }
 
-static int command_sync(struct context *ctx, struct kcoll_sync *args)
+static int command_sync(struct kcoll_context *ctx, struct kcoll_sync *args)
 {
-	struct region *region;
+	struct kcoll_region *region;
 	u64 target, expected = args->gen;
 	int err;
 
 	if (args->flags)
 		return -EINVAL;
-	region = region_get(ctx, args->cookie, 0);
+	region = kcoll_region_get(ctx, args->cookie, 0);
 	if (IS_ERR(region))
 		return PTR_ERR(region);
 	spin_lock(&region->lock);
@@ -262,16 +286,16 @@ static int command_sync(struct context *ctx, struct kcoll_sync *args)
 	args->gen = generation_now(&region->gen);
 	spin_unlock(&region->lock);
 	err = wait_event_killable(region->wait, zapped_until(region, target)) ? -EINTR : 0;
-	map_remove_blanks(region);
+	kcoll_map_remove_blanks(region);
 	if (!err && expected && expected != args->gen) {
 		stats_add(&ctx->stats, stale, 1);
 		err = -ESTALE;
 	}
-	region_put(region);
+	kcoll_region_put(region);
 	return err;
 }
 
-static int command_stats(struct context *ctx, struct kcoll_stats *args)
+static int command_stats(struct kcoll_context *ctx, struct kcoll_stats *args)
 {
 	u32 flags = args->flags, size = args->size;
 
@@ -284,9 +308,9 @@ static int command_stats(struct context *ctx, struct kcoll_stats *args)
 	args->size = size;
 	args->flags = flags;
 	if (flags & KCOLL_STATS_ALL)
-		stats_sum_all(args);
+		kcoll_stats_sum_user(ctx->user, args);
 	else
-		stats_sum(&ctx->stats, args);
+		kcoll_stats_sum(&ctx->stats, args);
 	return 0;
 }
 
@@ -306,7 +330,7 @@ union args {
 	};
 };
 
-static int run(struct context *ctx, unsigned int nr, union args *args)
+static int run(struct kcoll_context *ctx, unsigned int nr, union args *args)
 {
 	switch (nr) {
 	case _IOC_NR(KCOLL_INFO):
@@ -314,25 +338,25 @@ static int run(struct context *ctx, unsigned int nr, union args *args)
 	case _IOC_NR(KCOLL_JOIN):
 		return command_join(ctx, &args->join);
 	case _IOC_NR(KCOLL_REGISTER):
-		return register_region(ctx, &args->reg, &args->reg.cookie);
+		return kcoll_register_region(ctx, &args->reg, &args->reg.cookie);
 	case _IOC_NR(KCOLL_UNREGISTER):
 		return command_unregister(ctx, &args->unreg);
 	case _IOC_NR(KCOLL_COPY):
-		return copy_run(ctx, &args->copy, true);
+		return kcoll_copy_run(ctx, &args->copy, true);
 	case _IOC_NR(KCOLL_COPY2):
-		return copy2_run(ctx, &args->copy2, true);
+		return kcoll_copy2_run(ctx, &args->copy2, true);
 	case _IOC_NR(KCOLL_BATCH):
-		return copy_batch(ctx, &args->batch);
+		return kcoll_copy_batch(ctx, &args->batch);
 	case _IOC_NR(KCOLL_SYNC):
 		return command_sync(ctx, &args->sync);
 	case _IOC_NR(KCOLL_ATTACH):
-		return map_attach(ctx, &args->attach);
+		return kcoll_map_attach(ctx, &args->attach);
 	default:
 		return command_stats(ctx, &args->stats);
 	}
 }
 
-/* Size of a command's structure, by number; that of version 1 is also the least that is accepted. */
+/* Size of a command's structure, by number; that of version 1 is the least that is accepted. */
 static size_t struct_size_of(unsigned int nr)
 {
 	static const size_t sizes[] = {
@@ -353,7 +377,7 @@ static size_t struct_size_of(unsigned int nr)
 
 static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
-	struct context *ctx = file->private_data;
+	struct kcoll_context *ctx = file->private_data;
 	void __user *user = (void __user *)arg;
 	unsigned int nr = _IOC_NR(cmd);
 	size_t known = struct_size_of(nr);
@@ -391,9 +415,9 @@ static const struct file_operations device_fops = {
 	.release = device_release,
 	.unlocked_ioctl = device_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,
-	.mmap = map_mmap,
+	.mmap = kcoll_map_mmap,
 	.get_unmapped_area = thp_get_unmapped_area,
-	.uring_cmd = uring_cmd,
+	.uring_cmd = kcoll_uring_cmd,
 };
 
 static struct miscdevice device = {
@@ -403,12 +427,12 @@ static struct miscdevice device = {
 	.mode = 0600,
 };
 
-int device_start(void)
+int kcoll_device_start(void)
 {
 	return misc_register(&device);
 }
 
-void device_stop(void)
+void kcoll_device_stop(void)
 {
 	misc_deregister(&device);
 }

@@ -13,34 +13,38 @@
 #include "owner.h"
 #include "stats.h"
 
-struct domain;
+struct kcoll_domain;
+struct kcoll_user;
 
 #define MAX_RANGES 1024
 #define MAX_BATCH 1024
 
 /* One opened descriptor. */
-struct context {
-	struct owner *owner;   /* who opened it: the only one who may use it */
-	struct domain *domain; /* set once, by JOIN, before the first region */
-	struct stats stats;
+struct kcoll_context {
+	struct kcoll_owner *owner;   /* who opened it: the only one who may use it */
+	struct kcoll_user *user;     /* the same: who may see what it counts */
+	struct kcoll_domain *domain; /* set once, by JOIN, before the first region */
+	struct kcoll_counters stats;
 	struct mutex lock; /* guards what follows, and JOIN */
 	struct list_head regions;
-	struct generation_pool generations;
+	struct kcoll_generation_pool generations;
 	bool had_regions;
-	struct xarray attachments; /* map_index -> struct attachment; has its own lock (mmap must not take ours) */
+	struct xarray attachments; /* map_index -> struct kcoll_attachment; has its own lock (mmap
+				      must not take ours) */
 };
 
 /* A descriptor that was passed on or inherited opens nothing. */
-static inline bool context_is_ours(const struct context *ctx)
+static inline bool context_is_ours(const struct kcoll_context *ctx)
 {
 	return current->mm && ctx->owner->mm == current->mm;
 }
 
-int register_region(struct context *ctx, const struct kcoll_register *args, u64 *cookie);
+int kcoll_register_region(struct kcoll_context *ctx, const struct kcoll_register *args,
+			  u64 *cookie);
 
 extern struct workqueue_struct *kcoll_wq;
 
-int device_start(void);
-void device_stop(void);
+int kcoll_device_start(void);
+void kcoll_device_stop(void);
 
 #endif

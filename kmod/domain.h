@@ -4,10 +4,10 @@
 
 #include <linux/types.h>
 
-struct domain;
+struct kcoll_domain;
 
-struct domain *domain_join(const u8 key[16]);
-struct domain *domain_get(struct domain *domain);
-void domain_put(struct domain *domain);
+struct kcoll_domain *kcoll_domain_join(const u8 key[16]);
+struct kcoll_domain *kcoll_domain_get(struct kcoll_domain *domain);
+void kcoll_domain_put(struct kcoll_domain *domain);
 
 #endif

@@ -2,17 +2,17 @@
 /*
  * The gate: how many tasks may pin pages of one owner at the same time.
  *
- * Beyond a few tasks the owner's mmap_lock and page table locks cost more than they let through, so the rest
- * waits here, in order of arrival, and can be killed.
+ * Beyond a few tasks the owner's mmap_lock and page table locks cost more than they let through, so
+ * the rest waits here, in order of arrival, and can be killed.
  *
  * Invariants, under gate->lock:
- *   1. active counts the tasks between gate_enter() == 0 and gate_leave().
+ *   1. active counts the tasks between kcoll_gate_enter() == 0 and kcoll_gate_leave().
  *   2. A task that arrives while others wait, waits behind them.
- *   3. Who makes room (leaving, or giving up a place that was just granted) lets in as many waiters from the
- *      head as their own limits allow; so a waiter never sleeps while it could run.
+ *   3. Who makes room (leaving, or giving up a place that was just granted) lets in as many waiters
+ * from the head as their own limits allow; so a waiter never sleeps while it could run.
  *
- * The adaptive limit takes a step every 16 passes: down when tasks wait longer for the lock than they work
- * under it, up when the lock is nearly free and somebody had to queue.
+ * The adaptive limit takes a step every 16 passes: down when tasks wait longer for the lock than
+ * they work under it, up when the lock is nearly free and somebody had to queue.
  */
 #include <linux/cpumask.h>
 #include <linux/sched.h>
@@ -22,14 +22,14 @@
 #include "params.h"
 #include "trace.h"
 
-struct waiter {
+struct kcoll_waiter {
 	struct list_head link;
 	struct task_struct *task;
 	unsigned int limit;
 	bool granted;
 };
 
-void gate_init(struct gate *gate)
+void kcoll_gate_init(struct kcoll_gate *gate)
 {
 	spin_lock_init(&gate->lock);
 	INIT_LIST_HEAD(&gate->waiters);
@@ -37,33 +37,35 @@ void gate_init(struct gate *gate)
 }
 
 /* REQUIRES: gate->lock */
-static unsigned int effective_limit(const struct gate *gate, unsigned int own)
+static unsigned int effective_limit(const struct kcoll_gate *gate, unsigned int own)
 {
-	unsigned int configured = READ_ONCE(param_gate_limit);
+	unsigned int configured = READ_ONCE(kcoll_param_gate_limit);
 
 	return own ?: configured ?: gate->adaptive;
 }
 
 /* REQUIRES: gate->lock */
-static void let_in(struct gate *gate)
+static void let_in(struct kcoll_gate *gate)
 {
-	struct waiter *waiter, *next;
+	struct kcoll_waiter *waiter, *next;
 
 	list_for_each_entry_safe(waiter, next, &gate->waiters, link) {
 		if (gate->active >= effective_limit(gate, waiter->limit))
 			break;
 		gate->active++;
 		list_del_init(&waiter->link);
-		/* The waiter takes gate->lock before it returns, so its frame and its task are there until we let go. */
+		/* The waiter takes gate->lock before it returns, so its frame and its task are
+		 * there until we let go. */
 		smp_store_release(&waiter->granted, true);
 		wake_up_process(waiter->task);
 	}
 }
 
-/* Takes a place; *conc is how many are inside then. -EINTR: killed while waiting. limit 0: the module's choice. */
-int gate_enter(struct gate *gate, unsigned int limit, unsigned int *conc)
+/* Takes a place; *conc is how many are inside then. -EINTR: killed while waiting. limit 0: the
+ * module's choice. */
+int kcoll_gate_enter(struct kcoll_gate *gate, unsigned int limit, unsigned int *conc)
 {
-	struct waiter waiter = { .task = current, .limit = limit };
+	struct kcoll_waiter waiter = { .task = current, .limit = limit };
 
 	spin_lock(&gate->lock);
 	if (list_empty(&gate->waiters) && gate->active < effective_limit(gate, limit)) {
@@ -101,7 +103,7 @@ int gate_enter(struct gate *gate, unsigned int limit, unsigned int *conc)
 }
 
 /* REQUIRES: gate->lock */
-static void adapt(struct gate *gate, u64 lock_ns, u64 pin_ns)
+static void adapt(struct kcoll_gate *gate, u64 lock_ns, u64 pin_ns)
 {
 	gate->lock_ns += lock_ns;
 	gate->pin_ns += pin_ns;
@@ -109,7 +111,8 @@ static void adapt(struct gate *gate, u64 lock_ns, u64 pin_ns)
 		return;
 	if (gate->lock_ns > gate->pin_ns && gate->adaptive > 1)
 		gate->adaptive--;
-	else if (gate->queued && gate->lock_ns < gate->pin_ns / 4 && gate->adaptive < num_online_cpus())
+	else if (gate->queued && gate->lock_ns < gate->pin_ns / 4 &&
+		 gate->adaptive < num_online_cpus())
 		gate->adaptive++;
 	gate->samples = 0;
 	gate->lock_ns = 0;
@@ -117,7 +120,7 @@ static void adapt(struct gate *gate, u64 lock_ns, u64 pin_ns)
 	gate->queued = false;
 }
 
-void gate_leave(struct gate *gate, u64 lock_ns, u64 pin_ns)
+void kcoll_gate_leave(struct kcoll_gate *gate, u64 lock_ns, u64 pin_ns)
 {
 	spin_lock(&gate->lock);
 	gate->active--;

@@ -6,7 +6,7 @@
 #include <linux/spinlock.h>
 #include <linux/types.h>
 
-struct gate {
+struct kcoll_gate {
 	spinlock_t lock;
 	unsigned int active;   /* tasks inside */
 	unsigned int adaptive; /* limit in use while none is configured */
@@ -17,8 +17,8 @@ struct gate {
 	u64 lock_ns, pin_ns;
 };
 
-void gate_init(struct gate *gate);
-int gate_enter(struct gate *gate, unsigned int limit, unsigned int *conc);
-void gate_leave(struct gate *gate, u64 lock_ns, u64 pin_ns);
+void kcoll_gate_init(struct kcoll_gate *gate);
+int kcoll_gate_enter(struct kcoll_gate *gate, unsigned int limit, unsigned int *conc);
+void kcoll_gate_leave(struct kcoll_gate *gate, u64 lock_ns, u64 pin_ns);
 
 #endif

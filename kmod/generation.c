@@ -2,9 +2,10 @@
 /*
  * Generations: one counter per region, in pages that peers may map.
  *
- * A slot never returns to a value that it had, even when another region takes it over, so that a peer that holds an
- * old value always notices. Pages belong to the descriptor that registers, so that peers see the generations of that
- * owner only. A page lives until its last region, and its pool, are gone.
+ * A slot never returns to a value that it had, even when another region takes it over, so that a
+ * peer that holds an old value always notices. Pages belong to the descriptor that registers, so
+ * that peers see the generations of that owner only. A page lives until its last region, and its
+ * pool, are gone.
  */
 #include <linux/bitmap.h>
 #include <linux/gfp.h>
@@ -16,7 +17,7 @@
 
 #define SLOTS (PAGE_SIZE / sizeof(u64))
 
-struct generation_page {
+struct kcoll_generation_page {
 	struct list_head link;
 	struct page *page;
 	unsigned int users; /* regions, plus one for the pool */
@@ -25,9 +26,9 @@ struct generation_page {
 
 static DEFINE_SPINLOCK(slots_lock); /* guards users and used of all pages */
 
-static struct generation_page *page_alloc(void)
+static struct kcoll_generation_page *page_alloc(void)
 {
-	struct generation_page *page = kzalloc(sizeof(*page), GFP_KERNEL_ACCOUNT);
+	struct kcoll_generation_page *page = kzalloc(sizeof(*page), GFP_KERNEL_ACCOUNT);
 
 	if (!page)
 		return NULL;
@@ -40,7 +41,7 @@ static struct generation_page *page_alloc(void)
 	return page;
 }
 
-static void page_put(struct generation_page *page)
+static void page_put(struct kcoll_generation_page *page)
 {
 	bool last;
 
@@ -53,7 +54,7 @@ static void page_put(struct generation_page *page)
 	kfree(page);
 }
 
-static bool slot_take(struct generation_page *page, struct generation *gen)
+static bool slot_take(struct kcoll_generation_page *page, struct kcoll_generation *gen)
 {
 	unsigned long index;
 
@@ -73,9 +74,9 @@ static bool slot_take(struct generation_page *page, struct generation *gen)
 	return true;
 }
 
-int generation_alloc(struct generation_pool *pool, struct generation *gen)
+int kcoll_generation_alloc(struct kcoll_generation_pool *pool, struct kcoll_generation *gen)
 {
-	struct generation_page *page;
+	struct kcoll_generation_page *page;
 
 	list_for_each_entry(page, &pool->pages, link)
 		if (slot_take(page, gen))
@@ -88,7 +89,7 @@ int generation_alloc(struct generation_pool *pool, struct generation *gen)
 	return 0;
 }
 
-void generation_free(struct generation *gen)
+void kcoll_generation_free(struct kcoll_generation *gen)
 {
 	spin_lock(&slots_lock);
 	__clear_bit(gen->index, gen->page->used);
@@ -96,9 +97,9 @@ void generation_free(struct generation *gen)
 	page_put(gen->page);
 }
 
-void generation_pool_exit(struct generation_pool *pool)
+void kcoll_generation_pool_exit(struct kcoll_generation_pool *pool)
 {
-	struct generation_page *page, *next;
+	struct kcoll_generation_page *page, *next;
 
 	list_for_each_entry_safe(page, next, &pool->pages, link) {
 		list_del(&page->link);
@@ -106,7 +107,7 @@ void generation_pool_exit(struct generation_pool *pool)
 	}
 }
 
-struct page *generation_page(const struct generation *gen)
+struct page *kcoll_generation_page(const struct kcoll_generation *gen)
 {
 	return gen->page->page;
 }

@@ -6,37 +6,37 @@
 #include <linux/types.h>
 #include <uapi/kcoll.h>
 
-struct generation_page;
+struct kcoll_generation_page;
 
 /* A region's place in a page of generations that its peers can map. */
-struct generation {
-	struct generation_page *page;
+struct kcoll_generation {
+	struct kcoll_generation_page *page;
 	u64 *slot;
 	u32 index;
 };
 
 /* The pages of one descriptor's regions. Guarded by the descriptor's lock. */
-struct generation_pool {
+struct kcoll_generation_pool {
 	struct list_head pages;
 };
 
-int generation_alloc(struct generation_pool *pool, struct generation *gen);
-void generation_free(struct generation *gen);
-void generation_pool_exit(struct generation_pool *pool);
-struct page *generation_page(const struct generation *gen);
+int kcoll_generation_alloc(struct kcoll_generation_pool *pool, struct kcoll_generation *gen);
+void kcoll_generation_free(struct kcoll_generation *gen);
+void kcoll_generation_pool_exit(struct kcoll_generation_pool *pool);
+struct page *kcoll_generation_page(const struct kcoll_generation *gen);
 
 /* Writers are serialized by the region's lock; peers read it without any. */
-static inline u64 generation_now(const struct generation *gen)
+static inline u64 generation_now(const struct kcoll_generation *gen)
 {
 	return READ_ONCE(*gen->slot);
 }
 
-static inline void generation_bump(struct generation *gen)
+static inline void generation_bump(struct kcoll_generation *gen)
 {
 	WRITE_ONCE(*gen->slot, *gen->slot + 1);
 }
 
-static inline void generation_end(struct generation *gen)
+static inline void generation_end(struct kcoll_generation *gen)
 {
 	WRITE_ONCE(*gen->slot, (*gen->slot + 1) | KCOLL_GEN_DEAD);
 }

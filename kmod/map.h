@@ -5,15 +5,16 @@
 #include <linux/types.h>
 #include <uapi/kcoll.h>
 
-struct context;
+#include "region.h"
+
+struct kcoll_context;
 struct file;
-struct region;
 struct vm_area_struct;
 struct work_struct;
 
 /*
- * The space of mmap offsets is common to all descriptors: a terabyte per region, the upper half of it for the page of
- * its generation. So one call zaps what all peers have mapped.
+ * The space of mmap offsets is common to all descriptors: a terabyte per region, the upper half of
+ * it for the page of its generation. So one call zaps what all peers have mapped.
  */
 #define MAP_INDEX_SHIFT 40
 #define MAP_GENERATION (1ULL << 39)
@@ -21,14 +22,21 @@ struct work_struct;
 #define MAP_MAX_BYTES (MAP_GENERATION - MAP_SLACK)
 #define MAP_MAX_INDEX ((1U << 22) - 1)
 
-int map_attach(struct context *ctx, struct kcoll_attach *args);
-void map_detach_all(struct context *ctx);
-int map_mmap(struct file *file, struct vm_area_struct *vma);
-void map_zap_work(struct work_struct *work);
-void map_remove_blanks(struct region *region);
-void map_adopt(struct file *file);
+/* Where a region starts in the space of mmap offsets. */
+static inline u64 map_base(const struct kcoll_region *region)
+{
+	return ((u64)region->map_index << MAP_INDEX_SHIFT) +
+	       (region->segments[0].start & (WINDOW_SIZE - 1));
+}
 
-int map_start(void);
-void map_stop(void);
+int kcoll_map_attach(struct kcoll_context *ctx, struct kcoll_attach *args);
+void kcoll_map_detach_all(struct kcoll_context *ctx);
+int kcoll_map_mmap(struct file *file, struct vm_area_struct *vma);
+void kcoll_map_zap_work(struct work_struct *work);
+void kcoll_map_remove_blanks(struct kcoll_region *region);
+void kcoll_map_adopt(struct file *file);
+
+int kcoll_map_start(void);
+void kcoll_map_stop(void);
 
 #endif

@@ -2,9 +2,9 @@
 #ifndef _KCOLL_NOTIFY_H
 #define _KCOLL_NOTIFY_H
 
-struct segment;
+struct kcoll_region;
 
-int notify_insert(struct segment *segment);
-void notify_remove(struct segment *segment);
+int kcoll_notify_start(struct kcoll_region *region);
+void kcoll_notify_stop(struct kcoll_region *region);
 
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Owners: one object for each address space that has the device open or owns a region. */
+#include <linux/hashtable.h>
 #include <linux/mutex.h>
 #include <linux/pid.h>
 #include <linux/sched.h>
@@ -7,49 +8,67 @@
 #include <linux/slab.h>
 
 #include "owner.h"
+#include "user.h"
 
-static DEFINE_MUTEX(owners_lock); /* guards the list; the last put takes it too */
-static LIST_HEAD(owners);
+static DEFINE_MUTEX(owners_lock); /* guards the table; the last put takes it too */
+static DEFINE_HASHTABLE(owners, 10);
 
-struct owner *owner_get_current(void)
+static struct kcoll_owner *owner_new(struct mm_struct *mm)
 {
-	struct owner *owner, *fresh;
+	struct kcoll_owner *owner = kzalloc(sizeof(*owner), GFP_KERNEL_ACCOUNT);
 
-	fresh = kzalloc(sizeof(*fresh), GFP_KERNEL_ACCOUNT);
-	if (!fresh)
+	if (!owner)
 		return NULL;
-	mutex_lock(&owners_lock);
-	list_for_each_entry(owner, &owners, link) {
-		if (owner->mm == current->mm) {
-			refcount_inc(&owner->ref);
-			mutex_unlock(&owners_lock);
-			kfree(fresh);
-			return owner;
-		}
+	owner->user = kcoll_user_get_current();
+	if (!owner->user) {
+		kfree(owner);
+		return NULL;
 	}
-	fresh->mm = current->mm;
-	mmgrab(fresh->mm);
-	fresh->pid = task_tgid_nr(current);
-	refcount_set(&fresh->ref, 1);
-	gate_init(&fresh->gate);
-	list_add(&fresh->link, &owners);
-	mutex_unlock(&owners_lock);
-	return fresh;
+	owner->mm = mm;
+	mmgrab(mm);
+	owner->pid = task_tgid_nr(current);
+	refcount_set(&owner->ref, 1);
+	INIT_LIST_HEAD(&owner->sets);
+	kcoll_gate_init(&owner->gate);
+	kcoll_user_add_owner(owner->user, owner);
+	return owner;
 }
 
-struct owner *owner_get(struct owner *owner)
+struct kcoll_owner *kcoll_owner_get_current(void)
+{
+	struct kcoll_owner *owner;
+
+	mutex_lock(&owners_lock);
+	hash_for_each_possible(owners, owner, hash, (unsigned long)current->mm) {
+		if (owner->mm == current->mm) {
+			/* Not the last: that is dropped under the lock. */
+			refcount_inc(&owner->ref);
+			goto unlock;
+		}
+	}
+	owner = owner_new(current->mm);
+	if (owner)
+		hash_add(owners, &owner->hash, (unsigned long)owner->mm);
+unlock:
+	mutex_unlock(&owners_lock);
+	return owner;
+}
+
+struct kcoll_owner *kcoll_owner_get(struct kcoll_owner *owner)
 {
 	refcount_inc(&owner->ref);
 	return owner;
 }
 
-void owner_put(struct owner *owner)
+void kcoll_owner_put(struct kcoll_owner *owner)
 {
 	if (!refcount_dec_and_mutex_lock(&owner->ref, &owners_lock))
 		return;
-	list_del(&owner->link);
+	hash_del(&owner->hash);
 	mutex_unlock(&owners_lock);
+	kcoll_user_remove_owner(owner);
 	WARN_ON_ONCE(atomic_long_read(&owner->pinned_pages));
+	kcoll_user_put(owner->user);
 	mmdrop(owner->mm);
 	kfree(owner);
 }

@@ -9,20 +9,28 @@
 
 #include "gate.h"
 
+struct kcoll_user;
+
 /* What all descriptors and regions of one address space share. */
-struct owner {
+struct kcoll_owner {
 	struct mm_struct *mm; /* grabbed: the struct lives, the memory may be gone */
 	refcount_t ref;
-	struct list_head link;
-	unsigned long memlock_pages; /* RLIMIT_MEMLOCK at the last registration; ULONG_MAX: unlimited */
+	struct hlist_node hash;
+	struct kcoll_user *user;  /* who opened the device first: is charged */
+	struct list_head of_user; /* in user->owners */
+	struct list_head sets;	  /* published pin sets, oldest first; under sets_lock */
+	unsigned long
+		memlock_pages; /* RLIMIT_MEMLOCK at the last registration; ULONG_MAX: unlimited */
 	atomic_long_t pinned_pages;
-	atomic_t regions;
-	pid_t pid; /* for people: who opened the device first */
-	struct gate gate;
+	atomic_long_t dropped_pages; /* of these, on their way out */
+	atomic_t regions;	     /* that are alive */
+	atomic_t ranges;	     /* of memory that they watch */
+	pid_t pid;		     /* for people: who opened the device first */
+	struct kcoll_gate gate;
 };
 
-struct owner *owner_get_current(void);
-struct owner *owner_get(struct owner *owner);
-void owner_put(struct owner *owner);
+struct kcoll_owner *kcoll_owner_get_current(void);
+struct kcoll_owner *kcoll_owner_get(struct kcoll_owner *owner);
+void kcoll_owner_put(struct kcoll_owner *owner);
 
 #endif

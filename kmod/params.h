@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The module's parameters; main.c declares them with their help text. Read with READ_ONCE: they change at run time. */
+/* The module's parameters; main.c declares them with their help text. Read with READ_ONCE: they
+ * change at run time. */
 #ifndef _KCOLL_PARAMS_H
 #define _KCOLL_PARAMS_H
 
@@ -8,15 +9,17 @@
 enum pin_mode { PIN_LAZY, PIN_EAGER, PIN_NEVER };
 enum memlock_mode { MEMLOCK_ENFORCE, MEMLOCK_ACCOUNT, MEMLOCK_OFF };
 
-extern uint param_pin_mode;
-extern uint param_gate_limit;
-extern uint param_uncached_max;
-extern uint param_uring_inline_max;
-extern bool param_huge_map;
-extern uint param_unpin_delay_ms;
-extern uint param_memlock;
-extern ulong param_max_pinned_mb;
-extern uint param_max_regions;
-extern bool param_cross_userns;
+extern uint kcoll_param_pin_mode;
+extern uint kcoll_param_gate_limit;
+extern uint kcoll_param_uncached_max;
+extern uint kcoll_param_uring_inline_max;
+extern bool kcoll_param_huge_map;
+extern uint kcoll_param_unpin_delay_ms;
+extern uint kcoll_param_memlock;
+extern ulong kcoll_param_max_pinned_mb;
+extern uint kcoll_param_max_regions;
+extern uint kcoll_param_max_ranges;
+extern ulong kcoll_param_max_metadata_mb;
+extern bool kcoll_param_cross_userns;
 
 #endif

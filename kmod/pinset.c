@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Pin sets: how a window's pages are pinned, published and found. What becomes of a set afterwards is in retire.c.
+ * Pin sets: how a window's pages are pinned, published and found. What becomes of a set afterwards
+ * is in retire.c.
  *
- * A hit is pinset_tryget() and pinset_put(), in the header. A miss takes the window's lock, so that one task pins and the
- * others find what it has pinned; and pins through the owner's gate, so that few tasks at a time take its mmap_lock.
+ * A hit is pinset_tryget() and pinset_put(), in the header. A miss takes the window's lock, so that
+ * one task pins and the others find what it has pinned; and pins through the owner's gate, so that
+ * few tasks at a time take its mmap_lock.
  */
 #include <linux/hugetlb.h>
 #include <linux/magic.h>
@@ -13,6 +15,7 @@
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
 
+#include "choice.h"
 #include "compat.h"
 #include "device.h"
 #include "params.h"
@@ -20,9 +23,13 @@
 #include "stats.h"
 #include "trace.h"
 
+#define HOLE_TRIES 4 /* of one miss, to find what can be pinned beside pages that cannot */
+#define UNCACHED_TRIES \
+	8 /* of pages that their owner keeps changing, before they are used all the same */
 #define MAX_RETRIES 32 /* of one miss, before it is left to an uncached copy */
 
-/* Memory whose pages may be held: anonymous, shared memory, huge pages. File systems would have to know of our writes. */
+/* Memory whose pages may be held: anonymous, shared memory, huge pages. File systems would have to
+ * know of our writes. */
 static bool vma_allowed(const struct vm_area_struct *vma)
 {
 	unsigned long magic;
@@ -32,57 +39,67 @@ static bool vma_allowed(const struct vm_area_struct *vma)
 	if (!vma->vm_file)
 		return true;
 	magic = file_inode(vma->vm_file)->i_sb->s_magic;
-	return magic == TMPFS_MAGIC || magic == HUGETLBFS_MAGIC || vma_is_anonymous((struct vm_area_struct *)vma);
+	return magic == TMPFS_MAGIC || magic == HUGETLBFS_MAGIC ||
+	       vma_is_anonymous((struct vm_area_struct *)vma);
 }
 
-/* REQUIRES: mmap_lock */
-static int check_vmas(struct mm_struct *mm, unsigned long start, unsigned long end)
+/* REQUIRES: mmap_lock. Of n pages from start, how many may be pinned before the first that may not;
+ * an errno if none. */
+static long usable(struct mm_struct *mm, unsigned long start, unsigned long n)
 {
-	while (start < end) {
-		struct vm_area_struct *vma = find_vma(mm, start);
+	unsigned long at = start, end = start + (n << PAGE_SHIFT);
+	int err = 0;
 
-		if (!vma || vma->vm_start > start)
-			return -EFAULT;
-		if (!vma_allowed(vma))
-			return -EOPNOTSUPP;
-		start = vma->vm_end;
+	while (at < end) {
+		struct vm_area_struct *vma = find_vma(mm, at);
+
+		if (!vma || vma->vm_start > at)
+			err = -EFAULT;
+		else if (!vma_allowed(vma))
+			err = -EOPNOTSUPP;
+		if (err)
+			return at > start ? (long)((at - start) >> PAGE_SHIFT) : err;
+		at = vma->vm_end;
 	}
-	return 0;
+	return n;
 }
 
 /*
- * Pins n pages from start, all or none, through the owner's gate. -ESRCH: the owner is gone; -EINTR: killed;
- * -EFAULT, -EOPNOTSUPP: what is mapped there, if anything.
+ * Pins n pages from start, through the owner's gate; returns how many, which may be fewer if one
+ * cannot be pinned. -ESRCH: the owner is gone; -EINTR: killed; -EFAULT, -EOPNOTSUPP: what is mapped
+ * at start, if anything.
  */
-static int pin_pages(struct region *region, unsigned long start, unsigned int n, unsigned int flags,
-		     struct page **pages, struct pin_times *times)
+static long pin_pages(struct kcoll_region *region, unsigned long start, unsigned int n,
+		      unsigned int flags, struct page **pages, struct kcoll_pin_times *times)
 {
-	struct owner *owner = region->owner;
+	struct kcoll_owner *owner = region->owner;
 	struct mm_struct *mm = owner->mm;
 	u64 t0 = ktime_get_ns(), t1, t2 = 0, t3 = 0;
 	long pinned = 0;
 	int locked = 1, err;
 
-	err = gate_enter(&owner->gate, region->gate_limit, &times->conc);
+	err = kcoll_gate_enter(&owner->gate, region->gate_limit, &times->conc);
 	t1 = ktime_get_ns();
 	times->gate_ns += t1 - t0;
 	if (err)
 		return err;
 	if (!mmget_not_zero(mm)) {
-		gate_leave(&owner->gate, 0, 0);
+		kcoll_gate_leave(&owner->gate, 0, 0);
 		return -ESRCH;
 	}
 	err = mmap_read_lock_killable(mm);
 	t2 = ktime_get_ns();
 	if (!err) {
-		err = check_vmas(mm, start, start + ((unsigned long)n << PAGE_SHIFT));
-		if (!err)
-			pinned = kcoll_pin_remote(mm, start, n, flags, pages, &locked);
+		pinned = usable(mm, start, n);
+		if (pinned < 0)
+			err = pinned;
+		else
+			pinned = kcoll_pin_remote(mm, start, pinned, flags, pages, &locked);
 		if (locked)
 			mmap_read_unlock(mm);
 	}
 	t3 = ktime_get_ns();
-	gate_leave(&owner->gate, t2 - t1, t3 - t2);
+	kcoll_gate_leave(&owner->gate, t2 - t1, t3 - t2);
 	/* May be the last reference, and then tears the address space down: not in here. */
 	mmput_async(mm);
 	times->lock_ns += t2 - t1;
@@ -90,11 +107,14 @@ static int pin_pages(struct region *region, unsigned long start, unsigned int n,
 	if (err)
 		return err;
 	if (pinned == n)
-		return 0;
-	if (pinned > 0)
-		unpin_user_pages(pages, pinned);
-	if (fatal_signal_pending(current))
+		return n;
+	if (fatal_signal_pending(current)) {
+		if (pinned > 0)
+			unpin_user_pages(pages, pinned);
 		return -EINTR;
+	}
+	if (pinned > 0)
+		return pinned;
 	return pinned == -ENOMEM ? -ENOMEM : -EFAULT;
 }
 
@@ -103,33 +123,36 @@ static unsigned int count_extents(struct page **pages, unsigned int n)
 	unsigned int i, extents = 1;
 
 	for (i = 1; i < n; i++)
-		extents += pages[i] != pages[i - 1] + 1 || page_to_pfn(pages[i]) != page_to_pfn(pages[i - 1]) + 1;
+		extents += pages[i] != pages[i - 1] + 1 ||
+			   page_to_pfn(pages[i]) != page_to_pfn(pages[i - 1]) + 1;
 	return extents;
 }
 
-static void fill_extents(struct pinset *set, struct page **pages)
+static void fill_extents(struct kcoll_pinset *set, struct page **pages)
 {
-	struct extent *extent = set->extents;
+	struct kcoll_extent *extent = set->extents;
 	unsigned int i;
 
-	*extent = (struct extent){ .page = pages[0], .n = 1 };
+	*extent = (struct kcoll_extent){ .page = pages[0], .n = 1 };
 	for (i = 1; i < set->pages; i++) {
-		if (pages[i] == pages[i - 1] + 1 && page_to_pfn(pages[i]) == page_to_pfn(pages[i - 1]) + 1)
+		if (pages[i] == pages[i - 1] + 1 &&
+		    page_to_pfn(pages[i]) == page_to_pfn(pages[i - 1]) + 1)
 			extent->n++;
 		else
-			*++extent = (struct extent){ .page = pages[i], .first = i, .n = 1 };
+			*++extent = (struct kcoll_extent){ .page = pages[i], .first = i, .n = 1 };
 	}
 }
 
-static struct pinset *set_new(struct segment *segment, struct window *window, struct page **pages, unsigned long start,
-			      const struct charge *charge)
+static struct kcoll_pinset *set_new(struct kcoll_segment *segment, unsigned long window,
+				    struct page **pages, unsigned long start,
+				    const struct kcoll_charge *charge)
 {
 	unsigned int n = charge->pages, extents = count_extents(pages, n);
-	struct pinset *set = kvzalloc(struct_size(set, extents, extents), GFP_KERNEL_ACCOUNT);
+	struct kcoll_pinset *set = kvzalloc(struct_size(set, extents, extents), GFP_KERNEL_ACCOUNT);
 
 	if (!set)
 		return NULL;
-	if (percpu_ref_init(&set->ref, pinset_released, 0, GFP_KERNEL)) {
+	if (percpu_ref_init(&set->ref, kcoll_pinset_released, 0, GFP_KERNEL_ACCOUNT)) {
 		kvfree(set);
 		return NULL;
 	}
@@ -143,51 +166,79 @@ static struct pinset *set_new(struct segment *segment, struct window *window, st
 	set->used = jiffies / (HZ / 4);
 	set->write = segment->region->direction & KCOLL_WRITE;
 	INIT_LIST_HEAD(&set->lru);
+	INIT_LIST_HEAD(&set->own);
 	INIT_LIST_HEAD(&set->link);
 	fill_extents(set, pages);
 	return set;
 }
 
-/* Invariant 1 of region.c. -EAGAIN: the owner changed its memory meanwhile. */
-static int publish(struct pinset *set, unsigned long seq)
+/*
+ * Invariant 1 of region.c. What was published for the window before goes. -EAGAIN: the owner
+ * changed its memory meanwhile. REQUIRES: xa_reserve(), so that storing needs no memory, unless an
+ * invalidation took the place away.
+ */
+static int publish(struct kcoll_pinset *set, unsigned long seq)
 {
-	struct region *region = set->region;
+	struct kcoll_region *region = set->region;
+	struct kcoll_pinset *old;
 	int err = 0;
 
 	spin_lock(&region->lock);
 	if (region->dead) {
 		err = -ENOENT;
-	} else if (mmu_interval_read_retry(&set->segment->notifier, seq)) {
+	} else if (mmu_interval_read_retry(&set->segment->watch->notifier, seq)) {
 		err = -EAGAIN;
 	} else {
-		region->sets++;
-		percpu_ref_get(&region->ref); /* until the set is freed */
-		percpu_ref_get(&set->ref);    /* the caller's */
-		rcu_assign_pointer(set->window->set, set);
-		pinset_enlist(set);
+		old = xa_store(&region->sets, set->window, set, GFP_NOWAIT | __GFP_NOWARN);
+		if (xa_is_err(old)) {
+			err = -EAGAIN;
+		} else {
+			if (old)
+				kcoll_pinset_unpublish(old);
+			rcu_assign_pointer(region_slot(region, set->window)->set, set);
+			region->live++;
+			percpu_ref_get(&region->ref); /* until the set is freed */
+			percpu_ref_get(&set->ref);    /* the caller's */
+			kcoll_pinset_enlist(set);
+		}
 	}
 	spin_unlock(&region->lock);
 	return err;
 }
 
-/* One attempt. REQUIRES: window->lock */
-static struct pinset *try_pin(struct segment *segment, struct window *window, unsigned long start,
-			      const struct charge *charge, struct page **pages, struct pin_times *times)
+/* One attempt. A set of the pages before the first that fails; -EFAULT, -EOPNOTSUPP: without the
+ * one at va. */
+static struct kcoll_pinset *try_pin(struct kcoll_miss *miss, unsigned long va,
+				    struct kcoll_pin_times *times)
 {
-	struct region *region = segment->region;
+	struct kcoll_region *region = miss->segment->region;
 	unsigned int flags = FOLL_LONGTERM | (region->direction & KCOLL_WRITE ? FOLL_WRITE : 0);
-	unsigned long n = charge->pages, seq = mmu_interval_read_begin(&segment->notifier);
-	struct pinset *set;
+	unsigned long seq = mmu_interval_read_begin(&miss->segment->watch->notifier);
+	struct kcoll_charge charge = miss->charge;
+	struct kcoll_pinset *set;
+	long n;
 	int err;
 
-	err = pin_pages(region, start, n, flags, pages, times);
-	if (err)
-		return ERR_PTR(err);
-	set = set_new(segment, window, pages, start, charge);
+	n = pin_pages(region, miss->start, charge.pages, flags, miss->pages, times);
+	miss->failed = 0;
+	if (n == -EFAULT || n == -EOPNOTSUPP)
+		miss->failed = miss->start;
+	if (n < 0)
+		return ERR_PTR(n);
+	if (n < charge.pages)
+		miss->failed = miss->start + ((unsigned long)n << PAGE_SHIFT);
+	if (miss->failed && miss->failed <= va) {
+		unpin_user_pages(miss->pages, n);
+		return ERR_PTR(-EFAULT);
+	}
+	charge.pages = n;
+	err = xa_reserve(&region->sets, miss->window, GFP_KERNEL_ACCOUNT);
+	set = err ? NULL : set_new(miss->segment, miss->window, miss->pages, miss->start, &charge);
 	err = set ? publish(set, seq) : -ENOMEM;
 	if (!err)
 		return set;
-	unpin_user_pages(pages, n);
+	xa_release(&region->sets, miss->window);
+	unpin_user_pages(miss->pages, n);
 	if (set) {
 		percpu_ref_exit(&set->ref);
 		kvfree(set);
@@ -195,28 +246,19 @@ static struct pinset *try_pin(struct segment *segment, struct window *window, un
 	return ERR_PTR(err);
 }
 
-static struct pinset *pin_window(struct segment *segment, struct window *window, struct pin_times *times)
+static struct kcoll_pinset *pin_chosen(struct kcoll_miss *miss, const struct kcoll_pin_need *need,
+				       struct kcoll_pin_times *times)
 {
-	unsigned long base = (segment->start >> WINDOW_SHIFT) + (window - segment->region->windows) - segment->first;
-	unsigned long start = max(PAGE_ALIGN_DOWN(segment->start), base << WINDOW_SHIFT);
-	unsigned long end = min(PAGE_ALIGN(segment->end), (base + 1) << WINDOW_SHIFT);
-	unsigned int n = (end - start) >> PAGE_SHIFT;
-	struct owner *owner = segment->region->owner;
-	struct page **pages;
-	struct charge charge;
-	struct pinset *set;
+	unsigned int n = (miss->end - miss->start) >> PAGE_SHIFT;
+	struct kcoll_owner *owner = miss->segment->region->owner;
+	struct kcoll_pinset *set;
 	int err;
 
-	err = account_charge(owner, n, &charge);
+	err = kcoll_account_charge(owner, n, need->floor, &miss->charge);
 	if (err)
 		return ERR_PTR(err);
-	pages = kvmalloc_array(n, sizeof(*pages), GFP_KERNEL);
-	if (!pages) {
-		account_uncharge(owner, &charge);
-		return ERR_PTR(-ENOMEM);
-	}
 	for (;;) {
-		set = try_pin(segment, window, start, &charge, pages, times);
+		set = try_pin(miss, need->va, times);
 		if (PTR_ERR_OR_ZERO(set) != -EAGAIN || ++times->retries == MAX_RETRIES)
 			break;
 		if (fatal_signal_pending(current)) {
@@ -225,15 +267,50 @@ static struct pinset *pin_window(struct segment *segment, struct window *window,
 		}
 		cond_resched();
 	}
-	kvfree(pages);
-	if (IS_ERR(set))
-		account_uncharge(owner, &charge);
+	kcoll_account_uncharge(owner, &miss->charge, IS_ERR(set) ? n : n - set->pages);
 	return set;
 }
 
-static void count_pin(struct region *region, struct stats *stats, const struct pin_times *times)
+/* REQUIRES: slot->lock; nothing that covers need->va is published. */
+static struct kcoll_pinset *pin_window(struct kcoll_miss *miss, const struct kcoll_pin_need *need,
+				       struct kcoll_pin_times *times)
 {
-	unsigned int bucket = stats_conc_bucket(times->conc);
+	struct kcoll_pinset *set = ERR_PTR(-EFAULT);
+	unsigned int tries;
+	int err;
+
+	if (miss->slot->window != miss->window) {
+		miss->slot->window = miss->window;
+		miss->slot->grown = 0;
+		miss->slot->hole = 0;
+	}
+	miss->pages = kvmalloc_array(WINDOW_SIZE >> PAGE_SHIFT, sizeof(*miss->pages), GFP_KERNEL);
+	if (!miss->pages)
+		return ERR_PTR(-ENOMEM);
+	for (tries = 0; tries < HOLE_TRIES; tries++) {
+		err = kcoll_choice_make(miss, need);
+		if (err) {
+			set = ERR_PTR(err);
+			break;
+		}
+		miss->failed = 0;
+		set = pin_chosen(miss, need, times);
+		if (miss->failed)
+			kcoll_choice_note(miss, miss->failed);
+		/* Where a page before those needed fails, what lies behind it may do. */
+		if (!IS_ERR(set) || !miss->failed || miss->failed >= PAGE_ALIGN_DOWN(need->va))
+			break;
+	}
+	kvfree(miss->pages);
+	if (!IS_ERR(set) && miss->slot->grown < 2)
+		miss->slot->grown++;
+	return set;
+}
+
+static void count_pin(struct kcoll_region *region, struct kcoll_counters *stats,
+		      const struct kcoll_pin_times *times)
+{
+	unsigned int bucket = kcoll_stats_conc_bucket(times->conc);
 
 	stats_add(stats, gate_ns, times->gate_ns);
 	stats_add(stats, lock_ns, times->lock_ns);
@@ -245,31 +322,39 @@ static void count_pin(struct region *region, struct stats *stats, const struct p
 }
 
 /*
- * The window's set, pinned now unless another task has just done so; with a reference for the caller.
- * ERR_PTR: EINTR; ENOENT (the region has ended); ESRCH; EFAULT; EOPNOTSUPP; ENOMEM (no allowance) and
- * EAGAIN (the owner keeps changing its memory), after both of which an uncached copy may do.
+ * A set with the page at need->va, pinned now unless another task has just done so; with a
+ * reference for the caller. ERR_PTR: EINTR; ENOENT (the region has ended); ESRCH; EFAULT;
+ * EOPNOTSUPP; ENOMEM; EDQUOT (no allowance) and EAGAIN (the owner keeps changing its memory). After
+ * the last five an uncached copy may do.
  */
-struct pinset *pinset_pin(struct segment *segment, struct window *window, struct stats *stats, struct pin_times *times)
+struct kcoll_pinset *kcoll_pinset_pin(struct kcoll_segment *segment,
+				      const struct kcoll_pin_need *need,
+				      struct kcoll_counters *stats, struct kcoll_pin_times *times)
 {
-	struct pin_times mine = {};
-	struct pinset *set;
+	struct kcoll_region *region = segment->region;
+	unsigned long window = segment_window(segment, need->va);
+	struct kcoll_miss miss = { .segment = segment,
+				   .window = window,
+				   .slot = region_slot(region, window) };
+	struct kcoll_pin_times mine = {};
+	struct kcoll_pinset *set;
 
-	if (mutex_lock_killable(&window->lock))
+	if (mutex_lock_killable(&miss.slot->lock))
 		return ERR_PTR(-EINTR);
-	set = pinset_tryget(window);
+	set = pinset_tryget(region, window, need->va);
 	if (set)
 		goto unlock;
-	if (READ_ONCE(segment->region->dead))
+	if (READ_ONCE(region->dead))
 		set = ERR_PTR(-ENOENT);
 	else
-		set = pin_window(segment, window, &mine);
+		set = pin_window(&miss, need, &mine);
 	if (!IS_ERR(set)) {
 		mine.pages = set->pages;
 		mine.extents = set->n;
 		stats_add(stats, pins, 1);
 		stats_add(stats, pin_pages, mine.pages);
 		stats_add(stats, pin_extents, mine.extents);
-		count_pin(segment->region, stats, &mine);
+		count_pin(region, stats, &mine);
 	}
 	times->gate_ns += mine.gate_ns;
 	times->lock_ns += mine.lock_ns;
@@ -277,31 +362,65 @@ struct pinset *pinset_pin(struct segment *segment, struct window *window, struct
 	times->retries += mine.retries;
 	times->conc = max(times->conc, mine.conc);
 unlock:
-	mutex_unlock(&window->lock);
+	mutex_unlock(&miss.slot->lock);
 	return set;
 }
 
-/* Pins n pages for one uncached copy; the caller unpins them. */
-long pinset_pin_uncached(struct segment *segment, unsigned long va, unsigned int n, bool write, struct page **pages,
-			 struct stats *stats, struct pin_times *times)
+/* One attempt. -EAGAIN: the owner changed its memory meanwhile. */
+static long try_uncached(struct kcoll_segment *segment, unsigned long va, unsigned int n,
+			 bool write, struct page **pages, bool last, struct kcoll_pin_times *times)
 {
-	struct pin_times mine = { .pages = n, .extents = n };
+	unsigned long seq = mmu_interval_read_begin(&segment->watch->notifier);
+	long pinned = pin_pages(segment->region, va, n, write ? FOLL_WRITE : 0, pages, times);
 	int err;
 
-	err = pin_pages(segment->region, va, n, write ? FOLL_WRITE : 0, pages, &mine);
-	if (err)
-		return err;
-	stats_add(stats, pages_uncached, n);
+	if (pinned < 0)
+		return pinned;
+	/* Only now: pinning may wait for as long as the owner's page takes, and UNREGISTER for what
+	 * has begun. */
+	err = kcoll_region_uncached_begin(segment, seq, last);
+	if (!err)
+		return pinned;
+	unpin_user_pages(pages, pinned);
+	if (err == -EAGAIN && fatal_signal_pending(current))
+		return -EINTR;
+	return err;
+}
+
+/*
+ * Pins n pages, or fewer, for one uncached copy; returns how many. The caller unpins them and calls
+ * kcoll_region_uncached_end().
+ */
+long kcoll_pinset_pin_uncached(struct kcoll_segment *segment, unsigned long va, unsigned int n,
+			       bool write, struct page **pages, struct kcoll_counters *stats,
+			       struct kcoll_pin_times *times)
+{
+	struct kcoll_pin_times mine = {};
+	unsigned int tries = 0;
+	long pinned;
+
+	for (;;) {
+		pinned = try_uncached(segment, va, n, write, pages, ++tries == UNCACHED_TRIES,
+				      &mine);
+		if (pinned != -EAGAIN)
+			break;
+		cond_resched();
+	}
+	if (pinned < 0)
+		return pinned;
+	mine.pages = pinned;
+	mine.extents = pinned;
+	stats_add(stats, pages_uncached, pinned);
 	count_pin(segment->region, stats, &mine);
 	times->gate_ns += mine.gate_ns;
 	times->lock_ns += mine.lock_ns;
 	times->pin_ns += mine.pin_ns;
 	times->conc = max(times->conc, mine.conc);
-	return n;
+	return pinned;
 }
 
 /* REQUIRES: page < set->pages */
-struct extent *pinset_extent(struct pinset *set, u32 page)
+struct kcoll_extent *kcoll_pinset_extent(struct kcoll_pinset *set, u32 page)
 {
 	u32 low = 0, high = set->n;
 

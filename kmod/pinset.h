@@ -10,63 +10,94 @@
 #include "account.h"
 #include "region.h"
 
-struct stats;
+struct kcoll_counters;
 
 /* Pages that follow each other in physical memory: a huge page, or more. */
-struct extent {
+struct kcoll_extent {
 	struct page *page;
 	u32 first; /* index of its first page in the set */
 	u32 n;
 };
 
 /*
- * The pinned pages of one window (of as much of it as its segment covers). Immutable once published, apart from
- * `used`, which is written at most every quarter of a second.
+ * Pinned pages of one window: as many as were asked for, up to all that its segment has there.
+ * Immutable once published, apart from `used`, which is written at most every quarter of a second.
  */
-struct pinset {
+struct kcoll_pinset {
 	struct percpu_ref ref; /* who is using the pages */
-	struct region *region;
-	struct segment *segment;
-	struct window *window;
-	unsigned long start; /* owner's address of page 0 */
+	struct kcoll_region *region;
+	struct kcoll_segment *segment;
+	unsigned long window; /* its index in region->sets */
+	unsigned long start;  /* owner's address of page 0 */
 	u32 pages;
 	u32 n; /* extents */
 	u32 used;
 	bool write;
-	struct charge charge;
-	struct list_head lru;  /* in sets, while published; under sets_lock */
+	struct kcoll_charge charge;
+	struct list_head lru;  /* of all published sets; under sets_lock */
+	struct list_head own;  /* of those of its owner; under sets_lock */
 	struct list_head link; /* in region->dropped, then in dying */
 	unsigned long due;     /* jiffies, when it may be unpinned */
-	struct extent extents[];
+	struct kcoll_extent extents[];
 };
 
 /* What a miss cost, for tracing and statistics. */
-struct pin_times {
+struct kcoll_pin_times {
 	u64 gate_ns, lock_ns, pin_ns;
 	u32 pages, extents, retries, conc;
 };
 
-struct pinset *pinset_pin(struct segment *segment, struct window *window, struct stats *stats, struct pin_times *times);
-long pinset_pin_uncached(struct segment *segment, unsigned long va, unsigned int n, bool write, struct page **pages,
-			 struct stats *stats, struct pin_times *times);
-unsigned int pinset_drop_range(struct segment *segment, unsigned long start, unsigned long end);
-unsigned long pinset_drop_cold(struct owner *owner, unsigned long pages);
-unsigned long pinset_cold_pages(void);
-void pinset_enlist(struct pinset *set);
-void pinset_retire(struct pinset *set);
-void pinset_released(struct percpu_ref *ref);
-void pinset_unpin_now(void);
-struct extent *pinset_extent(struct pinset *set, u32 page);
+/* How a miss is to be served. */
+struct kcoll_pin_need {
+	unsigned long va; /* of the first byte that is needed */
+	u64 want;	  /* bytes from there */
+	bool fault;	  /* cannot do without: tries also what failed before */
+	bool floor;	  /* see FLOOR_PAGES */
+};
 
-/* The published set of a window, if any. */
-static inline struct pinset *pinset_tryget(struct window *window)
+#define PIN_WHOLE WINDOW_SIZE /* pin_need.want: all of the window */
+
+struct kcoll_pinset *kcoll_pinset_pin(struct kcoll_segment *segment,
+				      const struct kcoll_pin_need *need,
+				      struct kcoll_counters *stats, struct kcoll_pin_times *times);
+long kcoll_pinset_pin_uncached(struct kcoll_segment *segment, unsigned long va, unsigned int n,
+			       bool write, struct page **pages, struct kcoll_counters *stats,
+			       struct kcoll_pin_times *times);
+unsigned int kcoll_pinset_drop_range(struct kcoll_segment *segment, unsigned long start,
+				     unsigned long end, unsigned int most);
+void kcoll_pinset_drop_all(struct kcoll_region *region);
+unsigned long kcoll_pinset_drop_cold(struct kcoll_owner *owner, unsigned long pages);
+unsigned long kcoll_pinset_evict(struct kcoll_owner *owner, unsigned long pages);
+unsigned long kcoll_pinset_cold_pages(void);
+void kcoll_pinset_enlist(struct kcoll_pinset *set);
+void kcoll_pinset_unpublish(struct kcoll_pinset *set);
+void kcoll_pinset_retire(struct kcoll_pinset *set);
+void kcoll_pinset_released(struct percpu_ref *ref);
+void kcoll_pinset_unpin_now(void);
+int kcoll_pinset_freed(void);
+int kcoll_pinset_wait_freed(int seen);
+void kcoll_pinset_stop(void);
+struct kcoll_extent *kcoll_pinset_extent(struct kcoll_pinset *set, u32 page);
+
+#define DROP_BATCH 64 /* sets that are dropped before others may have the region's lock */
+
+static inline bool pinset_covers(const struct kcoll_pinset *set, unsigned long va)
 {
-	struct pinset *set;
+	return va - set->start < (unsigned long)set->pages << PAGE_SHIFT;
+}
+
+/* The published set of a window, if it has the page at va. */
+static inline struct kcoll_pinset *pinset_tryget(struct kcoll_region *region, unsigned long window,
+						 unsigned long va)
+{
+	struct kcoll_pinset *set;
 	u32 now = jiffies / (HZ / 4);
 
 	rcu_read_lock();
-	set = rcu_dereference(window->set);
-	if (set && !percpu_ref_tryget_live_rcu(&set->ref))
+	set = rcu_dereference(region_slot(region, window)->set);
+	if (!set || set->window != window)
+		set = xa_load(&region->sets, window);
+	if (set && (!pinset_covers(set, va) || !percpu_ref_tryget_live_rcu(&set->ref)))
 		set = NULL;
 	rcu_read_unlock();
 	if (set && READ_ONCE(set->used) != now)
@@ -74,7 +105,7 @@ static inline struct pinset *pinset_tryget(struct window *window)
 	return set;
 }
 
-static inline void pinset_put(struct pinset *set)
+static inline void pinset_put(struct kcoll_pinset *set)
 {
 	percpu_ref_put(&set->ref);
 }

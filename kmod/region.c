@@ -2,30 +2,36 @@
 /*
  * Regions: made by REGISTER, found by cookie, ended by UNREGISTER or with the owner's descriptor.
  *
- * References: every command in progress, every queued work item, every mapping and every pin set holds one
- * (region->ref, per CPU, so that copies write no shared line). region_kill() makes lookups fail, unpublishes
- * everything and drops the first reference; the last one frees the region from a work item, because removing an
- * interval notifier sleeps.
+ * References: every command in progress, every queued work item, every mapping and every pin set
+ * holds one (region->ref, per CPU, so that copies write no shared line). kcoll_region_kill() makes
+ * lookups fail, unpublishes everything, removes its notifiers and drops the first reference; the
+ * last one frees the region from a work item, because freeing sleeps.
  *
- * Locking order, outermost first. Nothing on a higher line is taken while holding something on a lower one:
+ * Locking order, outermost first. Nothing on a higher line is taken while holding something on a
+ * lower one:
  *
  *   context->lock                              a descriptor's list of regions
- *   window->lock                               single flight of a miss
+ *   slot->lock                                 single flight of a miss
  *   gate                                       a place to pin
  *   mmap_lock of the owner                     pinning
  *   region->map_sem                            (a peer's fault: below the peer's mmap_lock)
  *   i_mmap_rwsem, page table locks             zapping, inserting
- *   region->lock                               (also taken in invalidations, below any lock of the memory manager)
- *   table_lock | sets_lock | gate->lock | dying_lock
+ *   region->lock                               (also taken in invalidations, below any lock of the
+ * memory manager) table_lock | sets_lock | users_lock | gate->lock | dying_lock | the lock of
+ * region->sets
  *
- * A fault drops the peer's mmap_lock before it takes a window->lock. Nobody sleeps holding region->lock. Nobody waits
- * for a pin set's last user except UNREGISTER, which holds no lock then and can be killed.
+ * A fault drops the peer's mmap_lock before it takes a slot->lock. Nobody sleeps holding
+ * region->lock. Nobody waits for a pin set's last user except UNREGISTER, which holds no lock then
+ * and can be killed.
  *
  * Invariants:
  *   1. A window publishes a set only under region->lock, while the region is not dead, and after
- *      mmu_interval_read_retry() has said that no invalidation ran since before its pages were looked up.
- *   2. So after an invalidation has returned to the memory manager, no lookup finds pages from before it.
- *   3. A set's pages stay pinned until all who hold its reference are done and no mapping shows them.
+ *      mmu_interval_read_retry() has said that no invalidation ran since before its pages were
+ * looked up.
+ *   2. So after an invalidation has returned to the memory manager, no lookup finds pages from
+ * before it.
+ *   3. A set's pages stay pinned until all who hold its reference are done and no mapping shows
+ * them.
  */
 #include <linux/cred.h>
 #include <linux/hashtable.h>
@@ -34,6 +40,7 @@
 #include <linux/random.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
+#include <linux/log2.h>
 #include <linux/user_namespace.h>
 
 #include "account.h"
@@ -46,6 +53,7 @@
 #include "region.h"
 #include "stats.h"
 #include "trace.h"
+#include "user.h"
 
 static DEFINE_SPINLOCK(table_lock); /* guards writing to the table */
 static DEFINE_HASHTABLE(table, 12);
@@ -53,33 +61,63 @@ static DEFINE_IDA(map_indices);
 static atomic_t alive = ATOMIC_INIT(0);
 static DECLARE_WAIT_QUEUE_HEAD(none_alive);
 
-int region_count(void)
+int kcoll_region_count(void)
 {
 	return atomic_read(&alive);
 }
 
 /* Module exit: all descriptors are closed, so no region is alive for long. */
-void region_wait_none(void)
+void kcoll_region_wait_none(void)
 {
 	while (!wait_event_timeout(none_alive, !atomic_read(&alive), HZ / 10))
-		pinset_unpin_now();
+		kcoll_pinset_unpin_now();
 }
 
-static void region_free(struct region *region)
+static void uncount(struct kcoll_owner *owner, u32 ranges)
 {
-	u32 i;
+	atomic_sub(ranges, &owner->ranges);
+	atomic_dec(&owner->regions);
+}
 
-	for (i = 0; i < region->nsegments; i++)
-		notify_remove(&region->segments[i]);
+/* -EDQUOT: max_regions, max_ranges. */
+static int count(struct kcoll_owner *owner, u32 ranges)
+{
+	bool fits = atomic_inc_return(&owner->regions) <= READ_ONCE(kcoll_param_max_regions);
+
+	fits &= atomic_add_return(ranges, &owner->ranges) <= READ_ONCE(kcoll_param_max_ranges);
+	if (fits)
+		return 0;
+	uncount(owner, ranges);
+	return -EDQUOT;
+}
+
+/* The user does not pay for it any more. */
+static void uncharge(struct kcoll_region *region)
+{
+	bool charged;
+
+	spin_lock(&region->lock);
+	charged = region->charged;
+	region->charged = false;
+	spin_unlock(&region->lock);
+	if (charged)
+		kcoll_account_metadata_end(region->owner->user, region->metadata);
+}
+
+static void region_free(struct kcoll_region *region)
+{
 	if (region->gen.page)
-		generation_free(&region->gen);
+		kcoll_generation_free(&region->gen);
 	percpu_ref_exit(&region->ref);
 	ida_free(&map_indices, region->map_index);
-	atomic_dec(&region->owner->regions);
-	owner_put(region->owner);
-	domain_put(region->domain);
+	uncharge(region);
+	kcoll_owner_put(region->owner);
+	kcoll_domain_put(region->domain);
 	put_user_ns(region->userns);
-	kvfree(region->windows);
+	xa_destroy(&region->sets);
+	kvfree(region->watches);
+	kvfree(region->sorted);
+	kvfree(region->slots);
 	kvfree(region->segments);
 	if (region->blank)
 		__free_page(region->blank);
@@ -91,34 +129,35 @@ static void region_free(struct region *region)
 
 static void region_free_work(struct work_struct *work)
 {
-	region_free(container_of(work, struct region, free_work));
+	region_free(container_of(work, struct kcoll_region, free_work));
 }
 
 static void region_released(struct percpu_ref *ref)
 {
-	struct region *region = container_of(ref, struct region, ref);
+	struct kcoll_region *region = container_of(ref, struct kcoll_region, ref);
 
 	queue_work(kcoll_wq, &region->free_work);
 }
 
-void region_put(struct region *region)
+void kcoll_region_put(struct kcoll_region *region)
 {
 	percpu_ref_put(&region->ref);
 }
 
 /* Lays the ranges out one after another. -EINVAL: empty, wraps, or too long together. */
-static int lay_out(struct region *region, const struct kcoll_range *ranges, u32 n, unsigned long *windows)
+static int lay_out(struct kcoll_region *region, const struct kcoll_range *ranges, u32 n,
+		   unsigned long *windows)
 {
 	bool aligned = true;
 	u32 i;
 
 	*windows = 0;
 	for (i = 0; i < n; i++) {
-		struct segment *segment = &region->segments[i];
+		struct kcoll_segment *segment = &region->segments[i];
 		u64 end;
 
-		if (!ranges[i].len || check_add_overflow(ranges[i].addr, ranges[i].len, &end) || end > TASK_SIZE ||
-		    ranges[i].len > MAP_MAX_BYTES - region->len)
+		if (!ranges[i].len || check_add_overflow(ranges[i].addr, ranges[i].len, &end) ||
+		    end > TASK_SIZE || ranges[i].len > MAP_MAX_BYTES - region->len)
 			return -EINVAL;
 		segment->region = region;
 		segment->start = ranges[i].addr;
@@ -145,9 +184,9 @@ static u64 fresh_cookie(void)
 }
 
 /* REQUIRES: table_lock or rcu_read_lock() */
-static struct region *find(u64 cookie)
+static struct kcoll_region *find(u64 cookie)
 {
-	struct region *region;
+	struct kcoll_region *region;
 
 	hash_for_each_possible_rcu(table, region, hash, cookie, lockdep_is_held(&table_lock))
 		if (region->cookie == cookie)
@@ -155,7 +194,7 @@ static struct region *find(u64 cookie)
 	return NULL;
 }
 
-static void publish(struct region *region)
+static void publish(struct kcoll_region *region)
 {
 	for (;;) {
 		spin_lock(&table_lock);
@@ -168,18 +207,33 @@ static void publish(struct region *region)
 	spin_unlock(&table_lock);
 }
 
-static struct region *region_new(struct context *ctx, u32 n, u32 flags, u32 gate_limit)
+static int alloc_parts(struct kcoll_region *region, u32 n)
 {
-	struct region *region = kzalloc(sizeof(*region), GFP_KERNEL_ACCOUNT);
+	region->segments = kvcalloc(n, sizeof(*region->segments), GFP_KERNEL_ACCOUNT);
+	region->sorted = kvcalloc(n, sizeof(*region->sorted), GFP_KERNEL_ACCOUNT);
+	region->watches = kvcalloc(n, sizeof(*region->watches), GFP_KERNEL_ACCOUNT);
+	return region->segments && region->sorted && region->watches ? 0 : -ENOMEM;
+}
+
+static void free_parts(struct kcoll_region *region)
+{
+	kvfree(region->watches);
+	kvfree(region->sorted);
+	kvfree(region->segments);
+	kfree(region);
+}
+
+static struct kcoll_region *region_new(struct kcoll_context *ctx, u32 n, u32 flags, u32 gate_limit)
+{
+	struct kcoll_region *region = kzalloc(sizeof(*region), GFP_KERNEL_ACCOUNT);
 	int index;
 
 	if (!region)
 		return NULL;
-	region->segments = kvcalloc(n, sizeof(*region->segments), GFP_KERNEL_ACCOUNT);
-	if (!region->segments)
+	if (alloc_parts(region, n))
 		goto free_region;
-	if (percpu_ref_init(&region->ref, region_released, 0, GFP_KERNEL))
-		goto free_segments;
+	if (percpu_ref_init(&region->ref, region_released, 0, GFP_KERNEL_ACCOUNT))
+		goto free_region;
 	index = ida_alloc_range(&map_indices, 1, MAP_MAX_INDEX, GFP_KERNEL_ACCOUNT);
 	if (index < 0)
 		goto exit_ref;
@@ -191,88 +245,116 @@ static struct region *region_new(struct context *ctx, u32 n, u32 flags, u32 gate
 	spin_lock_init(&region->lock);
 	init_rwsem(&region->map_sem);
 	init_waitqueue_head(&region->wait);
-	INIT_WORK(&region->zap_work, map_zap_work);
+	xa_init_flags(&region->sets, XA_FLAGS_ACCOUNT);
+	INIT_WORK(&region->zap_work, kcoll_map_zap_work);
 	INIT_WORK(&region->free_work, region_free_work);
+	region->nsegments = n;
 	region->direction = flags & (KCOLL_READ | KCOLL_WRITE);
 	region->gate_limit = gate_limit;
 	region->euid = current_euid();
 	region->userns = get_user_ns(current_user_ns());
-	region->domain = domain_get(ctx->domain);
-	region->owner = owner_get(ctx->owner);
+	region->domain = kcoll_domain_get(ctx->domain);
+	region->owner = kcoll_owner_get(ctx->owner);
 	return region;
 
 exit_ref:
 	percpu_ref_exit(&region->ref);
-free_segments:
-	kvfree(region->segments);
 free_region:
-	kfree(region);
+	free_parts(region);
 	return NULL;
+}
+
+/* What a region of so many ranges takes, whatever is pinned in it. */
+static size_t metadata_bytes(u32 n, u32 slots)
+{
+	return sizeof(struct kcoll_region) + nr_cpu_ids * sizeof(unsigned long) +
+	       slots * sizeof(struct kcoll_slot) +
+	       n * (sizeof(struct kcoll_segment) + sizeof(struct kcoll_segment *) +
+		    sizeof(struct kcoll_watch));
+}
+
+/* The region's tables, charged to its user. */
+static int furnish(struct kcoll_region *region, struct kcoll_context *ctx,
+		   const struct kcoll_range *ranges, u32 n)
+{
+	unsigned long windows;
+	u32 i;
+	int err;
+
+	err = lay_out(region, ranges, n, &windows);
+	if (err)
+		return err;
+	region->nslots = roundup_pow_of_two(min_t(unsigned long, windows, MAX_SLOTS));
+	region->metadata = metadata_bytes(n, region->nslots);
+	err = kcoll_account_metadata(ctx->owner->user, region->metadata);
+	if (err)
+		return err;
+	region->charged = true;
+	err = kcoll_generation_alloc(&ctx->generations, &region->gen);
+	if (err)
+		return err;
+	region->slots = kvcalloc(region->nslots, sizeof(*region->slots), GFP_KERNEL_ACCOUNT);
+	if (!region->slots)
+		return -ENOMEM;
+	for (i = 0; i < region->nslots; i++) {
+		mutex_init(&region->slots[i].lock);
+		region->slots[i].window = ULONG_MAX;
+		region->slots[i].missed = ULONG_MAX;
+	}
+	return kcoll_notify_start(region);
 }
 
 /*
  * REQUIRES: ctx->lock, current->mm is the owner's. The region is in no list of the descriptor yet.
- * EDQUOT: max_regions.
+ * EDQUOT: max_regions, max_ranges, max_metadata_mb.
  */
-struct region *region_create(struct context *ctx, const struct kcoll_range *ranges, u32 n, u32 flags, u32 gate_limit)
+struct kcoll_region *kcoll_region_create(struct kcoll_context *ctx,
+					 const struct kcoll_range *ranges, u32 n, u32 flags,
+					 u32 gate_limit)
 {
-	struct region *region;
-	unsigned long windows, i;
+	struct kcoll_owner *owner = ctx->owner;
+	struct kcoll_region *region;
 	int err;
 
-	if (atomic_inc_return(&ctx->owner->regions) > READ_ONCE(param_max_regions)) {
-		atomic_dec(&ctx->owner->regions);
-		return ERR_PTR(-EDQUOT);
-	}
+	kcoll_account_note_limit(owner);
+	err = count(owner, n);
+	if (err)
+		return ERR_PTR(err);
 	region = region_new(ctx, n, flags, gate_limit);
 	if (!region) {
-		atomic_dec(&ctx->owner->regions);
+		uncount(owner, n);
 		return ERR_PTR(-ENOMEM);
 	}
-	err = lay_out(region, ranges, n, &windows);
-	if (err)
-		goto free;
-	err = generation_alloc(&ctx->generations, &region->gen);
-	if (err)
-		goto free;
-	err = -ENOMEM;
-	region->windows = kvcalloc(windows, sizeof(*region->windows), GFP_KERNEL_ACCOUNT);
-	if (!region->windows)
-		goto free;
-	for (i = 0; i < windows; i++)
-		mutex_init(&region->windows[i].lock);
-	account_note_limit(ctx->owner);
-	while (region->nsegments < n) {
-		err = notify_insert(&region->segments[region->nsegments]);
-		if (err)
-			goto free;
-		region->nsegments++;
+	err = furnish(region, ctx, ranges, n);
+	if (err) {
+		kcoll_notify_stop(region);
+		uncount(owner, n);
+		region_free(region);
+		return ERR_PTR(err);
 	}
 	publish(region);
 	trace_kcoll_reg(region->cookie, region->len, n, flags);
 	return region;
-
-free:
-	region_free(region);
-	return ERR_PTR(err);
 }
 
-/* Same user, same namespace, same domain; another user only if the administrator says so and both share a domain. */
-static int access_check(const struct region *region, const struct context *ctx, u32 direction)
+/* Same user, same namespace, same domain; another user only if the administrator says so and both
+ * share a domain. */
+static int access_check(const struct kcoll_region *region, const struct kcoll_context *ctx,
+			u32 direction)
 {
 	if (region->domain != ctx->domain || (region->direction & direction) != direction)
 		return -EACCES;
 	if (uid_eq(region->euid, current_euid()) && region->userns == current_user_ns())
 		return 0;
-	if (region->domain && READ_ONCE(param_cross_userns))
+	if (region->domain && READ_ONCE(kcoll_param_cross_userns))
 		return 0;
 	return -EACCES;
 }
 
 /* A reference to the region, for one command. ERR_PTR: ENOENT, EACCES. */
-struct region *region_get(struct context *ctx, u64 cookie, u32 direction)
+struct kcoll_region *kcoll_region_get(struct kcoll_context *ctx, u64 cookie, u32 direction)
 {
-	struct region *region;
+	struct kcoll_region *region;
 	int err = -ENOENT;
 
 	rcu_read_lock();
@@ -287,19 +369,19 @@ struct region *region_get(struct context *ctx, u64 cookie, u32 direction)
 }
 
 /* The same by the index of an attachment, which remembers the cookie. */
-struct region *region_get_index(struct context *ctx, u32 index, u64 cookie)
+struct kcoll_region *kcoll_region_get_index(struct kcoll_context *ctx, u32 index, u64 cookie)
 {
-	struct region *region = region_get(ctx, cookie, KCOLL_READ);
+	struct kcoll_region *region = kcoll_region_get(ctx, cookie, KCOLL_READ);
 
 	if (!IS_ERR(region) && region->map_index != index) {
-		region_put(region);
+		kcoll_region_put(region);
 		return ERR_PTR(-ENOENT);
 	}
 	return region;
 }
 
 /* REQUIRES: offset < region->len */
-struct segment *region_segment(struct region *region, u64 offset)
+struct kcoll_segment *kcoll_region_segment(struct kcoll_region *region, u64 offset)
 {
 	u32 low = 0, high = region->nsegments;
 
@@ -314,11 +396,13 @@ struct segment *region_segment(struct region *region, u64 offset)
 	return &region->segments[low];
 }
 
-/* Ends a region: nobody finds it any more, nothing of it stays published. The caller has taken it off its list. */
-void region_kill(struct region *region)
+/*
+ * Ends a region: nobody finds it any more, nothing of it stays published, and what its owner is
+ * charged for it is given back; a peer that still maps it has its mapping to pay for. The caller
+ * has taken it off its list. May sleep.
+ */
+void kcoll_region_kill(struct kcoll_region *region)
 {
-	u32 i;
-
 	spin_lock(&table_lock);
 	hash_del_rcu(&region->hash);
 	spin_unlock(&table_lock);
@@ -326,43 +410,59 @@ void region_kill(struct region *region)
 	spin_lock(&region->lock);
 	region->dead = true;
 	generation_end(&region->gen);
-	for (i = 0; i < region->nsegments; i++)
-		pinset_drop_range(&region->segments[i], region->segments[i].start, region->segments[i].end);
 	spin_unlock(&region->lock);
+	kcoll_pinset_drop_all(region);
+	kcoll_notify_stop(region);
+	uncount(region->owner, region->nsegments);
+	if (atomic_read(&region->maps))
+		uncharge(region);
 
 	trace_kcoll_unreg(region->cookie, region->len);
 	percpu_ref_kill(&region->ref);
 }
 
-static bool idle(struct region *region)
+static bool idle(struct kcoll_region *region)
 {
 	bool idle;
 
 	spin_lock(&region->lock);
-	idle = region->zaps == region->drops && !region->sets && !region->uncached;
+	idle = region->zaps == region->drops && !region->live && !region->uncached;
 	spin_unlock(&region->lock);
 	return idle;
 }
 
-/* REQUIRES: a reference; the region is dead. Waits until no copy and no mapping touches its memory. */
-int region_wait_idle(struct region *region)
+/* REQUIRES: a reference; the region is dead. Waits until no copy and no mapping touches its memory.
+ */
+int kcoll_region_wait_idle(struct kcoll_region *region)
 {
 	return wait_event_killable(region->wait, idle(region));
 }
 
-/* An uncached copy holds pages that no set tells of; false: the region has ended. */
-bool region_uncached_begin(struct region *region)
+/*
+ * An uncached copy holds pages that no set tells of, looked up since `seq`. -ENOENT: the region has
+ * ended; -EAGAIN: the owner has changed its memory since, so they may not be the ones of any
+ * generation. last: then they are used all the same, in a generation that has passed already.
+ */
+int kcoll_region_uncached_begin(struct kcoll_segment *segment, unsigned long seq, bool last)
 {
-	bool alive;
+	struct kcoll_region *region = segment->region;
+	int err = 0;
 
 	spin_lock(&region->lock);
-	alive = !region->dead;
-	region->uncached += alive;
+	if (region->dead)
+		err = -ENOENT;
+	else if (!mmu_interval_read_retry(&segment->watch->notifier, seq))
+		err = 0;
+	else if (last)
+		generation_bump(&region->gen);
+	else
+		err = -EAGAIN;
+	region->uncached += !err;
 	spin_unlock(&region->lock);
-	return alive;
+	return err;
 }
 
-void region_uncached_end(struct region *region)
+void kcoll_region_uncached_end(struct kcoll_region *region)
 {
 	spin_lock(&region->lock);
 	region->uncached--;
@@ -370,18 +470,20 @@ void region_uncached_end(struct region *region)
 	wake_up_all(&region->wait);
 }
 
-void region_show_all(struct seq_file *m)
+void kcoll_region_show_all(struct seq_file *m)
 {
-	struct region *region;
+	struct kcoll_region *region;
 	unsigned int bucket;
 
-	seq_puts(m, "owner_pid uid length ranges direction mappings sets drops zaps generation owner_pinned_pages\n");
+	seq_puts(m, "owner_pid uid length ranges direction mappings sets drops zaps generation ");
+	seq_puts(m, "owner_pinned_pages\n");
 	rcu_read_lock();
 	hash_for_each_rcu(table, bucket, region, hash)
 		seq_printf(m, "%d %u %llu %u %s%s %d %u %llu %llu %llu %ld\n", region->owner->pid,
-			   from_kuid_munged(seq_user_ns(m), region->euid), region->len, region->nsegments,
-			   region->direction & KCOLL_READ ? "r" : "", region->direction & KCOLL_WRITE ? "w" : "",
-			   atomic_read(&region->maps), region->sets, region->drops, region->zaps,
-			   generation_now(&region->gen), atomic_long_read(&region->owner->pinned_pages));
+			   from_kuid_munged(seq_user_ns(m), region->euid), region->len,
+			   region->nsegments, region->direction & KCOLL_READ ? "r" : "",
+			   region->direction & KCOLL_WRITE ? "w" : "", atomic_read(&region->maps),
+			   region->live, region->drops, region->zaps, generation_now(&region->gen),
+			   atomic_long_read(&region->owner->pinned_pages));
 	rcu_read_unlock();
 }

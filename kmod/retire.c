@@ -2,22 +2,25 @@
 /*
  * How pin sets end.
  *
- *   pinset_drop_*()     unpublishes (invalidation, end of the region, pressure) -> region->dropped, zap work
- *   pinset_retire()     the zap work has taken it from all mappings: wait for its last user, without waiting
- *   pinset_released()   the last user is gone -> dying list
- *   unpin_work()        unpins after unpin_delay_ms, gives the charge back, frees
+ *   pinset_drop_*()     unpublishes (invalidation, end of the region, pressure) -> region->dropped,
+ * zap work kcoll_pinset_retire()     the zap work has taken it from all mappings: wait for its last
+ * user, without waiting kcoll_pinset_released()   the last user is gone -> dying list unpin_work()
+ * unpins after unpin_delay_ms, gives the charge back, frees
  *
- * The delay keeps a fork that splits a huge page of ours from finding half of it unpinned. Published sets are in a list,
- * oldest first, that pressure goes through: warm ones get a second chance at its end.
+ * The delay keeps a fork that splits a huge page of ours from finding half of it unpinned.
+ * Published sets are in a list, oldest first, that pressure goes through: warm ones get a second
+ * chance at its end. Long loops drop in batches.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
+#include <linux/wait.h>
 
 #include "device.h"
 #include "params.h"
 #include "pinset.h"
 #include "stats.h"
 #include "trace.h"
+#include "user.h"
 
 #define COLD_QUARTERS 4 /* unused for a second: may be dropped for others */
 #define COLD_SCAN 1024	/* sets looked at per call */
@@ -32,25 +35,35 @@ static void unpin_work(struct work_struct *work);
 static DECLARE_DELAYED_WORK(unpin, unpin_work);
 static bool unpin_hurry; /* under dying_lock */
 
+/* Wakes those who wait for room. */
+static atomic_t freed = ATOMIC_INIT(0);
+static DECLARE_WAIT_QUEUE_HEAD(room);
+
 /* REQUIRES: region->lock; the set has just been published. */
-void pinset_enlist(struct pinset *set)
+void kcoll_pinset_enlist(struct kcoll_pinset *set)
 {
 	spin_lock(&sets_lock);
 	list_add_tail(&set->lru, &sets);
+	list_add_tail(&set->own, &set->region->owner->sets);
 	spin_unlock(&sets_lock);
 }
 
 /* --- dropping --- */
 
-/* REQUIRES: region->lock. Callable where sleeping is forbidden. */
-static void unpublish(struct pinset *set)
+/* What is no longer found goes its way. REQUIRES: region->lock. Callable where sleeping is
+ * forbidden. */
+void kcoll_pinset_unpublish(struct kcoll_pinset *set)
 {
-	struct region *region = set->region;
+	struct kcoll_region *region = set->region;
+	struct kcoll_slot *slot = region_slot(region, set->window);
 
-	RCU_INIT_POINTER(set->window->set, NULL);
+	if (rcu_access_pointer(slot->set) == set)
+		RCU_INIT_POINTER(slot->set, NULL);
 	spin_lock(&sets_lock);
 	list_del_init(&set->lru);
+	list_del_init(&set->own);
 	spin_unlock(&sets_lock);
+	atomic_long_add(set->charge.pages, &region->owner->dropped_pages);
 	list_add_tail(&set->link, &region->dropped);
 	region->drops++;
 	percpu_ref_get(&region->ref);
@@ -58,35 +71,68 @@ static void unpublish(struct pinset *set)
 		percpu_ref_put(&region->ref);
 }
 
-/* REQUIRES: region->lock. Unpublishes the sets that touch [start, end) of the owner's addresses; returns how many. */
-unsigned int pinset_drop_range(struct segment *segment, unsigned long start, unsigned long end)
+/* REQUIRES: region->lock */
+static void drop(struct kcoll_pinset *set)
 {
-	struct region *region = segment->region;
+	xa_erase(&set->region->sets, set->window);
+	kcoll_pinset_unpublish(set);
+}
+
+/*
+ * REQUIRES: region->lock. Drops sets with pages in [start, end) of the owner's addresses, `most` at
+ * most; returns how many.
+ */
+unsigned int kcoll_pinset_drop_range(struct kcoll_segment *segment, unsigned long start,
+				     unsigned long end, unsigned int most)
+{
+	struct kcoll_region *region = segment->region;
 	unsigned long i, last = segment_window(segment, end - 1);
 	unsigned int dropped = 0;
+	struct kcoll_pinset *set;
 
-	for (i = segment_window(segment, start); i <= last; i++) {
-		struct pinset *set = rcu_dereference_protected(region->windows[i].set, lockdep_is_held(&region->lock));
-
-		if (set) {
-			unpublish(set);
-			dropped++;
-		}
+	xa_for_each_range(&region->sets, i, set, segment_window(segment, start), last) {
+		if (set->start >= end ||
+		    set->start + ((unsigned long)set->pages << PAGE_SHIFT) <= start)
+			continue;
+		if (dropped == most)
+			break;
+		drop(set);
+		dropped++;
 	}
 	return dropped;
 }
 
-static bool cold(const struct pinset *set)
+/* REQUIRES: the region is dead. May sleep. */
+void kcoll_pinset_drop_all(struct kcoll_region *region)
+{
+	unsigned int dropped;
+	struct kcoll_pinset *set;
+	unsigned long i;
+
+	do {
+		dropped = 0;
+		spin_lock(&region->lock);
+		xa_for_each(&region->sets, i, set) {
+			drop(set);
+			if (++dropped == DROP_BATCH)
+				break;
+		}
+		spin_unlock(&region->lock);
+		cond_resched();
+	} while (dropped == DROP_BATCH);
+}
+
+static bool cold(const struct kcoll_pinset *set)
 {
 	return (u32)(jiffies / (HZ / 4)) - READ_ONCE(set->used) >= COLD_QUARTERS;
 }
 
 /* For the shrinker: of those that it would look at. */
-unsigned long pinset_cold_pages(void)
+unsigned long kcoll_pinset_cold_pages(void)
 {
 	unsigned int scanned = 0;
 	unsigned long pages = 0;
-	struct pinset *set;
+	struct kcoll_pinset *set;
 
 	spin_lock(&sets_lock);
 	list_for_each_entry(set, &sets, lru) {
@@ -99,10 +145,26 @@ unsigned long pinset_cold_pages(void)
 	return pages;
 }
 
-/* The coldest set (of one owner) of COLD_SCAN, with references to it and its region. Warm ones go to the list's end. */
-static struct pinset *coldest(struct owner *owner)
+/* REQUIRES: sets_lock. On a list, so published, so both are alive. */
+static struct kcoll_pinset *hold(struct kcoll_pinset *set)
 {
-	struct pinset *set, *next, *best = NULL, *moved = NULL;
+	if (set) {
+		percpu_ref_get(&set->ref);
+		percpu_ref_get(&set->region->ref);
+	}
+	return set;
+}
+
+static bool colder(const struct kcoll_pinset *set, const struct kcoll_pinset *best)
+{
+	return !best || (s32)(READ_ONCE(set->used) - READ_ONCE(best->used)) < 0;
+}
+
+/* The coldest set of COLD_SCAN, with references to it and its region. Warm ones go to the list's
+ * end. */
+static struct kcoll_pinset *coldest(void)
+{
+	struct kcoll_pinset *set, *next, *best = NULL, *moved = NULL;
 	unsigned int scanned = 0;
 
 	spin_lock(&sets_lock);
@@ -112,59 +174,115 @@ static struct pinset *coldest(struct owner *owner)
 		if (!cold(set)) {
 			moved = moved ?: set;
 			list_move_tail(&set->lru, &sets);
-		} else if ((!owner || set->region->owner == owner) &&
-			   (!best || (s32)(READ_ONCE(set->used) - READ_ONCE(best->used)) < 0)) {
+		} else if (colder(set, best)) {
 			best = set;
 		}
 	}
-	/* On the list, so published, so both are alive. */
-	if (best) {
-		percpu_ref_get(&best->ref);
-		percpu_ref_get(&best->region->ref);
-	}
+	hold(best);
 	spin_unlock(&sets_lock);
 	return best;
 }
 
-/* Drops cold sets of an owner, or of all, until so many pages are on their way out; returns how many. */
-unsigned long pinset_drop_cold(struct owner *owner, unsigned long pages)
+/* The same of an owner's; also a warm one, if there is no cold one and `warm` says so. */
+static struct kcoll_pinset *coldest_of(struct kcoll_owner *owner, bool warm)
+{
+	struct kcoll_pinset *set, *next, *best = NULL, *moved = NULL, *first = NULL;
+	unsigned int scanned = 0;
+
+	spin_lock(&sets_lock);
+	list_for_each_entry_safe(set, next, &owner->sets, own) {
+		if (set == moved || ++scanned > COLD_SCAN)
+			break;
+		if (!cold(set)) {
+			if (colder(set, first))
+				first = set;
+			moved = moved ?: set;
+			list_move_tail(&set->own, &owner->sets);
+		} else if (colder(set, best)) {
+			best = set;
+		}
+	}
+	best = hold(best ?: warm ? first : NULL);
+	spin_unlock(&sets_lock);
+	return best;
+}
+
+/* Drops a set that is still published and lets go of it; returns its pages, or 0. */
+static unsigned long drop_held(struct kcoll_pinset *set)
+{
+	struct kcoll_region *region = set->region;
+	unsigned long pages = 0;
+
+	spin_lock(&region->lock);
+	if (xa_load(&region->sets, set->window) == set) {
+		drop(set);
+		pages = set->pages;
+	}
+	spin_unlock(&region->lock);
+	pinset_put(set);
+	kcoll_region_put(region);
+	return pages;
+}
+
+/* Drops cold sets of an owner, or of all, until so many pages are on their way out; returns how
+ * many. */
+unsigned long kcoll_pinset_drop_cold(struct kcoll_owner *owner, unsigned long pages)
 {
 	unsigned long dropped = 0;
 
 	while (dropped < pages) {
-		struct pinset *set = coldest(owner);
-		struct region *region;
+		struct kcoll_pinset *set = owner ? coldest_of(owner, false) : coldest();
 
 		if (!set)
 			break;
-		region = set->region;
-		spin_lock(&region->lock);
-		if (rcu_access_pointer(set->window->set) == set) {
-			unpublish(set);
-			dropped += set->pages;
-		}
-		spin_unlock(&region->lock);
-		pinset_put(set);
-		region_put(region);
+		dropped += drop_held(set);
+		cond_resched();
 	}
 	/* What is waiting for its delay is room too. */
-	pinset_unpin_now();
+	kcoll_pinset_unpin_now();
+	return dropped;
+}
+
+/* The same, but warm sets too. Their users go on with what they hold. */
+unsigned long kcoll_pinset_evict(struct kcoll_owner *owner, unsigned long pages)
+{
+	unsigned long dropped = 0;
+	struct kcoll_pinset *set;
+
+	while (dropped < pages && (set = coldest_of(owner, true))) {
+		dropped += drop_held(set);
+		cond_resched();
+	}
 	return dropped;
 }
 
 /* --- unpinning --- */
 
+/* How often a set was freed, to be waited for. */
+int kcoll_pinset_freed(void)
+{
+	return atomic_read(&freed);
+}
+
+/* Until another is freed, or for some time. -EINTR: a signal. */
+int kcoll_pinset_wait_freed(int seen)
+{
+	return wait_event_interruptible_timeout(room, atomic_read(&freed) != seen, HZ / 20) < 0 ?
+		       -EINTR :
+		       0;
+}
+
 /* No mapping shows the set any more. */
-void pinset_retire(struct pinset *set)
+void kcoll_pinset_retire(struct kcoll_pinset *set)
 {
 	percpu_ref_kill(&set->ref);
 }
 
 /* The last user is gone: to be unpinned, after the delay. May run in an RCU callback. */
-void pinset_released(struct percpu_ref *ref)
+void kcoll_pinset_released(struct percpu_ref *ref)
 {
-	struct pinset *set = container_of(ref, struct pinset, ref);
-	unsigned long flags, delay = msecs_to_jiffies(READ_ONCE(param_unpin_delay_ms));
+	struct kcoll_pinset *set = container_of(ref, struct kcoll_pinset, ref);
+	unsigned long flags, delay = msecs_to_jiffies(READ_ONCE(kcoll_param_unpin_delay_ms));
 
 	/* UNREGISTER waits for it, and nobody will pin there again. */
 	if (READ_ONCE(set->region->dead))
@@ -179,29 +297,35 @@ void pinset_released(struct percpu_ref *ref)
 	spin_unlock_irqrestore(&dying_lock, flags);
 }
 
-static void set_free(struct pinset *set)
+static void set_free(struct kcoll_pinset *set)
 {
-	struct region *region = set->region;
+	struct kcoll_region *region = set->region;
 	unsigned int i;
 
 	for (i = 0; i < set->n; i++)
-		unpin_user_page_range_dirty_lock(set->extents[i].page, set->extents[i].n, set->write);
+		unpin_user_page_range_dirty_lock(set->extents[i].page, set->extents[i].n,
+						 set->write);
 	trace_kcoll_unpin(region->cookie, set->pages, set->n);
-	stats_add(&stats_module, unpin_pages, set->pages);
-	account_uncharge(region->owner, &set->charge);
+	stats_add(&region->owner->user->events, unpin_pages, set->pages);
+	atomic_long_sub(set->charge.pages, &region->owner->dropped_pages);
+	kcoll_account_uncharge(region->owner, &set->charge, set->charge.pages);
+	atomic_inc(&freed);
+	if (wq_has_sleeper(&room))
+		wake_up_all(&room);
 	percpu_ref_exit(&set->ref);
 	kvfree(set);
 	spin_lock(&region->lock);
-	region->sets--;
+	region->live--;
 	spin_unlock(&region->lock);
 	wake_up_all(&region->wait);
-	region_put(region);
+	kcoll_region_put(region);
 }
 
-/* Moves to `now` what is due; false: nothing is left, else *due says when the next one will be. REQUIRES: dying_lock */
+/* Moves to `now` what is due; false: nothing is left, else *due says when the next one will be.
+ * REQUIRES: dying_lock */
 static bool take_due(struct list_head *now, unsigned long *due)
 {
-	struct pinset *set, *next;
+	struct kcoll_pinset *set, *next;
 	bool left = false;
 
 	list_for_each_entry_safe(set, next, &dying, link) {
@@ -218,7 +342,7 @@ static bool take_due(struct list_head *now, unsigned long *due)
 
 static void unpin_work(struct work_struct *work)
 {
-	struct pinset *set, *next;
+	struct kcoll_pinset *set, *next;
 	unsigned long flags, due = 0;
 	LIST_HEAD(now);
 
@@ -234,8 +358,14 @@ static void unpin_work(struct work_struct *work)
 	}
 }
 
+/* REQUIRES: no set is left, and none can be made. Its timer may still be armed. */
+void kcoll_pinset_stop(void)
+{
+	cancel_delayed_work_sync(&unpin);
+}
+
 /* Somebody waits for the room, or for the end: no delay for those that are dying now. */
-void pinset_unpin_now(void)
+void kcoll_pinset_unpin_now(void)
 {
 	unsigned long flags;
 

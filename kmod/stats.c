@@ -4,73 +4,71 @@
 #include <linux/log2.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
-#include <linux/spinlock.h>
 
 #include "account.h"
 #include "region.h"
 #include "stats.h"
+#include "user.h"
 
-struct stats stats_module;
-
-static DEFINE_SPINLOCK(stats_lock); /* guards the list and `closed` */
-static LIST_HEAD(open_stats);
-static struct stats_cpu closed;
 static struct dentry *debug_dir;
 
-int stats_init(struct stats *stats)
+int kcoll_stats_init(struct kcoll_counters *stats, struct kcoll_user *user)
 {
-	stats->cpu = alloc_percpu_gfp(struct stats_cpu, GFP_KERNEL_ACCOUNT);
+	stats->cpu = alloc_percpu_gfp(struct kcoll_counters_cpu, GFP_KERNEL_ACCOUNT);
 	if (!stats->cpu)
 		return -ENOMEM;
 	stats->timed = false;
-	spin_lock(&stats_lock);
-	list_add(&stats->link, &open_stats);
-	spin_unlock(&stats_lock);
+	mutex_lock(&user->lock);
+	list_add(&stats->link, &user->stats);
+	mutex_unlock(&user->lock);
 	return 0;
 }
 
-static void add_up(const struct stats *stats, u64 *sum)
+static void add_up(const struct kcoll_counters *stats, u64 *sum)
 {
 	unsigned int i;
 	int cpu;
 
 	for_each_possible_cpu(cpu) {
-		const struct stats_cpu *one = per_cpu_ptr(stats->cpu, cpu);
+		const struct kcoll_counters_cpu *one = per_cpu_ptr(stats->cpu, cpu);
 
 		for (i = 0; i < STATS_WORDS; i++)
 			sum[i] += READ_ONCE(one->v[i]);
 	}
 }
 
-void stats_exit(struct stats *stats)
+void kcoll_stats_exit(struct kcoll_counters *stats, struct kcoll_user *user)
 {
-	spin_lock(&stats_lock);
+	mutex_lock(&user->lock);
 	list_del(&stats->link);
-	add_up(stats, closed.v);
-	spin_unlock(&stats_lock);
+	add_up(stats, user->closed.v);
+	mutex_unlock(&user->lock);
 	free_percpu(stats->cpu);
 }
 
-void stats_sum(struct stats *stats, struct kcoll_stats *sum)
+void kcoll_stats_sum(struct kcoll_counters *stats, struct kcoll_stats *sum)
 {
 	add_up(stats, &sum->copies);
 }
 
-void stats_sum_all(struct kcoll_stats *sum)
+/* Costs what the user's own descriptors cost; other users do not wait for it. */
+void kcoll_stats_sum_user(struct kcoll_user *user, struct kcoll_stats *sum)
 {
-	struct stats *stats;
+	struct kcoll_counters *stats;
 	unsigned int i;
 
-	spin_lock(&stats_lock);
+	mutex_lock(&user->lock);
 	for (i = 0; i < STATS_WORDS; i++)
-		(&sum->copies)[i] += closed.v[i];
-	list_for_each_entry(stats, &open_stats, link)
+		(&sum->copies)[i] += user->closed.v[i];
+	list_for_each_entry(stats, &user->stats, link) {
 		add_up(stats, &sum->copies);
-	spin_unlock(&stats_lock);
+		cond_resched();
+	}
+	mutex_unlock(&user->lock);
 }
 
 /* 1, 2, 3-4, 5-8, ... */
-unsigned int stats_conc_bucket(unsigned int conc)
+unsigned int kcoll_stats_conc_bucket(unsigned int conc)
 {
 	unsigned int bucket = conc <= 1 ? 0 : ilog2(conc - 1) + 1;
 
@@ -86,7 +84,7 @@ static int stats_show(struct seq_file *m, void *unused)
 
 	if (!sum)
 		return -ENOMEM;
-	stats_sum_all(sum);
+	kcoll_user_sum_all(sum);
 	SHOW(copies);
 	SHOW(copies_uncached);
 	SHOW(bytes_read);
@@ -111,8 +109,10 @@ static int stats_show(struct seq_file *m, void *unused)
 	SHOW(zaps);
 	SHOW(unpin_pages);
 	for (i = 0; i < KCOLL_CONC_BUCKETS; i++)
-		seq_printf(m, "conc<=%-10u %llu pages %llu ns\n", 1U << i, sum->conc_pages[i], sum->conc_ns[i]);
-	seq_printf(m, "pinned_pages     %ld\nregions          %d\n", account_pinned_pages(), region_count());
+		seq_printf(m, "conc<=%-10u %llu pages %llu ns\n", 1U << i, sum->conc_pages[i],
+			   sum->conc_ns[i]);
+	seq_printf(m, "pinned_pages     %ld\nregions          %d\n", kcoll_account_pinned_pages(),
+		   kcoll_region_count());
 	kfree(sum);
 	return 0;
 }
@@ -120,25 +120,19 @@ DEFINE_SHOW_ATTRIBUTE(stats);
 
 static int regions_show(struct seq_file *m, void *unused)
 {
-	region_show_all(m);
+	kcoll_region_show_all(m);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(regions);
 
-int stats_start(void)
+void kcoll_stats_start(void)
 {
-	int err = stats_init(&stats_module);
-
-	if (err)
-		return err;
 	debug_dir = debugfs_create_dir("kcoll", NULL);
 	debugfs_create_file("stats", 0400, debug_dir, NULL, &stats_fops);
 	debugfs_create_file("regions", 0400, debug_dir, NULL, &regions_fops);
-	return 0;
 }
 
-void stats_stop(void)
+void kcoll_stats_stop(void)
 {
 	debugfs_remove_recursive(debug_dir);
-	stats_exit(&stats_module);
 }

@@ -42,7 +42,7 @@ TRACE_EVENT(kcoll_unreg,
 );
 
 TRACE_EVENT(kcoll_pin,
-	TP_PROTO(u64 cookie, const struct pin_times *times, bool remote),
+	TP_PROTO(u64 cookie, const struct kcoll_pin_times *times, bool remote),
 	TP_ARGS(cookie, times, remote),
 	TP_STRUCT__entry(__field(u32, region) __field(u32, pages) __field(u32, extents) __field(u64, gate_ns)
 			 __field(u64, lock_ns) __field(u64, pin_ns) __field(u32, conc) __field(u32, retries)

@@ -2,9 +2,9 @@
 /*
  * The same commands through io_uring.
  *
- * Small copies whose pages are pinned run where they are submitted; all else asks to be moved to a worker (-EAGAIN),
- * which calls us again. The answer always goes through io_uring_cmd_done(): on some kernels a positive return value
- * from a worker never completes the command.
+ * Small copies whose pages are pinned run where they are submitted; all else asks to be moved to a
+ * worker (-EAGAIN), which calls us again. The answer always goes through io_uring_cmd_done(): on
+ * some kernels a positive return value from a worker never completes the command.
  */
 #include <linux/uaccess.h>
 
@@ -15,7 +15,7 @@
 #include "trace.h"
 #include "uring.h"
 
-#define COMMAND_BYTES 80 /* room in an SQE128 */
+#define COMMAND_BYTES sizeof(struct kcoll_uring_bytes)
 
 union command {
 	struct kcoll_copy copy;
@@ -39,31 +39,33 @@ static ssize_t outcome(u64 done, int err)
 	return err == -EAGAIN || !done ? err : done;
 }
 
-static ssize_t run_copy(struct context *ctx, struct kcoll_copy *args, bool inline_now)
+static ssize_t run_copy(struct kcoll_context *ctx, struct kcoll_copy *args, bool inline_now)
 {
 	int err;
 
 	if (!(args->flags & KCOLL_VECTOR) && args->len > MAX_RW_COUNT)
 		return -EINVAL;
-	if (inline_now && ((args->flags & KCOLL_VECTOR) || args->len > READ_ONCE(param_uring_inline_max)))
+	if (inline_now &&
+	    ((args->flags & KCOLL_VECTOR) || args->len > READ_ONCE(kcoll_param_uring_inline_max)))
 		return -EAGAIN;
-	err = copy_run(ctx, args, !inline_now);
+	err = kcoll_copy_run(ctx, args, !inline_now);
 	return err == -ESTALE ? err : outcome(args->done, err);
 }
 
-static ssize_t run_copy2(struct context *ctx, struct kcoll_copy2 *args, bool inline_now)
+static ssize_t run_copy2(struct kcoll_context *ctx, struct kcoll_copy2 *args, bool inline_now)
 {
 	int err;
 
 	if (args->len > MAX_RW_COUNT)
 		return -EINVAL;
-	if (inline_now && args->len > READ_ONCE(param_uring_inline_max))
+	if (inline_now && args->len > READ_ONCE(kcoll_param_uring_inline_max))
 		return -EAGAIN;
-	err = copy2_run(ctx, args, !inline_now);
+	err = kcoll_copy2_run(ctx, args, !inline_now);
 	return err == -ESTALE ? err : outcome(args->done, err);
 }
 
-static ssize_t run_register(struct context *ctx, const struct kcoll_register *args, bool inline_now)
+static ssize_t run_register(struct kcoll_context *ctx, const struct kcoll_register *args,
+			    bool inline_now)
 {
 	u64 cookie;
 
@@ -71,26 +73,32 @@ static ssize_t run_register(struct context *ctx, const struct kcoll_register *ar
 		return -EAGAIN;
 	if (!args->cookie_ptr)
 		return -EINVAL;
-	return register_region(ctx, args, &cookie);
+	return kcoll_register_region(ctx, args, &cookie);
 }
 
-static ssize_t run(struct context *ctx, u32 op, union command *command, bool inline_now)
+static ssize_t run(struct kcoll_context *ctx, u32 op, union command *command, bool inline_now)
 {
 	switch (op) {
 	case KCOLL_COPY:
-		return size_is(command, sizeof(command->copy)) ? run_copy(ctx, &command->copy, inline_now) : -EINVAL;
+		return size_is(command, sizeof(command->copy)) ?
+			       run_copy(ctx, &command->copy, inline_now) :
+			       -EINVAL;
 	case KCOLL_COPY2:
-		return size_is(command, sizeof(command->copy2)) ? run_copy2(ctx, &command->copy2, inline_now) : -EINVAL;
+		return size_is(command, sizeof(command->copy2)) ?
+			       run_copy2(ctx, &command->copy2, inline_now) :
+			       -EINVAL;
 	case KCOLL_REGISTER:
-		return size_is(command, sizeof(command->reg)) ? run_register(ctx, &command->reg, inline_now) : -EINVAL;
+		return size_is(command, sizeof(command->reg)) ?
+			       run_register(ctx, &command->reg, inline_now) :
+			       -EINVAL;
 	default:
 		return -ENOTTY;
 	}
 }
 
-int uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
+int kcoll_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
-	struct context *ctx = cmd->file->private_data;
+	struct kcoll_context *ctx = cmd->file->private_data;
 	bool inline_now = issue_flags & IO_URING_F_NONBLOCK;
 	union command command;
 	ssize_t ret;
@@ -99,12 +107,15 @@ int uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 		return -EINVAL;
 	if (!context_is_ours(ctx))
 		return -EPERM;
+	/* Registered buffers are not looked at: no caller shall believe that they are. */
+	if (cmd->flags & IORING_URING_CMD_FIXED)
+		return -EINVAL;
 	/* Once: the submitter may change it under us. */
 	memcpy(&command, kcoll_uring_payload(cmd), sizeof(command));
 	ret = run(ctx, cmd->cmd_op, &command, inline_now);
 	if (inline_now && ret == -EAGAIN)
 		return -EAGAIN;
 	trace_kcoll_uring(cmd->cmd_op, inline_now, ret);
-	io_uring_cmd_done(cmd, ret, 0, issue_flags);
+	kcoll_uring_done(cmd, ret, issue_flags);
 	return -EIOCBQUEUED;
 }

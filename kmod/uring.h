@@ -4,6 +4,6 @@
 
 struct io_uring_cmd;
 
-int uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags);
+int kcoll_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags);
 
 #endif

@@ -10,18 +10,21 @@
 #define SMALL_MISSES 8 /* after so many small uncached copies a window is worth pinning */
 
 /* REQUIRES: the caller holds a reference to the region. total: bytes of the whole command. */
-void view_init(struct view *view, struct region *region, struct stats *stats, bool write, u64 total)
+void kcoll_view_init(struct kcoll_view *view, struct kcoll_region *region,
+		     struct kcoll_counters *stats, bool write, u64 total)
 {
 	/* Not the array of pages: it is large, and n says how much of it counts. */
-	memset(view, 0, offsetof(struct view, pages));
+	memset(view, 0, offsetof(struct kcoll_view, pages));
 	view->region = region;
 	view->stats = stats;
 	view->write = write;
+	view->around = ULONG_MAX;
 	view->may_sleep = true;
-	view->small = total <= READ_ONCE(param_uncached_max);
+	view->small = total <= READ_ONCE(kcoll_param_uncached_max);
 }
 
-static void let_go(struct view *view)
+/* Holds nothing any more; the next kcoll_view_span() starts anew. */
+void kcoll_view_let_go(struct kcoll_view *view)
 {
 	if (view->set) {
 		pinset_put(view->set);
@@ -30,35 +33,30 @@ static void let_go(struct view *view)
 	if (view->n) {
 		unpin_user_pages_dirty_lock(view->pages, view->n, view->write);
 		view->n = 0;
-		region_uncached_end(view->region);
+		kcoll_region_uncached_end(view->region);
 	}
 	view->begin = 0;
 	view->end = 0;
 }
 
-void view_exit(struct view *view)
-{
-	let_go(view);
-}
-
-static int take_uncached(struct view *view, struct segment *segment, u64 offset, u64 want)
+static int take_uncached(struct kcoll_view *view, struct kcoll_segment *segment, u64 offset,
+			 u64 want)
 {
 	unsigned long va = segment->start + (offset - segment->offset);
 	unsigned long first = PAGE_ALIGN_DOWN(va), last;
 	unsigned int n;
-	int err;
+	long pinned;
 
 	want = min(want, segment->offset + (segment->end - segment->start) - offset);
 	want = min(want, ((u64)VIEW_PAGES << PAGE_SHIFT) - (va - first));
 	last = PAGE_ALIGN(va + want);
 	n = (last - first) >> PAGE_SHIFT;
-	if (!region_uncached_begin(view->region))
-		return -ENOENT;
-	err = pinset_pin_uncached(segment, first, n, view->write, view->pages, view->stats, &view->times);
-	if (err < 0) {
-		region_uncached_end(view->region);
-		return err;
-	}
+	pinned = kcoll_pinset_pin_uncached(segment, first, n, view->write, view->pages, view->stats,
+					   &view->times);
+	if (pinned < 0)
+		return pinned;
+	n = pinned;
+	want = min(want, ((u64)n << PAGE_SHIFT) - (va - first));
 	view->n = n;
 	view->va = first;
 	view->segment = segment;
@@ -69,7 +67,8 @@ static int take_uncached(struct view *view, struct segment *segment, u64 offset,
 	return 0;
 }
 
-static void take_set(struct view *view, struct segment *segment, struct pinset *set)
+static void take_set(struct kcoll_view *view, struct kcoll_segment *segment,
+		     struct kcoll_pinset *set)
 {
 	u64 from = max(set->start, segment->start);
 	u64 to = min(set->start + ((u64)set->pages << PAGE_SHIFT), (u64)segment->end);
@@ -81,13 +80,29 @@ static void take_set(struct view *view, struct segment *segment, struct pinset *
 	view->end = segment->offset + (to - segment->start);
 }
 
-/* Makes the view cover offset. */
-static int take(struct view *view, u64 offset, u64 want)
+/* Whether a window is not worth pinning for a small copy, yet. */
+static bool too_small(const struct kcoll_view *view, struct kcoll_slot *slot, unsigned long window)
 {
-	struct segment *segment = region_segment(view->region, offset);
+	if (!view->small)
+		return false;
+	if (READ_ONCE(slot->missed) != window) {
+		WRITE_ONCE(slot->missed, window);
+		WRITE_ONCE(slot->misses, 0);
+	}
+	if (READ_ONCE(slot->misses) >= SMALL_MISSES)
+		return false;
+	WRITE_ONCE(slot->misses, READ_ONCE(slot->misses) + 1);
+	return true;
+}
+
+/* Makes the view cover offset. */
+static int take(struct kcoll_view *view, u64 offset, u64 want)
+{
+	struct kcoll_segment *segment = kcoll_region_segment(view->region, offset);
 	unsigned long va = segment->start + (offset - segment->offset);
-	struct window *window = &view->region->windows[segment_window(segment, va)];
-	struct pinset *set = pinset_tryget(window);
+	unsigned long window = segment_window(segment, va);
+	struct kcoll_pinset *set = pinset_tryget(view->region, window, va);
+	struct kcoll_pin_need need = { .va = va, .want = want };
 
 	if (set) {
 		take_set(view, segment, set);
@@ -95,23 +110,22 @@ static int take(struct view *view, u64 offset, u64 want)
 	}
 	if (!view->may_sleep)
 		return -EAGAIN;
-	if (READ_ONCE(param_pin_mode) == PIN_NEVER || view->around == window)
+	if (READ_ONCE(kcoll_param_pin_mode) == PIN_NEVER || view->around == window ||
+	    too_small(view, region_slot(view->region, window), window))
 		return take_uncached(view, segment, offset, want);
-	if (view->small && READ_ONCE(window->misses) < SMALL_MISSES) {
-		WRITE_ONCE(window->misses, READ_ONCE(window->misses) + 1);
-		return take_uncached(view, segment, offset, want);
-	}
-	set = pinset_pin(segment, window, view->stats, &view->times);
+	set = kcoll_pinset_pin(segment, &need, view->stats, &view->times);
 	if (!IS_ERR(set)) {
 		take_set(view, segment, set);
 		return 0;
 	}
 	switch (PTR_ERR(set)) {
-	case -EFAULT: /* somewhere in the window there is nothing: the copy may not need that part */
+	case -EFAULT: /* there is nothing at va, or was not: the copy tells */
 	case -EOPNOTSUPP:
 	case -ENOMEM:
+	case -EDQUOT:
 	case -EAGAIN:
-		/* Nor will it be pinned for the next piece: ask again with the next window, or the next copy. */
+		/* Nor will it be pinned for the next piece: ask again with the next window, or the
+		 * next copy. */
 		view->around = window;
 		return take_uncached(view, segment, offset, want);
 	default:
@@ -119,18 +133,20 @@ static int take(struct view *view, u64 offset, u64 want)
 	}
 }
 
-static void span_of_set(struct view *view, unsigned long va, void **addr, size_t *n)
+static void span_of_set(struct kcoll_view *view, unsigned long va, void **addr, size_t *n)
 {
-	struct pinset *set = view->set;
+	struct kcoll_pinset *set = view->set;
 	u32 page = (va - set->start) >> PAGE_SHIFT;
-	struct extent *extent;
+	struct kcoll_extent *extent;
 	unsigned long skip;
 
 	/* Mostly the same as before, or the next. */
-	if (view->extent < set->n && page == set->extents[view->extent].first + set->extents[view->extent].n)
+	if (view->extent < set->n &&
+	    page == set->extents[view->extent].first + set->extents[view->extent].n)
 		view->extent++;
-	if (view->extent >= set->n || page - set->extents[view->extent].first >= set->extents[view->extent].n)
-		view->extent = pinset_extent(set, page) - set->extents;
+	if (view->extent >= set->n ||
+	    page - set->extents[view->extent].first >= set->extents[view->extent].n)
+		view->extent = kcoll_pinset_extent(set, page) - set->extents;
 	extent = &set->extents[view->extent];
 	skip = ((unsigned long)(page - extent->first) << PAGE_SHIFT) + offset_in_page(va);
 	*addr = page_address(extent->page) + skip;
@@ -138,18 +154,18 @@ static void span_of_set(struct view *view, unsigned long va, void **addr, size_t
 }
 
 /*
- * The next piece at offset: its address and how many bytes follow there, at most `want`. It stays valid until the next
- * call or view_exit(). REQUIRES: offset + want <= region->len, want > 0.
- * EINTR, ENOENT, ESRCH, EFAULT, EOPNOTSUPP, EAGAIN (only if not may_sleep).
+ * The next piece at offset: its address and how many bytes follow there, at most `want`. It stays
+ * valid until the next call or kcoll_view_let_go(). REQUIRES: offset + want <= region->len, want >
+ * 0. EINTR, ENOENT, ESRCH, EFAULT, EOPNOTSUPP, EAGAIN (only if not may_sleep).
  */
-int view_span(struct view *view, u64 offset, u64 want, void **addr, size_t *n)
+int kcoll_view_span(struct kcoll_view *view, u64 offset, u64 want, void **addr, size_t *n)
 {
 	unsigned long va;
 	u64 limit;
 	int err;
 
 	if (offset < view->begin || offset >= view->end) {
-		let_go(view);
+		kcoll_view_let_go(view);
 		err = take(view, offset, want);
 		if (err)
 			return err;
@@ -159,7 +175,8 @@ int view_span(struct view *view, u64 offset, u64 want, void **addr, size_t *n)
 	if (view->set) {
 		span_of_set(view, va, addr, n);
 	} else {
-		*addr = page_address(view->pages[(va - view->va) >> PAGE_SHIFT]) + offset_in_page(va);
+		*addr = page_address(view->pages[(va - view->va) >> PAGE_SHIFT]) +
+			offset_in_page(va);
 		*n = PAGE_SIZE - offset_in_page(va);
 	}
 	*n = min_t(u64, *n, limit);

@@ -7,24 +7,24 @@
 #define VIEW_PAGES 16 /* pinned at once by an uncached copy */
 
 /*
- * A view walks through a region's memory and hands out pieces of it as kernel addresses. It holds either the pin set
- * of one window or a few pages pinned for itself; so at most one window is kept alive at a time, and no lock is held
- * while the caller copies.
+ * A view walks through a region's memory and hands out pieces of it as kernel addresses. It holds
+ * either the pin set of one window or a few pages pinned for itself; so at most one window is kept
+ * alive at a time, and no lock is held while the caller copies.
  */
-struct view {
-	struct region *region;
-	struct stats *stats;
-	struct pin_times times;
+struct kcoll_view {
+	struct kcoll_region *region;
+	struct kcoll_counters *stats;
+	struct kcoll_pin_times times;
 	bool write;
-	bool may_sleep;	  /* else -EAGAIN where pages would have to be pinned */
-	bool small;	  /* not worth pinning a window for */
+	bool may_sleep;	   /* else -EAGAIN where pages would have to be pinned */
+	bool small;	   /* not worth pinning a window for */
 	bool was_uncached; /* some of it went uncached */
 	u64 uncached_bytes;
 
-	struct window *around; /* could not be pinned */
-	struct segment *segment;
-	struct pinset *set;
-	u32 extent; /* last one used of the set */
+	unsigned long around; /* window that could not be pinned; ULONG_MAX: none */
+	struct kcoll_segment *segment;
+	struct kcoll_pinset *set;
+	u32 extent;	/* last one used of the set */
 	u64 begin, end; /* what of the region set or pages cover */
 
 	unsigned int n; /* pages */
@@ -32,8 +32,9 @@ struct view {
 	struct page *pages[VIEW_PAGES];
 };
 
-void view_init(struct view *view, struct region *region, struct stats *stats, bool write, u64 total);
-int view_span(struct view *view, u64 offset, u64 want, void **addr, size_t *n);
-void view_exit(struct view *view);
+void kcoll_view_init(struct kcoll_view *view, struct kcoll_region *region,
+		     struct kcoll_counters *stats, bool write, u64 total);
+int kcoll_view_span(struct kcoll_view *view, u64 offset, u64 want, void **addr, size_t *n);
+void kcoll_view_let_go(struct kcoll_view *view);
 
 #endif

@@ -36,4 +36,4 @@ test-kmod-debug: ## the same under KASAN, lockdep, kmemleak, fault injection, an
 	$(KMOD_DIR)/tests/kmod/run-all.sh debug kcsan
 
 bench-kmod: build ## count locks, pins, instructions per operation, kcoll beside CMA; plot concurrent accesses, throttled and not
-	$(KMOD_DIR)/tests/kmod/bench.sh $(KERNEL) $(BUILD)/tools/collctl $(BUILD)/contention-$(KERNEL).svg
+	$(KMOD_DIR)/tests/kmod/bench.sh $(KERNEL) $(BUILD)/tools/collctl $(BUILD)/contention-$(KERNEL).html

@@ -4,14 +4,18 @@
 # Runs make in a minimal Debian root: clones the HEAD of this checkout into a root that contains only git, make and
 # what debootstrap installs, and runs `make TARGET` for each target given (default: demo test).
 #
-#   scripts/clean-root.sh [--suite NAME] [--compiler gcc|clang] [--keep] [--user | --ccache] [TARGET...]
+#   scripts/clean-root.sh [--suite NAME] [--compiler gcc|clang] [--packages LIST [--only]] [--add DIR] [--keep]
+#                         [--user | --ccache] [TARGET...]
 #
 #   --suite NAME   Debian release: bookworm (12, the default), trixie (13) or sid (unstable)
 #   --compiler C   gcc (the default) or clang, as that release packages it
+#   --packages L   install these packages, too, separated by spaces
 #   --keep         keep the root for inspection (prints its path; nothing stays mounted in it)
 #   --user         run make as an ordinary user with sudo rights instead of as root
 #   --ccache       give the root this user's compiler cache. Missing packages still show: a cache hit needs the same
 #                  compiler and all headers of the first compilation
+#   --only         those of --packages and no others: make does not look for packages that are missing
+#   --add DIR      copy the contents of DIR to /added in the root
 #
 # Environment: COLL_CLEAN_ROOT_CACHE   keeps the base roots and the downloaded packages
 #                                      (default ${XDG_CACHE_HOME:-~/.cache}/libcoll/clean-root)
@@ -28,6 +32,9 @@ cache=${COLL_CLEAN_ROOT_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/libcoll/clean-roo
 keep=no
 user=root
 ccache=
+packages=
+only=
+add=
 
 say() { printf 'clean-root: %s\n' "$*"; }
 die() { printf 'clean-root: %s\n' "$*" >&2; exit 2; }
@@ -92,9 +99,10 @@ configure_root() {
 
 # Runs inside the namespaces: mounts, then one make after the other. Stops at the first that fails.
 inside() {
-  local root=$1 user=$2 ccache=$3 compiler=$4 archives=$5 target status started home packages=()
-  shift 5
+  local root=$1 user=$2 ccache=$3 compiler=$4 archives=$5 target status started home packages=($6) only=$7
+  shift 7
   mount --make-rprivate /
+  mount --bind "$root" "$root"  # a mount point, so that tests in the root can unshare it
   mount -t proc proc "$root/proc"
   mount -t sysfs -o ro sysfs "$root/sys"
   mount -t tmpfs -o mode=755 dev "$root/dev"
@@ -118,6 +126,7 @@ inside() {
     mount --bind "$ccache" "$root/var/cache/ccache"
     run+=(CCACHE_DIR=/var/cache/ccache)
   fi
+  [ -z "$only" ] || run+=(COLL_SKIP_PACKAGES=1)
   home=/root
   if [ "$compiler" = clang ]; then
     packages+=(clang)
@@ -155,12 +164,13 @@ fi
 
 while [ $# -gt 0 ]; do
   case $1 in
-    --suite | --compiler)
+    --suite | --compiler | --packages | --add)
       [ $# -ge 2 ] || die "$1 needs a value; see --help"
       printf -v "${1#--}" %s "$2"
       shift
       ;;
     --keep) keep=yes ;;
+    --only) only=yes ;;
     --user) user=builder ;;
     --ccache) ccache=$(ccache --get-config cache_dir) || die "ccache is missing: apt-get install ccache" ;;
     -h | --help) sed -n '3,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
@@ -209,9 +219,11 @@ configure_root "$root"
 git -c "safe.directory=$checkout" clone --quiet --no-hardlinks "$checkout" "$root/libcoll"
 say "commit $(git -c "safe.directory=$checkout" -C "$checkout" rev-parse --short HEAD), Debian $(cat "$root/etc/debian_version")"
 
+[ -z "$add" ] || { mkdir "$root/added" && cp -a "$add/." "$root/added/"; }
+
 status=0
 # In the background, so that a signal is heard at once.
-unshare --mount --pid --fork --kill-child "$0" --inside "$root" "$user" "$ccache" "$compiler" "$archives" "$@" &
+unshare --mount --pid --fork --kill-child "$0" --inside "$root" "$user" "$ccache" "$compiler" "$archives" "$packages" "$only" "$@" &
 inside=$!
 wait "$inside" || status=$?
 inside=

@@ -16,3 +16,6 @@ version=$(clang-format --version | sed -E 's/.*version ([0-9]+).*/\1/')
 git -c "safe.directory=$PWD" ls-files --cached --others --exclude-standard -- '*.h' '*.hpp' '*.c' '*.cc' ':!:kmod' \
     ':!:include/uapi' ':!:include/coll/coll.h' |
   xargs -r -n 16 clang-format --style=file $mode
+# The kernel's style; tracepoints are laid out by hand.
+git -c "safe.directory=$PWD" ls-files --cached --others --exclude-standard -- 'kmod/*.[ch]' include/uapi ':!:kmod/trace.h' |
+  xargs -r -n 16 clang-format --style=file:kmod/.clang-format $mode

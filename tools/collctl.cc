@@ -8,6 +8,7 @@
 #include "config/config.h"
 #include "tools/command.h"
 #include "tools/command_line.h"
+#include "tools/report/report.h"
 
 namespace coll::tools {
 namespace {
@@ -46,11 +47,13 @@ int main(int argc, char** argv) {
   add_simulate(app, action);
   add_export(app, action);
   add_calibrate(app, action);
+  add_report(app, action);
   add_verify(app, action);
   add_bench(app, action);
   add_contention(app, action);
   add_prediction(app, action);
   add_scale(app, action);
+  add_choice(app, action);
   std::vector<std::string> arguments(argv + 1, argv + argc);
   add_run(app, action, take_program(arguments));
   const CommandLine::Parsed parsed = line.parse(arguments);

@@ -44,6 +44,8 @@ void add_bench(Command& app, Action& action);
 void add_contention(Command& app, Action& action);
 // `bench prediction`; after add_bench().
 void add_prediction(Command& app, Action& action);
+// `bench choice`; after add_bench().
+void add_choice(Command& app, Action& action);
 // `bench scale`; after add_bench().
 void add_scale(Command& app, Action& action);
 // The words behind `run` from the program's name on; they are its own, whatever they look like.

@@ -101,8 +101,8 @@ def arguments():
     parser.add_argument("--urgent", action="store_true", help="as root: run all contestants at the highest priority")
     add_sample_arguments(parser)
     record.add_arguments(parser)
-    parser.add_argument("--json", metavar="FILE", help="write every sample")
-    parser.add_argument("--svg", metavar="FILE", help="write a plot")
+    parser.add_argument("--json", metavar="FILE", help="write every sample; collctl report --bench draws them")
+    parser.add_argument("--svg", metavar="FILE", help="write a picture, with matplotlib")
     parser.add_argument("--check", action="store_true", help="exit with 3 when a target is missed")
     options = parser.parse_args()
     if options.quick:

@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 
 import checked
-import plot_peers
 import record
 import statistics_of_rounds as stats
 from compare import add_sample_arguments, build_programs, samples
@@ -41,8 +40,7 @@ def arguments():
     parser.add_argument("--urgent", action="store_true", help="as root: run all contestants at the highest priority")
     add_sample_arguments(parser)
     record.add_arguments(parser)
-    parser.add_argument("--json", metavar="FILE", help="write every sample")
-    parser.add_argument("--svg", metavar="FILE", help="write a plot of the times divided by the bound")
+    parser.add_argument("--json", metavar="FILE", help="write every sample; collctl report --bench draws them")
     return parser.parse_args()
 
 
@@ -205,12 +203,10 @@ def main():
         print("WRONG RESULTS from " + ", ".join(wrong))
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"headline": headline,
+            json.dump({"headline": headline, "flag_ns": stats.flag_ns(kept),
+                       "contestants": {**{c.name: c.title for c in field}, LIMIT: "by hand", TWO_COPIES: "by hand, two copies"},
                        "medians_us": [{"collective": c, "bytes": b, **t} for (c, b), t in table.items()],
                        "circumstances": options.circumstances, "samples": rows, "notes": complaints}, file, indent=1)
-    if options.svg:
-        titles = {TWO_COPIES: "by hand, two copies", **{c.name: c.title for c in field if c.ours}}
-        plot_peers.write_svg(options.svg, table, LIMIT, {BEST: "the best baseline of each size", **titles}, headline)
     if wrong or not rows:
         return 1
     if options.record:

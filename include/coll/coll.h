@@ -313,11 +313,13 @@ typedef struct coll_bootstrap {
 coll_status coll_comm_create(const coll_bootstrap *bootstrap, coll_comm **comm);
 
 /*
- * As coll_comm_create(), with the bootstrap of `collctl run -n N program`: all ranks that it started. A program that
- * was started without it becomes the only rank of its communicator. May be called again, by every rank, for another
- * communicator of the same ranks.
- * Collective. Errors: as coll_comm_create(); BOOTSTRAP also if COLL_LAUNCH is not what collctl run sets, if a
- * rank has ended, or if another process is this rank: one that has called this and has not yet freed the communicator.
+ * As coll_comm_create(), of all ranks that one launcher has started: collctl run, mpirun of Open MPI, mpiexec of MPICH,
+ * prterun, srun, flux run, PALS, torchrun, or a script that sets COLL_RANK, COLL_SIZE and COLL_RENDEZVOUS. The innermost
+ * launcher counts. A program that none has started becomes the only rank of its communicator. May be called again, by
+ * every rank, for another communicator of the same ranks.
+ * Collective. Errors: as coll_comm_create(); BOOTSTRAP also if the launcher has started several ranks and they cannot
+ * find each other, or are on several nodes; if a rank has ended, or has not come within COLL_RENDEZVOUS_TIMEOUT; or if
+ * another process is this rank: one that has called this and has not yet freed the communicator.
  * Thread safety: one thread of the process at a time.
  */
 coll_status coll_comm_create_from_launcher(coll_comm **comm);

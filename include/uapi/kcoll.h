@@ -3,17 +3,23 @@
  * kcoll: the user interface of /dev/kcoll.
  *
  * A process registers ranges of its memory as a region and hands the region's cookie to its peers.
- * Peers copy from it, to it, between two regions, or map it. A region names addresses, not pages: an
- * access sees the memory that is there when it happens, or fails.
+ * Peers copy from it, to it, between two regions, or map it. A region names addresses, not pages:
+ * an access sees the memory that is there when it happens, or fails.
  *
- * Every structure starts with `size` (the caller sets it to sizeof) and `flags`. A caller built against
- * an older header passes a smaller size and gets the older behaviour; a caller built against a newer
- * one may pass a larger size as long as what the kernel does not know is zero. Unknown flags and
- * padding that is not zero are refused with EINVAL, unknown extensions with E2BIG.
+ * Every structure starts with `size` (the caller sets it to sizeof) and `flags`. A caller built
+ * against an older header passes a smaller size and gets the older behaviour; a caller built
+ * against a newer one may pass a larger size as long as what the kernel does not know is zero.
+ * Unknown flags and padding that is not zero are refused with EINVAL, unknown extensions with
+ * E2BIG.
  *
  * Errors that every command knows: EPERM (the descriptor was opened by another process: it is not
  * inherited), EFAULT, EINVAL, EINTR (killed), ENOMEM. Commands that name a region: ENOENT (no such
- * cookie, or unregistered), EACCES (not yours, or not in that direction), ESRCH (the owner is gone).
+ * cookie, or unregistered), EACCES (not yours, or not in that direction), ESRCH (the owner is
+ * gone).
+ *
+ * The generation of a region moves on whenever its owner may have changed which memory is there, or
+ * its protection, whether or not any of it was pinned. So what was accessed in a generation that
+ * still holds is what is there. Writes to the memory do not move it, nor does a fork.
  */
 #ifndef _UAPI_KCOLL_H
 #define _UAPI_KCOLL_H
@@ -22,7 +28,7 @@
 #include <linux/types.h>
 
 #define KCOLL_DEVICE "/dev/kcoll"
-#define KCOLL_VERSION 1
+#define KCOLL_VERSION 2
 
 /* Feature bits of struct kcoll_info. */
 #define KCOLL_FEATURE_COPY2 (1ULL << 0)
@@ -43,13 +49,13 @@ struct kcoll_info {
 	__u32 max_regions; /* of one process */
 	__u64 features;
 	__u64 max_region_bytes;
-	__u64 pinned_pages; /* by this process, in 4 KiB pages */
+	__u64 pinned_pages; /* of this process, in pages of the system's size */
 };
 
 /*
- * JOIN: binds this descriptor to a domain, once, before it registers anything. Regions of a domain can
- * be reached only through descriptors of the same domain, so that a cookie alone opens nothing. The key
- * is the secret that the members share; all zero is refused.
+ * JOIN: binds this descriptor to a domain, once, before it registers anything. Regions of a domain
+ * can be reached only through descriptors of the same domain, so that a cookie alone opens nothing.
+ * The key is the secret that the members share; all zero is refused.
  */
 struct kcoll_join {
 	__u32 size;
@@ -69,8 +75,11 @@ struct kcoll_range {
 
 /*
  * REGISTER: makes a region of one range or, with KCOLL_VECTOR, of several, which then count as one
- * consecutive space in the order given. EOPNOTSUPP: the range holds memory of a file other than shared
- * memory and huge pages, or device memory.
+ * consecutive space in the order given. EOPNOTSUPP: the range holds memory of a file other than
+ * shared memory and huge pages, or device memory. EDQUOT: the process has max_regions regions, or
+ * max_ranges ranges in them, or they take all of the kernel memory that the user may have
+ * (max_metadata_mb). ENOMEM with KCOLL_EAGER: more than may be pinned. Limits on pinned memory fail
+ * no other command and no access: copies do without, mappings become slow.
  */
 struct kcoll_register {
 	__u32 size;
@@ -79,13 +88,16 @@ struct kcoll_register {
 	__u64 len;	  /* bytes, or number of ranges */
 	__u32 gate_limit; /* most tasks that pin in it at once; 0: as the module decides */
 	__u32 reserved;
-	__u64 cookie_ptr; /* where to store the cookie too; the only way through io_uring. May be 0 */
+	__u64 cookie_ptr; /* where to store the cookie too, as io_uring needs it. May be 0 */
 	__u64 cookie;	  /* out */
 };
 
 #define KCOLL_NOWAIT (1U << 0) /* UNREGISTER: do not wait until accesses in progress have ended */
 
-/* UNREGISTER: when it returns, nobody reads or writes the memory any more, unless KCOLL_NOWAIT. */
+/*
+ * UNREGISTER: when it returns, no peer reads or writes the memory any more, unless KCOLL_NOWAIT. It
+ * waits for peers that move bytes, for none that waits itself.
+ */
 struct kcoll_unregister {
 	__u32 size;
 	__u32 flags; /* KCOLL_NOWAIT */
@@ -138,8 +150,8 @@ struct kcoll_op {
 #define KCOLL_CONTINUE (1U << 0) /* BATCH: go on after an operation that failed */
 
 /*
- * BATCH: operations in the order given. Stops at the first that fails, unless KCOLL_CONTINUE; `done`
- * counts those that were tried. Returns the first error.
+ * BATCH: operations in the order given. Stops at the first that fails, unless KCOLL_CONTINUE;
+ * `done` counts those that were tried. Returns the first error.
  */
 struct kcoll_batch {
 	__u32 size;
@@ -150,9 +162,9 @@ struct kcoll_batch {
 };
 
 /*
- * SYNC: waits until no mapping of the region shows pages that its owner has dropped before the call.
- * Then, if gen was given and has passed, fails with ESTALE. gen returns the generation of the moment of the
- * call in any case: what the owner drops after that has a later one.
+ * SYNC: waits until no mapping of the region shows pages that its owner has dropped before the
+ * call. Then, if gen was given and has passed, fails with ESTALE. gen returns the generation of the
+ * moment of the call in any case: what the owner drops after that has a later one.
  */
 struct kcoll_sync {
 	__u32 size;
@@ -164,17 +176,20 @@ struct kcoll_sync {
 /*
  * ATTACH: what mmap() on this descriptor needs to map the region, or its generation.
  *   region:     mmap(0, len, PROT_READ [| PROT_WRITE], MAP_SHARED, fd, map_offset [+ pages])
- *   generation: mmap(0, 4096, PROT_READ, MAP_SHARED, fd, gen_offset), then ((__u64 *)page)[gen_slot]
- * map_offset keeps the region's place within a huge page. A region can be mapped if it may be read and
- * each of its ranges starts and ends on a page; map_offset is 0 otherwise. A mapping is not inherited,
- * cannot be made executable, nor writable later. After an invalidation it may show the old pages for some
- * milliseconds: SYNC ends that, and the generation says that it happened.
+ *   generation: mmap(0, 4096, PROT_READ, MAP_SHARED, fd, gen_offset), then ((__u64
+ * *)page)[gen_slot] map_offset keeps the region's place within a huge page. A region can be mapped
+ * if it may be read and each of its ranges starts and ends on a page; map_offset is 0 otherwise. A
+ * mapping is not inherited, cannot be made executable, nor writable later. After an invalidation it
+ * may show the old pages for some milliseconds: SYNC ends that, and the generation says that it
+ * happened.
  *
- * A load or store that cannot be served (the region is no more, its owner has nothing mapped there, or its pages may not
- * be pinned) raises SIGBUS. In mappings made after an ATTACH with KCOLL_QUIET it does not: it meets a page that is no
- * memory of the owner's and that all such mappings of the region share. Before that page appears the generation moves
- * on, unless the region is no more, which its generation says. So what was loaded between two looks at a generation that
- * was the same, and not dead, was the owner's memory. SYNC removes the page, and the next access tries again.
+ * A load or store that cannot be served (the region is no more, or its owner has nothing mapped
+ * there that can be pinned) raises SIGBUS. A limit on pinned memory does not: other pages are then
+ * dropped for it. In mappings made after an ATTACH with KCOLL_QUIET it does not: it meets a page
+ * that is no memory of the owner's and that all such mappings of the region share. Before that page
+ * appears the generation moves on, unless the region is no more, which its generation says. So what
+ * was loaded between two looks at a generation that was the same, and not dead, was the owner's
+ * memory. SYNC removes the page, and the next access tries again.
  */
 #define KCOLL_QUIET (1U << 0) /* ATTACH: mappings through this descriptor raise no signal */
 
@@ -192,16 +207,20 @@ struct kcoll_attach {
 
 #define KCOLL_GEN_DEAD (1ULL << 63) /* set in the generation of a region that is no more */
 
-#define KCOLL_STATS_ALL (1U << 0)    /* the sums of all descriptors, not only of this one */
-#define KCOLL_STATS_TIME (1U << 1)   /* from now on measure times on this descriptor (costs clock reads) */
+#define KCOLL_STATS_ALL (1U << 0) /* the sums of all of the user's, not only of this one */
+#define KCOLL_STATS_TIME \
+	(1U << 1) /* from now on measure times on this descriptor (costs clock reads) */
 #define KCOLL_STATS_NOTIME (1U << 2) /* stop that */
 
-#define KCOLL_CONC_BUCKETS 8 /* 1, 2, 3-4, 5-8, 9-16, 17-32, 33-64, more tasks at once in one owner */
+#define KCOLL_CONC_BUCKETS \
+	8 /* 1, 2, 3-4, 5-8, 9-16, 17-32, 33-64, more tasks at once in one owner */
 
 /*
- * STATS: sums since the descriptor was opened (or the module loaded). Startup is total_ns - copy_ns -
- * wait_ns; the cost of a byte copy_ns / bytes; of a page pin_ns / pin_pages; contention the ratio of
- * (lock_ns + pin_ns) / pages between buckets of concurrency. Misses are always timed, hits only on request.
+ * STATS: sums since the descriptor was opened, or, with KCOLL_STATS_ALL, of all descriptors and
+ * regions of the user who opened it, since the first of those that overlap was opened. Startup is
+ * total_ns - copy_ns - wait_ns; the cost of a byte copy_ns / bytes; of a page pin_ns / pin_pages;
+ * contention the ratio of (lock_ns + pin_ns) / pages between buckets of concurrency. Misses are
+ * always timed, hits only on request.
  */
 struct kcoll_stats {
 	__u32 size;
@@ -246,10 +265,10 @@ struct kcoll_stats {
 #define KCOLL_STATS _IOWR(KCOLL_MAGIC, 9, struct kcoll_stats)
 
 /*
- * io_uring: IORING_OP_URING_CMD on a ring with IORING_SETUP_SQE128; cmd_op is KCOLL_COPY, KCOLL_COPY2 or
- * KCOLL_REGISTER and the command area holds the structure itself (at most 80 bytes). The result is the number of
- * bytes copied (2 GiB - 4 KiB at most), 0 for REGISTER, or -errno. Give IOSQE_ASYNC for large copies: the kernel
- * runs all others that have to wait on one worker.
+ * io_uring: IORING_OP_URING_CMD on a ring with IORING_SETUP_SQE128; cmd_op is KCOLL_COPY,
+ * KCOLL_COPY2 or KCOLL_REGISTER and the command area holds the structure itself (at most 80 bytes).
+ * The result is the number of bytes copied (2 GiB - 4 KiB at most), 0 for REGISTER, or -errno. Give
+ * IOSQE_ASYNC for large copies: the kernel runs all others that have to wait on one worker.
  */
 
 #endif /* _UAPI_KCOLL_H */

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
 #include <string>
 #include <vector>
 
@@ -33,8 +34,8 @@ using plan::this_pass;
 using plan::this_pass_of;
 using plan::Value;
 
-// Chunk and slots with what a generator may rely on: whole cache lines, a power of two, and rings so small that all
-// views of a plan together stay within 32 bits.
+// Chunk and slots with what a generator may rely on: whole cache lines, and rings so small that all views of a plan
+// together stay within 32 bits. REQUIRES: a power of two of slots.
 struct Ring {
   uint32_t chunk_bytes;
   uint16_t depth;
@@ -43,7 +44,8 @@ inline Ring ring_of(const Request& request, uint32_t chunk_bytes = 0) {
   constexpr uint32_t line = plan::cache_line_bytes, largest_chunk = 128u << 20, largest_ring = 2 * largest_chunk;
   if (chunk_bytes == 0) chunk_bytes = request.parameters.chunk_bytes;
   const uint32_t chunk = (std::clamp(chunk_bytes, line, largest_chunk) + line - 1) / line * line;
-  const uint16_t depth = std::bit_ceil(std::clamp<uint16_t>(request.parameters.depth, 1, 1024));
+  assert(std::has_single_bit(request.parameters.depth));
+  const uint16_t depth = std::bit_floor(std::clamp<uint16_t>(request.parameters.depth, 1, 1024));
   return {chunk, uint16_t(std::min<uint32_t>(depth, std::bit_floor(largest_ring / chunk)))};
 }
 

@@ -13,6 +13,9 @@
 #include <unistd.h>
 
 #include "api/handles.h"
+#include "launch/claim.h"
+#include "launch/gathering.h"
+#include "launch/place.h"
 #include "sync/system_wait.h"
 #include "transport/shared_file.h"
 
@@ -58,6 +61,17 @@ int allgather(const void* send, void* recv, size_t bytes, void* context) {
     memcpy(static_cast<char*>(recv) + r * bytes, slots + r * slot_bytes, bytes);
   if (!meet(*place.meeting)) return place.gave_up = true, 1;
   return 0;
+}
+
+// What a callback of another launcher needs.
+struct Gathered {
+  coll::launch::Gathering* gathering;
+  std::string problem;
+};
+
+int allgather_by_sockets(const void* send, void* recv, size_t bytes, void* context) {
+  auto& gathered = *static_cast<Gathered*>(context);
+  return gathered.gathering->allgather(send, recv, bytes, gathered.problem) ? 0 : 1;
 }
 
 int alone(const void* send, void* recv, size_t bytes, void*) {
@@ -142,7 +156,13 @@ std::string ended(uint32_t rank) {
          "coll_comm_create_from_launcher() equally often";
 }
 
-// As one rank of several.
+// As the only rank.
+coll_status create_alone(coll_comm** comm) {
+  const coll_bootstrap bootstrap{sizeof(coll_bootstrap), 0, 1, alone, nullptr};
+  return coll_comm_create(&bootstrap, comm);
+}
+
+// As one rank of several that collctl run has started.
 coll_status create(const Launch& launch, coll_comm** comm) {
   std::string problem;
   Meeting* const meeting = map_meeting(launch, problem);
@@ -162,21 +182,50 @@ coll_status create(const Launch& launch, coll_comm** comm) {
   return status;
 }
 
-}  // namespace
-
-extern "C" coll_status coll_comm_create_from_launcher(coll_comm** comm) {
-  if (comm == nullptr) return failure(COLL_ERR_ARG, "coll_comm_create_from_launcher: comm is NULL");
-  *comm = nullptr;
+coll_status create_by_collctl(coll_comm** comm) {
   const char* text = std::getenv(coll::launcher::variable);
-  if (text == nullptr) {
-    const coll_bootstrap bootstrap{sizeof(coll_bootstrap), 0, 1, alone, nullptr};
-    return coll_comm_create(&bootstrap, comm);
-  }
   Launch launch;
   if (sscanf(text, "%d/%d/%d", &launch.rank, &launch.ranks, &launch.descriptor) != 3 || launch.ranks < 1 ||
       launch.rank < 0 || launch.rank >= launch.ranks)
     return failure(COLL_ERR_BOOTSTRAP,
                    std::string("COLL_LAUNCH='") + text +
                        "' was not set by collctl run; start the program with `collctl run -n N program`");
-  return coll::api::guarded([&] { return create(launch, comm); });
+  return create(launch, comm);
+}
+
+// As a rank that any other launcher has started.
+coll_status create_by(const coll::launch::Launcher& launcher, coll::launch::Place place, coll_comm** comm) {
+  coll::launch::MeetingOptions options;
+  std::string problem = read_options(options);
+  if (!problem.empty()) return failure(COLL_ERR_ARG, problem);
+  if (!place.problem.empty()) return failure(COLL_ERR_BOOTSTRAP, place.problem);
+  if (place.ranks == 1) return create_alone(comm);
+  // Before the launcher is asked: it may take a second process for a failure of the first.
+  std::shared_ptr<void> claimed = claim(place, problem);
+  if (claimed == nullptr) return failure(COLL_ERR_BOOTSTRAP, problem);
+  if (launcher.ask != nullptr) launcher.ask(place);
+  if (!place.problem.empty()) return failure(COLL_ERR_BOOTSTRAP, place.problem);
+  if (place.ranks == 1) return create_alone(comm);
+  const std::unique_ptr<coll::launch::Gathering> gathering = coll::launch::Gathering::meet(place, options, problem);
+  if (gathering == nullptr) return failure(COLL_ERR_BOOTSTRAP, problem);
+  Gathered gathered{gathering.get(), ""};
+  const coll_bootstrap bootstrap{sizeof(coll_bootstrap), place.rank, place.ranks, allgather_by_sockets, &gathered};
+  const coll_status status = coll_comm_create(&bootstrap, comm);
+  if (!gathered.problem.empty()) failure(status, gathered.problem);
+  if (status == COLL_OK) (*comm)->comm->claim = std::move(claimed);
+  return status;
+}
+
+}  // namespace
+
+extern "C" coll_status coll_comm_create_from_launcher(coll_comm** comm) {
+  if (comm == nullptr) return failure(COLL_ERR_ARG, "coll_comm_create_from_launcher: comm is NULL");
+  *comm = nullptr;
+  return coll::api::guarded([&] {
+    const coll::launch::Launcher* launcher = nullptr;
+    const coll::launch::Place place = coll::launch::find(&launcher);
+    if (launcher == nullptr) return create_alone(comm);
+    if (launcher == &coll::launch::collctl_run) return create_by_collctl(comm);
+    return create_by(*launcher, place, comm);
+  });
 }

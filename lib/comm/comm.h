@@ -27,10 +27,10 @@
 #include "exec/run.h"
 #include "exec/team.h"
 #include "mem/types.h"
-#include "model/select.h"
 #include "sync/lock.h"
 #include "topo/hierarchy.h"
 #include "topo/machine.h"
+#include "tune/select.h"
 
 namespace coll::transport {
 class Arena;
@@ -211,9 +211,9 @@ class Comm : public std::enable_shared_from_this<Comm> {
   };
   Comm() = default;
   friend class Creation;
-  model::Question question(const Call& call) const;
-  model::Selection decide(const Call& call, bool other_way);
-  void log_decision(const Call& call, const model::Selection& selected) const;
+  tune::Situation situation(const Call& call) const;
+  tune::Forced forced(plan::Collective collective) const;
+  void log_decision(const Call& call, const tune::Selection& selected) const;
   void set_latency_paths();
   // Latency paths of so many ranks are those of exec/latency_many.h, latency_blocks.h and latency_reductions.h.
   bool are_many() const { return ranks() > topo::small_group; }
@@ -221,17 +221,15 @@ class Comm : public std::enable_shared_from_this<Comm> {
   const exec::Groups& groups();
   const exec::Groups& groups_of(const Call& reduction);
   // The plan that serves a call on a channel, bound anew only when it is not at hand.
-  coll_status bound_for(const Call& call, int channel, bool other_way, const BoundEntry*& found);
+  coll_status bound_for(const Call& call, int channel, bool alternative, const BoundEntry*& found);
   // All of the entry but its key and pieces.
   coll_status make_bound(const Call& call, BoundEntry& entry);
-  std::string bind(const Call& call, int channel, const model::Choice& choice, std::shared_ptr<exec::Bound>& bound);
+  std::string bind(const Call& call, int channel, const tune::Choice& choice, std::shared_ptr<exec::Bound>& bound);
   // For a channel with so much room for staging.
-  const plan::Plan* plan_for(const Call& call, const model::Choice& choice, size_t room_bytes);
+  const plan::Plan* plan_for(const Call& call, const tune::Choice& choice, size_t room_bytes);
   coll_status run(const exec::Bound& bound, const exec::Arguments& arguments);
   coll_status run(const BoundEntry& entry, const Call& call);
   coll_status run_watched(const BoundEntry& entry, const Call& call);
-  // Whether the call may go another way besides its usual one: all ranks know it alike.
-  bool has_two_ways(const Call& call) const;
   coll_status run_timed(const BoundEntry& entry, const Call& call, Contest& contest, const Contest::Turn& turn);
   coll_status agree(Contest& contest, const Call& call);
   coll_status perform_now(const Call& call);
@@ -243,6 +241,8 @@ class Comm : public std::enable_shared_from_this<Comm> {
   const char* transport(const exec::Run& run) const;
   // Peers' ordinary memory is reached by copies of the kernel alone.
   bool copies_only() const { return team_.reach == exec::Reach::remote && !team_.abilities.load_store; }
+  // Peers access all buffers of this rank in place.
+  bool in_place() const { return team_.reach == exec::Reach::direct || team_.abilities.load_store; }
   coll_status perform_short(const Call& call);
   void perform_alone(const Call& call);
   bool takes_latency_path(const Call& call) const;
@@ -289,12 +289,13 @@ class Comm : public std::enable_shared_from_this<Comm> {
   topo::Hierarchy hierarchy_;
   std::string description_;
   size_t cache_bytes_ = 0;
-  double kernel_times_ = model::no_copy;
+  double cma_times_ = tune::no_copy;
+  bool copies_work_ = false;       // kernel-assisted ones, although staging is the rule
   bool exchanges_names_ = false;   // create() has: parts do, too
   bool groups_apart_ = false;      // ranks that share cores are of several scheduling groups
   bool huge_pages_ = false;        // all ranks get them for long buffers in use
   bool heaps_are_shared_ = false;  // large memory of the program's is mapped by all, most likely
-  model::Selector selector_;
+  tune::Selector selector_;
   std::array<size_t, plan::collectives> latency_bytes_{};
   // Of many ranks that each have a core: the groups down which short broadcasts go, and the place in the barriers' tree.
   topo::Hierarchy bcast_groups_;

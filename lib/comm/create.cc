@@ -126,7 +126,10 @@ class Creation {
     const Introduction* its = entered_ ? &introduction(r) : nullptr;
     if (its != nullptr && its->reason[0] != 0)
       return who + ": " + std::string(its->reason, strnlen(its->reason, sizeof its->reason));
-    return who + " cannot create the communicator; its own message says why (coll_last_error(), COLL_LOG=info)";
+    if (hellos_[0].descriptor < 0)
+      return "rank 0 cannot make the shared memory of the communicator; raise its limit on open files (ulimit -n), "
+             "address space (ulimit -v) or file size (ulimit -f): its own message says which";
+    return who + " cannot create the communicator; its own message says why (coll_last_error())";
   }
 
   void prepare() {
@@ -212,12 +215,12 @@ class Creation {
 
   void meet() {
     std::vector<transport::Address> addresses;
-    const transport::Namespaces here = hello_.address().namespaces;
+    const transport::Address own = hello_.address();
     for (size_t r = 0; r < ranks(); r++) {
       understands(int(r));
       transport::Address address = hellos_[r].address();
-      // As transport::seen_from_here(), of digests of tokens.
-      if (!transport::share_pids(address.namespaces, here) && hellos_[r].process != hello_.process) address.pid = 0;
+      // As transport::seen_from_here(), with these tokens.
+      if (!transport::share_pids(address.namespaces, own.namespaces) && !(address.token == own.token)) address.pid = 0;
       addresses.push_back(address);
     }
     transport::SegmentAddress segment = hellos_[0].segment();
@@ -343,7 +346,8 @@ class Creation {
     team.map_arenas = settings.transport != Transport::shm && !rendezvous_->namespaces_differ();
     const bool stages = ranks() > 1 && settings.transport == Transport::automatic && team.reach == Reach::staged;
     const bool copies_work = stages && agreed_.impossible(Transport::cma).empty();
-    if (copies_work) comm_->kernel_times_ = agreed_.cma_times();
+    comm_->copies_work_ = copies_work;
+    if (copies_work) comm_->cma_times_ = agreed_.cma_times();
     if (team.reach == Reach::remote) team.access = make_access(chosen);
     else if (copies_work) team.access = make_access(Transport::cma);
     if (team.access != nullptr) team.abilities = team.access->abilities();
@@ -366,16 +370,12 @@ class Creation {
         });
     team.patience = comm_->team_.crowded ? sync::Patience::crowded(!comm_->groups_apart_) : sync::Patience::alone();
     for (int c = 0; c < channel_count; c++) set_up(comm_->channel(c), c);
-    comm_->selector_ = {table_,
-                        comm_->hierarchy_,
-                        {.family = &model::family_of(comm_->machine_->processor),
-                         .mapped = team.reach == Reach::direct || team.abilities.load_store,
-                         .kernel_works = copies_work}};
+    comm_->selector_ = {table_, comm_->hierarchy_};
     comm_->set_latency_paths();
     const bool rules_choose = table_ == nullptr && settings.chunk_bytes == 0 && settings.throttle == 0;
     if (stages && rules_choose && std::ranges::all_of(introductions_, &Introduction::trials))
       comm_->trials_ = std::make_unique<Trials>(int(ranks()));
-    if (settings.drift && comm_->selector_.knows_times(int(ranks()))) watch();
+    if (settings.drift && !comm_->in_place() && comm_->selector_.knows_times(int(ranks()))) watch();
     describe();
   }
 
@@ -436,9 +436,7 @@ class Creation {
     else if (ranks() > 1 && team.reach != exec::Reach::direct) text += " (256 KiB: " + agreed_.times() + ")";
     if (team.reach != exec::Reach::direct && team.map_arenas) text += "; shared buffers (coll_mem_alloc): mapped";
     text += comm_->team_.crowded ? "; oversubscribed (more ranks than cores)" : "";
-    if (table_ == nullptr)
-      text += "; table: none, built-in defaults for " + std::string(model::family_of(comm_->machine_->processor).name) +
-              " (collctl calibrate writes one)";
+    if (table_ == nullptr) text += "; table: none, built-in defaults (collctl calibrate writes one)";
     else text += "; table: " + table_->name + (table_->date.empty() ? "" : " of " + table_->date);
   }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which algorithm serves a call, with which parameters: what a variable forces, else what the selector says. Every rank
-// finds the same from the same table, hierarchy and settings.
+// Which algorithm serves a call, with which parameters, and how far the latency path goes. Every rank finds the same from the
+// same table, hierarchy and settings.
 #include <algorithm>
 #include <cstdio>
 
@@ -13,57 +13,36 @@ namespace coll::comm {
 
 using plan::Collective;
 
-model::Question Comm::question(const Call& call) const {
+tune::Situation Comm::situation(const Call& call) const {
   return {.collective = call.collective,
           .bytes = call.bytes(),
           .irregular = call.pieces != nullptr,
           .element_bytes = call.element_bytes,
           .ranks = ranks(),
           .levels = hierarchy_.levels(),
-          .kernel_copies = copies_only(),
-          .kernel_times = kernel_times_,
-          .crowded = team_.crowded,
-          .groups_apart = groups_apart_,
+          .oversubscribed = team_.crowded,
+          .scheduler_groups = groups_apart_,
+          .single_copy = copies_only(),
+          .cma_times = cma_times_,
+          .cma_works = copies_work_,
+          .in_place = in_place(),
+          .mapped = heaps_are_shared_ && call.bytes() >= tune::shared_heap_min_bytes,
           .huge_pages = huge_pages_,
-          .mapped = heaps_are_shared_ && call.bytes() >= model::shared_heap_min_bytes,
-          .cache_bytes = cache_bytes_,
+          .rfo_free = mem::processor().strings_overwrite(),
           .core_cache_bytes = machine_->l2.size_bytes,
-          .overwrites = mem::processor().strings_overwrite()};
+          .cache_bytes = cache_bytes_,
+          .processor = machine_->processor};
 }
 
-model::Selection Comm::decide(const Call& call, bool other_way) {
-  const model::Question question = this->question(call);
-  if (other_way)
-    if (const std::optional<model::Choice> other = selector_.other_way(question))
-      return {.choice = *other, .by = model::Decider::tried};
-  const model::Forced* forced = model::find_forced(settings_.forced[size_t(call.collective)], question);
-  model::Selection selected;
-  if (forced != nullptr && forced->choice.algorithm != nullptr) {
-    selected.by = model::Decider::forced;
-    selected.choice = selector_.builtin(question);  // whether the kernel copies stays as it would be
-    selected.choice.algorithm = forced->choice.algorithm;
-    selected.choice.parameters = forced->choice.parameters;
-  } else {
-    selected = selector_.select(question);
-    forced = nullptr;
-  }
-  const bool throttled = selected.choice.algorithm->name.starts_with("throttled");
-  const bool chunk = settings_.chunk_bytes != 0 && (forced == nullptr || !forced->chunk);
-  const bool throttle = settings_.throttle != 0 && throttled && (forced == nullptr || !forced->k);
-  if (chunk) selected.choice.parameters.chunk_bytes = settings_.chunk_bytes;
-  if (throttle) selected.choice.parameters.k = settings_.throttle;
-  if (chunk || throttle) selected.by = model::Decider::forced, selected.row = nullptr, selected.expected_us = 0;
-  if (selected.by == model::Decider::forced) model::complete(question, selected.choice);
-  return selected;
+tune::Forced Comm::forced(Collective collective) const {
+  return {settings_.forced[size_t(collective)], settings_.chunk_bytes, settings_.throttle};
 }
 
 // What was decided, once per bound plan; COLL_LOG=debug.
-void Comm::log_decision(const Call& call, const model::Selection& selected) const {
+void Comm::log_decision(const Call& call, const tune::Selection& selected) const {
   if (!settings_.log_decisions || rank() != 0) return;
-  const model::Choice& choice = selected.choice;
-  fprintf(stderr, "libcoll: %s of %zu bytes on %d ranks: %s%s (%s)\n", plan::name(call.collective), call.bytes(),
-          ranks(), model::setting_text(choice).c_str(), choice.kernel_copies ? " with kernel-assisted copies" : "",
-          model::decider_text(selected).c_str());
+  fprintf(stderr, "libcoll: %s of %zu bytes on %d ranks: %s\n", plan::name(call.collective), call.bytes(), ranks(),
+          tune::text(selected).c_str());
 }
 
 // How much one rank may show to the others on the latency path, by collective; 0: it is not taken.
@@ -76,15 +55,9 @@ void Comm::set_latency_paths() {
   }
   for (int c = 0; c < plan::collectives; c++) {
     const auto collective = Collective(c);
-    const std::vector<model::Forced>& forced = settings_.forced[size_t(c)];
-    size_t limit = selector_.latency_path_bytes(question({.collective = collective}));
-    if (!forced.empty()) {
-      const bool latency = forced.front().choice.algorithm == nullptr;
-      const size_t most = std::min(forced.front().up_to_bytes, exec::Cell::payload_bytes);
-      limit = latency ? most * plan::pieces_shown(collective, ranks()) : 0;
-    }
+    size_t limit = selector_.latency_path_bytes(situation({.collective = collective}), forced(collective));
     // The steps of plans are recorded, those of this path are not.
-    if (team_.record != nullptr) limit = std::min(limit, model::tiny_bytes);
+    if (team_.record != nullptr) limit = std::min(limit, tune::tiny_bytes);
     if (ranks() > exec::most_reduced_ranks && plan::is_reduction(collective)) limit = 0;
     latency_bytes_[size_t(c)] = std::min(limit, exec::Cell::payload_bytes);
   }

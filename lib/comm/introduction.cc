@@ -35,7 +35,7 @@ void Hello::offer(const transport::SegmentAddress& segment) {
 }
 
 transport::Address Hello::address() const {
-  return {{{process, 0}}, pid, {.user = user, .pid = pids, .net = net, .proc_is_own = proc_is_own}};
+  return {{{process, uint32_t(pid)}}, pid, {.user = user, .pid = pids, .net = net, .proc_is_own = proc_is_own}};
 }
 
 transport::SegmentAddress Hello::segment() const {

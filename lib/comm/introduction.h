@@ -37,7 +37,7 @@ struct Hello {
 
   void introduce(const transport::Address& own);
   void offer(const transport::SegmentAddress& segment);
-  // Its token is the process's digest.
+  // Its token is made of the digest and the pid.
   transport::Address address() const;
   transport::SegmentAddress segment() const;
 };

@@ -46,7 +46,7 @@ coll_status Comm::perform_now(const Call& call) {
   coll_status status = bound_for(call, 0, false, entry);
   if (status != COLL_OK) return status;
   if (settings_.huge_pages) use_long_buffers(call, rank(), ranks());
-  if (entry->two_ways) {
+  if (entry->is_tuned) {
     Contest& contest = trials_->of(call.collective, call.bytes());
     const Contest::Turn turn = contest.next();
     if (turn.other && (status = bound_for(call, 0, true, entry)) != COLL_OK) return status;
@@ -56,11 +56,6 @@ coll_status Comm::perform_now(const Call& call) {
   if (drift_ != nullptr && drift_->due()) [[unlikely]]
     return run_watched(*entry, call);
   return run(*entry, call);
-}
-
-bool Comm::has_two_ways(const Call& call) const {
-  return trials_ != nullptr && call.bytes() >= Trials::least_bytes && call.pieces == nullptr &&
-         settings_.forced[size_t(call.collective)].empty() && selector_.other_way(question(call)).has_value();
 }
 
 coll_status Comm::run_timed(const BoundEntry& entry, const Call& call, Contest& contest, const Contest::Turn& turn) {
@@ -89,10 +84,10 @@ coll_status Comm::agree(Contest& contest, const Call& call) {
   return COLL_OK;
 }
 
-coll_status Comm::bound_for(const Call& call, int channel, bool other_way, const BoundEntry*& found) {
+coll_status Comm::bound_for(const Call& call, int channel, bool alternative, const BoundEntry*& found) {
   const BoundKey key{call.collective, uint8_t(channel),   call.root,
                      call.count,      call.element_bytes, !call.reducer.commutative,
-                     other_way,       call.rounds(),      call.pieces != nullptr ? call.pieces->digest() : 0};
+                     alternative,     call.rounds(),      call.pieces != nullptr ? call.pieces->digest() : 0};
   if (found = bounds_.find(key, call.pieces.get()); found != nullptr) [[likely]]
     return COLL_OK;
   BoundEntry entry{.key = key, .pieces = call.pieces};
@@ -231,12 +226,15 @@ coll_status Comm::make_bound(const Call& call, BoundEntry& entry) {
     return failure(COLL_ERR_TYPE, "an element of " + std::to_string(call.element_bytes) +
                                       " bytes does not fit into a staging slot; the largest element is " +
                                       std::to_string(half_bytes / 8) + " bytes");
-  model::Selection selected = decide(call, entry.key.other_way);
+  const tune::Situation situation = this->situation(call);
+  tune::Selection selected = selector_.select(situation, forced(call.collective));
+  entry.is_tuned = index == 0 && trials_ != nullptr && !selected.alternatives.empty();
+  if (entry.key.alternative) selected = {.choice = selected.alternatives.front(), .by = tune::Source::tuned};
   std::string problem = bind(call, index, selected.choice, bound);
   // The formulas know nothing of the room for staging, and requests of many ranks have less of it than blocking calls:
   // shorter chunks need less.
   constexpr uint32_t short_chunk = 16 << 10;
-  const bool shortens = selected.by == model::Decider::priced || channel(index).room() < blocking_.room();
+  const bool shortens = selected.by == tune::Source::priced || channel(index).room() < blocking_.room();
   while (!problem.empty() && shortens && selected.choice.parameters.chunk_bytes > short_chunk) {
     selected.choice.parameters.chunk_bytes /= 2;
     for (uint32_t& chunk : selected.choice.parameters.level_chunk_bytes)
@@ -244,19 +242,18 @@ coll_status Comm::make_bound(const Call& call, BoundEntry& entry) {
     problem = bind(call, index, selected.choice, bound);
   }
   // Whatever a table says the call is served; what somebody asked for by name is refused.
-  if (!problem.empty() && selected.by != model::Decider::builtin && selected.by != model::Decider::forced) {
-    selected = {.choice = selector_.builtin(question(call))};
+  if (!problem.empty() && selected.by != tune::Source::shipped && selected.by != tune::Source::forced) {
+    selected = selector_.shipped(situation);
     problem = bind(call, index, selected.choice, bound);
   }
   if (!problem.empty()) return failure(COLL_ERR_UNAVAILABLE, std::string(plan::name(call.collective)) + " " + problem);
   log_decision(call, selected);
   entry.expected_us = selected.expected_us;
-  entry.two_ways = index == 0 && has_two_ways(call);
   return COLL_OK;
 }
 
 // "", or "ALGORITHM cannot be used: why"; every rank finds the same.
-std::string Comm::bind(const Call& call, int index, const model::Choice& choice, std::shared_ptr<exec::Bound>& bound) {
+std::string Comm::bind(const Call& call, int index, const tune::Choice& choice, std::shared_ptr<exec::Bound>& bound) {
   const auto refused = [&](const std::string& why) {
     return std::string(choice.algorithm->name) + " cannot be used: " + why;
   };
@@ -288,7 +285,7 @@ std::string Comm::bind(const Call& call, int index, const model::Choice& choice,
   return "";
 }
 
-const plan::Plan* Comm::plan_for(const Call& call, const model::Choice& choice, size_t room_bytes) {
+const plan::Plan* Comm::plan_for(const Call& call, const tune::Choice& choice, size_t room_bytes) {
   const algo::Parameters& p = choice.parameters;
   const bool irregular = call.pieces != nullptr;
   std::string key = std::string(choice.algorithm->name) + '/' + std::to_string(int(call.collective)) + '/' +

@@ -105,17 +105,17 @@ coll_status Settings::read() {
     return status;
   std::string throttled = variable("COLL_THROTTLE"), chunk = variable("COLL_CHUNK");
   digest(throttled), digest(chunk);
-  if (size_t k = model::parse_size(throttled); k >= 1 && k <= 1024) throttle = uint16_t(k);
+  if (size_t k = tune::parse_size(throttled); k >= 1 && k <= 1024) throttle = uint16_t(k);
   else if (!throttled.empty())
     return failure(COLL_ERR_ARG, "COLL_THROTTLE='" + throttled + "' is not a number of ranks; use 1 to 1024");
-  if (size_t bytes = model::parse_size(chunk); bytes >= 64 && bytes <= 1u << 30) chunk_bytes = uint32_t(bytes);
+  if (size_t bytes = tune::parse_size(chunk); bytes >= 64 && bytes <= 1u << 30) chunk_bytes = uint32_t(bytes);
   else if (!chunk.empty()) return failure(COLL_ERR_ARG, "COLL_CHUNK='" + chunk + "' is not a size; use 64 to 1G");
   for (size_t c = 0; c < forced.size(); c++) {
     auto collective = plan::Collective(c);
     std::string key = variable_of(collective), text = variable(key.c_str());
     digest(text);
     if (text.empty()) continue;
-    std::string problem = model::parse_forced(collective, text, forced[c]);
+    std::string problem = tune::parse_ranges(collective, text, forced[c]);
     if (!problem.empty()) return failure(COLL_ERR_UNAVAILABLE, key + ": " + problem);
   }
   return COLL_OK;

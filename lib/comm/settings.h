@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "comm/error.h"
-#include "model/forced.h"
+#include "tune/rules.h"
 
 namespace coll::comm {
 
@@ -38,7 +38,7 @@ struct Settings {
   std::string trace;                           // COLL_TRACE: a file's beginning; "": nothing is recorded
   std::string table;                           // COLL_TABLE: a name, a path, none; "": this machine's
   // COLL_BARRIER, COLL_BCAST and so on, by collective; empty when not forced
-  std::array<std::vector<model::Forced>, plan::collectives> forced;
+  std::array<std::vector<tune::Range>, plan::collectives> forced;
   uint16_t throttle = 0;     // COLL_THROTTLE: k of throttled algorithms; 0: as chosen
   uint32_t chunk_bytes = 0;  // COLL_CHUNK; 0: as chosen
   uint64_t choices = 0;      // a digest of those from `forced` on, of COLL_SENSITIVITY and COLL_CPU

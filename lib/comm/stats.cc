@@ -52,6 +52,7 @@ struct Book {
   std::string wish;
   int rank = 0;
   pid_t process = 0;
+  double began_seconds = 0;  // with the first communicator
   bool written = false;
   std::map<Key, Row> rows;
   std::map<Place, std::map<std::string, uint64_t>> passed;  // by reason
@@ -131,6 +132,7 @@ void begin(int rank) {
     all.wish = wish;
     all.rank = rank;
     all.process = getpid();
+    all.began_seconds = now_seconds();
     std::atexit(write_at_end);
     wanted_flag.store(true, std::memory_order_relaxed);
   });
@@ -179,7 +181,9 @@ std::string json(int rank) {
   Book& all = book();
   const std::lock_guard lock(all.mutex);
   if (all.rows.empty() && all.passed.empty()) return "";
-  std::string out = "{\"rank\": " + std::to_string(rank) + ",\n \"calls\": [";
+  std::string out = "{\"rank\": " + std::to_string(rank);
+  add(out, ",\n \"run_seconds\": %.6f", now_seconds() - all.began_seconds);
+  out += ",\n \"calls\": [";
   const char* separator = "";
   for (const auto& [key, row] : all.rows) {
     out += std::string(separator) + "\n  {\"collective\": " + json_string(key.collective) +

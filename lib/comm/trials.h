@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Long vectors can go more than one way: moves by staging or by copies of the kernel, or in longer or shorter pieces,
-// reductions as it is best for memory that ranks map or for other (model::Selector::other_way). Which is faster depends on
-// the processor, on where the cores lie, on the buffers and their pages and on what else runs, and no rule knows all of
-// these: calls of a program take both ways in turn now and then, and the next ones take the faster. What arrives is the
-// same either way.
+// A rule may have more than one candidate for long vectors (tune::Selection::alternatives): staging or kernel-assisted
+// copies, shorter or longer chunks, reductions for mapped or for other memory. Which is faster depends on the processor, on
+// the distance of the cores, on the buffers and their pages and on other load: calls of a program take both ways in turn now
+// and then, and the next ones take the faster. What arrives is the same either way.
 //
 // All ranks number their calls alike, so that all take the same way:
 // 1. Which way a call takes follows from its number, and from what was agreed before it.
@@ -19,8 +18,8 @@
 #include <limits>
 #include <span>
 
-#include "model/select.h"
 #include "plan/plan.h"
+#include "tune/select.h"
 
 namespace coll::comm {
 
@@ -67,7 +66,7 @@ void look_at(std::span<const char> memory);
 
 class Trials {
  public:
-  static constexpr size_t least_bytes = model::tuned_min_bytes;
+  static constexpr size_t least_bytes = tune::tuned_min_bytes;
 
   explicit Trials(int ranks);
   // REQUIRES: bytes > 0.

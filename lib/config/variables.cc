@@ -64,10 +64,10 @@ constexpr Variable all[] = {
      "Forces the algorithm of the collective that the name gives. The list has one entry per range of sizes.",
      creation_alike,
      {{"ALGORITHM[:PARAMETERS][@SIZE][;...]",
-       "An algorithm of collctl-list(1) with its parameters chunk=BYTES, depth=N and k=N, for calls up to and "
-       "including "
-       "SIZE (bytes, with K, M or G); the next entry applies to larger sizes. An entry without SIZE has no upper "
-       "bound; libcoll selects the algorithm beyond the last SIZE. Example: flat_read@4K;hierarchical:chunk=64K."},
+       "An algorithm of collctl-list(1) with its parameters, such as chunk=BYTES, depth=N and k=N, for calls up to "
+       "and including SIZE (bytes, with K, M or G); the next entry applies to larger sizes. An entry without SIZE has "
+       "no upper bound; libcoll selects the algorithm beyond the last SIZE. RULES has the whole grammar. Example: "
+       "flat_read@4K;hierarchical:chunk=64K."},
       {"latency[@SIZE][;...]", "The hand-written path for short messages, without a plan."}}},
     algorithm_like_barrier("COLL_BCAST"),
     algorithm_like_barrier("COLL_REDUCE"),
@@ -230,11 +230,42 @@ constexpr Variable all[] = {
     {"COLL_RENDEZVOUS_DIR",
      "/dev/shm",
      "Where ranks in different network namespaces, such as those of containers, make sockets for the moment in which "
-     "rank 0 passes the shared memory of a communicator. Other ranks need no such directory.",
+     "they find each other and rank 0 passes the shared memory of a communicator. Other ranks need no such directory.",
      "each rank, when it creates a communicator.",
      {{"DIRECTORY",
        "A directory that all ranks share and may write to, by whatever path each of them sees it. It may not be longer "
        "than 60 characters."}}},
+    {"COLL_RENDEZVOUS_TIMEOUT",
+     "300",
+     "How long coll_comm_create_from_launcher(3) waits for ranks that have not called it yet. Under collctl-run(1) "
+     "there is "
+     "no limit, because collctl knows which ranks have ended.",
+     "each rank, in coll_comm_create_from_launcher(3).",
+     {{"SECONDS", "1 to 86400. Then the call fails on the ranks that have come, and names those that have not."}}},
+    {"COLL_RANK",
+     "",
+     "The rank of this process, for launchers that libcoll does not know. Set by the user's script, together with "
+     "COLL_SIZE "
+     "and COLL_RENDEZVOUS.",
+     "coll_comm_create_from_launcher(3), at each call.",
+     {{"RANK", "0 to COLL_SIZE - 1."}},
+     false},
+    {"COLL_SIZE",
+     "",
+     "The number of ranks, all on this node. Set together with COLL_RANK.",
+     "coll_comm_create_from_launcher(3), at each call. All ranks need the same value.",
+     {{"RANKS", "1 to 4096."}},
+     false},
+    {"COLL_RENDEZVOUS",
+     "",
+     "Where the ranks of a job meet. Set together with COLL_RANK.",
+     "coll_comm_create_from_launcher(3), at each call. All ranks need the same value.",
+     {{"NAME",
+       "Any name that no other job on this node has at the time. Ranks in different network namespaces also need "
+       "COLL_RENDEZVOUS_DIR."},
+      {"/PATH",
+       "A file in a directory that all ranks share. Rank 0 makes a socket there and removes it when all have come."}},
+     false},
     {"COLL_LAUNCH",
      "",
      "How a rank finds the other ranks; set by collctl-run(1), not by the user.",

@@ -44,11 +44,25 @@ std::vector<int> peers_of_first(int readers) {
 }  // namespace
 
 Setting::Setting(const Table& table, const topo::Hierarchy& hierarchy, Mechanism mechanism)
-    : table_(&table), hierarchy_(&hierarchy), mechanism_(mechanism) {
+    : table_(&table),
+      hierarchy_(&hierarchy),
+      mechanism_(mechanism),
+      small_groups_(std::make_shared<const std::array<topo::Hierarchy, 2>>(
+          std::array{topo::in_small_groups(hierarchy, topo::Counted::ranks),
+                     topo::in_small_groups(hierarchy, topo::Counted::l3s)})) {
   const int p = ranks();
-  std::map<int, int> in_socket;
+  std::map<int, int> in_socket, in_numa, in_l3, numa_l3s, socket_l3s;
   for (int rank = 0; rank < p; ++rank) {
-    ranks_per_socket_ = std::max(ranks_per_socket_, ++in_socket[hierarchy.place(rank).package]);
+    const topo::Place& place = hierarchy.place(rank);
+    ranks_per_socket_ = std::max(ranks_per_socket_, ++in_socket[place.package]);
+    in_numa_ = std::max(in_numa_, ++in_numa[place.numa]);
+    const int below_l3 = place.l3 < 0 ? 1 : ++in_l3[place.l3];
+    in_l3_ = std::max(in_l3_, below_l3);
+    if (below_l3 == 1) {
+      l3s_in_numa_ = std::max(l3s_in_numa_, ++numa_l3s[place.numa]);
+      l3s_in_socket_ = std::max(l3s_in_socket_, ++socket_l3s[place.package]);
+      l3s_ += rank > 0;
+    }
     if (rank == 0) continue;
     neighbours_ = std::max(neighbours_, hierarchy.distance(rank - 1, rank));
     // Ranks sit on the machine in order: the first and any other show the largest distance.
@@ -105,6 +119,41 @@ double Setting::link_us_per_byte(int owner, std::span<const int> readers, bool s
                    time(through.socket, links.socket_gbs)});
 }
 
+Load Setting::exchanged(double bytes) const {
+  const bool l3s = hierarchy_->place(0).l3 >= 0;
+  const double p = ranks(), n = in_numa_, s = ranks_per_socket_;
+  // Without an L3 all that leaves a rank passes the caches of its NUMA node.
+  return {.l3 = bytes * (l3s ? in_l3_ * (p - in_l3_) : n * (p - 1)),
+          .numa = bytes * n * (p - n),
+          .socket = bytes * s * (p - s)};
+}
+
+Load Setting::spread(double bytes) const {
+  if (hierarchy_->place(0).l3 < 0) return exchanged(bytes);
+  return {.l3 = bytes * in_l3_ * (l3s_ - 1),
+          .numa = bytes * in_numa_ * (l3s_ - l3s_in_numa_),
+          .socket = bytes * ranks_per_socket_ * (l3s_ - l3s_in_socket_)};
+}
+
+Load Setting::shifted(double bytes, int by) const {
+  return {.l3 = bytes * std::min(by, hierarchy_->place(0).l3 < 0 ? in_numa_ : in_l3_),
+          .numa = in_numa_ < ranks() ? bytes * std::min(by, in_numa_) : 0,
+          .socket = ranks_per_socket_ < ranks() ? bytes * std::min(by, ranks_per_socket_) : 0};
+}
+
+Load Setting::crossed(double bytes, Distance distance) const {
+  return {.l3 = distance > Distance::l3 ? bytes * (hierarchy_->place(0).l3 < 0 ? in_numa_ : in_l3_) : 0,
+          .numa = distance >= Distance::socket ? bytes * in_numa_ : 0,
+          .socket = distance >= Distance::node ? bytes * ranks_per_socket_ : 0};
+}
+
+double Setting::us(const Load& load) const {
+  const Links& links = table_->links;
+  const auto time = [](double bytes, double gbs) { return gbs <= 0 ? 0 : bytes / bytes_per_us(gbs); };
+  return std::max({time(load.l3, links.l3_gbs), time(load.memory, links.memory_gbs), time(load.numa, links.numa_gbs),
+                   time(load.socket, links.socket_gbs)});
+}
+
 Terms Setting::copy_from(int owner, std::span<const int> readers, Distance distance, double bytes, bool same_data,
                          bool cached) const {
   const Access& of = access();
@@ -124,10 +173,26 @@ Terms Setting::copy(double bytes, int readers, Distance distance, bool same_data
                    source_bytes <= own_cache_bytes(*table_));
 }
 
+Terms Setting::write(double bytes, int writers) const {
+  Terms terms;
+  terms.startup_us = access().startup_us[far_];
+  terms.lock_us =
+      access().page_us * access().gamma(writers, writers > ranks_per_socket_) * std::ceil(bytes / access().page_bytes);
+  const double together = std::min(writers, in_numa_), in_socket = std::min(writers, ranks_per_socket_);
+  const bool far = far_ >= Distance::socket, farther = far_ >= Distance::node;
+  const double links_us = us({.l3 = bytes * std::min(writers, in_l3_),
+                              .numa = far ? bytes * together : 0,
+                              .socket = farther ? bytes * in_socket : 0});
+  terms.transfer_us = std::max(bytes * way_us(far_), links_us - terms.lock_us);
+  return terms;
+}
+
 namespace {
 
+// Where the table has the memory's own rate, that bounds all cores together (links_us of prices.cc).
 double rate(const Bandwidth& of, const Table& table, int busy, double work_set_bytes) {
-  if (work_set_bytes <= double(available_cache_bytes(table, busy))) return bytes_per_us(of.alone_gbs);
+  if (table.links.memory_gbs > 0 || work_set_bytes <= double(available_cache_bytes(table, busy)))
+    return bytes_per_us(of.alone_gbs);
   const double share = of.all_gbs * std::max(table.fingerprint.cores, busy) / busy;
   return bytes_per_us(std::min(of.alone_gbs, share));
 }

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <memory>
 #include <span>
 
 #include "model/table.h"
@@ -49,6 +51,18 @@ inline double ring_bytes(double depth, double bytes, double chunk_bytes) {
   return chunk_bytes * (1 + std::min(depth, std::ceil(bytes / chunk_bytes)));
 }
 
+// Bytes that pass the busiest link of each kind (Links) while all ranks are at it.
+struct Load {
+  double l3 = 0, memory = 0, numa = 0, socket = 0;
+  Load& operator+=(const Load& other) {
+    l3 += other.l3;
+    memory += other.memory;
+    numa += other.numa;
+    socket += other.socket;
+    return *this;
+  }
+};
+
 // Ranks on a machine, and the mechanism between them. Refers to the table and the hierarchy; immutable, thread-safe.
 class Setting {
  public:
@@ -61,6 +75,9 @@ class Setting {
     other.hierarchy_ = &hierarchy;
     return other;
   }
+
+  // The ranks in small groups (topo::in_small_groups).
+  const topo::Hierarchy& small_groups(topo::Counted counted) const { return (*small_groups_)[size_t(counted)]; }
 
   const Table& table() const { return *table_; }
   const topo::Hierarchy& hierarchy() const { return *hierarchy_; }
@@ -77,6 +94,8 @@ class Setting {
   // same bytes, so that those who share an L3 fetch them once. The links bound what the formula of the text leaves free.
   Terms copy(double bytes, int readers, topo::Distance distance, bool same_data = false) const;
   Terms copy(double bytes, int readers = 1) const { return copy(bytes, readers, far_); }
+  // One of `writers` concurrent copies into the memory of one owner, each from its own.
+  Terms write(double bytes, int writers) const;
   // The same for given readers of one owner, as one at `distance` sees it.
   Terms copy_from(int owner, std::span<const int> readers, topo::Distance distance, double bytes, bool same_data,
                   bool cached) const;
@@ -92,8 +111,9 @@ class Setting {
 
   // ---- flags ------------------------------------------------------------------------------------------------------
   double flag_us(topo::Distance distance) const { return table_->flag_ns[distance] / 1000; }
-  // One look at a flag that is already there.
-  double look_us() const { return table_->look_ns / 1000; }
+  // One look at a flag that is already there, which is a step.
+  double look_us() const { return std::max(table_->look_ns, table_->step_ns) / 1000; }
+  double step_us() const { return table_->step_ns / 1000; }
   // How long a line is busy with one of its readers.
   double line_us() const { return table_->line_ns / 1000; }
   // B: one line, read by all others one after another; whoever shares an L3 with one that has it gets it from there.
@@ -102,6 +122,20 @@ class Setting {
   double tiny_gather_us() const;
   // AG: every rank looks at a line of every other.
   double tiny_allgather_us() const;
+
+  // ---- links ------------------------------------------------------------------------------------------------------
+  // Every rank fetches so many bytes from every other one: from each its own, or the same as all others do, which those
+  // who share an L3 fetch once.
+  Load exchanged(double bytes) const;
+  Load spread(double bytes) const;
+  // Every rank fetches so many bytes from the rank so many before it.
+  Load shifted(double bytes, int by) const;
+  // Every rank fetches so many bytes from another one at that distance.
+  Load crossed(double bytes, topo::Distance distance) const;
+  // Of each rank, or of one: what it loads from memory, and stores there.
+  Load loaded(double bytes, bool all_ranks) const { return {.memory = bytes * (all_ranks ? in_numa_ : 1)}; }
+  Load stored(double bytes, bool all_ranks) const { return loaded(2 * bytes, all_ranks); }
+  double us(const Load& load) const;
 
   // The links' bound on the time per byte of concurrent copies from `owner`, whose data lies in its caches or in memory.
   double link_us_per_byte(int owner, std::span<const int> readers, bool same_data, bool cached) const;
@@ -120,8 +154,12 @@ class Setting {
   const Table* table_;
   const topo::Hierarchy* hierarchy_;
   Mechanism mechanism_;
+  std::shared_ptr<const std::array<topo::Hierarchy, 2>> small_groups_;  // by what is counted
   topo::Distance far_ = topo::Distance::self, neighbours_ = topo::Distance::self;
   int ranks_per_socket_ = 1, sockets_ = 1;
+  // Ranks below the fullest L3 and in the fullest NUMA node; L3 caches in all, in such a node and in such a socket, where a
+  // rank without a known L3 counts for one.
+  int in_l3_ = 1, in_numa_ = 1, l3s_ = 1, l3s_in_numa_ = 1, l3s_in_socket_ = 1;
   double tiny_bcast_us_ = 0, mean_startup_us_ = 0, mean_us_per_byte_ = 0;
   Rates rates_;
 };

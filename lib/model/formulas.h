@@ -19,6 +19,7 @@ namespace coll::model {
 struct Knobs {
   int k = 1;               // throttle, radix; allgather ring: the neighbour j
   double chunk_bytes = 0;  // what one pass of a pipeline moves, slices of reductions; 0: all at once
+  int depth = 4;           // slots: one lets no rank run ahead
   bool in_place = true;    // the root's own block lies where it belongs
 };
 
@@ -28,7 +29,7 @@ struct Passes {
   Passes(double all, double chunk) : bytes(all) {
     if (chunk <= 0 || chunk >= all) return;
     number = std::ceil(all / chunk);
-    bytes = chunk;
+    bytes = all / number;  // the last one may be shorter: on average
   }
 };
 
@@ -200,11 +201,12 @@ Terms allreduce_grouped(const Setting&, double bytes, const Knobs&);
 Terms reduce_scatter_grouped(const Setting&, double bytes, const Knobs&);
 Terms scan_grouped(const Setting&, double bytes, const Knobs&);
 
-// ---- scan, exscan (formulas_reduce.cc); the last rank decides, so both cost the same ------------------------------
+// ---- scan, exscan (formulas_scan.cc) ------------------------------------------------------------------------------
 // this project
 Terms scan_all_read(const Setting&, double bytes, const Knobs&);
 // rank r waits for r - 1
 Terms scan_sklansky(const Setting&, double bytes, const Knobs&);
+Terms exscan_sklansky(const Setting&, double bytes, const Knobs&);
 // this project: slices, of each all prefixes
 Terms scan_fused(const Setting&, double bytes, const Knobs&);
 

@@ -15,8 +15,9 @@ struct Groups {
   int count = 0, members = 1;        // members: of the largest one
   Distance inside = Distance::self;  // of any leader and member
 
-  explicit Groups(const topo::Hierarchy& hierarchy) {
-    const topo::Hierarchy small = topo::in_small_groups(hierarchy, topo::Counted::ranks);
+  explicit Groups(const Setting& on) {
+    const topo::Hierarchy& hierarchy = on.hierarchy();
+    const topo::Hierarchy& small = on.small_groups(topo::Counted::ranks);
     count = small.groups(0);
     for (int group = 0; group < count; ++group) {
       const std::vector<int> ranks = small.ranks_of(0, group);
@@ -35,7 +36,7 @@ Terms seen(const Setting& on, int others, Distance distance) {
 
 Terms gather_grouped(const Setting& on, double bytes, const Knobs& knobs) {
   if (on.ranks() == 1) return moving(on.memcpy_us(bytes));
-  const Groups groups(on.hierarchy());
+  const Groups groups(on);
   const Passes passes(bytes, knobs.chunk_bytes);
   const int inside = groups.members - 1, outside = groups.count - 1;
   Terms pass =
@@ -48,7 +49,7 @@ Terms gather_grouped(const Setting& on, double bytes, const Knobs& knobs) {
 Terms scatter_grouped(const Setting& on, double bytes, const Knobs& knobs) {
   if (on.ranks() == 1) return moving(on.memcpy_us(bytes));
   const Passes passes(bytes, knobs.chunk_bytes);
-  const topo::Hierarchy small = topo::in_small_groups(on.hierarchy(), topo::Counted::l3s);
+  const topo::Hierarchy& small = on.small_groups(topo::Counted::l3s);
   const topo::Tree tree = small.tree_for_root(0);
   double down_us = 0;
   for (int level = 0; level < tree.levels(); ++level) {
@@ -68,7 +69,7 @@ Terms scatter_grouped(const Setting& on, double bytes, const Knobs& knobs) {
 
 Terms allgather_grouped(const Setting& on, double bytes, const Knobs& knobs) {
   if (on.ranks() == 1) return moving(on.memcpy_us(bytes));
-  const Groups groups(on.hierarchy());
+  const Groups groups(on);
   const Passes passes(bytes, knobs.chunk_bytes);
   const int inside = groups.members - 1, outside = groups.count - 1;
   const double packed = passes.bytes * groups.members;
@@ -80,12 +81,15 @@ Terms allgather_grouped(const Setting& on, double bytes, const Knobs& knobs) {
 
 Terms alltoall_grouped(const Setting& on, double bytes, const Knobs& knobs) {
   if (on.ranks() == 1) return moving(on.memcpy_us(bytes));
-  const Groups groups(on.hierarchy());
+  const Groups groups(on);
   const Passes passes(bytes, knobs.chunk_bytes);
   const int inside = groups.members - 1, outside = groups.count - 1;
   // All blocks go into a row, and those that a rank forwards are sorted.
-  Terms pass = moving(2 * on.stage_us(passes.bytes * on.ranks())) + seen(on, inside, groups.inside) +
-               seen(on, outside, on.far()) + from_peers(on, passes.bytes * groups.members, outside);
+  Terms pass = moving(2 * on.stage_us(passes.bytes * on.ranks()) + 2 * on.ranks() * on.step_us()) +
+               seen(on, inside, groups.inside) + seen(on, outside, on.far());
+  Terms taken = from_peers(on, passes.bytes * groups.members, outside);
+  taken.transfer_us = std::max(taken.transfer_us, on.us(on.exchanged(passes.bytes)) - taken.startup_us);
+  pass += taken;
   if (inside > 0) pass += inside * on.copy(passes.bytes * groups.count, 1, groups.inside);
   return passes.number * pass;
 }

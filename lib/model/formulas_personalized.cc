@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Scatter, gather, alltoall: every pair has data of its own.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <vector>
 
@@ -25,29 +26,60 @@ Terms block(const Setting& on, double bytes, int readers, const Knobs& knobs) {
   return (passes.number - 1) * on.copy(passes.bytes, readers) + on.copy(rest, readers);
 }
 
-Terms all_at_once(const Setting& on, double bytes, const Knobs& knobs) {
-  return flags(on.tiny_bcast_us() + on.tiny_gather_us()) + block(on, bytes, on.ranks() - 1, knobs);
+// The same where the others write: what they read is their own, and nothing is shared but the root's locks.
+Terms block_written(const Setting& on, double bytes, int writers, const Knobs& knobs) {
+  const Passes passes(bytes, knobs.chunk_bytes);
+  const double rest = bytes - (passes.number - 1) * passes.bytes;
+  return (passes.number - 1) * on.write(passes.bytes, writers) + on.write(rest, writers);
+}
+
+Terms all_at_once(const Setting& on, double bytes, const Knobs& knobs, bool writes = false) {
+  const int peers = on.ranks() - 1;
+  // A root whose buffer nobody reads is free before its readers are.
+  const bool awaited = writes || on.mechanism() != Mechanism::shared_memory;
+  return flags(on.tiny_bcast_us() + (awaited ? on.tiny_gather_us() : 0)) +
+         (writes ? block_written(on, bytes, peers, knobs) : block(on, bytes, peers, knobs));
 }
 
 Terms in_turn(const Setting& on, double bytes, const Knobs& knobs) {
   return moving(own_block_us(on, bytes, knobs)) + flags(on.tiny_gather_us() + on.tiny_bcast_us()) +
-         (on.ranks() - 1) * block(on, bytes, 1, knobs);
+         Passes(bytes, knobs.chunk_bytes).number *
+             from_peers(on, Passes(bytes, knobs.chunk_bytes).bytes, on.ranks() - 1);
 }
 
 // The text neglects that each step begins with a flag of the one before, and that the root awaits the last k; here it is
 // counted.
-Terms throttled(const Setting& on, double bytes, const Knobs& knobs) {
+Terms throttled(const Setting& on, double bytes, const Knobs& knobs, bool writes = false) {
   const int k = std::clamp(knobs.k, 1, on.ranks()), steps = steps_of(on.ranks(), k);
   const int last = std::min(k, on.ranks() - 1);
-  return flags(on.tiny_bcast_us() + steps * on.flag_us(on.far()) + (last - 1) * on.look_us()) +
-         steps * block(on, bytes, k, knobs);
+  const Terms all = flags(on.tiny_bcast_us() + steps * on.flag_us(on.far()) + (last - 1) * on.look_us());
+  if (writes) return all + steps * block_written(on, bytes, k, knobs);
+  // Those who read at the same time have consecutive numbers: some steps cross more links than others.
+  const Passes passes(bytes, knobs.chunk_bytes);
+  const bool cached = bytes * on.ranks() <= own_cache_bytes(on.table());
+  const double lock_us = on.copy(passes.bytes, k).lock_us;
+  Terms sum = all;
+  for (int first = 1; first <= on.ranks(); first += k) {
+    std::vector<int> readers;
+    topo::Distance distance = topo::Distance::self;
+    for (int rank = first; rank < std::min(first + k, on.ranks()); ++rank) {
+      readers.push_back(rank);
+      distance = std::max(distance, on.hierarchy().distance(0, rank));
+    }
+    if (readers.empty()) readers.push_back(on.ranks() - 1), distance = on.far();
+    Terms step = on.copy_from(0, readers, distance, passes.bytes, false, cached);
+    step.lock_us = lock_us;  // the text's whole steps
+    sum += passes.number * step;
+  }
+  return sum;
 }
 
-// Leaders move the blocks of all below them, level by level.
-Terms by_leaders(const Setting& on, double bytes) {
+// Leaders move the blocks of all below them, level by level, chunk by chunk.
+Terms by_leaders(const Setting& on, double bytes, const Knobs& knobs, bool writes) {
   if (on.ranks() == 1) return {};
+  const Passes passes(bytes, knobs.chunk_bytes);
   const topo::Tree tree = on.hierarchy().tree_for_root(0);
-  Terms sum;
+  Terms sum, slowest;
   for (int level = 0; level < tree.levels(); ++level) {
     int members = 1, below = 1;  // of the largest group, and of the largest group of one of its members
     for (int index = 0; index < tree.groups(level); ++index) {
@@ -55,10 +87,14 @@ Terms by_leaders(const Setting& on, double bytes) {
       const int ranks = int(on.hierarchy().ranks_of(level, index).size());
       below = std::max(below, ranks / std::max(int(tree.group(level, index).members.size()), 1));
     }
-    if (members > 1)
-      sum += on.copy(bytes * below, members - 1) + flags(2 * (on.flag_us(on.far()) + (members - 2) * on.look_us()));
+    if (members < 2) continue;
+    Terms stage = writes ? on.write(passes.bytes * below, members - 1) : on.copy(passes.bytes * below, members - 1);
+    stage.startup_us *= below;  // a copy for each block
+    stage += flags(2 * (on.flag_us(on.far()) + (members - 2) * on.look_us()));
+    sum += stage;
+    if (stage.total_us() > slowest.total_us()) slowest = stage;
   }
-  return sum;
+  return sum + (passes.number - 1) * slowest;
 }
 
 Terms varying(const Setting& on, std::span<const double> counts, int root, int k) {
@@ -81,7 +117,7 @@ Terms scatter_parallel_read(const Setting& on, double bytes, const Knobs& knobs)
   return all_at_once(on, bytes, knobs);
 }
 Terms gather_parallel_write(const Setting& on, double bytes, const Knobs& knobs) {
-  return all_at_once(on, bytes, knobs);
+  return all_at_once(on, bytes, knobs, true);
 }
 Terms scatter_sequential_write(const Setting& on, double bytes, const Knobs& knobs) {
   return in_turn(on, bytes, knobs);
@@ -91,10 +127,14 @@ Terms scatter_throttled_read(const Setting& on, double bytes, const Knobs& knobs
   return throttled(on, bytes, knobs);
 }
 Terms gather_throttled_write(const Setting& on, double bytes, const Knobs& knobs) {
-  return throttled(on, bytes, knobs);
+  return throttled(on, bytes, knobs, true);
 }
-Terms scatter_hierarchical(const Setting& on, double bytes, const Knobs&) { return by_leaders(on, bytes); }
-Terms gather_hierarchical(const Setting& on, double bytes, const Knobs&) { return by_leaders(on, bytes); }
+Terms scatter_hierarchical(const Setting& on, double bytes, const Knobs& knobs) {
+  return by_leaders(on, bytes, knobs, false);
+}
+Terms gather_hierarchical(const Setting& on, double bytes, const Knobs& knobs) {
+  return by_leaders(on, bytes, knobs, true);
+}
 Terms scatterv(const Setting& on, std::span<const double> counts, int root, int k) {
   return varying(on, counts, root, k);
 }
@@ -115,20 +155,38 @@ Terms from_peers(const Setting& on, double bytes, int peers) {
   return peers * one;
 }
 
-Terms alltoall_pairwise(const Setting& on, double bytes, const Knobs& knobs) {
-  return moving(own_block_us(on, bytes, knobs)) + flags(on.tiny_allgather_us()) + from_peers(on, bytes, on.ranks() - 1);
-}
-
+// Every chunk of a block is a copy; where all is staged, two.
 Terms alltoall_rotated(const Setting& on, double bytes, const Knobs& knobs) {
-  return alltoall_pairwise(on, bytes, knobs);
+  const Passes passes(bytes, knobs.chunk_bytes);
+  const int peers = on.ranks() - 1;
+  const double looks_us = (passes.number - 1) * peers * on.look_us();
+  return moving(own_block_us(on, bytes, knobs)) + flags(on.tiny_allgather_us() + looks_us) +
+         passes.number * from_peers(on, passes.bytes, peers);
 }
 
-Terms alltoall_bruck(const Setting& on, double bytes, const Knobs&) {
+Terms alltoall_pairwise(const Setting& on, double bytes, const Knobs& knobs) {
+  const int p = on.ranks();
+  Terms sum = alltoall_rotated(on, bytes, knobs);
+  if (!std::has_single_bit(unsigned(p))) return sum;  // the same order then
+  // In a step all ranks read as far: in some all of them cross the links, in the others no rank does.
+  double steps_us = 0;
+  for (int step = 1; step < p; ++step) {
+    const topo::Distance distance = on.hierarchy().distance(0, step);
+    steps_us += std::max(on.copy(bytes, 1, distance).transfer_us, on.us(on.crossed(bytes, distance)));
+  }
+  sum.transfer_us = std::max(sum.transfer_us, steps_us);
+  return sum;
+}
+
+Terms alltoall_bruck(const Setting& on, double bytes, const Knobs& knobs) {
   const int p = on.ranks(), steps = log2_up(p);
-  const double half = bytes * (p / 2);
-  // Blocks are brought into the order of the steps first.
-  const double local = p > 1 ? on.memcpy_us(bytes * p) : 0;
-  return flags(on.tiny_allgather_us() + steps * on.flag_us(on.far())) + steps * on.copy(half) + moving(local);
+  if (p == 1) return moving(own_block_us(on, bytes, knobs));
+  const Passes passes(bytes, knobs.chunk_bytes);
+  // Blocks are brought into the order of the steps first; each goes in a copy of its own.
+  const double blocks = std::ceil(p / 2.0);
+  Terms step = on.copy(passes.bytes * blocks) + flags(on.flag_us(on.far()));
+  step.startup_us *= blocks;
+  return passes.number * (double(steps) * step + moving(on.memcpy_us(passes.bytes * p) + p * on.step_us()));
 }
 
 }  // namespace coll::model

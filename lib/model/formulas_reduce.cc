@@ -4,90 +4,111 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <vector>
 
 #include "model/formulas.h"
+#include "model/work.h"
 
 namespace coll::model {
 
 namespace {
 
-// What a rank does in one pass, all ranks at the same time.
-class Work {
- public:
-  Work(const Setting& on, double bytes, const Knobs& knobs)
-      : on_(on), passes_(bytes, knobs.chunk_bytes), work_set_(2 * bytes * on.ranks()) {}
-  // Parts of a pass, in vectors.
-  Work& copies(double vectors) { return add(moving(on_.memcpy_us(vectors * passes_.bytes, work_set_))); }
-  // Fetches `vectors` from peers, in so many copies.
-  Work& fetches(double vectors, double calls) {
-    Terms one = on_.copy(vectors * passes_.bytes / std::max(calls, 1.0), 1);
-    one.startup_us = on_.mean_startup_us();
-    one.transfer_us = vectors * passes_.bytes * on_.mean_us_per_byte() / std::max(calls, 1.0);
-    return add(calls * one);
-  }
-  // One call that combines `sources` operands of so many vectors each.
-  Work& reduces(double vectors, int sources) {
-    add(moving(on_.reduce_us(vectors * passes_.bytes, sources, work_set_)));
-    return add({.startup_us = (sources - 1) * on_.mean_startup_us()});
-  }
-  // The same of operands that lie in the rank's own memory.
-  Work& reduces_own(double vectors, int sources) {
-    return add(moving(on_.reduce_us(vectors * passes_.bytes, sources, work_set_)));
-  }
-  Work& meets(double times = 1) { return add(flags(times * on_.tiny_allgather_us())); }
-  Work& waits(double times = 1) { return add(flags(times * on_.flag_us(on_.far()))); }
-  // Sees that so many others are there; `readers` see the last of them at the same time.
-  Work& sees(int others, int readers = 1) {
-    if (others == 0) return *this;
-    return add(flags(on_.flag_us(on_.far()) + (others - 1) * on_.look_us() + (readers - 1) * on_.line_us()));
-  }
-  Terms total() const { return passes_.number * pass_; }
+// The outermost groups of a hierarchy: their number, the ranks of the largest one, and how far these are from its first.
+struct Outermost {
+  int count = 1, members = 1;
+  topo::Distance inside = topo::Distance::self;
 
- private:
-  Work& add(const Terms& terms) {
-    pass_ += terms;
-    return *this;
+  explicit Outermost(const topo::Hierarchy& hierarchy) {
+    const int level = hierarchy.levels() - 2;
+    if (level < 0) {
+      members = hierarchy.ranks();
+      for (int rank = 1; rank < members; ++rank) inside = std::max(inside, hierarchy.distance(0, rank));
+      return;
+    }
+    count = hierarchy.groups(level);
+    for (int group = 0; group < count; ++group) {
+      const std::vector<int> ranks = hierarchy.ranks_of(level, group);
+      members = std::max(members, int(ranks.size()));
+      for (int rank : ranks) inside = std::max(inside, hierarchy.distance(ranks.front(), rank));
+    }
   }
-  const Setting& on_;
-  Passes passes_;
-  double work_set_;
-  Terms pass_;
 };
 
-double log2_up(int p) { return std::ceil(std::log2(std::max(p, 1))); }
-// Of a vector, halved until 1/p is left: 1/2 + 1/4 + ... + 1/p.
-double halves(int p) { return (p - 1.0) / p; }
-
-Terms alone(const Setting& on, double bytes) { return moving(on.memcpy_us(bytes)); }
-
-// A level of a tree reduction: the leader (or the members, each a slice) combines the group's operands.
-Terms up_the_tree(const Setting& on, double bytes, const Knobs& knobs, bool by_index) {
+// A level of a tree reduction: the leader combines the group's operands. A leader of several levels has the work of all of
+// them, chunk by chunk, so that only the first chunk waits for flags of each level.
+Terms up_the_tree(const Setting& on, double bytes, const Knobs& knobs) {
   const topo::Tree tree = on.hierarchy().tree_for_root(0);
-  Terms sum, slowest;
   const Passes passes(bytes, knobs.chunk_bytes);
+  Terms work, first;
+  for (int level = 0; level < tree.levels(); ++level) {
+    Terms stage;
+    topo::Distance distance = topo::Distance::self;
+    for (int index = 0; index < tree.groups(level); ++index) {
+      const topo::Group group = tree.group(level, index);
+      const int members = int(group.members.size());
+      if (members < 2) continue;
+      topo::Distance farthest = topo::Distance::self;
+      for (int member : group.members) farthest = std::max(farthest, on.hierarchy().distance(group.leader(), member));
+      const Terms one = moving(on.reduce_us(passes.bytes, members, 2 * bytes * on.ranks())) +
+                        Terms{.startup_us = (members - 1) * on.access().startup_us[farthest]} +
+                        flags((members - 1) * on.look_us());
+      if (one.total_us() > stage.total_us()) stage = one, distance = farthest;
+    }
+    work += stage;
+    if (stage.total_us() > 0) first += flags(on.flag_us(distance));
+  }
+  return first + passes.number * work;
+}
+
+// The same with a slice for each member. Partial results go through slots of the leader, and what follows in the ranks that
+// lead all levels, or in those that lead none, is done by the same ranks.
+Terms up_by_index(const Setting& on, double bytes, const Knobs& knobs, bool sends_down) {
+  const topo::Tree tree = on.hierarchy().tree_for_root(0);
+  const Passes passes(bytes, knobs.chunk_bytes);
+  Terms work, leaf, first;
   for (int level = 0; level < tree.levels(); ++level) {
     Terms stage;
     for (int index = 0; index < tree.groups(level); ++index) {
       const int members = int(tree.group(level, index).members.size());
       if (members < 2) continue;
-      const double share = by_index ? passes.bytes / std::max(members - 1, 1) : passes.bytes;
-      const Terms one = moving(on.reduce_us(share, members, 2 * bytes * on.ranks())) +
-                        Terms{.startup_us = (members - 1) * on.mean_startup_us()} +
-                        flags(on.flag_us(on.far()) + (members - 1) * on.look_us());
+      const Terms one = moving(on.reduce_us(passes.bytes / members, members, 2 * bytes * on.ranks())) +
+                        Terms{.startup_us = members * on.mean_startup_us()} + flags(2 * (members - 1) * on.look_us());
       if (one.total_us() > stage.total_us()) stage = one;
     }
-    sum += stage;
-    if (stage.total_us() > slowest.total_us()) slowest = stage;
+    if (stage.total_us() == 0) continue;
+    work += stage;
+    if (leaf.total_us() == 0) leaf = stage;
+    first += flags(2 * on.flag_us(on.far()));
   }
-  return sum + (passes.number - 1) * slowest;
+  // The root copies the result to its receive buffer, and into the slots of those below.
+  work += moving((sends_down ? 2 : 1) * on.memcpy_us(passes.bytes));
+  if (sends_down) {
+    leaf += on.copy_from(0, std::vector<int>(1, 1), on.neighbours(), passes.bytes, true, true);
+    const Terms down = bcast_hierarchical(on, passes.bytes, {});
+    first += down;
+  }
+  return first + passes.number * (work.total_us() > leaf.total_us() ? work : leaf);
 }
 
-// A pipeline of log2 p stages. The busiest rank is the last one, which joins log2 p results in its caches.
-Terms up_the_in_order_tree(const Setting& on, double bytes, const Knobs& knobs) {
+// A pipeline of log2 p stages. The busiest rank is the last one, which joins log2 p results in one step, of a reduce-scatter
+// for each block.
+Terms up_the_in_order_tree(const Setting& on, double bytes, const Knobs& knobs, int blocks = 1) {
   const Passes passes(bytes, knobs.chunk_bytes);
-  const Terms stage = moving(on.reduce_us(passes.bytes, 2)) + Terms{.startup_us = on.mean_startup_us()} +
-                      flags(on.flag_us(on.neighbours()));
-  return (passes.number + log2_up(on.ranks()) - 1) * stage;
+  Terms sum, stage;
+  for (int joined = 1; joined <= int(log2_up(on.ranks())); ++joined) {
+    stage =
+        moving(on.reduce_us(passes.bytes, joined + 1)) + Terms{.startup_us = blocks * joined * on.mean_startup_us()};
+    sum += stage + flags(on.flag_us(on.neighbours()));
+  }
+  return sum + (passes.number - 1) * (stage + flags(log2_up(on.ranks()) * on.look_us()));
+}
+
+// All copy out what one rank has, chunk by chunk, while it makes more.
+Terms copied_out(const Setting& on, double bytes, const Knobs& knobs, const Terms& made) {
+  const Passes passes(bytes, knobs.chunk_bytes);
+  const Terms one = on.copy(passes.bytes, on.ranks() - 1, on.far(), true);
+  const Terms all = passes.number * one;
+  return flags(on.tiny_bcast_us()) + (made.total_us() > all.total_us() ? made + one : all + 1 / passes.number * made);
 }
 
 }  // namespace
@@ -101,16 +122,40 @@ Terms reduce_scatter_ring(const Setting& on, double bytes, const Knobs& knobs) {
   return Work(on, bytes, knobs).fetches((p - 1.0) / p, p - 1).reduces((p - 1.0) / p, 2).waits(p - 1).total();
 }
 
-Terms reduce_scatter_rabenseifner(const Setting& on, double bytes, const Knobs& knobs) {
+namespace {
+
+// `copies`: of each operation in all, at least one a step.
+Terms by_halves(const Setting& on, double bytes, const Knobs& knobs, double copies) {
   const int p = on.ranks();
-  if (p == 1) return alone(on, bytes);
-  return Work(on, bytes, knobs).fetches(halves(p), log2_up(p)).reduces(halves(p), 2).waits(log2_up(p)).total();
+  return Work(on, bytes, knobs)
+      .fetches(halves(p), copies)
+      .reduces_own(halves(p), 2)
+      .waits(log2_up(p))
+      .steps(copies)
+      .total();
 }
 
+}  // namespace
+
+Terms reduce_scatter_rabenseifner(const Setting& on, double bytes, const Knobs& knobs) {
+  return on.ranks() == 1 ? alone(on, bytes) : by_halves(on, bytes, knobs, on.ranks() - 1);
+}
+
+namespace {
+
+Terms in_slices(const Setting& on, double bytes, const Knobs& knobs) {
+  if (on.ranks() == 1) return alone(on, bytes);
+  return Work(on, bytes, knobs).copies(1).meets().reduces_slices().total();
+}
+// The blocks of a reduce-scatter are copied in one by one.
+Terms staged_blocks(const Setting& on, double bytes, const Knobs& knobs) {
+  return Work(on, bytes, knobs).steps(on.ranks()).total();
+}
+
+}  // namespace
+
 Terms reduce_scatter_dpml(const Setting& on, double bytes, const Knobs& knobs) {
-  const int p = on.ranks();
-  if (p == 1) return alone(on, bytes);
-  return Work(on, bytes, knobs).copies(1).meets().reduces(1.0 / p, p).total();
+  return in_slices(on, bytes, knobs) + staged_blocks(on, bytes, knobs);
 }
 
 Terms reduce_scatter_movement_avoiding(const Setting& on, double bytes, const Knobs& knobs) {
@@ -123,7 +168,7 @@ Terms reduce_scatter_movement_avoiding(const Setting& on, double bytes, const Kn
 Terms reduce_scatter_in_order_tree(const Setting& on, double bytes, const Knobs& knobs) {
   const int p = on.ranks();
   if (p == 1) return alone(on, bytes);
-  return up_the_in_order_tree(on, bytes, knobs) + Work(on, bytes, knobs).copies(1.0 / p).total();
+  return up_the_in_order_tree(on, bytes, knobs, p) + Work(on, bytes, knobs).copies(1.0 / p).total();
 }
 
 Terms reduce_scatter_movement_avoiding_socket(const Setting& on, double bytes, const Knobs& knobs) {
@@ -132,16 +177,33 @@ Terms reduce_scatter_movement_avoiding_socket(const Setting& on, double bytes, c
   return Work(on, bytes, knobs).copies(1.0 / q).reduces((q - 1.0) / q, 2).waits(q).reduces(1.0 / p, m).meets().total();
 }
 
+namespace {
+
+// Within the outermost groups, then across them. `blocks`: that a rank reduces for its group.
+Terms in_two_levels(const Setting& on, double bytes, const Knobs& knobs, const Outermost& groups, double blocks) {
+  return Work(on, bytes, knobs)
+      .copies(1)
+      .meets_in_group(groups.members, groups.inside)
+      .reduces_in_group(groups.members, groups.inside, blocks)
+      .waits()
+      .looks(groups.count - 1)
+      .reduces(1.0 / on.ranks(), groups.count)
+      .total();
+}
+
+}  // namespace
+
 Terms reduce_scatter_dpml_two_level(const Setting& on, double bytes, const Knobs& knobs) {
-  const int p = on.ranks(), q = on.ranks_per_socket(), m = on.sockets();
+  const int p = on.ranks();
   if (p == 1) return alone(on, bytes);
-  return Work(on, bytes, knobs).copies(1).meets().reduces(1.0 / q, q).waits().reduces(1.0 / p, m).total();
+  const Outermost groups(on.hierarchy());
+  return in_two_levels(on, bytes, knobs, groups, double(p) / groups.members) + staged_blocks(on, bytes, knobs);
 }
 
 Terms reduce_scatter_fused(const Setting& on, double bytes, const Knobs& knobs) {
   const int p = on.ranks();
   if (p == 1) return alone(on, bytes);
-  return Work(on, bytes, knobs).meets().reduces(1.0 / p, p).waits().total();
+  return Work(on, bytes, knobs).meets().reduces_slices().waits().total();
 }
 
 // ---- allreduce: a reduce-scatter, and everybody's slice to everybody ----------------------------------------------------
@@ -151,7 +213,7 @@ namespace {
 Terms spread(const Setting& on, double bytes, const Knobs& knobs) {
   const int p = on.ranks();
   if (p == 1) return {};
-  return Work(on, bytes, knobs).meets().fetches((p - 1.0) / p, p - 1).total();
+  return Work(on, bytes, knobs).meets().copies_out_slices().total();
 }
 
 }  // namespace
@@ -165,14 +227,18 @@ Terms allreduce_ring(const Setting& on, double bytes, const Knobs& knobs) {
 Terms allreduce_rabenseifner(const Setting& on, double bytes, const Knobs& knobs) {
   const int p = on.ranks();
   if (p == 1) return alone(on, bytes);
-  return reduce_scatter_rabenseifner(on, bytes, knobs) +
-         Work(on, bytes, knobs).fetches(halves(p), log2_up(p)).waits(log2_up(p)).total();
+  Work fetched(on, bytes, knobs);
+  fetched.fetches(halves(p), log2_up(p)).waits(log2_up(p));
+  // Results go into slots, too.
+  if (on.mechanism() == Mechanism::shared_memory) fetched.copies(halves(p) / 2);
+  return by_halves(on, bytes, knobs, log2_up(p)) + fetched.total();
 }
 Terms allreduce_dpml(const Setting& on, double bytes, const Knobs& knobs) {
-  return reduce_scatter_dpml(on, bytes, knobs) + spread(on, bytes, knobs);
+  return in_slices(on, bytes, knobs) + spread(on, bytes, knobs);
 }
 Terms allreduce_dpml_two_level(const Setting& on, double bytes, const Knobs& knobs) {
-  return reduce_scatter_dpml_two_level(on, bytes, knobs) + spread(on, bytes, knobs);
+  if (on.ranks() == 1) return alone(on, bytes);
+  return in_two_levels(on, bytes, knobs, Outermost(on.hierarchy()), 1) + spread(on, bytes, knobs);
 }
 Terms allreduce_movement_avoiding(const Setting& on, double bytes, const Knobs& knobs) {
   return reduce_scatter_movement_avoiding(on, bytes, knobs) + spread(on, bytes, knobs);
@@ -181,7 +247,8 @@ Terms allreduce_movement_avoiding_socket(const Setting& on, double bytes, const 
   return reduce_scatter_movement_avoiding_socket(on, bytes, knobs) + spread(on, bytes, knobs);
 }
 Terms allreduce_in_order_tree(const Setting& on, double bytes, const Knobs& knobs) {
-  return on.ranks() == 1 ? alone(on, bytes) : up_the_in_order_tree(on, bytes, knobs) + spread(on, bytes, knobs);
+  if (on.ranks() == 1) return alone(on, bytes);
+  return copied_out(on, bytes, knobs, up_the_in_order_tree(on, bytes, knobs));
 }
 Terms allreduce_fused(const Setting& on, double bytes, const Knobs& knobs) {
   return reduce_scatter_fused(on, bytes, knobs) + spread(on, bytes, knobs);
@@ -190,8 +257,9 @@ Terms allreduce_fused(const Setting& on, double bytes, const Knobs& knobs) {
 Terms allreduce_shared_address_space(const Setting& on, double bytes, const Knobs& knobs) {
   const int p = on.ranks();
   if (p == 1) return alone(on, bytes);
-  // Pairwise sums of a slice, one source at a time, then everybody's slice.
-  return Work(on, bytes, knobs).meets().reduces((p - 1.0) / p, 2).waits().total() + spread(on, bytes, knobs);
+  // The two halves of the operands of a slice, then both, then everybody's slice.
+  return Work(on, bytes, knobs).meets().reduces_slices().reduces_own(1.0 / p, 3).waits().total() +
+         spread(on, bytes, knobs);
 }
 
 Terms allreduce_all_read(const Setting& on, double bytes, const Knobs& knobs) {
@@ -204,22 +272,21 @@ Terms allreduce_recursive_doubling(const Setting& on, double bytes, const Knobs&
   if (p == 1) return alone(on, bytes);
   Work work(on, bytes, knobs);
   work.copies(1);
-  for (int step = 0; step < int(log2_up(p)); ++step) work.waits().reduces(1, 2);
+  for (int step = 1; step < p; step *= 2) work.waits_for(farthest(on.hierarchy(), step)).reduces(1, 2);
   return work.total();
 }
 
+// The root and other leaders do both halves, chunk by chunk.
 Terms allreduce_hierarchical(const Setting& on, double bytes, const Knobs& knobs) {
   if (on.ranks() == 1) return alone(on, bytes);
-  // XHC overlaps the two halves: the slower decides, and the other one's first pass comes on top.
-  const Terms up = up_the_tree(on, bytes, knobs, false), down = bcast_hierarchical(on, bytes, knobs);
-  return up.total_us() > down.total_us() ? up + bcast_hierarchical(on, std::min(bytes, knobs.chunk_bytes), {})
-                                         : down + up_the_tree(on, std::min(bytes, knobs.chunk_bytes), {}, false);
+  const Passes passes(bytes, knobs.chunk_bytes);
+  const Terms up = up_the_tree(on, bytes, knobs), down = bcast_hierarchical(on, bytes, knobs);
+  const Terms& slower = up.total_us() > down.total_us() ? up : down;
+  const Terms& other = up.total_us() > down.total_us() ? down : up;
+  return slower + 1 / passes.number * other + moving(on.memcpy_us(bytes));
 }
 Terms allreduce_hierarchical_by_index(const Setting& on, double bytes, const Knobs& knobs) {
-  if (on.ranks() == 1) return alone(on, bytes);
-  const Terms up = up_the_tree(on, bytes, knobs, true), down = bcast_hierarchical(on, bytes, knobs);
-  return up.total_us() > down.total_us() ? up + bcast_hierarchical(on, std::min(bytes, knobs.chunk_bytes), {})
-                                         : down + up_the_tree(on, std::min(bytes, knobs.chunk_bytes), {}, true);
+  return on.ranks() == 1 ? alone(on, bytes) : up_by_index(on, bytes, knobs, true);
 }
 
 // ---- reduce -----------------------------------------------------------------------------------------------------------
@@ -231,50 +298,63 @@ Terms reduce_flat(const Setting& on, double bytes, const Knobs& knobs) {
 Terms reduce_fused(const Setting& on, double bytes, const Knobs& knobs) {
   const int p = on.ranks();
   if (p == 1) return alone(on, bytes);
-  return Work(on, bytes, knobs).meets().reduces(1.0 / p, p).waits().total() + flags(on.tiny_gather_us());
+  const double out_us = on.mechanism() == Mechanism::shared_memory ? on.memcpy_us(bytes) : 0;  // of the root's slots
+  return Work(on, bytes, knobs).meets().reduces_slices().waits().total() + flags(on.tiny_gather_us()) + moving(out_us);
 }
 Terms reduce_hierarchical(const Setting& on, double bytes, const Knobs& knobs) {
-  return on.ranks() == 1 ? alone(on, bytes) : up_the_tree(on, bytes, knobs, false);
+  return on.ranks() == 1 ? alone(on, bytes) : up_the_tree(on, bytes, knobs);
 }
 Terms reduce_hierarchical_by_index(const Setting& on, double bytes, const Knobs& knobs) {
-  return on.ranks() == 1 ? alone(on, bytes) : up_the_tree(on, bytes, knobs, true);
+  return on.ranks() == 1 ? alone(on, bytes) : up_by_index(on, bytes, knobs, false);
 }
 
 namespace {
 
 // The root copies out what the others left in shared slots.
-Terms collect(const Setting& on, double bytes) { return flags(on.tiny_gather_us()) + moving(on.memcpy_us(bytes)); }
+Terms collect(const Setting& on, double bytes, const Knobs& knobs) {
+  const int p = on.ranks();
+  if (p == 1) return {};
+  return flags(on.tiny_gather_us()) + Work(on, bytes, knobs).fetches(1, p - 1).looks(p - 1).total();
+}
 
 }  // namespace
 
 Terms reduce_movement_avoiding(const Setting& on, double bytes, const Knobs& knobs) {
-  return reduce_scatter_movement_avoiding(on, bytes, knobs) + collect(on, bytes);
+  return reduce_scatter_movement_avoiding(on, bytes, knobs) + collect(on, bytes, knobs);
 }
 Terms reduce_movement_avoiding_socket(const Setting& on, double bytes, const Knobs& knobs) {
-  return reduce_scatter_movement_avoiding_socket(on, bytes, knobs) + collect(on, bytes);
+  return reduce_scatter_movement_avoiding_socket(on, bytes, knobs) + collect(on, bytes, knobs);
 }
 Terms reduce_in_order_tree(const Setting& on, double bytes, const Knobs& knobs) {
-  return on.ranks() == 1 ? alone(on, bytes) : up_the_in_order_tree(on, bytes, knobs) + collect(on, bytes);
+  if (on.ranks() == 1) return alone(on, bytes);
+  return up_the_in_order_tree(on, bytes, knobs) + Work(on, bytes, knobs).fetches(1, 1).total();
 }
 Terms reduce_dpml(const Setting& on, double bytes, const Knobs& knobs) {
-  return reduce_scatter_dpml(on, bytes, knobs) + collect(on, bytes);
+  return in_slices(on, bytes, knobs) + collect(on, bytes, knobs);
 }
 
 Terms reduce_dpml_two_level(const Setting& on, double bytes, const Knobs& knobs) {
-  return reduce_scatter_dpml_two_level(on, bytes, knobs) + collect(on, bytes);
+  if (on.ranks() == 1) return alone(on, bytes);
+  return in_two_levels(on, bytes, knobs, Outermost(on.hierarchy()), 1) + collect(on, bytes, knobs);
 }
 
 Terms reduce_rg(const Setting& on, double bytes, const Knobs& knobs) {
   const int p = on.ranks(), k = int(std::bit_ceil(unsigned(std::clamp(knobs.k, 1, std::max(p - 1, 1))) + 1)) - 1;
   if (p == 1) return alone(on, bytes);
   // Levels of groups of k + 1: members copy in, the leader combines.
-  Terms one = Work(on, bytes, knobs).copies(1).reduces(1, k + 1).waits().total();
-  int levels = 0;
-  for (long reached = 1; reached < p; reached *= k + 1) ++levels;
-  return levels * one;
+  Work work(on, bytes, knobs);
+  work.copies(1);
+  for (long reached = 1; reached < p; reached *= k + 1) {
+    const int others = int(std::min<long>(k, (p - 1) / reached));
+    work.waits_for(on.hierarchy().distance(0, int(std::min<long>(others * reached, p - 1))))
+        .looks(others - 1)
+        .reduces(1, others + 1);
+  }
+  return work.total();
 }
 Terms allreduce_rg(const Setting& on, double bytes, const Knobs& knobs) {
-  return reduce_rg(on, bytes, knobs) + bcast_shm_pipelined(on, bytes, knobs);
+  if (on.ranks() == 1) return alone(on, bytes);
+  return copied_out(on, bytes, knobs, reduce_rg(on, bytes, knobs));
 }
 
 // ---- in groups of consecutive ranks (lib/algo/grouped_reduce.cc) -----------------------------------------------------
@@ -326,29 +406,6 @@ Terms scan_grouped(const Setting& on, double bytes, const Knobs& knobs) {
   Work work = inside_groups(on, bytes, knobs);
   for (int members = 2; members < groups.members; ++members) work.reduces_own(1, members);
   return work.sees(groups.count, on.ranks() - 1).reduces(1, groups.count + 1).total();
-}
-
-// ---- scan -------------------------------------------------------------------------------------------------------------
-
-Terms scan_all_read(const Setting& on, double bytes, const Knobs& knobs) {
-  return allreduce_all_read(on, bytes, knobs);
-}
-
-// In each of log2 p steps a rank combines what it has with the total of the ranks before its block.
-Terms scan_sklansky(const Setting& on, double bytes, const Knobs& knobs) {
-  return allreduce_recursive_doubling(on, bytes, knobs);
-}
-
-Terms scan_fused(const Setting& on, double bytes, const Knobs& knobs) {
-  const int p = on.ranks();
-  if (p == 1) return alone(on, bytes);
-  // Of its slice a rank makes every rank's prefix, half of log2 p additions for each; each fetches its own.
-  return Work(on, bytes, knobs)
-      .meets()
-      .reduces(std::max(log2_up(p) / 2, 1.0), 2)
-      .meets()
-      .fetches((p - 1.0) / p, p - 1)
-      .total();
 }
 
 }  // namespace coll::model

@@ -16,8 +16,7 @@ int log2_up(int p) { return int(std::ceil(std::log2(std::max(p, 1)))); }
 
 // The formula for the ranks' small groups.
 Terms in_small_groups(Formula formula, topo::Counted counted, const Setting& on, double bytes, const Knobs& knobs) {
-  const topo::Hierarchy groups = topo::in_small_groups(on.hierarchy(), counted);
-  return formula(on.with(groups), bytes, knobs);
+  return formula(on.with(on.small_groups(counted)), bytes, knobs);
 }
 
 }  // namespace
@@ -27,8 +26,9 @@ Terms in_small_groups(Formula formula, topo::Counted counted, const Setting& on,
 Terms bcast_direct_read(const Setting& on, double bytes, const Knobs& knobs) {
   if (on.ranks() == 1) return {};
   const Passes passes(bytes, knobs.chunk_bytes);
-  return flags(on.tiny_bcast_us() + on.tiny_gather_us()) +
-         passes.number * on.copy(passes.bytes, on.ranks() - 1, on.far(), true);
+  // A root whose buffer nobody reads is free before its readers are.
+  const double end_us = on.mechanism() == Mechanism::shared_memory ? 0 : on.tiny_gather_us();
+  return flags(on.tiny_bcast_us() + end_us) + passes.number * on.copy(passes.bytes, on.ranks() - 1, on.far(), true);
 }
 
 Terms bcast_direct_write(const Setting& on, double bytes, const Knobs& knobs) {
@@ -45,8 +45,10 @@ Terms bcast_push_pull(const Setting& on, double bytes, const Knobs& knobs) {
   const int p = on.ranks();
   if (p == 1) return {};
   const Passes passes(bytes, knobs.chunk_bytes);
-  const double slice = passes.bytes / p;
-  const Terms read = on.copy(slice * (p - 1), p - 1, on.far(), true), written = (p - 1) * on.copy(slice);
+  // Slices are whole cache lines: the last one is shorter, and of a short vector there is none.
+  const double slice = std::ceil(passes.bytes / p / 64) * 64, last = passes.bytes - slice * (p - 1);
+  if (last <= 0) return bcast_direct_read(on, bytes, knobs) + flags(on.tiny_gather_us());
+  const Terms read = on.copy(slice * (p - 1), p - 1, on.far(), true), written = (p - 1) * on.copy(last);
   return flags(on.tiny_bcast_us() + on.tiny_gather_us()) +
          passes.number * (read.total_us() > written.total_us() ? read : written);
 }
@@ -67,8 +69,10 @@ namespace {
 
 Terms scatter_allgather(const Setting& on, double bytes, const Knobs& knobs, Formula allgather) {
   if (on.ranks() == 1) return {};
-  const double part = bytes / on.ranks();
-  return flags(on.tiny_allgather_us()) + scatter_throttled_read(on, part, knobs) + allgather(on, part, {});
+  const Passes passes(bytes, knobs.chunk_bytes);
+  const double part = passes.bytes / on.ranks();
+  const Terms pass = scatter_throttled_read(on, part, {.k = knobs.k}) + allgather(on, part, {});
+  return flags(on.tiny_allgather_us()) + passes.number * pass;
 }
 
 }  // namespace
@@ -89,14 +93,17 @@ Terms bcast_hierarchical(const Setting& on, double bytes, const Knobs& knobs) {
   const topo::Tree tree = on.hierarchy().tree_for_root(0);
   // What one pass takes on each level, where it is slowest.
   std::vector<Terms> stages(size_t(tree.levels()));
-  std::set<std::tuple<int, int, topo::Distance>> priced;
+  std::set<std::tuple<int, int, topo::Distance, bool>> priced;
   for (int rank = 1; rank < on.ranks(); ++rank) {
     const int parent = tree.parent(rank), level = tree.parent_level(rank);
     const topo::Distance distance = on.hierarchy().distance(parent, rank);
-    if (!priced.insert({parent, level, distance}).second) continue;
+    if (!priced.insert({parent, level, distance, tree.levels_led(rank) > 0}).second) continue;
     const bool cached = parent != 0 || bytes <= own_cache_bytes(on.table());
     Terms stage =
         on.copy_from(parent, tree.children(parent), distance, passes.bytes, true, cached) + flags(on.flag_us(distance));
+    // What goes on through slots is stored twice.
+    if (on.mechanism() == Mechanism::shared_memory && tree.levels_led(rank) > 0)
+      stage += moving(on.stage_us(passes.bytes) / 2);
     if (stage.total_us() > stages[size_t(level)].total_us()) stages[size_t(level)] = stage;
   }
   Terms sum, slowest;
@@ -130,15 +137,14 @@ Terms bcast_shm_pipelined(const Setting& on, double bytes, const Knobs& knobs) {
 namespace {
 
 Terms around(const Setting& on, double bytes, const Knobs& knobs) {
-  return moving(knobs.in_place ? 0 : on.memcpy_us(bytes)) + flags(on.tiny_allgather_us()) +
-         barrier_dissemination(on, 0, knobs);
+  return moving(knobs.in_place ? 0 : on.memcpy_us(bytes)) + flags(on.tiny_allgather_us());
 }
 
 Terms ring_from_sources(const Setting& on, double bytes, const Knobs& knobs) {
-  Terms one = on.copy(bytes);
-  one.startup_us = on.mean_startup_us();
-  one.transfer_us = bytes * on.mean_us_per_byte();
-  return around(on, bytes, knobs) + (on.ranks() - 1) * one;
+  const Passes passes(bytes, knobs.chunk_bytes);
+  const int peers = on.ranks() - 1;
+  return around(on, bytes, knobs) + passes.number * from_peers(on, passes.bytes, peers) +
+         flags((passes.number - 1) * peers * on.look_us());
 }
 
 }  // namespace
@@ -148,8 +154,11 @@ Terms allgather_ring_neighbor(const Setting& on, double bytes, const Knobs& knob
   topo::Distance distance = topo::Distance::self;
   for (int rank = 0; rank < p; ++rank)
     distance = std::max(distance, on.hierarchy().distance(rank, ((rank - j) % p + p) % p));
-  // The slowest neighbour holds up all, and each step waits for a flag of it.
-  return around(on, bytes, knobs) + (p - 1) * (on.copy(bytes, 1, distance) + flags(on.flag_us(distance)));
+  // The slowest neighbour holds up all, and each step waits for a flag of it. Where slots are between the ranks all but the
+  // last block go into those, too.
+  const double again_us = on.mechanism() == Mechanism::shared_memory ? on.stage_us(bytes) : 0;
+  return around(on, bytes, knobs) +
+         (p - 1) * (on.copy(bytes, 1, distance) + flags(on.flag_us(distance)) + moving(again_us));
 }
 
 Terms allgather_ring_source_read(const Setting& on, double bytes, const Knobs& knobs) {
@@ -159,32 +168,49 @@ Terms allgather_ring_source_write(const Setting& on, double bytes, const Knobs& 
   return ring_from_sources(on, bytes, knobs);
 }
 
-// Adds ceil(lg p) steps in which each rank gets as much again as it has, the last time what is missing.
+// Adds ceil(lg p) steps in which each rank gets as much again as it has, the last time what is missing: a copy for each
+// block, and where slots are between the ranks another one of what it passes on.
 void add_doublings(Terms& sum, const Setting& on, double bytes) {
   const int p = on.ranks(), steps = log2_up(p);
   int have = 1;
-  for (int step = 0; step < steps; ++step, have *= 2)
-    sum += on.copy(bytes * std::min(have, p - have)) + flags(on.flag_us(on.far()));
+  for (int step = 0; step < steps; ++step, have *= 2) {
+    const int blocks = std::min(have, p - have);
+    const topo::Distance distance = on.hierarchy().distance(0, have);
+    Terms one = on.copy(bytes * blocks, 1, distance);
+    one.startup_us *= blocks;
+    one.transfer_us = std::max(one.transfer_us, on.us(on.shifted(bytes * blocks, have)) - one.lock_us);
+    sum += one + flags(on.flag_us(distance));
+    if (step + 1 < steps && on.mechanism() == Mechanism::shared_memory)
+      sum += moving(on.stage_us(bytes * blocks) + blocks * on.step_us());
+  }
 }
 
 Terms allgather_recursive_doubling(const Setting& on, double bytes, const Knobs& knobs) {
   const int p = on.ranks();
-  Terms sum = around(on, bytes, knobs);
-  add_doublings(sum, on, bytes);
+  const Passes passes(bytes, knobs.chunk_bytes);
+  Terms sum;
+  add_doublings(sum, on, passes.bytes);
   // Not a power of two: those left out get what was gathered without them in one more step.
   const int below = 1 << int(std::log2(std::max(p, 1)));
-  if (below != p) sum += on.copy(bytes * (p - below)) + flags(on.flag_us(on.far()));
-  return sum;
+  if (below != p) {
+    Terms last = on.copy(passes.bytes * below) + flags(on.flag_us(on.far()));
+    last.startup_us *= below;
+    sum += last;
+    if (on.mechanism() == Mechanism::shared_memory) sum += moving(on.stage_us(passes.bytes * below / 2));
+  }
+  return around(on, bytes, knobs) + passes.number * sum;
 }
 
 Terms allgather_bruck(const Setting& on, double bytes, const Knobs& knobs) {
-  Terms sum = around(on, bytes, knobs);
-  add_doublings(sum, on, bytes);
-  return sum + moving(on.memcpy_us(bytes * (on.ranks() - 1)));  // the last shift
+  const Passes passes(bytes, knobs.chunk_bytes);
+  Terms sum;
+  add_doublings(sum, on, passes.bytes);
+  return around(on, bytes, knobs) + passes.number * sum;
 }
 
 Terms allgather_gather_bcast(const Setting& on, double bytes, const Knobs& knobs) {
-  return gather_parallel_write(on, bytes, knobs) + bcast_direct_read(on, bytes * on.ranks(), {});
+  const Terms copies = {.startup_us = std::max(on.ranks() - 2, 0) * on.mean_startup_us()};  // one a block
+  return gather_parallel_write(on, bytes, knobs) + bcast_direct_read(on, bytes * on.ranks(), {}) + copies;
 }
 
 Terms allgather_hierarchical(const Setting& on, double bytes, const Knobs& knobs) {
@@ -222,16 +248,19 @@ Terms barrier_flat(const Setting& on, double, const Knobs&) {
   return on.ranks() == 1 ? Terms() : flags(on.tiny_gather_us() + on.tiny_bcast_us());
 }
 
+// Exact: when each rank is through with each step.
 Terms barrier_dissemination(const Setting& on, double, const Knobs&) {
   const int p = on.ranks();
-  double us = 0;
+  std::vector<double> now(size_t(p), 0.0), next(size_t(p), 0.0);
   for (int step = 1; step < p; step *= 2) {
-    topo::Distance distance = topo::Distance::self;
-    for (int rank = 0; rank < p; ++rank)
-      distance = std::max(distance, on.hierarchy().distance(rank, (rank + step) % p));
-    us += on.flag_us(distance);
+    for (int rank = 0; rank < p; ++rank) {
+      const int from = (rank + p - step) % p;
+      next[size_t(rank)] = std::max(now[size_t(rank)] + on.look_us(),
+                                    now[size_t(from)] + on.flag_us(on.hierarchy().distance(from, rank)));
+    }
+    std::swap(now, next);
   }
-  return flags(us);
+  return flags(*std::ranges::max_element(now));
 }
 
 Terms barrier_hierarchical(const Setting& on, double, const Knobs&) {

@@ -31,13 +31,13 @@ constexpr Row all[] = {
     {"bcast", "push_pull", "bcast / push and pull: AG + the slower of C(p)((p-1)/p eta) and (p-1) C(1)(eta/p)", "this project",
      bcast_push_pull, chunk, block, anywhere},
     {"bcast", "knomial", "bcast / k-nomial: B + ceil(log_{k+1} p) C(k)", "CMA V-B.2",
-     bcast_knomial, k, block, anywhere},
+     bcast_knomial, both, block, anywhere},
     {"bcast", "scatter_allgather", "bcast / scatter-allgather: AG + T_scatter(eta/p) + T_allgather(eta/p)", "CMA V-B.3",
-     bcast_scatter_allgather, k, block, anywhere},
+     bcast_scatter_allgather, both, block, anywhere, {1}},
     {"bcast", "scatter_allgather_ring", "bcast / scatter-allgather: AG + T_scatter(eta/p) + T_allgather(eta/p)", "CMA V-B.3",
-     bcast_scatter_allgather_ring, k, block, anywhere},
+     bcast_scatter_allgather_ring, both, block, anywhere, {1}},
     {"bcast", "scatter_allgather_doubling", "bcast / scatter-allgather: AG + T_scatter(eta/p) + T_allgather(eta/p)", "CMA V-B.3",
-     bcast_scatter_allgather_doubling, k, block, anywhere},
+     bcast_scatter_allgather_doubling, both, block, anywhere, {1}},
     {"bcast", "hierarchical", "bcast / hierarchical pipelined: a pass per level, then the slowest", "XHC IV-A, KNEM IV",
      bcast_hierarchical, chunk, block, anywhere},
     {"bcast", "grouped", "bcast / hierarchical pipelined, small groups: a pass per level, then the slowest", "this project, XHC IV-A",
@@ -46,54 +46,54 @@ constexpr Row all[] = {
      bcast_shm_pipelined, chunk, nothing, staged},
 
     {"scatter", "parallel_read", "scatter / parallel read: B + C(p) + G", "CMA IV-A.1",
-     scatter_parallel_read, chunk, peers, anywhere},
+     scatter_parallel_read, chunk, peers, anywhere, {1}},
     {"scatter", "sequential_write", "scatter / sequential write: T_memcpy + G + p C(1) + B", "CMA IV-A.2",
-     scatter_sequential_write, chunk, block, anywhere},
+     scatter_sequential_write, chunk, block, anywhere, {0, 1}},
     {"scatter", "throttled_read", "scatter / throttled read: B + ceil(p/k) C(k)", "CMA IV-A.3",
-     scatter_throttled_read, both, peers, anywhere},
+     scatter_throttled_read, both, peers, anywhere, {1}},
     {"scatter", "hierarchical", "scatter / two-level: the part within a node, by leaders", "CMA VII-G",
-     scatter_hierarchical, none, peers, anywhere},
+     scatter_hierarchical, chunk, peers, anywhere, {2}},
     {"scatter", "grouped", "scatter / small groups: flags down the groups, then C(p)", "this project, XHC IV-A",
-     scatter_grouped, chunk, nothing, staged},
+     scatter_grouped, chunk, nothing, staged, {1}},
 
     {"gather", "parallel_write", "gather / parallel write: B + C(p) + G", "CMA IV-B.1",
-     gather_parallel_write, chunk, peers, anywhere},
+     gather_parallel_write, chunk, peers, anywhere, {1}},
     {"gather", "sequential_read", "gather / sequential read: T_memcpy + G + p C(1) + B", "CMA IV-B.2",
-     gather_sequential_read, chunk, block, anywhere},
+     gather_sequential_read, chunk, block, anywhere, {0, 1}},
     {"gather", "throttled_write", "gather / throttled write: B + ceil(p/k) C(k)", "CMA IV-B.3",
-     gather_throttled_write, both, peers, anywhere},
+     gather_throttled_write, both, peers, anywhere, {1}},
     {"gather", "hierarchical", "gather / two-level: the part within a node, by leaders", "CMA VII-G",
-     gather_hierarchical, none, peers, anywhere},
+     gather_hierarchical, chunk, peers, anywhere, {2}},
     {"gather", "grouped", "gather / small groups: C(members) to leaders, C(groups) to the root", "this project, CMA VII-G",
-     gather_grouped, chunk, nothing, staged},
+     gather_grouped, chunk, nothing, staged, {1, 16}},
 
     {"allgather", "ring_neighbor", "allgather / ring-neighbor-j: T_memcpy + AG + (p-1) C(1) + barrier", "CMA V-A.1",
-     allgather_ring_neighbor, stride, block, anywhere},
+     allgather_ring_neighbor, stride, block, anywhere, {1}, {0, 0, 1}},
     {"allgather", "ring_source_read", "allgather / ring-source read: T_memcpy + AG + (p-1) C(1) + barrier", "CMA V-A.2",
-     allgather_ring_source_read, none, block, anywhere},
+     allgather_ring_source_read, chunk, block, anywhere, {}, {0, 1}},
     {"allgather", "ring_source_write", "allgather / ring-source write: T_memcpy + AG + (p-1) C(1) + barrier", "CMA V-A.2",
-     allgather_ring_source_write, none, block, anywhere},
+     allgather_ring_source_write, chunk, peers, anywhere, {1}, {1, 0, 1}},
     {"allgather", "recursive_doubling", "allgather / recursive doubling: lg p alpha + (p-1)(eta beta + lA)", "CMA V-A.3",
-     allgather_recursive_doubling, none, block, anywhere},
+     allgather_recursive_doubling, chunk, block, anywhere, {1}, {0, 0, 0.5}},
     {"allgather", "bruck", "allgather / Bruck: AG + ceil(lg p) alpha + (p-1)(2 eta beta + lA) + barrier", "CMA V-A.4",
-     allgather_bruck, none, block, anywhere},
+     allgather_bruck, chunk, block, anywhere, {1}, {0, 0, 0.5}},
     {"allgather", "gather_bcast", "allgather / gather + bcast", "KNEM V-C",
-     allgather_gather_bcast, none, block, anywhere},
+     allgather_gather_bcast, chunk, peers, anywhere, {1}},
     {"allgather", "hierarchical", "allgather / by leaders: gather up, bcast down", "XHC III-A, KNEM IV",
-     allgather_hierarchical, chunk, block, anywhere},
+     allgather_hierarchical, chunk, block, anywhere, {1}},
     {"allgather", "grouped", "allgather / small groups: C(members) to leaders, then a copy from each", "this project, XHC III-A",
-     allgather_grouped, chunk, nothing, staged},
+     allgather_grouped, chunk, nothing, staged, {0, 32}},
     {"allgather", "shm_pipelined", "allgather / pipelined shared memory: W = sp + sp^2 + 2pI", "YHCCL Alg. 4",
-     allgather_shm_pipelined, chunk, nothing, staged},
+     allgather_shm_pipelined, chunk, nothing, staged, {}, {0, 1}},
 
     {"alltoall", "pairwise", "alltoall / pairwise: AG + (p-1) C(1)", "CMA IV-C.1",
-     alltoall_pairwise, none, peers, anywhere},
+     alltoall_pairwise, chunk, peers, anywhere, {1}, {1, 0}},
     {"alltoall", "rotated", "alltoall / rotated: one reader per sender at any step", "KNEM Fig. 3",
-     alltoall_rotated, none, peers, anywhere},
+     alltoall_rotated, chunk, peers, anywhere, {1}, {1, 0}},
     {"alltoall", "grouped", "alltoall / small groups: a copy from each member, then from each group", "this project",
-     alltoall_grouped, chunk, nothing, staged},
+     alltoall_grouped, chunk, nothing, staged, {3}},
     {"alltoall", "bruck", "alltoall / Bruck: ceil(lg p) steps", "CMA IV-C.2",
-     alltoall_bruck, none, nothing, anywhere},
+     alltoall_bruck, chunk, nothing, anywhere, {4}},
 
     {"reduce", "flat", "reduce / XHC, one group", "XHC IV-B",
      reduce_flat, chunk, block, anywhere},
@@ -116,7 +116,7 @@ constexpr Row all[] = {
     {"reduce", "rg", "reduce / RG, branching k: p((3k+2)/(k+1) + (k+2)/(k+1)^2 + ... + (k+2)/p)", "YHCCL Table 3",
      reduce_rg, both, nothing, staged},
     {"reduce", "grouped", "reduce / groups of 16 ranks: a group's inputs, then the groups' results", "this project",
-     reduce_grouped, chunk, nothing, staged},
+     reduce_grouped, chunk, nothing, staged, {0, 32}},
 
     {"allreduce", "all_read", "allreduce / tiny: each reads all", "this project",
      allreduce_all_read, none, nothing, anywhere},
@@ -125,7 +125,7 @@ constexpr Row all[] = {
     {"allreduce", "ring", "allreduce / ring: 7(p-1)", "YHCCL Table 2",
      allreduce_ring, none, nothing, staged},
     {"allreduce", "rabenseifner", "allreduce / Rabenseifner: 7p(1/2 + 1/4 + ... + 1/p)", "YHCCL Table 2",
-     allreduce_rabenseifner, none, nothing, staged},
+     allreduce_rabenseifner, chunk, nothing, staged},
     {"allreduce", "in_order_tree", "allreduce / even ranks copy in, odd ranks reduce in place and join: 5p-2", "this project",
      allreduce_in_order_tree, chunk, nothing, staged},
     {"allreduce", "dpml", "allreduce / DPML: 5p+1", "YHCCL Table 2",
@@ -139,7 +139,7 @@ constexpr Row all[] = {
     {"allreduce", "movement_avoiding_socket", "allreduce / movement-avoiding, socket-aware: 5p+2m-3", "YHCCL 3.5",
      allreduce_movement_avoiding_socket, chunk, nothing, staged},
     {"allreduce", "shared_address_space", "allreduce / shared address space, partitioned: 5(p-1)", "SAS III",
-     allreduce_shared_address_space, chunk, nothing, mapped},
+     allreduce_shared_address_space, chunk, block, anywhere},
     {"allreduce", "fused", "allreduce / fused p-ary, mapped: 3p-1", "this project",
      allreduce_fused, chunk, block, anywhere},
     {"allreduce", "hierarchical", "allreduce / XHC, level by level", "XHC IV-B",
@@ -147,44 +147,44 @@ constexpr Row all[] = {
     {"allreduce", "hierarchical_by_index", "allreduce / XHC, members reduce by index", "XHC IV-B step 2a",
      allreduce_hierarchical_by_index, chunk, block, anywhere},
     {"allreduce", "grouped", "allreduce / groups of 16 ranks: a group's inputs, then the groups' results", "this project",
-     allreduce_grouped, chunk, nothing, staged},
+     allreduce_grouped, chunk, nothing, staged, {0, 32}},
 
     {"reduce_scatter", "ring", "reduce_scatter / ring: 5(p-1)", "YHCCL Table 1",
-     reduce_scatter_ring, none, nothing, staged},
+     reduce_scatter_ring, none, nothing, staged, {1, 2}},
     {"reduce_scatter", "rabenseifner", "reduce_scatter / Rabenseifner: 5p(1/2 + 1/4 + ... + 1/p)", "YHCCL Table 1",
-     reduce_scatter_rabenseifner, none, nothing, staged},
+     reduce_scatter_rabenseifner, chunk, nothing, staged, {2, 2}},
     {"reduce_scatter", "in_order_tree", "reduce_scatter / even ranks copy in, odd ranks reduce in place and join: 3p+1-2/p",
      "this project", reduce_scatter_in_order_tree, chunk, nothing, staged},
     {"reduce_scatter", "dpml", "reduce_scatter / DPML: 3p+1", "YHCCL Table 1",
-     reduce_scatter_dpml, chunk, nothing, staged},
+     reduce_scatter_dpml, chunk, nothing, staged, {1, 2}},
     {"reduce_scatter", "dpml_two_level", "reduce_scatter / two-level DPML, at most 256 KiB", "YHCCL 5.1",
-     reduce_scatter_dpml_two_level, chunk, nothing, staged},
+     reduce_scatter_dpml_two_level, chunk, nothing, staged, {1, 2}},
     {"reduce_scatter", "movement_avoiding", "reduce_scatter / movement-avoiding: 3p-1", "YHCCL 3.3",
      reduce_scatter_movement_avoiding, chunk, nothing, staged},
     {"reduce_scatter", "movement_avoiding_socket", "reduce_scatter / movement-avoiding, socket-aware: 3p+2m-3", "YHCCL 3.4",
      reduce_scatter_movement_avoiding_socket, chunk, nothing, staged},
     {"reduce_scatter", "fused", "reduce_scatter / fused p-ary, mapped: p+1", "this project",
-     reduce_scatter_fused, chunk, block, anywhere},
+     reduce_scatter_fused, chunk, block, anywhere, {1, 2}},
     {"reduce_scatter", "grouped", "reduce_scatter / groups of 16 ranks: a group's inputs, then the groups' results", "this project",
-     reduce_scatter_grouped, chunk, nothing, staged},
+     reduce_scatter_grouped, chunk, nothing, staged, {1, 16}},
 
     {"scan", "all_read", "scan / each reads those before it", "this project",
-     scan_all_read, none, nothing, anywhere},
+     scan_all_read, chunk, nothing, anywhere},
     {"scan", "sklansky", "scan / halves of blocks, log2 p steps", "Sklansky 1960",
      scan_sklansky, chunk, block, anywhere},
     {"scan", "fused", "scan / each makes all prefixes of a slice", "this project, SAS",
      scan_fused, chunk, block, anywhere},
     {"scan", "grouped", "scan / groups of 16 ranks: a group's inputs, then the groups' results", "this project",
-     scan_grouped, chunk, nothing, staged},
+     scan_grouped, chunk, nothing, staged, {0, 32}},
 
     {"exscan", "all_read", "exscan / each reads those before it", "this project",
-     scan_all_read, none, nothing, anywhere},
+     scan_all_read, chunk, nothing, anywhere},
     {"exscan", "sklansky", "exscan / halves of blocks, log2 p steps", "Sklansky 1960",
-     scan_sklansky, chunk, block, anywhere},
+     exscan_sklansky, chunk, block, anywhere},
     {"exscan", "fused", "exscan / each makes all prefixes of a slice", "this project, SAS",
      scan_fused, chunk, block, anywhere},
     {"exscan", "grouped", "exscan / groups of 16 ranks: a group's inputs, then the groups' results", "this project",
-     scan_grouped, chunk, nothing, staged},
+     scan_grouped, chunk, nothing, staged, {0, 32}},
 };
 // clang-format on
 
@@ -204,16 +204,31 @@ double staging_us(const Row& row, const Setting& on, double bytes) {
   switch (row.staging) {
     case nothing: return 0;
     case block: return on.stage_us(bytes);
-    case peers: return on.stage_us(bytes * (on.ranks() - 1));
+    case peers: return on.stage_us(bytes * (on.ranks() - 1)) + (on.ranks() - 1) * on.step_us();
   }
   return 0;
 }
 
-// What the rank that has the bytes touches, and the one that gets them.
-Footprint footprint(const Row& row, double bytes, int ranks, double chunk_bytes) {
+plan::Collective collective_of(const Row& row) {
   int named = 0;
   while (row.collective != plan::name(plan::Collective(named))) ++named;
-  const auto collective = plan::Collective(named);
+  return plan::Collective(named);
+}
+
+// As the generators cut chunks so that the slots of one pass have room (ring_of_blocks of lib/algo).
+double chunk_in_slots(const Row& row, int ranks, double chunk_bytes, int slots) {
+  const double blocks = double(row.slots.per_rank) * ranks + row.slots.more;
+  if (blocks == 0 || chunk_bytes <= 0) return chunk_bytes;
+  constexpr double line = 64, least_room = 1 << 20, most_room = double(algo::usual_room_bytes) * 63 / 64;
+  const double room = std::min(std::max(64 * chunk_bytes, least_room), most_room) / blocks;
+  double depth = slots;
+  while (depth > 2 && depth * chunk_bytes > room) depth /= 2;
+  return std::min(std::max(std::floor(room / depth / line) * line, line), chunk_bytes);
+}
+
+// What the rank that has the bytes touches, and the one that gets them.
+Footprint footprint(const Row& row, double bytes, int ranks, double chunk_bytes) {
+  const plan::Collective collective = collective_of(row);
   if (collective == plan::Collective::barrier || bytes <= 0) return {};
   const double chunk = chunk_bytes > 0 ? std::min(chunk_bytes, bytes) : bytes;
   const double ring = ring_bytes(algo::Parameters().depth, bytes, chunk);
@@ -255,10 +270,74 @@ const Row* find_row(std::string_view collective, std::string_view algorithm) {
   return nullptr;
 }
 
-Terms cost(const Row& row, const Setting& on, double bytes, const Knobs& knobs) {
+namespace {
+
+// What one rank has for the collective and gets from it; of rooted ones the root, or the others.
+struct Buffers {
+  double send = 0, recv = 0;
+  bool all_send = true, all_recv = true;  // as many as there are ranks, or one
+
+  Buffers(plan::Collective collective, double bytes, int ranks) {
+    const double blocks = ranks;
+    send = bytes * (plan::has_blocks(collective, plan::Buffer::send) ? blocks : 1);
+    recv = bytes * (plan::has_blocks(collective, plan::Buffer::recv) ? blocks : 1);
+    // Its bytes are the vector's.
+    if (collective == plan::Collective::reduce_scatter) send = bytes, recv = bytes / ranks;
+    all_send = collective != plan::Collective::bcast && collective != plan::Collective::scatter;
+    all_recv = collective != plan::Collective::reduce && collective != plan::Collective::gather;
+  }
+};
+
+// No run ends before its busiest link has passed everything.
+double links_us(const Row& row, const Setting& on, double bytes) {
+  const plan::Collective collective = collective_of(row);
+  if (collective == plan::Collective::barrier || on.ranks() == 1) return 0;
+  const Table& table = on.table();
+  const Buffers buffers(collective, bytes, on.ranks());
+  const bool blocks = collective == plan::Collective::allgather || collective == plan::Collective::alltoall;
+  const double unit = blocks ? bytes : bytes / on.ranks();
+  Load load = on.exchanged(row.traffic.own * unit);
+  load += on.spread(row.traffic.shared * unit);
+  if (buffers.send > own_cache_bytes(table) && (buffers.all_send || on.mechanism() == Mechanism::shared_memory))
+    load += on.loaded(buffers.send, buffers.all_send);
+  const Fingerprint& of = table.fingerprint;
+  if (buffers.recv > double(of.l2_bytes) + double(of.l3_bytes) * of.l3s / std::max(of.cores, 1)) {
+    // A plain store fetches the line first.
+    const double work_set =
+        on.ranks() * (buffers.all_send ? buffers.send : 0) + on.ranks() * (buffers.all_recv ? buffers.recv : 0);
+    const bool streams = table.thresholds.non_temporal_bytes > 0 && work_set > table.thresholds.non_temporal_bytes &&
+                         !plan::is_reduction(collective);
+    load += on.stored(streams ? buffers.recv * (1 + row.traffic.passed_on) / 2 : buffers.recv, buffers.all_recv);
+  }
+  return on.us(load);
+}
+
+// Two things that different ranks do, chunk by chunk.
+Terms pipelined(const Terms& one, const Terms& other, double chunks) {
+  return one.total_us() > other.total_us() ? one + 1 / chunks * other : other + 1 / chunks * one;
+}
+
+}  // namespace
+
+Terms cost(const Row& row, const Setting& on, double bytes, const Knobs& asked) {
+  Knobs knobs = asked;
+  const double whole = row.collective == "reduce_scatter" ? bytes / on.ranks() : bytes;  // chunks are cut from blocks
+  const double wanted = knobs.chunk_bytes > 0 ? knobs.chunk_bytes : std::max(whole, 64.0);
+  knobs.chunk_bytes = chunk_in_slots(row, on.ranks(), wanted, knobs.depth);
+  if (row.algorithm.starts_with("scatter_allgather")) knobs.chunk_bytes *= on.ranks();  // it is of a slice
+  const double chunks = Passes(whole, knobs.chunk_bytes).number;
+  knobs.chunk_bytes = knobs.chunk_bytes < whole ? knobs.chunk_bytes * bytes / whole : 0;
   const bool is_staged = on.mechanism() == Mechanism::shared_memory && on.ranks() > 1;
   const Setting sized = on.touching(footprint(row, bytes, on.ranks(), knobs.chunk_bytes));
-  return row.formula(sized, bytes, knobs) + moving(is_staged ? staging_us(row, sized, bytes) : 0);
+  Terms terms = row.formula(sized, bytes, knobs);
+  const double moving_us = terms.startup_us + terms.transfer_us, least_us = links_us(row, sized, bytes);
+  if (least_us > moving_us) terms.transfer_us = least_us - terms.startup_us;
+  const Terms staging = moving(is_staged ? staging_us(row, sized, bytes) : 0);
+  const bool by_others = row.collective == "bcast" || row.collective == "scatter" || row.collective == "gather";
+  if (!by_others || knobs.depth == 1) return terms + staging;
+  const double rounds =
+      row.reads.k && row.collective != "bcast" ? std::ceil(double(on.ranks()) / std::max(knobs.k, 1)) : 1;
+  return pipelined(terms, staging, chunks * rounds);
 }
 
 Priced price(const Row& row, const Table& table, const topo::Hierarchy& hierarchy, double bytes) {

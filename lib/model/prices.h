@@ -28,6 +28,18 @@ enum class Staging : uint8_t {
 // By which mechanisms it can go.
 enum class Means : uint8_t { anywhere, staged, mapped };
 
+// What every rank fetches from every other one: blocks of its own, or blocks that all fetch. Of a vector, p-th parts of it.
+struct Traffic {
+  double own = 0, shared = 0;
+  double passed_on = 0;  // the share of what is stored that is to stay in caches, because others read it or write it
+};
+
+// Blocks of a chunk that the slots of one pass hold, times the ranks and besides: together they have limited room, so that
+// chunks may become shorter than they are asked for. None: one block.
+struct Slots {
+  int per_rank = 0, more = 0;
+};
+
 struct Row {
   std::string_view collective, algorithm;
   std::string_view row;     // "bcast / k-nomial: B + ceil(log_{k+1} p) C(k)"
@@ -36,6 +48,8 @@ struct Row {
   Reads reads;
   Staging staging = Staging::block;
   Means means = Means::anywhere;
+  Slots slots = {};
+  Traffic traffic = {};
 };
 
 std::span<const Row> rows();

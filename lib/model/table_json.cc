@@ -2,6 +2,7 @@
 #include "model/table_json.h"
 
 #include <algorithm>
+#include <bit>
 #include <tuple>
 
 #include "config/text_file.h"
@@ -87,7 +88,8 @@ Chosen read_chosen(Object in) {
   Object parameters = in.object("parameters");
   algo::Parameters& to = chosen.parameters;
   if (parameters.has("chunk")) to.chunk_bytes = uint32_t(parameters.number("chunk", 64, 1 << 30));
-  if (parameters.has("depth")) to.depth = uint16_t(parameters.number("depth", 1, 1024));
+  // Tables of earlier versions have other numbers, which ran with the next power of two.
+  if (parameters.has("depth")) to.depth = std::bit_ceil(uint16_t(parameters.number("depth", 1, 1024)));
   if (parameters.has("k")) to.k = uint16_t(parameters.number("k", 1, 1024));
   if (parameters.has("j")) to.j = uint16_t(parameters.number("j", 1, 4096));
   parameters.close();

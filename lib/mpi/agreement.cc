@@ -35,10 +35,24 @@ struct Note {
   char payload[1008];
 };
 
+// By collectives of the MPI library.
+class BlockingExchange final : public Exchange {
+ public:
+  explicit BlockingExchange(MPI_Comm comm) : comm_(comm) {}
+  bool allgather(const void *mine, void *all, std::size_t bytes) override {
+    if (bytes > INT_MAX) return false;
+    const int count = static_cast<int>(bytes);
+    return found.Allgather(mine, count, found.byte, all, count, found.byte, comm_) == MPI_SUCCESS;
+  }
+
+ private:
+  MPI_Comm comm_;
+};
+
 class Meeting {
  public:
-  Meeting(MPI_Comm comm, int rank, int ranks)
-      : comm_(comm), openings_(static_cast<std::size_t>(ranks)), notes_(openings_.size()) {
+  Meeting(Exchange &exchange, int rank, int ranks)
+      : exchange_(exchange), openings_(static_cast<std::size_t>(ranks)), notes_(openings_.size()) {
     bootstrap_ = {sizeof bootstrap_, rank, ranks, allgather, this};
   }
 
@@ -92,7 +106,7 @@ class Meeting {
  private:
   template <typename Message>
   bool exchange(const Message &mine, std::vector<Message> &all) {
-    return found.Allgather(&mine, sizeof mine, found.byte, all.data(), sizeof mine, found.byte, comm_) == MPI_SUCCESS;
+    return exchange_.allgather(&mine, all.data(), sizeof mine);
   }
 
   static int allgather(const void *send, void *recv, size_t bytes, void *context) {
@@ -108,12 +122,10 @@ class Meeting {
       for (const Note &note : self->notes_) std::memcpy(std::exchange(to, to + bytes), note.payload, bytes);
       return 0;
     }
-    if (bytes > INT_MAX) return 1;
-    const int count = static_cast<int>(bytes);
-    return found.Allgather(send, count, found.byte, recv, count, found.byte, self->comm_) != MPI_SUCCESS;
+    return !self->exchange_.allgather(send, recv, bytes);
   }
 
-  MPI_Comm comm_;
+  Exchange &exchange_;
   std::vector<Opening> openings_;
   std::vector<Note> notes_;
   coll_bootstrap bootstrap_;
@@ -148,7 +160,8 @@ std::unique_ptr<Nodes> agree_on_several(Meeting &meeting, MPI_Comm comm, const s
   bool good = nodes->join(comm) && split;
   if (split) {
     if (const int locals = static_cast<int>(nodes->locals().size()); locals > 1) {
-      Meeting of_node(node, nodes->local(), locals);
+      BlockingExchange exchange(node);
+      Meeting of_node(exchange, nodes->local(), locals);
       coll_comm *made = agree_on_one(of_node, rank);
       nodes->own(made);
       good = good && made != nullptr;
@@ -164,8 +177,14 @@ std::unique_ptr<Nodes> agree_on_several(Meeting &meeting, MPI_Comm comm, const s
 
 }  // namespace
 
+coll_comm *agree_on_one(Exchange &exchange, int rank, int ranks) {
+  Meeting meeting(exchange, rank, ranks);
+  return agree_on_one(meeting, rank);
+}
+
 Agreement agree(MPI_Comm comm, int rank, int ranks, bool ready) {
-  Meeting meeting(comm, rank, ranks);
+  BlockingExchange exchange(comm);
+  Meeting meeting(exchange, rank, ranks);
   bool all_ready, all_placed;
   bool met = meeting.first_round(ready, known_node(), &all_ready, &all_placed);
   if (met && all_ready && !all_placed && meeting.placeable()) {

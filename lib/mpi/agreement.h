@@ -7,6 +7,7 @@
 
 #include <coll/coll.h>
 
+#include <cstddef>
 #include <memory>
 
 namespace coll::shim {
@@ -18,6 +19,18 @@ struct Agreement {
   bool lasting;                  // false: a rank cannot remember the outcome, so none may, and all ask again next time
   Why why;                       // there is neither
 };
+
+// An allgather of bytes over the ranks that agree. False when it fails.
+class Exchange {
+ public:
+  virtual bool allgather(const void *mine, void *all, std::size_t bytes) = 0;
+
+ protected:
+  ~Exchange() = default;
+};
+
+// A communicator of libcoll for the ranks of an exchange, which share a node; NULL at all of them when one fails.
+coll_comm *agree_on_one(Exchange &exchange, int rank, int ranks);
 
 // Collective over `comm`, an intra-communicator. `ready`: this rank can remember the outcome. Throws
 // std::bad_alloc when there is not even memory to tell the others.

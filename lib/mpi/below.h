@@ -12,7 +12,35 @@ namespace coll::shim {
   X(Barrier) X(Bcast) X(Reduce) X(Allreduce)                                                           \
   X(Reduce_scatter) X(Reduce_scatter_block) X(Scan) X(Exscan)                                          \
   X(Gather) X(Gatherv) X(Scatter) X(Scatterv) X(Allgather) X(Allgatherv) X(Alltoall) X(Alltoallv)      \
-  X(Alloc_mem) X(Free_mem) X(Op_create) X(Op_free) X(Init) X(Init_thread) X(Finalize)
+  X(Alloc_mem) X(Free_mem) X(Op_create) X(Op_free) X(Init) X(Init_thread) X(Finalize)                  \
+  X(Comm_free) X(Comm_disconnect)                                                                      \
+  X(Iprobe) X(Improbe) X(Isend) X(Issend) X(Irsend) X(Ibsend) COLL_SHIM_TAKEN_LARGE(X) COLL_SHIM_STARTED(X)
+
+// Those with large counts.
+#if MPI_VERSION >= 4
+#define COLL_SHIM_LARGE_COUNTS
+#define COLL_SHIM_TAKEN_LARGE(X)                                                                        \
+  X(Bcast_c) X(Reduce_c) X(Allreduce_c) X(Reduce_scatter_c) X(Reduce_scatter_block_c)                  \
+  X(Scan_c) X(Exscan_c) X(Gather_c) X(Gatherv_c) X(Scatter_c) X(Scatterv_c)                            \
+  X(Allgather_c) X(Allgatherv_c) X(Alltoall_c) X(Alltoallv_c)                                          \
+  X(Ibcast_c) X(Ireduce_c) X(Iallreduce_c) X(Ireduce_scatter_c) X(Ireduce_scatter_block_c)             \
+  X(Iscan_c) X(Iexscan_c) X(Igather_c) X(Igatherv_c) X(Iscatter_c) X(Iscatterv_c)                      \
+  X(Iallgather_c) X(Iallgatherv_c) X(Ialltoall_c) X(Ialltoallv_c)
+#else
+#define COLL_SHIM_TAKEN_LARGE(X)
+#endif
+
+// The non-blocking ones.
+#define COLL_SHIM_STARTED(X)                                                                            \
+  X(Ibarrier) X(Ibcast) X(Ireduce) X(Iallreduce)                                                       \
+  X(Ireduce_scatter) X(Ireduce_scatter_block) X(Iscan) X(Iexscan)                                      \
+  X(Igather) X(Igatherv) X(Iscatter) X(Iscatterv) X(Iallgather) X(Iallgatherv) X(Ialltoall) X(Ialltoallv)      \
+  COLL_SHIM_ASKED(X)
+#ifdef OPEN_MPI
+#define COLL_SHIM_ASKED(X)
+#else
+#define COLL_SHIM_ASKED(X) X(Request_get_status)
+#endif
 
 // What the shim itself needs; always PMPI_, so that tools do not count it as the program's doing.
 #define COLL_SHIM_NEEDED(X)                                                                             \
@@ -29,7 +57,11 @@ namespace coll::shim {
   X(Type_create_keyval) X(Type_free_keyval) X(Type_get_attr) X(Type_set_attr)                          \
   X(Type_create_hindexed) X(Type_commit) X(Type_free)                                                  \
   X(Type_size) X(Type_get_extent) X(Type_get_envelope) X(Type_get_contents)                           \
-  COLL_SHIM_COUNTS(X) COLL_SHIM_CONVERSIONS(X)
+  COLL_SHIM_COUNTS(X) COLL_SHIM_CONVERSIONS(X) COLL_SHIM_ENDS(X) COLL_SHIM_REQUESTS(X)
+// Of those, what requests need: lib/mpi/requests.h and background.h.
+#define COLL_SHIM_REQUESTS(X)                                                                           \
+  X(Grequest_start) X(Grequest_complete) X(Query_thread)                                               \
+  X(Group_translate_ranks) X(Iallgather) X(Test) X(Testall) X(Type_dup)
 // Sizes as MPI_Count: found.COLL_SHIM_COUNT(Type_size). MPI 4.1 deprecates the functions that end in _x.
 #if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
 #define COLL_SHIM_COUNT(name) name##_c
@@ -40,9 +72,15 @@ namespace coll::shim {
 #endif
 // Fortran's handles. MPICH's are C's: there is nothing to call.
 #ifdef OPEN_MPI
-#define COLL_SHIM_CONVERSIONS(X) X(Comm_f2c) X(Type_f2c) X(Type_c2f) X(Op_f2c)
+#define COLL_SHIM_CONVERSIONS(X) X(Comm_f2c) X(Type_f2c) X(Type_c2f) X(Op_f2c) X(Request_c2f)
 #else
 #define COLL_SHIM_CONVERSIONS(X)
+#endif
+// How errors.cc ends a process of MPICH.
+#ifdef OPEN_MPI
+#define COLL_SHIM_ENDS(X)
+#else
+#define COLL_SHIM_ENDS(X) X(Abort) X(T_init_thread) X(T_cvar_get_index) X(T_cvar_handle_alloc) X(T_cvar_write)
 #endif
 // clang-format on
 

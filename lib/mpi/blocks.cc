@@ -12,10 +12,11 @@ namespace {
 
 // What blocks of elements that lie in order hold, and behind that where they begin, in bytes. Returns their sum; -1 when a
 // count or a displacement is negative, and `bytes` means nothing.
-std::ptrdiff_t in_bytes(const int *counts, const int *displs, int blocks, std::size_t element_bytes,
+template <typename Count, typename Displ>
+std::ptrdiff_t in_bytes(const Count *counts, const Displ *displs, int blocks, std::size_t element_bytes,
                         std::size_t *bytes) {
   std::size_t *places = bytes + blocks;
-  int signs = 0;
+  decltype(*counts | *displs) signs = 0;
   std::size_t total = 0;
   for (int i = 0; i < blocks; i++) {
     signs |= counts[i] | displs[i];
@@ -28,11 +29,12 @@ std::ptrdiff_t in_bytes(const int *counts, const int *displs, int blocks, std::s
 
 }  // namespace
 
-bool Side::describe(const void *buffer, MPI_Datatype handle, const Datatype *element, const int *counts,
-                    const int *displs, int blocks, std::size_t *bytes) {
+template <typename Count, typename Displ>
+bool Side::describe(const void *buffer, MPI_Datatype handle, const Datatype *element, const Count *counts,
+                    const Displ *displs, int blocks, std::size_t *bytes) {
   hold(buffer, handle, element, blocks);
-  counts_ = counts;
   displs_ = displs;
+  wide_ = sizeof(Displ) > sizeof(int);
   byte_counts_ = bytes;
   byte_displs_ = bytes + blocks;
   if (element->vector_in_order) {
@@ -70,11 +72,19 @@ bool Side::describe(const void *buffer, MPI_Datatype handle, const Datatype *ele
   return good();
 }
 
+template bool Side::describe(const void *, MPI_Datatype, const Datatype *, const int *, const int *, int,
+                             std::size_t *);
+template bool Side::describe(const void *, MPI_Datatype, const Datatype *, const MPI_Count *, const MPI_Aint *, int,
+                             std::size_t *);
+
 bool Side::move(int block, bool in) const {
-  const bool irregular = counts_ != nullptr;
-  const int count = irregular ? counts_[block] : count_;
+  const bool irregular = byte_counts_ != nullptr;
+  const MPI_Count count =
+      irregular ? static_cast<MPI_Count>(byte_counts_[block] / std::max<std::size_t>(element_->size_bytes, 1)) : count_;
   if (count == 0) return true;
-  const std::ptrdiff_t displ = irregular ? displs_[block] : static_cast<std::ptrdiff_t>(block) * count_;
+  std::ptrdiff_t displ = irregular ? 0 : block * count_;
+  if (irregular)
+    displ = wide_ ? static_cast<const MPI_Aint *>(displs_)[block] : static_cast<const int *>(displs_)[block];
   const std::size_t bytes = static_cast<std::size_t>(count) * element_->size_bytes;
   const char *at = buffer_ + displ * element_->extent_bytes;
   char *packed =

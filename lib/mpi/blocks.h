@@ -25,7 +25,7 @@ class Side {
   }
 
   // `blocks` times `count` elements, one after the other.
-  void describe(const void *buffer, MPI_Datatype handle, const Datatype *element, int count, int blocks) {
+  void describe(const void *buffer, MPI_Datatype handle, const Datatype *element, MPI_Count count, int blocks) {
     hold(buffer, handle, element, blocks);
     count_ = count;
     total_bytes_ = static_cast<std::size_t>(count) * static_cast<std::size_t>(blocks) * element->size_bytes;
@@ -33,10 +33,12 @@ class Side {
     data_ = packs_ ? nullptr : const_cast<void *>(buffer);
   }
 
-  // Of each block its own count and displacement, as MPI's v-forms have them. `bytes` has room for two numbers a block.
+  // Of each block its own count and displacement, as MPI's v-forms have them, of int and int or of MPI_Count and MPI_Aint.
+  // `bytes` has room for two numbers a block.
   // False when a count is negative, or the buffer is null and should not be.
-  bool describe(const void *buffer, MPI_Datatype handle, const Datatype *element, const int *counts, const int *displs,
-                int blocks, std::size_t *bytes);
+  template <typename Count, typename Displ>
+  bool describe(const void *buffer, MPI_Datatype handle, const Datatype *element, const Count *counts,
+                const Displ *displs, int blocks, std::size_t *bytes);
 
   // What a block at MPI_BOTTOM would need; a null buffer of data in order is the program's mistake.
   bool good() const { return packs_ || data_ != nullptr || total_bytes_ == 0; }
@@ -71,10 +73,10 @@ class Side {
   MPI_Datatype handle_;
   const Datatype *element_;
   int blocks_;
-  int count_;  // of every block, without counts_
-  const int *displs_;
+  MPI_Count count_;     // of every block, in a regular form
+  const void *displs_;  // of the type that wide_ tells
+  bool wide_;           // MPI_Aint, not int
 
-  const int *counts_ = nullptr;
   std::size_t *byte_counts_ = nullptr;
   std::size_t *byte_displs_ = nullptr;
   std::size_t total_bytes_ = 0;

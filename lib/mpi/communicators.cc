@@ -2,13 +2,17 @@
 #include "mpi/communicators.h"
 
 #include "mpi/agreement.h"
+#include "mpi/background.h"
 #include "mpi/below.h"
 #include "mpi/datatypes.h"
+#include "mpi/ending.h"
 #include "mpi/log.h"
 #include "mpi/memory.h"
 #include "mpi/operations.h"
 #include "mpi/placement.h"
+#include "mpi/presence.h"
 #include "mpi/progress.h"
+#include "mpi/requests.h"
 
 #include <coll/shim.h>
 
@@ -25,33 +29,52 @@ namespace coll::shim {
 
 constinit thread_local HandleCache<Communicator> recent_communicators;
 bool counts_sizes = false;
+bool requests_work = false;
 
 namespace {
 
 // Each with the name under which libcoll counts it.
 struct Name {
+  const char *of_mpi;
   const char *own;
   const char *of_libcoll;
 };
 constexpr Name names[collectives] = {
-    {"barrier", "barrier"},
-    {"bcast", "bcast"},
-    {"reduce", "reduce"},
-    {"allreduce", "allreduce"},
-    {"reduce_scatter", "reduce_scatter"},
-    {"reduce_scatter_block", "reduce_scatter"},
-    {"scan", "scan"},
-    {"exscan", "exscan"},
-    {"gather", "gather"},
-    {"gatherv", "gather"},
-    {"scatter", "scatter"},
-    {"scatterv", "scatter"},
-    {"allgather", "allgather"},
-    {"allgatherv", "allgather"},
-    {"alltoall", "alltoall"},
-    {"alltoallv", "alltoall"},
+    {"MPI_Barrier", "barrier", "barrier"},
+    {"MPI_Bcast", "bcast", "bcast"},
+    {"MPI_Reduce", "reduce", "reduce"},
+    {"MPI_Allreduce", "allreduce", "allreduce"},
+    {"MPI_Reduce_scatter", "reduce_scatter", "reduce_scatter"},
+    {"MPI_Reduce_scatter_block", "reduce_scatter_block", "reduce_scatter"},
+    {"MPI_Scan", "scan", "scan"},
+    {"MPI_Exscan", "exscan", "exscan"},
+    {"MPI_Gather", "gather", "gather"},
+    {"MPI_Gatherv", "gatherv", "gather"},
+    {"MPI_Scatter", "scatter", "scatter"},
+    {"MPI_Scatterv", "scatterv", "scatter"},
+    {"MPI_Allgather", "allgather", "allgather"},
+    {"MPI_Allgatherv", "allgatherv", "allgather"},
+    {"MPI_Alltoall", "alltoall", "alltoall"},
+    {"MPI_Alltoallv", "alltoallv", "alltoall"},
+    {"MPI_Ibarrier", "ibarrier", "barrier"},
+    {"MPI_Ibcast", "ibcast", "bcast"},
+    {"MPI_Ireduce", "ireduce", "reduce"},
+    {"MPI_Iallreduce", "iallreduce", "allreduce"},
+    {"MPI_Ireduce_scatter", "ireduce_scatter", "reduce_scatter"},
+    {"MPI_Ireduce_scatter_block", "ireduce_scatter_block", "reduce_scatter"},
+    {"MPI_Iscan", "iscan", "scan"},
+    {"MPI_Iexscan", "iexscan", "exscan"},
+    {"MPI_Igather", "igather", "gather"},
+    {"MPI_Igatherv", "igatherv", "gather"},
+    {"MPI_Iscatter", "iscatter", "scatter"},
+    {"MPI_Iscatterv", "iscatterv", "scatter"},
+    {"MPI_Iallgather", "iallgather", "allgather"},
+    {"MPI_Iallgatherv", "iallgatherv", "allgather"},
+    {"MPI_Ialltoall", "ialltoall", "alltoall"},
+    {"MPI_Ialltoallv", "ialltoallv", "alltoall"},
 };
 constexpr const char *why_names[whys] = {"outside MPI_Init ... MPI_Finalize",
+                                         "inside MPI_Comm_free",
                                          "inter-communicator",
                                          "one rank",
                                          "several nodes",
@@ -60,7 +83,9 @@ constexpr const char *why_names[whys] = {"outside MPI_Init ... MPI_Finalize",
                                          "wrong arguments",
                                          "datatype",
                                          "operation on this datatype",
-                                         "too large"};
+                                         "too large",
+                                         "not yet agreed",
+                                         "no place for progress"};
 
 enum class Phase { before, open, closed };
 
@@ -91,6 +116,7 @@ void enlist(Communicator *communicator) {
 }
 
 void close(Communicator *communicator) {
+  communicator->background.reset();
   coll_comm_free(communicator->coll);
   communicator->coll = nullptr;
   communicator->nodes.reset();
@@ -104,6 +130,11 @@ void close(Communicator *communicator) {
 int delete_communicator(MPI_Comm, int, void *value, void *) {
   HandleCache<Communicator>::forget_all();
   auto *communicator = static_cast<Communicator *>(value);
+#ifdef OPEN_MPI
+  // Open MPI 4.1 crashes when a communicator goes before its non-blocking collectives. MPICH keeps it until then, and
+  // calls this in the progress that ends the last.
+  if (communicator->background != nullptr) communicator->background->end_first_round();
+#endif
   const std::lock_guard lock(living_mutex);
   *communicator->link = communicator->next;
   if (communicator->next != nullptr) communicator->next->link = communicator->link;
@@ -154,6 +185,7 @@ void open() {
   if (!mpi_is_running()) return;
   const Making guard;
   consents = make_own_things();
+  requests_work = consents && start_requests();
   counts_sizes = coll_setting("COLL_STATS") != nullptr;
   phase.store(Phase::open, std::memory_order_release);
 }
@@ -197,6 +229,15 @@ Communicator *attach(MPI_Comm comm, const Shape &shape) {
   return nullptr;
 }
 
+void fill(Communicator *communicator, Agreement agreement) {
+  communicator->coll = agreement.coll;
+  communicator->nodes = std::move(agreement.nodes);
+  communicator->why = agreement.why;
+  communicator->standing = Standing::settled;
+  coll_comm *coll = communicator->nodes != nullptr ? communicator->nodes->inside().coll() : communicator->coll;
+  if (coll != nullptr) coll_comm_set_progress(coll, look_into_mpi, nullptr);
+}
+
 Communicator *make(MPI_Comm comm, const Shape &shape) {
   const Making guard;
   Communicator *communicator = attach(comm, shape);
@@ -207,12 +248,34 @@ Communicator *make(MPI_Comm comm, const Shape &shape) {
     found.Comm_delete_attr(comm, keyval);
     return nullptr;
   }
-  communicator->coll = agreement.coll;
-  communicator->nodes = std::move(agreement.nodes);
-  communicator->why = agreement.why;
-  coll_comm *coll = communicator->nodes != nullptr ? communicator->nodes->inside().coll() : communicator->coll;
-  if (coll != nullptr) coll_comm_set_progress(coll, look_into_mpi, nullptr);
+  fill(communicator, std::move(agreement));
   return communicator;
+}
+
+Communicator *make_locally(MPI_Comm comm, const Shape &shape) {
+  const Making guard;
+  Communicator *communicator = attach(comm, shape);
+  if (shape.is_inter != 0 || shape.ranks == 1) return communicator;
+  // The peers count on this rank.
+  if (communicator == nullptr) throw std::bad_alloc();
+  communicator->background = Background::begin(comm, shape.rank, shape.ranks);
+  communicator->why = Why::refused;
+  communicator->standing = communicator->background != nullptr ? Standing::background : Standing::unasked;
+  return communicator;
+}
+
+// Counts a call of a communicator whose ranks agree in the background.
+Why wait_for_background(Communicator &communicator, bool may_wait) {
+  if (!communicator.background->is_over(may_wait)) return Why::agreement;
+  const std::shared_ptr<Background> background = std::exchange(communicator.background, nullptr);
+  coll_comm *made = background->take();
+  if (made == nullptr) {
+    communicator.why = background->why();
+    communicator.standing = Standing::unasked;
+    return communicator.why;
+  }
+  fill(&communicator, {made, nullptr, true, Why::refused});
+  return Why::count_;
 }
 
 std::uint64_t passed_in_all(int collective, std::size_t why) {
@@ -251,6 +314,8 @@ std::size_t *Communicator::make_numbers() {
   return numbers.get();
 }
 
+const char *mpi_name(Collective collective) { return names[collective].of_mpi; }
+
 bool prepare() {
   if (phase.load(std::memory_order_acquire) == Phase::open) return !making;
   below();
@@ -260,6 +325,7 @@ bool prepare() {
 }
 
 Communicator *acquire(MPI_Comm comm, int root) {
+  if (Ending::ends(comm)) return nullptr;
   Shape shape;
   if (!look_up(comm, &shape)) return nullptr;
   Communicator *communicator = shape.communicator;
@@ -269,6 +335,45 @@ Communicator *acquire(MPI_Comm comm, int root) {
   }
   if (communicator != nullptr) recent_communicators.remember(handle_bits(comm), communicator);
   return communicator;
+}
+
+void release(MPI_Comm comm) {
+  if (phase.load(std::memory_order_acquire) != Phase::open || keyval == MPI_KEYVAL_INVALID) return;
+  if (!may_be_communicator(comm) || comm == MPI_COMM_NULL || comm == found.world || comm == found.self) return;
+  const QuietErrors quiet;
+  void *value = nullptr;
+  int flag = 0;
+  if (found.Comm_get_attr(comm, keyval, &value, &flag) == MPI_SUCCESS && flag != 0)
+    found.Comm_delete_attr(comm, keyval);
+}
+
+Why unkept(MPI_Comm comm) { return Ending::ends(comm) ? Why::ending : Why::closed; }
+
+Communicator *acquire_locally(MPI_Comm comm, int root) {
+  if (Ending::ends(comm)) return nullptr;
+  Shape shape;
+  if (!look_up(comm, &shape)) return nullptr;
+  Communicator *communicator = shape.communicator;
+  if (communicator == nullptr) {
+    if (shape.is_inter == 0 && (root < 0 || root >= shape.ranks)) return nullptr;
+    communicator = make_locally(comm, shape);
+  }
+  if (communicator != nullptr) recent_communicators.remember(handle_bits(comm), communicator);
+  return communicator;
+}
+
+Why settle_locally(Communicator &communicator) {
+  return communicator.standing == Standing::unasked ? communicator.why : wait_for_background(communicator, false);
+}
+
+Why settle(MPI_Comm comm, Communicator &communicator) {
+  if (communicator.standing == Standing::background)
+    if (const Why why = wait_for_background(communicator, true); communicator.standing != Standing::unasked) return why;
+  const Making guard;
+  Agreement agreement = agree(comm, communicator.rank, communicator.ranks, true);
+  if (!agreement.lasting) return agreement.why;
+  fill(&communicator, std::move(agreement));
+  return communicator.takes() ? Why::count_ : communicator.why;
 }
 
 MPI_Comm private_communicator() { return own_communicator; }
@@ -281,7 +386,7 @@ void count_passed(Communicator *communicator, Collective collective, Why why) {
   else passed_unseen[collective][reason].fetch_add(1, std::memory_order_relaxed);
 }
 
-void tell_passed(Collective collective, Why why, int count, MPI_Datatype datatype) {
+void tell_passed(Collective collective, Why why, MPI_Count count, MPI_Datatype datatype) {
   const Datatype *element = count > 0 ? datatype_of(datatype) : nullptr;
   std::size_t bytes = count == 0 ? 0 : SIZE_MAX;
   if (element != nullptr) bytes = static_cast<std::size_t>(count) * element->size_bytes;
@@ -290,12 +395,23 @@ void tell_passed(Collective collective, Why why, int count, MPI_Datatype datatyp
 
 void start_up() {
   static std::atomic_flag started;
-  if (started.test_and_set() || !prepare()) return;
+  if (started.test_and_set()) return;
+  const int lacking = lacking_rank();
+  if (lacking >= 0 && !switched_off()) {
+    warn_once(
+        "the process with local rank %d on this node has no shim of this version (LD_PRELOAD, COLL_MPI=off): all "
+        "collectives are forwarded to MPI",
+        lacking);
+    phase.store(Phase::closed, std::memory_order_release);
+    return;
+  }
+  if (!prepare()) return;
   const Making guard;
   place_processes();
 }
 
 void shut_down() {
+  if (phase.load(std::memory_order_acquire) == Phase::open) Background::end_all();
   if (phase.exchange(Phase::closed, std::memory_order_acq_rel) != Phase::open) return;
   HandleCache<Communicator>::forget_all();
   {
@@ -311,6 +427,7 @@ void shut_down() {
   if (keyval != MPI_KEYVAL_INVALID) found.Comm_free_keyval(&keyval);
   if (!consents) return;
   forget_datatypes();
+  forget_private_world();
   found.Cancel(&own_request);
   found.Wait(&own_request, MPI_STATUS_IGNORE);
   found.Comm_free(&own_communicator);

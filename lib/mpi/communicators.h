@@ -31,12 +31,33 @@ enum Collective {
   allgatherv,
   alltoall,
   alltoallv,
+  blocking_collectives,
+  ibarrier = blocking_collectives,
+  ibcast,
+  ireduce,
+  iallreduce,
+  ireduce_scatter,
+  ireduce_scatter_block,
+  iscan,
+  iexscan,
+  igather,
+  igatherv,
+  iscatter,
+  iscatterv,
+  iallgather,
+  iallgatherv,
+  ialltoall,
+  ialltoallv,
   collectives
 };
+
+// "MPI_Bcast".
+const char *mpi_name(Collective collective);
 
 // Why a call is passed on.
 enum class Why : std::uint8_t {
   closed,     // outside MPI_Init ... MPI_Finalize, or COLL_MPI=off
+  ending,     // inside MPI_Comm_free or MPI_Comm_disconnect
   inter,      // an inter-communicator
   alone,      // one rank
   nodes,      // ranks on several nodes, and two levels cannot be right or cannot win
@@ -46,6 +67,8 @@ enum class Why : std::uint8_t {
   datatype,   // not known
   reduction,  // an operation, or a pair of operation and datatype, that libcoll does not do
   size,       // too large
+  agreement,  // the ranks have not yet agreed on a communicator of libcoll (background.h)
+  progress,   // the MPI library has no place for the progress of requests (hook.h)
   count_      // how many there are
 };
 constexpr std::size_t whys = static_cast<std::size_t>(Why::count_);
@@ -54,6 +77,15 @@ struct Tally {
   std::uint64_t taken[collectives];
   std::uint64_t passed[collectives][whys];
 };
+
+// How far the ranks have come with a communicator.
+enum class Standing : std::uint8_t {
+  settled,     // for good
+  background,  // they are agreeing while the program goes on
+  unasked      // libcoll serves no non-blocking collectives on it; the first blocking one asks for the others
+};
+
+class Background;
 
 // Used by one thread at a time, as MPI asks of a communicator's collectives.
 struct Communicator {
@@ -70,7 +102,10 @@ struct Communicator {
 
   std::unique_ptr<std::size_t[]> numbers;  // of v-forms, in bytes
 
-  bool takes() const { return coll != nullptr || nodes != nullptr; }
+  std::shared_ptr<Background> background;
+  Standing standing;
+
+  bool takes() const { return coll != nullptr || nodes != nullptr || standing != Standing::settled; }
   // NULL when there is no memory.
   char *packing_space(std::size_t bytes);
   // Room for four numbers a rank; NULL when there is no memory.
@@ -91,6 +126,23 @@ bool prepare();
 // no rank `root`: the library below will say so. Throws std::bad_alloc. Needs prepare().
 Communicator *acquire(MPI_Comm comm, int root);
 
+// The same for a non-blocking collective: local. What is kept is not settled at first.
+Communicator *acquire_locally(MPI_Comm comm, int root);
+
+// Whether the next call on a communicator that is not settled is served: Why::count_, or why it is forwarded. To be asked
+// once for each collective call, by the blocking ones and by the starts of others: they are counted.
+Why settle(MPI_Comm comm, Communicator &communicator);
+Why settle_locally(Communicator &communicator);
+
+// Frees what is kept for `comm`, which the program is about to free; nothing for a communicator that cannot be freed.
+void release(MPI_Comm comm);
+
+// Why a call on a communicator is forwarded of which nothing is kept.
+Why unkept(MPI_Comm comm);
+
+// Whether this MPI library lets the shim serve non-blocking collectives.
+extern bool requests_work;
+
 // A communicator of this process alone, to pack with.
 MPI_Comm private_communicator();
 // A request that does not complete, to drive MPI's progress with.
@@ -101,7 +153,7 @@ void count_passed(Communicator *communicator, Collective collective, Why why);
 
 // Whether COLL_STATS wants to know of each such call how large it was; and telling it. `count` -1: not known.
 extern bool counts_sizes;
-void tell_passed(Collective collective, Why why, int count, MPI_Datatype datatype);
+void tell_passed(Collective collective, Why why, MPI_Count count, MPI_Datatype datatype);
 
 // Where the processes of MPI_COMM_WORLD sit; called at the end of MPI_Init, collective. Without it the first collective of
 // every communicator asks. Calls after the first do nothing.

@@ -236,6 +236,9 @@ const Datatype *examine(MPI_Datatype handle) {
   // come to the same answer.
   datatype->block =
       lower == 0 && true_lower == 0 && extent == size && true_extent == size && size > 0 && size <= largest_block;
+  datatype->padded = !datatype->block && lower == 0 && true_lower >= 0 && true_lower + true_extent <= extent &&
+                     size > 0 && size <= true_extent && extent <= largest_block;
+  datatype->data_end_bytes = static_cast<std::size_t>(true_lower + true_extent);
   if (found.Type_set_attr(handle, keyval, datatype) != MPI_SUCCESS) {
     delete datatype;
     return nullptr;
@@ -271,5 +274,7 @@ const Datatype *datatype_of(MPI_Datatype handle) {
   if (const Datatype *known = derived_cache.find(handle_bits(handle))) return known;
   return derived(handle);
 }
+
+bool is_predefined(MPI_Datatype handle) { return named_table.find(handle_bits(handle)) != nullptr; }
 
 }  // namespace coll::shim

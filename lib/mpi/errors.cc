@@ -3,8 +3,12 @@
 
 #include "mpi/below.h"
 #include "mpi/log.h"
+#include "mpi/progress.h"
 
+#include <atomic>
+#include <chrono>
 #include <cstdio>
+#include <thread>
 
 namespace coll::shim {
 namespace {
@@ -20,12 +24,29 @@ int class_of(coll_status status) {
     case COLL_ERR_BUFFER: return MPI_ERR_BUFFER;
     case COLL_ERR_NO_MEMORY: return MPI_ERR_NO_MEM;
     case COLL_ERR_TRUNCATE: return MPI_ERR_TRUNCATE;
+#ifdef MPIX_ERR_PROC_FAILED
+    case COLL_ERR_PEER_DIED: return MPIX_ERR_PROC_FAILED;
+#endif
     default: return MPI_ERR_OTHER;
   }
 }
 
+// The launcher ends the job of a rank that dies, with that rank's exit status. This rank notices the death as early, and
+// must not be faster with a status of its own. Once a process: then there is a launcher that lets the others live.
+void await_launcher() {
+  using Clock = std::chrono::steady_clock;
+  static std::atomic<bool> awaited{false};
+  if (awaited.exchange(true)) return;
+  for (const auto start = Clock::now(); Clock::now() - start < std::chrono::seconds(2);) {
+    look_into_mpi(nullptr);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+}  // namespace
+
 // The class itself when no code with a text can be had.
-int code_of(coll_status status) {
+int error_code(coll_status status) {
   const char *detail = coll_last_error();
   log_line("%s%s%s", coll_strerror(status), detail[0] != '\0' ? ": " : "", detail);
   int code = class_of(status);
@@ -37,20 +58,63 @@ int code_of(coll_status status) {
   if (found.Add_error_code(code, &added) == MPI_SUCCESS && found.Add_error_string(added, text) == MPI_SUCCESS)
     code = added;
 #endif
+  if (status == COLL_ERR_PEER_DIED) await_launcher();
   return code;
 }
+
+namespace {
+
+#ifdef OPEN_MPI
+// As MPI_Comm_call_errhandler does, which would name itself as the call that failed. No part of MPI; in every release so far.
+void handle(MPI_Comm comm, int code, const char *call) {
+  using Invoke = int(MPI_Errhandler, void *, int, int, const char *);
+  constexpr int of_communicator = 1;
+  static const auto invoke = reinterpret_cast<Invoke *>(variable("ompi_errhandler_invoke"));
+  MPI_Errhandler handler;
+  if (invoke == nullptr || found.Comm_get_errhandler(comm, &handler) != MPI_SUCCESS) {
+    found.Comm_call_errhandler(comm, code);
+    return;
+  }
+  invoke(handler, comm, of_communicator, code, call);
+  found.Errhandler_free(&handler);
+}
+#else
+// MPI_Abort says that the program called it, unless this variable of MPICH says not to.
+void silence_abort() {
+  constexpr const char *name = "MPIR_CVAR_SUPPRESS_ABORT_MESSAGE";
+  int provided, index, count, yes = 1;
+  MPI_T_cvar_handle handle;
+  if (found.T_init_thread(MPI_THREAD_SINGLE, &provided) == MPI_SUCCESS &&
+      found.T_cvar_get_index(name, &index) == MPI_SUCCESS &&
+      found.T_cvar_handle_alloc(index, nullptr, &handle, &count) == MPI_SUCCESS)
+    found.T_cvar_write(handle, &yes);
+}
+
+// MPI_Comm_call_errhandler would name itself as the call that failed, and say nothing else.
+void handle(MPI_Comm comm, int code, const char *call) {
+  MPI_Errhandler handler = MPI_ERRORS_RETURN;
+  if (found.Comm_get_errhandler(comm, &handler) == MPI_SUCCESS && handler == MPI_ERRORS_ARE_FATAL) {
+    const char *detail = coll_last_error();
+    fatal_line("Fatal error in %s: %s", call, detail[0] != '\0' ? detail : "libcoll failed");
+    silence_abort();
+    found.Abort(comm, code);
+  }
+  found.Comm_call_errhandler(comm, code);
+  if (handler != MPI_ERRORS_RETURN) found.Errhandler_free(&handler);
+}
+#endif
 
 }  // namespace
 
-int finish_failed(MPI_Comm comm, coll_status status) {
-  const int code = code_of(status);
-  found.Comm_call_errhandler(comm, code);
+int finish_failed(MPI_Comm comm, coll_status status, const char *call) {
+  const int code = error_code(status);
+  handle(comm, code, call);
   return code;
 }
 
-int finish(MPI_Comm comm, const Trouble &trouble) {
-  if (trouble.status != COLL_OK) return finish(comm, trouble.status);
-  found.Comm_call_errhandler(comm, trouble.code);
+int finish(MPI_Comm comm, const Trouble &trouble, const char *call) {
+  if (trouble.status != COLL_OK) return finish_failed(comm, trouble.status, call);
+  handle(comm, trouble.code, call);
   return trouble.code;
 }
 

@@ -7,15 +7,16 @@
 
 namespace coll::shim {
 
-// What an MPI call returns for a status of libcoll. A failure goes through the communicator's error handler, in
-// the fitting class and with libcoll's own words as its text.
-int finish_failed(MPI_Comm comm, coll_status status);
-inline int finish(MPI_Comm comm, coll_status status) {
-  return status == COLL_OK ? MPI_SUCCESS : finish_failed(comm, status);
-}
+// The code of MPI for a failure, with libcoll's own words as its text where the library has room for them. If a peer has
+// died, the launcher first gets the time to end the job, as it does while MPI itself waits for the dead.
+int error_code(coll_status status);
 
-// Of a broadcast. Open MPI lets the root send less than a receiver has room for; to MPICH that is ranks at odds.
-inline coll_status of_bcast(coll_status status) {
+// What an MPI call returns for a status of libcoll. A failure goes through the communicator's error handler, in
+// the fitting class and with libcoll's own words as its text. `call` is the program's, as in "MPI_Bcast": messages name it.
+int finish_failed(MPI_Comm comm, coll_status status, const char *call);
+
+// Of a broadcast or scatter. Open MPI lets the root send less than a receiver has room for; to MPICH that is ranks at odds.
+inline coll_status of_rooted(coll_status status) {
 #ifdef OPEN_MPI
   return status == COLL_ERR_COUNT ? COLL_OK : status;
 #else
@@ -36,6 +37,6 @@ inline void check_mpi(int code) {
   if (code != MPI_SUCCESS) throw Trouble{COLL_OK, code};
 }
 // As above.
-int finish(MPI_Comm comm, const Trouble &trouble);
+int finish(MPI_Comm comm, const Trouble &trouble, const char *call);
 
 }  // namespace coll::shim

@@ -24,7 +24,7 @@ void Inside::barrier() const {
 }
 
 void Inside::bcast(void *buffer, std::size_t bytes, int root) const {
-  if (coll_ != nullptr && bytes > 0) check(of_bcast(coll_bcast(buffer, bytes, COLL_BYTE, root, coll_)));
+  if (coll_ != nullptr && bytes > 0) check(of_rooted(coll_bcast(buffer, bytes, COLL_BYTE, root, coll_)));
 }
 
 void Inside::reduce(const void *send, void *recv, std::size_t count, const Reduction &reduction, int root) const {

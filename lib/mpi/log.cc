@@ -49,6 +49,13 @@ void log_line(const char *format, ...) {
   va_end(arguments);
 }
 
+void fatal_line(const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  write_line(format, arguments);
+  va_end(arguments);
+}
+
 void warn_once(const char *format, ...) {
   static std::atomic<bool> warned{false};
   if (level_is("off") || warned.exchange(true)) return;

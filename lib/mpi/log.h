@@ -12,6 +12,9 @@ bool debug_wanted();
 // One whole line, "libcoll: " in front, when log_wanted(). Written at once, so that lines of ranks do not mix.
 [[gnu::format(printf, 1, 2)]] void log_line(const char *format, ...);
 
+// Such a line whatever COLL_LOG is: why the process ends.
+[[gnu::format(printf, 1, 2)]] void fatal_line(const char *format, ...);
+
 // Such a line unless COLL_LOG is "off", and only the first of a process: what the user has to correct.
 [[gnu::format(printf, 1, 2)]] void warn_once(const char *format, ...);
 

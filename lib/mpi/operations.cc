@@ -11,6 +11,7 @@
 #include <mutex>
 #include <new>
 #include <unordered_map>
+#include <vector>
 
 namespace coll::shim {
 namespace {
@@ -22,9 +23,27 @@ struct NamedOperation {
 constexpr std::size_t named_operations = 12;
 NamedOperation named_table[named_operations];
 
-struct UserOperation : Operation {
+// The program's function.
+struct UserFunction {
   MPI_User_function *function;
   Language language;
+};
+
+// It with the datatype that it is called with: an operation of libcoll of its own.
+struct BoundFunction : UserFunction {
+  MPI_Datatype datatype;
+  std::size_t extent_bytes;
+  coll_op op = 0;
+  MPI_Datatype holder{};  // a duplicate, which keeps the datatype's handle valid when the program has freed it
+  bool holds = false;
+  ~BoundFunction() {
+    if (op != 0) coll_op_free(op);
+    if (holds) found.Type_free(&holder);
+  }
+};
+
+struct UserOperation : Operation, UserFunction {
+  std::vector<std::shared_ptr<BoundFunction>> bound;  // under user_mutex
   ~UserOperation() { coll_op_free(op); }
 };
 
@@ -41,8 +60,7 @@ thread_local MPI_Datatype current_datatype;
 thread_local std::size_t current_extent_bytes;
 
 // Fortran's functions are called as C's with another handle; in MPICH the two kinds of handles are equal.
-void call(const UserOperation &operation, void *from, void *to, int length) {
-  MPI_Datatype datatype = current_datatype;
+void call(const UserFunction &operation, MPI_Datatype datatype, void *from, void *to, int length) {
 #ifdef OPEN_MPI
   if (operation.language == Language::fortran) {
     MPI_Fint handle = found.Type_c2f(datatype);
@@ -54,18 +72,28 @@ void call(const UserOperation &operation, void *from, void *to, int length) {
 }
 
 // libcoll's and MPI's conventions agree: the first operand is that of the lower ranks.
-void call_user_function(const void *in, void *inout, size_t count, coll_datatype, void *context) {
-  const auto &operation = *static_cast<UserOperation *>(context);
+void call_in_parts(const UserFunction &operation, MPI_Datatype datatype, std::size_t extent_bytes, const void *in,
+                   void *inout, size_t count) {
   auto *from = static_cast<char *>(const_cast<void *>(in));
   auto *to = static_cast<char *>(inout);
   while (count > 0) {
     const int length = static_cast<int>(std::min<std::size_t>(count, INT_MAX));
-    const std::size_t bytes = static_cast<std::size_t>(length) * current_extent_bytes;
+    const std::size_t bytes = static_cast<std::size_t>(length) * extent_bytes;
     count -= static_cast<std::size_t>(length);
-    call(operation, from, to, length);
+    call(operation, datatype, from, to, length);
     from += bytes;
     to += bytes;
   }
+}
+
+void call_user_function(const void *in, void *inout, size_t count, coll_datatype, void *context) {
+  const auto &operation = *static_cast<UserOperation *>(context);
+  call_in_parts(operation, current_datatype, current_extent_bytes, in, inout, count);
+}
+
+void call_bound_function(const void *in, void *inout, size_t count, coll_datatype, void *context) {
+  const auto &bound = *static_cast<BoundFunction *>(context);
+  call_in_parts(bound, bound.datatype, bound.extent_bytes, in, inout, count);
 }
 
 const Operation *user_operation(std::uint64_t handle) {
@@ -81,6 +109,29 @@ const Operation *operation_of(std::uint64_t handle) {
   for (const NamedOperation &named : named_table)
     if (named.handle == handle) return &named.operation;
   return user_operation(handle);
+}
+
+// Empty when there is no memory, or the operation has been freed.
+std::shared_ptr<BoundFunction> bind(MPI_Op op, MPI_Datatype datatype, std::size_t extent_bytes) {
+  const std::lock_guard lock(user_mutex);
+  const auto entry = user_operations().find(handle_bits(op));
+  if (entry == user_operations().end()) return nullptr;
+  UserOperation &operation = *entry->second;
+  for (const std::shared_ptr<BoundFunction> &bound : operation.bound)
+    if (bound->datatype == datatype) return bound;
+  try {
+    auto bound = std::make_shared<BoundFunction>();
+    static_cast<UserFunction &>(*bound) = operation;
+    bound->datatype = datatype;
+    bound->extent_bytes = extent_bytes;
+    // The handle of one that the program frees may come to mean another: those are not kept for the next call.
+    const bool lasts = is_predefined(datatype);
+    if (!lasts) bound->holds = found.Type_dup(datatype, &bound->holder) == MPI_SUCCESS;
+    if (!lasts && !bound->holds) return nullptr;
+    if (coll_op_create(call_bound_function, operation.commutes, bound.get(), &bound->op) != COLL_OK) return nullptr;
+    if (lasts) operation.bound.push_back(bound);
+    return bound;
+  } catch (const std::bad_alloc &) { return nullptr; }
 }
 
 }  // namespace
@@ -128,7 +179,7 @@ bool reduction_of(MPI_Datatype datatype, MPI_Op op, Reduction *reduction) {
   const Datatype *element = datatype_of(datatype);
   if (element == nullptr) return false;
   const auto bytes = static_cast<std::size_t>(element->extent_bytes);
-  *reduction = {COLL_TYPE_BYTES(bytes), operation->op, operation->commutes, bytes, datatype, op};
+  *reduction = {COLL_TYPE_BYTES(bytes), operation->op, operation->commutes, bytes, datatype, op, false, 0, 0};
   if (!operation->is_user && element->pair != RealPair::none) {
     reduction->op = location_of(element->pair, operation->op);
     return reduction->op != 0;
@@ -137,9 +188,25 @@ bool reduction_of(MPI_Datatype datatype, MPI_Op op, Reduction *reduction) {
     reduction->type = element->type;
     return (element->ops >> operation->op & 1u) != 0;
   }
-  if (!element->block) return false;
+  if (!element->block) {
+    if (!element->padded) return false;
+    reduction->padded = true;
+    reduction->data_bytes = element->size_bytes;
+    reduction->data_end_bytes = element->data_end_bytes;
+  }
   current_datatype = datatype;
   current_extent_bytes = bytes;
+  return true;
+}
+
+bool lasting_reduction_of(MPI_Datatype datatype, MPI_Op op, Reduction *reduction, std::shared_ptr<void> *keeper) {
+  if (!reduction_of(datatype, op, reduction) || reduction->padded) return false;
+  const Operation *operation = operation_of(handle_bits(op));
+  if (!operation->is_user) return true;
+  const std::shared_ptr<BoundFunction> bound = bind(op, datatype, reduction->element_bytes);
+  if (bound == nullptr) return false;
+  reduction->op = bound->op;
+  *keeper = bound;
   return true;
 }
 

@@ -8,6 +8,7 @@
 #include <coll/coll.h>
 
 #include <cstddef>
+#include <memory>
 
 namespace coll::shim {
 
@@ -25,6 +26,9 @@ struct Reduction {
   std::size_t element_bytes;
   MPI_Datatype datatype;
   MPI_Op operation;
+  // Elements with gaps, for padding.h; otherwise not set but for `padded`.
+  bool padded;
+  std::size_t data_bytes, data_end_bytes;
 };
 
 // Fills the table of predefined operations. Once, before any reduction_of().
@@ -41,5 +45,10 @@ void forget_operation(MPI_Op handle);
 // datatype that are equal at all ranks. For a user-defined operation it also notes, for the calling thread,
 // the handle that its function is to be called with.
 bool reduction_of(MPI_Datatype datatype, MPI_Op op, Reduction *reduction);
+
+// The same for a non-blocking collective, which goes on behind the call, in any thread, and after the program has freed
+// operation and datatype. `keeper`, empty for predefined operations, must live until the collective is complete. False
+// also for elements with gaps.
+bool lasting_reduction_of(MPI_Datatype datatype, MPI_Op op, Reduction *reduction, std::shared_ptr<void> *keeper);
 
 }  // namespace coll::shim

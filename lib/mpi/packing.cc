@@ -62,11 +62,11 @@ namespace {
 
 // Calls part(elements done, elements to do, their bytes) until all are done.
 template <typename Part>
-bool in_parts(int count, std::size_t element_bytes, Part part) {
+bool in_parts(MPI_Count count, std::size_t element_bytes, Part part) {
   if (element_bytes > INT_MAX) return false;
   const int most = static_cast<int>(INT_MAX / std::max<std::size_t>(element_bytes, 1));
-  for (int done = 0; done < count;) {
-    const int now = std::min(most, count - done);
+  for (MPI_Count done = 0; done < count;) {
+    const int now = static_cast<int>(std::min<MPI_Count>(most, count - done));
     if (!part(done, now, static_cast<std::size_t>(now) * element_bytes)) return false;
     done += now;
   }
@@ -75,15 +75,16 @@ bool in_parts(int count, std::size_t element_bytes, Part part) {
 
 }  // namespace
 
-bool pack_elements(const char *buffer, int count, MPI_Datatype datatype, const Datatype &element, char *packed) {
-  return in_parts(count, element.size_bytes, [&](int done, int now, std::size_t bytes) {
+bool pack_elements(const char *buffer, MPI_Count count, MPI_Datatype datatype, const Datatype &element, char *packed) {
+  return in_parts(count, element.size_bytes, [&](MPI_Count done, int now, std::size_t bytes) {
     return pack(buffer + done * element.extent_bytes, now, datatype,
                 packed + static_cast<std::size_t>(done) * element.size_bytes, bytes);
   });
 }
 
-bool unpack_elements(const char *packed, char *buffer, int count, MPI_Datatype datatype, const Datatype &element) {
-  return in_parts(count, element.size_bytes, [&](int done, int now, std::size_t bytes) {
+bool unpack_elements(const char *packed, char *buffer, MPI_Count count, MPI_Datatype datatype,
+                     const Datatype &element) {
+  return in_parts(count, element.size_bytes, [&](MPI_Count done, int now, std::size_t bytes) {
     return unpack(packed + static_cast<std::size_t>(done) * element.size_bytes, bytes,
                   buffer + done * element.extent_bytes, now, datatype);
   });

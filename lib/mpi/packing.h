@@ -19,7 +19,7 @@ bool pack(const void *buffer, int count, MPI_Datatype datatype, char *packed, st
 bool unpack(const char *packed, std::size_t bytes, void *buffer, int count, MPI_Datatype datatype);
 
 // The same for any number of bytes, in as many goes as it takes; one element is at most INT_MAX bytes.
-bool pack_elements(const char *buffer, int count, MPI_Datatype datatype, const Datatype &element, char *packed);
-bool unpack_elements(const char *packed, char *buffer, int count, MPI_Datatype datatype, const Datatype &element);
+bool pack_elements(const char *buffer, MPI_Count count, MPI_Datatype datatype, const Datatype &element, char *packed);
+bool unpack_elements(const char *packed, char *buffer, MPI_Count count, MPI_Datatype datatype, const Datatype &element);
 
 }  // namespace coll::shim

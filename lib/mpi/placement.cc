@@ -20,6 +20,8 @@ namespace coll::shim {
 namespace {
 
 std::atomic<NodeName> kept{no_name};
+MPI_Comm world_twin;  // once place_processes() has made it
+bool has_twin = false;
 
 // Processes a node, 0 when nodes are not cut, -1 for what is no number of them.
 int wanted_size() {
@@ -139,7 +141,15 @@ void place_processes() {
   const int size = wanted_size();
   int least = size;
   if (found.Allreduce(&size, &least, 1, MPI_INT, MPI_MIN, twin) == MPI_SUCCESS && least >= 0) find_node(twin, true);
-  found.Comm_free(&twin);
+  world_twin = twin;
+  has_twin = true;
+}
+
+MPI_Comm private_world() { return has_twin ? world_twin : MPI_COMM_NULL; }
+
+void forget_private_world() {
+  if (has_twin) found.Comm_free(&world_twin);
+  has_twin = false;
 }
 
 }  // namespace coll::shim

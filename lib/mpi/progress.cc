@@ -3,8 +3,13 @@
 
 #include "mpi/below.h"
 #include "mpi/communicators.h"
+#include "mpi/probing.h"
 
 namespace coll::shim {
+
+constinit std::atomic<bool> served_since_probe{false};
+constinit std::atomic<bool> found_since_served{false};
+constinit std::atomic<bool> sent_since_barrier{false};
 
 // Asking after a request that is not complete is what makes both libraries progress. (A probe is not: MPICH looks
 // no further than the message queue of a communicator of one.)

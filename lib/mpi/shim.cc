@@ -2,8 +2,11 @@
 //
 // The entry points of C.
 #include "mpi/below.h"
+#include "mpi/ending.h"
 #include "mpi/memory.h"
 #include "mpi/operations.h"
+#include "mpi/presence.h"
+#include "mpi/probing.h"
 #include "mpi/take.h"
 
 using namespace coll::shim;
@@ -146,13 +149,63 @@ int MPI_Op_free(MPI_Op *op) {
   return result;
 }
 
+int MPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status) {
+  const auto probe = [&] { return below().next.Iprobe(source, tag, comm, flag, status); };
+  int result = probe();
+  if (result == MPI_SUCCESS) after_probe(*flag != 0, [&] { return (result = probe()) != MPI_SUCCESS || *flag != 0; });
+  return result;
+}
+
+int MPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status) {
+  const auto probe = [&] { return below().next.Improbe(source, tag, comm, flag, message, status); };
+  int result = probe();
+  if (result == MPI_SUCCESS) after_probe(*flag != 0, [&] { return (result = probe()) != MPI_SUCCESS || *flag != 0; });
+  return result;
+}
+
+int MPI_Isend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request *request) {
+  note_sent();
+  return below().next.Isend(buffer, count, type, to, tag, comm, request);
+}
+
+int MPI_Issend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request *request) {
+  note_sent();
+  return below().next.Issend(buffer, count, type, to, tag, comm, request);
+}
+
+int MPI_Irsend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request *request) {
+  note_sent();
+  return below().next.Irsend(buffer, count, type, to, tag, comm, request);
+}
+
+int MPI_Ibsend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request *request) {
+  note_sent();
+  return below().next.Ibsend(buffer, count, type, to, tag, comm, request);
+}
+
+int MPI_Comm_free(MPI_Comm *comm) {
+  const auto next = below().next.Comm_free;
+  if (comm == nullptr) return next(comm);
+  const Ending ending(*comm);
+  return next(comm);
+}
+
+int MPI_Comm_disconnect(MPI_Comm *comm) {
+  const auto next = below().next.Comm_disconnect;
+  if (comm == nullptr) return next(comm);
+  const Ending ending(*comm);
+  return next(comm);
+}
+
 int MPI_Init(int *argc, char ***argv) {
+  announce_presence();
   const int result = below().next.Init(argc, argv);
   if (result == MPI_SUCCESS) start_up();
   return result;
 }
 
 int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
+  announce_presence();
   const int result = below().next.Init_thread(argc, argv, required, provided);
   if (result == MPI_SUCCESS) start_up();
   return result;
@@ -160,7 +213,9 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
 
 int MPI_Finalize(void) {
   shut_down();
-  return below().next.Finalize();
+  const int result = below().next.Finalize();
+  end_presence();
+  return result;
 }
 
 #pragma GCC visibility pop

@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/take.h"
 
+#include "mpi/arguments.h"
 #include "mpi/datatypes.h"
 #include "mpi/operations.h"
 #include "mpi/packing.h"
+#include "mpi/padding.h"
 #include "mpi/two_level.h"
 
 #include <climits>
 #include <cstddef>
+#include <memory>
+#include <new>
 
 namespace coll::shim {
 namespace {
 
 int bcast_bytes(void *buffer, std::size_t bytes, int root, Taking &call) {
-  return call.carry_out([&](coll_comm *coll) { return of_bcast(coll_bcast(buffer, bytes, COLL_BYTE, root, coll)); },
+  return call.carry_out([&](coll_comm *coll) { return of_rooted(coll_bcast(buffer, bytes, COLL_BYTE, root, coll)); },
                         [&](Nodes &nodes) { two_level::bcast(nodes, buffer, bytes, root); });
 }
 
@@ -29,20 +33,6 @@ int bcast_packed(void *buffer, int count, MPI_Datatype datatype, std::size_t byt
   return result;
 }
 
-// The send buffer as libcoll wants it. Open MPI lets a program name one buffer twice and means in place; MPICH
-// calls it an error, and gets to say so.
-bool sends_from(const void *send, const void *recv, const void **from) {
-  *from = send == MPI_IN_PLACE ? COLL_IN_PLACE : send;
-  if (send == recv) {
-#ifdef OPEN_MPI
-    *from = COLL_IN_PLACE;
-#else
-    return false;
-#endif
-  }
-  return send != nullptr;
-}
-
 // The input of two_level's reductions, where being in place has no name.
 const void *input_of(const void *from, const void *recv) { return from == COLL_IN_PLACE ? recv : from; }
 
@@ -50,99 +40,60 @@ const void *input_of(const void *from, const void *recv) { return from == COLL_I
 using Whole = coll_status(const void *, void *, std::size_t, coll_datatype, coll_op, coll_comm *);
 using Levels = void(Nodes &, const void *, void *, std::size_t, const Reduction &);
 
-Why why_not(int count) { return count == 0 ? Why::empty : Why::arguments; }
-
 // `goes(nodes, reduction)`: whether it goes in two levels.
 template <Whole whole, Levels levels, typename Goes>
-int take_reduction(Collective collective, Goes goes, const void *send, void *recv, int count, MPI_Datatype datatype,
-                   MPI_Op op, MPI_Comm comm) {
+int take_reduction(Collective collective, Goes goes, const void *send, void *recv, MPI_Count count,
+                   MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   Taking call(collective, comm, count, datatype);
   Reduction reduction;
   const void *from;
   if (!call.possible()) return call.impossible();
   if (count <= 0) return call.pass_on(why_not(count));
-  if (recv == nullptr || recv == MPI_IN_PLACE || !sends_from(send, recv, &from)) return call.pass_on(Why::arguments);
+  // Rank 0 of an exscan may name no receive buffer; which rank this is, only the communicator tells.
+  const bool no_result = recv == nullptr && collective == exscan && send != MPI_IN_PLACE;
+  if ((recv == nullptr && !no_result) || recv == MPI_IN_PLACE || !sends_from(send, recv, &from))
+    return call.pass_on(Why::arguments);
   if (!reduction_of(datatype, op, &reduction)) return call.pass_on(Why::reduction);
   if (!call.join(0)) return call.result();
+  if (too_long(reduction, static_cast<std::size_t>(count))) return call.pass_on(Why::reduction);
+  if (no_result && call.rank() != 0) return call.pass_on(Why::arguments);
   if (call.nodes() != nullptr && !goes(*call.nodes(), reduction)) return call.pass_on(Why::nodes);
   const auto elements = static_cast<std::size_t>(count);
-  return call.carry_out(
-      [&](coll_comm *coll) { return whole(from, recv, elements, reduction.type, reduction.op, coll); },
-      [&](Nodes &nodes) { levels(nodes, input_of(from, recv), recv, elements, reduction); });
+  const auto perform = [&](const void *from, void *recv) {
+    return call.carry_out(
+        [&](coll_comm *coll) { return whole(from, recv, elements, reduction.type, reduction.op, coll); },
+        [&](Nodes &nodes) { levels(nodes, input_of(from, recv), recv, elements, reduction); });
+  };
+  if (!reduction.padded) [[likely]]
+    return perform(from, recv);
+  const auto ranks = static_cast<std::size_t>(call.ranks());
+  const std::size_t inputs = collective == reduce_scatter_block ? ranks * elements : elements;
+  return reduce_padded(call, reduction, from, inputs, recv, collective == exscan && call.rank() == 0 ? 0 : elements,
+                       perform);
 }
 
 void reduce_scatter_equal(Nodes &nodes, const void *send, void *recv, std::size_t count, const Reduction &reduction) {
   two_level::reduce_scatter(nodes, send, recv, {count}, reduction);
 }
 
+// The root's part of a reduction, while it has no receive buffer: the peers have what they need, and the library below names
+// the mistake.
+[[gnu::noinline]] int reduce_to_nothing(Taking &call, const void *send, std::size_t count, const Reduction &reduction,
+                                        int root) {
+  if (send == nullptr || send == MPI_IN_PLACE) return call.pass_on(Why::arguments);
+  const std::unique_ptr<char[]> room(new (std::nothrow) char[count * reduction.element_bytes]);
+  if (room == nullptr) return call.finish(COLL_ERR_NO_MEMORY);
+  const int result = call.carry_out(
+      [&](coll_comm *coll) { return coll_reduce(send, room.get(), count, reduction.type, reduction.op, root, coll); },
+      [&](Nodes &nodes) { two_level::reduce(nodes, send, room.get(), count, reduction, root); });
+  return result != MPI_SUCCESS ? result : passed_on;
+}
+
 bool scans(const Nodes &nodes, const Reduction &) { return two_level::scans(nodes); }
 
-}  // namespace
-
-int take_barrier(MPI_Comm comm) {
-  Taking call(barrier, comm, 0, {});
-  if (!call.possible()) return call.impossible();
-  if (!call.join(0)) return call.result();
-  return call.carry_out(coll_barrier, two_level::barrier);
-}
-
-int take_bcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm) {
-  Taking call(bcast, comm, count, datatype);
-  if (!call.possible()) return call.impossible();
-  if (count <= 0 || buffer == MPI_IN_PLACE) return call.pass_on(why_not(count));
-  const Datatype *element = datatype_of(datatype);
-  if (element == nullptr) return call.pass_on(Why::datatype);
-  const std::size_t bytes = static_cast<std::size_t>(count) * element->size_bytes;
-  const bool in_order = element->in_order(count);
-  if (bytes == 0) return call.pass_on(Why::empty);
-  if (bytes > INT_MAX) return call.pass_on(Why::size);
-  if (buffer == nullptr && in_order) return call.pass_on(Why::arguments);
-  if (!call.join(root)) return call.result();
-  return in_order ? bcast_bytes(buffer, bytes, root, call) : bcast_packed(buffer, count, datatype, bytes, root, call);
-}
-
-int take_reduce(const void *send, void *recv, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
-  Taking call(reduce, comm, count, datatype);
-  Reduction reduction;
-  if (!call.possible()) return call.impossible();
-  if (count <= 0) return call.pass_on(why_not(count));
-  if (!reduction_of(datatype, op, &reduction)) return call.pass_on(Why::reduction);
-  if (!call.join(root)) return call.result();
-  if (call.nodes() != nullptr && !two_level::reduces(*call.nodes(), reduction)) return call.pass_on(Why::nodes);
-  const void *from = send;
-  const bool right = call.rank() == root ? recv != nullptr && recv != MPI_IN_PLACE && sends_from(send, recv, &from)
-                                         : send != nullptr && send != MPI_IN_PLACE;
-  if (!right) return call.pass_on(Why::arguments);
-  const auto elements = static_cast<std::size_t>(count);
-  return call.carry_out(
-      [&](coll_comm *coll) { return coll_reduce(from, recv, elements, reduction.type, reduction.op, root, coll); },
-      [&](Nodes &nodes) { two_level::reduce(nodes, input_of(from, recv), recv, elements, reduction, root); });
-}
-
-int take_allreduce(const void *send, void *recv, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  return take_reduction<coll_allreduce, two_level::allreduce>(allreduce, two_level::reduces, send, recv, count,
-                                                              datatype, op, comm);
-}
-
-int take_reduce_scatter_block(const void *send, void *recv, int count, MPI_Datatype datatype, MPI_Op op,
-                              MPI_Comm comm) {
-  const auto goes = [count](const Nodes &nodes, const Reduction &reduction) {
-    return two_level::reduce_scatters(nodes, {static_cast<std::size_t>(count)}, reduction);
-  };
-  return take_reduction<coll_reduce_scatter_block, reduce_scatter_equal>(reduce_scatter_block, goes, send, recv, count,
-                                                                         datatype, op, comm);
-}
-
-int take_scan(const void *send, void *recv, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  return take_reduction<coll_scan, two_level::scan>(scan, scans, send, recv, count, datatype, op, comm);
-}
-
-int take_exscan(const void *send, void *recv, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  return take_reduction<coll_exscan, two_level::exscan>(exscan, scans, send, recv, count, datatype, op, comm);
-}
-
-int take_reduce_scatter(const void *send, void *recv, const int *counts, MPI_Datatype datatype, MPI_Op op,
-                        MPI_Comm comm) {
+template <typename Count>
+int reduce_scatter_of(const void *send, void *recv, const Count *counts, MPI_Datatype datatype, MPI_Op op,
+                      MPI_Comm comm) {
   Taking call(reduce_scatter, comm, -1, datatype);
   Reduction reduction;
   const void *from;
@@ -162,12 +113,103 @@ int take_reduce_scatter(const void *send, void *recv, const int *counts, MPI_Dat
     all += numbers[i];
   }
   if (all == 0) return call.pass_on(Why::empty);
+  if (too_long(reduction, all)) return call.pass_on(Why::reduction);
   const two_level::Blocks blocks{0, numbers, displs};
   if (call.nodes() != nullptr && !two_level::reduce_scatters(*call.nodes(), blocks, reduction))
     return call.pass_on(Why::nodes);
-  return call.carry_out(
-      [&](coll_comm *coll) { return coll_reduce_scatter(from, recv, numbers, reduction.type, reduction.op, coll); },
-      [&](Nodes &nodes) { two_level::reduce_scatter(nodes, input_of(from, recv), recv, blocks, reduction); });
+  const auto perform = [&](const void *from, void *recv) {
+    return call.carry_out(
+        [&](coll_comm *coll) { return coll_reduce_scatter(from, recv, numbers, reduction.type, reduction.op, coll); },
+        [&](Nodes &nodes) { two_level::reduce_scatter(nodes, input_of(from, recv), recv, blocks, reduction); });
+  };
+  if (!reduction.padded) [[likely]]
+    return perform(from, recv);
+  return reduce_padded(call, reduction, from, all, recv, numbers[call.rank()], perform);
+}
+
+}  // namespace
+
+int take_barrier(MPI_Comm comm) {
+  Taking call(barrier, comm, 0, {});
+  if (!call.possible()) return call.impossible();
+  if (!call.join(0)) return call.result();
+  push_out();
+  return call.carry_out(coll_barrier, two_level::barrier);
+}
+
+int take_bcast(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm) {
+  Taking call(bcast, comm, count, datatype);
+  if (!call.possible()) return call.impossible();
+  if (count <= 0 || buffer == MPI_IN_PLACE) return call.pass_on(why_not(count));
+  const Datatype *element = datatype_of(datatype);
+  if (element == nullptr) return call.pass_on(Why::datatype);
+  const std::size_t bytes = static_cast<std::size_t>(count) * element->size_bytes;
+  const bool in_order = element->in_order(count);
+  if (bytes == 0) return call.pass_on(Why::empty);
+  if (bytes > INT_MAX) return call.pass_on(Why::size);
+  if (buffer == nullptr && in_order) return call.pass_on(Why::arguments);
+  if (!call.join(root)) return call.result();
+  if (in_order) return bcast_bytes(buffer, bytes, root, call);
+  return bcast_packed(buffer, static_cast<int>(count), datatype, bytes, root, call);
+}
+
+int take_reduce(const void *send, void *recv, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root,
+                MPI_Comm comm) {
+  Taking call(reduce, comm, count, datatype);
+  Reduction reduction;
+  if (!call.possible()) return call.impossible();
+  if (count <= 0) return call.pass_on(why_not(count));
+  if (!reduction_of(datatype, op, &reduction)) return call.pass_on(Why::reduction);
+  if (!call.join(root)) return call.result();
+  if (too_long(reduction, static_cast<std::size_t>(count))) return call.pass_on(Why::reduction);
+  if (call.nodes() != nullptr && !two_level::reduces(*call.nodes(), reduction)) return call.pass_on(Why::nodes);
+  const void *from = send;
+  const bool right = call.rank() == root ? recv != nullptr && recv != MPI_IN_PLACE && sends_from(send, recv, &from)
+                                         : send != nullptr && send != MPI_IN_PLACE;
+  const auto elements = static_cast<std::size_t>(count);
+  if (!right) [[unlikely]]
+    return call.rank() == root ? reduce_to_nothing(call, send, elements, reduction, root)
+                               : call.pass_on(Why::arguments);
+  const auto perform = [&](const void *from, void *recv) {
+    return call.carry_out(
+        [&](coll_comm *coll) { return coll_reduce(from, recv, elements, reduction.type, reduction.op, root, coll); },
+        [&](Nodes &nodes) { two_level::reduce(nodes, input_of(from, recv), recv, elements, reduction, root); });
+  };
+  if (!reduction.padded) [[likely]]
+    return perform(from, recv);
+  return reduce_padded(call, reduction, from, elements, recv, call.rank() == root ? elements : 0, perform);
+}
+
+int take_allreduce(const void *send, void *recv, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  return take_reduction<coll_allreduce, two_level::allreduce>(allreduce, two_level::reduces, send, recv, count,
+                                                              datatype, op, comm);
+}
+
+int take_reduce_scatter_block(const void *send, void *recv, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
+                              MPI_Comm comm) {
+  const auto goes = [count](const Nodes &nodes, const Reduction &reduction) {
+    return two_level::reduce_scatters(nodes, {static_cast<std::size_t>(count)}, reduction);
+  };
+  return take_reduction<coll_reduce_scatter_block, reduce_scatter_equal>(reduce_scatter_block, goes, send, recv, count,
+                                                                         datatype, op, comm);
+}
+
+int take_scan(const void *send, void *recv, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  return take_reduction<coll_scan, two_level::scan>(scan, scans, send, recv, count, datatype, op, comm);
+}
+
+int take_exscan(const void *send, void *recv, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  return take_reduction<coll_exscan, two_level::exscan>(exscan, scans, send, recv, count, datatype, op, comm);
+}
+
+int take_reduce_scatter(const void *send, void *recv, const int *counts, MPI_Datatype datatype, MPI_Op op,
+                        MPI_Comm comm) {
+  return reduce_scatter_of(send, recv, counts, datatype, op, comm);
+}
+
+int take_reduce_scatter(const void *send, void *recv, const MPI_Count *counts, MPI_Datatype datatype, MPI_Op op,
+                        MPI_Comm comm) {
+  return reduce_scatter_of(send, recv, counts, datatype, op, comm);
 }
 
 }  // namespace coll::shim

@@ -9,31 +9,45 @@
 
 namespace coll::shim {
 
-// Each returns what the MPI call returns, or `passed_on`. Thread safe as MPI's own.
+// Each returns what the MPI call returns, or `passed_on`. Thread safe as MPI's own. The forms with arrays of MPI_Count are those
+// of MPI_Gatherv_c and its like; a rank may call these while its peers call the others.
 int take_barrier(MPI_Comm comm);
-int take_bcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm);
-int take_reduce(const void *send, void *recv, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm);
-int take_allreduce(const void *send, void *recv, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm);
+int take_bcast(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm);
+int take_reduce(const void *send, void *recv, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root,
+                MPI_Comm comm);
+int take_allreduce(const void *send, void *recv, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm);
 int take_reduce_scatter(const void *send, void *recv, const int *counts, MPI_Datatype datatype, MPI_Op op,
                         MPI_Comm comm);
-int take_reduce_scatter_block(const void *send, void *recv, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm);
-int take_scan(const void *send, void *recv, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm);
-int take_exscan(const void *send, void *recv, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm);
-int take_gather(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
+int take_reduce_scatter(const void *send, void *recv, const MPI_Count *counts, MPI_Datatype datatype, MPI_Op op,
+                        MPI_Comm comm);
+int take_reduce_scatter_block(const void *send, void *recv, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
+                              MPI_Comm comm);
+int take_scan(const void *send, void *recv, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm);
+int take_exscan(const void *send, void *recv, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm);
+int take_gather(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, MPI_Count recv_count,
                 MPI_Datatype recv_type, int root, MPI_Comm comm);
-int take_gatherv(const void *send, int send_count, MPI_Datatype send_type, void *recv, const int *recv_counts,
+int take_gatherv(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, const int *recv_counts,
                  const int *displs, MPI_Datatype recv_type, int root, MPI_Comm comm);
-int take_scatter(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
+int take_gatherv(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
+                 const MPI_Count *recv_counts, const MPI_Aint *displs, MPI_Datatype recv_type, int root, MPI_Comm comm);
+int take_scatter(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, MPI_Count recv_count,
                  MPI_Datatype recv_type, int root, MPI_Comm comm);
 int take_scatterv(const void *send, const int *send_counts, const int *displs, MPI_Datatype send_type, void *recv,
-                  int recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm);
-int take_allgather(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
+                  MPI_Count recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm);
+int take_scatterv(const void *send, const MPI_Count *send_counts, const MPI_Aint *displs, MPI_Datatype send_type,
+                  void *recv, MPI_Count recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm);
+int take_allgather(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, MPI_Count recv_count,
                    MPI_Datatype recv_type, MPI_Comm comm);
-int take_allgatherv(const void *send, int send_count, MPI_Datatype send_type, void *recv, const int *recv_counts,
+int take_allgatherv(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, const int *recv_counts,
                     const int *displs, MPI_Datatype recv_type, MPI_Comm comm);
-int take_alltoall(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
+int take_allgatherv(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
+                    const MPI_Count *recv_counts, const MPI_Aint *displs, MPI_Datatype recv_type, MPI_Comm comm);
+int take_alltoall(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, MPI_Count recv_count,
                   MPI_Datatype recv_type, MPI_Comm comm);
 int take_alltoallv(const void *send, const int *send_counts, const int *send_displs, MPI_Datatype send_type, void *recv,
                    const int *recv_counts, const int *recv_displs, MPI_Datatype recv_type, MPI_Comm comm);
+int take_alltoallv(const void *send, const MPI_Count *send_counts, const MPI_Aint *send_displs, MPI_Datatype send_type,
+                   void *recv, const MPI_Count *recv_counts, const MPI_Aint *recv_displs, MPI_Datatype recv_type,
+                   MPI_Comm comm);
 
 }  // namespace coll::shim

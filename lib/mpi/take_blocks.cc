@@ -4,58 +4,19 @@
 // A block has the same number of bytes at the rank that sends it and at the one that receives it, whatever the datatypes.
 // In the regular forms it is the same for all blocks, hence known to all ranks, and those of 1 B to 2 GiB - 1 are taken.
 // In the v-forms no number is known to all, so every call is taken.
+#include "mpi/arguments.h"
+#include "mpi/below.h"
 #include "mpi/blocks.h"
+#include "mpi/misfit.h"
 #include "mpi/take.h"
 #include "mpi/two_level.h"
 
-#include <climits>
 #include <cstddef>
 
 namespace coll::shim {
 namespace {
 
 using two_level::Blocks;
-
-// What is known of `count` elements of a datatype.
-struct Message {
-  int count;
-  MPI_Datatype handle;
-  const Datatype *element;
-
-  Message(int count, MPI_Datatype handle) : count(count), handle(handle), element(datatype_of(handle)) {}
-  // Where most programs name the datatype of `other` again.
-  Message(int count, MPI_Datatype handle, const Message &other)
-      : count(count), handle(handle), element(handle == other.handle ? other.element : datatype_of(handle)) {}
-  bool known() const { return element != nullptr && count >= 0; }
-  std::size_t bytes() const { return static_cast<std::size_t>(count) * element->size_bytes; }
-  void describe(Side *side, const void *buffer, int blocks) const {
-    side->describe(buffer, handle, element, count, blocks);
-  }
-};
-
-// Why blocks of that kind are passed on by every rank; Why::count_ when they are taken.
-Why obstacle(const Message &message) {
-  if (message.element == nullptr) return Why::datatype;
-  if (message.count < 0) return Why::arguments;
-  if (message.bytes() == 0) return Why::empty;
-  return message.bytes() > INT_MAX ? Why::size : Why::count_;
-}
-
-// One side of a v-form: `numbers` is the first or the second half of the communicator's. `element` is of `handle`.
-bool make_side(const void *buffer, MPI_Datatype handle, const Datatype *element, const int *counts, const int *displs,
-               int ranks, std::size_t *numbers, Side *side) {
-  return element != nullptr && counts != nullptr && displs != nullptr &&
-         side->describe(buffer, handle, element, counts, displs, ranks, numbers);
-}
-
-// The side of one block.
-void describe_own(Side *side, bool in_place, const Message &message, const void *buffer) {
-  if (in_place) side->be_in_place();
-  else message.describe(side, buffer, 1);
-}
-
-constexpr int no_block = -1;
-constexpr int all_blocks = -2;
 
 // Packs what has to be, performs, unpacks. `kept`: the blocks of the receive buffer that are input too. The collective
 // itself is whole(send, recv, coll) or levels(send, recv, nodes).
@@ -88,52 +49,61 @@ const void *input_of(const Side &send, const Side &recv) {
 
 Blocks blocks_of(const Side &side) { return {0, side.counts(), side.displs()}; }
 
-// Open MPI lets a program name its own block of the other buffer, and moves nothing; MPICH calls it an error, as libcoll
-// does. `own` becomes in place then. Blocks that are packed lie elsewhere anyway.
-void keep_own_block([[maybe_unused]] Side &own, [[maybe_unused]] const Side &blocks,
-                    [[maybe_unused]] std::size_t offset_bytes) {
-#ifdef OPEN_MPI
-  if (own.data() != nullptr && blocks.data() != nullptr &&
-      static_cast<const char *>(own.data()) == static_cast<const char *>(blocks.data()) + offset_bytes)
-    own.be_in_place();
-#endif
+// A block of a Misfit.
+Message bytes_of(const Misfit &misfit) { return {misfit.count(), found.byte}; }
+
+// The end of a call that a Misfit has carried out: `cut` when this rank had room for less than was exchanged.
+int end_misfit(Taking &call, bool stored, bool cut) {
+  if (!stored) return call.fail(COLL_ERR_TYPE);
+  return cut ? call.fail(COLL_ERR_TRUNCATE) : MPI_SUCCESS;
 }
 
-}  // namespace
-
-int take_gather(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
-                MPI_Datatype recv_type, int root, MPI_Comm comm) {
-  const bool inside = send == MPI_IN_PLACE;
-  Taking call(gather, comm, inside ? recv_count : send_count, inside ? recv_type : send_type);
-  if (!call.possible()) return call.impossible();
-  const Message mine = inside ? Message(recv_count, recv_type) : Message(send_count, send_type);
-  if (const Why why = obstacle(mine); why != Why::count_) return call.pass_on(why);
-  if (!call.join(root)) return call.result();
-  const std::size_t bytes = mine.bytes();
+// The root's part of a gather of blocks of `bytes`, while its own arguments describe others, or none: then the library below
+// names the mistake, and the peers have what they need. `perform(from, to)` is the collective.
+template <typename Perform>
+[[gnu::noinline]] int gather_misfit(Taking &call, Perform perform, Side &from, std::size_t bytes, void *recv,
+                                    const Message &all) {
+  Misfit blocks(call.ranks(), bytes);
+  if (!blocks.good()) return call.finish(COLL_ERR_NO_MEMORY);
   Side to;
-  if (call.rank() == root) {
-    const Message all(recv_count, recv_type, mine);
-    if (!all.known() || all.bytes() != bytes || recv == MPI_IN_PLACE) return call.pass_on(Why::arguments);
-    all.describe(&to, recv, call.ranks());
-  } else if (inside) {
-    return call.pass_on(Why::arguments);
-  }
-  Side from;
-  describe_own(&from, inside, mine, send);
-  if (!from.good() || !to.good()) return call.pass_on(Why::arguments);
-  keep_own_block(from, to, static_cast<std::size_t>(call.rank()) * bytes);
-  return run(
-      call, from, to, inside ? root : no_block,
-      [&](const Side &from, const Side &to, coll_comm *coll) {
-        return coll_gather(from.data(), to.data(), bytes, COLL_BYTE, root, coll);
-      },
-      [&](const Side &from, const Side &to, Nodes &nodes) {
-        two_level::gather(nodes, from.data(), bytes, to.data(), Blocks{bytes}, false, root);
-      });
+  bytes_of(blocks).describe(&to, blocks.data(), call.ranks());
+  const int result = perform(from, to);
+  if (result != MPI_SUCCESS) return result;
+  if (!all.known() || recv == MPI_IN_PLACE) return passed_on;
+  if (recv == nullptr) return call.fail(COLL_ERR_BUFFER);  // Open MPI would write there
+  return end_misfit(call, blocks.store(recv, all.count, all.handle, *all.element), bytes > all.bytes());
 }
 
-int take_gatherv(const void *send, int send_count, MPI_Datatype send_type, void *recv, const int *recv_counts,
-                 const int *displs, MPI_Datatype recv_type, int root, MPI_Comm comm) {
+// The root's part of a scatter of `bytes`, while its own block is not as long as those that it sends.
+template <typename Perform>
+[[gnu::noinline]] int scatter_misfit(Taking &call, Perform perform, Side &from, std::size_t bytes, void *recv,
+                                     const Message &mine) {
+  Misfit own(1, bytes);
+  if (!own.good()) return call.finish(COLL_ERR_NO_MEMORY);
+  Side to;
+  bytes_of(own).describe(&to, own.data(), 1);
+  const int result = perform(from, to);
+  if (result != MPI_SUCCESS) return result;
+  return end_misfit(call, own.store(recv, mine.count, mine.handle, *mine.element), bytes > mine.bytes());
+}
+
+// A rank that sends `blocks` of another length than the `bytes` that it receives.
+template <typename Perform>
+[[gnu::noinline]] int send_misfit(Taking &call, Perform perform, const void *send, const Message &mine, int blocks,
+                                  std::size_t bytes, Side &to) {
+  if (bytes > INT_MAX) return call.pass_on(Why::arguments);
+  Misfit sent(blocks, bytes);
+  if (!sent.good()) return call.finish(COLL_ERR_NO_MEMORY);
+  const bool loaded = sent.load(send, mine.count, mine.handle, *mine.element);
+  Side from;
+  bytes_of(sent).describe(&from, sent.data(), blocks);
+  const int result = perform(from, to);
+  return result != MPI_SUCCESS ? result : end_misfit(call, loaded, mine.bytes() > bytes);
+}
+
+template <typename Count, typename Displ>
+int gatherv_of(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, const Count *recv_counts,
+               const Displ *displs, MPI_Datatype recv_type, int root, MPI_Comm comm) {
   Taking call(gatherv, comm, -1, recv_type);
   if (!call.possible()) return call.impossible();
   if (!call.join(root)) return call.result();
@@ -167,39 +137,9 @@ int take_gatherv(const void *send, int send_count, MPI_Datatype send_type, void 
       });
 }
 
-int take_scatter(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
-                 MPI_Datatype recv_type, int root, MPI_Comm comm) {
-  const bool inside = recv == MPI_IN_PLACE;
-  Taking call(scatter, comm, inside ? send_count : recv_count, inside ? send_type : recv_type);
-  if (!call.possible()) return call.impossible();
-  const Message mine = inside ? Message(send_count, send_type) : Message(recv_count, recv_type);
-  if (const Why why = obstacle(mine); why != Why::count_) return call.pass_on(why);
-  if (!call.join(root)) return call.result();
-  const std::size_t bytes = mine.bytes();
-  Side from;
-  if (call.rank() == root) {
-    const Message all(send_count, send_type, mine);
-    if (!all.known() || all.bytes() != bytes || send == MPI_IN_PLACE) return call.pass_on(Why::arguments);
-    all.describe(&from, send, call.ranks());
-  } else if (inside) {
-    return call.pass_on(Why::arguments);
-  }
-  Side to;
-  describe_own(&to, inside, mine, recv);
-  if (!from.good() || !to.good()) return call.pass_on(Why::arguments);
-  keep_own_block(to, from, static_cast<std::size_t>(call.rank()) * bytes);
-  return run(
-      call, from, to, no_block,
-      [&](const Side &from, const Side &to, coll_comm *coll) {
-        return coll_scatter(from.data(), to.data(), bytes, COLL_BYTE, root, coll);
-      },
-      [&](const Side &from, const Side &to, Nodes &nodes) {
-        two_level::scatter(nodes, from.data(), Blocks{bytes}, to.data(), bytes, false, root);
-      });
-}
-
-int take_scatterv(const void *send, const int *send_counts, const int *displs, MPI_Datatype send_type, void *recv,
-                  int recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm) {
+template <typename Count, typename Displ>
+int scatterv_of(const void *send, const Count *send_counts, const Displ *displs, MPI_Datatype send_type, void *recv,
+                MPI_Count recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm) {
   Taking call(scatterv, comm, -1, send_type);
   if (!call.possible()) return call.impossible();
   if (!call.join(root)) return call.result();
@@ -233,36 +173,9 @@ int take_scatterv(const void *send, const int *send_counts, const int *displs, M
       });
 }
 
-int take_allgather(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
-                   MPI_Datatype recv_type, MPI_Comm comm) {
-  Taking call(allgather, comm, recv_count, recv_type);
-  if (!call.possible()) return call.impossible();
-  const bool inside = send == MPI_IN_PLACE;
-  const Message all(recv_count, recv_type);
-  if (const Why why = obstacle(all); why != Why::count_) return call.pass_on(why);
-  const Message mine = inside ? all : Message(send_count, send_type, all);
-  if (!mine.known() || mine.bytes() != all.bytes() || recv == MPI_IN_PLACE) return call.pass_on(Why::arguments);
-  if (!call.join(0)) return call.result();
-  const Blocks blocks{all.bytes()};
-  if (call.nodes() != nullptr && !two_level::allgathers(*call.nodes(), blocks)) return call.pass_on(Why::nodes);
-  Side from;
-  Side to;
-  describe_own(&from, inside, mine, send);
-  all.describe(&to, recv, call.ranks());
-  if (!from.good() || !to.good()) return call.pass_on(Why::arguments);
-  keep_own_block(from, to, static_cast<std::size_t>(call.rank()) * all.bytes());
-  return run(
-      call, from, to, inside ? call.rank() : no_block,
-      [&](const Side &from, const Side &to, coll_comm *coll) {
-        return coll_allgather(from.data(), to.data(), all.bytes(), COLL_BYTE, coll);
-      },
-      [&](const Side &from, const Side &to, Nodes &nodes) {
-        two_level::allgather(nodes, input_of(from, to), to.data(), blocks);
-      });
-}
-
-int take_allgatherv(const void *send, int send_count, MPI_Datatype send_type, void *recv, const int *recv_counts,
-                    const int *displs, MPI_Datatype recv_type, MPI_Comm comm) {
+template <typename Count, typename Displ>
+int allgatherv_of(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, const Count *recv_counts,
+                  const Displ *displs, MPI_Datatype recv_type, MPI_Comm comm) {
   Taking call(allgatherv, comm, -1, recv_type);
   if (!call.possible()) return call.impossible();
   if (!call.join(0)) return call.result();
@@ -274,56 +187,36 @@ int take_allgatherv(const void *send, int send_count, MPI_Datatype send_type, vo
   if (recv == MPI_IN_PLACE ||
       !make_side(recv, recv_type, datatype_of(recv_type), recv_counts, displs, call.ranks(), numbers, &to))
     return call.pass_on(Why::arguments);
+  if (call.nodes() != nullptr && !two_level::allgathers(*call.nodes(), blocks_of(to))) return call.pass_on(Why::nodes);
+  const auto perform = [&](Side &from, Side &to) {
+    return run(
+        call, from, to, inside ? call.rank() : no_block,
+        [&](const Side &from, const Side &to, coll_comm *coll) {
+          return coll_allgatherv(from.data(), to.counts()[call.rank()], to.data(), to.counts(), to.displs(), COLL_BYTE,
+                                 coll);
+        },
+        [&](const Side &from, const Side &to, Nodes &nodes) {
+          two_level::allgather(nodes, input_of(from, to), to.data(), blocks_of(to));
+        });
+  };
   if (inside) {
     from.be_in_place();
   } else {
     const Message mine(send_count, send_type);
-    if (!mine.known() || mine.bytes() != to.counts()[call.rank()]) return call.pass_on(Why::arguments);
+    if (!mine.known()) return call.pass_on(Why::arguments);
+    if (const std::size_t own = to.counts()[call.rank()]; mine.bytes() != own) [[unlikely]]
+      return send_misfit(call, perform, send, mine, 1, own, to);
     mine.describe(&from, send, 1);
   }
   if (!from.good()) return call.pass_on(Why::arguments);
-  if (call.nodes() != nullptr && !two_level::allgathers(*call.nodes(), blocks_of(to))) return call.pass_on(Why::nodes);
   keep_own_block(from, to, to.displs()[call.rank()]);
-  return run(
-      call, from, to, inside ? call.rank() : no_block,
-      [&](const Side &from, const Side &to, coll_comm *coll) {
-        return coll_allgatherv(from.data(), to.counts()[call.rank()], to.data(), to.counts(), to.displs(), COLL_BYTE,
-                               coll);
-      },
-      [&](const Side &from, const Side &to, Nodes &nodes) {
-        two_level::allgather(nodes, input_of(from, to), to.data(), blocks_of(to));
-      });
+  return perform(from, to);
 }
 
-int take_alltoall(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
-                  MPI_Datatype recv_type, MPI_Comm comm) {
-  Taking call(alltoall, comm, recv_count, recv_type);
-  if (!call.possible()) return call.impossible();
-  const bool inside = send == MPI_IN_PLACE;
-  const Message got(recv_count, recv_type);
-  if (const Why why = obstacle(got); why != Why::count_) return call.pass_on(why);
-  const Message sent = inside ? got : Message(send_count, send_type, got);
-  if (!sent.known() || sent.bytes() != got.bytes() || recv == MPI_IN_PLACE) return call.pass_on(Why::arguments);
-  if (!call.join(0)) return call.result();
-  if (call.nodes() != nullptr && !two_level::alltoalls(*call.nodes(), got.bytes())) return call.pass_on(Why::nodes);
-  Side from;
-  Side to;
-  if (inside) from.be_in_place();
-  else sent.describe(&from, send, call.ranks());
-  got.describe(&to, recv, call.ranks());
-  if (!from.good() || !to.good()) return call.pass_on(Why::arguments);
-  return run(
-      call, from, to, inside ? all_blocks : no_block,
-      [&](const Side &from, const Side &to, coll_comm *coll) {
-        return coll_alltoall(from.data(), to.data(), got.bytes(), COLL_BYTE, coll);
-      },
-      [&](const Side &from, const Side &to, Nodes &nodes) {
-        two_level::alltoall(nodes, input_of(from, to), to.data(), got.bytes());
-      });
-}
-
-int take_alltoallv(const void *send, const int *send_counts, const int *send_displs, MPI_Datatype send_type, void *recv,
-                   const int *recv_counts, const int *recv_displs, MPI_Datatype recv_type, MPI_Comm comm) {
+template <typename Count, typename Displ>
+int alltoallv_of(const void *send, const Count *send_counts, const Displ *send_displs, MPI_Datatype send_type,
+                 void *recv, const Count *recv_counts, const Displ *recv_displs, MPI_Datatype recv_type,
+                 MPI_Comm comm) {
   Taking call(alltoallv, comm, -1, recv_type);
   if (!call.possible()) return call.impossible();
   if (!call.join(0)) return call.result();
@@ -351,6 +244,193 @@ int take_alltoallv(const void *send, const int *send_counts, const int *send_dis
                               coll);
       },
       [](const Side &, const Side &, Nodes &) { /* passed on above */ });
+}
+
+}  // namespace
+
+int take_gather(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, MPI_Count recv_count,
+                MPI_Datatype recv_type, int root, MPI_Comm comm) {
+  const bool inside = send == MPI_IN_PLACE;
+  Taking call(gather, comm, inside ? recv_count : send_count, inside ? recv_type : send_type);
+  if (!call.possible()) return call.impossible();
+  const Message mine = inside ? Message(recv_count, recv_type) : Message(send_count, send_type);
+  if (const Why why = obstacle(mine); why != Why::count_) return call.pass_on(why);
+  if (!call.join(root)) return call.result();
+  const std::size_t bytes = mine.bytes();
+  Side from;
+  Side to;
+  describe_own(&from, inside, mine, send);
+  const auto perform = [&](Side &from, Side &to) {
+    return run(
+        call, from, to, inside ? root : no_block,
+        [&](const Side &from, const Side &to, coll_comm *coll) {
+          return coll_gather(from.data(), to.data(), bytes, COLL_BYTE, root, coll);
+        },
+        [&](const Side &from, const Side &to, Nodes &nodes) {
+          two_level::gather(nodes, from.data(), bytes, to.data(), Blocks{bytes}, false, root);
+        });
+  };
+  if (call.rank() == root) {
+    const Message all(recv_count, recv_type, mine);
+    const bool right = all.known() && all.bytes() == bytes && recv != MPI_IN_PLACE &&
+                       (recv != nullptr || !all.element->vector_in_order);
+    if (!right) [[unlikely]]
+      return inside || !from.good() ? call.pass_on(Why::arguments)
+                                    : gather_misfit(call, perform, from, bytes, recv, all);
+    all.describe(&to, recv, call.ranks());
+  } else if (inside) {
+    return call.pass_on(Why::arguments);
+  }
+  if (!from.good() || !to.good()) return call.pass_on(Why::arguments);
+  keep_own_block(from, to, static_cast<std::size_t>(call.rank()) * bytes);
+  return perform(from, to);
+}
+
+int take_gatherv(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, const int *recv_counts,
+                 const int *displs, MPI_Datatype recv_type, int root, MPI_Comm comm) {
+  return gatherv_of(send, send_count, send_type, recv, recv_counts, displs, recv_type, root, comm);
+}
+
+int take_gatherv(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
+                 const MPI_Count *recv_counts, const MPI_Aint *displs, MPI_Datatype recv_type, int root,
+                 MPI_Comm comm) {
+  return gatherv_of(send, send_count, send_type, recv, recv_counts, displs, recv_type, root, comm);
+}
+
+int take_scatter(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, MPI_Count recv_count,
+                 MPI_Datatype recv_type, int root, MPI_Comm comm) {
+  const bool inside = recv == MPI_IN_PLACE;
+  Taking call(scatter, comm, inside ? send_count : recv_count, inside ? send_type : recv_type);
+  if (!call.possible()) return call.impossible();
+  const Message mine = inside ? Message(send_count, send_type) : Message(recv_count, recv_type);
+  if (const Why why = obstacle(mine); why != Why::count_) return call.pass_on(why);
+  if (!call.join(root)) return call.result();
+  Side from;
+  const auto perform = [&](Side &from, Side &to, std::size_t bytes) {
+    return run(
+        call, from, to, no_block,
+        [&](const Side &from, const Side &to, coll_comm *coll) {
+          return of_rooted(coll_scatter(from.data(), to.data(), bytes, COLL_BYTE, root, coll));
+        },
+        [&](const Side &from, const Side &to, Nodes &nodes) {
+          two_level::scatter(nodes, from.data(), Blocks{bytes}, to.data(), bytes, false, root);
+        });
+  };
+  if (call.rank() == root) {
+    const Message all(send_count, send_type, mine);
+    if (!all.known() || send == MPI_IN_PLACE) return call.pass_on(Why::arguments);
+    all.describe(&from, send, call.ranks());
+    if (const std::size_t sent = all.bytes(); sent != mine.bytes()) [[unlikely]] {
+      if (sent == 0 || sent > INT_MAX || !from.good()) return call.pass_on(Why::arguments);
+      return scatter_misfit(
+          call, [&](Side &from, Side &to) { return perform(from, to, sent); }, from, sent, recv, mine);
+    }
+  } else if (inside) {
+    return call.pass_on(Why::arguments);
+  }
+  Side to;
+  describe_own(&to, inside, mine, recv);
+  if (!from.good() || !to.good()) return call.pass_on(Why::arguments);
+  keep_own_block(to, from, static_cast<std::size_t>(call.rank()) * mine.bytes());
+  return perform(from, to, mine.bytes());
+}
+
+int take_scatterv(const void *send, const int *send_counts, const int *displs, MPI_Datatype send_type, void *recv,
+                  MPI_Count recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm) {
+  return scatterv_of(send, send_counts, displs, send_type, recv, recv_count, recv_type, root, comm);
+}
+
+int take_scatterv(const void *send, const MPI_Count *send_counts, const MPI_Aint *displs, MPI_Datatype send_type,
+                  void *recv, MPI_Count recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm) {
+  return scatterv_of(send, send_counts, displs, send_type, recv, recv_count, recv_type, root, comm);
+}
+
+int take_allgather(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, MPI_Count recv_count,
+                   MPI_Datatype recv_type, MPI_Comm comm) {
+  Taking call(allgather, comm, recv_count, recv_type);
+  if (!call.possible()) return call.impossible();
+  const bool inside = send == MPI_IN_PLACE;
+  const Message all(recv_count, recv_type);
+  if (const Why why = obstacle(all); why != Why::count_) return call.pass_on(why);
+  const Message mine = inside ? all : Message(send_count, send_type, all);
+  if (!mine.known() || recv == MPI_IN_PLACE) return call.pass_on(Why::arguments);
+  if (!call.join(0)) return call.result();
+  const Blocks blocks{all.bytes()};
+  if (call.nodes() != nullptr && !two_level::allgathers(*call.nodes(), blocks)) return call.pass_on(Why::nodes);
+  Side from;
+  Side to;
+  all.describe(&to, recv, call.ranks());
+  if (!to.good()) return call.pass_on(Why::arguments);
+  const auto perform = [&](Side &from, Side &to) {
+    return run(
+        call, from, to, inside ? call.rank() : no_block,
+        [&](const Side &from, const Side &to, coll_comm *coll) {
+          return coll_allgather(from.data(), to.data(), all.bytes(), COLL_BYTE, coll);
+        },
+        [&](const Side &from, const Side &to, Nodes &nodes) {
+          two_level::allgather(nodes, input_of(from, to), to.data(), blocks);
+        });
+  };
+  if (mine.bytes() != all.bytes()) [[unlikely]]
+    return send_misfit(call, perform, send, mine, 1, all.bytes(), to);
+  describe_own(&from, inside, mine, send);
+  if (!from.good()) return call.pass_on(Why::arguments);
+  keep_own_block(from, to, static_cast<std::size_t>(call.rank()) * all.bytes());
+  return perform(from, to);
+}
+
+int take_allgatherv(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, const int *recv_counts,
+                    const int *displs, MPI_Datatype recv_type, MPI_Comm comm) {
+  return allgatherv_of(send, send_count, send_type, recv, recv_counts, displs, recv_type, comm);
+}
+
+int take_allgatherv(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
+                    const MPI_Count *recv_counts, const MPI_Aint *displs, MPI_Datatype recv_type, MPI_Comm comm) {
+  return allgatherv_of(send, send_count, send_type, recv, recv_counts, displs, recv_type, comm);
+}
+
+int take_alltoall(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, MPI_Count recv_count,
+                  MPI_Datatype recv_type, MPI_Comm comm) {
+  Taking call(alltoall, comm, recv_count, recv_type);
+  if (!call.possible()) return call.impossible();
+  const bool inside = send == MPI_IN_PLACE;
+  const Message got(recv_count, recv_type);
+  if (const Why why = obstacle(got); why != Why::count_) return call.pass_on(why);
+  const Message sent = inside ? got : Message(send_count, send_type, got);
+  if (!sent.known() || recv == MPI_IN_PLACE) return call.pass_on(Why::arguments);
+  if (!call.join(0)) return call.result();
+  if (call.nodes() != nullptr && !two_level::alltoalls(*call.nodes(), got.bytes())) return call.pass_on(Why::nodes);
+  Side from;
+  Side to;
+  got.describe(&to, recv, call.ranks());
+  if (!to.good()) return call.pass_on(Why::arguments);
+  const auto perform = [&](Side &from, Side &to) {
+    return run(
+        call, from, to, inside ? all_blocks : no_block,
+        [&](const Side &from, const Side &to, coll_comm *coll) {
+          return coll_alltoall(from.data(), to.data(), got.bytes(), COLL_BYTE, coll);
+        },
+        [&](const Side &from, const Side &to, Nodes &nodes) {
+          two_level::alltoall(nodes, input_of(from, to), to.data(), got.bytes());
+        });
+  };
+  if (sent.bytes() != got.bytes()) [[unlikely]]
+    return send_misfit(call, perform, send, sent, call.ranks(), got.bytes(), to);
+  if (inside) from.be_in_place();
+  else sent.describe(&from, send, call.ranks());
+  if (!from.good()) return call.pass_on(Why::arguments);
+  return perform(from, to);
+}
+
+int take_alltoallv(const void *send, const int *send_counts, const int *send_displs, MPI_Datatype send_type, void *recv,
+                   const int *recv_counts, const int *recv_displs, MPI_Datatype recv_type, MPI_Comm comm) {
+  return alltoallv_of(send, send_counts, send_displs, send_type, recv, recv_counts, recv_displs, recv_type, comm);
+}
+
+int take_alltoallv(const void *send, const MPI_Count *send_counts, const MPI_Aint *send_displs, MPI_Datatype send_type,
+                   void *recv, const MPI_Count *recv_counts, const MPI_Aint *recv_displs, MPI_Datatype recv_type,
+                   MPI_Comm comm) {
+  return alltoallv_of(send, send_counts, send_displs, send_type, recv, recv_counts, recv_displs, recv_type, comm);
 }
 
 }  // namespace coll::shim

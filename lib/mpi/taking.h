@@ -4,6 +4,7 @@
 
 #include "mpi/communicators.h"
 #include "mpi/errors.h"
+#include "mpi/probing.h"
 
 #include <climits>
 #include <new>
@@ -16,7 +17,7 @@ constexpr int passed_on = INT_MIN;
 class Taking {
  public:
   // `count` of `datatype` is what statistics call the size of the call; -1 where the ranks' counts differ.
-  Taking(Collective collective, MPI_Comm comm, int count, MPI_Datatype datatype)
+  Taking(Collective collective, MPI_Comm comm, MPI_Count count, MPI_Datatype datatype)
       : collective_(collective),
         count_(count),
         datatype_(datatype),
@@ -27,7 +28,7 @@ class Taking {
   // A communicator that is known to be passed on, and whoever calls outside MPI_Init ... MPI_Finalize, needs no
   // look at the arguments.
   bool possible() const { return communicator_ != nullptr ? communicator_->takes() : prepare(); }
-  int impossible() { return pass_on(communicator_ != nullptr ? communicator_->why : Why::closed); }
+  int impossible() { return pass_on(communicator_ != nullptr ? communicator_->why : unkept(comm_)); }
 
   int pass_on(Why why) {
     count_passed(communicator_, collective_, why);
@@ -40,12 +41,14 @@ class Taking {
   // communicator is new. False: result() is what to return.
   bool join(int root) {
     if (communicator_ == nullptr) [[unlikely]] {
-      const auto [communicator, result] = meet(comm_, root);
+      const auto [communicator, result] = meet(comm_, root, collective_);
       communicator_ = communicator;
       result_ = result;
       if (result != passed_on) return false;
       if (communicator_ == nullptr || !communicator_->takes()) return impossible(), false;
     }
+    if (communicator_->standing != Standing::settled) [[unlikely]]
+      if (const Why why = settle(comm_, *communicator_); why != Why::count_) return pass_on(why), false;
     if (root < 0 || root >= communicator_->ranks) return pass_on(Why::arguments), false;
     return true;
   }
@@ -60,42 +63,47 @@ class Taking {
   // The end of a call that was taken.
   int finish(coll_status status) {
     communicator_->tally.taken[collective_]++;
-    return shim::finish(comm_, status);
+    return fail(status);
   }
 
   // The same for a call that was carried out, and then failed after all.
-  int fail(coll_status status) { return shim::finish(comm_, status); }
+  int fail(coll_status status) {
+    return status == COLL_OK ? MPI_SUCCESS : finish_failed(comm_, status, mpi_name(collective_));
+  }
 
   // Takes the call: `whole(coll_comm *)` on one node, `levels(Nodes &)` on several. The one returns a status, the other
   // throws Trouble.
   template <typename Whole, typename Levels>
   int carry_out(Whole whole, Levels levels) {
+    note_served();
     if (communicator_->coll != nullptr) [[likely]]
       return finish(whole(communicator_->coll));
     communicator_->tally.taken[collective_]++;
     try {
       levels(*communicator_->nodes);
       return MPI_SUCCESS;
-    } catch (const Trouble &trouble) { return shim::finish(comm_, trouble); } catch (const std::bad_alloc &) {
-      return shim::finish(comm_, COLL_ERR_NO_MEMORY);
-    }
+    } catch (const Trouble &trouble) {
+      return shim::finish(comm_, trouble, mpi_name(collective_));
+    } catch (const std::bad_alloc &) { return fail(COLL_ERR_NO_MEMORY); }
   }
 
- private:
+ protected:
   struct Met {
     Communicator *communicator;
     int result;  // passed_on, or the error
   };
 
   // Apart, and of no object: members whose address is given away are loaded anew after every call.
-  [[gnu::noinline]] static Met meet(MPI_Comm comm, int root) {
+  [[gnu::noinline]] static Met meet(MPI_Comm comm, int root, Collective collective) {
     try {
       return {acquire(comm, root), passed_on};
-    } catch (const std::bad_alloc &) { return {nullptr, shim::finish(comm, COLL_ERR_NO_MEMORY)}; }
+    } catch (const std::bad_alloc &) {
+      return {nullptr, finish_failed(comm, COLL_ERR_NO_MEMORY, mpi_name(collective))};
+    }
   }
 
   Collective collective_;
-  int count_;
+  MPI_Count count_;
   MPI_Datatype datatype_;
   MPI_Comm comm_;
   Communicator *communicator_;

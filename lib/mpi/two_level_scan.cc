@@ -27,7 +27,8 @@ void scan(Nodes &nodes, const void *send, void *recv, std::size_t count, const R
       count, most,
       [&](const Piece &piece) {
         const char *from = static_cast<const char *>(send) + piece.first * width;
-        char *to = static_cast<char *>(recv) + piece.first * width;
+        // The first rank of an exscan may have no receive buffer.
+        char *to = recv != nullptr ? static_cast<char *>(recv) + piece.first * width : nullptr;
         char *sum = sum_of(piece);
         char *below = sum + most * width;
         nodes.inside().reduce(from, sum, piece.count, reduction, 0);

@@ -35,19 +35,22 @@ void Routes::want(std::vector<uint32_t>& of, int index, double gbs) {
 }
 
 Routes::Routes(const plan::Layout& layout, const topo::Hierarchy& hierarchy, const model::Table& table,
-               plan::Access access, Mechanism kernel, Network& network)
+               const Options& options, Network& network)
     : layout_(layout),
       plan_(layout.plan()),
       hierarchy_(hierarchy),
       table_(table),
-      access_(access),
-      kernel_(kernel),
-      vector_bytes_(double(layout.count() * layout.element_bytes())),
+      access_(options.access),
+      kernel_(options.kernel),
+      buffer_times_(options.buffer_times),
+      vector_bytes_(buffer_times_ * double(layout.count() * layout.element_bytes())),
       work_set_(0) {
   const model::Fingerprint& of = table.fingerprint;
   double longest = 0;
   for (int rank = 0; rank < plan_.ranks; ++rank) {
-    const auto bytes = [&](Buffer buffer) { return double(layout.cells(buffer, rank) * layout.element_bytes()); };
+    const auto bytes = [&](Buffer buffer) {
+      return buffer_times_ * double(layout.cells(buffer, rank) * layout.element_bytes());
+    };
     const double received = bytes(Buffer::recv), sent = bytes(Buffer::send);
     longest = std::max(longest, received);
     work_set_ += received + sent;
@@ -122,8 +125,14 @@ bool Routes::cached(const Operand& operand) const {
   // What the collective itself has written, chunk by chunk, was written a moment ago.
   if (buffer == Buffer::recv) return true;
   const int owner = operand.space == Space::view ? operand.rank : plan_.root;
-  const double input = double(layout_.cells(Buffer::send, owner) * layout_.element_bytes());
+  const double input = buffer_times_ * double(layout_.cells(Buffer::send, owner) * layout_.element_bytes());
   return std::max(input, vector_bytes_) <= model::own_cache_bytes(table_);
+}
+
+// Of a peer's buffers, not of its slots.
+bool Routes::is_result(const Operand& operand) const {
+  const size_t view = size_t(operand.rank) * plan_.views.size() + operand.view;
+  return decisions_[view] == plan::Decision::direct && plan_.views[operand.view].buffer == Buffer::recv;
 }
 
 double Routes::load_us(const Operand& operand, const Far& peer, int rank, bool combines, double chunk_bytes) const {
@@ -233,7 +242,8 @@ Transfer Routes::transfer(const LaneState& lane, const Step& step, const Extent&
     } else if (d > 0) {
       route.us_per_byte += local / 2;  // stores alone
     }
-    if (stores_to_memory_ && to[d].space == Space::recv) {
+    const bool to_result = to[d].space == Space::recv || (to[d].space == Space::view && is_result(to[d]));
+    if (stores_to_memory_ && to_result) {
       const uint32_t memory = memory_links_[size_t(std::max(hierarchy_.place(peer.owner).numa, 0))];
       if (memory != unlimited)
         route.uses.push_back({memory, stream ? 1.0 : 2.0});  // a plain store fetches the line first

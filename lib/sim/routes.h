@@ -11,6 +11,7 @@
 #include "plan/layout.h"
 #include "plan/machine.h"
 #include "sim/network.h"
+#include "sim/simulate.h"
 #include "topo/hierarchy.h"
 
 namespace coll::sim {
@@ -32,9 +33,9 @@ struct Transfer {
 
 class Routes {
  public:
-  // `kernel` is the mechanism of plan::Access::copy. Adds its links to the network. The arguments must outlive it.
-  Routes(const plan::Layout& layout, const topo::Hierarchy& hierarchy, const model::Table& table, plan::Access access,
-         model::Mechanism kernel, Network& network);
+  // Adds its links to the network. The arguments must outlive it.
+  Routes(const plan::Layout& layout, const topo::Hierarchy& hierarchy, const model::Table& table,
+         const Options& options, Network& network);
 
   bool direct(const plan::View& view, int owner) const;
   Transfer transfer(const plan::LaneState& lane, const plan::Step& step, const plan::Extent& extent) const;
@@ -53,6 +54,7 @@ class Routes {
   // Where bytes leave rank `from` for a core `distance` away.
   void add_way(std::vector<Use>& uses, int from, topo::Distance distance, bool cached) const;
   bool cached(const plan::Operand& operand) const;
+  bool is_result(const plan::Operand& operand) const;
   // Microseconds a byte, where the table has rates by size: to load from an operand or combine it, to store to it.
   double load_us(const plan::Operand& operand, const Far& peer, int rank, bool combines, double chunk_bytes) const;
   double store_us(const plan::Operand& operand, const Far& peer, int rank) const;
@@ -66,6 +68,7 @@ class Routes {
   const model::Table& table_;
   const plan::Access access_;
   const model::Mechanism kernel_;
+  const double buffer_times_;
   double vector_bytes_, work_set_;
   std::vector<double> own_bytes_;      // by rank: what it touches of its own buffers
   std::vector<bool> filled_by_peers_;  // [rank * views + view]: others write into its slots

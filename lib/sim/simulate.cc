@@ -42,7 +42,7 @@ class World {
         machine_(layout),
         flags_(machine_, hierarchy, table),
         network_(gamma_of(table, options), layout.plan().ranks, ranks_per_socket(hierarchy)),
-        routes_(layout, hierarchy, table, options.access, options.kernel, network_),
+        routes_(layout, hierarchy, table, options, network_),
         processors_(size_t(layout.plan().ranks)),
         moving_(machine_.lanes().size()) {
     machine_.reset();
@@ -62,6 +62,10 @@ class World {
     for (;;) {
       const double ends = network_.next_end();
       if (events_.empty() && std::isinf(ends)) break;
+      if (std::min(ends, events_.empty() ? ends : events_.top().time) > options_.limit_us) {
+        run_.end_us = std::numeric_limits<double>::infinity();
+        return;
+      }
       if (events_.empty() || ends < events_.top().time) {
         now_ = ends;
         for (uint32_t lane; network_.take_ended(now_, lane);) moved(lane);

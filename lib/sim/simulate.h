@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,10 @@ struct Options {
   double skew_us = 0;  // ranks arrive at random within so long
   uint64_t seed = 1;
   bool record = false;  // keep boxes and arrows
+  // The run stands for the first passes of a longer one: buffers, and what depends on their sizes, are so many times as
+  // long as the shape says.
+  double buffer_times = 1;
+  double limit_us = std::numeric_limits<double>::infinity();  // a run that lasts longer is abandoned
 };
 
 struct Box {
@@ -48,7 +53,7 @@ struct RankTime {
 
 struct Result {
   std::string problem;  // "" unless the plan is malformed or cannot finish
-  double end_us = 0;    // from time 0 to the last rank's end
+  double end_us = 0;    // from time 0 to the last rank's end; infinite where the run was abandoned
   std::vector<RankTime> ranks;
   uint64_t steps = 0;
   double most_locking = 0;  // processes that locked pages of one owner at once, at most

@@ -80,7 +80,7 @@ TEST_P(Transports, GiveTheSameBits) {
   }
 }
 
-// Multiples of the vector, which all ranks together load and store; see lib/model/volume.h.
+// Multiples of the vector, which all ranks together load and store; see tests/model/volume.h.
 TEST_P(Transports, MoveAsManyBytesAsThePlanSays) {
   constexpr size_t n = 1 << 18;
   for (const char* name : transports({"cma"})) {

@@ -1,17 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # What the module costs beside CMA, in a virtual machine: locks and pins per operation on 4 processors, instructions on
-# one; then concurrent accesses by each transport, with the locks and pins they take, and a plot of their relative times;
+# one; then concurrent accesses by each transport, with the locks and pins they take, and a page of their relative times;
 # then accesses that find no pinned pages, of an owner that maps and unmaps memory meanwhile: through the throttle as the
 # module sets it and with at most two at once, and past it.
 #
-#   tests/kmod/bench.sh [6.1|6.12] [COLLCTL [SVG]]   COLLCTL: the built tool, for the second part; SVG: where the plot goes,
-#                                                    and with -throttle-LIMIT in its name the throttle's
+#   tests/kmod/bench.sh [6.1|6.12] [COLLCTL [PAGE]]   COLLCTL: the built tool, for the second part; PAGE: the HTML file of
+#                                                     collctl report; the records are beside it, as JSON
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
 build=${XDG_CACHE_HOME:-$HOME/.cache}/libcoll/vm/tests
-kernel=${1:-6.1} collctl=${2:-} svg=${3:-contention-${1:-6.1}.svg}
+kernel=${1:-6.1} collctl=${2:-} page=${3:-contention-${1:-6.1}.html}
 make -s --no-print-directory -C "$here" BUILD="$build"
 echo "kernel $kernel"
 "$top/scripts/vm/run.sh" -k "$kernel" "$build/counts locks"
@@ -20,13 +20,13 @@ ICOUNT=1 "$top/scripts/vm/run.sh" -k "$kernel" "$build/counts instructions"
 [ -n "$collctl" ] || exit 0
 said=$(mktemp)
 trap 'rm -f "$said"' EXIT
-# The machine sees this machine's files but cannot write them: each plot comes out behind its table. All of it comes by
+# The machine sees this machine's files but cannot write them: each record comes out behind its table. All of it comes by
 # one terminal: progress is not shown.
 "$top/scripts/vm/run.sh" -k "$kernel" -t 1200 "
     contention() {
-        '$(realpath "$collctl")' bench contention \"\$@\" --svg /tmp/plot.svg 2> /tmp/errors ||
+        '$(realpath "$collctl")' bench contention \"\$@\" --record /tmp/record.json 2> /tmp/errors ||
             { cat /tmp/errors; exit 1; }
-        cat /tmp/plot.svg
+        cat /tmp/record.json
     }
     contention -n 4 --pages 1,64 --transport cma,kcoll_copy,kcoll_map,shm
     echo 2 > /sys/module/kcoll/parameters/pin_mode
@@ -35,11 +35,12 @@ trap 'rm -f "$said"' EXIT
         printf '\nEvery access pins as a first one does; gate_limit=%d, a busy owner\n' \$limit
         contention -n 8 --busy --pages 64 --pattern one_to_all_apart --transport cma,kcoll_uncached,kcoll_ungated
     done" > "$said" || { cat "$said" >&2; exit 1; }
-plots=("$svg" "${svg%.svg}-throttle-0.svg" "${svg%.svg}-throttle-2.svg")
-tr -d '\r' < "$said" | awk -v plots="${plots[*]}" '
-    BEGIN {split(plots, file, " ")}
-    /^<svg/ {n++; inside = 1}
+records=("${page%.html}.json" "${page%.html}-throttle-0.json" "${page%.html}-throttle-2.json")
+tr -d '\r' < "$said" | awk -v records="${records[*]}" '
+    BEGIN {split(records, file, " ")}
+    /^[{]$/ {n++; inside = 1}
     inside {print > file[n]}
     !inside {print}
-    /^<\/svg>/ {inside = 0}'
-printf 'plot: %s\n' "${plots[@]}"
+    /^[}]$/ {inside = 0}'
+printf 'record: %s\n' "${records[@]}"
+if "$collctl" report -o "$page" --bench "${records[@]}"; then printf 'page: %s\n' "$page"; fi

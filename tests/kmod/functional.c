@@ -214,6 +214,14 @@ TEST(copy2_between_two_owners)
 	CHECK_ERR(copy2(src, 0, dst, HUGE - 1, 2), ERANGE);
 	CHECK_ERR(copy2(src, 0, dst ^ 1, 0, 1), ENOENT);
 	CHECK(!copy2(src, 0, dst, 0, 0));
+	/* All of it again, of which nothing may be pinned. */
+	parameter("pin_mode", "2");
+	u64 cold = reg(p + 100, HUGE, KCOLL_READ), sink = reg(q + 999, HUGE, KCOLL_WRITE);
+	memset(q, 0, 2 * HUGE);
+	CHECK(!copy2(cold, 5, sink, 70, 1500000));
+	CHECK(filled(q + 999 + 70, 1500000, 5, 105));
+	CHECK(q[999 + 69] == 0 && q[999 + 70 + 1500000] == 0);
+	parameter("pin_mode", "0");
 	peer_end(&a);
 	peer_end(&b);
 }
@@ -360,7 +368,39 @@ TEST(small_copies_do_not_pin_at_first)
 	CHECK_EQ(s.bytes_uncached, 8 * 64);
 	CHECK_EQ(pinned_pages(), 0);
 	CHECK(!copy(cookie, 0, x, 64, KCOLL_READ));
-	CHECK_EQ(pinned_pages(), 512);
+	CHECK_EQ(pinned_pages(), 1);
+}
+
+static void wait_pinned(long pages)
+{
+	double end = seconds_now() + 60;
+
+	while (pinned_pages() != pages && seconds_now() < end)
+		usleep(1000);
+	CHECK_EQ(pinned_pages(), pages);
+}
+
+/* What was asked for; more of it when more is; then the whole window. */
+TEST(pins_grow_with_reuse)
+{
+	char *p = memory(SMALL, 2 * HUGE), x[8192];
+	u64 cookie;
+
+	fill(p, 2 * HUGE, 3);
+	cookie = reg(p, 2 * HUGE, KCOLL_READ);
+	CHECK(!copy(cookie, 100 * PAGE, x, 8192, KCOLL_READ) && filled(x, 8192, 3, 100 * PAGE));
+	CHECK_EQ(pinned_pages(), 2);
+	CHECK(!copy(cookie, 100 * PAGE + 1, x, 8000, KCOLL_READ));
+	CHECK_EQ(pinned_pages(), 2);
+	CHECK(!copy(cookie, 300 * PAGE, x, 8192, KCOLL_READ) && filled(x, 8192, 3, 300 * PAGE));
+	wait_pinned(64);
+	CHECK(!copy(cookie, 5 * PAGE, x, 8192, KCOLL_READ) && filled(x, 8192, 3, 5 * PAGE));
+	wait_pinned(512);
+	/* The other window has its own history. */
+	CHECK(!copy(cookie, HUGE + 7, x, 8192, KCOLL_READ) && filled(x, 8192, 3, HUGE + 7));
+	CHECK_EQ(pinned_pages(), 512 + 3);
+	CHECK(!unreg(cookie));
+	CHECK_EQ(pinned_pages(), 0);
 }
 
 TEST(statistics_measure_time_on_request)
@@ -622,7 +662,7 @@ TEST(quiet_mappings_outlive_their_owner)
 
 /* --- peers that sync at the same time --- */
 
-enum { CROWD = 4, CROWD_BYTES = 16 << 20 };
+enum { CROWD = 4, CROWD_BYTES = 16 << 20, HOLE = HUGE - PAGE };
 struct crowd {
 	volatile int arrived;
 	volatile char *at; /* each peer has its own */
@@ -638,8 +678,8 @@ static long p_crowd_map(long *a)
 	return own->slot && own->at != MAP_FAILED ? 0 : -errno;
 }
 
-/* Of the first window, which cannot be pinned now, a page that is nobody's; all pages of the others, which take a while
- * to be removed again. */
+/* In the place of the page that is not there now, one that is nobody's; all pages of the other windows, which take a
+ * while to be removed again. */
 static long p_crowd_touch(long *a)
 {
 	struct crowd *own = (struct crowd *)a[0];
@@ -648,7 +688,7 @@ static long p_crowd_touch(long *a)
 	for (i = HUGE; i < CROWD_BYTES; i += 64 * PAGE)
 		if (own->at[i] != 1)
 			return 1;
-	return own->at[0] ? 2 : 0;
+	return own->at[HOLE] ? 2 : 0;
 }
 
 /* All at once. What is shown after SYNC is the owner's, in the generation that it returned. */
@@ -663,7 +703,7 @@ static long p_crowd_sync(long *a)
 		sched_yield();
 	if (sync_region(a[1], &gen))
 		return -errno;
-	met = own->at[0];
+	met = own->at[HOLE];
 	return *own->slot == gen && met != 1;
 }
 
@@ -672,7 +712,7 @@ TEST(sync_waits_for_others_that_remove_blank_pages)
 	enum { ROUNDS = 40 };
 	struct crowd *crowd =
 	    mmap(NULL, (CROWD + 1) * sizeof(*crowd), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	char *p = memory(SMALL, CROWD_BYTES), *hole = p + HUGE - PAGE;
+	char *p = memory(SMALL, CROWD_BYTES), *hole = p + HOLE;
 	u64 cookie, gen;
 	struct peer peers[CROWD];
 	int i, round;
@@ -691,6 +731,7 @@ TEST(sync_waits_for_others_that_remove_blank_pages)
 		for (i = 0; i < CROWD; i++)
 			CHECK_EQ(peer_call(&peers[i], p_crowd_touch, (long)&crowd[i]), 0);
 		CHECK(mmap(hole, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == hole);
+		memset(hole, 1, PAGE);
 		for (i = 0; i < CROWD; i++)
 			peer_start(&peers[i], p_crowd_sync, (long)&crowd[i], cookie, (long)&crowd[CROWD], round);
 		for (i = 0; i < CROWD; i++)

@@ -333,6 +333,8 @@ static long p_reads(long *a) /* cookie, times */
 	static char buffer[HUGE];
 	int i;
 
+	/* What is missing of it would make copies pin once more, after it has come in. */
+	memset(buffer, 1, sizeof(buffer));
 	for (i = 0; i < a[1]; i++)
 		if (copy(a[0], 0, buffer, sizeof(buffer), KCOLL_READ))
 			return -errno;

@@ -15,6 +15,8 @@ static const struct {
 		  {"memlock", "0\n", "(default 0; "},
 		  {"max_pinned_mb", "0\n", "(default 0; "},
 		  {"max_regions", "4096\n", "(default 4096; "},
+		  {"max_ranges", "65536\n", "(default 65536; "},
+		  {"max_metadata_mb", "0\n", "(default 0; "},
 		  {"cross_userns", "N\n", "(default N; "}};
 
 TEST(parameters_have_defaults_and_a_text_that_tells_them)
@@ -71,7 +73,7 @@ TEST(uncached_max)
 	CHECK(!copy(cookie, 0, x, 63, KCOLL_READ));
 	CHECK_EQ(pinned_pages(), 0);
 	CHECK(!copy(cookie, 0, x, 64, KCOLL_READ));
-	CHECK_EQ(pinned_pages(), 512);
+	CHECK_EQ(pinned_pages(), 1);
 	parameter("uncached_max", "4096");
 }
 
@@ -109,6 +111,23 @@ TEST(max_regions)
 	parameter("max_regions", "4");
 	CHECK(reg(p, PAGE, KCOLL_READ));
 	parameter("max_regions", "4096");
+}
+
+TEST(max_ranges)
+{
+	char *p = memory(SMALL, HUGE);
+	struct kcoll_range ranges[4] = {{(u64)p, 1}, {(u64)p + 1, 1}, {(u64)p + 2, 1}, {(u64)p + 3, 1}};
+	u64 cookie;
+
+	parameter("max_ranges", "7");
+	cookie = reg_ranges(ranges, 4, KCOLL_READ);
+	CHECK(cookie);
+	CHECK_ERR(reg_ranges(ranges, 4, KCOLL_READ) ? 0 : -1, EDQUOT);
+	CHECK(reg_ranges(ranges, 3, KCOLL_READ));
+	CHECK_ERR(reg(p, PAGE, KCOLL_READ) ? 0 : -1, EDQUOT);
+	CHECK(!unreg(cookie));
+	CHECK(reg(p, PAGE, KCOLL_READ));
+	parameter("max_ranges", "65536");
 }
 
 static u64 features(void)

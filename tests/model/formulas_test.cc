@@ -48,8 +48,8 @@ TEST_F(OnKnl, GatherIsScatterTheOtherWay) {
   for (double bytes : {100.0, 5000.0, mib}) {
     EXPECT_EQ(gather_parallel_write(on_, bytes, {}).total_us(), scatter_parallel_read(on_, bytes, {}).total_us());
     EXPECT_EQ(gather_sequential_read(on_, bytes, {}).total_us(), scatter_sequential_write(on_, bytes, {}).total_us());
-    EXPECT_EQ(gather_throttled_write(on_, bytes, {.k = 3}).total_us(),
-              scatter_throttled_read(on_, bytes, {.k = 3}).total_us());
+    const double read_us = scatter_throttled_read(on_, bytes, {.k = 3}).total_us();  // a sum of steps
+    EXPECT_NEAR(gather_throttled_write(on_, bytes, {.k = 3}).total_us(), read_us, 1e-9 * read_us);
   }
 }
 
@@ -77,14 +77,15 @@ TEST_F(OnKnl, ScatterAllgatherMovesTheVectorTwice) {
   EXPECT_NEAR(terms.transfer_us, (64 + 63) * mib / 3290, 1e-3 * terms.transfer_us);
 }
 
-TEST_F(OnKnl, AllgatherFormsDifferInStartupsAndCopies) {
+// A block is a copy of its own, whoever has it.
+TEST_F(OnKnl, AllgatherFormsMoveTheSameBlocks) {
   const Terms ring = allgather_ring_source_read(on_, mib, {}), doubling = allgather_recursive_doubling(on_, mib, {}),
               bruck = allgather_bruck(on_, mib, {});
   EXPECT_NEAR(ring.startup_us, 63 * 1.43, 1e-6);
-  EXPECT_NEAR(doubling.startup_us, 6 * 1.43, 1e-6);
+  EXPECT_NEAR(doubling.startup_us, ring.startup_us, 1e-6);
   EXPECT_NEAR(doubling.transfer_us, ring.transfer_us, 1e-6 * ring.transfer_us);
   EXPECT_NEAR(doubling.lock_us, ring.lock_us, 1e-6 * ring.lock_us);
-  EXPECT_NEAR(bruck.transfer_us, 2 * ring.transfer_us, 1e-6 * ring.transfer_us);
+  EXPECT_NEAR(bruck.transfer_us, ring.transfer_us, 1e-6 * ring.transfer_us);
   EXPECT_EQ(alltoall_pairwise(on_, mib, {}).startup_us, ring.startup_us);
 }
 
@@ -128,6 +129,7 @@ TEST(Barriers, FlagsOnly) {
 // Loads and stores of a core are in the ratio of the volumes where nothing else costs.
 TEST(Reductions, FollowTheVolumes) {
   testing::Placed placed("nodea", 64);
+  placed.table.links = {};
   const Setting on(placed.table, placed.hierarchy, Mechanism::shared_memory);
   const double bytes = 64 * mib;
   const double fused = allreduce_fused(on, bytes, {}).transfer_us,

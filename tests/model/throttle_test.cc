@@ -4,7 +4,7 @@
 
 #include "machines.h"
 #include "model/prices.h"
-#include "model/throttle.h"
+#include "throttle.h"
 
 namespace coll::model {
 namespace {
@@ -77,7 +77,7 @@ TEST(Scatter, ParallelReadsAreForShortMessagesOnly) {
     double border = 0;
     for (double bytes = 64; bytes <= 16 * mib; bytes *= 2) {
       const bool parallel = is_parallel(rank_choices("scatter", on.table, on.hierarchy, bytes).front());
-      if (bytes <= 512) { EXPECT_TRUE(parallel) << of.machine << " " << bytes; }
+      if (bytes <= 256) { EXPECT_TRUE(parallel) << of.machine << " " << bytes; }
       if (bytes >= 8 * kib) { EXPECT_FALSE(parallel) << of.machine << " " << bytes; }
       if (parallel) border = bytes;
     }

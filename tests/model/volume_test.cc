@@ -2,7 +2,7 @@
 // The data access volumes at p = 64, m = 2, and what the texts say of them.
 #include <gtest/gtest.h>
 
-#include "model/volume.h"
+#include "volume.h"
 
 namespace coll::model::volume {
 namespace {

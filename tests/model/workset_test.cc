@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Work sets as YHCCL prints them, and where they make the library's choice bypass the cache.
+// Work sets as YHCCL prints them.
 #include "model/workset.h"
 
 #include <gtest/gtest.h>
-
-#include "model/choose.h"
 
 namespace coll::model {
 namespace {
@@ -39,21 +37,6 @@ TEST(WorkSet, SwitchPointsOfTheText) {
   EXPECT_EQ(begins_at(node_a, 64, 2, 256 * kib), 2048u);
   EXPECT_EQ(begins_at(node_b, 48, 1, 128 * kib), 1152u);
   EXPECT_EQ(begins_at(node_b, 48, 2, 128 * kib), 1088u);
-}
-
-TEST(WorkSet, TheChoiceStreamsBeyondTheCacheOnly) {
-  for (int c = 0; c < plan::collectives; ++c) {
-    const auto collective = Collective(c);
-    for (size_t bytes : {size_t(64), size_t(4096), size_t(1) << 20}) {
-      Question question{.collective = collective, .bytes = bytes, .element_bytes = 4, .ranks = 8};
-      const uint64_t buffers = buffer_bytes(collective, bytes, 8);
-      EXPECT_FALSE(choose(question).stream) << "nobody knows the cache";
-      question.cache_bytes = size_t(buffers) + 1;
-      EXPECT_FALSE(choose(question).stream) << plan::name(collective);
-      question.cache_bytes = size_t(buffers) / 2;
-      EXPECT_EQ(choose(question).stream, collective != Collective::barrier) << plan::name(collective);
-    }
-  }
 }
 
 }  // namespace

@@ -262,6 +262,7 @@ static void check_all(unsigned seed, int rounds, MPI_Op own_op) {
   MPI_Comm_size(comm, &size);
   common_state = seed;
   own_state = seed * 31u + (unsigned)rank;
+  MPI_Barrier(comm);
   check_empty();
   const int sizes[] = {1, 3, 17, 300, largest};
   for (int round = 0; round < rounds; round++) {

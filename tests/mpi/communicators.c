@@ -52,6 +52,14 @@ static void one_of_each(int round) {
   use(comm, "duplicate");
   MPI_Comm_free(&comm);
 
+  /* Its first collective comes when the duplicate is complete; the original is used meanwhile. */
+  MPI_Request request;
+  MPI_Comm_idup(MPI_COMM_WORLD, &comm, &request);
+  use(MPI_COMM_WORLD, "while it is duplicated");
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  use(comm, "non-blocking duplicate");
+  MPI_Comm_free(&comm);
+
   MPI_Comm_split(MPI_COMM_WORLD, (world_rank + round) % 2, -world_rank, &comm);
   use(comm, "half, reversed");
   MPI_Comm_free(&comm);

@@ -8,15 +8,18 @@ module checks
 #define COMM_HANDLE type(MPI_Comm)
 #define TYPE_HANDLE type(MPI_Datatype)
 #define OP_HANDLE type(MPI_Op)
+#define REQUEST_HANDLE type(MPI_Request)
 #elif defined(USE_MPI)
   use mpi
 #define COMM_HANDLE integer
 #define TYPE_HANDLE integer
 #define OP_HANDLE integer
+#define REQUEST_HANDLE integer
 #else
 #define COMM_HANDLE integer
 #define TYPE_HANDLE integer
 #define OP_HANDLE integer
+#define REQUEST_HANDLE integer
 #endif
   implicit none
 #if !defined(USE_MPI_F08) && !defined(USE_MPI)
@@ -161,6 +164,67 @@ contains
     double_pair = [-dble(rank), dble(rank)]
     call MPI_Allreduce(double_pair, double_place, 1, MPI_2DOUBLE_PRECISION, MPI_MINLOC, comm, ierror)
     call check(all(double_place == [1d0 - ranks, ranks - 1d0]), 'place of the least double')
+  end subroutine
+
+  ! Every non-blocking collective once, all in flight at the same time.
+  subroutine check_started(comm)
+    COMM_HANDLE, intent(in) :: comm
+    REQUEST_HANDLE :: started(17)
+    integer :: status, i, sum_of_ranks
+    integer :: word, mine(2), total(2), everywhere(2), in_place(2), below(2), before(2), part(2), share(2), got(2), gotv(2)
+    integer, allocatable :: both(:), gathered(:), gatheredv(:), all_of(:), all_ofv(:), turned(:), turnedv(:), twos(:), &
+                            places(:)
+    logical :: done
+    allocate (both(2 * ranks), gathered(2 * ranks), gatheredv(2 * ranks), all_of(2 * ranks), all_ofv(2 * ranks), &
+              turned(2 * ranks), turnedv(2 * ranks), twos(ranks), places(ranks))
+    sum_of_ranks = ranks * (ranks - 1) / 2
+    mine = [rank, rank + 1]
+    in_place = mine
+    both = [(1000 * rank + i, i = 1, 2 * ranks)]
+    twos = 2
+    places = [(2 * i, i = 0, ranks - 1)]
+    word = -1
+    if (rank == 0) word = 77
+    before = -1
+    call MPI_Ibarrier(comm, started(1), ierror)
+    call MPI_Ibcast(word, 1, MPI_INTEGER, 0, comm, started(2), ierror)
+    call MPI_Ireduce(mine, total, 2, MPI_INTEGER, MPI_SUM, 0, comm, started(3), ierror)
+    call MPI_Iallreduce(mine, everywhere, 2, MPI_INTEGER, MPI_SUM, comm, started(4), ierror)
+    call MPI_Iallreduce(MPI_IN_PLACE, in_place, 2, MPI_INTEGER, MPI_MAX, comm, started(5), ierror)
+    call MPI_Ireduce_scatter(both, part, twos, MPI_INTEGER, MPI_SUM, comm, started(6), ierror)
+    call MPI_Ireduce_scatter_block(both, share, 2, MPI_INTEGER, MPI_SUM, comm, started(7), ierror)
+    call MPI_Iscan(mine, below, 2, MPI_INTEGER, MPI_SUM, comm, started(8), ierror)
+    call MPI_Iexscan(mine, before, 2, MPI_INTEGER, MPI_SUM, comm, started(9), ierror)
+    call MPI_Igather(mine, 2, MPI_INTEGER, gathered, 2, MPI_INTEGER, 0, comm, started(10), ierror)
+    call MPI_Igatherv(mine, 2, MPI_INTEGER, gatheredv, twos, places, MPI_INTEGER, 0, comm, started(11), ierror)
+    call MPI_Iscatter(both, 2, MPI_INTEGER, got, 2, MPI_INTEGER, 0, comm, started(12), ierror)
+    call MPI_Iscatterv(both, twos, places, MPI_INTEGER, gotv, 2, MPI_INTEGER, 0, comm, started(13), ierror)
+    call MPI_Iallgather(mine, 2, MPI_INTEGER, all_of, 2, MPI_INTEGER, comm, started(14), ierror)
+    call MPI_Iallgatherv(mine, 2, MPI_INTEGER, all_ofv, twos, places, MPI_INTEGER, comm, started(15), ierror)
+    call MPI_Ialltoall(both, 2, MPI_INTEGER, turned, 2, MPI_INTEGER, comm, started(16), ierror)
+    call MPI_Ialltoallv(both, twos, places, MPI_INTEGER, turnedv, twos, places, MPI_INTEGER, comm, started(17), ierror)
+    done = .false.
+    do while (.not. done)
+      call MPI_Test(started(17), done, MPI_STATUS_IGNORE, ierror)
+    end do
+    call MPI_Wait(started(1), MPI_STATUS_IGNORE, ierror)
+    call MPI_Waitall(17, started, MPI_STATUSES_IGNORE, status)
+    call check(status == MPI_SUCCESS .and. all(started == MPI_REQUEST_NULL), 'requests that are complete')
+    call check(word == 77, 'ibcast')
+    call check(rank /= 0 .or. all(total == [sum_of_ranks, sum_of_ranks + ranks]), 'ireduce')
+    call check(all(everywhere == [sum_of_ranks, sum_of_ranks + ranks]), 'iallreduce')
+    call check(all(in_place == [ranks - 1, ranks]), 'iallreduce in place')
+    call check(all(part == [(1000 * sum_of_ranks + ranks * (2 * rank + i), i = 1, 2)]), 'ireduce_scatter')
+    call check(all(share == part), 'ireduce_scatter_block')
+    call check(all(below == [rank * (rank + 1) / 2, (rank + 1) * (rank + 2) / 2]), 'iscan')
+    call check(rank == 0 .or. all(before == below - mine), 'iexscan')
+    call check(rank /= 0 .or. all(gathered == [((i + 1) / 2 - mod(i, 2), i = 1, 2 * ranks)]), 'igather')
+    call check(rank /= 0 .or. all(gatheredv == gathered), 'igatherv')
+    call check(all(got == [(2 * rank + i, i = 1, 2)]) .and. all(gotv == got), 'iscatter and iscatterv')
+    call check(all(all_of == [((i + 1) / 2 - mod(i, 2), i = 1, 2 * ranks)]), 'iallgather')
+    call check(all(all_ofv == all_of), 'iallgatherv')
+    call check(all(turned == [(1000 * ((i - 1) / 2) + 2 * rank + 2 - mod(i, 2), i = 1, 2 * ranks)]), 'ialltoall')
+    call check(all(turnedv == turned), 'ialltoallv')
   end subroutine
 
   subroutine check_reduce(comm)
@@ -386,6 +450,7 @@ program fortran
     call check_allreduce(twin)
     call check_reduce(twin)
     call check_blocks(twin)
+    call check_started(twin)
     call check_operations(MPI_COMM_WORLD)
     call MPI_Comm_free(twin, ierror)
   end do

@@ -4,6 +4,9 @@
 
 run    the program says "passed", and the shim took its calls
 diff   the program prints the same with and without the shim
+dies   a rank ends: the launcher returns the same status with and without the shim
+aborts the program ends with a message of the shim (--says), and names no call that it did not make
+lacks  one rank, --without (the first or the last), has no shim: all name it, and the program passes on MPI alone
 between  another tool stands before the shim and one behind it: the first sees all calls, the second those passed on
 statistics  COLL_STATS tells of all calls, taken and passed on
 mapped COLL_STATS tells that collectives used memory where it lies
@@ -31,7 +34,7 @@ import namespaces
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("mode", choices=["run", "diff", "between", "statistics", "mapped", "failed", "passed_on",
+    parser.add_argument("mode", choices=["run", "diff", "dies", "aborts", "lacks", "between", "statistics", "mapped", "failed", "passed_on",
                                          "off", "whole", "alone", "wrong", "imported"])
     parser.add_argument("--mpi", required=True, choices=["openmpi", "mpich"], help="whose launcher starts the program")
     parser.add_argument("--launcher", required=True)
@@ -48,6 +51,7 @@ def arguments():
     parser.add_argument("--launch-option", action="append", default=[])
     parser.add_argument("--nodes", help="ranks of each node, as in 3,2: nodes in namespaces, joined by TCP (openmpi)")
     parser.add_argument("--argument", action="append", default=[], help="for the program")
+    parser.add_argument("--without", choices=["first", "last"], help="the rank without the shim (mode lacks)")
     parser.add_argument("program")
     options = parser.parse_args()
     options.start = list  # what starts the launcher, given its words
@@ -76,8 +80,8 @@ def preload(*libraries):
     return " ".join(filter(None, [os.environ.get("COLL_SANITIZER_RUNTIME"), *libraries]))
 
 
-def launch(options, settings, environment=None, last=None):
-    """`last`: settings that only the last rank has."""
+def launch(options, settings, environment=None, last=None, lacks=None):
+    """`last`: settings that only the last rank has; `lacks`: the first or the last rank has none."""
     def part(ranks, of_part):
         flag = "-x" if options.mpi == "openmpi" else "-env"
         words = ["-n", str(ranks)]
@@ -86,7 +90,10 @@ def launch(options, settings, environment=None, last=None):
         return [*words, options.program, *options.argument]
 
     command = options.start([options.launcher]) + options.launch_option
-    if last:
+    if lacks:
+        parts = [part(options.ranks - 1, settings), part(1, {})]
+        command += [*parts[lacks == "first"], ":", *parts[lacks != "first"]]
+    elif last:
         command += [*part(options.ranks - 1, settings), ":", *part(1, {**settings, **last})]
     else:
         command += part(options.ranks, settings)
@@ -143,6 +150,33 @@ def check_taken(options, result):
 def check_says(options, result):
     if options.says and options.says not in result[2]:
         fail(f"the log does not say '{options.says}'", result)
+
+
+def check_names_no_other_call(result):
+    """The program calls neither of these."""
+    for name in ("MPI_Comm_call_errhandler", "MPI_Abort", "MPI_ABORT"):
+        if name in result[1] + result[2]:
+            fail(f"the output names {name}, which the program did not call", result)
+
+
+def check_dies(options, settings):
+    with_shim, without = launch(options, settings), launch(options, {})
+    if with_shim[0] != without[0]:
+        # MPICH's launcher now and then (one of 40 runs without the shim) returns the status of a rank that it has ended.
+        with_shim, without = twice_alike(options, settings), twice_alike(options, {})
+    if without[0] in (0, None) or with_shim[0] != without[0]:
+        fail(f"exit status {without[0]} without the shim, another one with it", with_shim)
+    check_names_no_other_call(with_shim)
+
+
+def twice_alike(options, settings):
+    """The second of two runs in a row with the same exit status; the last of ten if there are none."""
+    last = launch(options, settings)
+    for _ in range(9):
+        before, last = last, launch(options, settings)
+        if before[0] == last[0]:
+            break
+    return last
 
 
 def check_between(options, result):
@@ -220,6 +254,21 @@ def judge(options):
         check_taken(options, with_shim)
         if with_shim[1] != without[1]:
             fail(f"without the shim the program prints\n{without[1]}\nwith it", with_shim)
+    elif options.mode == "dies":
+        check_dies(options, settings)
+    elif options.mode == "lacks":
+        result = launch(options, settings, lacks=options.without)
+        check_passed(result)
+        check_none_taken(result)
+        named = f"the process with local rank {0 if options.without == 'first' else options.ranks - 1} "
+        if result[2].count(named) != options.ranks - 1:
+            fail("not all ranks name the one without the shim", result)
+    elif options.mode == "aborts":
+        result = launch(options, settings)
+        if result[0] in (0, None):
+            fail("the program did not end with an error", result)
+        check_says(options, result)
+        check_names_no_other_call(result)
     elif options.mode == "between":
         result = launch(options, settings)
         check_passed(result)

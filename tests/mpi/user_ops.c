@@ -2,6 +2,9 @@
 /* Operations of the program's own: commutative and not, on predefined and derived datatypes, made and freed often. */
 #include "check.h"
 
+#include <stddef.h>
+#include <sys/mman.h>
+
 /* ---- products of matrices modulo a prime: associative, not commutative ------------------------------------------------ */
 
 enum { prime = 10007 };
@@ -117,6 +120,80 @@ static void check_gaps(void) {
   MPI_Type_free(&whole);
 }
 
+/* Few of them, as BLACS has them, in every reduction. The last element ends with its data: what lies behind it is not
+   memory of the vector, and at the end of the buffer not memory at all. */
+enum { gap_value = 4711, most_gapped = 64 };
+
+static void fill_gapped(char *at, int count, int add) {
+  for (int i = 0; i < count; i++) {
+    const struct gapped element = {add + i, add, gap_value};
+    memcpy(at + i * sizeof element, &element, i + 1 < count ? sizeof element : offsetof(struct gapped, gap));
+  }
+}
+
+/* Element i is the sum over `ranks` ranks, from the lowest, of what fill_gapped() has given them at `first` + i. */
+static void expect_gapped(const char *at, int count, int first, int ranks, const char *what) {
+  const int sum = ranks * (ranks - 1) / 2;
+  for (int i = 0; i < count; i++) {
+    struct gapped got = {0, 0, gap_value};
+    memcpy(&got, at + i * sizeof got, i + 1 < count ? sizeof got : offsetof(struct gapped, gap));
+    CHECK(got.value == sum + ranks * (first + i) && got.index == sum && got.gap == gap_value, "%s of %d: [%d] %g %d %d",
+          what, count, i, got.value, got.index, got.gap);
+  }
+}
+
+/* Where a vector of `count` begins whose last data end at the end of the page. */
+static char *before_end(char *page, int count) {
+  return page + 4096 - count * (int)sizeof(struct gapped) + (int)(sizeof(struct gapped) - offsetof(struct gapped, gap));
+}
+
+static void check_padding(void) {
+  MPI_Datatype whole, type;
+  MPI_Op op;
+  const MPI_Comm comm = MPI_COMM_WORLD;
+  char *pages = mmap(NULL, 4 * 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  CHECK(pages != MAP_FAILED && mprotect(pages, 4096, PROT_READ | PROT_WRITE) == 0 &&
+            mprotect(pages + 8192, 4096, PROT_READ | PROT_WRITE) == 0,
+        "no pages");
+  MPI_Type_create_struct(2, (int[]){1, 1}, (MPI_Aint[]){0, 8}, (MPI_Datatype[]){MPI_DOUBLE, MPI_INT}, &whole);
+  MPI_Type_create_resized(whole, 0, sizeof(struct gapped), &type);
+  MPI_Type_commit(&type);
+  MPI_Op_create(add_gapped, 1, &op);
+  for (int count = 1; count <= 5; count += 2) {
+    char *in = before_end(pages, count), *out = before_end(pages + 8192, count);
+    fill_gapped(in, count, world_rank);
+    fill_gapped(out, count, 0);
+    MPI_Allreduce(in, out, count, type, op, comm);
+    expect_gapped(out, count, 0, world_size, "allreduce");
+    fill_gapped(out, count, world_rank);
+    MPI_Allreduce(MPI_IN_PLACE, out, count, type, op, comm);
+    expect_gapped(out, count, 0, world_size, "allreduce in place");
+    for (int root = 0; root < world_size; root++) {
+      MPI_Reduce(in, world_rank == root ? out : NULL, count, type, op, root, comm);
+      if (world_rank == root) expect_gapped(out, count, 0, world_size, "reduce");
+    }
+    MPI_Scan(in, out, count, type, op, comm);
+    expect_gapped(out, count, 0, world_rank + 1, "scan");
+    MPI_Exscan(in, out, count, type, op, comm);
+    if (world_rank > 0) expect_gapped(out, count, 0, world_rank, "exscan");
+    const int all = count * world_size;
+    int counts[most_gapped];
+    CHECK(all <= most_gapped, "too many ranks");
+    for (int r = 0; r < world_size; r++) counts[r] = count;
+    in = before_end(pages, all);
+    fill_gapped(in, all, world_rank);
+    MPI_Reduce_scatter_block(in, out, count, type, op, comm);
+    expect_gapped(out, count, world_rank * count, world_size, "reduce_scatter_block");
+    fill_gapped(out, count, 0);
+    MPI_Reduce_scatter(in, out, counts, type, op, comm);
+    expect_gapped(out, count, world_rank * count, world_size, "reduce_scatter");
+  }
+  MPI_Op_free(&op);
+  MPI_Type_free(&type);
+  MPI_Type_free(&whole);
+  munmap(pages, 4 * 4096);
+}
+
 /* ---- predefined datatypes ----------------------------------------------------------------------------------------------- */
 
 static void keep_left(void *in, void *inout, int *length, MPI_Datatype *type) {
@@ -205,6 +282,7 @@ int main(int argc, char **argv) {
   start(&argc, &argv);
   check_non_commutative();
   check_gaps();
+  check_padding();
   check_predefined();
   check_reused_handles();
   check_large_elements();

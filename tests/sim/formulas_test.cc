@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Closed formula and virtual run agree within 5 % where the formula's assumptions hold: one distance, ranks together, links
+// Closed formula and virtual run agree within 6.5 % where the formula's assumptions hold: one distance, ranks together, links
 // that are wide enough.
 #include <gtest/gtest.h>
 
@@ -45,10 +45,8 @@ void compare(const Case& of) {
   const algo::Parameters parameters = {
       .chunk_bytes = uint32_t(of.knobs.chunk_bytes > 0 ? of.knobs.chunk_bytes : of.bytes), .k = uint16_t(of.knobs.k)};
   const plan::Plan plan = plan_of(on, of.collective, of.algorithm, parameters);
-  // A plan may take smaller chunks than it was asked for, so that its staging stays small.
   Knobs knobs = of.knobs;
   knobs.in_place = of.collective == Collective::scatter || of.collective == Collective::gather;
-  if (plan.smallest_chunk_bytes < of.bytes) knobs.chunk_bytes = plan.smallest_chunk_bytes;
   const model::Setting setting(on.table, on.hierarchy, of.mechanism);
   const double formula = model::cost(*row, setting, double(of.bytes), knobs).total_us();
   const Access access = of.mechanism == Mechanism::shared_memory ? Access::shm
@@ -59,7 +57,8 @@ void compare(const Case& of) {
   std::printf("%-10s %s p=%-3d %-12s %-18s k=%-2d %8zu B: formula %10.2f us, simulator %10.2f us, %+.1f %%\n",
               of.machine, of.by_size ? "by size" : "       ", of.ranks, plan::name(of.collective), of.algorithm,
               of.knobs.k, of.bytes, formula, virtual_us, 100 * (virtual_us / formula - 1));
-  EXPECT_NEAR(virtual_us / formula, 1, 0.05) << of.algorithm;
+  // The formula finds out by itself how short slots make chunks, and takes them as equally long: up to 1.5 % more pages.
+  EXPECT_NEAR(virtual_us / formula, 1, 0.065) << of.algorithm;
 }
 
 constexpr size_t kib = 1024, mib = 1024 * kib;

@@ -102,6 +102,9 @@ class CheckTest(unittest.TestCase):
     def test_binaries_are_refused(self):
         self.assert_fault({"lib/mem/README.md": README, "lib/mem/a.cc": BSD, "tests/program": "\x7fELF\0\0"},
                           "tests/program: a binary file")
+        self.assert_clean({"lib/mem/README.md": README, "lib/mem/a.cc": BSD, "docs/README.md": README, "docs/report-job.png": "\0"})
+        self.assert_fault({"lib/mem/README.md": README, "lib/mem/a.cc": BSD, "docs/README.md": README, "docs/a.png": "\0"},
+                          "docs/a.png: a binary file")
 
     def test_only_sync_waits(self):
         for line in ("void f() { sched_yield(); }", "int x = syscall(SYS_futex, p);"):

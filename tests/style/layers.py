@@ -10,15 +10,17 @@ ARROWS = {
     "topo": ["config"],
     "algo": ["plan", "topo"],
     "model": ["algo", "plan", "topo"],
+    "tune": ["model", "algo", "plan", "topo"],
     "sim": ["plan", "topo", "model"],
     "transport": ["mem", "sync"],
+    "launch": ["config", "transport", "sync"],
     "exec": ["plan", "transport", "mem", "sync"],
-    "comm": ["config", "topo", "transport", "model", "exec"],
-    "api": ["comm"],
+    "comm": ["config", "topo", "transport", "tune", "exec"],
+    "api": ["comm", "launch"],
     # The shim, and its heap, are guests of the public API; the tools may look at everything that needs no peers.
     "heap": [],
     "mpi": ["heap"],
-    "tools": ["api", "model", "sim", "algo", "plan", "topo", "exec", "transport", "mem", "config"],
+    "tools": ["api", "launch", "model", "sim", "tune", "algo", "plan", "topo", "exec", "transport", "mem", "config"],
 }
 
 # Layers that include what they have an arrow to, and nothing below that.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""collctl bench contention: every transport in the result, working or with its reason; patterns, data, plot."""
+"""collctl bench contention: every transport in the result, working or with its reason; patterns, data, record."""
+import json
 import pathlib
 import tempfile
-import xml.etree.ElementTree as xml
 
 from cli import Case, main
 
@@ -52,24 +52,21 @@ class Contention(Case):
         told = self.run_json("bench", "contention", "-n", 9, "--transport", "shm", "--pattern", "one_to_all_apart", "--pages", 1, *SHORT)
         self.assertEqual((len(told["rows"]), told["wrong"]), (9, 0))
 
-    def test_the_plot_has_a_line_for_each_working_transport(self):
+    def test_a_record_is_what_json_prints_and_a_report_takes_it(self):
         with tempfile.TemporaryDirectory() as folder:
-            file = pathlib.Path(folder) / "plot.svg"
-            told = self.run_json("bench", "contention", "-n", 2, "--pages", 1, "--svg", file, *SHORT)
-            tree = xml.parse(file).getroot()
-        lines = tree.findall("{http://www.w3.org/2000/svg}polyline")
-        working = [state for state in told["transports"].values() if state["works"]]
-        figures = 2 if told["counts"]["works"] else 1
-        self.assertEqual(len(lines), len(working) * len(PATTERNS) * figures)
-        for line in lines:
-            self.assertEqual(len(line.get("points").split()), 2)
+            file = pathlib.Path(folder) / "contention.json"
+            told = self.run_json("bench", "contention", "-n", 2, "--pages", 1, "--record", file, *SHORT)
+            self.assertEqual(json.loads(file.read_text()), told)
+            drawn = self.run_json("report", "--topology", "core:2", "--bench", file)["machine"]["contention"][0]
+        self.assertEqual(len(drawn["rows"]), len(told["rows"]))
+        self.assertEqual(drawn["rows"][0]["lock_waits"], told["rows"][0]["lock_waits"])
 
     def test_wrong_arguments(self):
         self.expect_error(2, "--ranks", "bench", "contention")
         self.expect_error(2, ["pigeon", "kcoll_map"], "bench", "contention", "-n", 1, "--transport", "pigeon")
         self.expect_error(2, ["spiral", "one_to_all"], "bench", "contention", "-n", 1, "--pattern", "spiral")
         self.expect_error(2, "--pages", "bench", "contention", "-n", 1, "--pages", 0)
-        self.expect_error(1, "--svg", "bench", "contention", "-n", 1, "--transport", "shm", "--pages", 1, "--svg", "/no/such/folder/x.svg", *SHORT)
+        self.expect_error(1, "--record", "bench", "contention", "-n", 1, "--transport", "shm", "--pages", 1, "--record", "/no/such/folder/x", *SHORT)
 
     def test_bench_still_needs_a_collective(self):
         self.expect_error(2, "COLLECTIVE", "bench", "-n", 2)

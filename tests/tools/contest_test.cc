@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "model/forced.h"
 #include "tools/common/launch.h"
+#include "tune/rules.h"
 
 namespace coll::tools {
 namespace {
@@ -35,7 +35,7 @@ TEST(OverHeats, WhatWasDisturbedDoesNotCount) {
 
 Entrant entrant(plan::Collective collective, const char* text) {
   Entrant made;
-  EXPECT_EQ(model::parse_choice(collective, text, made.choice), "");
+  EXPECT_EQ(tune::parse_choice(collective, text, made.choice), "");
   return made;
 }
 

@@ -55,6 +55,20 @@ TEST(Diagnosis, WithoutATableCalibrationIsProposed) {
   EXPECT_THAT(find(facts, "table").found, HasSubstr("was measured on another machine"));
 }
 
+TEST(Diagnosis, OfLaunchers) {
+  Facts facts = good_machine();
+  EXPECT_THAT(find(facts, "launcher").found, HasSubstr("no launcher"));
+  facts.launcher = "srun";
+  facts.launched = 4;
+  expect(facts, "launcher", Finding::fine, "");
+  EXPECT_EQ(find(facts, "launcher").found, "srun has started 4 ranks, and they meet");
+  facts.meeting_problem = "rank 3 of srun has not come within 20 s";
+  expect(facts, "launcher", Finding::broken, "");
+  EXPECT_EQ(find(facts, "launcher").found, facts.meeting_problem);
+  facts.several_nodes = true;  // MPI programs work there
+  expect(facts, "launcher", Finding::slower, "");
+}
+
 TEST(Diagnosis, OnlySharedMemoryIsMandatory) {
   Facts facts = good_machine();
   facts.kcoll = KcollStatus::absent;

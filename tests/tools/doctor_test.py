@@ -11,7 +11,7 @@ import unittest
 from cli import Case, collctl, main
 
 CHECKS = ["memfd", "cma", "ptrace_scope", "seccomp", "namespaces", "kcoll", "memlock", "dev_shm", "huge_pages",
-          "shared_huge_pages", "hugetlb", "processors", "table"]
+          "shared_huge_pages", "hugetlb", "launcher", "processors", "table"]
 
 PROCESS_VM_READV = {"x86_64": 310, "aarch64": 270}
 libc = ctypes.CDLL(None, use_errno=True)

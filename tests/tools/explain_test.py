@@ -51,7 +51,7 @@ class Ranking(Case):
         text = self.run_fine("explain", "bcast", "1M", "-n", 2)
         self.assertIn("it was not measured", " ".join(text.split()))
         self.assertRegex(text, r"(?m)^selected +\w+:chunk=")
-        self.assertRegex(text, r"(?m)^decided +by built-in defaults")
+        self.assertRegex(text, r"(?m)^decided +by built-in rule \w+\.rules:\d+ \(.+, [0-9a-f]+\)$")
         self.assertRegex(self.run_fine("explain", "allreduce", "1M", "-n", 2), r"(?m)^operands +balanced$")
         self.expect_width(text, 130)
 
@@ -105,7 +105,7 @@ class Taken(Case):
     def test_by_the_built_in_defaults(self):
         for collective in ("bcast", "reduce", "allreduce", "scan"):
             for answer in self.compare(collective, (64 << 10, 256 << 10, 16 << 20), {"COLL_TRANSPORT": "shm"}).values():
-                self.assertEqual(answer["selected"]["decided_by"], "built-in defaults")
+                self.assertRegex(answer["selected"]["decided_by"], r"^built-in rule \w+\.rules:\d+ \(.+\)$")
                 self.assertFalse(answer["selected"]["latency_path"])
             self.assertTrue(self.run_json("explain", collective, "1K", "-n", 2)["selected"]["latency_path"])
 

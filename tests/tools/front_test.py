@@ -4,7 +4,7 @@ import re
 
 from cli import Case, collctl, main
 
-SUBCOMMANDS = ("info", "doctor", "list", "plan", "explain", "simulate", "calibrate", "verify", "bench", "run")
+SUBCOMMANDS = ("info", "doctor", "list", "plan", "explain", "simulate", "calibrate", "report", "verify", "bench", "run")
 
 
 class Front(Case):

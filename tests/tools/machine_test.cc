@@ -11,7 +11,7 @@ namespace coll::tools {
 namespace {
 
 bool has_huge_pages(const ModelMachine& machine) {
-  return question_of(machine, plan::Collective::alltoall, 4 << 20, 4).huge_pages;
+  return situation_on(machine, plan::Collective::alltoall, 4 << 20, 4).huge_pages;
 }
 
 TEST(Machine, HasTheHugePagesOfThisSystemWhenItIsTheRunningOne) {
@@ -39,18 +39,18 @@ TEST(Machine, HasItsOwnCachesAndNotThoseOfTheTableThatPricesIt) {
   ASSERT_EQ(machine.machine.source, "native");
   for (const uint64_t l2_bytes : {512 << 10, 1 << 20, 2 << 20}) {
     machine.machine.l2.size_bytes = l2_bytes;
-    const model::Question question = question_of(machine, plan::Collective::reduce, 16 << 20, 4);
-    EXPECT_EQ(question.core_cache_bytes, l2_bytes);
-    EXPECT_EQ(question.cache_bytes, topo::available_cache_bytes(machine.machine, machine.hierarchy.places()));
+    const tune::Situation situation = situation_on(machine, plan::Collective::reduce, 16 << 20, 4);
+    EXPECT_EQ(situation.core_cache_bytes, l2_bytes);
+    EXPECT_EQ(situation.cache_bytes, topo::available_cache_bytes(machine.machine, machine.hierarchy.places()));
   }
 }
 
 TEST(Machine, HasTheCachesOfItsTableWhenItIsAnother) {
   const ModelMachine machine = model_machine("knl", 64, "core", "");
-  const model::Question question = question_of(machine, plan::Collective::reduce, 16 << 20, 4);
-  EXPECT_EQ(question.core_cache_bytes, machine.table.fingerprint.l2_bytes);
-  EXPECT_GT(question.core_cache_bytes, 0u);
-  EXPECT_EQ(question.cache_bytes, model::available_cache_bytes(machine.table, 64));
+  const tune::Situation situation = situation_on(machine, plan::Collective::reduce, 16 << 20, 4);
+  EXPECT_EQ(situation.core_cache_bytes, machine.table.fingerprint.l2_bytes);
+  EXPECT_GT(situation.core_cache_bytes, 0u);
+  EXPECT_EQ(situation.cache_bytes, model::available_cache_bytes(machine.table, 64));
 }
 
 }  // namespace

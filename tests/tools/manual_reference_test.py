@@ -112,7 +112,7 @@ class Variables(Case):
 class Kcoll(Case):
     def test_every_parameter_with_its_default(self):
         text = source("kmod/main.c")
-        parameters = dict(re.findall(r'MODULE_PARM_DESC\((\w+), "[^"]*\(default (\w+)[;)]', text))
+        parameters = dict(re.findall(r'MODULE_PARM_DESC\(\s*(\w+),\s*"[^"]*\(default (\w+)[;)]', text))
         self.assertEqual(len(parameters), len(re.findall(r"MODULE_PARM_DESC", text)))
         page = {name.strip("*"): body for name, body in entries(section("kcoll.4", "MODULE PARAMETERS")).items()}
         self.assertEqual(list(page), list(parameters))
@@ -164,8 +164,9 @@ class Kcoll(Case):
 
 class Shims(Case):
     def test_every_function_that_is_intercepted(self):
-        macro = re.search(r"#define COLL_SHIM_TAKEN\(X\)(.*?)\n\n", source("lib/mpi/below.h"), re.S)[1]
-        functions = {f"MPI_{name}" for name in re.findall(r"X\((\w+)\)", macro)}
+        macros = [re.search(rf"#define COLL_SHIM_{which}\(X\)(.*?[^\\])\n", source("lib/mpi/below.h"), re.S)[1]
+                  for which in ("TAKEN", "STARTED")]
+        functions = {f"MPI_{name}" for name in re.findall(r"X\((\w+)\)", " ".join(macros))}
         self.assertGreater(len(functions), 20)
         headings = " ".join(entries(section("libcoll-mpi.7", "WHAT IS INTERCEPTED")))
         self.assertEqual(set(re.findall(r"\bP?MPI_\w+", headings)), functions | {"PMPI_Free_mem"})

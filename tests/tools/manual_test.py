@@ -20,7 +20,7 @@ def unescaped(text):
 
 class Manual(Case):
     def test_every_option_is_explained(self):
-        for name in ("info", "doctor", "list", "plan", "explain", "simulate", "calibrate", "verify", "bench", "run"):
+        for name in ("info", "doctor", "list", "plan", "explain", "simulate", "calibrate", "report", "verify", "bench", "run"):
             text = unescaped(page(f"collctl-{name}.1"))
             options = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", self.run_fine(name, "--help").split("Examples:")[0])) - {"--help"}
             for option in options:
@@ -47,6 +47,13 @@ class Manual(Case):
         for option in options:
             self.assertIn(option, text)
 
+    def test_every_option_of_choice_is_explained(self):
+        text = unescaped(page("collctl-bench-choice.1"))
+        options = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", self.run_fine("bench", "choice", "--help").split("Examples:")[0])) - {"--help"}
+        self.assertIn("--machine", options)
+        for option in options:
+            self.assertIn(option, text)
+
     def test_every_option_of_export_is_explained(self):
         text = unescaped(page("collctl-export.1"))
         options = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", self.run_fine("export", "mpich", "--help").split("Examples:")[0])) - {"--help"}
@@ -68,7 +75,7 @@ class Manual(Case):
         for file in ROOT.glob("man/*.[17].scd"):
             for block in re.findall(r"(?ms)^```$(.*?)^```$", file.read_text()):
                 for line in re.findall(r"(?m)^(?:\$ )?collctl (.*)$", unescaped(block.replace("\\\n", " "))):
-                    words = re.match(r"(?:bench (?:contention|prediction|scale)|export \w+|\w+)", line)[0].split()
+                    words = re.match(r"(?:bench (?:choice|contention|prediction|scale)|export \w+|\w+)", line)[0].split()
                     help_text = self.run_fine(*words, "--help")
                     options = line.split(" ./")[0]  # behind it they are a program's
                     for option in re.findall(r"(?<=\s)--?[a-z][a-z-]*", options):

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * meeting WORD...: a rank of `collctl run`, for run_test.py. Each word is one thing that it does, in this order:
+ * meeting WORD...: a rank, for run_test.py and tests/launch. Each word is one thing that it does, in this order:
  *   create      creates a communicator, or prints why it cannot and exits with 3
  *   try         the same, but exits with 0, so that no rank is ended
  *   free        frees the newest one that it has not freed
@@ -8,6 +8,7 @@
  *   fork        goes on in a child, whose exit status it returns
  *   exec PROG   becomes PROG, called with `create sum`
  *   only RANK   other ranks leave out the next word, and its argument
+ *   pause S     sleeps S seconds
  *   end         exits with 0
  */
 #include <coll/coll.h>
@@ -47,8 +48,16 @@ static void go_on_in_child(void) {
   exit(WEXITSTATUS(status));
 }
 
+// What its launcher says, whichever that is.
+static int own_rank(void) {
+  static const char *const variables[] = {"COLL_LAUNCH", "COLL_RANK", "SLURM_PROCID", "PMIX_RANK", "PMI_RANK", "RANK"};
+  for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+    if (getenv(variables[i]) != NULL) return atoi(getenv(variables[i]));
+  return 0;
+}
+
 int main(int count, char **words) {
-  const int rank = atoi(getenv("COLL_LAUNCH"));
+  const int rank = own_rank();
   setvbuf(stdout, NULL, _IOLBF, 0);
   for (int i = 1; i < count; i++) {
     int skipped = 0;
@@ -57,7 +66,7 @@ int main(int count, char **words) {
       i += 2;
     }
     const char *word = words[i];
-    const int has_argument = strcmp(word, "start") == 0 || strcmp(word, "exec") == 0;
+    const int has_argument = strcmp(word, "start") == 0 || strcmp(word, "exec") == 0 || strcmp(word, "pause") == 0;
     const char *argument = has_argument ? words[++i] : NULL;
     if (skipped) continue;
     if (strcmp(word, "create") == 0) create(3);
@@ -66,6 +75,7 @@ int main(int count, char **words) {
     else if (strcmp(word, "sum") == 0) sum();
     else if (strcmp(word, "start") == 0) printf("started: %d\n", WEXITSTATUS(system(argument)));
     else if (strcmp(word, "fork") == 0) go_on_in_child();
+    else if (strcmp(word, "pause") == 0) usleep((useconds_t)(atof(argument) * 1e6));
     else if (strcmp(word, "exec") == 0) execl(argument, argument, "create", "sum", (char *)NULL);
     else if (strcmp(word, "end") == 0) exit(0);
     else return fprintf(stderr, "meeting: unknown word %s\n", word), 2;

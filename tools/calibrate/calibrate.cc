@@ -17,8 +17,8 @@
 #include "model/table_json.h"
 #include "tools/calibrate/choose/choose.h"
 #include "tools/calibrate/fit/fit.h"
-#include "tools/calibrate/plot.h"
 #include "tools/calibrate/probes/probes.h"
+#include "tools/calibrate/rules.h"
 #include "tools/calibrate/values.h"
 #include "tools/command.h"
 #include "tools/command_line.h"
@@ -33,7 +33,7 @@ namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
 struct CalibrateOptions {
-  std::string output, plot;
+  std::string output, rules;
   int ranks = 0;
   bool quick = false, json = false, system = false;
 };
@@ -129,7 +129,7 @@ Calibration calibrate(const CalibrateOptions& options) {
   const model::Fingerprint running = model::fingerprint_of(machine);
   made.output = output_of(options, running);
   check_writable(made.output, "--output", options.output.empty());
-  if (!options.plot.empty()) check_writable(options.plot, "--plot", false);
+  if (!options.rules.empty()) check_writable(options.rules, "--emit-rows", false);
 
   MeasureTask task{.cpus = allowed_cpus(), .machine = machine, .quick = options.quick};
   constexpr size_t most = 63;  // that start together
@@ -154,7 +154,7 @@ Calibration calibrate(const CalibrateOptions& options) {
                   made.seconds, options.quick ? " (--quick)" : "", made.measured.discarded + made.decisions.discarded,
                   made.measured.samples + made.decisions.samples);
   write_output(made);
-  if (!options.plot.empty()) write_file(options.plot, calibration_svg(made.model));
+  if (!options.rules.empty()) write_file(options.rules, rules_text(table));
   return made;
 }
 
@@ -221,6 +221,7 @@ ordered_json to_json(const Entrant& entrant) {
 
 void print_json(const Calibration& made) {
   ordered_json parameters = ordered_json::array(), points = ordered_json::array(), comparisons = ordered_json::array();
+  ordered_json curves = ordered_json::array();
   for (const NamedValue& value : named_values(made.model.table)) {
     const auto precision = std::ranges::find(made.model.precisions, value.name, &Precision::name);
     const bool measured = precision != made.model.precisions.end();
@@ -239,6 +240,8 @@ void print_json(const Calibration& made) {
     if (!point.timing.problem.empty()) of["problem"] = point.timing.problem;
     points.push_back(of);
   }
+  for (const Fitted& at : made.model.curves)
+    curves.push_back({{"curve", at.curve}, {"x", at.x}, {"measured", at.measured}, {"fitted", at.fitted}});
   for (const Contest& contest : made.decisions.contests) {
     ordered_json candidates = ordered_json::array();
     for (const Entrant& entrant : contest.entrants) candidates.push_back(to_json(entrant));
@@ -255,6 +258,7 @@ void print_json(const Calibration& made) {
                              {"parameters", parameters},
                              {"remarks", made.model.remarks},
                              {"points", points},
+                             {"curves", curves},
                              {"comparisons", comparisons},
                              {"median_error", made.decisions.median_error},
                              {"had_table", made.had_table},
@@ -277,13 +281,15 @@ void add_calibrate(Command& app, Action& action) {
                   "select algorithms for up to this many ranks, 1 to 63;\ndefault: one per processor")
       ->range(1, 63)
       ->option_text("N");
-  sub->add_option("--plot", options->plot, "draw measured points and fitted curves to this SVG file")
+  sub->add_option("--emit-rows", options->rules,
+                  "also write the selected algorithms to this file, as rules that can be\n"
+                  "sent to the project for all machines with this processor")
       ->option_text("FILE");
   sub->add_flag("--quick", options->quick, "fewer sizes and rounds: a first look in a third of the time");
   sub->add_flag("--json", options->json, "print the result as JSON");
   sub->footer(
       examples("  collctl calibrate\n"
-               "  collctl calibrate --quick --output table.json --plot fit.svg\n"
+               "  collctl calibrate --quick --output ./table.json --json > fit.json\n"
                "  sudo collctl calibrate --system"));
   sub->callback([&action, options] {
     action = [options] {

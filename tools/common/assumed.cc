@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "model/choose.h"
 #include "tools/command.h"
+#include "tune/choice.h"
 
 namespace coll::tools {
 namespace {
@@ -20,7 +20,7 @@ constexpr std::pair<std::string_view, bool Assumed::*> flags[] = {{"huge-pages",
                                                                   {"scheduler-groups", &Assumed::scheduler_groups}};
 
 double parse_cma(std::string_view text) {
-  if (text == "off") return model::no_copy;
+  if (text == "off") return tune::no_copy;
   double times = 0;
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), times);
   if (error != std::errc() || rest != text.data() + text.size() || !(times >= 0.01 && times <= 1000))

@@ -10,10 +10,10 @@
 namespace coll::tools {
 
 struct Assumed {
-  // Time of CMA over that of staging, for a copy of 256 KiB. model::no_copy: CMA does not work. Empty: as the table prices.
+  // Time of CMA over that of staging, for a copy of 256 KiB. tune::no_copy: CMA does not work. Empty: as the table prices.
   std::optional<double> cma_times;
   bool huge_pages = false;        // long buffers are in huge pages
-  bool shared_heap = false;       // COLL_HEAP=shared: buffers of model::shared_heap_min_bytes or more can be mapped
+  bool shared_heap = false;       // COLL_HEAP=shared: buffers of tune::shared_heap_min_bytes or more can be mapped
   bool in_place = false;          // peers access all buffers in place: kcoll_map, or ranks that are threads
   bool scheduler_groups = false;  // oversubscribed ranks are in different scheduler groups
 };

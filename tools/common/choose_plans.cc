@@ -21,9 +21,9 @@ std::vector<plan::Collective> parse_collectives(const std::string& text) {
   throw usage(fmt::format("unknown collective '{}'; use {}or all", text, known));
 }
 
-model::Choice parse_algorithm(plan::Collective collective, const std::string& text) {
-  model::Choice choice;
-  std::string problem = model::parse_choice(collective, text, choice);
+tune::Choice parse_algorithm(plan::Collective collective, const std::string& text) {
+  tune::Choice choice;
+  std::string problem = tune::parse_choice(collective, text, choice);
   if (!problem.empty()) throw usage(problem);
   return choice;
 }

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "algo/registry.h"
-#include "model/choose.h"
 #include "topo/hierarchy.h"
 #include "topo/machine.h"
+#include "tune/choice.h"
 
 namespace coll::tools {
 
@@ -22,7 +22,7 @@ using plan::is_rooted;
 std::vector<plan::Collective> parse_collectives(const std::string& text);
 
 // "name" or "name:chunk=32K,k=4,depth=2"; throws Failure (usage) with the names that the collective has.
-model::Choice parse_algorithm(plan::Collective collective, const std::string& text);
+tune::Choice parse_algorithm(plan::Collective collective, const std::string& text);
 
 // Of a reduce-scatter of `count` elements that `ranks` do not divide: the elements of each rank's block. Throws usage() where
 // the algorithm needs blocks of equal length; `option` and its `size` as the user wrote them.

@@ -25,7 +25,7 @@ std::string described(const topo::Machine& machine) {
 // Ranks that access all memory in place have no use for kernel copies.
 bool cma_works(const ModelMachine& machine) {
   if (machine.assumed.in_place) return false;
-  if (machine.assumed.cma_times.has_value()) return *machine.assumed.cma_times < model::no_copy;
+  if (machine.assumed.cma_times.has_value()) return *machine.assumed.cma_times < tune::no_copy;
   return machine.table.of(model::Mechanism::cma).available;
 }
 
@@ -83,8 +83,8 @@ void apply_forced_profile(topo::Machine& machine) {
   mem::apply_forced_profile(machine.processor, machine.l2.size_bytes);
 }
 
-model::Question question_on(const topo::Machine& machine, const topo::Hierarchy& hierarchy, bool running,
-                            plan::Collective collective, size_t bytes, size_t element_bytes) {
+tune::Situation layout_situation(const topo::Machine& machine, const topo::Hierarchy& hierarchy, bool running,
+                                 plan::Collective collective, size_t bytes, size_t element_bytes) {
   const char* huge_pages = config::value("COLL_HUGE_PAGES");
   const bool may_be_huge = huge_pages == nullptr || std::string_view(huge_pages) != "off";
   return {.collective = collective,
@@ -92,37 +92,34 @@ model::Question question_on(const topo::Machine& machine, const topo::Hierarchy&
           .element_bytes = element_bytes,
           .ranks = hierarchy.ranks(),
           .levels = hierarchy.levels(),
-          .crowded = size_t(hierarchy.ranks()) > machine.pus.size(),
+          .oversubscribed = size_t(hierarchy.ranks()) > machine.pus.size(),
           .huge_pages = running && may_be_huge && mem::HugePages::are_to_be_had(),
-          .cache_bytes = topo::available_cache_bytes(machine, hierarchy.places()),
+          .rfo_free = (running || mem::forced_profile() != nullptr) && mem::processor().strings_overwrite(),
           .core_cache_bytes = machine.l2.size_bytes,
-          .overwrites = (running || mem::forced_profile() != nullptr) && mem::processor().strings_overwrite()};
+          .cache_bytes = topo::available_cache_bytes(machine, hierarchy.places()),
+          .processor = machine.processor};
 }
 
-model::Question question_of(const ModelMachine& machine, plan::Collective collective, size_t bytes,
-                            size_t element_bytes) {
+tune::Situation situation_on(const ModelMachine& machine, plan::Collective collective, size_t bytes,
+                             size_t element_bytes) {
   const int ranks = machine.hierarchy.ranks();
-  model::Question question =
-      question_on(machine.machine, machine.hierarchy, machine.running, collective, bytes, element_bytes);
+  tune::Situation situation =
+      layout_situation(machine.machine, machine.hierarchy, machine.running, collective, bytes, element_bytes);
   const Assumed& assumed = machine.assumed;
-  question.huge_pages |= assumed.huge_pages;
-  question.groups_apart = question.crowded && assumed.scheduler_groups;
-  question.mapped = assumed.shared_heap && bytes >= model::shared_heap_min_bytes;
+  situation.huge_pages |= assumed.huge_pages;
+  situation.scheduler_groups = situation.oversubscribed && assumed.scheduler_groups;
+  situation.in_place = assumed.in_place;
+  situation.cma_works = cma_works(machine);
+  situation.mapped = assumed.shared_heap && bytes >= tune::shared_heap_min_bytes;
   if (machine.from_table) {
-    question.cache_bytes = model::available_cache_bytes(machine.table, ranks);
-    question.core_cache_bytes = machine.table.fingerprint.l2_bytes;
+    situation.cache_bytes = model::available_cache_bytes(machine.table, ranks);
+    situation.core_cache_bytes = machine.table.fingerprint.l2_bytes;
   }
-  if (!cma_works(machine) || ranks < 2) return question;
-  question.kernel_times = assumed.cma_times.has_value() ? *assumed.cma_times : priced_cma_times(machine);
-  question.kernel_copies = question.kernel_times < 1;
-  if (question.kernel_copies) question.kernel_times = model::no_copy;
-  return question;
-}
-
-model::Circumstances circumstances_of(const ModelMachine& machine) {
-  return {.family = &model::family_of(machine.machine.processor),
-          .mapped = machine.assumed.in_place,
-          .kernel_works = cma_works(machine)};
+  if (!situation.cma_works || ranks < 2) return situation;
+  situation.cma_times = assumed.cma_times.has_value() ? *assumed.cma_times : priced_cma_times(machine);
+  situation.single_copy = situation.cma_times < 1;
+  if (situation.single_copy) situation.cma_times = tune::no_copy;
+  return situation;
 }
 
 std::string known_machines() { return fmt::format("{}", fmt::join(model::machine_names(), ", ")); }

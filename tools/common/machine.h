@@ -5,17 +5,17 @@
 #include <memory>
 #include <string>
 
-#include "model/select.h"
 #include "model/table.h"
 #include "tools/common/assumed.h"
 #include "topo/hierarchy.h"
 #include "topo/machine.h"
+#include "tune/select.h"
 
 namespace coll::tools {
 
 struct ModelMachine {
   model::Table table;  // what to price with
-  // What communicators there choose by; null: the built-in defaults.
+  // The table of communicators there; null: the built-in rules alone.
   std::shared_ptr<const model::Table> chosen_by;
   topo::Machine machine;
   bool running = false;     // it is the one that this runs on
@@ -36,16 +36,13 @@ void apply_forced_profile(topo::Machine& machine);
 
 // What follows from the machine and its ranks alone, without a table: caches, sharing of cores, and for the `running` machine
 // what its system and its processor do. Nothing about kernel copies.
-model::Question question_on(const topo::Machine& machine, const topo::Hierarchy& hierarchy, bool running,
-                            plan::Collective collective, size_t bytes, size_t element_bytes);
+tune::Situation layout_situation(const topo::Machine& machine, const topo::Hierarchy& hierarchy, bool running,
+                                 plan::Collective collective, size_t bytes, size_t element_bytes);
 
 // What a communicator of processes asks there, as the machine and what is assumed tell. Whether kernel copies are possible,
 // and the rule: as assumed, else as its own trial of a copy of 256 KiB would find by the table.
-model::Question question_of(const ModelMachine& machine, plan::Collective collective, size_t bytes,
-                            size_t element_bytes);
-
-// The rest that decides there, of ranks that are processes.
-model::Circumstances circumstances_of(const ModelMachine& machine);
+tune::Situation situation_on(const ModelMachine& machine, plan::Collective collective, size_t bytes,
+                             size_t element_bytes);
 
 // "arm-n1, broadwell, ..."
 std::string known_machines();

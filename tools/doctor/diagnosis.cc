@@ -166,6 +166,19 @@ Finding hugetlb(const Facts& facts) {
           ""};
 }
 
+Finding launcher(const Facts& facts) {
+  if (facts.launcher.empty())
+    return {"launcher", Finding::fine,
+            "no launcher has started this process, so a program of libcoll would be the only rank", ""};
+  if (facts.several_nodes) return {"launcher", Finding::slower, facts.meeting_problem, ""};
+  if (!facts.meeting_problem.empty()) return {"launcher", Finding::broken, facts.meeting_problem, ""};
+  return {"launcher", Finding::fine,
+          fmt::format("{} has started {}, and {}", facts.launcher,
+                      facts.launched == 1 ? "one rank" : fmt::format("{} ranks", facts.launched),
+                      facts.launched == 1 ? "it creates its communicator" : "they meet"),
+          ""};
+}
+
 Finding processors(const Facts& facts) {
   if (facts.processors >= facts.ranks)
     return {"processors", Finding::fine, fmt::format("{} processors for {} ranks", facts.processors, facts.ranks), ""};
@@ -195,9 +208,9 @@ const char* name(Finding::State state) {
 }
 
 std::vector<Finding> diagnose(const Facts& facts) {
-  return {memfd(facts),   cma(facts),        ptrace_scope(facts), seccomp(facts),    namespaces(facts),
-          kcoll(facts),   memlock(facts),    dev_shm(facts),      huge_pages(facts), shared_huge_pages(facts),
-          hugetlb(facts), processors(facts), table(facts)};
+  return {memfd(facts),   cma(facts),      ptrace_scope(facts), seccomp(facts),    namespaces(facts),
+          kcoll(facts),   memlock(facts),  dev_shm(facts),      huge_pages(facts), shared_huge_pages(facts),
+          hugetlb(facts), launcher(facts), processors(facts),   table(facts)};
 }
 
 }  // namespace coll::tools

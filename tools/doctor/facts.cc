@@ -19,7 +19,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "coll/coll.h"
 #include "config/config.h"
+#include "launch/place.h"
 #include "model/fingerprint.h"
 #include "model/machines.h"
 #include "model/own_table.h"
@@ -132,6 +134,28 @@ bool differs(const char* path, ino_t first) {
   return stat(path, &space) == 0 && space.st_ino != first;
 }
 
+// Meets the other ranks as a program would, but does not wait for them as long.
+void try_meeting(Facts& facts) {
+  const launch::Launcher* launcher = nullptr;
+  const launch::Place place = launch::find(&launcher);
+  if (launcher == nullptr) return;
+  facts.launcher = place.launcher;
+  facts.rank = place.rank;
+  facts.launched = place.ranks;
+  facts.several_nodes = place.several_nodes;
+  facts.meeting_problem = place.problem;
+  if (!place.problem.empty()) return;
+  setenv("COLL_RENDEZVOUS_TIMEOUT", "20", 0);
+  coll_comm* comm = nullptr;
+  if (coll_comm_create_from_launcher(&comm) != COLL_OK) {
+    facts.meeting_problem = coll_last_error();
+    return;
+  }
+  facts.rank = coll_comm_rank(comm);
+  facts.launched = coll_comm_size(comm);
+  coll_comm_free(comm);
+}
+
 uint64_t limit(rlim_t value) { return value == RLIM_INFINITY ? unlimited : uint64_t(value); }
 
 }  // namespace
@@ -169,6 +193,7 @@ Facts gather_facts(int ranks) {
   facts.shared_huge_pages = chosen_word(first_line(huge + "shmem_enabled"));
   facts.reserved_huge_pages = std::atoi(first_line("/proc/sys/vm/nr_hugepages").c_str());
 
+  try_meeting(facts);
   facts.processors = int(allowed_cpus().size());
   facts.ranks = ranks > 0 ? ranks : facts.processors;
   topo::Machine machine;

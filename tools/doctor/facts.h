@@ -31,13 +31,19 @@ struct Facts {
   std::string huge_pages, shared_huge_pages;  // the chosen words of transparent_hugepage; "": the kernel has none
   int reserved_huge_pages = 0;
 
+  std::string launcher;         // that has started this process; "": none
+  int rank = 0, launched = 0;   // as that launcher says; 0 ranks: it does not say
+  bool several_nodes = false;   // that launcher's ranks are on
+  std::string meeting_problem;  // why its ranks do not meet, tried; "": they do
+
   int processors = 1, ranks = 1;
   std::string table;         // of the model: the built-in machine that stands in for this one
   std::string measured;      // where the table is that communicators choose by; "": none
   std::string table_remark;  // why a table that is there is not used, or that it is another machine's
 };
 
-// ranks 0: one per processor. Forks two processes for a moment.
+// ranks 0: one per processor. Forks two processes for a moment. Under a launcher it creates a communicator with the other
+// ranks, which gather their facts, too.
 Facts gather_facts(int ranks);
 
 }  // namespace coll::tools

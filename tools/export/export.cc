@@ -24,11 +24,11 @@ struct ExportOptions {
   std::string sensitivity = topo::Sensitivity::standard().text();
 };
 
-Thresholds thresholds_of(const ModelMachine& machine, model::Selector& selector, plan::Collective collective) {
+Thresholds thresholds_of(const ModelMachine& machine, tune::Selector& selector, plan::Collective collective) {
   constexpr size_t least = 8, most = 16 << 20, element = 4;
   const int ranks = machine.hierarchy.ranks();
   Thresholds made{collective, ranks};
-  const size_t shown = selector.latency_path_bytes(question_of(machine, collective, 0, element));
+  const size_t shown = selector.latency_path_bytes(situation_on(machine, collective, 0, element));
   const size_t latency = shown / plan::pieces_shown(collective, ranks);
   // Where classes end: powers of two, the latency path, and the rows of a table.
   std::vector<size_t> ends = {latency};
@@ -43,7 +43,7 @@ Thresholds thresholds_of(const ModelMachine& machine, model::Selector& selector,
     if (bytes == 0 && collective != plan::Collective::barrier) continue;
     Threshold threshold{.up_to_bytes = bytes};
     if (std::max<size_t>(bytes, 1) > latency || latency == 0)
-      threshold.choice = selector.select(question_of(machine, collective, bytes, element)).choice;
+      threshold.choice = selector.select(situation_on(machine, collective, bytes, element)).choice;
     made.classes.push_back(threshold);
   }
   made.classes.back().up_to_bytes = SIZE_MAX;
@@ -68,7 +68,7 @@ Exported exported(const ExportOptions& options) {
   made.origin = first.origin;
   for (const int ranks : ranks_of(options, first)) {
     const ModelMachine machine = model_machine(options.machine, ranks, options.map_by, options.sensitivity);
-    model::Selector selector(machine.chosen_by, machine.hierarchy, circumstances_of(machine));
+    tune::Selector selector(machine.chosen_by, machine.hierarchy);
     for (int c = 0; c < plan::collectives; ++c)
       made.all.push_back(thresholds_of(machine, selector, plan::Collective(c)));
   }

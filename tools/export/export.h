@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "model/choose.h"
+#include "tune/choice.h"
 
 namespace coll::tools {
 
 struct Threshold {
   size_t up_to_bytes = SIZE_MAX;  // of the vector, or of a piece; the last one has no end
-  model::Choice choice;           // algorithm null: the hand-written paths for short payloads
+  tune::Choice choice;            // algorithm null: the hand-written paths for short payloads
 };
 
 // One collective of so many ranks: ascending, never empty.

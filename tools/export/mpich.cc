@@ -40,7 +40,7 @@ const std::map<Collective, Theirs> theirs = {
 };
 
 // Whether ours is of the large family: moves every byte about as often as it must, in more steps.
-bool is_large(Collective collective, const model::Choice& choice) {
+bool is_large(Collective collective, const tune::Choice& choice) {
   if (choice.algorithm == nullptr) return false;
   const std::string_view ours = choice.algorithm->name;
   switch (collective) {

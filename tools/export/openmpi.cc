@@ -73,7 +73,7 @@ constexpr Same same[] = {
     {Collective::exscan, "*", 2, "recursive_doubling"},
 };
 
-const Same& same_as(Collective collective, const model::Choice& choice) {
+const Same& same_as(Collective collective, const tune::Choice& choice) {
   const std::string_view ours = choice.algorithm == nullptr ? "latency" : choice.algorithm->name;
   return *std::ranges::find_if(
       same, [&](const Same& s) { return s.collective == collective && (s.ours == ours || s.ours == "*"); });

@@ -37,7 +37,7 @@ constexpr UccName ucc_names[] = {
     {Collective::reduce_scatter, "*", "ring"},
 };
 
-std::string_view ucc_name(Collective collective, const model::Choice& choice) {
+std::string_view ucc_name(Collective collective, const tune::Choice& choice) {
   const std::string_view ours = choice.algorithm == nullptr ? "latency" : choice.algorithm->name;
   const auto* found = std::ranges::find_if(
       ucc_names, [&](const UccName& s) { return s.collective == collective && (s.ours == ours || s.ours == "*"); });

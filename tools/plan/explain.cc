@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "model/forced.h"
 #include "model/prices.h"
 #include "tools/command.h"
 #include "tools/command_line.h"
@@ -18,6 +17,7 @@
 #include "tools/common/text.h"
 #include "tools/plan/decision.h"
 #include "tools/plan/explain_all.h"
+#include "tune/rules.h"
 
 namespace coll::tools {
 namespace {
@@ -34,14 +34,14 @@ struct Explained {
   plan::Collective collective = plan::Collective::barrier;
   size_t bytes = 0;
   ModelMachine machine;
-  model::Selection selected;           // by a communicator
+  tune::Selection selected;            // by a communicator
   bool latency = false;                // as in Decision
   std::vector<model::Priced> choices;  // that one first, then by price
 };
 
 // The selected algorithm comes first, priced with the parameters that it runs with.
 void put_first(const Explained& answer, std::vector<model::Priced>& choices) {
-  const model::Choice& selected = answer.selected.choice;
+  const tune::Choice& selected = answer.selected.choice;
   const auto at =
       std::ranges::find(choices, selected.algorithm->name, [](const auto& priced) { return priced.row->algorithm; });
   if (at == choices.end()) return;
@@ -70,7 +70,7 @@ Explained explained(const ExplainOptions& options) {
   const Call call = parse_call(options);
   Explained made{.collective = call.collective, .bytes = call.bytes};
   made.machine = situation_of(options);
-  model::Selector selector(made.machine.chosen_by, made.machine.hierarchy, circumstances_of(made.machine));
+  tune::Selector selector(made.machine.chosen_by, made.machine.hierarchy);
   const Decision decision = decide(made.machine, selector, made.collective, made.bytes, call.element_bytes);
   made.selected = decision.selected;
   made.latency = decision.latency;
@@ -85,7 +85,7 @@ const char* transport_of(const model::Priced& priced) {
   return priced.mechanism == model::Mechanism::shared_memory ? "shm" : model::name(priced.mechanism);
 }
 
-ordered_json parameters_of(const model::Priced& priced) {
+ordered_json knobs_of(const model::Priced& priced) {
   ordered_json out = ordered_json::object();
   if (priced.row->reads.k) out["k"] = priced.knobs.k;
   if (priced.row->reads.j) out["j"] = priced.knobs.k;
@@ -97,7 +97,7 @@ ordered_json to_json(const Explained& answer) {
   ordered_json choices = ordered_json::array();
   for (const model::Priced& priced : answer.choices)
     choices.push_back({{"algorithm", priced.row->algorithm},
-                       {"parameters", parameters_of(priced)},
+                       {"parameters", knobs_of(priced)},
                        {"predicted_us", priced.terms.total_us()},
                        {"terms",
                         {{"startup_us", priced.terms.startup_us},
@@ -114,24 +114,23 @@ ordered_json to_json(const Explained& answer) {
           {"machine", answer.machine.table.name},
           {"hierarchy", topo::describe(answer.machine.hierarchy)},
           {"selected",
-           {{"setting", model::setting_text(answer.selected.choice)},
+           {{"setting", tune::setting_text(answer.selected.choice)},
             {"kernel_assisted", answer.selected.choice.kernel_copies},
             {"latency_path", answer.latency},
-            {"decided_by", model::decider_text(answer.selected)},
+            {"decided_by", tune::source_text(answer.selected)},
             {"measured_us", answer.selected.row == nullptr ? 0 : answer.selected.row->measured_us}}},
           {"choices", choices}};
 }
 
 // "fused:chunk=65536,depth=2 with kernel-assisted copies".
 std::string selected_text(const Explained& answer) {
-  const model::Choice& choice = answer.selected.choice;
-  return model::setting_text(choice) + (choice.kernel_copies ? " with kernel-assisted copies" : "") +
+  return tune::text(answer.selected.choice) +
          (answer.latency ? ", replaced by the latency path: hand-written code for short messages" : "");
 }
 
 std::string parameters_text(const model::Priced& priced) {
   std::string text;
-  const ordered_json parameters = parameters_of(priced);
+  const ordered_json parameters = knobs_of(priced);
   for (const auto& item : parameters.items()) {
     const size_t value = item.value().get<size_t>();
     text += fmt::format(
@@ -166,7 +165,7 @@ void print(const Explained& answer) {
     line("selected", selected_text(answer));
     if (answer.selected.choice.algorithm != nullptr && is_reduction(answer.collective))
       line("operands", order_of(*answer.selected.choice.algorithm));
-    line("decided", "by " + model::decider_text(answer.selected));
+    line("decided", "by " + tune::source_text(answer.selected));
     line("predicted", fmt::format("{}: {}", us_text(best.terms.total_us()), why(best.terms)));
     if (const model::Chosen* row = answer.selected.row; row != nullptr && row->measured_us > 0)
       line("measured", fmt::format("{} for {} during calibration, which predicted {}", us_text(row->measured_us),

@@ -27,7 +27,7 @@ ordered_json to_json(const algo::Algorithm& algorithm) {
                       {"algorithm", algorithm.name},
                       {"summary", algorithm.summary},
                       {"source", algorithm.source},
-                      {"parameters", parameters_of(algorithm)}};
+                      {"parameters", tools::parameters_of(algorithm)}};
   if (is_reduction(algorithm.collective)) out["order"] = order_of(algorithm);
   if (algorithm.max_bytes != 0) out["max_bytes"] = algorithm.max_bytes;
   return out;
@@ -36,7 +36,7 @@ ordered_json to_json(const algo::Algorithm& algorithm) {
 // What follows the summary: "YHCCL 5.1; reads chunk, depth; operands: balanced; up to 256 KiB".
 std::string details(const algo::Algorithm& algorithm) {
   std::vector<std::string> parts;
-  if (auto names = parameters_of(algorithm); !names.empty())
+  if (auto names = tools::parameters_of(algorithm); !names.empty())
     parts.push_back(fmt::format("reads {}", fmt::join(names, ", ")));
   if (is_reduction(algorithm.collective)) parts.push_back("operands: " + order_of(algorithm));
   if (algorithm.max_bytes != 0) parts.push_back("up to " + bytes_text(algorithm.max_bytes));

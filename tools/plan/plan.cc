@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // collctl plan: what one collective does on a machine, real or described: messages, bytes, steps, pictures.
+#include <bit>
 #include <cstdio>
 #include <fstream>
 #include <memory>
@@ -8,7 +9,6 @@
 #include <nlohmann/json.hpp>
 
 #include "coll/coll.h"
-#include "model/families.h"
 #include "plan/count.h"
 #include "plan/draw.h"
 #include "plan/verify.h"
@@ -18,6 +18,7 @@
 #include "tools/common/choose_plans.h"
 #include "tools/common/machine.h"
 #include "tools/common/text.h"
+#include "tune/select.h"
 
 namespace coll::tools {
 namespace {
@@ -32,7 +33,7 @@ struct PlanOptions {
   bool in_place = false, text = false, json = false;
 };
 
-// A plan with the question that it answers.
+// A plan with the situation that it answers.
 struct Answer {
   Layout layout;
   plan::Plan plan;
@@ -40,7 +41,7 @@ struct Answer {
   std::vector<size_t> pieces;           // of a reduce-scatter that does not divide evenly
   plan::Access access = plan::Access::mapped;
   plan::Counts counts;
-  bool chosen = false;  // the algorithm, by the built-in rules
+  std::string chosen_by;  // the rule; "": the user
   size_t bytes() const { return count * element_bytes; }
   plan::Shape shape() const {
     const bool scattered = plan.collective == plan::Collective::reduce_scatter;
@@ -71,6 +72,9 @@ void set_parameters(const PlanOptions& options, algo::Parameters& parameters) {
     parameters.chunk_bytes = levels.front();
     if (levels.size() > 1) parameters.level_chunk_bytes = levels;
   }
+  if (options.depth != 0 && !std::has_single_bit(unsigned(options.depth)))
+    throw usage(fmt::format("--depth {}: a ring has a power of two of slots; use {} or {}", options.depth,
+                            std::bit_floor(unsigned(options.depth)), std::bit_ceil(unsigned(options.depth))));
   if (options.depth != 0) parameters.depth = uint16_t(options.depth);
   if (options.k != 0) parameters.k = uint16_t(options.k);
 }
@@ -84,19 +88,21 @@ size_t count_of(const PlanOptions& options, plan::Collective collective, size_t 
   return bytes / element_bytes;
 }
 
-model::Choice choice_of(const PlanOptions& options, plan::Collective collective, const Answer& answer) {
+tune::Choice choice_of(const PlanOptions& options, plan::Collective collective, Answer& answer) {
   if (!options.algorithm.empty()) return parse_algorithm(collective, options.algorithm);
   const topo::Machine& machine = answer.layout.machine;
-  model::Question question = question_on(machine, answer.layout.hierarchy, machine.source == "native", collective,
-                                         answer.bytes(), answer.element_bytes);
+  tune::Situation situation = layout_situation(machine, answer.layout.hierarchy, machine.source == "native", collective,
+                                               answer.bytes(), answer.element_bytes);
   if (collective == plan::Collective::reduce_scatter) {
     // Communicators ask by the block of one rank.
-    question.irregular = answer.count % size_t(options.ranks) != 0;
-    question.bytes = question.irregular ? 0 : answer.bytes() / size_t(options.ranks);
+    situation.irregular = answer.count % size_t(options.ranks) != 0;
+    situation.bytes = situation.irregular ? 0 : answer.bytes() / size_t(options.ranks);
   }
-  question.kernel_copies = answer.access == plan::Access::copy;
-  question.mapped = !options.transport.empty() && answer.access == plan::Access::mapped;
-  return model::choose(question, model::family_of(machine.processor));
+  situation.single_copy = answer.access == plan::Access::copy;
+  situation.mapped = !options.transport.empty() && answer.access == plan::Access::mapped;
+  const tune::Selection selected = tune::Selector().shipped(situation);
+  answer.chosen_by = tune::source_text(selected);
+  return selected.choice;
 }
 
 Answer answer_of(const PlanOptions& options) {
@@ -114,8 +120,7 @@ Answer answer_of(const PlanOptions& options) {
   if (!options.transport.empty()) answer.access = parse_access(options.transport);
   answer.layout = lay_out(options.ranks, options.topology, options.map_by, options.sensitivity);
   apply_forced_profile(answer.layout.machine);
-  answer.chosen = options.algorithm.empty();
-  model::Choice choice = choice_of(options, collective, answer);
+  tune::Choice choice = choice_of(options, collective, answer);
   if (options.transport.empty()) answer.access = choice.algorithm->described;
   set_parameters(options, choice.parameters);
   const topo::Hierarchy& hierarchy = answer.layout.hierarchy;
@@ -213,7 +218,7 @@ void print(const PlanOptions& options, const Answer& answer) {
   line("plan", fmt::format("{} {}{}{}{}", plan::name(plan.collective), plan.algorithm,
                            plan.parameters.empty() ? "" : ", " + plan.parameters,
                            is_rooted(plan.collective) ? fmt::format(", root {}", plan.root) : "",
-                           answer.chosen ? " (selected by the built-in defaults)" : ""));
+                           answer.chosen_by.empty() ? "" : fmt::format(" (selected by {})", answer.chosen_by)));
   if (plan.collective != plan::Collective::barrier)
     line(plan::has_pieces(plan.collective) && plan.collective != plan::Collective::reduce_scatter ? "block" : "vector",
          fmt::format("{}: {} elements of {}{}", bytes_text(answer.bytes()), count_text(answer.count), options.type,
@@ -298,7 +303,9 @@ void add_plan(Command& app, Action& action) {
       ->option_text("HOW");
   sub->add_option("--chunk", options->chunk, "bytes per pipeline iteration, 64 to 1G; a list sets one per level")
       ->option_text("BYTES");
-  sub->add_option("--depth", options->depth, "chunks in a staging ring, 1 to 1024")->range(1, 1024)->option_text("N");
+  sub->add_option("--depth", options->depth, "chunks in a staging ring: 1 to 1024, a power of two")
+      ->range(1, 1024)
+      ->option_text("N");
   sub->add_option("--k", options->k, "most ranks that access one rank's memory at once, 1 to 1024")
       ->range(1, 1024)
       ->option_text("N");

@@ -63,7 +63,7 @@ Simulated simulated(const SimulateOptions& options) {
   Simulated made;
   made.bytes = call.bytes;
   const sim::Options run = run_options(options);
-  const model::Choice choice = parse_algorithm(collective, options.algorithm);
+  const tune::Choice choice = parse_algorithm(collective, options.algorithm);
   size_t count = made.bytes / call.element_bytes;
   std::vector<size_t> blocks;
   if (collective == plan::Collective::reduce_scatter) {

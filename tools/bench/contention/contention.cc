@@ -28,7 +28,7 @@ using nlohmann::ordered_json;
 struct ContentionOptions {
   int ranks = 0;
   std::vector<std::string> ways, patterns;
-  std::string pages = "1,16,256", svg;
+  std::string pages = "1,16,256", record;
   double seconds = 0.02;
   bool busy = false, json = false;
 };
@@ -59,7 +59,7 @@ ContentionTask task_of(const ContentionOptions& options) {
 
 ordered_json counted(double value) { return value < 0 ? ordered_json(nullptr) : ordered_json(value); }
 
-void print_json(const ContentionTask& task, const ContentionResult& result) {
+ordered_json to_json(const ContentionTask& task, const ContentionResult& result) {
   ordered_json transports = ordered_json::object(), rows = ordered_json::array();
   for (size_t i = 0; i < task.ways.size(); ++i) {
     ordered_json& entry = transports[way_names[size_t(task.ways[i])]];
@@ -82,16 +82,15 @@ void print_json(const ContentionTask& task, const ContentionResult& result) {
                     {"pages_pinned", counted(cell.pinned)}});
   ordered_json counts = {{"works", result.counts_problem.empty()}};
   if (!result.counts_problem.empty()) counts["problem"] = result.counts_problem;
-  ordered_json json = {{"library", fmt::format("libcoll {}", coll_version())},
-                       {"ranks", task.ranks},
-                       {"page_bytes", 4096},
-                       {"pinned", result.spin},
-                       {"busy", task.busy},
-                       {"wrong", result.wrong},
-                       {"transports", transports},
-                       {"counts", counts},
-                       {"rows", rows}};
-  fmt::print("{}\n", json.dump(2));
+  return {{"library", fmt::format("libcoll {}", coll_version())},
+          {"ranks", task.ranks},
+          {"page_bytes", 4096},
+          {"pinned", result.spin},
+          {"busy", task.busy},
+          {"wrong", result.wrong},
+          {"transports", transports},
+          {"counts", counts},
+          {"rows", rows}};
 }
 
 void print_table(const ContentionTask& task, const ContentionResult& result) {
@@ -141,12 +140,12 @@ void print_table(const ContentionTask& task, const ContentionResult& result) {
   fmt::print("{}\n", wrapped(note, 0));
 }
 
-void write_svg(const std::string& path, const std::string& text) {
+void write_record(const std::string& path, const std::string& text) {
   std::ofstream file(path);
-  file << text;
+  file << text << "\n";
   file.close();
   if (!file)
-    throw Failure(fmt::format("cannot write --svg {}: {}; name a file in a directory that you may write to", path,
+    throw Failure(fmt::format("cannot write --record {}: {}; name a file in a directory that you may write to", path,
                               std::strerror(errno)));
 }
 
@@ -158,8 +157,9 @@ int contention_command(const ContentionOptions& options) {
     progress->show(done, "contention");
   });
   progress.reset();
-  if (!options.svg.empty()) write_svg(options.svg, contention_svg(task, result));
-  if (options.json) print_json(task, result);
+  const std::string json = to_json(task, result).dump(2);
+  if (!options.record.empty()) write_record(options.record, json);
+  if (options.json) fmt::print("{}\n", json);
   else print_table(task, result);
   if (result.wrong != 0) throw Failure(fmt::format("{} bytes are wrong; please report this", result.wrong));
   return exit_fine;
@@ -191,13 +191,14 @@ void add_contention(Command& app, Action& action) {
       ->range(0.001, 60.0)
       ->option_text("S");
   sub->add_flag("--busy", options->busy, "the idle process maps and unmaps memory meanwhile");
-  sub->add_option("--svg", options->svg, "draw the relative times to this SVG file, too")->option_text("FILE");
+  sub->add_option("--record", options->record, "write the result as JSON to this file, too; collctl report\ndraws it")
+      ->option_text("FILE");
   sub->add_flag("--json", options->json, "print the result as JSON");
   sub->footer(
       examples("  collctl bench contention -n 4\n"
                "  collctl bench contention -n 4 --transport cma,kcoll_copy --pages 1,64 --json\n"
                "  collctl bench contention -n 8 --transport kcoll_uncached,kcoll_ungated --busy\n"
-               "  collctl bench contention -n 8 --svg contention.svg\n"
+               "  collctl bench contention -n 8 --record contention.json\n"
                "Patterns:\n"
                "  all_to_all        each process reads from a process that no other reads from\n"
                "  one_to_all        all read the same memory of one process\n"

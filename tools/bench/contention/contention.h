@@ -53,7 +53,4 @@ struct ContentionResult {
 // Forks ranks + 1 processes. Throws Failure. `show(done, all)` is called now and then.
 ContentionResult measure_contention(const ContentionTask& task, const std::function<void(size_t, size_t)>& show);
 
-// Time over concurrency: a panel for each pattern and size, a line for each way.
-std::string contention_svg(const ContentionTask& task, const ContentionResult& result);
-
 }  // namespace coll::tools

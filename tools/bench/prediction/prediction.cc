@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "model/forced.h"
 #include "tools/calibrate/choose/contest.h"
 #include "tools/calibrate/choose/prices.h"
 #include "tools/command.h"
@@ -18,6 +17,7 @@
 #include "tools/common/machine.h"
 #include "tools/common/progress.h"
 #include "tools/common/text.h"
+#include "tune/rules.h"
 
 namespace coll::tools {
 namespace {
@@ -35,7 +35,7 @@ struct PredictionOptions {
 
 // One collective and size.
 struct Cell {
-  model::Selection taken;
+  tune::Selection taken;
   Contest contest;  // the one that is taken first
   // Relative, of what the model predicted; of the time that calibration had measured, negative when there is none.
   double error() const { return off(contest.entrants.front().predicted_us); }
@@ -54,11 +54,11 @@ struct Judged {
   double median_error = 0, median_drift = 0, share_near_best = 0;
 };
 
-Cell cell_of(const ModelMachine& machine, model::Selector& selector, plan::Collective collective, size_t bytes,
+Cell cell_of(const ModelMachine& machine, tune::Selector& selector, plan::Collective collective, size_t bytes,
              int candidates) {
   constexpr size_t element = 4;
-  const model::Question question = question_of(machine, collective, bytes, element);
-  Cell cell{.taken = selector.select(question)};
+  const tune::Situation situation = situation_on(machine, collective, bytes, element);
+  Cell cell{.taken = selector.select(situation)};
   cell.contest = {.collective = collective, .ranks = machine.hierarchy.ranks(), .bytes = bytes};
   Entrant first{.choice = cell.taken.choice};
   const bool has_row = cell.taken.row != nullptr && cell.taken.row->up_to_bytes == bytes;
@@ -86,7 +86,7 @@ Judged judged(const PredictionOptions& options) {
   made.machine = model_machine("", options.ranks, "core", topo::Sensitivity::standard().text());
   if (made.machine.chosen_by == nullptr || made.machine.chosen_by->choices.empty())
     throw Failure("this machine has no table of measured algorithms; run collctl calibrate first");
-  model::Selector selector(made.machine.chosen_by, made.machine.hierarchy, circumstances_of(made.machine));
+  tune::Selector selector(made.machine.chosen_by, made.machine.hierarchy);
   const std::vector<size_t> sizes = parse_sizes(options.sizes, "--sizes");
   for (const plan::Collective collective : parse_collectives(options.collective)) {
     if (collective == plan::Collective::barrier) continue;
@@ -173,7 +173,7 @@ void print_json(const Judged& of) {
                       {"measured_us", first.timing.us},
                       {"error", cell.error()},
                       {"selected", text(first.choice)},
-                      {"decided_by", model::decider_text(cell.taken)},
+                      {"decided_by", tune::source_text(cell.taken)},
                       {"best", text(cell.best().choice)},
                       {"ratio", cell.ratio()},
                       {"algorithms", others}});

@@ -12,12 +12,12 @@
 
 #include "bench/lockstep/lockstep.h"
 #include "coll/coll.h"
-#include "model/forced.h"
 #include "tools/calibrate/memory.h"
 #include "tools/common/collective_call.h"
 #include "tools/common/look_through.h"
 #include "tools/common/now.h"
 #include "tools/common/text.h"
+#include "tune/rules.h"
 
 namespace coll::tools {
 namespace {
@@ -62,13 +62,13 @@ struct Rank {
 // Makes communicators that are told how to go.
 class Forced {
  public:
-  Forced(plan::Collective collective, const model::Choice& choice) {
+  Forced(plan::Collective collective, const tune::Choice& choice) {
     set("COLL_TRANSPORT", choice.kernel_copies ? "cma" : "shm");
     set("COLL_TABLE", "none");
     if (choice.algorithm == nullptr) return;
     std::string name = fmt::format("COLL_{}", plan::name(collective));
     for (char& c : name) c = char(std::toupper(static_cast<unsigned char>(c)));
-    set(name, model::setting_text(choice));
+    set(name, tune::setting_text(choice));
   }
   ~Forced() {
     for (const std::string& name : names_) unsetenv(name.c_str());
@@ -128,7 +128,7 @@ Stage stage_of(const Contest& contest, Exchange& exchange, Rank& rank, const Hea
   };
   for (size_t i = 0; i < contest.entrants.size(); ++i) {
     Probe probe;
-    probe.name = text(contest.entrants[i].choice);
+    probe.name = tune::text(contest.entrants[i].choice);
     const bool has_input = contest.collective != plan::Collective::barrier;
     const size_t input = contest.bytes * blocks(contest.collective, plan::Buffer::send, contest.ranks);
     const size_t output = contest.bytes * blocks(contest.collective, plan::Buffer::recv, contest.ranks);
@@ -148,12 +148,8 @@ Stage stage_of(const Contest& contest, Exchange& exchange, Rank& rank, const Hea
 
 }  // namespace
 
-std::string text(const model::Choice& choice) {
-  return model::setting_text(choice) + (choice.kernel_copies ? " with kernel-assisted copies" : "");
-}
-
 std::string text(const model::Chosen& chosen) {
-  return text(model::Choice{chosen.algorithm, chosen.parameters, false, chosen.kernel_copies});
+  return tune::text(tune::Choice{chosen.algorithm, chosen.parameters, false, chosen.kernel_copies});
 }
 
 int Contest::winner(bool with_latency) const {

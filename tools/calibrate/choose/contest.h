@@ -6,22 +6,21 @@
 #include <string>
 #include <vector>
 
-#include "model/choose.h"
 #include "model/table.h"
 #include "tools/calibrate/rounds.h"
+#include "tune/choice.h"
 
 namespace coll::tools {
 
 // One way to make a collective.
 struct Entrant {
-  model::Choice choice;  // algorithm null: the hand-written paths for short payloads
+  tune::Choice choice;  // algorithm null: the hand-written paths for short payloads
   double predicted_us = 0;
   bool builtin = false;    // what communicators without a table take
   Timing timing;           // after run_contests()
   bool to_the_end = true;  // it was in every heat
 };
 // "fused:chunk=131072,depth=2 with kernel-assisted copies"; for people.
-std::string text(const model::Choice& choice);
 std::string text(const model::Chosen& chosen);
 
 struct Contest {

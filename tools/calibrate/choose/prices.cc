@@ -7,10 +7,10 @@
 #include <numeric>
 #include <string>
 
-#include "model/forced.h"
 #include "model/prices.h"
 #include "sim/simulate.h"
 #include "tools/common/collective_call.h"
+#include "tune/select.h"
 
 namespace coll::tools {
 namespace {
@@ -40,9 +40,9 @@ std::vector<algo::Parameters> chunks(const algo::Algorithm& algorithm, size_t by
 }
 
 // What to try of an algorithm.
-std::vector<model::Choice> choices_of(const algo::Algorithm& algorithm, size_t bytes, const topo::Hierarchy& hierarchy,
-                                      bool kernel_copies) {
-  std::vector<model::Choice> choices;
+std::vector<tune::Choice> choices_of(const algo::Algorithm& algorithm, size_t bytes, const topo::Hierarchy& hierarchy,
+                                     bool kernel_copies) {
+  std::vector<tune::Choice> choices;
   const int ranks = hierarchy.ranks();
   std::vector<int> widths = {0};
   if (algorithm.reads.k || algorithm.reads.j) {
@@ -63,7 +63,7 @@ std::vector<model::Choice> choices_of(const algo::Algorithm& algorithm, size_t b
 }
 
 // A reduce-scatter's formula knows the vector, of which a piece is a part.
-double formula_us(const model::Choice& choice, plan::Collective collective, size_t bytes, const model::Table& table,
+double formula_us(const tune::Choice& choice, plan::Collective collective, size_t bytes, const model::Table& table,
                   const topo::Hierarchy& hierarchy) {
   const model::Row* row = model::find_row(plan::name(collective), choice.algorithm->name);
   if (row == nullptr) return 0;
@@ -98,14 +98,14 @@ std::vector<size_t> size_classes(plan::Collective collective, int ranks) {
   if (collective == plan::Collective::barrier) return {0};
   std::vector<size_t> classes;
   const size_t pieces = plan::pieces_shown(collective, ranks);
-  if (const size_t tiny = model::tiny_bytes / pieces; tiny >= element_bytes)
+  if (const size_t tiny = tune::tiny_bytes / pieces; tiny >= element_bytes)
     classes.push_back(tiny / element_bytes * element_bytes);
   for (size_t bytes = 2 * kib; bytes <= 16 * mib; bytes *= 2)
     if (classes.empty() || bytes > classes.back()) classes.push_back(bytes);
   return classes;
 }
 
-double price_of(const model::Choice& choice, size_t bytes, const ModelMachine& machine) {
+double price_of(const tune::Choice& choice, size_t bytes, const ModelMachine& machine) {
   const plan::Plan plan = choice.algorithm->make({.hierarchy = &machine.hierarchy, .parameters = choice.parameters});
   if (plan.staging_bytes > algo::usual_room_bytes) return -1;
   model::Table as_library = machine.table;
@@ -117,25 +117,20 @@ double price_of(const model::Choice& choice, size_t bytes, const ModelMachine& m
   return run.problem.empty() ? run.end_us : -1;
 }
 
-bool same(const model::Choice& a, const model::Choice& b) {
-  return a.algorithm == b.algorithm && a.kernel_copies == b.kernel_copies &&
-         model::setting_text(a) == model::setting_text(b);
-}
-
 namespace {
 
 // What to run in virtual time.
-std::vector<model::Choice> candidates(plan::Collective collective, size_t bytes, const ModelMachine& machine) {
+std::vector<tune::Choice> candidates(plan::Collective collective, size_t bytes, const ModelMachine& machine) {
   constexpr int few_ranks = 4;
   constexpr size_t simulated_of_many = 12;
   const model::Table& table = machine.table;
-  std::vector<model::Choice> choices;
+  std::vector<tune::Choice> choices;
   for (const algo::Algorithm& algorithm : algo::algorithms()) {
     if (algorithm.collective != collective) continue;
     if (plan::is_reduction(collective) && !algorithm.balanced) continue;
     for (bool kernel : {false, true}) {
       if (kernel && (bytes < direct_min_bytes || !table.of(model::Mechanism::cma).available)) continue;
-      for (const model::Choice& choice : choices_of(algorithm, bytes, machine.hierarchy, kernel))
+      for (const tune::Choice& choice : choices_of(algorithm, bytes, machine.hierarchy, kernel))
         choices.push_back(choice);
     }
   }
@@ -144,17 +139,16 @@ std::vector<model::Choice> candidates(plan::Collective collective, size_t bytes,
   for (size_t i = 0; i < choices.size(); ++i)
     order.emplace_back(formula_us(choices[i], collective, bytes, table, machine.hierarchy), i);
   std::ranges::sort(order);
-  std::vector<model::Choice> kept;
+  std::vector<tune::Choice> kept;
   for (size_t i = 0; i < simulated_of_many; ++i) kept.push_back(choices[order[i].second]);
   return kept;
 }
 
 // As communicators without a table choose.
-model::Choice builtin_choice(plan::Collective collective, size_t bytes, const ModelMachine& machine) {
-  const model::Question question = question_of(machine, collective, bytes, element_bytes);
-  const model::Selector selector(nullptr, machine.hierarchy, circumstances_of(machine));
-  model::Choice choice = selector.builtin(question);
-  choice.kernel_copies = (choice.kernel_copies || question.kernel_copies) && bytes >= direct_min_bytes;
+tune::Choice builtin_choice(plan::Collective collective, size_t bytes, const ModelMachine& machine) {
+  const tune::Situation situation = situation_on(machine, collective, bytes, element_bytes);
+  tune::Choice choice = tune::Selector().shipped(situation).choice;
+  choice.kernel_copies = (choice.kernel_copies || situation.single_copy) && bytes >= direct_min_bytes;
   return choice;
 }
 
@@ -162,7 +156,7 @@ model::Choice builtin_choice(plan::Collective collective, size_t bytes, const Mo
 
 std::vector<Entrant> price_all(plan::Collective collective, size_t bytes, const ModelMachine& machine) {
   std::vector<Entrant> entrants;
-  for (const model::Choice& choice : candidates(collective, bytes, machine)) {
+  for (const tune::Choice& choice : candidates(collective, bytes, machine)) {
     const double us = price_of(choice, bytes, machine);
     if (us < 0) continue;
     // Of an algorithm that goes the same way the best parameters count.
@@ -181,13 +175,13 @@ std::vector<Entrant> price_all(plan::Collective collective, size_t bytes, const 
   };
   entrants.erase(std::unique(entrants.begin(), entrants.end(), repeats), entrants.end());
   const size_t shown = std::max<size_t>(bytes * plan::pieces_shown(collective, machine.hierarchy.ranks()), 1);
-  if (shown <= model::latency_path_bytes(question_of(machine, collective, bytes, element_bytes)) ||
+  if (shown <= tune::Selector().latency_path_bytes(situation_on(machine, collective, bytes, element_bytes)) ||
       collective == plan::Collective::barrier) {
     entrants.push_back({{}, latency_us(collective, bytes, machine.table, machine.hierarchy), true});
   } else {
-    const model::Choice choice = builtin_choice(collective, bytes, machine);
+    const tune::Choice choice = builtin_choice(collective, bytes, machine);
     const double us = price_of(choice, bytes, machine);
-    const auto known = std::ranges::find_if(entrants, [&](const Entrant& of) { return same(of.choice, choice); });
+    const auto known = std::ranges::find_if(entrants, [&](const Entrant& of) { return tune::same(of.choice, choice); });
     if (known != entrants.end()) known->builtin = true;
     else if (us >= 0) entrants.push_back({choice, us, true});
   }

@@ -20,8 +20,6 @@ std::vector<size_t> size_classes(plan::Collective collective, int ranks);
 std::vector<Entrant> price_all(plan::Collective collective, size_t bytes, const ModelMachine& machine);
 
 // One way, by running its plan in virtual time; negative when it cannot run.
-double price_of(const model::Choice& choice, size_t bytes, const ModelMachine& machine);
-
-bool same(const model::Choice& a, const model::Choice& b);
+double price_of(const tune::Choice& choice, size_t bytes, const ModelMachine& machine);
 
 }  // namespace coll::tools

@@ -11,7 +11,7 @@
 
 namespace coll::tools {
 
-// A measured time beside what the fit says, for the plot.
+// A measured time beside what the fit says, for collctl report.
 struct Fitted {
   std::string curve;  // "cma", "gamma of cma", ...
   double x = 0, measured = 0, fitted = 0;

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0
+/* How much of a window to pin for a miss: what was asked, more of it with reuse, nothing known to
+ * fail. */
+#include <linux/jiffies.h>
+#include <linux/mm.h>
+
+#include "choice.h"
+#include "generation.h"
+
+#define GROWN_BYTES \
+	(256UL << 10) /* what a second miss in a window pins at least; a third pins all of it */
+
+/* REQUIRES: slot->lock. The page of the window that could not be pinned; 0: none known, or it may
+ * have changed. */
+static unsigned long known_hole(const struct kcoll_miss *miss)
+{
+	const struct kcoll_slot *slot = miss->slot;
+
+	if (slot->window != miss->window || !slot->hole ||
+	    time_after(jiffies, slot->hole_at + HZ) ||
+	    slot->hole_gen != generation_now(&miss->segment->region->gen))
+		return 0;
+	return slot->hole;
+}
+
+void kcoll_choice_note(struct kcoll_miss *miss, unsigned long hole)
+{
+	miss->slot->hole = hole;
+	miss->slot->hole_at = jiffies;
+	miss->slot->hole_gen = generation_now(&miss->segment->region->gen);
+}
+
+/*
+ * Chooses the pages: those needed, more of the window if others of it were needed before, and none
+ * beyond a page that is known to fail. -EFAULT: a needed page is known to fail, or what is pinned
+ * already would have to go for it.
+ */
+int kcoll_choice_make(struct kcoll_miss *miss, const struct kcoll_pin_need *need)
+{
+	const struct kcoll_segment *segment = miss->segment;
+	unsigned long base = need->va & ~(WINDOW_SIZE - 1), hole = known_hole(miss);
+	unsigned long low = max(PAGE_ALIGN_DOWN(segment->start), base);
+	unsigned long high = min(PAGE_ALIGN(segment->end), base + WINDOW_SIZE);
+	unsigned long first = PAGE_ALIGN_DOWN(need->va);
+	unsigned long last =
+		min_t(u64, PAGE_ALIGN(need->va + min_t(u64, need->want, WINDOW_SIZE)), high);
+	unsigned int grown =
+		miss->slot->window == miss->window && !need->floor ? miss->slot->grown : 0;
+
+	if (hole && !need->fault &&
+	    (hole == first || xa_load(&segment->region->sets, miss->window)))
+		return -EFAULT;
+	if (hole && hole != first) {
+		if (hole > first)
+			high = hole;
+		else
+			low = hole + PAGE_SIZE;
+		last = min(last, high);
+	}
+	miss->start = first;
+	miss->end = last;
+	if (need->want == PIN_WHOLE || grown > 1) {
+		miss->start = low;
+		miss->end = high;
+	} else if (grown) {
+		miss->start = max(low, first & ~(GROWN_BYTES - 1));
+		miss->end = min(high, ALIGN(last, GROWN_BYTES));
+	}
+	return 0;
+}

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Faults of mappings.
+ *
+ * A fault that misses must pin, and pinning takes the owner's mmap_lock: it drops the peer's first
+ * (two processes that map each other would deadlock otherwise) and asks for the fault to be
+ * repeated. What went wrong is told to the repeated fault, and to no other, through a note
+ * (region->notes). Pages are not refcounted by the mapping (VM_PFNMAP): get_user_pages() on it
+ * fails, by design.
+ *
+ * Where the allowance is used up, a fault drops other sets of its owner, and waits until they are
+ * gone; it is granted a few pages in any case. What cannot be served raises SIGBUS, or in a quiet
+ * mapping shows the region's blank page. That page lives as long as the region, to which every
+ * mapping holds a reference. The generation moves on before the page appears, and the page is
+ * removed (kcoll_map_remove_blanks) before a generation is handed out in which the mapping is to
+ * hold again.
+ */
+#include <linux/mm.h>
+#include <linux/sched/signal.h>
+
+#include "compat.h"
+#include "fault.h"
+#include "map.h"
+#include "note.h"
+#include "params.h"
+#include "pinset.h"
+#include "trace.h"
+#include "user.h"
+
+#define AROUND 64     /* pages that one fault maps, if the set has them */
+#define WHOLE_TRIES 4 /* of a fault to have a whole window pinned; then it is content with less */
+#define FEW (16UL << PAGE_SHIFT) /* bytes that it asks for then */
+
+/* Where in the region a fault is; false: beyond its end. */
+static bool fault_place(struct vm_fault *vmf, struct kcoll_region *region,
+			struct kcoll_segment **segment, unsigned long *va)
+{
+	u64 offset = ((u64)vmf->pgoff << PAGE_SHIFT) - map_base(region);
+
+	if (offset >= region->len)
+		return false;
+	*segment = kcoll_region_segment(region, offset);
+	*va = (*segment)->start + (offset - (*segment)->offset);
+	return true;
+}
+
+/* REQUIRES: map_sem. The published set for a page, with a reference. */
+static struct kcoll_pinset *published(struct kcoll_region *region, struct kcoll_segment *segment,
+				      unsigned long va)
+{
+	return READ_ONCE(region->dead) ? NULL :
+					 pinset_tryget(region, segment_window(segment, va), va);
+}
+
+static vm_fault_t insert_pages(struct vm_fault *vmf, struct kcoll_pinset *set, unsigned long va)
+{
+	struct vm_area_struct *vma = vmf->vma;
+	u32 page = (va - set->start) >> PAGE_SHIFT, i, n;
+	vm_fault_t ret = VM_FAULT_NOPAGE;
+
+	n = min_t(u32, AROUND, set->pages - page);
+	n = min_t(u32, n, (vma->vm_end - (vmf->address & PAGE_MASK)) >> PAGE_SHIFT);
+	for (i = 0; i < n; i++) {
+		struct kcoll_extent *extent = kcoll_pinset_extent(set, page + i);
+		unsigned long pfn = page_to_pfn(extent->page) + (page + i - extent->first);
+		vm_fault_t one = vmf_insert_pfn(
+			vma, (vmf->address & PAGE_MASK) + ((unsigned long)i << PAGE_SHIFT), pfn);
+
+		/* Only the first was asked for; it also fails only for want of memory. */
+		if (one != VM_FAULT_NOPAGE)
+			return i ? ret : one;
+	}
+	return ret;
+}
+
+/* Inserts from a published set; 0: there is none. */
+static vm_fault_t fault_hit(struct vm_fault *vmf, struct kcoll_region *region,
+			    struct kcoll_segment *segment, unsigned long va)
+{
+	struct kcoll_pinset *set;
+	vm_fault_t ret = 0;
+
+	down_read(&region->map_sem);
+	set = published(region, segment, va);
+	if (set) {
+		ret = insert_pages(vmf, set, va);
+		pinset_put(set);
+	}
+	up_read(&region->map_sem);
+	return ret;
+}
+
+/*
+ * A mapping cannot do without pinned pages, as a copy can: others give way until there is room. A
+ * signal ends the wait; so does a kill. The access is then repeated, if at all.
+ */
+static int pin_for_fault(struct kcoll_segment *segment, unsigned long va)
+{
+	struct kcoll_pin_need need = { .va = va, .want = PIN_WHOLE, .fault = true };
+	struct kcoll_owner *owner = segment->region->owner;
+	struct kcoll_pin_times times = {};
+	unsigned int tries;
+	struct kcoll_pinset *set;
+	int seen;
+
+	for (tries = 1;; tries++) {
+		seen = kcoll_pinset_freed();
+		set = kcoll_pinset_pin(segment, &need, &owner->user->events, &times);
+		if (!IS_ERR(set)) {
+			pinset_put(set);
+			return 0;
+		}
+		if (PTR_ERR(set) != -EDQUOT)
+			break;
+		if (tries == WHOLE_TRIES) {
+			need.want = FEW;
+			need.floor = true;
+		}
+		kcoll_account_make_room(owner, need.want >> PAGE_SHIFT);
+		if (kcoll_pinset_wait_freed(seen))
+			return 0;
+	}
+	/* What changed meanwhile is looked at anew. */
+	return PTR_ERR(set) == -EINTR || PTR_ERR(set) == -EAGAIN ? 0 : PTR_ERR(set);
+}
+
+static vm_fault_t fault_miss(struct vm_fault *vmf, struct kcoll_region *region,
+			     struct kcoll_segment *segment, unsigned long va)
+{
+	unsigned long address = vmf->address & PAGE_MASK;
+	int err;
+
+	if (READ_ONCE(region->dead))
+		return VM_FAULT_SIGBUS;
+	/* A first attempt takes away what one that was given up, by a signal, has left. */
+	if (note_take(region, address) && (vmf->flags & FAULT_FLAG_TRIED))
+		return VM_FAULT_SIGBUS;
+	if (!(vmf->flags & FAULT_FLAG_ALLOW_RETRY) || (vmf->flags & FAULT_FLAG_RETRY_NOWAIT))
+		return VM_FAULT_SIGBUS;
+
+	/* Without the lock the mapping, and its reference, may go away. */
+	percpu_ref_get(&region->ref);
+	kcoll_release_fault_lock(vmf);
+	err = pin_for_fault(segment, va);
+	if (err)
+		note_leave(region, address, err);
+	kcoll_region_put(region);
+	return VM_FAULT_RETRY;
+}
+
+vm_fault_t kcoll_fault_serve(struct vm_fault *vmf)
+{
+	struct kcoll_region *region = vmf->vma->vm_private_data;
+	struct kcoll_segment *segment;
+	unsigned long va;
+	vm_fault_t ret;
+
+	if (!fault_place(vmf, region, &segment, &va))
+		return VM_FAULT_SIGBUS;
+	stats_add(&region->owner->user->events, faults, 1);
+	trace_kcoll_fault(region->cookie, va, false);
+	ret = fault_hit(vmf, region, segment, va);
+	return ret ?: fault_miss(vmf, region, segment, va);
+}
+
+/* The same, but what cannot be served shows a page that is nobody's memory, after the generation
+ * has moved on. */
+vm_fault_t kcoll_fault_serve_quiet(struct vm_fault *vmf)
+{
+	struct kcoll_region *region = vmf->vma->vm_private_data;
+	vm_fault_t ret = kcoll_fault_serve(vmf);
+
+	if (!(ret & VM_FAULT_SIGBUS))
+		return ret;
+	down_read(&region->map_sem);
+	WRITE_ONCE(region->blanks, true);
+	spin_lock(&region->lock);
+	if (!region->dead)
+		generation_bump(&region->gen);
+	spin_unlock(&region->lock);
+	ret = vmf_insert_pfn(vmf->vma, vmf->address & PAGE_MASK, page_to_pfn(region->blank));
+	up_read(&region->map_sem);
+	return ret;
+}
+
+#if KCOLL_HUGE_MAP
+/* May be called under the lock of the mapping alone, which must not be dropped here: what is not at
+ * hand falls back. */
+vm_fault_t kcoll_fault_serve_huge(struct vm_fault *vmf, unsigned int order)
+{
+	struct kcoll_region *region = vmf->vma->vm_private_data;
+	unsigned long start = vmf->address & PMD_MASK, va;
+	vm_fault_t ret = VM_FAULT_FALLBACK;
+	struct kcoll_segment *segment;
+	struct kcoll_pinset *set;
+
+	if (order != PMD_SHIFT - PAGE_SHIFT || !READ_ONCE(kcoll_param_huge_map) ||
+	    start < vmf->vma->vm_start || start + PMD_SIZE > vmf->vma->vm_end ||
+	    !fault_place(vmf, region, &segment, &va))
+		return VM_FAULT_FALLBACK;
+	/* The peer's address and the owner's must be alike within a huge page. */
+	if ((va ^ vmf->address) & ~PMD_MASK & PAGE_MASK)
+		return VM_FAULT_FALLBACK;
+
+	down_read(&region->map_sem);
+	set = published(region, segment, va);
+	if (set) {
+		if (set->pages == PMD_SIZE >> PAGE_SHIFT && set->n == 1 &&
+		    IS_ALIGNED(page_to_pfn(set->extents[0].page), PMD_SIZE >> PAGE_SHIFT)) {
+			ret = kcoll_insert_huge(vmf, page_to_pfn(set->extents[0].page));
+			trace_kcoll_fault(region->cookie, va, true);
+			stats_add(&region->owner->user->events, faults, 1);
+		}
+		pinset_put(set);
+	}
+	up_read(&region->map_sem);
+	return ret;
+}
+#endif

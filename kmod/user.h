@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _KCOLL_USER_H
+#define _KCOLL_USER_H
+
+#include <linux/atomic.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/refcount.h>
+#include <linux/uidgid.h>
+
+#include "stats.h"
+
+struct kcoll_owner;
+
+/* What the processes of one user share: allowances and statistics. */
+struct kcoll_user {
+	struct hlist_node hash;
+	refcount_t ref;
+	kuid_t uid;
+	atomic_long_t pinned_pages;	  /* of all its owners, as charged */
+	atomic_long_t metadata;		  /* bytes of regions that are alive, or still held */
+	unsigned long refused;		  /* jiffies, when it was last refused pages of its share */
+	struct list_head owners;	  /* under users_lock */
+	struct mutex lock;		  /* guards what follows */
+	struct list_head stats;		  /* of open descriptors, and `events` */
+	struct kcoll_counters_cpu closed; /* what closed ones left */
+	struct kcoll_counters
+		events; /* what belongs to no descriptor: invalidations, faults, work items */
+};
+
+struct kcoll_user *kcoll_user_get_current(void);
+struct kcoll_user *kcoll_user_get(struct kcoll_user *user);
+void kcoll_user_put(struct kcoll_user *user);
+void kcoll_user_add_owner(struct kcoll_user *user, struct kcoll_owner *owner);
+void kcoll_user_remove_owner(struct kcoll_owner *owner);
+unsigned int kcoll_user_active(void);
+void kcoll_user_evict(struct kcoll_user *user, unsigned long pages);
+void kcoll_user_balance(unsigned long share);
+void kcoll_user_sum_all(struct kcoll_stats *sum);
+
+#endif

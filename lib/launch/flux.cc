@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Flux: the variables that its shell sets for the tasks of a job.
+#include "launch/place.h"
+#include "launch/variables.h"
+
+namespace coll::launch {
+
+namespace {
+
+bool find_task(Place& place) {
+  const std::string job = text_of("FLUX_JOB_ID");
+  if (job.empty() || !read_rank("FLUX_TASK_RANK", "FLUX_JOB_SIZE", place)) return false;
+  place.launcher = "flux run";
+  // Instances of Flux inside each other number their jobs alike.
+  place.job = "flux/" + text_of("FLUX_URI") + "/" + job;
+  if (number_of("FLUX_JOB_NNODES").value_or(1) > 1 && place.ranks > 1) note_several_nodes(place, 0);
+  return true;
+}
+
+}  // namespace
+
+const Launcher flux{{"FLUX_TASK_RANK", "FLUX_JOB_ID"}, find_task, nullptr};
+
+}  // namespace coll::launch

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "launch/gathering.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+
+#include "config/config.h"
+#include "launch/frames.h"
+#include "launch/guest.h"
+#include "launch/host.h"
+
+namespace coll::launch {
+
+namespace {
+
+constexpr int usual_limit_s = 300, longest_limit_s = 86'400;
+constexpr const char* usual_directory = "/dev/shm";
+
+// One end has failed; the others hear it in the same words. In vain where they have ended, too.
+void tell_failure(std::vector<std::unique_ptr<OwnSocket>>& ranks, const std::string& text) {
+  const Frame header = frame(Kind::failure, std::min(text.size(), longest_failure));
+  for (const std::unique_ptr<OwnSocket>& rank : ranks) {
+    if (rank == nullptr) continue;
+    const Clock::time_point soon = Clock::now() + std::chrono::seconds(1);
+    if (send_all(rank->get(), &header, sizeof header, soon) == Outcome::done)
+      send_all(rank->get(), text.data(), header.bytes, soon);
+  }
+}
+
+std::string late(const std::string& who, std::chrono::seconds limit) {
+  return who + " does not answer within " + std::to_string(limit.count()) +
+         " s, although it lives; see whether it is stopped";
+}
+
+}  // namespace
+
+std::string read_options(MeetingOptions& options) {
+  const char* directory = config::value("COLL_RENDEZVOUS_DIR");
+  options.directory = directory != nullptr ? directory : usual_directory;
+  options.limit = std::chrono::seconds(usual_limit_s);
+  const char* limit = config::value("COLL_RENDEZVOUS_TIMEOUT");
+  if (limit == nullptr) return "";
+  int seconds = 0;
+  const char* const end = limit + strlen(limit);
+  const auto [behind, error] = std::from_chars(limit, end, seconds);
+  if (error != std::errc() || behind != end || seconds < 1 || seconds > longest_limit_s)
+    return "COLL_RENDEZVOUS_TIMEOUT='" + std::string(limit) + "' is no number of seconds from 1 to " +
+           std::to_string(longest_limit_s);
+  options.limit = std::chrono::seconds(seconds);
+  return "";
+}
+
+std::unique_ptr<Gathering> Gathering::meet(const Place& place, const MeetingOptions& options, std::string& problem) {
+  std::unique_ptr<Gathering> made(new Gathering(place, options.limit));
+  problem = place.rank == 0 ? host(place, options, made->ranks_) : visit(place, options, made->ranks_);
+  if (!problem.empty()) {
+    if (place.rank == 0) tell_failure(made->ranks_, problem);
+    return nullptr;
+  }
+  // Of one that has ended meanwhile, the first exchange tells.
+  const Frame welcome = frame(Kind::welcome, 0);
+  for (size_t r = 1; place.rank == 0 && r < made->ranks_.size(); r++)
+    send_all(made->ranks_[r]->get(), &welcome, sizeof welcome, Clock::now() + options.limit);
+  return made;
+}
+
+// On rank 0.
+bool Gathering::collect(const void* send, char* recv, size_t bytes, std::string& problem) {
+  const Clock::time_point deadline = Clock::now() + limit_;
+  memcpy(recv, send, bytes);
+  for (size_t r = 1; r < ranks_.size(); r++) {
+    const std::string who = "rank " + std::to_string(r) + " of " + place_.launcher;
+    Frame header{};
+    Outcome outcome = receive_all(ranks_[r]->get(), &header, sizeof header, deadline);
+    if (outcome == Outcome::done && (header.magic != magic || header.kind != Kind::data || header.bytes != bytes))
+      return problem = who + " runs another version of libcoll than rank 0; use one version on all ranks", false;
+    if (outcome == Outcome::done) outcome = receive_all(ranks_[r]->get(), recv + r * bytes, bytes, deadline);
+    if (outcome == Outcome::ended)
+      return problem = who + " has ended or given up while the communicator was created", false;
+    if (outcome == Outcome::late) return problem = late(who, limit_), false;
+  }
+  return true;
+}
+
+bool Gathering::allgather(const void* send, void* recv, size_t bytes, std::string& problem) {
+  const size_t all = bytes * size_t(place_.ranks);
+  const Frame header = frame(Kind::data, place_.rank == 0 ? all : bytes);
+  if (place_.rank == 0) {
+    if (!collect(send, static_cast<char*>(recv), bytes, problem)) return tell_failure(ranks_, problem), false;
+    const Clock::time_point deadline = Clock::now() + limit_;
+    // Of one that has ended meanwhile, the next exchange or its life mark tells.
+    for (size_t r = 1; r < ranks_.size(); r++)
+      if (send_all(ranks_[r]->get(), &header, sizeof header, deadline) == Outcome::done)
+        send_all(ranks_[r]->get(), recv, all, deadline);
+    return true;
+  }
+  const int first = ranks_[0]->get();
+  const Clock::time_point deadline = Clock::now() + 2 * limit_;
+  Frame answer{};
+  // If rank 0 has ended, or told of a failure, the answer says so.
+  if (send_all(first, &header, sizeof header, deadline) == Outcome::done) send_all(first, send, bytes, deadline);
+  Outcome outcome = receive_all(first, &answer, sizeof answer, deadline);
+  const std::string who = "rank 0 of " + place_.launcher;
+  if (outcome == Outcome::done && answer.kind == Kind::failure)
+    return problem = receive_text(first, answer, deadline), false;
+  if (outcome == Outcome::done && (answer.magic != magic || answer.kind != Kind::data || answer.bytes != all))
+    return problem = who + " runs another version of libcoll than this rank; use one version on all ranks", false;
+  if (outcome == Outcome::done) outcome = receive_all(first, recv, all, deadline);
+  if (outcome == Outcome::done) return true;
+  problem = outcome == Outcome::late ? late(who, 2 * limit_)
+                                     : who + " has ended or given up while the communicator was created";
+  return false;
+}
+
+}  // namespace coll::launch

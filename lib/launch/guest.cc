@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "launch/guest.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <unistd.h>
+
+#include "launch/frames.h"
+#include "launch/host.h"
+#include "sync/system_wait.h"
+
+namespace coll::launch {
+
+namespace {
+
+constexpr uint32_t first_wait_us = 500, longest_wait_us = 100'000;
+
+std::string of_other_user(std::optional<unsigned> user) {
+  if (!user) return "";
+  return " (a process of user " + std::to_string(*user) + " is in its place, and this rank runs as user " +
+         std::to_string(geteuid()) + "; run all ranks as one user)";
+}
+
+// One attempt at one address. Null when rank 0 is not there (yet); `problem` when trying again is useless;
+// `stranger` when another user has a socket there.
+std::unique_ptr<OwnSocket> reach(const SocketAddress& address, const Place& place, const MeetingOptions& options,
+                                 std::optional<unsigned>& stranger, std::string& problem) {
+  auto made = std::make_unique<OwnSocket>(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!made->is_open())
+    return problem = std::string("cannot make a socket: ") + strerror(errno) +
+                     "; allow AF_UNIX sockets in the container's seccomp filter, or raise the limit on open files "
+                     "(ulimit -n)",
+           nullptr;
+  if (!address.fits() || connect(made->get(), address.get(), address.bytes) != 0) return nullptr;
+  // Not an end: any user may have a socket of that name, and rank 0 be at the other one.
+  const OwnSocket::Peer first = made->peer();
+  if (!first.known || first.user != geteuid()) return stranger = first.user, nullptr;
+  return greet(*made, place, options, problem) ? std::move(made) : nullptr;
+}
+
+}  // namespace
+
+bool greet(const OwnSocket& first, const Place& place, const MeetingOptions& options, std::string& problem) {
+  Frame hello = frame(Kind::hello, 0), answer{};
+  hello.rank = uint32_t(place.rank);
+  hello.ranks = uint32_t(place.ranks);
+  const Clock::time_point deadline = Clock::now() + 2 * options.limit;
+  if (send_all(first.get(), &hello, sizeof hello, deadline) != Outcome::done) return false;
+  const Outcome outcome = receive_all(first.get(), &answer, sizeof answer, deadline);
+  if (outcome == Outcome::late) problem = "rank 0 of " + place.launcher + " does not answer; see whether it is stopped";
+  if (outcome != Outcome::done) return false;
+  if (answer.magic == magic && answer.kind == Kind::welcome) return true;
+  problem = answer.magic == magic && answer.kind == Kind::failure
+                ? receive_text(first.get(), answer, deadline)
+                : "rank 0 runs another version of libcoll than this rank; use one version on all ranks";
+  return false;
+}
+
+std::string visit(const Place& place, const MeetingOptions& options, std::vector<std::unique_ptr<OwnSocket>>& ranks) {
+  std::vector<SocketAddress> addresses;
+  if (place.path.empty()) addresses.push_back(SocketAddress::abstract(socket_name(place.job)));
+  const std::string path = meeting_path(place, options);
+  if (!path.empty()) addresses.push_back(SocketAddress::file(path));
+  const Clock::time_point deadline = Clock::now() + options.limit;
+  std::optional<unsigned> stranger;
+  for (uint32_t wait_us = first_wait_us;; wait_us = std::min(2 * wait_us, longest_wait_us)) {
+    for (const SocketAddress& address : addresses) {
+      std::string problem;
+      if (std::unique_ptr<OwnSocket> made = reach(address, place, options, stranger, problem)) {
+        ranks.push_back(std::move(made));
+        return "";
+      }
+      if (!problem.empty()) return problem;
+    }
+    if (Clock::now() >= deadline) break;
+    sync::sleep_us(wait_us);
+  }
+  return "rank 0 of " + place.launcher + " has not come within " + std::to_string(options.limit.count()) + " s" +
+         of_other_user(stranger) + meeting_remedy(place, options);
+}
+
+}  // namespace coll::launch

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "launch/host.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "launch/frames.h"
+
+namespace coll::launch {
+
+namespace {
+
+using Sockets = std::vector<std::unique_ptr<OwnSocket>>;
+
+std::unique_ptr<OwnSocket> make_socket() {
+  return std::make_unique<OwnSocket>(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+}
+
+// A socket that listens at the address; null, and errno, when there is none.
+std::unique_ptr<OwnSocket> listen_at(const SocketAddress& address, int ranks) {
+  auto made = make_socket();
+  if (!address.fits()) return errno = ENAMETOOLONG, nullptr;
+  // The file that bind() makes has the mode that the socket has then.
+  if (!made->is_open() || fchmod(made->get(), S_IRUSR | S_IWUSR) != 0 ||
+      bind(made->get(), address.get(), address.bytes) != 0 || listen(made->get(), ranks) != 0)
+    return nullptr;
+  return made;
+}
+
+// The file in the directory that ranks share. One that a killed rank 0 has left is replaced.
+class ListeningFile {
+ public:
+  ListeningFile(std::string path, int ranks) : path_(std::move(path)) {
+    if (path_.empty()) return;
+    const SocketAddress address = SocketAddress::file(path_);
+    socket_ = listen_at(address, ranks);
+    if (socket_ == nullptr && errno == EADDRINUSE && is_left_over(path_, address) && unlink(path_.c_str()) == 0)
+      socket_ = listen_at(address, ranks);
+    if (socket_ == nullptr) reason_ = strerror(errno);
+  }
+  ~ListeningFile() {
+    // Not in a child after fork(), which has it closed.
+    if (socket_ != nullptr && socket_->is_open()) unlink(path_.c_str());
+  }
+  ListeningFile(const ListeningFile&) = delete;
+  ListeningFile& operator=(const ListeningFile&) = delete;
+
+  OwnSocket* socket() { return socket_.get(); }
+  const std::string& reason() const { return reason_; }
+
+ private:
+  // Of this user, and a socket that no process has open. Any other file that the user may have named stays.
+  static bool is_left_over(const std::string& path, const SocketAddress& address) {
+    struct stat file {};
+    if (lstat(path.c_str(), &file) != 0 || !S_ISSOCK(file.st_mode) || file.st_uid != geteuid()) return false;
+    auto asking = make_socket();
+    return connect(asking->get(), address.get(), address.bytes) != 0 && errno == ECONNREFUSED;
+  }
+
+  std::string path_, reason_;
+  std::unique_ptr<OwnSocket> socket_;
+};
+
+// The ranks that have come, and those that have not said yet which rank they are.
+class Arrivals {
+ public:
+  Arrivals(const Place& place, Sockets& ranks) : place_(place), ranks_(ranks), missing_(size_t(place.ranks) - 1) {
+    ranks_.resize(size_t(place.ranks));
+  }
+
+  size_t missing() const { return missing_; }
+
+  // "" or why no more connections can be taken.
+  std::string accept_all(OwnSocket& listening) {
+    for (;;) {
+      auto made = std::make_unique<OwnSocket>(accept4(listening.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      if (made->is_open()) unknown_.push_back(std::move(made));
+      else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
+        return "rank 0 of " + place_.launcher +
+               " needs one descriptor for each other rank while they meet: " + strerror(errno) +
+               "; raise the limit on open files (ulimit -n)";
+      else return "";
+    }
+  }
+
+  // Of those that are unknown as yet: a hello is so short that it comes as one.
+  void look_at_hellos() {
+    for (std::unique_ptr<OwnSocket>& socket : unknown_) {
+      Frame hello{};
+      const ssize_t got = recv(socket->get(), &hello, sizeof hello, MSG_DONTWAIT);
+      if (got < 0 && (errno == EAGAIN || errno == EINTR)) continue;
+      if (got == 0) {
+        socket.reset();
+        continue;
+      }
+      std::string problem =
+          got == ssize_t(sizeof hello) ? check_hello(hello, uint32_t(place_.ranks)) : "it says no rank";
+      const OwnSocket::Peer peer = socket->peer();
+      if (!peer.known || peer.user != geteuid())
+        problem = "rank 0 runs as user " + std::to_string(geteuid()) + "; run all ranks as one user";
+      else if (problem.empty() && ranks_[hello.rank] != nullptr)
+        problem = "rank " + std::to_string(hello.rank) + " of " + place_.launcher + " is another process (" +
+                  std::to_string(ranks_[hello.rank]->peer().pid) +
+                  "); start a further program with a `collctl run` of its own";
+      if (problem.empty()) {
+        ranks_[hello.rank] = std::move(socket);
+        missing_--;
+      } else {
+        refuse(*socket, problem);
+        socket.reset();
+      }
+    }
+    std::erase(unknown_, nullptr);
+  }
+
+  // A rank that has come and ended; 0: none.
+  size_t ended() const {
+    for (size_t r = 1; r < ranks_.size(); r++) {
+      char byte = 0;
+      if (ranks_[r] == nullptr) continue;
+      const ssize_t got = recv(ranks_[r]->get(), &byte, 1, MSG_DONTWAIT | MSG_PEEK);
+      if (got == 0 || (got < 0 && errno == ECONNRESET)) return r;
+    }
+    return 0;
+  }
+
+  void await(const std::vector<OwnSocket*>& listening, int at_most_ms) const {
+    std::vector<pollfd> polled;
+    for (const OwnSocket* socket : listening) polled.push_back({socket->get(), POLLIN, 0});
+    for (const Sockets* sockets : {&unknown_, static_cast<const Sockets*>(&ranks_)})
+      for (const std::unique_ptr<OwnSocket>& socket : *sockets)
+        if (socket != nullptr) polled.push_back({socket->get(), POLLIN, 0});
+    poll(polled.data(), nfds_t(polled.size()), at_most_ms);
+  }
+
+  std::string missing_ranks() const {
+    std::string text;
+    size_t named = 0;
+    for (size_t r = 1; r < ranks_.size() && named < most_named; r++)
+      if (ranks_[r] == nullptr) text += (named++ == 0 ? "" : ", ") + std::to_string(r);
+    if (missing_ > named) text += " and " + std::to_string(missing_ - named) + " more";
+    return (missing_ == 1 ? "rank " : "ranks ") + text + " of " + place_.launcher + (missing_ == 1 ? " has" : " have") +
+           " not come";
+  }
+
+ private:
+  static constexpr size_t most_named = 8;
+
+  static void refuse(const OwnSocket& socket, const std::string& problem) {
+    const Frame header = frame(Kind::failure, std::min(problem.size(), longest_failure));
+    if (send_all(socket.get(), &header, sizeof header, Clock::now()) == Outcome::done)
+      send_all(socket.get(), problem.data(), header.bytes, Clock::now());
+  }
+
+  const Place& place_;
+  Sockets& ranks_;
+  Sockets unknown_;
+  size_t missing_;
+};
+
+}  // namespace
+
+std::string meeting_path(const Place& place, const MeetingOptions& options) {
+  if (!place.path.empty()) return place.path;
+  return options.directory.empty() ? "" : options.directory + "/" + socket_name(place.job);
+}
+
+std::string meeting_remedy(const Place& place, const MeetingOptions& options) {
+  const std::string file = meeting_path(place, options);
+  return "; every rank must call coll_comm_create_from_launcher(). Ranks in containers with networks of their own meet "
+         "in "
+         "a directory that all of them share (" +
+         (place.path.empty() ? "COLL_RENDEZVOUS_DIR, here " + options.directory : "here " + file) +
+         "): bind one into every container";
+}
+
+std::string host(const Place& place, const MeetingOptions& options, Sockets& ranks) {
+  constexpr int longest_poll_ms = 500;
+  std::vector<OwnSocket*> listening;
+  std::unique_ptr<OwnSocket> abstract;
+  if (place.path.empty()) {
+    abstract = listen_at(SocketAddress::abstract(socket_name(place.job)), place.ranks);
+    if (abstract == nullptr)
+      return "rank 0 of " + place.launcher + " cannot listen for the others: " + strerror(errno) +
+             (errno == EADDRINUSE
+                  ? "; another process, perhaps of another user, has the name of this job"
+                  : "; allow AF_UNIX sockets in the container's seccomp filter, or raise the limit on open files "
+                    "(ulimit -n)");
+    listening.push_back(abstract.get());
+  }
+  ListeningFile file(meeting_path(place, options), place.ranks);
+  if (file.socket() != nullptr) listening.push_back(file.socket());
+  else if (!place.path.empty())
+    return "COLL_RENDEZVOUS=" + place.path + ": " + file.reason() + "; name a file in a directory that all ranks share";
+  const Clock::time_point deadline = Clock::now() + options.limit;
+  Arrivals arrivals(place, ranks);
+  while (arrivals.missing() > 0) {
+    arrivals.await(listening, longest_poll_ms);
+    for (OwnSocket* socket : listening)
+      if (const std::string problem = arrivals.accept_all(*socket); !problem.empty()) return problem;
+    arrivals.look_at_hellos();
+    if (const size_t ended = arrivals.ended(); ended != 0)
+      return "rank " + std::to_string(ended) + " of " + place.launcher + " has ended before all ranks had come";
+    if (arrivals.missing() > 0 && Clock::now() >= deadline)
+      return arrivals.missing_ranks() + " within " + std::to_string(options.limit.count()) + " s" +
+             meeting_remedy(place, options);
+  }
+  return "";
+}
+
+}  // namespace coll::launch

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Environments that say rank and number of ranks, and offer no way to find the other ranks: an error that says what is
+// missing is better than several communicators of one rank.
+#include "launch/place.h"
+#include "launch/variables.h"
+
+namespace coll::launch {
+
+namespace {
+
+struct Trace {
+  const char *launcher, *rank_variable, *size_variable;
+  const char* missing;  // what would help; null: libcoll does not know this launcher
+};
+constexpr Trace traces[] = {
+    {"mpirun of Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMIX_NAMESPACE and PMIX_RANK are"},
+    {"srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_JOB_ID or SLURM_STEP_ID is"},
+    {"flux run", "FLUX_TASK_RANK", "FLUX_JOB_SIZE", "FLUX_JOB_ID is"},
+    {"mpirun of MVAPICH2", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", nullptr},
+    {"jsrun", "JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE", nullptr},
+    {"a launcher with PMI", "PMI_RANK", "PMI_SIZE", "PMI_FD is"},
+    {"a launcher with PMI", "PMI_ID", "PMI_SIZE", nullptr},
+    {"a launcher of PyTorch", "RANK", "WORLD_SIZE", "MASTER_PORT is"},
+};
+
+bool find_trace(Place& place) {
+  for (const Trace& trace : traces) {
+    if (!read_rank(trace.rank_variable, trace.size_variable, place) || place.ranks == 1) continue;
+    place.launcher = trace.launcher;
+    place.problem = std::string(trace.rank_variable) + " and " + trace.size_variable + " say that this is rank " +
+                    std::to_string(place.rank) + " of " + std::to_string(place.ranks) +
+                    (trace.missing != nullptr ? ", but " + std::string(trace.missing) + " not set: "
+                                              : " of " + place.launcher + ", which does not say ") +
+                    (trace.missing != nullptr ? "the ranks cannot find each other; " : "how ranks find each other; ") +
+                    explicit_remedy;
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+const Launcher incomplete{{}, find_trace, nullptr};
+
+}  // namespace coll::launch

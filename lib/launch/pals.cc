@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// PALS, the launcher behind mpiexec and aprun on HPE Cray systems. The number of ranks is that of its PMI.
+#include "launch/place.h"
+#include "launch/variables.h"
+
+namespace coll::launch {
+
+namespace {
+
+bool find_rank(Place& place) {
+  const std::string application = text_of("PALS_APID");
+  if (application.empty() || text_of("PALS_RANKID").empty()) return false;
+  place.launcher = "mpiexec (PALS)";
+  if (!read_rank("PALS_RANKID", "PMI_SIZE", place)) {
+    place.problem = "PALS has started this process as rank " + text_of("PALS_RANKID") +
+                    ", but PMI_SIZE, the number of ranks, is not set; " + explicit_remedy;
+    return true;
+  }
+  place.job = "pals/" + application;
+  int here = number_of("PALS_LOCAL_SIZE").value_or(0);
+  if (here == 0) here = number_of("PMI_LOCAL_SIZE").value_or(0);
+  if (here > 0 && here < place.ranks) note_several_nodes(place, here);
+  return true;
+}
+
+}  // namespace
+
+const Launcher pals{{"PALS_RANKID", "PALS_APID"}, find_rank, nullptr};
+
+}  // namespace coll::launch

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// PMI: hydra, the mpiexec of MPICH and Intel MPI, and launchers like it. Rank and size are variables. PMI_FD is a socket
+// to the launcher, by which MPI asks for the name of the job. libcoll sends nothing there: after a first request hydra ends
+// all ranks when one exits without `finalize`, and after `finalize` it answers no other program that the rank becomes, nor
+// MPI_Init(). The sockets themselves tell the job: their other end is one process, hydra's proxy, for all ranks of a node.
+//
+// A task of srun --mpi=pmi2 or of Flux has a PMI_FD, too; the variables of the step come first there.
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include "launch/place.h"
+#include "launch/variables.h"
+
+namespace coll::launch {
+
+namespace {
+
+// Device and inode of the socket behind the descriptor that a variable names; "" when there is none.
+std::string socket_of(const char* variable) {
+  struct stat file {};
+  const std::optional<int> descriptor = number_of(variable);
+  if (!descriptor || fstat(*descriptor, &file) != 0 || !S_ISSOCK(file.st_mode)) return "";
+  return std::to_string(file.st_dev) + ":" + std::to_string(file.st_ino);
+}
+
+// The process that has made the socket; "" when it is in a pid namespace that cannot be seen from here.
+std::string maker_of(int descriptor) {
+  ucred maker{};
+  socklen_t bytes = sizeof maker;
+  if (getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &maker, &bytes) != 0 || maker.pid <= 0) return "";
+  return "by " + std::to_string(maker.pid);
+}
+
+bool find_rank(Place& place) {
+  if (!number_of("PMI_FD") || !read_rank("PMI_RANK", "PMI_SIZE", place)) return false;
+  place.launcher = "mpiexec (PMI)";
+  // Each rank has a socket of its own, which is also that of its children.
+  const std::string own = socket_of("PMI_FD");
+  place.id = "pmi/" + own;
+  place.is_cut_off = own.empty();
+  // hydra passes one more socket, the same to all ranks, which pid namespaces do not hide.
+  std::string job = socket_of("HYDI_CONTROL_FD");
+  if (job.empty() && !own.empty()) job = maker_of(*number_of("PMI_FD"));
+  place.job = "pmi/" + job;
+  // hydra's own; without it ranks on other nodes show only by their absence.
+  const int here = number_of("MPI_LOCALNRANKS").value_or(place.ranks);
+  if (place.ranks == 1) return true;
+  if (own.empty())
+    place.problem = "descriptor " + text_of("PMI_FD") +
+                    ", which PMI_FD names and the launcher passes to its ranks, is closed or another file; keep it "
+                    "open in what starts this program, or " +
+                    explicit_remedy;
+  else if (here < place.ranks) note_several_nodes(place, here);
+  else if (job.empty())
+    place.problem = started(place) +
+                    ", but it is in another pid namespace, and HYDI_CONTROL_FD, which would name the "
+                    "job, is not set; start all ranks in one pid namespace, or " +
+                    explicit_remedy;
+  return true;
+}
+
+}  // namespace
+
+const Launcher pmi{{"PMI_RANK", "PMI_FD"}, find_rank, nullptr};
+
+}  // namespace coll::launch

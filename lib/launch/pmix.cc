@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// PMIx: Open MPI and PRRTE. Namespace and rank are variables. The number of ranks is one of Open MPI's variables; where
+// they are missing, as under prterun, libpmix gives it.
+#include "launch/innermost.h"
+#include "launch/pmix_library.h"
+#include "launch/variables.h"
+
+namespace coll::launch {
+
+namespace {
+
+// Open MPI's variables are those of this job, and not inherited by its launcher.
+bool open_mpi_started(const Place& place) {
+  if (number_of("OMPI_COMM_WORLD_RANK") != place.rank || !number_of("OMPI_COMM_WORLD_SIZE")) return false;
+  return innermost({settings_of({"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}),
+                    settings_of({"PMIX_NAMESPACE", "PMIX_RANK"})})
+             .value_or(0) == 0;
+}
+
+bool find_process(Place& place) {
+  const std::string name = text_of("PMIX_NAMESPACE");
+  const std::optional<int> rank = number_of("PMIX_RANK");
+  if (name.empty() || !rank) return false;
+  place.launcher = "a launcher with PMIx";
+  place.rank = *rank;
+  place.ranks = 0;  // to be asked for
+  // A namespace alone may be the same in two containers; with the address of the server it is not.
+  place.job = "pmix/" + name + "/" + text_of("PMIX_SERVER_URI2") + text_of("PMIX_SERVER_URI21");
+  place.id = place.job + "/" + std::to_string(*rank);
+  if (!open_mpi_started(place)) return true;
+  place.launcher = "mpirun of Open MPI";
+  read_rank("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", place);
+  const int here = number_of("OMPI_COMM_WORLD_LOCAL_SIZE").value_or(place.ranks);
+  if (here < place.ranks) note_several_nodes(place, here);
+  return true;
+}
+
+void ask_for_sizes(Place& place) {
+  if (place.ranks > 0) return;
+  const PmixJob& job = pmix_job(text_of("PMIX_NAMESPACE"));
+  if (job.problem.empty() && job.ranks > uint32_t(place.rank) && job.ranks < 1u << 31) {
+    place.ranks = int(job.ranks);
+    if (job.ranks_here < job.ranks) note_several_nodes(place, int(job.ranks_here));
+    return;
+  }
+  place.problem = "PMIX_RANK says that this is rank " + std::to_string(place.rank) + " of a job, but " +
+                  (job.problem.empty() ? "libpmix gives " + std::to_string(job.ranks) + " as the number of its ranks"
+                                       : "libpmix does not give the number of its ranks: " + job.problem) +
+                  "; install libpmix (Debian: libpmix2) where the ranks run, or " + explicit_remedy;
+}
+
+}  // namespace
+
+const Launcher pmix{{"PMIX_NAMESPACE", "PMIX_RANK"}, find_process, ask_for_sizes};
+
+}  // namespace coll::launch

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// torchrun, and other launchers that set the variables of PyTorch's init_method='env://'.
+//
+// RANK and WORLD_SIZE are common names. They count only with a name of the job: the port of rank 0's store, or torchrun's
+// own.
+#include "launch/place.h"
+#include "launch/variables.h"
+
+namespace coll::launch {
+
+namespace {
+
+bool find_worker(Place& place) {
+  const std::string run = text_of("TORCHELASTIC_RUN_ID"), port = text_of("MASTER_PORT");
+  if ((run.empty() && port.empty()) || !read_rank("RANK", "WORLD_SIZE", place)) return false;
+  place.launcher = run.empty() ? "the launcher that sets MASTER_PORT" : "torchrun";
+  // After a failure torchrun starts all workers anew.
+  place.job = "torch/" + run + "/" + text_of("TORCHELASTIC_RESTART_COUNT") + "/" + text_of("MASTER_ADDR") + ":" + port;
+  const int here = number_of("LOCAL_WORLD_SIZE").value_or(place.ranks);
+  if (here < place.ranks) note_several_nodes(place, here);
+  return true;
+}
+
+}  // namespace
+
+const Launcher torchrun{{"RANK", "MASTER_PORT"}, find_worker, nullptr};
+
+}  // namespace coll::launch

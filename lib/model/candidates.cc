@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "model/candidates.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace coll::model {
+
+namespace {
+
+// Parameters that are priced: chunks shorter than the vector, and the whole as one; how many access a rank at once.
+constexpr double chunks[] = {4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20};
+constexpr int ks[] = {1, 2, 4, 8, 16, 32, 64};
+
+// 16-bit floats, told by their size, are rounded wherever a partial result is stored.
+bool keeps_bits(const algo::Algorithm& algorithm, size_t element_bytes) {
+  if (!plan::is_reduction(algorithm.collective)) return true;
+  return algorithm.balanced && !(element_bytes == 2 && algorithm.stores_partials);
+}
+
+double formula_bytes(const Call& call, int ranks) {
+  return call.collective == plan::Collective::reduce_scatter ? call.bytes * ranks : call.bytes;
+}
+
+}  // namespace
+
+Prices::Prices(const Table& table, const topo::Hierarchy& hierarchy, std::span<const Mechanism> mechanisms)
+    : hierarchy_(&hierarchy), mechanisms_(mechanisms.begin(), mechanisms.end()) {
+  for (Mechanism mechanism : all_mechanisms) settings_.emplace_back(table, hierarchy, mechanism);
+}
+
+// Short vectors, and what an algorithm stages in any case, go through shared memory.
+Mechanism Prices::seen_by(const Row& row, const Call& call, Mechanism mechanism) const {
+  const bool direct = row.means != Means::staged && call.bytes >= setting(mechanism).table().thresholds.direct_bytes;
+  return direct ? mechanism : Mechanism::shared_memory;
+}
+
+double Prices::us(const Candidate& way, const Call& call) const {
+  const Row* row = find_row(plan::name(call.collective), way.algorithm->name);
+  if (row == nullptr) return 0;
+  Knobs knobs{
+      .k = row->reads.j ? way.parameters.j : way.parameters.k, .depth = way.parameters.depth, .in_place = false};
+  if (way.algorithm->reads.chunk && way.parameters.chunk_bytes < call.bytes)
+    knobs.chunk_bytes = way.parameters.chunk_bytes;
+  return cost(*row, setting(seen_by(*row, call, way.mechanism)), formula_bytes(call, hierarchy_->ranks()), knobs)
+      .total_us();
+}
+
+std::vector<Candidate> Prices::candidates(const Call& call) const {
+  std::vector<Candidate> made;
+  const int ranks = hierarchy_->ranks();
+  for (const algo::Algorithm& algorithm : algo::algorithms()) {
+    if (algorithm.collective != call.collective || !algorithm.balanced || !keeps_bits(algorithm, call.element_bytes))
+      continue;
+    if (algorithm.max_bytes != 0 && call.bytes > double(algorithm.max_bytes)) continue;
+    if (!algorithm.applies({.hierarchy = hierarchy_})) continue;
+    const Row* row = find_row(plan::name(call.collective), algorithm.name);
+    if (row == nullptr) continue;
+    for (Mechanism mechanism : mechanisms_) {
+      const Mechanism seen = seen_by(*row, call, mechanism);
+      // Without direct buffers all mechanisms are the same: the last one is shared memory, unless all buffers are mapped.
+      if (seen == Mechanism::shared_memory && mechanism != mechanisms_.back()) continue;
+      Candidate best;
+      const auto consider = [&](double chunk, int k) {
+        Candidate way{&algorithm, {}, mechanism};
+        if (algorithm.reads.k) way.parameters.k = uint16_t(k);
+        way.parameters.chunk_bytes = uint32_t(chunk);
+        if (chunk >= call.bytes) way.parameters.depth = 1;
+        way.us = us(way, call);
+        if (best.algorithm == nullptr || way.us < best.us) best = way;
+      };
+      const double whole = double(std::bit_ceil(size_t(std::max(call.bytes, 64.0))));
+      const double longest = chunks[std::size(chunks) - 1];
+      const auto consider_chunks = [&](int k) {
+        if (whole <= longest) consider(whole, k);
+        for (double chunk : chunks)
+          if (chunk < call.bytes && (algorithm.reads.chunk || whole > longest)) consider(chunk, k);
+      };
+      // Formulas of broadcasts take long: they get the chunk of one k, then the k for that chunk.
+      const bool apart = algorithm.reads.k && call.collective == plan::Collective::bcast;
+      if (apart) {
+        consider_chunks(std::clamp(8, 1, std::max(ranks - 1, 1)));
+        const double chunk = best.parameters.chunk_bytes;
+        for (int k : ks)
+          if (k < ranks) consider(chunk, k);
+      } else {
+        for (int k : ks)
+          if (k == 1 || (algorithm.reads.k && k < ranks)) consider_chunks(k);
+      }
+      made.push_back(best);
+    }
+  }
+  std::ranges::stable_sort(made, {}, &Candidate::us);
+  return made;
+}
+
+}  // namespace coll::model

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Scans: the last rank decides, or the busiest one.
+#include <algorithm>
+#include <vector>
+
+#include "model/formulas.h"
+#include "model/work.h"
+
+namespace coll::model {
+
+Terms scan_all_read(const Setting& on, double bytes, const Knobs& knobs) {
+  return allreduce_all_read(on, bytes, knobs);
+}
+
+// In each of log2 p steps a rank combines what it has with the total of the ranks before its block.
+namespace {
+
+// `again`: of the additions that the busiest rank makes, so many it makes twice.
+Terms sklansky(const Setting& on, double bytes, const Knobs& knobs, int again) {
+  const int p = on.ranks();
+  if (p == 1) return alone(on, bytes);
+  const Passes passes(bytes, knobs.chunk_bytes);
+  const double work_set = 2 * bytes * p;
+  Terms first = moving(on.stage_us(passes.bytes)), work;
+  double busiest_us = 0;
+  for (int step = 1; step < p; step *= 2) {
+    // The upper half of a block reads the total of the last rank of the lower half.
+    std::vector<int> readers;
+    for (int rank = 1; rank <= std::min(step, p - step); ++rank) readers.push_back(rank);
+    const double link_us = passes.bytes * on.link_us_per_byte(0, readers, false, true);
+    Terms add = moving(on.reduce_us(passes.bytes, 2, work_set)) + Terms{.startup_us = on.mean_startup_us()};
+    const double times = step < 1 << again ? 2 : 1;
+    work += times * add + flags(on.look_us());
+    busiest_us = std::max(busiest_us, link_us);
+    add.transfer_us = std::max(add.transfer_us, link_us);
+    first += times * add + flags(on.flag_us(farthest(on.hierarchy(), step)));
+  }
+  if (busiest_us > work.total_us()) work.transfer_us += busiest_us - work.total_us();
+  return first + (passes.number - 1) * work;
+}
+
+}  // namespace
+
+Terms scan_sklansky(const Setting& on, double bytes, const Knobs& knobs) { return sklansky(on, bytes, knobs, 0); }
+// A rank makes its result and, as long as its bits are ones, what it shows: the total with itself.
+Terms exscan_sklansky(const Setting& on, double bytes, const Knobs& knobs) {
+  return sklansky(on, bytes, knobs, std::max(int(log2_up(on.ranks())) - 3, 0));
+}
+
+Terms scan_fused(const Setting& on, double bytes, const Knobs& knobs) {
+  const int p = on.ranks();
+  if (p == 1) return alone(on, bytes);
+  // Of its slice a rank makes every rank's prefix: one source for each bit of its length, every other of them an input that
+  // is read a second time. All ranks read the inputs of one rank after the other, at the same time.
+  return Work(on, bytes, knobs)
+      .meets()
+      .reads_slices()
+      .fetches(0.5, p / 2.0)
+      .reduces_own(1, int(log2_up(p) / 2) + 1)
+      .fetches((p - 1.0) / p, p - 1)
+      .copies(1)
+      .meets()
+      .total();
+}
+
+}  // namespace coll::model

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the formulas of reductions and scans are made of.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "model/formulas.h"
+
+namespace coll::model {
+
+// What a rank does in one pass, all ranks at the same time.
+class Work {
+ public:
+  Work(const Setting& on, double bytes, const Knobs& knobs)
+      : on_(on), passes_(bytes, knobs.chunk_bytes), work_set_(2 * bytes * on.ranks()) {}
+  // Parts of a pass, in vectors.
+  Work& copies(double vectors) { return add(moving(on_.memcpy_us(vectors * passes_.bytes, work_set_))); }
+  // Fetches `vectors` from peers, in so many copies.
+  Work& fetches(double vectors, double calls) {
+    Terms one = on_.copy(vectors * passes_.bytes / std::max(calls, 1.0), 1);
+    one.startup_us = on_.mean_startup_us();
+    one.transfer_us = vectors * passes_.bytes * on_.mean_us_per_byte() / std::max(calls, 1.0);
+    return add(calls * one);
+  }
+  // One call that combines `sources` operands of so many vectors each.
+  Work& reduces(double vectors, int sources) {
+    add(moving(on_.reduce_us(vectors * passes_.bytes, sources, work_set_)));
+    return add({.startup_us = (sources - 1) * on_.mean_startup_us()});
+  }
+  // Every rank combines its slice of all operands, which pass the links between the ranks.
+  Work& reduces_slices() {
+    const int p = on_.ranks();
+    const double own_us = on_.reduce_us(passes_.bytes / p, p, work_set_), startup_us = (p - 1) * on_.mean_startup_us();
+    const double links_us = on_.us(on_.exchanged(passes_.bytes / p));
+    return add({.startup_us = startup_us, .transfer_us = std::max(own_us, links_us - startup_us)});
+  }
+  // All ranks copy slices out of one rank after the other, all at the same time.
+  Work& copies_out_slices() {
+    const int p = on_.ranks();
+    Terms one = on_.copy(passes_.bytes / p, p - 1, on_.far(), true);
+    one.startup_us = on_.mean_startup_us();
+    return add((p - 1) * one);
+  }
+  // What meets() and reduces_slices() are within a group of so many ranks, at most so far from each other, where a rank has
+  // so many blocks in its slice.
+  Work& meets_in_group(int members, topo::Distance distance) {
+    first_ += flags(on_.flag_us(distance) + (members - 1) * on_.line_us());
+    return looks(members - 1);
+  }
+  Work& reduces_in_group(int members, topo::Distance distance, double blocks) {
+    const double slice = passes_.bytes / members, own_us = on_.reduce_us(slice, 1, work_set_);
+    const double others_us = (members - 1) * std::max(own_us, on_.copy(slice, 1, distance).transfer_us);
+    return add(
+        {.startup_us = blocks * (members - 1) * on_.access().startup_us[distance], .transfer_us = own_us + others_us});
+  }
+  // All ranks read a slice of one rank after the other, at the same time, to combine it: no copy serves several of them.
+  Work& reads_slices() {
+    const int p = on_.ranks();
+    Terms one = on_.copy(passes_.bytes / p, p - 1, on_.far());
+    one.startup_us = on_.mean_startup_us();
+    return add((p - 1) * one);
+  }
+  // The same of operands that lie in the rank's own memory.
+  Work& reduces_own(double vectors, int sources) {
+    return add(moving(on_.reduce_us(vectors * passes_.bytes, sources, work_set_)));
+  }
+  // Flags of later passes are there when they are looked at, except where a step waits for the one before.
+  Work& meets(double times = 1) {
+    first_ += flags(times * on_.tiny_allgather_us() - times * (on_.ranks() - 1) * on_.look_us());
+    return add(flags(times * (on_.ranks() - 1) * on_.look_us()));
+  }
+  Work& waits(double times = 1) { return add(flags(times * on_.flag_us(on_.far()))); }
+  Work& steps(double times) { return add(flags(times * on_.step_us())); }
+  Work& looks(double times) { return add(flags(times * on_.look_us())); }
+  Work& waits_for(topo::Distance distance) { return add(flags(on_.flag_us(distance))); }
+  // Sees that so many others are there; `readers` see the last of them at the same time.
+  Work& sees(int others, int readers = 1) {
+    if (others == 0) return *this;
+    first_ += flags(on_.flag_us(on_.far()) + (readers - 1) * on_.line_us());
+    return add(flags((others - 1) * on_.look_us()));
+  }
+  Terms total() const { return first_ + passes_.number * pass_; }
+
+ private:
+  Work& add(const Terms& terms) {
+    pass_ += terms;
+    return *this;
+  }
+  const Setting& on_;
+  Passes passes_;
+  double work_set_;
+  Terms first_, pass_;
+};
+
+inline double log2_up(int p) { return std::ceil(std::log2(std::max(p, 1))); }
+// Of a vector, halved until 1/p is left: 1/2 + 1/4 + ... + 1/p.
+inline double halves(int p) { return (p - 1.0) / p; }
+
+// The largest distance of two ranks that exchange in a step of doubling.
+inline topo::Distance farthest(const topo::Hierarchy& hierarchy, int step) {
+  topo::Distance distance = topo::Distance::self;
+  for (int rank = 0; rank < hierarchy.ranks(); ++rank)
+    if ((rank ^ step) < hierarchy.ranks()) distance = std::max(distance, hierarchy.distance(rank, rank ^ step));
+  return distance;
+}
+
+inline Terms alone(const Setting& on, double bytes) { return moving(on.memcpy_us(bytes)); }
+
+}  // namespace coll::model

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "mpi/background.h"
+
+#include "mpi/agreement.h"
+#include "mpi/below.h"
+#include "mpi/errands.h"
+#include "mpi/placement.h"
+#include "mpi/progress.h"
+
+#include <algorithm>
+#include <climits>
+#include <csignal>
+#include <cstring>
+#include <numeric>
+#include <system_error>
+#include <utility>
+
+namespace coll::shim {
+
+namespace {
+
+constexpr long calls_before_vote = 4;  // that the program may start until a vote has come round
+constexpr int most_at_once = 32;       // agreements of this process, each with a thread
+constexpr int tags = 1 << 15;          // that every MPI library has
+
+std::mutex all_mutex;
+std::vector<std::shared_ptr<Background>> &all() {
+  static auto *list = new std::vector<std::shared_ptr<Background>>;  // never destroyed: threads may still run
+  return *list;
+}
+
+int next_tag() {
+  static std::atomic<unsigned> last{0};
+  return static_cast<int>(last.fetch_add(1, std::memory_order_relaxed) % tags);
+}
+
+// The program waits for what other threads, or other processes, do.
+void let_others_run() {
+  look_into_mpi(nullptr);
+  std::this_thread::yield();
+}
+
+}  // namespace
+
+class Background::FirstRound final : public Errand {
+ public:
+  explicit FirstRound(MPI_Request *request) : request_(request) {}
+  bool step() override {
+    int done = 0;
+    good_ = found.Test(request_, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+    return done != 0 || !good_;
+  }
+  bool good() const { return good_; }
+
+ private:
+  MPI_Request *request_;
+  bool good_ = false;
+};
+
+// Bruck's allgather: in round k a rank has the blocks of 2^k ranks from itself on, and gets as many from the rank behind
+// them. log2(ranks) messages in a row.
+class Background::Messages final : public Exchange {
+ public:
+  explicit Messages(const Background &of) : of_(of) {}
+
+  bool allgather(const void *mine, void *all, std::size_t bytes) override {
+    if (bytes * static_cast<std::size_t>(of_.ranks_) > INT_MAX) return false;
+    auto *blocks = static_cast<char *>(all);
+    std::memcpy(blocks, mine, bytes);
+    Rounds rounds(of_, blocks, bytes);
+    run_errand(rounds);
+    // The own block is the first so far.
+    const auto before = static_cast<std::size_t>(of_.ranks_ - of_.rank_) * bytes;
+    std::rotate(blocks, blocks + before, blocks + static_cast<std::size_t>(of_.ranks_) * bytes);
+    return rounds.good();
+  }
+
+ private:
+  class Rounds final : public Errand {
+   public:
+    Rounds(const Background &of, char *blocks, std::size_t bytes) : of_(of), blocks_(blocks), bytes_(bytes) {}
+
+    bool step() override {
+      while (has_ < of_.ranks_) {
+        const int more = std::min(has_, of_.ranks_ - has_);
+        if (!sent_ && !send(more)) return true;
+        int done = 0;
+        if (found.Testall(2, requests_, &done, MPI_STATUSES_IGNORE) != MPI_SUCCESS) return good_ = false, true;
+        if (done == 0) return false;
+        sent_ = false;
+        has_ += more;
+      }
+      return true;
+    }
+    bool good() const { return good_; }
+
+   private:
+    bool send(int more) {
+      const auto to = static_cast<std::size_t>((of_.rank_ - has_ + of_.ranks_) % of_.ranks_);
+      const auto from = static_cast<std::size_t>((of_.rank_ + has_) % of_.ranks_);
+      const int count = more * static_cast<int>(bytes_);
+      const int own_tag = of_.openings_[static_cast<std::size_t>(of_.rank_)].tag;
+      char *place = blocks_ + static_cast<std::size_t>(has_) * bytes_;
+      good_ = found.Irecv(place, count, found.byte, of_.peers_[from], own_tag, private_world(), &requests_[0]) ==
+                  MPI_SUCCESS &&
+              found.Isend(blocks_, count, found.byte, of_.peers_[to], of_.openings_[to].tag, private_world(),
+                          &requests_[1]) == MPI_SUCCESS;
+      return sent_ = good_;
+    }
+
+    const Background &of_;
+    char *blocks_;
+    std::size_t bytes_;
+    int has_ = 1;
+    bool sent_ = false;
+    bool good_ = true;
+    MPI_Request requests_[2];
+  };
+
+  const Background &of_;
+};
+
+Background::Background(int rank, int ranks)
+    : rank_(rank), ranks_(ranks), peers_(static_cast<std::size_t>(ranks)), openings_(static_cast<std::size_t>(ranks)) {}
+
+Background::~Background() {
+  if (thread_.joinable()) thread_.join();
+  if (made_ != nullptr) coll_comm_free(made_);
+}
+
+bool Background::find_peers(MPI_Comm comm) {
+  if (private_world() == MPI_COMM_NULL) return false;
+  MPI_Group members, world;
+  if (found.Comm_group(comm, &members) != MPI_SUCCESS) return false;
+  bool good = found.Comm_group(private_world(), &world) == MPI_SUCCESS;
+  if (good) {
+    std::vector<int> own(peers_.size());
+    std::iota(own.begin(), own.end(), 0);
+    good = found.Group_translate_ranks(members, ranks_, own.data(), world, peers_.data()) == MPI_SUCCESS;
+    found.Group_free(&world);
+  }
+  found.Group_free(&members);
+  return good && std::ranges::find(peers_, MPI_UNDEFINED) == peers_.end();
+}
+
+// It receives no signal of the program's.
+void Background::start_thread() {
+  sigset_t every, before;
+  sigfillset(&every);
+  pthread_sigmask(SIG_SETMASK, &every, &before);
+  try {
+    thread_ = std::thread([this] { run(); });
+  } catch (const std::system_error &) {
+    // Too many: the rank says that it cannot take part.
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+std::shared_ptr<Background> Background::begin(MPI_Comm comm, int rank, int ranks) {
+  std::shared_ptr<Background> made(new Background(rank, ranks));
+  if (!made->find_peers(comm)) return nullptr;
+  bool may = false;
+  {
+    const std::lock_guard lock(all_mutex);
+    std::erase_if(all(), [](const auto &one) { return one->is_finished(); });
+    may = std::ranges::count_if(all(), [](const auto &one) { return one->thread_.joinable(); }) < most_at_once;
+  }
+  const std::lock_guard lock(made->mutex_);  // which the thread waits for
+  if (may) made->start_thread();
+  made->own_ = {made->thread_.joinable(), next_tag(), known_node(), running_kernel()};
+  const int bytes = sizeof(Opening);
+  const bool posted = found.Iallgather(&made->own_, bytes, found.byte, made->openings_.data(), bytes, found.byte, comm,
+                                       &made->first_round_) == MPI_SUCCESS;
+  if (!posted || !made->thread_.joinable()) made->announced_ = true;
+  made->posted_ = posted;
+  const std::lock_guard lock_of_all(all_mutex);
+  all().push_back(made);
+  return made;
+}
+
+Why Background::obstacle() const {
+  const Opening &first = openings_.front();
+  for (const Opening &of : openings_) {
+    if (!of.good || of.node == no_name || of.node == nowhere || !of.kernel.known()) return Why::refused;
+    if (of.node != first.node) return Why::nodes;
+    if (of.kernel != first.kernel) return Why::refused;
+  }
+  return Why::count_;
+}
+
+long Background::vote() {
+  const std::lock_guard lock(mutex_);
+  return vote_ = calls_ + calls_before_vote;
+}
+
+void Background::announce(coll_comm *made, Why why, long last_forwarded) {
+  const std::lock_guard lock(mutex_);
+  made_ = made;
+  why_ = why;
+  last_forwarded_ = last_forwarded;
+  announced_.store(true, std::memory_order_release);
+}
+
+// The thread.
+void Background::run() {
+  { const std::lock_guard begun(mutex_); }
+  FirstRound first_round(&first_round_);
+  if (posted_) run_errand(first_round);
+  first_round_over_.store(true, std::memory_order_release);
+  const Why why = first_round.good() ? obstacle() : Why::refused;
+  if (why != Why::count_) {
+    announce(nullptr, why, 0);
+  } else {
+    Messages messages(*this);
+    coll_comm *made = agree_on_one(messages, rank_, ranks_);
+    std::vector<long> votes(peers_.size());
+    if (made != nullptr) {
+      const long own = vote();
+      if (!messages.allgather(&own, votes.data(), sizeof own)) coll_comm_free(std::exchange(made, nullptr));
+    }
+    announce(made, made != nullptr ? Why::count_ : Why::refused, std::ranges::max(votes));
+  }
+  finished_.store(true, std::memory_order_release);
+}
+
+bool Background::is_over(bool may_wait) {
+  std::unique_lock lock(mutex_);
+  calls_++;
+  while (!announced_.load(std::memory_order_relaxed) && (may_wait || (vote_ >= 0 && calls_ > vote_))) {
+    lock.unlock();
+    let_others_run();
+    lock.lock();
+  }
+  return announced_.load(std::memory_order_relaxed) && (made_ == nullptr || calls_ > last_forwarded_);
+}
+
+coll_comm *Background::take() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(made_, nullptr);
+}
+
+void Background::end_all() {
+  std::vector<std::shared_ptr<Background>> ending;
+  {
+    const std::lock_guard lock(all_mutex);
+    ending.swap(all());
+  }
+  for (const std::shared_ptr<Background> &one : ending) {
+    one->end_first_round();
+    while (one->thread_.joinable() && !one->finished_.load(std::memory_order_acquire)) let_others_run();
+  }
+}
+
+void Background::end_first_round() {
+  for (;;) {
+    if (thread_.joinable() && first_round_over_.load(std::memory_order_acquire)) return;
+    if (const std::lock_guard lock(all_mutex); !thread_.joinable() && is_finished()) return;
+    let_others_run();
+  }
+}
+
+// Without a thread it is over with the first round, which the next to look completes.
+bool Background::is_finished() {
+  if (thread_.joinable()) return finished_.load(std::memory_order_acquire);
+  FirstRound first_round(&first_round_);
+  if (posted_ && first_round.step()) posted_ = false;
+  return !posted_;
+}
+
+}  // namespace coll::shim

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "mpi/errands.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+namespace coll::shim {
+
+std::atomic<int> errands_left{0};
+
+namespace {
+
+constexpr std::chrono::microseconds pause{50};  // between two steps of a thread that calls MPI itself
+
+// On the stack of the thread that waits for it.
+struct Waiting {
+  Errand &errand;
+  bool done;
+  Waiting *next;
+};
+
+bool threads_call_mpi = false;
+std::mutex mutex;
+std::condition_variable some_done;
+Waiting *first = nullptr;
+
+}  // namespace
+
+void let_threads_call_mpi(bool may) { threads_call_mpi = may; }
+
+void run_errand(Errand &errand) {
+  if (threads_call_mpi) {
+    while (!errand.step()) std::this_thread::sleep_for(pause);
+    return;
+  }
+  std::unique_lock lock(mutex);
+  Waiting waiting{errand, false, first};
+  first = &waiting;
+  errands_left.fetch_add(1, std::memory_order_relaxed);
+  some_done.wait(lock, [&] { return waiting.done; });
+}
+
+// Under the mutex: one thread of the program at a time calls MPI for others, and those that find it so go on.
+void step_errands() {
+  const std::unique_lock lock(mutex, std::try_to_lock);
+  if (!lock) return;
+  bool any = false;
+  for (Waiting **link = &first; *link != nullptr;) {
+    Waiting &waiting = **link;
+    if (!waiting.errand.step()) {
+      link = &waiting.next;
+      continue;
+    }
+    *link = waiting.next;
+    errands_left.fetch_sub(1, std::memory_order_relaxed);
+    waiting.done = any = true;
+  }
+  if (any) some_done.notify_all();
+}
+
+}  // namespace coll::shim

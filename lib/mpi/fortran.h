@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the entry points of Fortran have in common: handles, addresses, and the macros that define them. For the files that
+// define them only.
+//
+// Open MPI's mpif.h and `use mpi` call mpi_bcast_ (or another of its four spellings), `use mpi_f08` calls
+// mpi_bcast_f08_, and both go to the inside of the library. MPICH's call MPI_Bcast, except those calls of mpi_f08
+// that have no buffer, which call PMPI_. Handles are INTEGERs, alone or in a derived type, which is the same by
+// reference; mpi_f08 may leave out ierror, which is then NULL.
+#pragma once
+
+#include "mpi/below.h"
+#include "mpi/taking.h"
+
+#include <atomic>
+#include <cstddef>
+
+namespace coll::shim {
+namespace {
+
+using Int = MPI_Fint;
+static_assert(sizeof(Int) == sizeof(int), "arrays of INTEGER are handed on as arrays of int");
+
+#ifdef OPEN_MPI
+// From the numbers of one sort of handle to handles. The library's own have small numbers, which no other handle ever
+// gets: they are asked for once.
+template <typename Handle>
+class Numbers {
+ public:
+  using Ask = Handle(Int);
+  using IsOwn = bool(Handle);
+
+  [[gnu::always_inline]] Handle of(Int number, Ask *ask, IsOwn *is_own) {
+    const auto place = static_cast<std::size_t>(number);
+    if (place < small) [[likely]]
+      if (const Handle own = own_[place].load(std::memory_order_relaxed)) [[likely]]
+        return own;
+    return learn(place, ask(number), is_own);
+  }
+
+ private:
+  [[gnu::noinline]] Handle learn(std::size_t place, Handle handle, IsOwn *is_own) {
+    if (place >= small || handle == nullptr || another_[place].load(std::memory_order_relaxed)) return handle;
+    if (is_own(handle)) own_[place].store(handle, std::memory_order_relaxed);
+    else another_[place].store(true, std::memory_order_relaxed);
+    return handle;
+  }
+
+  static constexpr std::size_t small = 128;
+  std::atomic<Handle> own_[small] = {};
+  std::atomic<bool> another_[small] = {};  // the program's
+};
+
+bool is_own_comm(MPI_Comm comm) { return comm == found.world || comm == found.self; }
+
+bool is_own_type(MPI_Datatype type) {
+  int combiner = MPI_UNDEFINED, integers, addresses, types;
+  return type != found.no_datatype &&
+         found.Type_get_envelope(type, &integers, &addresses, &types, &combiner) == MPI_SUCCESS &&
+         combiner == MPI_COMBINER_NAMED;
+}
+
+bool is_own_op(MPI_Op op) {
+  for (const MPI_Op own : {MPI_MAX, MPI_MIN, MPI_SUM, MPI_PROD, MPI_LAND, MPI_BAND, MPI_LOR, MPI_BOR, MPI_LXOR,
+                           MPI_BXOR, MPI_MAXLOC, MPI_MINLOC})
+    if (op == own) return true;
+  return false;
+}
+
+constinit Numbers<MPI_Comm> comms;
+constinit Numbers<MPI_Datatype> types;
+constinit Numbers<MPI_Op> ops;
+
+inline MPI_Comm comm_of(const Int *comm) { return comms.of(*comm, found.Comm_f2c, is_own_comm); }
+inline MPI_Datatype type_of(const Int *type) { return types.of(*type, found.Type_f2c, is_own_type); }
+inline MPI_Op op_of(const Int *op) { return ops.of(*op, found.Op_f2c, is_own_op); }
+constexpr Int info_null = 0;
+
+// MPI_BOTTOM and MPI_IN_PLACE of Fortran are variables, which the call passes by reference. Known from the first call of
+// each entry point on.
+constinit std::atomic<const void *> in_place{}, bottom{};
+
+inline void *address(void *buffer) {
+  if (buffer == in_place.load(std::memory_order_relaxed)) return MPI_IN_PLACE;
+  return buffer == bottom.load(std::memory_order_relaxed) ? MPI_BOTTOM : buffer;
+}
+#else
+inline MPI_Comm comm_of(const Int *comm) { return *comm; }
+inline MPI_Op op_of(const Int *op) { return *op; }
+constexpr Int info_null = MPI_INFO_NULL;
+#endif
+
+// The next in line behind the entry point of that name.
+template <typename Function>
+Function *next_of(const char *name, Function *) {
+  below();  // refuses the wrong library
+#ifdef OPEN_MPI
+  in_place.store(variable("mpi_fortran_in_place_"), std::memory_order_relaxed);
+  bottom.store(variable("mpi_fortran_bottom_"), std::memory_order_relaxed);
+#endif
+  return reinterpret_cast<Function *>(next_fortran(name));
+}
+
+template <typename Next, typename... Arguments>
+void settle(int result, Next next, Int *ierror, Arguments... arguments) {
+  if (result == passed_on) next(arguments..., ierror);
+  else if (ierror != nullptr) *ierror = result;
+}
+
+}  // namespace
+}  // namespace coll::shim
+
+// Defines one symbol; `...` is what it does, knowing the `next` of that name.
+#define COLL_FORTRAN_SYMBOL(symbol, parameters, ...)                 \
+  extern "C" [[gnu::visibility("default")]] void symbol parameters { \
+    static const auto next = next_of(#symbol, symbol);               \
+    __VA_ARGS__;                                                     \
+  }
+#define COLL_FORTRAN_ALIAS(symbol, of) extern "C" [[gnu::visibility("default"), gnu::alias(#of)]] decltype(of) symbol;
+
+#define COLL_FORTRAN_08(name, parameters, ...) COLL_FORTRAN_SYMBOL(mpi_##name##_f08_, parameters, __VA_ARGS__)
+
+#ifdef OPEN_MPI
+#define COLL_FORTRAN_ALL(name, NAME, parameters, ...)         \
+  COLL_FORTRAN_SYMBOL(mpi_##name##_, parameters, __VA_ARGS__) \
+  COLL_FORTRAN_ALIAS(mpi_##name, mpi_##name##_)               \
+  COLL_FORTRAN_ALIAS(mpi_##name##__, mpi_##name##_)           \
+  COLL_FORTRAN_ALIAS(MPI_##NAME, mpi_##name##_)               \
+  COLL_FORTRAN_08(name, parameters, __VA_ARGS__)
+#define COLL_FORTRAN_WITH_BUFFER COLL_FORTRAN_ALL
+#define COLL_FORTRAN_WITHOUT_BUFFER COLL_FORTRAN_ALL
+#else
+#define COLL_FORTRAN_WITH_BUFFER(...)
+#define COLL_FORTRAN_WITHOUT_BUFFER(name, NAME, parameters, ...) COLL_FORTRAN_08(name, parameters, __VA_ARGS__)
+#endif

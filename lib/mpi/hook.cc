@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "mpi/hook.h"
+
+#include "mpi/below.h"
+#include "mpi/progress.h"
+
+#include <atomic>
+#include <dlfcn.h>
+
+namespace coll::shim {
+namespace {
+
+void (*hooked)() = nullptr;
+std::atomic<bool> is_seen{false};  // the library's progress has come by
+
+// The function may call MPI, whose progress comes by here again.
+[[gnu::always_inline]] inline void come_by() {
+  static constinit thread_local bool inside = false;
+  if (inside) return;
+  inside = true;
+  is_seen.store(true, std::memory_order_relaxed);
+  hooked();
+  inside = false;
+}
+
+// Whether progress really comes by: the symbols alone do not tell which of its devices the library uses.
+bool is_called() {
+  for (int round = 0; round < 100 && !is_seen.load(std::memory_order_relaxed); round++) look_into_mpi(nullptr);
+  return is_seen.load(std::memory_order_relaxed);
+}
+
+}  // namespace
+
+#ifdef OPEN_MPI
+
+bool hook_progress(void (*function)()) {
+  using Callback = int (*)();
+  auto *add = reinterpret_cast<int (*)(Callback)>(variable("opal_progress_register"));
+  if (add == nullptr) return false;
+  hooked = function;
+  const Callback callback = [] {
+    come_by();
+    return 0;
+  };
+  return add(callback) == 0 && is_called();
+}
+
+#else
+
+namespace {
+
+using WorkerProgress = unsigned (*)(void *);
+std::atomic<bool> has_hook{false};
+
+WorkerProgress next_worker_progress() {
+  if (void *symbol = dlsym(RTLD_NEXT, "ucp_worker_progress")) return reinterpret_cast<WorkerProgress>(symbol);
+  // UCX was loaded out of the global scope, with an MPI library that was.
+  void *ucx = dlopen("libucp.so.0", RTLD_LAZY | RTLD_NOLOAD);
+  return ucx != nullptr ? reinterpret_cast<WorkerProgress>(dlsym(ucx, "ucp_worker_progress")) : nullptr;
+}
+
+}  // namespace
+
+bool hook_progress(void (*function)()) {
+  hooked = function;
+  has_hook.store(true, std::memory_order_release);
+  if (is_called()) return true;
+  has_hook.store(false, std::memory_order_relaxed);
+  return false;
+}
+
+// Whatever the hook finds is complete before UCX looks: neither runs inside the other.
+extern "C" [[gnu::visibility("default")]] unsigned ucp_worker_progress(void *worker) {
+  static const WorkerProgress next = next_worker_progress();
+  if (has_hook.load(std::memory_order_acquire)) come_by();
+  return next(worker);
+}
+
+#endif
+
+}  // namespace coll::shim

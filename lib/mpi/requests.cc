@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Invariants
+//  1. A Started is in the list from enter() until its collective is complete. Then the thread that finds it so completes
+//     the generalized request and touches it no more: the library frees it by free_started(), perhaps at once.
+//  2. The list's mutex is held by one thread at a time while it tests; others go on. So a collective is tested by one
+//     thread, as coll_test() asks.
+#include "mpi/requests.h"
+
+#include "mpi/below.h"
+#include "mpi/errands.h"
+#include "mpi/errors.h"
+#include "mpi/hook.h"
+#include "mpi/probing.h"
+#include "mpi/progress.h"
+
+#include <atomic>
+#include <mutex>
+#include <new>
+#include <utility>
+
+namespace coll::shim {
+
+Moved::~Moved() {
+  if (duplicated) found.Type_free(&kept);
+}
+
+std::unique_ptr<Moved> Moved::make(std::size_t packed_bytes) {
+  std::unique_ptr<Moved> moved(new (std::nothrow) Moved);
+  if (moved == nullptr) return nullptr;
+  moved->packed.reset(new (std::nothrow) char[packed_bytes]);
+  return moved->packed != nullptr ? std::move(moved) : nullptr;
+}
+
+const Datatype *Moved::keep(MPI_Datatype datatype) {
+  kept = datatype;
+  if (!is_predefined(datatype)) duplicated = found.Type_dup(datatype, &kept) == MPI_SUCCESS;
+  return is_predefined(datatype) || duplicated ? datatype_of(kept) : nullptr;
+}
+
+namespace {
+
+constexpr int tests_in_a_row = 8;  // that find nothing complete, in one call of the hook
+
+// Oldest first, but for those that a test has found active.
+class List {
+ public:
+  bool empty() const { return first_ == nullptr; }
+  void append(Started *started) {
+    started->next = nullptr;
+    *last_ = started;
+    last_ = &started->next;
+  }
+  Started *pop() {
+    Started *popped = std::exchange(first_, first_->next);
+    if (first_ == nullptr) last_ = &first_;
+    return popped;
+  }
+
+ private:
+  Started *first_ = nullptr;
+  Started **last_ = &first_;
+};
+
+std::mutex mutex;  // of the lists
+constinit List list;
+constinit std::atomic<int> listed{0};
+
+// MPICH's progress runs under locks at MPI_THREAD_MULTIPLE, and must not call MPI there: what is complete waits in a list
+// of its own until the library asks for it.
+bool progress_is_locked = false;
+constinit List over;
+constinit std::atomic<int> how_many_over{0};
+
+void complete(Started *started) {
+  note_served();
+  if (started->status == COLL_OK && started->moved != nullptr && !started->moved->recv.store())
+    started->status = COLL_ERR_TYPE;
+  started->code = started->status == COLL_OK ? MPI_SUCCESS : error_code(started->status);
+  // Not in free_started(), which MPICH calls under a lock that freeing a datatype takes.
+  started->moved.reset();
+  started->operation.reset();
+  found.Grequest_complete(started->handle);
+}
+
+// Those in vain go to the end, so that each has its turn.
+void test_some() {
+  const std::unique_lock lock(mutex, std::try_to_lock);
+  if (!lock) return;
+  for (int left = listed.load(std::memory_order_relaxed), vain = 0; left > 0 && vain < tests_in_a_row; left--) {
+    Started *started = list.pop();
+    int done = 0;
+    const coll_status status = coll_test(&started->collective, &done);
+    if (done == 0) {
+      list.append(started);
+      vain++;
+    } else {
+      listed.fetch_sub(1, std::memory_order_relaxed);
+      started->status = status;
+      started->is_over.store(true, std::memory_order_relaxed);
+      if (!progress_is_locked) {
+        complete(started);
+      } else {
+        over.append(started);
+        how_many_over.fetch_add(1, std::memory_order_relaxed);
+      }
+    }
+  }
+}
+
+void advance_requests() {
+  if (errands_left.load(std::memory_order_relaxed) > 0) [[unlikely]]
+    step_errands();
+  if (listed.load(std::memory_order_relaxed) > 0) test_some();
+}
+
+// ---- what the library asks of a generalized request ----------------------------------------------------------
+
+int query_started(void *state, MPI_Status *status) {
+  // Empty. MPI_Status_set_elements and MPI_Status_set_cancelled take longer than the rest of a request.
+#ifdef OPEN_MPI
+  status->_ucount = 0;
+  status->_cancelled = 0;
+#else
+  status->count_lo = 0;
+  status->count_hi_and_cancelled = 0;
+#endif
+  status->MPI_SOURCE = MPI_ANY_SOURCE;
+  status->MPI_TAG = MPI_ANY_TAG;
+  return static_cast<Started *>(state)->code;
+}
+
+int free_started(void *state) {
+  delete static_cast<Started *>(state);
+  return MPI_SUCCESS;
+}
+
+// As of every collective: MPI forbids it.
+int cancel_started(void *, int) { return MPI_ERR_REQUEST; }
+
+#ifdef OPEN_MPI
+int start_generalized(Started *started) {
+  return found.Grequest_start(query_started, free_started, cancel_started, started, &started->handle);
+}
+bool find_more() { return true; }
+#else
+// MPICH's MPI_Waitall does not wait for a generalized request among null ones, but for one with a function to wait. It
+// must have one to poll with as well, which is then called instead of the library's progress.
+int poll_started(void *, MPI_Status *) {
+  look_into_mpi(nullptr);
+  complete_those_over();
+  return MPI_SUCCESS;
+}
+int wait_for_started(int count, void **states, double, MPI_Status *status) {
+  for (int i = 0; i < count; i++) poll_started(states[i], status);
+  return MPI_SUCCESS;
+}
+
+decltype(&::PMPIX_Grequest_start) start_extended = nullptr;
+
+int start_generalized(Started *started) {
+  return start_extended(query_started, free_started, cancel_started, poll_started, wait_for_started, started,
+                        &started->handle);
+}
+bool find_more() {
+  start_extended = reinterpret_cast<decltype(start_extended)>(variable("PMPIX_Grequest_start"));
+  return start_extended != nullptr;
+}
+#endif
+
+}  // namespace
+
+void complete_those_over() {
+  if (how_many_over.load(std::memory_order_relaxed) == 0) return;
+  const std::unique_lock lock(mutex, std::try_to_lock);
+  if (!lock) return;
+  while (!over.empty()) {
+    how_many_over.fetch_sub(1, std::memory_order_relaxed);
+    complete(over.pop());
+  }
+}
+
+int enter(std::unique_ptr<Started> started, MPI_Request *request) {
+  if (const int code = start_generalized(started.get()); code != MPI_SUCCESS) {
+    coll_wait(&started->collective);
+    return code;
+  }
+  *request = started->handle;
+  const std::lock_guard lock(mutex);
+  list.append(started.release());
+  listed.fetch_add(1, std::memory_order_relaxed);
+  return MPI_SUCCESS;
+}
+
+bool start_requests() {
+  int level = MPI_THREAD_SINGLE;
+  if (!find_more() || found.Query_thread(&level) != MPI_SUCCESS) return false;
+  let_threads_call_mpi(level == MPI_THREAD_MULTIPLE);
+#ifndef OPEN_MPI
+  progress_is_locked = level == MPI_THREAD_MULTIPLE;
+#endif
+  return hook_progress(advance_requests);
+}
+
+}  // namespace coll::shim

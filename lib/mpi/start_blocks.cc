@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The non-blocking collectives that move blocks between ranks: take_blocks.cc tells which are served, and why. Data that is
+// not in order is packed at the start and unpacked at the end.
+#include "mpi/arguments.h"
+#include "mpi/blocks.h"
+#include "mpi/start.h"
+
+#include <cstddef>
+
+namespace coll::shim {
+namespace {
+
+// The datatype of what is received.
+struct Got {
+  MPI_Datatype handle;
+  const Datatype *element;
+};
+
+// `describe(from, to, got, numbers)`: describes both sides, and returns whether the arguments are right. `kept`: the blocks
+// of the receive buffer that are input too. The collective is start(from, to, coll, request).
+template <typename Describe, typename Start>
+int run(Starting &call, Got got, int kept, Describe describe, Start start) {
+  std::size_t *numbers = call.communicator().number_space();
+  if (numbers == nullptr) return call.fail(COLL_ERR_NO_MEMORY);
+  Side from, to;
+  if (!describe(from, to, got, numbers)) return call.pass_on(Why::arguments);
+  const std::size_t from_bytes = from.packed_bytes();
+  const std::size_t bytes = from_bytes + to.packed_bytes();
+  if (bytes == 0)
+    return call.begin([&](coll_comm *coll, coll_request **request) { return start(from, to, coll, request); });
+
+  // The same once more, in memory that lasts.
+  std::unique_ptr<Moved> moved = Moved::make(bytes);
+  if (moved == nullptr) return call.fail(COLL_ERR_NO_MEMORY);
+  moved->numbers.reset(new (std::nothrow) std::size_t[4 * static_cast<std::size_t>(call.ranks())]);
+  if (to.packed_bytes() > 0) got = {got.handle, moved->keep(got.handle)}, got.handle = moved->kept;
+  if (moved->numbers == nullptr || (to.packed_bytes() > 0 && got.element == nullptr))
+    return call.fail(COLL_ERR_NO_MEMORY);
+  Side &send = moved->send, &recv = moved->recv;
+  describe(send, recv, got, moved->numbers.get());
+  send.pack_at(moved->packed.get());
+  recv.pack_at(moved->packed.get() + from_bytes);
+  const bool kept_packed = kept == no_block || (kept == all_blocks ? recv.load() : recv.load(kept));
+  if (!kept_packed || !send.load()) return call.fail(COLL_ERR_TYPE);
+  return call.begin([&](coll_comm *coll, coll_request **request) { return start(send, recv, coll, request); },
+                    std::move(moved));
+}
+
+template <typename Count, typename Displ>
+int gatherv_of(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, const Count *recv_counts,
+               const Displ *displs, MPI_Datatype recv_type, int root, MPI_Comm comm, MPI_Request *request) {
+  Starting call(igatherv, comm, -1, recv_type, request);
+  if (!call.possible()) return call.impossible();
+  if (!call.join(root)) return call.result();
+  const bool is_root = call.rank() == root;
+  const bool inside = is_root && send == MPI_IN_PLACE;
+  std::size_t bytes = 0;
+  return run(
+      call, is_root ? Got{recv_type, datatype_of(recv_type)} : Got{}, inside ? root : no_block,
+      [&](Side &from, Side &to, Got type, std::size_t *numbers) {
+        if (is_root && !make_side(recv, type.handle, type.element, recv_counts, displs, call.ranks(), numbers, &to))
+          return false;
+        if (inside) {
+          from.be_in_place();
+          bytes = to.counts()[root];
+        } else {
+          const Message mine(send_count, send_type);
+          if (!mine.known() || send == MPI_IN_PLACE) return false;
+          mine.describe(&from, send, 1);
+          bytes = mine.bytes();
+        }
+        if (!from.good()) return false;
+        if (is_root) keep_own_block(from, to, to.displs()[root]);
+        return true;
+      },
+      [&](const Side &from, const Side &to, coll_comm *coll, coll_request **started) {
+        return coll_igatherv(from.data(), bytes, to.data(), to.counts(), to.displs(), COLL_BYTE, root, coll, started);
+      });
+}
+
+template <typename Count, typename Displ>
+int scatterv_of(const void *send, const Count *send_counts, const Displ *displs, MPI_Datatype send_type, void *recv,
+                MPI_Count recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm, MPI_Request *request) {
+  Starting call(iscatterv, comm, -1, send_type, request);
+  if (!call.possible()) return call.impossible();
+  if (!call.join(root)) return call.result();
+  const bool is_root = call.rank() == root;
+  const bool inside = is_root && recv == MPI_IN_PLACE;
+  const Datatype *element = inside ? nullptr : datatype_of(recv_type);
+  if (!inside && (element == nullptr || recv_count < 0 || recv == MPI_IN_PLACE)) return call.pass_on(Why::arguments);
+  std::size_t bytes = 0;
+  return run(
+      call, {recv_type, element}, no_block,
+      [&](Side &from, Side &to, Got type, std::size_t *numbers) {
+        if (is_root &&
+            !make_side(send, send_type, datatype_of(send_type), send_counts, displs, call.ranks(), numbers, &from))
+          return false;
+        if (inside) {
+          to.be_in_place();
+          bytes = from.counts()[root];
+        } else {
+          to.describe(recv, type.handle, type.element, recv_count, 1);
+          bytes = static_cast<std::size_t>(recv_count) * type.element->size_bytes;
+        }
+        if (!to.good()) return false;
+        if (is_root) keep_own_block(to, from, from.displs()[root]);
+        return true;
+      },
+      [&](const Side &from, const Side &to, coll_comm *coll, coll_request **started) {
+        return coll_iscatterv(from.data(), from.counts(), from.displs(), to.data(), bytes, COLL_BYTE, root, coll,
+                              started);
+      });
+}
+
+template <typename Count, typename Displ>
+int allgatherv_of(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, const Count *recv_counts,
+                  const Displ *displs, MPI_Datatype recv_type, MPI_Comm comm, MPI_Request *request) {
+  Starting call(iallgatherv, comm, -1, recv_type, request);
+  if (!call.possible()) return call.impossible();
+  if (!call.join(0)) return call.result();
+  const bool inside = send == MPI_IN_PLACE;
+  return run(
+      call, {recv_type, datatype_of(recv_type)}, inside ? call.rank() : no_block,
+      [&](Side &from, Side &to, Got type, std::size_t *numbers) {
+        if (recv == MPI_IN_PLACE ||
+            !make_side(recv, type.handle, type.element, recv_counts, displs, call.ranks(), numbers, &to))
+          return false;
+        if (inside) {
+          from.be_in_place();
+        } else {
+          const Message mine(send_count, send_type);
+          if (!mine.known() || mine.bytes() != to.counts()[call.rank()]) return false;
+          mine.describe(&from, send, 1);
+        }
+        if (!from.good()) return false;
+        keep_own_block(from, to, to.displs()[call.rank()]);
+        return true;
+      },
+      [&](const Side &from, const Side &to, coll_comm *coll, coll_request **started) {
+        return coll_iallgatherv(from.data(), to.counts()[call.rank()], to.data(), to.counts(), to.displs(), COLL_BYTE,
+                                coll, started);
+      });
+}
+
+template <typename Count, typename Displ>
+int alltoallv_of(const void *send, const Count *send_counts, const Displ *send_displs, MPI_Datatype send_type,
+                 void *recv, const Count *recv_counts, const Displ *recv_displs, MPI_Datatype recv_type, MPI_Comm comm,
+                 MPI_Request *request) {
+  Starting call(ialltoallv, comm, -1, recv_type, request);
+  if (!call.possible()) return call.impossible();
+  if (!call.join(0)) return call.result();
+  const bool inside = send == MPI_IN_PLACE;
+  const int ranks = call.ranks();
+  const Datatype *got = datatype_of(recv_type);
+  const Datatype *sent = inside || send_type == recv_type ? got : datatype_of(send_type);
+  return run(
+      call, {recv_type, got}, inside ? all_blocks : no_block,
+      [&](Side &from, Side &to, Got type, std::size_t *numbers) {
+        if (recv == MPI_IN_PLACE ||
+            !make_side(recv, type.handle, type.element, recv_counts, recv_displs, ranks, numbers, &to))
+          return false;
+        if (inside) from.be_in_place();
+        return inside || make_side(send, send_type, sent, send_counts, send_displs, ranks, numbers + 2 * ranks, &from);
+      },
+      [&](const Side &from, const Side &to, coll_comm *coll, coll_request **started) {
+        return coll_ialltoallv(from.data(), from.counts(), from.displs(), to.data(), to.counts(), to.displs(),
+                               COLL_BYTE, coll, started);
+      });
+}
+
+}  // namespace
+
+int start_gather(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, MPI_Count recv_count,
+                 MPI_Datatype recv_type, int root, MPI_Comm comm, MPI_Request *request) {
+  const bool inside = send == MPI_IN_PLACE;
+  Starting call(igather, comm, inside ? recv_count : send_count, inside ? recv_type : send_type, request);
+  if (!call.possible()) return call.impossible();
+  const Message mine = inside ? Message(recv_count, recv_type) : Message(send_count, send_type);
+  if (const Why why = obstacle(mine); why != Why::count_) return call.pass_on(why);
+  if (!call.join(root)) return call.result();
+  const std::size_t bytes = mine.bytes();
+  const bool is_root = call.rank() == root;
+  Got got{};
+  if (is_root) {
+    const Message all(recv_count, recv_type, mine);
+    if (!all.known() || all.bytes() != bytes || recv == MPI_IN_PLACE) return call.pass_on(Why::arguments);
+    got = {recv_type, all.element};
+  } else if (inside) {
+    return call.pass_on(Why::arguments);
+  }
+  return run(
+      call, got, inside ? root : no_block,
+      [&](Side &from, Side &to, Got type, std::size_t *) {
+        if (is_root) to.describe(recv, type.handle, type.element, recv_count, call.ranks());
+        describe_own(&from, inside, mine, send);
+        if (!from.good() || !to.good()) return false;
+        keep_own_block(from, to, static_cast<std::size_t>(call.rank()) * bytes);
+        return true;
+      },
+      [&](const Side &from, const Side &to, coll_comm *coll, coll_request **started) {
+        return coll_igather(from.data(), to.data(), bytes, COLL_BYTE, root, coll, started);
+      });
+}
+
+int start_scatter(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, MPI_Count recv_count,
+                  MPI_Datatype recv_type, int root, MPI_Comm comm, MPI_Request *request) {
+  const bool inside = recv == MPI_IN_PLACE;
+  Starting call(iscatter, comm, inside ? send_count : recv_count, inside ? send_type : recv_type, request);
+  if (!call.possible()) return call.impossible();
+  const Message mine = inside ? Message(send_count, send_type) : Message(recv_count, recv_type);
+  if (const Why why = obstacle(mine); why != Why::count_) return call.pass_on(why);
+  if (!call.join(root)) return call.result();
+  const std::size_t bytes = mine.bytes();
+  const bool is_root = call.rank() == root;
+  const Message all(is_root ? send_count : mine.count, is_root ? send_type : mine.handle, mine);
+  const bool right = is_root ? all.known() && all.bytes() == bytes && send != MPI_IN_PLACE : !inside;
+  if (!right) return call.pass_on(Why::arguments);
+  return run(
+      call, {mine.handle, mine.element}, no_block,
+      [&](Side &from, Side &to, Got type, std::size_t *) {
+        if (is_root) all.describe(&from, send, call.ranks());
+        if (inside) to.be_in_place();
+        else to.describe(recv, type.handle, type.element, recv_count, 1);
+        if (!from.good() || !to.good()) return false;
+        keep_own_block(to, from, static_cast<std::size_t>(call.rank()) * bytes);
+        return true;
+      },
+      [&](const Side &from, const Side &to, coll_comm *coll, coll_request **started) {
+        return coll_iscatter(from.data(), to.data(), bytes, COLL_BYTE, root, coll, started);
+      });
+}
+
+int start_allgather(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, MPI_Count recv_count,
+                    MPI_Datatype recv_type, MPI_Comm comm, MPI_Request *request) {
+  Starting call(iallgather, comm, recv_count, recv_type, request);
+  if (!call.possible()) return call.impossible();
+  const bool inside = send == MPI_IN_PLACE;
+  const Message all(recv_count, recv_type);
+  if (const Why why = obstacle(all); why != Why::count_) return call.pass_on(why);
+  const Message mine = inside ? all : Message(send_count, send_type, all);
+  if (!mine.known() || mine.bytes() != all.bytes() || recv == MPI_IN_PLACE) return call.pass_on(Why::arguments);
+  if (!call.join(0)) return call.result();
+  return run(
+      call, {all.handle, all.element}, inside ? call.rank() : no_block,
+      [&](Side &from, Side &to, Got type, std::size_t *) {
+        describe_own(&from, inside, mine, send);
+        to.describe(recv, type.handle, type.element, recv_count, call.ranks());
+        if (!from.good() || !to.good()) return false;
+        keep_own_block(from, to, static_cast<std::size_t>(call.rank()) * all.bytes());
+        return true;
+      },
+      [&](const Side &from, const Side &to, coll_comm *coll, coll_request **started) {
+        return coll_iallgather(from.data(), to.data(), all.bytes(), COLL_BYTE, coll, started);
+      });
+}
+
+int start_alltoall(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, MPI_Count recv_count,
+                   MPI_Datatype recv_type, MPI_Comm comm, MPI_Request *request) {
+  Starting call(ialltoall, comm, recv_count, recv_type, request);
+  if (!call.possible()) return call.impossible();
+  const bool inside = send == MPI_IN_PLACE;
+  const Message got(recv_count, recv_type);
+  if (const Why why = obstacle(got); why != Why::count_) return call.pass_on(why);
+  const Message sent = inside ? got : Message(send_count, send_type, got);
+  if (!sent.known() || sent.bytes() != got.bytes() || recv == MPI_IN_PLACE) return call.pass_on(Why::arguments);
+  if (!call.join(0)) return call.result();
+  return run(
+      call, {got.handle, got.element}, inside ? all_blocks : no_block,
+      [&](Side &from, Side &to, Got type, std::size_t *) {
+        if (inside) from.be_in_place();
+        else sent.describe(&from, send, call.ranks());
+        to.describe(recv, type.handle, type.element, recv_count, call.ranks());
+        return from.good() && to.good();
+      },
+      [&](const Side &from, const Side &to, coll_comm *coll, coll_request **started) {
+        return coll_ialltoall(from.data(), to.data(), got.bytes(), COLL_BYTE, coll, started);
+      });
+}
+
+int start_gatherv(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, const int *recv_counts,
+                  const int *displs, MPI_Datatype recv_type, int root, MPI_Comm comm, MPI_Request *request) {
+  return gatherv_of(send, send_count, send_type, recv, recv_counts, displs, recv_type, root, comm, request);
+}
+
+int start_gatherv(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
+                  const MPI_Count *recv_counts, const MPI_Aint *displs, MPI_Datatype recv_type, int root, MPI_Comm comm,
+                  MPI_Request *request) {
+  return gatherv_of(send, send_count, send_type, recv, recv_counts, displs, recv_type, root, comm, request);
+}
+
+int start_scatterv(const void *send, const int *send_counts, const int *displs, MPI_Datatype send_type, void *recv,
+                   MPI_Count recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm, MPI_Request *request) {
+  return scatterv_of(send, send_counts, displs, send_type, recv, recv_count, recv_type, root, comm, request);
+}
+
+int start_scatterv(const void *send, const MPI_Count *send_counts, const MPI_Aint *displs, MPI_Datatype send_type,
+                   void *recv, MPI_Count recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm,
+                   MPI_Request *request) {
+  return scatterv_of(send, send_counts, displs, send_type, recv, recv_count, recv_type, root, comm, request);
+}
+
+int start_allgatherv(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, const int *recv_counts,
+                     const int *displs, MPI_Datatype recv_type, MPI_Comm comm, MPI_Request *request) {
+  return allgatherv_of(send, send_count, send_type, recv, recv_counts, displs, recv_type, comm, request);
+}
+
+int start_allgatherv(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
+                     const MPI_Count *recv_counts, const MPI_Aint *displs, MPI_Datatype recv_type, MPI_Comm comm,
+                     MPI_Request *request) {
+  return allgatherv_of(send, send_count, send_type, recv, recv_counts, displs, recv_type, comm, request);
+}
+
+int start_alltoallv(const void *send, const int *send_counts, const int *send_displs, MPI_Datatype send_type,
+                    void *recv, const int *recv_counts, const int *recv_displs, MPI_Datatype recv_type, MPI_Comm comm,
+                    MPI_Request *request) {
+  return alltoallv_of(send, send_counts, send_displs, send_type, recv, recv_counts, recv_displs, recv_type, comm,
+                      request);
+}
+
+int start_alltoallv(const void *send, const MPI_Count *send_counts, const MPI_Aint *send_displs, MPI_Datatype send_type,
+                    void *recv, const MPI_Count *recv_counts, const MPI_Aint *recv_displs, MPI_Datatype recv_type,
+                    MPI_Comm comm, MPI_Request *request) {
+  return alltoallv_of(send, send_counts, send_displs, send_type, recv, recv_counts, recv_displs, recv_type, comm,
+                      request);
+}
+
+}  // namespace coll::shim

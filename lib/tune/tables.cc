@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tune/tables.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "model/prices.h"
+
+namespace coll::tune {
+
+using model::Chosen;
+using plan::Collective;
+
+namespace {
+
+bool keeps_bits(const algo::Algorithm& algorithm, const Situation& situation) {
+  if (!plan::is_reduction(algorithm.collective)) return true;
+  return algorithm.balanced && !(situation.rounds_partials() && algorithm.stores_partials);
+}
+
+// Of `bytes`, between the times of the class and of the one before it: straight on logarithmic scales.
+double expected_us(std::span<const Chosen> rows, const Chosen& row, size_t bytes) {
+  if (row.measured_us <= 0 || bytes > row.up_to_bytes) return 0;
+  if (bytes == row.up_to_bytes) return row.measured_us;
+  if (&row == rows.data()) return 0;
+  const Chosen& before = (&row)[-1];
+  if (before.measured_us <= 0 || before.up_to_bytes == 0) return 0;
+  const double part = std::log(double(bytes) / double(before.up_to_bytes)) /
+                      std::log(double(row.up_to_bytes) / double(before.up_to_bytes));
+  return before.measured_us * std::pow(row.measured_us / before.measured_us, part);
+}
+
+}  // namespace
+
+std::optional<Calibrated::Found> Calibrated::find(const Situation& situation) const {
+  for (const int ranks : {situation.ranks, nearest_ranks(situation.collective, situation.ranks)}) {
+    const Chosen* row = row_for(situation, ranks);
+    if (row == nullptr || !usable(*row, situation)) continue;
+    Found found{.row = row, .exact = ranks == situation.ranks};
+    found.choice = {.algorithm = row->algorithm, .parameters = row->parameters, .kernel_copies = row->kernel_copies};
+    if (found.exact) found.expected_us = expected_us(rows(situation.collective, ranks), *row, situation.bytes);
+    return found;
+  }
+  return std::nullopt;
+}
+
+std::optional<size_t> Calibrated::latency_path_bytes(Collective collective, int ranks) const {
+  const std::span<const Chosen> measured = rows(collective, ranks);
+  if (measured.empty()) return std::nullopt;
+  const auto behind = std::ranges::find_if(measured, [](const Chosen& row) { return row.algorithm != nullptr; });
+  if (behind == measured.begin()) return 0;
+  return std::max<size_t>((behind - 1)->up_to_bytes * plan::pieces_shown(collective, ranks), 1);
+}
+
+bool Calibrated::knows_times(int ranks) const {
+  return std::ranges::any_of(table_->choices,
+                             [&](const Chosen& row) { return row.ranks == ranks && row.measured_us > 0; });
+}
+
+std::span<const Chosen> Calibrated::rows(Collective collective, int ranks) const {
+  const std::tuple key(collective, ranks);
+  const auto key_of = [](const Chosen& c) { return std::tuple(c.collective, c.ranks); };
+  return {std::ranges::lower_bound(table_->choices, key, {}, key_of),
+          std::ranges::upper_bound(table_->choices, key, {}, key_of)};
+}
+
+const Chosen* Calibrated::row_for(const Situation& situation, int ranks) const {
+  const std::span<const Chosen> all = rows(situation.collective, ranks);
+  const auto row = std::ranges::lower_bound(all, situation.bytes, {}, &Chosen::up_to_bytes);
+  if (row != all.end()) return &*row;
+  return all.empty() ? nullptr : &all.back();
+}
+
+bool Calibrated::usable(const Chosen& row, const Situation& situation) const {
+  if (row.algorithm == nullptr || !keeps_bits(*row.algorithm, situation)) return false;
+  if (row.kernel_copies ? !situation.has_kernel_copies() : situation.single_copy) return false;
+  const algo::Request request{.hierarchy = hierarchy_, .parameters = row.parameters};
+  if (row.algorithm->refuses != nullptr && !row.algorithm->refuses(request).empty()) return false;
+  return row.algorithm->applies(request);
+}
+
+// Of which the table has rows, at most half as many again or two thirds; `ranks` itself when there are none.
+int Calibrated::nearest_ranks(Collective collective, int ranks) const {
+  int nearest = ranks;
+  double least = 1.5;
+  for (const Chosen& row : table_->choices) {
+    if (row.collective != collective || row.ranks == ranks) continue;
+    const double factor = double(std::max(row.ranks, ranks)) / std::min(row.ranks, ranks);
+    if (factor < least || (factor == least && nearest == ranks)) least = factor, nearest = row.ranks;
+  }
+  return nearest;
+}
+
+const std::optional<Choice>& Prices::find(const Situation& situation, const model::Table& table,
+                                          const topo::Hierarchy& hierarchy) {
+  const int size_class = situation.bytes == 0 ? 0 : int(std::bit_width(situation.bytes - 1)) + 1;
+  const std::tuple key(situation.collective, size_class, situation.rounds_partials(), situation.has_kernel_copies());
+  if (const auto found = known_.find(key); found != known_.end()) return found->second;
+  model::Table usable = table;
+  for (model::Mechanism mechanism : model::all_mechanisms) {
+    const bool possible = mechanism == model::Mechanism::shared_memory ||
+                          (mechanism == model::Mechanism::mapped && situation.in_place) ||
+                          (mechanism == situation.kernel && situation.has_kernel_copies());
+    usable.access[size_t(mechanism)].available &= possible;
+  }
+  const double bytes = situation.bytes == 0 ? 0 : double(std::bit_ceil(situation.bytes));
+  std::optional<Choice> cheapest;
+  for (const model::Priced& row : model::rank_choices(plan::name(situation.collective), usable, hierarchy, bytes)) {
+    const algo::Algorithm* algorithm = model::registered(*row.row);
+    if (algorithm == nullptr || !keeps_bits(*algorithm, situation)) continue;
+    cheapest = Choice{.algorithm = algorithm, .kernel_copies = model::is_kernel_copy(row.mechanism)};
+    algo::Parameters& parameters = cheapest->parameters;
+    if (row.row->reads.k) parameters.k = uint16_t(row.knobs.k);
+    if (row.row->reads.j) parameters.j = uint16_t(row.knobs.k);
+    // Formulas without chunks move everything in one pass; staging has room for so much.
+    constexpr double most = 1 << 20;
+    const double chunk = row.knobs.chunk_bytes > 0 ? row.knobs.chunk_bytes : std::min(bytes, most);
+    parameters.chunk_bytes = uint32_t(std::max(chunk, 64.0));
+    if (chunk >= bytes) parameters.depth = 1;
+    break;
+  }
+  return known_.emplace(key, cheapest).first->second;
+}
+
+}  // namespace coll::tune

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <sys/socket.h>
+#include <thread>
+#include <unistd.h>
+
+#include "launch/frames.h"
+#include "launch/gathering.h"
+#include "launch/guest.h"
+
+namespace {
+
+using namespace coll::launch;
+
+Place place_of(int rank) {
+  static const std::string job = "fuzz/" + std::to_string(getpid());
+  Place place;
+  place.launcher = "the fuzzer";
+  place.rank = rank;
+  place.ranks = 2;
+  place.job = job;
+  return place;
+}
+
+// All of it, and then the end of the connection.
+void send_and_shut(int socket, const uint8_t* data, size_t bytes) {
+  (void)!send(socket, data, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
+  shutdown(socket, SHUT_WR);
+}
+
+// Rank 0 meets rank 1, and puts up with a stranger who comes before.
+void host_meets_stranger(const uint8_t* data, size_t bytes) {
+  const MeetingOptions options{std::chrono::seconds(1), ""};
+  std::string problem;
+  int all[2] = {};
+  std::thread host([&] {
+    std::string why;
+    const int mine = 7;
+    int gathered[2] = {};
+    const auto gathering = Gathering::meet(place_of(0), options, why);
+    if (gathering != nullptr && gathering->allgather(&mine, gathered, sizeof mine, why) && gathered[0] != 7) abort();
+  });
+  const SocketAddress address = SocketAddress::abstract(socket_name(place_of(0).job));
+  OwnSocket stranger(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  while (connect(stranger.get(), address.get(), address.bytes) != 0) std::this_thread::yield();
+  send_and_shut(stranger.get(), data, bytes);
+  const int mine = 8;
+  const auto gathering = Gathering::meet(place_of(1), options, problem);
+  const bool met = gathering != nullptr && gathering->allgather(&mine, all, sizeof mine, problem);
+  host.join();
+  // Only a stranger who says to be rank 1 can keep it away.
+  Frame hello{};
+  if (bytes >= sizeof hello) std::copy_n(data, sizeof hello, reinterpret_cast<uint8_t*>(&hello));
+  const bool is_rank_1 = check_hello(hello, 2).empty();
+  if (!is_rank_1 && (!met || all[0] != 7 || all[1] != 8)) abort();
+}
+
+// A rank hears what is no rank 0.
+void guest_meets_stranger(const uint8_t* data, size_t bytes) {
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return;
+  OwnSocket first(ends[0]), stranger(ends[1]);
+  send_and_shut(stranger.get(), data, bytes);
+  std::string problem;
+  greet(first, place_of(1), {std::chrono::seconds(1), ""}, problem);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
+  if (bytes == 0) return 0;
+  if (data[0] == 'h') host_meets_stranger(data + 1, bytes - 1);
+  if (data[0] == 'g') guest_meets_stranger(data + 1, bytes - 1);
+  return 0;
+}

@@ -1,0 +1,729 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * What processes may not do to each other: take what others need, stall them, learn about them, or make a valid access
+ * of theirs fail.
+ * Why this file is long: one short test after the other, harm by harm.
+ */
+#include <grp.h>
+#include <linux/userfaultfd.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "kcoll_test.h"
+
+static void loadable_again(const char *parameters)
+{
+	int file = open("/run/kcoll.ko", O_RDONLY);
+
+	CHECK(file >= 0);
+	CHECK_EQ(syscall(SYS_finit_module, file, parameters, 0), 0);
+	close(file);
+}
+
+static void unload(void)
+{
+	double end = seconds_now() + 60;
+
+	while (syscall(SYS_delete_module, "kcoll", O_NONBLOCK)) {
+		CHECK(seconds_now() < end);
+		usleep(1000);
+	}
+}
+
+/*
+ * Pages wait for their delay while a hurried removal passes: whatever timer that leaves behind must not outlive the
+ * module. The kernel would fall over when it fires, after the module's memory has been freed.
+ */
+TEST(unloading_leaves_no_timer_behind)
+{
+	enum { ROUNDS = 4 };
+	char *p = memory(SMALL, 6 * HUGE), *x = memory(SMALL, HUGE);
+	u64 first, second, third;
+	int round;
+
+	fill(p, 6 * HUGE, 1);
+	for (round = 0; round < ROUNDS; round++) {
+		device_again();
+		parameter("unpin_delay_ms", "700");
+		first = reg(p, HUGE, KCOLL_READ);
+		second = reg(p + 2 * HUGE, HUGE, KCOLL_READ);
+		third = reg(p + 4 * HUGE, HUGE, KCOLL_READ);
+		CHECK(!copy(first, 0, x, HUGE, KCOLL_READ) && !copy(second, 0, x, HUGE, KCOLL_READ));
+		CHECK(!madvise(p, PAGE, MADV_DONTNEED));
+		CHECK(!sync_region(first, NULL));
+		CHECK(!unreg(third));
+		CHECK(!madvise(p + 2 * HUGE, PAGE, MADV_DONTNEED));
+		close(dev);
+		dev = -1;
+		unload();
+		loadable_again("");
+	}
+	/* Longer than the delay. */
+	usleep(1500000);
+	CHECK(reg(p, HUGE, KCOLL_READ));
+}
+
+/* --- faults --- */
+
+static __thread sigjmp_buf landing;
+static void land(int signal) { siglongjmp(landing, signal); }
+static volatile bool stop;
+static volatile long good, good_failed, hole_failed;
+
+static void *touches_the_hole(void *page)
+{
+	while (!stop) {
+		if (!sigsetjmp(landing, 1))
+			(void)*(volatile char *)page;
+		else
+			__sync_fetch_and_add(&hole_failed, 1);
+	}
+	return NULL;
+}
+
+static void *touches_the_page(void *page)
+{
+	while (!stop) {
+		if (!sigsetjmp(landing, 1)) {
+			(void)*(volatile char *)page;
+			__sync_fetch_and_add(&good, 1);
+		} else {
+			__sync_fetch_and_add(&good_failed, 1);
+		}
+	}
+	return NULL;
+}
+
+static void *changes_the_page(void *page)
+{
+	while (!stop) {
+		CHECK(!mprotect(page, PAGE, PROT_READ));
+		CHECK(!mprotect(page, PAGE, PROT_READ | PROT_WRITE));
+	}
+	return NULL;
+}
+
+/* Loads of a page that is always there succeed, whatever happens at another page of the region at the same time. */
+TEST(an_error_belongs_to_its_access)
+{
+	struct sigaction act = {.sa_handler = land, .sa_flags = SA_NODEFER};
+	char *p = memory(SMALL, HUGE), *m;
+	pthread_t threads[4];
+	u64 cookie;
+	int i;
+
+	fill(p, HUGE, 1);
+	CHECK(!munmap(p + 8 * PAGE, PAGE));
+	cookie = reg_ranges((struct kcoll_range[]){{(u64)p, PAGE}, {(u64)p + 8 * PAGE, PAGE}}, 2, KCOLL_READ);
+	CHECK(cookie);
+	m = map(cookie, 0, 2 * PAGE, PROT_READ);
+	CHECK(m != MAP_FAILED);
+	sigaction(SIGBUS, &act, NULL);
+	CHECK(!pthread_create(&threads[0], NULL, touches_the_hole, m + PAGE));
+	CHECK(!pthread_create(&threads[1], NULL, touches_the_page, m));
+	CHECK(!pthread_create(&threads[2], NULL, touches_the_page, m));
+	CHECK(!pthread_create(&threads[3], NULL, changes_the_page, p));
+	for (double end = seconds_now() + 60, least = seconds_now() + 3; seconds_now() < end; usleep(10000))
+		if (seconds_now() > least && good > 1000 && hole_failed > 100)
+			break;
+	stop = true;
+	for (i = 0; i < 4; i++)
+		CHECK(!pthread_join(threads[i], NULL));
+	printf("# %ld loads, %ld signals at the hole\n", good, hole_failed);
+	CHECK(good > 1000 && hole_failed > 100);
+	CHECK_EQ(good_failed, 0);
+}
+
+TEST(mappings_cannot_be_made_to_be_inherited)
+{
+	char *p = memory(SMALL, HUGE), *m;
+	u64 cookie = reg(p, HUGE, KCOLL_READ);
+	u64 slot = (u64)map_generation(cookie);
+
+	m = map(cookie, 0, PAGE, PROT_READ);
+	CHECK(slot && m != MAP_FAILED);
+	CHECK_ERR(madvise((void *)(slot & ~(PAGE - 1)), PAGE, MADV_DOFORK), EINVAL);
+	CHECK_ERR(madvise(m, PAGE, MADV_DOFORK), EINVAL);
+}
+
+/* --- waiting --- */
+
+/* A peer whose own buffer never comes in: its fault handler does not answer. */
+static pid_t stalled_peer(u64 cookie, u32 direction, int *told)
+{
+	struct uffdio_api api = {.api = UFFD_API};
+	struct uffdio_register range = {.mode = UFFDIO_REGISTER_MODE_MISSING};
+	int ready[2], faults;
+	pid_t pid;
+
+	CHECK(!pipe(ready));
+	pid = fork();
+	if (!pid) {
+		char *missing, x[100];
+
+		device_again();
+		missing = memory(SMALL, HUGE);
+		faults = syscall(SYS_userfaultfd, O_CLOEXEC);
+		CHECK(faults >= 0 && !ioctl(faults, UFFDIO_API, &api));
+		range.range = (struct uffdio_range){(u64)missing, HUGE};
+		CHECK(!ioctl(faults, UFFDIO_REGISTER, &range));
+		CHECK(!copy(cookie, 0, x, sizeof(x), KCOLL_READ));
+		if (!fork()) {
+			struct uffd_msg message;
+
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			CHECK_EQ(read(faults, &message, sizeof(message)), sizeof(message));
+			CHECK(write(ready[1], "x", 1) == 1);
+			pause();
+		}
+		copy(cookie, 0, missing, HUGE, direction);
+		_exit(1);
+	}
+	*told = ready[0];
+	return pid;
+}
+
+static long p_register(long *a) /* address, length, where the cookie goes */
+{
+	*(u64 *)a[2] = reg((void *)a[0], a[1], KCOLL_READ | KCOLL_WRITE);
+	return *(u64 *)a[2] ? 0 : -errno;
+}
+
+static long p_unregister(long *a) { return unreg(a[0]) ? -errno : 0; }
+
+static void owner_is_not_held(u32 direction, const char *pin_mode)
+{
+	char *p = memory(SMALL, HUGE), byte;
+	int told, status;
+	double start;
+	u64 cookie;
+	pid_t pid;
+
+	parameter("pin_mode", pin_mode);
+	fill(p, HUGE, 1);
+	cookie = reg(p, HUGE, KCOLL_READ | KCOLL_WRITE);
+	pid = stalled_peer(cookie, direction, &told);
+	CHECK(read(told, &byte, 1) == 1);
+	start = seconds_now();
+	CHECK(!unreg(cookie));
+	printf("# UNREGISTER took %.3f s\n", seconds_now() - start);
+	CHECK(seconds_now() - start < 20);
+	CHECK_EQ(pinned_pages(), 0);
+	CHECK_EQ(waitpid(pid, &status, WNOHANG), 0); /* still stalled */
+	kill(pid, SIGKILL);
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	parameter("pin_mode", "0");
+}
+
+TEST(a_stalled_reader_does_not_hold_the_owner) { owner_is_not_held(KCOLL_READ, "0"); }
+TEST(a_stalled_writer_does_not_hold_the_owner) { owner_is_not_held(KCOLL_WRITE, "0"); }
+TEST(a_stalled_uncached_reader_does_not_hold_the_owner) { owner_is_not_held(KCOLL_READ, "2"); }
+
+/* Between two regions, of which one does not come in: the owner of the other is not held. */
+static void copy2_holds_none(bool stalled_first, const char *pin_mode)
+{
+	struct uffdio_api api = {.api = UFFD_API};
+	struct uffdio_register range = {.mode = UFFDIO_REGISTER_MODE_MISSING};
+	char *p = memory(SMALL, HUGE), *missing = memory(SMALL, HUGE);
+	u64 *theirs = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0), ours;
+	struct peer owner = peer_new(); /* has p as well */
+	struct uffd_msg message;
+	int faults, status;
+	double start;
+	pid_t pid;
+
+	parameter("pin_mode", pin_mode);
+	faults = syscall(SYS_userfaultfd, O_CLOEXEC);
+	CHECK(faults >= 0 && !ioctl(faults, UFFDIO_API, &api));
+	range.range = (struct uffdio_range){(u64)missing, HUGE};
+	CHECK(!ioctl(faults, UFFDIO_REGISTER, &range));
+	ours = reg(missing, HUGE, KCOLL_READ | KCOLL_WRITE);
+	CHECK_EQ(peer_call(&owner, p_register, (long)p, HUGE, (long)theirs), 0);
+	pid = fork();
+	if (!pid) {
+		char x[100];
+
+		device_again();
+		copy(*theirs, 0, x, sizeof(x), KCOLL_READ);
+		stalled_first ? copy2(ours, 0, *theirs, 0, HUGE) : copy2(*theirs, 0, ours, 0, HUGE);
+		_exit(1);
+	}
+	CHECK_EQ(read(faults, &message, sizeof(message)), sizeof(message));
+	start = seconds_now();
+	CHECK_EQ(peer_call(&owner, p_unregister, *theirs), 0);
+	CHECK(seconds_now() - start < 20);
+	CHECK_EQ(waitpid(pid, &status, WNOHANG), 0);
+	kill(pid, SIGKILL);
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	peer_end(&owner);
+	parameter("pin_mode", "0");
+}
+TEST(a_copy_to_a_stalled_region_holds_none) { copy2_holds_none(false, "0"); }
+TEST(a_copy_from_a_stalled_region_holds_none) { copy2_holds_none(true, "0"); }
+TEST(an_uncached_copy_to_a_stalled_region_holds_none) { copy2_holds_none(false, "2"); }
+
+/* --- validity --- */
+
+/* What was copied in a generation that still holds is what is there, also where nothing was pinned. */
+static void generations_move(const char *pin_mode)
+{
+	char *p = memory(SMALL, HUGE), x[PAGE];
+	u64 cookie, gen;
+
+	parameter("pin_mode", pin_mode);
+	memset(p, 'a', HUGE);
+	cookie = reg(p, HUGE, KCOLL_READ);
+	gen = 0;
+	CHECK(!sync_region(cookie, &gen));
+	CHECK(!copy_gen(cookie, 0, x, PAGE, KCOLL_READ, gen, NULL) && x[0] == 'a');
+	CHECK(!munmap(p, HUGE));
+	CHECK(mmap(p, HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == p);
+	memset(p, 'b', HUGE);
+	CHECK_ERR(copy_gen(cookie, 0, x, PAGE, KCOLL_READ, gen, NULL), ESTALE);
+	CHECK_ERR(sync_region(cookie, &gen), ESTALE);
+	CHECK(!copy_gen(cookie, 0, x, PAGE, KCOLL_READ, gen, NULL) && x[0] == 'b');
+	CHECK(!madvise(p + HUGE / 2, PAGE, MADV_DONTNEED));
+	CHECK_ERR(copy_gen(cookie, 0, x, PAGE, KCOLL_READ, gen, NULL), ESTALE);
+	gen = 0;
+	CHECK(!sync_region(cookie, &gen));
+	/* Beside the region: nothing of it has changed. */
+	CHECK(!munmap(p - HUGE / 2, PAGE));
+	CHECK(!copy_gen(cookie, 0, x, PAGE, KCOLL_READ, gen, NULL));
+	parameter("pin_mode", "0");
+}
+TEST(every_invalidation_moves_the_generation) { generations_move("0"); }
+TEST(every_invalidation_moves_the_generation_of_what_is_never_pinned) { generations_move("2"); }
+
+/* --- memory --- */
+
+static void become(int uid)
+{
+	(void)!chmod(KCOLL_DEVICE, 0666);
+	CHECK(!setgroups(0, NULL) && !setresgid(uid, uid, uid) && !setresuid(uid, uid, uid));
+	prctl(PR_SET_DUMPABLE, 1);
+	device_again();
+}
+
+/* The value of a line such as "VmRSS:   123 kB". */
+static long line_of(const char *path, const char *key)
+{
+	char line[200];
+	long value = -1;
+	FILE *f = fopen(path, "r");
+
+	CHECK(f);
+	while (fgets(line, sizeof(line), f))
+		if (!strncmp(line, key, strlen(key)))
+			sscanf(line + strlen(key), ": %ld", &value);
+	fclose(f);
+	CHECK(value >= 0);
+	return value;
+}
+
+#define LARGEST ((1UL << 39) - HUGE)
+
+/* Regions of memory that is not there take next to nothing, and not more than the user's allowance. */
+TEST(regions_take_memory_by_what_is_pinned)
+{
+	char *p = mmap(NULL, LARGEST, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	long before;
+	u64 first;
+	int i;
+
+	CHECK(p != MAP_FAILED);
+	become(1234);
+	device();
+	before = line_of("/proc/meminfo", "MemAvailable");
+	first = reg(p, LARGEST, KCOLL_READ);
+	CHECK(first);
+	for (i = 1; i < 200; i++)
+		CHECK(reg(p, LARGEST, KCOLL_READ));
+	printf("# 200 regions of 512 GiB took %ld KiB\n", before - line_of("/proc/meminfo", "MemAvailable"));
+	CHECK(before - line_of("/proc/meminfo", "MemAvailable") < 64 << 10);
+	CHECK(!munmap(p, LARGEST));
+}
+
+static bool child_succeeds(void (*run)(char *p), char *p)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		run(p);
+		_exit(0);
+	}
+	return waitpid(pid, &status, 0) == pid && !status;
+}
+
+static void registers_until_refused(char *p)
+{
+	int n = 0;
+
+	become(1235);
+	while (n < 3000 && reg(p, HUGE, KCOLL_READ))
+		n++;
+	printf("# %d regions in 1 MiB\n", n);
+	CHECK_EQ(errno, EDQUOT);
+	CHECK(n > 100 && n < 3000);
+	if (!fork()) {
+		/* Nor in another process. */
+		device_again();
+		_exit(reg(p, HUGE, KCOLL_READ) != 0 || errno != EDQUOT);
+	}
+	CHECK(wait(&n) > 0);
+	CHECK_EQ(n, 0);
+}
+
+/* What is gone does not count. */
+static void registers_again_and_again(char *p)
+{
+	u64 some[3];
+	int i, round;
+
+	become(1234);
+	for (round = 0; round < 300; round++) {
+		for (i = 0; i < 3; i++)
+			CHECK(some[i] = reg(p, HUGE, KCOLL_READ));
+		for (i = 0; i < 3; i++)
+			CHECK(!unreg(some[i]));
+	}
+}
+
+TEST(metadata_has_a_limit_for_each_user)
+{
+	char *p = memory(SMALL, HUGE);
+
+	parameter("max_metadata_mb", "1");
+	CHECK(child_succeeds(registers_until_refused, p));
+	CHECK(child_succeeds(registers_again_and_again, p));
+	parameter("max_metadata_mb", "0");
+}
+
+TEST(regions_that_are_gone_do_not_count)
+{
+	char *p = memory(SMALL, HUGE);
+	struct peer peer = peer_new();
+	int i;
+
+	parameter("max_regions", "8");
+	fill(p, HUGE, 1);
+	for (i = 0; i < 30; i++) {
+		u64 cookie = reg(p, PAGE, KCOLL_READ);
+
+		CHECK(cookie);
+		CHECK(peer_call(&peer, p_map, cookie, 0, PAGE, PROT_READ) > 0);
+		CHECK(!unreg(cookie));
+	}
+	parameter("max_regions", "4096");
+	peer_end(&peer);
+}
+
+/* A region that names a page a thousand times costs an invalidation of that page as much as one that names it once. */
+static double change_time(char *p, u32 ranges)
+{
+	enum { REGIONS = 40, TIMES = 20 };
+	struct kcoll_range v[1024];
+	u64 cookies[REGIONS];
+	double start;
+	u32 i;
+
+	for (i = 0; i < ranges; i++)
+		v[i] = (struct kcoll_range){(u64)p, PAGE};
+	for (i = 0; i < REGIONS; i++)
+		CHECK(cookies[i] = reg_ranges(v, ranges, KCOLL_READ));
+	start = seconds_now();
+	for (i = 0; i < TIMES; i++) {
+		CHECK(!mprotect(p, PAGE, PROT_READ));
+		CHECK(!mprotect(p, PAGE, PROT_READ | PROT_WRITE));
+	}
+	start = seconds_now() - start;
+	for (i = 0; i < REGIONS; i++)
+		CHECK(!unreg(cookies[i]));
+	return start / TIMES / 2;
+}
+
+TEST(an_invalidation_costs_by_memory_not_by_ranges)
+{
+	char *p = memory(SMALL, HUGE);
+	double one, many;
+
+	fill(p, HUGE, 1);
+	change_time(p, 1);
+	one = change_time(p, 1);
+	many = change_time(p, 1024);
+	printf("# mprotect with 40 regions of 1 range %.1f us, of 1024 ranges %.1f us\n", one * 1e6, many * 1e6);
+	CHECK(many < 10 * one + 2e-4);
+}
+
+TEST(small_reads_populate_what_they_read)
+{
+	enum { WINDOWS = 32 };
+	char *p = memory(SMALL, WINDOWS * HUGE), x[8192];
+	u64 cookie = reg(p, WINDOWS * HUGE, KCOLL_READ);
+	struct peer peer = peer_new();
+	long before = line_of("/proc/self/status", "VmRSS");
+	int i;
+
+	CHECK(cookie);
+	for (i = 0; i < WINDOWS; i++)
+		CHECK_EQ(peer_call(&peer, p_read_check, cookie, i * HUGE, sizeof(x), 77, 0), 1); /* zeros */
+	printf("# %ld KiB more resident, %ld pages pinned\n", line_of("/proc/self/status", "VmRSS") - before,
+	       pinned_pages());
+	CHECK_EQ(pinned_pages(), WINDOWS * 2);
+	CHECK(line_of("/proc/self/status", "VmRSS") - before <= WINDOWS * 8 + 512);
+	peer_end(&peer);
+}
+
+/* A page that cannot be pinned does not make copies beside it try again and again; nor is it forgotten when it can. */
+static void beside_a_hole(bool mapped)
+{
+	char *p = memory(SMALL, HUGE), *hole = p + HUGE - PAGE, *x = memory(SMALL, HUGE), *m;
+	struct kcoll_stats before, after;
+	u64 cookie;
+	int i;
+
+	fill(p, HUGE, 1);
+	CHECK(mapped ? !mprotect(hole, PAGE, PROT_NONE) : !munmap(hole, PAGE));
+	cookie = reg(p, HUGE, KCOLL_READ);
+	m = map(cookie, 0, HUGE, PROT_READ);
+	CHECK(m != MAP_FAILED);
+	CHECK_ERR(copy(cookie, 0, x, HUGE, KCOLL_READ), EFAULT);
+	CHECK(filled(x, HUGE - PAGE, 1, 0));
+	CHECK(!stats_get(0, &before));
+	for (i = 0; i < 100; i++)
+		CHECK(!copy(cookie, i * 4 * PAGE, x, 16384, KCOLL_READ) && filled(x, 16384, 1, i * 4 * PAGE));
+	CHECK(!stats_get(0, &after));
+	printf("# %llu pins, %llu copies uncached\n", after.pins - before.pins,
+	       after.copies_uncached - before.copies_uncached);
+	CHECK(after.pins - before.pins <= 4 && after.copies_uncached - before.copies_uncached <= 4);
+	CHECK(filled(m, HUGE - PAGE, 1, 0));
+	/* There again: at once, without an invalidation that would say so. */
+	if (mapped)
+		CHECK(!mprotect(hole, PAGE, PROT_READ | PROT_WRITE));
+	else
+		CHECK(mmap(hole, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == hole);
+	fill(p, HUGE, 2);
+	CHECK(!copy(cookie, 0, x, HUGE, KCOLL_READ) && filled(x, HUGE, 2, 0));
+	CHECK(filled(m, HUGE, 2, 0));
+}
+TEST(copies_beside_an_unmapped_page) { beside_a_hole(false); }
+TEST(copies_beside_a_protected_page) { beside_a_hole(true); }
+
+/* --- limits --- */
+
+/* A mapping works whatever the limit on locked memory is; more than that is not pinned for long. */
+static void mapped_beyond(size_t limit, bool quiet)
+{
+	enum { WINDOWS = 12 };
+	struct rlimit rlimit = {limit, limit};
+	size_t len = WINDOWS * HUGE, i;
+	char *p = memory(SMALL, len);
+	struct peer peer;
+	double start;
+	u64 cookie;
+	long at;
+
+	CHECK(!setrlimit(RLIMIT_MEMLOCK, &rlimit));
+	become(1234);
+	peer = peer_new();
+	fill(p, len, 1);
+	cookie = reg(p, len, KCOLL_READ | KCOLL_WRITE);
+	CHECK(cookie);
+	at = quiet ? peer_call(&peer, p_map_quiet, cookie, 0, len, PROT_READ | PROT_WRITE)
+		   : peer_call(&peer, p_map, cookie, 0, len, PROT_READ | PROT_WRITE);
+	CHECK(at > 0);
+	start = seconds_now();
+	for (i = 0; i < len; i += HUGE / 2)
+		CHECK_EQ(peer_call(&peer, p_peek, at + i, PAGE, 1, i), 0);
+	printf("# %d MiB touched in %.2f s\n", WINDOWS * 2, seconds_now() - start);
+	for (i = 0; i < len; i += HUGE)
+		CHECK_EQ(peer_call(&peer, p_poke, at + i + PAGE, PAGE, 100 + i), 0);
+	for (i = 0; i < len; i += HUGE)
+		CHECK(filled(p + i + PAGE, PAGE, 100 + i, 0));
+	for (start = seconds_now() + 60; pinned_pages() * PAGE > limit + 64 * PAGE; usleep(1000))
+		CHECK(seconds_now() < start);
+	CHECK(!unreg(cookie));
+	CHECK_EQ(pinned_pages(), 0);
+	peer_end(&peer);
+}
+TEST(mappings_work_beyond_the_limit) { mapped_beyond(8 << 20, false); }
+TEST(quiet_mappings_work_beyond_the_limit) { mapped_beyond(8 << 20, true); }
+TEST(mappings_work_without_an_allowance) { mapped_beyond(0, false); }
+
+static volatile struct {
+	int ready, stop;
+	long pinned[8];
+} * board;
+
+/* A process of a user that keeps as much pinned as it can get, and copies from it and through its own mapping. */
+static pid_t holder(int number)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		size_t len = 4 * HUGE, i;
+		char *p = memory(SMALL, len), *m, x[8192];
+		u64 cookie;
+
+		become(1000);
+		fill(p, len, 1);
+		cookie = reg(p, len, KCOLL_READ | KCOLL_EAGER);
+		cookie = cookie ?: reg(p, len, KCOLL_READ);
+		m = map(cookie, 0, len, PROT_READ);
+		CHECK(m != MAP_FAILED);
+		__sync_fetch_and_add(&board->ready, 1);
+		while (!board->stop) {
+			for (i = 0; i < len; i += HUGE)
+				CHECK(!copy(cookie, i, x, sizeof(x), KCOLL_READ) && filled(x, sizeof(x), 1, i));
+			CHECK(filled(m + number * PAGE, PAGE, 1, number * PAGE));
+			board->pinned[number] = pinned_pages();
+			usleep(5000);
+		}
+		_exit(0);
+	}
+	return pid;
+}
+
+static long held(void)
+{
+	long sum = 0;
+
+	for (int i = 0; i < 8; i++)
+		sum += board->pinned[i];
+	return sum;
+}
+
+/* Who holds all of max_pinned_mb loses what is beyond its share when another user asks; neither of them notices. */
+TEST(max_pinned_mb_is_shared_fairly)
+{
+	enum { HOLDERS = 5 };
+	pid_t pids[HOLDERS], pid;
+	double end;
+	int i, status;
+
+	board = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	parameter("max_pinned_mb", "32");
+	for (i = 0; i < HOLDERS; i++)
+		pids[i] = holder(i);
+	for (end = seconds_now() + 60; board->ready < HOLDERS || held() < 32 * 256 - 512; usleep(10000))
+		CHECK(seconds_now() < end);
+	pid = fork();
+	if (!pid) {
+		char *p = memory(SMALL, HUGE), *m, x[8192];
+		u64 cookie;
+		double start;
+
+		become(1001);
+		fill(p, HUGE, 1);
+		cookie = reg(p, HUGE, KCOLL_READ);
+		m = map(cookie, 0, HUGE, PROT_READ);
+		CHECK(m != MAP_FAILED);
+		start = seconds_now();
+		CHECK(filled(m, PAGE, 1, 0)); /* or SIGBUS */
+		printf("# the other user's first access took %.3f s\n", seconds_now() - start);
+		CHECK(seconds_now() - start < 10);
+		CHECK(!copy(cookie, 0, x, sizeof(x), KCOLL_READ));
+		CHECK_EQ(pinned_pages(), 512);
+		_exit(0);
+	}
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	CHECK_EQ(status, 0);
+	board->stop = 1;
+	for (i = 0; i < HOLDERS; i++) {
+		CHECK_EQ(waitpid(pids[i], &status, 0), pids[i]);
+		CHECK_EQ(status, 0);
+	}
+	parameter("max_pinned_mb", "0");
+}
+
+/* --- statistics --- */
+
+TEST(statistics_tell_nothing_of_other_users)
+{
+	char *p = memory(SMALL, HUGE), x[8192];
+	struct kcoll_stats before, after;
+	int told[2], status, i;
+	char byte;
+	pid_t pid;
+
+	CHECK(!pipe(told));
+	pid = fork();
+	if (!pid) {
+		become(2001);
+		CHECK(read(told[0], &byte, 1) == 1);
+		fill(p, HUGE, 1);
+		u64 cookie = reg(p, HUGE, KCOLL_READ);
+		for (i = 0; i < 100; i++)
+			CHECK(!copy(cookie, 0, x, sizeof(x), KCOLL_READ));
+		CHECK(!unreg(cookie));
+		_exit(0);
+	}
+	become(2000);
+	CHECK(!stats_get(KCOLL_STATS_ALL, &before));
+	CHECK(write(told[1], "x", 1) == 1);
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	CHECK_EQ(status, 0);
+	CHECK(!stats_get(KCOLL_STATS_ALL, &after));
+	CHECK(!memcmp(&before, &after, sizeof(before)));
+}
+
+TEST(statistics_cost_what_the_user_has_open)
+{
+	enum { MANY = 3000, TIMES = 20 };
+	struct rlimit files = {MANY + 100, MANY + 100};
+	struct kcoll_stats s;
+	int ready[2], i;
+	double start;
+	char byte;
+	pid_t pid;
+
+	CHECK(!pipe(ready) && !setrlimit(RLIMIT_NOFILE, &files));
+	pid = fork();
+	if (!pid) {
+		become(2001);
+		for (i = 0; i < MANY; i++)
+			CHECK(open(KCOLL_DEVICE, O_RDWR) >= 0);
+		CHECK(write(ready[1], "x", 1) == 1);
+		for (;;)
+			stats_get(KCOLL_STATS_ALL, &s);
+	}
+	CHECK(read(ready[0], &byte, 1) == 1);
+	become(2000);
+	start = seconds_now();
+	for (i = 0; i < TIMES; i++)
+		CHECK(!stats_get(KCOLL_STATS_ALL, &s));
+	start = (seconds_now() - start) / TIMES;
+	kill(pid, SIGKILL);
+	printf("# STATS_ALL took %.1f us\n", start * 1e6);
+	CHECK(start < 0.02);
+}
+
+/* --- joining --- */
+
+TEST(joining_does_not_depend_on_how_many_domains_there_are)
+{
+	enum { MANY = 6000 };
+	struct rlimit files = {MANY + 100, MANY + 100};
+	struct kcoll_join args = {.size = sizeof(args)};
+	double few = 0, many = 0, start;
+	int i, fd;
+
+	CHECK(!setrlimit(RLIMIT_NOFILE, &files));
+	for (i = 0; i < MANY; i++) {
+		u64 key = 77 + i;
+
+		fd = open(KCOLL_DEVICE, O_RDWR);
+		CHECK(fd >= 0);
+		memcpy(args.key, &key, sizeof(key));
+		start = seconds_now();
+		CHECK(!ioctl(fd, KCOLL_JOIN, &args));
+		few += i < 500 ? seconds_now() - start : 0;
+		many += i >= MANY - 500 ? seconds_now() - start : 0;
+	}
+	printf("# %.1f us each of the first 500, %.1f us of the last\n", few / 500 * 1e6, many / 500 * 1e6);
+	CHECK(many < 5 * few + 0.05);
+}
+
+int main(int argc, char **argv) { return test_main(argc, argv); }

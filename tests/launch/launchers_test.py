@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Ranks that real launchers start: they meet, or say why they do not. Each launcher runs the same cases."""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+COLLCTL, MEETING = os.environ["COLLCTL"], os.environ["MEETING"]
+OPEN_MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_btl": "self,vader",
+            "PRTE_ALLOW_RUN_AS_ROOT": "1", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+FOREIGN = re.compile(r"^(COLL_|PMIX?_|OMPI_COMM|SLURM_(?!CONF$)|FLUX_|PALS_|MASTER_|RANK$|WORLD_SIZE$|LOCAL_WORLD_SIZE$|TORCHELASTIC)")
+
+
+def environment(**more):
+    """This process's, without what a launcher of the test itself has set."""
+    clean = {name: value for name, value in os.environ.items() if not FOREIGN.match(name)}
+    return {**clean, **OPEN_MPI, "COLL_RENDEZVOUS_TIMEOUT": "60", **more}
+
+
+def run(command, timeout=100, **more):
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=timeout, env=environment(**more))
+
+
+def sums(ranks):
+    return [f"rank {rank} of {ranks}: status 0, sum {ranks}" for rank in range(ranks)]
+
+
+class Cases:
+    """What every launcher must do. A subclass says how it starts ranks."""
+    name = ""  # in messages
+
+    def command(self, ranks, *program):
+        raise NotImplementedError
+
+    def lines(self, ranks, *program, status=0, **more):
+        done = run(self.command(ranks, *program), **more)
+        if status is not None:
+            self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return sorted(line for line in done.stdout.splitlines() if line.startswith(("rank", "error", "started")))
+
+    def expect_errors(self, lines, count, *words):
+        errors = [line for line in lines if line.startswith("error ")]
+        self.assertEqual(len(errors), count, lines)
+        for error in errors:
+            for word in words:
+                self.assertIn(word, error)
+
+    def test_ranks_meet(self):
+        for ranks in (1, 2, 5):
+            self.assertEqual(self.lines(ranks, MEETING, "create", "sum"), sums(ranks))
+
+    def test_ranks_meet_again(self):
+        for words in (["create", "sum", "create", "sum"], ["create", "sum", "free", "create", "sum"],
+                      ["create", "sum", "exec", MEETING]):
+            self.assertEqual(self.lines(3, MEETING, *words), sorted(2 * sums(3)), words)
+
+    def test_processes_that_are_a_rank_in_turn(self):
+        program = f"{MEETING} create sum"
+        self.assertEqual(self.lines(3, "sh", "-c", f"{program}; {program}"), sorted(2 * sums(3)))
+
+    def test_a_rank_with_a_communicator_starts_a_program(self):
+        for inner in (f"{MEETING} create", f"sh -c '{MEETING} create; exit $?'"):
+            lines = self.lines(2, MEETING, "create", "only", "0", "start", inner, "sum")
+            self.expect_errors(lines, 1, f"rank 0 of {self.name} is another process (", "collctl run")
+            self.assertEqual(lines[1:], sums(2) + ["started: 3"])
+
+    def test_a_rank_with_a_communicator_starts_collctl_run(self):
+        lines = self.lines(2, MEETING, "create", "only", "0", "start", f"{COLLCTL} run -n 3 {MEETING} create sum", "sum")
+        self.assertEqual(lines, sorted(sums(2) + sums(3) + ["started: 0"]))
+
+    def test_a_child_of_a_rank_with_a_communicator(self):
+        lines = self.lines(2, MEETING, "create", "fork", "try")
+        self.expect_errors(lines, 2, "is another process (")
+
+    def test_a_rank_that_never_comes_is_named(self):
+        for absent in self.absent_ranks:
+            lines = self.lines(4, MEETING, "only", str(absent), "end", "try", COLL_RENDEZVOUS_TIMEOUT="3")
+            self.expect_errors(lines, 3, f"rank {absent} of {self.name} has not come within 3 s", self.meets_at)
+
+    def test_two_jobs_at_once(self):
+        program = [MEETING, "create", "sum", "create", "pause", "0.3", "sum"]
+        jobs = [subprocess.Popen(self.command(ranks, *program), stdout=subprocess.PIPE, text=True, env=environment())
+                for ranks in (2, 3)]
+        for job, ranks in zip(jobs, (2, 3)):
+            lines = sorted(line for line in job.communicate(timeout=100)[0].splitlines() if line.startswith("rank"))
+            self.assertEqual(lines, sorted(2 * sums(ranks)))
+
+    def test_inside_collctl_run(self):
+        program = self.command(2, MEETING, "create", "sum")
+        done = run([COLLCTL, "run", "-n", "1", *program])
+        self.assertEqual(sorted(line for line in done.stdout.splitlines() if line.startswith("rank")), sums(2), done.stderr)
+
+    def test_collctl_run_inside(self):
+        lines = self.lines(1, COLLCTL, "run", "-n", "3", MEETING, "create", "sum")
+        self.assertEqual(lines, sums(3))
+
+    def test_doctor(self):
+        done = run(self.command(3, COLLCTL, "doctor", "--json"))
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        found = {check["check"]: check for check in json.loads(done.stdout[done.stdout.index("{"):])["checks"]}
+        self.assertEqual(found["launcher"]["state"], "fine")
+        self.assertEqual(found["launcher"]["found"], f"{self.name} has started 3 ranks, and they meet")
+
+    def test_doctor_alone(self):
+        """The other ranks are no doctors."""
+        done = run(self.command(2, "sh", "-c", f"[ {self.own_rank} = 1 ] && exit 0; exec {COLLCTL} doctor --json"),
+                   COLL_RENDEZVOUS_TIMEOUT="1")
+        self.assertNotEqual(done.returncode, 0, done.stdout)
+        self.assertIn("rank 1 of", done.stdout)
+
+    own_rank = "$PMIX_RANK"
+    absent_ranks = (2,)  # each costs the time limit
+    meets_at = "COLL_RENDEZVOUS_DIR, here /dev/shm"
+
+
+class WithMpi:
+    """For launchers of an MPI library: MPI works besides."""
+    mpi = ""
+
+    def test_mpi_works_before_and_after(self):
+        program = os.environ.get(f"WITH_MPI_{self.mpi}")
+        if program is None:
+            self.skipTest(f"no shim for {self.mpi} is built")
+        for shim in ("", os.environ[f"SHIM_{self.mpi}"]):
+            for order in ("coll-first", "mpi-first"):
+                lines = self.lines(3, "env", f"LD_PRELOAD={shim}", program, order)
+                self.assertEqual(lines, [f"rank {rank} of 3: sums 3 3" for rank in range(3)], (shim, order))
+
+
+class OpenMpi(Cases, WithMpi, unittest.TestCase):
+    name, mpi = "mpirun of Open MPI", "OPENMPI"
+
+    def command(self, ranks, *program):
+        if shutil.which("mpirun.openmpi") is None:
+            self.skipTest("mpirun.openmpi is not installed (package openmpi-bin)")
+        return ["mpirun.openmpi", "--oversubscribe", "--bind-to", "none", "-n", str(ranks), *program]
+
+
+class Mpich(Cases, WithMpi, unittest.TestCase):
+    name, mpi, own_rank = "mpiexec (PMI)", "MPICH", "$PMI_RANK"
+
+    def command(self, ranks, *program):
+        if shutil.which("mpiexec.mpich") is None:
+            self.skipTest("mpiexec.mpich is not installed (package mpich)")
+        return ["mpiexec.mpich", "-n", str(ranks), *program]
+
+
+class Prterun(Cases, unittest.TestCase):
+    """Sets no variable with the number of ranks: libpmix gives it."""
+    name = "a launcher with PMIx"
+
+    def command(self, ranks, *program):
+        if shutil.which("prterun") is None:
+            self.skipTest("prterun is not installed (package libprrte-bin of Debian unstable)")
+        return ["prterun", "--map-by", ":oversubscribe", "-n", str(ranks), *program]
+
+    def test_a_rank_that_never_comes_is_named(self):
+        """Or prterun ends the job itself: once ranks have asked it, one that ends without having asked is a failure."""
+        done = run(self.command(4, MEETING, "only", "2", "end", "try"), COLL_RENDEZVOUS_TIMEOUT="3")
+        if done.returncode != 0:
+            self.assertIn("process rank 2", done.stdout + done.stderr)
+        else:
+            self.assertEqual(done.stdout.count(f"error rank 2 of {self.name} has not come within 3 s"), 3, done)
+
+
+class Script(Cases, unittest.TestCase):
+    """A launcher that libcoll does not know: a shell that sets COLL_RANK."""
+    name, own_rank = "the script that sets COLL_RANK", "$COLL_RANK"
+    job = "COLL_RENDEZVOUS=job-$$"
+    absent_ranks = (0, 2)
+
+    def command(self, ranks, *program):
+        script = (f'export COLL_SIZE={ranks} {self.job}; rank=0; pids=; while [ $rank -lt {ranks} ]; do '
+                  'COLL_RANK=$rank "$@" & pids="$pids $!"; rank=$((rank + 1)); done; '
+                  'status=0; for pid in $pids; do wait $pid || status=$?; done; exit $status')
+        return ["sh", "-c", script, "sh", *program]
+
+
+class ScriptWithAFile(Script):
+    """The same, meeting at a file."""
+    job = "COLL_RENDEZVOUS=${TMPDIR:-/tmp}/libcoll-test-$$"
+    meets_at = "/libcoll-test-"
+
+    def test_a_file_that_a_killed_rank_has_left(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "socket")
+            left = "import socket, sys; s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1])"
+            subprocess.run([sys.executable, "-c", left, path], check=True)
+            ranks = [subprocess.Popen([MEETING, "create", "sum"], stdout=subprocess.PIPE, text=True,
+                                      env=environment(COLL_RANK=str(rank), COLL_SIZE="2", COLL_RENDEZVOUS=path))
+                     for rank in range(2)]
+            self.assertEqual([rank.communicate(timeout=60)[0].strip() for rank in ranks], sums(2))
+            self.assertEqual(os.listdir(folder), [])
+
+    def test_a_file_that_is_no_socket_stays(self):
+        with tempfile.NamedTemporaryFile() as file:
+            done = run([MEETING, "try"], COLL_RANK="0", COLL_SIZE="2", COLL_RENDEZVOUS=file.name)
+            self.assertIn(f"COLL_RENDEZVOUS={file.name}: Address already in use", done.stdout)
+            self.assertTrue(os.path.exists(file.name))
+
+    def test_a_rank_0_of_another_user(self):
+        if os.geteuid() != 0:
+            self.skipTest("another user needs root")
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "socket")
+            stranger = ("import os, socket, sys; s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); os.chmod(sys.argv[1], 0o777)\n"
+                        "os.setuid(65534); s.listen(); print('ready', flush=True); sys.stdin.read()")
+            other = subprocess.Popen([sys.executable, "-c", stranger, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            self.assertEqual(other.stdout.readline(), "ready\n")
+            done = run([MEETING, "try"], COLL_RANK="1", COLL_SIZE="2", COLL_RENDEZVOUS=path, COLL_RENDEZVOUS_TIMEOUT="1")
+            other.communicate("")
+            self.assertIn("a process of user 65534 is in its place, and this rank runs as user 0", done.stdout)
+
+    def test_a_directory_that_is_not_there(self):
+        done = run([MEETING, "try"], COLL_RANK="0", COLL_SIZE="2", COLL_RENDEZVOUS="/nowhere/socket")
+        self.assertIn("COLL_RENDEZVOUS=/nowhere/socket: No such file", done.stdout)
+
+
+class Torchrun(Cases, unittest.TestCase):
+    """The variables as torchrun sets them; torchrun itself needs PyTorch and is not run."""
+    name, own_rank = "torchrun", "$RANK"
+
+    def command(self, ranks, *program):
+        script = (f'export WORLD_SIZE={ranks} LOCAL_WORLD_SIZE={ranks} MASTER_ADDR=localhost MASTER_PORT=$$ '
+                  'TORCHELASTIC_RUN_ID=none TORCHELASTIC_RESTART_COUNT=0; rank=0; pids=; '
+                  f'while [ $rank -lt {ranks} ]; do RANK=$rank LOCAL_RANK=$rank "$@" & pids="$pids $!"; rank=$((rank + 1)); '
+                  'done; status=0; for pid in $pids; do wait $pid || status=$?; done; exit $status')
+        return ["sh", "-c", script, "sh", *program]
+
+
+class Incomplete(unittest.TestCase):
+    """Ranks that cannot find each other are an error, and never communicators of one rank."""
+    def test_a_wrapper_that_closes_the_socket_of_pmi(self):
+        if shutil.which("mpiexec.mpich") is None:
+            self.skipTest("mpiexec.mpich is not installed (package mpich)")
+        done = run(["mpiexec.mpich", "-n", "2", "sh", "-c", f'eval "exec $PMI_FD>&-"; exec {MEETING} try'])
+        self.assertEqual(done.stdout.count("which PMI_FD names and the launcher passes to its ranks, is closed"), 2, done)
+
+    def test_nothing_but_rank_and_size(self):
+        done = run([MEETING, "try"], RANK="1", WORLD_SIZE="4")
+        self.assertIn("error RANK and WORLD_SIZE say that this is rank 1 of 4, but MASTER_PORT is not set", done.stdout)
+
+    def test_few_descriptors(self):
+        script = f"[ $COLL_RANK = 0 ] && ulimit -n 8; exec {MEETING} try"
+        done = run(Script().command(6, "sh", "-c", script), COLL_RENDEZVOUS_TIMEOUT="3")
+        self.assertEqual(done.stdout.count("error "), 6, done)
+        self.assertIn("needs one descriptor for each other rank while they meet", done.stdout)
+        self.assertIn("ulimit -n", done.stdout)
+
+    def test_many_ranks(self):
+        """More than the usual queue of a listening socket has room for."""
+        lines = run(Script().command(160, MEETING, "create", "free", "end"), COLL_RENDEZVOUS_TIMEOUT="100", timeout=120)
+        self.assertEqual((lines.returncode, lines.stdout), (0, ""), lines.stderr)
+
+    def test_a_time_limit_that_is_none(self):
+        done = run([MEETING, "try"], COLL_RANK="1", COLL_SIZE="4", COLL_RENDEZVOUS="x", COLL_RENDEZVOUS_TIMEOUT="soon")
+        self.assertIn("COLL_RENDEZVOUS_TIMEOUT='soon' is no number of seconds", done.stdout)
+
+
+def exit_status(result):
+    """77, with the reason, where everything was skipped."""
+    if not result.wasSuccessful():
+        return 1
+    if len(result.skipped) < result.testsRun:
+        return 0
+    print(f"skipped: {result.skipped[0][1] if result.skipped else 'no test'}")
+    return 77
+
+
+if __name__ == "__main__":
+    sys.exit(exit_status(unittest.main(exit=False).result))

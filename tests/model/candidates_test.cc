@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Candidates: best first, each way once, only what keeps the bits; and one choice is cheap.
+#include "model/candidates.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+#include <tuple>
+
+#include "machines.h"
+
+namespace coll::model {
+namespace {
+
+constexpr Mechanism cma_or_staged[] = {Mechanism::cma, Mechanism::shared_memory};
+
+TEST(Candidates, AreBestFirstAndEachWayOnce) {
+  const testing::Placed on("epyc-2p", 64);
+  const Prices prices(on.table, on.hierarchy, cma_or_staged);
+  for (int c = 0; c < plan::collectives; ++c)
+    for (double bytes : {64.0, 5000.0, 262144.0, 8388608.0}) {
+      const Call call{.collective = plan::Collective(c), .bytes = bytes, .element_bytes = 4};
+      const std::vector<Candidate> all = prices.candidates(call);
+      ASSERT_FALSE(all.empty()) << plan::name(call.collective);
+      std::set<std::tuple<const algo::Algorithm*, Mechanism>> seen;
+      double before = 0;
+      for (const Candidate& way : all) {
+        EXPECT_TRUE(seen.insert({way.algorithm, way.mechanism}).second) << way.algorithm->name;
+        EXPECT_EQ(way.algorithm->collective, call.collective);
+        EXPECT_TRUE(way.algorithm->balanced);
+        EXPECT_TRUE(way.algorithm->applies({.hierarchy = &on.hierarchy})) << way.algorithm->name;
+        EXPECT_TRUE(way.algorithm->max_bytes == 0 || bytes <= double(way.algorithm->max_bytes));
+        EXPECT_TRUE(std::isfinite(way.us) && way.us >= before) << way.algorithm->name;
+        EXPECT_DOUBLE_EQ(way.us, prices.us(way, call)) << way.algorithm->name;
+        before = way.us;
+      }
+    }
+}
+
+TEST(Candidates, ShortAndStagedVectorsDoNotNameTheKernel) {
+  const testing::Placed on("epyc-2p", 64);
+  const Prices prices(on.table, on.hierarchy, cma_or_staged);
+  for (const Candidate& way : prices.candidates({plan::Collective::bcast, 512, 1}))
+    EXPECT_EQ(way.mechanism, Mechanism::shared_memory) << way.algorithm->name;
+  for (const Candidate& way : prices.candidates({plan::Collective::bcast, 1 << 20, 1}))
+    EXPECT_TRUE(way.algorithm->name != "shm_pipelined" || way.mechanism == Mechanism::shared_memory);
+}
+
+TEST(Candidates, PartialResultsOf16BitFloatsAreNotStored) {
+  const testing::Placed on("epyc-1p", 32);
+  const Prices prices(on.table, on.hierarchy, cma_or_staged);
+  for (const Candidate& way : prices.candidates({plan::Collective::allreduce, 65536, 2}))
+    EXPECT_FALSE(way.algorithm->stores_partials) << way.algorithm->name;
+}
+
+// A price includes what no algorithm can avoid: the memory of a node cannot store faster than its links allow.
+TEST(Candidates, NoneIsFasterThanTheMemory) {
+  const testing::Placed on("epyc-1p", 32);
+  constexpr Mechanism mapped[] = {Mechanism::mapped};
+  const Prices prices(on.table, on.hierarchy, mapped);
+  const double bytes = 64 << 20;  // of each rank, eight of which share a node; a plain store fetches the line first
+  const double least_us = 8 * bytes / bytes_per_us(on.table.links.memory_gbs);
+  EXPECT_GE(prices.candidates({plan::Collective::bcast, bytes, 1}).front().us, least_us);
+}
+
+}  // namespace
+}  // namespace coll::model

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How many processes may copy from one owner at once, and by which way a scatter should go (CMA IV-A.3).
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "model/formulas.h"
+
+namespace coll::model {
+
+struct Throttle {
+  int k = 1;
+  Terms terms;
+};
+
+// The k of least ceil(p/k) C(gamma_k), from all of 1 ... p, with whole steps. More than the cores of one socket never
+// share an owner: beyond them the lock crosses sockets (CMA IV-A.4), which gamma does not tell.
+inline Throttle best_throttle(const Setting& on, double bytes) {
+  const Fingerprint& of = on.table().fingerprint;
+  const int most = std::min(on.ranks(), std::max(of.cores / std::max(of.sockets, 1), 1));
+  Throttle best;
+  for (int k = 1; k <= most; ++k) {
+    const Terms terms = scatter_throttled_read(on, bytes, {.k = k});
+    if (k == 1 || terms.total_us() < best.terms.total_us()) best = {k, terms};
+  }
+  return best;
+}
+
+// k where ceil(p/k) is taken as p/k and messages are long: sqrt(s beta / (l a)).
+inline double throttle_estimate(const Setting& on) {
+  const Access& of = on.access();
+  const double page_us = of.page_bytes / bytes_per_us(of.bandwidth_gbs[on.far()]);
+  return std::sqrt(page_us / (of.page_us * of.gamma.quadratic));
+}
+
+}  // namespace coll::model

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`collctl report` without a browser: the data against their schema, numbers that follow from known files, errors."""
+import json
+import os
+import pathlib
+import tempfile
+
+import report_data
+from cli import Case, collctl, main
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TWO_CORES = ("--topology", "l3:1(size=33554432) core:2")
+
+
+def problems(report):
+    """By the published schema; None where the validator is not installed."""
+    try:
+        import jsonschema
+    except ImportError:
+        return None
+    schema = json.loads((ROOT / "tools/report/report.schema.json").read_text())
+    kind = jsonschema.validators.validator_for(schema)
+    kind.check_schema(schema)
+    return [f"{list(error.path)}: {error.message[:200]}" for error in kind(schema).iter_errors(report)]
+
+
+class Report(Case):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def file(self, name, content):
+        path = self.folder / name
+        path.write_text(content if isinstance(content, str) else json.dumps(content))
+        return path
+
+    def check_schema(self, report):
+        found = problems(report)
+        if found is None:
+            self.skipTest("python3-jsonschema is not installed: the schema is not checked")
+        self.assertEqual(found, [])
+
+    def test_data_follow_the_schema(self):
+        trace = self.folder / "trace.json"
+        self.run_fine("simulate", "allreduce", "256K", "-n", 4, "--machine", "epyc-1p", "--algorithm", "fused", "--trace", trace)
+        report = self.run_json("report", "--table", "epyc-1p", "-n", 4, "--stats", *report_data.write_job(self.folder, 4),
+                               "--trace", trace, "--bench", self.file("b.json", report_data.benchmark()),
+                               ROOT / "docs/measurements/zen5-one-l3.json", "--compare", ROOT / "lib/model/machines/knl.json")
+        self.assertEqual([bench["kind"] for bench in report["benchmarks"]], ["curves", "record"])
+        self.assertEqual(report["compare"]["machine"]["name"], "knl")
+        self.check_schema(report)
+
+    def test_choices_are_those_of_explain(self):
+        cells = {(c["collective"], c["bytes"]): c for c in self.run_json("report", "--table", "epyc-2p", "-n", 64)["choice"]["cells"]}
+        explained = self.run_json("explain", "--all", "-n", 64, "--machine", "epyc-2p")["choices"]
+        compared = 0
+        for row in explained:
+            if row["bytes"] is not None and not row["decided_by"].startswith("auto-tuned"):
+                cell = cells[row["collective"], row["bytes"]]
+                self.assertEqual((cell["setting"], cell["latency"]), (row["setting"], row["latency_path"]), row)
+                compared += 1
+        self.assertGreater(compared, 90)
+        one = self.run_json("explain", "allreduce", "64K", "-n", 64, "--machine", "epyc-2p")
+        cell = cells["allreduce", 65536]
+        self.assertAlmostEqual(cell["price"]["us"] / one["choices"][0]["predicted_us"], 1, 3)
+        self.assertEqual([other["algorithm"] for other in cell["others"]], [c["algorithm"] for c in one["choices"][1:6]])
+
+    def test_a_job_of_all_ranks(self):
+        report = self.run_json("report", *TWO_CORES, "--stats", *reversed(report_data.write_job(self.folder, 12)))
+        job = report["job"]
+        self.assertEqual(job["ranks"], list(range(12)))
+        self.assertEqual(len(report["machine"]["ranks"]), 12)
+        self.assertEqual(job["run_seconds"], [2.5] * 12)
+        row = next(row for row in job["calls"] if row["algorithm"] == "rabenseifner")
+        self.assertEqual((row["collective"], row["up_to_bytes"], row["calls"]), ("allreduce", 262144, [2000] * 12))
+        wanted = [next(c["seconds"] for c in report_data.statistics(rank, 12)["calls"] if c["algorithm"] == "rabenseifner") for rank in range(12)]
+        for seconds, exact in zip(row["seconds"], wanted):
+            self.assertAlmostEqual(seconds / exact, 1, 3)
+        self.assertEqual(row["prediction"]["mean_bytes"], 65536)
+        self.assertLessEqual(row["prediction"]["best_us"], row["prediction"]["used_us"])
+        self.assertEqual(job["forwarded"], [{"collective": "allreduce", "up_to_bytes": 64, "why": "an operation of the user", "calls": [12] * 12}])
+
+    def test_statistics_that_a_program_wrote(self):
+        stats = self.folder / "stats.%r.json"
+        done = collctl("run", "-n", 2, os.environ["EXAMPLES"] + "/example_shortest_paths", env={"COLL_STATS": str(stats)})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        job = self.run_json("report", *TWO_CORES, "--stats", self.folder / "stats.0.json", self.folder / "stats.1.json")["job"]
+        self.assertEqual(job["ranks"], [0, 1])
+        self.assertIn("bcast", {row["collective"] for row in job["calls"]})
+        for run, seconds in zip(job["run_seconds"], zip(*(row["seconds"] for row in job["calls"]))):
+            self.assertGreaterEqual(run * 1.001, sum(seconds))
+
+    def test_an_empty_job(self):
+        report = self.run_json("report", *TWO_CORES, "--stats", self.file("s", ""))
+        self.assertEqual(report["job"], {"ranks": [0], "run_seconds": None, "calls": [], "forwarded": []})
+
+    def test_a_benchmark_is_summarised(self):
+        report = self.run_json("report", *TWO_CORES, "--bench", self.file("b.json", report_data.benchmark()))
+        bench = report["benchmarks"][0]
+        self.assertEqual(bench["dropped"], 3 * 11 * 3)  # the eighth launch of each contestant was at another distance
+        point = next(p for p in bench["points"] if (p["collective"], p["bytes"], p["contestant"]) == ("bcast", 65536, "mpich"))
+        self.assertAlmostEqual(point["median_us"], (0.4 + 65536 / 9000) * 1.5 * 1.03, 2)
+        self.assertEqual(point["samples"], 7)
+        self.assertTrue(point["low_us"] < point["median_us"] < point["high_us"])
+
+    def test_a_timeline_has_the_steps_of_the_file(self):
+        trace = self.folder / "t.json"
+        self.run_fine("simulate", "bcast", "64K", "-n", 3, "--machine", "epyc-1p", "--algorithm", "flat_read", "--trace", trace)
+        line = self.run_json("report", *TWO_CORES, "--trace", trace)["timelines"][0]
+        events = json.loads(trace.read_text())["traceEvents"]
+        self.assertEqual(len(line["slices"]), sum(event["ph"] == "X" for event in events))
+        self.assertEqual(len(line["arrows"]), sum(event["ph"] == "f" for event in events))
+        self.assertTrue(line["name"].startswith("bcast flat_read"), line["name"])
+
+    def test_a_page_of_128_ranks_stays_below_3_mb(self):
+        trace, page = self.folder / "t.json", self.folder / "r.html"
+        self.run_fine("simulate", "alltoall", "1K", "-n", 128, "--machine", "arm-n1", "--algorithm", "pairwise", "--trace", trace)
+        done = collctl("report", "--json", "-o", page, "--topology", "package:2 numa:4 core:16", "--trace", trace,
+                       "--stats", *report_data.write_job(self.folder, 128))
+        if "without D3" in done.stderr:
+            self.skipTest("collctl was built without D3 (node-d3)")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        line = json.loads(done.stdout)["timelines"][0]
+        self.assertGreater(line["recorded"], len(line["slices"]))  # the trace alone has more
+        self.assertGreater(len(line["slices"]), 5000)
+        self.assertLess(page.stat().st_size, 3 << 20)
+
+    def test_measured_flags(self):
+        if len(os.sched_getaffinity(0)) < 2:
+            self.skipTest("one processor: there is no other core to measure to")
+        report = self.run_json("report", "--measure")
+        machine = report["machine"]
+        measured, n = machine["measured"], len(machine["measured"]["cpus"])
+        if n < 2:
+            self.skipTest("one core")
+        self.assertEqual(len(measured["flag_ns"]), n * (n - 1) // 2)
+        self.assertEqual(measured["measured"], sum(ns is not None for ns in measured["flag_ns"]))
+        self.assertGreater(min(ns for ns in measured["flag_ns"] if ns is not None), 1)
+        self.assertEqual({row["concurrent"] for row in machine["contention"][-1]["rows"]}, set(range(1, len(os.sched_getaffinity(0)) + 1)))
+        self.check_schema(report)
+
+    def test_wrong_words_and_files(self):
+        self.expect_error(2, ["-o FILE", "--json"], "report")
+        self.expect_error(2, "--table has a topology of its own", "report", "--json", "--table", "knl", *TWO_CORES)
+        self.expect_error(2, "--measure measures this machine", "report", "--json", "--measure", *TWO_CORES)
+        self.expect_error(1, "--stats /nowhere/x: the file cannot be read", "report", "--json", "--stats", "/nowhere/x")
+        for option, words in {"--stats": "COLL_STATS=", "--trace": "not a timeline", "--bench": "unknown contents",
+                              "--compare": "report --json", "--from": "report --json"}.items():
+            self.expect_error(1, [option, words], "report", "--json", option, self.file("x.json", {"a": []}))
+            self.expect_error(1, [option, "not JSON"], "report", "--json", option, self.file("y.json", "<html>"))
+        one = self.file("stats.json", report_data.statistics(0, 1))
+        self.expect_error(1, "two files are of rank 0", "report", "--json", "--stats", one, one)
+        self.expect_error(1, "cannot write -o /nowhere/r.html", "report", "-o", "/nowhere/r.html", *TWO_CORES)
+
+    def test_a_page_is_made_from_data(self):
+        page, again = self.folder / "a.html", self.folder / "b.html"
+        done = collctl("report", "-o", page, "--json", *TWO_CORES)
+        if "without D3" in done.stderr:
+            self.skipTest("collctl was built without D3 (node-d3)")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        data = self.file("d.json", done.stdout)
+        self.run_fine("report", "--from", data, "-o", again)
+        self.assertEqual(page.read_bytes(), again.read_bytes())
+        self.assertIn("Mike Bostock", page.read_text())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,457 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Selection: rows of the table, rows of about as many ranks, prices, shipped rules; and that no choice changes a result.
+#include "tune/select.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "model/machines.h"
+#include "model/prices.h"
+#include "model/workset.h"
+#include "topo/machine.h"
+
+namespace coll::tune {
+namespace {
+
+using model::Chosen;
+using plan::Collective;
+
+Choice chosen(const Situation& situation) { return Selector().shipped(situation).choice; }
+
+// A machine by its name, with ranks on consecutive cores.
+struct Placed {
+  model::Table table;
+  topo::Hierarchy hierarchy;
+
+  Placed(const std::string& machine, int ranks) {
+    topo::Machine described;
+    EXPECT_TRUE(model::find_machine(machine, table).ok());
+    EXPECT_TRUE(topo::load_synthetic(table.topology, described).ok());
+    hierarchy = topo::Hierarchy::from_places(topo::map_ranks(described, ranks, topo::Mapping::core));
+  }
+};
+
+Chosen row(Collective collective, int ranks, size_t up_to_bytes, const char* algorithm, double measured_us = 0) {
+  Chosen made{.collective = collective,
+              .ranks = ranks,
+              .up_to_bytes = up_to_bytes,
+              .algorithm = algo::find(collective, algorithm)};
+  made.measured_us = measured_us;
+  return made;
+}
+
+struct Chooser {
+  Placed placed;
+  Selector selector;
+  bool oversubscribed = false, cma_works = false;
+
+  Chooser(int ranks, std::vector<Chosen> rows, const char* machine = "epyc-2p") : placed(machine, ranks) {
+    auto table = std::make_shared<model::Table>(placed.table);
+    table->choices = std::move(rows);
+    std::ranges::sort(table->choices, {},
+                      [](const Chosen& c) { return std::tuple(c.collective, c.ranks, c.up_to_bytes); });
+    selector = Selector(table, placed.hierarchy);
+  }
+  Situation situation(Collective collective, size_t bytes) const {
+    return {.collective = collective,
+            .bytes = bytes,
+            .element_bytes = 4,
+            .ranks = placed.hierarchy.ranks(),
+            .levels = placed.hierarchy.levels(),
+            .oversubscribed = oversubscribed,
+            .cma_works = cma_works};
+  }
+  Selection select(Collective collective, size_t bytes) { return selector.select(situation(collective, bytes)); }
+};
+
+std::vector<Chosen> bcasts() {
+  return {row(Collective::bcast, 8, 4096, "flat_read", 2), row(Collective::bcast, 8, 16384, "knomial", 8),
+          row(Collective::bcast, 8, 1 << 20, "scatter_allgather", 500)};
+}
+
+TEST(Select, WithoutATableTheDefaults) {
+  Selector selector;
+  const Situation situation{.collective = Collective::bcast, .bytes = 4096, .ranks = 2};
+  const Selection selected = selector.select(situation);
+  EXPECT_EQ(selected.by, Source::shipped);
+  EXPECT_EQ(selected.choice.algorithm, chosen(situation).algorithm);
+  EXPECT_EQ(selector.latency_path_bytes(situation), 32u << 10);
+}
+
+TEST(Select, TwoRanksShareTheSumsOfMappedVectors) {
+  Situation situation{.collective = Collective::reduce, .bytes = 4 << 20, .element_bytes = 4, .ranks = 2};
+  EXPECT_EQ(chosen(situation).algorithm->name, "flat");
+  situation.mapped = true;
+  EXPECT_EQ(chosen(situation).algorithm->name, "fused");
+  situation.bytes = 512 << 10;
+  EXPECT_EQ(chosen(situation).algorithm->name, "flat");
+  situation.collective = Collective::allreduce;
+  EXPECT_EQ(chosen(situation).algorithm->name, "all_read");
+  EXPECT_EQ(chosen(situation).parameters.chunk_bytes, 512 << 10);
+  situation.bytes = 1 << 20;
+  EXPECT_EQ(chosen(situation).algorithm->name, "fused");
+}
+
+TEST(Select, TwoRanksShareTheCopiesOfLongBroadcasts) {
+  Situation situation{.collective = Collective::bcast, .bytes = 512 << 10, .ranks = 2};
+  EXPECT_EQ(chosen(situation).algorithm->name, "push_pull");
+  situation.bytes = 256 << 10;
+  EXPECT_EQ(chosen(situation).algorithm->name, "flat_read");
+  situation.single_copy = true;
+  EXPECT_EQ(chosen(situation).algorithm->name, "push_pull");
+  situation.oversubscribed = true;
+  EXPECT_EQ(chosen(situation).algorithm->name, "flat_read");
+  situation = {.collective = Collective::bcast, .bytes = 1 << 20, .ranks = 3};
+  EXPECT_EQ(chosen(situation).algorithm->name, "flat_read");
+}
+
+TEST(Select, KernelCopiesPayWhereAllMoveLongPieces) {
+  Situation situation{.collective = Collective::alltoall, .bytes = 8 << 20, .ranks = 2};
+  EXPECT_FALSE(chosen(situation).kernel_copies);  // they do not work
+  situation.cma_times = 10;
+  EXPECT_FALSE(chosen(situation).kernel_copies);
+  situation.cma_times = 3;
+  EXPECT_TRUE(chosen(situation).kernel_copies);
+  situation.bytes = 4 << 20;
+  EXPECT_FALSE(chosen(situation).kernel_copies);
+  situation.huge_pages = true;
+  EXPECT_TRUE(chosen(situation).kernel_copies);
+  situation.ranks = 64, situation.bytes = 4 << 20;
+  EXPECT_FALSE(chosen(situation).kernel_copies);
+  situation.ranks = 2, situation.huge_pages = false;
+  situation.cma_times = 1.5;
+  EXPECT_TRUE(chosen(situation).kernel_copies);
+  situation = {.collective = Collective::scatter, .bytes = 16 << 20, .ranks = 2, .cma_times = 3};
+  EXPECT_FALSE(chosen(situation).kernel_copies);  // one rank's copies
+  situation = {.collective = Collective::alltoall, .irregular = true, .ranks = 2, .cma_times = 3};
+  EXPECT_FALSE(chosen(situation).kernel_copies);  // perhaps short
+}
+
+// Of pieces nobody knows how long all are, so they are taken for long ones.
+TEST(Select, IrregularPiecesGoInLongChunks) {
+  using enum Collective;
+  for (const Collective collective : {scatter, gather, allgather, alltoall, reduce_scatter})
+    for (const int ranks : {2, 4, 16})
+      for (const bool crowded : {false, true})
+        for (const double kernel_times : {1.0, 3.0, no_copy}) {
+          const Choice choice = chosen({.collective = collective,
+                                        .irregular = true,
+                                        .ranks = ranks,
+                                        .oversubscribed = crowded,
+                                        .cma_times = kernel_times});
+          EXPECT_GE(choice.parameters.chunk_bytes, 64u << 10) << plan::name(collective) << ' ' << ranks;
+        }
+}
+
+TEST(Select, LongVectorsPassThroughARingAsLongAsACoresOwnCaches) {
+  using enum Collective;
+  for (const Collective collective : {bcast, reduce, allreduce, scatter, gather, allgather, scan, exscan})
+    for (const size_t cache_bytes : {512 << 10, 1024 << 10}) {
+      const algo::Parameters made =
+          chosen({.collective = collective, .bytes = 8 << 20, .ranks = 2, .core_cache_bytes = cache_bytes}).parameters;
+      EXPECT_EQ(size_t(made.chunk_bytes) * made.depth, cache_bytes) << plan::name(collective);
+    }
+}
+
+TEST(Select, HalfAsLongWhereStoresDoNotWaitForLines) {
+  using enum Collective;
+  for (const Collective collective : {bcast, reduce, allreduce, scatter, gather, allgather, scan, exscan}) {
+    const algo::Parameters made =
+        chosen({.collective = collective, .bytes = 8 << 20, .ranks = 2, .rfo_free = true, .core_cache_bytes = 1 << 20})
+            .parameters;
+    EXPECT_EQ(size_t(made.chunk_bytes) * made.depth, 512u << 10) << plan::name(collective);
+  }
+}
+
+TEST(Select, RingsAreNoLongerThanTheVector) {
+  for (size_t bytes = 4096; bytes <= 4 << 20; bytes *= 2) {
+    const algo::Parameters made =
+        chosen({.collective = Collective::reduce, .bytes = bytes, .ranks = 2, .core_cache_bytes = 1 << 20}).parameters;
+    EXPECT_LE(size_t(made.chunk_bytes) * made.depth, bytes);
+  }
+}
+
+// Each rank has a slot for every hop of every block: slots much longer than blocks cost a page each.
+TEST(Select, ShortBlocksOfAnAlltoallPassThroughShortSlots) {
+  for (int ranks : {16, 64, 256}) {
+    const Situation situation{.collective = Collective::alltoall, .bytes = 8, .ranks = ranks, .levels = 1};
+    const Choice choice = chosen(situation);
+    ASSERT_EQ(choice.algorithm->name, "bruck");
+    const topo::Hierarchy hierarchy = topo::Hierarchy::flat(ranks);
+    const plan::Plan plan = choice.algorithm->make({.hierarchy = &hierarchy, .parameters = choice.parameters});
+    EXPECT_LE(plan.staging_bytes, size_t(ranks) * size_t(std::bit_width(unsigned(ranks))) * 1024) << ranks;
+  }
+}
+
+TEST(Select, ProcessorsThatDoNotPassLinesOnBroadcastByLeaders) {
+  Situation situation{.collective = Collective::bcast, .bytes = 2048, .ranks = 32, .levels = 3};
+  situation.processor = "AMD EPYC 7551P 32-Core Processor";
+  EXPECT_EQ(chosen(situation).algorithm->name, "flat_read");
+  situation.processor = "Neoverse-N1";
+  EXPECT_EQ(chosen(situation).algorithm->name, "hierarchical");
+  situation.levels = 1;
+  EXPECT_EQ(chosen(situation).algorithm->name, "flat_read");
+}
+
+TEST(Select, AClassEndsWithItsRowAndTheLastHasNoEnd) {
+  Chooser chooser(8, bcasts());
+  for (const auto& [bytes, name] : {std::pair{size_t(1), "flat_read"},
+                                    {size_t(4096), "flat_read"},
+                                    {size_t(4097), "knomial"},
+                                    {size_t(16385), "scatter_allgather"},
+                                    {size_t(1) << 30, "scatter_allgather"}}) {
+    const Selection selected = chooser.select(Collective::bcast, bytes);
+    EXPECT_EQ(selected.by, Source::measured) << bytes;
+    EXPECT_EQ(selected.choice.algorithm->name, name) << bytes;
+  }
+  EXPECT_EQ(source_text(chooser.select(Collective::bcast, 5000)), "table row bcast up to 16 KiB of 8 ranks");
+}
+
+TEST(Select, ExpectedTimesLieBetweenThoseOfTheRows) {
+  Chooser chooser(8, bcasts());
+  EXPECT_EQ(chooser.select(Collective::bcast, 4096).expected_us, 2);
+  EXPECT_EQ(chooser.select(Collective::bcast, 100).expected_us, 0);           // nothing was measured below
+  EXPECT_NEAR(chooser.select(Collective::bcast, 8192).expected_us, 4, 1e-9);  // half way on the scale, as are the times
+  EXPECT_EQ(chooser.select(Collective::bcast, 16384).expected_us, 8);
+  EXPECT_EQ(chooser.select(Collective::bcast, 2 << 20).expected_us, 0);
+}
+
+TEST(Select, RowsOfAboutAsManyRanksThenPrices) {
+  Chooser near(10, bcasts());
+  EXPECT_EQ(near.select(Collective::bcast, 4097).by, Source::nearby);
+  EXPECT_EQ(near.select(Collective::bcast, 4097).choice.algorithm->name, "knomial");
+  EXPECT_EQ(near.select(Collective::bcast, 4096).expected_us, 0);
+  Chooser far(32, bcasts());
+  const Selection priced = far.select(Collective::bcast, 1 << 20);
+  EXPECT_EQ(priced.by, Source::priced);
+  // The ranking that collctl explain prints, of what this communicator can do: no kernel copies, nothing mapped.
+  model::Table staged = far.placed.table;
+  for (model::Mechanism mechanism : model::all_mechanisms)
+    staged.access[size_t(mechanism)].available = mechanism == model::Mechanism::shared_memory;
+  for (const model::Priced& ranked : model::rank_choices("bcast", staged, far.placed.hierarchy, 1 << 20))
+    if (model::registered(*ranked.row) != nullptr) {
+      EXPECT_EQ(priced.choice.algorithm->name, ranked.row->algorithm);
+      break;
+    }
+}
+
+TEST(Select, CrowdedRanksTakeRowsOfCrowdedRanksOnly) {
+  const std::vector<Chosen> rows = {row(Collective::bcast, 8, 4096, "knomial"),
+                                    row(Collective::bcast, 80, 4096, "knomial")};
+  Chooser two_on_a_core(8, rows);
+  two_on_a_core.oversubscribed = true;
+  EXPECT_EQ(two_on_a_core.select(Collective::bcast, 4096).by, Source::shipped);
+  Chooser more_than_cores(80, rows);
+  more_than_cores.oversubscribed = true;
+  EXPECT_EQ(more_than_cores.select(Collective::bcast, 4096).by, Source::measured);
+  EXPECT_EQ(more_than_cores.select(Collective::allreduce, 4096).by, Source::shipped);
+}
+
+TEST(Select, WhereATurnCostsASleepLongVectorsTakeFewerOfThem) {
+  for (const Collective collective : {Collective::bcast, Collective::reduce, Collective::allreduce}) {
+    // Reductions of mapped vectors: in the tree a rank waits seldom anyway. An allreduce of such needs no slots and goes
+    // in the longest pieces in any case.
+    constexpr uint32_t longest = 1024 << 10;
+    Situation situation{.collective = collective,
+                        .bytes = 4 << 20,
+                        .element_bytes = 4,
+                        .ranks = 8,
+                        .oversubscribed = true,
+                        .mapped = collective != Collective::bcast};
+    const uint32_t by_yields = chosen(situation).parameters.chunk_bytes;
+    situation.scheduler_groups = true;
+    EXPECT_GE(chosen(situation).parameters.chunk_bytes, std::min(4 * by_yields, longest));
+    situation.bytes = 128 << 10;
+    const uint32_t short_by_sleeps = chosen(situation).parameters.chunk_bytes;
+    situation.scheduler_groups = false;
+    EXPECT_EQ(chosen(situation).parameters.chunk_bytes, short_by_sleeps);
+  }
+}
+
+TEST(Select, RanksThatShareCoresReduceInATree) {
+  for (const Collective collective : {Collective::reduce, Collective::allreduce, Collective::reduce_scatter}) {
+    const Situation crowd{
+        .collective = collective, .bytes = 512 << 10, .element_bytes = 4, .ranks = 4, .oversubscribed = true};
+    EXPECT_EQ(chosen(crowd).algorithm->name, "in_order_tree");
+    const auto but = [&](auto change) {
+      Situation situation = crowd;
+      change(situation);
+      return chosen(situation).algorithm;
+    };
+    const auto is_tree = [](const algo::Algorithm* chosen) {
+      return chosen->name == "in_order_tree" || chosen->name == "rg";
+    };
+    EXPECT_EQ(but([](Situation& q) { q.ranks = 8; })->name, collective == Collective::reduce_scatter ? "fused" : "rg");
+    EXPECT_FALSE(is_tree(but([](Situation& q) { q.oversubscribed = false; })));
+    EXPECT_FALSE(is_tree(but([](Situation& q) { q.mapped = true; })));
+    EXPECT_FALSE(is_tree(but([](Situation& q) { q.single_copy = true; })));
+    EXPECT_FALSE(is_tree(but([](Situation& q) { q.bytes = 1 << 10; })));
+    EXPECT_FALSE(is_tree(but([](Situation& q) { q.ranks = 64, q.bytes = 64 << 10; })));
+    EXPECT_FALSE(is_tree(but([](Situation& q) { q.irregular = true, q.bytes = 0; })));
+    EXPECT_FALSE(but([](Situation& q) { q.element_bytes = 2; })->stores_partials);
+  }
+}
+
+TEST(Select, RanksThatShareCoresGatherByKernelCopiesOnlyWhereThoseAreQuick) {
+  Situation situation{
+      .collective = Collective::gather, .bytes = 1 << 20, .element_bytes = 1, .ranks = 8, .oversubscribed = true};
+  situation.cma_times = 3;
+  EXPECT_FALSE(chosen(situation).kernel_copies);
+  EXPECT_EQ(chosen(situation).algorithm->name, "sequential_read");
+  situation.cma_times = 1.5;
+  EXPECT_TRUE(chosen(situation).kernel_copies);
+  EXPECT_EQ(chosen(situation).algorithm->name, "parallel_write");
+}
+
+// The executor's room is a communicator's: lib/comm/segment_layout.h.
+TEST(Select, WhatIsBuiltInFitsTheStaging) {
+  for (const int ranks : {2, 3, 8, 16, 33, 64, 100}) {
+    const topo::Hierarchy hierarchy = topo::Hierarchy::flat(ranks);
+    for (int c = 0; c < plan::collectives; c++)
+      for (size_t bytes = 64; bytes <= size_t(64) << 20; bytes *= 4)
+        for (const int crowd : {0, 1, 2}) {
+          const Choice choice = chosen({.collective = Collective(c),
+                                        .bytes = bytes,
+                                        .element_bytes = 4,
+                                        .ranks = ranks,
+                                        .oversubscribed = crowd > 0,
+                                        .scheduler_groups = crowd > 1});
+          const plan::Plan plan = choice.algorithm->make(
+              {.hierarchy = &hierarchy, .only_rank = ranks - 1, .parameters = choice.parameters});
+          EXPECT_LE(plan.staging_bytes, 4u << 20) << choice.algorithm->name << " " << ranks << " " << bytes;
+        }
+  }
+}
+
+TEST(Select, KernelCopiesOnlyWhereTheyWork) {
+  std::vector<Chosen> rows = {row(Collective::gather, 8, 1 << 20, "throttled_write")};
+  rows[0].kernel_copies = true;
+  Chooser chooser(8, rows);
+  Situation situation = chooser.situation(Collective::gather, 65536);
+  EXPECT_EQ(chooser.selector.select(situation).by, Source::priced);
+  Chooser where_they_work(8, rows);
+  where_they_work.cma_works = true;  // whatever a trial has found of their speed
+  EXPECT_EQ(where_they_work.select(Collective::gather, 65536).by, Source::measured);
+  situation.cma_times = 1;
+  EXPECT_EQ(chooser.selector.select(situation).by, Source::measured);
+  EXPECT_TRUE(chooser.selector.select(situation).choice.kernel_copies);
+}
+
+TEST(Select, OfUnknownLengthsTheDefaults) {
+  Chooser chooser(8, {row(Collective::gather, 8, 1 << 20, "throttled_write")});
+  Situation situation = chooser.situation(Collective::gather, 0);
+  situation.irregular = true;
+  EXPECT_EQ(chooser.selector.select(situation).by, Source::shipped);
+}
+
+// Whatever a table holds: operands combine in the balanced order, and 16-bit floats are rounded in one place.
+TEST(Select, NoChoiceChangesAResult) {
+  for (int c = 0; c < plan::collectives; ++c) {
+    const auto collective = Collective(c);
+    if (!plan::is_reduction(collective)) continue;
+    for (const algo::Algorithm& algorithm : algo::algorithms()) {
+      if (algorithm.collective != collective) continue;
+      for (const char* machine : {"epyc-2p", "knl"}) {
+        Chooser chooser(8, {row(collective, 8, 1 << 30, std::string(algorithm.name).c_str())}, machine);
+        for (size_t element_bytes : {2, 4}) {
+          Situation situation = chooser.situation(collective, 1 << 16);
+          situation.element_bytes = element_bytes;
+          const Selection selected = chooser.selector.select(situation);
+          EXPECT_TRUE(selected.choice.algorithm->balanced) << selected.choice.algorithm->name;
+          if (element_bytes == 2) { EXPECT_FALSE(selected.choice.algorithm->stores_partials); }
+          if (selected.by != Source::measured) {
+            EXPECT_TRUE(!algorithm.balanced || algorithm.stores_partials ||
+                        !algorithm.applies({.hierarchy = &chooser.placed.hierarchy}))
+                << algorithm.name;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Select, LatencyRowsSayHowFarTheLatencyPathGoes) {
+  Chosen latency = row(Collective::bcast, 8, 256, "");
+  latency.algorithm = nullptr;
+  Chosen alltoall = row(Collective::alltoall, 8, 16, "");
+  alltoall.algorithm = nullptr;
+  Chooser chooser(8, {latency, row(Collective::bcast, 8, 4096, "flat_read"), alltoall,
+                      row(Collective::allreduce, 8, 4096, "rabenseifner")});
+  const auto bytes = [&](Collective collective) {
+    return chooser.selector.latency_path_bytes(chooser.situation(collective, 0));
+  };
+  EXPECT_EQ(bytes(Collective::bcast), 256u);
+  EXPECT_EQ(bytes(Collective::alltoall), 16u * 7);  // all that a rank shows
+  EXPECT_EQ(bytes(Collective::reduce), Selector().latency_path_bytes(chooser.situation(Collective::reduce, 0)));
+  EXPECT_EQ(bytes(Collective::allreduce), tiny_bytes);  // a table with rows knows better from there on
+  EXPECT_EQ(chooser.select(Collective::bcast, 257).choice.algorithm->name, "flat_read");
+}
+
+TEST(Select, TheLatencyPathEndsWhereARankWouldMoveMoreThanAFewPages) {
+  constexpr size_t most = 32 << 10;
+  Situation situation{.ranks = 2};
+  for (int c = 0; c < plan::collectives; c++) {
+    situation.collective = Collective(c);
+    EXPECT_EQ(Selector().latency_path_bytes(situation), situation.collective == Collective::barrier ? 1u : most);
+  }
+  situation.ranks = 5;
+  const auto bytes = [&](Collective collective) {
+    situation.collective = collective;
+    return Selector().latency_path_bytes(situation);
+  };
+  EXPECT_EQ(bytes(Collective::bcast), most);
+  EXPECT_EQ(bytes(Collective::scatter), most);  // of all blocks together
+  EXPECT_EQ(bytes(Collective::alltoall), most);
+  EXPECT_EQ(bytes(Collective::allreduce), most / 4);  // everybody reads four vectors
+  EXPECT_EQ(bytes(Collective::gather), most / 4);
+  situation.mapped = true;
+  EXPECT_EQ(bytes(Collective::bcast), tiny_bytes);
+  situation.mapped = false, situation.levels = 2;
+  EXPECT_EQ(bytes(Collective::bcast), tiny_bytes);
+}
+
+// Ranks with a core each pass a message on from group to group. Broadcasts and gathers of oversubscribed ranks are plans.
+TEST(Select, TheLatencyPathServesManyRanks) {
+  Situation situation;
+  const auto bytes = [&](Collective collective) {
+    return situation.collective = collective, Selector().latency_path_bytes(situation);
+  };
+  for (int ranks : {17, 64, 256})
+    for (int levels : {1, 3})
+      for (bool crowded : {false, true}) {
+        situation = {.ranks = ranks, .levels = levels, .oversubscribed = crowded};
+        EXPECT_EQ(bytes(Collective::barrier), 1u);
+        EXPECT_EQ(bytes(Collective::bcast), crowded ? 0u : 4096u);
+        EXPECT_EQ(bytes(Collective::gather), crowded ? 0u : tiny_bytes);
+        EXPECT_EQ(bytes(Collective::allgather), tiny_bytes);
+        EXPECT_EQ(bytes(Collective::scatter), 16u << 10);  // of all blocks together
+        EXPECT_EQ(bytes(Collective::alltoall), 16u << 10);
+        EXPECT_EQ(bytes(Collective::reduce_scatter), 16u << 10);
+        for (Collective vector : {Collective::reduce, Collective::allreduce, Collective::scan, Collective::exscan})
+          EXPECT_EQ(bytes(vector), tiny_bytes);
+        situation.mapped = true;
+        EXPECT_EQ(bytes(Collective::bcast), crowded ? 0u : tiny_bytes);
+      }
+  situation = {.ranks = 257};
+  EXPECT_EQ(bytes(Collective::barrier) + bytes(Collective::bcast) + bytes(Collective::allgather), 0u);
+}
+
+TEST(Select, TheChoiceStreamsBeyondTheCacheOnly) {
+  for (int c = 0; c < plan::collectives; ++c) {
+    const auto collective = Collective(c);
+    for (size_t bytes : {size_t(64), size_t(4096), size_t(1) << 20}) {
+      Situation situation{.collective = collective, .bytes = bytes, .element_bytes = 4, .ranks = 8};
+      const uint64_t buffers = model::buffer_bytes(collective, bytes, 8);
+      EXPECT_FALSE(chosen(situation).stream) << "nobody knows the cache";
+      situation.cache_bytes = size_t(buffers) + 1;
+      EXPECT_FALSE(chosen(situation).stream) << plan::name(collective);
+      situation.cache_bytes = size_t(buffers) / 2;
+      EXPECT_EQ(chosen(situation).stream, collective != Collective::barrier) << plan::name(collective);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace coll::tune

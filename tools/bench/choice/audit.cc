@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/bench/choice/audit.h"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <chrono>
+#include <exception>
+#include <memory>
+#include <thread>
+
+#include "model/candidates.h"
+#include "tune/select.h"
+
+namespace coll::tools {
+
+namespace {
+
+using model::Mechanism;
+
+constexpr size_t element_bytes = 4;
+
+// The mechanisms that a call may use: ordinary memory is staged, too.
+std::vector<Mechanism> mechanisms_of(Mechanism transport) {
+  if (!model::is_kernel_copy(transport)) return {transport};
+  return {transport, Mechanism::shared_memory};
+}
+
+// Every algorithm, chunk and k; depths come later.
+std::vector<Way> usual_ways(const Cell& cell) {
+  std::vector<Way> ways;
+  for (const algo::Algorithm& algorithm : algo::algorithms()) {
+    if (algorithm.collective != cell.collective || !algorithm.balanced) continue;
+    if (algorithm.max_bytes != 0 && cell.bytes > algorithm.max_bytes) continue;
+    const model::Row* row = model::find_row(plan::name(cell.collective), algorithm.name);
+    const bool staged = (row != nullptr && row->means == model::Means::staged) ||
+                        double(cell.bytes) < cell.machine->table.thresholds.direct_bytes;
+    const size_t whole = std::max<size_t>(std::bit_ceil(cell.bytes), 64);
+    std::vector<size_t> chunks;
+    for (size_t chunk : audited_chunks)
+      if (algorithm.reads.chunk && chunk < cell.bytes) chunks.push_back(chunk);
+    if (chunks.empty() || whole <= audited_chunks[std::size(audited_chunks) - 1]) chunks.push_back(whole);
+    for (size_t chunk : chunks)
+      for (uint16_t k : audited_k) {
+        if (!algorithm.reads.k && k > 1) break;
+        if (k >= cell.machine->hierarchy.ranks()) break;
+        for (Mechanism mechanism : mechanisms_of(cell.transport)) {
+          // Without direct buffers the kernel copies nothing.
+          if (staged && mechanism != mechanisms_of(cell.transport).back()) continue;
+          Way way{&algorithm, {}, mechanism};
+          way.parameters.chunk_bytes = uint32_t(chunk);
+          way.parameters.depth = chunk >= cell.bytes ? uint16_t(1) : audited_depth;
+          if (algorithm.reads.k) way.parameters.k = k;
+          const algo::Request request{.hierarchy = &cell.machine->hierarchy, .parameters = way.parameters};
+          if (!algorithm.applies(request)) continue;
+          if (algorithm.refuses != nullptr && !algorithm.refuses(request).empty()) continue;
+          ways.push_back(way);
+        }
+      }
+  }
+  return ways;
+}
+
+// ---- what is chosen ---------------------------------------------------------------------------------------------------
+
+tune::Situation situation_of(const Cell& cell) {
+  const model::Table& table = cell.machine->table;
+  const topo::Hierarchy& hierarchy = cell.machine->hierarchy;
+  tune::Situation situation{.collective = cell.collective,
+                            .bytes = cell.bytes,
+                            .element_bytes = element_bytes,
+                            .ranks = hierarchy.ranks(),
+                            .levels = hierarchy.levels(),
+                            .mapped = cell.transport == Mechanism::mapped,
+                            .core_cache_bytes = table.fingerprint.l2_bytes,
+                            .cache_bytes = model::available_cache_bytes(table, hierarchy.ranks()),
+                            .processor = table.fingerprint.processor};
+  if (!model::is_kernel_copy(cell.transport)) return situation;
+  // As a communicator's own trial of a copy would find.
+  constexpr double trial_bytes = 256 << 10;
+  const model::Setting on(table, hierarchy, cell.transport);
+  situation.cma_works = true;
+  situation.cma_times = on.copy(trial_bytes).total_us() / (1.25 * on.memcpy_us(trial_bytes));
+  situation.single_copy = situation.cma_times < 1;
+  if (situation.single_copy) situation.cma_times = tune::no_copy;
+  return situation;
+}
+
+Way way_of(const tune::Choice& choice, const tune::Situation& situation, const Cell& cell) {
+  Way way{choice.algorithm, choice.parameters, cell.transport};
+  if (model::is_kernel_copy(cell.transport) && !choice.kernel_copies && !situation.single_copy)
+    way.mechanism = Mechanism::shared_memory;
+  return way;
+}
+
+Way chosen_by_rules(const Cell& cell) {
+  const tune::Situation situation = situation_of(cell);
+  return way_of(tune::Selector().shipped(situation).choice, situation, cell);
+}
+
+model::Call call_of(const Cell& cell) {
+  return {.collective = cell.collective, .bytes = double(cell.bytes), .element_bytes = element_bytes};
+}
+
+// ---- cells ------------------------------------------------------------------------------------------------------------
+
+class Judge {
+ public:
+  Judge(const Cell& cell, VirtualTimes& times)
+      : cell_(cell),
+        prices_(cell.machine->table, cell.machine->hierarchy, mechanisms_of(cell.transport)),
+        times_(times) {
+    made_.cell = cell;
+  }
+
+  Audited judged() {
+    const model::Candidate cheapest = prices_.candidates(call_of(cell_)).front();
+    made_.by_price = timed({cheapest.algorithm, cheapest.parameters, cheapest.mechanism});
+    made_.by_rules = timed(chosen_by_rules(cell_));
+    for (const Way& way : usual_ways(cell_)) timed(way);
+    // Depths, of the algorithms that come near.
+    for (const Timed& near : best_of_each()) {
+      if (near.us > 1.1 * best_us_ || !near.way.algorithm->reads.depth || near.way.parameters.depth == 1) continue;
+      for (uint16_t depth : audited_other_depths) {
+        Way way = near.way;
+        way.parameters.depth = depth;
+        timed(way);
+      }
+    }
+    std::ranges::sort(made_.all, {}, &Timed::us);
+    std::erase_if(made_.all, [&](const Timed& of) { return of.us > 2 * best_us_; });
+    made_.best = made_.all.front();
+    return std::move(made_);
+  }
+
+ private:
+  Timed timed(const Way& way) {
+    for (const Timed& known : made_.all)
+      if (known.way == way) return known;
+    // What takes twice as long as the best is of no interest, unless it is chosen.
+    const double limit = made_.by_rules.us > 0 ? 2 * best_us_ : std::numeric_limits<double>::infinity();
+    const Timed of{way, times_.us(way, cell_.bytes, limit),
+                   prices_.us({way.algorithm, way.parameters, way.mechanism}, call_of(cell_))};
+    if (of.us < std::numeric_limits<double>::infinity()) made_.all.push_back(of);
+    best_us_ = std::min(best_us_, of.us);
+    return of;
+  }
+  std::vector<Timed> best_of_each() const {
+    std::vector<Timed> best;
+    for (const Timed& of : made_.all) {
+      const auto same = std::ranges::find_if(best, [&](const Timed& other) {
+        return other.way.algorithm == of.way.algorithm && other.way.mechanism == of.way.mechanism;
+      });
+      if (same == best.end()) best.push_back(of);
+      else if (of.us < same->us) *same = of;
+    }
+    return best;
+  }
+
+  const Cell cell_;
+  const model::Prices prices_;
+  VirtualTimes& times_;
+  Audited made_;
+  double best_us_ = std::numeric_limits<double>::infinity();
+};
+
+}  // namespace
+
+std::vector<Audited> audit(const std::vector<AuditedMachine>& machines, const AuditOptions& options,
+                           const std::function<void(size_t, size_t, const std::string&)>& progress) {
+  // Cells of one machine and collective share their plans.
+  struct Batch {
+    std::vector<Cell> cells;
+    std::vector<Audited> audited;
+    std::string what;
+  };
+  std::vector<Batch> batches;
+  size_t all = 0;
+  for (const AuditedMachine& machine : machines)
+    for (plan::Collective collective : options.collectives) {
+      Batch& batch = batches.emplace_back();
+      batch.what = machine.table.name + " " + plan::name(collective);
+      for (size_t bytes : collective == plan::Collective::barrier ? std::vector<size_t>{0} : machine.sizes)
+        for (Mechanism transport : options.transports)
+          if (machine.table.of(transport).available && (transport == Mechanism::shared_memory || bytes > 0))
+            batch.cells.push_back({&machine, collective, bytes, transport});
+      all += batch.cells.size();
+    }
+
+  std::atomic<size_t> next = 0, done = 0, begun = 0, running;
+  std::exception_ptr problem;
+  std::mutex mutex;
+  const auto work = [&] {
+    try {
+      for (size_t index; (index = next++) < batches.size();) {
+        Batch& batch = batches[index];
+        begun = index;
+        for (size_t at = 0; at < batch.cells.size();) {
+          VirtualTimes times(*batch.cells[at].machine);
+          for (; at < batch.cells.size(); ++at, ++done) batch.audited.push_back(Judge(batch.cells[at], times).judged());
+        }
+      }
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      problem = std::current_exception();
+      next = batches.size();
+    }
+    --running;
+  };
+  const int threads = options.threads > 0 ? options.threads : int(std::max(1u, std::thread::hardware_concurrency()));
+  running = size_t(threads);
+  {
+    std::vector<std::jthread> workers;
+    for (int i = 0; i < threads; ++i) workers.emplace_back(work);
+    while (running > 0) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      progress(done, all, batches[std::min<size_t>(begun, batches.size() - 1)].what);
+    }
+  }
+  if (problem) std::rethrow_exception(problem);
+  std::vector<Audited> made;
+  for (Batch& batch : batches) std::ranges::move(batch.audited, std::back_inserter(made));
+  return made;
+}
+
+}  // namespace coll::tools

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Section 2: what libcoll selects, what that costs by the model, and what the alternatives would cost.
+#include <algorithm>
+
+#include "coll/coll.h"
+#include "model/prices.h"
+#include "tools/common/text.h"
+#include "tools/plan/decision.h"
+#include "tools/plan/explain_all.h"
+#include "tools/report/sections.h"
+#include "tune/select.h"
+
+namespace coll::tools::report {
+namespace {
+
+constexpr size_t smallest = 8, largest = size_t(64) << 20;
+constexpr size_t most_others = 5;
+
+// startup, transfer, lock, flags
+ordered_json terms_of(const model::Terms& terms) {
+  return {rounded(terms.startup_us), rounded(terms.transfer_us), rounded(terms.lock_us), rounded(terms.flags_us)};
+}
+
+const char* transport_word(model::Mechanism mechanism) {
+  return mechanism == model::Mechanism::shared_memory ? "shm" : model::name(mechanism);
+}
+
+ordered_json knobs_of(const model::Priced& priced) {
+  ordered_json out = ordered_json::object();
+  if (priced.row->reads.k) out["k"] = priced.knobs.k;
+  if (priced.row->reads.j) out["j"] = priced.knobs.k;
+  if (priced.row->reads.chunk && priced.knobs.chunk_bytes > 0) out["chunk"] = size_t(priced.knobs.chunk_bytes);
+  return out;
+}
+
+ordered_json other_of(const model::Priced& priced) {
+  return {{"algorithm", priced.row->algorithm},
+          {"parameters", knobs_of(priced)},
+          {"transport", transport_word(priced.mechanism)},
+          {"us", rounded(priced.terms.total_us())},
+          {"terms", terms_of(priced.terms)},
+          {"has_plan", model::registered(*priced.row) != nullptr}};
+}
+
+// The selected algorithm with the parameters that it runs with.
+ordered_json price_of(const ModelMachine& on, const Decision& decision) {
+  const tune::Choice& choice = decision.selected.choice;
+  if (choice.algorithm == nullptr) return nullptr;
+  const model::Row* row = model::find_row(plan::name(decision.situation.collective), choice.algorithm->name);
+  if (row == nullptr) return nullptr;
+  const double bytes = double(decision.situation.bytes);
+  const auto mechanism = choice.kernel_copies ? model::Mechanism::cma : model::Mechanism::shared_memory;
+  const model::Setting setting(on.table, on.hierarchy, mechanism);
+  model::Knobs knobs;
+  if (row->reads.k) knobs.k = choice.parameters.k;
+  if (row->reads.j) knobs.k = choice.parameters.j;
+  if (row->reads.chunk && choice.parameters.chunk_bytes < bytes) knobs.chunk_bytes = choice.parameters.chunk_bytes;
+  const model::Terms terms = model::cost(*row, setting, bytes, knobs);
+  return {{"us", rounded(terms.total_us())}, {"terms", terms_of(terms)}};
+}
+
+ordered_json cell_of(const ModelMachine& on, const Decision& decision, ordered_json& formulas) {
+  const tune::Situation& situation = decision.situation;
+  const std::string collective = plan::name(situation.collective);
+  const tune::Choice& choice = decision.selected.choice;
+  const std::string algorithm = choice.algorithm == nullptr ? "latency" : std::string(choice.algorithm->name);
+  ordered_json others = ordered_json::array();
+  for (const model::Priced& priced : model::rank_choices(collective, on.table, on.hierarchy, double(situation.bytes))) {
+    const std::string name = collective + "/" + std::string(priced.row->algorithm);
+    if (!formulas.contains(name)) formulas[name] = {{"formula", priced.row->row}, {"source", priced.row->source}};
+    if (priced.row->algorithm != algorithm && others.size() < most_others) others.push_back(other_of(priced));
+  }
+  const model::Chosen* row = decision.selected.row;
+  const std::vector<tune::Choice>& tuned = decision.selected.alternatives;
+  return {{"collective", collective},
+          {"bytes", situation.bytes},
+          {"algorithm", algorithm},
+          {"setting", tune::setting_text(choice)},
+          {"kernel_copies", choice.kernel_copies},
+          {"latency", decision.latency},
+          {"non_temporal", choice.stream},
+          {"decided_by", tune::source_text(decision.selected)},
+          {"measured_us", row == nullptr ? 0 : rounded(row->measured_us)},
+          {"price", price_of(on, decision)},
+          {"tuning", tuned.empty() ? ordered_json() : ordered_json(tune::setting_text(tuned.front()))},
+          {"others", others}};
+}
+
+}  // namespace
+
+ordered_json choice_section(const ModelMachine& on, const std::string& type) {
+  const size_t element_bytes = coll_datatype_size(parse_type(type));
+  tune::Selector selector(on.chosen_by, on.hierarchy);
+  ordered_json cells = ordered_json::array(), formulas = ordered_json::object();
+  const auto add = [&](plan::Collective collective, size_t bytes) {
+    cells.push_back(cell_of(on, decide(on, selector, collective, bytes, element_bytes), formulas));
+  };
+  for (int c = 0; c < plan::collectives; ++c) {
+    const auto collective = plan::Collective(c);
+    if (collective == plan::Collective::barrier) add(collective, 0);
+    else
+      for (size_t bytes = smallest; bytes <= largest; bytes *= 2)
+        if (bytes >= element_bytes) add(collective, bytes / element_bytes * element_bytes);
+  }
+  // The facts that hold for all calls have their words there.
+  const ordered_json all = ordered_json::parse(to_json_text(explain_all(on, type)));
+  ordered_json situation = ordered_json::object();
+  for (const auto& [key, value] : all.items())
+    if (key != "choices") situation[key] = value;
+  return {{"situation", situation}, {"formulas", formulas}, {"cells", cells}};
+}
+
+}  // namespace coll::tools::report

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Section 3: where a job's time went, from the files that COLL_STATS leaves.
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "coll/coll.h"
+#include "model/prices.h"
+#include "tools/command.h"
+#include "tools/report/sections.h"
+
+namespace coll::tools::report {
+namespace {
+
+// A size class as COLL_STATS writes it: bytes, null beyond the largest, "any" if unknown.
+using SizeClass = std::string;  // its JSON
+using CallKey = std::tuple<std::string, SizeClass, std::string, std::string>;
+
+struct RankCalls {
+  std::vector<uint64_t> calls, bytes;  // [files]
+  std::vector<double> seconds;
+};
+
+struct JobFile {
+  int rank = 0;
+  ordered_json content;
+};
+
+// A rank without calls writes nothing, so an empty file is a rank, too; its number is then its place among the files.
+JobFile read_statistics(const std::string& file, int place) {
+  std::error_code error;
+  if (std::filesystem::file_size(file, error) == 0 && !error) return {place, ordered_json::object()};
+  JobFile made{place, read_json("--stats", file)};
+  if (!made.content.is_object() || !made.content.contains("calls") || !made.content["calls"].is_array() ||
+      !made.content.contains("rank") || !made.content["rank"].is_number_integer())
+    throw Failure(
+        fmt::format("--stats {}: not a file of COLL_STATS; run the program with COLL_STATS=stats.%r.json", file));
+  made.rank = made.content["rank"].get<int>();
+  return made;
+}
+
+std::string text_at(const ordered_json& row, const char* key) {
+  return row.contains(key) && row[key].is_string() ? row[key].get<std::string>() : "";
+}
+template <class Number>
+Number number_at(const ordered_json& row, const char* key) {
+  return row.contains(key) && row[key].is_number() ? row[key].get<Number>() : Number(0);
+}
+SizeClass size_class(const ordered_json& row) {
+  return row.contains("up_to_bytes") ? row["up_to_bytes"].dump() : "\"any\"";
+}
+
+const ordered_json& rows_at(const ordered_json& content, const char* key) {
+  static const ordered_json none = ordered_json::array();
+  return content.contains(key) && content[key].is_array() ? content[key] : none;
+}
+
+// Of calls of the same size class: the cheapest plan of the collective.
+ordered_json prediction_of(const ordered_json& row, const ModelMachine& on) {
+  uint64_t calls = 0, bytes = 0;
+  for (const ordered_json& each : row["calls"]) calls += each.get<uint64_t>();
+  for (const ordered_json& each : row["bytes"]) bytes += each.get<uint64_t>();
+  std::string used = row["algorithm"].get<std::string>();
+  if (const size_t end = used.find(" (request)"); end != std::string::npos) used.resize(end);
+  if (calls == 0 || row["up_to_bytes"].is_string()) return nullptr;
+  const double mean = std::round(double(bytes) / double(calls));
+  const auto ranked = model::rank_choices(row["collective"].get<std::string>(), on.table, on.hierarchy, mean);
+  const auto same = std::ranges::find(ranked, used, [](const auto& priced) { return priced.row->algorithm; });
+  const auto best =
+      std::ranges::find_if(ranked, [](const auto& priced) { return model::registered(*priced.row) != nullptr; });
+  // The latency path has no formula: its calls have no prediction.
+  if (same == ranked.end() || best == ranked.end()) return nullptr;
+  return {{"mean_bytes", mean},
+          {"used_us", rounded(same->terms.total_us())},
+          {"best", best->row->algorithm},
+          {"best_us", rounded(best->terms.total_us())},
+          {"transport", best->mechanism == model::Mechanism::shared_memory ? "shm" : model::name(best->mechanism)}};
+}
+
+}  // namespace
+
+ordered_json job_section(const std::vector<std::string>& files) {
+  std::map<CallKey, RankCalls> calls;
+  std::map<std::tuple<std::string, SizeClass, std::string>, std::vector<uint64_t>> forwarded;
+  std::vector<JobFile> all;
+  for (const std::string& file : files) all.push_back(read_statistics(file, int(all.size())));
+  std::ranges::stable_sort(all, {}, &JobFile::rank);
+  ordered_json ranks = ordered_json::array(), runs = ordered_json::array();
+  bool runs_known = !all.empty();
+  for (size_t at = 0; at < all.size(); ++at) {
+    const ordered_json& content = all[at].content;
+    if (at > 0 && all[at].rank == all[at - 1].rank)
+      throw Failure(
+          fmt::format("--stats: two files are of rank {}; give the files of one job, one for each rank", all[at].rank));
+    ranks.push_back(all[at].rank);
+    const double run = number_at<double>(content, "run_seconds");
+    runs.push_back(rounded(run));
+    runs_known &= run > 0;
+    for (const ordered_json& row : rows_at(content, "calls")) {
+      RankCalls& of =
+          calls[{text_at(row, "collective"), size_class(row), text_at(row, "algorithm"), text_at(row, "transport")}];
+      of.calls.resize(all.size()), of.bytes.resize(all.size()), of.seconds.resize(all.size());
+      of.calls[at] += number_at<uint64_t>(row, "calls");
+      of.bytes[at] += number_at<uint64_t>(row, "bytes");
+      of.seconds[at] += number_at<double>(row, "seconds");
+    }
+    for (const ordered_json& row : rows_at(content, "forwarded")) {
+      std::vector<uint64_t>& of = forwarded[{text_at(row, "collective"), size_class(row), text_at(row, "why")}];
+      of.resize(all.size());
+      of[at] += number_at<uint64_t>(row, "calls");
+    }
+  }
+  ordered_json call_rows = ordered_json::array(), forwarded_rows = ordered_json::array();
+  for (const auto& [key, of] : calls) {
+    ordered_json seconds = ordered_json::array();
+    for (double value : of.seconds) seconds.push_back(rounded(value));
+    call_rows.push_back({{"collective", std::get<0>(key)},
+                         {"up_to_bytes", ordered_json::parse(std::get<1>(key))},
+                         {"algorithm", std::get<2>(key)},
+                         {"transport", std::get<3>(key)},
+                         {"calls", of.calls},
+                         {"bytes", of.bytes},
+                         {"seconds", seconds}});
+  }
+  for (const auto& [key, of] : forwarded)
+    forwarded_rows.push_back({{"collective", std::get<0>(key)},
+                              {"up_to_bytes", ordered_json::parse(std::get<1>(key))},
+                              {"why", std::get<2>(key)},
+                              {"calls", of}});
+  return {{"ranks", ranks},
+          {"run_seconds", runs_known ? runs : ordered_json()},
+          {"calls", call_rows},
+          {"forwarded", forwarded_rows}};
+}
+
+void predict_job(ordered_json& job, const ModelMachine& on) {
+  for (ordered_json& row : job["calls"]) row["prediction"] = prediction_of(row, on);
+}
+
+}  // namespace coll::tools::report

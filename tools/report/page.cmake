@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: BSD-3-Clause
+cmake_minimum_required(VERSION 3.25)
+# Puts the pieces of page/ and D3 into one template: cmake -DPAGE=DIR -DD3=FILE -DLICENCE=FILE -DOUTPUT=FILE -P page.cmake
+file(READ ${PAGE}/page.html page)
+file(READ ${PAGE}/style.css style)
+set(script "")
+foreach(piece common chart machine heat contention choice job timeline benchmark main)
+  file(READ ${PAGE}/${piece}.js text)
+  string(APPEND script "${text}")
+endforeach()
+file(READ ${D3} d3)
+file(READ ${LICENCE} licence)
+# As text of the page.
+string(REPLACE "&" "&amp;" licence "${licence}")
+string(REPLACE "<" "&lt;" licence "${licence}")
+string(REPLACE "@STYLE@" "${style}" page "${page}")
+string(REPLACE "@LICENCE@" "${licence}" page "${page}")
+string(REPLACE "@SCRIPT@" "${script}" page "${page}")
+string(REPLACE "@D3@" "${d3}" page "${page}")
+file(WRITE ${OUTPUT} "${page}")

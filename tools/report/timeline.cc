@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Section 4: one operation of all ranks, from a timeline in Chrome's trace format.
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "tools/command.h"
+#include "tools/report/sections.h"
+
+namespace coll::tools::report {
+namespace {
+
+// About what a step and an arrow take as JSON, without the step's text.
+constexpr size_t slice_bytes = 40, arrow_bytes = 28;
+
+// Texts that repeat, by number.
+class Words {
+ public:
+  size_t number(const std::string& word) {
+    const auto [at, fresh] = numbers_.emplace(word, words_.size());
+    if (fresh) words_.push_back(word);
+    return at->second;
+  }
+  const ordered_json& all() const { return words_; }
+
+ private:
+  std::map<std::string, size_t> numbers_;
+  ordered_json words_ = ordered_json::array();
+};
+
+struct Slice {
+  int row = 0;
+  std::string kind;
+  double begin_us = 0, us = 0;
+  uint64_t pass = 0, bytes = 0;
+  std::string text;
+};
+
+struct End {
+  int row = 0;
+  double us = 0;
+};
+
+struct Trace {
+  std::string name;
+  std::map<int, std::string> rows;
+  std::vector<Slice> slices;
+  std::map<std::string, End> sources;
+  std::vector<std::pair<std::string, End>> targets;
+};
+
+double at_us(const ordered_json& event, const char* key) {
+  return event.contains(key) && event[key].is_number() ? event[key].get<double>() : 0;
+}
+std::string name_in(const ordered_json& event, const char* key) {
+  return event.contains(key) && event[key].is_string() ? event[key].get<std::string>() : "";
+}
+
+void add_event(const ordered_json& event, Trace& trace) {
+  static const ordered_json nothing = ordered_json::object();
+  const std::string what = name_in(event, "ph"), name = name_in(event, "name");
+  const ordered_json& more = event.contains("args") && event["args"].is_object() ? event["args"] : nothing;
+  const int row = int(at_us(event, "tid"));
+  if (what == "M" && name == "process_name") trace.name = name_in(more, "name");
+  if (what == "M" && name == "thread_name") trace.rows[row] = name_in(more, "name");
+  const std::string id = event.contains("id") ? event["id"].dump() : "";
+  if (what == "s") trace.sources[id] = {row, at_us(event, "ts")};
+  if (what == "f") trace.targets.emplace_back(id, End{row, at_us(event, "ts")});
+  if (what == "X")
+    trace.slices.push_back({row, name, at_us(event, "ts"), at_us(event, "dur"), uint64_t(at_us(more, "pass")),
+                            uint64_t(at_us(more, "bytes")), name_in(more, "step")});
+}
+
+double to_ns(double us) { return std::round(us * 1000) / 1000; }
+
+// Steps by their begin, and the rows that they use by their numbers: that is the order of the ranks.
+void order(Trace& trace) {
+  std::ranges::stable_sort(trace.slices, {}, &Slice::begin_us);
+  for (const Slice& slice : trace.slices) trace.rows.emplace(slice.row, fmt::format("row {}", slice.row));
+}
+
+}  // namespace
+
+ordered_json timeline_section(const std::string& file, size_t most_bytes) {
+  const ordered_json json = read_json("--trace", file);
+  if (!json.is_object() || !json.contains("traceEvents") || !json["traceEvents"].is_array())
+    throw Failure(
+        fmt::format("--trace {}: not a timeline; write one with collctl bench --trace or simulate --trace", file));
+  Trace trace;
+  for (const ordered_json& event : json["traceEvents"])
+    if (event.is_object()) add_event(event, trace);
+  if (trace.slices.empty()) throw Failure(fmt::format("--trace {}: the timeline has no steps", file));
+  order(trace);
+  std::map<int, int> place;
+  ordered_json rows = ordered_json::array(), slices = ordered_json::array(), arrows = ordered_json::array();
+  for (const auto& [row, name] : trace.rows) {
+    place.emplace(row, int(rows.size()));
+    rows.push_back(name);
+  }
+  // The earliest steps that fit; all of a longer trace is for Perfetto. A quarter of the room is for arrows.
+  Words kinds, words;
+  size_t used = 0;
+  double end_us = 0, shown_us = std::numeric_limits<double>::infinity();
+  for (const Slice& slice : trace.slices) {
+    const size_t before = words.all().size(), word = words.number(slice.text);
+    used += slice_bytes + (words.all().size() > before ? slice.text.size() + 3 : 0);
+    if (used > most_bytes / 4 * 3) {
+      shown_us = slice.begin_us;
+      break;
+    }
+    end_us = std::max(end_us, slice.begin_us + slice.us);
+    slices.push_back({place[slice.row], kinds.number(slice.kind), to_ns(slice.begin_us), to_ns(slice.us), word,
+                      slice.pass, slice.bytes});
+  }
+  for (const auto& [id, to] : trace.targets) {
+    const auto from = trace.sources.find(id);
+    if (from == trace.sources.end() || to.us > shown_us || arrows.size() * arrow_bytes > most_bytes / 4) continue;
+    if (!place.contains(from->second.row) || !place.contains(to.row)) continue;
+    arrows.push_back({place[from->second.row], to_ns(from->second.us), place[to.row], to_ns(to.us)});
+  }
+  return {{"name", trace.name},
+          {"file", std::filesystem::path(file).filename().string()},
+          {"rows", rows},
+          {"kinds", kinds.all()},
+          {"words", words.all()},
+          {"end_us", to_ns(end_us)},
+          {"recorded", trace.slices.size()},
+          {"slices", slices},
+          {"arrows", arrows}};
+}
+
+}  // namespace coll::tools::report

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The table of reductions: which operation of libcoll, on which datatype, computes torch's operation on a type.
+#pragma once
+
+#include <optional>
+
+#include <coll/coll.h>
+
+#include "compat.h"
+
+namespace torch_coll {
+
+struct Reduction {
+  coll_datatype type;
+  coll_op op;
+  bool average = false;              // divide the sum by the number of ranks afterwards
+  std::optional<at::Tensor> factor;  // multiply each input by it first
+};
+
+// Throws where torch's operation is not defined for the type.
+Reduction reduction_of(const c10d::ReduceOp& op, at::ScalarType type);
+
+}  // namespace torch_coll

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The thread that advances collectives while no thread waits for them, and that knows their timeouts. One a
+// process, for all groups.
+//
+// It must not cost the calls that are waited for at once, which need no help: so a caller wakes it only from a sleep
+// without end. After that it looks around by itself, in naps, and goes back to sleep when nothing has come for a while.
+// It naps briefly while works advance, and for longer while threads wait for all of them.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "work.h"
+
+namespace torch_coll {
+
+class Worker {
+ public:
+  // The process's own; a child of fork() gets one of its own. Never destroyed.
+  static Worker& get();
+
+  void add(c10::intrusive_ptr<Work> work);
+
+  // Ends the thread, for the end of the process. Works that are added later start it again.
+  static void stop();
+
+ private:
+  void run();
+  bool take_added(std::vector<c10::intrusive_ptr<Work>>& works, Work::Clock::time_point busy);
+  void nap(Work::Clock::duration length, bool hears);
+  bool look_after(std::vector<c10::intrusive_ptr<Work>>& works, Work::Clock::time_point now);
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::vector<c10::intrusive_ptr<Work>> added_;
+  std::thread thread_;
+  bool running_ = false, asleep_ = false, stop_ = false;
+};
+
+}  // namespace torch_coll

@@ -29,7 +29,9 @@ class Scale(Case):
             self.assertGreater(column["load"]["footprint"]["page_table_bytes"], column["before"]["page_table_bytes"])
             # The whole job, start and end included.
             self.assertGreater(column["load"]["wall_s"], 0)
-            self.assertGreater(column["load"]["system_s"], 0)
+            self.assertGreaterEqual(column["load"]["system_s"], 0)
+        # Kernels that count ticks may miss a short job.
+        self.assertGreater(sum(column["load"]["system_s"] for column in told["columns"]), 0)
 
     def test_the_table_has_a_column_for_each(self):
         text = self.run_fine("bench", "scale", "-n", "2-3")

@@ -75,11 +75,11 @@ class Creation {
     statuses_.assign(ranks(), COLL_OK);
     if (comm_->exchanges_names_ && !trade(exchange, Status(fate_.status), statuses_, status)) return nullptr;
     enter();
-    if (!agree(exchange, status)) return nullptr;
+    if (!agree(exchange, introduction_reason, status)) return nullptr;
     if (rank() == 0) segment_->close();  // every rank has mapped it
     look_around();
-    if (!agree(exchange, status)) return nullptr;
-    read_introductions();
+    if (!agree(exchange, report_reason, status)) return nullptr;
+    for (size_t r = 0; r < ranks(); r++) reports_.push_back(told(int(r)).report);
     decide();
     if (fate_.status != COLL_OK) {
       status = failure(fate_.status, fate_.text);
@@ -105,27 +105,29 @@ class Creation {
     return false;
   }
 
-  // After the exchange all ranks know what each has written to the segment. False when some rank has failed.
-  bool agree(const Exchange& exchange, coll_status& status) {
-    if (entered_) snprintf(introduction(rank()).reason, sizeof Introduction::reason, "%s", fate_.text.c_str());
+  static char* introduction_reason(Told& told) { return told.introduction.reason; }
+  static char* report_reason(Told& told) { return told.report.reason; }
+
+  // After the exchange all ranks know what each has written to the segment, its reason among that. False when some rank has
+  // failed.
+  bool agree(const Exchange& exchange, char* (*reason)(Told&), coll_status& status) {
+    if (entered_) snprintf(reason(told(rank())), reason_bytes, "%s", fate_.text.c_str());
     if (!trade(exchange, Status(fate_.status), statuses_, status)) return false;
     for (size_t r = 0; r < ranks(); r++) {
       if (statuses_[r] == COLL_OK) continue;
       // A rank that cannot read the first one's reason has one of its own.
-      if (!entered_ && fate_.status != COLL_OK) status = failure(fate_.status, fate_.text);
-      else status = failure(coll_status(statuses_[r]), reason_of(int(r)));
+      if (int(r) == rank() || (!entered_ && fate_.status != COLL_OK)) status = failure(fate_.status, fate_.text);
+      else status = failure(coll_status(statuses_[r]), reason_of(int(r), reason));
       return false;
     }
     return true;
   }
 
-  std::string reason_of(int r) const {
-    if (r == rank()) return fate_.text;
+  std::string reason_of(int r, char* (*reason)(Told&)) const {
     const std::string who = "rank " + std::to_string(r);
     // Of one that has not entered the segment, these are zeroes.
-    const Introduction* its = entered_ ? &introduction(r) : nullptr;
-    if (its != nullptr && its->reason[0] != 0)
-      return who + ": " + std::string(its->reason, strnlen(its->reason, sizeof its->reason));
+    const char* its = entered_ ? reason(told(r)) : "";
+    if (its[0] != 0) return who + ": " + std::string(its, strnlen(its, reason_bytes));
     if (hellos_[0].descriptor < 0)
       return "rank 0 cannot make the shared memory of the communicator; raise its limit on open files (ulimit -n), "
              "address space (ulimit -v) or file size (ulimit -f): its own message says which";
@@ -196,7 +198,7 @@ class Creation {
   }
 
   char* at(size_t offset) const { return segment_->base() + offset; }
-  Introduction& introduction(int r) const { return *reinterpret_cast<Introduction*>(at(layout_.introduction(r))); }
+  Told& told(int r) const { return *reinterpret_cast<Told*>(at(layout_.told(r))); }
   char* machine_text() const { return at(layout_.texts()); }
   char* table_text(const Introduction& of_first) const { return machine_text() + of_first.machine_bytes; }
 
@@ -240,13 +242,8 @@ class Creation {
     else segment_ = rendezvous_->reach(problem);
     if (!problem.empty()) fate_.fail(COLL_ERR_BOOTSTRAP, problem);
     if (segment_ == nullptr) return;
-    introduction(rank()) = own_;
+    told(rank()).introduction = own_;
     entered_ = true;
-  }
-
-  void read_introductions() {
-    introductions_.clear();
-    for (size_t r = 0; r < ranks(); r++) introductions_.push_back(introduction(int(r)));
   }
 
   void compare_settings() {
@@ -266,9 +263,8 @@ class Creation {
 
   // Between the last two exchanges: what this rank finds out about the others, and what works from where it is.
   void look_around() {
-    const size_t apart = layout_.introduction(1) - layout_.introduction(0);
-    transport::map_pages(at(layout_.introduction(0)), ranks() * apart);
-    read_introductions();
+    transport::map_pages(at(layout_.told(0)), ranks() * sizeof(Told));
+    for (size_t r = 0; r < ranks(); r++) introductions_.push_back(told(int(r)).introduction);
     compare_settings();
     if (fate_.status != COLL_OK) return;
     exec::Team& team = comm_->team_;
@@ -300,7 +296,7 @@ class Creation {
                           "rank 0 runs another version of libcoll than this rank; use one version on all ranks");
     }
     // On the machine itself a rank knows where it is bound; a described machine is filled core by core.
-    Introduction& own = introduction(rank());
+    Report& own = told(rank()).report;
     own.place = machine->source == "native" || machine->source == "flat"
                     ? topo::current_place(*machine)
                     : topo::map_ranks(*machine, int(ranks()), topo::Mapping::core)[size_t(rank())];
@@ -328,11 +324,11 @@ class Creation {
     if (rendezvous_->pids_differ()) check_marks();
     if (fate_.status != COLL_OK) return;
     std::vector<topo::Place> places;
-    for (const Introduction& one : introductions_) places.push_back(one.place);
+    for (const Report& report : reports_) places.push_back(report.place);
     comm_->hierarchy_ = topo::Hierarchy::from_places(places, sensitivity_);
     comm_->cache_bytes_ = topo::available_cache_bytes(*comm_->machine_, places);
 
-    for (const Introduction& one : introductions_) agreed_.add(one.found);
+    for (const Report& report : reports_) agreed_.add(report.found);
     const std::string problem = agreed_.impossible(settings.transport);
     if (!problem.empty())
       return fate_.fail(COLL_ERR_UNAVAILABLE,
@@ -364,10 +360,9 @@ class Creation {
     comm_->heaps_are_shared_ = team.map_arenas && std::ranges::all_of(introductions_, &Introduction::shared_heap);
     comm_->huge_pages_ = std::ranges::all_of(introductions_, &Introduction::huge_pages);
     if (!settings.trace.empty()) team.record = std::make_unique<exec::Record>();
-    comm_->groups_apart_ =
-        comm_->team_.crowded && !std::ranges::all_of(introductions_, [this](const Introduction& one) {
-          return one.scheduling_group == introductions_[0].scheduling_group;
-        });
+    comm_->groups_apart_ = comm_->team_.crowded && !std::ranges::all_of(reports_, [this](const Report& report) {
+                             return report.scheduling_group == reports_[0].scheduling_group;
+                           });
     team.patience = comm_->team_.crowded ? sync::Patience::crowded(!comm_->groups_apart_) : sync::Patience::alone();
     for (int c = 0; c < channel_count; c++) set_up(comm_->channel(c), c);
     comm_->selector_ = {table_, comm_->hierarchy_};
@@ -453,6 +448,7 @@ class Creation {
   std::vector<Status> statuses_;
   std::vector<transport::Address> addresses_;  // as this process may use them
   std::vector<Introduction> introductions_;
+  std::vector<Report> reports_;
   Probe probe_;
   Agreement agreed_;
   std::shared_ptr<const model::Table> table_;

@@ -15,7 +15,7 @@ uint64_t digest(const std::string& text) {
 
 }  // namespace
 
-static_assert(std::is_trivially_copyable_v<Hello> && std::is_trivially_copyable_v<Introduction>);
+static_assert(std::is_trivially_copyable_v<Hello> && std::is_trivially_copyable_v<Told>);
 static_assert(sizeof(Hello) + 3 * sizeof(Status) <= 64);
 
 void Hello::introduce(const transport::Address& own) {

@@ -17,6 +17,7 @@
 namespace coll::comm {
 
 inline constexpr int most_cpus = 1024;
+inline constexpr size_t reason_bytes = 200;
 
 // The first exchange. A rank that has failed sends the rest as well: the others find its reason in the segment.
 struct Hello {
@@ -45,10 +46,10 @@ struct Hello {
 // The exchanges after it: a coll_status, and everything that a rank has written to the segment before.
 using Status = uint8_t;
 
-// In the segment, written by its rank alone: the first part before the second exchange, the second one before the last.
-// The reason of a failure goes with the status of either.
+// In the segment, written by its rank before the exchange that all ranks make once they have mapped it; not changed later,
+// as others read it.
 struct Introduction {
-  char reason[200] = "";
+  char reason[reason_bytes] = "";  // of a failure
   transport::Token process;
   uint64_t machine_bytes = 0, table_bytes = 0;  // rank 0: the topology and, unless 0, the table, in the segment
   ProbeOffer probe;
@@ -60,10 +61,20 @@ struct Introduction {
   uint64_t direct_min_bytes = 0;
   uint64_t choices = 0;  // Settings::choices
   std::bitset<most_cpus> cpus;
+};
 
+// The same before the last exchange: what the rank has found out.
+struct Report {
+  char reason[reason_bytes] = "";
   topo::Place place;
   uint64_t scheduling_group = 0;  // where ranks share cores
   ProbeFindings found;
+};
+
+// Of one rank.
+struct Told {
+  Introduction introduction;
+  Report report;
 };
 
 // The lengths of the exchanges, which are as many whatever goes wrong. `names`: one more, where ranks get the segment by

@@ -79,8 +79,8 @@ SegmentLayout::SegmentLayout(int ranks) : ranks_(size_t(ranks)) {
   refused_piece_ = payloads_bytes_ + 2 * half_bytes + request_channels * 2 * request_half_bytes_;
   staging_bytes_ = round_up(refused_piece_ + exec::refused_piece_bytes, many ? page : huge_page);
   staging_ = round_up(end, huge_page) + behind_page();
-  introductions_ = round_up(payloads(ranks), page);
-  texts_ = introductions_ + ranks_ * sizeof(Introduction);
+  told_ = round_up(payloads(ranks), page);
+  texts_ = told_ + ranks_ * sizeof(Told);
 
   if (!many) return;
   // One range: states, Progress, and flag lines behind them.

@@ -34,8 +34,8 @@ class SegmentLayout {
   size_t payloads(int rank) const { return staging_ + size_t(rank) * staging_bytes_; }  // [payloads_bytes()]
   size_t payloads_bytes() const { return payloads_bytes_; }
   size_t refused_piece(int rank) const { return payloads(rank) + refused_piece_; }  // [exec::refused_piece_bytes]
-  size_t introduction(int rank) const { return introductions_ + size_t(rank) * sizeof(Introduction); }
-  size_t texts() const { return texts_; }  // the end of what all ranks know
+  size_t told(int rank) const { return told_ + size_t(rank) * sizeof(Told); }       // comm::Told
+  size_t texts() const { return texts_; }                                           // the end of what all ranks know
 
   // Tells a channel where its parts are in the segment that begins at `base`.
   void place(exec::Channel& channel, int index, char* base) const;
@@ -57,7 +57,7 @@ class SegmentLayout {
   size_t state_bytes_, stamps_bytes_, staging_bytes_;
   size_t flag_apart_, flags_apart_;  // a rank's next flag line, the next rank's lines
   size_t cells_apart_, flags_of_channel_;
-  size_t states_, stamps_, progress_, flags_, cells_, notes_, staging_, introductions_, texts_;
+  size_t states_, stamps_, progress_, flags_, cells_, notes_, staging_, told_, texts_;
   size_t payloads_bytes_, request_half_bytes_, refused_piece_;
   std::array<std::vector<Slots>, channel_count> slots_;  // the longer the later
   std::vector<Range> read_first_;

@@ -221,7 +221,7 @@ class Creation {
     for (size_t r = 0; r < ranks(); r++) {
       understands(int(r));
       transport::Address address = hellos_[r].address();
-      // As transport::seen_from_here(), with these tokens.
+      // The pid of a process in another pid namespace means nothing here; no process has 0.
       if (!transport::share_pids(address.namespaces, own.namespaces) && !(address.token == own.token)) address.pid = 0;
       addresses.push_back(address);
     }

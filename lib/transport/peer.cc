@@ -12,11 +12,6 @@ namespace coll::transport {
 
 Address own_address() { return {own_token(), int32_t(getpid()), own_namespaces()}; }
 
-Address seen_from_here(Address address, const Namespaces& here) {
-  if (!share_pids(address.namespaces, here) && !(address.token == own_token())) address.pid = 0;
-  return address;
-}
-
 Peer::Peer(const Address& address)
     : address_(address), same_process_(address.token == own_token()), life_(address.pid) {}
 

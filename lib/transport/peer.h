@@ -22,8 +22,6 @@ struct Address {
 };
 
 Address own_address();
-// The address as this process may use it: the pid of a process in another pid namespace becomes 0, which no process has.
-Address seen_from_here(Address address, const Namespaces& here);
 
 class Peer {
  public:

@@ -264,6 +264,21 @@ Communicator *make_locally(MPI_Comm comm, const Shape &shape) {
   return communicator;
 }
 
+// What is kept for `comm`, or what `make` makes for it.
+template <typename Make>
+Communicator *kept_or_made(MPI_Comm comm, int root, Make make) {
+  if (Ending::ends(comm)) return nullptr;
+  Shape shape;
+  if (!look_up(comm, &shape)) return nullptr;
+  Communicator *communicator = shape.communicator;
+  if (communicator == nullptr) {
+    if (shape.is_inter == 0 && (root < 0 || root >= shape.ranks)) return nullptr;
+    communicator = make(comm, shape);
+  }
+  if (communicator != nullptr) recent_communicators.remember(handle_bits(comm), communicator);
+  return communicator;
+}
+
 // Counts a call of a communicator whose ranks agree in the background.
 Why wait_for_background(Communicator &communicator, bool may_wait) {
   if (!communicator.background->is_over(may_wait)) return Why::agreement;
@@ -324,18 +339,9 @@ bool prepare() {
   return phase.load(std::memory_order_acquire) == Phase::open;
 }
 
-Communicator *acquire(MPI_Comm comm, int root) {
-  if (Ending::ends(comm)) return nullptr;
-  Shape shape;
-  if (!look_up(comm, &shape)) return nullptr;
-  Communicator *communicator = shape.communicator;
-  if (communicator == nullptr) {
-    if (shape.is_inter == 0 && (root < 0 || root >= shape.ranks)) return nullptr;
-    communicator = make(comm, shape);
-  }
-  if (communicator != nullptr) recent_communicators.remember(handle_bits(comm), communicator);
-  return communicator;
-}
+Communicator *acquire(MPI_Comm comm, int root) { return kept_or_made(comm, root, make); }
+
+Communicator *acquire_locally(MPI_Comm comm, int root) { return kept_or_made(comm, root, make_locally); }
 
 void release(MPI_Comm comm) {
   if (phase.load(std::memory_order_acquire) != Phase::open || keyval == MPI_KEYVAL_INVALID) return;
@@ -348,19 +354,6 @@ void release(MPI_Comm comm) {
 }
 
 Why unkept(MPI_Comm comm) { return Ending::ends(comm) ? Why::ending : Why::closed; }
-
-Communicator *acquire_locally(MPI_Comm comm, int root) {
-  if (Ending::ends(comm)) return nullptr;
-  Shape shape;
-  if (!look_up(comm, &shape)) return nullptr;
-  Communicator *communicator = shape.communicator;
-  if (communicator == nullptr) {
-    if (shape.is_inter == 0 && (root < 0 || root >= shape.ranks)) return nullptr;
-    communicator = make_locally(comm, shape);
-  }
-  if (communicator != nullptr) recent_communicators.remember(handle_bits(comm), communicator);
-  return communicator;
-}
 
 Why settle_locally(Communicator &communicator) {
   return communicator.standing == Standing::unasked ? communicator.why : wait_for_background(communicator, false);

@@ -17,6 +17,7 @@
 #include "tools/common/text.h"
 #include "tools/plan/decision.h"
 #include "tools/plan/explain_all.h"
+#include "tools/plan/priced.h"
 #include "tune/rules.h"
 
 namespace coll::tools {
@@ -78,19 +79,6 @@ Explained explained(const ExplainOptions& options) {
       model::rank_choices(plan::name(made.collective), made.machine.table, made.machine.hierarchy, double(made.bytes));
   put_first(made, made.choices);
   return made;
-}
-
-// As COLL_TRANSPORT and the other subcommands name it.
-const char* transport_of(const model::Priced& priced) {
-  return priced.mechanism == model::Mechanism::shared_memory ? "shm" : model::name(priced.mechanism);
-}
-
-ordered_json knobs_of(const model::Priced& priced) {
-  ordered_json out = ordered_json::object();
-  if (priced.row->reads.k) out["k"] = priced.knobs.k;
-  if (priced.row->reads.j) out["j"] = priced.knobs.k;
-  if (priced.row->reads.chunk && priced.knobs.chunk_bytes > 0) out["chunk"] = size_t(priced.knobs.chunk_bytes);
-  return out;
 }
 
 ordered_json to_json(const Explained& answer) {

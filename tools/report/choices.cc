@@ -7,6 +7,7 @@
 #include "tools/common/text.h"
 #include "tools/plan/decision.h"
 #include "tools/plan/explain_all.h"
+#include "tools/plan/priced.h"
 #include "tools/report/sections.h"
 #include "tune/select.h"
 
@@ -21,25 +22,10 @@ ordered_json terms_of(const model::Terms& terms) {
   return {rounded(terms.startup_us), rounded(terms.transfer_us), rounded(terms.lock_us), rounded(terms.flags_us)};
 }
 
-const char* transport_word(model::Mechanism mechanism) {
-  return mechanism == model::Mechanism::shared_memory ? "shm" : model::name(mechanism);
-}
-
-ordered_json knobs_of(const model::Priced& priced) {
-  ordered_json out = ordered_json::object();
-  if (priced.row->reads.k) out["k"] = priced.knobs.k;
-  if (priced.row->reads.j) out["j"] = priced.knobs.k;
-  if (priced.row->reads.chunk && priced.knobs.chunk_bytes > 0) out["chunk"] = size_t(priced.knobs.chunk_bytes);
-  return out;
-}
-
 ordered_json other_of(const model::Priced& priced) {
-  return {{"algorithm", priced.row->algorithm},
-          {"parameters", knobs_of(priced)},
-          {"transport", transport_word(priced.mechanism)},
-          {"us", rounded(priced.terms.total_us())},
-          {"terms", terms_of(priced.terms)},
-          {"has_plan", model::registered(*priced.row) != nullptr}};
+  return {{"algorithm", priced.row->algorithm}, {"parameters", knobs_of(priced)},
+          {"transport", transport_of(priced)},  {"us", rounded(priced.terms.total_us())},
+          {"terms", terms_of(priced.terms)},    {"has_plan", model::registered(*priced.row) != nullptr}};
 }
 
 // The selected algorithm with the parameters that it runs with.

@@ -128,7 +128,8 @@ def arguments(words=None):
     parser.add_argument("--memory", choices=("ordinary", "mapped"), default="ordinary",
                         help="buffers of malloc (default) or of coll_mem_alloc")
     parser.add_argument("--runs", type=int, default=3, help="a cell is slower if it is in each of these runs; default: 3")
-    parser.add_argument("--pairs", type=int, default=10, help="launches of each build per run, more while the cores' distance changes; default: 10")
+    parser.add_argument("--pairs", type=int, default=10,
+                        help="launches of each build per run, more while the cores' distance changes; default: 10")
     parser.add_argument("--cell-ms", type=float, default=20, help="timed calls of one size in one launch; default: 20")
     parser.add_argument("--timeout", type=float, default=120, help="seconds after which a launch counts as failed")
     parser.add_argument("--json", metavar="FILE", help="write every sample and every cell")

@@ -34,17 +34,22 @@ def _renamed(function: Any, prepare: Any, name: str, text: str) -> Any:
     return function
 
 
+def _opened(call: Any, comm: "Communicator", prepared: calls.Prepared[R]) -> ctypes.c_void_p:
+    """The handle that libcoll makes for the prepared call."""
+    handle = ctypes.c_void_p()
+    status = call(*prepared.arguments, comm._live(), ctypes.byref(handle))
+    if status != 0:
+        prepared.release()
+    check(status)
+    return handle
+
+
 def _non_blocking(prepare: Prepare[P, R]) -> Callable[Concatenate["Communicator", P], Request[R]]:
     call = getattr(library, f"coll_i{prepare.__name__}")
 
     def start(self: "Communicator", /, *args: P.args, **kwargs: P.kwargs) -> Request[R]:
         prepared = prepare(self, *args, **kwargs)
-        handle = ctypes.c_void_p()
-        status = call(*prepared.arguments, self._live(), ctypes.byref(handle))
-        if status != 0:
-            prepared.release()
-        check(status)
-        return started(handle, prepared)
+        return started(_opened(call, self, prepared), prepared)
 
     result: Callable[Concatenate["Communicator", P], Request[R]] = _renamed(
         start, prepare, f"i{prepare.__name__}", "Starts and returns at once, with a Request:")
@@ -56,12 +61,7 @@ def _persistent(prepare: Prepare[P, R]) -> Callable[Concatenate["Communicator", 
 
     def make(self: "Communicator", /, *args: P.args, **kwargs: P.kwargs) -> PersistentRequest[R]:
         prepared = prepare(self, *args, **kwargs)
-        handle = ctypes.c_void_p()
-        status = call(*prepared.arguments, self._live(), ctypes.byref(handle))
-        if status != 0:
-            prepared.release()
-        check(status)
-        return PersistentRequest(handle, prepared)
+        return PersistentRequest(_opened(call, self, prepared), prepared)
 
     result: Callable[Concatenate["Communicator", P], PersistentRequest[R]] = _renamed(
         make, prepare, f"{prepare.__name__}_init", "Prepares, as a PersistentRequest:")

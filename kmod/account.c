@@ -2,7 +2,7 @@
 /*
  * Accounting: who may keep how many pages pinned, and how much metadata.
  *
- * Pins count in the owner's mm->pinned_vm against its RLIMIT_MEMLOCK, whoever causes them (the
+ * Pins count in the owner's mm->pinned_vm against its RLIMIT_MEMLOCK, whichever task pins (the
  * limit is noted when the owner registers, because a peer cannot see it), and all together against
  * max_pinned_mb, of which every user who wants some has an equal share: as long as no user is
  * refused, any of them may use what is free; when one is refused within its share, the others lose

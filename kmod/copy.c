@@ -111,7 +111,7 @@ struct kcoll_far {
 };
 
 /*
- * Brings the caller's next pages in. That may take for ever (a page of a user fault handler's, or
+ * Brings the caller's next pages in. That may never end (a page of a user fault handler's, or
  * of a file system's), so nothing of the region is held meanwhile: its owner waits for none but
  * those who move bytes.
  */

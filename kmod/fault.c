@@ -163,7 +163,7 @@ vm_fault_t kcoll_fault_serve(struct vm_fault *vmf)
 	return ret ?: fault_miss(vmf, region, segment, va);
 }
 
-/* The same, but what cannot be served shows a page that is nobody's memory, after the generation
+/* The same, but what cannot be served shows a page of no process's memory, after the generation
  * has moved on. */
 vm_fault_t kcoll_fault_serve_quiet(struct vm_fault *vmf)
 {

@@ -12,7 +12,7 @@
  * from the head as their own limits allow; so a waiter never sleeps while it could run.
  *
  * The adaptive limit takes a step every 16 passes: down when tasks wait longer for the lock than
- * they work under it, up when the lock is nearly free and somebody had to queue.
+ * they work under it, up when the lock is nearly free and a task had to queue.
  */
 #include <linux/cpumask.h>
 #include <linux/sched.h>

@@ -20,8 +20,8 @@
  * memory manager) table_lock | sets_lock | users_lock | gate->lock | dying_lock | the lock of
  * region->sets
  *
- * A fault drops the peer's mmap_lock before it takes a slot->lock. Nobody sleeps holding
- * region->lock. Nobody waits for a pin set's last user except UNREGISTER, which holds no lock then
+ * A fault drops the peer's mmap_lock before it takes a slot->lock. No task sleeps holding
+ * region->lock. Only UNREGISTER waits for a pin set's last user; it holds no lock then
  * and can be killed.
  *
  * Invariants:
@@ -397,7 +397,7 @@ struct kcoll_segment *kcoll_region_segment(struct kcoll_region *region, u64 offs
 }
 
 /*
- * Ends a region: nobody finds it any more, nothing of it stays published, and what its owner is
+ * Ends a region: no look-up finds it any more, nothing of it stays published, and what its owner is
  * charged for it is given back; a peer that still maps it has its mapping to pay for. The caller
  * has taken it off its list. May sleep.
  */

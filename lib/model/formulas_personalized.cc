@@ -35,7 +35,7 @@ Terms block_written(const Setting& on, double bytes, int writers, const Knobs& k
 
 Terms all_at_once(const Setting& on, double bytes, const Knobs& knobs, bool writes = false) {
   const int peers = on.ranks() - 1;
-  // A root whose buffer nobody reads is free before its readers are.
+  // A root whose buffer no rank reads is free before its readers are.
   const bool awaited = writes || on.mechanism() != Mechanism::shared_memory;
   return flags(on.tiny_bcast_us() + (awaited ? on.tiny_gather_us() : 0)) +
          (writes ? block_written(on, bytes, peers, knobs) : block(on, bytes, peers, knobs));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reductions. Most texts give their cost as data access volume (volume.h); here the same steps are priced as what one rank
-// does: copies, reductions, and the flags between them.
+// Reductions. Most texts give their cost as data access volume (tests/model/volume.h); here the same steps are priced as
+// what one rank does: copies, reductions, and the flags between them.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -257,7 +257,7 @@ Terms allreduce_fused(const Setting& on, double bytes, const Knobs& knobs) {
 Terms allreduce_shared_address_space(const Setting& on, double bytes, const Knobs& knobs) {
   const int p = on.ranks();
   if (p == 1) return alone(on, bytes);
-  // The two halves of the operands of a slice, then both, then everybody's slice.
+  // The two halves of the operands of a slice, then both, then the slices of all ranks.
   return Work(on, bytes, knobs).meets().reduces_slices().reduces_own(1.0 / p, 3).waits().total() +
          spread(on, bytes, knobs);
 }

@@ -26,7 +26,7 @@ Terms in_small_groups(Formula formula, topo::Counted counted, const Setting& on,
 Terms bcast_direct_read(const Setting& on, double bytes, const Knobs& knobs) {
   if (on.ranks() == 1) return {};
   const Passes passes(bytes, knobs.chunk_bytes);
-  // A root whose buffer nobody reads is free before its readers are.
+  // A root whose buffer no rank reads is free before its readers are.
   const double end_us = on.mechanism() == Mechanism::shared_memory ? 0 : on.tiny_gather_us();
   return flags(on.tiny_bcast_us() + end_us) + passes.number * on.copy(passes.bytes, on.ranks() - 1, on.far(), true);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Collectives of libcoll that are in progress, as requests of the MPI library.
 //
-// The program gets a generalized request of the library: every function of it takes that, whoever calls it and by which
+// The program gets a generalized request of the library: all its functions take that, from any caller and by any
 // name. The shim completes it in the library's progress (hook.h), so that neither waits nor tests are intercepted.
 #pragma once
 

@@ -5,7 +5,7 @@
 //  1. Requests are touched by the thread that holds `claim_` only: one that waits, one that asks, or the worker.
 //  2. A work completes once, in the thread that holds the claim: results are in place before completed_ is set, and
 //     that is before the future is marked, whose callbacks may ask the work.
-//  3. Buffers are held until completion. Those of a failed collective are held for ever: a peer may still write there.
+//  3. Buffers are held until completion. Those of a failed collective are never released: a peer may still write there.
 #pragma once
 
 #include <atomic>

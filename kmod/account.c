@@ -175,21 +175,56 @@ void kcoll_account_make_room(struct kcoll_owner *owner, unsigned long pages)
 
 /* --- metadata --- */
 
-/* -EDQUOT: the user has as much as it may have. */
-int kcoll_account_metadata(struct kcoll_user *user, size_t bytes)
+/* How long a registration waits for regions that have ended: some grace periods. */
+#define METADATA_WAIT HZ
+
+static bool charge_metadata(struct kcoll_user *user, size_t bytes)
 {
 	unsigned long mb = READ_ONCE(kcoll_param_max_metadata_mb);
 	unsigned long limit = mb ? mb << 20 : (totalram_pages() << PAGE_SHIFT) / 64;
 
 	if ((unsigned long)atomic_long_add_return(bytes, &user->metadata) <= limit)
-		return 0;
+		return true;
 	atomic_long_sub(bytes, &user->metadata);
-	return -EDQUOT;
+	return false;
 }
 
-void kcoll_account_metadata_end(struct kcoll_user *user, size_t bytes)
+/* Whether it is charged, or nothing is left to wait for. */
+static bool metadata_settled(struct kcoll_user *user, size_t bytes, bool *charged)
+{
+	/* Acquire: pairs with the end's release, so that with nothing ending all is given back. */
+	bool none_ending = !atomic_long_read_acquire(&user->ending);
+
+	*charged = charge_metadata(user, bytes);
+	return *charged || none_ending;
+}
+
+/*
+ * -EDQUOT: the user has as much as it may have. A region that has ended is charged until the last
+ * look-up is over and its memory is free, a grace period later: who registers and unregisters in a
+ * loop waits for that here. May sleep; a fatal signal ends the wait.
+ */
+int kcoll_account_metadata(struct kcoll_user *user, size_t bytes)
+{
+	bool charged;
+
+	wait_event_killable_timeout(user->freed, metadata_settled(user, bytes, &charged),
+				    METADATA_WAIT);
+	return charged ? 0 : -EDQUOT;
+}
+
+/* The region has ended, its memory is not free yet. */
+void kcoll_account_metadata_ending(struct kcoll_user *user, size_t bytes)
+{
+	atomic_long_add(bytes, &user->ending);
+}
+
+void kcoll_account_metadata_end(struct kcoll_user *user, size_t bytes, bool ending)
 {
 	atomic_long_sub(bytes, &user->metadata);
+	if (ending)
+		(void)atomic_long_sub_return_release(bytes, &user->ending);
+	wake_up_all(&user->freed);
 }
 
 /* --- pressure --- */

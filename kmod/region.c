@@ -94,14 +94,24 @@ static int count(struct kcoll_owner *owner, u32 ranges)
 /* The user does not pay for it any more. */
 static void uncharge(struct kcoll_region *region)
 {
-	bool charged;
+	bool charged, ending;
 
 	spin_lock(&region->lock);
 	charged = region->charged;
+	ending = region->ending;
 	region->charged = false;
 	spin_unlock(&region->lock);
 	if (charged)
-		kcoll_account_metadata_end(region->owner->user, region->metadata);
+		kcoll_account_metadata_end(region->owner->user, region->metadata, ending);
+}
+
+/* The user pays on until the memory is free. */
+static void charge_to_the_end(struct kcoll_region *region)
+{
+	kcoll_account_metadata_ending(region->owner->user, region->metadata);
+	spin_lock(&region->lock);
+	region->ending = true;
+	spin_unlock(&region->lock);
 }
 
 static void region_free(struct kcoll_region *region)
@@ -416,6 +426,8 @@ void kcoll_region_kill(struct kcoll_region *region)
 	uncount(region->owner, region->nsegments);
 	if (atomic_read(&region->maps))
 		uncharge(region);
+	else
+		charge_to_the_end(region);
 
 	trace_kcoll_unreg(region->cookie, region->len);
 	percpu_ref_kill(&region->ref);
@@ -431,8 +443,7 @@ static bool idle(struct kcoll_region *region)
 	return idle;
 }
 
-/* REQUIRES: a reference; the region is dead. Waits until no copy and no mapping touches its memory.
- */
+/* REQUIRES: a reference; the region is dead. Waits until nothing touches its memory. */
 int kcoll_region_wait_idle(struct kcoll_region *region)
 {
 	return wait_event_killable(region->wait, idle(region));

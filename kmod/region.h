@@ -93,6 +93,7 @@ struct kcoll_region {
 	struct xarray sets; /* window index -> published pin set; written under lock */
 	size_t metadata;    /* bytes, as charged */
 	bool charged;	    /* under lock */
+	bool ending;	    /* charged though it has ended; under lock */
 	struct kcoll_generation gen;
 	struct list_head link; /* in the descriptor's list, under its lock */
 

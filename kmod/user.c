@@ -41,6 +41,7 @@ static struct kcoll_user *user_new(kuid_t uid)
 	INIT_LIST_HEAD(&user->owners);
 	INIT_LIST_HEAD(&user->stats);
 	mutex_init(&user->lock);
+	init_waitqueue_head(&user->freed);
 	if (kcoll_stats_init(&user->events, user)) {
 		kfree(user);
 		return NULL;

@@ -7,6 +7,7 @@
 #include <linux/mutex.h>
 #include <linux/refcount.h>
 #include <linux/uidgid.h>
+#include <linux/wait.h>
 
 #include "stats.h"
 
@@ -19,6 +20,8 @@ struct kcoll_user {
 	kuid_t uid;
 	atomic_long_t pinned_pages;	  /* of all its owners, as charged */
 	atomic_long_t metadata;		  /* bytes of regions that are alive, or still held */
+	atomic_long_t ending;		  /* those of regions that have ended */
+	wait_queue_head_t freed;	  /* for decreases of the two above */
 	unsigned long refused;		  /* jiffies, when it was last refused pages of its share */
 	struct list_head owners;	  /* under users_lock */
 	struct mutex lock;		  /* guards what follows */

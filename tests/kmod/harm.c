@@ -376,14 +376,14 @@ static void registers_until_refused(char *p)
 	CHECK_EQ(n, 0);
 }
 
-/* What is gone does not count. */
+/* What is gone does not count, also where registrations are faster than the kernel's grace periods. */
 static void registers_again_and_again(char *p)
 {
 	u64 some[3];
 	int i, round;
 
 	become(1234);
-	for (round = 0; round < 300; round++) {
+	for (round = 0; round < 2000; round++) {
 		for (i = 0; i < 3; i++)
 			CHECK(some[i] = reg(p, HUGE, KCOLL_READ));
 		for (i = 0; i < 3; i++)

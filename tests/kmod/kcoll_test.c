@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <dirent.h>
 #include <stdarg.h>
 #include <sys/syscall.h>
 
@@ -92,6 +93,50 @@ static int run_one(const struct test *test)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
+/* The module's parameters before a test, so that one that fails leaves nothing behind for the next. */
+#define PARAMETERS "/sys/module/kcoll/parameters"
+struct saved_parameter {
+	char path[sizeof(PARAMETERS) + 256];
+	char value[64];
+};
+static struct saved_parameter saved[64];
+
+static bool parameter_read(const char *path, char *value, size_t size)
+{
+	int fd = open(path, O_RDONLY);
+	long n = fd < 0 ? -1 : read(fd, value, size - 1);
+
+	if (fd >= 0)
+		close(fd);
+	value[n > 0 ? n : 0] = 0;
+	return n > 0;
+}
+
+static int parameters_save(void)
+{
+	DIR *dir = opendir(PARAMETERS);
+	struct dirent *entry;
+	int n = 0;
+
+	while (dir && n < 64 && (entry = readdir(dir))) {
+		snprintf(saved[n].path, sizeof(saved[n].path), PARAMETERS "/%s", entry->d_name);
+		n += entry->d_name[0] != '.' && parameter_read(saved[n].path, saved[n].value, sizeof(saved[n].value));
+	}
+	if (dir)
+		closedir(dir);
+	return n;
+}
+
+static void parameters_restore(int n)
+{
+	char now[64];
+	int i;
+
+	for (i = 0; i < n; i++)
+		if (parameter_read(saved[i].path, now, sizeof(now)) && strcmp(now, saved[i].value))
+			file_set(saved[i].path, saved[i].value);
+}
+
 int test_main(int argc, char **argv)
 {
 	const char *only = argc > 1 && strcmp(argv[1], "-") ? argv[1] : NULL;
@@ -107,11 +152,13 @@ int test_main(int argc, char **argv)
 	printf("TAP version 13\n# seed %llu\n", (unsigned long long)test_seed);
 	for (i = 0; i < n_tests; i++) {
 		double start = seconds_now();
-		int result;
+		int result, nsaved;
 
 		if (only && !strstr(tests[i].name, only))
 			continue;
+		nsaved = parameters_save();
 		result = run_one(&tests[i]);
+		parameters_restore(nsaved);
 		failures += result && result != 77;
 		printf("%s %d - %s%s # %.1f s\n", result && result != 77 ? "not ok" : "ok", ++number, tests[i].name,
 		       result == 77 ? " # SKIP" : "", seconds_now() - start);

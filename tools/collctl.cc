@@ -56,6 +56,7 @@ int main(int argc, char** argv) {
   add_choice(app, action);
   std::vector<std::string> arguments(argv + 1, argv + argc);
   add_run(app, action, take_program(arguments));
+  add_completion(app, action, line);
   const CommandLine::Parsed parsed = line.parse(arguments);
   if (parsed.finished) {
     if (std::cout.flush() && std::fflush(stdout) == 0) return exit_fine;

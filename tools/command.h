@@ -10,6 +10,7 @@
 namespace coll::tools {
 
 class Command;  // command_line.h
+class CommandLine;
 
 // Exit statuses of collctl.
 enum Exit : int { exit_fine = 0, exit_failure = 1, exit_usage = 2 };
@@ -48,6 +49,8 @@ void add_prediction(Command& app, Action& action);
 void add_choice(Command& app, Action& action);
 // `bench scale`; after add_bench().
 void add_scale(Command& app, Action& action);
+// Prints what `line` accepts, for a shell; after all others.
+void add_completion(Command& app, Action& action, const CommandLine& line);
 // The words behind `run` from the program's name on; they are its own, whatever they look like.
 std::vector<std::string> take_program(std::vector<std::string>& arguments);
 void add_run(Command& app, Action& action, const std::vector<std::string>& program);

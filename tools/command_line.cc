@@ -163,6 +163,33 @@ void CommandLine::version(const std::string& text) { app_->set_version_flag("--v
 
 std::string CommandLine::help() const { return app_->help(); }
 
+namespace {
+
+void summarize(const CLI::App* app, const std::string& path, std::vector<CommandSummary>& all) {
+  CommandSummary summary{.path = path};
+  for (const CLI::Option* option : app->get_options()) {
+    if (option->get_group().empty() || option->get_positional()) continue;
+    CommandSummary::Word word{.what = option->get_description(), .takes_value = option->get_items_expected_max() > 0};
+    for (const std::string& name : option->get_snames()) word.names.push_back("-" + name);
+    for (const std::string& name : option->get_lnames()) word.names.push_back("--" + name);
+    summary.options.push_back(std::move(word));
+  }
+  const auto subcommands = app->get_subcommands([](const CLI::App*) { return true; });
+  for (const CLI::App* sub : subcommands)
+    summary.subcommands.push_back({.names = {sub->get_name()}, .what = sub->get_description()});
+  all.push_back(std::move(summary));
+  for (const CLI::App* sub : subcommands)
+    summarize(sub, path.empty() ? sub->get_name() : path + " " + sub->get_name(), all);
+}
+
+}  // namespace
+
+std::vector<CommandSummary> CommandLine::summary() const {
+  std::vector<CommandSummary> all;
+  summarize(app_.get(), "", all);
+  return all;
+}
+
 std::string CommandLine::place() const {
   std::string place = app_->get_name();
   for (const CLI::App* at = app_.get(); !at->get_subcommands().empty();) {

@@ -65,6 +65,17 @@ class Command {
   std::vector<CLI::Option*> unless_alternative_;  // required, but not beside an alternative
 };
 
+// What the program or a subcommand accepts, as --help shows it.
+struct CommandSummary {
+  struct Word {
+    std::vector<std::string> names;  // of an option: "-n", "--ranks"; of a subcommand: one
+    std::string what;
+    bool takes_value = false;
+  };
+  std::string path;  // "bench contention"; "" the program itself
+  std::vector<Word> options, subcommands;
+};
+
 class CommandLine {
  public:
   CommandLine(const std::string& program, const std::string& what);
@@ -74,6 +85,8 @@ class CommandLine {
   // What --version prints.
   void version(const std::string& text);
   std::string help() const;
+  // The program, then every subcommand; a subcommand follows the command that it belongs to.
+  std::vector<CommandSummary> summary() const;
   // The program and the subcommands on the command line, for messages: "collctl bench contention".
   std::string place() const;
   // The first word, if it had to be a subcommand and is not; else "".

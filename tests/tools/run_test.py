@@ -279,5 +279,56 @@ class WrongArguments(Case):
         self.expect_error(126, "cannot start /etc", "run", "-n", 1, "/etc")
 
 
+class Mpi(Case):
+    """--mpi, by programs that stand in for the launchers and print what they are called with."""
+
+    def launched(self, library, *arguments, names=None, version, env=None):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in names or [{"openmpi": "mpirun.openmpi", "mpich": "mpiexec.mpich"}[library]]:
+                with open(f"{folder}/{name}", "w") as file:
+                    file.write(f"""#!/bin/sh
+if [ "$1" = --version ]; then echo '{version}'; else printf '%s\\n' "$OMPI_MCA_rmaps_base_oversubscribe" "$@"; fi
+""")
+                os.chmod(f"{folder}/{name}", 0o755)
+            done = collctl("run", "--mpi", library, *arguments, env={"PATH": f"{folder}:/usr/bin:/bin", **(env or {})})
+            return done.returncode, done.stdout.splitlines(), done.stderr
+
+    def shim(self, library):
+        path = os.path.normpath(f"{os.path.dirname(COLLCTL)}/../lib/mpi/libcoll_mpi_{library}.so")
+        if not os.path.exists(path):
+            self.skipTest(f"the shim for {library} is not built")
+        return path
+
+    def test_open_mpi_gets_the_shim_and_the_program(self):
+        shim = self.shim("openmpi")
+        status, words, _ = self.launched("openmpi", "-n", 1, "./program", "-n", "7", version="mpirun (Open MPI) 4.1.4")
+        self.assertEqual((status, words), (0, ["", "-n", "1", "-x", f"LD_PRELOAD={shim}", "./program", "-n", "7"]))
+
+    def test_more_ranks_than_cores_are_allowed(self):
+        self.shim("openmpi")
+        status, words, _ = self.launched("openmpi", "-n", 4096, "./program", version="mpirun (Open MPI) 4.1.4")
+        self.assertEqual((status, words[0]), (0, "1"))
+
+    def test_mpich_keeps_other_preloaded_libraries(self):
+        shim = self.shim("mpich")
+        status, words, _ = self.launched("mpich", "-n", 2, "--tag", "--bind", "none", "./program", version="HYDRA build details:",
+                                         env={"LD_PRELOAD": "libc.so.6"})
+        self.assertEqual(status, 0)
+        self.assertEqual(words[1:], ["-n", "2", "-genv", "LD_PRELOAD", f"{shim}:libc.so.6", "-bind-to", "none",
+                                     "-prepend-rank", "./program"])
+
+    def test_a_launcher_of_another_library_is_not_taken(self):
+        self.shim("openmpi")
+        status, _, error = self.launched("openmpi", "-n", 2, "./program", names=["mpirun.openmpi", "mpirun"],
+                                         version="HYDRA build details:")
+        self.assertEqual(status, 1)
+        self.assertIn("no launcher of this MPI library is in PATH", error)
+
+    def test_bad_arguments_are_usage_errors(self):
+        self.expect_error(2, ["--mpi", "'lam'", "openmpi or mpich"], "run", "--mpi", "lam", "-n", 2, "./program")
+        self.expect_error(2, ["--json", "--mpi"], "run", "--mpi", "mpich", "-n", 2, "--json", "./program")
+        self.expect_error(2, "no program is named", "run", "--mpi", "mpich", "-n", 2)
+
+
 if __name__ == "__main__":
     main()

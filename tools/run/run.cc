@@ -29,17 +29,20 @@
 #include "tools/command.h"
 #include "tools/command_line.h"
 #include "tools/common/launch.h"
+#include "tools/run/mpi.h"
 
 namespace coll::tools {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr double default_grace_s = 2;
+
 struct RunOptions {
   int ranks = 0;
-  std::string bind = "core";
+  std::string bind = "core", mpi;
   bool tag = false, json = false;
-  double grace_s = 2;
+  double grace_s = default_grace_s;
   std::vector<std::string> program;
 };
 
@@ -282,7 +285,10 @@ int run_command(const RunOptions& options) {
   if (options.program.empty()) throw usage("no program is named; write collctl run -n 4 ./program");
   if (options.bind != "core" && options.bind != "none")
     throw usage(fmt::format("--bind: unknown value '{}'; use core or none", options.bind));
-  return Job(options).run();
+  if (options.mpi.empty()) return Job(options).run();
+  if (options.json || options.grace_s != default_grace_s)
+    throw usage("--json and --grace are not for --mpi: there the MPI library's launcher watches the ranks");
+  run_under_mpi({options.mpi, options.ranks, options.bind == "core", options.tag, options.program});
 }
 
 }  // namespace
@@ -291,7 +297,8 @@ std::vector<std::string> take_program(std::vector<std::string>& arguments) {
   if (arguments.empty() || arguments.front() != "run") return {};
   for (size_t i = 1; i < arguments.size(); ++i) {
     const std::string& word = arguments[i];
-    if (word == "-n" || word == "--ranks" || word == "--bind" || word == "--grace") ++i;  // and its value
+    if (word == "-n" || word == "--ranks" || word == "--bind" || word == "--grace" || word == "--mpi")
+      ++i;  // and its value
     if (word.starts_with("-") && word != "--") continue;
     std::vector<std::string> program(arguments.begin() + long(i) + (word == "--" ? 1 : 0), arguments.end());
     arguments.resize(i);
@@ -312,6 +319,9 @@ void add_run(Command& app, Action& action, const std::vector<std::string>& progr
          "--bind", options->bind,
          "core: bind each rank to a processor of its own if there are enough\n(default); none: do not bind ranks")
       ->option_text("core|none");
+  sub->add_option("--mpi", options->mpi,
+                  "start an MPI program by the launcher of this MPI library, with\nthe shim of libcoll preloaded")
+      ->option_text("openmpi|mpich");
   sub->add_flag("--tag", options->tag, "begin each line of output with its rank, as in [3]");
   sub->add_option("--grace", options->grace_s, "seconds between SIGTERM and SIGKILL; default: 2")
       ->range(0.0, 3600.0)
@@ -322,6 +332,7 @@ void add_run(Command& app, Action& action, const std::vector<std::string>& progr
   sub->footer(
       examples("  collctl run -n 4 ./allreduce\n"
                "  COLL_LOG=info collctl run -n 2 --tag ./program --its-own option\n"
+               "  collctl run --mpi openmpi -n 4 ./mpi_program\n"
                "The program calls coll_comm_create_from_launcher(). If a rank fails, collctl ends the others and\n"
                "returns the status of that rank: its exit status, or 128 plus the signal's number."));
   sub->callback([&action, options] { action = [options] { return run_command(*options); }; });

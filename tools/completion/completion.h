@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Completion scripts: what a shell offers behind `collctl`, from the summary of its command line.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/command_line.h"
+
+namespace coll::tools {
+
+std::string bash_completion(const std::vector<CommandSummary>& commands);
+std::string zsh_completion(const std::vector<CommandSummary>& commands);
+std::string fish_completion(const std::vector<CommandSummary>& commands);
+
+}  // namespace coll::tools

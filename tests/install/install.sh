@@ -15,7 +15,7 @@ DESTDIR=$work/stage cmake --install "$build" --strip --prefix /opt/coll >"$work/
 [ "$(ls "$work/stage")" = opt ] || fail "files outside the prefix: $(cd "$work/stage" && find . -type f -not -path './opt/*')"
 mv "$work/stage/opt/coll" "$work/prefix"
 prefix=$work/prefix
-stray=$(cd "$prefix" && find . -mindepth 1 -maxdepth 1 -not -name bin -not -name include -not -name lib -not -name share)
+stray=$(cd "$prefix" && find . -mindepth 1 -maxdepth 1 -not -name bin -not -name include -not -name lib -not -name share -not -name src)
 [ -z "$stray" ] || fail "unexpected in the prefix: $stray"
 libdir=$(dirname "$(find "$prefix" -name libcoll.so)")
 [ -e "$libdir/libcoll.so.0" ] || fail "libcoll.so.0 is not next to libcoll.so"
@@ -46,7 +46,7 @@ cmake --build "$work/program" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "
 "$work/program/single_rank"
 
 # Installed programs and shims find their libcoll.so by themselves.
-for binary in "$prefix"/bin/* "$libdir"/libcoll*.so; do
+for binary in "$prefix"/bin/* "$libdir"/libcoll*.so "$libdir"/libcoll/*.so; do
   [ -e "$binary" ] || continue
   head -c 4 "$binary" | grep -q ELF || continue
   ! ldd "$binary" | grep 'not found' || fail "$binary does not find a library"
@@ -55,3 +55,30 @@ if [ "${COLL_TOOLS:-0}" = 1 ]; then
   [ -x "$prefix/bin/collctl" ] || fail "collctl is not installed"
   "$prefix/bin/collctl" --version | grep -F "$version" || fail "collctl --version does not say $version"
 fi
+
+# Completions are shell code that offers subcommands and options.
+if [ "${COLL_TOOLS:-0}" = 1 ]; then
+  completion=$prefix/share/bash-completion/completions/collctl
+  offered() { bash -c '. "$1"; shift; compopt() { :; }; COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)); _collctl; echo "${COMPREPLY[*]}"' sh "$completion" "$@"; }
+  [ "$(offered collctl calib)" = calibrate ] || fail "bash completes 'collctl calib' to '$(offered collctl calib)'"
+  [ "$(offered collctl bench contentio)" = contention ] || fail "bash completes 'collctl bench contentio' to '$(offered collctl bench contentio)'"
+  [ "$(offered collctl run --gra)" = --grace ] || fail "bash completes 'collctl run --gra' to '$(offered collctl run --gra)'"
+  [ -z "$(offered collctl run --grace --gra)" ] || fail "bash offers options as the value of --grace"
+  for shell in zsh fish; do
+    file=$(find "$prefix/share/$shell" -type f)
+    if command -v "$shell" >/dev/null; then "$shell" -n "$file" || fail "$file is not a script of $shell"
+    else echo "skipped: the syntax of $file, because $shell is not installed"
+    fi
+  done
+  if command -v fish >/dev/null; then
+    [ "$(XDG_CONFIG_HOME=$work HOME=$work fish -c "source $prefix/share/fish/vendor_completions.d/collctl.fish; complete -C 'collctl bench contentio'" | cut -f1)" = contention ] ||
+      fail "fish does not complete 'collctl bench contentio'"
+  fi
+fi
+
+# The module's sources are complete: what Kbuild names is there.
+module=$(find "$prefix/src" -mindepth 1 -maxdepth 1)
+for object in $(sed -n '/^kcoll-y/,/[^\\]$/p' "$module/kmod/Kbuild" | grep -o '[a-z]*\.o'); do
+  [ -f "$module/kmod/${object%.o}.c" ] || fail "$module/kmod/${object%.o}.c is missing"
+done
+[ -f "$module/dkms.conf" ] && [ -f "$module/include/uapi/kcoll.h" ] || fail "$module lacks dkms.conf or uapi/kcoll.h"

@@ -30,13 +30,16 @@ about_test-long = builds everything, plain and with sanitizers (up to 50 minutes
   test leaves out (about 50 minutes)
 about_test-torch = builds the library (about 4 minutes), then installs torch in a Debian root, builds torch_coll there twice \
   and runs its tests (about 20 minutes)
+about_wheel = builds the library (about 4 minutes) and packs it with the Python module
+about_deb = builds the Debian packages of HEAD (about 10 minutes)
+about_test-deb = builds, installs, tests and removes the Debian packages in a clean root of each release (about 20 minutes each)
 about_install = builds what is installed: library, shims, collctl and manual pages (about 8 minutes), then installs it
 about_bench = builds everything (about 20 minutes), then measures libcoll beside the MPI libraries (about 30 minutes)
 $(foreach goal,$(MAKECMDGOALS),$(if $(about_$(goal)),$(info make $(goal): $(about_$(goal)))))
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo check test test-long bench bench-before bench-peers bench-check install style format clean packages machine \
-	sanitizers test-systems test-launchers fuzz test-torch test-torch-here
+	sanitizers test-systems test-launchers fuzz test-torch test-torch-here dist wheel deb test-deb test-deb-here
 
 help: ## list these targets
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -80,6 +83,23 @@ test-torch: packages machine ## test the PyTorch backend in a root of another De
 
 test-torch-here: ## test the PyTorch backend with the torch and the libcoll that this machine has
 	@scripts/test-torch-here.sh
+
+dist: ## pack the sources of HEAD into BUILD/libcoll-VERSION.tar.gz
+	@version=$$(sed -n 's/^project(libcoll VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt); mkdir -p $(BUILD); \
+	  git archive --prefix=libcoll-$$version/ --output=$(BUILD)/libcoll-$$version.tar.gz HEAD && echo $(BUILD)/libcoll-$$version.tar.gz
+
+wheel: packages machine ## build a wheel of the Python module that contains libcoll, in BUILD/wheel (needs patchelf)
+	@scripts/build.sh $(BUILD) $(JOBS) -t coll $(CMAKE_FLAGS)
+	@scripts/make-wheel.sh $(BUILD) $(BUILD)/wheel
+
+deb: ## build the Debian packages of HEAD in BUILD/deb
+	@JOBS=$(JOBS) scripts/make-deb.sh $(BUILD)/deb
+
+test-deb: ## build, install, test and remove the Debian packages in clean roots (as root) [SYSTEM=12|13|sid]
+	@scripts/test-deb.sh $(SYSTEM)
+
+test-deb-here: ## the same on this system, which it changes (as root)
+	@scripts/test-deb-here.sh
 
 bench: build ## measure against the MPI libraries of this machine
 	@bench/run.sh $(BUILD)

@@ -1,0 +1,38 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Builds the Debian packages of this checkout's HEAD: a source package and the binary packages of this system.
+#
+#   scripts/make-deb.sh [OUTPUT]
+#
+#   OUTPUT   directory for the packages, default build/deb; what it held before is removed
+#
+# Needs dpkg-dev and the build dependencies of packages/debian/control, which `apt-get build-dep OUTPUT` installs for
+# the source package; dpkg-buildpackage names what is missing.
+set -euo pipefail
+
+checkout=$(cd "$(dirname "$0")/.." && pwd)
+die() { printf 'make-deb: %s\n' "$*" >&2; exit 2; }
+
+case ${1:-} in -h | --help) sed -n '4,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;; esac
+[ $# -le 1 ] || die "too many arguments; see --help"
+output=$(realpath -m "${1:-$checkout/build/deb}")
+command -v dpkg-buildpackage >/dev/null || die "dpkg-buildpackage is missing: apt-get install dpkg-dev debhelper"
+
+version=$(dpkg-parsechangelog -l "$checkout/packages/debian/changelog" -S Version)
+upstream=${version%-*}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+tree=$work/libcoll-$upstream
+git=(git -c "safe.directory=$checkout" -C "$checkout")
+# Times of the archive are those of the commit, so that two builds of one commit are alike.
+"${git[@]}" archive --prefix="libcoll-$upstream/" --output="$work/libcoll_$upstream.orig.tar.gz" HEAD
+SOURCE_DATE_EPOCH=$("${git[@]}" log -1 --format=%ct)
+export SOURCE_DATE_EPOCH
+tar -C "$work" -xzf "$work/libcoll_$upstream.orig.tar.gz"
+cp -r "$tree/packages/debian" "$tree/debian"
+(cd "$tree" && dpkg-buildpackage --unsigned-source --unsigned-changes "-j${JOBS:-$(nproc)}")
+rm -rf "$output"
+mkdir -p "$output"
+find "$work" -maxdepth 1 -type f -exec mv {} "$output/" \;
+printf 'packages: %s\n' "$output"

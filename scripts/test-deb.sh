@@ -1,0 +1,30 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Tests the Debian packages in clean roots of several releases (see test-deb-here.sh) and prints one line for each.
+#
+#   scripts/test-deb.sh [SYSTEM...]
+#
+#   SYSTEM   12, 13 or sid (unstable); default: all three
+#
+# Needs root and debootstrap, as scripts/clean-root.sh does.
+set -euo pipefail
+
+scripts=$(cd "$(dirname "$0")" && pwd)
+case ${1:-} in -h | --help) sed -n '4,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;; esac
+[ -n "${1:-}" ] || set -- 12 13 sid
+for system in "$@"; do
+  case $system in 12 | 13 | sid) ;; *) printf 'test-deb: unknown system %s: use 12, 13 or sid\n' "$system" >&2; exit 2 ;; esac
+done
+declare -A suites=([12]=bookworm [13]=trixie [sid]=sid)
+options=(--only)
+! command -v ccache >/dev/null || options+=(--ccache --packages "ccache")
+
+results=() failed=0
+for system in "$@"; do
+  started=$SECONDS result=passed
+  "$scripts/clean-root.sh" --suite "${suites[$system]}" "${options[@]}" test-deb-here || { result=FAILED failed=1; }
+  results+=("$(printf '%-4s %s (%d s)' "$system" "$result" $((SECONDS - started)))")
+done
+printf 'test-deb: %s\n' "${results[@]}"
+exit "$failed"

@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""recipes_test.py TOP VERSION: the recipes of packages/ parse, name this version, and list every install component's
+files. What a check needs and is not installed is skipped by name."""
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import unittest
+
+TOP, VERSION = pathlib.Path(sys.argv[1]), sys.argv[2]
+del sys.argv[1:]
+
+
+def text(name):
+    return (TOP / name).read_text(encoding="utf-8")
+
+
+class Recipes(unittest.TestCase):
+    def test_spack_and_easybuild_are_python(self):
+        for name in ("packages/recipes/spack.py", "packages/recipes/libcoll.eb"):
+            compile(text(name), name, "exec")
+
+    def test_conda_is_yaml(self):
+        try:
+            import yaml
+        except ImportError:
+            self.skipTest("python3-yaml is not installed")
+        recipe = yaml.safe_load(re.sub(r"\{\{(.*?)\}\}", r"\1", text("packages/recipes/conda.yaml")))
+        self.assertEqual(recipe["package"], {"name": "libcoll", "version": VERSION})
+
+    def test_all_name_this_version(self):
+        for name, pattern in (("packages/recipes/libcoll.eb", r"^version = '(.*)'$"),
+                              ("packages/recipes/spack.py", r"libcoll-([0-9.]*)\.tar\.gz"),
+                              ("packages/rpm/libcoll.spec", r"^Version: *(.*)$"),
+                              ("packages/rpm/libcoll.spec", r"^%global kcoll_version (.*)$"),
+                              ("packages/debian/changelog", r"^libcoll \((.*)-[0-9]+\)"),
+                              ("python/pyproject.toml", r'^version = "(.*)"$'),
+                              ("torch/pyproject.toml", r'^version = "(.*)"$'),
+                              ("dkms.conf", r'^PACKAGE_VERSION="(.*)"$'),
+                              ("kmod/main.c", r'MODULE_VERSION\("(.*)"\)'),
+                              ("CHANGELOG.md", r"^## ([0-9.]+)")):
+            found = re.search(pattern, text(name), re.MULTILINE)
+            self.assertIsNotNone(found, f"{name}: no version")
+            self.assertEqual(found.group(1), VERSION, name)
+
+    @unittest.skipUnless(shutil.which("rpmlint"), "rpmlint is not installed")
+    def test_rpmlint_finds_no_error(self):
+        done = subprocess.run(["rpmlint", TOP / "packages/rpm/libcoll.spec"], capture_output=True, text=True)
+        self.assertNotIn(" E: ", done.stdout)
+
+    @unittest.skipUnless(shutil.which("reuse"), "reuse is not installed")
+    def test_every_file_has_a_licence(self):
+        if not (TOP / ".git").exists():
+            self.skipTest("not a checkout: reuse would look at build directories")
+        done = subprocess.run(["reuse", "--root", TOP, "lint"], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout[-3000:] + done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

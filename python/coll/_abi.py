@@ -62,6 +62,10 @@ def _load() -> ctypes.CDLL:
     named = os.environ.get("COLL_LIBRARY")
     if named:
         return ctypes.CDLL(named)
+    # In a wheel, beside this file; it fits this module for certain.
+    bundled = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_lib", "libcoll.so.0")
+    if os.path.exists(bundled):
+        return ctypes.CDLL(bundled)
     names = ["libcoll.so.0", os.path.join(sys.prefix, "lib", "libcoll.so.0"), "/usr/local/lib/libcoll.so.0"]
     problems = []
     for name in names:

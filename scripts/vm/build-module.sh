@@ -20,17 +20,8 @@ esac
 need make gcc flock:util-linux
 lock "module-$kernel"
 
-# Kbuild writes beside the sources: give it a copy of which only what differs is written, so that make sees what changed,
-# also where another checkout, with older files, was built last.
 stage=$cache/module/$kernel
-mkdir -p "$stage/include/uapi" "$stage/kmod"
-for file in "$stage"/kmod/*.[ch]; do
-    [ -e "$file" ] && [[ $file != *.mod.c ]] && [ ! -e "$top/kmod/${file##*/}" ] && rm "$file"
-done
-for file in include/uapi/kcoll.h "$top"/kmod/*.[ch] kmod/Kbuild; do
-    file=${file#"$top"/}
-    cmp -s "$top/$file" "$stage/$file" || cp "$top/$file" "$stage/$file"
-done
+copy_sources "$top" "$stage"
 log=$stage/build.log
 checks=(W=1)
 system=$cache/$kernel/system

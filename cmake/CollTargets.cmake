@@ -75,6 +75,8 @@ set(COLL_CPUS_BY_STORES zen4 zen5)
 
 # The kernels of the virtual machines. `make test` runs the newest; the others have the label long.
 set(COLL_KERNELS 6.1 6.12)
+# The newest kernels that Debian has, and others that are built with checks; only the module's own tests run there.
+set(COLL_OTHER_KERNELS trixie-backports sid debug debug-6.12)
 function(coll_kernel_labels result kernel)
   list(GET COLL_KERNELS -1 newest)
   if(kernel STREQUAL newest)

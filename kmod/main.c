@@ -149,4 +149,4 @@ module_exit(kcoll_exit);
 MODULE_DESCRIPTION("Contention-aware copies and mappings between the processes of a node");
 MODULE_AUTHOR("The libcoll authors");
 MODULE_LICENSE("GPL");
-MODULE_VERSION("0.1.0");
+MODULE_VERSION("0.3.0");

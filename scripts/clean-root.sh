@@ -28,7 +28,6 @@ set -euo pipefail
 suite=bookworm
 compiler=gcc
 checkout=$(cd "$(dirname "$0")/.." && pwd)
-cache=${COLL_CLEAN_ROOT_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/libcoll/clean-root}
 keep=no
 user=root
 ccache=
@@ -38,83 +37,14 @@ add=
 
 say() { printf 'clean-root: %s\n' "$*"; }
 die() { printf 'clean-root: %s\n' "$*" >&2; exit 2; }
-
-# This machine's apt sources of Debian, for the suite: one line "URI SUITE COMPONENT" each, or nothing on another
-# distribution. Whichever release this machine runs, its mirror has the others.
-apt_sources() {
-  apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(COMPONENT) $(ORIGIN)' 'Created-By: Packages' 2>/dev/null |
-    awk -v suite="$suite" '
-      NF > 3 && $4 != "Debian" { next }
-      $2 !~ /^(bookworm|trixie|forky|sid|stable|testing|unstable)(-updates|-security)?$/ { next }
-      { sub(/^[a-z]+/, suite, $2) }
-      suite == "sid" && $2 != "sid" { next }
-      !seen[$1, $2, $3]++ { print $1, $2, $3 }'
-}
-
-# The host's ways to reach its sources (proxies, retries, clock checks); no hooks, no credentials.
-apt_settings() {
-  apt-config dump | grep -E '^Acquire::(http|https|ftp|Retries|ForceIPv|Check-|Languages)' || true
-}
-
-# The first source of the suite itself, for debootstrap; empty leaves the choice to debootstrap.
-mirror() { apt_sources | awk -v suite="$suite" '$2 == suite { print $1; exit }'; }
-
-make_base() {
-  local work=$cache/base.$$
-  say "making the base root of $suite once, in $cache (debootstrap)"
-  eval "$(apt-config shell http_proxy Acquire::http::Proxy)"
-  [ -z "${http_proxy:-}" ] || export http_proxy
-  if ! debootstrap --variant=minbase --include=git,make "$suite" "$work" $(mirror) >"$cache/debootstrap-$suite.log" 2>&1; then
-    tail -n 20 "$cache/debootstrap-$suite.log" >&2
-    rm -rf --one-file-system "$work"
-    die "debootstrap failed; the whole log is $cache/debootstrap-$suite.log"
-  fi
-  rm -rf "$work"/var/cache/apt/archives/*.deb "$work"/var/lib/apt/lists/*
-  tar -C "$work" --numeric-owner --one-file-system -cf "$base.part" .
-  mv "$base.part" "$base"
-  rm -rf --one-file-system "$work"
-}
-
-# Gives the root the host's name resolution, certificates and sources.
-configure_root() {
-  local root=$1
-  cp -L /etc/resolv.conf "$root/etc/resolv.conf" 2>/dev/null || true
-  cp -L /etc/hosts "$root/etc/hosts" 2>/dev/null || true
-  if [ -e /etc/ssl/certs/ca-certificates.crt ]; then
-    mkdir -p "$root/etc/ssl/certs"
-    cp -L /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
-  fi
-  # A mirror that is frozen at a date will do for a root that is thrown away.
-  { apt_settings; echo 'Acquire::Check-Valid-Until "false";'; } >"$root/etc/apt/apt.conf.d/90host"
-  if [ -n "$(apt_sources)" ]; then
-    apt_sources | sed 's/^/deb /' >"$root/etc/apt/sources.list"
-    cp -L /etc/apt/trusted.gpg.d/* "$root/etc/apt/trusted.gpg.d/" 2>/dev/null || true
-  fi
-  # Nor does such a root have to survive a power failure.
-  echo force-unsafe-io >"$root/etc/dpkg/dpkg.cfg.d/90root"
-  # Services must not start in a root that is no machine.
-  printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
-  chmod +x "$root/usr/sbin/policy-rc.d"
-}
+# shellcheck source=debian-root.sh
+. "$(dirname "$0")/debian-root.sh"
 
 # Runs inside the namespaces: mounts, then one make after the other. Stops at the first that fails.
 inside() {
   local root=$1 user=$2 ccache=$3 compiler=$4 archives=$5 target status started home packages=($6) only=$7
   shift 7
-  mount --make-rprivate /
-  mount --bind "$root" "$root"  # a mount point, so that tests in the root can unshare it
-  mount -t proc proc "$root/proc"
-  mount -t sysfs -o ro sysfs "$root/sys"
-  mount -t tmpfs -o mode=755 dev "$root/dev"
-  for target in null zero full random urandom tty; do
-    touch "$root/dev/$target"
-    mount --bind "/dev/$target" "$root/dev/$target"
-  done
-  mkdir "$root/dev/shm" "$root/dev/pts"
-  ln -s /proc/self/fd "$root/dev/fd"
-  mount -t tmpfs -o mode=1777 shm "$root/dev/shm"
-  mount -t devpts -o newinstance,ptmxmode=0666 devpts "$root/dev/pts"
-  ln -s pts/ptmx "$root/dev/ptmx"
+  mount_root "$root"
   mkdir -p "$root/var/cache/apt/archives"
   mount --bind "$archives" "$root/var/cache/apt/archives"
 
@@ -183,18 +113,12 @@ done
 case $suite in bookworm | trixie | sid) ;; *) die "unknown suite '$suite': use bookworm, trixie or sid" ;; esac
 case $compiler in gcc | clang) ;; *) die "unknown compiler '$compiler': use gcc or clang" ;; esac
 [ "$user" = root ] || [ -z "$ccache" ] || die "--ccache belongs to root's cache: leave out --user"
-[ "$(id -u)" -eq 0 ] || die "needs root for debootstrap and chroot: sudo $0 $*"
-command -v debootstrap >/dev/null || die "debootstrap is missing: apt-get install debootstrap"
 command -v git >/dev/null || die "git is missing: apt-get install git"
-unshare --mount --pid --fork true 2>/dev/null || die "this machine does not allow mount namespaces; run it on one that does"
+if reason=$(root_is_impossible); then die "$reason"; fi
 
 # Roots of two suites may run at once: apt locks the archives that it uses.
-archives=$cache/archives/$suite
+archives=$roots/archives/$suite
 mkdir -p "$archives/partial"
-base=$cache/$suite-$(dpkg --print-architecture).tar
-# Unstable changes every day: an old base costs more in upgrades than a new one.
-[ "$suite" != sid ] || find "$cache" -maxdepth 1 -path "$base" -mtime +14 -delete
-[ -e "$base" ] || make_base
 
 root=$(mktemp -d "${COLL_CLEAN_ROOT_DIR:-/var/tmp}/libcoll-clean-root.XXXXXX")
 inside=
@@ -213,9 +137,7 @@ trap cleanup EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-tar -C "$root" --numeric-owner -xf "$base"
-chmod 755 "$root"
-configure_root "$root"
+make_root "$root"
 git -c "safe.directory=$checkout" clone --quiet --no-hardlinks "$checkout" "$root/libcoll"
 say "commit $(git -c "safe.directory=$checkout" -C "$checkout" rev-parse --short HEAD), Debian $(cat "$root/etc/debian_version")"
 

@@ -128,9 +128,9 @@ extern "C" {
 #endif
 
 #define COLL_VERSION_MAJOR 0
-#define COLL_VERSION_MINOR 2
+#define COLL_VERSION_MINOR 3
 #define COLL_VERSION_PATCH 0
-#define COLL_VERSION_STRING "0.2.0"
+#define COLL_VERSION_STRING "0.3.0"
 
 /* ---- status ------------------------------------------------------------------------------------------ */
 

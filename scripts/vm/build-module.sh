@@ -3,7 +3,9 @@
 # Builds kcoll.ko for a kernel of the cache, outside the source tree, and prints where it is. A warning is an error,
 # of the compiler (W=1) and of sparse, where that is installed.
 #
-#   scripts/vm/build-module.sh 6.1|6.12|debug|kcsan [make arguments, such as C=2: sparse also for what is up to date]
+#   scripts/vm/build-module.sh KERNEL [make arguments, such as C=2: sparse also for what is up to date]
+# KERNEL: what debug-kernel.sh or kernels.sh takes. For the kernel of another release the compiler and the build tools are
+# of that release.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
@@ -12,31 +14,29 @@ top=$(cd "$here/../.." && pwd)
 kernel=$1
 shift
 case $kernel in
-debug | kcsan) "$here/debug-kernel.sh" "$kernel" ;;
+debug* | kcsan*) "$here/debug-kernel.sh" "$kernel" ;;
 *) "$here/kernels.sh" "$kernel" ;;
 esac
 need make gcc flock:util-linux
 lock "module-$kernel"
 
-# Kbuild writes beside the sources: give it a copy of which only what differs is written, so that make sees what changed,
-# also where another checkout, with older files, was built last.
 stage=$cache/module/$kernel
-mkdir -p "$stage/include/uapi" "$stage/kmod"
-for file in "$stage"/kmod/*.[ch]; do
-    [ -e "$file" ] && [[ $file != *.mod.c ]] && [ ! -e "$top/kmod/${file##*/}" ] && rm "$file"
-done
-for file in include/uapi/kcoll.h "$top"/kmod/*.[ch] kmod/Kbuild; do
-    file=${file#"$top"/}
-    cmp -s "$top/$file" "$stage/$file" || cp "$top/$file" "$stage/$file"
-done
+copy_sources "$top" "$stage"
 log=$stage/build.log
 checks=(W=1)
-if command -v sparse > /dev/null; then
-    checks+=(C=1)
+system=$cache/$kernel/system
+if [ -d "$system" ]; then
+    # Without sparse: Debian's headers of Linux 7 lack a script that make C=1 needs.
+    build=("$here/system.sh" run "$system" "$stage" make -C "/lib/modules/$(cat "$cache/$kernel/release")/build" M=/stage/kmod)
 else
-    say "sparse is not installed: the module is built without its checks"
+    build=(make -C "$cache/$kernel/headers" "M=$stage/kmod")
+    if command -v sparse > /dev/null; then
+        checks+=(C=1)
+    else
+        say "sparse is not installed: the module is built without its checks"
+    fi
 fi
-if ! nice -n 19 make -C "$cache/$kernel/headers" M="$stage/kmod" KCFLAGS=-Werror "${checks[@]}" "$@" modules > "$log" 2>&1; then
+if ! nice -n 19 "${build[@]}" KCFLAGS=-Werror "${checks[@]}" "$@" modules > "$log" 2>&1; then
     grep -v '^make\|^  [A-Z]' "$log" >&2
     exit 1
 fi

@@ -27,3 +27,17 @@ lock() {
     exec 9> "$cache/$1.lock"
     flock 9
 }
+
+# copy_sources TREE STAGE: Kbuild writes beside the sources, so it gets a copy of them, of which only what differs is
+# written: make then sees what changed, also where another checkout, with older files, was built last.
+copy_sources() {
+    local top=$1 stage=$2 file
+    mkdir -p "$stage/include/uapi" "$stage/kmod"
+    for file in "$stage"/kmod/*.[ch]; do
+        [ -e "$file" ] && [[ $file != *.mod.c ]] && [ ! -e "$top/kmod/${file##*/}" ] && rm "$file"
+    done
+    for file in include/uapi/kcoll.h "$top"/kmod/*.[ch] kmod/Kbuild; do
+        file=${file#"$top"/}
+        cmp -s "$top/$file" "$stage/$file" || cp "$top/$file" "$stage/$file"
+    done
+}

@@ -2,21 +2,23 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Builds a debug kernel from Debian's kernel source into the cache, once.
 #
-#   scripts/vm/debug-kernel.sh debug|kcsan
+#   scripts/vm/debug-kernel.sh debug|kcsan|debug-SERIES|kcsan-SERIES
 #
 # debug: KASAN, UBSAN, lockdep, kmemleak, debug objects, fault injection.   kcsan: the data race detector.
+# SERIES is one of Debian's linux-source packages, such as 6.12; without it 6.1.
 # About 12 CPU minutes each; a second call finds the first one's result. The kernel is as small as the
 # fragments in config/ allow. JOBS=N chooses the parallelism (default: all processors, niced).
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=common.sh
 . "$here/common.sh"
-series=6.1
 name=${1:-debug}
+series=6.1
+[[ $name != *-* ]] || series=${name#*-}
 case $name in
-debug) fragments=(base kasan lock guest) ;;
-kcsan) fragments=(base kcsan guest) ;;
-*) echo "usage: $0 debug|kcsan" >&2; exit 2 ;;
+debug | debug-*) fragments=(base kasan lock guest) ;;
+kcsan | kcsan-*) fragments=(base kcsan guest) ;;
+*) echo "usage: $0 debug|kcsan|debug-SERIES|kcsan-SERIES" >&2; exit 2 ;;
 esac
 
 into=$cache/$name

@@ -2,15 +2,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Brings a Debian kernel (image and headers) into a cache outside the tree, without installing it.
 #
-#   scripts/vm/kernels.sh 6.1 [6.12 ...]
+#   scripts/vm/kernels.sh KERNEL...
 #
-# Afterwards CACHE/KERNEL holds: vmlinuz, release (its version), modules/ (lib/modules/RELEASE) and
-# headers/ (what KDIR= wants). Debian's header packages name absolute paths under /usr; they are
-# rewritten to the cache, so nothing has to be installed and nothing touches this machine's boot.
-# Where they cannot be had, exit status 77.
+#   6.1, 6.12, ...           the newest kernel of that series in the release that this machine runs
+#   trixie-backports, sid    the newest kernel of that suite
+#
+# Afterwards CACHE/KERNEL holds: vmlinuz, release (its version) and modules/ (lib/modules/RELEASE).
+# Of a series also headers/ (what KDIR= wants): Debian's header packages name absolute paths under
+# /usr; they are rewritten to the cache. Of a suite system/, a root of that release in which its
+# headers and compiler are installed: their build tools need its C library. Nothing is installed on
+# this machine and nothing touches its boot. Where a kernel cannot be had, exit status 77.
 set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=common.sh
-. "$(dirname "$0")/common.sh"
+. "$here/common.sh"
 apt=(-o Acquire::Languages=none -o APT::Sandbox::User=root)
 
 # The lists of what the suites offer, fetched into the cache: for machines whose own are missing or too old.
@@ -27,7 +32,7 @@ newest_image() {
     local pattern
     case $1 in
     6.1) pattern='^linux-image-6\.1\.0-[0-9]+-amd64$' ;;
-    *) pattern="^linux-image-${1//./\\.}\.[0-9]+(\+deb12|\+bpo)?-amd64\$" ;;
+    *) pattern="^linux-image-${1//./\\.}\.[0-9]+(\+(deb[0-9]+(\.[0-9]+)?|bpo))?-amd64\$" ;;
     esac
     apt-cache "${apt[@]}" search --names-only "$pattern" | awk '{print $1}' | sort -V | tail -1
 }
@@ -50,13 +55,9 @@ download() {
     (cd "$2" && apt-get "${apt[@]}" download -q "$image" $(header_packages "$image") >&2)
 }
 
-fetch() {
-    local series=$1 into=$cache/$1 release
-    [ -e "$into/complete" ] && return 0
-    need apt-get:apt dpkg depmod:kmod flock:util-linux
-    lock "$series"
-    [ -e "$into/complete" ] && return 0
-    rm -rf "$into"
+# fetch_series SERIES DIRECTORY
+fetch_series() {
+    local series=$1 into=$2 release
     mkdir -p "$into/packages" "$into/root"
     if ! download "$series" "$into/packages"; then
         use_own_lists
@@ -64,11 +65,9 @@ fetch() {
     fi
     release=$(basename "$into/packages"/linux-image-*.deb | sed 's/^linux-image-//; s/_.*//')
     for package in "$into"/packages/*.deb; do dpkg -x "$package" "$into/root"; done
-    rm -rf "$into/packages" "$into/root/usr/share/doc"
+    rm -rf "$into/root/usr/share/doc"
 
     local headers=$into/root/usr/src/linux-headers-$release
-    ln -s "root/boot/vmlinuz-$release" "$into/vmlinuz"
-    ln -s "root/lib/modules/$release" "$into/modules"
     ln -s "root/usr/src/linux-headers-$release" "$into/headers"
     find "$into/root/usr/src" -maxdepth 2 -name Makefile -exec sed -i "s#/usr/src/#$into/root/usr/src/#g" {} +
     # Symbolic links that point into /usr/lib/linux-kbuild-*.
@@ -79,9 +78,44 @@ fetch() {
     ln -sfn "$headers" "$into/root/lib/modules/$release/build"
     # Without it, no type information of modules is made, which would need pahole.
     rm -f "$into/root/lib/modules/$release/source" "$headers/vmlinux"
-    depmod -b "$into/root" "$release"
     echo "$release" > "$into/release"
+}
+
+# fetch_suite SUITE DIRECTORY
+fetch_suite() {
+    local suite=$1 into=$2 reason status=0
+    need unshare:util-linux dpkg
+    reason=$("$here/system.sh" make "$suite" "$into/system" 2>&1 >&2) || status=$?
+    [ "$status" = 0 ] || cannot "no kernel of $suite can be installed here: $(tail -1 <<< "$reason")"
+    mkdir -p "$into/root"
+    for package in "$into"/system/kernel/*.deb; do dpkg -x "$package" "$into/root"; done
+    rm -rf "$into/system/kernel" "$into/root/usr/share/doc"
+    # A root of today keeps them under /usr.
+    [ -d "$into/root/lib/modules" ] || { mkdir -p "$into/root/lib" && ln -s ../usr/lib/modules "$into/root/lib/modules"; }
+    basename "$into"/root/lib/modules/* > "$into/release"
+}
+
+fetch() {
+    local kernel=$1 into=$cache/$1 release
+    [ -e "$into/complete" ] && return 0
+    need apt-get:apt dpkg depmod:kmod flock:util-linux
+    lock "$kernel"
+    [ -e "$into/complete" ] && return 0
+    rm -rf --one-file-system "$into"
+    case $kernel in
+    [0-9]*) fetch_series "$kernel" "$into" ;;
+    *) fetch_suite "$kernel" "$into" ;;
+    esac
+    release=$(cat "$into/release")
+    rm -rf "$into/packages"
+    if [ -e "$into/root/boot/vmlinuz-$release" ]; then
+        ln -s "root/boot/vmlinuz-$release" "$into/vmlinuz"
+    else
+        ln -s "root/lib/modules/$release/vmlinuz" "$into/vmlinuz"
+    fi
+    ln -s "root/lib/modules/$release" "$into/modules"
+    depmod -b "$into/root" "$release"
     touch "$into/complete"
 }
 
-for series in "$@"; do fetch "$series"; done
+for kernel in "$@"; do fetch "$kernel"; done

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Boots a kernel in QEMU, loads kcoll, runs a command there, prints its output, returns its exit status.
 #
-#   scripts/vm/run.sh [-k 6.1|6.12|debug|kcsan] [-p 'module parameters'] [-n] [-t seconds] command...
+#   scripts/vm/run.sh [-k KERNEL] [-p 'module parameters'] [-n] [-t seconds] command...
 #
+#   -k  6.1 (the default), 6.12, a suite such as sid (kernels.sh), debug, kcsan or debug-6.12 (debug-kernel.sh)
 #   -n  does not load the module (it is at /run/kcoll.ko)
 #   CPUS=4 MEMORY=2G QEMU_ARGS= VM_CPU=max ICOUNT=1 (one instruction a nanosecond, so rdtsc counts instructions)
 #

@@ -29,9 +29,9 @@ for labelled in "$@"; do
     kernel=${labelled%%=*} labels=${labelled#*=}
     labels=${labels//,/;}
     line "$kernel" - boot "kmod.$kernel.boot" FIXTURES_REQUIRED "kmod_run_$kernel" FIXTURES_SETUP "kmod_$kernel"
-    [[ $kernel != debug && $kernel != kcsan ]] || echo "if(EXISTS [==[$cache/$kernel/complete]==])"
+    [[ $kernel != debug* && $kernel != kcsan* ]] || echo "if(EXISTS [==[$cache/$kernel/complete]==])"
     "$here/run-all.sh" -q -b "$programs" "${library[@]}" -l "$kernel" | while read -r _ program test; do
         line "$kernel" "$program" "$test" "kmod.$kernel.$program.$test" FIXTURES_REQUIRED "kmod_$kernel"
     done
-    [[ $kernel != debug && $kernel != kcsan ]] || echo "endif()"
+    [[ $kernel != debug* && $kernel != kcsan* ]] || echo "endif()"
 done

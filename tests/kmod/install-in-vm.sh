@@ -8,6 +8,7 @@ set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 self=$here/${0##*/}
 top=$(cd "$here/../.." && pwd)
+version=$(awk -F'"' '/^PACKAGE_VERSION/ {print $2}' "$top/dkms.conf")
 
 # ---- in the virtual machine -----------------------------------------------------------------------------------------
 
@@ -54,10 +55,10 @@ without_module() { doctor found kcoll | grep -c 'kernel module is not installed'
 library() { cmake --install "$build" --prefix /usr/local && ldconfig && collctl --version && pkg-config --exists libcoll; }
 # The first two commands of doctor's three have been done outside, where compiling takes seconds: dkms add, dkms build.
 module() {
-    doctor fix kcoll | tee >(cat >&2) | grep -cx 'dkms add . && dkms install kcoll/0.1.0 && modprobe kcoll' || return
-    cp -r "$staged/src/kcoll-0.1.0" /usr/src/ && mkdir -p /var/lib/dkms && cp -r "$staged/dkms/kcoll" /var/lib/dkms/ || return
-    ln -sfn /usr/src/kcoll-0.1.0 /var/lib/dkms/kcoll/0.1.0/source
-    dkms install kcoll/0.1.0 && dkms status | tee >(cat >&2) | grep -c "^kcoll/0.1.0, $(uname -r), .*: installed" || return
+    doctor fix kcoll | tee >(cat >&2) | grep -cx "dkms add . && dkms install kcoll/$version && modprobe kcoll" || return
+    cp -r "$staged/src/kcoll-$version" /usr/src/ && mkdir -p /var/lib/dkms && cp -r "$staged/dkms/kcoll" /var/lib/dkms/ || return
+    ln -sfn "/usr/src/kcoll-$version" "/var/lib/dkms/kcoll/$version/source"
+    dkms install "kcoll/$version" && dkms status | tee >(cat >&2) | grep -c "^kcoll/$version, $(uname -r), .*: installed" || return
     fixed kcoll && modinfo kcoll && lsmod | grep -c kcoll
 }
 
@@ -111,7 +112,7 @@ signature() {
     modinfo $work/kcoll.ko | tee >(cat >&2) | grep -c 'signer: *kcoll test'
 }
 removal() {
-    modprobe -r kcoll && dkms remove kcoll/0.1.0 --all && ! modprobe kcoll
+    modprobe -r kcoll && dkms remove "kcoll/$version" --all && ! modprobe kcoll
 }
 
 inside() {
@@ -168,11 +169,11 @@ need dkms pkg-config udevadm:udev openssl
 # Where the machine sees it: its /tmp is its own.
 staged=$(mktemp -d "$build/install-in-vm.XXXXXX")
 trap 'rm -rf "$staged"' EXIT
-mkdir -p "$staged/src/kcoll-0.1.0" "$staged/dkms"
-(cd "$top" && cp -r dkms.conf kmod include "$staged/src/kcoll-0.1.0/")
+mkdir -p "$staged/src/kcoll-$version" "$staged/dkms"
+(cd "$top" && cp -r dkms.conf kmod include "$staged/src/kcoll-$version/")
 for step in add "build -k $(cat "$cache/$kernel/release") --kernelsourcedir $cache/$kernel/headers"; do
     # shellcheck disable=SC2086
-    dkms $step -m kcoll -v 0.1.0 --dkmstree "$staged/dkms" --sourcetree "$staged/src" > "$staged/log" 2>&1 ||
+    dkms $step -m kcoll -v "$version" --dkmstree "$staged/dkms" --sourcetree "$staged/src" > "$staged/log" 2>&1 ||
         { cat "$staged/log" >&2; exit 1; }
 done
 "$top/scripts/vm/run.sh" -n -k "$kernel" -t 1100 \

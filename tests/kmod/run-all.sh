@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Runs the module's tests in virtual machines, one boot per kernel, and prints TAP.
 #
-#   tests/kmod/run-all.sh [-q] [-b DIRECTORY] [-L DIRECTORY] [-o 'functional access ...'] 6.1|6.12|debug|kcsan...
+#   tests/kmod/run-all.sh [-q] [-b DIRECTORY] [-L DIRECTORY] [-o 'functional access ...'] KERNEL...
 #   tests/kmod/run-all.sh [-q] [-b DIRECTORY] [-L DIRECTORY] -r RESULTS KERNEL...   all at once, each into RESULTS/KERNEL.tap
 #   tests/kmod/run-all.sh [-q] [-b DIRECTORY] [-L DIRECTORY] -l KERNEL...           lists what would run: KERNEL PROGRAM TEST
 #
+#   KERNEL: 6.1, 6.12, a suite such as sid (scripts/vm/kernels.sh), debug or kcsan. On the kernels of suites the functional,
+#   invalidation and access tests run.
 #   -b  where the test programs are built (default: in the cache)
 #   -L  where the library and its tests are built: on Debian's kernels they run too (default: they do not)
 #   -q  of debug and kcsan: only if they are in the cache, and a choice of tests
@@ -36,8 +38,10 @@ build=$(realpath -m "$build") # make runs in another directory
 programs() {
     if [ -n "$chosen" ]; then
         echo "$chosen"
-    elif [[ $1 != debug && $1 != kcsan ]]; then
+    elif [[ $1 == [0-9]* ]]; then
         echo functional invalidation access accounting harm gate parameters uring fuzz stress
+    elif [[ $1 != debug* && $1 != kcsan* ]]; then
+        echo functional invalidation access
     elif [ -n "$quick" ]; then
         echo access gate invalidation fuzz failnth
     else
@@ -46,7 +50,7 @@ programs() {
 }
 
 # The library's tests too? KERNEL
-with_library() { [ -n "$library" ] && [[ $1 != debug && $1 != kcsan ]] && [ -z "$chosen" ]; }
+with_library() { [ -n "$library" ] && [[ $1 == [0-9]* ]] && [ -z "$chosen" ]; }
 
 # report PROGRAM TEST STATUS [FILE]: one result outside the machine, with what explains it.
 report() {
@@ -74,7 +78,7 @@ build_module() {
 # run KERNEL: 0, 1 (a test failed), 77 (not here), or run.sh's status.
 run() {
     local kernel=$1 environment="KCOLL_FUZZ_SECONDS=${KCOLL_FUZZ_SECONDS:-20}" limit=2700 status start=$SECONDS
-    if [[ $kernel == debug || $kernel == kcsan ]]; then
+    if [[ $kernel == debug* || $kernel == kcsan* ]]; then
         environment+=" KCOLL_SLOW=1" limit=3000
         if [ -n "$quick" ] && [ ! -e "$cache/$kernel/complete" ]; then
             echo "1..0 # SKIP no $kernel kernel in the cache (make test-kmod-debug builds one, in 12 CPU minutes)"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""check.py ROOT: layers, licences, sizes and READMEs of the sources, the words and width of prose, subjects of commits.
+"""check.py ROOT: layers, licences, sizes, version and READMEs of the sources, the words and width of prose, subjects of commits.
 Prints one line per fault, "path:line: what"."""
 import pathlib
 import re
@@ -11,6 +11,7 @@ sys.dont_write_bytecode = True
 import commits
 import layers
 import prose
+import versions
 
 SOURCE_SUFFIXES = {".c", ".cc", ".h", ".hpp", ".py", ".sh", ".cmake", ".map", ".in", ".f90"}
 SOURCE_NAMES = {"CMakeLists.txt", "Makefile", "Kbuild", ".clang-format"}
@@ -172,6 +173,8 @@ def faults(root):
                     yield f"{path}:{number}: {text}"
     for number, text in check_table_of_layers(root):
         yield f"lib/README.md:{number}: {text}"
+    for path, number, text in versions.faults(root):
+        yield f"{path}:{number}: {text}"
     for folder, text in check_readmes(root, sources):
         yield f"{folder}/: {text}"
     if not sources:

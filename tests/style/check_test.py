@@ -128,6 +128,17 @@ class CheckTest(unittest.TestCase):
         del rows["exec"]
         self.assert_fault(tree(rows), "lib/README.md:1: no row for exec")
 
+    def test_one_version(self):
+        top = {"CMakeLists.txt": "# SPDX-License-Identifier: BSD-3-Clause\nproject(libcoll VERSION 1.2.3 LANGUAGES C)\n"}
+        header = BSD + '#define COLL_VERSION_MAJOR 1\n#define COLL_VERSION_MINOR 2\n#define COLL_VERSION_PATCH 3\n'
+        tree = {**top, "include/coll/coll.h": header + '#define COLL_VERSION_STRING "1.2.3"\n'}
+        self.assert_clean(tree)
+        self.assert_fault({**tree, "include/coll/coll.h": tree["include/coll/coll.h"].replace("MINOR 2", "MINOR 4")},
+                          "include/coll/coll.h:3: version 4; CMakeLists.txt says 1.2.3")
+        self.assert_fault({**tree, "python/pyproject.toml": 'version = "1.2.4"\n'},
+                          "python/pyproject.toml:1: version 1.2.4; CMakeLists.txt says 1.2.3")
+        self.assert_fault({**tree, "python/pyproject.toml": "name = 'coll'\n"}, "no line with the version")
+
     def test_prose_is_checked(self):
         self.assert_fault({"Makefile": BSD, "docs/guide.md": "One.\nNobody reads.\n"}, "docs/guide.md:2: 'Nobody': write")
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What collctl doctor says of machines as they are met: each fault with its command, and no command for what is fine.
+#include <coll/coll.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -85,7 +86,7 @@ TEST(Diagnosis, OnlySharedMemoryIsMandatory) {
 TEST(Diagnosis, TheModule) {
   Facts facts = good_machine();
   facts.kcoll = KcollStatus::absent;
-  expect(facts, "kcoll", Finding::slower, "dkms install kcoll/0.1.0 && modprobe kcoll");
+  expect(facts, "kcoll", Finding::slower, "dkms install kcoll/" COLL_VERSION_STRING " && modprobe kcoll");
   facts.module_installed = true;
   expect(facts, "kcoll", Finding::slower, "sudo sh -c 'modprobe kcoll'");
   facts.root = true;

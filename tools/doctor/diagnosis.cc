@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include <coll/coll.h>
 #include <fmt/format.h>
 
 #include "tools/common/text.h"
@@ -36,7 +37,8 @@ Finding kcoll(const Facts& facts) {
                            : "";
       finding.fix = by_root(facts, facts.module_installed ? "modprobe kcoll"
                                                           // In libcoll's source tree, which holds dkms.conf.
-                                                          : "dkms add . && dkms install kcoll/0.1.0 && modprobe kcoll");
+                                                          : "dkms add . && dkms install kcoll/" COLL_VERSION_STRING
+                                                            " && modprobe kcoll");
       if (!facts.module_installed) finding.found += "; to install it, run in the source tree of libcoll:";
       return finding;
     case KcollStatus::no_permission:

@@ -1,0 +1,138 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Builds kcoll.ko and the module's tests for arm64 and runs the tests in an emulated machine, with Debian's kernel.
+#
+#   scripts/vm/arm64.sh [-b] SERIES [PROGRAM...]     default: functional invalidation access; -b: builds the module only
+#
+# The machine has no files but its initial file system: programs are linked statically. 77: cannot be done here.
+# 1: a test failed. 99: the kernel complained. 124: time out.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+top=$(cd "$here/../.." && pwd)
+# shellcheck source=common.sh
+. "$here/common.sh"
+build_only=''
+if [ "${1:-}" = -b ]; then
+    build_only=1
+    shift
+fi
+series=${1:?"usage: $0 [-b] SERIES [PROGRAM...]"}
+shift
+[ $# -gt 0 ] || set -- functional invalidation access
+
+need apt-get:apt dpkg aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu make flock:util-linux
+[ -n "$build_only" ] || need qemu-system-aarch64:qemu-system-arm cpio modprobe:kmod
+[ -n "$build_only" ] || [ -e /usr/aarch64-linux-gnu/lib/libc.a ] || cannot "packages are missing here: libc6-dev-arm64-cross"
+# Headers common to all architectures and the build tools of this machine's come with its own kernel of the series.
+"$here/kernels.sh" "$series"
+lock "arm64-$series"
+into=$cache/arm64-$series
+release=$(sed 's/-[^-]*$/-arm64/' "$cache/$series/release")
+headers=$into/root/usr/src/linux-headers-$release
+
+if [ "$(cat "$into/complete" 2> /dev/null)" != "$release" ]; then
+    say "fetching Linux $release and what its tests are linked with"
+    rm -rf "$into"
+    mkdir -p "$into"/{packages,root} "$into"/apt/{lists,archives}/partial
+    apt=(-o APT::Architecture=arm64 -o APT::Architectures=arm64 -o Acquire::Languages=none -o APT::Sandbox::User=root
+        -o "Dir::State::Lists=$into/apt/lists" -o "Dir::Cache=$into/apt")
+    apt-get "${apt[@]}" -q update >&2 || true
+    (cd "$into/packages" && apt-get "${apt[@]}" download -q "linux-image-$release" "linux-headers-$release" \
+        busybox-static liburing2 liburing-dev >&2) || cannot "no kernel $release for arm64 can be downloaded here"
+    for package in "$into"/packages/*.deb; do dpkg -x "$package" "$into/root"; done
+    rm -rf "$into/packages" "$into/apt" "$into/root/usr/share/doc"
+    sed -i "s#/usr/src/#$cache/$series/root/usr/src/#g" "$headers/Makefile"
+    find "$headers" -type l | while read -r link; do
+        target=$(readlink "$link")
+        case $target in
+        /usr/*) ln -sfn "$cache/$series/root$target" "$link" ;;
+        ../../lib/linux-kbuild-*) ln -sfn "$cache/$series/root/usr/lib/${target#../../lib/}" "$link" ;;
+        ../linux-headers-*) ln -sfn "$cache/$series/root/usr/src/${target#../}" "$link" ;;
+        esac
+    done
+    # Without it, no type information of modules is made.
+    rm -f "$headers/vmlinux"
+    depmod -b "$into/root" "$release"
+    echo "$release" > "$into/complete"
+fi
+
+stage=$cache/module/arm64-$series
+copy_sources "$top" "$stage"
+if ! nice -n 19 make -C "$headers" ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu- M="$stage/kmod" KCFLAGS=-Werror W=1 \
+    modules > "$stage/build.log" 2>&1 || grep -E '(warning|error):' "$stage/build.log" > /dev/null; then
+    grep -v '^make\|^  [A-Z]' "$stage/build.log" >&2
+    exit 1
+fi
+if [ -n "$build_only" ]; then
+    echo "$stage/kmod/kcoll.ko"
+    exit
+fi
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+root=$work/root
+mkdir -p "$root"/{bin,proc,sys,dev,tmp,run,mnt,etc,modules,tests}
+cp "$into/root/bin/busybox" "$root/bin/"
+cp "$stage/kmod/kcoll.ko" "$root/modules/"
+for name in zram lzo; do
+    modprobe -d "$into/root" -S "$release" --show-depends $name 2> /dev/null | awk '$1 == "insmod" {print $2}' || true
+done | awk '!seen[$0]++' | while read -r file; do
+    name=$(basename "$file" .xz)
+    case $file in *.xz) xz -dc "$file" ;; *) cat "$file" ;; esac > "$root/modules/$name"
+    echo "$name" >> "$root/modules/order"
+done
+for program in "$@"; do
+    aarch64-linux-gnu-gcc -static -O1 -g -std=gnu11 -D_GNU_SOURCE -w -I"$top/include" -idirafter "$into/root/usr/include" \
+        -o "$root/tests/$program" "$top/tests/kmod/$program.c" "$top"/tests/kmod/kcoll_{test,peer}.c \
+        "$(find "$into/root/usr/lib" -name liburing.a)" -lpthread
+done
+cat > "$root/init" <<'EOF'
+#!/bin/busybox sh
+/bin/busybox --install -s /bin
+export PATH=/bin HOME=/
+mount -t proc proc /proc
+mount -t sysfs sysfs /sys
+mount -t devtmpfs dev /dev
+mkdir -p /dev/pts /dev/shm
+mount -t devpts devpts /dev/pts
+for place in /dev/shm /tmp /run /mnt; do mount -t tmpfs -o mode=1777 tmpfs $place; done
+mount -t debugfs debugfs /sys/kernel/debug
+mount -t tracefs tracefs /sys/kernel/tracing
+ip link set lo up
+echo 'root:x:0:0::/:/bin/sh' > /etc/passwd
+for module in $(cat /modules/order); do insmod /modules/$module; done
+[ ! -e /sys/block/zram0/disksize ] || { echo 256M > /sys/block/zram0/disksize && mkswap /dev/zram0 > /dev/null && swapon /dev/zram0; }
+status=0
+insmod /modules/kcoll.ko || status=125
+uname -m
+[ $status != 0 ] || for program in /tests/*; do
+    echo "# program ${program##*/}"
+    KCOLL_VM=arm64 $program || status=1
+done
+for try in 1 2 3 4 5 6 7 8 9 10; do
+    rmmod kcoll && break
+    sleep 0.2
+done
+[ ! -d /sys/module/kcoll ] || echo "BUG: kcoll cannot be unloaded"
+cat /proc/sys/vm/stat_refresh
+pins=$(awk '/nr_foll_pin_acquired/ {a = $2} /nr_foll_pin_released/ {r = $2} END {print a - r}' /proc/vmstat)
+[ "${pins:-0}" = 0 ] || echo "BUG: $pins pages are still pinned"
+echo "machine status $status"
+sync
+poweroff -f
+EOF
+chmod +x "$root/init"
+(cd "$root" && find . | cpio --quiet -o -H newc) > "$work/initrd"
+code=0
+timeout --foreground -k 5 "${LIMIT:-3000}" nice -n 19 qemu-system-aarch64 -machine virt,gic-version=3 -cpu "${VM_CPU:-cortex-a76}" \
+    -smp "${CPUS:-4}" -m 2G -nodefaults -no-user-config -display none -no-reboot -kernel "$into/root/boot/vmlinuz-$release" \
+    -initrd "$work/initrd" -serial stdio -append "console=ttyAMA0 loglevel=5 hugepages=32 panic=-1 oops=panic \
+        transparent_hugepage=madvise rcupdate.rcu_cpu_stall_timeout=300 sysctl.kernel.hung_task_timeout_secs=300" \
+    < /dev/null | tr -d '\r' | tee "$work/console" || code=$?
+[ $code != 124 ] || exit 124
+status=$(awk '/^machine status/ {print $3}' "$work/console")
+if grep -qE 'BUG:|WARNING:|Oops|possible .* detected|INFO: task|rcu: INFO|bad page|Kernel panic' "$work/console"; then
+    say "the kernel complained"
+    [ "${status:-125}" != 0 ] || status=99
+fi
+exit "${status:-125}"

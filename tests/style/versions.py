@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One version, of the library and of the kernel module: CMakeLists.txt says it, and these lines repeat it, because what
+reads them (a compiler, dkms, pip, a reader) reads nothing else."""
+import re
+
+SOURCE = ("CMakeLists.txt", r"^project\(libcoll VERSION ([\d.]+)")
+COPIES = (
+    ("include/coll/coll.h", r'^#define COLL_VERSION_STRING "([\d.]+)"'),
+    ("dkms.conf", r'^PACKAGE_VERSION="([\d.]+)"'),
+    ("dkms.conf", r"dkms install kcoll/([\d.]+\d)"),
+    ("kmod/main.c", r'^MODULE_VERSION\("([\d.]+)"\)'),
+    ("kmod/README.md", r"dkms install kcoll/([\d.]+\d)"),
+    ("docs/admin-guide.md", r"dkms install kcoll/([\d.]+\d)"),
+    ("docs/admin-guide.md", r"modulefiles/libcoll/(\d+\.\d+\.\d+)"),
+    ("python/pyproject.toml", r'^version = "([\d.]+)"'),
+    ("torch/pyproject.toml", r'^version = "([\d.]+)"'),
+    ("torch/CMakeLists.txt", r"^project\(torch_coll VERSION ([\d.]+)"),
+    ("README.md", r"^.*This is version (\d+\.\d+\.\d+)"),
+)
+NUMBERS = ("MAJOR", "MINOR", "PATCH")
+
+
+def found(root, path, pattern):
+    """(line, version) for each match; nothing in a tree without the file."""
+    file = root / path
+    if file.is_file():
+        text = file.read_text(errors="replace")
+        for match in re.finditer(pattern, text, re.MULTILINE):
+            yield text.count("\n", 0, match.start(1)) + 1, match.group(1)
+
+
+def faults(root):
+    version = next((version for _, version in found(root, *SOURCE)), None)
+    if version is None:
+        return
+    numbers = zip(NUMBERS, version.split("."))
+    wanted = [(path, pattern, version) for path, pattern in COPIES]
+    wanted += [("include/coll/coll.h", rf"^#define COLL_VERSION_{name} (\d+)", number) for name, number in numbers]
+    for path, pattern, expected in wanted:
+        lines = list(found(root, path, pattern))
+        if not lines and (root / path).is_file():
+            yield path, 1, f"no line with the version, such as /{pattern}/"
+        for line, version_here in lines:
+            if version_here != expected:
+                yield path, line, f"version {version_here}; {SOURCE[0]} says {version}"

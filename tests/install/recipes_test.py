@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""recipes_test.py TOP VERSION: the recipes of packages/ parse, name this version, and list every install component's
-files. What a check needs and is not installed is skipped by name."""
+"""recipes_test.py TOP: the recipes of packages/ parse, rpmlint accepts the spec file, reuse the licences of all files.
+What a check needs and is not installed is skipped by name."""
 import pathlib
 import re
 import shutil
@@ -9,7 +9,7 @@ import subprocess
 import sys
 import unittest
 
-TOP, VERSION = pathlib.Path(sys.argv[1]), sys.argv[2]
+TOP = pathlib.Path(sys.argv[1])
 del sys.argv[1:]
 
 
@@ -28,22 +28,7 @@ class Recipes(unittest.TestCase):
         except ImportError:
             self.skipTest("python3-yaml is not installed")
         recipe = yaml.safe_load(re.sub(r"\{\{(.*?)\}\}", r"\1", text("packages/recipes/conda.yaml")))
-        self.assertEqual(recipe["package"], {"name": "libcoll", "version": VERSION})
-
-    def test_all_name_this_version(self):
-        for name, pattern in (("packages/recipes/libcoll.eb", r"^version = '(.*)'$"),
-                              ("packages/recipes/spack.py", r"libcoll-([0-9.]*)\.tar\.gz"),
-                              ("packages/rpm/libcoll.spec", r"^Version: *(.*)$"),
-                              ("packages/rpm/libcoll.spec", r"^%global kcoll_version (.*)$"),
-                              ("packages/debian/changelog", r"^libcoll \((.*)-[0-9]+\)"),
-                              ("python/pyproject.toml", r'^version = "(.*)"$'),
-                              ("torch/pyproject.toml", r'^version = "(.*)"$'),
-                              ("dkms.conf", r'^PACKAGE_VERSION="(.*)"$'),
-                              ("kmod/main.c", r'MODULE_VERSION\("(.*)"\)'),
-                              ("CHANGELOG.md", r"^## ([0-9.]+)")):
-            found = re.search(pattern, text(name), re.MULTILINE)
-            self.assertIsNotNone(found, f"{name}: no version")
-            self.assertEqual(found.group(1), VERSION, name)
+        self.assertEqual(recipe["package"]["name"], "libcoll")
 
     @unittest.skipUnless(shutil.which("rpmlint"), "rpmlint is not installed")
     def test_rpmlint_finds_no_error(self):

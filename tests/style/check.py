@@ -61,7 +61,7 @@ def licence_of(path):
 
 
 def check_licence(path, lines):
-    found = re.search(r"SPDX-License-Identifier: ([^*\n]*?)\s*(\*/|-->)?$", "\n".join(lines[:5]), re.MULTILINE)
+    found = re.search(r"SPDX-License-" r"Identifier: ([^*\n]*?)\s*(\*/|-->)?$", "\n".join(lines[:5]), re.MULTILINE)
     if not found:
         yield 1, "no SPDX-License-Identifier in the first five lines"
     elif not re.fullmatch(licence_of(path), found.group(1)):

@@ -11,8 +11,8 @@ sys.dont_write_bytecode = True
 import layers
 
 CHECK = pathlib.Path(__file__).with_name("check.py")
-BSD = "// SPDX-License-Identifier: BSD-3-Clause\n"
-GPL = "// SPDX-License-Identifier: GPL-2.0\n"
+BSD = "// SPDX-License-" "Identifier: BSD-3-Clause\n"
+GPL = "// SPDX-License-" "Identifier: GPL-2.0\n"
 README = "# what lives here\n"
 
 
@@ -84,7 +84,7 @@ class CheckTest(unittest.TestCase):
                 self.assert_fault(self.include(path, line), fault)
 
     def test_licences_by_directory(self):
-        note = "/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */\n"
+        note = "/* SPDX-License-" "Identifier: GPL-2.0 WITH Linux-syscall-note */\n"
         self.assert_clean({"include/uapi/kcoll.h": note, "kmod/main.c": GPL, "kmod/README.md": README, "Makefile": BSD})
         self.assert_fault({"include/uapi/kcoll.h": GPL}, "licence GPL-2.0, expected here: GPL-2.0")
         self.assert_fault({"kmod/main.c": BSD, "kmod/README.md": README}, "licence BSD-3-Clause, expected here: GPL-2.0")

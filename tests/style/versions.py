@@ -11,10 +11,15 @@ COPIES = (
     ("kmod/main.c", r'^MODULE_VERSION\("([\d.]+)"\)'),
     ("kmod/README.md", r"dkms install kcoll/([\d.]+\d)"),
     ("docs/admin-guide.md", r"dkms install kcoll/([\d.]+\d)"),
-    ("docs/admin-guide.md", r"modulefiles/libcoll/(\d+\.\d+\.\d+)"),
     ("python/pyproject.toml", r'^version = "([\d.]+)"'),
     ("torch/pyproject.toml", r'^version = "([\d.]+)"'),
     ("torch/CMakeLists.txt", r"^project\(torch_coll VERSION ([\d.]+)"),
+    ("packages/debian/changelog", r"\Alibcoll \((.*)-[0-9]+\)"),
+    ("packages/rpm/libcoll.spec", r"^Version: *([\d.]+)"),
+    ("packages/rpm/libcoll.spec", r"^%global kcoll_version ([\d.]+)"),
+    ("packages/recipes/spack.py", r"libcoll-([\d.]+\d)\.tar"),
+    ("packages/recipes/libcoll.eb", r"^version = '([\d.]+)'"),
+    ("packages/recipes/conda.yaml", r'^  version: "([\d.]+)"'),
     ("README.md", r"^.*This is version (\d+\.\d+\.\d+)"),
 )
 NUMBERS = ("MAJOR", "MINOR", "PATCH")

@@ -71,7 +71,7 @@ class Files(Case):
     def test_the_situation_is_given_in_full(self):
         for situation in SITUATIONS:
             name = situation.path.name
-            self.assertRegex(situation.licence, r"^# SPDX-License-Identifier: ", name)
+            self.assertRegex(situation.licence, r"^# SPDX-License-" r"Identifier: ", name)
             self.assertEqual(situation.words[:3], ["collctl", "explain", "--all"], name)
             if not situation.option("--machine"):
                 self.assertTrue(situation.cpu and situation.option("--topology"), name)

@@ -97,7 +97,6 @@ void test_some() {
     } else {
       listed.fetch_sub(1, std::memory_order_relaxed);
       started->status = status;
-      started->is_over.store(true, std::memory_order_relaxed);
       if (!progress_is_locked) {
         complete(started);
       } else {

@@ -41,8 +41,7 @@ struct Started {
   MPI_Request handle;
   std::unique_ptr<Moved> moved;
   std::shared_ptr<void> operation;   // keeps a user-defined one
-  std::atomic<bool> is_over{false};  // the collective is complete
-  coll_status status;                // then
+  coll_status status;                // once it is complete
   int code = MPI_SUCCESS;            // likewise
   Started *next;
 };

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 sys.dont_write_bytecode = True
+import atomics
 import commits
 import layers
 import prose
@@ -173,7 +174,7 @@ def faults(root):
                     yield f"{path}:{number}: {text}"
     for number, text in check_table_of_layers(root):
         yield f"lib/README.md:{number}: {text}"
-    for path, number, text in versions.faults(root):
+    for path, number, text in [*versions.faults(root), *atomics.faults(root)]:
         yield f"{path}:{number}: {text}"
     for folder, text in check_readmes(root, sources):
         yield f"{folder}/: {text}"

@@ -139,6 +139,13 @@ class CheckTest(unittest.TestCase):
                           "python/pyproject.toml:1: version 1.2.4; CMakeLists.txt says 1.2.3")
         self.assert_fault({**tree, "python/pyproject.toml": "name = 'coll'\n"}, "no line with the version")
 
+    def test_memory_order_is_documented(self):
+        page = {"docs/memory-order.md": "<!-- SPDX-License-" "Identifier: BSD-3-Clause -->\n| word | `lib/sync/a.h` |\n"}
+        uses = BSD + "#pragma once\nword.store(1, std::memory_order_release);\n"
+        tree = {**page, "lib/sync/README.md": README, "lib/README.md": README}
+        self.assert_fault({**tree, "lib/sync/a.h": uses, "lib/sync/b.h": uses}, "lib/sync/b.h:1: orders memory, but")
+        self.assert_fault({**tree, "lib/sync/a.h": BSD + "#pragma once\n"}, "names lib/sync/a.h, which orders no memory")
+
     def test_prose_is_checked(self):
         self.assert_fault({"Makefile": BSD, "docs/guide.md": "One.\nNobody reads.\n"}, "docs/guide.md:2: 'Nobody': write")
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 /*
  * Domains: who knows the same 128-bit key. A domain exists as long as a descriptor or a region
  * names it. Two names of one domain are the same pointer, so that the check on every copy is one

@@ -1,25 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "comm/introduction.h"
 
+#include "config/digest.h"
 #include "transport/shared_file.h"
 
 namespace coll::comm {
-
-namespace {
-
-uint64_t digest(const std::string& text) {
-  uint64_t h = 0xcbf29ce484222325u;
-  for (const char c : text) h = (h ^ uint8_t(c)) * 0x100000001b3u;
-  return h;
-}
-
-}  // namespace
 
 static_assert(std::is_trivially_copyable_v<Hello> && std::is_trivially_copyable_v<Told>);
 static_assert(sizeof(Hello) + 3 * sizeof(Status) <= 64);
 
 void Hello::introduce(const transport::Address& own) {
-  node = digest(transport::node_identity());
+  node = config::digest(transport::node_identity());
   process = uint32_t(own.token.words[0] ^ own.token.words[0] >> 32);
   pid = own.pid;
   user = own.namespaces.user, pids = own.namespaces.pid, net = own.namespaces.net;

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "config/config.h"
+#include "config/digest.h"
 #include "mem/processor.h"
 
 namespace coll::comm {
@@ -50,10 +51,8 @@ std::string variable_of(plan::Collective collective) {
 
 coll_status Settings::read() {
   if (!config::problem().empty()) return failure(COLL_ERR_ARG, config::problem());
-  choices = 0xcbf29ce484222325u;
-  auto digest = [this](const std::string& text) {
-    for (unsigned char c : text + '\n') choices = (choices ^ c) * 0x100000001b3u;
-  };
+  choices = config::digest_of_nothing;
+  auto digest = [this](const std::string& text) { choices = config::digest(text + '\n', choices); };
   if (const std::string wrong = mem::forced_profile_error(); !wrong.empty()) return failure(COLL_ERR_ARG, wrong);
   digest(variable("COLL_CPU"));
   std::string wish = variable("COLL_TRANSPORT");

@@ -9,6 +9,8 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include "config/digest.h"
+
 namespace coll::launch {
 
 namespace {
@@ -16,12 +18,6 @@ namespace {
 // Held around fork(), so that the child finds the list complete. No memory is allocated under it.
 std::mutex mutex;
 OwnSocket* first = nullptr;
-
-// FNV-1a.
-uint64_t hash(const std::string& text, uint64_t value) {
-  for (const char byte : text) value = (value ^ uint8_t(byte)) * 0x100000001b3;
-  return value;
-}
 
 }  // namespace
 
@@ -44,10 +40,10 @@ SocketAddress SocketAddress::file(const std::string& path) {
 }
 
 std::string socket_name(const std::string& text) {
-  constexpr uint64_t basis = 0xcbf29ce484222325, other = 0x9e3779b97f4a7c15;
+  constexpr uint64_t other = 0x9e3779b97f4a7c15;
   char name[48];
-  snprintf(name, sizeof name, "libcoll-%016llx%016llx", static_cast<unsigned long long>(hash(text, basis)),
-           static_cast<unsigned long long>(hash(text, other)));
+  snprintf(name, sizeof name, "libcoll-%016llx%016llx", static_cast<unsigned long long>(config::digest(text)),
+           static_cast<unsigned long long>(config::digest(text, other)));
   return name;
 }
 

@@ -8,6 +8,7 @@
 #include <array>
 #include <limits>
 
+#include "config/digest.h"
 #include "topo/machine.h"
 
 namespace coll::topo {
@@ -17,12 +18,6 @@ constexpr std::string_view magic = "coll-machine-1\n";
 constexpr std::array levels{&Place::package, &Place::numa, &Place::l3, &Place::l2, &Place::core, &Place::pu};
 constexpr std::size_t checksum_bytes = 8;
 constexpr std::uint64_t pu_limit = 1 << 20;
-
-std::uint64_t checksum(std::string_view bytes) {
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  for (char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  return hash;
-}
 
 class Writer {
  public:
@@ -114,7 +109,7 @@ std::string serialize(const Machine &machine) {
     for (auto level : levels) out.difference(static_cast<std::int64_t>(pu.*level) - before.*level);
     before = pu;
   }
-  const std::uint64_t sum = checksum(out.bytes);
+  const std::uint64_t sum = config::digest(out.bytes);
   for (std::size_t i = 0; i < checksum_bytes; ++i) out.bytes.push_back(static_cast<char>(sum >> (8 * i)));
   return out.bytes;
 }
@@ -126,7 +121,7 @@ Status parse(std::string_view bytes, Machine &machine) {
   std::uint64_t sum = 0;
   for (std::size_t i = 0; i < checksum_bytes; ++i)
     sum |= static_cast<std::uint64_t>(static_cast<unsigned char>(bytes[body.size() + i])) << (8 * i);
-  if (sum != checksum(body)) return damaged("its checksum is wrong");
+  if (sum != config::digest(body)) return damaged("its checksum is wrong");
 
   Machine made;
   Reader in(body.substr(magic.size()));

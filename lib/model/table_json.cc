@@ -276,12 +276,7 @@ std::string write_table(const Table& table) {
       {"copy_non_temporal", to_json(table.copy_non_temporal)},
       {"reduce", to_json(table.reduce)},
       {"reduce_non_temporal", to_json(table.reduce_non_temporal)},
-      {"links",
-       {{"core_gbs", table.links.core_gbs},
-        {"l3_gbs", table.links.l3_gbs},
-        {"memory_gbs", table.links.memory_gbs},
-        {"numa_gbs", table.links.numa_gbs},
-        {"socket_gbs", table.links.socket_gbs}}},
+      {"links", links_as_json(table.links)},
       {"thresholds",
        {{"direct_bytes", table.thresholds.direct_bytes}, {"non_temporal_bytes", table.thresholds.non_temporal_bytes}}},
       {"choices", choices},
@@ -291,6 +286,14 @@ std::string write_table(const Table& table) {
     out["overlap"] = table.overlap;
   }
   return out.dump(2) + "\n";
+}
+
+nlohmann::ordered_json links_as_json(const Links& links) {
+  return {{"core_gbs", links.core_gbs},
+          {"l3_gbs", links.l3_gbs},
+          {"memory_gbs", links.memory_gbs},
+          {"numa_gbs", links.numa_gbs},
+          {"socket_gbs", links.socket_gbs}};
 }
 
 }  // namespace coll::model

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "model/table.h"
 #include "topo/status.h"
 
@@ -18,5 +20,7 @@ topo::Status parse_table(std::string_view text, const std::string& source, Table
 topo::Status read_table(const std::string& path, Table& table);
 // What parse_table() reads back, with every number in full.
 std::string write_table(const Table& table);
+// The part of it that says what ranks share.
+nlohmann::ordered_json links_as_json(const Links& links);
 
 }  // namespace coll::model

@@ -5,6 +5,7 @@
 
 #include "model/machines.h"
 #include "model/table.h"
+#include "model/table_json.h"
 #include "tools/report/sections.h"
 
 namespace coll::tools::report {
@@ -109,12 +110,7 @@ ordered_json machine_section(const ModelMachine& on) {
           {"copy", bandwidth_of(table.copy)},
           {"copy_non_temporal", bandwidth_of(table.copy_non_temporal)},
           {"reduce", bandwidth_of(table.reduce)},
-          {"links",
-           {{"core_gbs", table.links.core_gbs},
-            {"l3_gbs", table.links.l3_gbs},
-            {"memory_gbs", table.links.memory_gbs},
-            {"numa_gbs", table.links.numa_gbs},
-            {"socket_gbs", table.links.socket_gbs}}},
+          {"links", model::links_as_json(table.links)},
           {"footprints", footprints_of(table)},
           {"notes", notes}};
 }

@@ -3,6 +3,16 @@
 # die, and sets `suite` (bookworm, trixie or sid). `roots` keeps a base root of each release and the downloaded packages.
 roots=${COLL_CLEAN_ROOT_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/libcoll/clean-root}
 
+# suite_of SYSTEM: the suite that people call 12, 13 or sid. Fails for another word.
+suite_of() {
+  case $1 in
+    12 | bookworm) echo bookworm ;;
+    13 | trixie) echo trixie ;;
+    sid | unstable) echo sid ;;
+    *) return 1 ;;
+  esac
+}
+
 # This machine's apt sources of Debian, for the suite: one line "URI SUITE COMPONENT" each, or nothing on another
 # distribution. Whichever release this machine runs, its mirror has the others.
 apt_sources() {

@@ -15,11 +15,10 @@ die() { printf 'test-deb: %s\n' "$*" >&2; exit 1; }
 case ${1:-} in -h | --help) sed -n '4,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;; esac
 [ "$(id -u)" -eq 0 ] || die "needs root: it installs packages"
 export DEBIAN_FRONTEND=noninteractive
-install=(apt-get -qq install -y --no-install-recommends)
 
 say "installing what builds and tests them"
 apt-get -qq update
-"${install[@]}" build-essential debhelper lintian autopkgtest >/dev/null
+apt-get -qq install -y --no-install-recommends build-essential debhelper lintian autopkgtest >/dev/null
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/source"

@@ -13,17 +13,18 @@ set -euo pipefail
 scripts=$(cd "$(dirname "$0")" && pwd)
 case ${1:-} in -h | --help) sed -n '4,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;; esac
 [ -n "${1:-}" ] || set -- 12 13 sid
+# shellcheck source=debian-root.sh
+. "$scripts/debian-root.sh"
 for system in "$@"; do
-  case $system in 12 | 13 | sid) ;; *) printf 'test-deb: unknown system %s: use 12, 13 or sid\n' "$system" >&2; exit 2 ;; esac
+  suite_of "$system" >/dev/null || { printf "test-deb: unknown system '%s': use 12, 13 or sid\n" "$system" >&2; exit 2; }
 done
-declare -A suites=([12]=bookworm [13]=trixie [sid]=sid)
 options=(--only)
 ! command -v ccache >/dev/null || options+=(--ccache --packages "ccache")
 
 results=() failed=0
 for system in "$@"; do
   started=$SECONDS result=passed
-  "$scripts/clean-root.sh" --suite "${suites[$system]}" "${options[@]}" test-deb-here || { result=FAILED failed=1; }
+  "$scripts/clean-root.sh" --suite "$(suite_of "$system")" "${options[@]}" test-deb-here || { result=FAILED failed=1; }
   results+=("$(printf '%-4s %s (%d s)' "$system" "$result" $((SECONDS - started)))")
 done
 printf 'test-deb: %s\n' "${results[@]}"

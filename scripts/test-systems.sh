@@ -16,14 +16,8 @@ set -euo pipefail
 scripts=$(cd "$(dirname "$0")" && pwd)
 die() { printf 'test-systems: %s\n' "$*" >&2; exit 2; }
 
-suite_of() {
-  case $1 in
-    12 | bookworm) echo bookworm ;;
-    13 | trixie) echo trixie ;;
-    sid | unstable) echo sid ;;
-    *) return 1 ;;
-  esac
-}
+# shellcheck source=debian-root.sh
+. "$scripts/debian-root.sh"
 
 case ${1:-} in -h | --help) sed -n '4,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;; esac
 [ $# -le 2 ] || die "too many arguments; see --help"

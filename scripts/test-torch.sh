@@ -17,12 +17,9 @@ scripts=$(cd "$(dirname "$0")" && pwd)
 die() { printf 'test-torch: %s\n' "$*" >&2; exit 2; }
 [ $# -eq 2 ] || die "usage: scripts/test-torch.sh BUILD SYSTEM; make test-torch SYSTEM=12|13|sid does that"
 build=$1
-case $2 in
-  12 | bookworm) suite=bookworm ;;
-  13 | trixie) suite=trixie ;;
-  sid | unstable) suite=sid ;;
-  *) die "unknown system '$2': use 12, 13 or sid" ;;
-esac
+# shellcheck source=debian-root.sh
+. "$scripts/debian-root.sh"
+suite=$(suite_of "$2") || die "unknown system '$2': use 12, 13 or sid"
 
 # Only the library: neither tools nor shims.
 stage=$build/torch-stage

@@ -40,9 +40,9 @@ struct Started {
   coll_request *collective = nullptr;
   MPI_Request handle;
   std::unique_ptr<Moved> moved;
-  std::shared_ptr<void> operation;   // keeps a user-defined one
-  coll_status status;                // once it is complete
-  int code = MPI_SUCCESS;            // likewise
+  std::shared_ptr<void> operation;  // keeps a user-defined one
+  coll_status status;               // once it is complete
+  int code = MPI_SUCCESS;           // likewise
   Started *next;
 };
 

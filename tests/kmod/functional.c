@@ -678,7 +678,7 @@ static long p_crowd_map(long *a)
 	return own->slot && own->at != MAP_FAILED ? 0 : -errno;
 }
 
-/* In the place of the page that is not there now, one that is nobody's; all pages of the other windows, which take a
+/* In the place of the page that is not there now, one of no mapping; all pages of the other windows, which take a
  * while to be removed again. */
 static long p_crowd_touch(long *a)
 {

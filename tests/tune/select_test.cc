@@ -129,7 +129,7 @@ TEST(Select, KernelCopiesPayWhereAllMoveLongPieces) {
   EXPECT_FALSE(chosen(situation).kernel_copies);  // perhaps short
 }
 
-// Of pieces nobody knows how long all are, so they are taken for long ones.
+// How long all pieces are is not known, so they are taken for long ones.
 TEST(Select, IrregularPiecesGoInLongChunks) {
   using enum Collective;
   for (const Collective collective : {scatter, gather, allgather, alltoall, reduce_scatter})
@@ -444,7 +444,7 @@ TEST(Select, TheChoiceStreamsBeyondTheCacheOnly) {
     for (size_t bytes : {size_t(64), size_t(4096), size_t(1) << 20}) {
       Situation situation{.collective = collective, .bytes = bytes, .element_bytes = 4, .ranks = 8};
       const uint64_t buffers = model::buffer_bytes(collective, bytes, 8);
-      EXPECT_FALSE(chosen(situation).stream) << "nobody knows the cache";
+      EXPECT_FALSE(chosen(situation).stream) << "the cache is not known";
       situation.cache_bytes = size_t(buffers) + 1;
       EXPECT_FALSE(chosen(situation).stream) << plan::name(collective);
       situation.cache_bytes = size_t(buffers) / 2;

@@ -55,7 +55,8 @@ std::string rules_text(const model::Table& table) {
   // In a virtual machine processors of several generations have one name.
   const std::string cache = of.l2_bytes == 0 ? "" : fmt::format(", l2={}", of.l2_bytes);
   std::string text = fmt::format(
-      "# SPDX-License-" "Identifier: BSD-3-Clause\n"
+      "# SPDX-License-"
+      "Identifier: BSD-3-Clause\n"
       "# Measured by collctl calibrate. Sockets: {}, NUMA nodes: {}, L3s: {}, cores: {}.\n"
       "when processor~\"{}\"{}, !oversubscribed, !irregular, !mapped, !single_copy\n",
       of.sockets, of.numas, of.l3s, of.cores, of.processor, cache);

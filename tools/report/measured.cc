@@ -21,7 +21,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Pairs that are not measured after so long are left out. A pair takes 0.1 ms (AMD EPYC, 175 ns a flag) if both cores are
+// Pairs that are not measured after so long are left out. A pair takes 0.1 ms (at 175 ns a flag) if both cores are
 // free, so 8128 pairs of 128 cores take seconds; where other processes hold the cores it takes up to hundreds of ms.
 constexpr double most_seconds = 40;
 // Where a line has its home in the chip makes a difference, so several take part.

@@ -312,10 +312,12 @@ if [ "$1" = --version ]; then echo '{version}'; else printf '%s\\n' "$OMPI_MCA_r
 
     def test_mpich_keeps_other_preloaded_libraries(self):
         shim = self.shim("mpich")
+        # A sanitizer's runtime must come before any other library.
+        others = " ".join(filter(None, [os.environ.get("COLL_SANITIZER_RUNTIME"), "libc.so.6"]))
         status, words, _ = self.launched("mpich", "-n", 2, "--tag", "--bind", "none", "./program", version="HYDRA build details:",
-                                         env={"LD_PRELOAD": "libc.so.6"})
+                                         env={"LD_PRELOAD": others})
         self.assertEqual(status, 0)
-        self.assertEqual(words[1:], ["-n", "2", "-genv", "LD_PRELOAD", f"{shim}:libc.so.6", "-bind-to", "none",
+        self.assertEqual(words[1:], ["-n", "2", "-genv", "LD_PRELOAD", f"{shim}:{others}", "-bind-to", "none",
                                      "-prepend-rank", "./program"])
 
     def test_a_launcher_of_another_library_is_not_taken(self):

@@ -4,7 +4,9 @@
 // there). Two synchronizations instead of one per member, for vectors too short for movement avoiding.
 //
 // What differs from the text: the order is the balanced one. A socket's slice becomes one partial result for every node
-// (nodes.h) that its ranks consist of, most often one, and sockets whose ranks are not consecutive count as one.
+// (nodes.h) that its ranks consist of, most often one, and sockets whose ranks are not consecutive count as one. Owners
+// write the result of a reduce to the root's memory, all at the same time: if the root fetched a share from each rank, the
+// others would wait for it. A lane of its own copies in, so that chunks are copied while earlier ones pass the links.
 #include <optional>
 
 #include "algo/families.h"
@@ -25,15 +27,17 @@ class TwoLevel {
   TwoLevel(const Request& request, Collective what)
       : scatters_(what == Collective::reduce_scatter),
         ranks_(request.hierarchy->ranks()),
+        root_(request.root),
         sockets_(consecutive_sockets(*request.hierarchy)),
         readers_(readers_of(what, request)),
         b_(start(what, "dpml_two_level", request)),
         shares_(b_, what, request, scatters_ ? ranks_ : sockets_.slices * sockets_.count(), 1),
         shared_(shares_.window(b_, Buffer::none)),
         partial_(b_.flag()),
-        complete_(sockets_.count() == 1 && !scatters_ ? partial_ : b_.flag()),
+        complete_(b_.flag()),
         taken_(b_.flag()) {
     if (what == Collective::allreduce) b_.synchronizing();
+    if (what == Collective::reduce) output_.emplace(shares_.window(b_, Buffer::recv));
     for (const std::vector<int>& group : sockets_.groups) {
       nodes_.push_back(nodes_of({group.front(), group.back() + 1}, ranks_));
       all_nodes_.insert(all_nodes_.end(), nodes_.back().begin(), nodes_.back().end());
@@ -50,8 +54,10 @@ class TwoLevel {
 
   Plan make() {
     for (int rank : b_.ranks()) {
+      stage(rank);
       work(rank);
-      if (std::ranges::find(readers_, rank) != readers_.end())
+      if (output_ && rank == root_) drain(rank);
+      else if (std::ranges::find(readers_, rank) != readers_.end())
         collect(b_.lane(rank), shares_.all(), results_, shared_, complete_, taken_);
     }
     return b_.finish();
@@ -85,26 +91,54 @@ class TwoLevel {
     return shares_.in(shared_, node.contains(owner) ? owner : node.first, share);
   }
 
-  void work(int rank) {
-    const int own_group = sockets_.group_of[size_t(rank)], slice = sockets_.index_of[size_t(rank)];
+  void stage(int rank) {
     LaneBuilder lane = b_.lane(rank);
     lane.loop(shares_.all());
-    if (scatters_) wait_each(lane, all_but(ranks_, rank), complete_, pass_before(shares_.depth()));
+    if (scatters_) wait_each(lane, all_but(ranks_, -1), complete_, pass_before(shares_.depth()));
     else wait_each(lane, readers_, taken_, pass_before(shares_.depth()));
     shares_.stage(lane, rank, shared_);
-    lane.post(shared_.flag, this_pass());
+    lane.post(shared_.flag, this_pass()).end();
+  }
+
+  // The root of a reduce: all shares of a pass are in its receive buffer, or in its slot, which is emptied.
+  void drain(int rank) {
+    LaneBuilder lane = b_.lane(rank);
+    lane.loop(shares_.all());
+    for (const Result& result : results_) lane.wait(result.owner, complete_, this_pass());
+    lane.copy(shares_.all(), own_recv(), output_->of(rank), output_->staged(), false);
+    lane.post(output_->flag, this_pass(1), output_->staged());
+    lane.post(taken_, this_pass()).end();
+  }
+
+  void work(int rank) {
+    const int own_group = sockets_.group_of[size_t(rank)], slice = sockets_.index_of[size_t(rank)];
+    const bool owns_a_share = !scatters_ && slice < sockets_.slices;
+    LaneBuilder lane = b_.lane(rank);
+    if (output_ && rank == root_) announce_output(lane);
+    else if (output_ && owns_a_share) lane.wait(root_, output_->flag, constant(1));
+    lane.loop(shares_.all());
     if (slice < sockets_.slices) {
-      wait_others(lane, sockets_.group(rank), rank, shared_.flag, this_pass());
+      wait_each(lane, sockets_.group(rank), shared_.flag, this_pass());
+      // Members begin with different nodes, so that not all read from the same ranks at a time.
+      const std::vector<Ranks>& nodes = nodes_[size_t(own_group)];
       for (const Part& part : slices_[size_t(slice)])
-        for (const Ranks& node : nodes_[size_t(own_group)]) inside(lane, rank, node, part);
+        for (size_t n = 0; n < nodes.size(); ++n) inside(lane, rank, nodes[(size_t(slice) + n) % nodes.size()], part);
       lane.post(partial_, this_pass());
     }
     if (scatters_) {
       across(lane, rank, sockets_.slice_of(rank), shares_.of(rank), own_recv());
-    } else if (slice < sockets_.slices && sockets_.count() > 1) {
-      across(lane, rank, slice, share(slice, own_group), shared_.of(rank));
+    } else if (owns_a_share) {
+      if (output_) lane.wait(root_, output_->flag, this_pass(1 - shares_.depth()));
+      across(lane, rank, slice, share(slice, own_group), output_ ? output_->of(root_) : shared_.of(rank));
     }
     lane.end();
+  }
+
+  // The value is one more than the passes whose slots are free again, so that 1 says "use the ring".
+  void announce_output(LaneBuilder& lane) const {
+    output_->publish(lane);
+    lane.post(output_->flag, constant(1), output_->staged());
+    lane.post(output_->flag, all_passes(shares_.all(), 1), output_->direct());
   }
 
   void inside(LaneBuilder& lane, int rank, const Ranks& node, const Part& part) const {
@@ -135,12 +169,13 @@ class TwoLevel {
   }
 
   const bool scatters_;
-  const int ranks_;
+  const int ranks_, root_;
   const Sockets sockets_;
   const std::vector<int> readers_;
   Builder b_;
   const Shares shares_;
-  const Window shared_;  // my vector, then the results of my slice and of my share of it
+  const Window shared_;           // my vector, then the results of my slice and of my share of it
+  std::optional<Window> output_;  // reduce: the root's result
   const uint16_t partial_, complete_, taken_;
   std::vector<std::vector<Ranks>> nodes_;  // by socket
   std::vector<Ranks> all_nodes_;

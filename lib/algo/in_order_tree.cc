@@ -5,9 +5,11 @@
 // ranks that want a part copy it out. Vector bytes touched in all: allreduce 5p-2, reduce 3p+1 (3p-1 if the last rank is root),
 // reduce-scatter 3p+1-2/p.
 //
-// Even ranks wait for no other rank while there are slots, and odd ones for few others: made for ranks that share cores, where each
-// wait may cost a turn of all others.
+// Results that wait to be joined lie as the set bits of the counter do: a block that begins at rank r in the place numbered
+// by the set bits of r. So log2 p places serve p ranks, and stay in the caches. A rank waits for few others: made for ranks
+// that share cores, where each wait may cost a turn of all others.
 #include <algorithm>
+#include <bit>
 
 #include "algo/families.h"
 #include "algo/shares.h"
@@ -41,9 +43,7 @@ class InOrderTree {
   Plan make() {
     for (int rank : b_.ranks()) {
       add(rank);
-      if (rank == last_ || !has_result(rank)) continue;
-      const Part& part = own_part(rank);
-      collect(b_.lane(rank), chunks_, {{last_, part.range, part.block}}, sums_, sums_.flag, taken_);
+      if (rank != last_ && has_result(rank)) take(rank);
     }
     return b_.finish();
   }
@@ -53,7 +53,7 @@ class InOrderTree {
     uint16_t range;
     int block;  // of the send buffer and of a slot; no_block: all of it
   };
-  // So many ranks from `first`, whose result is in the slot of `first`.
+  // So many ranks from `first`.
   struct Block {
     int first, size;
     int maker() const { return first + size - 1; }
@@ -72,23 +72,31 @@ class InOrderTree {
     std::ranges::reverse(blocks);
     return blocks;
   }
-  // Who reads a rank's slot last.
-  int last_reader(int rank) const { return rank == 0 ? last_ : std::min(rank + (rank & -rank) - 1, last_); }
+  static int place_of(int first) { return std::popcount(unsigned(first)); }
+  // The rank that uses a place first has it in its memory.
+  static int holder_of(int place) { return (2 << place) - 2; }
+  Operand sum_of(int first, const Part& part) const { return sums_.of(holder_of(place_of(first)), part.block); }
+
+  // An even rank's place is free: the rank before it has seen to what was there in this pass.
+  void await_place(LaneBuilder& lane, int rank) const {
+    if (rank == 0) wait_each(lane, readers_, taken_, pass_before(ring_.depth));
+    if (rank == holder_of(place_of(rank))) lane.wait(last_, sums_.flag, pass_before(ring_.depth));
+    else lane.wait(rank - 1, sums_.flag, this_pass());
+  }
 
   void add(int rank) {
     const std::vector<Block> blocks = joined_by(rank);
     LaneBuilder lane = b_.lane(rank);
     lane.loop(chunks_);
-    if (blocks.empty()) lane.wait(last_reader(rank), sums_.flag, pass_before(ring_.depth));
+    if (blocks.empty()) await_place(lane, rank);
     for (const Block& block : blocks) lane.wait(block.maker(), sums_.flag, this_pass());
-    if (rank == last_) wait_each(lane, readers_, taken_, pass_before(ring_.depth));
     for (const Part& part : parts_) {
       if (blocks.empty()) {
-        lane.copy(part.range, sums_.of(rank, part.block), own_send(part.block));
+        lane.copy(part.range, sum_of(rank, part), own_send(part.block));
         continue;
       }
       std::vector<Operand> sources;
-      for (const Block& block : blocks) sources.push_back(sums_.of(block.first, part.block));
+      for (const Block& block : blocks) sources.push_back(sum_of(block.first, part));
       sources.push_back(own_send(part.block));
       if (rank == last_) lane.reduce_from_right(part.range, results(part), sources);
       else lane.reduce_from_right(part.range, {sources.data(), 1}, sources);
@@ -96,12 +104,19 @@ class InOrderTree {
     lane.post(sums_.flag, this_pass()).end();
   }
 
-  // Where the result goes: to a slot of the last rank, from which the others take it, and to its own receive buffer.
+  void take(int rank) {
+    LaneBuilder lane = b_.lane(rank);
+    lane.loop(chunks_).wait(last_, sums_.flag, this_pass());
+    lane.copy(own_part(rank).range, own_recv(), sum_of(0, own_part(rank)), {}, false);
+    lane.post(taken_, this_pass()).end();
+  }
+
+  // Where the result goes: back to the first place, from which the others take it, and to the last rank's receive buffer.
   std::vector<Operand> results(const Part& part) const {
     const bool keeps = has_result(last_) && (!scatters_ || part.block == last_);
     std::vector<Operand> to;
     if (keeps) to.push_back(own_recv());
-    if (!keeps || everywhere_) to.push_back(sums_.of(last_, part.block));
+    if (!keeps || everywhere_) to.push_back(sum_of(0, part));
     return to;
   }
 

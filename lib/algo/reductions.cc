@@ -111,15 +111,16 @@ void add_through_shared_memory(std::vector<Algorithm>& family) {
                .reads = {.chunk = true, .depth = true},
                .described = plan::Access::shm,
                .applies = always});
-  add<dpml_two_level, reduce, allreduce, reduce_scatter>(
-      family, {.name = "dpml_two_level",
-               .summary = "all ranks copy in; slices are reduced inside each socket, then across sockets",
-               .source = "YHCCL 5.1, Fig. 4",
-               .stores_partials = true,
-               .reads = {.chunk = true, .depth = true, .hierarchy = true},
-               .described = plan::Access::shm,
-               .max_bytes = 262144,
-               .applies = has_consecutive_sockets});
+  Algorithm two_level{.name = "dpml_two_level",
+                      .summary = "all ranks copy in; slices are reduced inside each socket, then across sockets",
+                      .source = "YHCCL 5.1, Fig. 4",
+                      .stores_partials = true,
+                      .reads = {.chunk = true, .depth = true, .hierarchy = true},
+                      .described = plan::Access::shm,
+                      .applies = has_consecutive_sockets};
+  add<dpml_two_level, reduce>(family, two_level);
+  two_level.max_bytes = 262144;
+  add<dpml_two_level, allreduce, reduce_scatter>(family, two_level);
 }
 
 void add_between_neighbours(std::vector<Algorithm>& family) {

@@ -151,6 +151,16 @@ Location Bound::locate(const plan::Operand& operand, Channel& channel) const {
   return at;
 }
 
+namespace {
+
+// Slots of a reduction among ranks that share cores: who reads one next does so on the same core as likely as not, and
+// most often stores its result there.
+bool is_passed_on(const plan::Plan& plan, const Location& slot, const Team& team) {
+  return team.crowded && plan::is_reduction(plan.collective) && plan.views[slot.view].buffer == plan::Buffer::none;
+}
+
+}  // namespace
+
 Instruction Bound::translate(const plan::Step& step, Channel& channel) const {
   Instruction in{};
   in.kind = step.kind;
@@ -188,7 +198,8 @@ Instruction Bound::translate(const plan::Step& step, Channel& channel) const {
       in.locations = locations_.data() + step.operand;
       if (step.kind == Kind::reduce || (step.kind == Kind::copy && !in.stream))
         for (int d = 0; d < step.destinations && in.shared == 0; d++)
-          if (in.locations[d].where == Location::Where::view ||
+          if ((in.locations[d].where == Location::Where::view &&
+               !is_passed_on(*plan_, in.locations[d], *channel.team)) ||
               (recv_is_shared && in.locations[d].where == Location::Where::recv))
             in.shared = uint8_t(d + 1);
       break;

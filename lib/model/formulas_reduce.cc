@@ -335,7 +335,9 @@ Terms reduce_dpml(const Setting& on, double bytes, const Knobs& knobs) {
 
 Terms reduce_dpml_two_level(const Setting& on, double bytes, const Knobs& knobs) {
   if (on.ranks() == 1) return alone(on, bytes);
-  return in_two_levels(on, bytes, knobs, Outermost(on.hierarchy()), 1) + collect(on, bytes, knobs);
+  // Owners write to the root's slots, which it empties.
+  return in_two_levels(on, bytes, knobs, Outermost(on.hierarchy()), 1) + flags(on.tiny_gather_us()) +
+         moving(on.memcpy_us(bytes));
 }
 
 Terms reduce_rg(const Setting& on, double bytes, const Knobs& knobs) {

@@ -111,7 +111,7 @@ constexpr Row all[] = {
      reduce_in_order_tree, chunk, nothing, staged},
     {"reduce", "dpml", "reduce / DPML: 3p+3", "YHCCL Table 3",
      reduce_dpml, chunk, nothing, staged},
-    {"reduce", "dpml_two_level", "reduce / two-level DPML, at most 256 KiB", "YHCCL 5.1",
+    {"reduce", "dpml_two_level", "reduce / two-level DPML, shares written to the root", "YHCCL 5.1",
      reduce_dpml_two_level, chunk, nothing, staged},
     {"reduce", "rg", "reduce / RG, branching k: p((3k+2)/(k+1) + (k+2)/(k+1)^2 + ... + (k+2)/p)", "YHCCL Table 3",
      reduce_rg, both, nothing, staged},

@@ -283,7 +283,12 @@ TEST(Select, RanksThatShareCoresReduceInATree) {
     const auto is_tree = [](const algo::Algorithm* chosen) {
       return chosen->name == "in_order_tree" || chosen->name == "rg";
     };
-    EXPECT_EQ(but([](Situation& q) { q.ranks = 8; })->name, collective == Collective::reduce_scatter ? "fused" : "rg");
+    const bool scatters = collective == Collective::reduce_scatter;
+    EXPECT_EQ(but([](Situation& q) { q.ranks = 8; })->name, scatters ? "fused" : "in_order_tree");
+    if (!scatters) {
+      EXPECT_EQ(but([](Situation& q) { q.ranks = 8, q.bytes = 4 << 20; })->name, "rg");
+      EXPECT_EQ(but([](Situation& q) { q.ranks = 16; })->name, "rg");
+    }
     EXPECT_FALSE(is_tree(but([](Situation& q) { q.oversubscribed = false; })));
     EXPECT_FALSE(is_tree(but([](Situation& q) { q.mapped = true; })));
     EXPECT_FALSE(is_tree(but([](Situation& q) { q.single_copy = true; })));

@@ -252,13 +252,27 @@ class Allgather : Grouped {
 // them, both in one copy a peer.
 class Alltoall : Grouped {
  public:
-  Alltoall(const Request& request, const Groups& groups)
-      : Grouped(request, Collective::alltoall, request.hierarchy->ranks() + 2 * most_forwarded(groups)),
+  using Targets = std::vector<std::vector<int>>;  // by rank: all ranks to which it forwards
+  static Targets targets(const Groups& groups) {
+    Targets made;
+    for (int from = 0; from < groups.count(); ++from)
+      for (int to = 0; to < groups.count(); ++to)
+        for (int target : groups.members(to)) {
+          const size_t by = size_t(forwarder(groups, from, target));
+          if (made.size() <= by) made.resize(by + 1);
+          made[by].push_back(target);
+        }
+    return made;
+  }
+
+  Alltoall(const Request& request, const Groups& groups, Targets all)
+      : Grouped(request, Collective::alltoall, request.hierarchy->ranks() + 2 * most_forwarded(groups, all)),
         groups_(groups),
         row_(slots(ranks_)),
-        fetched_(slots(most_forwarded(groups))),
-        sorted_(slots(most_forwarded(groups))),
-        taken_(b_.flag()) {
+        fetched_(slots(most_forwarded(groups, all))),
+        sorted_(slots(most_forwarded(groups, all))),
+        taken_(b_.flag()),
+        targets_(std::move(all)) {
     b_.synchronizing();
   }
 
@@ -270,10 +284,10 @@ class Alltoall : Grouped {
       wait_others(lane, group, rank, sorted_.flag, slot_free());
       int place = 0;
       for (int forwarder : group)
-        for (int target : targets(groups_, forwarder)) lane.copy(piece_, row_.of(rank, place++), own_send(target));
+        for (int target : targets_of(forwarder)) lane.copy(piece_, row_.of(rank, place++), own_send(target));
       lane.post(row_.flag, this_pass());
       fetch(lane, rank);
-      wait_others(lane, targets(groups_, rank), rank, taken_, slot_free());
+      wait_others(lane, targets_of(rank), rank, taken_, slot_free());
       sort(lane, rank);
       lane.post(sorted_.flag, this_pass());
       for (int from : groups_.from(rank)) take(lane, rank, from);
@@ -289,32 +303,24 @@ class Alltoall : Grouped {
   }
 
  private:
-  // Which member of a group forwards to a rank; all ranks to which a rank forwards.
+  // Which member of a group forwards to a rank.
   static int forwarder(const Groups& groups, int group, int target) {
     const std::vector<int>& members = groups.members(group);
     return members[size_t(groups.index(target)) % members.size()];
   }
   int forwarder(int group, int target) const { return forwarder(groups_, group, target); }
-  static std::vector<int> targets(const Groups& groups, int rank) {
-    const int size = int(groups.members(groups.of(rank)).size());
-    std::vector<int> made;
-    for (int group = 0; group < groups.count(); ++group)
-      for (int target : groups.members(group))
-        if (groups.index(target) % size == groups.index(rank)) made.push_back(target);
-    return made;
-  }
-  static int most_forwarded(const Groups& groups) {
+  static int most_forwarded(const Groups& groups, const Targets& targets) {
     size_t most = 0;
-    for (int group = 0; group < groups.count(); ++group)
-      for (int rank : groups.members(group))
-        most = std::max(most, groups.members(group).size() * targets(groups, rank).size());
+    for (int rank = 0; rank < int(targets.size()); ++rank)
+      most = std::max(most, groups.members(groups.of(rank)).size() * targets[size_t(rank)].size());
     return int(most);
   }
+  const std::vector<int>& targets_of(int rank) const { return targets_[size_t(rank)]; }
 
   // From each member's row.
   void fetch(LaneBuilder& lane, int rank) const {
     const std::vector<int>& group = groups_.members(groups_.of(rank));
-    const int mine = int(targets(groups_, rank).size()), first = first_in_row(rank);
+    const int mine = int(targets_of(rank).size()), first = first_in_row(rank);
     for (int step = 1; step < int(group.size()); ++step) {
       const int source = group[size_t(groups_.index(rank) + step) % group.size()];
       lane.wait(source, row_.flag, this_pass());
@@ -324,7 +330,7 @@ class Alltoall : Grouped {
   // By target, then by source.
   void sort(LaneBuilder& lane, int rank) const {
     const std::vector<int>& group = groups_.members(groups_.of(rank));
-    const int mine = int(targets(groups_, rank).size()), first = first_in_row(rank);
+    const int mine = int(targets_of(rank).size()), first = first_in_row(rank);
     for (int target = 0; target < mine; ++target)
       for (int source = 0; source < int(group.size()); ++source)
         lane.copy(
@@ -334,7 +340,7 @@ class Alltoall : Grouped {
   // What a group has for the rank.
   void take(LaneBuilder& lane, int rank, int group) const {
     const int from = forwarder(group, rank), size = int(groups_.members(group).size());
-    const std::vector<int> all = targets(groups_, from);
+    const std::vector<int>& all = targets_of(from);
     const int place = int(std::ranges::find(all, rank) - all.begin());
     if (from != rank) lane.wait(from, sorted_.flag, this_pass());
     for (const Stretch& part : groups_.stretches(group))
@@ -344,7 +350,7 @@ class Alltoall : Grouped {
     int first = 0;
     for (int rank : groups_.members(groups_.of(forwarder))) {
       if (rank == forwarder) break;
-      first += int(targets(groups_, rank).size());
+      first += int(targets_of(rank).size());
     }
     return first;
   }
@@ -354,6 +360,7 @@ class Alltoall : Grouped {
   const Window fetched_;  // what the group has for this rank's targets, by source
   const Window sorted_;   // the same, by target
   const uint16_t taken_;
+  const Targets targets_;
 };
 
 }  // namespace
@@ -378,7 +385,7 @@ Plan grouped_allgather(const Request& request) {
 Plan grouped_alltoall(const Request& request) {
   if (request.hierarchy->ranks() == 1) return alone(Collective::alltoall, "grouped", request);
   const Groups groups(*request.hierarchy);
-  return Alltoall(request, groups).make();
+  return Alltoall(request, groups, Alltoall::targets(groups)).make();
 }
 
 }  // namespace coll::algo

@@ -59,7 +59,8 @@ void Comm::set_latency_paths() {
     // The steps of plans are recorded, those of this path are not.
     if (team_.record != nullptr) limit = std::min(limit, tune::tiny_bytes);
     if (ranks() > exec::most_reduced_ranks && plan::is_reduction(collective)) limit = 0;
-    latency_bytes_[size_t(c)] = std::min(limit, exec::Cell::payload_bytes);
+    const bool to_readers = collective == Collective::alltoall && are_many() && team_.crowded;
+    latency_bytes_[size_t(c)] = std::min(limit, to_readers ? exec::most_row_to_readers : exec::Cell::payload_bytes);
   }
 }
 

@@ -185,6 +185,8 @@ coll_status Comm::perform_short(const Call& call) try {
       return exec::latency_allgather(blocking_, call.send, call.recv, call.bytes());
     case Collective::alltoall:
       if (are_many()) {
+        if (team_.crowded && call.bytes() * size_t(ranks()) >= exec::least_row_to_readers)
+          return exec::blocks_alltoall_to_readers(blocking_, call.send, call.recv, call.bytes());
         if (!forwarding_.has_value()) forwarding_.emplace(groups(), rank());
         return exec::blocks_alltoall(blocking_, groups(), *forwarding_, call.send, call.recv, call.bytes());
       }

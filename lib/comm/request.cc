@@ -106,6 +106,7 @@ void Comm::try_progress() {
 }
 
 void Comm::advance() {
+  team_.make_refused_copies();
   for (Queue& queue : queues_)
     if (!queue.requests.empty()) team_.is_aborted() ? complete(queue, COLL_ERR_ABORTED) : advance(queue);
 }

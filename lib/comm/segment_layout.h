@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Where the ranks of a communicator find each other's state, channels and staging in their segment: the same on every rank,
-// as it depends on the number of ranks alone. A rank writes to its own parts only, and the first write to a page commits it
-// on the writer's NUMA node; pages that hold lines of several ranks belong to the first of them that writes.
+// as it depends on the number of ranks alone. A rank writes to its own parts only, except in
+// exec::blocks_alltoall_to_readers(), and the first write to a page commits it on the writer's NUMA node; pages that hold lines of several ranks belong to the first of them that writes.
 //
 // The segment begins with what all ranks read, the same part of all ranks next to each other: states, Progress, flag lines,
 // cells. Of more than topo::small_group ranks the lines of one flag stand next to each other as well, and notes and slots for

@@ -10,6 +10,7 @@
 
 #include "exec/run.h"
 #include "mem/copy.h"
+#include "sync/clock.h"
 #include "sync/system_wait.h"
 
 namespace coll::exec {
@@ -94,20 +95,43 @@ bool Run::share_memory(const Location& a, const Location& b, const Extent& exten
          overlap(far(a).address + far_offset(a, extent), bytes, far(b).address + far_offset(b, extent), bytes);
 }
 
-// A copy by the kernel failed: its owner may be able to make it.
+// A copy by the kernel failed: its owner may be able to make it. False without a failure: the step is suspended.
 bool Run::copy_refused(int rank, bool write, uint64_t address, char* local, size_t bytes, int error) {
-  if (owner_can_copy(error) && channel_->team->copy_by_owner(rank, write, address, local, bytes)) return true;
-  return failed_copy(rank, error);
+  Team& team = *channel_->team;
+  if (!owner_can_copy(error)) return failed_copy(rank, error);
+  if (may_wait_) return team.copy_by_owner(rank, write, address, local, bytes) || failed_copy(rank, error);
+  FarStep& step = far_step();
+  if (step.counted++ < step.made) return true;
+  if (step.copy.owner < 0) step.copy = {rank, write, address, local, bytes};
+  switch (team.advance(step.copy)) {
+    case OwnersAnswer::pending: return suspend();
+    case OwnersAnswer::made: break;
+    case OwnersAnswer::failed:
+      status_ = team.gone(rank) ? COLL_ERR_PEER_DIED : COLL_ERR_SYSTEM;
+      errno = error;
+      return false;
+  }
+  step.copy = {};
+  step.made++;
+  return true;
 }
 
 bool Run::failed_copy(int rank, int error) {
   // A process that is being killed loses its memory (EFAULT) a moment before it counts as ended.
   constexpr int looks = 300;
   constexpr uint32_t between_us = 1000;
-  bool ended = error == ESRCH;
-  for (int look = 0; !ended && look < looks; look++) {
-    ended = channel_->team->gone(rank);
-    if (!ended) sync::sleep_us(between_us);
+  const Team& team = *channel_->team;
+  bool ended = error == ESRCH || team.gone(rank);
+  if (may_wait_) {
+    for (int look = 0; !ended && look < looks; look++) {
+      sync::sleep_us(between_us);
+      ended = team.gone(rank);
+    }
+  } else if (!ended) {
+    FarStep& step = far_step();
+    const int64_t now = sync::now_ns();
+    if (step.failed_ns == 0) step.failed_ns = now;
+    if (now - step.failed_ns < int64_t(looks) * between_us * 1000) return suspend();
   }
   status_ = ended ? COLL_ERR_PEER_DIED : COLL_ERR_SYSTEM;
   errno = error;
@@ -175,22 +199,41 @@ bool Run::copy_by_kernel(const Instruction& in, const Extent& whole, uint64_t in
     char* here = local(in.locations[d], whole, index);
     return get(from, whole, here) && (in.destinations == 1 || put(in.locations[1 - d], whole, index, here));
   }
+  FarStep& step = far_step();
   const size_t block = std::max<size_t>(bounce_bytes / element_bytes_, 1);
-  bounce_.resize(std::min(block, whole.length) * element_bytes_);
-  for (size_t done = 0; done < whole.length; done += block) {
-    const Extent extent{whole.low + done, std::min(block, whole.length - done), whole.chunk_low};
-    if (!get(from, extent, bounce_.data())) return false;
+  step.bounce.resize(std::min(block, whole.length) * element_bytes_);
+  for (; step.done < whole.length; next_block(step, step.done + block)) {
+    const Extent extent{whole.low + step.done, std::min(block, whole.length - step.done), whole.chunk_low};
+    if (!get(from, extent, step.bounce.data())) return false;
     for (int d = 0; d < in.destinations; d++)
-      if (!put(in.locations[d], extent, index, bounce_.data())) return false;
+      if (!put(in.locations[d], extent, index, step.bounce.data())) return false;
   }
   return true;
 }
 
+void Run::next_block(FarStep& step, size_t done) {
+  channel_->team->abandon(step.copy);
+  step.done = done;
+  step.combined = step.mapped = false;
+  step.made = step.counted = 0;
+  step.copy = {};
+  step.failed_ns = 0;
+}
+
 const Instruction* Run::copy_far(const Instruction* in, const Instruction* end, uint64_t index) {
+  FarStep& step = far_step();
+  step.counted = 0;
+  const Instruction* const last = copy_again(in, end, index);
+  if (last != nullptr) over(step);
+  return last;
+}
+
+// From the start or, after it was suspended, once more: it stores the same again.
+const Instruction* Run::copy_again(const Instruction* in, const Instruction* end, uint64_t index) {
   const transport::Abilities& abilities = channel_->team->abilities;
   if (abilities.batches) return copy_several(in, end, index);
   const Extent extent = in->geometry->at(index);
-  if (abilities.load_store && copy_mapped(*in, extent, index)) return in;
+  if (abilities.load_store && !far_step().has_begun() && copy_mapped(*in, extent, index)) return in;
   return copy_by_kernel(*in, extent, index) ? in : nullptr;
 }
 
@@ -240,11 +283,13 @@ const Instruction* Run::copy_several(const Instruction* in, const Instruction* e
 // One block: operands from windows where `mapped`, else brought here by copies. False: a copy failed, or a window no
 // longer held (then no status is set).
 bool Run::reduce_block(const Instruction& in, const Extent& extent, uint64_t index, size_t stride, bool mapped) {
+  FarStep& step = far_step();
   sources_.resize(in.sources);
   Window::settle();
-  for (int s = 0; s < in.sources; s++) {
+  step.counted = 0;
+  for (int s = 0; s < in.sources && !step.combined; s++) {
     const Location& from = in.locations[in.destinations + s];
-    char* here = bounce_.data() + stride * size_t(s);
+    char* here = step.bounce.data() + stride * size_t(s);
     if (mapped || !is_remote(from)) here = place(from, extent, index);
     else if (!get(from, extent, here)) return false;
     if (here == nullptr) return false;
@@ -255,9 +300,13 @@ bool Run::reduce_block(const Instruction& in, const Extent& extent, uint64_t ind
   int nears = 0;
   for (int d = 0; d < in.destinations && !mapped; d++)
     if (!is_remote(in.locations[d])) near[nears++] = local(in.locations[d], extent, index);
-  char* first = nears > 0 ? near[0] : bounce_.data() + stride * in.sources;
-  combine(in.from_right, first, near[1], sources_.data(), in.sources, extent.length);
-  if (mapped && !still_hold(in.locations + in.destinations, in.sources)) return false;
+  char* first = nears > 0 ? near[0] : step.bounce.data() + stride * in.sources;
+  if (!step.combined) {
+    step.made = step.counted = 0;
+    combine(in.from_right, first, near[1], sources_.data(), in.sources, extent.length);
+    if (mapped && !still_hold(in.locations + in.destinations, in.sources)) return false;
+    step.combined = true, step.mapped = mapped;
+  }
   if (nears == 0) channel_->team->traffic.apart += extent.length * element_bytes_;
   for (int d = 0; d < in.destinations; d++)
     if ((mapped || is_remote(in.locations[d])) && !put(in.locations[d], extent, index, first)) return false;
@@ -271,21 +320,23 @@ bool Run::reduce_far(const Instruction& in, const Extent& whole, uint64_t index)
   for (int d = 0; d < in.destinations && mapped; d++)
     for (int s = 0; s < in.sources; s++)
       in_place |= share_memory(in.locations[d], in.locations[in.destinations + s], whole, index);
-  if (mapped && !in_place) {
+  FarStep& step = far_step();
+  if (mapped && !in_place && !step.has_begun()) {
     if (reduce_mapped(in, whole, index)) return true;
     mapped = false;
   }
-  size_t done = 0;
-  while (done < whole.length) {
+  if (step.has_begun()) mapped = step.mapped;
+  while (step.done < whole.length) {
     const size_t operands = in.sources + 1u;
     const size_t block = std::max<size_t>((mapped ? apart_bytes : bounce_bytes / operands) / element_bytes_, 1);
-    const Extent extent{whole.low + done, std::min(block, whole.length - done), whole.chunk_low};
+    const Extent extent{whole.low + step.done, std::min(block, whole.length - step.done), whole.chunk_low};
     const size_t stride = (block * element_bytes_ + sync::line_bytes - 1) / sync::line_bytes * sync::line_bytes;
-    bounce_.resize(stride * operands);
-    if (reduce_block(in, extent, index, stride, mapped)) done += extent.length;
-    else if (status_ != COLL_OK || !mapped) return false;
+    step.bounce.resize(stride * operands);
+    if (reduce_block(in, extent, index, stride, mapped)) next_block(step, step.done + extent.length);
+    else if (status_ != COLL_OK || suspended_ || !mapped) return false;
     else mapped = false;
   }
+  over(step);
   return true;
 }
 

@@ -183,6 +183,25 @@ coll_status blocks_alltoall(Channel& channel, const Groups& groups, const Forwar
   return exchange.end(true, own);
 }
 
+coll_status blocks_alltoall_to_readers(Channel& channel, const void* send, void* recv, size_t bytes) {
+  const int rank = channel.team->rank, ranks = channel.team->ranks;
+  Exchange exchange(channel, bytes, bytes * size_t(ranks), 0, true);
+  if (exchange.status() != COLL_OK) return exchange.status();
+  const auto next = [&](size_t i) { return (rank + 1 + int(i)) % ranks; };
+  const size_t others = size_t(ranks) - 1, own_place = size_t(rank) * bytes;
+  for (size_t i = 0; i < others; i++)
+    copy_block(exchange.data(next(i), own) + own_place, bytes_of(send) + size_t(next(i)) * bytes, bytes);
+  exchange.show(own);
+  char* const to = static_cast<char*>(recv);
+  keep_own(to + own_place, bytes_of(send) + own_place, bytes);
+  if (!exchange.await_each(others, [&](size_t i) { return std::pair(next(i), own); })) return exchange.status();
+  const char* const from = exchange.data(rank, own);
+  for (int source = 0; source < ranks; source++)
+    if (const size_t place = size_t(source) * bytes; source != rank && exchange.fits(source, own))
+      copy_block(to + place, from + place, bytes);
+  return exchange.end(true, own);
+}
+
 coll_status blocks_scatter(Channel& channel, const void* send, void* recv, size_t bytes, int root, int parent,
                            bool passes_on) {
   const Team& team = *channel.team;

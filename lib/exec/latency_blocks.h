@@ -8,7 +8,8 @@
 // Oversubscribed ranks: each is a group of its own, as every hop costs a time slice. Plan twins: gather sequential_read,
 // scatter parallel_read, allgather shm_pipelined, alltoall rotated.
 //
-// Invariants: see Channel, 3, 4 and 6. A rank writes its own notes and its own slot only.
+// Invariants: see Channel, 3, 4 and 6. A rank writes its own notes only, and its own slot only, except in
+// blocks_alltoall_to_readers().
 #pragma once
 
 #include <cstddef>
@@ -51,6 +52,13 @@ coll_status blocks_gather(Channel& channel, const Groups& groups, const void* se
 coll_status blocks_allgather(Channel& channel, const Groups& groups, const void* send, void* recv, size_t bytes);
 coll_status blocks_alltoall(Channel& channel, const Groups& groups, const Forwarding& forwarding, const void* send,
                             void* recv, size_t bytes);
+// Each rank stores its blocks in the slots of those that they are for. Then a rank reads from pages of its own instead of a
+// little of a page of every peer. The kernel maps 16 pages around each page that is read and one that is written: with 128
+// ranks and blocks of 1 KiB a first call maps 160 pages instead of 2100. REQUIRES: the blocks of a rank fill
+// least_row_to_readers, and at most most_row_to_readers.
+coll_status blocks_alltoall_to_readers(Channel& channel, const void* send, void* recv, size_t bytes);
+// Several ranks' rows of less are mapped around one page that is read.
+inline constexpr size_t least_row_to_readers = size_t(16) << 10, most_row_to_readers = size_t(256) << 10;
 // `parent`: the rank that tells this one that the root's blocks are there; `passes_on`: some rank has this one as its parent.
 coll_status blocks_scatter(Channel& channel, const void* send, void* recv, size_t bytes, int root, int parent,
                            bool passes_on);

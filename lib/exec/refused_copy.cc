@@ -36,38 +36,51 @@ int copy_to_any(void* any, const char* piece, size_t bytes) {
 bool owner_can_copy(int error) { return error == EFAULT || is_forbidden(error); }
 
 bool Team::copy_by_owner(int owner, bool write, uint64_t address, char* local, size_t bytes) {
-  char* const piece = members[size_t(rank)].refused_piece;
-  RefusedCopy& copy = members[size_t(rank)].state->refused;
-  // An owner that has gone without an answer may still be in the middle of the copy: then the piece is not used again.
-  if (piece == nullptr || copy.state.load(std::memory_order_acquire) == RefusedCopy::asked) return false;
-  bool made = true;
-  for (size_t done = 0, length = 0; made && done < bytes; done += length) {
-    length = std::min(refused_piece_bytes, bytes - done);
-    if (write && copy_from_any(piece, local + done, length) != 0) made = false;
-    copy.owner = owner;
-    copy.write = write;
-    copy.address = address + done;
-    copy.bytes = length;
-    made = made && await_owner(copy, owner);
-    if (made && !write && copy_to_any(local + done, piece, length) != 0) made = false;
-  }
-  return made;
-}
-
-bool Team::await_owner(RefusedCopy& copy, int owner) {
   constexpr uint32_t between_us = 50;
-  copy.state.store(RefusedCopy::asked, std::memory_order_release);
-  members[size_t(owner)].state->refusals.store(1, std::memory_order_release);
-  posted();  // it probably waits for this rank
+  OwnersCopy copy{owner, write, address, local, bytes};
   Wait wait(*this);
   for (;;) {
+    const OwnersAnswer answer = advance(copy);
+    if (answer != OwnersAnswer::pending) return answer == OwnersAnswer::made;
     const sync::Rung rung = wait.climb([owner] { return owner; });
-    const uint32_t state = copy.state.load(std::memory_order_acquire);
-    if (state != RefusedCopy::asked) return state == RefusedCopy::made;
     if (rung == sync::Rung::spin) continue;
     make_refused_copies();
-    if (gone(owner)) return copy.state.load(std::memory_order_acquire) == RefusedCopy::made;
+    // A request of this rank may have the piece.
+    if (progress_others != nullptr) progress_others(progress_context);
     if (rung == sync::Rung::sleep) sync::sleep_us(between_us);
+  }
+}
+
+OwnersAnswer Team::advance(OwnersCopy& copy) {
+  char* const piece = members[size_t(rank)].refused_piece;
+  RefusedCopy& shared = members[size_t(rank)].state->refused;
+  if (piece == nullptr) return OwnersAnswer::failed;
+  for (;;) {
+    // An owner that has gone without an answer may still be in the middle of the copy: then the piece is not used again.
+    const bool has_gone = piece_is_taken_ && gone(shared.owner);
+    const uint32_t state = shared.state.load(std::memory_order_acquire);
+    if (piece_is_abandoned_ && state != RefusedCopy::asked) piece_is_taken_ = piece_is_abandoned_ = false;
+    if (copy.asked == 0 && piece_is_taken_) return has_gone ? OwnersAnswer::failed : OwnersAnswer::pending;
+    if (copy.asked != 0) {
+      if (state == RefusedCopy::asked) return has_gone ? OwnersAnswer::failed : OwnersAnswer::pending;
+      piece_is_taken_ = false;
+      if (state != RefusedCopy::made) return OwnersAnswer::failed;
+      if (!copy.write && copy_to_any(copy.local + copy.done, piece, copy.asked) != 0) return OwnersAnswer::failed;
+      copy.done += copy.asked;
+      copy.asked = 0;
+    }
+    if (copy.done >= copy.bytes) return OwnersAnswer::made;
+    const size_t length = std::min(refused_piece_bytes, copy.bytes - copy.done);
+    if (copy.write && copy_from_any(piece, copy.local + copy.done, length) != 0) return OwnersAnswer::failed;
+    copy.asked = length;
+    piece_is_taken_ = true;
+    shared.owner = copy.owner;
+    shared.write = copy.write;
+    shared.address = copy.address + copy.done;
+    shared.bytes = length;
+    shared.state.store(RefusedCopy::asked, std::memory_order_release);
+    members[size_t(copy.owner)].state->refusals.store(1, std::memory_order_release);
+    posted();  // the owner probably waits for this rank
   }
 }
 

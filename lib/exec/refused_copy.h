@@ -9,8 +9,9 @@
 //  1. A rank whose copy was refused writes all fields but `state`, then stores `asked`; the owner copies, then stores
 //     `made` or `failed`. So each field has one writer at a time.
 //  2. The owner cannot miss it: an operation of a rank does not end before its peers have posted that they are done with
-//     its buffers, and a rank that waits looks at RankState::refusals whenever it looks whether its peers live. A rank that
-//     waits for an owner does so, too.
+//     its buffers, and a rank that waits or advances requests looks at RankState::refusals whenever it looks whether its
+//     peers live. A rank that waits for an owner does so, too.
+//  3. A blocking collective waits for the owner. A request does not: it looks again whenever it is advanced.
 #pragma once
 
 #include <atomic>
@@ -31,6 +32,18 @@ struct RefusedCopy {
   uint64_t address;  // of that memory, in the owner's process
   uint64_t bytes;    // at most refused_piece_bytes
 };
+
+// Such a copy as the rank that needs it sees it: in pieces of at most refused_piece_bytes.
+struct OwnersCopy {
+  int owner = -1;
+  bool write = false;
+  uint64_t address = 0;  // in the owner's process
+  char* local = nullptr;
+  size_t bytes = 0;
+  size_t done = 0;
+  size_t asked = 0;  // bytes of the piece that the owner was asked for last; 0: none
+};
+enum class OwnersAnswer : uint8_t { pending, made, failed };
 
 // Whether to try it after this errno of a copy.
 bool owner_can_copy(int error);

@@ -9,6 +9,7 @@
 #include "exec/wait.h"
 #include "mem/processor.h"
 #include "sync/clock.h"
+#include "sync/system_wait.h"
 #include "transport/arena.h"
 
 namespace coll::exec {
@@ -36,6 +37,7 @@ coll_status Run::begin(const Bound& bound, Channel& channel, const Arguments& ar
   element_bytes_ = bound.element_bytes();
   direct_ = 0;
   mapped_ = false;
+  may_wait_ = false;
   recorded_ = false;
   stores_shared_ = bound.stores_shared();
   if (Record* record = channel.team->record.get(); record != nullptr) [[unlikely]] {
@@ -45,6 +47,7 @@ coll_status Run::begin(const Bound& bound, Channel& channel, const Arguments& ar
   status_ = channel.begin(bound.plan().staging_bytes, &staging_offset_);
   if (status_ != COLL_OK) return status_;
   if (bound.stages_here()) channel.touch_staging(bound.plan().staging_bytes);
+  for (FarStep& step : far_steps_) over(step);
   lanes_left_ = 0;
   for (const BoundLane& lane : bound.lanes()) {
     const Instruction* code = lane.code.data();
@@ -70,6 +73,7 @@ Run::Progress Run::advance() try {
     if (lane.done()) continue;
     const Instruction* before = lane.next;
     uint64_t index = lane.index;
+    lane_ = size_t(&lane - lanes_.data());
     switch (recorded_ ? run_recorded_lane(lane) : run_lane<false>(lane)) {
       case Outcome::ended:
         moved = true;
@@ -101,6 +105,7 @@ void Run::end() {
 coll_status Run::finish() {
   Team& team = *channel_->team;
   Wait wait(team);
+  may_wait_ = true;
   for (;;) {
     switch (advance()) {
       case Progress::done:
@@ -110,7 +115,7 @@ coll_status Run::finish() {
     }
     if (lanes_left_ == 1) {
       // A single flag: the team waits for it with all it knows.
-      const LaneState& lane = waiting_lane();
+      const LaneState& lane = *waiting_lane();
       status_ = team.wait(*lane.next->flag, target(*lane.next, lane.index), lane.next->rank);
       if (status_ != COLL_OK) return lanes_left_ = 0, status_;
     } else {
@@ -125,8 +130,9 @@ coll_status Run::finish() {
 bool Run::idle(sync::Rung rung) {
   if (rung == sync::Rung::spin || lanes_left_ == 0) return true;
   Team& team = *channel_->team;
+  team.make_refused_copies();
   for (const LaneState& lane : lanes_) {
-    if (lane.done()) continue;
+    if (lane.done() || lane.next->kind != Kind::wait) continue;
     const Instruction& in = *lane.next;
     uint64_t value = target(in, lane.index);
     if (team.lost(*in.flag, value, in.rank)) {
@@ -138,19 +144,23 @@ bool Run::idle(sync::Rung rung) {
   }
   if (rung == sync::Rung::sleep) {
     const AwaitedPost post = awaited();
-    team.sleep(*post.sequence, post.value, post.rank, nap_us);
+    if (post.sequence != nullptr) team.sleep(*post.sequence, post.value, post.rank, nap_us);
+    else sync::sleep_us(nap_us);
   }
   return true;
 }
 
 AwaitedPost Run::awaited() const {
   if (lanes_left_ == 0) return {};
-  const LaneState& lane = waiting_lane();
-  return {lane.next->flag, target(*lane.next, lane.index), lane.next->rank};
+  const LaneState* const lane = waiting_lane();
+  if (lane == nullptr) return {};
+  return {lane->next->flag, target(*lane->next, lane->index), lane->next->rank};
 }
 
-const Run::LaneState& Run::waiting_lane() const {
-  return *std::find_if(lanes_.begin(), lanes_.end(), [](const LaneState& lane) { return !lane.done(); });
+const Run::LaneState* Run::waiting_lane() const {
+  const auto found = std::find_if(lanes_.begin(), lanes_.end(),
+                                  [](const LaneState& lane) { return !lane.done() && lane.next->kind == Kind::wait; });
+  return found == lanes_.end() ? nullptr : &*found;
 }
 
 uint64_t Run::target(const Instruction& in, uint64_t index) const {
@@ -179,7 +189,7 @@ Run::Outcome Run::run_lane(LaneState& lane) {
   uint64_t index = lane.index;
   for (; in != lane.end; in++) {
     if (in->conditional && skipped(*in, index)) continue;
-    [[maybe_unused]] const Instruction* const step = in;
+    const Instruction* const step = in;
     [[maybe_unused]] const uint64_t pass = index;
     [[maybe_unused]] int64_t begin_ns = 0;
     if constexpr (recorded) begin_ns = sync::now_ns();
@@ -202,10 +212,10 @@ Run::Outcome Run::run_lane(LaneState& lane) {
         break;
       case Kind::copy:
         in = copy(in, lane.end, index);
-        if (in == nullptr) return Outcome::failed;
+        if (in == nullptr) return stop(lane, step, index);
         break;
       case Kind::reduce:
-        if (!reduce(*in, index)) return Outcome::failed;
+        if (!reduce(*in, index)) return stop(lane, step, index);
         break;
       case Kind::loop:
         index = 0;
@@ -236,6 +246,14 @@ Run::Outcome Run::run_lane(LaneState& lane) {
   lane.next = in;
   lane.index = 0;
   return Outcome::ended;
+}
+
+Run::Outcome Run::stop(LaneState& lane, const Instruction* step, uint64_t index) {
+  if (!suspended_) return Outcome::failed;
+  suspended_ = false;
+  lane.next = step;
+  lane.index = index;
+  return Outcome::blocked;
 }
 
 Run::Outcome Run::run_recorded_lane(LaneState& lane) { return run_lane<true>(lane); }

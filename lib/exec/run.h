@@ -64,12 +64,15 @@ class Run {
 
   template <bool recorded>
   Outcome run_lane(LaneState& lane);
+  // After a step that was not done.
+  Outcome stop(LaneState& lane, const Instruction* step, uint64_t index);
   // Apart, so that the other instance stands alone in the loop that calls it.
   [[gnu::noinline, gnu::cold]] Outcome run_recorded_lane(LaneState& lane);
   // A step that is done, to the team's record.
   void note(const LaneState& lane, const Instruction& in, uint64_t index, int64_t begin_ns);
   void end();
-  const LaneState& waiting_lane() const;  // REQUIRES: lanes_left_ > 0, all blocked
+  // The first lane that waits for a flag; null: all wait for owners' copies. REQUIRES: lanes_left_ > 0, all blocked.
+  const LaneState* waiting_lane() const;
   uint64_t target(const Instruction& in, uint64_t index) const;
   bool skipped(const Instruction& in, uint64_t index) const {
     if (in.within && index >= in.trips) return true;
@@ -143,6 +146,7 @@ class Run {
   bool get(const Location& at, const plan::Extent& extent, char* to);
   bool put(const Location& at, const plan::Extent& extent, uint64_t index, const char* from);
   bool copy_refused(int rank, bool write, uint64_t address, char* local, size_t bytes, int error);
+  bool suspend() { return suspended_ = true, false; }
   bool failed_copy(int rank, int error);
 
   const Bound* bound_ = nullptr;
@@ -160,8 +164,34 @@ class Run {
   bool stores_shared_ = false;  // as Bound
   coll_status status_ = COLL_OK;
   std::vector<transport::Hold> holds_;  // of what this operation offers or has mapped
-  std::vector<char> bounce_;            // operands that only the kernel reaches, brought here
-  std::vector<const void*> sources_;    // of one far reduction
+  // A far step that waits for copies by owners, which advance() does not wait for: it is then done again from its block on.
+  struct FarStep {
+    std::vector<char> bounce;  // operands that only the kernel reaches, brought here
+    size_t done = 0;           // elements of blocks that are done
+    // Of the block:
+    bool combined = false, mapped = false;  // the reduction's result is there; made of operands in windows
+    uint32_t made = 0, counted = 0;         // refused copies that owners have made, and that were met this time
+    OwnersCopy copy;                        // the one that is not made yet
+    int64_t failed_ns = 0;                  // since when it fails, although the owner seems to live; 0: it does not
+
+    bool has_begun() const { return done != 0 || combined || made != 0 || copy.owner >= 0; }
+  };
+  void next_block(FarStep& step, size_t done);
+  void over(FarStep& step) {
+    if (step.has_begun()) [[unlikely]]
+      next_block(step, 0);
+  }
+  FarStep& far_step() {
+    if (far_steps_.size() < lanes_.size()) far_steps_.resize(lanes_.size());
+    return far_steps_[lane_];
+  }
+  const Instruction* copy_again(const Instruction* in, const Instruction* end, uint64_t index);
+
+  std::vector<FarStep> far_steps_;    // [lanes] if there were some
+  size_t lane_ = 0;                   // that runs
+  bool may_wait_ = false;             // for owners: the caller waits anyway
+  bool suspended_ = false;            // a step was not done because it waits for one
+  std::vector<const void*> sources_;  // of one far reduction
 };
 
 // dst[0] (and dst[1] unless null) = src; what is the same memory already stays as it is.

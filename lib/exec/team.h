@@ -133,6 +133,10 @@ class Team {
   // A copy between a peer's memory and memory here that the kernel refuses. False: it cannot be made, or the owner is
   // gone. See refused_copy.h.
   bool copy_by_owner(int owner, bool write, uint64_t address, char* local, size_t bytes);
+  // The same without waiting: to be called until it is no longer pending.
+  OwnersAnswer advance(OwnersCopy& copy);
+  // It is no longer needed; the owner may still make it.
+  void abandon(const OwnersCopy& copy) { piece_is_abandoned_ |= copy.asked != 0; }
   void make_refused_copies() {
     if (members[size_t(rank)].state->refusals.load(std::memory_order_relaxed) != 0) make_all_refused_copies();
   }
@@ -156,8 +160,9 @@ class Team {
   Abort aborted() const;
 
  private:
+  bool piece_is_taken_ = false, piece_is_abandoned_ = false;  // this rank's, by an OwnersCopy
+
   uint32_t core_of(int of_rank) const { return members[size_t(of_rank)].state->core.load(std::memory_order_relaxed); }
-  bool await_owner(RefusedCopy& copy, int owner);
   void make_all_refused_copies();
   coll_status wait_slow(const std::atomic<uint64_t>& sequence, uint64_t value, int of_rank, bool for_it_alone);
 };

@@ -9,6 +9,7 @@
 #include "../seed.h"
 #include "api/handles.h"
 #include "comm/collectives.h"
+#include "comm/unpinnable.h"
 #include "transport/kcoll_device.h"
 #include "transport/kcoll_uring.h"
 
@@ -325,30 +326,6 @@ TEST_P(Owner, MayNotPinItsBuffers) {
   });
 }
 
-// Memory that its process can access but the kernel cannot pin: copies of it between processes fail (EFAULT).
-class Unpinnable {
- public:
-  explicit Unpinnable(size_t bytes) : bytes_(bytes) {
-    const int descriptor = int(syscall(SYS_memfd_secret, 0));
-    if (descriptor < 0) return;
-    void* memory = ftruncate(descriptor, off_t(bytes)) == 0
-                       ? mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0)
-                       : MAP_FAILED;
-    if (memory != MAP_FAILED) data_ = static_cast<uint32_t*>(memory);
-    close(descriptor);
-  }
-  ~Unpinnable() {
-    if (data_ != nullptr) munmap(data_, bytes_);
-  }
-  Unpinnable(const Unpinnable&) = delete;
-  Unpinnable& operator=(const Unpinnable&) = delete;
-  uint32_t* data() const { return data_; }
-
- private:
-  size_t bytes_;
-  uint32_t* data_ = nullptr;
-};
-
 constexpr size_t unpinnable_count = 60'000, unpinnable_bytes = (unpinnable_count * 4 + 4095) / 4096 * 4096;
 
 // Reading and writing plans, on buffers that the kernel cannot copy at the ranks of `unpinnable`.
@@ -380,7 +357,7 @@ void check_unpinnable(Context& c, coll_comm* comm, bool unpinnable, uint32_t rou
 
 class UnpinnableMemory : public testing::TestWithParam<std::tuple<int, bool>> {
   void SetUp() override {
-    if (Unpinnable(4096).data() == nullptr) GTEST_SKIP() << "the kernel has no memfd_secret(), or does not allow it";
+    if (!Unpinnable::can_be_had()) GTEST_SKIP() << Unpinnable::missing;
   }
 };
 
@@ -410,7 +387,7 @@ INSTANTIATE_TEST_SUITE_P(Ranks, UnpinnableMemory, testing::Combine(testing::Valu
                          });
 
 TEST(Unpinnable, IsReportedOnce) {
-  if (Unpinnable(4096).data() == nullptr) GTEST_SKIP() << "the kernel has no memfd_secret(), or does not allow it";
+  if (!Unpinnable::can_be_had()) GTEST_SKIP() << Unpinnable::missing;
   Environment log("COLL_LOG", "info"), forced("COLL_TRANSPORT", "cma");
   testing::internal::CaptureStderr();
   run_processes(2, [](Context& c) {
@@ -427,7 +404,7 @@ TEST(Unpinnable, IsReportedOnce) {
 
 // After some calls the kernel's copies are tried, which fail.
 TEST(Unpinnable, SurvivesAutoTuning) {
-  if (Unpinnable(4096).data() == nullptr) GTEST_SKIP() << "the kernel has no memfd_secret(), or does not allow it";
+  if (!Unpinnable::can_be_had()) GTEST_SKIP() << Unpinnable::missing;
   run_processes(2, [](Context& c) {
     coll_comm* comm = c.comm();
     const Unpinnable memory(1 << 20);

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copies that the kernel refuses and their owner makes: starting, testing and advancing a request does not wait for them.
+#include <cstring>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "../seed.h"
+#include "comm/collectives.h"
+#include "comm/unpinnable.h"
+
+using namespace ranks;
+
+namespace {
+
+constexpr size_t count = 60'000, bytes = (count * 4 + 4095) / 4096 * 4096;
+
+// Rank 0 starts, tests and advances a request that needs a copy by rank 1, which calls nothing before rank 0 is through.
+// Then a blocking collective needs such a copy as well while the request waits for its own.
+using Start = std::function<coll_status(Context&, const uint32_t* in, uint32_t* out, coll_comm*, coll_request**)>;
+void check_request_does_not_wait(Context& c, const Start& start, const std::function<uint32_t(size_t)>& expected,
+                                 bool at_rank_0) {
+  const size_t n = count;
+  const Unpinnable in_memory(bytes), out_memory(bytes), root_memory(bytes);
+  std::vector<uint32_t> in_heap(n), out_heap(n), root_heap(n);
+  const bool owner = c.rank == 1;
+  uint32_t* const in = owner ? in_memory.data() : in_heap.data();
+  uint32_t* const out = owner ? out_memory.data() : out_heap.data();
+  uint32_t* const data = owner ? root_memory.data() : root_heap.data();
+  coll_comm* comm = c.comm();
+  for (size_t i = 0; i < n; i++) in[i] = input(c.rank, i, 0), data[i] = input(c.rank, i, 1);
+  coll_request* request = nullptr;
+  if (owner) RANK_CHECK(c, start(c, in, out, comm, &request) == COLL_OK);
+  c.meet();
+  if (!owner) {
+    RANK_CHECK(c, start(c, in, out, comm, &request) == COLL_OK);
+    int done = 1;
+    RANK_CHECK(c, coll_test(&request, &done) == COLL_OK && done == 0);
+    coll_progress();
+    c.shared->moment_ns = now_ns();
+  }
+  while (c.shared->moment_ns == 0) usleep(1000);  // calls nothing of the library
+  RANK_CHECK(c, coll_bcast(data, n, COLL_UINT32, 1, comm) == COLL_OK);
+  RANK_CHECK(c, coll_wait(&request) == COLL_OK);
+  for (size_t i = 0; i < n && !c.failed(); i++) {
+    if (data[i] != input(1, i, 1)) c.fail("bcast is wrong at " + std::to_string(i));
+    if ((at_rank_0 ? c.rank == 0 : c.rank == 1) && out[i] != expected(i))
+      c.fail("the request's result is wrong at " + std::to_string(i));
+  }
+  RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
+}
+
+TEST(RefusedCopies, AreNotAwaitedByRequests) {
+  if (!Unpinnable::can_be_had()) GTEST_SKIP() << Unpinnable::missing;
+  Environment forced("COLL_TRANSPORT", "cma"), writes("COLL_GATHER", "parallel_write");
+  const size_t n = count;
+  run_processes(2, [n](Context& c) {
+    const auto bcast = [n](Context& self, const uint32_t* in, uint32_t* out, coll_comm* comm, coll_request** request) {
+      if (self.rank == 1) memcpy(out, in, n * sizeof *in);
+      return coll_ibcast(out, n, COLL_UINT32, 1, comm, request);
+    };
+    check_request_does_not_wait(
+        c, bcast, [](size_t i) { return input(1, i, 0); }, true);
+  });
+  run_processes(2, [n](Context& c) {
+    const auto allreduce = [n](Context&, const uint32_t* in, uint32_t* out, coll_comm* comm, coll_request** request) {
+      return coll_iallreduce(in, out, n, COLL_UINT32, COLL_SUM, comm, request);
+    };
+    check_request_does_not_wait(
+        c, allreduce, [](size_t i) { return input(0, i, 0) + input(1, i, 0); }, true);
+  });
+  run_processes(2, [n](Context& c) {
+    const auto gather = [n](Context&, const uint32_t* in, uint32_t* out, coll_comm* comm, coll_request** request) {
+      return coll_igather(in, out, n / 2, COLL_UINT32, 1, comm, request);
+    };
+    const auto block = [n](size_t i) { return input(i < n / 2 ? 0 : 1, i % (n / 2), 0); };
+    check_request_does_not_wait(c, gather, block, false);
+  });
+}
+
+}  // namespace

@@ -432,12 +432,13 @@ TEST(Select, TheLatencyPathServesManyRanks) {
         EXPECT_EQ(bytes(Collective::gather), crowded ? 0u : tiny_bytes);
         EXPECT_EQ(bytes(Collective::allgather), tiny_bytes);
         EXPECT_EQ(bytes(Collective::scatter), 16u << 10);  // of all blocks together
-        EXPECT_EQ(bytes(Collective::alltoall), 16u << 10);
+        EXPECT_EQ(bytes(Collective::alltoall), crowded ? 128u << 10 : 16u << 10);
         EXPECT_EQ(bytes(Collective::reduce_scatter), 16u << 10);
         for (Collective vector : {Collective::reduce, Collective::allreduce, Collective::scan, Collective::exscan})
           EXPECT_EQ(bytes(vector), tiny_bytes);
         situation.mapped = true;
         EXPECT_EQ(bytes(Collective::bcast), crowded ? 0u : tiny_bytes);
+        EXPECT_EQ(bytes(Collective::alltoall), 16u << 10);
       }
   situation = {.ranks = 257};
   EXPECT_EQ(bytes(Collective::barrier) + bytes(Collective::bcast) + bytes(Collective::allgather), 0u);

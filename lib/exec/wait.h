@@ -20,6 +20,7 @@ class Wait {
   // rank that it waits for, for at most sleep_us(). `awaited()` returns that rank, or -1 if none is known.
   template <typename Awaited>
   sync::Rung climb(Awaited&& awaited) {
+    if (team_.shares_core && ladder_.rounds() == 0 && !decided_ && !beside_ && is_beside(awaited())) yield_first();
     const sync::Rung rung = ladder_.climb();
     if (rung != sync::Rung::sleep || decided_) [[likely]]
       return rung;
@@ -40,17 +41,27 @@ class Wait {
   // Then the awaited rank does not run before this one gives the core up.
   sync::Rung decide(int awaited) {
     if (!beside_) {
-      team_.tell_core();
-      beside_ = team_.is_known_here(awaited);
-      decided_ = !beside_;
+      team_.shares_core = is_beside(awaited);
+      decided_ = !team_.shares_core;
     } else if (ladder_.in_vain()) {
       // No yield let another process run: the rank has moved, or is of another scheduling group.
+      team_.shares_core = false;
       decided_ = true;
     } else {
       return sync::Rung::sleep;
     }
-    ladder_ = sync::Ladder(decided_ ? team_.patience : sync::Patience::crowded(false));
+    if (decided_) ladder_ = sync::Ladder(team_.patience);
+    else yield_first();
     return sync::Rung::spin;
+  }
+
+  bool is_beside(int awaited) {
+    team_.tell_core();
+    return team_.is_known_here(awaited);
+  }
+  void yield_first() {
+    beside_ = true;
+    ladder_ = sync::Ladder(sync::Patience::crowded(false));
   }
 
   Team& team_;

@@ -113,11 +113,14 @@ TEST(Crowd, TwoRanksThatMeetOnOneCoreGiveItUp) {
   auto* median = static_cast<std::atomic<int64_t>*>(
       mmap(nullptr, sizeof(std::atomic<int64_t>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   for (size_t bytes : {size_t(8), size_t(8) << 10, size_t(64) << 10, size_t(1) << 20}) {
-    const int64_t bound = allreduce_on_one_core_ns(bytes, true, *median);
-    const int64_t moved = allreduce_on_one_core_ns(bytes, false, *median);
+    int64_t bound = INT64_MAX, moved = INT64_MAX;
+    for (int round = 0; round < 3; round++) {  // the least: other load can only lengthen a median
+      bound = std::min(bound, allreduce_on_one_core_ns(bytes, true, *median));
+      moved = std::min(moved, allreduce_on_one_core_ns(bytes, false, *median));
+    }
     printf("%zu B: %lld ns bound, %lld ns moved\n", bytes, static_cast<long long>(bound),
            static_cast<long long>(moved));
-    EXPECT_LT(moved, 5 * bound) << bytes;
+    EXPECT_LT(moved, (slowness == 1 ? 1.7 : 5) * double(bound)) << bytes;
   }
   munmap(median, sizeof(std::atomic<int64_t>));
 }

@@ -166,4 +166,30 @@ INSTANTIATE_TEST_SUITE_P(More, ManyRanks,
                                          Case{256, {8, 4096}, 1}),
                          [](const auto& info) { return std::to_string(info.param.ranks); });
 
+// Each needs mappings, of which a process may have 65,530 by default, and memory once it is used; no descriptor.
+TEST(MoreCommunicators, TenThousandAliveAtOnce) {
+  constexpr int communicators = 10'000;
+  run_processes(
+      2,
+      [](Context& c) {
+        coll_comm* comm = c.comm();
+        if (comm == nullptr) return;
+        std::vector<coll_comm*> made(communicators);
+        const auto use = [&](int i) {
+          uint32_t in = uint32_t(i + c.rank), out = 0;
+          RANK_CHECK(c, coll_allreduce(&in, &out, 1, COLL_UINT32, COLL_SUM, made[size_t(i)]) == COLL_OK);
+          RANK_CHECK(c, out == uint32_t(2 * i + 1));
+        };
+        for (int i = 0; i < communicators && !c.failed(); i++) {
+          RANK_CHECK(c, coll_comm_split(comm, 0, c.rank, &made[size_t(i)]) == COLL_OK);
+          if (made[size_t(i)] == nullptr) return;
+          use(i);
+        }
+        for (int i = 0; i < communicators && !c.failed(); i += 7) use(i);
+        for (coll_comm* each : made) RANK_CHECK(c, coll_comm_free(each) == COLL_OK);
+        RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
+      },
+      -1, 300);
+}
+
 }  // namespace

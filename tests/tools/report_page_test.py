@@ -252,7 +252,7 @@ class Large(Page):
                 "--transport", "shm", "--trace", trace)
         root = pathlib.Path(__file__).resolve().parents[2]
         cls.make("many", "--table", "arm-n1", "--stats", *report_data.write_job(many, 160), "--trace", trace,
-                 "--bench", many / "bench.json", root / "docs/measurements/zen5-one-l3.json", root / "docs/measurements/zen5-scale.json",
+                 "--bench", many / "bench.json", root / "docs/measurements/zen5-one-l3.json", root / "docs/measurements/zen4-scale.json",
                  "--compare", root / "lib/model/machines/epyc-2p.json", change=report_data.add_matrix)
 
     def test_every_section_renders(self):

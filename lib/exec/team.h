@@ -94,8 +94,8 @@ class Team {
   sync::Patience patience;
   bool crowded = false;  // more ranks than cores
   // As the last long wait found: the awaited rank was on this core although it could have one of its own. While it holds,
-  // every wait tells the core first, so that ranks which part notice at once.
-  bool shares_core = false;
+  // every wait tells the core first, so that ranks which part notice at once. Several threads of the rank may write it.
+  std::atomic<bool> shares_core = false;
   mem::SharedStores stores;  // to what this rank stages
   // Called now and then while a rank waits, so that other operations of the communicator advance. May be null.
   void (*progress_others)(void* context) = nullptr;

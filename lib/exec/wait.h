@@ -20,7 +20,9 @@ class Wait {
   // rank that it waits for, for at most sleep_us(). `awaited()` returns that rank, or -1 if none is known.
   template <typename Awaited>
   sync::Rung climb(Awaited&& awaited) {
-    if (team_.shares_core && ladder_.rounds() == 0 && !decided_ && !beside_ && is_beside(awaited())) yield_first();
+    if (team_.shares_core.load(std::memory_order_relaxed) && ladder_.rounds() == 0 && !decided_ && !beside_ &&
+        is_beside(awaited()))
+      yield_first();
     const sync::Rung rung = ladder_.climb();
     if (rung != sync::Rung::sleep || decided_) [[likely]]
       return rung;
@@ -41,11 +43,12 @@ class Wait {
   // Then the awaited rank does not run before this one gives the core up.
   sync::Rung decide(int awaited) {
     if (!beside_) {
-      team_.shares_core = is_beside(awaited);
-      decided_ = !team_.shares_core;
+      const bool here = is_beside(awaited);
+      team_.shares_core.store(here, std::memory_order_relaxed);
+      decided_ = !here;
     } else if (ladder_.in_vain()) {
       // No yield let another process run: the rank has moved, or is of another scheduling group.
-      team_.shares_core = false;
+      team_.shares_core.store(false, std::memory_order_relaxed);
       decided_ = true;
     } else {
       return sync::Rung::sleep;

@@ -17,6 +17,9 @@ namespace coll::exec {
 namespace {
 
 constexpr uint64_t all_consumed = UINT64_MAX;
+// From here on the kernel copies where it can, even if staging is the rule: a receiver that shares its core with the sender
+// then needs it once, not once for each window.
+constexpr size_t least_copied_bytes = size_t(1) << 20;
 constexpr size_t least_staging_bytes = size_t(64) << 10, least_windows_bytes = size_t(32) << 10;
 constexpr size_t round_up(size_t bytes) { return (bytes + sync::line_bytes - 1) / sync::line_bytes * sync::line_bytes; }
 
@@ -199,10 +202,12 @@ bool NeighborExchange::show(Out& out) {
     team.tell_arena(arena->descriptor());
     entry.arena_offset = *offset + 1;
     mapped_ = true;
-  } else if (team.reach == Reach::remote) {
+  } else if (team.reach == Reach::remote || (team.reach == Reach::staged && out.bytes >= least_copied_bytes)) {
     transport::Announced at;
     transport::Hold hold;
-    if (team.stages_own || !team.abilities.reads || !team.access->offer(data, out.bytes, false, at, hold)) return false;
+    if (team.stages_own || team.access == nullptr || !team.abilities.reads ||
+        !team.access->offer(data, out.bytes, false, at, hold))
+      return false;
     if (hold != nullptr) holds_.push_back(std::move(hold));
     entry.region = at.region;
     entry.place = at.place;

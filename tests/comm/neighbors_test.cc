@@ -99,7 +99,7 @@ class Part {
 };
 
 // Around the limits between staged at once, staged in turns, and in place.
-const std::vector<size_t> some_lengths{0, 1, 7, 64, 1000, 8191, 8192, 9000, 40000, 70001, 300000};
+const std::vector<size_t> some_lengths{0, 1, 7, 64, 1000, 8191, 8192, 9000, 40000, 70001, 300000, 1 << 20};
 
 class Neighbors : public testing::TestWithParam<int> {};
 

@@ -567,6 +567,35 @@ coll_status coll_scan(const void *send, void *recv, size_t count, coll_datatype 
  */
 coll_status coll_exscan(const void *send, void *recv, size_t count, coll_datatype type, coll_op op, coll_comm *comm);
 
+/* One message of a coll_neighbor_exchange() that this rank sends to `peer`, or receives from it. Either may be itself. */
+typedef struct coll_outgoing {
+  int peer;         /* 0 .. size-1 */
+  const void *data; /* [bytes]; may be NULL for 0 bytes */
+  size_t bytes;
+} coll_outgoing;
+typedef struct coll_incoming {
+  int peer;
+  void *data;
+  size_t bytes;
+} coll_incoming;
+
+/*
+ * A sparse exchange: sends each message of `sends` to its peer, and receives each of `receives`. Every rank knows its
+ * own lists alone. Cost grows with a rank's messages, not with the ranks; a rank with empty lists makes the call, too,
+ * and does not wait. A rank may name a peer several times: the k-th message that rank a lists for rank b is received by
+ * the k-th that b lists from a, and they have the same length. sends: [send_count], receives: [receive_count]; either may
+ * be NULL if its count is 0. Messages that are received must not overlap each other; those that are sent may.
+ * If lengths differ the call ends, and the receiver is told: TRUNCATE if a message is longer than what it receives, COUNT
+ * if it is shorter or missing. Of one message between two ranks, what fits has then been delivered; of several, none. The
+ * communicator stays usable. Messages that no rank receives are not reported. At most 2048 different peers to send
+ * to, and to receive from. In place is not allowed.
+ * Source: this project.
+ * Errors: ARG (a list is NULL, or a peer is no rank), COUNT (also: bytes exceed the address space; too many peers),
+ * BUFFER, and those of collectives but UNAVAILABLE; all forms return TRUNCATE. Thread safety: per communicator.
+ */
+coll_status coll_neighbor_exchange(const coll_outgoing *sends, size_t send_count, const coll_incoming *receives,
+                                   size_t receive_count, coll_comm *comm);
+
 /* ---- requests --------------------------------------------------------------------------------------------------- */
 
 /*
@@ -585,7 +614,8 @@ typedef struct coll_request coll_request;
  * arguments are those of the blocking form, whose comment states shapes and in-place rules.
  * The status is that of starting: wrong arguments, and what else keeps the collective from being started. *request is
  * then NULL, and nothing was started. What goes wrong later is the status of coll_wait() or coll_test().
- * Errors: those of the blocking form but MISMATCH and TRUNCATE, which are not checked; ARG also if request is NULL.
+ * Errors: those of the blocking form but MISMATCH and TRUNCATE, which are not checked; ARG also if request is NULL. A
+ * wait or test of coll_ineighbor_exchange() may return TRUNCATE or COUNT.
  * Thread safety: per request.
  */
 coll_status coll_ibarrier(coll_comm *comm, coll_request **request);
@@ -620,6 +650,8 @@ coll_status coll_iscan(const void *send, void *recv, size_t count, coll_datatype
                        coll_request **request);
 coll_status coll_iexscan(const void *send, void *recv, size_t count, coll_datatype type, coll_op op, coll_comm *comm,
                          coll_request **request);
+coll_status coll_ineighbor_exchange(const coll_outgoing *sends, size_t send_count, const coll_incoming *receives,
+                                    size_t receive_count, coll_comm *comm, coll_request **request);
 
 /*
  * The persistent forms check and keep the arguments, and make an inactive request; each coll_start() runs the
@@ -662,6 +694,8 @@ coll_status coll_scan_init(const void *send, void *recv, size_t count, coll_data
                            coll_request **request);
 coll_status coll_exscan_init(const void *send, void *recv, size_t count, coll_datatype type, coll_op op,
                              coll_comm *comm, coll_request **request);
+coll_status coll_neighbor_exchange_init(const coll_outgoing *sends, size_t send_count, const coll_incoming *receives,
+                                        size_t receive_count, coll_comm *comm, coll_request **request);
 
 /*
  * Starts a persistent request and returns without waiting for a peer. All ranks start the requests of a communicator,

@@ -522,6 +522,19 @@ struct Blocks {
   std::span<const std::size_t> counts = {}, displs = {};
 };
 
+// Messages of a sparse exchange: a vector for a peer, and one from it. Until the exchange is complete the vector must live,
+// in the same place.
+template <Vector R>
+requires detail::OutlivesTheCall<R>
+[[nodiscard]] coll_outgoing outgoing(int peer, R&& vector) {
+  return {peer, std::ranges::data(vector), std::ranges::size(vector) * sizeof(*std::ranges::data(vector))};
+}
+template <MutableVector R>
+requires detail::OutlivesTheCall<R>
+[[nodiscard]] coll_incoming incoming(int peer, R&& vector) {
+  return {peer, std::ranges::data(vector), std::ranges::size(vector) * sizeof(*std::ranges::data(vector))};
+}
+
 // ---- communicators ----------------------------------------------------------------------------------------------
 
 // A communicator of coll.h. Move-only. The destructor, and assignment to a Communicator, free it with coll_comm_free()
@@ -715,6 +728,10 @@ class Communicator {
   void alltoallv(Send&& send, const Blocks& sent, Recv&& recv, const Blocks& received) {
     detail::check(std::apply(coll_alltoallv, alltoallv_arguments(send, sent, recv, received)));
   }
+  // A sparse exchange. The lists are read during the call only; their vectors must live until it is complete.
+  void neighbor_exchange(std::span<const coll_outgoing> sends, std::span<const coll_incoming> receives) {
+    detail::check(std::apply(coll_neighbor_exchange, neighbor_arguments(sends, receives)));
+  }
   // send: all blocks, counts[0] + counts[1] + ... elements; recv: [counts[rank()]], the own block of the result. In
   // place, recv holds the input, and its first counts[rank()] elements become the result. The sizes of send and recv
   // are not compared with counts.
@@ -785,6 +802,10 @@ class Communicator {
   [[nodiscard]] Request ialltoallv(Send&& send, const Blocks& sent, Recv&& recv, const Blocks& received) {
     return begin_with(nullptr, coll_ialltoallv, alltoallv_arguments(send, sent, recv, received));
   }
+  [[nodiscard]] Request ineighbor_exchange(std::span<const coll_outgoing> sends,
+                                           std::span<const coll_incoming> receives) {
+    return begin_with(nullptr, coll_ineighbor_exchange, neighbor_arguments(sends, receives));
+  }
   template <class Send, class Recv, class O>
   requires detail::Reduction<Send, Recv, O> && detail::BothOutliveTheCall<Send, Recv>
   [[nodiscard]] Request ireduce_scatter(Send&& send, Recv&& recv, std::span<const std::size_t> counts, const O& op) {
@@ -847,6 +868,10 @@ class Communicator {
   requires detail::Movement<Send, Recv> && detail::BothOutliveTheCall<Send, Recv>
   [[nodiscard]] Request alltoallv_init(Send&& send, const Blocks& sent, Recv&& recv, const Blocks& received) {
     return begin_with(nullptr, coll_alltoallv_init, alltoallv_arguments(send, sent, recv, received));
+  }
+  [[nodiscard]] Request neighbor_exchange_init(std::span<const coll_outgoing> sends,
+                                               std::span<const coll_incoming> receives) {
+    return begin_with(nullptr, coll_neighbor_exchange_init, neighbor_arguments(sends, receives));
   }
   template <class Send, class Recv, class O>
   requires detail::Reduction<Send, Recv, O> && detail::BothOutliveTheCall<Send, Recv>
@@ -976,6 +1001,11 @@ class Communicator {
     return std::tuple(detail::data_of(send), counts_of(sent, !detail::is_in_place<Send>), displs_of(sent),
                       detail::writable_data_of(recv), counts_of(received, true), displs_of(received), moved<Send, Recv>,
                       handle());
+  }
+  using NeighborArguments =
+      std::tuple<const coll_outgoing*, std::size_t, const coll_incoming*, std::size_t, coll_comm*>;
+  NeighborArguments neighbor_arguments(std::span<const coll_outgoing> sends, std::span<const coll_incoming> receives) {
+    return {sends.data(), sends.size(), receives.data(), receives.size(), handle()};
   }
   template <class Send, class Recv, class O>
   auto reduce_scatter_arguments(Send&& send, Recv&& recv, std::span<const std::size_t> counts, const O& op) {

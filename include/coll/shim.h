@@ -32,6 +32,12 @@ const char *coll_setting(const char *name);
 coll_status coll_stats_forwarded(const char *collective, const char *why, size_t bytes);
 
 /*
+ * Names the calling thread's next coll_neighbor_exchange(), of any form, for COLL_STATS. The string must never be freed.
+ * Local. Errors: none. Thread safety: full.
+ */
+void coll_stats_served_as(const char *collective);
+
+/*
  * Writes the statistics that COLL_STATS asks for at once, as those of `rank`, instead of at the end of the process.
  * Does nothing if COLL_STATS is not set. `rank` is the number that stands for %r in the file's name; without %r, only
  * rank 0 writes.

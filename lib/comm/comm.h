@@ -32,6 +32,9 @@
 #include "topo/machine.h"
 #include "tune/select.h"
 
+namespace coll::exec {
+class NeighborExchange;
+}
 namespace coll::transport {
 class Arena;
 class LifeRegistration;
@@ -52,12 +55,16 @@ struct Call {
   exec::Reducer reducer;
   std::shared_ptr<const Pieces> pieces;  // of a v-form, instead of count
   uint64_t signature = 0;                // equal on all ranks when they call alike; for debug mode
+  // A sparse exchange, whatever `collective` says, and the name under which statistics count it.
+  std::shared_ptr<exec::NeighborExchange> exchange;
+  const char* name = nullptr;
 
   // Partial results have a wider type than the data.
   bool rounds() const { return reducer.kernel != nullptr && mem::partial_type(reducer.type) != reducer.type; }
   size_t bytes() const { return count * element_bytes; }
   // Nothing is to be done, and every rank knows it.
   bool empty() const {
+    if (exchange != nullptr) return false;
     if (pieces == nullptr) return count == 0 && collective != plan::Collective::barrier;
     const bool known = collective == plan::Collective::allgather || collective == plan::Collective::reduce_scatter;
     return known && pieces->total() == 0;
@@ -119,6 +126,13 @@ class Request {
  private:
   friend class Comm;
   enum class State : uint8_t { idle, queued, running, complete };
+  // Of the run, a plan's or an exchange's; see there.
+  size_t staging_bytes(int ranks) const;
+  coll_status begin(exec::Channel& channel);
+  exec::Run::Progress advance();
+  bool idle(sync::Rung rung);
+  exec::AwaitedPost awaited() const;
+  coll_status run_status() const;
   std::weak_ptr<Comm> comm_;
   std::shared_ptr<Comm> keeps_;  // from the start on
   Call call_;
@@ -237,13 +251,14 @@ class Comm : public std::enable_shared_from_this<Comm> {
   coll_status perform_timed(const Call& call);
   void count(const Request& request) const;
   const char* transport() const;
-  // The same for a run that is over, which may have found memory of arenas.
-  const char* transport(const exec::Run& run) const;
   // Peers' ordinary memory is reached by copies of the kernel alone.
   bool copies_only() const { return team_.reach == exec::Reach::remote && !team_.abilities.load_store; }
   // Peers access all buffers of this rank in place.
   bool in_place() const { return team_.reach == exec::Reach::direct || team_.abilities.load_store; }
   coll_status perform_short(const Call& call);
+  coll_status perform_exchange(const Call& call);
+  // What a rank is told of an exchange that is over.
+  coll_status verdict(const exec::NeighborExchange& exchange) const;
   void perform_alone(const Call& call);
   bool takes_latency_path(const Call& call) const;
   exec::Channel& channel(int index) { return index == 0 ? blocking_ : queues_[size_t(index - 1)].channel; }

@@ -39,6 +39,8 @@ coll_status Comm::perform_now(const Call& call) {
                                  " called another collective, or the same one with another count, root or operation");
     if (status != COLL_OK) return told(status);
   }
+  if (call.exchange != nullptr) [[unlikely]]
+    return perform_exchange(call);
   if (ranks() == 1) return perform_alone(call), COLL_OK;
   if (call.empty()) return COLL_OK;
   if (takes_latency_path(call)) return told(perform_short(call));

@@ -7,6 +7,7 @@
 #include "comm/long_buffers.h"
 #include "comm/scratch.h"
 #include "comm/stats.h"
+#include "exec/neighbor_exchange.h"
 #include "exec/wait.h"
 #include "sync/system_wait.h"
 
@@ -45,26 +46,29 @@ coll_status Comm::start(Request& request) {
   if (detached_) return failure(COLL_ERR_STATE, freed_text);
   const Call& call = request.call_;
   request.status_ = COLL_OK;
-  if (ranks() == 1) perform_alone(call);
+  if (ranks() == 1 && call.exchange != nullptr) call.exchange->copy_own(), request.status_ = verdict(*call.exchange);
+  else if (ranks() == 1) perform_alone(call);
   if (ranks() == 1 || call.empty()) {
     request.state_ = Request::State::complete;
     return COLL_OK;
   }
-  if (settings_.huge_pages) use_long_buffers(call, rank(), ranks());
   const unsigned turn = next_queue_ % request_channels;
-  std::shared_ptr<exec::Bound>& bound = request.bound_[turn];
-  if (bound == nullptr) {
-    const BoundEntry* entry;
-    coll_status status = bound_for(call, int(turn) + 1, false, entry);
-    if (status != COLL_OK) return status;
-    bound = entry->bound;
+  if (call.exchange == nullptr) {
+    if (settings_.huge_pages) use_long_buffers(call, rank(), ranks());
+    std::shared_ptr<exec::Bound>& bound = request.bound_[turn];
+    if (bound == nullptr) {
+      const BoundEntry* entry;
+      coll_status status = bound_for(call, int(turn) + 1, false, entry);
+      if (status != COLL_OK) return status;
+      bound = entry->bound;
+    }
+    const size_t element_bytes = bound->element_bytes();
+    request.arguments_ = needs_scratch(call, element_bytes)
+                             ? apart(call, element_bytes, rank(), ranks(), request.scratch_)
+                             : call.arguments();
+    request.running_ = bound.get();
+    request.run_.reserve(*bound);
   }
-  const size_t element_bytes = bound->element_bytes();
-  request.arguments_ = needs_scratch(call, element_bytes)
-                           ? apart(call, element_bytes, rank(), ranks(), request.scratch_)
-                           : call.arguments();
-  request.running_ = bound.get();
-  request.run_.reserve(*bound);
   if (stats::wanted()) [[unlikely]]
     request.started_ = stats::now_seconds();
   queues_[turn].requests.push_back(&request);
@@ -115,19 +119,19 @@ void Comm::advance(Queue& queue) {
   while (!queue.requests.empty()) {
     Request& request = *queue.requests.front();
     if (request.state_ == Request::State::queued) {
-      if (!queue.channel.may_begin(request.running_->plan().staging_bytes)) return;
+      if (!queue.channel.may_begin(request.staging_bytes(ranks()))) return;
       request.state_ = Request::State::running;
       coll_status status;
       try {
-        status = request.run_.begin(*request.running_, queue.channel, request.arguments_);
+        status = request.begin(queue.channel);
       } catch (const std::bad_alloc&) { team_.fail(), status = COLL_ERR_NO_MEMORY; }
       if (status != COLL_OK) return complete(queue, status);
     }
-    switch (request.run_.advance()) {
+    switch (request.advance()) {
       case exec::Run::Progress::blocked: return;
       case exec::Run::Progress::moved: continue;
       case exec::Run::Progress::done: complete(queue, COLL_OK); continue;
-      case exec::Run::Progress::failed: return complete(queue, request.run_.status());
+      case exec::Run::Progress::failed: return complete(queue, request.run_status());
     }
   }
 }
@@ -137,10 +141,12 @@ void Comm::complete(Queue& queue, coll_status status) {
   do {
     Request& request = *queue.requests.front();
     request.status_ = status;
+    if (const auto& exchange = request.call_.exchange; exchange != nullptr && status == COLL_OK)
+      request.status_ = exchange->verdict();
     if (stats::wanted()) [[unlikely]]
       count(request);  // if it throws, the request is complete the next time
     queue.requests.pop_front();
-    if (status == COLL_OK)
+    if (status == COLL_OK && request.call_.exchange == nullptr)
       if (const size_t bytes = request.running_->element_bytes(); needs_scratch(request.call_, bytes))
         put_back(request.call_, bytes, rank(), ranks(), request.scratch_);
     outstanding_--;
@@ -224,9 +230,9 @@ exec::AwaitedPost Comm::look_after_peers(const Request& request) {
     Request& first = *queue.requests.front();
     exec::AwaitedPost post;
     if (first.state_ == Request::State::running) {
-      if (!first.run_.idle(sync::Rung::yield)) complete(queue, first.run_.status());
-      else post = first.run_.awaited();
-    } else if (const size_t bytes = first.running_->plan().staging_bytes;
+      if (!first.idle(sync::Rung::yield)) complete(queue, first.run_status());
+      else post = first.awaited();
+    } else if (const size_t bytes = first.staging_bytes(ranks());
                !queue.channel.may_begin(bytes) && !queue.channel.look_after_peers(bytes, post)) {
       complete(queue, COLL_ERR_PEER_DIED);
     }

@@ -2,15 +2,21 @@
 // Collectives with their time taken, for statistics.
 #include "comm/comm.h"
 #include "comm/stats.h"
+#include "exec/neighbor_exchange.h"
 
 namespace coll::comm {
-
-const char* Comm::transport(const exec::Run& run) const { return run.used_mapped_memory() ? "mapped" : transport(); }
 
 namespace {
 
 // Of a v-form: what this rank knows of.
-size_t bytes_of(const Call& call) { return call.pieces != nullptr ? call.pieces->total() : call.bytes(); }
+size_t bytes_of(const Call& call) {
+  if (call.exchange != nullptr) return call.exchange->sent_bytes();
+  return call.pieces != nullptr ? call.pieces->total() : call.bytes();
+}
+
+const char* name_of(const Call& call) { return call.name != nullptr ? call.name : plan::name(call.collective); }
+
+constexpr const char* of_exchange = "neighbors";
 
 }  // namespace
 
@@ -31,18 +37,23 @@ coll_status Comm::perform_timed(const Call& call) {
   const bool nothing = call.empty() || (ranks() == 1 && call.collective == plan::Collective::barrier);
   std::string_view algorithm = nothing                    ? "nothing to do"
                                : ranks() == 1             ? "one rank"
+                               : call.exchange != nullptr ? of_exchange
                                : takes_latency_path(call) ? "latency"
                                                           : std::string_view(blocking_run_.bound()->plan().algorithm);
-  const bool by_plan = !nothing && ranks() > 1 && !takes_latency_path(call);
-  stats::record(plan::name(call.collective), bytes_of(call), seconds, algorithm,
-                by_plan ? transport(blocking_run_) : transport());
+  const bool maps = call.exchange != nullptr
+                        ? call.exchange->used_mapped_memory()
+                        : !nothing && ranks() > 1 && !takes_latency_path(call) && blocking_run_.used_mapped_memory();
+  stats::record(name_of(call), bytes_of(call), seconds, algorithm, maps ? "mapped" : transport());
   return status;
 }
 
 void Comm::count(const Request& request) const {
   if (request.status_ != COLL_OK) return;
-  stats::record(plan::name(request.call_.collective), bytes_of(request.call_), stats::now_seconds() - request.started_,
-                std::string(request.running_->plan().algorithm) + " (request)", transport(request.run_));
+  const exec::NeighborExchange* exchange = request.call_.exchange.get();
+  const bool maps = exchange != nullptr ? exchange->used_mapped_memory() : request.run_.used_mapped_memory();
+  stats::record(name_of(request.call_), bytes_of(request.call_), stats::now_seconds() - request.started_,
+                (exchange != nullptr ? of_exchange : std::string(request.running_->plan().algorithm)) + " (request)",
+                maps ? "mapped" : transport());
 }
 
 }  // namespace coll::comm

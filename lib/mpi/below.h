@@ -14,7 +14,24 @@ namespace coll::shim {
   X(Gather) X(Gatherv) X(Scatter) X(Scatterv) X(Allgather) X(Allgatherv) X(Alltoall) X(Alltoallv)      \
   X(Alloc_mem) X(Free_mem) X(Op_create) X(Op_free) X(Init) X(Init_thread) X(Finalize)                  \
   X(Comm_free) X(Comm_disconnect)                                                                      \
-  X(Iprobe) X(Improbe) X(Isend) X(Issend) X(Irsend) X(Ibsend) COLL_SHIM_TAKEN_LARGE(X) COLL_SHIM_STARTED(X)
+  X(Iprobe) X(Improbe) X(Isend) X(Issend) X(Irsend) X(Ibsend) COLL_SHIM_TAKEN_LARGE(X) COLL_SHIM_STARTED(X)\
+  COLL_SHIM_EDGES(X)
+
+// Those of neighbors.h.
+#define COLL_SHIM_EDGES(X)                                                                              \
+  X(Alltoallw) X(Neighbor_allgather) X(Neighbor_allgatherv)                                            \
+  X(Neighbor_alltoall) X(Neighbor_alltoallv) X(Neighbor_alltoallw)                                     \
+  X(Ialltoallw) X(Ineighbor_allgather) X(Ineighbor_allgatherv)                                         \
+  X(Ineighbor_alltoall) X(Ineighbor_alltoallv) X(Ineighbor_alltoallw) COLL_SHIM_EDGES_LARGE(X)
+#if MPI_VERSION >= 4
+#define COLL_SHIM_EDGES_LARGE(X)                                                                        \
+  X(Alltoallw_c) X(Neighbor_allgather_c) X(Neighbor_allgatherv_c)                                      \
+  X(Neighbor_alltoall_c) X(Neighbor_alltoallv_c) X(Neighbor_alltoallw_c)                               \
+  X(Ialltoallw_c) X(Ineighbor_allgather_c) X(Ineighbor_allgatherv_c)                                   \
+  X(Ineighbor_alltoall_c) X(Ineighbor_alltoallv_c) X(Ineighbor_alltoallw_c)
+#else
+#define COLL_SHIM_EDGES_LARGE(X)
+#endif
 
 // Those with large counts.
 #if MPI_VERSION >= 4
@@ -57,6 +74,8 @@ namespace coll::shim {
   X(Type_create_keyval) X(Type_free_keyval) X(Type_get_attr) X(Type_set_attr)                          \
   X(Type_create_hindexed) X(Type_commit) X(Type_free)                                                  \
   X(Type_size) X(Type_get_extent) X(Type_get_envelope) X(Type_get_contents)                           \
+  X(Topo_test) X(Cartdim_get) X(Cart_get) X(Cart_shift) X(Graph_neighbors_count) X(Graph_neighbors)    \
+  X(Dist_graph_neighbors_count) X(Dist_graph_neighbors)                                                \
   COLL_SHIM_COUNTS(X) COLL_SHIM_CONVERSIONS(X) COLL_SHIM_ENDS(X) COLL_SHIM_REQUESTS(X)
 // Of those, what requests need: lib/mpi/requests.h and background.h.
 #define COLL_SHIM_REQUESTS(X)                                                                           \

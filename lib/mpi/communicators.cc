@@ -56,6 +56,12 @@ constexpr Name names[collectives] = {
     {"MPI_Allgatherv", "allgatherv", "allgather"},
     {"MPI_Alltoall", "alltoall", "alltoall"},
     {"MPI_Alltoallv", "alltoallv", "alltoall"},
+    {"MPI_Alltoallw", "alltoallw", "alltoallw"},
+    {"MPI_Neighbor_allgather", "neighbor_allgather", "neighbor_allgather"},
+    {"MPI_Neighbor_allgatherv", "neighbor_allgatherv", "neighbor_allgatherv"},
+    {"MPI_Neighbor_alltoall", "neighbor_alltoall", "neighbor_alltoall"},
+    {"MPI_Neighbor_alltoallv", "neighbor_alltoallv", "neighbor_alltoallv"},
+    {"MPI_Neighbor_alltoallw", "neighbor_alltoallw", "neighbor_alltoallw"},
     {"MPI_Ibarrier", "ibarrier", "barrier"},
     {"MPI_Ibcast", "ibcast", "bcast"},
     {"MPI_Ireduce", "ireduce", "reduce"},
@@ -72,6 +78,12 @@ constexpr Name names[collectives] = {
     {"MPI_Iallgatherv", "iallgatherv", "allgather"},
     {"MPI_Ialltoall", "ialltoall", "alltoall"},
     {"MPI_Ialltoallv", "ialltoallv", "alltoall"},
+    {"MPI_Ialltoallw", "ialltoallw", "alltoallw"},
+    {"MPI_Ineighbor_allgather", "ineighbor_allgather", "neighbor_allgather"},
+    {"MPI_Ineighbor_allgatherv", "ineighbor_allgatherv", "neighbor_allgatherv"},
+    {"MPI_Ineighbor_alltoall", "ineighbor_alltoall", "neighbor_alltoall"},
+    {"MPI_Ineighbor_alltoallv", "ineighbor_alltoallv", "neighbor_alltoallv"},
+    {"MPI_Ineighbor_alltoallw", "ineighbor_alltoallw", "neighbor_alltoallw"},
 };
 constexpr const char *why_names[whys] = {"outside MPI_Init ... MPI_Finalize",
                                          "inside MPI_Comm_free",
@@ -330,6 +342,8 @@ std::size_t *Communicator::make_numbers() {
 }
 
 const char *mpi_name(Collective collective) { return names[collective].of_mpi; }
+
+const char *libcoll_name(Collective collective) { return names[collective].of_libcoll; }
 
 bool prepare() {
   if (phase.load(std::memory_order_acquire) == Phase::open) return !making;

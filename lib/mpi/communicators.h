@@ -31,6 +31,12 @@ enum Collective {
   allgatherv,
   alltoall,
   alltoallv,
+  alltoallw,
+  neighbor_allgather,
+  neighbor_allgatherv,
+  neighbor_alltoall,
+  neighbor_alltoallv,
+  neighbor_alltoallw,
   blocking_collectives,
   ibarrier = blocking_collectives,
   ibcast,
@@ -48,11 +54,19 @@ enum Collective {
   iallgatherv,
   ialltoall,
   ialltoallv,
+  ialltoallw,
+  ineighbor_allgather,
+  ineighbor_allgatherv,
+  ineighbor_alltoall,
+  ineighbor_alltoallv,
+  ineighbor_alltoallw,
   collectives
 };
 
 // "MPI_Bcast".
 const char *mpi_name(Collective collective);
+// What libcoll's statistics call it.
+const char *libcoll_name(Collective collective);
 
 // Why a call is passed on.
 enum class Why : std::uint8_t {
@@ -86,6 +100,7 @@ enum class Standing : std::uint8_t {
 };
 
 class Background;
+struct Neighborhood;
 
 // Used by one thread at a time, as MPI asks of a communicator's collectives.
 struct Communicator {
@@ -100,7 +115,8 @@ struct Communicator {
   Communicator *next;  // all that live
   Communicator **link;
 
-  std::unique_ptr<std::size_t[]> numbers;  // of v-forms, in bytes
+  std::unique_ptr<std::size_t[]> numbers;            // of v-forms, in bytes
+  std::shared_ptr<const Neighborhood> neighborhood;  // found by the first collective among neighbours
 
   std::shared_ptr<Background> background;
   Standing standing;

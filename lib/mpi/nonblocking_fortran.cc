@@ -2,30 +2,11 @@
 //
 // The entry points of Fortran for non-blocking collectives.
 #include "mpi/fortran.h"
+#include "mpi/fortran_started.h"
 
-#include "mpi/below.h"
 #include "mpi/start.h"
 
 using namespace coll::shim;
-
-namespace {
-
-#ifdef OPEN_MPI
-inline Int request_number(MPI_Request request) { return found.Request_c2f(request); }
-#else
-inline Int request_number(MPI_Request request) { return request; }
-#endif
-
-// `start(handle)` starts the collective, or says that it is to be passed on.
-template <typename Start, typename Next, typename... Arguments>
-void settle_started(Start start, Int *request, Next next, Int *ierror, Arguments... arguments) {
-  MPI_Request handle;
-  const int result = start(&handle);
-  if (result == MPI_SUCCESS) *request = request_number(handle);
-  settle(result, next, ierror, arguments...);
-}
-
-}  // namespace
 
 COLL_FORTRAN_WITHOUT_BUFFER(ibarrier, IBARRIER, (Int * comm, Int *request, Int *ierror),
                             settle_started([&](MPI_Request *handle) { return start_barrier(comm_of(comm), handle); },

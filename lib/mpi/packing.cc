@@ -3,10 +3,12 @@
 
 #include "mpi/below.h"
 #include "mpi/communicators.h"
+#include "mpi/typemap.h"
 
 #include <algorithm>
 #include <climits>
 #include <cstdint>
+#include <cstring>
 
 namespace coll::shim {
 namespace {
@@ -63,7 +65,6 @@ namespace {
 // Calls part(elements done, elements to do, their bytes) until all are done.
 template <typename Part>
 bool in_parts(MPI_Count count, std::size_t element_bytes, Part part) {
-  if (element_bytes > INT_MAX) return false;
   const int most = static_cast<int>(INT_MAX / std::max<std::size_t>(element_bytes, 1));
   for (MPI_Count done = 0; done < count;) {
     const int now = static_cast<int>(std::min<MPI_Count>(most, count - done));
@@ -73,9 +74,60 @@ bool in_parts(MPI_Count count, std::size_t element_bytes, Part part) {
   return true;
 }
 
+#ifdef OPEN_MPI
+// Elements that MPI_Pack, which counts bytes in an int, does not take. `move(data, count, part, packed)` moves blocks of
+// their parts.
+template <typename Move>
+bool move_large(char *data, MPI_Count count, MPI_Datatype datatype, const Datatype &element, char *packed, Move move) {
+  for (MPI_Count i = 0; i < count; i++) {
+    char *const at = data + i * element.extent_bytes;
+    if (!for_each_block(datatype, [&](MPI_Aint displacement, MPI_Count blocks, MPI_Datatype part) {
+          const Datatype *found_part = datatype_of(part);
+          if (found_part == nullptr) return false;
+          const Datatype of_part = *found_part;  // which moving it may replace
+          if (!move(at + displacement, blocks, part, of_part, packed)) return false;
+          packed += static_cast<std::size_t>(blocks) * of_part.size_bytes;
+          return true;
+        }))
+      return false;
+  }
+  return true;
+}
+
+bool pack_large(const char *buffer, MPI_Count count, MPI_Datatype datatype, const Datatype &element, char *packed) {
+  return move_large(const_cast<char *>(buffer), count, datatype, element, packed, pack_elements);
+}
+bool unpack_large(const char *packed, char *buffer, MPI_Count count, MPI_Datatype datatype, const Datatype &element) {
+  return move_large(buffer, count, datatype, element, const_cast<char *>(packed),
+                    [](char *data, MPI_Count blocks, MPI_Datatype part, const Datatype &of_part, const char *from) {
+                      return unpack_elements(from, data, blocks, part, of_part);
+                    });
+}
+#else
+bool pack_large(const char *buffer, MPI_Count count, MPI_Datatype datatype, const Datatype &element, char *packed) {
+  static const auto pack = reinterpret_cast<decltype(&::PMPI_Pack_c)>(variable("PMPI_Pack_c"));
+  MPI_Count position = 0;
+  return pack != nullptr && pack(buffer, count, datatype, packed, count * static_cast<MPI_Count>(element.size_bytes),
+                                 &position, private_communicator()) == MPI_SUCCESS;
+}
+bool unpack_large(const char *packed, char *buffer, MPI_Count count, MPI_Datatype datatype, const Datatype &element) {
+  static const auto unpack = reinterpret_cast<decltype(&::PMPI_Unpack_c)>(variable("PMPI_Unpack_c"));
+  MPI_Count position = 0;
+  return unpack != nullptr && unpack(packed, count * static_cast<MPI_Count>(element.size_bytes), &position, buffer,
+                                     count, datatype, private_communicator()) == MPI_SUCCESS;
+}
+#endif
+
+bool is_large(const Datatype &element) { return element.size_bytes > INT_MAX; }
+
 }  // namespace
 
 bool pack_elements(const char *buffer, MPI_Count count, MPI_Datatype datatype, const Datatype &element, char *packed) {
+  if (element.in_order(count)) {
+    std::memcpy(packed, buffer, static_cast<std::size_t>(count) * element.size_bytes);
+    return true;
+  }
+  if (is_large(element)) return pack_large(buffer, count, datatype, element, packed);
   return in_parts(count, element.size_bytes, [&](MPI_Count done, int now, std::size_t bytes) {
     return pack(buffer + done * element.extent_bytes, now, datatype,
                 packed + static_cast<std::size_t>(done) * element.size_bytes, bytes);
@@ -84,6 +136,11 @@ bool pack_elements(const char *buffer, MPI_Count count, MPI_Datatype datatype, c
 
 bool unpack_elements(const char *packed, char *buffer, MPI_Count count, MPI_Datatype datatype,
                      const Datatype &element) {
+  if (element.in_order(count)) {
+    std::memcpy(buffer, packed, static_cast<std::size_t>(count) * element.size_bytes);
+    return true;
+  }
+  if (is_large(element)) return unpack_large(packed, buffer, count, datatype, element);
   return in_parts(count, element.size_bytes, [&](MPI_Count done, int now, std::size_t bytes) {
     return unpack(packed + static_cast<std::size_t>(done) * element.size_bytes, bytes,
                   buffer + done * element.extent_bytes, now, datatype);

@@ -18,7 +18,8 @@ namespace coll::shim {
 bool pack(const void *buffer, int count, MPI_Datatype datatype, char *packed, std::size_t bytes);
 bool unpack(const char *packed, std::size_t bytes, void *buffer, int count, MPI_Datatype datatype);
 
-// The same for any number of bytes, in as many goes as it takes; one element is at most INT_MAX bytes.
+// The same for any number of bytes, in as many goes as it takes. Elements of more than INT_MAX bytes are taken apart;
+// false also if one of them is a distributed array.
 bool pack_elements(const char *buffer, MPI_Count count, MPI_Datatype datatype, const Datatype &element, char *packed);
 bool unpack_elements(const char *packed, char *buffer, MPI_Count count, MPI_Datatype datatype, const Datatype &element);
 

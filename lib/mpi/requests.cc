@@ -76,9 +76,12 @@ void complete(Started *started) {
   note_served();
   if (started->status == COLL_OK && started->moved != nullptr && !started->moved->recv.store())
     started->status = COLL_ERR_TYPE;
+  if (started->status == COLL_OK && started->exchange != nullptr && !started->exchange->in.store())
+    started->status = COLL_ERR_TYPE;
   started->code = started->status == COLL_OK ? MPI_SUCCESS : error_code(started->status);
   // Not in free_started(), which MPICH calls under a lock that freeing a datatype takes.
   started->moved.reset();
+  started->exchange.reset();
   started->operation.reset();
   found.Grequest_complete(started->handle);
 }

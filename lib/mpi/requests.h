@@ -6,6 +6,7 @@
 #pragma once
 
 #include "mpi/blocks.h"
+#include "mpi/edges.h"
 #include "mpi/handles.h"
 
 #include <coll/coll.h>
@@ -35,11 +36,18 @@ struct Moved {
   const Datatype *keep(MPI_Datatype datatype);
 };
 
+// The same of one among neighbours; and a blocking one has it, too.
+struct Exchanged {
+  Edges out;
+  Edges in;
+};
+
 // A started collective: of libcoll, and of the MPI library.
 struct Started {
   coll_request *collective = nullptr;
   MPI_Request handle;
   std::unique_ptr<Moved> moved;
+  std::unique_ptr<Exchanged> exchange;
   std::shared_ptr<void> operation;  // keeps a user-defined one
   coll_status status;               // once it is complete
   int code = MPI_SUCCESS;           // likewise

@@ -38,11 +38,13 @@ class Starting : public Taking {
 
   // Starts it: `start(coll_comm *, coll_request **)`.
   template <typename Start>
-  int begin(Start start, std::unique_ptr<Moved> moved = nullptr, std::shared_ptr<void> operation = nullptr) {
+  int begin(Start start, std::unique_ptr<Moved> moved = nullptr, std::shared_ptr<void> operation = nullptr,
+            std::unique_ptr<Exchanged> exchange = nullptr) {
     std::unique_ptr<Started> started(new (std::nothrow) Started);
     if (started == nullptr) return fail(COLL_ERR_NO_MEMORY);
     started->moved = std::move(moved);
     started->operation = std::move(operation);
+    started->exchange = std::move(exchange);
     if (const coll_status status = start(communicator_->coll, &started->collective); status != COLL_OK)
       return fail(status);
     communicator_->tally.taken[collective_]++;

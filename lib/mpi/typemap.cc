@@ -35,6 +35,12 @@ class Contents {
   Contents &operator=(const Contents &) = delete;
 
   bool good() const { return good_; }
+  // The parts need not be, although the whole is.
+  bool commit() const {
+    for (MPI_Datatype type : types_)
+      if (found.Type_commit(&type) != MPI_SUCCESS) return false;
+    return true;
+  }
   int integer(std::size_t i) const { return integers_[i]; }
   MPI_Aint address(std::size_t i) const { return addresses_[i]; }
   MPI_Datatype type(std::size_t i) const { return types_[i]; }
@@ -117,7 +123,61 @@ bool vector_in_order(MPI_Datatype type, int depth) {
          element_in_order(type, depth);
 }
 
+// The rows of a subarray, in the order of memory: dimension `d` counts from the slowest one.
+bool for_each_row(const Contents &made, MPI_Aint extent, std::size_t d, MPI_Aint at, const VisitBlock &visit) {
+  const auto dimensions = static_cast<std::size_t>(made.integer(0));
+  const bool of_c = made.integer(1 + 3 * dimensions) == MPI_ORDER_C;
+  const std::size_t place = of_c ? d : dimensions - 1 - d;
+  const MPI_Aint size = made.integer(1 + place), part = made.integer(1 + dimensions + place),
+                 first = made.integer(1 + 2 * dimensions + place);
+  at = at * size + first;
+  if (d + 1 == dimensions) return visit(at * extent, part, made.type(0));
+  for (MPI_Aint i = 0; i < part; i++)
+    if (!for_each_row(made, extent, d + 1, at + i, visit)) return false;
+  return true;
+}
+
+bool for_each_block(const Contents &made, int combiner, const VisitBlock &visit) {
+  MPI_Aint lower = 0, extent = 0;
+  const int blocks = combiner == MPI_COMBINER_DUP || combiner == MPI_COMBINER_RESIZED ? 1 : made.integer(0);
+  if (found.Type_get_extent(made.type(0), &lower, &extent) != MPI_SUCCESS) return false;
+  if (combiner == MPI_COMBINER_SUBARRAY) return for_each_row(made, extent, 0, 0, visit);
+  if (combiner == MPI_COMBINER_CONTIGUOUS) return visit(0, blocks, made.type(0));
+  for (int i = 0; i < blocks; i++) {
+    bool goes_on = false;
+    switch (combiner) {
+      case MPI_COMBINER_DUP:
+      case MPI_COMBINER_RESIZED: goes_on = visit(0, 1, made.type(0)); break;
+      case MPI_COMBINER_VECTOR:
+        goes_on = visit(MPI_Aint{i} * made.integer(2) * extent, made.integer(1), made.type(0));
+        break;
+      case MPI_COMBINER_HVECTOR: goes_on = visit(i * made.address(0), made.integer(1), made.type(0)); break;
+      case MPI_COMBINER_INDEXED:
+        goes_on = visit(made.integer(1 + blocks + i) * extent, made.integer(1 + i), made.type(0));
+        break;
+      case MPI_COMBINER_HINDEXED: goes_on = visit(made.address(i), made.integer(1 + i), made.type(0)); break;
+      case MPI_COMBINER_INDEXED_BLOCK:
+        goes_on = visit(made.integer(2 + i) * extent, made.integer(1), made.type(0));
+        break;
+      case MPI_COMBINER_HINDEXED_BLOCK: goes_on = visit(made.address(i), made.integer(1), made.type(0)); break;
+      case MPI_COMBINER_STRUCT: goes_on = visit(made.address(i), made.integer(1 + i), made.type(i)); break;
+      default: break;
+    }
+    if (!goes_on) return false;
+  }
+  return true;
+}
+
 }  // namespace
+
+bool for_each_block(MPI_Datatype type, const VisitBlock &visit) {
+  int integers, addresses, types, combiner;
+  if (found.Type_get_envelope(type, &integers, &addresses, &types, &combiner) != MPI_SUCCESS ||
+      combiner == MPI_COMBINER_NAMED || types < 1)
+    return false;
+  const Contents made(type, integers, addresses, types);
+  return made.good() && made.commit() && for_each_block(made, combiner, visit);
+}
 
 bool element_in_order(MPI_Datatype type) { return element_in_order(type, 0); }
 

@@ -2,6 +2,9 @@
 // coll/shim.h: what the MPI shims call.
 #include "coll/shim.h"
 
+#include <fstream>
+#include <iterator>
+
 #include "comm/ranks.h"
 
 using namespace ranks;
@@ -35,6 +38,30 @@ TEST(Shim, StatisticsThatCannotBeWrittenAreAnError) {
     collective = why = "";  // they were copied
     RANK_CHECK(c, coll_stats_write(7) == COLL_ERR_SYSTEM);
     RANK_CHECK(c, strstr(coll_last_error(), "COLL_STATS") != nullptr);
+  });
+}
+
+// Only the next sparse exchange of the thread has the name, in whatever form.
+TEST(Shim, NamesSparseExchanges) {
+  const std::string file = testing::TempDir() + "coll_named_" + std::to_string(getpid());
+  const Environment wanted("COLL_STATS", (file + "_%r").c_str());
+  run_processes(2, [&](Context& c) {
+    coll_comm* comm = c.comm();
+    if (comm == nullptr) return;
+    coll_stats_served_as("neighbor_alltoall");
+    RANK_CHECK(c, coll_neighbor_exchange(nullptr, 0, nullptr, 0, comm) == COLL_OK);
+    RANK_CHECK(c, coll_neighbor_exchange(nullptr, 0, nullptr, 0, comm) == COLL_OK);
+    coll_stats_served_as("alltoallw");
+    coll_request* request = nullptr;
+    RANK_CHECK(c, coll_ineighbor_exchange(nullptr, 0, nullptr, 0, comm, &request) == COLL_OK);
+    RANK_CHECK(c, coll_wait(&request) == COLL_OK);
+    RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
+    RANK_CHECK(c, coll_stats_write(c.rank) == COLL_OK);
+    std::ifstream report(file + "_" + std::to_string(c.rank));
+    const std::string text{std::istreambuf_iterator<char>(report), {}};
+    for (const char* name : {"neighbor_alltoall", "neighbor_exchange", "alltoallw"})
+      RANK_CHECK(c, text.find("\"" + std::string(name) + "\", \"up_to_bytes\": 8, \"calls\": 1") != std::string::npos);
+    unlink((file + "_" + std::to_string(c.rank)).c_str());
   });
 }
 

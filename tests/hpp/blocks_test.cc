@@ -84,6 +84,43 @@ TEST(Blocks, AreReduced) {
   });
 }
 
+// Rank r sends one message to the rank above, two to itself, of different types.
+TEST(Neighbors, ExchangeVectors) {
+  ranks::run(3, [](Context& context, coll::Communicator& comm) {
+    const int me = comm.rank(), above = (me + 1) % 3, below = (me + 2) % 3;
+    const std::vector<int> up{item(me, above, 0), item(me, above, 1)};
+    const std::array<double, 1> first{1.5 * me}, second{2.5 * me};
+    const std::array sends{coll::outgoing(above, up), coll::outgoing(me, first), coll::outgoing(me, second)};
+    std::vector<int> from_below(2);
+    std::array<double, 1> one{}, two{};
+    const std::array receives{coll::incoming(me, one), coll::incoming(below, from_below), coll::incoming(me, two)};
+    const auto right = [&] {
+      const bool all =
+          from_below == std::vector<int>{item(below, me, 0), item(below, me, 1)} && one == first && two == second;
+      from_below = {0, 0}, one = two = {-1.0};
+      return all;
+    };
+    comm.neighbor_exchange(sends, receives);
+    RANK_CHECK(context, right());
+    comm.ineighbor_exchange(sends, receives).wait();
+    RANK_CHECK(context, right());
+    coll::Request again = comm.neighbor_exchange_init(sends, receives);
+    for (int round = 0; round < 2; round++) {
+      again.start();
+      again.wait();
+      RANK_CHECK(context, right());
+    }
+    comm.neighbor_exchange({}, {});
+    std::vector<int> short_one(1);
+    const std::array too_short{coll::incoming(below, short_one)};
+    const std::array only_up{coll::outgoing(above, up)};
+    try {
+      comm.neighbor_exchange(only_up, too_short);
+      RANK_CHECK(context, false);
+    } catch (const coll::Error& error) { RANK_CHECK(context, error.status() == COLL_ERR_TRUNCATE); }
+  });
+}
+
 TEST(Blocks, ThatDoNotFitAreToldBeforeAnythingMoves) {
   ranks::run(2, [](Context& context, coll::Communicator& comm) {
     std::vector<int> three(3), four(4), two(2);

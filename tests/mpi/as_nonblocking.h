@@ -64,5 +64,17 @@ static inline int complete_started(int code, MPI_Request *request) {
 #define MPI_Allgatherv_c(...) STARTED(Iallgatherv_c, __VA_ARGS__)
 #define MPI_Alltoall_c(...) STARTED(Ialltoall_c, __VA_ARGS__)
 #define MPI_Alltoallv_c(...) STARTED(Ialltoallv_c, __VA_ARGS__)
+#define MPI_Alltoallw(...) STARTED(Ialltoallw, __VA_ARGS__)
+#define MPI_Neighbor_allgather(...) STARTED(Ineighbor_allgather, __VA_ARGS__)
+#define MPI_Neighbor_allgatherv(...) STARTED(Ineighbor_allgatherv, __VA_ARGS__)
+#define MPI_Neighbor_alltoall(...) STARTED(Ineighbor_alltoall, __VA_ARGS__)
+#define MPI_Neighbor_alltoallv(...) STARTED(Ineighbor_alltoallv, __VA_ARGS__)
+#define MPI_Neighbor_alltoallw(...) STARTED(Ineighbor_alltoallw, __VA_ARGS__)
+#define MPI_Alltoallw_c(...) STARTED(Ialltoallw_c, __VA_ARGS__)
+#define MPI_Neighbor_allgather_c(...) STARTED(Ineighbor_allgather_c, __VA_ARGS__)
+#define MPI_Neighbor_allgatherv_c(...) STARTED(Ineighbor_allgatherv_c, __VA_ARGS__)
+#define MPI_Neighbor_alltoall_c(...) STARTED(Ineighbor_alltoall_c, __VA_ARGS__)
+#define MPI_Neighbor_alltoallv_c(...) STARTED(Ineighbor_alltoallv_c, __VA_ARGS__)
+#define MPI_Neighbor_alltoallw_c(...) STARTED(Ineighbor_alltoallw_c, __VA_ARGS__)
 
 #endif

@@ -1,6 +1,6 @@
 ! SPDX-License-Identifier: BSD-3-Clause
 ! The collectives from Fortran. Compiled three times: with mpif.h, with USE_MPI and with USE_MPI_F08. Every call has
-! something to do, so the shim takes them all.
+! something to do, so the shim takes them all. Why this file is long: it has every collective, for three interfaces.
 module checks
   use iso_c_binding, only: c_ptr, c_f_pointer
 #if defined(USE_MPI_F08)
@@ -227,6 +227,77 @@ contains
     call check(all(turnedv == turned), 'ialltoallv')
   end subroutine
 
+  ! A ring: what a rank sends up comes from below.
+  subroutine check_neighbors(comm)
+    COMM_HANDLE, intent(in) :: comm
+    COMM_HANDLE :: ring
+    TYPE_HANDLE :: types(0:1)
+    TYPE_HANDLE, allocatable :: all_types(:)
+    REQUEST_HANDLE :: started(6)
+    integer(MPI_ADDRESS_KIND) :: places(0:1)
+    integer :: below, above, i, mine(2), both(2, 0:1), of_all(2, 0:1), expected(2, 0:1)
+    integer :: got(2, 0:1), gotv(2, 0:1), turned(2, 0:1), turnedv(2, 0:1), turnedw(2, 0:1)
+    integer, allocatable :: sent(:), all_turned(:), counts(:), displs(:)
+    logical :: blocking
+    allocate (all_types(ranks), sent(ranks), all_turned(ranks), counts(ranks), displs(ranks))
+    below = mod(rank + ranks - 1, ranks)
+    above = mod(rank + 1, ranks)
+    ! Not a Cartesian one: on that, MPICH 4.0's MPI_NEIGHBOR_ALLTOALLW of mpi_f08 is an error.
+    call MPI_Dist_graph_create_adjacent(comm, 2, [below, above], MPI_UNWEIGHTED, 2, [below, above], MPI_UNWEIGHTED, &
+                                        MPI_INFO_NULL, .false., ring, ierror)
+    call MPI_Barrier(ring, ierror)
+    mine = [rank, -rank]
+    both = reshape([rank, 1, rank, 2], [2, 2])
+    of_all = reshape([below, -below, above, -above], [2, 2])
+    expected = reshape([below, 2, above, 1], [2, 2])
+    types = MPI_INTEGER
+    all_types = MPI_INTEGER
+    places = [0, 8]
+    sent = [(100 * rank + i, i = 0, ranks - 1)]
+    counts = 1
+    displs = [(4 * i, i = 0, ranks - 1)]
+    do i = 1, 2
+      blocking = i == 1
+      got = -9
+      gotv = -9
+      turned = -9
+      turnedv = -9
+      turnedw = -9
+      all_turned = -9
+      if (blocking) then
+        call MPI_Neighbor_allgather(mine, 2, MPI_INTEGER, got, 2, MPI_INTEGER, ring, ierror)
+        call MPI_Neighbor_allgatherv(mine, 2, MPI_INTEGER, gotv, [2, 2], [2, 0], MPI_INTEGER, ring, ierror)
+        call MPI_Neighbor_alltoall(both, 2, MPI_INTEGER, turned, 2, MPI_INTEGER, ring, ierror)
+        call MPI_Neighbor_alltoallv(both, [2, 2], [0, 2], MPI_INTEGER, turnedv, [2, 2], [2, 0], MPI_INTEGER, ring, ierror)
+        call MPI_Neighbor_alltoallw(both, [2, 2], places, types, turnedw, [2, 2], places, types, ring, ierror)
+        call MPI_Alltoallw(sent, counts, displs, all_types, all_turned, counts, displs, all_types, ring, ierror)
+      else
+        call MPI_Ineighbor_allgather(mine, 2, MPI_INTEGER, got, 2, MPI_INTEGER, ring, started(1), ierror)
+        call MPI_Ineighbor_allgatherv(mine, 2, MPI_INTEGER, gotv, [2, 2], [2, 0], MPI_INTEGER, ring, started(2), ierror)
+        call MPI_Ineighbor_alltoall(both, 2, MPI_INTEGER, turned, 2, MPI_INTEGER, ring, started(3), ierror)
+        call MPI_Ineighbor_alltoallv(both, [2, 2], [0, 2], MPI_INTEGER, turnedv, [2, 2], [2, 0], MPI_INTEGER, ring, &
+                                     started(4), ierror)
+        call MPI_Ineighbor_alltoallw(both, [2, 2], places, types, turnedw, [2, 2], places, types, ring, started(5), ierror)
+        call MPI_Ialltoallw(sent, counts, displs, all_types, all_turned, counts, displs, all_types, ring, started(6), &
+                            ierror)
+        call MPI_Waitall(6, started, MPI_STATUSES_IGNORE, ierror)
+      end if
+      call check(ierror == MPI_SUCCESS .and. all(got == of_all), 'neighbor_allgather')
+      call check(all(gotv == of_all(:, [1, 0])), 'neighbor_allgatherv')
+      call check(arrived(turned, expected), 'neighbor_alltoall')
+      call check(arrived(turnedv, expected(:, [1, 0])), 'neighbor_alltoallv')
+      call check(arrived(turnedw, expected), 'neighbor_alltoallw')
+      call check(all(all_turned == 25 * displs + rank), 'alltoallw')
+    end do
+    call MPI_Comm_free(ring, ierror)
+  end subroutine
+
+  ! Of two ranks, both edges are between the same ones: which of them meet is the library's choice.
+  logical function arrived(got, expected)
+    integer, intent(in) :: got(2, 0:1), expected(2, 0:1)
+    arrived = all(got == expected) .or. (ranks == 2 .and. all(got == expected(:, [1, 0])))
+  end function
+
   subroutine check_reduce(comm)
     COMM_HANDLE, intent(in) :: comm
     integer :: root
@@ -451,6 +522,7 @@ program fortran
     call check_reduce(twin)
     call check_blocks(twin)
     call check_started(twin)
+    call check_neighbors(twin)
     call check_operations(MPI_COMM_WORLD)
     call MPI_Comm_free(twin, ierror)
   end do

@@ -5,7 +5,9 @@ import subprocess
 import sys
 
 COLLECTIVES = ["Barrier", "Bcast", "Reduce", "Allreduce", "Reduce_scatter", "Reduce_scatter_block", "Scan", "Exscan",
-               "Gather", "Gatherv", "Scatter", "Scatterv", "Allgather", "Allgatherv", "Alltoall", "Alltoallv"]
+               "Gather", "Gatherv", "Scatter", "Scatterv", "Allgather", "Allgatherv", "Alltoall", "Alltoallv", "Alltoallw",
+               "Neighbor_allgather", "Neighbor_allgatherv", "Neighbor_alltoall", "Neighbor_alltoallv",
+               "Neighbor_alltoallw"]
 STARTED = [f"I{name.lower()}" for name in COLLECTIVES]
 OTHERS = ["Alloc_mem", "Free_mem", "Op_create", "Op_free", "Init", "Init_thread", "Finalize", "Comm_free",
           "Comm_disconnect", "Iprobe", "Improbe"]

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The sparse exchange.
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "api/checks.h"
+#include "coll/shim.h"
+#include "comm/stats.h"
+#include "exec/neighbor_exchange.h"
+
+using coll::failure;
+using namespace coll::api;
+using coll::exec::NeighborExchange;
+
+namespace {
+
+constexpr size_t most_messages = size_t(1) << 31;
+constexpr const char* usual_name = "neighbor_exchange";
+thread_local const char* next_name = nullptr;  // coll_stats_served_as()
+
+// Of sends or receives. From the first to the last byte of all goes to `span`.
+struct Range {
+  uintptr_t begin = UINTPTR_MAX, end = 0;
+};
+template <typename Message>
+coll_status check_messages(const char* which, std::span<const Message> messages, int ranks, Range& span) {
+  const auto message = [&](size_t i) { return std::string(which) + "[" + std::to_string(i) + "]"; };
+  if (messages.data() == nullptr && !messages.empty())
+    return failure(COLL_ERR_ARG, std::string("the list of ") + which + " is NULL, but its count is not 0");
+  if (messages.size() > most_messages)
+    return failure(COLL_ERR_COUNT, std::to_string(messages.size()) + " " + which + " are too many; at most " +
+                                       std::to_string(most_messages) + " are supported");
+  size_t sum = 0;
+  for (size_t i = 0; i < messages.size(); i++) {
+    const auto& [peer, data, bytes] = messages[i];
+    if (peer < 0 || peer >= ranks)
+      return failure(COLL_ERR_ARG, message(i) + ": peer " + std::to_string(peer) + " is outside the ranks 0.." +
+                                       std::to_string(ranks - 1));
+    if (bytes == 0) continue;
+    if (data == nullptr || data == COLL_IN_PLACE)
+      return failure(COLL_ERR_BUFFER, message(i) + ": data is " +
+                                          (data == nullptr ? "NULL" : "COLL_IN_PLACE, which is not allowed here"));
+    if (bytes > size_t(PTRDIFF_MAX) - sum || bytes > UINTPTR_MAX - uintptr_t(data))
+      return failure(COLL_ERR_COUNT, message(i) + ": " + std::to_string(bytes) + " bytes exceed the address space");
+    sum += bytes;
+    span = {std::min(span.begin, uintptr_t(data)), std::max(span.end, uintptr_t(data) + bytes)};
+  }
+  return COLL_OK;
+}
+
+coll_status check_apart(std::span<const coll_outgoing> sends, std::span<const coll_incoming> receives) {
+  std::vector<std::pair<uintptr_t, uintptr_t>> written;
+  for (const coll_incoming& receive : receives)
+    if (receive.bytes > 0) written.push_back({uintptr_t(receive.data), uintptr_t(receive.data) + receive.bytes});
+  std::sort(written.begin(), written.end());
+  for (const coll_outgoing& send : sends) {
+    if (send.bytes == 0) continue;
+    const uintptr_t begin = uintptr_t(send.data), end = begin + send.bytes;
+    // The last one that begins before the end of what is sent.
+    const auto behind = std::lower_bound(written.begin(), written.end(), std::pair(end, uintptr_t(0)));
+    if (behind != written.begin() && std::prev(behind)->second > begin)
+      return failure(COLL_ERR_BUFFER, "a message that is sent overlaps one that is received; use memory of its own");
+  }
+  return COLL_OK;
+}
+
+coll_status make_exchange(const coll_outgoing* sends, size_t send_count, const coll_incoming* receives,
+                          size_t receive_count, coll_comm* comm, Call& call) {
+  const char* const name = std::exchange(next_name, nullptr);
+  coll_status status;
+  if ((status = check_comm(comm)) != COLL_OK) return status;
+  const int ranks = comm->comm->ranks();
+  const std::span out(sends, send_count);
+  const std::span in(receives, receive_count);
+  Range sent, received;
+  if ((status = check_messages("sends", out, ranks, sent)) != COLL_OK ||
+      (status = check_messages("receives", in, ranks, received)) != COLL_OK)
+    return status;
+  if (sent.begin < received.end && received.begin < sent.end && (status = check_apart(out, in)) != COLL_OK)
+    return status;
+  call.exchange = std::make_shared<NeighborExchange>(out, in, comm->comm->rank());
+  if (call.exchange->peers() > NeighborExchange::most_peers)
+    return failure(COLL_ERR_COUNT, "this rank has " + std::to_string(call.exchange->peers()) +
+                                       " different peers on one side; at most " +
+                                       std::to_string(NeighborExchange::most_peers) + " are supported");
+  call.collective = Collective::alltoall;
+  call.name = name != nullptr ? name : usual_name;
+  call.signature = signature(*comm, Collective::alltoall, SIZE_MAX - 1, 0, 0, 0);
+  return COLL_OK;
+}
+
+}  // namespace
+
+extern "C" {
+
+coll_status coll_neighbor_exchange(const coll_outgoing* sends, size_t send_count, const coll_incoming* receives,
+                                   size_t receive_count, coll_comm* comm) {
+  return perform(comm,
+                 [&](Call& call) { return make_exchange(sends, send_count, receives, receive_count, comm, call); });
+}
+coll_status coll_ineighbor_exchange(const coll_outgoing* sends, size_t send_count, const coll_incoming* receives,
+                                    size_t receive_count, coll_comm* comm, coll_request** request) {
+  return begin(false, comm, request,
+               [&](Call& call) { return make_exchange(sends, send_count, receives, receive_count, comm, call); });
+}
+coll_status coll_neighbor_exchange_init(const coll_outgoing* sends, size_t send_count, const coll_incoming* receives,
+                                        size_t receive_count, coll_comm* comm, coll_request** request) {
+  return begin(true, comm, request,
+               [&](Call& call) { return make_exchange(sends, send_count, receives, receive_count, comm, call); });
+}
+
+void coll_stats_served_as(const char* collective) { next_name = collective; }
+
+}  // extern "C"

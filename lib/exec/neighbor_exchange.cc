@@ -1,0 +1,477 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "exec/neighbor_exchange.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <new>
+#include <numeric>
+#include <optional>
+
+#include "exec/wait.h"
+#include "mem/copy.h"
+#include "sync/system_wait.h"
+#include "transport/arena.h"
+
+namespace coll::exec {
+
+namespace {
+
+constexpr uint64_t all_consumed = UINT64_MAX;
+// From here on the kernel copies where it can, even if staging is the rule: a receiver that shares its core with the sender
+// then needs it once, not once for each window.
+constexpr size_t least_copied_bytes = size_t(1) << 20;
+constexpr size_t least_staging_bytes = size_t(64) << 10, least_windows_bytes = size_t(32) << 10;
+constexpr size_t round_up(size_t bytes) { return (bytes + sync::line_bytes - 1) / sync::line_bytes * sync::line_bytes; }
+
+}  // namespace
+
+enum class How : uint32_t { staged, in_place };
+
+// As staging may begin 16 bytes behind a page, these are aligned to words alone.
+struct NeighborExchange::OutEntry {
+  int32_t peer;
+  uint32_t messages;
+  uint64_t bytes;
+  union {
+    uint64_t lengths;  // of several messages
+    uint64_t region;   // of one in place outside the arena: transport::Announced
+  };
+  How how;
+  uint32_t window_bytes;
+  union {
+    uint64_t address;        // in place: in the sender's address space
+    uint64_t window_offset;  // staged: from the beginning of the table
+  };
+  uint64_t arena_offset;  // plus one; 0: outside the arena
+  uint64_t place;
+  std::atomic<uint64_t> staged;
+};
+
+struct NeighborExchange::InEntry {
+  std::atomic<uint64_t> consumed;
+  int32_t peer;
+};
+
+struct NeighborExchange::Table {
+  uint32_t outs, ins;
+  uint64_t reserved[7];
+
+  OutEntry* out() { return reinterpret_cast<OutEntry*>(this + 1); }
+  InEntry* in() { return reinterpret_cast<InEntry*>(out() + outs); }
+  static size_t bytes(size_t outs, size_t ins) {
+    return sizeof(Table) + outs * sizeof(OutEntry) + round_up(ins * sizeof(InEntry));
+  }
+  template <typename Entry>
+  static Entry* find(Entry* entries, uint32_t count, int peer) {
+    Entry* const found =
+        std::lower_bound(entries, entries + count, peer, [](const Entry& e, int wanted) { return e.peer < wanted; });
+    return found != entries + count && found->peer == peer ? found : nullptr;
+  }
+};
+
+size_t NeighborExchange::staging_bytes(int ranks) {
+  const size_t peers = std::min(size_t(ranks), most_peers);
+  return std::max(least_staging_bytes, Table::bytes(peers, peers) + least_windows_bytes);
+}
+
+NeighborExchange::NeighborExchange(std::span<const coll_outgoing> sends, std::span<const coll_incoming> receives,
+                                   int rank)
+    : rank_(rank) {
+  for (const coll_outgoing& send : sends) {
+    sent_bytes_ += send.bytes;
+    (send.peer == rank ? own_sent_ : sent_)
+        .push_back({send.peer, static_cast<char*>(const_cast<void*>(send.data)), send.bytes});
+  }
+  for (const coll_incoming& receive : receives)
+    (receive.peer == rank ? own_received_ : received_)
+        .push_back({receive.peer, static_cast<char*>(receive.data), receive.bytes});
+  std::vector<Stream> streams;
+  collect(sent_, streams);
+  for (const Stream& stream : streams) out_.push_back({stream});
+  collect(received_, streams);
+  for (const Stream& stream : streams) in_.push_back({stream});
+}
+
+void NeighborExchange::collect(std::vector<Message>& messages, std::vector<Stream>& streams) {
+  std::stable_sort(messages.begin(), messages.end(),
+                   [](const Message& a, const Message& b) { return a.peer < b.peer; });
+  streams.clear();
+  for (uint32_t i = 0; i < messages.size(); i++) {
+    if (streams.empty() || streams.back().peer != messages[i].peer)
+      streams.push_back({messages[i].peer, i, 0, 0, 0xcbf29ce484222325u});
+    Stream& stream = streams.back();
+    stream.messages++;
+    stream.bytes += messages[i].bytes;
+    stream.lengths = (stream.lengths ^ messages[i].bytes) * 0x100000001b3u;
+    stream.lengths ^= stream.lengths >> 29;
+  }
+}
+
+NeighborExchange::Table& NeighborExchange::table(int rank) const {
+  const size_t bytes = staging_bytes(channel_->team->ranks);
+  return *reinterpret_cast<Table*>(channel_->ring_of(bytes).parts.of(rank) + staging_offset_);
+}
+
+coll_status NeighborExchange::begin(Channel& channel) {
+  channel_ = &channel;
+  mapped_ = false;
+  base_ = channel.base;
+  status_ = channel.begin(staging_bytes(channel.team->ranks), &staging_offset_);
+  if (status_ != COLL_OK) return status_;
+  try {
+    write_table();
+  } catch (const std::bad_alloc&) {
+    channel.team->fail();
+    return status_ = COLL_ERR_NO_MEMORY;
+  }
+  flag(rank_).store(base_ + 1, std::memory_order_release);
+  channel.team->posted();
+  copy_own();
+  left_ = in_.size();
+  for (const Out& out : out_) left_ += !out.over;
+  if (left_ == 0) channel.end(false, 1);
+  return COLL_OK;
+}
+
+void NeighborExchange::write_table() {
+  Table& own = table(rank_);
+  own.outs = uint32_t(out_.size());
+  own.ins = uint32_t(in_.size());
+  for (size_t i = 0; i < in_.size(); i++) {
+    In& in = in_[i];
+    in.position = {};
+    in.entry = new (own.in() + i) InEntry{{0}, in.peer};
+    in.from = nullptr;
+    in.over = false;
+  }
+  size_t staged = 0, needed = 0;
+  const Out* before = nullptr;
+  for (size_t i = 0; i < out_.size(); i++) {
+    Out& out = out_[i];
+    out.position = {};
+    out.entry =
+        new (own.out() + i) OutEntry{out.peer, out.messages, out.bytes, {out.lengths}, How::staged, 0, {0}, 0, 0, {0}};
+    out.consumed = nullptr;
+    out.over = false;
+    if (show(out)) continue;
+    staged++;
+    needed += before != nullptr && is_same(*before, out) ? 0 : round_up(out.bytes);
+    before = &out;
+  }
+  // All of it at once, or a share for each.
+  const size_t begin = Table::bytes(out_.size(), in_.size());
+  const size_t room = staging_bytes(channel_->team->ranks) - begin;
+  size_t share = SIZE_MAX;
+  if (needed > room) {
+    share = room / staged;
+    if (share >= sync::line_bytes) share -= share % sync::line_bytes;
+  }
+  size_t at = begin;
+  before = nullptr;
+  for (Out& out : out_) {
+    if (out.entry->how != How::staged) continue;
+    out.entry->window_bytes = uint32_t(std::min<size_t>(out.bytes, share));
+    if (share == SIZE_MAX && before != nullptr && is_same(*before, out)) {
+      out.entry->window_offset = before->entry->window_offset;
+      out.entry->staged.store(out.bytes, std::memory_order_relaxed);
+      out.over = true;
+    } else {
+      out.entry->window_offset = at;
+      out.window = reinterpret_cast<char*>(&own) + at;
+      at += share < sync::line_bytes ? share : round_up(out.entry->window_bytes);
+      stage(out);
+    }
+    before = &out;
+  }
+}
+
+// Whether two streams, one after the other, are the same memory: as in an allgather among neighbours.
+bool NeighborExchange::is_same(const Out& a, const Out& b) const {
+  return a.messages == 1 && b.messages == 1 && a.bytes == b.bytes && sent_[a.first].data == sent_[b.first].data;
+}
+
+// Lets the receiver reach the only message of a stream where it is; false: it is staged.
+bool NeighborExchange::show(Out& out) {
+  Team& team = *channel_->team;
+  const char* data = sent_[out.first].data;
+  if (out.messages != 1 || out.bytes == 0 || out.bytes < team.direct_min_bytes) return false;
+  const transport::Arena* arena = team.map_arenas ? transport::Arena::existing() : nullptr;
+  const std::optional<uint64_t> offset = arena != nullptr ? arena->offset_of(data, out.bytes) : std::nullopt;
+  OutEntry& entry = *out.entry;
+  if (offset.has_value()) {
+    team.tell_arena(arena->descriptor());
+    entry.arena_offset = *offset + 1;
+    mapped_ = true;
+  } else if (team.reach == Reach::remote || (team.reach == Reach::staged && out.bytes >= least_copied_bytes)) {
+    transport::Announced at;
+    transport::Hold hold;
+    if (team.stages_own || team.access == nullptr || !team.abilities.reads ||
+        !team.access->offer(data, out.bytes, false, at, hold))
+      return false;
+    if (hold != nullptr) holds_.push_back(std::move(hold));
+    entry.region = at.region;
+    entry.place = at.place;
+  } else if (team.reach == Reach::staged) {
+    return false;
+  }
+  entry.address = uint64_t(uintptr_t(data));
+  entry.how = How::in_place;
+  return true;
+}
+
+template <typename Copy>
+void NeighborExchange::pass(const std::vector<Message>& messages, const Stream& stream, Position& position,
+                            size_t bytes, Copy copy) {
+  position.done += bytes;
+  while (bytes > 0) {
+    const Message& message = messages[stream.first + position.message];
+    const size_t now = std::min(bytes, message.bytes - position.at);
+    if (now > 0) copy(message.data + position.at, now);
+    bytes -= now;
+    position.at += now;
+    if (position.at == message.bytes) position.message++, position.at = 0;
+  }
+}
+
+// Fills what is free of the window, which is the whole of it at first.
+void NeighborExchange::stage(Out& out) {
+  const uint64_t consumed = out.consumed != nullptr ? out.consumed->load(std::memory_order_acquire) : 0;
+  const size_t window = out.entry->window_bytes;
+  size_t left = std::min<uint64_t>(window - (out.position.done - consumed), out.bytes - out.position.done);
+  while (left > 0) {
+    const size_t at = out.position.done % window;
+    const size_t now = std::min(left, window - at);
+    char* to = out.window + at;
+    pass(sent_, out, out.position, now, [&to](const char* from, size_t bytes) {
+      mem::copy(to, from, bytes);
+      to += bytes;
+    });
+    left -= now;
+  }
+  out.entry->staged.store(out.position.done, std::memory_order_release);
+  out.over = out.position.done == out.bytes;
+}
+
+// A sender does not go on for less.
+uint64_t NeighborExchange::wanted_room(const Out& out) const {
+  return std::min<uint64_t>((out.entry->window_bytes + 1) / 2, out.bytes - out.position.done);
+}
+
+// The sender's part of a stream that is not over; whether it has come further.
+bool NeighborExchange::supply(Out& out) {
+  if (out.consumed == nullptr) {
+    if (!has_table(out.peer)) return false;
+    Table& theirs = table(out.peer);
+    const InEntry* entry = Table::find(theirs.in(), theirs.ins, rank_);
+    if (entry == nullptr) return out.over = true;  // it finds out itself, if it expects anything
+    out.consumed = &entry->consumed;
+  }
+  const uint64_t consumed = out.consumed->load(std::memory_order_acquire);
+  if (consumed == all_consumed) return out.over = true;
+  if (out.entry->how == How::in_place) return false;
+  const size_t window = out.entry->window_bytes;
+  if (window - (out.position.done - consumed) < wanted_room(out)) return false;
+  stage(out);
+  channel_->team->posted();
+  return true;
+}
+
+// The sender's table is there: finds the stream in it, and compares lengths.
+void NeighborExchange::find(In& in) {
+  Table& theirs = table(in.peer);
+  const OutEntry* from = Table::find(theirs.out(), theirs.outs, rank_);
+  if (from == nullptr) {
+    differs(in.peer, false);
+    in.over = true;
+    return;
+  }
+  in.from = from;
+  in.wanted = in.bytes;
+  if (from->messages == 1 && in.messages == 1) in.wanted = std::min<uint64_t>(from->bytes, in.bytes);
+  else if (from->messages != in.messages || (in.messages > 1 && from->lengths != in.lengths)) in.wanted = 0;
+  if (in.wanted != in.bytes || from->bytes != in.bytes || from->messages != in.messages)
+    differs(in.peer, from->bytes > in.bytes || (from->bytes == in.bytes && from->messages > in.messages));
+}
+
+bool NeighborExchange::fetch(In& in) {
+  if (in.from == nullptr) {
+    if (!has_table(in.peer)) return false;
+    find(in);
+    if (in.over) return true;
+  }
+  const OutEntry& from = *in.from;
+  const bool awaited = from.how == How::in_place || from.bytes > from.window_bytes;
+  if (in.wanted > in.position.done) {
+    if (from.how == How::in_place) {
+      if (!fetch_in_place(in)) return true;
+    } else {
+      const uint64_t there = std::min(from.staged.load(std::memory_order_acquire), in.wanted);
+      if (there == in.position.done) return false;
+      const char* window = reinterpret_cast<const char*>(&table(in.peer)) + from.window_offset;
+      while (in.position.done < there) {
+        const size_t at = in.position.done % from.window_bytes;
+        const char* source = window + at;
+        pass(received_, in, in.position, std::min<size_t>(there - in.position.done, from.window_bytes - at),
+             [&source](char* to, size_t bytes) {
+               mem::copy(to, source, bytes);
+               source += bytes;
+             });
+      }
+    }
+  }
+  in.over = in.position.done == in.wanted;
+  if (awaited) {
+    in.entry->consumed.store(in.over ? all_consumed : in.position.done, std::memory_order_release);
+    channel_->team->posted();
+  }
+  return true;
+}
+
+// False: it failed.
+bool NeighborExchange::fetch_in_place(In& in) {
+  Team& team = *channel_->team;
+  const OutEntry& from = *in.from;
+  char* to = received_[in.first].data;
+  const size_t bytes = in.wanted;
+  in.position.done = in.wanted;
+  if (team.members[size_t(in.peer)].peer->same_process()) {
+    mem::copy(to, reinterpret_cast<const char*>(uintptr_t(from.address)), bytes);
+    return true;
+  }
+  int error = EPERM;
+  if (from.arena_offset != 0) {
+    if (const char* memory = team.arena_of(in.peer, from.arena_offset - 1); memory != nullptr) {
+      mapped_ = true;
+      mem::copy(to, memory, bytes);
+      return true;
+    }
+  } else {
+    error = team.access->read(in.peer, {from.region, from.place, false}, 0, to, bytes);
+    team.traffic.by_kernel += bytes;
+    if (error == 0) return true;
+  }
+  if (owner_can_copy(error) && team.copy_by_owner(in.peer, false, from.address, to, bytes)) return true;
+  // A process that is being killed loses its memory a moment before it counts as ended.
+  constexpr int looks = 300;
+  constexpr uint32_t between_us = 1000;
+  bool ended = error == ESRCH;
+  for (int look = 0; !ended && look < looks; look++) {
+    ended = team.gone(in.peer);
+    if (!ended) sync::sleep_us(between_us);
+  }
+  status_ = ended ? COLL_ERR_PEER_DIED : COLL_ERR_SYSTEM;
+  errno = error;
+  return false;
+}
+
+Run::Progress NeighborExchange::advance() try {
+  if (status_ != COLL_OK) return Run::Progress::failed;
+  if (left_ == 0) return Run::Progress::done;
+  bool moved = false;
+  for (Out& out : out_) {
+    if (out.over) continue;
+    moved |= supply(out);
+    left_ -= out.over;
+  }
+  for (In& in : in_) {
+    if (in.over) continue;
+    moved |= fetch(in);
+    if (status_ != COLL_OK) return channel_->team->fail(), Run::Progress::failed;
+    left_ -= in.over;
+  }
+  if (left_ > 0) return moved ? Run::Progress::moved : Run::Progress::blocked;
+  holds_.clear();
+  channel_->end(false, 1);
+  return Run::Progress::done;
+} catch (const std::bad_alloc&) {
+  status_ = COLL_ERR_NO_MEMORY;
+  channel_->team->fail();
+  return Run::Progress::failed;
+}
+
+// As Run::finish() where several lanes wait.
+coll_status NeighborExchange::finish() {
+  Team& team = *channel_->team;
+  Wait wait(team);
+  for (;;) {
+    switch (advance()) {
+      case Run::Progress::done:
+      case Run::Progress::failed: return status_;
+      case Run::Progress::moved: wait.again(); continue;
+      case Run::Progress::blocked: break;
+    }
+    const sync::Rung rung = wait.climb([this] { return awaited().rank; });
+    const bool look = wait.rounds() % rounds_between_looks == 0 || rung == sync::Rung::sleep;
+    if (look && team.progress_others != nullptr) team.progress_others(team.progress_context);
+    if (!idle(rung)) return status_;
+  }
+}
+
+AwaitedPost NeighborExchange::awaited(const Out& out) const {
+  if (out.consumed == nullptr) return {&flag(out.peer), base_ + 1, out.peer};
+  if (out.entry->how == How::in_place) return {out.consumed, all_consumed, out.peer};
+  return {out.consumed, out.position.done + wanted_room(out) - out.entry->window_bytes, out.peer};
+}
+
+AwaitedPost NeighborExchange::awaited(const In& in) const {
+  if (in.from == nullptr) return {&flag(in.peer), base_ + 1, in.peer};
+  return {&in.from->staged, in.position.done + 1, in.peer};
+}
+
+AwaitedPost NeighborExchange::awaited() const {
+  for (const In& in : in_)
+    if (!in.over) return awaited(in);
+  for (const Out& out : out_)
+    if (!out.over) return awaited(out);
+  return {};
+}
+
+bool NeighborExchange::idle(sync::Rung rung) {
+  if (rung == sync::Rung::spin || left_ == 0) return true;
+  Team& team = *channel_->team;
+  const auto is_lost = [&team](const AwaitedPost& post) { return team.lost(*post.sequence, post.value, post.rank); };
+  const bool lost =
+      std::any_of(in_.begin(), in_.end(), [&](const In& in) { return !in.over && is_lost(awaited(in)); }) ||
+      std::any_of(out_.begin(), out_.end(), [&](const Out& out) { return !out.over && is_lost(awaited(out)); });
+  if (lost) {
+    team.fail();
+    status_ = COLL_ERR_PEER_DIED;
+    return false;
+  }
+  if (rung == sync::Rung::sleep) {
+    const AwaitedPost post = awaited();
+    team.sleep(*post.sequence, post.value, post.rank, nap_us);
+  }
+  return true;
+}
+
+// By the rules of streams.
+void NeighborExchange::copy_own() {
+  verdict_ = COLL_OK;
+  const auto sum = [](size_t bytes, const Message& message) { return bytes + message.bytes; };
+  const size_t sent = std::accumulate(own_sent_.begin(), own_sent_.end(), size_t(0), sum);
+  const size_t received = std::accumulate(own_received_.begin(), own_received_.end(), size_t(0), sum);
+  const bool match = std::equal(own_sent_.begin(), own_sent_.end(), own_received_.begin(), own_received_.end(),
+                                [](const Message& from, const Message& to) { return from.bytes == to.bytes; });
+  if (own_received_.empty()) return;
+  if (!match) differs(rank_, sent > received || (sent == received && own_sent_.size() > own_received_.size()));
+  if (!match && (own_sent_.size() != 1 || own_received_.size() != 1)) return;
+  for (size_t i = 0; i < own_received_.size(); i++) {
+    const Message &from = own_sent_[i], &to = own_received_[i];
+    if (const size_t bytes = std::min(from.bytes, to.bytes); bytes > 0) mem::copy(to.data, from.data, bytes);
+  }
+}
+
+void NeighborExchange::differs(int peer, bool longer) {
+  if (verdict_ == COLL_OK || (longer && verdict_ == COLL_ERR_COUNT)) differing_peer_ = peer;
+  if (longer) verdict_ = COLL_ERR_TRUNCATE;
+  else if (verdict_ == COLL_OK) verdict_ = COLL_ERR_COUNT;
+}
+
+std::string NeighborExchange::problem() const {
+  return "what rank " + std::to_string(differing_peer_) + " sends to this rank is " +
+         (verdict_ == COLL_ERR_TRUNCATE ? "longer" : "shorter") +
+         " than what this rank expects of it; compare the lists of both ranks, in order";
+}
+
+}  // namespace coll::exec

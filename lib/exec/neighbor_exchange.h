@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A sparse exchange: each rank has messages for a few peers and from a few, and knows its own alone. Cost grows with a
+// rank's neighbours, not with the ranks. No plan could be bound for it: lengths are learnt with the data, so that those
+// that differ are an error and not a hang. lib/algo/neighbor_exchange.h has the same protocol as a plan, for the verifier.
+//
+// Protocol. All messages from rank a to rank b are one stream, in the order in which a lists them; b's messages from a take
+// them in its own order. Rank a writes a table into its part of the operation's staging, then posts value 1 of its flag 0:
+//   a stream for each receiver: how long it is, and where: in a's memory, which the receiver reaches, or staged in a
+//           window behind the table. One that fits its window is complete when the flag is posted, and needs nothing more.
+//   a count for each sender: what a has consumed of its stream.
+// A receiver finds its stream by its rank; of a longer one that is staged, `staged` and `consumed` grow in turn. A sender
+// ends when each stream is staged, or else consumed.
+//
+// Invariants
+//  1. All of it is in staging of one operation, the same for every rank: it is reused as that of plans (channel.h).
+//  2. Of a table, `staged` and `consumed` alone change after the flag; the rank whose table it is writes them.
+//  3. consumed == all_consumed: the receiver wants no more of it, whatever the sender still has.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "coll/coll.h"
+#include "exec/channel.h"
+#include "exec/run.h"
+
+namespace coll::exec {
+
+class NeighborExchange {
+ public:
+  // Table and windows of so many ranks.
+  static size_t staging_bytes(int ranks);
+  // Different peers on either side, at most; the windows have room left then.
+  static constexpr size_t most_peers = 2048;
+
+  // Copies the lists, not what they name. REQUIRES: peers are ranks, sums of bytes do not overflow.
+  NeighborExchange(std::span<const coll_outgoing> sends, std::span<const coll_incoming> receives, int rank);
+
+  // The larger number of different peers that it sends to, or receives from.
+  size_t peers() const { return std::max(out_.size(), in_.size()); }
+  size_t sent_bytes() const { return sent_bytes_; }
+
+  // As Run has them. begin() throws nothing. One at a time per channel.
+  coll_status begin(Channel& channel);
+  Run::Progress advance();
+  coll_status finish();
+  bool idle(sync::Rung rung);
+  AwaitedPost awaited() const;
+  coll_status status() const { return status_; }
+  bool used_mapped_memory() const { return mapped_; }
+  // Moves what this rank has for itself; all there is to do where there are no peers.
+  void copy_own();
+
+  // Of an exchange that is over with OK: whether messages had the lengths that this rank expected. TRUNCATE if one was
+  // longer, else COUNT if one was shorter. problem() names the first.
+  coll_status verdict() const { return verdict_; }
+  std::string problem() const;
+
+ private:
+  struct Message {
+    int peer;
+    char* data;
+    size_t bytes;
+  };
+  // Messages [first, first + messages) of `sent_` or `received_`.
+  struct Stream {
+    int peer;
+    uint32_t first, messages;
+    uint64_t bytes;
+    uint64_t lengths;  // of several messages: a digest
+  };
+  struct OutEntry;
+  struct InEntry;
+  struct Table;
+  // How far a stream has come: in all, and where that is.
+  struct Position {
+    uint64_t done = 0;
+    uint32_t message = 0;
+    size_t at = 0;
+  };
+  struct Out : Stream {
+    Position position;
+    OutEntry* entry = nullptr;
+    char* window = nullptr;
+    const std::atomic<uint64_t>* consumed = nullptr;  // the receiver's; null: not found yet
+    bool over = false;
+  };
+  struct In : Stream {
+    Position position;
+    InEntry* entry = nullptr;
+    const OutEntry* from = nullptr;  // null: the sender's table is not there yet
+    uint64_t wanted = 0;
+    bool over = false;
+  };
+
+  static void collect(std::vector<Message>& messages, std::vector<Stream>& streams);
+  void write_table();
+  bool is_same(const Out& a, const Out& b) const;
+  bool show(Out& out);
+  void stage(Out& out);
+  uint64_t wanted_room(const Out& out) const;
+  bool has_table(int rank) const { return flag(rank).load(std::memory_order_acquire) > base_; }
+  std::atomic<uint64_t>& flag(int rank) const { return channel_->flag(rank, 0).sequence; }
+  Table& table(int rank) const;
+  bool supply(Out& out);
+  bool fetch(In& in);
+  void find(In& in);
+  bool fetch_in_place(In& in);
+  void differs(int peer, bool longer);
+  AwaitedPost awaited(const Out& out) const;
+  AwaitedPost awaited(const In& in) const;
+  // copy(message's data, bytes) of the next bytes of a stream.
+  template <typename Copy>
+  static void pass(const std::vector<Message>& messages, const Stream& stream, Position& position, size_t bytes,
+                   Copy copy);
+
+  int rank_;
+  std::vector<Message> sent_, received_;  // by peer, then as listed
+  std::vector<Message> own_sent_, own_received_;
+  std::vector<Out> out_;
+  std::vector<In> in_;
+  size_t sent_bytes_ = 0;
+
+  Channel* channel_ = nullptr;
+  size_t staging_offset_ = 0;
+  uint64_t base_ = 0;
+  size_t left_ = 0;  // streams that are not over
+  bool mapped_ = false;
+  coll_status status_ = COLL_OK, verdict_ = COLL_OK;
+  int differing_peer_ = -1;
+  std::vector<transport::Hold> holds_;
+};
+
+}  // namespace coll::exec

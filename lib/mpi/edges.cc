@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "mpi/edges.h"
+
+#include "mpi/below.h"
+#include "mpi/packing.h"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace coll::shim {
+
+MPI_Datatype Types::operator[](int i) const {
+  if (types_ != nullptr) return types_[i];
+#ifdef OPEN_MPI
+  return found.Type_f2c(numbers_[i]);
+#else
+  return numbers_[i];
+#endif
+}
+
+Edges::~Edges() {
+  for (Edge &edge : edges_)
+    if (edge.duplicated) found.Type_free(&edge.type);
+}
+
+template <typename Count, typename Displ>
+bool Edges::add(const Described<Count, Displ> &side, int i, int peer, bool copies) {
+  if (side.irregular && (side.counts == nullptr || side.displs == nullptr)) return false;
+  if (side.of_types && !side.types) return false;
+  const MPI_Count count = side.irregular ? static_cast<MPI_Count>(side.counts[i]) : side.count;
+  if (count < 0 || side.buffer == MPI_IN_PLACE) return false;
+  if (count == 0 && drops_empty) return true;
+  const MPI_Datatype type = side.of_types ? side.types[i] : side.type;
+  const Datatype *element = datatype_of(type);
+  if (element == nullptr) return false;
+  std::ptrdiff_t sum;
+  if (__builtin_mul_overflow(count, element->size_bytes, &sum)) return false;
+  const auto bytes = static_cast<std::size_t>(sum);
+  if (bytes == 0 && drops_empty) return true;
+  std::ptrdiff_t offset = 0;
+  if (side.of_types) offset = static_cast<std::ptrdiff_t>(side.displs[i]);
+  else if (side.irregular) offset = static_cast<std::ptrdiff_t>(side.displs[i]) * element->extent_bytes;
+  else if (!side.one_block) offset = static_cast<std::ptrdiff_t>(i) * count * element->extent_bytes;
+  // By way of integers: from MPI_BOTTOM on, displacements are addresses.
+  const auto data =
+      reinterpret_cast<char *>(reinterpret_cast<std::uintptr_t>(side.buffer) + static_cast<std::uintptr_t>(offset));
+  const bool packs = bytes > 0 && (copies || !element->in_order(count));
+  if (bytes > 0 && !packs && data == nullptr) return false;
+  // Of an allgather, one packed copy is enough.
+  const bool shares = packs && side.one_block && !edges_.empty();
+  edges_.push_back(
+      {peer, data, count, type, *element, bytes, packs, false, shares ? edges_[0].packed_at : packed_bytes_});
+  if (packs && !shares) packed_bytes_ += (bytes + 15) / 16 * 16;
+  return true;
+}
+
+template bool Edges::add(const Described<int, int> &, int, int, bool);
+template bool Edges::add(const Described<int, MPI_Aint> &, int, int, bool);
+template bool Edges::add(const Described<MPI_Count, MPI_Aint> &, int, int, bool);
+
+void Edges::take_memory() {
+  if (packed_bytes_ > 0) packed_.reset(new char[packed_bytes_]);
+}
+
+bool Edges::keep_types() {
+  for (Edge &edge : edges_) {
+    if (!edge.packs || is_predefined(edge.type)) continue;
+    MPI_Datatype kept;
+    if (found.Type_dup(edge.type, &kept) != MPI_SUCCESS) return false;
+    edge.type = kept;
+    edge.duplicated = true;
+  }
+  return true;
+}
+
+bool Edges::load() {
+  std::size_t end = 0;
+  for (const Edge &edge : edges_) {
+    if (!edge.packs || edge.packed_at < end) continue;  // packed already
+    end = edge.packed_at + edge.bytes;
+    if (!pack_elements(edge.data, edge.count, edge.type, edge.element, packed_.get() + edge.packed_at)) return false;
+  }
+  return true;
+}
+
+bool Edges::store() {
+  return std::all_of(edges_.begin(), edges_.end(), [this](const Edge &edge) {
+    return !edge.packs ||
+           unpack_elements(packed_.get() + edge.packed_at, edge.data, edge.count, edge.type, edge.element);
+  });
+}
+
+std::vector<coll_outgoing> Edges::outgoing() const {
+  std::vector<coll_outgoing> messages;
+  messages.reserve(edges_.size());
+  for (const Edge &edge : edges_) messages.push_back({edge.peer, data_of(edge), edge.bytes});
+  return messages;
+}
+
+std::vector<coll_incoming> Edges::incoming() const {
+  std::vector<coll_incoming> messages;
+  messages.reserve(edges_.size());
+  for (const Edge &edge : edges_) messages.push_back({edge.peer, const_cast<char *>(data_of(edge)), edge.bytes});
+  return messages;
+}
+
+}  // namespace coll::shim

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "mpi/neighbors.h"
+
+#include "mpi/below.h"
+#include "mpi/neighborhood.h"
+#include "mpi/starting.h"
+
+#include <coll/shim.h>
+
+#include <memory>
+#include <new>
+
+namespace coll::shim {
+namespace {
+
+// Of a communicator of more ranks, a rank may have more peers than coll_neighbor_exchange() takes.
+constexpr int most_ranks = 2048;
+
+const Neighborhood *neighborhood_of(MPI_Comm comm, Communicator &communicator) {
+  if (communicator.neighborhood == nullptr) {
+    auto made = std::make_shared<Neighborhood>();
+    if (!find_neighborhood(comm, communicator.rank, made.get())) return nullptr;
+    communicator.neighborhood = std::move(made);
+  }
+  return communicator.neighborhood.get();
+}
+
+// Both describe this rank's part in `exchange`; false: the arguments are wrong.
+template <typename Count, typename Displ>
+bool describe(Collective collective, const Neighborhood &around, const Described<Count, Displ> &send,
+              const Described<Count, Displ> &recv, Exchanged &exchange) {
+  for (int i = 0; i < static_cast<int>(around.destinations.size()); i++)
+    if (const int peer = around.destinations[static_cast<std::size_t>(i)]; peer != MPI_PROC_NULL)
+      if (!exchange.out.add(send, i, peer)) return false;
+  for (const int i : around.order(collective))
+    if (const int peer = around.sources[static_cast<std::size_t>(i)]; peer != MPI_PROC_NULL)
+      if (!exchange.in.add(recv, i, peer)) return false;
+  return true;
+}
+
+template <typename Count, typename Displ>
+bool describe_all(int ranks, const Described<Count, Displ> &send, const Described<Count, Displ> &recv,
+                  Exchanged &exchange) {
+  // What is received replaces what is sent, of the same lengths.
+  const bool inside = send.buffer == MPI_IN_PLACE;
+  exchange.out.drops_empty = exchange.in.drops_empty = true;
+  for (int peer = 0; peer < ranks; peer++)
+    if (!exchange.out.add(inside ? recv : send, peer, peer, inside) || !exchange.in.add(recv, peer, peer)) return false;
+  return true;
+}
+
+// `describe(exchange)`: as above; it may forward the call for another reason.
+template <typename Describe>
+int take(Collective collective, MPI_Comm comm, Describe describe) {
+  Taking call(collective, comm, -1, {});
+  if (!call.possible()) return call.impossible();
+  if (!call.join(0)) return call.result();
+  if (call.nodes() != nullptr) return call.pass_on(Why::nodes);
+  if (call.ranks() > most_ranks) return call.pass_on(Why::size);
+  try {
+    Exchanged exchange;
+    if (!describe(call.communicator(), exchange)) return call.pass_on(Why::arguments);
+    exchange.out.take_memory();
+    exchange.in.take_memory();
+    if (!exchange.out.load()) return call.finish(COLL_ERR_TYPE);
+    const std::vector<coll_outgoing> sends = exchange.out.outgoing();
+    const std::vector<coll_incoming> receives = exchange.in.incoming();
+    if (counts_sizes) [[unlikely]]
+      coll_stats_served_as(libcoll_name(collective));
+    return call.carry_out(
+        [&](coll_comm *coll) {
+          const coll_status status =
+              coll_neighbor_exchange(sends.data(), sends.size(), receives.data(), receives.size(), coll);
+          return status == COLL_OK && !exchange.in.store() ? COLL_ERR_TYPE : status;
+        },
+        [](Nodes &) { /* forwarded above */ });
+  } catch (const std::bad_alloc &) { return call.finish(COLL_ERR_NO_MEMORY); }
+}
+
+template <typename Describe>
+int start(Collective collective, MPI_Comm comm, MPI_Request *request, Describe describe) {
+  Starting call(collective, comm, -1, {}, request);
+  if (!call.possible()) return call.impossible();
+  if (!call.join(0)) return call.result();
+  if (call.ranks() > most_ranks) return call.pass_on(Why::size);
+  try {
+    auto exchange = std::make_unique<Exchanged>();
+    if (!describe(call.communicator(), *exchange)) return call.pass_on(Why::arguments);
+    exchange->out.take_memory();
+    exchange->in.take_memory();
+    if (!exchange->out.load() || !exchange->in.keep_types()) return call.fail(COLL_ERR_TYPE);
+    const std::vector<coll_outgoing> sends = exchange->out.outgoing();
+    const std::vector<coll_incoming> receives = exchange->in.incoming();
+    if (counts_sizes) [[unlikely]]
+      coll_stats_served_as(libcoll_name(collective));
+    return call.begin(
+        [&](coll_comm *coll, coll_request **started) {
+          return coll_ineighbor_exchange(sends.data(), sends.size(), receives.data(), receives.size(), coll, started);
+        },
+        nullptr, nullptr, std::move(exchange));
+  } catch (const std::bad_alloc &) { return call.fail(COLL_ERR_NO_MEMORY); }
+}
+
+template <typename Count, typename Displ>
+auto among_neighbors(Collective collective, MPI_Comm comm, const Described<Count, Displ> &send,
+                     const Described<Count, Displ> &recv) {
+  return [collective, comm, &send, &recv](Communicator &communicator, Exchanged &exchange) {
+    const Neighborhood *around = neighborhood_of(comm, communicator);
+    return around != nullptr && describe(collective, *around, send, recv, exchange);
+  };
+}
+
+template <typename Count, typename Displ>
+auto among_all(const Described<Count, Displ> &send, const Described<Count, Displ> &recv) {
+  return [&send, &recv](Communicator &communicator, Exchanged &exchange) {
+    return describe_all(communicator.ranks, send, recv, exchange);
+  };
+}
+
+}  // namespace
+
+template <typename Count, typename Displ>
+int take_neighbors(Collective collective, const Described<Count, Displ> &send, const Described<Count, Displ> &recv,
+                   MPI_Comm comm) {
+  return take(collective, comm, among_neighbors(collective, comm, send, recv));
+}
+
+template <typename Count, typename Displ>
+int start_neighbors(Collective collective, const Described<Count, Displ> &send, const Described<Count, Displ> &recv,
+                    MPI_Comm comm, MPI_Request *request) {
+  return start(collective, comm, request, among_neighbors(collective, comm, send, recv));
+}
+
+template <typename Count, typename Displ>
+int take_alltoallw(const Described<Count, Displ> &send, const Described<Count, Displ> &recv, MPI_Comm comm) {
+  return take(alltoallw, comm, among_all(send, recv));
+}
+
+template <typename Count, typename Displ>
+int start_alltoallw(const Described<Count, Displ> &send, const Described<Count, Displ> &recv, MPI_Comm comm,
+                    MPI_Request *request) {
+  return start(ialltoallw, comm, request, among_all(send, recv));
+}
+
+#define COLL_SHIM_INSTANCES(Count, Displ)                                                                              \
+  template int take_neighbors(Collective, const Described<Count, Displ> &, const Described<Count, Displ> &, MPI_Comm); \
+  template int start_neighbors(Collective, const Described<Count, Displ> &, const Described<Count, Displ> &, MPI_Comm, \
+                               MPI_Request *);                                                                         \
+  template int take_alltoallw(const Described<Count, Displ> &, const Described<Count, Displ> &, MPI_Comm);             \
+  template int start_alltoallw(const Described<Count, Displ> &, const Described<Count, Displ> &, MPI_Comm,             \
+                               MPI_Request *);
+COLL_SHIM_INSTANCES(int, int)
+COLL_SHIM_INSTANCES(int, MPI_Aint)
+COLL_SHIM_INSTANCES(MPI_Count, MPI_Aint)
+#undef COLL_SHIM_INSTANCES
+
+}  // namespace coll::shim

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The collectives among neighbours, and MPI_Alltoallw, as libcoll's sparse exchange: blocking, and started. As in v-forms, no
+// number is known to all ranks, so every call on a communicator of one node is intercepted.
+#pragma once
+
+#include "mpi/edges.h"
+#include "mpi/handles.h"
+#include "mpi/taking.h"
+
+namespace coll::shim {
+
+// Sides for the functions below. Count and Displ: int and int, int and MPI_Aint, or MPI_Count and MPI_Aint.
+template <typename Count = int, typename Displ = int>
+Described<Count, Displ> same_for_all(const void *buffer, MPI_Count count, MPI_Datatype type) {
+  Described<Count, Displ> side = {buffer, count, type};
+  side.one_block = true;
+  return side;
+}
+template <typename Count = int, typename Displ = int>
+Described<Count, Displ> of_one_length(const void *buffer, MPI_Count count, MPI_Datatype type) {
+  return {buffer, count, type};
+}
+template <typename Count, typename Displ>
+Described<Count, Displ> of_lengths(const void *buffer, const Count *counts, const Displ *displs, MPI_Datatype type) {
+  Described<Count, Displ> side = {buffer, 0, type, counts, displs};
+  side.irregular = true;
+  return side;
+}
+template <typename Count, typename Displ>
+Described<Count, Displ> of_types(const void *buffer, const Count *counts, const Displ *displs, Types types) {
+  Described<Count, Displ> side = {buffer, 0, {}, counts, displs, types};
+  side.irregular = side.of_types = true;
+  return side;
+}
+
+// Each returns what the MPI call returns, or `passed_on`. `collective` is the one whose side they have.
+template <typename Count, typename Displ>
+int take_neighbors(Collective collective, const Described<Count, Displ> &send, const Described<Count, Displ> &recv,
+                   MPI_Comm comm);
+template <typename Count, typename Displ>
+int start_neighbors(Collective collective, const Described<Count, Displ> &send, const Described<Count, Displ> &recv,
+                    MPI_Comm comm, MPI_Request *request);
+template <typename Count, typename Displ>
+int take_alltoallw(const Described<Count, Displ> &send, const Described<Count, Displ> &recv, MPI_Comm comm);
+template <typename Count, typename Displ>
+int start_alltoallw(const Described<Count, Displ> &send, const Described<Count, Displ> &recv, MPI_Comm comm,
+                    MPI_Request *request);
+
+}  // namespace coll::shim

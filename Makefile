@@ -39,7 +39,7 @@ $(foreach goal,$(MAKECMDGOALS),$(if $(about_$(goal)),$(info make $(goal): $(abou
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo check test test-long bench bench-before bench-peers bench-check install style format clean packages machine \
-	sanitizers test-systems test-launchers fuzz test-torch test-torch-here dist wheel deb test-deb test-deb-here
+	sanitizers test-systems test-launchers fuzz test-torch test-torch-here dist sbom wheel deb test-deb test-deb-here
 
 help: ## list these targets
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -87,6 +87,11 @@ test-torch-here: ## test the PyTorch backend with the torch and the libcoll that
 dist: ## pack the sources of HEAD into BUILD/libcoll-VERSION.tar.gz
 	@version=$$(sed -n 's/^project(libcoll VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt); mkdir -p $(BUILD); \
 	  git archive --prefix=libcoll-$$version/ --output=$(BUILD)/libcoll-$$version.tar.gz HEAD && echo $(BUILD)/libcoll-$$version.tar.gz
+
+sbom: dist ## list what `make dist` has packed, with licences, in BUILD/libcoll-VERSION.spdx, an SPDX document (needs reuse)
+	@version=$$(sed -n 's/^project(libcoll VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt); \
+	  work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; tar -C "$$work" -xzf $(BUILD)/libcoll-$$version.tar.gz && \
+	  reuse --root "$$work/libcoll-$$version" spdx --output $(BUILD)/libcoll-$$version.spdx && echo $(BUILD)/libcoll-$$version.spdx
 
 wheel: packages machine ## build a wheel of the Python module that contains libcoll, in BUILD/wheel (needs patchelf)
 	@scripts/build.sh $(BUILD) $(JOBS) -t coll $(CMAKE_FLAGS)

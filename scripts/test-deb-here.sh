@@ -80,7 +80,7 @@ mkdir "$work/unpacked"
 tar -C "$work/unpacked" --strip-components=1 -xf "$work"/first/*.orig.tar.gz
 cp -r "$work/unpacked/packages/debian" "$work/unpacked/debian"
 mapfile -t debs < <(find "$work/first" -name '*.deb' -not -name '*-dbgsym_*')
-autopkgtest --no-built-binaries --output-dir "$work/tests" "${debs[@]}" "$work/unpacked" -- null >"$work/log" 2>&1 ||
+autopkgtest --no-built-binaries --output-dir "$work/tests" "${debs[@]}" "$work/unpacked/" -- null >"$work/log" 2>&1 ||
   { tail -n 120 "$work/log"; die "a test failed"; }
 cat "$work/tests/summary"
 

@@ -31,6 +31,7 @@ about_test-long = builds everything, plain and with sanitizers (up to 50 minutes
 about_test-torch = builds the library (about 4 minutes), then installs torch in a Debian root, builds torch_coll there twice \
   and runs its tests (about 20 minutes)
 about_wheel = builds the library (about 4 minutes) and packs it with the Python module
+about_test-wheel = builds a wheel (about 4 minutes) and runs it in a clean root of each release (about a minute each)
 about_deb = builds the Debian packages of HEAD (about 10 minutes)
 about_test-deb = builds, installs, tests and removes the Debian packages in a clean root of each release (about 20 minutes each)
 about_install = builds what is installed: library, shims, collctl and manual pages (about 8 minutes), then installs it
@@ -39,7 +40,7 @@ $(foreach goal,$(MAKECMDGOALS),$(if $(about_$(goal)),$(info make $(goal): $(abou
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo check test test-long bench bench-before bench-peers bench-check install style format clean packages machine \
-	sanitizers test-systems test-launchers fuzz test-torch test-torch-here dist wheel deb test-deb test-deb-here
+	sanitizers test-systems test-launchers fuzz test-torch test-torch-here dist sbom wheel test-wheel test-wheel-here deb test-deb test-deb-here
 
 help: ## list these targets
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -88,9 +89,20 @@ dist: ## pack the sources of HEAD into BUILD/libcoll-VERSION.tar.gz
 	@version=$$(sed -n 's/^project(libcoll VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt); mkdir -p $(BUILD); \
 	  git archive --prefix=libcoll-$$version/ --output=$(BUILD)/libcoll-$$version.tar.gz HEAD && echo $(BUILD)/libcoll-$$version.tar.gz
 
+sbom: dist ## list what `make dist` has packed, with licences, in BUILD/libcoll-VERSION.spdx, an SPDX document (needs reuse)
+	@version=$$(sed -n 's/^project(libcoll VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt); \
+	  work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; tar -C "$$work" -xzf $(BUILD)/libcoll-$$version.tar.gz && \
+	  reuse --root "$$work/libcoll-$$version" spdx --output $(BUILD)/libcoll-$$version.spdx && echo $(BUILD)/libcoll-$$version.spdx
+
 wheel: packages machine ## build a wheel of the Python module that contains libcoll, in BUILD/wheel (needs patchelf)
 	@scripts/build.sh $(BUILD) $(JOBS) -t coll $(CMAKE_FLAGS)
 	@scripts/make-wheel.sh $(BUILD) $(BUILD)/wheel
+
+test-wheel: wheel ## test the wheel in clean roots with nothing but Python (as root) [SYSTEM=12|13|sid]
+	@scripts/test-wheel.sh $(BUILD)/wheel $(SYSTEM)
+
+test-wheel-here: ## the same on this system, with the wheel in /added
+	@scripts/test-wheel-here.sh
 
 deb: ## build the Debian packages of HEAD in BUILD/deb
 	@JOBS=$(JOBS) scripts/make-deb.sh $(BUILD)/deb

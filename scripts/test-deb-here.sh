@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # Builds the Debian packages and tests them on this system, which it changes: installs build dependencies, builds twice
-# and compares, checks with lintian, installs, runs the tests of packages/debian/tests, removes and purges.
+# and compares, checks with lintian and for hardening, upgrades from a build of the previous commit while jobs run
+# (test-upgrade-here.sh), runs the tests of packages/debian/tests, removes and purges.
 #
 #   scripts/test-deb-here.sh
 #
@@ -18,40 +19,79 @@ export DEBIAN_FRONTEND=noninteractive
 
 say "installing what builds and tests them"
 apt-get -qq update
-apt-get -qq install -y --no-install-recommends build-essential debhelper lintian autopkgtest >/dev/null
+apt-get -qq install -y --no-install-recommends build-essential debhelper lintian autopkgtest git >/dev/null
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/source"
 cp -r "$checkout/packages/debian" "$work/source/debian"
 (cd "$work/source" && apt-get -qq build-dep -y --no-install-recommends . >/dev/null)
 
+# build SOURCE OUTPUT: the packages of that checkout.
+build() {
+  "$1/scripts/make-deb.sh" "$2" >"$work/log" 2>&1 || { tail -n 50 "$work/log"; die "the packages of $1 do not build"; }
+}
 say "building"
-"$checkout/scripts/make-deb.sh" "$work/first" >"$work/log" 2>&1 || { tail -n 50 "$work/log"; die "the packages do not build"; }
+build "$checkout" "$work/first"
 say "building again"
-"$checkout/scripts/make-deb.sh" "$work/second" >"$work/log" 2>&1 || { tail -n 50 "$work/log"; die "the second build fails"; }
+# With a compiler cache too, everything is compiled twice.
+CCACHE_RECACHE=1 build "$checkout" "$work/second"
 for deb in "$work"/first/*.deb; do
   cmp "$deb" "$work/second/$(basename "$deb")" || die "two builds of $(basename "$deb") differ"
 done
+rm -r "$work/second"
+
+say "building the previous commit, as another version with another layout number"
+git=(git -c "safe.directory=*")
+"${git[@]}" clone --quiet --no-hardlinks "$checkout" "$work/previous"
+"${git[@]}" -C "$work/previous" checkout --quiet HEAD^
+protocol=$(sed -n 's/.* protocol = \([0-9]*\);/\1/p' "$work/previous/lib/comm/introduction.h")
+sed -i "s/ protocol = $protocol;/ protocol = $((protocol + 1000));/" "$work/previous/lib/comm/introduction.h"
+sed -i '1s/)/~previous)/' "$work/previous/packages/debian/changelog"
+"${git[@]}" -C "$work/previous" -c user.name=test -c user.email=test@invalid.example commit --quiet --all --message previous
+build "$work/previous" "$work/older"
+rm -r "$work/previous"
 
 say "lintian"
 lintian --fail-on error,warning --suppress-tags initial-upload-closes-no-bugs "$work"/first/*.changes
 
-say "installing"
-apt-get -qq install -y --no-install-recommends "$work"/first/*.deb >"$work/log" 2>&1 ||
-  { tail -n 50 "$work/log"; die "the packages cannot be installed"; }
+say "hardening"
+mkdir "$work/files"
+for deb in "$work"/first/*.deb; do
+  case $deb in *-dbgsym_*) continue ;; esac
+  dpkg-deb -x "$deb" "$work/files"
+done
+binaries=0
+while read -r file; do
+  head -c 4 "$file" | grep -q ELF || continue
+  binaries=$((binaries + 1))
+  readelf -Wl "$file" | grep -q GNU_RELRO && readelf -Wd "$file" | grep -q BIND_NOW &&
+    readelf -Wh "$file" | grep -q 'Type: *DYN' && ! readelf -Wl "$file" | grep 'GNU_STACK.*RWE' ||
+    die "$file is not position-independent, with read-only relocations and no executable stack"
+  readelf -Ws "$file" | grep -q __stack_chk_fail || die "$file has no stack protector"
+  ! readelf -Wd "$file" | grep -E 'RPATH|RUNPATH' || die "$file looks for libraries in places of its own"
+done < <(find "$work/files" -type f)
+[ "$binaries" -ge 4 ] || die "only $binaries binaries: library, collctl and two shims are missing"
+rm -r "$work/files"
+
+"$checkout/scripts/test-upgrade-here.sh" "$work/older" "$work/first"
 
 say "tests of packages/debian/tests"
 mkdir "$work/unpacked"
 tar -C "$work/unpacked" --strip-components=1 -xf "$work"/first/*.orig.tar.gz
 cp -r "$work/unpacked/packages/debian" "$work/unpacked/debian"
-autopkgtest --no-built-binaries --output-dir "$work/tests" "$work"/first/*.deb "$work/unpacked" -- null >"$work/log" 2>&1 ||
+mapfile -t debs < <(find "$work/first" -name '*.deb' -not -name '*-dbgsym_*')
+autopkgtest --no-built-binaries --output-dir "$work/tests" "${debs[@]}" "$work/unpacked/" -- null >"$work/log" 2>&1 ||
   { tail -n 120 "$work/log"; die "a test failed"; }
 cat "$work/tests/summary"
 
 say "removing and purging"
-mapfile -t packages < <(for deb in "$work"/first/*.deb; do dpkg-deb -f "$deb" Package; done)
-apt-get -qq purge -y "${packages[@]}" >/dev/null
-left=$(find /usr /etc /lib /var/lib/dkms \( -name '*libcoll*' -o -name '*kcoll*' -o -name 'collctl*' \) \
-  -not -path "$checkout/*" -not -path '/usr/src/*headers*' 2>/dev/null || true)
+mapfile -t packages < <(for deb in "${debs[@]}"; do dpkg-deb -f "$deb" Package; done)
+for action in remove purge; do
+  apt-get -qq "$action" -y "${packages[@]}" >"$work/log" 2>&1 || { tail -n 50 "$work/log"; die "apt-get $action fails"; }
+done
+# A group stays, as Debian wants it: files may belong to it.
+left=$(find / -xdev \( -path "$checkout" -o -path "$work" -o -path /proc -o -path '/usr/src/*headers*' \) -prune -o \
+  \( -name '*libcoll*' -o -name '*kcoll*' -o -name '*collctl*' -o -path '*/dist-packages/coll*' \) -print)
 [ -z "$left" ] || die "left behind: $left"
+! dpkg-query -W "${packages[@]}" 2>/dev/null | grep . || die "dpkg still knows the packages"
 say passed

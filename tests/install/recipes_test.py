@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""recipes_test.py TOP: the recipes of packages/ parse, rpmlint accepts the spec file, reuse the licences of all files.
-What a check needs and is not installed is skipped by name."""
+"""recipes_test.py TOP: the recipes of packages/ parse, Debian's symbols file agrees with the version script, rpmlint
+accepts the spec file, reuse the licences of all files. What a check needs and is not installed is skipped by name."""
 import pathlib
 import re
 import shutil
@@ -29,6 +29,14 @@ class Recipes(unittest.TestCase):
             self.skipTest("python3-yaml is not installed")
         recipe = yaml.safe_load(re.sub(r"\{\{(.*?)\}\}", r"\1", text("packages/recipes/conda.yaml")))
         self.assertEqual(recipe["package"]["name"], "libcoll")
+
+    def test_symbols_of_debian_are_those_of_the_version_script(self):
+        nodes = re.findall(r"(LIBCOLL_\w+\.\d+) \{(.*?)\}", re.sub(r"/\*.*?\*/", "", text("lib/api/libcoll.map"), flags=re.DOTALL),
+                           re.DOTALL)
+        exported = {f"{name}@{node}" for node, body in nodes for name in [node, *re.findall(r"(coll_\w+);", body)]}
+        listed = re.findall(r"^ (\S+@\S+) ", text("packages/debian/libcoll0.symbols"), re.MULTILINE)
+        self.assertGreater(len(exported), 70)
+        self.assertEqual(set(listed), exported)
 
     @unittest.skipUnless(shutil.which("rpmlint"), "rpmlint is not installed")
     def test_rpmlint_finds_no_error(self):

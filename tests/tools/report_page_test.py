@@ -345,7 +345,7 @@ class Large(Page):
             self.skipTest("REPORT_PICTURES does not name a folder for the pictures")
         self.open("many", width=1100)
         self.script("document.querySelectorAll('#job tbody button')[1].click()")
-        for section, height in (("machine", 1250), ("choice", 1000), ("job", 1000), ("timeline", 820)):
+        for section, height in (("machine", 1500), ("choice", 1000), ("job", 1000), ("timeline", 820)):
             y = self.script("return document.getElementById(arguments[0]).getBoundingClientRect().top + scrollY", section)
             clip = {"x": 0, "y": y, "width": 1100, "height": height, "scale": 1}
             picture = self.browser.execute_cdp_cmd("Page.captureScreenshot", {"captureBeyondViewport": True, "clip": clip})

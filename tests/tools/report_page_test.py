@@ -160,7 +160,8 @@ class Small(Page):
         trace = two / "trace.json"
         collctl("simulate", "allreduce", "256K", "-n", 2, "--machine", "epyc-1p", "--algorithm", "fused", "--trace", trace)
         (two / "bench.json").write_text(json.dumps(report_data.benchmark()))
-        cls.make("two", "--topology", "l3:1(size=33554432) core:2", "--stats", *report_data.write_job(two, 2), "--trace", trace,
+        (two / "tuned").write_text(report_data.learned())
+        cls.make("two", "--tuned", two / "tuned", "--topology", "l3:1(size=33554432) core:2", "--stats", *report_data.write_job(two, 2), "--trace", trace,
                  "--bench", two / "bench.json")
         empty = cls.folder / "empty.stats"
         empty.write_text("")
@@ -209,6 +210,21 @@ class Small(Page):
         said = self.keys(selector, "ARROW_DOWN", "ARROW_DOWN", *["ARROW_RIGHT"] * 7)
         self.assertIn("libcoll under Open MPI\n64 KiB", said)
         self.assertIn("fastest baseline (MPICH 4.0) takes × 0.75; 7 samples", said)
+
+    def test_what_auto_tuning_has_learned(self):
+        self.open("two")
+        self.assertIn("Auto-tuning has learned: fused:chunk=16384,copy=staged takes 9.1 µs; without auto-tuning 11 µs", self.text("#choice .detail"))
+        self.assertIn("× 1.21", self.text("#choice"))
+        self.keys("#choice [role=application]", "ARROW_RIGHT")
+        self.assertNotIn("Auto-tuning has learned", self.text("#choice .detail"))
+
+    def test_the_top_has_the_answers(self):
+        self.open("two")
+        glance = self.text("#glance")
+        self.assertIn("allreduce of 64 KiB among 2 ranks is served by", glance)
+        self.assertIn("most time went into allreduce, up to 64 B, 24", glance)
+        self.open("empty")
+        self.assertNotIn("A job", self.text("#glance"))
 
     def test_hostile_names_are_text(self):
         bad = "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 2'>\u2028&lt;"
@@ -283,6 +299,14 @@ class Large(Page):
         said = self.keys("#machine canvas", *["ARROW_LEFT"] * 20, *["ARROW_UP"] * 20, *["ARROW_RIGHT"] * 9)
         self.assertIn("100 ns one way, by the table", said)
 
+    def test_the_top_has_the_answers(self):
+        self.open("many")
+        glance = self.text("#glance")
+        self.assertIn("Farthest pair: core 3 (rank 3) and core 141 (rank 141): 912 ns", glance)
+        cell = next(c for c in self.data["many"]["choice"]["cells"] if (c["collective"], c["bytes"]) == ("allreduce", 65536))
+        self.assertIn(f"allreduce of 64 KiB among 160 ranks is served by {cell['algorithm']}", glance)
+        self.assertRegex(glance, r"most time went into allreduce, up to 64 B, 24. ms per rank, and waiting for rank 37 in allreduce, up to 256 KiB, about 8\d")
+
     def test_topology_by_keyboard(self):
         self.open("many")
         said = self.keys("#machine .topology button", "ARROW_RIGHT")
@@ -299,7 +323,7 @@ class Large(Page):
         self.assertIn(cell["others"][0]["algorithm"], detail)
         self.assertIn("In the job, size class up to 256 KiB: fused 10,240 calls", detail)
         self.assertRegex(self.text("#choice .answer"), r"Compared with epyc-2p .*: \d+ of 241 choices differ")
-        for mode in ("Other", "Differences", "This"):
+        for mode in ("epyc-2p", "Differences", "arm-n1"):
             self.script("[...document.querySelectorAll('#choice .choice button')].find(b => b.textContent === arguments[0]).click()", mode)
             self.assertEqual(self.browser.get_log("browser"), [])
 
@@ -321,7 +345,7 @@ class Large(Page):
             self.skipTest("REPORT_PICTURES does not name a folder for the pictures")
         self.open("many", width=1100)
         self.script("document.querySelectorAll('#job tbody button')[1].click()")
-        for section, height in (("machine", 1250), ("choice", 1000), ("job", 1000), ("timeline", 820)):
+        for section, height in (("machine", 1500), ("choice", 1000), ("job", 1000), ("timeline", 820)):
             y = self.script("return document.getElementById(arguments[0]).getBoundingClientRect().top + scrollY", section)
             clip = {"x": 0, "y": y, "width": 1100, "height": height, "scale": 1}
             picture = self.browser.execute_cdp_cmd("Page.captureScreenshot", {"captureBeyondViewport": True, "clip": clip})

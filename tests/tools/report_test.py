@@ -46,7 +46,7 @@ class Report(Case):
         self.run_fine("simulate", "allreduce", "256K", "-n", 4, "--machine", "epyc-1p", "--algorithm", "fused", "--trace", trace)
         report = self.run_json("report", "--table", "epyc-1p", "-n", 4, "--stats", *report_data.write_job(self.folder, 4),
                                "--trace", trace, "--bench", self.file("b.json", report_data.benchmark()),
-                               ROOT / "docs/measurements/zen5-one-l3.json", "--compare", ROOT / "lib/model/machines/knl.json")
+                               ROOT / "docs/measurements/zen5-one-l3.json", "--compare", ROOT / "lib/model/machines/knl.json", "--tuned", self.file("tuned", report_data.learned()))
         self.assertEqual([bench["kind"] for bench in report["benchmarks"]], ["curves", "record"])
         self.assertEqual(report["compare"]["machine"]["name"], "knl")
         self.check_schema(report)
@@ -90,6 +90,17 @@ class Report(Case):
         self.assertIn("bcast", {row["collective"] for row in job["calls"]})
         for run, seconds in zip(job["run_seconds"], zip(*(row["seconds"] for row in job["calls"]))):
             self.assertGreaterEqual(run * 1.001, sum(seconds))
+
+    def test_what_auto_tuning_has_learned(self):
+        learned = self.run_json("report", *TWO_CORES, "--tuned", self.file("tuned", report_data.learned()))["learned"]
+        self.assertEqual([(each["file"], each["processor"]) for each in learned], [("tuned", "AMD EPYC 7763 64-Core Processor")])
+        self.assertEqual(learned[0]["rules"][0], {
+            "collective": "allreduce", "ranks": 2, "levels": 1, "oversubscribed": False, "from_bytes": 65536, "below_bytes": 131072,
+            "element": "!=2", "setting": "fused:chunk=16384,copy=staged", "us": 9.1, "usual_us": 11})
+        self.assertEqual([learned[0]["rules"][1][key] for key in ("oversubscribed", "setting", "us", "usual_us")], [True, "latency", 3, 0])
+        first = report_data.learned().splitlines()[0] + "\n"
+        for wrong in ("bcast: ring", "bcast[p=2]: ring", "bcast[p=2, n>=1, n<x]: ring", "bcast[p=2, n>=1, n<2]: ring -- soon", "<b>"):
+            self.expect_error(1, "line 2 is not a rule", "report", "--json", *TWO_CORES, "--tuned", self.file("w", first + wrong + "\n"))
 
     def test_an_empty_job(self):
         report = self.run_json("report", *TWO_CORES, "--stats", self.file("s", ""))
@@ -149,6 +160,8 @@ class Report(Case):
                               "--compare": "report --json", "--from": "report --json"}.items():
             self.expect_error(1, [option, words], "report", "--json", option, self.file("x.json", {"a": []}))
             self.expect_error(1, [option, "not JSON"], "report", "--json", option, self.file("y.json", "<html>"))
+        self.expect_error(1, "--tuned /nowhere/x: the file cannot be read", "report", "--json", "--tuned", "/nowhere/x")
+        self.expect_error(1, "its first line is not '# libcoll auto-tuning 1: PROCESSOR'", "report", "--json", "--tuned", self.file("z", "{}"))
         one = self.file("stats.json", report_data.statistics(0, 1))
         self.expect_error(1, "two files are of rank 0", "report", "--json", "--stats", one, one)
         self.expect_error(1, "cannot write -o /nowhere/r.html", "report", "-o", "/nowhere/r.html", *TWO_CORES)

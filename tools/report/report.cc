@@ -28,7 +28,7 @@ using report::ordered_json;
 struct ReportOptions {
   std::string output, table, topology = "native", assume, type = "float", compare, from, map_by = "core";
   std::string sensitivity = topo::Sensitivity::standard().text();
-  std::vector<std::string> stats, traces, recorded;
+  std::vector<std::string> stats, traces, recorded, tuned;
   int ranks = 0;
   bool measure = false, json = false;
 };
@@ -90,6 +90,8 @@ ordered_json gather(const ReportOptions& options) {
     timelines.push_back(report::timeline_section(file, most_bytes / options.traces.size()));
   report::Recorded recorded;
   for (const std::string& file : options.recorded) report::read_recorded(file, recorded);
+  ordered_json learned = ordered_json::array();
+  for (const std::string& file : options.tuned) learned.push_back(report::learned_section(file));
   const int ranks = ranks_of(options, job);
   const ModelMachine machine = machine_for(options, options.table, ranks);
   ordered_json compare;
@@ -126,6 +128,7 @@ ordered_json gather(const ReportOptions& options) {
           {"host", host},
           {"machine", of_machine},
           {"choice", report::choice_section(machine, options.type)},
+          {"learned", learned},
           {"compare", compare},
           {"job", job},
           {"timelines", timelines},
@@ -197,6 +200,8 @@ void add_report(Command& app, Action& action) {
   sub->add_option(
          "--bench", options->recorded,
          "results: --json of make bench, bench, bench contention or calibrate,\nor a record of docs/measurements")
+      ->option_text("FILE...");
+  sub->add_option("--tuned", options->tuned, "files in which auto-tuning has kept what it learned")
       ->option_text("FILE...");
   sub->add_option("--compare", options->compare, "show differences from another report's --json, or from a table")
       ->option_text("FILE");

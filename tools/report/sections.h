@@ -39,6 +39,11 @@ MeasuredNow measure_now(const topo::Machine& machine, const Show& show);
 // What libcoll selects for every collective and power of two from 8 B to 64 MiB, beside the cheapest alternatives.
 ordered_json choice_section(const ModelMachine& on, const std::string& type);
 
+// ---- learned.cc --------------------------------------------------------------------------------------------------
+
+// A file in which auto-tuning has kept what it learned.
+ordered_json learned_section(const std::string& file);
+
 // ---- job.cc ------------------------------------------------------------------------------------------------------
 
 // Files of COLL_STATS, at most one for each rank.

@@ -34,12 +34,19 @@ function curveChart(options) {
                 redraw();
               },
             },
-            el('span.swatch', {style: `background: ${one.colour}`}),
+            el('span.swatch', {
+              style: `background: ${
+                one.thin ? `repeating-linear-gradient(90deg, ${one.colour} 0 4px, transparent 4px 7px)` : one.colour
+              }`,
+            }),
             one.name,
           ),
         ),
       );
 
+  // Where two curves have the same values, both are seen.
+  const hides = (one, other) =>
+    one.points.length === other.points.length && one.points.every((p, i) => p.x === other.points[i].x && p.y === other.points[i].y);
   const shown = () => series.filter(one => !one.off && one.points.length > 0);
   const text = (one, point) => {
     const spread =
@@ -59,7 +66,8 @@ function curveChart(options) {
     const left = 62,
       right = 12,
       top = 8,
-      bottom = 40,
+      slanted = x.kind === 'name' && x.names.length * 74 > width - 62,
+      bottom = slanted ? 58 : 40,
       height = options.height || 230;
     const range = [left, width - right];
     const [least, most] = d3.extent(all, point => point.x);
@@ -119,7 +127,7 @@ function curveChart(options) {
       .attr('class', 'axis')
       .attr('transform', `translate(0,${height - bottom})`)
       .call(axis);
-    if (x.kind === 'name' && x.names.length * 74 > width - left)
+    if (slanted)
       bottomAxis
         .selectAll('text')
         .attr('transform', 'rotate(-28)')
@@ -154,7 +162,7 @@ function curveChart(options) {
       .x(point => across(point.x))
       .y0(point => up(clamp(point.low)))
       .y1(point => up(clamp(point.high)));
-    for (const one of lines) {
+    lines.forEach((one, number) => {
       const spread = one.points.filter(point => point.low !== undefined);
       if (spread.length > 1 && !one.dots)
         svg.append('path').attr('class', 'band').style('fill', one.colour).attr('d', band(spread));
@@ -163,8 +171,9 @@ function curveChart(options) {
           .append('path')
           .attr('class', one.thin ? 'curve thin' : 'curve')
           .style('stroke', one.colour)
+          .style('stroke-dasharray', lines.slice(0, number).some(other => hides(one, other)) ? '9 7' : null)
           .attr('d', line(one.points));
-      if (!one.thin || one.points.length === 1)
+      if ((!one.thin && one.points.length <= 64) || one.points.length === 1)
         svg
           .append('g')
           .selectAll('circle')
@@ -175,7 +184,7 @@ function curveChart(options) {
           .attr('cx', point => across(point.x))
           .attr('cy', point => up(clamp(point.y)))
           .style('fill', one.colour);
-    }
+    });
     const cursor = svg.append('circle').attr('class', 'cursor').attr('r', 6).attr('visibility', 'hidden');
 
     plot.show = byKey => {

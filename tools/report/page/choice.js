@@ -77,6 +77,9 @@ function choiceDetail(cell, other) {
       ],
     ]),
   );
+  const learned = learnedOf(cell);
+  if (learned.length > 0)
+    parts.push(el('p', {}, ...learned.flatMap(rule => ['Auto-tuning has learned: ', learnedText(rule), '. '])));
   const formula = report.choice.formulas[`${cell.collective}/${cell.algorithm}`];
   const rows = [
     ...(price
@@ -350,9 +353,13 @@ sections.push({
     const map = el('div.figure'),
       detail = el('div.detail');
     const pick = (cell, other) => detail.replaceChildren(...choiceDetail(cell, other));
+    const [mine, others] =
+      compare && machine.name && compare.machine.name && machine.name !== compare.machine.name
+        ? [machine.name, compare.machine.name]
+        : ['This', 'Other'];
     const show = mode => {
       map.replaceChildren();
-      if (mode === 'Other') choiceMap(map, theirs, cells, mode, pick);
+      if (mode === others) choiceMap(map, theirs, cells, mode, pick);
       else choiceMap(map, cells, theirs, mode, pick);
     };
     if (compare) {
@@ -365,11 +372,20 @@ sections.push({
           `Compared with ${compare.machine.name || 'the other report'} (${compare.choice.situation.hierarchy}): ` +
             `${differ.length} of ${cells.length} choices differ.`,
         ),
-        choiceOf('Which choices', ['This', 'Other', 'Differences'], 'This', show),
+        choiceOf('Choices of', [mine, others, 'Differences'], mine, show),
       );
     }
     host.append(map, detail);
-    show('This');
+    const example = cells.find(cell => cell.collective === 'allreduce' && cell.bytes === 65536);
+    if (example)
+      glance.push({
+        id: 'choice',
+        text:
+          `allreduce of 64 KiB among ${countText(machine.ranks.length)} ranks is served by ` +
+          `${example.latency ? 'the latency path' : servedBy(example)}` +
+          `${example.price ? `, predicted ${usText(example.price.us)}` : ''}.`,
+      });
+    show(mine);
     host.append(
       tableOnDemand('All choices as a table', () =>
         table(
@@ -385,6 +401,7 @@ sections.push({
         ),
       ),
     );
+    learnedTable(host);
     if (compare) parametersCompared(host, compare.machine);
   },
 });

@@ -3,6 +3,7 @@
 'use strict';
 const report = JSON.parse(document.getElementById('data').textContent);
 const sections = []; // {id, title, draw(host)}
+const glance = []; // {id, text}: the answers of the sections, for the top of the page
 
 // ---- elements -----------------------------------------------------------------------------------------------------
 

@@ -25,6 +25,12 @@ function heatMap(host) {
     `${coreName(axis[i])} and ${coreName(axis[j])}: ${nsText(ns)}, ${distanceText[distanceOf(axis[i], axis[j])]}`;
   const extremes =
     real.length > 1 ? `Farthest pair: ${pairText(far)}. Nearest pair: ${pairText(near)}.` : `Between ${pairText(far)}.`;
+  glance.push({
+    id: 'machine',
+    text: measured
+      ? `${extremes} Measured, one way.`
+      : `${extremes.replace(/ pair:/g, ', for example:')} By the table, not measured.`,
+  });
   host.append(
     measured
       ? el(
@@ -98,6 +104,19 @@ function heatMap(host) {
       if ((i - begin) * size > 11) to.fillText(text, left - 4, top + ((begin + i) / 2) * size);
       begin = i;
     }
+    // Two cells of thousands are not seen without a mark.
+    if (measured && real.length > 1 && size < 12)
+      for (const {i, j} of [far, near])
+        for (const [row, column] of [
+          [i, j],
+          [j, i],
+        ]) {
+          to.beginPath();
+          to.arc(left + (column + 0.5) * size, top + (row + 0.5) * size, size / 2 + 5, 0, 2 * Math.PI);
+          to.lineWidth = 2.5;
+          to.strokeStyle = resolved('--mark');
+          to.stroke();
+        }
     if (size >= 34)
       for (let i = 0; i < n; i++)
         for (let j = 0; j < n; j++) {
@@ -165,6 +184,7 @@ function heatMap(host) {
       ramp,
       nsText(d3.max(pairs, p => p.ns)),
       ' (logarithmic)',
+      measured && real.length > 1 && n > 50 ? '. Circles: the farthest and the nearest pair.' : '.',
     ),
   );
   redraws.add(draw);

@@ -38,40 +38,54 @@ function groupsOf(calls, ranks) {
 function gainOf(rows) {
   let saved = 0,
     best = null;
-  for (const {prediction, total} of rows) {
+  for (const {prediction, total, algorithm} of rows) {
     if (!prediction || !(prediction.used_us > prediction.best_us)) continue;
     const here = total * (1 - prediction.best_us / prediction.used_us);
-    if (!best || here > best.here) best = {here, ...prediction};
+    if (!best || here > best.here) best = {here, used: algorithm.replace(' (request)', ''), ...prediction};
     saved += here;
   }
-  return best && {saved, best: best.best};
+  return best && {saved, best: best.best, used: best.used};
 }
 
 const groupName = group => `${group.collective}, ${classText(group.limit)}`;
+
+// The calls in which ranks wait most for others; undefined where all ranks take about as long.
+const unevenOf = (groups, total) =>
+  groups
+    .filter(group => group.imbalance > 0.25 && group.total > 0.05 * total)
+    .sort((a, b) => b.imbalance * b.total - a.imbalance * a.total)[0];
+// Per rank, what the mean spends beyond the rank with the least time.
+const waitOf = group => group.mean - d3.min(group.times.filter(t => t > 0));
 
 function jobAnswer(job, groups, total) {
   const worst = groups[0],
     n = job.ranks.length;
   const parts = [
+    `Collectives take ${secondsText(total / n)} per rank${job.run_seconds ? `, ${percent(total / sum(job.run_seconds))} of the run` : ''}`,
     `Most time went into ${groupName(worst)}: ${secondsText(worst.total / n)} per rank, ${percent(worst.total / total)} of the time in collectives`,
   ];
-  if (job.run_seconds) parts[0] += `, ${percent(worst.total / sum(job.run_seconds))} of the run`;
-  const uneven = groups
-    .filter(group => group.imbalance > 0.25 && group.total > 0.05 * total)
-    .sort((a, b) => b.imbalance * b.total - a.imbalance * a.total)[0];
+  if (job.run_seconds) parts[1] += `, ${percent(worst.total / sum(job.run_seconds))} of the run`;
+  let lost = '';
+  const uneven = unevenOf(groups, total);
   if (uneven) {
     const late = job.ranks[d3.scan(uneven.times.map(t => (t > 0 ? t : Infinity)))];
     const waits = job.ranks[d3.scan(uneven.times, (a, b) => b - a)];
     parts.push(
       `The largest imbalance is in ${groupName(uneven)}: rank ${late} spends ${secondsText(d3.min(uneven.times.filter(t => t > 0)))} there, rank ${waits} spends ` +
-        `${secondsText(d3.max(uneven.times))}; the rank with the least time usually arrives last, and the others wait for it`,
+        `${secondsText(d3.max(uneven.times))}; the rank with the least time usually arrives last, and the others wait for it: ` +
+        `on average ${secondsText(waitOf(uneven))} per rank, if rank ${late} waits for no other`,
     );
+    lost = `, and waiting for rank ${late} in ${groupName(uneven)}, about ${secondsText(waitOf(uneven))} per rank`;
   }
   const gain = groups.filter(group => group.gain).sort((a, b) => b.gain.saved - a.gain.saved)[0];
   if (gain && gain.gain.saved > 0.01 * total)
     parts.push(
-      `Prediction: ${gain.gain.best} would save ${secondsText(gain.gain.saved / n)} per rank in ${groupName(gain)}`,
+      `Prediction: ${gain.gain.best} instead of ${gain.gain.used} would save ${secondsText(gain.gain.saved / n)} per rank in ${groupName(gain)}`,
     );
+  glance.push({
+    id: 'job',
+    text: `most time went into ${groupName(worst)}, ${secondsText(worst.total / n)} per rank${lost}.`,
+  });
   return el(
     'div.answer',
     {},
@@ -147,7 +161,8 @@ function jobTable(job, groups, total, pick) {
     pick(group);
   }
   made.classList.add('choice');
-  choose(groups[0]);
+  // By rank, the calls in which ranks differ show most.
+  choose(unevenOf(groups, total) || groups[0]);
   return made;
 }
 

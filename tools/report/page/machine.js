@@ -186,7 +186,7 @@ function topology(host) {
 }
 function boxesHint() {
   return flags.measured || Object.keys(machine.flag_ns).length > 0
-    ? 'Point at a core, or move there with Tab and the arrow keys: the others take the colour of their flag latency from it, dark is far.'
+    ? 'Point at a core, or move there with Tab and the arrow keys: the others take the colour of their flag latency from it: the farther, the more they stand out from the page.'
     : '';
 }
 
@@ -240,7 +240,7 @@ function bandwidth(host) {
   if (charts.children.length > 0) host.append(el('h3', {}, 'Copy bandwidth'), charts);
   const links = [
     ['l3_gbs', 'out of one L3'],
-    ['memory_gbs', 'memory of one NUMA node'],
+    ['memory_gbs', 'from and to the memory of one NUMA node'],
     ['numa_gbs', 'out of one NUMA node'],
     ['socket_gbs', 'out of one socket'],
   ].filter(([name]) => machine.links[name] > 0);
@@ -249,7 +249,7 @@ function bandwidth(host) {
       el(
         'p',
         {},
-        `What ranks share: ${links.map(([name, word]) => `${word} ${gbs(machine.links[name])}`).join(', ')}.`,
+        `All ranks together copy at most: ${links.map(([name, word]) => `${gbs(machine.links[name])} ${word}`).join(', ')}.`,
       ),
     );
 }

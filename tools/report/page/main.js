@@ -18,4 +18,18 @@
       host.append(el('p.answer', {}, `This section cannot be drawn from these data: ${fault.message}`));
     }
   }
+  if (glance.length > 0)
+    document.getElementById('main').prepend(
+      el(
+        'div.answer#glance',
+        {role: 'region', 'aria-label': 'At a glance'},
+        el(
+          'ul',
+          {},
+          glance.map(({id, text}) =>
+            el('li', {}, el('a', {href: `#${id}`}, sections.find(one => one.id === id).title), `: ${text}`),
+          ),
+        ),
+      ),
+    );
 }

@@ -318,7 +318,7 @@ function timelineAnswer(line) {
     .reduce((a, b) => (b.value > a.value ? b : a), {value: 0});
   const idle = line.end_us - add(work) / ranks;
   return (
-    `${line.recorded > line.slices.length ? 'Of the steps that are shown: ' : ''}${usText(line.end_us)} from the first to the end of the last. In the mean, a rank spends ` +
+    `${line.recorded > line.slices.length ? 'Of the steps that are shown: ' : ''}${usText(line.end_us)} from the start of the first rank to the end of the last. In the mean, a rank spends ` +
     `${byKind.map(({key: kind, value}) => `${usText(value / ranks)} in ${kind} steps`).join(', ')} and waits for ${usText(Math.max(0, idle))}. ` +
     `Last to end: ${rankOf(last)}. ` +
     (busiest.key ? `Busiest: ${busiest.key}, ${usText(busiest.value)}.` : '')
@@ -357,7 +357,8 @@ sections.push({
           Object.entries(kindColours)
             .filter(([kind]) => line.kinds.includes(kind))
             .map(([kind, colour]) => key(colour, kind)),
-          'Lines: from a post to the wait that it ends; where there are many, those of the step under the cursor.',
+          'Where a row is empty, the rank waits, too. Lines: from a post to the wait that it ends; where there are many, ' +
+            'those of the step under the cursor.',
         ),
       );
       if (line.recorded > line.slices.length)
@@ -374,7 +375,7 @@ sections.push({
         el(
           'p.faint',
           {},
-          'It shows the order that the plan imposes: which rank waits for which, and what can overlap.',
+          'It shows the order that the plan imposes: which rank waits for which, and what can overlap. One unit is the step with the most bytes.',
         ),
       );
       lanes(host, inUnits(line), {label: `Plan of ${line.name}, in units`, unit: value => digits(value), text: slots});

@@ -4,7 +4,8 @@
 #
 #   scripts/vm/arm64.sh [-b] SERIES [PROGRAM...]     default: functional invalidation access; -b: builds the module only
 #
-# The machine has no files but its initial file system: programs are linked statically. 77: cannot be done here.
+# The machine has no files but its initial file system, which is no tmpfs: what that holds is shared memory, and tests
+# want a file that is not. Programs are linked statically. 77: cannot be done here.
 # 1: a test failed. 99: the kernel complained. 124: time out.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -126,7 +127,7 @@ chmod +x "$root/init"
 code=0
 timeout --foreground -k 5 "${LIMIT:-3000}" nice -n 19 qemu-system-aarch64 -machine virt,gic-version=3 -cpu "${VM_CPU:-cortex-a76}" \
     -smp "${CPUS:-4}" -m 2G -nodefaults -no-user-config -display none -no-reboot -kernel "$into/root/boot/vmlinuz-$release" \
-    -initrd "$work/initrd" -serial stdio -append "console=ttyAMA0 loglevel=5 hugepages=32 panic=-1 oops=panic \
+    -initrd "$work/initrd" -serial stdio -append "console=ttyAMA0 rootfstype=ramfs loglevel=5 hugepages=32 panic=-1 oops=panic \
         transparent_hugepage=madvise rcupdate.rcu_cpu_stall_timeout=300 sysctl.kernel.hung_task_timeout_secs=300" \
     < /dev/null | tr -d '\r' | tee "$work/console" || code=$?
 [ $code != 124 ] || exit 124

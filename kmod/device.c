@@ -16,7 +16,6 @@
 #include "pinset.h"
 #include "region.h"
 #include "uring.h"
-#include "user.h"
 
 /* --- descriptors --- */
 
@@ -33,22 +32,23 @@ static int device_open(struct inode *inode, struct file *file)
 	ctx->owner = kcoll_owner_get_current();
 	if (!ctx->owner)
 		goto free_ctx;
-	ctx->user = kcoll_user_get_current();
-	if (!ctx->user)
-		goto put_owner;
-	err = kcoll_stats_init(&ctx->stats, ctx->user);
+	ctx->home = kcoll_domain_home();
+	err = PTR_ERR_OR_ZERO(ctx->home);
 	if (err)
-		goto put_user;
+		goto put_owner;
+	ctx->domain = ctx->home;
+	err = kcoll_stats_init(&ctx->stats, ctx->domain);
+	if (err)
+		goto leave_domain;
 	mutex_init(&ctx->lock);
 	INIT_LIST_HEAD(&ctx->regions);
 	INIT_LIST_HEAD(&ctx->generations.pages);
 	xa_init(&ctx->attachments);
 	file->private_data = ctx;
-	kcoll_map_adopt(file);
 	return nonseekable_open(inode, file);
 
-put_user:
-	kcoll_user_put(ctx->user);
+leave_domain:
+	kcoll_domain_leave(ctx->home);
 put_owner:
 	kcoll_owner_put(ctx->owner);
 free_ctx:
@@ -68,9 +68,10 @@ static int device_release(struct inode *inode, struct file *file)
 	}
 	kcoll_generation_pool_exit(&ctx->generations);
 	kcoll_map_detach_all(ctx);
-	kcoll_domain_put(ctx->domain);
-	kcoll_stats_exit(&ctx->stats, ctx->user);
-	kcoll_user_put(ctx->user);
+	kcoll_stats_exit(&ctx->stats, ctx->domain);
+	if (ctx->domain != ctx->home)
+		kcoll_domain_leave(ctx->domain);
+	kcoll_domain_leave(ctx->home);
 	kcoll_owner_put(ctx->owner);
 	kfree(ctx);
 	return 0;
@@ -97,7 +98,8 @@ static int command_info(struct kcoll_context *ctx, struct kcoll_info *args)
 	return 0;
 }
 
-/* EBUSY: joined already, or registered something before. */
+/* EBUSY: joined already, or registered or attached something before. Look-ups in progress go on in
+ * the domain that they have begun in: it stays as long as the descriptor. */
 static int command_join(struct kcoll_context *ctx, const struct kcoll_join *args)
 {
 	struct kcoll_domain *domain;
@@ -109,13 +111,15 @@ static int command_join(struct kcoll_context *ctx, const struct kcoll_join *args
 	if (IS_ERR(domain))
 		return PTR_ERR(domain);
 	mutex_lock(&ctx->lock);
-	if (ctx->domain || ctx->had_regions)
+	if (ctx->domain != ctx->home || ctx->bound) {
 		err = -EBUSY;
-	else
-		ctx->domain = domain;
+	} else {
+		kcoll_stats_move(&ctx->stats, ctx->home, domain);
+		WRITE_ONCE(ctx->domain, domain);
+	}
 	mutex_unlock(&ctx->lock);
 	if (err)
-		kcoll_domain_put(domain);
+		kcoll_domain_leave(domain);
 	return err;
 }
 
@@ -212,7 +216,7 @@ int kcoll_register_region(struct kcoll_context *ctx, const struct kcoll_register
 	if (!IS_ERR(region)) {
 		percpu_ref_get(&region->ref); /* ours, for the rest of this function */
 		list_add(&region->link, &ctx->regions);
-		ctx->had_regions = true;
+		ctx->bound = true;
 		*cookie = region->cookie;
 	}
 	mutex_unlock(&ctx->lock);
@@ -308,7 +312,7 @@ static int command_stats(struct kcoll_context *ctx, struct kcoll_stats *args)
 	args->size = size;
 	args->flags = flags;
 	if (flags & KCOLL_STATS_ALL)
-		kcoll_stats_sum_user(ctx->user, args);
+		kcoll_stats_sum_domain(READ_ONCE(ctx->domain), args);
 	else
 		kcoll_stats_sum(&ctx->stats, args);
 	return 0;

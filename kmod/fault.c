@@ -19,13 +19,13 @@
 #include <linux/sched/signal.h>
 
 #include "compat.h"
+#include "domain.h"
 #include "fault.h"
 #include "map.h"
 #include "note.h"
 #include "params.h"
 #include "pinset.h"
 #include "trace.h"
-#include "user.h"
 
 #define AROUND 64     /* pages that one fault maps, if the set has them */
 #define WHOLE_TRIES 4 /* of a fault to have a whole window pinned; then it is content with less */
@@ -105,7 +105,7 @@ static int pin_for_fault(struct kcoll_segment *segment, unsigned long va)
 
 	for (tries = 1;; tries++) {
 		seen = kcoll_pinset_freed();
-		set = kcoll_pinset_pin(segment, &need, &owner->user->events, &times);
+		set = kcoll_pinset_pin(segment, &need, &segment->region->domain->events, &times);
 		if (!IS_ERR(set)) {
 			pinset_put(set);
 			return 0;
@@ -157,7 +157,7 @@ vm_fault_t kcoll_fault_serve(struct vm_fault *vmf)
 
 	if (!fault_place(vmf, region, &segment, &va))
 		return VM_FAULT_SIGBUS;
-	stats_add(&region->owner->user->events, faults, 1);
+	stats_add(&region->domain->events, faults, 1);
 	trace_kcoll_fault(region->cookie, va, false);
 	ret = fault_hit(vmf, region, segment, va);
 	return ret ?: fault_miss(vmf, region, segment, va);
@@ -209,7 +209,7 @@ vm_fault_t kcoll_fault_serve_huge(struct vm_fault *vmf, unsigned int order)
 		    IS_ALIGNED(page_to_pfn(set->extents[0].page), PMD_SIZE >> PAGE_SHIFT)) {
 			ret = kcoll_insert_huge(vmf, page_to_pfn(set->extents[0].page));
 			trace_kcoll_fault(region->cookie, va, true);
-			stats_add(&region->owner->user->events, faults, 1);
+			stats_add(&region->domain->events, faults, 1);
 		}
 		pinset_put(set);
 	}

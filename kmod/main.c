@@ -7,7 +7,6 @@
 
 #include "account.h"
 #include "device.h"
-#include "map.h"
 #include "params.h"
 #include "pinset.h"
 #include "region.h"
@@ -105,12 +104,9 @@ static int __init kcoll_init(void)
 	if (!kcoll_wq)
 		return -ENOMEM;
 	kcoll_stats_start();
-	err = kcoll_map_start();
-	if (err)
-		goto stop_stats;
 	err = kcoll_account_start();
 	if (err)
-		goto stop_map;
+		goto stop_stats;
 	err = kcoll_device_start();
 	if (err)
 		goto stop_account;
@@ -119,8 +115,6 @@ static int __init kcoll_init(void)
 
 stop_account:
 	kcoll_account_stop();
-stop_map:
-	kcoll_map_stop();
 stop_stats:
 	kcoll_stats_stop();
 	destroy_workqueue(kcoll_wq);
@@ -138,7 +132,6 @@ static void __exit kcoll_exit(void)
 	kcoll_pinset_stop();
 	kcoll_account_stop();
 	destroy_workqueue(kcoll_wq);
-	kcoll_map_stop();
 	kcoll_stats_stop();
 	pr_info("unloaded\n");
 }

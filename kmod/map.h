@@ -13,8 +13,8 @@ struct vm_area_struct;
 struct work_struct;
 
 /*
- * The space of mmap offsets is common to all descriptors: a terabyte per region, the upper half of
- * it for the page of its generation. So one call zaps what all peers have mapped.
+ * The space of mmap offsets is common to all descriptors of a domain: a terabyte per region, the
+ * upper half of it for the page of its generation. So one call zaps what all peers have mapped.
  */
 #define MAP_INDEX_SHIFT 40
 #define MAP_GENERATION (1ULL << 39)
@@ -34,9 +34,5 @@ void kcoll_map_detach_all(struct kcoll_context *ctx);
 int kcoll_map_mmap(struct file *file, struct vm_area_struct *vma);
 void kcoll_map_zap_work(struct work_struct *work);
 void kcoll_map_remove_blanks(struct kcoll_region *region);
-void kcoll_map_adopt(struct file *file);
-
-int kcoll_map_start(void);
-void kcoll_map_stop(void);
 
 #endif

@@ -19,12 +19,12 @@
 #include <linux/sched.h>
 #include <linux/sort.h>
 
+#include "domain.h"
 #include "notify.h"
 #include "pinset.h"
 #include "region.h"
 #include "stats.h"
 #include "trace.h"
-#include "user.h"
 
 /* Drops what the watch's segments have pinned in [start, end), in batches; how many sets. */
 static unsigned int drop_overlapping(struct kcoll_watch *watch, unsigned long start,
@@ -84,7 +84,7 @@ static bool notify_invalidate(struct mmu_interval_notifier *notifier,
 		spin_unlock(&region->lock);
 	}
 	if (dropped)
-		stats_add(&region->owner->user->events, invalidations, 1);
+		stats_add(&region->domain->events, invalidations, 1);
 	trace_kcoll_inval(region->cookie, range->event, range->start, range->end, dropped);
 	return true;
 }

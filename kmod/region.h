@@ -6,6 +6,7 @@
 #include <linux/mmu_notifier.h>
 #include <linux/mutex.h>
 #include <linux/percpu-refcount.h>
+#include <linux/rhashtable-types.h>
 #include <linux/rwsem.h>
 #include <linux/spinlock.h>
 #include <linux/uidgid.h>
@@ -71,13 +72,13 @@ struct kcoll_fault_note {
 struct kcoll_region {
 	/* Read by every access, written when the region is made and when it ends. */
 	struct percpu_ref ref;
-	struct hlist_node hash;
+	struct rhash_head hash;
 	u64 cookie;
 	u64 len;
 	u32 direction; /* KCOLL_READ | KCOLL_WRITE */
 	u32 nsegments;
 	u32 gate_limit;
-	u32 map_index; /* place in the space of mmap offsets */
+	u32 map_index; /* place in its domain's space of mmap offsets */
 	bool mappable;
 	bool dead; /* written under lock */
 	kuid_t euid;
@@ -127,7 +128,7 @@ void kcoll_region_uncached_end(struct kcoll_region *region);
 struct kcoll_segment *kcoll_region_segment(struct kcoll_region *region, u64 offset);
 
 int kcoll_region_count(void);
-void kcoll_region_show_all(struct seq_file *m);
+void kcoll_region_show(struct kcoll_region *region, struct seq_file *m);
 void kcoll_region_wait_none(void);
 
 static inline struct kcoll_slot *region_slot(struct kcoll_region *region, unsigned long window)

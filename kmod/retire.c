@@ -2,10 +2,10 @@
 /*
  * How pin sets end.
  *
- *   pinset_drop_*()     unpublishes (invalidation, end of the region, pressure) -> region->dropped,
- * zap work kcoll_pinset_retire()     the zap work has taken it from all mappings: wait for its last
- * user, without waiting kcoll_pinset_released()   the last user is gone -> dying list unpin_work()
- * unpins after unpin_delay_ms, gives the charge back, frees
+ *   kcoll_pinset_unpublish()  invalidation, end of the region, pressure: region->dropped, zap work
+ *   kcoll_pinset_retire()     gone from all mappings: waits for its last user, without sleeping
+ *   kcoll_pinset_released()   the last user is gone: list of the dying
+ *   unpin_work()              unpins after unpin_delay_ms, gives the charge back, frees
  *
  * The delay keeps a fork that splits a huge page of ours from finding half of it unpinned.
  * Published sets are in a list, oldest first, that pressure goes through: warm ones get a second
@@ -16,11 +16,11 @@
 #include <linux/wait.h>
 
 #include "device.h"
+#include "domain.h"
 #include "params.h"
 #include "pinset.h"
 #include "stats.h"
 #include "trace.h"
-#include "user.h"
 
 #define COLD_QUARTERS 4 /* unused for a second: may be dropped for others */
 #define COLD_SCAN 1024	/* sets looked at per call */
@@ -50,8 +50,7 @@ void kcoll_pinset_enlist(struct kcoll_pinset *set)
 
 /* --- dropping --- */
 
-/* What is no longer found goes its way. REQUIRES: region->lock. Callable where sleeping is
- * forbidden. */
+/* What is no longer found goes its way. REQUIRES: region->lock */
 void kcoll_pinset_unpublish(struct kcoll_pinset *set)
 {
 	struct kcoll_region *region = set->region;
@@ -306,7 +305,7 @@ static void set_free(struct kcoll_pinset *set)
 		unpin_user_page_range_dirty_lock(set->extents[i].page, set->extents[i].n,
 						 set->write);
 	trace_kcoll_unpin(region->cookie, set->pages, set->n);
-	stats_add(&region->owner->user->events, unpin_pages, set->pages);
+	stats_add(&region->domain->events, unpin_pages, set->pages);
 	atomic_long_sub(set->charge.pages, &region->owner->dropped_pages);
 	kcoll_account_uncharge(region->owner, &set->charge, set->charge.pages);
 	atomic_inc(&freed);

@@ -6,21 +6,21 @@
 #include <linux/slab.h>
 
 #include "account.h"
+#include "domain.h"
 #include "region.h"
 #include "stats.h"
-#include "user.h"
 
 static struct dentry *debug_dir;
 
-int kcoll_stats_init(struct kcoll_counters *stats, struct kcoll_user *user)
+int kcoll_stats_init(struct kcoll_counters *stats, struct kcoll_domain *domain)
 {
 	stats->cpu = alloc_percpu_gfp(struct kcoll_counters_cpu, GFP_KERNEL_ACCOUNT);
 	if (!stats->cpu)
 		return -ENOMEM;
 	stats->timed = false;
-	mutex_lock(&user->lock);
-	list_add(&stats->link, &user->stats);
-	mutex_unlock(&user->lock);
+	mutex_lock(&domain->lock);
+	list_add(&stats->link, &domain->stats);
+	mutex_unlock(&domain->lock);
 	return 0;
 }
 
@@ -37,13 +37,25 @@ static void add_up(const struct kcoll_counters *stats, u64 *sum)
 	}
 }
 
-void kcoll_stats_exit(struct kcoll_counters *stats, struct kcoll_user *user)
+void kcoll_stats_exit(struct kcoll_counters *stats, struct kcoll_domain *domain)
 {
-	mutex_lock(&user->lock);
+	mutex_lock(&domain->lock);
 	list_del(&stats->link);
-	add_up(stats, user->closed.v);
-	mutex_unlock(&user->lock);
+	add_up(stats, domain->closed.v);
+	mutex_unlock(&domain->lock);
 	free_percpu(stats->cpu);
+}
+
+/* The descriptor joins another domain: what it has counted goes with it. */
+void kcoll_stats_move(struct kcoll_counters *stats, struct kcoll_domain *from,
+		      struct kcoll_domain *to)
+{
+	mutex_lock(&from->lock);
+	list_del(&stats->link);
+	mutex_unlock(&from->lock);
+	mutex_lock(&to->lock);
+	list_add(&stats->link, &to->stats);
+	mutex_unlock(&to->lock);
 }
 
 void kcoll_stats_sum(struct kcoll_counters *stats, struct kcoll_stats *sum)
@@ -51,20 +63,20 @@ void kcoll_stats_sum(struct kcoll_counters *stats, struct kcoll_stats *sum)
 	add_up(stats, &sum->copies);
 }
 
-/* Costs what the user's own descriptors cost; other users do not wait for it. */
-void kcoll_stats_sum_user(struct kcoll_user *user, struct kcoll_stats *sum)
+/* Costs what the domain's own descriptors cost; others do not wait for it. */
+void kcoll_stats_sum_domain(struct kcoll_domain *domain, struct kcoll_stats *sum)
 {
 	struct kcoll_counters *stats;
 	unsigned int i;
 
-	mutex_lock(&user->lock);
+	mutex_lock(&domain->lock);
 	for (i = 0; i < STATS_WORDS; i++)
-		(&sum->copies)[i] += user->closed.v[i];
-	list_for_each_entry(stats, &user->stats, link) {
+		(&sum->copies)[i] += domain->closed.v[i];
+	list_for_each_entry(stats, &domain->stats, link) {
 		add_up(stats, &sum->copies);
 		cond_resched();
 	}
-	mutex_unlock(&user->lock);
+	mutex_unlock(&domain->lock);
 }
 
 /* 1, 2, 3-4, 5-8, ... */
@@ -84,7 +96,7 @@ static int stats_show(struct seq_file *m, void *unused)
 
 	if (!sum)
 		return -ENOMEM;
-	kcoll_user_sum_all(sum);
+	kcoll_domain_sum_all(sum);
 	SHOW(copies);
 	SHOW(copies_uncached);
 	SHOW(bytes_read);
@@ -120,7 +132,9 @@ DEFINE_SHOW_ATTRIBUTE(stats);
 
 static int regions_show(struct seq_file *m, void *unused)
 {
-	kcoll_region_show_all(m);
+	seq_puts(m, "owner_pid uid length ranges direction mappings sets drops zaps generation ");
+	seq_puts(m, "owner_pinned_pages\n");
+	kcoll_domain_show_regions(m);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(regions);

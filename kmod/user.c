@@ -11,12 +11,10 @@
 #include "pinset.h"
 #include "user.h"
 
-static DEFINE_MUTEX(
-	table_lock); /* guards writing to the table and `gone`; the last put takes it too */
+static DEFINE_MUTEX(table_lock); /* guards writing to the table; the last put takes it too */
 static DEFINE_HASHTABLE(table, 8);
-static struct kcoll_counters_cpu gone; /* what users that are no more have left */
-static DEFINE_SPINLOCK(users_lock);    /* guards the users' lists of owners, and walking the table;
-					  inside table_lock */
+/* guards the users' lists of owners, and walking the table; inside table_lock */
+static DEFINE_SPINLOCK(users_lock);
 
 /* REQUIRES: table_lock */
 static struct kcoll_user *find(kuid_t uid)
@@ -39,13 +37,7 @@ static struct kcoll_user *user_new(kuid_t uid)
 	refcount_set(&user->ref, 1);
 	user->refused = jiffies - 10 * HZ;
 	INIT_LIST_HEAD(&user->owners);
-	INIT_LIST_HEAD(&user->stats);
-	mutex_init(&user->lock);
 	init_waitqueue_head(&user->freed);
-	if (kcoll_stats_init(&user->events, user)) {
-		kfree(user);
-		return NULL;
-	}
 	return user;
 }
 
@@ -78,16 +70,11 @@ struct kcoll_user *kcoll_user_get(struct kcoll_user *user)
 
 void kcoll_user_put(struct kcoll_user *user)
 {
-	unsigned int i;
-
 	if (!refcount_dec_and_mutex_lock(&user->ref, &table_lock))
 		return;
 	spin_lock(&users_lock);
 	hash_del(&user->hash);
 	spin_unlock(&users_lock);
-	kcoll_stats_exit(&user->events, user);
-	for (i = 0; i < STATS_WORDS; i++)
-		gone.v[i] += user->closed.v[i];
 	mutex_unlock(&table_lock);
 	WARN_ON_ONCE(atomic_long_read(&user->pinned_pages) || atomic_long_read(&user->metadata));
 	kfree(user);
@@ -189,18 +176,4 @@ void kcoll_user_balance(unsigned long share)
 			kcoll_user_put(found);
 		}
 	} while (++skip <= i);
-}
-
-/* Of all users, since the module was loaded. */
-void kcoll_user_sum_all(struct kcoll_stats *sum)
-{
-	unsigned int bucket, i;
-	struct kcoll_user *user;
-
-	mutex_lock(&table_lock);
-	for (i = 0; i < STATS_WORDS; i++)
-		(&sum->copies)[i] += gone.v[i];
-	hash_for_each(table, bucket, user, hash)
-		kcoll_stats_sum_user(user, sum);
-	mutex_unlock(&table_lock);
 }

@@ -98,8 +98,10 @@ static int command_info(struct kcoll_context *ctx, struct kcoll_info *args)
 	return 0;
 }
 
-/* EBUSY: joined already, or registered or attached something before. Look-ups in progress go on in
- * the domain that they have begun in: it stays as long as the descriptor. */
+/*
+ * EBUSY: joined already, or registered or attached something before. Look-ups in progress go on in
+ * the domain that they have begun in: it stays as long as the descriptor.
+ */
 static int command_join(struct kcoll_context *ctx, const struct kcoll_join *args)
 {
 	struct kcoll_domain *domain;
@@ -198,6 +200,14 @@ static bool unlink(struct kcoll_context *ctx, struct kcoll_region *region)
 	return ours;
 }
 
+/**
+ * kcoll_register_region() - REGISTER
+ * @ctx: the descriptor
+ * @args: the arguments of the command
+ * @cookie: out: names the region
+ *
+ * Return: 0 or an errno of the uapi header.
+ */
 int kcoll_register_region(struct kcoll_context *ctx, const struct kcoll_register *args, u64 *cookie)
 {
 	const u32 known = KCOLL_READ | KCOLL_WRITE | KCOLL_EAGER | KCOLL_VECTOR;
@@ -379,10 +389,22 @@ static size_t struct_size_of(unsigned int nr)
 	return nr < ARRAY_SIZE(sizes) ? sizes[nr] : 0;
 }
 
-static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+/* COPY as this kernel knows it, without what the other commands need. false: see run_any(). */
+static noinline bool run_copy(struct kcoll_context *ctx, struct kcoll_copy __user *user, long *ret)
 {
-	struct kcoll_context *ctx = file->private_data;
-	void __user *user = (void __user *)arg;
+	struct kcoll_copy args;
+
+	if (copy_from_user(&args, user, sizeof(args)) || args.size != sizeof(args))
+		return false;
+	*ret = kcoll_copy_run(ctx, &args, true);
+	if (put_user(args.done, &user->done))
+		*ret = -EFAULT;
+	return true;
+}
+
+/* In a frame of its own: it is large. */
+static noinline long run_any(struct kcoll_context *ctx, unsigned int cmd, void __user *user)
+{
 	unsigned int nr = _IOC_NR(cmd);
 	size_t known = struct_size_of(nr);
 	union args args;
@@ -413,6 +435,17 @@ static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	return ret;
 }
 
+static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	struct kcoll_context *ctx = file->private_data;
+	void __user *user = (void __user *)arg;
+	long ret;
+
+	if (cmd == KCOLL_COPY && context_is_ours(ctx) && run_copy(ctx, user, &ret))
+		return ret;
+	return run_any(ctx, cmd, user);
+}
+
 static const struct file_operations device_fops = {
 	.owner = THIS_MODULE,
 	.open = device_open,
@@ -431,11 +464,19 @@ static struct miscdevice device = {
 	.mode = 0600,
 };
 
+/**
+ * kcoll_device_start() - makes /dev/kcoll appear
+ *
+ * Return: 0 or an errno.
+ */
 int kcoll_device_start(void)
 {
 	return misc_register(&device);
 }
 
+/**
+ * kcoll_device_stop() - the opposite
+ */
 void kcoll_device_stop(void)
 {
 	misc_deregister(&device);

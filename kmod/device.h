@@ -28,9 +28,9 @@ struct kcoll_context {
 	struct mutex lock; /* guards what follows, and JOIN */
 	struct list_head regions;
 	struct kcoll_generation_pool generations;
-	bool bound;		   /* has registered or attached: may not join any more */
-	struct xarray attachments; /* map_index -> struct kcoll_attachment; has its own lock (mmap
-				      must not take ours) */
+	bool bound; /* has registered or attached: may not join any more */
+	/* map_index -> struct kcoll_attachment; has its own lock (mmap must not take ours) */
+	struct xarray attachments;
 };
 
 /* A descriptor that was passed on or inherited opens nothing. */

@@ -24,6 +24,7 @@
 
 #include "compat.h"
 #include "domain.h"
+#include "owner.h"
 
 static DEFINE_MUTEX(domains_lock); /* guards the table, the list, members and `gone` */
 static DEFINE_HASHTABLE(domains, 12);
@@ -265,6 +266,17 @@ void kcoll_domain_unpublish(struct kcoll_region *region)
 	rhashtable_remove_fast(&region->domain->regions, &region->hash, domain_table);
 }
 
+/* REQUIRES: RCU read side */
+static void show(struct kcoll_region *region, struct seq_file *m)
+{
+	seq_printf(m, "%d %u %llu %u %s%s %d %u %llu %llu %llu %ld\n", region->owner->pid,
+		   from_kuid_munged(seq_user_ns(m), region->euid), region->len, region->nsegments,
+		   region->direction & KCOLL_READ ? "r" : "",
+		   region->direction & KCOLL_WRITE ? "w" : "", atomic_read(&region->maps),
+		   region->live, region->drops, region->zaps, generation_now(&region->gen),
+		   atomic_long_read(&region->owner->pinned_pages));
+}
+
 /**
  * kcoll_domain_show_regions() - all regions of all domains, for the administrator
  * @m: where to
@@ -281,7 +293,7 @@ void kcoll_domain_show_regions(struct seq_file *m)
 		rhashtable_walk_start(&iter);
 		while ((region = rhashtable_walk_next(&iter)))
 			if (!IS_ERR(region))
-				kcoll_region_show(region, m);
+				show(region, m);
 		rhashtable_walk_stop(&iter);
 		rhashtable_walk_exit(&iter);
 		cond_resched();

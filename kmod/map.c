@@ -39,7 +39,12 @@ static void zap(struct kcoll_pinset *set)
 	unmap_mapping_range(&set->region->domain->space, offset, (u64)set->pages << PAGE_SHIFT, 1);
 }
 
-/* What was unpublished disappears from all mappings, then waits for its last user. */
+/**
+ * kcoll_map_zap_work() - takes unpublished sets from all mappings
+ * @work: of the region
+ *
+ * Then they wait for their last user.
+ */
 void kcoll_map_zap_work(struct work_struct *work)
 {
 	struct kcoll_region *region = container_of(work, struct kcoll_region, zap_work);
@@ -77,10 +82,14 @@ void kcoll_map_zap_work(struct work_struct *work)
 	kcoll_region_put(region);
 }
 
-/*
- * REQUIRES: a reference. No mapping shows the blank page any more; so all that is shown is the
- * owner's. Who comes while another task is still removing it waits: `blanks` is taken back when it
- * is gone.
+/**
+ * kcoll_map_remove_blanks() - no mapping shows the blank page any more
+ * @region: the region
+ *
+ * So all that is shown is the owner's. Who comes while another task is still removing it waits:
+ * `blanks` is taken back when it is gone.
+ *
+ * Context: with a reference; may sleep.
  */
 void kcoll_map_remove_blanks(struct kcoll_region *region)
 {
@@ -89,6 +98,7 @@ void kcoll_map_remove_blanks(struct kcoll_region *region)
 		return;
 	down_write(&region->map_sem);
 	unmap_mapping_range(&region->domain->space, map_base(region), region->len, 1);
+	/* Pairs with the acquire above: who sees it finds none. */
 	smp_store_release(&region->blanks, false);
 	up_write(&region->map_sem);
 }
@@ -147,6 +157,13 @@ static const struct vm_operations_struct generation_ops = {
 
 /* --- attaching and mapping --- */
 
+/**
+ * kcoll_map_attach() - ATTACH
+ * @ctx: the descriptor
+ * @args: the arguments of the command
+ *
+ * Return: 0 or an errno of the uapi header.
+ */
 int kcoll_map_attach(struct kcoll_context *ctx, struct kcoll_attach *args)
 {
 	struct kcoll_attachment *attachment, *old;
@@ -188,6 +205,10 @@ put:
 	return err;
 }
 
+/**
+ * kcoll_map_detach_all() - forgets the attachments, when the descriptor is closed
+ * @ctx: the descriptor
+ */
 void kcoll_map_detach_all(struct kcoll_context *ctx)
 {
 	struct kcoll_attachment *attachment;
@@ -262,6 +283,13 @@ static int mmap_region_pages(struct vm_area_struct *vma, struct kcoll_region *re
 	return 0;
 }
 
+/**
+ * kcoll_map_mmap() - mmap() of a region or of its generation
+ * @file: the descriptor's file
+ * @vma: the mapping
+ *
+ * Return: 0 or an errno.
+ */
 int kcoll_map_mmap(struct file *file, struct vm_area_struct *vma)
 {
 	struct kcoll_context *ctx = file->private_data;

@@ -2,6 +2,8 @@
 #ifndef _KCOLL_MAP_H
 #define _KCOLL_MAP_H
 
+#include <linux/bits.h>
+#include <linux/sizes.h>
 #include <linux/types.h>
 #include <uapi/kcoll.h>
 
@@ -17,8 +19,8 @@ struct work_struct;
  * upper half of it for the page of its generation. So one call zaps what all peers have mapped.
  */
 #define MAP_INDEX_SHIFT 40
-#define MAP_GENERATION (1ULL << 39)
-#define MAP_SLACK (1ULL << 21) /* a region starts where it does within its first window */
+#define MAP_GENERATION BIT_ULL(39)
+#define MAP_SLACK SZ_2M /* a region starts where it does within its first window */
 #define MAP_MAX_BYTES (MAP_GENERATION - MAP_SLACK)
 #define MAP_MAX_INDEX ((1U << 22) - 1)
 

@@ -34,7 +34,6 @@
  */
 #include <linux/cred.h>
 #include <linux/overflow.h>
-#include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/log2.h>
 #include <linux/user_namespace.h>
@@ -54,12 +53,17 @@
 static atomic_t alive = ATOMIC_INIT(0);
 static DECLARE_WAIT_QUEUE_HEAD(none_alive);
 
+/**
+ * kcoll_region_count() - regions that are alive, or not free yet
+ */
 int kcoll_region_count(void)
 {
 	return atomic_read(&alive);
 }
 
-/* Module exit: all descriptors are closed, so no region is alive for long. */
+/**
+ * kcoll_region_wait_none() - module exit: until no region is left
+ */
 void kcoll_region_wait_none(void)
 {
 	while (!wait_event_timeout(none_alive, !atomic_read(&alive), HZ / 10))
@@ -142,6 +146,10 @@ static void region_released(struct percpu_ref *ref)
 	queue_work(kcoll_wq, &region->free_work);
 }
 
+/**
+ * kcoll_region_put() - gives a reference back
+ * @region: the region
+ */
 void kcoll_region_put(struct kcoll_region *region)
 {
 	percpu_ref_put(&region->ref);
@@ -273,9 +281,16 @@ static int furnish(struct kcoll_region *region, struct kcoll_context *ctx,
 	return kcoll_notify_start(region);
 }
 
-/*
- * REQUIRES: ctx->lock, current->mm is the owner's. The region is in no list of the descriptor yet.
- * EDQUOT: max_regions, max_ranges, max_metadata_mb.
+/**
+ * kcoll_region_create() - makes a region
+ * @ctx: the descriptor
+ * @ranges: its memory
+ * @n: how many ranges
+ * @flags: KCOLL_READ, KCOLL_WRITE
+ * @gate_limit: most tasks that pin in it at once; 0: the module decides
+ *
+ * Context: ctx->lock; current->mm is the owner's.
+ * Return: the region, in no list yet; ERR_PTR: -EDQUOT (a limit), -EINVAL, -ENOMEM, -EINTR.
  */
 struct kcoll_region *kcoll_region_create(struct kcoll_context *ctx,
 					 const struct kcoll_range *ranges, u32 n, u32 flags,
@@ -306,8 +321,10 @@ struct kcoll_region *kcoll_region_create(struct kcoll_context *ctx,
 	return region;
 }
 
-/* Same user, same namespace; another only if the administrator says so and both know the key of the
- * domain. */
+/*
+ * Same user, same namespace; another only if the administrator says so and both know the key of the
+ * domain.
+ */
 static int access_check(const struct kcoll_region *region, u32 direction)
 {
 	if ((region->direction & direction) != direction)
@@ -343,7 +360,14 @@ struct kcoll_region *kcoll_region_get(struct kcoll_context *ctx, u64 cookie, u32
 	return err ? ERR_PTR(err) : region;
 }
 
-/* The same by the index of an attachment, which remembers the cookie. */
+/**
+ * kcoll_region_get_index() - kcoll_region_get() for an attachment
+ * @ctx: the descriptor
+ * @index: which must still be the region's
+ * @cookie: which the attachment remembers
+ *
+ * Return: as kcoll_region_get().
+ */
 struct kcoll_region *kcoll_region_get_index(struct kcoll_context *ctx, u32 index, u64 cookie)
 {
 	struct kcoll_region *region = kcoll_region_get(ctx, cookie, KCOLL_READ);
@@ -355,7 +379,11 @@ struct kcoll_region *kcoll_region_get_index(struct kcoll_context *ctx, u32 index
 	return region;
 }
 
-/* REQUIRES: offset < region->len */
+/**
+ * kcoll_region_segment() - the range that an offset lies in
+ * @region: the region
+ * @offset: less than region->len
+ */
 struct kcoll_segment *kcoll_region_segment(struct kcoll_region *region, u64 offset)
 {
 	u32 low = 0, high = region->nsegments;
@@ -371,10 +399,14 @@ struct kcoll_segment *kcoll_region_segment(struct kcoll_region *region, u64 offs
 	return &region->segments[low];
 }
 
-/*
- * Ends a region: no look-up finds it any more, nothing of it stays published, and what its owner is
- * charged for it is given back; a peer that still maps it has its mapping to pay for. The caller
- * has taken it off its list. May sleep.
+/**
+ * kcoll_region_kill() - ends a region
+ * @region: the region
+ *
+ * No look-up finds it any more, nothing of it stays published, and what its owner is charged
+ * for it is given back; a peer that still maps it has its mapping to pay for.
+ *
+ * Context: the caller has taken it off its list; may sleep.
  */
 void kcoll_region_kill(struct kcoll_region *region)
 {
@@ -405,16 +437,25 @@ static bool idle(struct kcoll_region *region)
 	return idle;
 }
 
-/* REQUIRES: a reference; the region is dead. Waits until nothing touches its memory. */
+/**
+ * kcoll_region_wait_idle() - until nothing touches the memory of a region that has ended
+ * @region: the region
+ *
+ * Context: with a reference.
+ * Return: 0; -EINTR: killed.
+ */
 int kcoll_region_wait_idle(struct kcoll_region *region)
 {
 	return wait_event_killable(region->wait, idle(region));
 }
 
-/*
- * An uncached copy holds pages that no set tells of, looked up since `seq`. -ENOENT: the region has
- * ended; -EAGAIN: the owner has changed its memory since, so they may not be the ones of any
- * generation. last: then they are used all the same, in a generation that has passed already.
+/**
+ * kcoll_region_uncached_begin() - an uncached copy holds pages that no set tells of
+ * @segment: where
+ * @seq: of the notifier, before they were looked up
+ * @last: use them in any case, in a generation that has passed already
+ *
+ * Return: 0; -ENOENT: the region has ended; -EAGAIN: the owner has changed its memory since.
  */
 int kcoll_region_uncached_begin(struct kcoll_segment *segment, unsigned long seq, bool last)
 {
@@ -435,27 +476,14 @@ int kcoll_region_uncached_begin(struct kcoll_segment *segment, unsigned long seq
 	return err;
 }
 
+/**
+ * kcoll_region_uncached_end() - it does not any more
+ * @region: the region
+ */
 void kcoll_region_uncached_end(struct kcoll_region *region)
 {
 	spin_lock(&region->lock);
 	region->uncached--;
 	spin_unlock(&region->lock);
 	wake_up_all(&region->wait);
-}
-
-/**
- * kcoll_region_show() - one line about a region
- * @region: the region
- * @m: where to
- *
- * Context: RCU read side, or with a reference.
- */
-void kcoll_region_show(struct kcoll_region *region, struct seq_file *m)
-{
-	seq_printf(m, "%d %u %llu %u %s%s %d %u %llu %llu %llu %ld\n", region->owner->pid,
-		   from_kuid_munged(seq_user_ns(m), region->euid), region->len, region->nsegments,
-		   region->direction & KCOLL_READ ? "r" : "",
-		   region->direction & KCOLL_WRITE ? "w" : "", atomic_read(&region->maps),
-		   region->live, region->drops, region->zaps, generation_now(&region->gen),
-		   atomic_long_read(&region->owner->pinned_pages));
 }

@@ -12,6 +12,13 @@
 
 static struct dentry *debug_dir;
 
+/**
+ * kcoll_stats_init() - counters of a domain
+ * @stats: the counters
+ * @domain: the domain
+ *
+ * Return: 0 or -ENOMEM.
+ */
 int kcoll_stats_init(struct kcoll_counters *stats, struct kcoll_domain *domain)
 {
 	stats->cpu = alloc_percpu_gfp(struct kcoll_counters_cpu, GFP_KERNEL_ACCOUNT);
@@ -37,6 +44,11 @@ static void add_up(const struct kcoll_counters *stats, u64 *sum)
 	}
 }
 
+/**
+ * kcoll_stats_exit() - leaves what was counted to the domain
+ * @stats: the counters
+ * @domain: the domain
+ */
 void kcoll_stats_exit(struct kcoll_counters *stats, struct kcoll_domain *domain)
 {
 	mutex_lock(&domain->lock);
@@ -46,7 +58,12 @@ void kcoll_stats_exit(struct kcoll_counters *stats, struct kcoll_domain *domain)
 	free_percpu(stats->cpu);
 }
 
-/* The descriptor joins another domain: what it has counted goes with it. */
+/**
+ * kcoll_stats_move() - the descriptor joins another domain, with what it has counted
+ * @stats: the counters
+ * @from: that of before
+ * @to: that of now
+ */
 void kcoll_stats_move(struct kcoll_counters *stats, struct kcoll_domain *from,
 		      struct kcoll_domain *to)
 {
@@ -58,12 +75,23 @@ void kcoll_stats_move(struct kcoll_counters *stats, struct kcoll_domain *from,
 	mutex_unlock(&to->lock);
 }
 
+/**
+ * kcoll_stats_sum() - adds counters up
+ * @stats: the counters
+ * @sum: what they are added to
+ */
 void kcoll_stats_sum(struct kcoll_counters *stats, struct kcoll_stats *sum)
 {
 	add_up(stats, &sum->copies);
 }
 
-/* Costs what the domain's own descriptors cost; others do not wait for it. */
+/**
+ * kcoll_stats_sum_domain() - adds a domain's counters up
+ * @domain: the domain
+ * @sum: what they are added to
+ *
+ * Costs what its own descriptors cost; others do not wait for it.
+ */
 void kcoll_stats_sum_domain(struct kcoll_domain *domain, struct kcoll_stats *sum)
 {
 	struct kcoll_counters *stats;
@@ -79,7 +107,10 @@ void kcoll_stats_sum_domain(struct kcoll_domain *domain, struct kcoll_stats *sum
 	mutex_unlock(&domain->lock);
 }
 
-/* 1, 2, 3-4, 5-8, ... */
+/**
+ * kcoll_stats_conc_bucket() - 1, 2, 3-4, 5-8, ...
+ * @conc: how many tasks at once
+ */
 unsigned int kcoll_stats_conc_bucket(unsigned int conc)
 {
 	unsigned int bucket = conc <= 1 ? 0 : ilog2(conc - 1) + 1;
@@ -139,6 +170,9 @@ static int regions_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(regions);
 
+/**
+ * kcoll_stats_start() - makes the files of debugfs appear
+ */
 void kcoll_stats_start(void)
 {
 	debug_dir = debugfs_create_dir("kcoll", NULL);
@@ -146,6 +180,9 @@ void kcoll_stats_start(void)
 	debugfs_create_file("regions", 0400, debug_dir, NULL, &regions_fops);
 }
 
+/**
+ * kcoll_stats_stop() - the opposite
+ */
 void kcoll_stats_stop(void)
 {
 	debugfs_remove_recursive(debug_dir);

@@ -41,7 +41,11 @@ static struct kcoll_user *user_new(kuid_t uid)
 	return user;
 }
 
-/* The user who runs the current task. NULL: no memory. */
+/**
+ * kcoll_user_get_current() - the user who runs the current task
+ *
+ * Return: the user, with a reference; NULL: no memory.
+ */
 struct kcoll_user *kcoll_user_get_current(void)
 {
 	struct kcoll_user *user;
@@ -62,12 +66,22 @@ struct kcoll_user *kcoll_user_get_current(void)
 	return user;
 }
 
+/**
+ * kcoll_user_get() - takes a reference
+ * @user: the user
+ */
 struct kcoll_user *kcoll_user_get(struct kcoll_user *user)
 {
 	refcount_inc(&user->ref);
 	return user;
 }
 
+/**
+ * kcoll_user_put() - gives a reference back
+ * @user: the user
+ *
+ * Context: may sleep.
+ */
 void kcoll_user_put(struct kcoll_user *user)
 {
 	if (!refcount_dec_and_mutex_lock(&user->ref, &table_lock))
@@ -80,6 +94,11 @@ void kcoll_user_put(struct kcoll_user *user)
 	kfree(user);
 }
 
+/**
+ * kcoll_user_add_owner() - a process of the user's has opened the device
+ * @user: the user
+ * @owner: the owner
+ */
 void kcoll_user_add_owner(struct kcoll_user *user, struct kcoll_owner *owner)
 {
 	spin_lock(&users_lock);
@@ -87,6 +106,10 @@ void kcoll_user_add_owner(struct kcoll_user *user, struct kcoll_owner *owner)
 	spin_unlock(&users_lock);
 }
 
+/**
+ * kcoll_user_remove_owner() - the opposite
+ * @owner: the owner
+ */
 void kcoll_user_remove_owner(struct kcoll_owner *owner)
 {
 	spin_lock(&users_lock);
@@ -94,7 +117,9 @@ void kcoll_user_remove_owner(struct kcoll_owner *owner)
 	spin_unlock(&users_lock);
 }
 
-/* How many users have something pinned, or were refused it within the last second. */
+/**
+ * kcoll_user_active() - users that have something pinned, or were refused it within a second
+ */
 unsigned int kcoll_user_active(void)
 {
 	unsigned int bucket, active = 0;
@@ -128,8 +153,10 @@ static struct kcoll_owner *largest(struct kcoll_user *user, long *sum)
 	return best && refcount_inc_not_zero(&best->ref) ? best : NULL;
 }
 
-/* Drops sets of a user, whether in use or not, until so many pages stay at most. REQUIRES: a
- * reference to it. */
+/*
+ * Drops sets of a user, whether in use or not, until so many pages stay at most. REQUIRES: a
+ * reference to it.
+ */
 static void shrink_to(struct kcoll_user *user, unsigned long pages)
 {
 	struct kcoll_owner *owner;
@@ -150,6 +177,11 @@ static void shrink_to(struct kcoll_user *user, unsigned long pages)
 	} while (dropped);
 }
 
+/**
+ * kcoll_user_evict() - drops sets of a user's processes
+ * @user: the user
+ * @pages: how many pages
+ */
 void kcoll_user_evict(struct kcoll_user *user, unsigned long pages)
 {
 	long stay = atomic_long_read(&user->pinned_pages) - (long)pages;
@@ -157,7 +189,10 @@ void kcoll_user_evict(struct kcoll_user *user, unsigned long pages)
 	shrink_to(user, max(stay, 0L));
 }
 
-/* Every user's pages beyond its share are dropped. */
+/**
+ * kcoll_user_balance() - drops every user's pages beyond its share
+ * @share: in pages
+ */
 void kcoll_user_balance(unsigned long share)
 {
 	unsigned int bucket, skip = 0, i;

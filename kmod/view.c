@@ -148,6 +148,21 @@ static void span_of_set(struct kcoll_view *view, unsigned long va, void **addr, 
 	*n = ((size_t)extent->n << PAGE_SHIFT) - skip;
 }
 
+/* REQUIRES: offset in [view->begin, view->end) */
+static void piece(struct kcoll_view *view, u64 offset, u64 want, void **addr, size_t *n)
+{
+	unsigned long va = view->segment->start + (offset - view->segment->offset);
+
+	if (view->set) {
+		span_of_set(view, va, addr, n);
+	} else {
+		*addr = page_address(view->pages[(va - view->va) >> PAGE_SHIFT]) +
+			offset_in_page(va);
+		*n = PAGE_SIZE - offset_in_page(va);
+	}
+	*n = min3((u64)*n, want, view->end - offset);
+}
+
 /**
  * kcoll_view_span() - the next piece
  * @view: the view
@@ -163,8 +178,6 @@ static void span_of_set(struct kcoll_view *view, unsigned long va, void **addr, 
  */
 int kcoll_view_span(struct kcoll_view *view, u64 offset, u64 want, void **addr, size_t *n)
 {
-	unsigned long va;
-	u64 limit;
 	int err;
 
 	if (offset < view->begin || offset >= view->end) {
@@ -173,21 +186,12 @@ int kcoll_view_span(struct kcoll_view *view, u64 offset, u64 want, void **addr, 
 		if (err)
 			return err;
 	}
-	va = view->segment->start + (offset - view->segment->offset);
-	limit = min(want, view->end - offset);
-	if (view->set) {
-		span_of_set(view, va, addr, n);
-	} else {
-		*addr = page_address(view->pages[(va - view->va) >> PAGE_SHIFT]) +
-			offset_in_page(va);
-		*n = PAGE_SIZE - offset_in_page(va);
-	}
-	*n = min_t(u64, *n, limit);
+	piece(view, offset, want, addr, n);
 	return 0;
 }
 
 /**
- * kcoll_view_next() - the piece after the last one, if it is of the same pin set
+ * kcoll_view_next() - the piece after the last one, of what the view holds
  * @view: the view, where kcoll_view_span() has succeeded
  * @offset: where the last piece ended
  * @want: bytes that are left, may be 0
@@ -198,9 +202,8 @@ int kcoll_view_span(struct kcoll_view *view, u64 offset, u64 want, void **addr, 
  */
 bool kcoll_view_next(struct kcoll_view *view, u64 offset, u64 want, void **addr, size_t *n)
 {
-	if (!want || !view->set || offset >= view->end)
+	if (!want || offset >= view->end)
 		return false;
-	span_of_set(view, view->segment->start + (offset - view->segment->offset), addr, n);
-	*n = min3((u64)*n, want, view->end - offset);
+	piece(view, offset, want, addr, n);
 	return true;
 }

@@ -98,6 +98,8 @@ void kcoll_domain_put(struct kcoll_domain *domain)
 /* The last mapping is gone, and the last member. */
 static int file_release(struct inode *inode, struct file *file)
 {
+	/* The file outlives this call, its address_space may not. */
+	file->f_mapping = inode->i_mapping;
 	kcoll_domain_put(file->private_data);
 	return 0;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Owners and peers that die at any moment, and a module that is unloaded as soon as nobody uses it. */
+#include <pthread.h>
 #include <setjmp.h>
 #include <sys/syscall.h>
 
@@ -178,6 +179,140 @@ static void change_memory(char *p)
 	default:
 		if (!fork())
 			_exit(0);
+	}
+}
+
+/* --- threads on one descriptor, which others close, join and replace under them --- */
+
+enum { RACERS = 4, SHARED_FD = 100, COMMANDS = 7 };
+static volatile bool race_over;
+static volatile u64 race_cookie;
+static char *race_memory;
+static u64 race_done[COMMANDS];
+static __thread volatile bool racer_inside;
+static __thread sigjmp_buf racer_back;
+
+static void racer_on_bus(int signal)
+{
+	if (!racer_inside)
+		_exit(3);
+	siglongjmp(racer_back, 1);
+}
+
+static int race_map(void)
+{
+	struct kcoll_attach at = {.size = sizeof(at), .cookie = race_cookie};
+	char *m;
+
+	if (ioctl(SHARED_FD, KCOLL_ATTACH, &at))
+		return errno == ENOENT ? 1 : -1;
+	m = mmap(NULL, HUGE, PROT_READ, MAP_SHARED, SHARED_FD, at.map_offset);
+	if (m == MAP_FAILED) /* another descriptor, or the region has ended */
+		return errno == EACCES || errno == ENOENT ? 1 : -1;
+	racer_inside = true;
+	if (!sigsetjmp(racer_back, 1))
+		(void)*(volatile char *)m;
+	racer_inside = false;
+	munmap(m, HUGE);
+	return 0;
+}
+
+static int race_join(u64 key)
+{
+	struct kcoll_join args = {.size = sizeof(args)};
+
+	memcpy(args.key, &key, sizeof(key));
+	return !ioctl(SHARED_FD, KCOLL_JOIN, &args) ? 0 : errno == EBUSY ? 1 : -1;
+}
+
+static int race_register(void)
+{
+	struct kcoll_register args = {.size = sizeof(args), .flags = KCOLL_READ, .addr = (u64)race_memory, .len = HUGE};
+
+	if (ioctl(SHARED_FD, KCOLL_REGISTER, &args))
+		return errno == EDQUOT ? 1 : -1;
+	race_cookie = args.cookie;
+	return 0;
+}
+
+static int race_unregister(void)
+{
+	struct kcoll_unregister args = {.size = sizeof(args), .cookie = race_cookie};
+
+	return !ioctl(SHARED_FD, KCOLL_UNREGISTER, &args) ? 0 : errno == ENOENT ? 1 : -1;
+}
+
+static int race_copy(void)
+{
+	char x[64];
+	struct kcoll_copy args = {
+	    .size = sizeof(args), .flags = KCOLL_READ, .cookie = race_cookie, .addr = (u64)x, .len = sizeof(x)};
+
+	return !ioctl(SHARED_FD, KCOLL_COPY, &args) ? 0 : errno == ENOENT ? 1 : -1;
+}
+
+static int race_open(void)
+{
+	int fd = open(KCOLL_DEVICE, O_RDWR), err = fd < 0 || dup2(fd, SHARED_FD) != SHARED_FD;
+
+	close(fd);
+	return err ? -1 : 0;
+}
+
+static int race_stats(void)
+{
+	struct kcoll_stats s = {.size = sizeof(s), .flags = KCOLL_STATS_ALL};
+
+	return ioctl(SHARED_FD, KCOLL_STATS, &s) ? -1 : 0;
+}
+
+/* 0: done; 1: refused as the header says; -1: an error that it does not know. */
+static int race_step(unsigned int command, unsigned int key)
+{
+	switch (command) {
+	case 0: return race_open();
+	case 1: return race_join(700 + key % KEYS);
+	case 2: return race_register();
+	case 3: return race_unregister();
+	case 4: return race_map();
+	case 5: return race_copy();
+	default: return race_stats();
+	}
+}
+
+static void *racer(void *arg)
+{
+	unsigned int seed = (long)arg;
+
+	while (!race_over) {
+		unsigned int command = rand_r(&seed) % COMMANDS;
+		int result = race_step(command, rand_r(&seed));
+
+		if (result < 0)
+			fail(__FILE__, __LINE__, "command %u (errno %d)", command, errno);
+		if (!result)
+			__sync_fetch_and_add(&race_done[command], 1);
+	}
+	return NULL;
+}
+
+TEST(threads_race_on_one_descriptor)
+{
+	pthread_t threads[RACERS];
+	long i;
+
+	signal(SIGBUS, racer_on_bus);
+	race_memory = memory(SMALL, HUGE);
+	CHECK(!race_open());
+	for (i = 0; i < RACERS; i++)
+		CHECK(!pthread_create(&threads[i], NULL, racer, (void *)(test_random() % 1000000)));
+	sleep(getenv("KCOLL_SLOW") ? 20 : 6);
+	race_over = true;
+	for (i = 0; i < RACERS; i++)
+		CHECK(!pthread_join(threads[i], NULL));
+	for (i = 0; i < COMMANDS; i++) {
+		printf("# command %ld: %llu times\n", i, (unsigned long long)race_done[i]);
+		CHECK(race_done[i] > 0);
 	}
 }
 

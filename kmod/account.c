@@ -52,7 +52,7 @@ static unsigned long limit_of(struct task_struct *task)
 {
 	unsigned long limit = task_rlimit(task, RLIMIT_MEMLOCK);
 
-	if (limit == RLIM_INFINITY || has_capability_noaudit(task, CAP_IPC_LOCK))
+	if (limit == RLIM_INFINITY || kcoll_has_capability(task, CAP_IPC_LOCK))
 		return ULONG_MAX;
 	return limit >> PAGE_SHIFT;
 }

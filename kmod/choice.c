@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 /*
  * How much of a window to pin for a miss: what was asked, more of it with reuse, nothing known to
  * fail.

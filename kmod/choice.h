@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only */
 #ifndef _KCOLL_CHOICE_H
 #define _KCOLL_CHOICE_H
 

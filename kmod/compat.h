@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * All differences between kernels. Kbuild looks for each in the headers and says KCOLL_HAVE_...:
  * vendor kernels carry backports, so their version numbers say nothing.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 /* /dev/kcoll: opening, closing, and taking commands apart. What they do is elsewhere. */
 #include <linux/compat.h>
 #include <linux/miscdevice.h>

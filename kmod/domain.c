@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 /*
  * Domains: what the descriptors that know the same 128-bit key share, or those of one user that
  * joined none. All of it belongs to the domain, so that one domain's look-ups, mappings and

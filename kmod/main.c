@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 /* Module entry and exit, and the parameters. */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 

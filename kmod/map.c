@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 /*
  * Mappings: a peer sees a region's pages, or the page with its generation, in its own address
  * space.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 /*
  * What the memory manager tells us: the owner unmaps, moves, protects or copies on write what we
  * may have pinned.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 /* Owners: one object for each address space that has the device open or owns a region. */
 #include <linux/hashtable.h>
 #include <linux/mutex.h>

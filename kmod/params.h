@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The module's parameters; main.c declares them with their help text. Read with READ_ONCE: they
  * change at run time.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 /*
  * Pin sets: how a window's pages are pinned, published and found. What becomes of a set afterwards
  * is in retire.c.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 /*
  * Regions: made by REGISTER, found by cookie, ended by UNREGISTER or with the owner's descriptor.
  *

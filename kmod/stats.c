@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 /* Counters, their sums, and the administrator's view in debugfs. */
 #include <linux/debugfs.h>
 #include <linux/log2.h>

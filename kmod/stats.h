@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Counters. Each descriptor has its own per CPU, so counting writes no cache line that another CPU
  * writes; a domain's sums are those of its open descriptors plus what closed ones left.

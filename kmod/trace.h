@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Tracepoints kcoll:*. Times are nanoseconds, conc is how many tasks were pinning in the same
  * owner. A region is named by the lower half of its cookie: enough to tell regions apart, too

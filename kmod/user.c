@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 /* Users: one object for each user that has the device open, or whose process owns a region. */
 #include <linux/cred.h>
 #include <linux/hashtable.h>

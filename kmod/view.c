@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 /* Views: a region's memory, piece by piece, from the cache of pinned pages or around it. */
 #include <linux/mm.h>
 #include <linux/sched/signal.h>

@@ -6,6 +6,7 @@
 #ifndef _KCOLL_COMPAT_H
 #define _KCOLL_COMPAT_H
 
+#include <linux/cred.h>
 #include <linux/err.h>
 #include <linux/mm.h>
 #ifdef KCOLL_HAVE_PFN_T
@@ -142,6 +143,16 @@ static inline struct shrinker *kcoll_shrinker_start(const char *name, kcoll_shri
 	}
 #endif
 	return shrinker;
+}
+
+/* has_capability_noaudit() of the initial user namespace, which Linux 7.3 does not export. */
+static inline bool kcoll_has_capability(struct task_struct *task, int cap)
+{
+	const struct cred *cred = get_task_cred(task);
+	bool has = cred->user_ns == &init_user_ns && cap_raised(cred->cap_effective, cap);
+
+	put_cred(cred);
+	return has;
 }
 
 static inline void kcoll_shrinker_stop(struct shrinker *shrinker)

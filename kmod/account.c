@@ -41,6 +41,8 @@ static DECLARE_WORK(balance_work, balance);
 
 /**
  * kcoll_account_pinned_pages() - pages that all users have pinned
+ *
+ * Return: their number.
  */
 long kcoll_account_pinned_pages(void)
 {

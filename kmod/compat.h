@@ -12,7 +12,6 @@
 #ifdef KCOLL_HAVE_PFN_T
 #include <linux/pfn_t.h>
 #endif
-#include <linux/shmem_fs.h>
 #include <linux/shrinker.h>
 #include <linux/slab.h>
 
@@ -101,15 +100,6 @@ static inline void kcoll_uring_done(struct io_uring_cmd *cmd, ssize_t ret, unsig
 	io_uring_cmd_done(cmd, ret, issue_flags);
 #else
 	io_uring_cmd_done(cmd, ret, 0, issue_flags);
-#endif
-}
-
-static inline struct file *kcoll_shmem_file(const char *name)
-{
-#ifdef KCOLL_HAVE_SHMEM_VMA_FLAGS
-	return shmem_file_setup(name, 0, EMPTY_VMA_FLAGS);
-#else
-	return shmem_file_setup(name, 0, 0);
 #endif
 }
 

@@ -77,6 +77,8 @@ static void domain_free(struct kref *ref)
 /**
  * kcoll_domain_get() - takes a reference
  * @domain: a domain that the caller is a member of, or has a reference to
+ *
+ * Return: the domain.
  */
 struct kcoll_domain *kcoll_domain_get(struct kcoll_domain *domain)
 {

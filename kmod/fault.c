@@ -174,6 +174,8 @@ vm_fault_t kcoll_fault_serve(struct vm_fault *vmf)
  * @vmf: the fault
  *
  * What cannot be served shows a page of no process's memory, after the generation has moved on.
+ *
+ * Return: VM_FAULT_NOPAGE, VM_FAULT_RETRY or VM_FAULT_OOM.
  */
 vm_fault_t kcoll_fault_serve_quiet(struct vm_fault *vmf)
 {
@@ -201,6 +203,8 @@ vm_fault_t kcoll_fault_serve_quiet(struct vm_fault *vmf)
  *
  * May be called under the lock of the mapping alone, which must not be dropped here: what is
  * not at hand falls back.
+ *
+ * Return: VM_FAULT_NOPAGE, or VM_FAULT_FALLBACK for single pages.
  */
 vm_fault_t kcoll_fault_serve_huge(struct vm_fault *vmf, unsigned int order)
 {

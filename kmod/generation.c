@@ -126,6 +126,8 @@ void kcoll_generation_pool_exit(struct kcoll_generation_pool *pool)
 /**
  * kcoll_generation_page() - the page for peers to map
  * @gen: the generation
+ *
+ * Return: the page; valid as long as the generation.
  */
 struct page *kcoll_generation_page(const struct kcoll_generation *gen)
 {

@@ -64,6 +64,8 @@ unlock:
 /**
  * kcoll_owner_get() - takes a reference
  * @owner: the owner
+ *
+ * Return: the owner.
  */
 struct kcoll_owner *kcoll_owner_get(struct kcoll_owner *owner)
 {

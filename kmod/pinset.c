@@ -444,6 +444,8 @@ long kcoll_pinset_pin_uncached(struct kcoll_segment *segment, unsigned long va, 
  * kcoll_pinset_extent() - the extent of a page
  * @set: the pin set
  * @page: its index, less than set->pages
+ *
+ * Return: the extent.
  */
 struct kcoll_extent *kcoll_pinset_extent(struct kcoll_pinset *set, u32 page)
 {

@@ -55,6 +55,8 @@ static DECLARE_WAIT_QUEUE_HEAD(none_alive);
 
 /**
  * kcoll_region_count() - regions that are alive, or not free yet
+ *
+ * Return: their number.
  */
 int kcoll_region_count(void)
 {
@@ -383,6 +385,8 @@ struct kcoll_region *kcoll_region_get_index(struct kcoll_context *ctx, u32 index
  * kcoll_region_segment() - the range that an offset lies in
  * @region: the region
  * @offset: less than region->len
+ *
+ * Return: the range.
  */
 struct kcoll_segment *kcoll_region_segment(struct kcoll_region *region, u64 offset)
 {

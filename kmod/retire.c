@@ -149,6 +149,8 @@ static bool cold(const struct kcoll_pinset *set)
 
 /**
  * kcoll_pinset_cold_pages() - for the shrinker: pages of sets that it would drop
+ *
+ * Return: their number.
  */
 unsigned long kcoll_pinset_cold_pages(void)
 {
@@ -297,6 +299,8 @@ unsigned long kcoll_pinset_evict(struct kcoll_owner *owner, unsigned long pages)
 
 /**
  * kcoll_pinset_freed() - how often a set was freed, to be waited for
+ *
+ * Return: a count that wraps around.
  */
 int kcoll_pinset_freed(void)
 {

@@ -110,6 +110,8 @@ void kcoll_stats_sum_domain(struct kcoll_domain *domain, struct kcoll_stats *sum
 /**
  * kcoll_stats_conc_bucket() - 1, 2, 3-4, 5-8, ...
  * @conc: how many tasks at once
+ *
+ * Return: the index of the range that conc lies in.
  */
 unsigned int kcoll_stats_conc_bucket(unsigned int conc)
 {

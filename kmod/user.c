@@ -69,6 +69,8 @@ struct kcoll_user *kcoll_user_get_current(void)
 /**
  * kcoll_user_get() - takes a reference
  * @user: the user
+ *
+ * Return: the user.
  */
 struct kcoll_user *kcoll_user_get(struct kcoll_user *user)
 {
@@ -119,6 +121,8 @@ void kcoll_user_remove_owner(struct kcoll_owner *owner)
 
 /**
  * kcoll_user_active() - users that have something pinned, or were refused it within a second
+ *
+ * Return: their number.
  */
 unsigned int kcoll_user_active(void)
 {

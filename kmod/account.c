@@ -2,11 +2,10 @@
 /*
  * Accounting: who may keep how many pages pinned, and how much metadata.
  *
- * Pins count in the owner's mm->pinned_vm against its RLIMIT_MEMLOCK, whichever task pins (the
- * limit is noted when the owner registers, because a peer cannot see it), and all together against
- * max_pinned_mb, of which every user who wants some has an equal share: as long as no user is
- * refused, any of them may use what is free; when one is refused within its share, the others lose
- * what they hold beyond theirs.
+ * Pins count in the owner's mm->pinned_vm against its RLIMIT_MEMLOCK as it is at that moment,
+ * whichever task pins, and all together against max_pinned_mb, of which every user who wants some
+ * has an equal share: as long as no user is refused, any of them may use what is free; when one is
+ * refused within its share, the others lose what they hold beyond theirs.
  *
  * Where a limit is reached the charge fails at once, with EDQUOT. A copy then goes through
  * uncached: waiting for the room would cost more than it saves. Sets that were not used for a while
@@ -14,8 +13,8 @@
  * the same owner, in use or not, and tries again; FLOOR_PAGES are granted to it in any case. So a
  * small limit makes mappings slow and never makes them fail.
  *
- * Pages shared by two regions are charged twice. CAP_IPC_LOCK counts as it is when the owner
- * registers.
+ * Pages shared by two regions are charged twice. CAP_IPC_LOCK of the owner lifts its limit, as long
+ * as it has it.
  */
 #include <linux/capability.h>
 #include <linux/jiffies.h>
@@ -40,20 +39,50 @@ static struct shrinker *shrinker;
 static void balance(struct work_struct *work);
 static DECLARE_WORK(balance_work, balance);
 
+/**
+ * kcoll_account_pinned_pages() - pages that all users have pinned
+ *
+ * Return: their number.
+ */
 long kcoll_account_pinned_pages(void)
 {
 	return atomic_long_read(&pinned_total);
 }
 
-/* The current task registers memory of its own: remember how much it may pin. */
+/* What a task may pin. REQUIRES: rcu_read_lock(), or that it is the current one. */
+static unsigned long limit_of(struct task_struct *task)
+{
+	unsigned long limit = task_rlimit(task, RLIMIT_MEMLOCK);
+
+	if (limit == RLIM_INFINITY || kcoll_has_capability(task, CAP_IPC_LOCK))
+		return ULONG_MAX;
+	return limit >> PAGE_SHIFT;
+}
+
+/**
+ * kcoll_account_note_limit() - remembers how much the current task may pin
+ * @owner: of its memory, some of which it registers
+ */
 void kcoll_account_note_limit(struct kcoll_owner *owner)
 {
-	unsigned long limit = rlimit(RLIMIT_MEMLOCK);
+	WRITE_ONCE(owner->memlock_pages, limit_of(current));
+}
 
-	if (limit == RLIM_INFINITY || capable(CAP_IPC_LOCK))
-		WRITE_ONCE(owner->memlock_pages, ULONG_MAX);
-	else
-		WRITE_ONCE(owner->memlock_pages, limit >> PAGE_SHIFT);
+/*
+ * What the owner may pin now, whoever asks. A process that has ended, or has other memory since,
+ * has left what it noted last: another may have this memory too.
+ */
+static unsigned long memlock_limit(struct kcoll_owner *owner)
+{
+	unsigned long limit = READ_ONCE(owner->memlock_pages);
+	struct task_struct *task;
+
+	rcu_read_lock();
+	task = pid_task(owner->leader, PIDTYPE_TGID);
+	if (task && READ_ONCE(task->mm) == owner->mm)
+		limit = limit_of(task);
+	rcu_read_unlock();
+	return limit;
 }
 
 static unsigned long total_limit(void)
@@ -77,8 +106,10 @@ static void balance(struct work_struct *work)
 	kcoll_pinset_unpin_now();
 }
 
-/* A user is refused pages of its share: for the next second there are shares, and others keep to
- * them. */
+/*
+ * A user is refused pages of its share: for the next second there are shares, and others keep to
+ * them.
+ */
 static void claim(struct kcoll_user *user)
 {
 	WRITE_ONCE(user->refused, jiffies);
@@ -109,12 +140,14 @@ static bool within_memlock(struct kcoll_owner *owner, unsigned long pages,
 	if (!charge->memlock)
 		return true;
 	return (unsigned long)atomic64_add_return(pages, &owner->mm->pinned_vm) <=
-		       READ_ONCE(owner->memlock_pages) ||
+		       memlock_limit(owner) ||
 	       mode == MEMLOCK_ACCOUNT;
 }
 
-/* Room for a later attempt: of what was not used for a while, or of what others have beyond their
- * shares. */
+/*
+ * Room for a later attempt: of what was not used for a while, or of what others have beyond their
+ * shares.
+ */
 static void refused(struct kcoll_owner *owner, unsigned long pages, bool total)
 {
 	struct kcoll_user *user = owner->user;
@@ -130,7 +163,15 @@ static void refused(struct kcoll_owner *owner, unsigned long pages, bool total)
 		kcoll_pinset_drop_cold(owner, pages);
 }
 
-/* -EDQUOT: no allowance. floor: for a fault, which is granted FLOOR_PAGES in any case. */
+/**
+ * kcoll_account_charge() - charges pages before they are pinned
+ * @owner: the owner
+ * @pages: how many pages
+ * @floor: for a fault, which is granted FLOOR_PAGES in any case
+ * @charge: out: what to give back
+ *
+ * Return: 0; -EDQUOT: no allowance.
+ */
 int kcoll_account_charge(struct kcoll_owner *owner, unsigned long pages, bool floor,
 			 struct kcoll_charge *charge)
 {
@@ -147,7 +188,12 @@ int kcoll_account_charge(struct kcoll_owner *owner, unsigned long pages, bool fl
 	return -EDQUOT;
 }
 
-/* Gives so many pages of a charge back. */
+/**
+ * kcoll_account_uncharge() - gives pages of a charge back
+ * @owner: the owner
+ * @charge: the charge
+ * @pages: how many of them
+ */
 void kcoll_account_uncharge(struct kcoll_owner *owner, struct kcoll_charge *charge,
 			    unsigned long pages)
 {
@@ -158,8 +204,13 @@ void kcoll_account_uncharge(struct kcoll_owner *owner, struct kcoll_charge *char
 	charge->pages -= pages;
 }
 
-/* A fault was refused: sets of its owner give way, or of its user, whose share may be with another
- * process. */
+/**
+ * kcoll_account_make_room() - drops pin sets for a fault that was refused
+ * @owner: the owner
+ * @pages: how many pages
+ *
+ * Sets of the owner give way, or of its user, whose share may be with another process.
+ */
 void kcoll_account_make_room(struct kcoll_owner *owner, unsigned long pages)
 {
 	unsigned long some =
@@ -199,10 +250,16 @@ static bool metadata_settled(struct kcoll_user *user, size_t bytes, bool *charge
 	return *charged || none_ending;
 }
 
-/*
- * -EDQUOT: the user has as much as it may have. A region that has ended is charged until the last
- * look-up is over and its memory is free, a grace period later: who registers and unregisters in a
- * loop waits for that here. May sleep; a fatal signal ends the wait.
+/**
+ * kcoll_account_metadata() - charges kernel memory of a region
+ * @user: the user
+ * @bytes: how many bytes
+ *
+ * A region that has ended is charged until the last look-up is over and its memory is free, a
+ * grace period later: who registers and unregisters in a loop waits for that here.
+ *
+ * Context: may sleep; a fatal signal ends the wait.
+ * Return: 0; -EDQUOT: the user has as much as it may have.
  */
 int kcoll_account_metadata(struct kcoll_user *user, size_t bytes)
 {
@@ -213,12 +270,22 @@ int kcoll_account_metadata(struct kcoll_user *user, size_t bytes)
 	return charged ? 0 : -EDQUOT;
 }
 
-/* The region has ended, its memory is not free yet. */
+/**
+ * kcoll_account_metadata_ending() - the region has ended, its memory is not free yet
+ * @user: the user
+ * @bytes: how many bytes
+ */
 void kcoll_account_metadata_ending(struct kcoll_user *user, size_t bytes)
 {
 	atomic_long_add(bytes, &user->ending);
 }
 
+/**
+ * kcoll_account_metadata_end() - gives the charge back
+ * @user: the user
+ * @bytes: how many bytes
+ * @ending: whether kcoll_account_metadata_ending() was called
+ */
 void kcoll_account_metadata_end(struct kcoll_user *user, size_t bytes, bool ending)
 {
 	atomic_long_sub(bytes, &user->metadata);
@@ -241,12 +308,20 @@ static unsigned long shrink_scan(struct shrinker *unused, struct shrink_control 
 	return dropped ?: SHRINK_STOP;
 }
 
+/**
+ * kcoll_account_start() - registers the shrinker
+ *
+ * Return: 0 or -ENOMEM.
+ */
 int kcoll_account_start(void)
 {
 	shrinker = kcoll_shrinker_start("kcoll", shrink_count, shrink_scan);
 	return IS_ERR(shrinker) ? PTR_ERR(shrinker) : 0;
 }
 
+/**
+ * kcoll_account_stop() - the opposite; no pin set is left
+ */
 void kcoll_account_stop(void)
 {
 	cancel_work_sync(&balance_work);

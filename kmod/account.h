@@ -7,15 +7,19 @@
 struct kcoll_owner;
 struct kcoll_user;
 
-/* What a pin set has been charged, so that it is given back alike if the parameters change
- * meanwhile. */
+/*
+ * What a pin set has been charged, so that it is given back alike if the parameters change
+ * meanwhile.
+ */
 struct kcoll_charge {
 	unsigned long pages;
 	bool memlock;
 };
 
-/* Pages that faults of an owner's mappings may have pinned whatever the limits say: a mapping
- * always works. */
+/*
+ * Pages that faults of an owner's mappings may have pinned whatever the limits say: a mapping
+ * always works.
+ */
 #define FLOOR_PAGES 64
 
 int kcoll_account_charge(struct kcoll_owner *owner, unsigned long pages, bool floor,

@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* How much of a window to pin for a miss: what was asked, more of it with reuse, nothing known to
- * fail. */
+/*
+ * How much of a window to pin for a miss: what was asked, more of it with reuse, nothing known to
+ * fail.
+ */
 #include <linux/jiffies.h>
 #include <linux/mm.h>
+#include <linux/sizes.h>
 
 #include "choice.h"
 #include "generation.h"
 
 #define GROWN_BYTES \
-	(256UL << 10) /* what a second miss in a window pins at least; a third pins all of it */
+	SZ_256K /* what a second miss in a window pins at least; a third pins all of it */
 
-/* REQUIRES: slot->lock. The page of the window that could not be pinned; 0: none known, or it may
- * have changed. */
+/*
+ * REQUIRES: slot->lock. The page of the window that could not be pinned; 0: none known, or it may
+ * have changed.
+ */
 static unsigned long known_hole(const struct kcoll_miss *miss)
 {
 	const struct kcoll_slot *slot = miss->slot;
@@ -23,6 +28,13 @@ static unsigned long known_hole(const struct kcoll_miss *miss)
 	return slot->hole;
 }
 
+/**
+ * kcoll_choice_note() - remembers a page that could not be pinned
+ * @miss: the miss
+ * @hole: the owner's address of it
+ *
+ * Context: slot->lock.
+ */
 void kcoll_choice_note(struct kcoll_miss *miss, unsigned long hole)
 {
 	miss->slot->hole = hole;
@@ -30,10 +42,17 @@ void kcoll_choice_note(struct kcoll_miss *miss, unsigned long hole)
 	miss->slot->hole_gen = generation_now(&miss->segment->region->gen);
 }
 
-/*
- * Chooses the pages: those needed, more of the window if others of it were needed before, and none
- * beyond a page that is known to fail. -EFAULT: a needed page is known to fail, or what is pinned
- * already would have to go for it.
+/**
+ * kcoll_choice_make() - chooses the pages that a miss pins
+ * @miss: in: segment, slot and window; out: start and end
+ * @need: what is needed
+ *
+ * Those needed, more of the window if others of it were needed before, and none beyond a page
+ * that is known to fail.
+ *
+ * Context: slot->lock.
+ * Return: 0; -EFAULT: a needed page is known to fail, or what is pinned already would have to
+ * go for it.
  */
 int kcoll_choice_make(struct kcoll_miss *miss, const struct kcoll_pin_need *need)
 {

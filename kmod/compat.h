@@ -6,12 +6,12 @@
 #ifndef _KCOLL_COMPAT_H
 #define _KCOLL_COMPAT_H
 
+#include <linux/cred.h>
 #include <linux/err.h>
 #include <linux/mm.h>
 #ifdef KCOLL_HAVE_PFN_T
 #include <linux/pfn_t.h>
 #endif
-#include <linux/shmem_fs.h>
 #include <linux/shrinker.h>
 #include <linux/slab.h>
 
@@ -103,15 +103,6 @@ static inline void kcoll_uring_done(struct io_uring_cmd *cmd, ssize_t ret, unsig
 #endif
 }
 
-static inline struct file *kcoll_shmem_file(const char *name)
-{
-#ifdef KCOLL_HAVE_SHMEM_VMA_FLAGS
-	return shmem_file_setup(name, 0, EMPTY_VMA_FLAGS);
-#else
-	return shmem_file_setup(name, 0, 0);
-#endif
-}
-
 typedef unsigned long (*kcoll_shrink_fn)(struct shrinker *shrinker, struct shrink_control *sc);
 
 static inline struct shrinker *kcoll_shrinker_start(const char *name, kcoll_shrink_fn count,
@@ -142,6 +133,16 @@ static inline struct shrinker *kcoll_shrinker_start(const char *name, kcoll_shri
 	}
 #endif
 	return shrinker;
+}
+
+/* has_capability_noaudit() of the initial user namespace, which Linux 7.3 does not export. */
+static inline bool kcoll_has_capability(struct task_struct *task, int cap)
+{
+	const struct cred *cred = get_task_cred(task);
+	bool has = cred->user_ns == &init_user_ns && cap_raised(cred->cap_effective, cap);
+
+	put_cred(cred);
+	return has;
 }
 
 static inline void kcoll_shrinker_stop(struct shrinker *shrinker)

@@ -10,6 +10,7 @@
 #include <linux/ktime.h>
 #include <linux/pagemap.h>
 #include <linux/sched/signal.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <linux/uio.h>
@@ -20,11 +21,10 @@
 #include "trace.h"
 #include "view.h"
 
-#define PIECE (1UL << 20)      /* moved at once, at most */
-#define PAUSE (256UL << 10)    /* a kill is noticed after so many bytes, or a piece */
-#define FAULT_IN (256UL << 10) /* bytes of the caller's that are brought in at a time */
-#define BOUNCE \
-	(64UL << 10) /* bytes that go from region to region at a time while pages are missing */
+#define PIECE SZ_1M	 /* moved at once, at most */
+#define PAUSE SZ_256K	 /* a kill is noticed after so many bytes, or a piece */
+#define FAULT_IN SZ_256K /* bytes of the caller's that are brought in at a time */
+#define BOUNCE SZ_64K	 /* bytes that go from region to region at a time while pages are missing */
 
 /* Clock readings of one copy; all 0 while nobody asked for them. */
 struct kcoll_clock {
@@ -129,11 +129,13 @@ static int fault_in(struct kcoll_view *near, struct kcoll_far *far, u64 left)
 	return fatal_signal_pending(current) ? -EINTR : -EFAULT;
 }
 
-/* Moves some of `left` bytes between a region and the caller's memory; *moved is how many, perhaps
- * 0. */
+/*
+ * Moves some of `left` bytes between a region and the caller's memory; *moved, which is 0 before,
+ * is how many, perhaps 0.
+ */
 static int move(struct kcoll_view *near, u64 offset, struct kcoll_far *far, u64 left, size_t *moved)
 {
-	size_t n;
+	size_t n, one;
 	void *addr;
 	u64 t;
 	int err;
@@ -141,20 +143,26 @@ static int move(struct kcoll_view *near, u64 offset, struct kcoll_far *far, u64 
 	err = kcoll_view_span(near, offset, left, &addr, &n);
 	if (err)
 		return err;
-	n = min(n, PIECE);
 	t = clock_read(far->clock);
 	pagefault_disable();
-	*moved = near->write ? _copy_from_iter(addr, n, far->iter) :
-			       _copy_to_iter(addr, n, far->iter);
+	do {
+		n = min(n, PIECE);
+		one = near->write ? _copy_from_iter(addr, n, far->iter) :
+				    _copy_to_iter(addr, n, far->iter);
+		*moved += one;
+	} while (one == n && *moved < PAUSE &&
+		 kcoll_view_next(near, offset + *moved, left - *moved, &addr, &n));
 	pagefault_enable();
-	if (*moved < n)
+	if (one < n)
 		err = fault_in(near, far, left - *moved);
 	far->clock->copy_ns += clock_read(far->clock) - t;
 	return err;
 }
 
-/* Between two regions, by way of a buffer: pages of one may have to be brought in while none of the
- * other are held. */
+/*
+ * Between two regions, by way of a buffer: pages of one may have to be brought in while none of the
+ * other are held.
+ */
 static int move2_bounced(struct kcoll_view *near, u64 offset, struct kcoll_far *far, u64 left,
 			 size_t *moved)
 {
@@ -238,40 +246,68 @@ static int copy_bytes(struct kcoll_view *near, u64 offset, struct kcoll_far *far
 	return err;
 }
 
-/* The caller's side as an iterator. *iov is to be freed. */
-static int import(const struct kcoll_copy *args, struct iovec **iov, unsigned int n,
-		  struct iov_iter *iter)
+/* REQUIRES: a reference to the region. iter: the caller's side. */
+static int run_iter(struct kcoll_context *ctx, struct kcoll_region *region, struct kcoll_copy *args,
+		    struct iov_iter *iter, bool may_sleep)
 {
-	unsigned int direction = args->flags & KCOLL_WRITE ? ITER_SOURCE : ITER_DEST;
-	void __user *addr = u64_to_user_ptr(args->addr);
-	ssize_t total;
+	struct kcoll_clock clock = clock_start(ctx);
+	struct kcoll_far caller = { .iter = iter, .clock = &clock };
+	u64 total = iov_iter_count(iter);
+	struct kcoll_view view;
+	int err;
 
-	if (args->flags & KCOLL_VECTOR) {
-		if (args->len > UIO_MAXIOV)
-			return -EINVAL;
-		total = import_iovec(direction, addr, args->len, n, iov, iter);
-		if (total < 0)
-			return total;
-		/* It cuts what is longer: say so rather than copy less. */
-		return total == MAX_RW_COUNT ? -EINVAL : 0;
-	}
-	*iov = NULL;
-	if (args->len > SSIZE_MAX || !access_ok(addr, args->len))
-		return -EFAULT;
-	iov_iter_ubuf(iter, direction, addr, args->len);
-	return 0;
+	err = range_check(region, args->offset, total);
+	if (err)
+		return err;
+	if (stale(ctx, region, args->gen))
+		return -ESTALE;
+	view_init(&view, region, &ctx->stats, args->flags & KCOLL_WRITE, total);
+	view.may_sleep = may_sleep;
+	err = copy_bytes(&view, args->offset, &caller, total, &args->done);
+	view_exit(&view);
+	if (!err && stale(ctx, region, args->gen))
+		err = -ESTALE;
+	if (err != -EAGAIN)
+		account_copy(ctx, args->cookie, &view, NULL, args->done, view.write, &clock, err);
+	return err;
 }
 
-/* Fills args->done. -EAGAIN: it would have to wait and may not. */
+/* The caller's memory in pieces. In a frame of its own: few copies need the room. */
+static noinline int run_vector(struct kcoll_context *ctx, struct kcoll_region *region,
+			       struct kcoll_copy *args, unsigned int direction, bool may_sleep)
+{
+	struct iovec stack[UIO_FASTIOV], *iov = stack;
+	struct iov_iter iter;
+	ssize_t total;
+	int err;
+
+	if (args->len > UIO_MAXIOV)
+		return -EINVAL;
+	total = import_iovec(direction, u64_to_user_ptr(args->addr), args->len, ARRAY_SIZE(stack),
+			     &iov, &iter);
+	if (total < 0)
+		return total;
+	/* It cuts what is longer: say so rather than copy less. */
+	err = total == MAX_RW_COUNT ? -EINVAL : run_iter(ctx, region, args, &iter, may_sleep);
+	kfree(iov);
+	return err;
+}
+
+/**
+ * kcoll_copy_run() - copies between a region and the caller's memory
+ * @ctx: the descriptor
+ * @args: what; `done` says how much of it was copied, also after an error
+ * @may_sleep: whether pages may be waited for
+ *
+ * Return: 0 or an errno of the uapi header; -EAGAIN: it would have to wait and may not.
+ */
 int kcoll_copy_run(struct kcoll_context *ctx, struct kcoll_copy *args, bool may_sleep)
 {
 	u32 direction = args->flags & (KCOLL_READ | KCOLL_WRITE);
-	struct iovec stack[UIO_FASTIOV], *iov = stack;
-	struct kcoll_clock clock = clock_start(ctx);
+	unsigned int way = direction == KCOLL_WRITE ? ITER_SOURCE : ITER_DEST;
+	void __user *addr = u64_to_user_ptr(args->addr);
 	struct kcoll_region *region;
 	struct iov_iter iter;
-	struct kcoll_far caller = { .iter = &iter, .clock = &clock };
-	struct kcoll_view view;
 	int err;
 
 	args->done = 0;
@@ -281,28 +317,14 @@ int kcoll_copy_run(struct kcoll_context *ctx, struct kcoll_copy *args, bool may_
 	region = kcoll_region_get(ctx, args->cookie, direction);
 	if (IS_ERR(region))
 		return PTR_ERR(region);
-	err = import(args, &iov, ARRAY_SIZE(stack), &iter);
-	if (err)
-		goto put;
-	err = range_check(region, args->offset, iov_iter_count(&iter));
-	if (err)
-		goto free;
-	if (stale(ctx, region, args->gen)) {
-		err = -ESTALE;
-		goto free;
+	if (args->flags & KCOLL_VECTOR) {
+		err = run_vector(ctx, region, args, way, may_sleep);
+	} else if (args->len > SSIZE_MAX || !access_ok(addr, args->len)) {
+		err = -EFAULT;
+	} else {
+		iov_iter_ubuf(&iter, way, addr, args->len);
+		err = run_iter(ctx, region, args, &iter, may_sleep);
 	}
-	kcoll_view_init(&view, region, &ctx->stats, direction == KCOLL_WRITE,
-			iov_iter_count(&iter));
-	view.may_sleep = may_sleep;
-	err = copy_bytes(&view, args->offset, &caller, iov_iter_count(&iter), &args->done);
-	kcoll_view_let_go(&view);
-	if (!err && stale(ctx, region, args->gen))
-		err = -ESTALE;
-	if (err != -EAGAIN)
-		account_copy(ctx, args->cookie, &view, NULL, args->done, view.write, &clock, err);
-free:
-	kfree(iov);
-put:
 	kcoll_region_put(region);
 	return err;
 }
@@ -321,13 +343,13 @@ static int copy2_views(struct kcoll_context *ctx, struct kcoll_region *from,
 		return err;
 	if (stale(ctx, from, args->src_gen) || stale(ctx, to, args->dst_gen))
 		return -ESTALE;
-	kcoll_view_init(&src, from, &ctx->stats, false, args->len);
-	kcoll_view_init(&dst, to, &ctx->stats, true, args->len);
+	view_init(&src, from, &ctx->stats, false, args->len);
+	view_init(&dst, to, &ctx->stats, true, args->len);
 	src.may_sleep = may_sleep;
 	dst.may_sleep = may_sleep;
 	err = copy_bytes(&src, args->src_offset, &target, args->len, &args->done);
-	kcoll_view_let_go(&dst);
-	kcoll_view_let_go(&src);
+	view_exit(&dst);
+	view_exit(&src);
 	if (!err && (stale(ctx, from, args->src_gen) || stale(ctx, to, args->dst_gen)))
 		err = -ESTALE;
 	if (err != -EAGAIN)
@@ -335,6 +357,14 @@ static int copy2_views(struct kcoll_context *ctx, struct kcoll_region *from,
 	return err;
 }
 
+/**
+ * kcoll_copy2_run() - copies between two regions
+ * @ctx: the descriptor
+ * @args: what; `done` says how much of it was copied
+ * @may_sleep: whether pages may be waited for
+ *
+ * Return: as kcoll_copy_run().
+ */
 int kcoll_copy2_run(struct kcoll_context *ctx, struct kcoll_copy2 *args, bool may_sleep)
 {
 	struct kcoll_region *from, *to;
@@ -372,7 +402,13 @@ static int run_op(struct kcoll_context *ctx, struct kcoll_op *op)
 	return -EINVAL;
 }
 
-/* Fills args->done and each operation's result and done. Returns the first error. */
+/**
+ * kcoll_copy_batch() - runs operations in order
+ * @ctx: the descriptor
+ * @args: fills `done` and each operation's result and done
+ *
+ * Return: 0 or the first error.
+ */
 int kcoll_copy_batch(struct kcoll_context *ctx, struct kcoll_batch *args)
 {
 	struct kcoll_op __user *ops = u64_to_user_ptr(args->ops);

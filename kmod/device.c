@@ -16,7 +16,6 @@
 #include "pinset.h"
 #include "region.h"
 #include "uring.h"
-#include "user.h"
 
 /* --- descriptors --- */
 
@@ -33,22 +32,23 @@ static int device_open(struct inode *inode, struct file *file)
 	ctx->owner = kcoll_owner_get_current();
 	if (!ctx->owner)
 		goto free_ctx;
-	ctx->user = kcoll_user_get_current();
-	if (!ctx->user)
-		goto put_owner;
-	err = kcoll_stats_init(&ctx->stats, ctx->user);
+	ctx->home = kcoll_domain_home();
+	err = PTR_ERR_OR_ZERO(ctx->home);
 	if (err)
-		goto put_user;
+		goto put_owner;
+	ctx->domain = ctx->home;
+	err = kcoll_stats_init(&ctx->stats, ctx->domain);
+	if (err)
+		goto leave_domain;
 	mutex_init(&ctx->lock);
 	INIT_LIST_HEAD(&ctx->regions);
 	INIT_LIST_HEAD(&ctx->generations.pages);
 	xa_init(&ctx->attachments);
 	file->private_data = ctx;
-	kcoll_map_adopt(file);
 	return nonseekable_open(inode, file);
 
-put_user:
-	kcoll_user_put(ctx->user);
+leave_domain:
+	kcoll_domain_leave(ctx->home);
 put_owner:
 	kcoll_owner_put(ctx->owner);
 free_ctx:
@@ -68,9 +68,10 @@ static int device_release(struct inode *inode, struct file *file)
 	}
 	kcoll_generation_pool_exit(&ctx->generations);
 	kcoll_map_detach_all(ctx);
-	kcoll_domain_put(ctx->domain);
-	kcoll_stats_exit(&ctx->stats, ctx->user);
-	kcoll_user_put(ctx->user);
+	kcoll_stats_exit(&ctx->stats, ctx->domain);
+	if (ctx->domain != ctx->home)
+		kcoll_domain_leave(ctx->domain);
+	kcoll_domain_leave(ctx->home);
 	kcoll_owner_put(ctx->owner);
 	kfree(ctx);
 	return 0;
@@ -97,7 +98,10 @@ static int command_info(struct kcoll_context *ctx, struct kcoll_info *args)
 	return 0;
 }
 
-/* EBUSY: joined already, or registered something before. */
+/*
+ * EBUSY: joined already, or registered or attached something before. Look-ups in progress go on in
+ * the domain that they have begun in: it stays as long as the descriptor.
+ */
 static int command_join(struct kcoll_context *ctx, const struct kcoll_join *args)
 {
 	struct kcoll_domain *domain;
@@ -109,13 +113,15 @@ static int command_join(struct kcoll_context *ctx, const struct kcoll_join *args
 	if (IS_ERR(domain))
 		return PTR_ERR(domain);
 	mutex_lock(&ctx->lock);
-	if (ctx->domain || ctx->had_regions)
+	if (ctx->domain != ctx->home || ctx->bound) {
 		err = -EBUSY;
-	else
-		ctx->domain = domain;
+	} else {
+		kcoll_stats_move(&ctx->stats, ctx->home, domain);
+		WRITE_ONCE(ctx->domain, domain);
+	}
 	mutex_unlock(&ctx->lock);
 	if (err)
-		kcoll_domain_put(domain);
+		kcoll_domain_leave(domain);
 	return err;
 }
 
@@ -194,6 +200,14 @@ static bool unlink(struct kcoll_context *ctx, struct kcoll_region *region)
 	return ours;
 }
 
+/**
+ * kcoll_register_region() - REGISTER
+ * @ctx: the descriptor
+ * @args: the arguments of the command
+ * @cookie: out: names the region
+ *
+ * Return: 0 or an errno of the uapi header.
+ */
 int kcoll_register_region(struct kcoll_context *ctx, const struct kcoll_register *args, u64 *cookie)
 {
 	const u32 known = KCOLL_READ | KCOLL_WRITE | KCOLL_EAGER | KCOLL_VECTOR;
@@ -212,7 +226,7 @@ int kcoll_register_region(struct kcoll_context *ctx, const struct kcoll_register
 	if (!IS_ERR(region)) {
 		percpu_ref_get(&region->ref); /* ours, for the rest of this function */
 		list_add(&region->link, &ctx->regions);
-		ctx->had_regions = true;
+		ctx->bound = true;
 		*cookie = region->cookie;
 	}
 	mutex_unlock(&ctx->lock);
@@ -308,7 +322,7 @@ static int command_stats(struct kcoll_context *ctx, struct kcoll_stats *args)
 	args->size = size;
 	args->flags = flags;
 	if (flags & KCOLL_STATS_ALL)
-		kcoll_stats_sum_user(ctx->user, args);
+		kcoll_stats_sum_domain(READ_ONCE(ctx->domain), args);
 	else
 		kcoll_stats_sum(&ctx->stats, args);
 	return 0;
@@ -375,10 +389,22 @@ static size_t struct_size_of(unsigned int nr)
 	return nr < ARRAY_SIZE(sizes) ? sizes[nr] : 0;
 }
 
-static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+/* COPY as this kernel knows it, without what the other commands need. false: see run_any(). */
+static noinline bool run_copy(struct kcoll_context *ctx, struct kcoll_copy __user *user, long *ret)
 {
-	struct kcoll_context *ctx = file->private_data;
-	void __user *user = (void __user *)arg;
+	struct kcoll_copy args;
+
+	if (copy_from_user(&args, user, sizeof(args)) || args.size != sizeof(args))
+		return false;
+	*ret = kcoll_copy_run(ctx, &args, true);
+	if (put_user(args.done, &user->done))
+		*ret = -EFAULT;
+	return true;
+}
+
+/* In a frame of its own: it is large. */
+static noinline long run_any(struct kcoll_context *ctx, unsigned int cmd, void __user *user)
+{
 	unsigned int nr = _IOC_NR(cmd);
 	size_t known = struct_size_of(nr);
 	union args args;
@@ -409,6 +435,17 @@ static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	return ret;
 }
 
+static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	struct kcoll_context *ctx = file->private_data;
+	void __user *user = (void __user *)arg;
+	long ret;
+
+	if (cmd == KCOLL_COPY && context_is_ours(ctx) && run_copy(ctx, user, &ret))
+		return ret;
+	return run_any(ctx, cmd, user);
+}
+
 static const struct file_operations device_fops = {
 	.owner = THIS_MODULE,
 	.open = device_open,
@@ -427,11 +464,19 @@ static struct miscdevice device = {
 	.mode = 0600,
 };
 
+/**
+ * kcoll_device_start() - makes /dev/kcoll appear
+ *
+ * Return: 0 or an errno.
+ */
 int kcoll_device_start(void)
 {
 	return misc_register(&device);
 }
 
+/**
+ * kcoll_device_stop() - the opposite
+ */
 void kcoll_device_stop(void)
 {
 	misc_deregister(&device);

@@ -14,23 +14,23 @@
 #include "stats.h"
 
 struct kcoll_domain;
-struct kcoll_user;
 
 #define MAX_RANGES 1024
 #define MAX_BATCH 1024
 
 /* One opened descriptor. */
 struct kcoll_context {
-	struct kcoll_owner *owner;   /* who opened it: the only one who may use it */
-	struct kcoll_user *user;     /* the same: who may see what it counts */
-	struct kcoll_domain *domain; /* set once, by JOIN, before the first region */
+	struct kcoll_owner *owner; /* who opened it: the only one who may use it */
+	struct kcoll_domain *home; /* of its user */
+	struct kcoll_domain
+		*domain; /* home, or another that it has joined before its first region */
 	struct kcoll_counters stats;
 	struct mutex lock; /* guards what follows, and JOIN */
 	struct list_head regions;
 	struct kcoll_generation_pool generations;
-	bool had_regions;
-	struct xarray attachments; /* map_index -> struct kcoll_attachment; has its own lock (mmap
-				      must not take ours) */
+	bool bound; /* has registered or attached: may not join any more */
+	/* map_index -> struct kcoll_attachment; has its own lock (mmap must not take ours) */
+	struct xarray attachments;
 };
 
 /* A descriptor that was passed on or inherited opens nothing. */

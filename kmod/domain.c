@@ -1,92 +1,323 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Domains: who knows the same 128-bit key. A domain exists as long as a descriptor or a region
- * names it. Two names of one domain are the same pointer, so that the check on every copy is one
- * comparison.
+ * Domains: what the descriptors that know the same 128-bit key share, or those of one user that
+ * joined none. All of it belongs to the domain, so that one domain's look-ups, mappings and
+ * statistics cost and tell another's members nothing.
+ *
+ * A domain can be joined while a descriptor is a member. Its file, which is the file of every
+ * mapping of its regions, holds one reference, every region another: so its address_space is there
+ * as long as something may be shown, or zapped.
  */
+#include <linux/anon_inodes.h>
+#include <linux/cred.h>
 #include <linux/err.h>
+#include <linux/file.h>
 #include <linux/hashtable.h>
-#include <linux/kref.h>
-#include <linux/mutex.h>
+#include <linux/mm.h>
+#include <linux/module.h>
 #include <linux/once.h>
+#include <linux/random.h>
+#include <linux/seq_file.h>
 #include <linux/siphash.h>
 #include <linux/slab.h>
+#include <linux/user_namespace.h>
 
 #include "compat.h"
 #include "domain.h"
+#include "owner.h"
 
-struct kcoll_domain {
-	struct kref ref;
-	struct hlist_node link;
-	u8 key[16];
-};
-
-static DEFINE_MUTEX(domains_lock); /* guards the table; the last put takes it too */
+static DEFINE_MUTEX(domains_lock); /* guards the table, the list, members and `gone` */
 static DEFINE_HASHTABLE(domains, 12);
+static LIST_HEAD(all);
+static struct kcoll_counters_cpu gone; /* what domains that are no more have left */
+
+static const struct address_space_operations no_operations = {};
 
 /* Keyed: users that choose keys cannot choose the bucket that others search. */
-static u32 bucket_of(const u8 key[16])
+static u32 bucket_of(const struct kcoll_domain_name *name)
 {
 	static siphash_key_t secret;
 	u64 words[2];
 
 	get_random_once(&secret, sizeof(secret));
-	memcpy(words, key, sizeof(words));
-	return siphash_2u64(words[0], words[1], &secret);
+	memcpy(words, name->key, sizeof(words));
+	return siphash_3u64(words[0], words[1], name->joined, &secret);
 }
 
-/* Finds or founds the domain of a key. ERR_PTR(-EINVAL): all zero. */
-struct kcoll_domain *kcoll_domain_join(const u8 key[16])
+/* REQUIRES: domains_lock */
+static struct kcoll_domain *find(const struct kcoll_domain_name *name, u32 bucket)
 {
-	struct kcoll_domain *domain, *found = NULL, *fresh;
-	u32 bucket;
+	struct kcoll_domain *domain;
 
-	if (!memchr_inv(key, 0, 16))
-		return ERR_PTR(-EINVAL);
-	fresh = kzalloc(sizeof(*fresh), GFP_KERNEL_ACCOUNT);
-	if (!fresh)
-		return ERR_PTR(-ENOMEM);
-	kref_init(&fresh->ref);
-	memcpy(fresh->key, key, 16);
-	bucket = bucket_of(key);
-
-	mutex_lock(&domains_lock);
-	hash_for_each_possible(domains, domain, link, bucket) {
+	hash_for_each_possible(domains, domain, link, bucket)
 		/* In constant time: no caller shall learn a key byte by byte. */
-		if (!crypto_memneq(domain->key, key, 16)) {
-			found = domain;
-			kref_get(&found->ref);
-			break;
-		}
-	}
-	if (!found)
-		hash_add(domains, &fresh->link, bucket);
-	mutex_unlock(&domains_lock);
-
-	if (!found)
-		return fresh;
-	kfree(fresh);
-	return found;
+		if (domain->name.joined == name->joined &&
+		    !crypto_memneq(domain->name.key, name->key, sizeof(name->key)))
+			return domain;
+	return NULL;
 }
 
-struct kcoll_domain *kcoll_domain_get(struct kcoll_domain *domain)
-{
-	if (domain)
-		kref_get(&domain->ref);
-	return domain;
-}
-
-static void domain_release(struct kref *ref)
+static void domain_free(struct kref *ref)
 {
 	struct kcoll_domain *domain = container_of(ref, struct kcoll_domain, ref);
+	unsigned int i;
 
-	hash_del(&domain->link);
+	kcoll_stats_exit(&domain->events, domain);
+	mutex_lock(&domains_lock);
+	list_del(&domain->all);
+	for (i = 0; i < STATS_WORDS; i++)
+		gone.v[i] += domain->closed.v[i];
 	mutex_unlock(&domains_lock);
+	rhashtable_destroy(&domain->regions);
+	ida_destroy(&domain->indices);
+	put_user_ns(domain->userns);
 	kfree_sensitive(domain);
 }
 
+/**
+ * kcoll_domain_get() - takes a reference
+ * @domain: a domain that the caller is a member of, or has a reference to
+ *
+ * Return: the domain.
+ */
+struct kcoll_domain *kcoll_domain_get(struct kcoll_domain *domain)
+{
+	kref_get(&domain->ref);
+	return domain;
+}
+
+/**
+ * kcoll_domain_put() - gives a reference back; the last one frees the domain
+ * @domain: the domain
+ *
+ * Context: may sleep.
+ */
 void kcoll_domain_put(struct kcoll_domain *domain)
 {
+	kref_put(&domain->ref, domain_free);
+}
+
+/* The last mapping is gone, and the last member. */
+static int file_release(struct inode *inode, struct file *file)
+{
+	/* The file outlives this call, its address_space may not. */
+	file->f_mapping = inode->i_mapping;
+	kcoll_domain_put(file->private_data);
+	return 0;
+}
+
+static const struct file_operations file_fops = {
+	.owner = THIS_MODULE,
+	.release = file_release,
+	.get_unmapped_area = thp_get_unmapped_area, /* for mremap() */
+};
+
+static struct kcoll_domain *domain_new(const struct kcoll_domain_name *name)
+{
+	struct kcoll_domain *domain = kzalloc(sizeof(*domain), GFP_KERNEL_ACCOUNT);
+	int err;
+
+	if (!domain)
+		return ERR_PTR(-ENOMEM);
+	kref_init(&domain->ref);
+	domain->name = *name;
+	INIT_LIST_HEAD(&domain->all);
+	INIT_LIST_HEAD(&domain->stats);
+	mutex_init(&domain->lock);
+	ida_init(&domain->indices);
+	err = kcoll_stats_init(&domain->events, domain);
+	if (err)
+		goto free_domain;
+	err = rhashtable_init(&domain->regions, &domain_table);
+	if (err)
+		goto exit_stats;
+	domain->file = anon_inode_getfile("kcoll", &file_fops, domain, O_RDWR);
+	err = PTR_ERR_OR_ZERO(domain->file);
+	if (err)
+		goto destroy_table;
+	address_space_init_once(&domain->space);
+	domain->space.a_ops = &no_operations;
+	domain->space.host = file_inode(domain->file);
+	domain->file->f_mapping = &domain->space;
+	if (!name->joined)
+		domain->userns = get_user_ns(current_user_ns());
+	return domain;
+
+destroy_table:
+	rhashtable_destroy(&domain->regions);
+exit_stats:
+	kcoll_stats_exit(&domain->events, domain);
+free_domain:
+	kfree(domain);
+	return ERR_PTR(err);
+}
+
+/* REQUIRES: domains_lock. Makes the caller a member; adds `fresh`, if any, where there is none. */
+static struct kcoll_domain *enter(const struct kcoll_domain_name *name, struct kcoll_domain *fresh)
+{
+	u32 bucket = bucket_of(name);
+	struct kcoll_domain *domain = find(name, bucket);
+
+	if (!domain && fresh) {
+		domain = fresh;
+		hash_add(domains, &domain->link, bucket);
+		list_add(&domain->all, &all);
+	}
 	if (domain)
-		kref_put_mutex(&domain->ref, domain_release, &domains_lock);
+		domain->members++;
+	return domain;
+}
+
+/* Nothing is allocated under the lock: a member that is short of memory makes none wait. */
+static struct kcoll_domain *find_or_found(const struct kcoll_domain_name *name)
+{
+	struct kcoll_domain *domain, *fresh;
+
+	mutex_lock(&domains_lock);
+	domain = enter(name, NULL);
+	mutex_unlock(&domains_lock);
+	if (domain)
+		return domain;
+	fresh = domain_new(name);
+	if (IS_ERR(fresh))
+		return fresh;
+	mutex_lock(&domains_lock);
+	domain = enter(name, fresh);
+	mutex_unlock(&domains_lock);
+	if (domain != fresh)
+		fput(fresh->file);
+	return domain;
+}
+
+/**
+ * kcoll_domain_join() - finds or founds the domain of a key
+ * @key: 16 bytes
+ *
+ * Return: the domain, which the caller must leave; ERR_PTR(-EINVAL): the key is all zero; -ENOMEM.
+ */
+struct kcoll_domain *kcoll_domain_join(const u8 key[16])
+{
+	struct kcoll_domain_name name = { .joined = true };
+
+	if (!memchr_inv(key, 0, sizeof(name.key)))
+		return ERR_PTR(-EINVAL);
+	memcpy(name.key, key, sizeof(name.key));
+	return find_or_found(&name);
+}
+
+/**
+ * kcoll_domain_home() - the domain of the current user's descriptors that joined none
+ *
+ * Return: the domain, which the caller must leave; ERR_PTR(-ENOMEM).
+ */
+struct kcoll_domain *kcoll_domain_home(void)
+{
+	struct kcoll_domain_name name = {};
+	u64 words[2] = { (unsigned long)current_user_ns(), __kuid_val(current_euid()) };
+
+	BUILD_BUG_ON(sizeof(words) != sizeof(name.key));
+	memcpy(name.key, words, sizeof(name.key));
+	return find_or_found(&name);
+}
+
+/**
+ * kcoll_domain_leave() - ends a membership
+ * @domain: from kcoll_domain_join() or kcoll_domain_home()
+ */
+void kcoll_domain_leave(struct kcoll_domain *domain)
+{
+	bool last;
+
+	mutex_lock(&domains_lock);
+	last = !--domain->members;
+	if (last)
+		hash_del(&domain->link);
+	mutex_unlock(&domains_lock);
+	if (last)
+		fput(domain->file);
+}
+
+/* --- regions --- */
+
+/**
+ * kcoll_domain_publish() - gives a region its cookie, by which it is found from then on
+ * @region: the region
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int kcoll_domain_publish(struct kcoll_region *region)
+{
+	int err;
+
+	do {
+		do
+			region->cookie = get_random_u64();
+		while (!region->cookie);
+		err = rhashtable_lookup_insert_fast(&region->domain->regions, &region->hash,
+						    domain_table);
+		if (err == -EBUSY) /* the table is being enlarged */
+			cond_resched();
+	} while (err == -EEXIST || err == -EBUSY);
+	return err == -E2BIG ? -ENOMEM : err;
+}
+
+/**
+ * kcoll_domain_unpublish() - the region is not found any more
+ * @region: the region; it must not be freed before a grace period
+ */
+void kcoll_domain_unpublish(struct kcoll_region *region)
+{
+	rhashtable_remove_fast(&region->domain->regions, &region->hash, domain_table);
+}
+
+/* REQUIRES: RCU read side */
+static void show(struct kcoll_region *region, struct seq_file *m)
+{
+	seq_printf(m, "%d %u %llu %u %s%s %d %u %llu %llu %llu %ld\n", region->owner->pid,
+		   from_kuid_munged(seq_user_ns(m), region->euid), region->len, region->nsegments,
+		   region->direction & KCOLL_READ ? "r" : "",
+		   region->direction & KCOLL_WRITE ? "w" : "", atomic_read(&region->maps),
+		   region->live, region->drops, region->zaps, generation_now(&region->gen),
+		   atomic_long_read(&region->owner->pinned_pages));
+}
+
+/**
+ * kcoll_domain_show_regions() - all regions of all domains, for the administrator
+ * @m: where to
+ */
+void kcoll_domain_show_regions(struct seq_file *m)
+{
+	struct rhashtable_iter iter;
+	struct kcoll_domain *domain;
+	struct kcoll_region *region;
+
+	mutex_lock(&domains_lock);
+	list_for_each_entry(domain, &all, all) {
+		rhashtable_walk_enter(&domain->regions, &iter);
+		rhashtable_walk_start(&iter);
+		while ((region = rhashtable_walk_next(&iter)))
+			if (!IS_ERR(region))
+				show(region, m);
+		rhashtable_walk_stop(&iter);
+		rhashtable_walk_exit(&iter);
+		cond_resched();
+	}
+	mutex_unlock(&domains_lock);
+}
+
+/**
+ * kcoll_domain_sum_all() - statistics of all domains, since the module was loaded
+ * @sum: what they are added to
+ */
+void kcoll_domain_sum_all(struct kcoll_stats *sum)
+{
+	struct kcoll_domain *domain;
+	unsigned int i;
+
+	mutex_lock(&domains_lock);
+	for (i = 0; i < STATS_WORDS; i++)
+		(&sum->copies)[i] += gone.v[i];
+	list_for_each_entry(domain, &all, all)
+		kcoll_stats_sum_domain(domain, sum);
+	mutex_unlock(&domains_lock);
 }

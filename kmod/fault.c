@@ -19,13 +19,13 @@
 #include <linux/sched/signal.h>
 
 #include "compat.h"
+#include "domain.h"
 #include "fault.h"
 #include "map.h"
 #include "note.h"
 #include "params.h"
 #include "pinset.h"
 #include "trace.h"
-#include "user.h"
 
 #define AROUND 64     /* pages that one fault maps, if the set has them */
 #define WHOLE_TRIES 4 /* of a fault to have a whole window pinned; then it is content with less */
@@ -63,8 +63,8 @@ static vm_fault_t insert_pages(struct vm_fault *vmf, struct kcoll_pinset *set, u
 	for (i = 0; i < n; i++) {
 		struct kcoll_extent *extent = kcoll_pinset_extent(set, page + i);
 		unsigned long pfn = page_to_pfn(extent->page) + (page + i - extent->first);
-		vm_fault_t one = vmf_insert_pfn(
-			vma, (vmf->address & PAGE_MASK) + ((unsigned long)i << PAGE_SHIFT), pfn);
+		unsigned long at = (vmf->address & PAGE_MASK) + ((unsigned long)i << PAGE_SHIFT);
+		vm_fault_t one = vmf_insert_pfn(vma, at, pfn);
 
 		/* Only the first was asked for; it also fails only for want of memory. */
 		if (one != VM_FAULT_NOPAGE)
@@ -105,7 +105,7 @@ static int pin_for_fault(struct kcoll_segment *segment, unsigned long va)
 
 	for (tries = 1;; tries++) {
 		seen = kcoll_pinset_freed();
-		set = kcoll_pinset_pin(segment, &need, &owner->user->events, &times);
+		set = kcoll_pinset_pin(segment, &need, &segment->region->domain->events, &times);
 		if (!IS_ERR(set)) {
 			pinset_put(set);
 			return 0;
@@ -148,6 +148,12 @@ static vm_fault_t fault_miss(struct vm_fault *vmf, struct kcoll_region *region,
 	return VM_FAULT_RETRY;
 }
 
+/**
+ * kcoll_fault_serve() - serves a fault of a mapping
+ * @vmf: the fault
+ *
+ * Return: VM_FAULT_NOPAGE, VM_FAULT_RETRY, VM_FAULT_OOM or VM_FAULT_SIGBUS.
+ */
 vm_fault_t kcoll_fault_serve(struct vm_fault *vmf)
 {
 	struct kcoll_region *region = vmf->vma->vm_private_data;
@@ -157,14 +163,20 @@ vm_fault_t kcoll_fault_serve(struct vm_fault *vmf)
 
 	if (!fault_place(vmf, region, &segment, &va))
 		return VM_FAULT_SIGBUS;
-	stats_add(&region->owner->user->events, faults, 1);
+	stats_add(&region->domain->events, faults, 1);
 	trace_kcoll_fault(region->cookie, va, false);
 	ret = fault_hit(vmf, region, segment, va);
 	return ret ?: fault_miss(vmf, region, segment, va);
 }
 
-/* The same, but what cannot be served shows a page of no process's memory, after the generation
- * has moved on. */
+/**
+ * kcoll_fault_serve_quiet() - the same, without SIGBUS
+ * @vmf: the fault
+ *
+ * What cannot be served shows a page of no process's memory, after the generation has moved on.
+ *
+ * Return: VM_FAULT_NOPAGE, VM_FAULT_RETRY or VM_FAULT_OOM.
+ */
 vm_fault_t kcoll_fault_serve_quiet(struct vm_fault *vmf)
 {
 	struct kcoll_region *region = vmf->vma->vm_private_data;
@@ -184,8 +196,16 @@ vm_fault_t kcoll_fault_serve_quiet(struct vm_fault *vmf)
 }
 
 #if KCOLL_HUGE_MAP
-/* May be called under the lock of the mapping alone, which must not be dropped here: what is not at
- * hand falls back. */
+/**
+ * kcoll_fault_serve_huge() - maps 2 MiB at once
+ * @vmf: the fault
+ * @order: log2 of the pages
+ *
+ * May be called under the lock of the mapping alone, which must not be dropped here: what is
+ * not at hand falls back.
+ *
+ * Return: VM_FAULT_NOPAGE, or VM_FAULT_FALLBACK for single pages.
+ */
 vm_fault_t kcoll_fault_serve_huge(struct vm_fault *vmf, unsigned int order)
 {
 	struct kcoll_region *region = vmf->vma->vm_private_data;
@@ -209,7 +229,7 @@ vm_fault_t kcoll_fault_serve_huge(struct vm_fault *vmf, unsigned int order)
 		    IS_ALIGNED(page_to_pfn(set->extents[0].page), PMD_SIZE >> PAGE_SHIFT)) {
 			ret = kcoll_insert_huge(vmf, page_to_pfn(set->extents[0].page));
 			trace_kcoll_fault(region->cookie, va, true);
-			stats_add(&region->owner->user->events, faults, 1);
+			stats_add(&region->domain->events, faults, 1);
 		}
 		pinset_put(set);
 	}

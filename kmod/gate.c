@@ -29,6 +29,10 @@ struct kcoll_waiter {
 	bool granted;
 };
 
+/**
+ * kcoll_gate_init() - an empty gate
+ * @gate: the gate
+ */
 void kcoll_gate_init(struct kcoll_gate *gate)
 {
 	spin_lock_init(&gate->lock);
@@ -54,15 +58,23 @@ static void let_in(struct kcoll_gate *gate)
 			break;
 		gate->active++;
 		list_del_init(&waiter->link);
-		/* The waiter takes gate->lock before it returns, so its frame and its task are
-		 * there until we let go. */
+		/*
+		 * The waiter takes gate->lock before it returns, so its frame and its task are
+		 * there until we let go.
+		 */
 		smp_store_release(&waiter->granted, true);
 		wake_up_process(waiter->task);
 	}
 }
 
-/* Takes a place; *conc is how many are inside then. -EINTR: killed while waiting. limit 0: the
- * module's choice. */
+/**
+ * kcoll_gate_enter() - takes a place
+ * @gate: the gate
+ * @limit: most tasks at once; 0: the module's choice
+ * @conc: out: how many are inside then
+ *
+ * Return: 0; -EINTR: killed while waiting.
+ */
 int kcoll_gate_enter(struct kcoll_gate *gate, unsigned int limit, unsigned int *conc)
 {
 	struct kcoll_waiter waiter = { .task = current, .limit = limit };
@@ -120,6 +132,12 @@ static void adapt(struct kcoll_gate *gate, u64 lock_ns, u64 pin_ns)
 	gate->queued = false;
 }
 
+/**
+ * kcoll_gate_leave() - gives the place back
+ * @gate: the gate
+ * @lock_ns: time spent waiting for the mmap_lock
+ * @pin_ns: time spent under it
+ */
 void kcoll_gate_leave(struct kcoll_gate *gate, u64 lock_ns, u64 pin_ns)
 {
 	spin_lock(&gate->lock);

@@ -7,7 +7,7 @@
 #include <linux/types.h>
 
 struct kcoll_gate {
-	spinlock_t lock;
+	spinlock_t lock;       /* guards all of it */
 	unsigned int active;   /* tasks inside */
 	unsigned int adaptive; /* limit in use while none is configured */
 	struct list_head waiters;

@@ -74,6 +74,14 @@ static bool slot_take(struct kcoll_generation_page *page, struct kcoll_generatio
 	return true;
 }
 
+/**
+ * kcoll_generation_alloc() - gives a region its slot
+ * @pool: the pool
+ * @gen: out: the slot
+ *
+ * Context: the descriptor's lock.
+ * Return: 0 or -ENOMEM.
+ */
 int kcoll_generation_alloc(struct kcoll_generation_pool *pool, struct kcoll_generation *gen)
 {
 	struct kcoll_generation_page *page;
@@ -89,6 +97,10 @@ int kcoll_generation_alloc(struct kcoll_generation_pool *pool, struct kcoll_gene
 	return 0;
 }
 
+/**
+ * kcoll_generation_free() - gives the slot back
+ * @gen: the generation
+ */
 void kcoll_generation_free(struct kcoll_generation *gen)
 {
 	spin_lock(&slots_lock);
@@ -97,6 +109,10 @@ void kcoll_generation_free(struct kcoll_generation *gen)
 	page_put(gen->page);
 }
 
+/**
+ * kcoll_generation_pool_exit() - the descriptor is closed; pages of live regions stay
+ * @pool: the pool
+ */
 void kcoll_generation_pool_exit(struct kcoll_generation_pool *pool)
 {
 	struct kcoll_generation_page *page, *next;
@@ -107,6 +123,12 @@ void kcoll_generation_pool_exit(struct kcoll_generation_pool *pool)
 	}
 }
 
+/**
+ * kcoll_generation_page() - the page for peers to map
+ * @gen: the generation
+ *
+ * Return: the page; valid as long as the generation.
+ */
 struct page *kcoll_generation_page(const struct kcoll_generation *gen)
 {
 	return gen->page->page;

@@ -7,7 +7,6 @@
 
 #include "account.h"
 #include "device.h"
-#include "map.h"
 #include "params.h"
 #include "pinset.h"
 #include "region.h"
@@ -26,51 +25,53 @@ static const struct kernel_param_ops mode_ops = {
 
 uint kcoll_param_pin_mode = PIN_LAZY;
 module_param_cb(pin_mode, &mode_ops, &kcoll_param_pin_mode, 0644);
-MODULE_PARM_DESC(
-	pin_mode,
-	"0: pin a region's pages at first use, 1: when it is registered, 2: never (default 0; from the next access, what is pinned is used in any case)");
+MODULE_PARM_DESC(pin_mode,
+		 "0: pin a region's pages at first use, 1: when it is registered, 2: never "
+		 "(default 0; from the next access, what is pinned is used in any case)");
 
 uint kcoll_param_gate_limit;
 module_param_named(gate_limit, kcoll_param_gate_limit, uint, 0644);
-MODULE_PARM_DESC(
-	gate_limit,
-	"most tasks that pin pages of one process at once, unless a region says otherwise; 0: adapt to the time spent waiting for its lock (default 0; from the next arrival)");
+MODULE_PARM_DESC(gate_limit,
+		 "most tasks that pin pages of one process at once, unless a region says "
+		 "otherwise; 0: adapt to the time spent waiting for its lock (default 0; from "
+		 "the next arrival)");
 
 uint kcoll_param_uncached_max = 4096;
 module_param_named(uncached_max, kcoll_param_uncached_max, uint, 0644);
-MODULE_PARM_DESC(
-	uncached_max,
-	"copies of at most so many bytes do not pin a window for later, the first 8 times (default 4096; from the next copy)");
+MODULE_PARM_DESC(uncached_max,
+		 "copies of at most so many bytes do not pin a window for later, the first 8 "
+		 "times (default 4096; from the next copy)");
 
 uint kcoll_param_uring_inline_max = 65536;
 module_param_named(uring_inline_max, kcoll_param_uring_inline_max, uint, 0644);
-MODULE_PARM_DESC(
-	uring_inline_max,
-	"io_uring copies of at most so many bytes of pinned pages run at submission (default 65536; from the next command)");
+MODULE_PARM_DESC(uring_inline_max,
+		 "io_uring copies of at most so many bytes of pinned pages run at submission "
+		 "(default 65536; from the next command)");
 
 bool kcoll_param_huge_map = true;
 module_param_named(huge_map, kcoll_param_huge_map, bool, 0644);
-MODULE_PARM_DESC(
-	huge_map,
-	"map 2 MiB pages as such where the kernel can (default Y; from the next fault, what is mapped stays as it is)");
+MODULE_PARM_DESC(huge_map,
+		 "map 2 MiB pages as such where the kernel can (default Y; from the next fault, "
+		 "what is mapped stays as it is)");
 
 uint kcoll_param_unpin_delay_ms = 20;
 module_param_named(unpin_delay_ms, kcoll_param_unpin_delay_ms, uint, 0644);
-MODULE_PARM_DESC(
-	unpin_delay_ms,
-	"how long pages that the owner dropped stay pinned, so that a fork in progress is not disturbed (default 20; for pages dropped from now on)");
+MODULE_PARM_DESC(unpin_delay_ms,
+		 "how long pages that the owner dropped stay pinned, so that a fork in progress "
+		 "is not disturbed (default 20; for pages dropped from now on)");
 
 uint kcoll_param_memlock = MEMLOCK_ENFORCE;
 module_param_cb(memlock, &mode_ops, &kcoll_param_memlock, 0644);
-MODULE_PARM_DESC(
-	memlock,
-	"RLIMIT_MEMLOCK of the owner; 0: enforce, 1: count only, 2: ignore (default 0; from the next pin, what is pinned keeps its rule)");
+MODULE_PARM_DESC(memlock,
+		 "RLIMIT_MEMLOCK of the owner; 0: enforce, 1: count only, 2: ignore (default 0; "
+		 "from the next pin, what is pinned keeps its rule)");
 
 ulong kcoll_param_max_pinned_mb;
 module_param_named(max_pinned_mb, kcoll_param_max_pinned_mb, ulong, 0644);
-MODULE_PARM_DESC(
-	max_pinned_mb,
-	"most memory pinned by all processes together, in MiB, of which each user has an equal share when it is short; 0: half of the machine's (default 0; from the next pin)");
+MODULE_PARM_DESC(max_pinned_mb,
+		 "most memory pinned by all processes together, in MiB, of which each user has "
+		 "an equal share when it is short; 0: half of the machine's (default 0; from the"
+		 " next pin)");
 
 uint kcoll_param_max_regions = 4096;
 module_param_named(max_regions, kcoll_param_max_regions, uint, 0644);
@@ -79,21 +80,21 @@ MODULE_PARM_DESC(max_regions,
 
 uint kcoll_param_max_ranges = 65536;
 module_param_named(max_ranges, kcoll_param_max_ranges, uint, 0644);
-MODULE_PARM_DESC(
-	max_ranges,
-	"most separate ranges of memory in all regions of one process (default 65536; from the next registration)");
+MODULE_PARM_DESC(max_ranges,
+		 "most separate ranges of memory in all regions of one process (default 65536; "
+		 "from the next registration)");
 
 ulong kcoll_param_max_metadata_mb;
 module_param_named(max_metadata_mb, kcoll_param_max_metadata_mb, ulong, 0644);
-MODULE_PARM_DESC(
-	max_metadata_mb,
-	"most kernel memory that the regions of one user take, in MiB; 0: 1/64 of the machine's (default 0; from the next registration)");
+MODULE_PARM_DESC(max_metadata_mb,
+		 "most kernel memory that the regions of one user take, in MiB; 0: 1/64 of the "
+		 "machine's (default 0; from the next registration)");
 
 bool kcoll_param_cross_userns;
 module_param_named(cross_userns, kcoll_param_cross_userns, bool, 0644);
-MODULE_PARM_DESC(
-	cross_userns,
-	"other users and user namespaces may access regions of a domain whose key they know (default N; from the next command)");
+MODULE_PARM_DESC(cross_userns,
+		 "other users and user namespaces may access regions of a domain whose key they "
+		 "know (default N; from the next command)");
 
 struct workqueue_struct *kcoll_wq;
 
@@ -105,12 +106,9 @@ static int __init kcoll_init(void)
 	if (!kcoll_wq)
 		return -ENOMEM;
 	kcoll_stats_start();
-	err = kcoll_map_start();
-	if (err)
-		goto stop_stats;
 	err = kcoll_account_start();
 	if (err)
-		goto stop_map;
+		goto stop_stats;
 	err = kcoll_device_start();
 	if (err)
 		goto stop_account;
@@ -119,16 +117,16 @@ static int __init kcoll_init(void)
 
 stop_account:
 	kcoll_account_stop();
-stop_map:
-	kcoll_map_stop();
 stop_stats:
 	kcoll_stats_stop();
 	destroy_workqueue(kcoll_wq);
 	return err;
 }
 
-/* No descriptor and no mapping is left, or the module could not go; pin sets may still wait for
- * their delay. */
+/*
+ * No descriptor and no mapping is left, or the module could not go; pin sets may still wait for
+ * their delay.
+ */
 static void __exit kcoll_exit(void)
 {
 	kcoll_device_stop();
@@ -138,7 +136,6 @@ static void __exit kcoll_exit(void)
 	kcoll_pinset_stop();
 	kcoll_account_stop();
 	destroy_workqueue(kcoll_wq);
-	kcoll_map_stop();
 	kcoll_stats_stop();
 	pr_info("unloaded\n");
 }

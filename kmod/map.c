@@ -15,12 +15,12 @@
 
 #include "compat.h"
 #include "device.h"
+#include "domain.h"
 #include "fault.h"
 #include "map.h"
 #include "params.h"
 #include "pinset.h"
 #include "trace.h"
-#include "user.h"
 
 /* That this descriptor has shown the cookie of a region. */
 struct kcoll_attachment {
@@ -29,12 +29,6 @@ struct kcoll_attachment {
 	struct rcu_head rcu;
 };
 
-/* All descriptors share one address_space, so that all mappings of a region are found in one place.
- */
-static struct address_space space;
-static const struct address_space_operations no_operations = {};
-static struct file *anchor; /* lends `space` an inode */
-
 /* --- zapping --- */
 
 static void zap(struct kcoll_pinset *set)
@@ -42,10 +36,15 @@ static void zap(struct kcoll_pinset *set)
 	struct kcoll_segment *segment = set->segment;
 	u64 offset = map_base(set->region) + segment->offset + (set->start - segment->start);
 
-	unmap_mapping_range(&space, offset, (u64)set->pages << PAGE_SHIFT, 1);
+	unmap_mapping_range(&set->region->domain->space, offset, (u64)set->pages << PAGE_SHIFT, 1);
 }
 
-/* What was unpublished disappears from all mappings, then waits for its last user. */
+/**
+ * kcoll_map_zap_work() - takes unpublished sets from all mappings
+ * @work: of the region
+ *
+ * Then they wait for their last user.
+ */
 void kcoll_map_zap_work(struct work_struct *work)
 {
 	struct kcoll_region *region = container_of(work, struct kcoll_region, zap_work);
@@ -73,7 +72,7 @@ void kcoll_map_zap_work(struct work_struct *work)
 	wake_up_all(&region->wait);
 
 	if (zapped) {
-		stats_add(&region->owner->user->events, zaps, zapped);
+		stats_add(&region->domain->events, zaps, zapped);
 		trace_kcoll_zap(region->cookie, zapped);
 	}
 	list_for_each_entry_safe(set, next, &dropped, link) {
@@ -83,10 +82,14 @@ void kcoll_map_zap_work(struct work_struct *work)
 	kcoll_region_put(region);
 }
 
-/*
- * REQUIRES: a reference. No mapping shows the blank page any more; so all that is shown is the
- * owner's. Who comes while another task is still removing it waits: `blanks` is taken back when it
- * is gone.
+/**
+ * kcoll_map_remove_blanks() - no mapping shows the blank page any more
+ * @region: the region
+ *
+ * So all that is shown is the owner's. Who comes while another task is still removing it waits:
+ * `blanks` is taken back when it is gone.
+ *
+ * Context: with a reference; may sleep.
  */
 void kcoll_map_remove_blanks(struct kcoll_region *region)
 {
@@ -94,7 +97,8 @@ void kcoll_map_remove_blanks(struct kcoll_region *region)
 	if (!smp_load_acquire(&region->blanks))
 		return;
 	down_write(&region->map_sem);
-	unmap_mapping_range(&space, map_base(region), region->len, 1);
+	unmap_mapping_range(&region->domain->space, map_base(region), region->len, 1);
+	/* Pairs with the acquire above: who sees it finds none. */
 	smp_store_release(&region->blanks, false);
 	up_write(&region->map_sem);
 }
@@ -153,6 +157,13 @@ static const struct vm_operations_struct generation_ops = {
 
 /* --- attaching and mapping --- */
 
+/**
+ * kcoll_map_attach() - ATTACH
+ * @ctx: the descriptor
+ * @args: the arguments of the command
+ *
+ * Return: 0 or an errno of the uapi header.
+ */
 int kcoll_map_attach(struct kcoll_context *ctx, struct kcoll_attach *args)
 {
 	struct kcoll_attachment *attachment, *old;
@@ -161,6 +172,9 @@ int kcoll_map_attach(struct kcoll_context *ctx, struct kcoll_attach *args)
 
 	if (args->flags & ~KCOLL_QUIET)
 		return -EINVAL;
+	mutex_lock(&ctx->lock);
+	ctx->bound = true; /* its offsets are those of its domain */
+	mutex_unlock(&ctx->lock);
 	region = kcoll_region_get(ctx, args->cookie, 0);
 	if (IS_ERR(region))
 		return PTR_ERR(region);
@@ -191,6 +205,10 @@ put:
 	return err;
 }
 
+/**
+ * kcoll_map_detach_all() - forgets the attachments, when the descriptor is closed
+ * @ctx: the descriptor
+ */
 void kcoll_map_detach_all(struct kcoll_context *ctx)
 {
 	struct kcoll_attachment *attachment;
@@ -265,6 +283,13 @@ static int mmap_region_pages(struct vm_area_struct *vma, struct kcoll_region *re
 	return 0;
 }
 
+/**
+ * kcoll_map_mmap() - mmap() of a region or of its generation
+ * @file: the descriptor's file
+ * @vma: the mapping
+ *
+ * Return: 0 or an errno.
+ */
 int kcoll_map_mmap(struct file *file, struct vm_area_struct *vma)
 {
 	struct kcoll_context *ctx = file->private_data;
@@ -291,26 +316,7 @@ int kcoll_map_mmap(struct file *file, struct vm_area_struct *vma)
 	}
 	vma->vm_private_data = region;
 	atomic_inc(&region->maps);
+	/* All mappings of the domain are found in one place. */
+	vma_set_file(vma, region->domain->file);
 	return 0;
-}
-
-void kcoll_map_adopt(struct file *file)
-{
-	file->f_mapping = &space;
-}
-
-int kcoll_map_start(void)
-{
-	anchor = kcoll_shmem_file("kcoll");
-	if (IS_ERR(anchor))
-		return PTR_ERR(anchor);
-	address_space_init_once(&space);
-	space.a_ops = &no_operations;
-	space.host = file_inode(anchor);
-	return 0;
-}
-
-void kcoll_map_stop(void)
-{
-	fput(anchor);
 }

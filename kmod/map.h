@@ -2,6 +2,8 @@
 #ifndef _KCOLL_MAP_H
 #define _KCOLL_MAP_H
 
+#include <linux/bits.h>
+#include <linux/sizes.h>
 #include <linux/types.h>
 #include <uapi/kcoll.h>
 
@@ -13,12 +15,12 @@ struct vm_area_struct;
 struct work_struct;
 
 /*
- * The space of mmap offsets is common to all descriptors: a terabyte per region, the upper half of
- * it for the page of its generation. So one call zaps what all peers have mapped.
+ * The space of mmap offsets is common to all descriptors of a domain: a terabyte per region, the
+ * upper half of it for the page of its generation. So one call zaps what all peers have mapped.
  */
 #define MAP_INDEX_SHIFT 40
-#define MAP_GENERATION (1ULL << 39)
-#define MAP_SLACK (1ULL << 21) /* a region starts where it does within its first window */
+#define MAP_GENERATION BIT_ULL(39)
+#define MAP_SLACK SZ_2M /* a region starts where it does within its first window */
 #define MAP_MAX_BYTES (MAP_GENERATION - MAP_SLACK)
 #define MAP_MAX_INDEX ((1U << 22) - 1)
 
@@ -34,9 +36,5 @@ void kcoll_map_detach_all(struct kcoll_context *ctx);
 int kcoll_map_mmap(struct file *file, struct vm_area_struct *vma);
 void kcoll_map_zap_work(struct work_struct *work);
 void kcoll_map_remove_blanks(struct kcoll_region *region);
-void kcoll_map_adopt(struct file *file);
-
-int kcoll_map_start(void);
-void kcoll_map_stop(void);
 
 #endif

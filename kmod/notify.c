@@ -19,12 +19,12 @@
 #include <linux/sched.h>
 #include <linux/sort.h>
 
+#include "domain.h"
 #include "notify.h"
 #include "pinset.h"
 #include "region.h"
 #include "stats.h"
 #include "trace.h"
-#include "user.h"
 
 /* Drops what the watch's segments have pinned in [start, end), in batches; how many sets. */
 static unsigned int drop_overlapping(struct kcoll_watch *watch, unsigned long start,
@@ -62,8 +62,10 @@ static bool notify_invalidate(struct mmu_interval_notifier *notifier,
 	unsigned int dropped = 0;
 	bool changes, done;
 
-	/* Nor does it concern a pin in progress: that holds the mmap_lock, and leaves the page
-	 * exclusive. */
+	/*
+	 * Nor does it concern a pin in progress: that holds the mmap_lock, and leaves the page
+	 * exclusive.
+	 */
 	if (range->event == MMU_NOTIFY_PROTECTION_PAGE)
 		return true;
 	spin_lock(&region->lock);
@@ -84,7 +86,7 @@ static bool notify_invalidate(struct mmu_interval_notifier *notifier,
 		spin_unlock(&region->lock);
 	}
 	if (dropped)
-		stats_add(&region->owner->user->events, invalidations, 1);
+		stats_add(&region->domain->events, invalidations, 1);
 	trace_kcoll_inval(region->cookie, range->event, range->start, range->end, dropped);
 	return true;
 }
@@ -107,10 +109,16 @@ static int by_start(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-/*
+/**
+ * kcoll_notify_start() - watches the region's memory
+ * @region: the region
+ *
  * Ranges that touch the same page, or lie beside each other, are watched as one: what an
- * invalidation costs depends on the memory that is registered, not on how often its owner names it.
- * REQUIRES: current->mm is the owner's.
+ * invalidation costs depends on the memory that is registered, not on how often its owner names
+ * it.
+ *
+ * Context: current->mm is the owner's; may sleep.
+ * Return: 0 or an errno; kcoll_notify_stop() undoes what was done before it.
  */
 int kcoll_notify_start(struct kcoll_region *region)
 {
@@ -147,7 +155,12 @@ int kcoll_notify_start(struct kcoll_region *region)
 	return 0;
 }
 
-/* Invalidations do not come here any more. May sleep. */
+/**
+ * kcoll_notify_stop() - invalidations do not come here any more
+ * @region: the region
+ *
+ * Context: may sleep.
+ */
 void kcoll_notify_stop(struct kcoll_region *region)
 {
 	u32 i;

@@ -5,6 +5,7 @@
 #include <linux/pid.h>
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "owner.h"
@@ -27,6 +28,7 @@ static struct kcoll_owner *owner_new(struct mm_struct *mm)
 	owner->mm = mm;
 	mmgrab(mm);
 	owner->pid = task_tgid_nr(current);
+	owner->leader = get_pid(task_tgid(current));
 	refcount_set(&owner->ref, 1);
 	INIT_LIST_HEAD(&owner->sets);
 	kcoll_gate_init(&owner->gate);
@@ -34,6 +36,11 @@ static struct kcoll_owner *owner_new(struct mm_struct *mm)
 	return owner;
 }
 
+/**
+ * kcoll_owner_get_current() - the owner of the current task's memory
+ *
+ * Return: the owner, with a reference; NULL: no memory.
+ */
 struct kcoll_owner *kcoll_owner_get_current(void)
 {
 	struct kcoll_owner *owner;
@@ -54,12 +61,24 @@ unlock:
 	return owner;
 }
 
+/**
+ * kcoll_owner_get() - takes a reference
+ * @owner: the owner
+ *
+ * Return: the owner.
+ */
 struct kcoll_owner *kcoll_owner_get(struct kcoll_owner *owner)
 {
 	refcount_inc(&owner->ref);
 	return owner;
 }
 
+/**
+ * kcoll_owner_put() - gives a reference back
+ * @owner: the owner
+ *
+ * Context: may sleep.
+ */
 void kcoll_owner_put(struct kcoll_owner *owner)
 {
 	if (!refcount_dec_and_mutex_lock(&owner->ref, &owners_lock))
@@ -69,6 +88,7 @@ void kcoll_owner_put(struct kcoll_owner *owner)
 	kcoll_user_remove_owner(owner);
 	WARN_ON_ONCE(atomic_long_read(&owner->pinned_pages));
 	kcoll_user_put(owner->user);
+	put_pid(owner->leader);
 	mmdrop(owner->mm);
 	kfree(owner);
 }

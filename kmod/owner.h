@@ -19,8 +19,9 @@ struct kcoll_owner {
 	struct kcoll_user *user;  /* who opened the device first: is charged */
 	struct list_head of_user; /* in user->owners */
 	struct list_head sets;	  /* published pin sets, oldest first; under sets_lock */
-	unsigned long
-		memlock_pages; /* RLIMIT_MEMLOCK at the last registration; ULONG_MAX: unlimited */
+	struct pid *leader;	  /* the process that opened the device first: its limits hold */
+	/* RLIMIT_MEMLOCK at the last registration, for when it is gone; ULONG_MAX: unlimited */
+	unsigned long memlock_pages;
 	atomic_long_t pinned_pages;
 	atomic_long_t dropped_pages; /* of these, on their way out */
 	atomic_t regions;	     /* that are alive */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The module's parameters; main.c declares them with their help text. Read with READ_ONCE: they
- * change at run time. */
+/*
+ * The module's parameters; main.c declares them with their help text. Read with READ_ONCE: they
+ * change at run time.
+ */
 #ifndef _KCOLL_PARAMS_H
 #define _KCOLL_PARAMS_H
 

@@ -28,8 +28,10 @@
 	8 /* of pages that their owner keeps changing, before they are used all the same */
 #define MAX_RETRIES 32 /* of one miss, before it is left to an uncached copy */
 
-/* Memory whose pages may be held: anonymous, shared memory, huge pages. File systems would have to
- * know of our writes. */
+/*
+ * Memory whose pages may be held: anonymous, shared memory, huge pages. File systems would have to
+ * know of our writes.
+ */
 static bool vma_allowed(const struct vm_area_struct *vma)
 {
 	unsigned long magic;
@@ -43,8 +45,10 @@ static bool vma_allowed(const struct vm_area_struct *vma)
 	       vma_is_anonymous((struct vm_area_struct *)vma);
 }
 
-/* REQUIRES: mmap_lock. Of n pages from start, how many may be pinned before the first that may not;
- * an errno if none. */
+/*
+ * REQUIRES: mmap_lock. Of n pages from start, how many may be pinned before the first that may not;
+ * an errno if none.
+ */
 static long usable(struct mm_struct *mm, unsigned long start, unsigned long n)
 {
 	unsigned long at = start, end = start + (n << PAGE_SHIFT);
@@ -206,8 +210,10 @@ static int publish(struct kcoll_pinset *set, unsigned long seq)
 	return err;
 }
 
-/* One attempt. A set of the pages before the first that fails; -EFAULT, -EOPNOTSUPP: without the
- * one at va. */
+/*
+ * One attempt. A set of the pages before the first that fails; -EFAULT, -EOPNOTSUPP: without the
+ * one at va.
+ */
 static struct kcoll_pinset *try_pin(struct kcoll_miss *miss, unsigned long va,
 				    struct kcoll_pin_times *times)
 {
@@ -321,11 +327,16 @@ static void count_pin(struct kcoll_region *region, struct kcoll_counters *stats,
 	trace_kcoll_pin(region->cookie, times, current->mm != region->owner->mm);
 }
 
-/*
- * A set with the page at need->va, pinned now unless another task has just done so; with a
- * reference for the caller. ERR_PTR: EINTR; ENOENT (the region has ended); ESRCH; EFAULT;
- * EOPNOTSUPP; ENOMEM; EDQUOT (no allowance) and EAGAIN (the owner keeps changing its memory). After
- * the last five an uncached copy may do.
+/**
+ * kcoll_pinset_pin() - a set with a page, pinned unless another task has just done so
+ * @segment: the segment
+ * @need: what is needed
+ * @stats: where it is counted
+ * @times: out: what it cost, added up
+ *
+ * Return: the set, with a reference; ERR_PTR: -EINTR; -ENOENT (the region has ended); -ESRCH;
+ * -EFAULT; -EOPNOTSUPP; -ENOMEM; -EDQUOT (no allowance); -EAGAIN (the owner keeps changing its
+ * memory). After the last five an uncached copy may do.
  */
 struct kcoll_pinset *kcoll_pinset_pin(struct kcoll_segment *segment,
 				      const struct kcoll_pin_need *need,
@@ -376,8 +387,10 @@ static long try_uncached(struct kcoll_segment *segment, unsigned long va, unsign
 
 	if (pinned < 0)
 		return pinned;
-	/* Only now: pinning may wait for as long as the owner's page takes, and UNREGISTER for what
-	 * has begun. */
+	/*
+	 * Only now: pinning may wait for as long as the owner's page takes, and UNREGISTER for what
+	 * has begun.
+	 */
 	err = kcoll_region_uncached_begin(segment, seq, last);
 	if (!err)
 		return pinned;
@@ -387,9 +400,17 @@ static long try_uncached(struct kcoll_segment *segment, unsigned long va, unsign
 	return err;
 }
 
-/*
- * Pins n pages, or fewer, for one uncached copy; returns how many. The caller unpins them and calls
- * kcoll_region_uncached_end().
+/**
+ * kcoll_pinset_pin_uncached() - pins pages for one uncached copy
+ * @segment: the segment
+ * @va: the owner's address
+ * @n: how many pages, at most
+ * @write: whether they are written
+ * @pages: out: the pages
+ * @stats: where it is counted
+ * @times: out: what it cost, added up
+ *
+ * Return: how many; the caller unpins them and calls kcoll_region_uncached_end(). Or an errno.
  */
 long kcoll_pinset_pin_uncached(struct kcoll_segment *segment, unsigned long va, unsigned int n,
 			       bool write, struct page **pages, struct kcoll_counters *stats,
@@ -419,7 +440,13 @@ long kcoll_pinset_pin_uncached(struct kcoll_segment *segment, unsigned long va, 
 	return pinned;
 }
 
-/* REQUIRES: page < set->pages */
+/**
+ * kcoll_pinset_extent() - the extent of a page
+ * @set: the pin set
+ * @page: its index, less than set->pages
+ *
+ * Return: the extent.
+ */
 struct kcoll_extent *kcoll_pinset_extent(struct kcoll_pinset *set, u32 page)
 {
 	u32 low = 0, high = set->n;

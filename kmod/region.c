@@ -16,9 +16,8 @@
  *   mmap_lock of the owner                     pinning
  *   region->map_sem                            (a peer's fault: below the peer's mmap_lock)
  *   i_mmap_rwsem, page table locks             zapping, inserting
- *   region->lock                               (also taken in invalidations, below any lock of the
- * memory manager) table_lock | sets_lock | users_lock | gate->lock | dying_lock | the lock of
- * region->sets
+ *   region->lock                               (also in invalidations, below any lock of mm)
+ *   sets_lock | users_lock | gate->lock | dying_lock | the lock of region->sets
  *
  * A fault drops the peer's mmap_lock before it takes a slot->lock. No task sleeps holding
  * region->lock. Only UNREGISTER waits for a pin set's last user; it holds no lock then
@@ -27,18 +26,14 @@
  * Invariants:
  *   1. A window publishes a set only under region->lock, while the region is not dead, and after
  *      mmu_interval_read_retry() has said that no invalidation ran since before its pages were
- * looked up.
+ *      looked up.
  *   2. So after an invalidation has returned to the memory manager, no lookup finds pages from
- * before it.
+ *      before it.
  *   3. A set's pages stay pinned until all who hold its reference are done and no mapping shows
- * them.
+ *      them.
  */
 #include <linux/cred.h>
-#include <linux/hashtable.h>
-#include <linux/idr.h>
 #include <linux/overflow.h>
-#include <linux/random.h>
-#include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/log2.h>
 #include <linux/user_namespace.h>
@@ -55,18 +50,22 @@
 #include "trace.h"
 #include "user.h"
 
-static DEFINE_SPINLOCK(table_lock); /* guards writing to the table */
-static DEFINE_HASHTABLE(table, 12);
-static DEFINE_IDA(map_indices);
 static atomic_t alive = ATOMIC_INIT(0);
 static DECLARE_WAIT_QUEUE_HEAD(none_alive);
 
+/**
+ * kcoll_region_count() - regions that are alive, or not free yet
+ *
+ * Return: their number.
+ */
 int kcoll_region_count(void)
 {
 	return atomic_read(&alive);
 }
 
-/* Module exit: all descriptors are closed, so no region is alive for long. */
+/**
+ * kcoll_region_wait_none() - module exit: until no region is left
+ */
 void kcoll_region_wait_none(void)
 {
 	while (!wait_event_timeout(none_alive, !atomic_read(&alive), HZ / 10))
@@ -119,7 +118,7 @@ static void region_free(struct kcoll_region *region)
 	if (region->gen.page)
 		kcoll_generation_free(&region->gen);
 	percpu_ref_exit(&region->ref);
-	ida_free(&map_indices, region->map_index);
+	ida_free(&region->domain->indices, region->map_index);
 	uncharge(region);
 	kcoll_owner_put(region->owner);
 	kcoll_domain_put(region->domain);
@@ -149,6 +148,10 @@ static void region_released(struct percpu_ref *ref)
 	queue_work(kcoll_wq, &region->free_work);
 }
 
+/**
+ * kcoll_region_put() - gives a reference back
+ * @region: the region
+ */
 void kcoll_region_put(struct kcoll_region *region)
 {
 	percpu_ref_put(&region->ref);
@@ -183,40 +186,6 @@ static int lay_out(struct kcoll_region *region, const struct kcoll_range *ranges
 	return 0;
 }
 
-static u64 fresh_cookie(void)
-{
-	u64 cookie;
-
-	do
-		cookie = get_random_u64();
-	while (!cookie);
-	return cookie;
-}
-
-/* REQUIRES: table_lock or rcu_read_lock() */
-static struct kcoll_region *find(u64 cookie)
-{
-	struct kcoll_region *region;
-
-	hash_for_each_possible_rcu(table, region, hash, cookie, lockdep_is_held(&table_lock))
-		if (region->cookie == cookie)
-			return region;
-	return NULL;
-}
-
-static void publish(struct kcoll_region *region)
-{
-	for (;;) {
-		spin_lock(&table_lock);
-		region->cookie = fresh_cookie();
-		if (!find(region->cookie))
-			break;
-		spin_unlock(&table_lock);
-	}
-	hash_add_rcu(table, &region->hash, region->cookie);
-	spin_unlock(&table_lock);
-}
-
 static int alloc_parts(struct kcoll_region *region, u32 n)
 {
 	region->segments = kvcalloc(n, sizeof(*region->segments), GFP_KERNEL_ACCOUNT);
@@ -244,12 +213,11 @@ static struct kcoll_region *region_new(struct kcoll_context *ctx, u32 n, u32 fla
 		goto free_region;
 	if (percpu_ref_init(&region->ref, region_released, 0, GFP_KERNEL_ACCOUNT))
 		goto free_region;
-	index = ida_alloc_range(&map_indices, 1, MAP_MAX_INDEX, GFP_KERNEL_ACCOUNT);
+	index = ida_alloc_range(&ctx->domain->indices, 1, MAP_MAX_INDEX, GFP_KERNEL_ACCOUNT);
 	if (index < 0)
 		goto exit_ref;
 	region->map_index = index;
 	atomic_inc(&alive);
-	INIT_HLIST_NODE(&region->hash);
 	INIT_LIST_HEAD(&region->link);
 	INIT_LIST_HEAD(&region->dropped);
 	spin_lock_init(&region->lock);
@@ -278,6 +246,7 @@ free_region:
 static size_t metadata_bytes(u32 n, u32 slots)
 {
 	return sizeof(struct kcoll_region) + nr_cpu_ids * sizeof(unsigned long) +
+	       2 * sizeof(void *) + /* its place in the domain's table */
 	       slots * sizeof(struct kcoll_slot) +
 	       n * (sizeof(struct kcoll_segment) + sizeof(struct kcoll_segment *) +
 		    sizeof(struct kcoll_watch));
@@ -314,9 +283,16 @@ static int furnish(struct kcoll_region *region, struct kcoll_context *ctx,
 	return kcoll_notify_start(region);
 }
 
-/*
- * REQUIRES: ctx->lock, current->mm is the owner's. The region is in no list of the descriptor yet.
- * EDQUOT: max_regions, max_ranges, max_metadata_mb.
+/**
+ * kcoll_region_create() - makes a region
+ * @ctx: the descriptor
+ * @ranges: its memory
+ * @n: how many ranges
+ * @flags: KCOLL_READ, KCOLL_WRITE
+ * @gate_limit: most tasks that pin in it at once; 0: the module decides
+ *
+ * Context: ctx->lock; current->mm is the owner's.
+ * Return: the region, in no list yet; ERR_PTR: -EDQUOT (a limit), -EINVAL, -ENOMEM, -EINTR.
  */
 struct kcoll_region *kcoll_region_create(struct kcoll_context *ctx,
 					 const struct kcoll_range *ranges, u32 n, u32 flags,
@@ -336,49 +312,64 @@ struct kcoll_region *kcoll_region_create(struct kcoll_context *ctx,
 		return ERR_PTR(-ENOMEM);
 	}
 	err = furnish(region, ctx, ranges, n);
+	err = err ?: kcoll_domain_publish(region);
 	if (err) {
 		kcoll_notify_stop(region);
 		uncount(owner, n);
 		region_free(region);
 		return ERR_PTR(err);
 	}
-	publish(region);
 	trace_kcoll_reg(region->cookie, region->len, n, flags);
 	return region;
 }
 
-/* Same user, same namespace, same domain; another user only if the administrator says so and both
- * share a domain. */
-static int access_check(const struct kcoll_region *region, const struct kcoll_context *ctx,
-			u32 direction)
+/*
+ * Same user, same namespace; another only if the administrator says so and both know the key of the
+ * domain.
+ */
+static int access_check(const struct kcoll_region *region, u32 direction)
 {
-	if (region->domain != ctx->domain || (region->direction & direction) != direction)
+	if ((region->direction & direction) != direction)
 		return -EACCES;
-	if (uid_eq(region->euid, current_euid()) && region->userns == current_user_ns())
+	if (likely(uid_eq(region->euid, current_euid()) && region->userns == current_user_ns()))
 		return 0;
-	if (region->domain && READ_ONCE(kcoll_param_cross_userns))
+	if (region->domain->name.joined && READ_ONCE(kcoll_param_cross_userns))
 		return 0;
 	return -EACCES;
 }
 
-/* A reference to the region, for one command. ERR_PTR: ENOENT, EACCES. */
+/**
+ * kcoll_region_get() - finds a region of the caller's domain, for one command
+ * @ctx: the descriptor
+ * @cookie: names the region
+ * @direction: KCOLL_READ, KCOLL_WRITE, both or none: what must be allowed
+ *
+ * Return: the region, with a reference; ERR_PTR(-ENOENT) or ERR_PTR(-EACCES).
+ */
 struct kcoll_region *kcoll_region_get(struct kcoll_context *ctx, u64 cookie, u32 direction)
 {
 	struct kcoll_region *region;
 	int err = -ENOENT;
 
 	rcu_read_lock();
-	region = find(cookie);
+	region = domain_find(READ_ONCE(ctx->domain), cookie);
 	if (region) {
-		err = access_check(region, ctx, direction);
-		if (!err && !percpu_ref_tryget_live(&region->ref))
+		err = access_check(region, direction);
+		if (!err && !percpu_ref_tryget_live_rcu(&region->ref))
 			err = -ENOENT;
 	}
 	rcu_read_unlock();
 	return err ? ERR_PTR(err) : region;
 }
 
-/* The same by the index of an attachment, which remembers the cookie. */
+/**
+ * kcoll_region_get_index() - kcoll_region_get() for an attachment
+ * @ctx: the descriptor
+ * @index: which must still be the region's
+ * @cookie: which the attachment remembers
+ *
+ * Return: as kcoll_region_get().
+ */
 struct kcoll_region *kcoll_region_get_index(struct kcoll_context *ctx, u32 index, u64 cookie)
 {
 	struct kcoll_region *region = kcoll_region_get(ctx, cookie, KCOLL_READ);
@@ -390,7 +381,13 @@ struct kcoll_region *kcoll_region_get_index(struct kcoll_context *ctx, u32 index
 	return region;
 }
 
-/* REQUIRES: offset < region->len */
+/**
+ * kcoll_region_segment() - the range that an offset lies in
+ * @region: the region
+ * @offset: less than region->len
+ *
+ * Return: the range.
+ */
 struct kcoll_segment *kcoll_region_segment(struct kcoll_region *region, u64 offset)
 {
 	u32 low = 0, high = region->nsegments;
@@ -406,17 +403,18 @@ struct kcoll_segment *kcoll_region_segment(struct kcoll_region *region, u64 offs
 	return &region->segments[low];
 }
 
-/*
- * Ends a region: no look-up finds it any more, nothing of it stays published, and what its owner is
- * charged for it is given back; a peer that still maps it has its mapping to pay for. The caller
- * has taken it off its list. May sleep.
+/**
+ * kcoll_region_kill() - ends a region
+ * @region: the region
+ *
+ * No look-up finds it any more, nothing of it stays published, and what its owner is charged
+ * for it is given back; a peer that still maps it has its mapping to pay for.
+ *
+ * Context: the caller has taken it off its list; may sleep.
  */
 void kcoll_region_kill(struct kcoll_region *region)
 {
-	spin_lock(&table_lock);
-	hash_del_rcu(&region->hash);
-	spin_unlock(&table_lock);
-
+	kcoll_domain_unpublish(region);
 	spin_lock(&region->lock);
 	region->dead = true;
 	generation_end(&region->gen);
@@ -443,16 +441,25 @@ static bool idle(struct kcoll_region *region)
 	return idle;
 }
 
-/* REQUIRES: a reference; the region is dead. Waits until nothing touches its memory. */
+/**
+ * kcoll_region_wait_idle() - until nothing touches the memory of a region that has ended
+ * @region: the region
+ *
+ * Context: with a reference.
+ * Return: 0; -EINTR: killed.
+ */
 int kcoll_region_wait_idle(struct kcoll_region *region)
 {
 	return wait_event_killable(region->wait, idle(region));
 }
 
-/*
- * An uncached copy holds pages that no set tells of, looked up since `seq`. -ENOENT: the region has
- * ended; -EAGAIN: the owner has changed its memory since, so they may not be the ones of any
- * generation. last: then they are used all the same, in a generation that has passed already.
+/**
+ * kcoll_region_uncached_begin() - an uncached copy holds pages that no set tells of
+ * @segment: where
+ * @seq: of the notifier, before they were looked up
+ * @last: use them in any case, in a generation that has passed already
+ *
+ * Return: 0; -ENOENT: the region has ended; -EAGAIN: the owner has changed its memory since.
  */
 int kcoll_region_uncached_begin(struct kcoll_segment *segment, unsigned long seq, bool last)
 {
@@ -473,28 +480,14 @@ int kcoll_region_uncached_begin(struct kcoll_segment *segment, unsigned long seq
 	return err;
 }
 
+/**
+ * kcoll_region_uncached_end() - it does not any more
+ * @region: the region
+ */
 void kcoll_region_uncached_end(struct kcoll_region *region)
 {
 	spin_lock(&region->lock);
 	region->uncached--;
 	spin_unlock(&region->lock);
 	wake_up_all(&region->wait);
-}
-
-void kcoll_region_show_all(struct seq_file *m)
-{
-	struct kcoll_region *region;
-	unsigned int bucket;
-
-	seq_puts(m, "owner_pid uid length ranges direction mappings sets drops zaps generation ");
-	seq_puts(m, "owner_pinned_pages\n");
-	rcu_read_lock();
-	hash_for_each_rcu(table, bucket, region, hash)
-		seq_printf(m, "%d %u %llu %u %s%s %d %u %llu %llu %llu %ld\n", region->owner->pid,
-			   from_kuid_munged(seq_user_ns(m), region->euid), region->len,
-			   region->nsegments, region->direction & KCOLL_READ ? "r" : "",
-			   region->direction & KCOLL_WRITE ? "w" : "", atomic_read(&region->maps),
-			   region->live, region->drops, region->zaps, generation_now(&region->gen),
-			   atomic_long_read(&region->owner->pinned_pages));
-	rcu_read_unlock();
 }

@@ -6,6 +6,7 @@
 #include <linux/mmu_notifier.h>
 #include <linux/mutex.h>
 #include <linux/percpu-refcount.h>
+#include <linux/rhashtable-types.h>
 #include <linux/rwsem.h>
 #include <linux/spinlock.h>
 #include <linux/uidgid.h>
@@ -19,15 +20,18 @@
 struct kcoll_context;
 struct kcoll_domain;
 struct kcoll_pinset;
-struct seq_file;
 
-/* Pages are pinned and dropped by windows: 2 MiB of the owner's addresses, aligned like a huge
- * page. */
+/*
+ * Pages are pinned and dropped by windows: 2 MiB of the owner's addresses, aligned like a huge
+ * page.
+ */
 #define WINDOW_SHIFT 21
-#define WINDOW_SIZE (1UL << WINDOW_SHIFT)
+#define WINDOW_SIZE BIT(WINDOW_SHIFT)
 
-/* What is known of windows that were missed, and the lock under which one task pins: windows share
- * slots. */
+/*
+ * What is known of windows that were missed, and the lock under which one task pins: windows share
+ * slots.
+ */
 struct kcoll_slot {
 	struct kcoll_pinset __rcu *set; /* one of those published: found without region->sets */
 	struct mutex lock;		/* single flight: who holds it may pin */
@@ -36,10 +40,10 @@ struct kcoll_slot {
 	unsigned long hole;    /* the owner's address of a page that could not be pinned; 0: none */
 	unsigned long hole_at; /* when that was, in jiffies */
 	u64 hole_gen;	       /* and in which generation */
-	unsigned long missed;  /* window with small copies that went uncached; guarded by nothing, a
-				  hint */
+	unsigned long missed;  /* window with small copies that went uncached: a hint, no guard */
 	unsigned int misses;   /* and how many */
 };
+
 #define MAX_SLOTS 64
 
 /* Merged ranges of a region, watched as one. */
@@ -66,18 +70,19 @@ struct kcoll_fault_note {
 	unsigned long address;
 	int err;
 };
+
 #define NOTE_BITS 3
 
 struct kcoll_region {
 	/* Read by every access, written when the region is made and when it ends. */
 	struct percpu_ref ref;
-	struct hlist_node hash;
+	struct rhash_head hash;
 	u64 cookie;
 	u64 len;
 	u32 direction; /* KCOLL_READ | KCOLL_WRITE */
 	u32 nsegments;
 	u32 gate_limit;
-	u32 map_index; /* place in the space of mmap offsets */
+	u32 map_index; /* place in its domain's space of mmap offsets */
 	bool mappable;
 	bool dead; /* written under lock */
 	kuid_t euid;
@@ -107,8 +112,7 @@ struct kcoll_region {
 	struct work_struct zap_work; /* holds a reference while queued */
 	struct work_struct free_work;
 	atomic_t maps;	    /* mappings of peers */
-	struct page *blank; /* what quiet mappings show instead of nothing; set once, with the first
-			       of them */
+	struct page *blank; /* what quiet mappings show instead of nothing; set with the first */
 	bool blanks;	    /* some may show it; under map_sem */
 	struct kcoll_fault_note notes[1 << NOTE_BITS]; /* under lock; see map.c */
 	struct rw_semaphore map_sem; /* read: a fault inserts pages; write: they are zapped */
@@ -127,7 +131,6 @@ void kcoll_region_uncached_end(struct kcoll_region *region);
 struct kcoll_segment *kcoll_region_segment(struct kcoll_region *region, u64 offset);
 
 int kcoll_region_count(void);
-void kcoll_region_show_all(struct seq_file *m);
 void kcoll_region_wait_none(void);
 
 static inline struct kcoll_slot *region_slot(struct kcoll_region *region, unsigned long window)

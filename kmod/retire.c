@@ -2,10 +2,10 @@
 /*
  * How pin sets end.
  *
- *   pinset_drop_*()     unpublishes (invalidation, end of the region, pressure) -> region->dropped,
- * zap work kcoll_pinset_retire()     the zap work has taken it from all mappings: wait for its last
- * user, without waiting kcoll_pinset_released()   the last user is gone -> dying list unpin_work()
- * unpins after unpin_delay_ms, gives the charge back, frees
+ *   kcoll_pinset_unpublish()  invalidation, end of the region, pressure: region->dropped, zap work
+ *   kcoll_pinset_retire()     gone from all mappings: waits for its last user, without sleeping
+ *   kcoll_pinset_released()   the last user is gone: list of the dying
+ *   unpin_work()              unpins after unpin_delay_ms, gives the charge back, frees
  *
  * The delay keeps a fork that splits a huge page of ours from finding half of it unpinned.
  * Published sets are in a list, oldest first, that pressure goes through: warm ones get a second
@@ -16,11 +16,11 @@
 #include <linux/wait.h>
 
 #include "device.h"
+#include "domain.h"
 #include "params.h"
 #include "pinset.h"
 #include "stats.h"
 #include "trace.h"
-#include "user.h"
 
 #define COLD_QUARTERS 4 /* unused for a second: may be dropped for others */
 #define COLD_SCAN 1024	/* sets looked at per call */
@@ -39,7 +39,12 @@ static bool unpin_hurry; /* under dying_lock */
 static atomic_t freed = ATOMIC_INIT(0);
 static DECLARE_WAIT_QUEUE_HEAD(room);
 
-/* REQUIRES: region->lock; the set has just been published. */
+/**
+ * kcoll_pinset_enlist() - the set has just been published
+ * @set: the pin set
+ *
+ * Context: region->lock.
+ */
 void kcoll_pinset_enlist(struct kcoll_pinset *set)
 {
 	spin_lock(&sets_lock);
@@ -50,8 +55,12 @@ void kcoll_pinset_enlist(struct kcoll_pinset *set)
 
 /* --- dropping --- */
 
-/* What is no longer found goes its way. REQUIRES: region->lock. Callable where sleeping is
- * forbidden. */
+/**
+ * kcoll_pinset_unpublish() - what is no longer found goes its way
+ * @set: the pin set
+ *
+ * Context: region->lock.
+ */
 void kcoll_pinset_unpublish(struct kcoll_pinset *set)
 {
 	struct kcoll_region *region = set->region;
@@ -78,9 +87,15 @@ static void drop(struct kcoll_pinset *set)
 	kcoll_pinset_unpublish(set);
 }
 
-/*
- * REQUIRES: region->lock. Drops sets with pages in [start, end) of the owner's addresses, `most` at
- * most; returns how many.
+/**
+ * kcoll_pinset_drop_range() - drops sets with pages in [start, end)
+ * @segment: the segment
+ * @start: first address
+ * @end: address after the last
+ * @most: at most so many
+ *
+ * Context: region->lock.
+ * Return: how many.
  */
 unsigned int kcoll_pinset_drop_range(struct kcoll_segment *segment, unsigned long start,
 				     unsigned long end, unsigned int most)
@@ -102,7 +117,12 @@ unsigned int kcoll_pinset_drop_range(struct kcoll_segment *segment, unsigned lon
 	return dropped;
 }
 
-/* REQUIRES: the region is dead. May sleep. */
+/**
+ * kcoll_pinset_drop_all() - drops all sets of a region that has ended
+ * @region: the region
+ *
+ * Context: may sleep.
+ */
 void kcoll_pinset_drop_all(struct kcoll_region *region)
 {
 	unsigned int dropped;
@@ -127,7 +147,11 @@ static bool cold(const struct kcoll_pinset *set)
 	return (u32)(jiffies / (HZ / 4)) - READ_ONCE(set->used) >= COLD_QUARTERS;
 }
 
-/* For the shrinker: of those that it would look at. */
+/**
+ * kcoll_pinset_cold_pages() - for the shrinker: pages of sets that it would drop
+ *
+ * Return: their number.
+ */
 unsigned long kcoll_pinset_cold_pages(void)
 {
 	unsigned int scanned = 0;
@@ -160,8 +184,10 @@ static bool colder(const struct kcoll_pinset *set, const struct kcoll_pinset *be
 	return !best || (s32)(READ_ONCE(set->used) - READ_ONCE(best->used)) < 0;
 }
 
-/* The coldest set of COLD_SCAN, with references to it and its region. Warm ones go to the list's
- * end. */
+/*
+ * The coldest set of COLD_SCAN, with references to it and its region. Warm ones go to the list's
+ * end.
+ */
 static struct kcoll_pinset *coldest(void)
 {
 	struct kcoll_pinset *set, *next, *best = NULL, *moved = NULL;
@@ -224,8 +250,13 @@ static unsigned long drop_held(struct kcoll_pinset *set)
 	return pages;
 }
 
-/* Drops cold sets of an owner, or of all, until so many pages are on their way out; returns how
- * many. */
+/**
+ * kcoll_pinset_drop_cold() - drops cold sets
+ * @owner: whose; NULL: of all
+ * @pages: how many pages are to be on their way out
+ *
+ * Return: how many are.
+ */
 unsigned long kcoll_pinset_drop_cold(struct kcoll_owner *owner, unsigned long pages)
 {
 	unsigned long dropped = 0;
@@ -243,7 +274,15 @@ unsigned long kcoll_pinset_drop_cold(struct kcoll_owner *owner, unsigned long pa
 	return dropped;
 }
 
-/* The same, but warm sets too. Their users go on with what they hold. */
+/**
+ * kcoll_pinset_evict() - the same of an owner, but warm sets too
+ * @owner: the owner
+ * @pages: how many pages are to be on their way out
+ *
+ * Their users go on with what they hold.
+ *
+ * Return: how many are.
+ */
 unsigned long kcoll_pinset_evict(struct kcoll_owner *owner, unsigned long pages)
 {
 	unsigned long dropped = 0;
@@ -258,13 +297,22 @@ unsigned long kcoll_pinset_evict(struct kcoll_owner *owner, unsigned long pages)
 
 /* --- unpinning --- */
 
-/* How often a set was freed, to be waited for. */
+/**
+ * kcoll_pinset_freed() - how often a set was freed, to be waited for
+ *
+ * Return: a count that wraps around.
+ */
 int kcoll_pinset_freed(void)
 {
 	return atomic_read(&freed);
 }
 
-/* Until another is freed, or for some time. -EINTR: a signal. */
+/**
+ * kcoll_pinset_wait_freed() - until another is freed, or for some time
+ * @seen: from kcoll_pinset_freed()
+ *
+ * Return: 0; -EINTR: a signal.
+ */
 int kcoll_pinset_wait_freed(int seen)
 {
 	return wait_event_interruptible_timeout(room, atomic_read(&freed) != seen, HZ / 20) < 0 ?
@@ -272,13 +320,21 @@ int kcoll_pinset_wait_freed(int seen)
 		       0;
 }
 
-/* No mapping shows the set any more. */
+/**
+ * kcoll_pinset_retire() - no mapping shows the set any more
+ * @set: the pin set
+ */
 void kcoll_pinset_retire(struct kcoll_pinset *set)
 {
 	percpu_ref_kill(&set->ref);
 }
 
-/* The last user is gone: to be unpinned, after the delay. May run in an RCU callback. */
+/**
+ * kcoll_pinset_released() - the last user is gone: to be unpinned, after the delay
+ * @ref: of the set
+ *
+ * Context: may be an RCU callback.
+ */
 void kcoll_pinset_released(struct percpu_ref *ref)
 {
 	struct kcoll_pinset *set = container_of(ref, struct kcoll_pinset, ref);
@@ -306,7 +362,7 @@ static void set_free(struct kcoll_pinset *set)
 		unpin_user_page_range_dirty_lock(set->extents[i].page, set->extents[i].n,
 						 set->write);
 	trace_kcoll_unpin(region->cookie, set->pages, set->n);
-	stats_add(&region->owner->user->events, unpin_pages, set->pages);
+	stats_add(&region->domain->events, unpin_pages, set->pages);
 	atomic_long_sub(set->charge.pages, &region->owner->dropped_pages);
 	kcoll_account_uncharge(region->owner, &set->charge, set->charge.pages);
 	atomic_inc(&freed);
@@ -321,8 +377,10 @@ static void set_free(struct kcoll_pinset *set)
 	kcoll_region_put(region);
 }
 
-/* Moves to `now` what is due; false: nothing is left, else *due says when the next one will be.
- * REQUIRES: dying_lock */
+/*
+ * Moves to `now` what is due; false: nothing is left, else *due says when the next one will be.
+ * REQUIRES: dying_lock
+ */
 static bool take_due(struct list_head *now, unsigned long *due)
 {
 	struct kcoll_pinset *set, *next;
@@ -358,13 +416,19 @@ static void unpin_work(struct work_struct *work)
 	}
 }
 
-/* REQUIRES: no set is left, and none can be made. Its timer may still be armed. */
+/**
+ * kcoll_pinset_stop() - no set is left, but the timer may still be armed
+ */
 void kcoll_pinset_stop(void)
 {
 	cancel_delayed_work_sync(&unpin);
 }
 
-/* Somebody waits for the room, or for the end: no delay for those that are dying now. */
+/**
+ * kcoll_pinset_unpin_now() - no delay for those that are dying now
+ *
+ * For who waits for the room, or for the end.
+ */
 void kcoll_pinset_unpin_now(void)
 {
 	unsigned long flags;

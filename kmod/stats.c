@@ -6,21 +6,28 @@
 #include <linux/slab.h>
 
 #include "account.h"
+#include "domain.h"
 #include "region.h"
 #include "stats.h"
-#include "user.h"
 
 static struct dentry *debug_dir;
 
-int kcoll_stats_init(struct kcoll_counters *stats, struct kcoll_user *user)
+/**
+ * kcoll_stats_init() - counters of a domain
+ * @stats: the counters
+ * @domain: the domain
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int kcoll_stats_init(struct kcoll_counters *stats, struct kcoll_domain *domain)
 {
 	stats->cpu = alloc_percpu_gfp(struct kcoll_counters_cpu, GFP_KERNEL_ACCOUNT);
 	if (!stats->cpu)
 		return -ENOMEM;
 	stats->timed = false;
-	mutex_lock(&user->lock);
-	list_add(&stats->link, &user->stats);
-	mutex_unlock(&user->lock);
+	mutex_lock(&domain->lock);
+	list_add(&stats->link, &domain->stats);
+	mutex_unlock(&domain->lock);
 	return 0;
 }
 
@@ -37,37 +44,75 @@ static void add_up(const struct kcoll_counters *stats, u64 *sum)
 	}
 }
 
-void kcoll_stats_exit(struct kcoll_counters *stats, struct kcoll_user *user)
+/**
+ * kcoll_stats_exit() - leaves what was counted to the domain
+ * @stats: the counters
+ * @domain: the domain
+ */
+void kcoll_stats_exit(struct kcoll_counters *stats, struct kcoll_domain *domain)
 {
-	mutex_lock(&user->lock);
+	mutex_lock(&domain->lock);
 	list_del(&stats->link);
-	add_up(stats, user->closed.v);
-	mutex_unlock(&user->lock);
+	add_up(stats, domain->closed.v);
+	mutex_unlock(&domain->lock);
 	free_percpu(stats->cpu);
 }
 
+/**
+ * kcoll_stats_move() - the descriptor joins another domain, with what it has counted
+ * @stats: the counters
+ * @from: that of before
+ * @to: that of now
+ */
+void kcoll_stats_move(struct kcoll_counters *stats, struct kcoll_domain *from,
+		      struct kcoll_domain *to)
+{
+	mutex_lock(&from->lock);
+	list_del(&stats->link);
+	mutex_unlock(&from->lock);
+	mutex_lock(&to->lock);
+	list_add(&stats->link, &to->stats);
+	mutex_unlock(&to->lock);
+}
+
+/**
+ * kcoll_stats_sum() - adds counters up
+ * @stats: the counters
+ * @sum: what they are added to
+ */
 void kcoll_stats_sum(struct kcoll_counters *stats, struct kcoll_stats *sum)
 {
 	add_up(stats, &sum->copies);
 }
 
-/* Costs what the user's own descriptors cost; other users do not wait for it. */
-void kcoll_stats_sum_user(struct kcoll_user *user, struct kcoll_stats *sum)
+/**
+ * kcoll_stats_sum_domain() - adds a domain's counters up
+ * @domain: the domain
+ * @sum: what they are added to
+ *
+ * Costs what its own descriptors cost; others do not wait for it.
+ */
+void kcoll_stats_sum_domain(struct kcoll_domain *domain, struct kcoll_stats *sum)
 {
 	struct kcoll_counters *stats;
 	unsigned int i;
 
-	mutex_lock(&user->lock);
+	mutex_lock(&domain->lock);
 	for (i = 0; i < STATS_WORDS; i++)
-		(&sum->copies)[i] += user->closed.v[i];
-	list_for_each_entry(stats, &user->stats, link) {
+		(&sum->copies)[i] += domain->closed.v[i];
+	list_for_each_entry(stats, &domain->stats, link) {
 		add_up(stats, &sum->copies);
 		cond_resched();
 	}
-	mutex_unlock(&user->lock);
+	mutex_unlock(&domain->lock);
 }
 
-/* 1, 2, 3-4, 5-8, ... */
+/**
+ * kcoll_stats_conc_bucket() - 1, 2, 3-4, 5-8, ...
+ * @conc: how many tasks at once
+ *
+ * Return: the index of the range that conc lies in.
+ */
 unsigned int kcoll_stats_conc_bucket(unsigned int conc)
 {
 	unsigned int bucket = conc <= 1 ? 0 : ilog2(conc - 1) + 1;
@@ -84,7 +129,7 @@ static int stats_show(struct seq_file *m, void *unused)
 
 	if (!sum)
 		return -ENOMEM;
-	kcoll_user_sum_all(sum);
+	kcoll_domain_sum_all(sum);
 	SHOW(copies);
 	SHOW(copies_uncached);
 	SHOW(bytes_read);
@@ -120,11 +165,16 @@ DEFINE_SHOW_ATTRIBUTE(stats);
 
 static int regions_show(struct seq_file *m, void *unused)
 {
-	kcoll_region_show_all(m);
+	seq_puts(m, "owner_pid uid length ranges direction mappings sets drops zaps generation ");
+	seq_puts(m, "owner_pinned_pages\n");
+	kcoll_domain_show_regions(m);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(regions);
 
+/**
+ * kcoll_stats_start() - makes the files of debugfs appear
+ */
 void kcoll_stats_start(void)
 {
 	debug_dir = debugfs_create_dir("kcoll", NULL);
@@ -132,6 +182,9 @@ void kcoll_stats_start(void)
 	debugfs_create_file("regions", 0400, debug_dir, NULL, &regions_fops);
 }
 
+/**
+ * kcoll_stats_stop() - the opposite
+ */
 void kcoll_stats_stop(void)
 {
 	debugfs_remove_recursive(debug_dir);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Counters. Each descriptor has its own per CPU, so counting writes no cache line that another CPU
- * writes; a user's sums are those of its open descriptors plus what closed ones left.
+ * writes; a domain's sums are those of its open descriptors plus what closed ones left.
  */
 #ifndef _KCOLL_STATS_H
 #define _KCOLL_STATS_H
@@ -25,12 +25,14 @@ struct kcoll_counters {
 	struct list_head link;
 };
 
-struct kcoll_user;
+struct kcoll_domain;
 
-int kcoll_stats_init(struct kcoll_counters *stats, struct kcoll_user *user);
-void kcoll_stats_exit(struct kcoll_counters *stats, struct kcoll_user *user);
+int kcoll_stats_init(struct kcoll_counters *stats, struct kcoll_domain *domain);
+void kcoll_stats_exit(struct kcoll_counters *stats, struct kcoll_domain *domain);
+void kcoll_stats_move(struct kcoll_counters *stats, struct kcoll_domain *from,
+		      struct kcoll_domain *to);
 void kcoll_stats_sum(struct kcoll_counters *stats, struct kcoll_stats *sum);
-void kcoll_stats_sum_user(struct kcoll_user *user, struct kcoll_stats *sum);
+void kcoll_stats_sum_domain(struct kcoll_domain *domain, struct kcoll_stats *sum);
 unsigned int kcoll_stats_conc_bucket(unsigned int conc);
 
 void kcoll_stats_start(void);

@@ -96,6 +96,13 @@ static ssize_t run(struct kcoll_context *ctx, u32 op, union command *command, bo
 	}
 }
 
+/**
+ * kcoll_uring_cmd() - a command through io_uring
+ * @cmd: the command
+ * @issue_flags: of io_uring
+ *
+ * Return: -EIOCBQUEUED, -EAGAIN (call again from a worker) or an errno.
+ */
 int kcoll_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
 	struct kcoll_context *ctx = cmd->file->private_data;

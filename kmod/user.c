@@ -11,12 +11,10 @@
 #include "pinset.h"
 #include "user.h"
 
-static DEFINE_MUTEX(
-	table_lock); /* guards writing to the table and `gone`; the last put takes it too */
+static DEFINE_MUTEX(table_lock); /* guards writing to the table; the last put takes it too */
 static DEFINE_HASHTABLE(table, 8);
-static struct kcoll_counters_cpu gone; /* what users that are no more have left */
-static DEFINE_SPINLOCK(users_lock);    /* guards the users' lists of owners, and walking the table;
-					  inside table_lock */
+/* guards the users' lists of owners, and walking the table; inside table_lock */
+static DEFINE_SPINLOCK(users_lock);
 
 /* REQUIRES: table_lock */
 static struct kcoll_user *find(kuid_t uid)
@@ -39,17 +37,15 @@ static struct kcoll_user *user_new(kuid_t uid)
 	refcount_set(&user->ref, 1);
 	user->refused = jiffies - 10 * HZ;
 	INIT_LIST_HEAD(&user->owners);
-	INIT_LIST_HEAD(&user->stats);
-	mutex_init(&user->lock);
 	init_waitqueue_head(&user->freed);
-	if (kcoll_stats_init(&user->events, user)) {
-		kfree(user);
-		return NULL;
-	}
 	return user;
 }
 
-/* The user who runs the current task. NULL: no memory. */
+/**
+ * kcoll_user_get_current() - the user who runs the current task
+ *
+ * Return: the user, with a reference; NULL: no memory.
+ */
 struct kcoll_user *kcoll_user_get_current(void)
 {
 	struct kcoll_user *user;
@@ -70,29 +66,41 @@ struct kcoll_user *kcoll_user_get_current(void)
 	return user;
 }
 
+/**
+ * kcoll_user_get() - takes a reference
+ * @user: the user
+ *
+ * Return: the user.
+ */
 struct kcoll_user *kcoll_user_get(struct kcoll_user *user)
 {
 	refcount_inc(&user->ref);
 	return user;
 }
 
+/**
+ * kcoll_user_put() - gives a reference back
+ * @user: the user
+ *
+ * Context: may sleep.
+ */
 void kcoll_user_put(struct kcoll_user *user)
 {
-	unsigned int i;
-
 	if (!refcount_dec_and_mutex_lock(&user->ref, &table_lock))
 		return;
 	spin_lock(&users_lock);
 	hash_del(&user->hash);
 	spin_unlock(&users_lock);
-	kcoll_stats_exit(&user->events, user);
-	for (i = 0; i < STATS_WORDS; i++)
-		gone.v[i] += user->closed.v[i];
 	mutex_unlock(&table_lock);
 	WARN_ON_ONCE(atomic_long_read(&user->pinned_pages) || atomic_long_read(&user->metadata));
 	kfree(user);
 }
 
+/**
+ * kcoll_user_add_owner() - a process of the user's has opened the device
+ * @user: the user
+ * @owner: the owner
+ */
 void kcoll_user_add_owner(struct kcoll_user *user, struct kcoll_owner *owner)
 {
 	spin_lock(&users_lock);
@@ -100,6 +108,10 @@ void kcoll_user_add_owner(struct kcoll_user *user, struct kcoll_owner *owner)
 	spin_unlock(&users_lock);
 }
 
+/**
+ * kcoll_user_remove_owner() - the opposite
+ * @owner: the owner
+ */
 void kcoll_user_remove_owner(struct kcoll_owner *owner)
 {
 	spin_lock(&users_lock);
@@ -107,7 +119,11 @@ void kcoll_user_remove_owner(struct kcoll_owner *owner)
 	spin_unlock(&users_lock);
 }
 
-/* How many users have something pinned, or were refused it within the last second. */
+/**
+ * kcoll_user_active() - users that have something pinned, or were refused it within a second
+ *
+ * Return: their number.
+ */
 unsigned int kcoll_user_active(void)
 {
 	unsigned int bucket, active = 0;
@@ -141,8 +157,10 @@ static struct kcoll_owner *largest(struct kcoll_user *user, long *sum)
 	return best && refcount_inc_not_zero(&best->ref) ? best : NULL;
 }
 
-/* Drops sets of a user, whether in use or not, until so many pages stay at most. REQUIRES: a
- * reference to it. */
+/*
+ * Drops sets of a user, whether in use or not, until so many pages stay at most. REQUIRES: a
+ * reference to it.
+ */
 static void shrink_to(struct kcoll_user *user, unsigned long pages)
 {
 	struct kcoll_owner *owner;
@@ -163,6 +181,11 @@ static void shrink_to(struct kcoll_user *user, unsigned long pages)
 	} while (dropped);
 }
 
+/**
+ * kcoll_user_evict() - drops sets of a user's processes
+ * @user: the user
+ * @pages: how many pages
+ */
 void kcoll_user_evict(struct kcoll_user *user, unsigned long pages)
 {
 	long stay = atomic_long_read(&user->pinned_pages) - (long)pages;
@@ -170,7 +193,10 @@ void kcoll_user_evict(struct kcoll_user *user, unsigned long pages)
 	shrink_to(user, max(stay, 0L));
 }
 
-/* Every user's pages beyond its share are dropped. */
+/**
+ * kcoll_user_balance() - drops every user's pages beyond its share
+ * @share: in pages
+ */
 void kcoll_user_balance(unsigned long share)
 {
 	unsigned int bucket, skip = 0, i;
@@ -189,18 +215,4 @@ void kcoll_user_balance(unsigned long share)
 			kcoll_user_put(found);
 		}
 	} while (++skip <= i);
-}
-
-/* Of all users, since the module was loaded. */
-void kcoll_user_sum_all(struct kcoll_stats *sum)
-{
-	unsigned int bucket, i;
-	struct kcoll_user *user;
-
-	mutex_lock(&table_lock);
-	for (i = 0; i < STATS_WORDS; i++)
-		(&sum->copies)[i] += gone.v[i];
-	hash_for_each(table, bucket, user, hash)
-		kcoll_stats_sum_user(user, sum);
-	mutex_unlock(&table_lock);
 }

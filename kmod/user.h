@@ -4,31 +4,23 @@
 
 #include <linux/atomic.h>
 #include <linux/list.h>
-#include <linux/mutex.h>
 #include <linux/refcount.h>
 #include <linux/uidgid.h>
 #include <linux/wait.h>
 
-#include "stats.h"
-
 struct kcoll_owner;
 
-/* What the processes of one user share: allowances and statistics. */
+/* What the processes of one user share: allowances. */
 struct kcoll_user {
 	struct hlist_node hash;
 	refcount_t ref;
 	kuid_t uid;
-	atomic_long_t pinned_pages;	  /* of all its owners, as charged */
-	atomic_long_t metadata;		  /* bytes of regions that are alive, or still held */
-	atomic_long_t ending;		  /* those of regions that have ended */
-	wait_queue_head_t freed;	  /* for decreases of the two above */
-	unsigned long refused;		  /* jiffies, when it was last refused pages of its share */
-	struct list_head owners;	  /* under users_lock */
-	struct mutex lock;		  /* guards what follows */
-	struct list_head stats;		  /* of open descriptors, and `events` */
-	struct kcoll_counters_cpu closed; /* what closed ones left */
-	struct kcoll_counters
-		events; /* what belongs to no descriptor: invalidations, faults, work items */
+	atomic_long_t pinned_pages; /* of all its owners, as charged */
+	atomic_long_t metadata;	    /* bytes of regions that are alive, or still held */
+	atomic_long_t ending;	    /* those of regions that have ended */
+	wait_queue_head_t freed;    /* for decreases of the two above */
+	unsigned long refused;	    /* jiffies, when it was last refused pages of its share */
+	struct list_head owners;    /* under users_lock */
 };
 
 struct kcoll_user *kcoll_user_get_current(void);
@@ -39,6 +31,5 @@ void kcoll_user_remove_owner(struct kcoll_owner *owner);
 unsigned int kcoll_user_active(void);
 void kcoll_user_evict(struct kcoll_user *user, unsigned long pages);
 void kcoll_user_balance(unsigned long share);
-void kcoll_user_sum_all(struct kcoll_stats *sum);
 
 #endif

@@ -9,21 +9,10 @@
 
 #define SMALL_MISSES 8 /* after so many small uncached copies a window is worth pinning */
 
-/* REQUIRES: the caller holds a reference to the region. total: bytes of the whole command. */
-void kcoll_view_init(struct kcoll_view *view, struct kcoll_region *region,
-		     struct kcoll_counters *stats, bool write, u64 total)
-{
-	/* Not the array of pages: it is large, and n says how much of it counts. */
-	memset(view, 0, offsetof(struct kcoll_view, pages));
-	view->region = region;
-	view->stats = stats;
-	view->write = write;
-	view->around = ULONG_MAX;
-	view->may_sleep = true;
-	view->small = total <= READ_ONCE(kcoll_param_uncached_max);
-}
-
-/* Holds nothing any more; the next kcoll_view_span() starts anew. */
+/**
+ * kcoll_view_let_go() - holds nothing any more; kcoll_view_span() starts anew
+ * @view: the view
+ */
 void kcoll_view_let_go(struct kcoll_view *view)
 {
 	if (view->set) {
@@ -47,6 +36,10 @@ static int take_uncached(struct kcoll_view *view, struct kcoll_segment *segment,
 	unsigned int n;
 	long pinned;
 
+	if (!view->pages)
+		view->pages = kmalloc_array(VIEW_PAGES, sizeof(*view->pages), GFP_KERNEL);
+	if (!view->pages)
+		return -ENOMEM;
 	want = min(want, segment->offset + (segment->end - segment->start) - offset);
 	want = min(want, ((u64)VIEW_PAGES << PAGE_SHIFT) - (va - first));
 	last = PAGE_ALIGN(va + want);
@@ -124,8 +117,10 @@ static int take(struct kcoll_view *view, u64 offset, u64 want)
 	case -ENOMEM:
 	case -EDQUOT:
 	case -EAGAIN:
-		/* Nor will it be pinned for the next piece: ask again with the next window, or the
-		 * next copy. */
+		/*
+		 * Nor will it be pinned for the next piece: ask again with the next window, or the
+		 * next copy.
+		 */
 		view->around = window;
 		return take_uncached(view, segment, offset, want);
 	default:
@@ -153,15 +148,36 @@ static void span_of_set(struct kcoll_view *view, unsigned long va, void **addr, 
 	*n = ((size_t)extent->n << PAGE_SHIFT) - skip;
 }
 
-/*
- * The next piece at offset: its address and how many bytes follow there, at most `want`. It stays
- * valid until the next call or kcoll_view_let_go(). REQUIRES: offset + want <= region->len, want >
- * 0. EINTR, ENOENT, ESRCH, EFAULT, EOPNOTSUPP, EAGAIN (only if not may_sleep).
+/* REQUIRES: offset in [view->begin, view->end) */
+static void piece(struct kcoll_view *view, u64 offset, u64 want, void **addr, size_t *n)
+{
+	unsigned long va = view->segment->start + (offset - view->segment->offset);
+
+	if (view->set) {
+		span_of_set(view, va, addr, n);
+	} else {
+		*addr = page_address(view->pages[(va - view->va) >> PAGE_SHIFT]) +
+			offset_in_page(va);
+		*n = PAGE_SIZE - offset_in_page(va);
+	}
+	*n = min3((u64)*n, want, view->end - offset);
+}
+
+/**
+ * kcoll_view_span() - the next piece
+ * @view: the view
+ * @offset: offset in the region
+ * @want: bytes, more than 0, that are there
+ * @addr: out: the piece
+ * @n: out: how long it is, at most @want
+ *
+ * It stays valid until the next call or kcoll_view_let_go().
+ *
+ * Return: 0, -EINTR, -ENOENT, -ESRCH, -EFAULT, -EOPNOTSUPP, -ENOMEM; -EAGAIN: only if not
+ * may_sleep.
  */
 int kcoll_view_span(struct kcoll_view *view, u64 offset, u64 want, void **addr, size_t *n)
 {
-	unsigned long va;
-	u64 limit;
 	int err;
 
 	if (offset < view->begin || offset >= view->end) {
@@ -170,15 +186,24 @@ int kcoll_view_span(struct kcoll_view *view, u64 offset, u64 want, void **addr, 
 		if (err)
 			return err;
 	}
-	va = view->segment->start + (offset - view->segment->offset);
-	limit = min(want, view->end - offset);
-	if (view->set) {
-		span_of_set(view, va, addr, n);
-	} else {
-		*addr = page_address(view->pages[(va - view->va) >> PAGE_SHIFT]) +
-			offset_in_page(va);
-		*n = PAGE_SIZE - offset_in_page(va);
-	}
-	*n = min_t(u64, *n, limit);
+	piece(view, offset, want, addr, n);
 	return 0;
+}
+
+/**
+ * kcoll_view_next() - the piece after the last one, of what the view holds
+ * @view: the view, where kcoll_view_span() has succeeded
+ * @offset: where the last piece ended
+ * @want: bytes that are left, may be 0
+ * @addr: out: the piece
+ * @n: out: how long it is
+ *
+ * Return: false: there is none; it takes kcoll_view_span(), which may sleep.
+ */
+bool kcoll_view_next(struct kcoll_view *view, u64 offset, u64 want, void **addr, size_t *n)
+{
+	if (!want || offset >= view->end)
+		return false;
+	piece(view, offset, want, addr, n);
+	return true;
 }

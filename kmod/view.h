@@ -2,6 +2,9 @@
 #ifndef _KCOLL_VIEW_H
 #define _KCOLL_VIEW_H
 
+#include <linux/slab.h>
+
+#include "params.h"
 #include "pinset.h"
 
 #define VIEW_PAGES 16 /* pinned at once by an uncached copy */
@@ -29,12 +32,29 @@ struct kcoll_view {
 
 	unsigned int n; /* pages */
 	unsigned long va;
-	struct page *pages[VIEW_PAGES];
+	struct page **pages; /* VIEW_PAGES of them, once the first is needed */
 };
 
-void kcoll_view_init(struct kcoll_view *view, struct kcoll_region *region,
-		     struct kcoll_counters *stats, bool write, u64 total);
 int kcoll_view_span(struct kcoll_view *view, u64 offset, u64 want, void **addr, size_t *n);
+bool kcoll_view_next(struct kcoll_view *view, u64 offset, u64 want, void **addr, size_t *n);
 void kcoll_view_let_go(struct kcoll_view *view);
+
+/* REQUIRES: the caller holds a reference to the region. total: bytes of the whole command. */
+static inline void view_init(struct kcoll_view *view, struct kcoll_region *region,
+			     struct kcoll_counters *stats, bool write, u64 total)
+{
+	*view = (struct kcoll_view){ .region = region,
+				     .stats = stats,
+				     .write = write,
+				     .may_sleep = true,
+				     .small = total <= READ_ONCE(kcoll_param_uncached_max),
+				     .around = ULONG_MAX };
+}
+
+static inline void view_exit(struct kcoll_view *view)
+{
+	kcoll_view_let_go(view);
+	kfree(view->pages);
+}
 
 #endif

@@ -14,8 +14,8 @@
  *
  * Errors that every command knows: EPERM (the descriptor was opened by another process: it is not
  * inherited), EFAULT, EINVAL, EINTR (killed), ENOMEM. Commands that name a region: ENOENT (no such
- * cookie, or unregistered), EACCES (not yours, or not in that direction), ESRCH (the owner is
- * gone).
+ * cookie in this domain, or unregistered), EACCES (another user's, or not in that direction), ESRCH
+ * (the owner is gone).
  *
  * The generation of a region moves on whenever its owner may have changed which memory is there, or
  * its protection, whether or not any of it was pinned. So what was accessed in a generation that
@@ -53,9 +53,10 @@ struct kcoll_info {
 };
 
 /*
- * JOIN: binds this descriptor to a domain, once, before it registers anything. Regions of a domain
- * can be reached only through descriptors of the same domain, so that a cookie alone opens nothing.
- * The key is the secret that the members share; all zero is refused.
+ * JOIN: binds this descriptor to a domain, once, before it registers or attaches anything (else
+ * EBUSY). Regions of a domain can be reached only through descriptors of the same domain, so that a
+ * cookie alone opens nothing. The key is the secret that the members share; all zero is refused. A
+ * descriptor that joins none is in the domain of the user, in the user namespace, that opened it.
  */
 struct kcoll_join {
 	__u32 size;
@@ -176,12 +177,13 @@ struct kcoll_sync {
 /*
  * ATTACH: what mmap() on this descriptor needs to map the region, or its generation.
  *   region:     mmap(0, len, PROT_READ [| PROT_WRITE], MAP_SHARED, fd, map_offset [+ pages])
- *   generation: mmap(0, 4096, PROT_READ, MAP_SHARED, fd, gen_offset), then ((__u64
- * *)page)[gen_slot] map_offset keeps the region's place within a huge page. A region can be mapped
- * if it may be read and each of its ranges starts and ends on a page; map_offset is 0 otherwise. A
- * mapping is not inherited, cannot be made executable, nor writable later. After an invalidation it
- * may show the old pages for some milliseconds: SYNC ends that, and the generation says that it
- * happened.
+ *   generation: mmap(0, PAGE, PROT_READ, MAP_SHARED, fd, gen_offset), then the __u64 at gen_slot
+ *
+ * map_offset keeps the region's place within a huge page. A region can be mapped if it may be read
+ * and each of its ranges starts and ends on a page; map_offset is 0 otherwise. A mapping is not
+ * inherited, cannot be made executable, nor writable later; it outlives its descriptor. After an
+ * invalidation it may show the old pages for some milliseconds: SYNC ends that, and the generation
+ * says that it happened.
  *
  * A load or store that cannot be served (the region is no more, or its owner has nothing mapped
  * there that can be pinned) raises SIGBUS. A limit on pinned memory does not: other pages are then
@@ -207,7 +209,7 @@ struct kcoll_attach {
 
 #define KCOLL_GEN_DEAD (1ULL << 63) /* set in the generation of a region that is no more */
 
-#define KCOLL_STATS_ALL (1U << 0) /* the sums of all of the user's, not only of this one */
+#define KCOLL_STATS_ALL (1U << 0) /* the sums of the domain, not only of this descriptor */
 #define KCOLL_STATS_TIME \
 	(1U << 1) /* from now on measure times on this descriptor (costs clock reads) */
 #define KCOLL_STATS_NOTIME (1U << 2) /* stop that */
@@ -217,10 +219,10 @@ struct kcoll_attach {
 
 /*
  * STATS: sums since the descriptor was opened, or, with KCOLL_STATS_ALL, of all descriptors and
- * regions of the user who opened it, since the first of those that overlap was opened. Startup is
- * total_ns - copy_ns - wait_ns; the cost of a byte copy_ns / bytes; of a page pin_ns / pin_pages;
- * contention the ratio of (lock_ns + pin_ns) / pages between buckets of concurrency. Misses are
- * always timed, hits only on request.
+ * regions of its domain, since the first of those that overlap was opened. Startup is total_ns -
+ * copy_ns - wait_ns; the cost of a byte copy_ns / bytes; of a page pin_ns / pin_pages; contention
+ * the ratio of (lock_ns + pin_ns) / pages between buckets of concurrency. Misses are always timed,
+ * hits only on request.
  */
 struct kcoll_stats {
 	__u32 size;

@@ -32,6 +32,15 @@ static long p_reg(long *a) /* address, length, flags: the cookie by pointer (sha
 	return *(u64 *)a[3] ? 0 : -errno;
 }
 
+static long p_refill(long *a) /* address, length, seed: other memory there */
+{
+	if (mmap((void *)a[0], a[1], PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
+	    MAP_FAILED)
+		return -errno;
+	fill((void *)a[0], a[1], a[2]);
+	return 0;
+}
+
 static u64 *shared_word(void) { return mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0); }
 
 TEST(another_user_is_refused)
@@ -95,14 +104,14 @@ TEST(another_user_namespace_is_refused_unless_allowed_and_joined)
 	CHECK_EQ(peer_call(&member, p_join, 42), 0);
 	CHECK_EQ(peer_call(&wrong, p_join, 43), 0);
 	CHECK_EQ(peer_call(&member, p_read_check, joined, 0, 100, 1, 0), 0);
-	CHECK_EQ(peer_call(&wrong, p_read_check, joined, 0, 100, 1, 0), -EACCES);
-	CHECK_EQ(peer_call(&plain, p_read_check, joined, 0, 100, 1, 0), -EACCES);
+	CHECK_EQ(peer_call(&wrong, p_read_check, joined, 0, 100, 1, 0), -ENOENT);
+	CHECK_EQ(peer_call(&plain, p_read_check, joined, 0, 100, 1, 0), -ENOENT);
 	CHECK_EQ(peer_call(&member, p_userns), 0);
 	CHECK_EQ(peer_call(&member, p_read_check, joined, 0, 100, 1, 0), -EACCES);
 	parameter("cross_userns", "Y");
 	CHECK_EQ(peer_call(&member, p_read_check, joined, 0, 100, 1, 0), 0);
-	CHECK_EQ(peer_call(&wrong, p_read_check, joined, 0, 100, 1, 0), -EACCES);
-	CHECK_EQ(peer_call(&other, p_read_check, joined, 0, 100, 1, 0), -EACCES);
+	CHECK_EQ(peer_call(&wrong, p_read_check, joined, 0, 100, 1, 0), -ENOENT);
+	CHECK_EQ(peer_call(&other, p_read_check, joined, 0, 100, 1, 0), -ENOENT);
 	parameter("cross_userns", "N");
 	CHECK_EQ(peer_call(&member, p_read_check, joined, 0, 100, 1, 0), -EACCES);
 }
@@ -120,6 +129,74 @@ TEST(join_once_and_before_registering)
 	CHECK_ERR(join(1), EBUSY);
 	CHECK(!unreg(cookie));
 	CHECK_ERR(join(1), EBUSY);
+}
+
+TEST(join_before_attaching)
+{
+	char *p = memory(SMALL, HUGE);
+	u64 *cookie = shared_word();
+	struct peer peer = peer_new();
+	struct kcoll_attach at;
+
+	CHECK_EQ(peer_call(&peer, p_reg, (long)p, PAGE, KCOLL_READ, (long)cookie), 0);
+	CHECK(!attach(*cookie, &at));
+	/* The offset means another region in another domain. */
+	CHECK_ERR(join(1), EBUSY);
+	CHECK(mmap(NULL, PAGE, PROT_READ, MAP_SHARED, dev, at.map_offset) != MAP_FAILED);
+	peer_end(&peer);
+}
+
+TEST(mappings_of_a_domain_show_its_regions_only)
+{
+	enum { DOMAINS = 8 };
+	char *p = memory(SMALL, DOMAINS * PAGE), *m[DOMAINS], x[8];
+	u64 cookie[DOMAINS];
+	int i, j, fd[DOMAINS];
+
+	/* Each domain counts its regions from the same index: the offsets are alike. */
+	for (i = 0; i < DOMAINS; i++) {
+		fill(p + i * PAGE, PAGE, i);
+		dev = -1;
+		fd[i] = device();
+		CHECK(!join(500 + i));
+		cookie[i] = reg(p + i * PAGE, PAGE, KCOLL_READ | KCOLL_WRITE);
+		m[i] = map(cookie[i], 0, PAGE, PROT_READ);
+		CHECK(m[i] != MAP_FAILED && filled(m[i], PAGE, i, 0));
+	}
+	/* Where one owner replaces its memory, the others' mappings stay as they are. */
+	for (i = 0; i < DOMAINS; i++) {
+		CHECK(mmap(p + i * PAGE, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+			   0) == p + i * PAGE);
+		fill(p + i * PAGE, PAGE, 100 + i);
+		dev = fd[i];
+		CHECK(!sync_region(cookie[i], NULL));
+		for (j = 0; j < DOMAINS; j++)
+			CHECK(filled(m[j], PAGE, j <= i ? 100 + j : j, 0));
+	}
+	/* A cookie of another domain names nothing. */
+	for (i = 1; i < DOMAINS; i++)
+		CHECK_ERR(copy(cookie[i - 1], 0, x, 8, KCOLL_READ), ENOENT);
+}
+
+TEST(a_mapping_outlives_its_descriptor)
+{
+	char *p = memory(SMALL, HUGE), *m;
+	u64 *cookie = shared_word();
+
+	fill(p, HUGE, 1);
+	struct peer owner = peer_new(); /* has p's contents, copied */
+	CHECK_EQ(peer_call(&owner, p_reg, (long)p, HUGE, KCOLL_READ, (long)cookie), 0);
+	m = map(*cookie, 0, HUGE, PROT_READ);
+	CHECK(m != MAP_FAILED && filled(m, PAGE, 1, 0));
+	close(dev);
+	dev = -1;
+	CHECK(filled(m + PAGE, HUGE - PAGE, 1, PAGE));
+	/* And still follows its owner. */
+	CHECK_EQ(peer_call(&owner, p_refill, (long)p, HUGE, 2), 0);
+	CHECK(!sync_region(*cookie, NULL));
+	CHECK(filled(m, HUGE, 2, 0));
+	CHECK(!munmap(m, HUGE));
+	peer_end(&owner);
 }
 
 TEST(forged_and_old_cookies)

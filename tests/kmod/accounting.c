@@ -49,6 +49,26 @@ TEST(pins_show_as_the_owners)
 	CHECK_EQ(pinned_pages(), 0);
 }
 
+TEST(the_limit_and_the_capability_are_those_of_the_moment)
+{
+	struct rlimit limit = {3 * HUGE, 8 * HUGE};
+	struct peer peer = peer_new();
+	char *p = memory(SMALL, 8 * HUGE);
+	u64 cookie;
+
+	fill(p, 8 * HUGE, 1);
+	cookie = reg(p, 8 * HUGE, KCOLL_READ); /* by root, who may pin all of it */
+	CHECK(!setrlimit(RLIMIT_MEMLOCK, &limit));
+	CHECK(!setgroups(0, NULL) && !setresgid(1234, 1234, 1234) && !setresuid(1234, 1234, 1234));
+	CHECK_EQ(peer_call(&peer, p_read_check, cookie, 0, 8 * HUGE, 1, 0), 0);
+	CHECK(pinned_pages() > 0 && pinned_pages() <= 3 * 512);
+	limit.rlim_cur = limit.rlim_max;
+	CHECK(!setrlimit(RLIMIT_MEMLOCK, &limit));
+	CHECK_EQ(peer_call(&peer, p_read_check, cookie, 0, 8 * HUGE, 1, 0), 0);
+	CHECK_EQ(pinned_pages(), 8 * 512);
+	peer_end(&peer);
+}
+
 TEST(rlimit_is_enforced_and_copies_go_on_uncached)
 {
 	char *p = memory(SMALL, 8 * HUGE), *x = memory(SMALL, 8 * HUGE);

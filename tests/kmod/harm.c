@@ -605,9 +605,13 @@ TEST(max_pinned_mb_is_shared_fairly)
 
 	board = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	parameter("max_pinned_mb", "32");
-	for (i = 0; i < HOLDERS; i++)
+	/* One after the other: of two that pin the rest at once, each may be refused what the other has of it. */
+	for (i = 0; i < HOLDERS; i++) {
 		pids[i] = holder(i);
-	for (end = seconds_now() + 60; board->ready < HOLDERS || held() < 32 * 256 - 512; usleep(10000))
+		for (end = seconds_now() + 60; board->ready <= i; usleep(10000))
+			CHECK(seconds_now() < end);
+	}
+	for (end = seconds_now() + 60; held() < 32 * 256 - 512; usleep(10000))
 		CHECK(seconds_now() < end);
 	pid = fork();
 	if (!pid) {

@@ -27,7 +27,7 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "libcol
 OLDEST = {"PIN_VMAS", "PFN_T"}
 IN_6_12 = {"VM_FLAGS_SET", "RELEASE_FAULT_LOCK", "SHRINKER_ALLOC", "IO_URING_CMD_H", "URING_SQE_CMD", "PFN_T", "CRYPTO_UTILS"}
 IN_7_2 = {"VM_FLAGS_SET", "RELEASE_FAULT_LOCK", "SHRINKER_ALLOC", "IO_URING_CMD_H", "URING_SQE128_CMD", "URING_DONE32",
-          "SHMEM_VMA_FLAGS", "CRYPTO_UTILS"}
+          "CRYPTO_UTILS"}
 KNOWN = {"6.1": OLDEST, "6.12": IN_6_12, "7.2": IN_7_2, "7.3": IN_7_2}
 
 # Where the opposite compiles as well, because the kernel kept what it replaced: only the first check holds.

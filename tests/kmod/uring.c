@@ -93,6 +93,26 @@ TEST(uring_copies)
 	CHECK_EQ(copy_now(cookie, 0, x, 2 * HUGE, KCOLL_READ, IOSQE_ASYNC), HUGE);
 }
 
+TEST(registered_buffers_are_refused)
+{
+	char *p = memory(SMALL, HUGE), x[1000], buffer[64];
+	struct iovec iov = {buffer, sizeof(buffer)};
+	u64 cookie = reg(p, HUGE, KCOLL_READ | KCOLL_EAGER);
+	struct kcoll_copy args = {
+	    .size = sizeof(args), .flags = KCOLL_READ, .cookie = cookie, .addr = (u64)x, .len = sizeof(x)};
+
+	fill(x, sizeof(x), 7);
+	ring_new(8, IORING_SETUP_SQE128);
+	CHECK_EQ(io_uring_register_buffers(&ring, &iov, 1), 0);
+	/* Not taken for the address that the command names. (An alias of uring_cmd_flags, which not all headers have.)
+	 */
+	prepare(KCOLL_COPY, &args, sizeof(args), 1, 0)->rw_flags = 1;
+	CHECK_EQ(io_uring_submit(&ring), 1);
+	CHECK_EQ(result(NULL), -EINVAL);
+	CHECK(filled(x, sizeof(x), 7, 0));
+	CHECK_EQ(copy_now(cookie, 0, x, sizeof(x), KCOLL_READ, 0), sizeof(x));
+}
+
 TEST(uring_inline_max)
 {
 	char *p = memory(SMALL, HUGE), x[1000];

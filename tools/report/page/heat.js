@@ -175,18 +175,19 @@ function heatMap(host) {
   });
   const beside = el('div.beside', {}, frame);
   host.append(beside);
-  frame.append(
-    el('div.scroll', {}, canvas),
-    el(
-      'p',
-      {style: 'font-size: .88rem'},
-      nsText(d3.min(pairs, p => p.ns)),
-      ramp,
-      nsText(d3.max(pairs, p => p.ns)),
-      ' (logarithmic)',
-      measured && real.length > 1 && n > 50 ? '. Circles: the farthest and the nearest pair.' : '.',
-    ),
-  );
+  frame.append(el('div.scroll', {}, canvas));
+  if (pairs.length > 1)
+    frame.append(
+      el(
+        'p',
+        {style: 'font-size: .88rem'},
+        nsText(d3.min(pairs, p => p.ns)),
+        ramp,
+        nsText(d3.max(pairs, p => p.ns)),
+        ' (logarithmic)',
+        measured && real.length > 1 && n > 50 ? '. Circles: the farthest and the nearest pair.' : '.',
+      ),
+    );
   redraws.add(draw);
   whenSized(frame, draw);
 

@@ -109,7 +109,7 @@ function jobTable(job, groups, total, pick) {
       cell: group =>
         el(
           'div',
-          {style: 'width: min(11rem, 40vw)'},
+          {style: 'width: min(9rem, 40vw)'},
           el(
             'div',
             {},
@@ -145,7 +145,7 @@ function jobTable(job, groups, total, pick) {
         group.gain && group.gain.saved > 0.02 * group.total
           ? el(
               'span',
-              {style: 'overflow-wrap: anywhere'},
+              {style: 'display: inline-block; min-width: 8.5rem; overflow-wrap: anywhere'},
               `${percent(group.gain.saved / group.total)} with ${group.gain.best}`,
             )
           : '',

@@ -10,6 +10,8 @@ const learnedOf = cell =>
       cell.bytes >= rule.from_bytes &&
       cell.bytes < rule.below_bytes,
   );
+// '!=2', '=2': a condition of the rule.
+const elementText = rule => rule.element.replace('!=', 'other than ').replace('=', '');
 const learnedText = rule =>
   el(
     'span',
@@ -17,7 +19,7 @@ const learnedText = rule =>
     el('code', {}, rule.setting),
     rule.us > 0 ? ` takes ${usText(rule.us)}` : '',
     rule.usual_us > 0 ? `; without auto-tuning ${usText(rule.usual_us)}` : '',
-    rule.element ? ` (bytes of an element ${rule.element})` : '',
+    rule.element ? ` (bytes of an element: ${elementText(rule)})` : '',
   );
 
 function learnedTable(host) {
@@ -42,7 +44,7 @@ function learnedTable(host) {
           number: true,
           cell: rule => `${countText(rule.ranks)}${rule.oversubscribed ? ', oversubscribed' : ''}`,
         },
-        {title: 'bytes of an element', cell: rule => rule.element},
+        {title: 'bytes of an element', cell: elementText},
         {title: 'setting', cell: rule => el('code', {}, rule.setting)},
         {title: 'time', number: true, cell: rule => (rule.us > 0 ? usText(rule.us) : '')},
         {

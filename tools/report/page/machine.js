@@ -196,7 +196,20 @@ function bandwidth(host) {
   const present = order.filter(name => machine.access.some(access => access.bandwidth_gbs[name] !== undefined));
   const gbs = value => `${digits(value)} GB/s`;
   const charts = el('div.multiples');
-  if (present.length > 0)
+  // One distance gives no curve, and its points hide each other.
+  if (present.length === 1)
+    charts.append(
+      table(
+        [
+          {title: `Copies from a peer, ${words[present[0]]}`, cell: access => access.mechanism},
+          {title: 'bandwidth', number: true, cell: access => gbs(access.bandwidth_gbs[present[0]])},
+          {title: 'startup', number: true, cell: access => usText(access.startup_us[present[0]] || 0)},
+        ],
+        machine.access.filter(access => access.bandwidth_gbs[present[0]] !== undefined),
+        'Copy bandwidth of one process',
+      ),
+    );
+  if (present.length > 1)
     charts.append(
       curveChart({
         label: 'Copy bandwidth of one process, by distance of the source',

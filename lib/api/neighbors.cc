@@ -2,6 +2,7 @@
 // The sparse exchange.
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -66,8 +67,13 @@ coll_status check_apart(std::span<const coll_outgoing> sends, std::span<const co
   return COLL_OK;
 }
 
+// Of blocking calls, whose memory the next one uses again.
+thread_local std::unique_ptr<NeighborExchange> spare;
+constexpr size_t most_spare_messages = 4096;
+
 coll_status make_exchange(const coll_outgoing* sends, size_t send_count, const coll_incoming* receives,
-                          size_t receive_count, coll_comm* comm, Call& call) {
+                          size_t receive_count, coll_comm* comm, Call& call,
+                          std::shared_ptr<NeighborExchange> exchange) {
   const char* const name = std::exchange(next_name, nullptr);
   coll_status status;
   if ((status = check_comm(comm)) != COLL_OK) return status;
@@ -80,7 +86,8 @@ coll_status make_exchange(const coll_outgoing* sends, size_t send_count, const c
     return status;
   if (sent.begin < received.end && received.begin < sent.end && (status = check_apart(out, in)) != COLL_OK)
     return status;
-  call.exchange = std::make_shared<NeighborExchange>(out, in, comm->comm->rank());
+  exchange->describe(out, in, comm->comm->rank());
+  call.exchange = std::move(exchange);
   if (call.exchange->peers() > NeighborExchange::most_peers)
     return failure(COLL_ERR_COUNT, "this rank has " + std::to_string(call.exchange->peers()) +
                                        " different peers on one side; at most " +
@@ -97,18 +104,27 @@ extern "C" {
 
 coll_status coll_neighbor_exchange(const coll_outgoing* sends, size_t send_count, const coll_incoming* receives,
                                    size_t receive_count, coll_comm* comm) {
-  return perform(comm,
-                 [&](Call& call) { return make_exchange(sends, send_count, receives, receive_count, comm, call); });
+  // Taken, since a wait may call functions that call this one.
+  std::unique_ptr<NeighborExchange> own = std::move(spare);
+  const coll_status status = perform(comm, [&](Call& call) {
+    if (own == nullptr) own = std::make_unique<NeighborExchange>();
+    // Without a count of its owners: none outlives this call.
+    return make_exchange(sends, send_count, receives, receive_count, comm, call, {std::shared_ptr<void>(), own.get()});
+  });
+  if (send_count <= most_spare_messages && receive_count <= most_spare_messages) spare = std::move(own);
+  return status;
 }
 coll_status coll_ineighbor_exchange(const coll_outgoing* sends, size_t send_count, const coll_incoming* receives,
                                     size_t receive_count, coll_comm* comm, coll_request** request) {
-  return begin(false, comm, request,
-               [&](Call& call) { return make_exchange(sends, send_count, receives, receive_count, comm, call); });
+  return begin(false, comm, request, [&](Call& call) {
+    return make_exchange(sends, send_count, receives, receive_count, comm, call, std::make_shared<NeighborExchange>());
+  });
 }
 coll_status coll_neighbor_exchange_init(const coll_outgoing* sends, size_t send_count, const coll_incoming* receives,
                                         size_t receive_count, coll_comm* comm, coll_request** request) {
-  return begin(true, comm, request,
-               [&](Call& call) { return make_exchange(sends, send_count, receives, receive_count, comm, call); });
+  return begin(true, comm, request, [&](Call& call) {
+    return make_exchange(sends, send_count, receives, receive_count, comm, call, std::make_shared<NeighborExchange>());
+  });
 }
 
 void coll_stats_served_as(const char* collective) { next_name = collective; }

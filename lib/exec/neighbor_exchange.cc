@@ -7,8 +7,10 @@
 #include <numeric>
 #include <optional>
 
+#include "exec/store_staged.h"
 #include "exec/wait.h"
 #include "mem/copy.h"
+#include "mem/fetch.h"
 #include "sync/system_wait.h"
 #include "transport/arena.h"
 
@@ -17,11 +19,16 @@ namespace coll::exec {
 namespace {
 
 constexpr uint64_t all_consumed = UINT64_MAX;
-// From here on the kernel copies where it can, even if staging is the rule: a receiver that shares its core with the sender
-// then needs it once, not once for each window.
-constexpr size_t least_copied_bytes = size_t(1) << 20;
 constexpr size_t least_staging_bytes = size_t(64) << 10, least_windows_bytes = size_t(32) << 10;
-constexpr size_t round_up(size_t bytes) { return (bytes + sync::line_bytes - 1) / sync::line_bytes * sync::line_bytes; }
+// What does not fit at once the kernel copies where it can, even if staging is the rule: a window that goes round waits for
+// the receiver, and for its core where both share one.
+constexpr size_t most_staged_bytes = least_staging_bytes;
+// Of a table, a receiver asks for so many lines at once: as much as a rank with few neighbours writes for short messages.
+constexpr size_t table_lines = 3;
+
+constexpr size_t round_up(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }
+// Short windows follow the table closely. Others begin as far behind a line as staging does, and as most messages do.
+constexpr size_t window_at(size_t offset, size_t bytes) { return round_up(offset, bytes < 256 ? 8 : sync::line_bytes); }
 
 }  // namespace
 
@@ -54,12 +61,11 @@ struct NeighborExchange::InEntry {
 
 struct NeighborExchange::Table {
   uint32_t outs, ins;
-  uint64_t reserved[7];
 
   OutEntry* out() { return reinterpret_cast<OutEntry*>(this + 1); }
   InEntry* in() { return reinterpret_cast<InEntry*>(out() + outs); }
   static size_t bytes(size_t outs, size_t ins) {
-    return sizeof(Table) + outs * sizeof(OutEntry) + round_up(ins * sizeof(InEntry));
+    return sizeof(Table) + outs * sizeof(OutEntry) + ins * sizeof(InEntry);
   }
   template <typename Entry>
   static Entry* find(Entry* entries, uint32_t count, int peer) {
@@ -74,9 +80,11 @@ size_t NeighborExchange::staging_bytes(int ranks) {
   return std::max(least_staging_bytes, Table::bytes(peers, peers) + least_windows_bytes);
 }
 
-NeighborExchange::NeighborExchange(std::span<const coll_outgoing> sends, std::span<const coll_incoming> receives,
-                                   int rank)
-    : rank_(rank) {
+void NeighborExchange::describe(std::span<const coll_outgoing> sends, std::span<const coll_incoming> receives,
+                                int rank) {
+  rank_ = rank;
+  sent_bytes_ = 0;
+  for (std::vector<Message>* messages : {&sent_, &received_, &own_sent_, &own_received_}) messages->clear();
   for (const coll_outgoing& send : sends) {
     sent_bytes_ += send.bytes;
     (send.peer == rank ? own_sent_ : sent_)
@@ -85,21 +93,20 @@ NeighborExchange::NeighborExchange(std::span<const coll_outgoing> sends, std::sp
   for (const coll_incoming& receive : receives)
     (receive.peer == rank ? own_received_ : received_)
         .push_back({receive.peer, static_cast<char*>(receive.data), receive.bytes});
-  std::vector<Stream> streams;
-  collect(sent_, streams);
-  for (const Stream& stream : streams) out_.push_back({stream});
-  collect(received_, streams);
-  for (const Stream& stream : streams) in_.push_back({stream});
+  collect(sent_, out_);
+  collect(received_, in_);
 }
 
-void NeighborExchange::collect(std::vector<Message>& messages, std::vector<Stream>& streams) {
-  std::stable_sort(messages.begin(), messages.end(),
-                   [](const Message& a, const Message& b) { return a.peer < b.peer; });
-  streams.clear();
+template <typename End>
+void NeighborExchange::collect(std::vector<Message>& messages, std::vector<End>& ends) {
+  const auto by_peer = [](const Message& a, const Message& b) { return a.peer < b.peer; };
+  if (!std::is_sorted(messages.begin(), messages.end(), by_peer))
+    std::stable_sort(messages.begin(), messages.end(), by_peer);
+  ends.clear();
   for (uint32_t i = 0; i < messages.size(); i++) {
-    if (streams.empty() || streams.back().peer != messages[i].peer)
-      streams.push_back({messages[i].peer, i, 0, 0, 0xcbf29ce484222325u});
-    Stream& stream = streams.back();
+    if (ends.empty() || ends.back().peer != messages[i].peer)
+      ends.push_back({Stream{messages[i].peer, i, 0, 0, 0xcbf29ce484222325u}});
+    Stream& stream = ends.back();
     stream.messages++;
     stream.bytes += messages[i].bytes;
     stream.lengths = (stream.lengths ^ messages[i].bytes) * 0x100000001b3u;
@@ -115,6 +122,7 @@ NeighborExchange::Table& NeighborExchange::table(int rank) const {
 coll_status NeighborExchange::begin(Channel& channel) {
   channel_ = &channel;
   mapped_ = false;
+  holds_.clear();
   base_ = channel.base;
   status_ = channel.begin(staging_bytes(channel.team->ranks), &staging_offset_);
   if (status_ != COLL_OK) return status_;
@@ -124,6 +132,9 @@ coll_status NeighborExchange::begin(Channel& channel) {
     channel.team->fail();
     return status_ = COLL_ERR_NO_MEMORY;
   }
+  if (mem::SharedStores& stores = channel.team->stores;
+      sent_bytes_ >= mem::SharedStores::least_bytes && stores.is_due()) [[unlikely]]
+    stores.measure(flag(rank_));
   flag(rank_).store(base_ + 1, std::memory_order_release);
   channel.team->posted();
   copy_own();
@@ -131,6 +142,13 @@ coll_status NeighborExchange::begin(Channel& channel) {
   for (const Out& out : out_) left_ += !out.over;
   if (left_ == 0) channel.end(false, 1);
   return COLL_OK;
+}
+
+// A reader has taken its lines; the rank takes those back early that it writes first.
+void NeighborExchange::fetch_next_table() {
+  if (const char* next = channel_->next_staging(staging_bytes(channel_->team->ranks)); next != nullptr)
+    mem::fetch_for_writing(next,
+                           Table::bytes(out_.size(), in_.size()) + std::min(sent_bytes_, asked_ahead_bytes(false)));
 }
 
 void NeighborExchange::write_table() {
@@ -144,7 +162,9 @@ void NeighborExchange::write_table() {
     in.from = nullptr;
     in.over = false;
   }
-  size_t staged = 0, needed = 0;
+  const size_t begin = Table::bytes(out_.size(), in_.size());
+  const size_t room = staging_bytes(channel_->team->ranks) - begin;
+  size_t staged = 0, at = begin;
   const Out* before = nullptr;
   for (size_t i = 0; i < out_.size(); i++) {
     Out& out = out_[i];
@@ -155,18 +175,16 @@ void NeighborExchange::write_table() {
     out.over = false;
     if (show(out)) continue;
     staged++;
-    needed += before != nullptr && is_same(*before, out) ? 0 : round_up(out.bytes);
+    if (before == nullptr || !is_same(*before, out)) at = window_at(at, out.bytes) + out.bytes;
     before = &out;
   }
-  // All of it at once, or a share for each.
-  const size_t begin = Table::bytes(out_.size(), in_.size());
-  const size_t room = staging_bytes(channel_->team->ranks) - begin;
+  // All of it at once, or a share for each. The first one may begin up to a line later.
   size_t share = SIZE_MAX;
-  if (needed > room) {
-    share = room / staged;
-    if (share >= sync::line_bytes) share -= share % sync::line_bytes;
+  if (at > begin + room) {
+    share = (room - sync::line_bytes) / staged;
+    share -= share % (share < sync::line_bytes ? sizeof(uint64_t) : sync::line_bytes);
   }
-  size_t at = begin;
+  at = begin;
   before = nullptr;
   for (Out& out : out_) {
     if (out.entry->how != How::staged) continue;
@@ -176,9 +194,9 @@ void NeighborExchange::write_table() {
       out.entry->staged.store(out.bytes, std::memory_order_relaxed);
       out.over = true;
     } else {
-      out.entry->window_offset = at;
+      out.entry->window_offset = at = window_at(at, out.entry->window_bytes);
       out.window = reinterpret_cast<char*>(&own) + at;
-      at += share < sync::line_bytes ? share : round_up(out.entry->window_bytes);
+      at += out.entry->window_bytes;
       stage(out);
     }
     before = &out;
@@ -202,7 +220,7 @@ bool NeighborExchange::show(Out& out) {
     team.tell_arena(arena->descriptor());
     entry.arena_offset = *offset + 1;
     mapped_ = true;
-  } else if (team.reach == Reach::remote || (team.reach == Reach::staged && out.bytes >= least_copied_bytes)) {
+  } else if (team.reach == Reach::remote || (team.reach == Reach::staged && out.bytes > most_staged_bytes)) {
     transport::Announced at;
     transport::Hold hold;
     if (team.stages_own || team.access == nullptr || !team.abilities.reads ||
@@ -242,8 +260,9 @@ void NeighborExchange::stage(Out& out) {
     const size_t at = out.position.done % window;
     const size_t now = std::min(left, window - at);
     char* to = out.window + at;
-    pass(sent_, out, out.position, now, [&to](const char* from, size_t bytes) {
-      mem::copy(to, from, bytes);
+    pass(sent_, out, out.position, now, [&](const char* from, size_t bytes) {
+      if (bytes <= sync::line_bytes) mem::copy(to, from, bytes);
+      else store_staged(channel_->team->stores, to, from, bytes);
       to += bytes;
     });
     left -= now;
@@ -296,6 +315,8 @@ void NeighborExchange::find(In& in) {
 bool NeighborExchange::fetch(In& in) {
   if (in.from == nullptr) {
     if (!has_table(in.peer)) return false;
+    for (size_t line = 0; line < table_lines; line++)
+      __builtin_prefetch(reinterpret_cast<const char*>(&table(in.peer)) + line * sync::line_bytes);
     find(in);
     if (in.over) return true;
   }
@@ -382,6 +403,7 @@ Run::Progress NeighborExchange::advance() try {
   if (left_ > 0) return moved ? Run::Progress::moved : Run::Progress::blocked;
   holds_.clear();
   channel_->end(false, 1);
+  fetch_next_table();
   return Run::Progress::done;
 } catch (const std::bad_alloc&) {
   status_ = COLL_ERR_NO_MEMORY;

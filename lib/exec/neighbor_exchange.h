@@ -38,8 +38,9 @@ class NeighborExchange {
   // Different peers on either side, at most; the windows have room left then.
   static constexpr size_t most_peers = 2048;
 
-  // Copies the lists, not what they name. REQUIRES: peers are ranks, sums of bytes do not overflow.
-  NeighborExchange(std::span<const coll_outgoing> sends, std::span<const coll_incoming> receives, int rank);
+  // Copies the lists, not what they name; may be called again once the exchange is over, and keeps its memory.
+  // REQUIRES: peers are ranks, sums of bytes do not overflow. Throws std::bad_alloc.
+  void describe(std::span<const coll_outgoing> sends, std::span<const coll_incoming> receives, int rank);
 
   // The larger number of different peers that it sends to, or receives from.
   size_t peers() const { return std::max(out_.size(), in_.size()); }
@@ -98,8 +99,10 @@ class NeighborExchange {
     bool over = false;
   };
 
-  static void collect(std::vector<Message>& messages, std::vector<Stream>& streams);
+  template <typename End>
+  static void collect(std::vector<Message>& messages, std::vector<End>& ends);
   void write_table();
+  void fetch_next_table();
   bool is_same(const Out& a, const Out& b) const;
   bool show(Out& out);
   void stage(Out& out);
@@ -119,7 +122,7 @@ class NeighborExchange {
   static void pass(const std::vector<Message>& messages, const Stream& stream, Position& position, size_t bytes,
                    Copy copy);
 
-  int rank_;
+  int rank_ = 0;
   std::vector<Message> sent_, received_;  // by peer, then as listed
   std::vector<Message> own_sent_, own_received_;
   std::vector<Out> out_;

@@ -6,6 +6,7 @@
 #include <new>
 #include <optional>
 
+#include "exec/store_staged.h"
 #include "exec/wait.h"
 #include "mem/processor.h"
 #include "sync/clock.h"
@@ -395,19 +396,16 @@ void Run::copy_blocks(const Instruction& in, const Extent& extent, uint64_t inde
 
 void Run::copy_here(int shared, bool stream, char* first, char* second, const char* source, size_t bytes) const {
   if (shared == 0) return copy_near(first, second, source, bytes, stream);
-  char* staged = shared == 1 ? first : second;
   mem::SharedStores& stores = channel_->team->stores;
+  if (second == nullptr) return store_staged(stores, first, source, bytes);
+  char* staged = shared == 1 ? first : second;
   stores.count(bytes);
   if (stores.stream(bytes)) {
     mem::copy_over(staged, source, bytes, true);
-    if (second != nullptr) mem::copy(shared == 1 ? second : first, source, bytes);
-    return;
+    return mem::copy(shared == 1 ? second : first, source, bytes);
   }
-  if (second == nullptr && bytes >= mem::processor().string_store_bytes)
-    return mem::copy_over(staged, source, bytes, false);
-  mem::write_in_steps(staged, bytes, [&](size_t at, size_t length) {
-    copy_near(first + at, second == nullptr ? nullptr : second + at, source + at, length, false);
-  });
+  mem::write_in_steps(
+      staged, bytes, [&](size_t at, size_t length) { copy_near(first + at, second + at, source + at, length, false); });
 }
 
 // To memory that distant cores read. A result that is a source, too, lies in this core's caches or comes there anyway.

@@ -18,9 +18,18 @@ MPI_Datatype Types::operator[](int i) const {
 #endif
 }
 
-Edges::~Edges() {
+// What one that is used again keeps of its packing memory.
+constexpr std::size_t most_kept_bytes = std::size_t{1} << 20;
+
+Edges::~Edges() { clear(); }
+
+void Edges::clear() {
   for (Edge &edge : edges_)
     if (edge.duplicated) found.Type_free(&edge.type);
+  edges_.clear();
+  packed_bytes_ = 0;
+  if (packed_room_ > most_kept_bytes) packed_.reset(), packed_room_ = 0;
+  drops_empty = false;
 }
 
 template <typename Count, typename Displ>
@@ -59,7 +68,10 @@ template bool Edges::add(const Described<int, MPI_Aint> &, int, int, bool);
 template bool Edges::add(const Described<MPI_Count, MPI_Aint> &, int, int, bool);
 
 void Edges::take_memory() {
-  if (packed_bytes_ > 0) packed_.reset(new char[packed_bytes_]);
+  if (packed_bytes_ <= packed_room_) return;
+  packed_room_ = 0;
+  packed_.reset(new char[packed_bytes_]);
+  packed_room_ = packed_bytes_;
 }
 
 bool Edges::keep_types() {
@@ -90,18 +102,14 @@ bool Edges::store() {
   });
 }
 
-std::vector<coll_outgoing> Edges::outgoing() const {
-  std::vector<coll_outgoing> messages;
-  messages.reserve(edges_.size());
+void Edges::list(std::vector<coll_outgoing> &messages) const {
+  messages.clear();
   for (const Edge &edge : edges_) messages.push_back({edge.peer, data_of(edge), edge.bytes});
-  return messages;
 }
 
-std::vector<coll_incoming> Edges::incoming() const {
-  std::vector<coll_incoming> messages;
-  messages.reserve(edges_.size());
+void Edges::list(std::vector<coll_incoming> &messages) const {
+  messages.clear();
   for (const Edge &edge : edges_) messages.push_back({edge.peer, const_cast<char *>(data_of(edge)), edge.bytes});
-  return messages;
 }
 
 }  // namespace coll::shim

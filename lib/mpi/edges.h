@@ -61,6 +61,9 @@ class Edges {
   // Leaves out what moves nothing, on both sides.
   bool drops_empty = false;
 
+  // Forgets the blocks, but keeps their memory.
+  void clear();
+
   // Takes the memory that packing needs. Throws std::bad_alloc.
   void take_memory();
   // So that the program may free its datatypes meanwhile. False: MPI refuses.
@@ -69,8 +72,9 @@ class Edges {
   bool load();
   bool store();
 
-  std::vector<coll_outgoing> outgoing() const;
-  std::vector<coll_incoming> incoming() const;
+  // Replaces what is in `messages`. Throws std::bad_alloc.
+  void list(std::vector<coll_outgoing> &messages) const;
+  void list(std::vector<coll_incoming> &messages) const;
 
  private:
   struct Edge {
@@ -87,7 +91,7 @@ class Edges {
   const char *data_of(const Edge &edge) const { return edge.packs ? packed_.get() + edge.packed_at : edge.data; }
 
   std::vector<Edge> edges_;
-  std::size_t packed_bytes_ = 0;
+  std::size_t packed_bytes_ = 0, packed_room_ = 0;
   std::unique_ptr<char[]> packed_;
 };
 

@@ -54,21 +54,29 @@ bool find_distributed(MPI_Comm comm, Neighborhood *of) {
   return true;
 }
 
+void find_orders(Neighborhood *of) {
+  of->in_order.resize(of->sources.size());
+  std::iota(of->in_order.begin(), of->in_order.end(), 0);
+  of->reordered = of->in_order;
+#ifdef OPEN_MPI
+  // In a dimension of one or two processes what goes down comes from above: blocking calls have a tag for each direction.
+  if (of->cartesian)
+    for (std::size_t i = 0; i + 1 < of->reordered.size(); i += 2) std::swap(of->reordered[i], of->reordered[i + 1]);
+#else
+  // MPICH reverses the receives of two collectives for the sake of such dimensions, but does so in every topology.
+  std::reverse(of->reordered.begin(), of->reordered.end());
+#endif
+}
+
 }  // namespace
 
 // Which edges meet where two ranks share several is the library's choice; tests/mpi/neighbors.c compares.
-std::vector<int> Neighborhood::order(Collective collective) const {
-  std::vector<int> order(sources.size());
-  std::iota(order.begin(), order.end(), 0);
+const std::vector<int> &Neighborhood::order(Collective collective) const {
 #ifdef OPEN_MPI
-  // In a dimension of one or two processes what goes down comes from above: blocking calls have a tag for each direction.
-  if (cartesian && collective < blocking_collectives)
-    for (std::size_t i = 0; i + 1 < order.size(); i += 2) std::swap(order[i], order[i + 1]);
+  return cartesian && collective < blocking_collectives ? reordered : in_order;
 #else
-  // MPICH reverses the receives of these two for the sake of such dimensions, but does so in every topology.
-  if (collective == neighbor_alltoall || collective == ineighbor_alltoall) std::reverse(order.begin(), order.end());
+  return collective == neighbor_alltoall || collective == ineighbor_alltoall ? reordered : in_order;
 #endif
-  return order;
 }
 
 bool find_neighborhood(MPI_Comm comm, int rank, Neighborhood *of) {
@@ -80,6 +88,7 @@ bool find_neighborhood(MPI_Comm comm, int rank, Neighborhood *of) {
                                                     : false;
   if (!has_one) return false;
   of->cartesian = topology == MPI_CART;
+  find_orders(of);
   return true;
 }
 

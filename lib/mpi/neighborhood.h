@@ -15,7 +15,9 @@ struct Neighborhood {
   std::vector<int> sources, destinations;
   // The sources in the order in which they take what one rank sends over several edges: of those from rank a to rank b, the
   // k-th of a's destinations meets the k-th of b's sources in this order.
-  std::vector<int> order(Collective collective) const;
+  const std::vector<int> &order(Collective collective) const;
+
+  std::vector<int> in_order, reordered;  // what order() returns, by the collective
 };
 
 // False: the communicator has no topology. Local. Throws std::bad_alloc.

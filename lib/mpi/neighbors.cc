@@ -9,6 +9,8 @@
 
 #include <memory>
 #include <new>
+#include <utility>
+#include <vector>
 
 namespace coll::shim {
 namespace {
@@ -49,6 +51,27 @@ bool describe_all(int ranks, const Described<Count, Displ> &send, const Describe
   return true;
 }
 
+// The thread's memory for blocking calls, taken meanwhile: an error handler may make such a call.
+class Lent {
+ public:
+  Lent() : own_(std::move(spare)) {
+    if (own_ == nullptr) own_ = std::make_unique<Exchanged>();
+  }
+  ~Lent() {
+    own_->out.clear();
+    own_->in.clear();
+    spare = std::move(own_);
+  }
+  Lent(const Lent &) = delete;
+  Lent &operator=(const Lent &) = delete;
+  Exchanged &exchange() const { return *own_; }
+
+ private:
+  static thread_local std::unique_ptr<Exchanged> spare;
+  std::unique_ptr<Exchanged> own_;
+};
+thread_local std::unique_ptr<Exchanged> Lent::spare;
+
 // `describe(exchange)`: as above; it may forward the call for another reason.
 template <typename Describe>
 int take(Collective collective, MPI_Comm comm, Describe describe) {
@@ -58,19 +81,20 @@ int take(Collective collective, MPI_Comm comm, Describe describe) {
   if (call.nodes() != nullptr) return call.pass_on(Why::nodes);
   if (call.ranks() > most_ranks) return call.pass_on(Why::size);
   try {
-    Exchanged exchange;
+    const Lent lent;
+    Exchanged &exchange = lent.exchange();
     if (!describe(call.communicator(), exchange)) return call.pass_on(Why::arguments);
     exchange.out.take_memory();
     exchange.in.take_memory();
     if (!exchange.out.load()) return call.finish(COLL_ERR_TYPE);
-    const std::vector<coll_outgoing> sends = exchange.out.outgoing();
-    const std::vector<coll_incoming> receives = exchange.in.incoming();
+    exchange.out.list(exchange.sends);
+    exchange.in.list(exchange.receives);
     if (counts_sizes) [[unlikely]]
       coll_stats_served_as(libcoll_name(collective));
     return call.carry_out(
         [&](coll_comm *coll) {
-          const coll_status status =
-              coll_neighbor_exchange(sends.data(), sends.size(), receives.data(), receives.size(), coll);
+          const coll_status status = coll_neighbor_exchange(exchange.sends.data(), exchange.sends.size(),
+                                                            exchange.receives.data(), exchange.receives.size(), coll);
           return status == COLL_OK && !exchange.in.store() ? COLL_ERR_TYPE : status;
         },
         [](Nodes &) { /* forwarded above */ });
@@ -89,8 +113,9 @@ int start(Collective collective, MPI_Comm comm, MPI_Request *request, Describe d
     exchange->out.take_memory();
     exchange->in.take_memory();
     if (!exchange->out.load() || !exchange->in.keep_types()) return call.fail(COLL_ERR_TYPE);
-    const std::vector<coll_outgoing> sends = exchange->out.outgoing();
-    const std::vector<coll_incoming> receives = exchange->in.incoming();
+    exchange->out.list(exchange->sends);
+    exchange->in.list(exchange->receives);
+    const auto &[out, in, sends, receives] = *exchange;
     if (counts_sizes) [[unlikely]]
       coll_stats_served_as(libcoll_name(collective));
     return call.begin(

@@ -14,6 +14,7 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <vector>
 
 namespace coll::shim {
 
@@ -40,6 +41,8 @@ struct Moved {
 struct Exchanged {
   Edges out;
   Edges in;
+  std::vector<coll_outgoing> sends;
+  std::vector<coll_incoming> receives;
 };
 
 // A started collective: of libcoll, and of the MPI library.

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Stores to staging, which peers read next.
+#pragma once
+
+#include <cstddef>
+
+#include "mem/copy.h"
+#include "mem/fetch.h"
+#include "mem/processor.h"
+#include "mem/shared_stores.h"
+
+namespace coll::exec {
+
+// Past the caches, by a string instruction or by vectors, as the processor and the distance of the readers have it.
+inline void store_staged(mem::SharedStores& stores, char* staged, const char* source, size_t bytes) {
+  stores.count(bytes);
+  if (stores.stream(bytes)) return mem::copy_over(staged, source, bytes, true);
+  if (bytes >= mem::processor().string_store_bytes) return mem::copy_over(staged, source, bytes, false);
+  mem::write_in_steps(staged, bytes, [&](size_t at, size_t length) { mem::copy(staged + at, source + at, length); });
+}
+
+}  // namespace coll::exec

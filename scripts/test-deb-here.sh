@@ -86,9 +86,9 @@ cat "$work/tests/summary"
 
 say "removing and purging"
 mapfile -t packages < <(for deb in "${debs[@]}"; do dpkg-deb -f "$deb" Package; done)
-for action in remove purge; do
-  apt-get -qq "$action" -y "${packages[@]}" >"$work/log" 2>&1 || { tail -n 50 "$work/log"; die "apt-get $action fails"; }
-done
+apt-get -qq remove -y "${packages[@]}" >"$work/log" 2>&1 || { tail -n 50 "$work/log"; die "the packages cannot be removed"; }
+# apt does not find those of which nothing is left.
+dpkg --purge "${packages[@]}" >"$work/log" 2>&1 || { tail -n 50 "$work/log"; die "the packages cannot be purged"; }
 # A group stays, as Debian wants it: files may belong to it.
 left=$(find / -xdev \( -path "$checkout" -o -path "$work" -o -path /proc -o -path '/usr/src/*headers*' \) -prune -o \
   \( -name '*libcoll*' -o -name '*kcoll*' -o -name '*collctl*' -o -path '*/dist-packages/coll*' \) -print)

@@ -27,4 +27,9 @@ string(REGEX REPLACE "\n\\.br\n\t+" "\n.br\n" page "${page}")
 # A type stays on the line of its parameter's name, and an option on that of its argument.
 string(REGEX REPLACE " (\\*+\\\\fR\\\\fI)" "\\\\ \\1" page "${page}")
 string(REGEX REPLACE "(\\\\fB,? ?[^ \n]*\\\\fR) (\\\\fI)" "\\1\\\\ \\2" page "${page}")
+
+# The first line names the preprocessor of tables, for readers that look there.
+if(page MATCHES "\n\\.TS\n")
+  string(PREPEND page "'\\\" t\n")
+endif()
 file(WRITE ${OUTPUT} "${page}")

@@ -64,11 +64,13 @@ binaries=0
 while read -r file; do
   head -c 4 "$file" | grep -q ELF || continue
   binaries=$((binaries + 1))
-  readelf -Wl "$file" | grep -q GNU_RELRO && readelf -Wd "$file" | grep -q BIND_NOW &&
-    readelf -Wh "$file" | grep -q 'Type: *DYN' && ! readelf -Wl "$file" | grep 'GNU_STACK.*RWE' ||
-    die "$file is not position-independent, with read-only relocations and no executable stack"
-  readelf -Ws "$file" | grep -q __stack_chk_fail || die "$file has no stack protector"
-  ! readelf -Wd "$file" | grep -E 'RPATH|RUNPATH' || die "$file looks for libraries in places of its own"
+  facts=$(readelf -Whld --dyn-syms "$file")
+  for fact in 'Type: *DYN' GNU_RELRO BIND_NOW __stack_chk_fail; do
+    grep -q "$fact" <<<"$facts" || die "${file#"$work/files"} lacks $fact"
+  done
+  for fact in 'GNU_STACK.*RWE' RPATH RUNPATH; do
+    ! grep "$fact" <<<"$facts" || die "${file#"$work/files"} has $fact"
+  done
 done < <(find "$work/files" -type f)
 [ "$binaries" -ge 4 ] || die "only $binaries binaries: library, collctl and two shims are missing"
 rm -r "$work/files"
@@ -86,12 +88,13 @@ cat "$work/tests/summary"
 
 say "removing and purging"
 mapfile -t packages < <(for deb in "${debs[@]}"; do dpkg-deb -f "$deb" Package; done)
-for action in remove purge; do
-  apt-get -qq "$action" -y "${packages[@]}" >"$work/log" 2>&1 || { tail -n 50 "$work/log"; die "apt-get $action fails"; }
-done
+apt-get -qq remove -y "${packages[@]}" >"$work/log" 2>&1 || { tail -n 50 "$work/log"; die "the packages cannot be removed"; }
+# apt does not find those of which nothing is left.
+dpkg --purge "${packages[@]}" >"$work/log" 2>&1 || { tail -n 50 "$work/log"; die "the packages cannot be purged"; }
 # A group stays, as Debian wants it: files may belong to it.
 left=$(find / -xdev \( -path "$checkout" -o -path "$work" -o -path /proc -o -path '/usr/src/*headers*' \) -prune -o \
   \( -name '*libcoll*' -o -name '*kcoll*' -o -name '*collctl*' -o -path '*/dist-packages/coll*' \) -print)
 [ -z "$left" ] || die "left behind: $left"
-! dpkg-query -W "${packages[@]}" 2>/dev/null | grep . || die "dpkg still knows the packages"
+left=$(dpkg-query -W -f '${Package} ${Status}\n' "${packages[@]}" 2>/dev/null | grep -v ' not-installed$' || true)
+[ -z "$left" ] || die "dpkg still knows $left"
 say passed

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Every collective of the backend, in all ranks of one job in lockstep."""
+import datetime
 import operator
 import warnings
 
@@ -358,6 +359,35 @@ class TestOthers:
                 pytest.skip(str(problem))
             raise
         assert torch.equal(result, wanted)
+
+
+@since(2, 14)
+def test_a_group_is_split():
+    """By what dist.split_group() calls, which itself wants an accelerator. The order of the ranks is the caller's."""
+    parent = dist.distributed_c10d._get_default_group()
+    assert parent._get_backend(torch.device("cpu")).supports_splitting
+    for number, ranks in enumerate((list(range(SIZE))[::-1], list(range((SIZE + 1) // 2)))):
+        part = parent.split_group(ranks, timeout=datetime.timedelta(seconds=60), group_name=f"part {number}", group_desc="part")
+        if RANK not in ranks:
+            assert part is None
+            continue
+        assert (part.rank(), part.size()) == (ranks.index(RANK), len(ranks))
+        backend = part._get_backend(torch.device("cpu"))
+        assert backend.name() == "coll"
+        tensor = values(RANK)
+        part.allreduce([tensor]).wait()
+        assert torch.equal(tensor, folded([values(rank) for rank in ranks], operator.add))
+        tensor = values(RANK)
+        part.broadcast(tensor, 0).wait()
+        assert torch.equal(tensor, values(ranks[0]))
+        if len(ranks) > 1:  # by the inner gloo group
+            other = torch.empty_like(tensor)
+            if part.rank() == 0:
+                part.send([values(RANK)], 1, 0).wait()
+            elif part.rank() == 1:
+                part.recv([other], 0, 0).wait()
+                assert torch.equal(other, values(ranks[0]))
+    dist.barrier()
 
 
 def test_version_is_one_that_the_table_has():

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "backend.h"
 
+#include <algorithm>
+
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 #include <c10/core/InferenceMode.h>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
 #include "checks.h"
 #include "tensors.h"
@@ -411,6 +414,23 @@ WorkPointer Backend::gather_into_tensor(at::Tensor& output, at::Tensor& input, c
 
 c10d::ErrorType Backend::getError() {
   return group_->aborted().empty() ? c10d::ErrorType::SUCCESS : c10d::ErrorType::TIMEOUT;
+}
+
+c10::intrusive_ptr<c10d::Backend::Options> Backend::getBackendOptions() {
+  return c10::make_intrusive<Options>(getBackendName(), Milliseconds(timeout_ms_.load()));
+}
+
+c10::intrusive_ptr<c10d::Backend> Backend::split(const c10::intrusive_ptr<c10d::Store>& store,
+                                                 const std::vector<int>& ranks,
+                                                 const c10::intrusive_ptr<Options>& opts) {
+  const auto place = std::find(ranks.begin(), ranks.end(), getRank());
+  if (place == ranks.end()) return nullptr;
+  const auto options = gloo_->getBackendOptions()->clone();
+  options->timeout = opts ? opts->timeout : Milliseconds(timeout_ms_.load());
+  if (opts) options->group_name = opts->group_name;
+  auto gloo = gloo_->split(c10::make_intrusive<c10d::PrefixStore>("coll/gloo", store), ranks, options);
+  return c10::make_intrusive<Backend>(*store, int(place - ranks.begin()), int(ranks.size()), options->timeout,
+                                      std::move(gloo));
 }
 #endif
 

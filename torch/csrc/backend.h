@@ -58,6 +58,11 @@ class Backend final : public Base {
   void shutdown() {}
 #if TORCH_COLL_VERSION >= 214
   c10d::ErrorType getError() override;
+  bool supportsSplitting() const override { return true; }
+  c10::intrusive_ptr<Options> getBackendOptions() override;
+  // Collective over `ranks`, ranks of this group in the order of the new one. Null on other ranks.
+  c10::intrusive_ptr<c10d::Backend> split(const c10::intrusive_ptr<c10d::Store>& store, const std::vector<int>& ranks,
+                                          const c10::intrusive_ptr<Options>& opts) override;
   WorkPointer gather_into_tensor(at::Tensor& output, at::Tensor& input, const c10d::GatherOptions& opts) override;
 #endif
 

@@ -17,6 +17,7 @@ SOURCES = Path(__file__).resolve().parent.parent / "overhead"
 # The ways to call an MPI library, with the compiler's options: one where Fortran's calls come by those of C.
 WAYS = {"openmpi": {"C": [], "Fortran": ["-DFORTRAN", "-lmpi_mpifh"]}, "mpich": {"C and Fortran": []}}
 LIMITS_NS = {"taken": 30, "alone": 15, "empty": 15}  # the first: the shim intercepts the call; the others: it forwards it
+SHORT_LIVED_LIMIT_US = 40
 CASES = {"taken": "intercepted", "alone": "forwarded: one rank", "empty": "no data"}
 
 
@@ -58,17 +59,17 @@ def compare(mpi, program, empty, options):
     return added
 
 
-def communicator_us(directory, mpi, options):
-    """Time from the creation of a communicator to the end of its first collective, with and without the shim: medians of
-    the rounds."""
+def communicators_us(directory, mpi, options):
+    """{"made" or "short_lived": (with the shim, without)}, medians of the rounds; see communicators.c."""
     program = directory / f"communicators.{mpi}"
     subprocess.run([f"mpicc.{mpi}", "-O2", "-o", str(program), str(SOURCES / "communicators.c")], check=True)
     times = {shim: [] for shim in (True, False)}
     for _ in range(options.rounds):
         for shim, of in times.items():
             preload = [shim_path(options.build, mpi)] if shim else []
-            of.append(rows_of(mpi, program, preload, options)[0]["communicator_us"])
-    return tuple(statistics.median(of) for of in times.values())
+            of.append(rows_of(mpi, program, preload, options)[0])
+    return {case: tuple(statistics.median(row[case] for row in of) for of in times.values())
+            for case in ("made", "short_lived")}
 
 
 def show(title, added):
@@ -106,7 +107,8 @@ def main():
     parser.add_argument("--urgent", action="store_true", help="as root: run at the highest priority")
     parser.add_argument("--check", action="store_true",
                         help=f"exit with 3 when an intercepted call costs more than {LIMITS_NS['taken']} ns, or a "
-                             f"forwarded call more than {LIMITS_NS['alone']} ns")
+                             f"forwarded call more than {LIMITS_NS['alone']} ns, or a communicator that is freed after one "
+                             f"collective more than {SHORT_LIVED_LIMIT_US} us")
     record.add_arguments(parser)
     options = parser.parse_args()
     directory = Path(options.build).resolve() / "bench"
@@ -121,12 +123,17 @@ def main():
             title = f"{TITLES[mpi]}, {way}"
             found[title] = compare(mpi, *build(directory, mpi, way), options)
             exceeded += show(title, found[title])
-        print("{}: a new communicator takes {:.0f} us until its first collective is over, {:.0f} us without the shim".format(
-            TITLES[mpi], *communicator_us(directory, mpi, options)))
+        communicators = communicators_us(directory, mpi, options)
+        with_shim, without = communicators["short_lived"]
+        print("{}: a communicator takes {:.0f} us until its first collective is over, {:.0f} us without the shim; with "
+              "MPI_Comm_free, one after the other, {:.0f} and {:.0f} us".format(
+                  TITLES[mpi], *communicators["made"], with_shim, without))
+        exceeded += with_shim - without > SHORT_LIVED_LIMIT_US
     if options.record and found:
         record.write(options.record, new_record(found, options, circumstances))
     if exceeded:
-        print(f"{exceeded} limits exceeded: {LIMITS_NS['taken']} ns intercepted, {LIMITS_NS['alone']} ns forwarded")
+        print(f"{exceeded} limits exceeded: {LIMITS_NS['taken']} ns intercepted, {LIMITS_NS['alone']} ns forwarded, "
+              f"{SHORT_LIVED_LIMIT_US} us for a short-lived communicator")
     return 3 if exceeded and options.check else 0
 
 

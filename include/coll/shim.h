@@ -46,6 +46,26 @@ void coll_stats_served_as(const char *collective);
  */
 coll_status coll_stats_write(int rank);
 
+/*
+ * As coll_comm_create(), except that a communicator of the same ranks that all of them have passed to
+ * coll_comm_keep() may serve again, in a few microseconds; then the bootstrap is used once, and otherwise at most four
+ * times.
+ */
+coll_status coll_comm_create_or_reuse(const coll_bootstrap *bootstrap, coll_comm **comm);
+
+/*
+ * As coll_comm_free(), but the process may keep what it knows and shares, for coll_comm_create_or_reuse(): of at most two
+ * communicators, whose staging has at most 4 MiB per rank and 64 MiB in all.
+ * Local. Errors: none. Thread safety: full.
+ */
+void coll_comm_keep(coll_comm *comm);
+
+/*
+ * Frees what coll_comm_keep() has kept.
+ * Local. Errors: none. Thread safety: full.
+ */
+void coll_comm_free_kept(void);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "api/handles.h"
+#include "coll/shim.h"
+#include "comm/spares.h"
 
 using coll::failure;
 using coll::api::guarded;
 using coll::comm::Comm;
 
-extern "C" {
+namespace {
 
-const char* coll_strerror(coll_status status) { return coll::status_text(status); }
-const char* coll_last_error(void) { return coll::last_error(); }
-const char* coll_version(void) { return COLL_VERSION_STRING; }
-
-coll_status coll_comm_create(const coll_bootstrap* bootstrap, coll_comm** comm) {
+// `make`: a communicator of the bootstrap's rank and ranks by an exchange, or null with a status.
+template <typename Make>
+coll_status create(const coll_bootstrap* bootstrap, coll_comm** comm, Make make) {
   if (comm == nullptr) return failure(COLL_ERR_ARG, "coll_comm_create: comm is NULL");
   *comm = nullptr;
   if (bootstrap == nullptr || bootstrap->size_bytes < sizeof(coll_bootstrap) || bootstrap->allgather == nullptr)
@@ -25,11 +25,39 @@ coll_status coll_comm_create(const coll_bootstrap* bootstrap, coll_comm** comm) 
     auto exchange = [&](const void* send, void* recv, size_t bytes) {
       return bootstrap->allgather(send, recv, bytes, bootstrap->context) == 0;
     };
-    std::unique_ptr<Comm> made = Comm::create(bootstrap->rank, bootstrap->ranks, exchange, false, status);
+    std::shared_ptr<Comm> made = make(bootstrap->rank, bootstrap->ranks, exchange, status);
     if (made != nullptr) *comm = new coll_comm{std::move(made)};
     return status;
   });
 }
+
+}  // namespace
+
+extern "C" {
+
+const char* coll_strerror(coll_status status) { return coll::status_text(status); }
+const char* coll_last_error(void) { return coll::last_error(); }
+const char* coll_version(void) { return COLL_VERSION_STRING; }
+
+coll_status coll_comm_create(const coll_bootstrap* bootstrap, coll_comm** comm) {
+  return create(bootstrap, comm, [](int rank, int ranks, const coll::comm::Exchange& exchange, coll_status& status) {
+    return std::shared_ptr<Comm>(Comm::create(rank, ranks, exchange, false, status));
+  });
+}
+
+coll_status coll_comm_create_or_reuse(const coll_bootstrap* bootstrap, coll_comm** comm) {
+  return create(bootstrap, comm, Comm::create_or_reuse);
+}
+
+void coll_comm_keep(coll_comm* comm) {
+  if (comm == nullptr) return;
+  try {
+    if (!coll::comm::keep_spare(comm->comm)) comm->comm->detach();
+  } catch (const std::bad_alloc&) { comm->comm->detach(); }
+  delete comm;
+}
+
+void coll_comm_free_kept(void) { coll::comm::drop_spares(); }
 
 coll_status coll_comm_split(coll_comm* comm, int colour, int key, coll_comm** out) {
   if (comm == nullptr || out == nullptr) return failure(COLL_ERR_ARG, "coll_comm_split: comm or out is NULL");

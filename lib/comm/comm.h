@@ -19,6 +19,7 @@
 #include "comm/pieces.h"
 #include "comm/segment_layout.h"
 #include "comm/settings.h"
+#include "comm/spares.h"
 #include "comm/trials.h"
 #include "exec/bound.h"
 #include "exec/channel.h"
@@ -155,6 +156,8 @@ class Comm : public std::enable_shared_from_this<Comm> {
   // together. `names`: they exchange names of sockets in any case, because others who take part may need them. On failure
   // null, with the status and text of the first rank that failed.
   static std::unique_ptr<Comm> create(int rank, int ranks, const Exchange& exchange, bool names, coll_status& status);
+  // As create(), or a spare of the same ranks; the number of exchanges depends on what the ranks have kept.
+  static std::shared_ptr<Comm> create_or_reuse(int rank, int ranks, const Exchange& exchange, coll_status& status);
   ~Comm();
   Comm(const Comm&) = delete;
   Comm& operator=(const Comm&) = delete;
@@ -186,6 +189,14 @@ class Comm : public std::enable_shared_from_this<Comm> {
   // The program has freed its handle: no call but those on active requests follows. This rank leaves when the last one is
   // complete.
   void detach();
+
+  // Leaves, and may come back by wake(): no call follows until then. False, and nothing has changed, when it cannot serve
+  // again or keeps much memory.
+  bool rest();
+  // After rest(). False when another communicator would come out now.
+  bool wake(const Surroundings& now);
+  // Names it to all its ranks.
+  uint64_t token() const;
 
   // What makes this process a rank of its launcher; kept as long as the communicator.
   std::shared_ptr<void> claim;
@@ -279,6 +290,7 @@ class Comm : public std::enable_shared_from_this<Comm> {
   coll_status fail_disowned(Request& request);
   void leave();
 
+  void log_creation() const;
   void write_trace() const;
 
   exec::Team team_;
@@ -294,6 +306,9 @@ class Comm : public std::enable_shared_from_this<Comm> {
   std::atomic<bool> has_requests_ = false;
   bool detached_ = false;
   bool left_ = false;
+  bool had_persistent_ = false;  // requests; they may outlive the handle
+  bool keeps_pins_ = false;      // of users' memory, in the kernel module
+  Surroundings surroundings_;    // when it was made
   // Of the executor: flags and staging are out of step from then on. STATE: disowned.
   std::atomic<coll_status> failed_ = COLL_OK;
   void (*foreign_progress_)(void*) = nullptr;

@@ -2,12 +2,20 @@
 #include "comm/introduction.h"
 
 #include "config/digest.h"
+#include "topo/machine.h"
 #include "transport/shared_file.h"
 
 namespace coll::comm {
 
 static_assert(std::is_trivially_copyable_v<Hello> && std::is_trivially_copyable_v<Told>);
 static_assert(sizeof(Hello) + 3 * sizeof(Status) <= 64);
+
+std::bitset<most_cpus> own_cpus() {
+  std::bitset<most_cpus> cpus;
+  for (const int cpu : topo::current_cpus())
+    if (cpu < most_cpus) cpus.set(size_t(cpu));
+  return cpus;
+}
 
 void Hello::introduce(const transport::Address& own) {
   node = config::digest(transport::node_identity());
@@ -23,6 +31,16 @@ void Hello::offer(const transport::SegmentAddress& segment) {
   inode = segment.inode;
   token = segment.token.words[0];
   segment_pages = uint32_t(segment.bytes / transport::page_bytes());
+}
+
+void Hello::offer_spares(const std::array<uint64_t, most_spares>& tokens) {
+  descriptor = offers_spares;
+  token = tokens[0], inode = tokens[1];
+}
+
+std::array<uint64_t, Hello::most_spares> Hello::spares() const {
+  if (descriptor != offers_spares) return {};
+  return {token, inode};
 }
 
 transport::Address Hello::address() const {

@@ -3,6 +3,7 @@
 // reach the segment goes through the bootstrap, 64 bytes per rank in all; the rest is in the segment.
 #pragma once
 
+#include <array>
 #include <bitset>
 #include <cstdint>
 #include <type_traits>
@@ -19,10 +20,13 @@ namespace coll::comm {
 inline constexpr int most_cpus = 1024;
 inline constexpr size_t reason_bytes = 200;
 
+// Which processors this process may use.
+std::bitset<most_cpus> own_cpus();
+
 // The first exchange. A rank that has failed sends the rest as well: the others find its reason in the segment.
 struct Hello {
   using Word [[gnu::aligned(4)]] = uint64_t;  // so that nothing is padding
-  static constexpr uint16_t protocol = 6;
+  static constexpr uint16_t protocol = 7;
   uint16_t version = protocol;
   uint8_t status = COLL_OK;  // coll_status
   bool proc_is_own = false;  // transport::Namespaces
@@ -30,7 +34,8 @@ struct Hello {
   Word node = 0;             // a digest of transport::node_identity()
   int32_t pid = 0;
   uint32_t user = 0, pids = 0, net = 0;  // transport::Namespaces
-  // Rank 0: its segment. -1: it has none.
+  // Rank 0: its segment. -1: it has none. offers_spares: it makes one only if no spare serves.
+  static constexpr int32_t offers_spares = -2;
   int32_t descriptor = -1;
   uint32_t device = 0;
   Word inode = 0, token = 0;
@@ -38,6 +43,10 @@ struct Hello {
 
   void introduce(const transport::Address& own);
   void offer(const transport::SegmentAddress& segment);
+  // Tokens of the segments of spares (comm/spares.h), instead of a segment; 0: none.
+  static constexpr size_t most_spares = 2;
+  void offer_spares(const std::array<uint64_t, most_spares>& tokens);
+  std::array<uint64_t, most_spares> spares() const;
   // Its token is made of the digest and the pid.
   transport::Address address() const;
   transport::SegmentAddress segment() const;

@@ -10,11 +10,14 @@
 #include "exec/neighbor_exchange.h"
 #include "exec/wait.h"
 #include "sync/system_wait.h"
+#include "transport/segment.h"
 
 namespace coll::comm {
 
 Request::Request(Comm& comm, const Call& call, bool persistent)
-    : comm_(comm.weak_from_this()), call_(call), persistent_(persistent) {}
+    : comm_(comm.weak_from_this()), call_(call), persistent_(persistent) {
+  comm.had_persistent_ |= persistent;
+}
 
 coll_status Request::result() const {
   if (status_ == COLL_OK) return COLL_OK;
@@ -174,6 +177,31 @@ void Comm::leave() {
   sync::post(team_.members[size_t(rank())].state->state, exec::RankState::left);
   team_.posted();
 }
+
+bool Comm::rest() {
+  if (disowned() || ranks() == 1) return false;
+  set_progress(nullptr, nullptr);
+  const Locked locked(*this);
+  const bool usable = failed_ == COLL_OK && !team_.is_aborted() && !detached_ && outstanding_ == 0;
+  if (!usable || had_persistent_ || keeps_pins_ || claim != nullptr || team_.record != nullptr) return false;
+  size_t staging_bytes = blocking_.payloads_touched();
+  for (int c = 0; c < channel_count; c++)
+    for (const exec::StagingRing& ring : channel(c).rings) staging_bytes += ring.touched[0] + ring.touched[1];
+  if (staging_bytes > most_spare_bytes(ranks())) return false;
+  leave();
+  return true;
+}
+
+// Before its peers may wait for it again, as an exchange follows.
+bool Comm::wake(const Surroundings& now) {
+  if (disowned() || !(now == surroundings_) || team_.is_aborted()) return false;
+  left_ = false;
+  team_.traffic = {};
+  sync::post(team_.members[size_t(rank())].state->state, exec::RankState::alive);
+  return true;
+}
+
+uint64_t Comm::token() const { return segment_->address().token.words[0]; }
 
 coll_status Comm::abort(coll_status why) {
   if (disowned()) return told(COLL_ERR_STATE);

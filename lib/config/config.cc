@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "config/digest.h"
 #include "config/text_file.h"
 #include "config/variables.h"
 
@@ -122,6 +123,16 @@ std::vector<std::string> table_directories() {
 }
 
 const std::string& problem() { return files().problem; }
+
+uint64_t environment_digest() {
+  uint64_t all = digest_of_nothing;
+  for (char** line = environ; line != nullptr && *line != nullptr; line++) {
+    const std::string_view text = *line;
+    const bool counts = text.starts_with("COLL_") || text.starts_with("HOME=") || text.starts_with("XDG_CONFIG_HOME=");
+    if (counts) all = digest(text, digest("\n", all));
+  }
+  return all;
+}
 
 std::vector<Misspelt> misspelt() {
   std::vector<Misspelt> wrong;

@@ -6,6 +6,7 @@
 // begins a comment at the start of a line or after a blank.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,9 @@ const std::string& problem();
 // Where tables of measured machines are looked for, the user's directory first; collctl calibrate writes there. Without
 // a home only the system's.
 std::vector<std::string> table_directories();
+
+// Changes when a variable COLL_... of the environment does, or one that says where those files are.
+uint64_t environment_digest();
 
 struct Misspelt {
   std::string name;

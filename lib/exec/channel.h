@@ -190,6 +190,8 @@ class Channel {
   }
   // The same, and it is taken.
   char* take_payload(size_t bytes);
+  // So many bytes of `payloads` have pages.
+  size_t payloads_touched() const { return payloads_touched_; }
   // begin() without waiting: false when peers are still in the way.
   bool may_begin(size_t staging_bytes);
   // To be called now and then after that was false: false when a rank in the way has gone. Otherwise the first of what it

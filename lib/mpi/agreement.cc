@@ -2,13 +2,15 @@
 //
 // Ranks may fail alone: one is out of descriptors, another runs on a second node. None may then be left waiting
 // in an exchange that the others do not enter. Hence every exchange, the bootstrap's too, opens with a round of
-// notes, which carry what is short; a rank that has left coll_comm_create() goes on sending "I have left" until all
+// notes, which carry what is short; a rank that has left coll_comm_create_or_reuse() goes on sending "I have left" until all
 // have, and whoever reads that in the bootstrap gives up as well.
 #include "mpi/agreement.h"
 
 #include "mpi/below.h"
 #include "mpi/log.h"
 #include "mpi/placement.h"
+
+#include <coll/shim.h>
 
 #include <algorithm>
 #include <climits>
@@ -30,7 +32,7 @@ struct Opening {
 
 struct Note {
   std::uint64_t bytes;  // of the payload, which follows where it is too long for a note
-  std::uint32_t left;   // out of coll_comm_create()
+  std::uint32_t left;   // out of coll_comm_create_or_reuse()
   std::uint32_t good;
   char payload[1008];
 };
@@ -88,7 +90,7 @@ class Meeting {
     return first;
   }
 
-  // Waits until every rank is out of coll_comm_create(); whether all have succeeded.
+  // Waits until every rank is out of coll_comm_create_or_reuse(); whether all have succeeded.
   bool all_succeeded(bool success) {
     const Note mine{0, 1, success, {}};
     for (;;) {
@@ -133,7 +135,7 @@ class Meeting {
 
 // Makes libcoll's communicator; whether that succeeded is for the meeting to ask.
 coll_status create(const Meeting &meeting, int rank, coll_comm **made) {
-  const coll_status status = coll_comm_create(meeting.bootstrap(), made);
+  const coll_status status = coll_comm_create_or_reuse(meeting.bootstrap(), made);
   if (status == COLL_OK) return status;
   // All ranks have the text of the first that failed.
   const bool is_setting = status == COLL_ERR_ARG || status == COLL_ERR_UNAVAILABLE;

@@ -129,7 +129,7 @@ void enlist(Communicator *communicator) {
 
 void close(Communicator *communicator) {
   communicator->background.reset();
-  coll_comm_free(communicator->coll);
+  coll_comm_keep(communicator->coll);
   communicator->coll = nullptr;
   communicator->nodes.reset();
   for (int i = 0; i < collectives; i++) {
@@ -426,6 +426,7 @@ void shut_down() {
     for (Communicator *communicator = living; communicator != nullptr; communicator = communicator->next)
       close(communicator);
   }
+  coll_comm_free_kept();
   int rank = -1;
   found.Comm_rank(found.world, &rank);
   if (debug_wanted()) tell_total(rank), tell_heap(rank);

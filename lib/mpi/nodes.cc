@@ -3,6 +3,8 @@
 
 #include "mpi/below.h"
 
+#include <coll/shim.h>
+
 #include <algorithm>
 
 namespace coll::shim {
@@ -36,7 +38,7 @@ Nodes::Nodes(const std::vector<int> &first_on_node, int rank) : rank_(rank) {
 }
 
 Nodes::~Nodes() {
-  coll_comm_free(inside_.coll());
+  coll_comm_keep(inside_.coll());
   if (has_rail_) found.Comm_free(&rail_);
   if (has_all_) found.Comm_free(&all_);
 }

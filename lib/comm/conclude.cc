@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What every rank decides alike, from the same data, once the exchanges of a creation are over.
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+
+#include "comm/creation.h"
+#include "mem/huge_pages.h"
+#include "transport/cma.h"
+#include "transport/kcoll_map.h"
+#include "transport/kcoll_uring.h"
+
+namespace coll::comm {
+
+void Creation::check_marks() {
+  for (size_t r = 0; r < ranks(); r++)
+    if (comm_->team_.members[r].state->life.word.load(std::memory_order_relaxed) == 0)
+      return fate_.fail(COLL_ERR_BOOTSTRAP,
+                        "the end of rank " + std::to_string(r) +
+                            " cannot be noticed in another pid namespace: it has no thread libcoll-life; raise the "
+                            "limit on processes (ulimit -u), or use one pid namespace (unshare without --pid)");
+}
+
+void Creation::decide() {
+  exec::Team& team = comm_->team_;
+  const Settings& settings = comm_->settings_;
+  if (rendezvous_->pids_differ()) check_marks();
+  if (fate_.status != COLL_OK) return;
+  std::vector<topo::Place> places;
+  for (const Report& report : reports_) places.push_back(report.place);
+  comm_->hierarchy_ = topo::Hierarchy::from_places(places, sensitivity_);
+  comm_->cache_bytes_ = topo::available_cache_bytes(*comm_->machine_, places);
+
+  for (const Report& report : reports_) agreed_.add(report.found);
+  const std::string problem = agreed_.impossible(settings.transport);
+  if (!problem.empty())
+    return fate_.fail(COLL_ERR_UNAVAILABLE,
+                      std::string("COLL_TRANSPORT=") + name(settings.transport) + " cannot be used here: " + problem);
+  const Transport chosen = settings.transport == Transport::automatic ? agreed_.fastest() : settings.transport;
+  using exec::Reach;
+  team.reach = one_process()                                             ? Reach::direct
+               : chosen == Transport::shm || chosen == Transport::mapped ? Reach::staged
+                                                                         : Reach::remote;
+  if (settings.transport == Transport::shm) team.reach = Reach::staged;
+  team.map_arenas = settings.transport != Transport::shm && !rendezvous_->namespaces_differ();
+  const bool stages = ranks() > 1 && settings.transport == Transport::automatic && team.reach == Reach::staged;
+  const bool copies_work = stages && agreed_.impossible(Transport::cma).empty();
+  comm_->copies_work_ = copies_work;
+  if (copies_work) comm_->cma_times_ = agreed_.cma_times();
+  if (team.reach == Reach::remote) team.access = make_access(chosen);
+  else if (copies_work) team.access = make_access(Transport::cma);
+  comm_->keeps_pins_ = team.reach == Reach::remote && chosen != Transport::cma;
+  if (team.access != nullptr) team.abilities = team.access->abilities();
+  if (settings.log)
+    team.on_refusal = [rank = rank()] {
+      fprintf(stderr,
+              "libcoll: rank %d: the kernel refuses to copy between its peers and a buffer of this rank (memfd_secret, "
+              "device memory); in this communicator its buffers are staged from now on\n",
+              rank);
+    };
+  team.direct_min_bytes = settings.direct_min_bytes;
+  if (settings.streamed.has_value()) team.stores.settle(*settings.streamed);
+  comm_->heaps_are_shared_ = team.map_arenas && std::ranges::all_of(introductions_, &Introduction::shared_heap);
+  comm_->huge_pages_ = std::ranges::all_of(introductions_, &Introduction::huge_pages);
+  if (!settings.trace.empty()) team.record = std::make_unique<exec::Record>();
+  comm_->groups_apart_ = comm_->team_.crowded && !std::ranges::all_of(reports_, [this](const Report& report) {
+                           return report.scheduling_group == reports_[0].scheduling_group;
+                         });
+  team.patience = comm_->team_.crowded ? sync::Patience::crowded(!comm_->groups_apart_) : sync::Patience::alone();
+  for (int c = 0; c < channel_count; c++) set_up(comm_->channel(c), c);
+  comm_->selector_ = {table_, comm_->hierarchy_};
+  comm_->set_latency_paths();
+  const bool rules_choose = table_ == nullptr && settings.chunk_bytes == 0 && settings.throttle == 0;
+  if (stages && rules_choose && std::ranges::all_of(introductions_, &Introduction::trials))
+    comm_->trials_ = std::make_unique<Trials>(int(ranks()));
+  if (settings.drift && !comm_->in_place() && comm_->selector_.knows_times(int(ranks()))) watch();
+  describe();
+}
+
+std::unique_ptr<transport::Access> Creation::make_access(Transport transport) {
+  switch (transport) {
+    case Transport::kcoll_copy: return std::make_unique<transport::KcollCopy>(probe_.device());
+    case Transport::kcoll_map: return std::make_unique<transport::KcollMap>(probe_.device(), int(ranks()));
+    case Transport::kcoll_uring: {
+      transport::KcollStatus status;
+      auto uring = transport::KcollUring::make(probe_.device(), !comm_->team_.crowded, status);
+      if (uring != nullptr) return uring;
+      return std::make_unique<transport::KcollCopy>(probe_.device());
+    }
+    case Transport::automatic:
+    case Transport::shm:
+    case Transport::mapped:
+    case Transport::cma: break;
+  }
+  std::vector<int> pids;
+  for (const transport::Address& address : addresses_) pids.push_back(address.pid);
+  return transport::cma_access(std::move(pids));
+}
+
+void Creation::watch() {
+  std::vector<Stamp*> stamps;
+  for (size_t r = 0; r < ranks(); r++) stamps.push_back(reinterpret_cast<Stamp*>(at(layout_.stamps(int(r)))));
+  comm_->drift_ = std::make_unique<Drift>(rank(), std::move(stamps));
+}
+
+// Twice as far as a core's own caches reach, but all ranks' two halves leave room in the caches they share. The more
+// ranks, the shorter: a rank maps every page that any of them walks over, and until the first walk has ended each call
+// of an algorithm that reads from all peers takes a page fault for each of them.
+size_t Creation::walk_bytes() const {
+  constexpr size_t of_two = size_t(1) << 20;
+  const size_t own = 2 * comm_->machine_->l2.size_bytes, share = comm_->cache_bytes_ / (4 * ranks());
+  const size_t walk = comm_->team_.crowded ? of_two : std::clamp(std::min(own, share), of_two, half_bytes);
+  return std::max(2 * walk / std::max<size_t>(ranks(), 2), exec::least_walk_bytes);
+}
+
+void Creation::set_up(exec::Channel& channel, int index) {
+  channel.team = &comm_->team_;
+  layout_.place(channel, index, segment_->base());
+  exec::StagingRing& longest = channel.rings.back();
+  longest.walk_bytes = std::min(walk_bytes(), longest.half_bytes);
+  channel.starts_over = comm_->team_.crowded;
+  if (index != 0 || comm_->team_.crowded) return;
+  channel.payloads = at(layout_.payloads(rank()));
+  channel.payloads_bytes = layout_.payloads_bytes();
+}
+
+void Creation::describe() {
+  const exec::Team& team = comm_->team_;
+  std::string& text = comm_->description_;
+  text = topo::describe(comm_->hierarchy_) + "; transport ";
+  if (team.reach == exec::Reach::direct) text += "mapped (ranks are threads of one process)";
+  else text += comm_->transport();
+  if (comm_->settings_.transport != Transport::automatic) text += ", forced";
+  else if (ranks() > 1 && team.reach != exec::Reach::direct) text += " (256 KiB: " + agreed_.times() + ")";
+  if (team.reach != exec::Reach::direct && team.map_arenas) text += "; shared buffers (coll_mem_alloc): mapped";
+  text += comm_->team_.crowded ? "; oversubscribed (more ranks than cores)" : "";
+  if (table_ == nullptr) text += "; table: none, built-in defaults (collctl calibrate writes one)";
+  else text += "; table: " + table_->name + (table_->date.empty() ? "" : " of " + table_->date);
+}
+
+}  // namespace coll::comm

@@ -50,6 +50,7 @@ coll_status coll_stats_write(int rank);
  * As coll_comm_create(), except that a communicator of the same ranks that all of them have passed to
  * coll_comm_keep() may serve again, in a few microseconds; then the bootstrap is used once, and otherwise at most four
  * times.
+ * Collective. Errors: as coll_comm_create(). Thread safety: full.
  */
 coll_status coll_comm_create_or_reuse(const coll_bootstrap *bootstrap, coll_comm **comm);
 

@@ -203,6 +203,36 @@ class Small(Page):
         self.assertIn("rank", self.text("#live"))
         self.assertEqual(self.browser.get_log("browser"), [])
 
+    def test_perfetto_gets_the_steps(self):
+        self.open("two")
+        line = self.data["two"]["timelines"][0]
+        link = self.find("#job a[href='#timeline-0']")
+        self.assertEqual(link.get_attribute("title"), line["name"])
+        self.assertIn("allreduce", self.script("return arguments[0].closest('tr').textContent", link))
+        self.assertEqual(self.text("#timeline-0"), line["name"])
+        # A window that answers as Perfetto's does, at the second question.
+        self.script("""
+            window.sent = [];
+            window.open = address => { sent.push(address); return window; };
+            window.postMessage = (message, to) => {
+              sent.push([message === 'PING' ? message : JSON.parse(new TextDecoder().decode(message.perfetto.buffer)), to]);
+              const answer = source => window.dispatchEvent(new MessageEvent('message', {data: 'PONG', origin: source, source: window}));
+              if (message === 'PING') answer(sent.length > 2 ? to : 'https://example.org');
+            };
+            [...document.querySelectorAll('#timeline button')].find(b => /Perfetto/.test(b.textContent)).click();""")
+        from selenium.webdriver.support.ui import WebDriverWait
+        WebDriverWait(self.browser, 10).until(lambda _: self.script("return sent.length") >= 4)
+        sent = self.script("return sent")
+        self.assertEqual(sent[0], "https://ui.perfetto.dev")
+        self.assertEqual([message for message, _ in sent[1:3]], ["PING", "PING"])
+        self.assertEqual({to for _, to in sent[1:]}, {"https://ui.perfetto.dev"})
+        events = sent[3][0]["traceEvents"]
+        steps = [event for event in events if event["ph"] == "X"]
+        self.assertEqual([step["dur"] for step in steps], [s[3] for s in line["slices"]])
+        self.assertEqual([event["ph"] for event in events].count("f"), len(line["arrows"]))
+        self.script("return new Promise(done => setTimeout(done, 300))")
+        self.assertEqual(self.script("return sent.length"), 4)  # it asks no more
+
     def test_benchmark_by_keyboard(self):
         self.open("two")
         at = self.script("return [...document.querySelectorAll('#benchmark [role=application]')].findIndex(e => /^bcast/.test(e.getAttribute('aria-label')))")

@@ -151,6 +151,15 @@ function jobTable(job, groups, total, pick) {
           : '',
     },
   ];
+  const timelineOf = group => report.timelines.findIndex(line => line.name.split(' ')[0] === group.collective);
+  if (groups.some(group => timelineOf(group) >= 0))
+    columns.push({
+      title: 'one call in time',
+      cell: group =>
+        timelineOf(group) >= 0
+          ? el('a', {href: `#timeline-${timelineOf(group)}`, title: report.timelines[timelineOf(group)].name}, 'timeline')
+          : '',
+    });
   const made = table(columns, groups, 'Time of the job by collective and size');
   made.querySelectorAll('tbody tr').forEach(row => rows.push(row));
   function choose(group) {

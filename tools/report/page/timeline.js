@@ -54,6 +54,46 @@ function inUnits(line) {
   return {...line, slices, arrows, end_us: d3.max(end) || 1};
 }
 
+const perfetto = 'https://ui.perfetto.dev';
+
+// The steps that the report has, in the trace event format of Chrome.
+function traceEvents(line) {
+  const thread = (row, name) => ({ph: 'M', name: 'thread_name', pid: 1, tid: row, args: {name}});
+  return [
+    {ph: 'M', name: 'process_name', pid: 1, args: {name: line.name || line.file}},
+    ...line.rows.map((name, row) => thread(row, name)),
+    ...line.slices.map(slice => ({
+      ph: 'X',
+      name: line.kinds[slice[KIND]],
+      pid: 1,
+      tid: slice[ROW],
+      ts: slice[BEGIN],
+      dur: slice[LENGTH],
+      args: {step: line.words[slice[WORD]], pass: slice[PASS], bytes: slice[BYTES]},
+    })),
+    ...line.arrows.flatMap(([from, posted, to, met], id) => [
+      {ph: 's', name: 'post', cat: 'post', id, pid: 1, tid: from, ts: posted},
+      {ph: 'f', bp: 'e', name: 'post', cat: 'post', id, pid: 1, tid: to, ts: met},
+    ]),
+  ];
+}
+
+// Perfetto takes a trace by a message once it answers PING with PONG: a file on a disk has no address that it could load.
+function showInPerfetto(line) {
+  const opened = window.open(perfetto);
+  if (!opened) return;
+  const asking = setInterval(() => opened.postMessage('PING', perfetto), 100);
+  const answered = event => {
+    if (event.source !== opened || event.origin !== perfetto || event.data !== 'PONG') return;
+    clearInterval(asking);
+    window.removeEventListener('message', answered);
+    const buffer = new TextEncoder().encode(JSON.stringify({traceEvents: traceEvents(line)})).buffer;
+    opened.postMessage({perfetto: {buffer, title: line.name || line.file, fileName: line.file}}, perfetto);
+  };
+  window.addEventListener('message', answered);
+  setTimeout(() => clearInterval(asking), 60000);
+}
+
 // A canvas with rows for lanes and a zoom along the time.
 function lanes(host, line, {label, text, unit}) {
   const frame = el('div.figure'),
@@ -347,9 +387,9 @@ sections.push({
       `${line.rows[slice[ROW]]}: ${line.words[slice[WORD]] || line.kinds[slice[KIND]]}` +
       (slice[BYTES] > 0 ? `\n${bytesText(slice[BYTES])}` : '') +
       (slice[PASS] > 0 ? `\npass ${slice[PASS]}` : '');
-    for (const line of report.timelines) {
+    for (const [at, line] of report.timelines.entries()) {
       host.append(
-        el('h3', {}, line.name || line.file),
+        el(`h3#timeline-${at}`, {}, line.name || line.file),
         el('p.answer', {}, timelineAnswer(line)),
         el(
           'p',
@@ -383,11 +423,13 @@ sections.push({
         el(
           'p',
           {},
-          'To look at every step, open the file ',
+          el('button', {onclick: () => showInPerfetto(line)}, 'Open these steps in Perfetto'),
+          ' hands them to a window of ',
+          el('a', {href: perfetto, rel: 'noreferrer'}, 'ui.perfetto.dev'),
+          ', which is loaded from the network; they stay in the browser. ',
+          line.recorded > line.slices.length ? 'It opens the file ' : 'It also opens the file ',
           el('code', {}, line.file),
-          ' at ',
-          el('a', {href: 'https://ui.perfetto.dev', rel: 'noreferrer'}, 'ui.perfetto.dev'),
-          '.',
+          line.recorded > line.slices.length ? ', which has all steps.' : '.',
         ),
       );
     }

@@ -203,6 +203,18 @@ class Small(Page):
         self.assertIn("rank", self.text("#live"))
         self.assertEqual(self.browser.get_log("browser"), [])
 
+    def test_functions_and_overlap_of_the_job(self):
+        self.open("two")
+        text = self.text("#job")
+        self.assertRegex(text, r"in flight for 10[5-9](\.\d)? ms per rank")
+        self.assertIn("2.7 ms of that were spent in starts, 24.3 ms of that were spent in waits", text)
+        self.assertRegex(text, r"7[4-6](\.\d)? ?% overlapped")
+        rows = self.script("""return [...document.querySelectorAll('#job table')]
+            .find(t => t.caption && t.caption.textContent === 'Time of the job by function')
+            .innerText""")
+        self.assertLess(rows.index("MPI_Allreduce"), rows.index("MPI_Bcast"))
+        self.assertLess(rows.index("MPI_Bcast"), rows.index("MPI_Waitall"))
+
     def test_perfetto_gets_the_steps(self):
         self.open("two")
         line = self.data["two"]["timelines"][0]

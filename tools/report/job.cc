@@ -25,6 +25,15 @@ struct RankCalls {
   std::vector<double> seconds;
 };
 
+struct RankFunction {
+  std::vector<uint64_t> served, forwarded, one_rank;  // [files]: calls
+  std::vector<double> served_seconds, forwarded_seconds, one_rank_seconds;
+  void resize(size_t files) {
+    for (auto* calls : {&served, &forwarded, &one_rank}) calls->resize(files);
+    for (auto* seconds : {&served_seconds, &forwarded_seconds, &one_rank_seconds}) seconds->resize(files);
+  }
+};
+
 struct JobFile {
   int rank = 0;
   ordered_json content;
@@ -62,6 +71,12 @@ const ordered_json& rows_at(const ordered_json& content, const char* key) {
   return content.contains(key) && content[key].is_array() ? content[key] : none;
 }
 
+ordered_json all_rounded(const std::vector<double>& values) {
+  ordered_json made = ordered_json::array();
+  for (const double value : values) made.push_back(rounded(value));
+  return made;
+}
+
 // Of calls of the same size class: the cheapest plan of the collective.
 ordered_json prediction_of(const ordered_json& row, const ModelMachine& on) {
   uint64_t calls = 0, bytes = 0;
@@ -89,6 +104,7 @@ ordered_json prediction_of(const ordered_json& row, const ModelMachine& on) {
 ordered_json job_section(const std::vector<std::string>& files) {
   std::map<CallKey, RankCalls> calls;
   std::map<std::tuple<std::string, SizeClass, std::string>, std::vector<uint64_t>> forwarded;
+  std::map<std::string, RankFunction> functions;
   std::vector<JobFile> all;
   for (const std::string& file : files) all.push_back(read_statistics(file, int(all.size())));
   std::ranges::stable_sort(all, {}, &JobFile::rank);
@@ -116,28 +132,46 @@ ordered_json job_section(const std::vector<std::string>& files) {
       of.resize(all.size());
       of[at] += count_at(row, "calls");
     }
+    for (const ordered_json& row : rows_at(content, "functions")) {
+      RankFunction& of = functions[text_at(row, "function")];
+      of.resize(all.size());
+      of.served[at] += count_at(row, "served");
+      of.forwarded[at] += count_at(row, "forwarded");
+      of.one_rank[at] += count_at(row, "one_rank");
+      of.served_seconds[at] += number_at(row, "served_seconds");
+      of.forwarded_seconds[at] += number_at(row, "forwarded_seconds");
+      of.one_rank_seconds[at] += number_at(row, "one_rank_seconds");
+    }
   }
   ordered_json call_rows = ordered_json::array(), forwarded_rows = ordered_json::array();
   for (const auto& [key, of] : calls) {
-    ordered_json seconds = ordered_json::array();
-    for (double value : of.seconds) seconds.push_back(rounded(value));
     call_rows.push_back({{"collective", std::get<0>(key)},
                          {"up_to_bytes", ordered_json::parse(std::get<1>(key))},
                          {"algorithm", std::get<2>(key)},
                          {"transport", std::get<3>(key)},
                          {"calls", of.calls},
                          {"bytes", of.bytes},
-                         {"seconds", seconds}});
+                         {"seconds", all_rounded(of.seconds)}});
   }
   for (const auto& [key, of] : forwarded)
     forwarded_rows.push_back({{"collective", std::get<0>(key)},
                               {"up_to_bytes", ordered_json::parse(std::get<1>(key))},
                               {"why", std::get<2>(key)},
                               {"calls", of}});
+  ordered_json function_rows = ordered_json::array();
+  for (const auto& [name, of] : functions)
+    function_rows.push_back({{"function", name},
+                             {"served", of.served},
+                             {"forwarded", of.forwarded},
+                             {"one_rank", of.one_rank},
+                             {"served_seconds", all_rounded(of.served_seconds)},
+                             {"forwarded_seconds", all_rounded(of.forwarded_seconds)},
+                             {"one_rank_seconds", all_rounded(of.one_rank_seconds)}});
   return {{"ranks", ranks},
           {"run_seconds", runs_known ? runs : ordered_json()},
           {"calls", call_rows},
-          {"forwarded", forwarded_rows}};
+          {"forwarded", forwarded_rows},
+          {"functions", function_rows}};
 }
 
 void predict_job(ordered_json& job, const ModelMachine& on) {

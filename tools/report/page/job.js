@@ -270,18 +270,69 @@ sections.push({
         detail,
       );
       requests(host, job, n);
+      byFunction(host, job, n);
     }
     forwardedCalls(host, job);
     return undefined;
   },
 });
 
+// What a call of the program is to a request.
+const roles = [
+  ['starts', /^(MPI_I[a-z]|MPIX?_Start|coll_start)/],
+  ['waits', /^(MPI_Wait|coll_wait)/],
+  ['tests', /^(MPI_Test|MPI_Request_get_status|coll_test)/],
+];
+const functionSeconds = row => sum(row.served_seconds) + sum(row.forwarded_seconds) + sum(row.one_rank_seconds);
+
+// How much of the time in flight a rank spent in calls that start requests and wait for them; the rest overlapped.
+function overlapAnswer(job, rows, n) {
+  const inFlight = sum(rows.map(row => sum(row.seconds)));
+  const spent = roles.map(([role, pattern]) => [
+    role,
+    sum((job.functions || []).filter(row => pattern.test(row.function)).map(row => sum(row.served_seconds))),
+  ]);
+  const inside = sum(spent.map(([, seconds]) => seconds));
+  if (inside === 0) return 'From the start of a request to its completion: computation that overlaps it counts, too.';
+  return (
+    `Requests were in flight for ${secondsText(inFlight / n)} per rank, each from its start to its completion. ` +
+    `${spent.map(([role, seconds]) => `${secondsText(seconds / n)} of that were spent in ${role}`).join(', ')}: ` +
+    `${percent(Math.max(0, 1 - inside / inFlight))} overlapped with other work of the program or with other requests.`
+  );
+}
+
+function byFunction(host, job, n) {
+  const rows = (job.functions || []).map(row => ({...row, total: functionSeconds(row)})).filter(row => row.total > 0);
+  if (rows.length === 0) return;
+  rows.sort((a, b) => b.total - a.total);
+  const calls = key => row => (sum(row[key]) > 0 ? digits(sum(row[key]) / n) : '');
+  host.append(
+    el('h3', {}, 'By function'),
+    el('p', {}, 'The functions that the program called, with calls and time per rank.'),
+    table(
+      [
+        {title: 'function', cell: row => row.function},
+        {title: 'time', number: true, cell: row => secondsText(row.total / n)},
+        ...(job.run_seconds
+          ? [{title: 'of the run', number: true, cell: row => percent(row.total / sum(job.run_seconds))}]
+          : []),
+        {title: 'served', number: true, cell: calls('served')},
+        {title: 'forwarded', number: true, cell: calls('forwarded')},
+        {title: 'one rank', number: true, cell: calls('one_rank')},
+        {title: 'time forwarded', number: true, cell: row => secondsText(sum(row.forwarded_seconds) / n)},
+      ],
+      rows,
+      'Time of the job by function',
+    ),
+  );
+}
+
 function requests(host, job, n) {
   const rows = job.calls.filter(row => row.algorithm.endsWith(' (request)') && sum(row.calls) > 0);
   if (rows.length === 0) return;
   host.append(
     el('h3', {}, 'Non-blocking and persistent calls'),
-    el('p', {}, 'From the start of a request to its completion: computation that overlaps it counts, too.'),
+    el('p', {}, overlapAnswer(job, rows, n)),
     table(
       [
         {title: 'calls', cell: row => `${row.collective}, ${classText(row.up_to_bytes)}`},

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -126,7 +127,8 @@ const std::string& problem() { return files().problem; }
 
 uint64_t environment_digest() {
   uint64_t all = digest_of_nothing;
-  for (char** line = environ; line != nullptr && *line != nullptr; line++) {
+  // Another thread may put a longer table in its place; see topo/quiet.h.
+  for (char** line = std::atomic_ref<char**>(environ).load(); line != nullptr && *line != nullptr; line++) {
     const std::string_view text = *line;
     const bool counts = text.starts_with("COLL_") || text.starts_with("HOME=") || text.starts_with("XDG_CONFIG_HOME=");
     if (counts) all = digest(text, digest("\n", all));

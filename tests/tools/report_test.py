@@ -104,7 +104,7 @@ class Report(Case):
 
     def test_an_empty_job(self):
         report = self.run_json("report", *TWO_CORES, "--stats", self.file("s", ""))
-        self.assertEqual(report["job"], {"ranks": [0], "run_seconds": None, "calls": [], "forwarded": []})
+        self.assertEqual(report["job"], {"ranks": [0], "run_seconds": None, "calls": [], "forwarded": [], "functions": []})
 
     def test_nested_files_are_refused(self):
         """Each level takes stack where JSON is copied or written."""

@@ -110,15 +110,15 @@ coll_status coll_neighbor_exchange(const coll_outgoing* sends, size_t send_count
 }
 coll_status coll_ineighbor_exchange(const coll_outgoing* sends, size_t send_count, const coll_incoming* receives,
                                     size_t receive_count, coll_comm* comm, coll_request** request) {
-  return begin(false, comm, request,
-               [&](Call& call) { return make_exchange(sends, send_count, receives, receive_count, comm, call,
-                                    std::make_shared<NeighborExchange>()); });
+  return begin(false, comm, request, [&](Call& call) {
+    return make_exchange(sends, send_count, receives, receive_count, comm, call, std::make_shared<NeighborExchange>());
+  });
 }
 coll_status coll_neighbor_exchange_init(const coll_outgoing* sends, size_t send_count, const coll_incoming* receives,
                                         size_t receive_count, coll_comm* comm, coll_request** request) {
-  return begin(true, comm, request,
-               [&](Call& call) { return make_exchange(sends, send_count, receives, receive_count, comm, call,
-                                    std::make_shared<NeighborExchange>()); });
+  return begin(true, comm, request, [&](Call& call) {
+    return make_exchange(sends, send_count, receives, receive_count, comm, call, std::make_shared<NeighborExchange>());
+  });
 }
 
 }  // extern "C"

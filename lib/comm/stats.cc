@@ -49,7 +49,8 @@ double wanted_interval() {
   char* end;
   const double seconds = std::strtod(value, &end);
   if (*end == 0 && std::isfinite(seconds) && seconds >= 0) return seconds > 0 ? seconds : HUGE_VAL;
-  fprintf(stderr, "libcoll: COLL_STATS_EVERY='%s' is not a number of seconds; use one such as 60, or unset it\n", value);
+  fprintf(stderr, "libcoll: COLL_STATS_EVERY='%s' is not a number of seconds; use one such as 60, or unset it\n",
+          value);
   return std::numeric_limits<double>::infinity();
 }
 

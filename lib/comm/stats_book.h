@@ -36,9 +36,7 @@ struct Row {
 };
 struct Reason {
   std::string why, function;
-  bool operator<(const Reason& other) const {
-    return std::tie(why, function) < std::tie(other.why, other.function);
-  }
+  bool operator<(const Reason& other) const { return std::tie(why, function) < std::tie(other.why, other.function); }
 };
 struct Share {
   uint64_t calls = 0;

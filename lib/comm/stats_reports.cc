@@ -148,9 +148,8 @@ std::string text_of(const Counts& counts, int rank, bool complete) {
     std::string why;
     for (const auto& [reason, calls] : by_why) why += (why.empty() ? "" : ", ") + std::to_string(calls) + " " + reason;
     const uint64_t calls = counts.passed_of(place);
-    add(out, "%-15s %8s %10llu forwarded, %.1f %%, %.3f ms: %s\n", place.first.c_str(),
-        size_text(place.second).c_str(), Number(calls), 100 * double(calls) / double(counts.calls_of(place)),
-        seconds * 1e3, why.c_str());
+    add(out, "%-15s %8s %10llu forwarded, %.1f %%, %.3f ms: %s\n", place.first.c_str(), size_text(place.second).c_str(),
+        Number(calls), 100 * double(calls) / double(counts.calls_of(place)), seconds * 1e3, why.c_str());
   }
   add(out, "%-24s %10s %10s %10s %12s %13s %9s\n", "function", "served", "forwarded", "one rank", "time ms",
       "forwarded ms", "of run");
@@ -171,6 +170,17 @@ std::string json_of(const Counts& counts, int rank, bool complete) {
   std::string out = "{\"rank\": " + std::to_string(rank);
   out += std::string(",\n \"complete\": ") + (complete ? "true" : "false");
   add(out, ",\n \"run_seconds\": %.6f", run_seconds);
+  const Function total = counts.total();
+  out += ",\n \"total\": {";
+  add_shares(out, total);
+  add(out, ", \"seconds\": %.9f, \"share_of_run\": %.6f}", total.seconds(), share_of(total.seconds(), run_seconds));
+  if (counts.ranks != 0) {
+    add(out, ",\n \"all_ranks\": {\"ranks\": %d", counts.ranks);
+    add_json_spread(out, "seconds", counts.collectives);
+    add_json_spread(out, "forwarded_seconds", counts.forwarded);
+    add_json_spread(out, "run_seconds", counts.run);
+    out += "}";
+  }
   out += ",\n \"calls\": [";
   const char* separator = "";
   for (const auto& [key, row] : counts.rows) {
@@ -189,8 +199,9 @@ std::string json_of(const Counts& counts, int rank, bool complete) {
       out += std::string(separator) + "\n  {\"collective\": " + quoted(place.first) +
              ", \"up_to_bytes\": " + limit_of(place.second) + ", \"why\": " + quoted(reason.why) +
              ", \"calls\": " + std::to_string(share.calls);
-      add(out, ", \"share\": %.6f, \"seconds\": %.9f, \"function\": ",
-          double(share.calls) / double(counts.calls_of(place)), share.seconds);
+      add(out,
+          ", \"share\": %.6f, \"seconds\": %.9f, \"function\": ", double(share.calls) / double(counts.calls_of(place)),
+          share.seconds);
       out += quoted(reason.function) + "}";
       separator = ",";
     }
@@ -202,18 +213,7 @@ std::string json_of(const Counts& counts, int rank, bool complete) {
     out += "}";
     separator = ",";
   }
-  const Function total = counts.total();
-  out += "],\n \"total\": {";
-  add_shares(out, total);
-  add(out, ", \"seconds\": %.9f, \"share_of_run\": %.6f}", total.seconds(), share_of(total.seconds(), run_seconds));
-  if (counts.ranks != 0) {
-    add(out, ",\n \"all_ranks\": {\"ranks\": %d", counts.ranks);
-    add_json_spread(out, "seconds", counts.collectives);
-    add_json_spread(out, "forwarded_seconds", counts.forwarded);
-    add_json_spread(out, "run_seconds", counts.run);
-    out += "}";
-  }
-  return out + "}\n";
+  return out + "]}\n";
 }
 
 std::string prometheus_of(const Counts& counts, int rank) {
@@ -229,7 +229,8 @@ std::string prometheus_of(const Counts& counts, int rank) {
   for (const auto& [key, row] : counts.rows) calls.sample(labels_of(key), row.calls);
   Metric bytes(out, "libcoll_bytes_total", "counter", "Sum of the sizes of these calls.");
   for (const auto& [key, row] : counts.rows) bytes.sample(labels_of(key), row.bytes);
-  Metric seconds(out, "libcoll_seconds_total", "counter", "Time of these calls; of requests, from start to completion.");
+  Metric seconds(out, "libcoll_seconds_total", "counter",
+                 "Time of these calls; of requests, from start to completion.");
   for (const auto& [key, row] : counts.rows) seconds.sample(labels_of(key), row.seconds);
   const auto labels_of_reason = [&](const Place& place, const Reason& reason) {
     return of_rank + ",function=" + quoted(reason.function) + ",collective=" + quoted(place.first) +

@@ -172,11 +172,13 @@ constexpr Variable all[] = {
       {"json", "Rank 0 writes JSON to standard error."},
       {"prometheus", "Rank 0 writes the text format of Prometheus to standard error."},
       {"FILE",
-       "Rank 0 writes JSON to this file, or the text format of Prometheus if the name ends in .prom. If the name contains "
+       "Rank 0 writes JSON to this file, or the text format of Prometheus if the name ends in .prom. If the name "
+       "contains "
        "%r, every rank writes a file, with its rank for %r."}}},
     {"COLL_STATS_EVERY",
      "",
-     "How often COLL_STATS is written before the process ends, so that a job that is killed leaves statistics. A file is "
+     "How often COLL_STATS is written before the process ends, so that a job that is killed leaves statistics. A file "
+     "is "
      "replaced as a whole.",
      "each process, once, with COLL_STATS.",
      {{"SECONDS",

@@ -404,9 +404,8 @@ void Run::copy_here(int shared, bool stream, char* first, char* second, const ch
     mem::copy_over(staged, source, bytes, true);
     return mem::copy(shared == 1 ? second : first, source, bytes);
   }
-  mem::write_in_steps(staged, bytes, [&](size_t at, size_t length) {
-    copy_near(first + at, second + at, source + at, length, false);
-  });
+  mem::write_in_steps(
+      staged, bytes, [&](size_t at, size_t length) { copy_near(first + at, second + at, source + at, length, false); });
 }
 
 // To memory that distant cores read. A result that is a source, too, lies in this core's caches or comes there anyway.

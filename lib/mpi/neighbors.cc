@@ -89,9 +89,8 @@ int take(Collective collective, MPI_Comm comm, Describe describe) {
     exchange.in.list(exchange.receives);
     return call.carry_out(
         [&](coll_comm *coll) {
-          const coll_status status =
-              coll_neighbor_exchange(exchange.sends.data(), exchange.sends.size(), exchange.receives.data(),
-                                     exchange.receives.size(), coll);
+          const coll_status status = coll_neighbor_exchange(exchange.sends.data(), exchange.sends.size(),
+                                                            exchange.receives.data(), exchange.receives.size(), coll);
           return status == COLL_OK && !exchange.in.store() ? COLL_ERR_TYPE : status;
         },
         [](Nodes &) { /* forwarded above */ });

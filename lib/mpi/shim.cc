@@ -43,7 +43,8 @@ int MPI_Reduce_scatter(const void *send, void *recv, const int *counts, MPI_Data
 
 int MPI_Reduce_scatter_block(const void *send, void *recv, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const int result = take_reduce_scatter_block(send, recv, count, datatype, op, comm);
-  return result != passed_on ? result : forward(below().next.Reduce_scatter_block, send, recv, count, datatype, op, comm);
+  return result != passed_on ? result
+                             : forward(below().next.Reduce_scatter_block, send, recv, count, datatype, op, comm);
 }
 
 int MPI_Scan(const void *send, void *recv, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
@@ -67,9 +68,9 @@ int MPI_Gather(const void *send, int send_count, MPI_Datatype send_type, void *r
 int MPI_Gatherv(const void *send, int send_count, MPI_Datatype send_type, void *recv, const int *recv_counts,
                 const int *displs, MPI_Datatype recv_type, int root, MPI_Comm comm) {
   const int result = take_gatherv(send, send_count, send_type, recv, recv_counts, displs, recv_type, root, comm);
-  return result != passed_on
-             ? result
-             : forward(below().next.Gatherv, send, send_count, send_type, recv, recv_counts, displs, recv_type, root, comm);
+  return result != passed_on ? result
+                             : forward(below().next.Gatherv, send, send_count, send_type, recv, recv_counts, displs,
+                                       recv_type, root, comm);
 }
 
 int MPI_Scatter(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
@@ -83,31 +84,33 @@ int MPI_Scatter(const void *send, int send_count, MPI_Datatype send_type, void *
 int MPI_Scatterv(const void *send, const int *send_counts, const int *displs, MPI_Datatype send_type, void *recv,
                  int recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm) {
   const int result = take_scatterv(send, send_counts, displs, send_type, recv, recv_count, recv_type, root, comm);
-  return result != passed_on
-             ? result
-             : forward(below().next.Scatterv, send, send_counts, displs, send_type, recv, recv_count, recv_type, root, comm);
+  return result != passed_on ? result
+                             : forward(below().next.Scatterv, send, send_counts, displs, send_type, recv, recv_count,
+                                       recv_type, root, comm);
 }
 
 int MPI_Allgather(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
                   MPI_Datatype recv_type, MPI_Comm comm) {
   const int result = take_allgather(send, send_count, send_type, recv, recv_count, recv_type, comm);
-  return result != passed_on ? result
-                             : forward(below().next.Allgather, send, send_count, send_type, recv, recv_count, recv_type, comm);
+  return result != passed_on
+             ? result
+             : forward(below().next.Allgather, send, send_count, send_type, recv, recv_count, recv_type, comm);
 }
 
 int MPI_Allgatherv(const void *send, int send_count, MPI_Datatype send_type, void *recv, const int *recv_counts,
                    const int *displs, MPI_Datatype recv_type, MPI_Comm comm) {
   const int result = take_allgatherv(send, send_count, send_type, recv, recv_counts, displs, recv_type, comm);
-  return result != passed_on
-             ? result
-             : forward(below().next.Allgatherv, send, send_count, send_type, recv, recv_counts, displs, recv_type, comm);
+  return result != passed_on ? result
+                             : forward(below().next.Allgatherv, send, send_count, send_type, recv, recv_counts, displs,
+                                       recv_type, comm);
 }
 
 int MPI_Alltoall(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
                  MPI_Datatype recv_type, MPI_Comm comm) {
   const int result = take_alltoall(send, send_count, send_type, recv, recv_count, recv_type, comm);
-  return result != passed_on ? result
-                             : forward(below().next.Alltoall, send, send_count, send_type, recv, recv_count, recv_type, comm);
+  return result != passed_on
+             ? result
+             : forward(below().next.Alltoall, send, send_count, send_type, recv, recv_count, recv_type, comm);
 }
 
 int MPI_Alltoallv(const void *send, const int *send_counts, const int *send_displs, MPI_Datatype send_type, void *recv,
@@ -115,8 +118,8 @@ int MPI_Alltoallv(const void *send, const int *send_counts, const int *send_disp
   const int result =
       take_alltoallv(send, send_counts, send_displs, send_type, recv, recv_counts, recv_displs, recv_type, comm);
   return result != passed_on ? result
-                             : forward(below().next.Alltoallv, send, send_counts, send_displs, send_type, recv, recv_counts,
-                                                      recv_displs, recv_type, comm);
+                             : forward(below().next.Alltoallv, send, send_counts, send_displs, send_type, recv,
+                                       recv_counts, recv_displs, recv_type, comm);
 }
 
 int MPI_Alloc_mem(MPI_Aint bytes, MPI_Info info, void *base) {

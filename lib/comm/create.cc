@@ -455,16 +455,20 @@ class Creation {
   topo::Sensitivity sensitivity_;
 };
 
+thread_local const char* next_name = nullptr;
+
 std::unique_ptr<Comm> Comm::create(int rank, int ranks, const Exchange& exchange, bool names, coll_status& status) {
   if (ranks > most_ranks) {
     status = failure(COLL_ERR_ARG, std::to_string(ranks) + " ranks exceed the limit of " + std::to_string(most_ranks) +
                                        " ranks per communicator");
     return nullptr;
   }
+  const char* const name = std::exchange(next_name, nullptr);
   std::unique_ptr<Comm> comm = Creation(rank, ranks).run(exchange, names, status);
   if (comm != nullptr) stats::begin(rank);
   if (comm != nullptr && comm->settings_.log && rank == 0)
-    fprintf(stderr, "%slibcoll: communicator of %s\n", comm->settings_.remarks.c_str(), comm->description_.c_str());
+    fprintf(stderr, "%slibcoll: communicator%s%s of %s\n", comm->settings_.remarks.c_str(), name != nullptr ? " " : "",
+            name != nullptr ? name : "", comm->description_.c_str());
   return comm;
 }
 

@@ -166,12 +166,24 @@ constexpr Variable all[] = {
      "0",
      "Statistics of calls, bytes, time, algorithm and transport by collective and size, written when the process ends. "
      "The format is described in section STATISTICS of libcoll(7).",
-     "each process, once, when it creates its first communicator.",
+     "each process, once, when it creates its first communicator; under an MPI shim, in MPI_Init.",
      {{"0", "No statistics."},
       {"1", "Rank 0 writes a table to standard error."},
       {"json", "Rank 0 writes JSON to standard error."},
+      {"prometheus", "Rank 0 writes the text format of Prometheus to standard error."},
       {"FILE",
-       "Rank 0 writes JSON to this file. If the name contains %r, every rank writes a file, with its rank for %r."}}},
+       "Rank 0 writes JSON to this file, or the text format of Prometheus if the name ends in .prom. If the name "
+       "contains "
+       "%r, every rank writes a file, with its rank for %r."}}},
+    {"COLL_STATS_EVERY",
+     "",
+     "How often COLL_STATS is written before the process ends, so that a job that is killed leaves statistics. A file "
+     "is "
+     "replaced as a whole.",
+     "each process, once, with COLL_STATS.",
+     {{"SECONDS",
+       "At the first collective after so many seconds, and so on. A process in a collective that never ends writes "
+       "nothing more. 0: at the end only."}}},
     {"COLL_TRACE",
      "",
      "Timeline of the steps of a communicator's last collective, for Perfetto and chrome://tracing.",

@@ -65,7 +65,7 @@ namespace coll::shim {
   X(Comm_test_inter) X(Comm_size) X(Comm_rank) X(Comm_split) X(Comm_free)                             \
   X(Comm_group) X(Group_free) X(Comm_create_group)                                                    \
   X(Comm_create_keyval) X(Comm_free_keyval) X(Comm_get_attr) X(Comm_set_attr) X(Comm_delete_attr)      \
-  X(Comm_get_errhandler) X(Comm_set_errhandler) X(Comm_call_errhandler) X(Errhandler_free)             \
+  X(Comm_get_name) X(Comm_get_errhandler) X(Comm_set_errhandler) X(Comm_call_errhandler) X(Errhandler_free)             \
   X(Add_error_code) X(Add_error_string)                                                                \
   X(Allgather) X(Irecv) X(Request_get_status) X(Cancel) X(Wait) X(Pack) X(Unpack)                      \
   X(Comm_split_type) X(Isend) X(Waitall) X(Barrier) X(Bcast) X(Ibcast) X(Reduce) X(Ireduce)            \

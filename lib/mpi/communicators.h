@@ -86,6 +86,7 @@ enum class Why : std::uint8_t {
   count_      // how many there are
 };
 constexpr std::size_t whys = static_cast<std::size_t>(Why::count_);
+const char *why_name(Why why);
 
 struct Tally {
   std::uint64_t taken[collectives];
@@ -166,10 +167,6 @@ MPI_Request endless_request();
 
 // Counts a call that is passed on; `communicator` may be NULL.
 void count_passed(Communicator *communicator, Collective collective, Why why);
-
-// Whether COLL_STATS wants to know of each such call how large it was; and telling it. `count` -1: not known.
-extern bool counts_sizes;
-void tell_passed(Collective collective, Why why, MPI_Count count, MPI_Datatype datatype);
 
 // Where the processes of MPI_COMM_WORLD sit; called at the end of MPI_Init, collective. Without it the first collective of
 // every communicator asks. Calls after the first do nothing.

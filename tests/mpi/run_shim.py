@@ -209,6 +209,27 @@ def check_statistics(result):
             fail(f"{row} is not that share of the calls of its size", result)
     if {"one rank", "inter-communicator"} - {row["why"] for row in report["forwarded"]}:
         fail("a reason is missing", result)
+    check_functions(report, result)
+
+
+def check_functions(report, result):
+    """Time by function: the sums agree, and the ranks were compared."""
+    functions = {row["function"]: row for row in report["functions"]}
+    if not report["complete"] or functions["MPI_Bcast"]["served_seconds"] <= 0:
+        fail("no time of MPI_Bcast", result)
+    for row in report["forwarded"]:
+        if row["function"] not in functions or row["seconds"] <= 0:
+            fail(f"{row} has no function or no time", result)
+    total = report["total"]
+    for part in ("served", "forwarded", "one_rank"):
+        if total[part] != sum(row[part] for row in functions.values()):
+            fail(f"the total of {part} is wrong", result)
+    if not 0 < total["share_of_run"] <= 1 or total["one_rank"] == 0:
+        fail("the total is wrong", result)
+    ranks = report["all_ranks"]
+    for key in ("seconds", "forwarded_seconds", "run_seconds"):
+        if not 0 < ranks[key]["min"] <= ranks[key]["mean"] * 1.000001 <= ranks[key]["max"] * 1.000002:
+            fail(f"the comparison of {key} is wrong", result)
 
 
 def check_mapped(options, result):

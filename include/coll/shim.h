@@ -24,6 +24,12 @@ extern "C" {
 const char *coll_setting(const char *name);
 
 /*
+ * Whether the shim may serve this program, as COLL_PROGRAMS says; 1 if the list cannot be read for lack of memory.
+ * Local. Errors: none. Thread safety: as coll_setting().
+ */
+int coll_program_is_served(void);
+
+/*
  * Begins the statistics that COLL_STATS asks for, as those of `rank`, if it asks for any; returns 1 then, else 0. Without
  * it the first communicator or coll_stats_forwarded() begins them. Only the first call of a process does anything else.
  * Local. Errors: none. Thread safety: full.
@@ -46,11 +52,19 @@ coll_status coll_stats_forwarded(const char *function, const char *collective, c
  */
 void coll_stats_inside(const char *function);
 
+/* What a call is counted as. */
+typedef enum coll_stats_part {
+  COLL_STATS_SERVED,    /* libcoll serves it, has started it, or is waited for */
+  COLL_STATS_FORWARDED, /* the MPI library does */
+  COLL_STATS_ONE_RANK   /* likewise; there is one rank, so that libcoll could not be faster */
+} coll_stats_part;
+
 /*
- * Counts a call of `function` that libcoll served, or started, and which took `seconds` of the caller's time.
+ * Counts a call of `function` that took `seconds` of the caller's time, by function only; coll_stats_forwarded() counts
+ * those of collectives that are forwarded.
  * Local. Errors: ARG (function is NULL), NO_MEMORY. Thread safety: full.
  */
-coll_status coll_stats_served(const char *function, double seconds);
+coll_status coll_stats_spent(const char *function, coll_stats_part part, double seconds);
 
 /*
  * Stores this rank's seconds in collectives, in those of them that were forwarded, and since the statistics began.

@@ -7,6 +7,7 @@
 #include "api/handles.h"
 #include "coll/shim.h"
 #include "config/config.h"
+#include "config/programs.h"
 
 using coll::failure;
 using coll::api::guarded;
@@ -18,6 +19,13 @@ const char* coll_setting(const char* name) {
   try {
     return name == nullptr ? nullptr : coll::config::value(name);
   } catch (const std::bad_alloc&) { return nullptr; }
+}
+
+int coll_program_is_served(void) {
+  try {
+    const char* list = coll::config::value("COLL_PROGRAMS");
+    return list == nullptr || coll::config::serves(list, coll::config::Program::of_process()) ? 1 : 0;
+  } catch (const std::bad_alloc&) { return 1; }
 }
 
 int coll_stats_begin(int rank) {
@@ -40,10 +48,15 @@ coll_status coll_stats_forwarded(const char* function, const char* collective, c
 
 void coll_stats_inside(const char* function) { stats::set_function(function); }
 
-coll_status coll_stats_served(const char* function, double seconds) {
+coll_status coll_stats_spent(const char* function, coll_stats_part part, double seconds) {
   return guarded([&] {
-    if (function == nullptr) return failure(COLL_ERR_ARG, "coll_stats_served: function must not be NULL");
-    if (stats::wanted()) stats::spent(function, stats::Part::served, seconds);
+    if (function == nullptr) return failure(COLL_ERR_ARG, "coll_stats_spent: function must not be NULL");
+    if (stats::wanted())
+      stats::spent(function,
+                   part == COLL_STATS_SERVED      ? stats::Part::served
+                   : part == COLL_STATS_FORWARDED ? stats::Part::forwarded
+                                                  : stats::Part::one_rank,
+                   seconds);
     return COLL_OK;
   });
 }

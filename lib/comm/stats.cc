@@ -157,7 +157,7 @@ void record(const char* function, std::string_view collective, size_t bytes, dou
 void spent(std::string_view function, Part part, double seconds) {
   count([&](Counts& counts) {
     Function& of = counts.functions[std::string(function)];
-    (part == Part::served ? of.served : of.one_rank).add(seconds);
+    (part == Part::served ? of.served : part == Part::forwarded ? of.forwarded : of.one_rank).add(seconds);
   });
 }
 

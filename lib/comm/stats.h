@@ -34,8 +34,8 @@ const char* function();
 void record(const char* function, std::string_view collective, size_t bytes, double seconds, std::string_view algorithm,
             std::string_view transport);
 
-// What a call of a function took of the rank's time: it was served, or there was one rank.
-enum class Part { served, one_rank };
+// What a call of a function took of the rank's time: it was served, or left to another library, or there was one rank.
+enum class Part { served, forwarded, one_rank };
 void spent(std::string_view function, Part part, double seconds);
 
 // A call of `seconds` that a shim left to another library; SIZE_MAX bytes where the number is not known.

@@ -205,6 +205,17 @@ constexpr Variable all[] = {
      "the MPI shim, once, at the first MPI call that it handles.",
      {{"on", "Intercept collectives. Any value other than off has this effect."},
       {"off", "Forward every call to the MPI library."}}},
+    {"COLL_PROGRAMS",
+     "all",
+     "Which programs the MPI shim serves. It leaves the others alone, as COLL_MPI=off does.",
+     "the MPI shim, once, at the first MPI call that it handles. All ranks need the same value.",
+     {{"PATTERN[,...]",
+       "Serve the programs that match this shell pattern (glob(7), but * and ? also match a slash). A pattern with a "
+       "slash is compared with the path of the program's file, another one with its name, which for a script is that "
+       "of its interpreter."},
+      {"!PATTERN[,...]",
+       "Leave the programs alone that match. The first pattern that matches decides. If none does, the program is "
+       "served if every pattern begins with !, and left alone otherwise. Example: !vasp_*,!/opt/old/*."}}},
     {"COLL_HEAP",
      "off",
      "Where malloc(3) and related functions of a program under the MPI shim allocate from.",

@@ -15,7 +15,11 @@ namespace coll::shim {
   X(Alloc_mem) X(Free_mem) X(Op_create) X(Op_free) X(Init) X(Init_thread) X(Finalize)                  \
   X(Comm_free) X(Comm_disconnect)                                                                      \
   X(Iprobe) X(Improbe) X(Isend) X(Issend) X(Irsend) X(Ibsend) COLL_SHIM_TAKEN_LARGE(X) COLL_SHIM_STARTED(X)\
-  COLL_SHIM_EDGES(X)
+  COLL_SHIM_EDGES(X) COLL_SHIM_WAITS(X)
+
+// Those of waits.h.
+#define COLL_SHIM_WAITS(X)                                                                              \
+  X(Wait) X(Waitall) X(Waitany) X(Waitsome) X(Test) X(Testall) X(Testany) X(Testsome)
 
 // Those of neighbors.h.
 #define COLL_SHIM_EDGES(X)                                                                              \
@@ -91,7 +95,7 @@ namespace coll::shim {
 #endif
 // Fortran's handles. MPICH's are C's: there is nothing to call.
 #ifdef OPEN_MPI
-#define COLL_SHIM_CONVERSIONS(X) X(Comm_f2c) X(Type_f2c) X(Type_c2f) X(Op_f2c) X(Request_c2f)
+#define COLL_SHIM_CONVERSIONS(X) X(Comm_f2c) X(Type_f2c) X(Type_c2f) X(Op_f2c) X(Request_c2f) X(Request_f2c)
 #else
 #define COLL_SHIM_CONVERSIONS(X)
 #endif

@@ -14,6 +14,7 @@
 #include "mpi/progress.h"
 #include "mpi/requests.h"
 #include "mpi/spending.h"
+#include "mpi/switch.h"
 
 #include <coll/shim.h>
 
@@ -181,16 +182,11 @@ bool make_own_things() {
   return found.Irecv(&own_byte, 1, MPI_BYTE, 0, 0, own_communicator, &own_request) == MPI_SUCCESS;
 }
 
-bool switched_off() {
-  const char *choice = coll_setting("COLL_MPI");
-  return choice != nullptr && std::strcmp(choice, "off") == 0;
-}
-
 void open() {
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
   if (phase.load(std::memory_order_relaxed) != Phase::before) return;
-  if (switched_off()) {
+  if (switched_off() != nullptr) {
     phase.store(Phase::closed, std::memory_order_release);
     return;
   }
@@ -234,10 +230,16 @@ bool look_up(MPI_Comm comm, Shape *shape) {
          found.Comm_rank(comm, &shape->rank) == MPI_SUCCESS && found.Comm_size(comm, &shape->ranks) == MPI_SUCCESS;
 }
 
-// The line of COLL_LOG about versions, once, by rank 0.
+// Whether this process is the one that logs what is the same at all.
+bool logs_for_all() {
+  int rank = 0;
+  return log_wanted() && found.usable && found.Comm_rank(found.world, &rank) == MPI_SUCCESS && rank == 0;
+}
+
+// The line of COLL_LOG about versions, once.
 void log_versions() {
-  int rank = 0, length = 0;
-  if (!log_wanted() || found.Comm_rank(found.world, &rank) != MPI_SUCCESS || rank != 0) return;
+  if (!logs_for_all()) return;
+  int length = 0;
   char library[MPI_MAX_LIBRARY_VERSION_STRING];
   if (found.Get_library_version(library, &length) != MPI_SUCCESS) return;
   library[std::strcspn(library, "\r\n")] = '\0';
@@ -434,14 +436,17 @@ void start_up() {
   static std::atomic_flag started;
   if (started.test_and_set()) return;
   const int lacking = lacking_rank();
-  if (lacking >= 0 && !switched_off()) {
+  if (lacking >= 0 && switched_off() == nullptr) {
     warn_once(
-        "the process with local rank %d on this node has no shim of this version (LD_PRELOAD, COLL_MPI=off): all "
-        "collectives are forwarded to MPI",
+        "the process with local rank %d on this node has no shim of this version (LD_PRELOAD, COLL_MPI=off, "
+        "COLL_PROGRAMS): "
+        "all collectives are forwarded to MPI",
         lacking);
     phase.store(Phase::closed, std::memory_order_release);
     return;
   }
+  if (const char *why = switched_off(); why != nullptr && logs_for_all())
+    log_line("%s: all collectives are forwarded to MPI", why);
   if (!prepare()) return;
   const Making guard;
   log_versions();

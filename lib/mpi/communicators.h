@@ -70,7 +70,7 @@ const char *libcoll_name(Collective collective);
 
 // Why a call is passed on.
 enum class Why : std::uint8_t {
-  closed,     // outside MPI_Init ... MPI_Finalize, or COLL_MPI=off
+  closed,     // outside MPI_Init ... MPI_Finalize, or COLL_MPI=off, or COLL_PROGRAMS
   ending,     // inside MPI_Comm_free or MPI_Comm_disconnect
   inter,      // an inter-communicator
   alone,      // one rank
@@ -135,7 +135,7 @@ extern constinit thread_local HandleCache<Communicator> recent_communicators;
 // NULL when the thread has not used it lately.
 inline Communicator *recent(MPI_Comm comm) { return recent_communicators.find(handle_bits(comm)); }
 
-// Whether the shim may take calls now: MPI runs, COLL_MPI is not "off", and this is not a call that MPI makes
+// Whether the shim may take calls now: MPI runs, switched_off() gives no reason, and this is not a call that MPI makes
 // while the shim itself waits for it.
 bool prepare();
 

@@ -23,10 +23,6 @@ struct Announced {
 };
 thread_local Announced announced;
 
-double now_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 // As MPI_DOUBLE_INT has it.
 struct ValueAtRank {
   double value;
@@ -34,6 +30,10 @@ struct ValueAtRank {
 };
 
 }  // namespace
+
+double now_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 void Serving::begin(Collective collective) {
   function_ = mpi_name(collective);
@@ -43,7 +43,7 @@ void Serving::begin(Collective collective) {
 
 void Serving::end() {
   coll_stats_inside(nullptr);
-  coll_stats_served(function_, now_seconds() - began_);
+  coll_stats_spent(function_, COLL_STATS_SERVED, now_seconds() - began_);
 }
 
 void announce_forwarded(Collective collective, Why why, MPI_Count count, MPI_Datatype datatype) {

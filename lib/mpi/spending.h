@@ -5,12 +5,16 @@
 #include "mpi/communicators.h"
 #include "mpi/handles.h"
 
+#include <coll/shim.h>
+
 #include <cstddef>
 
 namespace coll::shim {
 
 // Whether COLL_STATS wants to know of each call how large it is, and how long it takes.
 extern bool counts_calls;
+
+double now_seconds();
 
 // The rest of a call that libcoll serves, or starts.
 class Serving {
@@ -44,6 +48,9 @@ class Forwarding {
   ~Forwarding();
   Forwarding(const Forwarding &) = delete;
   Forwarding &operator=(const Forwarding &) = delete;
+
+  bool counts() const { return counts_; }
+  coll_stats_part part() const { return why_ == Why::alone ? COLL_STATS_ONE_RANK : COLL_STATS_FORWARDED; }
 
  private:
   bool counts_;

@@ -24,18 +24,72 @@ extern "C" {
 const char *coll_setting(const char *name);
 
 /*
- * Counts, for COLL_STATS, a call of `collective` that the shim forwarded to the MPI library for the reason `why`.
- * `bytes` is the product of count and datatype size, SIZE_MAX if it is not known. The strings are copied. Does nothing
- * if COLL_STATS was not set when the process first called this function or made a communicator.
- * Local. Errors: ARG (collective or why is NULL), NO_MEMORY. Thread safety: full.
+ * Whether the shim may serve this program, as COLL_PROGRAMS says; 1 if the list cannot be read for lack of memory.
+ * Local. Errors: none. Thread safety: as coll_setting().
  */
-coll_status coll_stats_forwarded(const char *collective, const char *why, size_t bytes);
+int coll_program_is_served(void);
 
 /*
- * Names the calling thread's next coll_neighbor_exchange(), of any form, for COLL_STATS. The string must never be freed.
+ * Begins the statistics that COLL_STATS asks for, as those of `rank`, if it asks for any; returns 1 then, else 0. Without
+ * it the first communicator or coll_stats_forwarded() begins them. Only the first call of a process does anything else.
  * Local. Errors: none. Thread safety: full.
  */
-void coll_stats_served_as(const char *collective);
+int coll_stats_begin(int rank);
+
+/*
+ * Counts, for COLL_STATS, a call of `collective` that the shim forwarded to the MPI library for the reason `why`, and which
+ * took `seconds`. `function` is its name, such as "MPI_Ibcast". `bytes` is the product of count and datatype size, SIZE_MAX
+ * if it is not known. The strings are copied. Does nothing if COLL_STATS was not set when the statistics began.
+ * Local. Errors: ARG (a string is NULL), NO_MEMORY. Thread safety: full.
+ */
+coll_status coll_stats_forwarded(const char *function, const char *collective, const char *why, size_t bytes,
+                                 double seconds);
+
+/*
+ * Says that the calling thread's next collectives of libcoll are parts of a call of `function`; NULL: of none. The string
+ * must never be freed.
+ * Local. Errors: none. Thread safety: full.
+ */
+void coll_stats_inside(const char *function);
+
+/* What a call is counted as. */
+typedef enum coll_stats_part {
+  COLL_STATS_SERVED,    /* libcoll serves it, has started it, or is waited for */
+  COLL_STATS_FORWARDED, /* the MPI library does */
+  COLL_STATS_ONE_RANK   /* likewise; there is one rank, so that libcoll could not be faster */
+} coll_stats_part;
+
+/*
+ * Counts a call of `function` that took `seconds` of the caller's time, by function only; coll_stats_forwarded() counts
+ * those of collectives that are forwarded.
+ * Local. Errors: ARG (function is NULL), NO_MEMORY. Thread safety: full.
+ */
+coll_status coll_stats_spent(const char *function, coll_stats_part part, double seconds);
+
+/*
+ * Stores this rank's seconds in collectives, in those of them that were forwarded, and since the statistics began.
+ * Local. Errors: ARG (sums is NULL), NO_MEMORY. Thread safety: full.
+ */
+coll_status coll_stats_sums(double sums[3]);
+
+/* Of one of these sums: its least and greatest value among all ranks, with a rank that has it, and its mean. */
+typedef struct coll_stats_spread {
+  double least, mean, greatest;
+  int least_rank, greatest_rank;
+} coll_stats_spread;
+
+/*
+ * Adds to the statistics how the sums of `ranks` ranks compare.
+ * Local. Errors: ARG (spreads is NULL), NO_MEMORY. Thread safety: full.
+ */
+coll_status coll_stats_all_ranks(int ranks, const coll_stats_spread spreads[3]);
+
+/*
+ * Names the calling thread's next communicator, in the line that COLL_LOG=info prints; NULL: no name. The string must live
+ * until that communicator has been made.
+ * Local. Errors: none. Thread safety: full.
+ */
+void coll_log_next_name(const char *name);
 
 /*
  * Writes the statistics that COLL_STATS asks for at once, as those of `rank`, instead of at the end of the process.

@@ -7,8 +7,6 @@
 #include <vector>
 
 #include "api/checks.h"
-#include "coll/shim.h"
-#include "comm/stats.h"
 #include "exec/neighbor_exchange.h"
 
 using coll::failure;
@@ -18,8 +16,6 @@ using coll::exec::NeighborExchange;
 namespace {
 
 constexpr size_t most_messages = size_t(1) << 31;
-constexpr const char* usual_name = "neighbor_exchange";
-thread_local const char* next_name = nullptr;  // coll_stats_served_as()
 
 // Of sends or receives. From the first to the last byte of all goes to `span`.
 struct Range {
@@ -74,7 +70,6 @@ constexpr size_t most_spare_messages = 4096;
 coll_status make_exchange(const coll_outgoing* sends, size_t send_count, const coll_incoming* receives,
                           size_t receive_count, coll_comm* comm, Call& call,
                           std::shared_ptr<NeighborExchange> exchange) {
-  const char* const name = std::exchange(next_name, nullptr);
   coll_status status;
   if ((status = check_comm(comm)) != COLL_OK) return status;
   const int ranks = comm->comm->ranks();
@@ -93,7 +88,6 @@ coll_status make_exchange(const coll_outgoing* sends, size_t send_count, const c
                                        " different peers on one side; at most " +
                                        std::to_string(NeighborExchange::most_peers) + " are supported");
   call.collective = Collective::alltoall;
-  call.name = name != nullptr ? name : usual_name;
   call.signature = signature(*comm, Collective::alltoall, SIZE_MAX - 1, 0, 0, 0);
   return COLL_OK;
 }
@@ -126,7 +120,5 @@ coll_status coll_neighbor_exchange_init(const coll_outgoing* sends, size_t send_
     return make_exchange(sends, send_count, receives, receive_count, comm, call, std::make_shared<NeighborExchange>());
   });
 }
-
-void coll_stats_served_as(const char* collective) { next_name = collective; }
 
 }  // extern "C"

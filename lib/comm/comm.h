@@ -56,9 +56,9 @@ struct Call {
   exec::Reducer reducer;
   std::shared_ptr<const Pieces> pieces;  // of a v-form, instead of count
   uint64_t signature = 0;                // equal on all ranks when they call alike; for debug mode
-  // A sparse exchange, whatever `collective` says, and the name under which statistics count it.
+  // A sparse exchange, whatever `collective` says.
   std::shared_ptr<exec::NeighborExchange> exchange;
-  const char* name = nullptr;
+  const char* function = nullptr;  // of a request: for statistics, as in stats.h
 
   // Partial results have a wider type than the data.
   bool rounds() const { return reducer.kernel != nullptr && mem::partial_type(reducer.type) != reducer.type; }
@@ -261,6 +261,8 @@ class Comm : public std::enable_shared_from_this<Comm> {
   coll_status perform_among_requests(const Call& call);
   coll_status perform_timed(const Call& call);
   void count(const Request& request) const;
+  void count_spent(const char* which, double began) const;
+  coll_status wait_now(Request& request);
   const char* transport() const;
   // Peers' ordinary memory is reached by copies of the kernel alone.
   bool copies_only() const { return team_.reach == exec::Reach::remote && !team_.abilities.load_store; }
@@ -290,7 +292,8 @@ class Comm : public std::enable_shared_from_this<Comm> {
   coll_status fail_disowned(Request& request);
   void leave();
 
-  void log_creation() const;
+  // `name`: the program's for it; null: none.
+  void log_creation(const char* name) const;
   void write_trace() const;
 
   exec::Team team_;

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include "comm/creation.h"
 #include "comm/living.h"
@@ -291,26 +292,31 @@ void Creation::look_around() {
   if (rank() == 1) probe_.take_times(first.probe, addresses_[0], own.found);
 }
 
+thread_local const char* next_name = nullptr;
+
 std::unique_ptr<Comm> Comm::create(int rank, int ranks, const Exchange& exchange, bool names, coll_status& status) {
+  const char* const name = std::exchange(next_name, nullptr);
   if (is_too_many(ranks, status)) return nullptr;
   std::unique_ptr<Comm> comm = Creation(rank, ranks).run(exchange, names, status);
   if (comm == nullptr) return comm;
   stats::begin(rank);
-  comm->log_creation();
+  comm->log_creation(name);
   return comm;
 }
 
-void Comm::log_creation() const {
-  if (settings_.log && rank() == 0)
-    fprintf(stderr, "%slibcoll: communicator of %s\n", settings_.remarks.c_str(), description_.c_str());
+void Comm::log_creation(const char* name) const {
+  if (!settings_.log || rank() != 0) return;
+  fprintf(stderr, "%slibcoll: communicator%s%s of %s\n", settings_.remarks.c_str(), name != nullptr ? " " : "",
+          name != nullptr ? name : "", description_.c_str());
 }
 
 std::shared_ptr<Comm> Comm::create_or_reuse(int rank, int ranks, const Exchange& exchange, coll_status& status) {
+  const char* const name = std::exchange(next_name, nullptr);
   if (is_too_many(ranks, status)) return nullptr;
   std::shared_ptr<Comm> comm = Creation(rank, ranks).run_or_reuse(exchange, status);
   if (comm == nullptr) return comm;
   stats::begin(rank);
-  comm->log_creation();
+  comm->log_creation(name);
   return comm;
 }
 

@@ -44,6 +44,7 @@ void Comm::note_requests() {
 coll_status Comm::start(Request& request) {
   if (request.active()) return failure(COLL_ERR_STATE, "coll_start: the request is active; wait for it first");
   if (disowned()) return told(COLL_ERR_STATE);
+  const double began = stats::wanted() ? stats::now_seconds() : 0;
   const Locked locked(*this);
   if (failed_ != COLL_OK) return told(failed_);
   if (detached_) return failure(COLL_ERR_STATE, freed_text);
@@ -73,7 +74,7 @@ coll_status Comm::start(Request& request) {
     request.run_.reserve(*bound);
   }
   if (stats::wanted()) [[unlikely]]
-    request.started_ = stats::now_seconds();
+    request.started_ = began, request.call_.function = stats::function();
   queues_[turn].requests.push_back(&request);
   // From here on nothing throws. A start that failed has not taken its turn: the peers' turns would be others.
   next_queue_++;
@@ -83,6 +84,8 @@ coll_status Comm::start(Request& request) {
   outstanding_++;
   choose_hook();
   advance();
+  if (began != 0) [[unlikely]]
+    count_spent("coll_start", began);
   return COLL_OK;
 }
 
@@ -230,6 +233,15 @@ coll_status Comm::fail_disowned(Request& request) {
 coll_status Comm::wait(Request& request) {
   if (disowned()) [[unlikely]]
     return fail_disowned(request);
+  if (!stats::wanted()) [[likely]]
+    return wait_now(request);
+  const double began = stats::now_seconds();
+  const coll_status status = wait_now(request);
+  count_spent("coll_wait", began);
+  return status;
+}
+
+coll_status Comm::wait_now(Request& request) {
   exec::Wait wait(team_);
   while (request.active()) {
     try_progress();

@@ -1,80 +1,33 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "comm/stats.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstdint>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <map>
+#include <limits>
 #include <mutex>
-#include <tuple>
-#include <utility>
 
+#include "comm/stats_book.h"
 #include "config/config.h"
 
 namespace coll::comm::stats {
 namespace {
-
-// Sizes up to 8 B, 64 B, 512 B, 4 KiB ... 128 MiB, and above.
-constexpr int classes = 9;
-size_t class_bytes(int size_class) { return size_t(8) << 3 * size_class; }
-constexpr int unknown_size = classes + 1;
-int class_of(size_t bytes) {
-  if (bytes == SIZE_MAX) return unknown_size;
-  int size_class = 0;
-  while (size_class < classes && bytes > class_bytes(size_class)) size_class++;
-  return size_class;
-}
-
-struct Key {
-  std::string collective;
-  int size_class;
-  std::string algorithm, transport;
-  bool operator<(const Key& other) const {
-    return std::tie(collective, size_class, algorithm, transport) <
-           std::tie(other.collective, other.size_class, other.algorithm, other.transport);
-  }
-};
-using Place = std::pair<std::string, int>;  // a collective and a size class
-struct Row {
-  uint64_t calls = 0;
-  uint64_t bytes = 0;
-  double seconds = 0;
-};
 
 struct Book {
   std::mutex mutex;
   std::string wish;
   int rank = 0;
   pid_t process = 0;
-  double began_seconds = 0;  // with the first communicator
   bool written = false;
-  std::map<Key, Row> rows;
-  std::map<Place, std::map<std::string, uint64_t>> passed;  // by reason
-
-  uint64_t passed_of(const Place& place) const {
-    uint64_t calls = 0;
-    for (const auto& [why, count] : passed.at(place)) calls += count;
-    return calls;
-  }
-
-  // All calls of this size, taken and passed on; of any size when it is unknown.
-  uint64_t calls_of(const Place& place) const {
-    const auto same = [&](const std::string& collective, int size_class) {
-      return collective == place.first && (place.second == unknown_size || place.second == size_class);
-    };
-    uint64_t calls = 0;
-    for (const auto& [key, row] : rows)
-      if (same(key.collective, key.size_class)) calls += row.calls;
-    for (const auto& [other, reasons] : passed)
-      if (same(other.first, other.second)) calls += passed_of(other);
-    return calls;
-  }
+  double every_seconds = std::numeric_limits<double>::infinity();
+  double due_seconds = std::numeric_limits<double>::infinity();  // when the next partial report is
+  Counts counts;
 };
 
 Book& book() {
@@ -82,39 +35,86 @@ Book& book() {
   return *only;
 }
 
+thread_local const char* current_function = nullptr;
+
 void write_at_end() {
   Book& all = book();
   // A child after fork() is not the process that counted.
   if (!all.written && all.process == getpid()) write(all.rank);
 }
 
-template <typename... Values>
-void add(std::string& text, const char* format, Values... values) {
-  char line[512];
-  text.append(line, size_t(std::min<int>(snprintf(line, sizeof line, format, values...), sizeof line - 1)));
+double wanted_interval() {
+  const char* value = config::value("COLL_STATS_EVERY");
+  if (value == nullptr || *value == 0) return std::numeric_limits<double>::infinity();
+  char* end;
+  const double seconds = std::strtod(value, &end);
+  if (*end == 0 && std::isfinite(seconds) && seconds >= 0) return seconds > 0 ? seconds : HUGE_VAL;
+  fprintf(stderr, "libcoll: COLL_STATS_EVERY='%s' is not a number of seconds; use one such as 60, or unset it\n",
+          value);
+  return std::numeric_limits<double>::infinity();
 }
 
-std::string size_text(int size_class) {
-  if (size_class == classes) return "more";
-  if (size_class == unknown_size) return "any";
-  size_t bytes = class_bytes(size_class);
-  const char* unit = bytes >= 1 << 20 ? " MiB" : bytes >= 1 << 10 ? " KiB" : " B";
-  return std::to_string(bytes >> (bytes >= 1 << 20 ? 20 : bytes >= 1 << 10 ? 10 : 0)) + unit;
+bool ends_with(const std::string& text, std::string_view end) {
+  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
 }
 
-// For JSON: null above the largest class, "any" where no size is known.
-std::string limit_of(int size_class) {
-  if (size_class == unknown_size) return "\"any\"";
-  return size_class == classes ? "null" : std::to_string(class_bytes(size_class));
+std::string report_of(Book& all, int rank, bool complete) {
+  const std::lock_guard lock(all.mutex);
+  if (all.wish == "1") return text_of(all.counts, rank, complete);
+  if (all.wish == "prometheus" || ends_with(all.wish, ".prom")) return prometheus_of(all.counts, rank);
+  return json_of(all.counts, rank, complete);
 }
 
-std::string json_string(std::string_view text) {
-  std::string out = "\"";
-  for (char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
+bool write_file(const std::string& file, const std::string& report) {
+  std::FILE* out = std::fopen(file.c_str(), "we");
+  if (out == nullptr) return false;
+  const bool complete = std::fwrite(report.data(), 1, report.size(), out) == report.size();
+  return std::fclose(out) == 0 && complete;
+}
+
+// A process that is killed meanwhile leaves the report before, whole. What is no regular file stays what it is.
+bool replace_file(const std::string& file, const std::string& report) {
+  struct stat found;
+  if (lstat(file.c_str(), &found) == 0 && !S_ISREG(found.st_mode)) return write_file(file, report);
+  const std::string beside = file + ".new";
+  if (write_file(beside, report) && std::rename(beside.c_str(), file.c_str()) == 0) return true;
+  const int error = errno;
+  unlink(beside.c_str());
+  errno = error;
+  return false;
+}
+
+bool write_report(int rank, bool complete) {
+  Book& all = book();
+  if (all.wish == "1" || all.wish == "json" || all.wish == "prometheus") {
+    const std::string report = rank != 0 ? "" : report_of(all, rank, complete);
+    return report.empty() || ::write(STDERR_FILENO, report.data(), report.size()) == ssize_t(report.size());
   }
-  return out + '"';
+  std::string file = all.wish;
+  const size_t place = file.find("%r");
+  if (place != std::string::npos) file.replace(place, 2, std::to_string(rank));
+  else if (rank != 0) return true;
+  const std::string report = report_of(all, rank, complete);
+  if (report.empty()) return true;
+  return std::isfinite(all.every_seconds) ? replace_file(file, report) : write_file(file, report);
+}
+
+// Counts by `enter(counts)`, and writes a partial report when that is due.
+template <typename Enter>
+void count(Enter enter) {
+  Book& all = book();
+  {
+    const std::lock_guard lock(all.mutex);
+    enter(all.counts);
+    if (std::isinf(all.due_seconds)) [[likely]]
+      return;
+    const double now = now_seconds();
+    if (now < all.due_seconds || all.written) return;
+    all.due_seconds = now + all.every_seconds;
+  }
+  if (write_report(all.rank, false)) return;
+  const std::lock_guard lock(all.mutex);
+  all.due_seconds = std::numeric_limits<double>::infinity();  // the end says why
 }
 
 }  // namespace
@@ -132,105 +132,80 @@ void begin(int rank) {
     all.wish = wish;
     all.rank = rank;
     all.process = getpid();
-    all.began_seconds = now_seconds();
+    all.counts.began_seconds = now_seconds();
+    all.every_seconds = wanted_interval();
+    all.due_seconds = all.counts.began_seconds + all.every_seconds;
     std::atexit(write_at_end);
     wanted_flag.store(true, std::memory_order_relaxed);
   });
 }
 
-void record(std::string_view collective, size_t bytes, double seconds, std::string_view algorithm,
+void set_function(const char* function) { current_function = function; }
+const char* function() { return current_function; }
+
+void record(const char* function, std::string_view collective, size_t bytes, double seconds, std::string_view algorithm,
             std::string_view transport) {
-  Book& all = book();
-  const std::lock_guard lock(all.mutex);
-  Row& row = all.rows[{std::string(collective), class_of(bytes), std::string(algorithm), std::string(transport)}];
-  row.calls++;
-  row.bytes += bytes;
-  row.seconds += seconds;
+  count([&](Counts& counts) {
+    Row& row = counts.rows[{function != nullptr ? function : "", std::string(collective), class_of(bytes),
+                            std::string(algorithm), std::string(transport)}];
+    row.calls++;
+    row.bytes += bytes;
+    row.seconds += seconds;
+  });
 }
 
-void passed_on(std::string_view collective, std::string_view why, size_t bytes) {
+void spent(std::string_view function, Part part, double seconds) {
+  count([&](Counts& counts) {
+    Function& of = counts.functions[std::string(function)];
+    (part == Part::served ? of.served : part == Part::forwarded ? of.forwarded : of.one_rank).add(seconds);
+  });
+}
+
+void passed_on(std::string_view function, std::string_view collective, std::string_view why, size_t bytes,
+               double seconds) {
+  count([&](Counts& counts) {
+    counts.passed[{std::string(collective), class_of(bytes)}][{std::string(why), std::string(function)}].add(seconds);
+    Function& of = counts.functions[std::string(function)];
+    (why == "one rank" ? of.one_rank : of.forwarded).add(seconds);
+  });
+}
+
+Sums sums() {
   Book& all = book();
   const std::lock_guard lock(all.mutex);
-  all.passed[{std::string(collective), class_of(bytes)}][std::string(why)]++;
+  const Function total = all.counts.total();
+  return {total.seconds(), total.forwarded.seconds, now_seconds() - all.counts.began_seconds};
+}
+
+void all_ranks(int ranks, const Spread& collectives, const Spread& forwarded, const Spread& run) {
+  count([&](Counts& counts) {
+    counts.ranks = ranks;
+    counts.collectives = collectives, counts.forwarded = forwarded, counts.run = run;
+  });
 }
 
 std::string text(int rank) {
-  Book& all = book();
-  const std::lock_guard lock(all.mutex);
-  if (all.rows.empty() && all.passed.empty()) return "";
-  std::string out;
-  add(out, "libcoll: statistics of rank %d\n", rank);
-  add(out, "%-15s %8s %10s %15s %13s %10s  %s\n", "collective", "up to", "calls", "bytes", "time ms", "us a call",
-      "algorithm, transport");
-  for (const auto& [key, row] : all.rows)
-    add(out, "%-15s %8s %10llu %15llu %13.3f %10.2f  %s, %s\n", key.collective.c_str(),
-        size_text(key.size_class).c_str(), static_cast<unsigned long long>(row.calls),
-        static_cast<unsigned long long>(row.bytes), row.seconds * 1e3, row.seconds * 1e6 / double(row.calls),
-        key.algorithm.c_str(), key.transport.c_str());
-  for (const auto& [place, reasons] : all.passed) {
-    const uint64_t calls = all.passed_of(place);
-    std::string why;
-    for (const auto& [reason, count] : reasons) why += (why.empty() ? "" : ", ") + std::to_string(count) + " " + reason;
-    add(out, "%-15s %8s %10llu forwarded, %.1f %%: %s\n", place.first.c_str(), size_text(place.second).c_str(),
-        static_cast<unsigned long long>(calls), 100 * double(calls) / double(all.calls_of(place)), why.c_str());
-  }
-  return out;
+  const std::lock_guard lock(book().mutex);
+  return text_of(book().counts, rank, true);
 }
 
 std::string json(int rank) {
-  Book& all = book();
-  const std::lock_guard lock(all.mutex);
-  if (all.rows.empty() && all.passed.empty()) return "";
-  std::string out = "{\"rank\": " + std::to_string(rank);
-  add(out, ",\n \"run_seconds\": %.6f", now_seconds() - all.began_seconds);
-  out += ",\n \"calls\": [";
-  const char* separator = "";
-  for (const auto& [key, row] : all.rows) {
-    out += std::string(separator) + "\n  {\"collective\": " + json_string(key.collective) +
-           ", \"up_to_bytes\": " + limit_of(key.size_class) + ", \"calls\": " + std::to_string(row.calls) +
-           ", \"bytes\": " + std::to_string(row.bytes);
-    add(out, ", \"seconds\": %.9f, \"algorithm\": ", row.seconds);
-    out += json_string(key.algorithm) + ", \"transport\": " + json_string(key.transport) + "}";
-    separator = ",";
-  }
-  out += "],\n \"forwarded\": [";
-  separator = "";
-  for (const auto& [place, reasons] : all.passed)
-    for (const auto& [reason, calls] : reasons) {
-      out += std::string(separator) + "\n  {\"collective\": " + json_string(place.first) +
-             ", \"up_to_bytes\": " + limit_of(place.second) + ", \"why\": " + json_string(reason) +
-             ", \"calls\": " + std::to_string(calls);
-      add(out, ", \"share\": %.6f}", double(calls) / double(all.calls_of(place)));
-      separator = ",";
-    }
-  return out + "]}\n";
+  const std::lock_guard lock(book().mutex);
+  return json_of(book().counts, rank, true);
 }
 
-namespace {
-
-bool write_report(int rank) {
-  Book& all = book();
-  all.written = true;
-  if (all.wish == "1" || all.wish == "json") {
-    const std::string report = rank != 0 ? "" : all.wish == "1" ? text(rank) : json(rank);
-    return report.empty() || ::write(STDERR_FILENO, report.data(), report.size()) == ssize_t(report.size());
-  }
-  std::string file = all.wish;
-  const size_t place = file.find("%r");
-  if (place != std::string::npos) file.replace(place, 2, std::to_string(rank));
-  else if (rank != 0) return true;
-  const std::string report = json(rank);
-  if (report.empty()) return true;
-  std::FILE* out = std::fopen(file.c_str(), "we");
-  if (out == nullptr) return false;
-  const bool complete = std::fwrite(report.data(), 1, report.size(), out) == report.size();
-  return std::fclose(out) == 0 && complete;
+std::string prometheus(int rank) {
+  const std::lock_guard lock(book().mutex);
+  return prometheus_of(book().counts, rank);
 }
-
-}  // namespace
 
 bool write(int rank) {
-  if (!wanted() || write_report(rank)) return true;
+  if (!wanted()) return true;
+  {
+    const std::lock_guard lock(book().mutex);
+    book().written = true;
+  }
+  if (write_report(rank, true)) return true;
   // The program has asked for it, and its results are gone.
   fprintf(stderr, "libcoll: rank %d: cannot write COLL_STATS=%s: %s; name a file in a writable directory\n", rank,
           book().wish.c_str(), strerror(errno));

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Collectives with their time taken, for statistics.
+#include <cctype>
+#include <new>
+#include <string>
+#include <string_view>
+
 #include "comm/comm.h"
 #include "comm/stats.h"
 #include "exec/neighbor_exchange.h"
@@ -14,7 +19,21 @@ size_t bytes_of(const Call& call) {
   return call.pieces != nullptr ? call.pieces->total() : call.bytes();
 }
 
-const char* name_of(const Call& call) { return call.name != nullptr ? call.name : plan::name(call.collective); }
+// "neighbor_alltoall" of "MPI_Ineighbor_alltoall".
+std::string collective_of(std::string_view function) {
+  function.remove_prefix(std::string_view("MPI_").size());
+  if (function.size() > 1 && function[0] == 'I' && std::islower(static_cast<unsigned char>(function[1])))
+    function.remove_prefix(1);
+  std::string name(function);
+  name[0] = char(std::tolower(static_cast<unsigned char>(name[0])));
+  return name;
+}
+
+// `function`: of MPI, or null.
+std::string name_of(const Call& call, const char* function) {
+  if (call.exchange == nullptr) return plan::name(call.collective);
+  return function != nullptr ? collective_of(function) : "neighbor_exchange";
+}
 
 constexpr const char* of_exchange = "neighbors";
 
@@ -43,7 +62,10 @@ coll_status Comm::perform_timed(const Call& call) {
   const bool maps = call.exchange != nullptr
                         ? call.exchange->used_mapped_memory()
                         : !nothing && ranks() > 1 && !takes_latency_path(call) && blocking_run_.used_mapped_memory();
-  stats::record(name_of(call), bytes_of(call), seconds, algorithm, maps ? "mapped" : transport());
+  const char* const function = stats::function();
+  stats::record(function, name_of(call, function), bytes_of(call), seconds, algorithm, maps ? "mapped" : transport());
+  if (function == nullptr)
+    stats::spent("coll_" + name_of(call, nullptr), ranks() == 1 ? stats::Part::one_rank : stats::Part::served, seconds);
   return status;
 }
 
@@ -51,9 +73,16 @@ void Comm::count(const Request& request) const {
   if (request.status_ != COLL_OK) return;
   const exec::NeighborExchange* exchange = request.call_.exchange.get();
   const bool maps = exchange != nullptr ? exchange->used_mapped_memory() : request.run_.used_mapped_memory();
-  stats::record(name_of(request.call_), bytes_of(request.call_), stats::now_seconds() - request.started_,
+  const char* const function = request.call_.function;
+  stats::record(function, name_of(request.call_, function), bytes_of(request.call_),
+                stats::now_seconds() - request.started_,
                 (exchange != nullptr ? of_exchange : std::string(request.running_->plan().algorithm)) + " (request)",
                 maps ? "mapped" : transport());
 }
+
+// Of libcoll's own API; `which` is a function of coll.h. What there is no memory for is not counted.
+void Comm::count_spent(const char* which, double began) const try {
+  if (stats::function() == nullptr) stats::spent(which, stats::Part::served, stats::now_seconds() - began);
+} catch (const std::bad_alloc&) { return; }
 
 }  // namespace coll::comm

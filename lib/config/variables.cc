@@ -166,12 +166,24 @@ constexpr Variable all[] = {
      "0",
      "Statistics of calls, bytes, time, algorithm and transport by collective and size, written when the process ends. "
      "The format is described in section STATISTICS of libcoll(7).",
-     "each process, once, when it creates its first communicator.",
+     "each process, once, when it creates its first communicator; under an MPI shim, in MPI_Init.",
      {{"0", "No statistics."},
       {"1", "Rank 0 writes a table to standard error."},
       {"json", "Rank 0 writes JSON to standard error."},
+      {"prometheus", "Rank 0 writes the text format of Prometheus to standard error."},
       {"FILE",
-       "Rank 0 writes JSON to this file. If the name contains %r, every rank writes a file, with its rank for %r."}}},
+       "Rank 0 writes JSON to this file, or the text format of Prometheus if the name ends in .prom. If the name "
+       "contains "
+       "%r, every rank writes a file, with its rank for %r."}}},
+    {"COLL_STATS_EVERY",
+     "",
+     "How often COLL_STATS is written before the process ends, so that a job that is killed leaves statistics. A file "
+     "is "
+     "replaced as a whole.",
+     "each process, once, with COLL_STATS.",
+     {{"SECONDS",
+       "At the first collective after so many seconds, and so on. A process in a collective that never ends writes "
+       "nothing more. 0: at the end only."}}},
     {"COLL_TRACE",
      "",
      "Timeline of the steps of a communicator's last collective, for Perfetto and chrome://tracing.",
@@ -193,6 +205,17 @@ constexpr Variable all[] = {
      "the MPI shim, once, at the first MPI call that it handles.",
      {{"on", "Intercept collectives. Any value other than off has this effect."},
       {"off", "Forward every call to the MPI library."}}},
+    {"COLL_PROGRAMS",
+     "all",
+     "Which programs the MPI shim serves. It leaves the others alone, as COLL_MPI=off does.",
+     "the MPI shim, once, at the first MPI call that it handles. All ranks need the same value.",
+     {{"PATTERN[,...]",
+       "Serve the programs that match this shell pattern (glob(7), but * and ? also match a slash). A pattern with a "
+       "slash is compared with the path of the program's file, another one with its name, which for a script is that "
+       "of its interpreter."},
+      {"!PATTERN[,...]",
+       "Leave the programs alone that match. The first pattern that matches decides. If none does, the program is "
+       "served if every pattern begins with !, and left alone otherwise. Example: !vasp_*,!/opt/old/*."}}},
     {"COLL_HEAP",
      "off",
      "Where malloc(3) and related functions of a program under the MPI shim allocate from.",

@@ -15,7 +15,11 @@ namespace coll::shim {
   X(Alloc_mem) X(Free_mem) X(Op_create) X(Op_free) X(Init) X(Init_thread) X(Finalize)                  \
   X(Comm_free) X(Comm_disconnect)                                                                      \
   X(Iprobe) X(Improbe) X(Isend) X(Issend) X(Irsend) X(Ibsend) COLL_SHIM_TAKEN_LARGE(X) COLL_SHIM_STARTED(X)\
-  COLL_SHIM_EDGES(X)
+  COLL_SHIM_EDGES(X) COLL_SHIM_WAITS(X)
+
+// Those of waits.h.
+#define COLL_SHIM_WAITS(X)                                                                              \
+  X(Wait) X(Waitall) X(Waitany) X(Waitsome) X(Test) X(Testall) X(Testany) X(Testsome)
 
 // Those of neighbors.h.
 #define COLL_SHIM_EDGES(X)                                                                              \
@@ -65,7 +69,7 @@ namespace coll::shim {
   X(Comm_test_inter) X(Comm_size) X(Comm_rank) X(Comm_split) X(Comm_free)                             \
   X(Comm_group) X(Group_free) X(Comm_create_group)                                                    \
   X(Comm_create_keyval) X(Comm_free_keyval) X(Comm_get_attr) X(Comm_set_attr) X(Comm_delete_attr)      \
-  X(Comm_get_errhandler) X(Comm_set_errhandler) X(Comm_call_errhandler) X(Errhandler_free)             \
+  X(Comm_get_name) X(Comm_get_errhandler) X(Comm_set_errhandler) X(Comm_call_errhandler) X(Errhandler_free)             \
   X(Add_error_code) X(Add_error_string)                                                                \
   X(Allgather) X(Irecv) X(Request_get_status) X(Cancel) X(Wait) X(Pack) X(Unpack)                      \
   X(Comm_split_type) X(Isend) X(Waitall) X(Barrier) X(Bcast) X(Ibcast) X(Reduce) X(Ireduce)            \
@@ -91,7 +95,7 @@ namespace coll::shim {
 #endif
 // Fortran's handles. MPICH's are C's: there is nothing to call.
 #ifdef OPEN_MPI
-#define COLL_SHIM_CONVERSIONS(X) X(Comm_f2c) X(Type_f2c) X(Type_c2f) X(Op_f2c) X(Request_c2f)
+#define COLL_SHIM_CONVERSIONS(X) X(Comm_f2c) X(Type_f2c) X(Type_c2f) X(Op_f2c) X(Request_c2f) X(Request_f2c)
 #else
 #define COLL_SHIM_CONVERSIONS(X)
 #endif

@@ -13,6 +13,8 @@
 #include "mpi/presence.h"
 #include "mpi/progress.h"
 #include "mpi/requests.h"
+#include "mpi/spending.h"
+#include "mpi/switch.h"
 
 #include <coll/shim.h>
 
@@ -28,7 +30,6 @@
 namespace coll::shim {
 
 constinit thread_local HandleCache<Communicator> recent_communicators;
-bool counts_sizes = false;
 bool requests_work = false;
 
 namespace {
@@ -181,16 +182,11 @@ bool make_own_things() {
   return found.Irecv(&own_byte, 1, MPI_BYTE, 0, 0, own_communicator, &own_request) == MPI_SUCCESS;
 }
 
-bool switched_off() {
-  const char *choice = coll_setting("COLL_MPI");
-  return choice != nullptr && std::strcmp(choice, "off") == 0;
-}
-
 void open() {
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
   if (phase.load(std::memory_order_relaxed) != Phase::before) return;
-  if (switched_off()) {
+  if (switched_off() != nullptr) {
     phase.store(Phase::closed, std::memory_order_release);
     return;
   }
@@ -198,9 +194,16 @@ void open() {
   const Making guard;
   consents = make_own_things();
   requests_work = consents && start_requests();
-  counts_sizes = coll_setting("COLL_STATS") != nullptr;
+  int rank = 0;
+  if (found.Comm_rank(found.world, &rank) == MPI_SUCCESS) begin_statistics(rank);
   phase.store(Phase::open, std::memory_order_release);
 }
+
+#ifdef OPEN_MPI
+constexpr const char *shim_kind = "Open MPI";
+#else
+constexpr const char *shim_kind = "MPICH";
+#endif
 
 struct Shape {
   Communicator *communicator;
@@ -226,6 +229,39 @@ bool look_up(MPI_Comm comm, Shape *shape) {
   return found.Comm_test_inter(comm, &shape->is_inter) == MPI_SUCCESS &&
          found.Comm_rank(comm, &shape->rank) == MPI_SUCCESS && found.Comm_size(comm, &shape->ranks) == MPI_SUCCESS;
 }
+
+// Whether this process is the one that logs what is the same at all.
+bool logs_for_all() {
+  int rank = 0;
+  return log_wanted() && found.usable && found.Comm_rank(found.world, &rank) == MPI_SUCCESS && rank == 0;
+}
+
+// The line of COLL_LOG about versions, once.
+void log_versions() {
+  if (!logs_for_all()) return;
+  int length = 0;
+  char library[MPI_MAX_LIBRARY_VERSION_STRING];
+  if (found.Get_library_version(library, &length) != MPI_SUCCESS) return;
+  library[std::strcspn(library, "\r\n")] = '\0';
+  log_line("version %s, shim for %s; %s", coll_version(), shim_kind, library);
+}
+
+// While the first rank of a communicator makes that of libcoll: its name, for COLL_LOG.
+class LoggedName {
+ public:
+  LoggedName(MPI_Comm comm, int rank) {
+    int length = 0;
+    if (rank != 0 || !log_wanted()) return;
+    const QuietErrors quiet;
+    if (found.Comm_get_name(comm, text_, &length) == MPI_SUCCESS && length > 0) coll_log_next_name(text_);
+  }
+  ~LoggedName() { coll_log_next_name(nullptr); }
+  LoggedName(const LoggedName &) = delete;
+  LoggedName &operator=(const LoggedName &) = delete;
+
+ private:
+  char text_[MPI_MAX_OBJECT_NAME];
+};
 
 // NULL when nothing can be kept of it.
 Communicator *attach(MPI_Comm comm, const Shape &shape) {
@@ -254,6 +290,7 @@ Communicator *make(MPI_Comm comm, const Shape &shape) {
   const Making guard;
   Communicator *communicator = attach(comm, shape);
   if (shape.is_inter != 0 || shape.ranks == 1) return communicator;
+  const LoggedName name(comm, shape.rank);
   Agreement agreement = agree(comm, shape.rank, shape.ranks, communicator != nullptr);
   if (communicator == nullptr) return nullptr;
   if (!agreement.lasting) {
@@ -345,6 +382,8 @@ const char *mpi_name(Collective collective) { return names[collective].of_mpi; }
 
 const char *libcoll_name(Collective collective) { return names[collective].of_libcoll; }
 
+const char *why_name(Why why) { return why_names[static_cast<std::size_t>(why)]; }
+
 bool prepare() {
   if (phase.load(std::memory_order_acquire) == Phase::open) return !making;
   below();
@@ -393,27 +432,24 @@ void count_passed(Communicator *communicator, Collective collective, Why why) {
   else passed_unseen[collective][reason].fetch_add(1, std::memory_order_relaxed);
 }
 
-void tell_passed(Collective collective, Why why, MPI_Count count, MPI_Datatype datatype) {
-  const Datatype *element = count > 0 ? datatype_of(datatype) : nullptr;
-  std::size_t bytes = count == 0 ? 0 : SIZE_MAX;
-  if (element != nullptr) bytes = static_cast<std::size_t>(count) * element->size_bytes;
-  coll_stats_forwarded(names[collective].of_libcoll, why_names[static_cast<std::size_t>(why)], bytes);
-}
-
 void start_up() {
   static std::atomic_flag started;
   if (started.test_and_set()) return;
   const int lacking = lacking_rank();
-  if (lacking >= 0 && !switched_off()) {
+  if (lacking >= 0 && switched_off() == nullptr) {
     warn_once(
-        "the process with local rank %d on this node has no shim of this version (LD_PRELOAD, COLL_MPI=off): all "
-        "collectives are forwarded to MPI",
+        "the process with local rank %d on this node has no shim of this version (LD_PRELOAD, COLL_MPI=off, "
+        "COLL_PROGRAMS): "
+        "all collectives are forwarded to MPI",
         lacking);
     phase.store(Phase::closed, std::memory_order_release);
     return;
   }
+  if (const char *why = switched_off(); why != nullptr && logs_for_all())
+    log_line("%s: all collectives are forwarded to MPI", why);
   if (!prepare()) return;
   const Making guard;
+  log_versions();
   place_processes();
 }
 
@@ -430,6 +466,7 @@ void shut_down() {
   int rank = -1;
   found.Comm_rank(found.world, &rank);
   if (debug_wanted()) tell_total(rank), tell_heap(rank);
+  if (all_ranks_count()) compare_ranks(private_world());
   coll_stats_write(rank);
   // Attributes outlive their keys; MPI still calls the delete callbacks.
   if (keyval != MPI_KEYVAL_INVALID) found.Comm_free_keyval(&keyval);

@@ -70,7 +70,7 @@ const char *libcoll_name(Collective collective);
 
 // Why a call is passed on.
 enum class Why : std::uint8_t {
-  closed,     // outside MPI_Init ... MPI_Finalize, or COLL_MPI=off
+  closed,     // outside MPI_Init ... MPI_Finalize, or COLL_MPI=off, or COLL_PROGRAMS
   ending,     // inside MPI_Comm_free or MPI_Comm_disconnect
   inter,      // an inter-communicator
   alone,      // one rank
@@ -86,6 +86,7 @@ enum class Why : std::uint8_t {
   count_      // how many there are
 };
 constexpr std::size_t whys = static_cast<std::size_t>(Why::count_);
+const char *why_name(Why why);
 
 struct Tally {
   std::uint64_t taken[collectives];
@@ -134,7 +135,7 @@ extern constinit thread_local HandleCache<Communicator> recent_communicators;
 // NULL when the thread has not used it lately.
 inline Communicator *recent(MPI_Comm comm) { return recent_communicators.find(handle_bits(comm)); }
 
-// Whether the shim may take calls now: MPI runs, COLL_MPI is not "off", and this is not a call that MPI makes
+// Whether the shim may take calls now: MPI runs, switched_off() gives no reason, and this is not a call that MPI makes
 // while the shim itself waits for it.
 bool prepare();
 
@@ -166,10 +167,6 @@ MPI_Request endless_request();
 
 // Counts a call that is passed on; `communicator` may be NULL.
 void count_passed(Communicator *communicator, Collective collective, Why why);
-
-// Whether COLL_STATS wants to know of each such call how large it was; and telling it. `count` -1: not known.
-extern bool counts_sizes;
-void tell_passed(Collective collective, Why why, MPI_Count count, MPI_Datatype datatype);
 
 // Where the processes of MPI_COMM_WORLD sit; called at the end of MPI_Init, collective. Without it the first collective of
 // every communicator asks. Calls after the first do nothing.

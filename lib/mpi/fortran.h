@@ -9,6 +9,7 @@
 #pragma once
 
 #include "mpi/below.h"
+#include "mpi/spending.h"
 #include "mpi/taking.h"
 
 #include <atomic>
@@ -102,7 +103,7 @@ Function *next_of(const char *name, Function *) {
 
 template <typename Next, typename... Arguments>
 void settle(int result, Next next, Int *ierror, Arguments... arguments) {
-  if (result == passed_on) next(arguments..., ierror);
+  if (result == passed_on) forward(next, arguments..., ierror);
   else if (ierror != nullptr) *ierror = result;
 }
 

@@ -4,15 +4,27 @@
 
 #include "mpi/below.h"
 #include "mpi/fortran.h"
+#include "mpi/waits.h"
+
+#include <vector>
 
 namespace coll::shim {
 namespace {
 
 #ifdef OPEN_MPI
 inline Int request_number(MPI_Request request) { return found.Request_c2f(request); }
+inline MPI_Request request_of(Int number) { return found.Request_f2c(number); }
 #else
 inline Int request_number(MPI_Request request) { return request; }
+inline MPI_Request request_of(Int number) { return number; }
 #endif
+
+// handles_in() of C.
+[[maybe_unused]] inline std::vector<MPI_Request> handles_of(int count, const Int *requests) {
+  std::vector<MPI_Request> handles;
+  for (int i = 0; i < count; i++) handles.push_back(request_of(requests[i]));
+  return handles;
+}
 
 // `start(handle)` starts the collective, or says that it is to be passed on.
 template <typename Start, typename Next, typename... Arguments>
@@ -20,7 +32,8 @@ void settle_started(Start start, Int *request, Next next, Int *ierror, Arguments
   MPI_Request handle;
   const int result = start(&handle);
   if (result == MPI_SUCCESS) *request = request_number(handle);
-  settle(result, next, ierror, arguments...);
+  if (result == passed_on) forward_start([&] { return request_of(*request); }, next, arguments..., ierror);
+  else if (ierror != nullptr) *ierror = result;
 }
 
 }  // namespace

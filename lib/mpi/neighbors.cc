@@ -5,8 +5,6 @@
 #include "mpi/neighborhood.h"
 #include "mpi/starting.h"
 
-#include <coll/shim.h>
-
 #include <memory>
 #include <new>
 #include <utility>
@@ -89,8 +87,6 @@ int take(Collective collective, MPI_Comm comm, Describe describe) {
     if (!exchange.out.load()) return call.finish(COLL_ERR_TYPE);
     exchange.out.list(exchange.sends);
     exchange.in.list(exchange.receives);
-    if (counts_sizes) [[unlikely]]
-      coll_stats_served_as(libcoll_name(collective));
     return call.carry_out(
         [&](coll_comm *coll) {
           const coll_status status = coll_neighbor_exchange(exchange.sends.data(), exchange.sends.size(),
@@ -116,8 +112,6 @@ int start(Collective collective, MPI_Comm comm, MPI_Request *request, Describe d
     exchange->out.list(exchange->sends);
     exchange->in.list(exchange->receives);
     const auto &[out, in, sends, receives] = *exchange;
-    if (counts_sizes) [[unlikely]]
-      coll_stats_served_as(libcoll_name(collective));
     return call.begin(
         [&](coll_comm *coll, coll_request **started) {
           return coll_ineighbor_exchange(sends.data(), sends.size(), receives.data(), receives.size(), coll, started);

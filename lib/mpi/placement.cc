@@ -3,6 +3,7 @@
 
 #include "mpi/below.h"
 #include "mpi/log.h"
+#include "mpi/spending.h"
 
 #include <coll/shim.h>
 
@@ -22,6 +23,7 @@ namespace {
 std::atomic<NodeName> kept{no_name};
 MPI_Comm world_twin;  // once place_processes() has made it
 bool has_twin = false;
+bool all_count = false;
 
 // Processes a node, 0 when nodes are not cut, -1 for what is no number of them.
 int wanted_size() {
@@ -138,12 +140,16 @@ void place_processes() {
   int processes = 0;
   MPI_Comm twin;
   if (found.Comm_size(found.world, &processes) != MPI_SUCCESS || processes == 1 || !make_twin(&twin)) return;
-  const int size = wanted_size();
-  int least = size;
-  if (found.Allreduce(&size, &least, 1, MPI_INT, MPI_MIN, twin) == MPI_SUCCESS && least >= 0) find_node(twin, true);
+  const int own[] = {wanted_size(), counts_calls ? 1 : 0};
+  int least[] = {-1, 0};
+  if (found.Allreduce(own, least, 2, MPI_INT, MPI_MIN, twin) != MPI_SUCCESS) least[0] = -1, least[1] = 0;
+  if (least[0] >= 0) find_node(twin, true);
+  all_count = least[1] != 0;
   world_twin = twin;
   has_twin = true;
 }
+
+bool all_ranks_count() { return all_count; }
 
 MPI_Comm private_world() { return has_twin ? world_twin : MPI_COMM_NULL; }
 

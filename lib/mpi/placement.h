@@ -35,6 +35,9 @@ NodeName find_node(MPI_Comm comm, bool keep);
 // Finds and keeps the name for every process of MPI_COMM_WORLD; collective, in MPI_Init.
 void place_processes();
 
+// Whether all processes keep statistics; found by place_processes().
+bool all_ranks_count();
+
 // All processes of MPI_COMM_WORLD once more, for messages of the shim; MPI_COMM_NULL without place_processes().
 MPI_Comm private_world();
 void forget_private_world();

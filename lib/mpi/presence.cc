@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/presence.h"
 
+#include "mpi/switch.h"
+
 #include <coll/coll.h>
 #include <coll/shim.h>
 
@@ -138,8 +140,7 @@ int decide() {
 }  // namespace
 
 void announce_presence() {
-  const char *choice = coll_setting("COLL_MPI");
-  if (listener().good() || !job().shared() || (choice != nullptr && std::strcmp(choice, "off") == 0)) return;
+  if (listener().good() || !job().shared() || switched_off() != nullptr) return;
   const Address own(job().local_rank);
   Descriptor made = new_socket();
   if (!made.good() || !own.good()) return;

@@ -13,6 +13,7 @@
 #include "mpi/hook.h"
 #include "mpi/probing.h"
 #include "mpi/progress.h"
+#include "mpi/waits.h"
 
 #include <atomic>
 #include <mutex>
@@ -133,6 +134,7 @@ int query_started(void *state, MPI_Status *status) {
 }
 
 int free_started(void *state) {
+  note_freed(static_cast<Started *>(state)->handle);
   delete static_cast<Started *>(state);
   return MPI_SUCCESS;
 }
@@ -188,6 +190,7 @@ int enter(std::unique_ptr<Started> started, MPI_Request *request) {
     return code;
   }
   *request = started->handle;
+  note_started(started->handle, COLL_STATS_SERVED);
   const std::lock_guard lock(mutex);
   list.append(started.release());
   listed.fetch_add(1, std::memory_order_relaxed);

@@ -17,43 +17,44 @@ extern "C" {
 
 int MPI_Barrier(MPI_Comm comm) {
   const int result = take_barrier(comm);
-  return result != passed_on ? result : below().next.Barrier(comm);
+  return result != passed_on ? result : forward(below().next.Barrier, comm);
 }
 
 int MPI_Bcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm) {
   const int result = take_bcast(buffer, count, datatype, root, comm);
-  return result != passed_on ? result : below().next.Bcast(buffer, count, datatype, root, comm);
+  return result != passed_on ? result : forward(below().next.Bcast, buffer, count, datatype, root, comm);
 }
 
 int MPI_Reduce(const void *send, void *recv, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
   const int result = take_reduce(send, recv, count, datatype, op, root, comm);
-  return result != passed_on ? result : below().next.Reduce(send, recv, count, datatype, op, root, comm);
+  return result != passed_on ? result : forward(below().next.Reduce, send, recv, count, datatype, op, root, comm);
 }
 
 int MPI_Allreduce(const void *send, void *recv, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const int result = take_allreduce(send, recv, count, datatype, op, comm);
-  return result != passed_on ? result : below().next.Allreduce(send, recv, count, datatype, op, comm);
+  return result != passed_on ? result : forward(below().next.Allreduce, send, recv, count, datatype, op, comm);
 }
 
 int MPI_Reduce_scatter(const void *send, void *recv, const int *counts, MPI_Datatype datatype, MPI_Op op,
                        MPI_Comm comm) {
   const int result = take_reduce_scatter(send, recv, counts, datatype, op, comm);
-  return result != passed_on ? result : below().next.Reduce_scatter(send, recv, counts, datatype, op, comm);
+  return result != passed_on ? result : forward(below().next.Reduce_scatter, send, recv, counts, datatype, op, comm);
 }
 
 int MPI_Reduce_scatter_block(const void *send, void *recv, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const int result = take_reduce_scatter_block(send, recv, count, datatype, op, comm);
-  return result != passed_on ? result : below().next.Reduce_scatter_block(send, recv, count, datatype, op, comm);
+  return result != passed_on ? result
+                             : forward(below().next.Reduce_scatter_block, send, recv, count, datatype, op, comm);
 }
 
 int MPI_Scan(const void *send, void *recv, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const int result = take_scan(send, recv, count, datatype, op, comm);
-  return result != passed_on ? result : below().next.Scan(send, recv, count, datatype, op, comm);
+  return result != passed_on ? result : forward(below().next.Scan, send, recv, count, datatype, op, comm);
 }
 
 int MPI_Exscan(const void *send, void *recv, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const int result = take_exscan(send, recv, count, datatype, op, comm);
-  return result != passed_on ? result : below().next.Exscan(send, recv, count, datatype, op, comm);
+  return result != passed_on ? result : forward(below().next.Exscan, send, recv, count, datatype, op, comm);
 }
 
 int MPI_Gather(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
@@ -61,15 +62,15 @@ int MPI_Gather(const void *send, int send_count, MPI_Datatype send_type, void *r
   const int result = take_gather(send, send_count, send_type, recv, recv_count, recv_type, root, comm);
   return result != passed_on
              ? result
-             : below().next.Gather(send, send_count, send_type, recv, recv_count, recv_type, root, comm);
+             : forward(below().next.Gather, send, send_count, send_type, recv, recv_count, recv_type, root, comm);
 }
 
 int MPI_Gatherv(const void *send, int send_count, MPI_Datatype send_type, void *recv, const int *recv_counts,
                 const int *displs, MPI_Datatype recv_type, int root, MPI_Comm comm) {
   const int result = take_gatherv(send, send_count, send_type, recv, recv_counts, displs, recv_type, root, comm);
-  return result != passed_on
-             ? result
-             : below().next.Gatherv(send, send_count, send_type, recv, recv_counts, displs, recv_type, root, comm);
+  return result != passed_on ? result
+                             : forward(below().next.Gatherv, send, send_count, send_type, recv, recv_counts, displs,
+                                       recv_type, root, comm);
 }
 
 int MPI_Scatter(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
@@ -77,37 +78,39 @@ int MPI_Scatter(const void *send, int send_count, MPI_Datatype send_type, void *
   const int result = take_scatter(send, send_count, send_type, recv, recv_count, recv_type, root, comm);
   return result != passed_on
              ? result
-             : below().next.Scatter(send, send_count, send_type, recv, recv_count, recv_type, root, comm);
+             : forward(below().next.Scatter, send, send_count, send_type, recv, recv_count, recv_type, root, comm);
 }
 
 int MPI_Scatterv(const void *send, const int *send_counts, const int *displs, MPI_Datatype send_type, void *recv,
                  int recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm) {
   const int result = take_scatterv(send, send_counts, displs, send_type, recv, recv_count, recv_type, root, comm);
-  return result != passed_on
-             ? result
-             : below().next.Scatterv(send, send_counts, displs, send_type, recv, recv_count, recv_type, root, comm);
+  return result != passed_on ? result
+                             : forward(below().next.Scatterv, send, send_counts, displs, send_type, recv, recv_count,
+                                       recv_type, root, comm);
 }
 
 int MPI_Allgather(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
                   MPI_Datatype recv_type, MPI_Comm comm) {
   const int result = take_allgather(send, send_count, send_type, recv, recv_count, recv_type, comm);
-  return result != passed_on ? result
-                             : below().next.Allgather(send, send_count, send_type, recv, recv_count, recv_type, comm);
+  return result != passed_on
+             ? result
+             : forward(below().next.Allgather, send, send_count, send_type, recv, recv_count, recv_type, comm);
 }
 
 int MPI_Allgatherv(const void *send, int send_count, MPI_Datatype send_type, void *recv, const int *recv_counts,
                    const int *displs, MPI_Datatype recv_type, MPI_Comm comm) {
   const int result = take_allgatherv(send, send_count, send_type, recv, recv_counts, displs, recv_type, comm);
-  return result != passed_on
-             ? result
-             : below().next.Allgatherv(send, send_count, send_type, recv, recv_counts, displs, recv_type, comm);
+  return result != passed_on ? result
+                             : forward(below().next.Allgatherv, send, send_count, send_type, recv, recv_counts, displs,
+                                       recv_type, comm);
 }
 
 int MPI_Alltoall(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
                  MPI_Datatype recv_type, MPI_Comm comm) {
   const int result = take_alltoall(send, send_count, send_type, recv, recv_count, recv_type, comm);
-  return result != passed_on ? result
-                             : below().next.Alltoall(send, send_count, send_type, recv, recv_count, recv_type, comm);
+  return result != passed_on
+             ? result
+             : forward(below().next.Alltoall, send, send_count, send_type, recv, recv_count, recv_type, comm);
 }
 
 int MPI_Alltoallv(const void *send, const int *send_counts, const int *send_displs, MPI_Datatype send_type, void *recv,
@@ -115,18 +118,18 @@ int MPI_Alltoallv(const void *send, const int *send_counts, const int *send_disp
   const int result =
       take_alltoallv(send, send_counts, send_displs, send_type, recv, recv_counts, recv_displs, recv_type, comm);
   return result != passed_on ? result
-                             : below().next.Alltoallv(send, send_counts, send_displs, send_type, recv, recv_counts,
-                                                      recv_displs, recv_type, comm);
+                             : forward(below().next.Alltoallv, send, send_counts, send_displs, send_type, recv,
+                                       recv_counts, recv_displs, recv_type, comm);
 }
 
 int MPI_Alloc_mem(MPI_Aint bytes, MPI_Info info, void *base) {
   const int result = take_alloc_mem(bytes, info != below().info_null, base);
-  return result != passed_on ? result : below().next.Alloc_mem(bytes, info, base);
+  return result != passed_on ? result : forward(below().next.Alloc_mem, bytes, info, base);
 }
 
 int MPI_Free_mem(void *base) {
   const int result = take_free_mem(base);
-  return result != passed_on ? result : below().next.Free_mem(base);
+  return result != passed_on ? result : forward(below().next.Free_mem, base);
 }
 
 // A tool that stands before the shim and calls the library by this name must not give it the shim's memory.

@@ -3,6 +3,7 @@
 // The entry points of C for MPI_Alltoallw and the collectives among neighbours: blocking, non-blocking, and with large counts.
 #include "mpi/below.h"
 #include "mpi/neighbors.h"
+#include "mpi/waits.h"
 
 using namespace coll::shim;
 
@@ -16,8 +17,8 @@ int MPI_Alltoallw(const void *send, const int *send_counts, const int *send_disp
   const int result = take_alltoallw(of_types(send, send_counts, send_displs, Types(send_types)),
                                     of_types(recv, recv_counts, recv_displs, Types(recv_types)), comm);
   return result != passed_on ? result
-                             : below().next.Alltoallw(send, send_counts, send_displs, send_types, recv, recv_counts,
-                                                      recv_displs, recv_types, comm);
+                             : forward(below().next.Alltoallw, send, send_counts, send_displs, send_types, recv,
+                                       recv_counts, recv_displs, recv_types, comm);
 }
 
 int MPI_Neighbor_allgather(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
@@ -26,7 +27,7 @@ int MPI_Neighbor_allgather(const void *send, int send_count, MPI_Datatype send_t
                                     of_one_length(recv, recv_count, recv_type), comm);
   return result != passed_on
              ? result
-             : below().next.Neighbor_allgather(send, send_count, send_type, recv, recv_count, recv_type, comm);
+             : forward(below().next.Neighbor_allgather, send, send_count, send_type, recv, recv_count, recv_type, comm);
 }
 
 int MPI_Neighbor_allgatherv(const void *send, int send_count, MPI_Datatype send_type, void *recv,
@@ -34,8 +35,8 @@ int MPI_Neighbor_allgatherv(const void *send, int send_count, MPI_Datatype send_
   const int result = take_neighbors(neighbor_allgatherv, same_for_all<int, int>(send, send_count, send_type),
                                     of_lengths(recv, recv_counts, displs, recv_type), comm);
   return result != passed_on ? result
-                             : below().next.Neighbor_allgatherv(send, send_count, send_type, recv, recv_counts, displs,
-                                                                recv_type, comm);
+                             : forward(below().next.Neighbor_allgatherv, send, send_count, send_type, recv, recv_counts,
+                                       displs, recv_type, comm);
 }
 
 int MPI_Neighbor_alltoall(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
@@ -44,7 +45,7 @@ int MPI_Neighbor_alltoall(const void *send, int send_count, MPI_Datatype send_ty
                                     of_one_length(recv, recv_count, recv_type), comm);
   return result != passed_on
              ? result
-             : below().next.Neighbor_alltoall(send, send_count, send_type, recv, recv_count, recv_type, comm);
+             : forward(below().next.Neighbor_alltoall, send, send_count, send_type, recv, recv_count, recv_type, comm);
 }
 
 int MPI_Neighbor_alltoallv(const void *send, const int *send_counts, const int *send_displs, MPI_Datatype send_type,
@@ -53,8 +54,8 @@ int MPI_Neighbor_alltoallv(const void *send, const int *send_counts, const int *
   const int result = take_neighbors(neighbor_alltoallv, of_lengths(send, send_counts, send_displs, send_type),
                                     of_lengths(recv, recv_counts, recv_displs, recv_type), comm);
   return result != passed_on ? result
-                             : below().next.Neighbor_alltoallv(send, send_counts, send_displs, send_type, recv,
-                                                               recv_counts, recv_displs, recv_type, comm);
+                             : forward(below().next.Neighbor_alltoallv, send, send_counts, send_displs, send_type, recv,
+                                       recv_counts, recv_displs, recv_type, comm);
 }
 
 int MPI_Neighbor_alltoallw(const void *send, const int *send_counts, const MPI_Aint *send_displs,
@@ -63,8 +64,8 @@ int MPI_Neighbor_alltoallw(const void *send, const int *send_counts, const MPI_A
   const int result = take_neighbors(neighbor_alltoallw, of_types(send, send_counts, send_displs, Types(send_types)),
                                     of_types(recv, recv_counts, recv_displs, Types(recv_types)), comm);
   return result != passed_on ? result
-                             : below().next.Neighbor_alltoallw(send, send_counts, send_displs, send_types, recv,
-                                                               recv_counts, recv_displs, recv_types, comm);
+                             : forward(below().next.Neighbor_alltoallw, send, send_counts, send_displs, send_types,
+                                       recv, recv_counts, recv_displs, recv_types, comm);
 }
 
 int MPI_Ialltoallw(const void *send, const int *send_counts, const int *send_displs, const MPI_Datatype *send_types,
@@ -72,9 +73,10 @@ int MPI_Ialltoallw(const void *send, const int *send_counts, const int *send_dis
                    MPI_Comm comm, MPI_Request *request) {
   const int result = start_alltoallw(of_types(send, send_counts, send_displs, Types(send_types)),
                                      of_types(recv, recv_counts, recv_displs, Types(recv_types)), comm, request);
-  return result != passed_on ? result
-                             : below().next.Ialltoallw(send, send_counts, send_displs, send_types, recv, recv_counts,
-                                                       recv_displs, recv_types, comm, request);
+  return result != passed_on
+             ? result
+             : forward_start([&] { return *request; }, below().next.Ialltoallw, send, send_counts, send_displs,
+                             send_types, recv, recv_counts, recv_displs, recv_types, comm, request);
 }
 
 int MPI_Ineighbor_allgather(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
@@ -82,8 +84,8 @@ int MPI_Ineighbor_allgather(const void *send, int send_count, MPI_Datatype send_
   const int result = start_neighbors(ineighbor_allgather, same_for_all(send, send_count, send_type),
                                      of_one_length(recv, recv_count, recv_type), comm, request);
   return result != passed_on ? result
-                             : below().next.Ineighbor_allgather(send, send_count, send_type, recv, recv_count,
-                                                                recv_type, comm, request);
+                             : forward_start([&] { return *request; }, below().next.Ineighbor_allgather, send,
+                                             send_count, send_type, recv, recv_count, recv_type, comm, request);
 }
 
 int MPI_Ineighbor_allgatherv(const void *send, int send_count, MPI_Datatype send_type, void *recv,
@@ -91,18 +93,19 @@ int MPI_Ineighbor_allgatherv(const void *send, int send_count, MPI_Datatype send
                              MPI_Request *request) {
   const int result = start_neighbors(ineighbor_allgatherv, same_for_all<int, int>(send, send_count, send_type),
                                      of_lengths(recv, recv_counts, displs, recv_type), comm, request);
-  return result != passed_on ? result
-                             : below().next.Ineighbor_allgatherv(send, send_count, send_type, recv, recv_counts, displs,
-                                                                 recv_type, comm, request);
+  return result != passed_on
+             ? result
+             : forward_start([&] { return *request; }, below().next.Ineighbor_allgatherv, send, send_count, send_type,
+                             recv, recv_counts, displs, recv_type, comm, request);
 }
 
 int MPI_Ineighbor_alltoall(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
                            MPI_Datatype recv_type, MPI_Comm comm, MPI_Request *request) {
   const int result = start_neighbors(ineighbor_alltoall, of_one_length(send, send_count, send_type),
                                      of_one_length(recv, recv_count, recv_type), comm, request);
-  return result != passed_on
-             ? result
-             : below().next.Ineighbor_alltoall(send, send_count, send_type, recv, recv_count, recv_type, comm, request);
+  return result != passed_on ? result
+                             : forward_start([&] { return *request; }, below().next.Ineighbor_alltoall, send,
+                                             send_count, send_type, recv, recv_count, recv_type, comm, request);
 }
 
 int MPI_Ineighbor_alltoallv(const void *send, const int *send_counts, const int *send_displs, MPI_Datatype send_type,
@@ -110,9 +113,10 @@ int MPI_Ineighbor_alltoallv(const void *send, const int *send_counts, const int 
                             MPI_Comm comm, MPI_Request *request) {
   const int result = start_neighbors(ineighbor_alltoallv, of_lengths(send, send_counts, send_displs, send_type),
                                      of_lengths(recv, recv_counts, recv_displs, recv_type), comm, request);
-  return result != passed_on ? result
-                             : below().next.Ineighbor_alltoallv(send, send_counts, send_displs, send_type, recv,
-                                                                recv_counts, recv_displs, recv_type, comm, request);
+  return result != passed_on
+             ? result
+             : forward_start([&] { return *request; }, below().next.Ineighbor_alltoallv, send, send_counts, send_displs,
+                             send_type, recv, recv_counts, recv_displs, recv_type, comm, request);
 }
 
 int MPI_Ineighbor_alltoallw(const void *send, const int *send_counts, const MPI_Aint *send_displs,
@@ -121,9 +125,10 @@ int MPI_Ineighbor_alltoallw(const void *send, const int *send_counts, const MPI_
                             MPI_Request *request) {
   const int result = start_neighbors(ineighbor_alltoallw, of_types(send, send_counts, send_displs, Types(send_types)),
                                      of_types(recv, recv_counts, recv_displs, Types(recv_types)), comm, request);
-  return result != passed_on ? result
-                             : below().next.Ineighbor_alltoallw(send, send_counts, send_displs, send_types, recv,
-                                                                recv_counts, recv_displs, recv_types, comm, request);
+  return result != passed_on
+             ? result
+             : forward_start([&] { return *request; }, below().next.Ineighbor_alltoallw, send, send_counts, send_displs,
+                             send_types, recv, recv_counts, recv_displs, recv_types, comm, request);
 }
 
 #ifdef COLL_SHIM_LARGE_COUNTS
@@ -134,17 +139,17 @@ int MPI_Alltoallw_c(const void *send, const MPI_Count *send_counts, const MPI_Ai
   const int result = take_alltoallw(of_types(send, send_counts, send_displs, Types(send_types)),
                                     of_types(recv, recv_counts, recv_displs, Types(recv_types)), comm);
   return result != passed_on ? result
-                             : below().next.Alltoallw_c(send, send_counts, send_displs, send_types, recv, recv_counts,
-                                                        recv_displs, recv_types, comm);
+                             : forward(below().next.Alltoallw_c, send, send_counts, send_displs, send_types, recv,
+                                       recv_counts, recv_displs, recv_types, comm);
 }
 
 int MPI_Neighbor_allgather_c(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
                              MPI_Count recv_count, MPI_Datatype recv_type, MPI_Comm comm) {
   const int result = take_neighbors(neighbor_allgather, same_for_all(send, send_count, send_type),
                                     of_one_length(recv, recv_count, recv_type), comm);
-  return result != passed_on
-             ? result
-             : below().next.Neighbor_allgather_c(send, send_count, send_type, recv, recv_count, recv_type, comm);
+  return result != passed_on ? result
+                             : forward(below().next.Neighbor_allgather_c, send, send_count, send_type, recv, recv_count,
+                                       recv_type, comm);
 }
 
 int MPI_Neighbor_allgatherv_c(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
@@ -153,17 +158,17 @@ int MPI_Neighbor_allgatherv_c(const void *send, MPI_Count send_count, MPI_Dataty
   const int result = take_neighbors(neighbor_allgatherv, same_for_all<MPI_Count, MPI_Aint>(send, send_count, send_type),
                                     of_lengths(recv, recv_counts, displs, recv_type), comm);
   return result != passed_on ? result
-                             : below().next.Neighbor_allgatherv_c(send, send_count, send_type, recv, recv_counts,
-                                                                  displs, recv_type, comm);
+                             : forward(below().next.Neighbor_allgatherv_c, send, send_count, send_type, recv,
+                                       recv_counts, displs, recv_type, comm);
 }
 
 int MPI_Neighbor_alltoall_c(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
                             MPI_Count recv_count, MPI_Datatype recv_type, MPI_Comm comm) {
   const int result = take_neighbors(neighbor_alltoall, of_one_length(send, send_count, send_type),
                                     of_one_length(recv, recv_count, recv_type), comm);
-  return result != passed_on
-             ? result
-             : below().next.Neighbor_alltoall_c(send, send_count, send_type, recv, recv_count, recv_type, comm);
+  return result != passed_on ? result
+                             : forward(below().next.Neighbor_alltoall_c, send, send_count, send_type, recv, recv_count,
+                                       recv_type, comm);
 }
 
 int MPI_Neighbor_alltoallv_c(const void *send, const MPI_Count *send_counts, const MPI_Aint *send_displs,
@@ -172,8 +177,8 @@ int MPI_Neighbor_alltoallv_c(const void *send, const MPI_Count *send_counts, con
   const int result = take_neighbors(neighbor_alltoallv, of_lengths(send, send_counts, send_displs, send_type),
                                     of_lengths(recv, recv_counts, recv_displs, recv_type), comm);
   return result != passed_on ? result
-                             : below().next.Neighbor_alltoallv_c(send, send_counts, send_displs, send_type, recv,
-                                                                 recv_counts, recv_displs, recv_type, comm);
+                             : forward(below().next.Neighbor_alltoallv_c, send, send_counts, send_displs, send_type,
+                                       recv, recv_counts, recv_displs, recv_type, comm);
 }
 
 int MPI_Neighbor_alltoallw_c(const void *send, const MPI_Count *send_counts, const MPI_Aint *send_displs,
@@ -182,8 +187,8 @@ int MPI_Neighbor_alltoallw_c(const void *send, const MPI_Count *send_counts, con
   const int result = take_neighbors(neighbor_alltoallw, of_types(send, send_counts, send_displs, Types(send_types)),
                                     of_types(recv, recv_counts, recv_displs, Types(recv_types)), comm);
   return result != passed_on ? result
-                             : below().next.Neighbor_alltoallw_c(send, send_counts, send_displs, send_types, recv,
-                                                                 recv_counts, recv_displs, recv_types, comm);
+                             : forward(below().next.Neighbor_alltoallw_c, send, send_counts, send_displs, send_types,
+                                       recv, recv_counts, recv_displs, recv_types, comm);
 }
 
 int MPI_Ialltoallw_c(const void *send, const MPI_Count *send_counts, const MPI_Aint *send_displs,
@@ -191,9 +196,10 @@ int MPI_Ialltoallw_c(const void *send, const MPI_Count *send_counts, const MPI_A
                      const MPI_Aint *recv_displs, const MPI_Datatype *recv_types, MPI_Comm comm, MPI_Request *request) {
   const int result = start_alltoallw(of_types(send, send_counts, send_displs, Types(send_types)),
                                      of_types(recv, recv_counts, recv_displs, Types(recv_types)), comm, request);
-  return result != passed_on ? result
-                             : below().next.Ialltoallw_c(send, send_counts, send_displs, send_types, recv, recv_counts,
-                                                         recv_displs, recv_types, comm, request);
+  return result != passed_on
+             ? result
+             : forward_start([&] { return *request; }, below().next.Ialltoallw_c, send, send_counts, send_displs,
+                             send_types, recv, recv_counts, recv_displs, recv_types, comm, request);
 }
 
 int MPI_Ineighbor_allgather_c(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
@@ -201,8 +207,8 @@ int MPI_Ineighbor_allgather_c(const void *send, MPI_Count send_count, MPI_Dataty
   const int result = start_neighbors(ineighbor_allgather, same_for_all(send, send_count, send_type),
                                      of_one_length(recv, recv_count, recv_type), comm, request);
   return result != passed_on ? result
-                             : below().next.Ineighbor_allgather_c(send, send_count, send_type, recv, recv_count,
-                                                                  recv_type, comm, request);
+                             : forward_start([&] { return *request; }, below().next.Ineighbor_allgather_c, send,
+                                             send_count, send_type, recv, recv_count, recv_type, comm, request);
 }
 
 int MPI_Ineighbor_allgatherv_c(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
@@ -211,9 +217,10 @@ int MPI_Ineighbor_allgatherv_c(const void *send, MPI_Count send_count, MPI_Datat
   const int result =
       start_neighbors(ineighbor_allgatherv, same_for_all<MPI_Count, MPI_Aint>(send, send_count, send_type),
                       of_lengths(recv, recv_counts, displs, recv_type), comm, request);
-  return result != passed_on ? result
-                             : below().next.Ineighbor_allgatherv_c(send, send_count, send_type, recv, recv_counts,
-                                                                   displs, recv_type, comm, request);
+  return result != passed_on
+             ? result
+             : forward_start([&] { return *request; }, below().next.Ineighbor_allgatherv_c, send, send_count, send_type,
+                             recv, recv_counts, displs, recv_type, comm, request);
 }
 
 int MPI_Ineighbor_alltoall_c(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
@@ -221,8 +228,8 @@ int MPI_Ineighbor_alltoall_c(const void *send, MPI_Count send_count, MPI_Datatyp
   const int result = start_neighbors(ineighbor_alltoall, of_one_length(send, send_count, send_type),
                                      of_one_length(recv, recv_count, recv_type), comm, request);
   return result != passed_on ? result
-                             : below().next.Ineighbor_alltoall_c(send, send_count, send_type, recv, recv_count,
-                                                                 recv_type, comm, request);
+                             : forward_start([&] { return *request; }, below().next.Ineighbor_alltoall_c, send,
+                                             send_count, send_type, recv, recv_count, recv_type, comm, request);
 }
 
 int MPI_Ineighbor_alltoallv_c(const void *send, const MPI_Count *send_counts, const MPI_Aint *send_displs,
@@ -231,9 +238,10 @@ int MPI_Ineighbor_alltoallv_c(const void *send, const MPI_Count *send_counts, co
                               MPI_Request *request) {
   const int result = start_neighbors(ineighbor_alltoallv, of_lengths(send, send_counts, send_displs, send_type),
                                      of_lengths(recv, recv_counts, recv_displs, recv_type), comm, request);
-  return result != passed_on ? result
-                             : below().next.Ineighbor_alltoallv_c(send, send_counts, send_displs, send_type, recv,
-                                                                  recv_counts, recv_displs, recv_type, comm, request);
+  return result != passed_on
+             ? result
+             : forward_start([&] { return *request; }, below().next.Ineighbor_alltoallv_c, send, send_counts,
+                             send_displs, send_type, recv, recv_counts, recv_displs, recv_type, comm, request);
 }
 
 int MPI_Ineighbor_alltoallw_c(const void *send, const MPI_Count *send_counts, const MPI_Aint *send_displs,
@@ -242,9 +250,10 @@ int MPI_Ineighbor_alltoallw_c(const void *send, const MPI_Count *send_counts, co
                               MPI_Request *request) {
   const int result = start_neighbors(ineighbor_alltoallw, of_types(send, send_counts, send_displs, Types(send_types)),
                                      of_types(recv, recv_counts, recv_displs, Types(recv_types)), comm, request);
-  return result != passed_on ? result
-                             : below().next.Ineighbor_alltoallw_c(send, send_counts, send_displs, send_types, recv,
-                                                                  recv_counts, recv_displs, recv_types, comm, request);
+  return result != passed_on
+             ? result
+             : forward_start([&] { return *request; }, below().next.Ineighbor_alltoallw_c, send, send_counts,
+                             send_displs, send_types, recv, recv_counts, recv_displs, recv_types, comm, request);
 }
 
 #endif

@@ -40,6 +40,7 @@ class Starting : public Taking {
   template <typename Start>
   int begin(Start start, std::unique_ptr<Moved> moved = nullptr, std::shared_ptr<void> operation = nullptr,
             std::unique_ptr<Exchanged> exchange = nullptr) {
+    const Serving serving(collective_);
     std::unique_ptr<Started> started(new (std::nothrow) Started);
     if (started == nullptr) return fail(COLL_ERR_NO_MEMORY);
     started->moved = std::move(moved);

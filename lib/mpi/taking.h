@@ -5,6 +5,7 @@
 #include "mpi/communicators.h"
 #include "mpi/errors.h"
 #include "mpi/probing.h"
+#include "mpi/spending.h"
 
 #include <climits>
 #include <new>
@@ -32,8 +33,8 @@ class Taking {
 
   int pass_on(Why why) {
     count_passed(communicator_, collective_, why);
-    if (counts_sizes) [[unlikely]]
-      tell_passed(collective_, why, count_, datatype_);
+    if (counts_calls) [[unlikely]]
+      announce_forwarded(collective_, why, count_, datatype_);
     return passed_on;
   }
 
@@ -76,6 +77,7 @@ class Taking {
   template <typename Whole, typename Levels>
   int carry_out(Whole whole, Levels levels) {
     note_served();
+    const Serving serving(collective_);
     if (communicator_->coll != nullptr) [[likely]]
       return finish(whole(communicator_->coll));
     communicator_->tally.taken[collective_]++;

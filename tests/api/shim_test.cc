@@ -22,10 +22,10 @@ TEST(Shim, SettingsAreReadFromTheEnvironment) {
 // The first call of a process decides whether statistics are kept: each of these tests has a process of its own.
 TEST(Shim, StatisticsAreNotKeptUnlessWanted) {
   run_processes(1, [](Context& c) {
-    RANK_CHECK(c, coll_stats_forwarded(nullptr, "a reason", 4) == COLL_ERR_ARG);
+    RANK_CHECK(c, coll_stats_forwarded("MPI_Bcast", nullptr, "a reason", 4, 0) == COLL_ERR_ARG);
     RANK_CHECK(c, strstr(coll_last_error(), "coll_stats_forwarded") != nullptr);
-    RANK_CHECK(c, coll_stats_forwarded("bcast", nullptr, 4) == COLL_ERR_ARG);
-    RANK_CHECK(c, coll_stats_forwarded("bcast", "a reason", 4) == COLL_OK);
+    RANK_CHECK(c, coll_stats_forwarded("MPI_Bcast", "bcast", nullptr, 4, 0) == COLL_ERR_ARG);
+    RANK_CHECK(c, coll_stats_forwarded("MPI_Bcast", "bcast", "a reason", 4, 0) == COLL_OK);
     RANK_CHECK(c, coll_stats_write(0) == COLL_OK);
   });
 }
@@ -33,34 +33,62 @@ TEST(Shim, StatisticsAreNotKeptUnlessWanted) {
 TEST(Shim, StatisticsThatCannotBeWrittenAreAnError) {
   const Environment wanted("COLL_STATS", "/nonexistent/%r.json");
   run_processes(1, [](Context& c) {
-    std::string collective = "bcast", why = "a reason";
-    RANK_CHECK(c, coll_stats_forwarded(collective.c_str(), why.c_str(), SIZE_MAX) == COLL_OK);
-    collective = why = "";  // they were copied
+    std::string function = "MPI_Bcast", collective = "bcast", why = "a reason";
+    RANK_CHECK(c, coll_stats_forwarded(function.c_str(), collective.c_str(), why.c_str(), SIZE_MAX, 0) == COLL_OK);
+    function = collective = why = "";  // they were copied
     RANK_CHECK(c, coll_stats_write(7) == COLL_ERR_SYSTEM);
     RANK_CHECK(c, strstr(coll_last_error(), "COLL_STATS") != nullptr);
   });
 }
 
-// Only the next sparse exchange of the thread has the name, in whatever form.
-TEST(Shim, NamesSparseExchanges) {
+// What is called inside a function has its name, in whatever form.
+TEST(Shim, CountsByFunction) {
   const std::string file = testing::TempDir() + "coll_named_" + std::to_string(getpid());
   const Environment wanted("COLL_STATS", (file + "_%r").c_str());
   run_processes(2, [&](Context& c) {
     coll_comm* comm = c.comm();
     if (comm == nullptr) return;
-    coll_stats_served_as("neighbor_alltoall");
+    coll_stats_inside("MPI_Neighbor_alltoall");
     RANK_CHECK(c, coll_neighbor_exchange(nullptr, 0, nullptr, 0, comm) == COLL_OK);
+    coll_stats_inside(nullptr);
+    RANK_CHECK(c, coll_stats_spent(nullptr, COLL_STATS_SERVED, 1) == COLL_ERR_ARG);
+    RANK_CHECK(c, coll_stats_spent("MPI_Neighbor_alltoall", COLL_STATS_SERVED, 1.5) == COLL_OK);
+    RANK_CHECK(c, coll_stats_forwarded("MPI_Bcast", "bcast", "one rank", 8, 0.25) == COLL_OK);
+    RANK_CHECK(c, coll_stats_forwarded("MPI_Bcast", "bcast", "datatype", 8, 0.5) == COLL_OK);
     RANK_CHECK(c, coll_neighbor_exchange(nullptr, 0, nullptr, 0, comm) == COLL_OK);
-    coll_stats_served_as("alltoallw");
+    coll_stats_inside("MPI_Ialltoallw");
     coll_request* request = nullptr;
     RANK_CHECK(c, coll_ineighbor_exchange(nullptr, 0, nullptr, 0, comm, &request) == COLL_OK);
+    coll_stats_inside(nullptr);
     RANK_CHECK(c, coll_wait(&request) == COLL_OK);
+    // Rank 0's request cannot be complete when it is waited for: rank 1 starts behind rank 0's barrier.
+    coll_comm* other = nullptr;
+    RANK_CHECK(c, coll_comm_split(comm, 0, c.rank, &other) == COLL_OK);
+    if (c.rank == 1) RANK_CHECK(c, coll_barrier(other) == COLL_OK);
+    RANK_CHECK(c, coll_ibarrier(comm, &request) == COLL_OK);
+    if (c.rank == 0) RANK_CHECK(c, coll_barrier(other) == COLL_OK);
+    RANK_CHECK(c, coll_wait(&request) == COLL_OK);
+    RANK_CHECK(c, coll_comm_free(other) == COLL_OK);
     RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
+    double sums[3];
+    RANK_CHECK(c, coll_stats_sums(nullptr) == COLL_ERR_ARG);
+    RANK_CHECK(c, coll_stats_sums(sums) == COLL_OK && sums[0] >= 2.25 && sums[0] < 2.3 + sums[2] && sums[1] == 0.5);
+    const coll_stats_spread spreads[3] = {{1, 2, 3, 0, 1}, {4, 5, 6, 1, 0}, {7, 8, 9, 0, 0}};
+    RANK_CHECK(c, coll_stats_all_ranks(2, nullptr) == COLL_ERR_ARG);
+    RANK_CHECK(c, coll_stats_all_ranks(2, spreads) == COLL_OK);
     RANK_CHECK(c, coll_stats_write(c.rank) == COLL_OK);
     std::ifstream report(file + "_" + std::to_string(c.rank));
     const std::string text{std::istreambuf_iterator<char>(report), {}};
     for (const char* name : {"neighbor_alltoall", "neighbor_exchange", "alltoallw"})
       RANK_CHECK(c, text.find("\"" + std::string(name) + "\", \"up_to_bytes\": 8, \"calls\": 1") != std::string::npos);
+    for (const char* part :
+         {"\"MPI_Bcast\", \"served\": 0, \"served_seconds\": 0.000000000, \"forwarded\": 1, \"forwarded_seconds\": "
+          "0.500000000, \"one_rank\": 1, \"one_rank_seconds\": 0.250000000",
+          "\"function\": \"MPI_Ialltoallw\"", "\"function\": \"coll_start\"",
+          "\"function\": \"coll_neighbor_exchange\"",
+          "\"forwarded_seconds\": {\"min\": 4.000000000, \"min_rank\": 1, \"mean\": 5.000000000, \"max\": 6.000000000"})
+      if (text.find(part) == std::string::npos) c.fail(std::string(part) + " is not in\n" + text);
+    if (c.rank == 0) RANK_CHECK(c, text.find("\"function\": \"coll_wait\", \"served\": 1,") != std::string::npos);
     unlink((file + "_" + std::to_string(c.rank)).c_str());
   });
 }

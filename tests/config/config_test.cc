@@ -11,6 +11,7 @@
 #include <fstream>
 
 #include "../environment.h"
+#include "config/programs.h"
 #include "config/text_file.h"
 #include "config/variables.h"
 #include "plan/plan.h"
@@ -52,6 +53,23 @@ TEST(ConfigFile, WrongLinesAreRefusedWithTheirNumber) {
   EXPECT_THAT(complaint("tea = 1"), HasSubstr("collctl info --env"));
   EXPECT_THAT(complaint("COLL_LAUNCH = 0/1/2"), HasSubstr("environment only"));
   EXPECT_THAT(complaint("COLL_LOG = info\nCOLL_LOG = off\n"), HasSubstr("file:2: COLL_LOG was set before, at file:1"));
+}
+
+TEST(Programs, TheFirstPatternThatMatchesDecides) {
+  const Program vasp{"/opt/old/bin/vasp_std", {"vasp_std", "vasp"}};
+  for (const char* list : {"", " ,", "vasp", "vasp_*", "lmp, vasp_st?", "!lmp", "!lmp,!xhpl", "/opt/*",
+                           "!vasp_gam,!/opt/new/*", "vasp_std,!*", "!vasp_gam\tvasp_*", "[u-w]asp"})
+    EXPECT_TRUE(serves(list, vasp)) << list;
+  for (const char* list : {"lmp", "!vasp", "!vasp_std", "!*,vasp", "!/opt/old/*", "!*/vasp_std", "!lmp,xhpl",
+                           "lmp !vasp_gam", "/vasp_std", "vasp_", "VASP_STD"})
+    EXPECT_FALSE(serves(list, vasp)) << list;
+}
+
+TEST(Programs, ThisProcessHasAPathAndNames) {
+  const Program own = Program::of_process();
+  EXPECT_TRUE(own.path.ends_with("/config_config")) << own.path;
+  EXPECT_THAT(own.names, testing::Each("config_config"));
+  EXPECT_TRUE(serves("*/config_config", own) && !serves("!config_*", own));
 }
 
 TEST(TextFile, IsReadWholeOrRefused) {

@@ -9,10 +9,12 @@ aborts the program ends with a message of the shim (--says), and names no call t
 lacks  one rank, --without (the first or the last), has no shim: all name it, and the program passes on MPI alone
 between  another tool stands before the shim and one behind it: the first sees all calls, the second those passed on
 statistics  COLL_STATS tells of all calls, taken and passed on
+waits  COLL_STATS tells of all waits for collectives, as often as the program says
 mapped COLL_STATS tells that collectives used memory where it lies
 failed the last rank cannot make a libcoll communicator: the program passes on MPI alone
 passed_on  no call is taken, and the log gives the reason --says
 off    COLL_MPI=off: the program passes on MPI alone
+programs  a list of programs in the configuration file names it, or leaves it alone
 whole  the shim is preloaded into the launcher as well, and into a shell
 alone  the program, which is no MPI job, says "passed"
 wrong  the program belongs to the other MPI library: a message says so
@@ -27,6 +29,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 
 sys.dont_write_bytecode = True
 import namespaces
@@ -34,8 +37,8 @@ import namespaces
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("mode", choices=["run", "diff", "dies", "aborts", "lacks", "between", "statistics", "mapped", "failed", "passed_on",
-                                         "off", "whole", "alone", "wrong", "imported"])
+    parser.add_argument("mode", choices=["run", "diff", "dies", "aborts", "lacks", "between", "statistics", "waits", "mapped", "failed",
+                                         "passed_on", "off", "programs", "whole", "alone", "wrong", "imported"])
     parser.add_argument("--mpi", required=True, choices=["openmpi", "mpich"], help="whose launcher starts the program")
     parser.add_argument("--launcher", required=True)
     parser.add_argument("--shim", required=True)
@@ -193,9 +196,8 @@ def check_between(options, result):
             fail("nothing was passed on: the test shows too little", result)
 
 
-def check_statistics(result):
+def check_statistics(result, report):
     """Rank 0 counted each collective as often as it took it, and gives a reason for each call it passed on."""
-    report = json.loads(re.search(r'^\{"rank": 0,.*?\]\}$', result[2], re.MULTILINE | re.DOTALL)[0])
     for collective in ("barrier", "bcast", "reduce", "allreduce"):
         taken, passed = tallies(result[2])[0, collective]
         for key, expected in (("calls", taken), ("forwarded", passed)):
@@ -209,12 +211,78 @@ def check_statistics(result):
             fail(f"{row} is not that share of the calls of its size", result)
     if {"one rank", "inter-communicator"} - {row["why"] for row in report["forwarded"]}:
         fail("a reason is missing", result)
+    check_functions(report, result)
 
 
-def check_mapped(options, result):
+def check_functions(report, result):
+    """Time by function: the sums agree, and the ranks were compared."""
+    functions = {row["function"]: row for row in report["functions"]}
+    if not report["complete"] or functions["MPI_Bcast"]["served_seconds"] <= 0:
+        fail("no time of MPI_Bcast", result)
+    for row in report["forwarded"]:
+        if row["function"] not in functions or row["seconds"] <= 0:
+            fail(f"{row} has no function or no time", result)
+    total = report["total"]
+    for part in ("served", "forwarded", "one_rank"):
+        if total[part] != sum(row[part] for row in functions.values()):
+            fail(f"the total of {part} is wrong", result)
+    if not 0 < total["share_of_run"] <= 1 or total["one_rank"] == 0:
+        fail("the total is wrong", result)
+    ranks = report["all_ranks"]
+    for key in ("seconds", "forwarded_seconds", "run_seconds"):
+        if not 0 < ranks[key]["min"] <= ranks[key]["mean"] * 1.000001 <= ranks[key]["max"] * 1.000002:
+            fail(f"the comparison of {key} is wrong", result)
+
+
+def launch_for_report(options, settings):
+    """The result, and what rank 0 has written for COLL_STATS: to a file, since lines of other ranks may come in between."""
+    with tempfile.TemporaryDirectory() as directory:
+        file = os.path.join(directory, "statistics")
+        result = launch(options, {**settings, "COLL_STATS": file})
+        check_passed(result)
+        with open(file, encoding="utf-8") as written:
+            return result, json.load(written)
+
+
+def check_waits(options, result, report):
+    """As often as the program says, if it does; otherwise there are some, and all are served."""
+    parts = ("served", "forwarded", "one_rank")
+    counted = {row["function"]: row for row in report["functions"] if re.match("MPI_(Wait|Test)", row["function"])}
+    if not counted or any(row[f"{part}_seconds"] <= 0 for row in counted.values() for part in parts if row[part] > 0):
+        fail("no time of waits", result)
+    for line in re.findall(r"^waits: (\w+) (\d+) (\d+)$", result[1], re.MULTILINE):
+        found = counted.pop(line[0], dict.fromkeys(parts, 0))
+        if [found[part] for part in parts] != [*map(int, line[1:]), 0]:
+            fail(f"{line[0]}: {found} is not {line[1:]}", result)
+    for function in filter(None, options.takes.split(",")):
+        if counted.pop(function, {"served": 0})["served"] == 0:
+            fail(f"no {function} was counted", result)
+    if counted:
+        fail(f"{sorted(counted)} were counted", result)
+
+
+def check_programs(options, settings):
+    """The name stands first of two patterns in the file; a name that the program does not have leaves it alone."""
+    name = os.path.basename(options.program)
+    with tempfile.TemporaryDirectory() as directory:
+        file = os.path.join(directory, "config")
+        for listed, taken in ((f"{name[:-1]}?, !*", True), (f"!{os.path.dirname(options.program)}/*, *", False),
+                              ("another_program", False)):
+            with open(file, "w", encoding="utf-8") as config:
+                config.write(f"COLL_PROGRAMS = {listed}\n")
+            result = launch(options, {**settings, "COLL_CONFIG": file})
+            check_passed(result)
+            if taken:
+                check_taken(options, result)
+            else:
+                check_none_taken(result)
+                if result[2].count("COLL_PROGRAMS leaves this program alone: all collectives are forwarded") != 1:
+                    fail(f"with '{listed}' rank 0 does not say so", result)
+
+
+def check_mapped(options, result, report):
     """Of rank 0's calls of more than 32 KiB: no plan of those collectives may have copied through shared slots alone,
     but where --stages-in-place says so, and there one must have."""
-    report = json.loads(re.search(r'^\{"rank": 0,.*?\]\}$', result[2], re.MULTILINE | re.DOTALL)[0])
     large = [row for row in report["calls"] if row["up_to_bytes"] is None or row["up_to_bytes"] > 32768]
     for collective in options.takes.split(","):
         ways = {row["transport"] for row in large if row["collective"] == collective}
@@ -275,13 +343,11 @@ def judge(options):
         check_taken(options, result)
         check_between(options, result)
     elif options.mode == "statistics":
-        result = launch(options, {**settings, "COLL_STATS": "json"})
-        check_passed(result)
-        check_statistics(result)
+        check_statistics(*launch_for_report(options, settings))
+    elif options.mode == "waits":
+        check_waits(options, *launch_for_report(options, settings))
     elif options.mode == "mapped":
-        result = launch(options, {**settings, "COLL_STATS": "json"})
-        check_passed(result)
-        check_mapped(options, result)
+        check_mapped(options, *launch_for_report(options, settings))
     elif options.mode == "failed":
         result = launch(options, settings, last={"COLL_TRANSPORT": "pigeon"})
         check_passed(result)
@@ -297,6 +363,8 @@ def judge(options):
         result = launch(options, {**settings, "COLL_MPI": "off"})
         check_passed(result)
         check_none_taken(result)
+    elif options.mode == "programs":
+        check_programs(options, settings)
     elif options.mode == "whole":
         environment = settings
         shell = run(["/bin/sh", "-c", "echo one | cat; exit 3"], options.timeout, environment)

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import tempfile
 
 from cli import Case, collctl, main
@@ -59,6 +60,43 @@ class Statistics(Case):
                 report = json.loads((pathlib.Path(folder) / f"rank{rank}.json").read_text())
                 self.assertEqual(report["rank"], rank)
                 self.check(report)
+
+    def check_sums(self, report):
+        total = report["total"]
+        for part in ("served", "forwarded", "one_rank"):
+            self.assertEqual(total[part], sum(row[part] for row in report["functions"]))
+        self.assertAlmostEqual(total["seconds"], sum(total[f"{part}_seconds"] for part in ("served", "forwarded", "one_rank")))
+        self.assertGreater(total["share_of_run"], 0)
+        self.assertLessEqual(total["share_of_run"], 1)
+
+    def test_functions_and_their_sum(self):
+        report = json.loads(self.run_example("json"))
+        self.assertTrue(report["complete"])
+        self.assertIn("coll_bcast", {row["function"] for row in report["functions"]})
+        self.check_sums(report)
+        self.assertRegex(self.run_example("1"), r"(?m)^total +\d+ +0 +0 +[\d.]+ +0.000 +[\d.]+ %$")
+
+    def test_prometheus(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.run_example(f"{folder}/job.prom")
+            for text in (self.run_example("prometheus"), (pathlib.Path(folder) / "job.prom").read_text()):
+                sample = re.compile(r'[a-z_]+\{(?:[a-z_]+="[^"]*",?)+\} [\d.]+')
+                lines = text.splitlines()
+                self.assertTrue(all(line.startswith("# ") or sample.fullmatch(line) for line in lines), text)
+                self.assertIn("# TYPE libcoll_calls_total counter", lines)
+                self.assertRegex(text, r'(?m)^libcoll_calls_total\{rank="0",function="",collective="bcast",.*\} [1-9]')
+
+    def test_partial_reports(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = f"{folder}/%r.json"
+            self.run_example(file, ("COLL_STATS_EVERY", "0.000001"))
+            self.assertEqual(sorted(os.listdir(folder)), ["0.json", "1.json"])
+            self.assertTrue(json.loads((pathlib.Path(folder) / "0.json").read_text())["complete"])
+        told = self.run_example("json", ("COLL_STATS_EVERY", "0.000001"))
+        reports = told.replace("}\n{", "}\0{").split("\0")
+        self.assertGreater(len(reports), 1)
+        self.assertEqual([json.loads(text)["complete"] for text in reports], [False] * (len(reports) - 1) + [True])
+        self.assertIn("not a number of seconds", self.run_example("json", ("COLL_STATS_EVERY", "often")))
 
     def test_a_file_that_cannot_be_written_is_reported(self):
         self.assertIn("cannot write COLL_STATS=/dev/full: No space left on device", self.run_example("/dev/full"))

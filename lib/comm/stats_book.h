@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What COLL_STATS has counted; for stats.cc, and for the reports.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "comm/stats.h"
+
+namespace coll::comm::stats {
+
+// Sizes up to 8 B, 64 B, 512 B, 4 KiB ... 128 MiB, and above.
+inline constexpr int classes = 9;
+inline constexpr int unknown_size = classes + 1;
+constexpr size_t class_bytes(int size_class) { return size_t(8) << 3 * size_class; }
+int class_of(size_t bytes);
+
+// `function` is empty for calls of libcoll's own API.
+struct Key {
+  std::string function, collective;
+  int size_class;
+  std::string algorithm, transport;
+  bool operator<(const Key& other) const {
+    return std::tie(collective, size_class, function, algorithm, transport) <
+           std::tie(other.collective, other.size_class, other.function, other.algorithm, other.transport);
+  }
+};
+using Place = std::pair<std::string, int>;  // a collective and a size class
+struct Row {
+  uint64_t calls = 0;
+  uint64_t bytes = 0;
+  double seconds = 0;
+};
+struct Reason {
+  std::string why, function;
+  bool operator<(const Reason& other) const { return std::tie(why, function) < std::tie(other.why, other.function); }
+};
+struct Share {
+  uint64_t calls = 0;
+  double seconds = 0;
+  void add(double more_seconds) { calls++, seconds += more_seconds; }
+  void add(const Share& other) { calls += other.calls, seconds += other.seconds; }
+};
+struct Function {
+  Share served, forwarded, one_rank;
+  double seconds() const { return served.seconds + forwarded.seconds + one_rank.seconds; }
+  void add(const Function& other) {
+    served.add(other.served), forwarded.add(other.forwarded), one_rank.add(other.one_rank);
+  }
+};
+
+struct Counts {
+  double began_seconds = 0;
+  std::map<Key, Row> rows;
+  std::map<Place, std::map<Reason, Share>> passed;
+  std::map<std::string, Function> functions;
+  int ranks = 0;  // that the spreads are of; 0: there are none
+  Spread collectives, forwarded, run;
+
+  bool empty() const { return rows.empty() && passed.empty() && functions.empty(); }
+  uint64_t passed_of(const Place& place) const;
+  // All calls of this size, served and forwarded; of any size when it is unknown.
+  uint64_t calls_of(const Place& place) const;
+  Function total() const;
+};
+
+// `complete`: the process has ended its collectives.
+std::string text_of(const Counts& counts, int rank, bool complete);
+std::string json_of(const Counts& counts, int rank, bool complete);
+std::string prometheus_of(const Counts& counts, int rank);
+
+}  // namespace coll::comm::stats

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The time that a program waits for collectives that it has started, for COLL_STATS.
+//
+// Waits and tests are intercepted for this alone: the MPI library completes the requests (requests.h). While statistics are
+// kept, the requests of collectives are in a table; a call counts if one of its requests is there.
+#pragma once
+
+#include "mpi/handles.h"
+#include "mpi/spending.h"
+
+#include <coll/shim.h>
+
+#include <cstddef>
+#include <type_traits>
+#include <vector>
+
+namespace coll::shim {
+
+// The request of a collective that has been started; and the library has freed it. Nothing unless statistics are kept.
+void note_started(MPI_Request request, coll_stats_part part);
+void note_freed(MPI_Request request);
+// The same of one that is forwarded. One that is complete already may be the library's handle for all such, also for messages.
+void note_forwarded(MPI_Request request, coll_stats_part part);
+
+// A call of `function` that waits for requests, or tests them, while statistics are kept; the handles are those in the
+// caller's array before and after the call.
+class Wait {
+ public:
+  Wait(const char *function, const std::vector<MPI_Request> &before);
+  void end(const std::vector<MPI_Request> &after);
+
+ private:
+  struct Seen {
+    std::size_t place;
+    MPI_Request handle;
+  };
+
+  const char *function_;
+  std::vector<Seen> seen_;  // those of collectives
+  coll_stats_part part_ = COLL_STATS_ONE_RANK;
+  double began_ = 0;
+};
+
+inline std::vector<MPI_Request> handles_in(int count, const MPI_Request *requests) {
+  if (count <= 0 || requests == nullptr) return {};
+  return {requests, requests + count};
+}
+
+// Calls the next entry point; `handles()` are those in the caller's array at the time.
+template <typename Handles, typename Next, typename... Arguments>
+auto wait(const char *function, Handles handles, Next next, Arguments... arguments) {
+  if (!counts_calls) [[likely]]
+    return next(arguments...);
+  Wait wait(function, handles());
+  if constexpr (std::is_void_v<decltype(next(arguments...))>) {
+    next(arguments...);
+    wait.end(handles());
+  } else {
+    const auto result = next(arguments...);
+    wait.end(handles());
+    return result;
+  }
+}
+
+// Calls the next entry point of a collective that is started there; `handle()` is that of its request.
+template <typename Handle, typename Next, typename... Arguments>
+auto forward_start(Handle handle, Next next, Arguments... arguments) {
+  if (!counts_calls) [[likely]]
+    return next(arguments...);
+  const Forwarding forwarding;
+  if constexpr (std::is_void_v<decltype(next(arguments...))>) {
+    next(arguments...);
+    if (forwarding.counts()) note_forwarded(handle(), forwarding.part());
+  } else {
+    const auto result = next(arguments...);
+    if (forwarding.counts() && result == MPI_SUCCESS) note_forwarded(handle(), forwarding.part());
+    return result;
+  }
+}
+
+}  // namespace coll::shim

@@ -90,11 +90,11 @@ class Scratch {
   // Aligned to a cache line in the arena. What was there before is lost. Throws std::bad_alloc.
   char* take(size_t bytes);
   char* memory() const { return memory_; }
+  void give_back();
 
   exec::Reducer reducer;  // of what lies there, where that has another type than the call's data
 
  private:
-  void give_back();
   char* memory_ = nullptr;
   size_t bytes_ = 0;
   transport::Arena* arena_ = nullptr;  // that it is from; null: from the heap

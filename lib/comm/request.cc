@@ -191,6 +191,7 @@ bool Comm::rest() {
   for (int c = 0; c < channel_count; c++)
     for (const exec::StagingRing& ring : channel(c).rings) staging_bytes += ring.touched[0] + ring.touched[1];
   if (staging_bytes > most_spare_bytes(ranks())) return false;
+  scratch_.give_back();
   leave();
   return true;
 }

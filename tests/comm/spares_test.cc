@@ -60,6 +60,14 @@ void use(Context& c, coll_comm* comm, int round) {
   }
 }
 
+// Of memory that ranks share, in this process.
+size_t resident_shared_bytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string name, kib; status >> name >> kib;)
+    if (name == "RssShmem:") return size_t(std::stoull(kib)) << 10;
+  return 0;
+}
+
 class SparesOf : public testing::TestWithParam<int> {};
 
 void reuse_many_times(Context& c) {
@@ -205,6 +213,29 @@ TEST(Spares, AreCleanAndSmall) {
       use(c, comm, 3);
       coll_comm_free(comm);
     });
+}
+
+// An alltoall in place copies its input to scratch memory of the communicator.
+TEST(Spares, HoldNoScratchMemory) {
+  run_processes(2, [](Context& c) {
+    c.set("COLL_TRANSPORT", "cma");
+    coll_comm* comm = create_or_reuse(c);
+    const size_t block_bytes = size_t(16) << 20;
+    std::vector<char> blocks(2 * block_bytes, char(c.rank));
+    const size_t before = resident_shared_bytes();
+    RANK_CHECK(c, coll_alltoall(COLL_IN_PLACE, blocks.data(), block_bytes, COLL_BYTE, comm) == COLL_OK);
+    RANK_CHECK(c, blocks.front() == 0 && blocks.back() == 1);
+    RANK_CHECK(c, resident_shared_bytes() >= before + 2 * block_bytes);
+    c.meet();
+    coll_comm_keep(comm);
+    c.meet();
+    RANK_CHECK(c, resident_shared_bytes() < before + block_bytes);
+    int exchanges = 0;
+    comm = create_or_reuse(c, &exchanges);
+    RANK_CHECK(c, exchanges == 1);
+    use(c, comm, 1);
+    coll_comm_free(comm);
+  });
 }
 
 // One rank keeps it, the other frees it.

@@ -11,6 +11,7 @@ COLLECTIVES = ["Barrier", "Bcast", "Reduce", "Allreduce", "Reduce_scatter", "Red
 STARTED = [f"I{name.lower()}" for name in COLLECTIVES]
 OTHERS = ["Alloc_mem", "Free_mem", "Op_create", "Op_free", "Init", "Init_thread", "Finalize", "Comm_free",
           "Comm_disconnect", "Iprobe", "Improbe"]
+WAITS = ["Wait", "Waitall", "Waitany", "Waitsome", "Test", "Testall", "Testany", "Testsome"]
 SENDS = ["Isend", "Issend", "Irsend", "Ibsend"]
 ALLOCATOR = {"malloc", "free", "calloc", "realloc", "memalign", "aligned_alloc", "posix_memalign", "valloc", "pvalloc",
              "malloc_usable_size"}
@@ -18,15 +19,15 @@ ALLOCATOR = {"malloc", "free", "calloc", "realloc", "memalign", "aligned_alloc",
 
 def taken(shim):
     """Those of C, and those of Fortran that do not come by them: lib/mpi/fortran.cc."""
-    symbols = {f"MPI_{name}" for name in COLLECTIVES + STARTED + OTHERS + SENDS} | {"PMPI_Free_mem"}
+    symbols = {f"MPI_{name}" for name in COLLECTIVES + STARTED + OTHERS + WAITS + SENDS} | {"PMPI_Free_mem"}
     # Of MPI 4.
     if any(name.endswith("_c") for name in names(shim, "--defined-only")):
         symbols |= {f"MPI_{name}_c" for name in COLLECTIVES + STARTED if "arrier" not in name}
     if "openmpi" in shim:
-        for name in map(str.lower, COLLECTIVES + STARTED + OTHERS + SENDS + ["Alloc_mem_cptr"]):
+        for name in map(str.lower, COLLECTIVES + STARTED + OTHERS + WAITS + SENDS + ["Alloc_mem_cptr"]):
             symbols |= {f"mpi_{name}", f"mpi_{name}_", f"mpi_{name}__", f"MPI_{name.upper()}", f"mpi_{name}_f08_"}
     else:
-        symbols |= {f"mpi_{name.lower()}_f08_" for name in ["Barrier", "Ibarrier"] + OTHERS if name != "Free_mem"}
+        symbols |= {f"mpi_{name.lower()}_f08_" for name in ["Barrier", "Ibarrier"] + OTHERS + WAITS if name != "Free_mem"}
         symbols |= {"MPI_Request_get_status", "ucp_worker_progress"}
     return symbols
 

@@ -72,7 +72,7 @@ while read -r file; do
     ! grep "$fact" <<<"$facts" || die "${file#"$work/files"} has $fact"
   done
 done < <(find "$work/files" -type f)
-[ "$binaries" -ge 4 ] || die "only $binaries binaries: library, collctl and two shims are missing"
+[ "$binaries" -ge 5 ] || die "only $binaries binaries, not library, collctl, two shims and the backend of torch"
 rm -r "$work/files"
 
 "$checkout/scripts/test-upgrade-here.sh" "$work/older" "$work/first"
@@ -93,7 +93,8 @@ apt-get -qq remove -y "${packages[@]}" >"$work/log" 2>&1 || { tail -n 50 "$work/
 dpkg --purge "${packages[@]}" >"$work/log" 2>&1 || { tail -n 50 "$work/log"; die "the packages cannot be purged"; }
 # A group stays, as Debian wants it: files may belong to it.
 left=$(find / -xdev \( -path "$checkout" -o -path "$work" -o -path /proc -o -path '/usr/src/*headers*' \) -prune -o \
-  \( -name '*libcoll*' -o -name '*kcoll*' -o -name '*collctl*' -o -path '*/dist-packages/coll*' \) -print)
+  \( -name '*libcoll*' -o -name '*kcoll*' -o -name '*collctl*' -o -path '*/dist-packages/coll*' -o \
+     -path '*/dist-packages/torch_coll*' \) -print)
 [ -z "$left" ] || die "left behind: $left"
 left=$(dpkg-query -W -f '${Package} ${Status}\n' "${packages[@]}" 2>/dev/null | grep -v ' not-installed$' || true)
 [ -z "$left" ] || die "dpkg still knows $left"

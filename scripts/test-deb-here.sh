@@ -7,7 +7,8 @@
 #
 #   scripts/test-deb-here.sh
 #
-# For a root that is thrown away afterwards: `make test-deb SYSTEM=12|13|sid` makes one. Needs root.
+# Copies the packages to /result where that exists. Needs root; for a root that is thrown away afterwards:
+# `make test-deb SYSTEM=12|13|sid` makes one.
 set -euo pipefail
 
 checkout=$(cd "$(dirname "$0")/.." && pwd)
@@ -98,4 +99,5 @@ left=$(find / -xdev \( -path "$checkout" -o -path "$work" -o -path /proc -o -pat
 [ -z "$left" ] || die "left behind: $left"
 left=$(dpkg-query -W -f '${Package} ${Status}\n' "${packages[@]}" 2>/dev/null | grep -v ' not-installed$' || true)
 [ -z "$left" ] || die "dpkg still knows $left"
+[ ! -d /result ] || cp "$work"/first/* /result/
 say passed

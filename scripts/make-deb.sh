@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Builds the Debian packages of this checkout's HEAD: a source package and the binary packages of this system.
+# Builds the Debian packages of this checkout's HEAD, or of the archive that was unpacked here: a source package and the
+# binary packages of this system.
 #
 #   scripts/make-deb.sh [OUTPUT]
 #
@@ -11,7 +12,7 @@
 # the source package; dpkg-buildpackage names what is missing.
 set -euo pipefail
 
-checkout=$(cd "$(dirname "$0")/.." && pwd)
+checkout=$(cd "$(dirname "$0")/.." && pwd -P)
 die() { printf 'make-deb: %s\n' "$*" >&2; exit 2; }
 
 case ${1:-} in -h | --help) sed -n '4,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;; esac
@@ -24,12 +25,19 @@ upstream=${version%-*}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 tree=$work/libcoll-$upstream
+archive=$work/libcoll_$upstream.orig.tar.gz
 git=(git -c "safe.directory=$checkout" -C "$checkout")
-# Times of the archive are those of the commit, so that two builds of one commit are alike.
-"${git[@]}" archive --prefix="libcoll-$upstream/" --output="$work/libcoll_$upstream.orig.tar.gz" HEAD
-SOURCE_DATE_EPOCH=$("${git[@]}" log -1 --format=%ct)
+# Two builds of one commit are alike: their times are those of the commit, or, without one, of the changelog.
+if [ "$("${git[@]}" rev-parse --show-toplevel 2>/dev/null)" = "$checkout" ]; then
+  "${git[@]}" archive --prefix="libcoll-$upstream/" --output="$archive" HEAD
+  SOURCE_DATE_EPOCH=$("${git[@]}" log -1 --format=%ct)
+else
+  SOURCE_DATE_EPOCH=$(dpkg-parsechangelog -l "$checkout/packages/debian/changelog" -S Timestamp)
+  tar -C "$checkout" --exclude='./build*' --exclude=./.cache --exclude=__pycache__ --transform "s,^\\.,libcoll-$upstream," \
+    --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" --use-compress-program='gzip -n' -cf "$archive" .
+fi
 export SOURCE_DATE_EPOCH
-tar -C "$work" -xzf "$work/libcoll_$upstream.orig.tar.gz"
+tar -C "$work" -xzf "$archive"
 cp -r "$tree/packages/debian" "$tree/debian"
 (cd "$tree" && dpkg-buildpackage --unsigned-source --unsigned-changes "-j${JOBS:-$(nproc)}")
 rm -rf "$output"

@@ -41,7 +41,7 @@ $(foreach goal,$(MAKECMDGOALS),$(if $(about_$(goal)),$(info make $(goal): $(abou
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo check test test-long bench bench-before bench-peers bench-check install style format clean packages machine \
-	sanitizers test-systems test-launchers fuzz test-torch test-torch-here dist sbom wheel test-wheel test-wheel-here deb test-deb test-deb-here \
+	sanitizers test-systems test-launchers fuzz test-torch test-torch-here dist sbom wheel test-wheel test-wheel-here deb deb-here test-deb test-deb-here \
 	test-readme test-readme-here
 
 help: ## list these targets
@@ -106,8 +106,11 @@ test-wheel: wheel ## test the wheel in clean roots with nothing but Python (as r
 test-wheel-here: ## the same on this system, with the wheel in /added
 	@scripts/test-wheel-here.sh
 
-deb: ## build the Debian packages of HEAD in BUILD/deb
-	@JOBS=$(JOBS) scripts/make-deb.sh $(BUILD)/deb
+deb: ## build the Debian packages of HEAD in BUILD/deb; with SYSTEM=12|13|sid in a clean root (as root), in BUILD/deb-SYSTEM
+	@$(if $(SYSTEM),scripts/test-deb.sh --build-only $(BUILD) $(SYSTEM),JOBS=$(JOBS) scripts/make-deb.sh $(BUILD)/deb)
+
+deb-here: ## install what building them needs, and build them in /result (as root)
+	@apt-get -qq update && JOBS=$(JOBS) scripts/make-deb.sh --needs /result
 
 test-deb: ## build, install, test and remove the Debian packages in clean roots (as root) [SYSTEM=12|13|sid]
 	@scripts/test-deb.sh $(BUILD) $(SYSTEM)

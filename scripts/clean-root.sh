@@ -22,6 +22,7 @@
 #                                      (default ${XDG_CACHE_HOME:-~/.cache}/libcoll/clean-root)
 #              COLL_CLEAN_ROOT_DIR     receives the roots (default /var/tmp), about 4 GiB each
 #              JOBS                    compilations at once, for make in the root (default: one per core)
+#              DEB_BUILD_PROFILES      goes to make in the root, too
 # Needs root and debootstrap. Takes packages from the mirror that this machine's own apt uses.
 # All mounts live in a mount namespace and all processes in a process namespace of their own, so that both are gone
 # when the script ends, however it ends.
@@ -57,6 +58,7 @@ inside() {
 
   local run=(env -i "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" LANG=C.UTF-8 CI=true)
   [ -z "${JOBS:-}" ] || run+=("JOBS=$JOBS")
+  [ -z "${DEB_BUILD_PROFILES:-}" ] || run+=("DEB_BUILD_PROFILES=$DEB_BUILD_PROFILES")
   [ -z "${http_proxy:-}" ] || run+=("http_proxy=$http_proxy")
   [ -z "${https_proxy:-}" ] || run+=("https_proxy=$https_proxy")
   if [ -n "$ccache" ]; then

@@ -18,21 +18,18 @@ case ${1:-} in -h | --help) sed -n '4,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"; 
 [ "$(id -u)" -eq 0 ] || die "needs root: it installs packages"
 export DEBIAN_FRONTEND=noninteractive
 
-say "installing what builds and tests them"
+say "installing what tests them"
 apt-get -qq update
-apt-get -qq install -y --no-install-recommends build-essential debhelper lintian autopkgtest git >/dev/null
+apt-get -qq install -y --no-install-recommends lintian autopkgtest git >/dev/null
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-mkdir "$work/source"
-cp -r "$checkout/packages/debian" "$work/source/debian"
-(cd "$work/source" && apt-get -qq build-dep -y --no-install-recommends . >/dev/null)
 
-# build SOURCE OUTPUT: the packages of that checkout.
+# build SOURCE OUTPUT [OPTION]: the packages of that checkout.
 build() {
-  "$1/scripts/make-deb.sh" "$2" >"$work/log" 2>&1 || { tail -n 50 "$work/log"; die "the packages of $1 do not build"; }
+  "$1/scripts/make-deb.sh" "${@:3}" "$2" >"$work/log" 2>&1 || { tail -n 50 "$work/log"; die "the packages of $1 do not build"; }
 }
 say "building"
-build "$checkout" "$work/first"
+build "$checkout" "$work/first" --needs
 say "building again"
 # With a compiler cache too, everything is compiled twice.
 CCACHE_RECACHE=1 build "$checkout" "$work/second"

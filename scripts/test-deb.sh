@@ -4,16 +4,19 @@
 # Tests the Debian packages in clean roots of several releases (see test-deb-here.sh) and prints one line for each.
 # Leaves those that have passed in BUILD/deb-SYSTEM.
 #
-#   scripts/test-deb.sh BUILD [SYSTEM...]
+#   scripts/test-deb.sh [--build-only] BUILD [SYSTEM...]
 #
-#   BUILD    a build directory, or another one for the packages
-#   SYSTEM   12, 13 or sid (unstable); default: all three
+#   --build-only   build them once, without any test
+#   BUILD          a build directory, or another one for the packages
+#   SYSTEM         12, 13 or sid (unstable); default: all three
 #
 # Needs root and debootstrap, as scripts/clean-root.sh does.
 set -euo pipefail
 
 scripts=$(cd "$(dirname "$0")" && pwd)
 case ${1:-} in -h | --help) sed -n '4,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;; esac
+target=test-deb-here
+[ "${1:-}" != --build-only ] || { target=deb-here && shift; }
 [ $# -ge 1 ] || { echo 'test-deb: needs a directory for the packages; see --help' >&2; exit 2; }
 build=$1
 shift
@@ -30,9 +33,9 @@ results=() failed=0
 for system in "$@"; do
   started=$SECONDS result=passed
   rm -rf "$build/deb-$system"
-  "$scripts/clean-root.sh" --suite "$(suite_of "$system")" --result "$build/deb-$system" "${options[@]}" test-deb-here ||
+  "$scripts/clean-root.sh" --suite "$(suite_of "$system")" --result "$build/deb-$system" "${options[@]}" "$target" ||
     { result=FAILED failed=1; }
   results+=("$(printf '%-4s %s (%d s)' "$system" "$result" $((SECONDS - started)))")
 done
-printf 'test-deb: %s\n' "${results[@]}"
+printf "${target%-here}: %s\\n" "${results[@]}"
 exit "$failed"

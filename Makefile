@@ -34,13 +34,15 @@ about_wheel = builds the library (about 4 minutes) and packs it with the Python 
 about_test-wheel = builds a wheel (about 4 minutes) and runs it in a clean root of each release (about a minute each)
 about_deb = builds the Debian packages of HEAD (about 10 minutes)
 about_test-deb = builds, installs, tests and removes the Debian packages in a clean root of each release (about 20 minutes each)
+about_test-readme = types README.md's install lines in a clean root of each release (about 3 minutes each)
 about_install = builds what is installed: library, shims, collctl and manual pages (about 8 minutes), then installs it
 about_bench = builds everything (about 20 minutes), then measures libcoll beside the MPI libraries (about 30 minutes)
 $(foreach goal,$(MAKECMDGOALS),$(if $(about_$(goal)),$(info make $(goal): $(about_$(goal)))))
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo check test test-long bench bench-before bench-peers bench-check install style format clean packages machine \
-	sanitizers test-systems test-launchers fuzz test-torch test-torch-here dist sbom wheel test-wheel test-wheel-here deb test-deb test-deb-here
+	sanitizers test-systems test-launchers fuzz test-torch test-torch-here dist sbom wheel test-wheel test-wheel-here deb deb-here test-deb test-deb-here \
+	test-readme test-readme-here
 
 help: ## list these targets
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -104,14 +106,23 @@ test-wheel: wheel ## test the wheel in clean roots with nothing but Python (as r
 test-wheel-here: ## the same on this system, with the wheel in /added
 	@scripts/test-wheel-here.sh
 
-deb: ## build the Debian packages of HEAD in BUILD/deb
-	@JOBS=$(JOBS) scripts/make-deb.sh $(BUILD)/deb
+deb: ## build the Debian packages of HEAD in BUILD/deb; with SYSTEM=12|13|sid in a clean root (as root), in BUILD/deb-SYSTEM
+	@$(if $(SYSTEM),scripts/test-deb.sh --build-only $(BUILD) $(SYSTEM),JOBS=$(JOBS) scripts/make-deb.sh $(BUILD)/deb)
+
+deb-here: ## install what building them needs, and build them in /result (as root)
+	@apt-get -qq update && JOBS=$(JOBS) scripts/make-deb.sh --needs /result
 
 test-deb: ## build, install, test and remove the Debian packages in clean roots (as root) [SYSTEM=12|13|sid]
-	@scripts/test-deb.sh $(SYSTEM)
+	@scripts/test-deb.sh $(BUILD) $(SYSTEM)
 
 test-deb-here: ## the same on this system, which it changes (as root)
 	@scripts/test-deb-here.sh
+
+test-readme: ## type README.md's install lines in clean roots, with the packages that make test-deb left (as root)
+	@scripts/test-readme.sh $(BUILD) $(SYSTEM)
+
+test-readme-here: ## the same on this system, which it changes, with the packages in /added or from source (as root)
+	@scripts/test-readme-here.sh
 
 bench: build ## measure against the MPI libraries of this machine
 	@bench/run.sh $(BUILD)

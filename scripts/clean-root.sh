@@ -4,8 +4,8 @@
 # Runs make in a minimal Debian root: clones the HEAD of this checkout into a root that contains only git, make and
 # what debootstrap installs, and runs `make TARGET` for each target given (default: demo test).
 #
-#   scripts/clean-root.sh [--suite NAME] [--compiler gcc|clang] [--packages LIST [--only]] [--add DIR] [--keep]
-#                         [--user | --ccache] [TARGET...]
+#   scripts/clean-root.sh [--suite NAME] [--compiler gcc|clang] [--packages LIST [--only]] [--add DIR] [--result DIR]
+#                         [--keep] [--user | --ccache] [TARGET...]
 #
 #   --suite NAME   Debian release: bookworm (12, the default), trixie (13) or sid (unstable)
 #   --compiler C   gcc (the default) or clang, as that release packages it
@@ -16,11 +16,13 @@
 #                  compiler and all headers of the first compilation
 #   --only         those of --packages and no others: make does not look for packages that are missing
 #   --add DIR      copy the contents of DIR to /added in the root
+#   --result DIR   mount DIR, for results, as /result in the root
 #
 # Environment: COLL_CLEAN_ROOT_CACHE   keeps the base roots and the downloaded packages
 #                                      (default ${XDG_CACHE_HOME:-~/.cache}/libcoll/clean-root)
 #              COLL_CLEAN_ROOT_DIR     receives the roots (default /var/tmp), about 4 GiB each
 #              JOBS                    compilations at once, for make in the root (default: one per core)
+#              DEB_BUILD_PROFILES      goes to make in the root, too
 # Needs root and debootstrap. Takes packages from the mirror that this machine's own apt uses.
 # All mounts live in a mount namespace and all processes in a process namespace of their own, so that both are gone
 # when the script ends, however it ends.
@@ -35,6 +37,7 @@ ccache=
 packages=
 only=
 add=
+result=
 
 say() { printf 'clean-root: %s\n' "$*"; }
 die() { printf 'clean-root: %s\n' "$*" >&2; exit 2; }
@@ -43,14 +46,19 @@ die() { printf 'clean-root: %s\n' "$*" >&2; exit 2; }
 
 # Runs inside the namespaces: mounts, then one make after the other. Stops at the first that fails.
 inside() {
-  local root=$1 user=$2 ccache=$3 compiler=$4 archives=$5 target status started home packages=($6) only=$7
-  shift 7
+  local root=$1 user=$2 ccache=$3 compiler=$4 archives=$5 target status started home packages=($6) only=$7 result=$8
+  shift 8
   mount_root "$root"
   mkdir -p "$root/var/cache/apt/archives"
   mount --bind "$archives" "$root/var/cache/apt/archives"
+  if [ -n "$result" ]; then
+    mkdir "$root/result"
+    mount --bind "$result" "$root/result"
+  fi
 
   local run=(env -i "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" LANG=C.UTF-8 CI=true)
   [ -z "${JOBS:-}" ] || run+=("JOBS=$JOBS")
+  [ -z "${DEB_BUILD_PROFILES:-}" ] || run+=("DEB_BUILD_PROFILES=$DEB_BUILD_PROFILES")
   [ -z "${http_proxy:-}" ] || run+=("http_proxy=$http_proxy")
   [ -z "${https_proxy:-}" ] || run+=("https_proxy=$https_proxy")
   if [ -n "$ccache" ]; then
@@ -96,7 +104,7 @@ fi
 
 while [ $# -gt 0 ]; do
   case $1 in
-    --suite | --compiler | --packages | --add)
+    --suite | --compiler | --packages | --add | --result)
       [ $# -ge 2 ] || die "$1 needs a value; see --help"
       printf -v "${1#--}" %s "$2"
       shift
@@ -117,6 +125,7 @@ case $compiler in gcc | clang) ;; *) die "unknown compiler '$compiler': use gcc 
 [ "$user" = root ] || [ -z "$ccache" ] || die "--ccache belongs to root's cache: leave out --user"
 command -v git >/dev/null || die "git is missing: apt-get install git"
 if reason=$(root_is_impossible); then die "$reason"; fi
+[ -z "$result" ] || { mkdir -p "$result" && result=$(realpath "$result"); }
 
 # Roots of two suites may run at once: apt locks the archives that it uses.
 archives=$roots/archives/$suite
@@ -147,7 +156,8 @@ say "commit $(git -c "safe.directory=$checkout" -C "$checkout" rev-parse --short
 
 status=0
 # In the background, so that a signal is heard at once.
-unshare --mount --pid --fork --kill-child "$0" --inside "$root" "$user" "$ccache" "$compiler" "$archives" "$packages" "$only" "$@" &
+unshare --mount --pid --fork --kill-child "$0" --inside "$root" "$user" "$ccache" "$compiler" "$archives" "$packages" "$only" \
+  "$result" "$@" &
 inside=$!
 wait "$inside" || status=$?
 inside=

@@ -13,9 +13,17 @@ esac
 # Debian 12's version decides: another one lays out some lines differently.
 version=$(clang-format --version | sed -E 's/.*version ([0-9]+).*/\1/')
 [ "$version" = 14 ] || printf 'format: clang-format %s is not 14, which the project uses; expect differences\n' "$version" >&2
-git -c "safe.directory=$PWD" ls-files --cached --others --exclude-standard -- '*.h' '*.hpp' '*.c' '*.cc' ':!:kmod' \
-    ':!:include/uapi' ':!:include/coll/coll.h' |
-  xargs -r -n 16 clang-format --style=file $mode
+# Those of the checkout, new ones too; in an unpacked archive all but build directories.
+sources() {
+  top=$(git -c "safe.directory=$PWD" rev-parse --show-toplevel 2>/dev/null || true)
+  if [ "$top" = "$(pwd -P)" ]; then
+    git -c "safe.directory=$PWD" ls-files --cached --others --exclude-standard
+  else
+    find . \( -path './build*' -o -path ./.cache \) -prune -o -type f -printf '%P\n'
+  fi | grep -E '\.(h|hpp|c|cc)$'
+}
+[ -n "$(sources)" ] || { echo 'format: no sources found' >&2 && exit 2; }
+sources | grep -vE '^(kmod/|include/uapi/|include/coll/coll\.h$)' | xargs -r -n 16 clang-format --style=file $mode
 # The kernel's style; tracepoints are laid out by hand.
-git -c "safe.directory=$PWD" ls-files --cached --others --exclude-standard -- 'kmod/*.[ch]' include/uapi ':!:kmod/trace.h' |
+sources | grep -E '^(kmod|include/uapi)/' | grep -v '^kmod/trace\.h$' |
   xargs -r -n 16 clang-format --style=file:kmod/.clang-format $mode

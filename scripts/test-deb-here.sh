@@ -7,7 +7,8 @@
 #
 #   scripts/test-deb-here.sh
 #
-# For a root that is thrown away afterwards: `make test-deb SYSTEM=12|13|sid` makes one. Needs root.
+# Copies the packages to /result where that exists. Needs root; for a root that is thrown away afterwards:
+# `make test-deb SYSTEM=12|13|sid` makes one.
 set -euo pipefail
 
 checkout=$(cd "$(dirname "$0")/.." && pwd)
@@ -17,21 +18,18 @@ case ${1:-} in -h | --help) sed -n '4,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"; 
 [ "$(id -u)" -eq 0 ] || die "needs root: it installs packages"
 export DEBIAN_FRONTEND=noninteractive
 
-say "installing what builds and tests them"
+say "installing what tests them"
 apt-get -qq update
-apt-get -qq install -y --no-install-recommends build-essential debhelper lintian autopkgtest git >/dev/null
+apt-get -qq install -y --no-install-recommends lintian autopkgtest git >/dev/null
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-mkdir "$work/source"
-cp -r "$checkout/packages/debian" "$work/source/debian"
-(cd "$work/source" && apt-get -qq build-dep -y --no-install-recommends . >/dev/null)
 
-# build SOURCE OUTPUT: the packages of that checkout.
+# build SOURCE OUTPUT [OPTION]: the packages of that checkout.
 build() {
-  "$1/scripts/make-deb.sh" "$2" >"$work/log" 2>&1 || { tail -n 50 "$work/log"; die "the packages of $1 do not build"; }
+  "$1/scripts/make-deb.sh" "${@:3}" "$2" >"$work/log" 2>&1 || { tail -n 50 "$work/log"; die "the packages of $1 do not build"; }
 }
 say "building"
-build "$checkout" "$work/first"
+build "$checkout" "$work/first" --needs
 say "building again"
 # With a compiler cache too, everything is compiled twice.
 CCACHE_RECACHE=1 build "$checkout" "$work/second"
@@ -72,7 +70,7 @@ while read -r file; do
     ! grep "$fact" <<<"$facts" || die "${file#"$work/files"} has $fact"
   done
 done < <(find "$work/files" -type f)
-[ "$binaries" -ge 4 ] || die "only $binaries binaries: library, collctl and two shims are missing"
+[ "$binaries" -ge 5 ] || die "only $binaries binaries, not library, collctl, two shims and the backend of torch"
 rm -r "$work/files"
 
 "$checkout/scripts/test-upgrade-here.sh" "$work/older" "$work/first"
@@ -93,8 +91,10 @@ apt-get -qq remove -y "${packages[@]}" >"$work/log" 2>&1 || { tail -n 50 "$work/
 dpkg --purge "${packages[@]}" >"$work/log" 2>&1 || { tail -n 50 "$work/log"; die "the packages cannot be purged"; }
 # A group stays, as Debian wants it: files may belong to it.
 left=$(find / -xdev \( -path "$checkout" -o -path "$work" -o -path /proc -o -path '/usr/src/*headers*' \) -prune -o \
-  \( -name '*libcoll*' -o -name '*kcoll*' -o -name '*collctl*' -o -path '*/dist-packages/coll*' \) -print)
+  \( -name '*libcoll*' -o -name '*kcoll*' -o -name '*collctl*' -o -path '*/dist-packages/coll*' -o \
+     -path '*/dist-packages/torch_coll*' \) -print)
 [ -z "$left" ] || die "left behind: $left"
 left=$(dpkg-query -W -f '${Package} ${Status}\n' "${packages[@]}" 2>/dev/null | grep -v ' not-installed$' || true)
 [ -z "$left" ] || die "dpkg still knows $left"
+[ ! -d /result ] || cp "$work"/first/* /result/
 say passed

@@ -2,16 +2,24 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # Tests the Debian packages in clean roots of several releases (see test-deb-here.sh) and prints one line for each.
+# Leaves those that have passed in BUILD/deb-SYSTEM.
 #
-#   scripts/test-deb.sh [SYSTEM...]
+#   scripts/test-deb.sh [--build-only] BUILD [SYSTEM...]
 #
-#   SYSTEM   12, 13 or sid (unstable); default: all three
+#   --build-only   build them once, without any test
+#   BUILD          a build directory, or another one for the packages
+#   SYSTEM         12, 13 or sid (unstable); default: all three
 #
 # Needs root and debootstrap, as scripts/clean-root.sh does.
 set -euo pipefail
 
 scripts=$(cd "$(dirname "$0")" && pwd)
 case ${1:-} in -h | --help) sed -n '4,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;; esac
+target=test-deb-here
+[ "${1:-}" != --build-only ] || { target=deb-here && shift; }
+[ $# -ge 1 ] || { echo 'test-deb: needs a directory for the packages; see --help' >&2; exit 2; }
+build=$1
+shift
 [ -n "${1:-}" ] || set -- 12 13 sid
 # shellcheck source=debian-root.sh
 . "$scripts/debian-root.sh"
@@ -24,8 +32,10 @@ options=(--only)
 results=() failed=0
 for system in "$@"; do
   started=$SECONDS result=passed
-  "$scripts/clean-root.sh" --suite "$(suite_of "$system")" "${options[@]}" test-deb-here || { result=FAILED failed=1; }
+  rm -rf "$build/deb-$system"
+  "$scripts/clean-root.sh" --suite "$(suite_of "$system")" --result "$build/deb-$system" "${options[@]}" "$target" ||
+    { result=FAILED failed=1; }
   results+=("$(printf '%-4s %s (%d s)' "$system" "$result" $((SECONDS - started)))")
 done
-printf 'test-deb: %s\n' "${results[@]}"
+printf "${target%-here}: %s\\n" "${results[@]}"
 exit "$failed"

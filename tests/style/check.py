@@ -4,7 +4,6 @@
 Prints one line per fault, "path:line: what"."""
 import pathlib
 import re
-import subprocess
 import sys
 
 sys.dont_write_bytecode = True
@@ -17,6 +16,8 @@ import versions
 SOURCE_SUFFIXES = {".c", ".cc", ".h", ".hpp", ".py", ".sh", ".cmake", ".map", ".in", ".f90"}
 SOURCE_NAMES = {"CMakeLists.txt", "Makefile", "Kbuild", ".clang-format"}
 CODE_SUFFIXES = {".c", ".cc", ".h", ".hpp"}
+# What .gitignore leaves out.
+BUILT = re.compile(r"^(build[^/]*|\.git|\.cache)/|(^|/)__pycache__/|\.k?o$|(^|/)compile_commands\.json$")
 LONGEST = 500
 LONG_REASON = "Why this file is long:"
 # Every directory below these with sources in it says in a README.md what lives there.
@@ -25,14 +26,11 @@ README_ROOTS = ("lib", "tools", "tests", "bench", "kmod", "scripts", "packages")
 
 def tracked_files(root):
     """Files of the checkout, new ones too; in an unpacked archive all but build directories."""
-    git = subprocess.run(
-        ["git", "-c", f"safe.directory={root}", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        capture_output=True, text=True)
-    if git.returncode == 0:
-        names = git.stdout.split("\0")
+    if commits.is_checkout(root):
+        names = commits.git(root, "ls-files", "-z", "--cached", "--others", "--exclude-standard").split("\0")
     else:
         names = [str(path.relative_to(root)) for path in root.rglob("*")]
-        names = [name for name in names if not re.match(r"(build|\.git/|\.cache/)", name)]
+        names = [name for name in names if not BUILT.search(name)]
     return sorted(pathlib.PurePosixPath(name) for name in names if name and (root / name).is_file())
 
 

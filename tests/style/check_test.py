@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Plants each fault in a small tree and checks that check.py names it, and nothing where nothing is wrong."""
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -105,6 +106,22 @@ class CheckTest(unittest.TestCase):
         self.assert_clean({"lib/mem/README.md": README, "lib/mem/a.cc": BSD, "docs/README.md": README, "docs/report-job.png": "\0"})
         self.assert_fault({"lib/mem/README.md": README, "lib/mem/a.cc": BSD, "docs/README.md": README, "docs/a.png": "\0"},
                           "docs/a.png: a binary file")
+
+    def test_an_archive_is_read_without_what_was_built_in_it(self):
+        built = ("build/a.o", "build-asan/lib/a.cc", "tests/__pycache__/a.pyc", "kmod/kcoll.ko", "compile_commands.json")
+        self.assert_clean({"Makefile": BSD} | {name: "\0" for name in built})
+        self.assert_fault({"tests/build/README.md": README, "tests/build/a.cc": "int x;\n"}, "tests/build/a.cc:1: no SPDX")
+
+    @unittest.skipUnless(shutil.which("git"), "git is not installed")
+    def test_an_archive_inside_a_checkout_that_ignores_it_is_read(self):
+        with tempfile.TemporaryDirectory() as root:
+            subprocess.run(["git", "-C", root, "init", "-q"], check=True)
+            inner = pathlib.Path(root, "unpacked")
+            inner.mkdir()
+            (pathlib.Path(root) / ".gitignore").write_text("/unpacked/\n")
+            (inner / "run.sh").write_text("#!/bin/sh\n")
+            result = subprocess.run([sys.executable, CHECK, inner], capture_output=True, text=True)
+            self.assertIn("run.sh:1: no SPDX", result.stdout)
 
     def test_only_sync_waits(self):
         for line in ("void f() { sched_yield(); }", "int x = syscall(SYS_futex, p);"):

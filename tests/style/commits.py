@@ -15,8 +15,18 @@ class NoHistory(Exception):
 
 
 def git(root, *words):
-    result = subprocess.run(["git", "-c", f"safe.directory={root}", "-C", root, *words], capture_output=True, text=True)
+    """What it prints; None if it fails or is not installed."""
+    try:
+        result = subprocess.run(["git", "-c", f"safe.directory={root}", "-C", root, *words], capture_output=True, text=True)
+    except FileNotFoundError:
+        return None
     return result.stdout if result.returncode == 0 else None
+
+
+def is_checkout(root):
+    """Not so an archive that was unpacked inside a checkout."""
+    top = git(root, "rev-parse", "--show-toplevel")
+    return top is not None and top.strip() == str(root)
 
 
 def check_subject(subject):
@@ -28,8 +38,7 @@ def check_subject(subject):
 
 def faults(root, base=BASE):
     """Pairs (commit, fault) of all commits after `base` except merges. Raises NoHistory."""
-    top = git(root, "rev-parse", "--show-toplevel")
-    if top is None or top.strip() != str(root):
+    if not is_checkout(root):
         raise NoHistory("not a git checkout")
     if git(root, "merge-base", "--is-ancestor", base, "HEAD") is None:
         raise NoHistory(f"the history does not reach back to {base[:7]}")

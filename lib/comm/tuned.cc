@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Calls that auto-tuning serves: by which of its candidates, when they are timed, and what is made of the times. The
 // decisions are those of tune/tuner.h.
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <cstdio>
 
@@ -22,6 +24,12 @@ namespace {
 void look_at(std::span<const char> memory) {
   const volatile char* line = memory.data();
   for (size_t at = 0; at < memory.size(); at += sync::line_bytes) (void)line[at];
+}
+
+// How often the system took the core from this thread.
+long switches() {
+  rusage usage;
+  return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nivcsw : 0;
 }
 
 bool sixteen_bits(const Call& call) { return call.element_bytes == 2 && plan::is_reduction(call.collective); }
@@ -86,10 +94,14 @@ coll_status Comm::perform_in_trial(const Call& call, Cell& cell) {
   const Cell::Turn turn = cell.turn(call.bytes());
   status = entry_of(call, cell, turn.way, entry);
   if (status != COLL_OK || turn.sample < 0) return status == COLL_OK ? perform_with(call, entry) : status;
+  const long before = switches();
   const int64_t begin_ns = sync::now_ns();
   status = perform_with(call, entry);
   look_at(result_of(call, rank(), ranks()));
-  cell.took(turn, begin_ns, sync::now_ns());
+  const int64_t end_ns = sync::now_ns();
+  // Where each rank has a core, a call in which something else ran there says less: an even end marks it, see tuner.cc.
+  const bool disturbed = !team_.crowded && switches() != before;
+  cell.took(turn, begin_ns, disturbed ? end_ns & ~int64_t(1) : end_ns | 1);
   return status;
 }
 

@@ -15,6 +15,29 @@ double median(std::vector<double> values) {
   return (*middle + *std::max_element(values.begin(), middle)) / 2;
 }
 
+namespace {
+
+// A median of so many calls, or the least time of two in the first stage.
+constexpr size_t enough_for_median = 5, enough_first = 2;
+
+// The system took the core of a rank during the call: it ran something else, or the rank yielded while it waited for a late
+// one. So such a call counts only where there are not enough others. Its time is kept negative.
+bool is_disturbed(std::span<const Notes> all, size_t sample) {
+  return std::ranges::any_of(all, [sample](const Notes& notes) { return notes.end_ns[sample] % 2 == 0; });
+}
+
+std::vector<double> that_count(const std::vector<double>& times, size_t enough) {
+  std::vector<double> good;
+  for (const double us : times)
+    if (us > 0) good.push_back(us);
+  if (good.size() >= enough) return good;
+  good.clear();
+  for (const double us : times) good.push_back(std::abs(us));
+  return good;
+}
+
+}  // namespace
+
 uint32_t duration_ns(std::span<const Notes> all, size_t sample) {
   // Differences of the cut clock are right although it wraps.
   const uint32_t origin = all[0].begin_ns[sample];
@@ -76,7 +99,8 @@ void Cell::took(const Turn& turn, int64_t begin_ns, int64_t end_ns) {
 
 bool Cell::learn(std::span<const Notes> all) {
   for (size_t i = 0; i < noted_; i++)
-    if (const uint32_t ns = duration_ns(all, i); ns > 0) times_[of_[i]].push_back(ns * scale_[i] / 1000);
+    if (const uint32_t ns = duration_ns(all, i); ns > 0)
+      times_[of_[i]].push_back(ns * scale_[i] / (is_disturbed(all, i) ? -1000 : 1000));
   noted_ = 0;
   exchanges_++;
   awaits_ = false;
@@ -86,34 +110,45 @@ bool Cell::learn(std::span<const Notes> all) {
   return trials_ != before;
 }
 
-// Ways that are much slower than the best one take no further part. One that was never timed stays.
+// Ways that are much slower than the best one take no further part. One that was never timed stays. What disturbs calls is
+// made up for by further passes, as long as that may help.
 void Cell::end_pass() {
+  const size_t enough = stage_ == Stage::first ? enough_first : enough_for_median;
   double least = 0;
-  for (const std::vector<double>& times : times_)
-    if (!times.empty()) {
-      const double fastest = *std::ranges::min_element(times);
-      least = least == 0 ? fastest : std::min(least, fastest);
-    }
+  std::vector<double> fastest;
+  for (const std::vector<double>& times : times_) {
+    const std::vector<double> known = that_count(times, 1);
+    fastest.push_back(known.empty() ? 0 : *std::ranges::min_element(known));
+    if (!known.empty()) least = least == 0 ? fastest.back() : std::min(least, fastest.back());
+  }
   for (size_t i = entrants_.size(); i-- > 0;) {
     if (times_[i].empty()) continue;
     Way& way = ways_[entrants_[i]];
-    const double fastest = *std::ranges::min_element(times_[i]);
-    way.is_out = fastest > much_worse * least;
+    way.is_out = fastest[i] > much_worse * least;
     if (!way.is_out) continue;
-    way.us = stage_ == Stage::first ? fastest : median(times_[i]);
+    way.us = stage_ == Stage::first ? fastest[i] : median(that_count(times_[i], enough));
     entrants_.erase(entrants_.begin() + ptrdiff_t(i));
     times_.erase(times_.begin() + ptrdiff_t(i));
   }
-  if (pass_ >= passes_) judge();
+  const bool lacks = std::ranges::any_of(times_, [&](const std::vector<double>& times) {
+    return size_t(std::ranges::count_if(times, [](double us) { return us > 0; })) < enough;
+  });
+  if (pass_ >= (lacks ? 3 * passes_ : passes_)) judge();
 }
 
 void Cell::judge() {
   for (size_t i = 0; i < entrants_.size(); i++)
     if (!times_[i].empty())
-      ways_[entrants_[i]].us = stage_ == Stage::first ? *std::ranges::min_element(times_[i]) : median(times_[i]);
+      ways_[entrants_[i]].us = stage_ == Stage::first ? std::ranges::min(that_count(times_[i], enough_first))
+                                                      : median(that_count(times_[i], enough_for_median));
   if (stage_ == Stage::first) {
     std::vector<uint8_t> finalists = best(most_final, much_worse);
-    if (finalists.empty()) return start(Stage::first, std::move(entrants_));  // no call could be timed
+    if (finalists.empty()) {  // no call could be timed
+      start(Stage::first, std::vector<uint8_t>(entrants_));
+      left_ = rest_;
+      rest_ = std::min(2 * rest_, most_rest);
+      return;
+    }
     if (!ways_[now_].is_out && std::ranges::count(finalists, now_) == 0) finalists.back() = now_;
     return start(Stage::final, std::move(finalists));
   }

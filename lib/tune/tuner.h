@@ -38,7 +38,7 @@ namespace coll::tune {
 inline constexpr size_t samples = 7;  // that one exchange tells
 
 // One rank's notes: the monotonic clock of all processes, in nanoseconds, cut to 32 bits. Both 0: nothing is known of that
-// call on this rank, so it does not count.
+// call on this rank, so it does not count. An even end: the system took the core meanwhile.
 struct Notes {
   std::array<uint32_t, samples> begin_ns{}, end_ns{};
 };

@@ -24,7 +24,8 @@ namespace {
 
 using plan::Collective;
 
-constexpr int sweep_warm = 3, sweep_timed = 9, finalists = 3, burst_warm = 1, burst_timed = 4;
+constexpr size_t slots_bytes = size_t(2) << 20;
+constexpr int sweep_warm = 1, sweep_timed = 9, finalists = 3, burst_warm = 1, burst_timed = 4;
 
 struct Error {
   std::string text;
@@ -91,10 +92,14 @@ class Rank {
       for (Told::Variables* each : {&as_user, &untuned}) each->emplace_back("COLL_TABLE", task_.table);
     const Told tuned(all_, rank_, as_user), usual(all_, rank_, untuned);
     for (int i = 0; i < task_.calls; ++i) iterate(cell, tuned.comm());
+    warm(cell, usual.comm());
     const std::vector<std::string> best = sweep(cell);
     // All beside each other.
     std::vector<Told> others;
-    for (const std::string& setting : best) others.push_back(forced(cell.collective, setting));
+    for (const std::string& setting : best) {
+      others.push_back(forced(cell.collective, setting));
+      warm(cell, others.back().comm());
+    }
     std::vector<coll_comm*> comms{tuned.comm(), usual.comm()};
     for (const Told& other : others) comms.push_back(other.comm());
     std::vector<std::vector<double>> times(comms.size());
@@ -135,6 +140,7 @@ class Rank {
       const Told told = forced(cell.collective, setting);
       // All ranks are refused alike what does not work here.
       if (perform(call_of(cell), told.comm()) != COLL_OK) continue;
+      warm(cell, told.comm());
       std::vector<double> times;
       for (int call = 0; call < sweep_warm + sweep_timed; ++call)
         if (const double us = iterate(cell, told.comm()); call >= sweep_warm) times.push_back(us);
@@ -146,6 +152,12 @@ class Rank {
     std::vector<std::string> best;
     for (size_t i = 0; i < std::min<size_t>(found.size(), finalists); ++i) best.push_back(found[i].second);
     return best;
+  }
+
+  // Slots lie side by side for a while: until all have been used once, their pages are new.
+  void warm(const TuneCell& cell, coll_comm* comm) {
+    for (size_t calls = 2 + std::min(slots_bytes / cell.bytes, size_t(256)); calls > 0; --calls)
+      check(perform(call_of(cell), comm));
   }
 
   CollectiveCall call_of(const TuneCell& cell) {

@@ -98,10 +98,17 @@ coll_status Settings::read() {
   if (rendezvous_directory.empty()) rendezvous_directory = "/dev/shm";
   trace = variable("COLL_TRACE");
   coll_status status;
-  if ((status = read_switch("COLL_DRIFT", drift)) != COLL_OK ||
+  bool trials;
+  if ((status = read_switch("COLL_TUNE", tunes)) != COLL_OK ||
       (status = read_switch("COLL_HUGE_PAGES", huge_pages)) != COLL_OK ||
+      (status = read_switch("COLL_DRIFT", tells_drift)) != COLL_OK ||
       (status = read_switch("COLL_TRIALS", trials)) != COLL_OK)
     return status;
+  if (variable("COLL_TUNE").empty()) tunes = trials;
+  tune_file = variable("COLL_TUNE_FILE");
+  for (const char* former : {"COLL_TRIALS", "COLL_DRIFT"})
+    if (log && !variable(former).empty())
+      remarks += std::string("libcoll: ") + former + " is a former variable; use COLL_TUNE\n";
   std::string throttled = variable("COLL_THROTTLE"), chunk = variable("COLL_CHUNK");
   digest(throttled), digest(chunk);
   if (size_t k = tune::parse_size(throttled); k >= 1 && k <= 1024) throttle = uint16_t(k);

@@ -28,12 +28,13 @@ coll_status Comm::perform_timed(const Call& call) {
   const coll_status status = perform_now(call);
   const double seconds = stats::now_seconds() - begin;
   if (status != COLL_OK) return status;
+  const bool latency = is_tuned(call) ? took_latency_path_ : takes_latency_path(call);
   const bool nothing = call.empty() || (ranks() == 1 && call.collective == plan::Collective::barrier);
-  std::string_view algorithm = nothing                    ? "nothing to do"
-                               : ranks() == 1             ? "one rank"
-                               : takes_latency_path(call) ? "latency"
-                                                          : std::string_view(blocking_run_.bound()->plan().algorithm);
-  const bool by_plan = !nothing && ranks() > 1 && !takes_latency_path(call);
+  std::string_view algorithm = nothing        ? "nothing to do"
+                               : ranks() == 1 ? "one rank"
+                               : latency      ? "latency"
+                                              : std::string_view(blocking_run_.bound()->plan().algorithm);
+  const bool by_plan = !nothing && ranks() > 1 && !latency;
   stats::record(plan::name(call.collective), bytes_of(call), seconds, algorithm,
                 by_plan ? transport(blocking_run_) : transport());
   return status;

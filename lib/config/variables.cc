@@ -88,24 +88,33 @@ constexpr Variable all[] = {
      {{"none", "No table: the built-in defaults."},
       {"NAME", "A built-in table, by its name in collctl-explain(1)."},
       {"FILE", "The table in this file. It is used even if it was measured on another machine."}}},
-    {"COLL_TRIALS",
+    {"COLL_TUNE",
      "on",
-     "Auto-tuning of blocking calls of 256 KiB or more.",
+     "Auto-tuning of blocking, non-blocking and persistent calls of 4 KiB or more (not of the v-variants).",
      "each rank, when it creates a communicator. One rank with off disables it for all.",
      {{"on",
-       "Time the two candidate methods of a call periodically and use the faster one: staged copies or CMA, large or "
-       "small chunks, or the mapped or the staged reduction algorithm. Applies if the transport was selected by timing "
-       "and staging is the fastest; not if a table, COLL_CHUNK, COLL_THROTTLE or the collective's own variable selects "
-       "the algorithm."},
-      {"off", "Always use the built-in defaults."}}},
+       "Time the candidates of a call (algorithms, chunks, staged copies or CMA, the latency path) while the program "
+       "runs, and use the fastest. Not if COLL_CHUNK or COLL_THROTTLE is set; if the collective's own variable is set, "
+       "its candidates alone are tried. COLL_LOG=info reports, once per collective and communicator, calls that take "
+       "more than 3 times, or less than a third of, the time in the table of collctl calibrate."},
+      {"off", "Always use the first candidate."}}},
+    {"COLL_TUNE_FILE",
+     "",
+     "The file in which auto-tuning keeps what it has learned.",
+     "rank 0, when it creates a communicator; it writes the file when it frees one.",
+     {{"FILE",
+       "Calls begin with the choices in this file, as far as it has any; what the communicator learns is added. A file "
+       "that is damaged or of another processor is ignored, which COLL_LOG=info reports."}}},
+    {"COLL_TRIALS",
+     "on",
+     "Former name of COLL_TUNE, which overrides it.",
+     "each rank, when it creates a communicator.",
+     {{"on", "As COLL_TUNE=on."}, {"off", "As COLL_TUNE=off."}}},
     {"COLL_DRIFT",
      "on",
-     "Comparison of measured times with those in the model table.",
-     "each rank, when it creates a communicator. Without effect unless collctl calibrate wrote the table.",
-     {{"on",
-       "Time one call in about a hundred. COLL_LOG=info reports, once per collective and communicator, calls that take "
-       "more than 3 times, or less than a third of, the time in the table."},
-      {"off", "Time no calls."}}},
+     "Former variable for a part of COLL_TUNE.",
+     "each rank, when it creates a communicator.",
+     {{"on", "As COLL_TUNE=on reports stale tables."}, {"off", "Stale tables are not reported."}}},
     {"COLL_THROTTLE",
      "selected by size",
      "Throttle k: the maximum number of ranks that concurrently access one rank's memory in the throttled_* "

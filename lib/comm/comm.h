@@ -237,9 +237,7 @@ class Comm : public std::enable_shared_from_this<Comm> {
   coll_status run(const exec::Bound& bound, const exec::Arguments& arguments);
   coll_status run(const BoundEntry& entry, const Call& call);
   // Auto-tuning; in tuned.cc.
-  bool is_tuned(const Call& call) const {
-    return tuning_ != nullptr && call.bytes() >= tune::tuned_min_bytes && call.pieces == nullptr;
-  }
+  bool is_tuned(const Call& call) const { return call.bytes() >= tuned_min_bytes_ && call.pieces == nullptr; }
   tune::Cell& cell_of(const Call& call, bool request);
   coll_status perform_tuned(const Call& call);
   coll_status perform_in_trial(const Call& call, tune::Cell& cell);
@@ -334,8 +332,9 @@ class Comm : public std::enable_shared_from_this<Comm> {
   std::unordered_map<std::string, std::unique_ptr<plan::Plan>> plans_;
   BoundPlans bounds_;
   std::unique_ptr<Tuning> tuning_;  // null: off
-  bool took_latency_path_ = false;  // the last tuned blocking call
-  std::array<bool, plan::collectives> drift_told_{};
+  size_t tuned_min_bytes_ = SIZE_MAX;
+  bool took_latency_path_ = false;                         // the last tuned blocking call
+  std::array<uint8_t, plan::collectives> stale_trials_{};  // in succession; tell_drift()
 };
 
 }  // namespace coll::comm

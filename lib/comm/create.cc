@@ -153,7 +153,7 @@ class Creation {
     own_.choices = comm_->settings_.choices;
     own_.direct_min_bytes = comm_->settings_.direct_min_bytes;
     own_.shared_heap = comm_->settings_.shared_heap;
-    own_.tunes = comm_->settings_.tunes;
+    own_.tune = uint8_t(comm_->settings_.tune);
     own_.huge_pages = comm_->settings_.huge_pages && mem::HugePages::are_to_be_had();
     for (int cpu : topo::current_cpus())
       if (cpu < most_cpus) own_.cpus.set(size_t(cpu));
@@ -373,9 +373,7 @@ class Creation {
     for (int c = 0; c < channel_count; c++) set_up(comm_->channel(c), c);
     comm_->selector_ = {table_, comm_->hierarchy_};
     comm_->set_latency_paths();
-    const bool tunable =
-        ranks() > 1 && team.reach != Reach::direct && settings.chunk_bytes == 0 && settings.throttle == 0;
-    if (tunable && std::ranges::all_of(introductions_, &Introduction::tunes)) tune();
+    if (ranks() > 1 && team.reach != Reach::direct && settings.chunk_bytes == 0 && settings.throttle == 0) tune(stages);
     describe();
   }
 
@@ -399,13 +397,16 @@ class Creation {
     return transport::cma_access(std::move(pids));
   }
 
-  void tune() {
+  void tune(bool stages) {
+    const auto level = Tune(std::ranges::min(introductions_, {}, &Introduction::tune).tune);
+    const bool has_times = comm_->selector_.knows_times(int(ranks()));
+    comm_->tuned_min_bytes_ = tuned_min_bytes(level, stages && table_ == nullptr, has_times);
+    if (comm_->tuned_min_bytes_ == SIZE_MAX) return;
     const Introduction& first = introductions_[0];
-    auto learned = learned_of({learned_text(first), first.learned_bytes}, comm_->settings_.tune_file,
-                              comm_->machine_->processor, comm_->settings_.remarks);
-    comm_->tuning_ = std::make_unique<Tuning>(rank(), int(ranks()), layout_, segment_->base(), comm_->team_.crowded,
-                                              tune::PricedCandidates(table_, comm_->machine_, comm_->hierarchy_),
-                                              std::move(learned));
+    comm_->tuning_ = std::make_unique<Tuning>(
+        rank(), int(ranks()), layout_, segment_->base(), comm_->team_.crowded, level,
+        tune::PricedCandidates(table_, comm_->machine_, comm_->hierarchy_),
+        learned_of({learned_text(first), first.learned_bytes}, comm_->settings_, comm_->machine_->processor));
   }
 
   // Twice as far as a core's own caches reach, but all ranks' two halves leave room in the caches they share. The more

@@ -58,7 +58,7 @@ struct Introduction {
   bool debug = false;
   bool shared_heap = false;
   bool huge_pages = false;  // for long buffers in use
-  bool tunes = false;
+  uint8_t tune = 0;         // comm::Tune
   uint64_t direct_min_bytes = 0;
   uint64_t choices = 0;  // Settings::choices
   std::bitset<most_cpus> cpus;

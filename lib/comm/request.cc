@@ -56,7 +56,7 @@ coll_status Comm::start(Request& request) {
   const unsigned turn = next_queue_ % request_channels;
   request.queue_ = turn;
   request.running_ = nullptr;
-  if (is_tuned(call)) {
+  if (is_tuned(call) && tuning_->is_on()) {
     request.cell_ = &cell_of(call, true);
     request.number_ = request.cell_->started++;
     if (take_turn(request, false) == Turned::failed) return request.status_;

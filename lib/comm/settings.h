@@ -20,6 +20,14 @@ inline constexpr Transport transports[] = {Transport::automatic,  Transport::shm
                                            Transport::kcoll_uring};
 const char* name(Transport transport);
 
+// COLL_TUNE: which calls are auto-tuned. What the most reluctant rank says holds for all.
+enum class Tune : uint8_t {
+  off,
+  long_calls,  // blocking ones from long_tuned_min_bytes on, between the candidates of one rule
+  on,          // all from tune::tuned_min_bytes on
+};
+inline constexpr size_t long_tuned_min_bytes = size_t(256) << 10;
+
 struct Settings {
   Transport transport = Transport::automatic;  // COLL_TRANSPORT
   std::string topology;                        // COLL_TOPOLOGY: native, an XML path, or a synthetic text
@@ -32,7 +40,7 @@ struct Settings {
   std::optional<bool> streamed;                // COLL_STAGING; nothing: as each rank finds out
   bool tells_drift = true;                     // COLL_DRIFT, a former variable
   bool huge_pages = true;                      // COLL_HUGE_PAGES: for buffers that are used again and again
-  bool tunes = true;                           // COLL_TUNE
+  Tune tune = Tune::long_calls;                // COLL_TUNE
   std::string tune_file;                       // COLL_TUNE_FILE; "": nothing is kept
   bool shared_heap = false;                    // COLL_HEAP=shared
   std::string rendezvous_directory;            // COLL_RENDEZVOUS_DIR

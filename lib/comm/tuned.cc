@@ -32,6 +32,14 @@ long switches() {
   return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nivcsw : 0;
 }
 
+// Until staging has been walked over once, or as many calls as a trial may cost.
+uint32_t warm_calls(const Call& call, int ranks, size_t most) {
+  constexpr size_t window_bytes = size_t(2) << 20;
+  const bool has_blocks =
+      plan::has_blocks(call.collective, plan::Buffer::send) || plan::has_blocks(call.collective, plan::Buffer::recv);
+  return uint32_t(std::min(1 + window_bytes / (call.bytes() * (has_blocks ? size_t(ranks) : 1)), most));
+}
+
 bool sixteen_bits(const Call& call) { return call.element_bytes == 2 && plan::is_reduction(call.collective); }
 
 }  // namespace
@@ -120,6 +128,12 @@ coll_status Comm::exchange_times(const Cell& cell) {
 void Comm::begin(const Call& call, Cell& cell, bool request) {
   const tune::Situation situation = this->situation(call);
   const tune::Forced forced = this->forced(call.collective);
+  const bool watched = selector_.knows_times(ranks());  // for tell_drift()
+  if (!tuning_->is_on()) {
+    std::vector<tune::Choice> ways = tune::rule_candidates(selector_, situation, forced, takes_latency_path(call));
+    if (watched || call.bytes() < long_tuned_min_bytes) ways.resize(1);
+    return cell.begin(std::move(ways), {}, {.watched = watched, .warm = warm_calls(call, ranks(), 16)});
+  }
   std::vector<tune::Choice> ways = tune::candidates(selector_, situation, forced, !request && takes_latency_path(call),
                                                     !request && may_take_latency_path(call), &tuning_->priced());
   size_t first = 0;
@@ -139,7 +153,9 @@ void Comm::begin(const Call& call, Cell& cell, bool request) {
   Cell::Around around;
   if (forced.ranges.empty())
     around = [situation](const tune::Choice& winner) { return tune::neighbours(winner, situation); };
-  cell.begin(std::move(ways), std::move(around), first, earlier.has_value());
+  cell.begin(
+      std::move(ways), std::move(around),
+      {.first = first, .learned = earlier.has_value(), .watched = watched, .warm = warm_calls(call, ranks(), 4)});
 }
 
 // Once all lines of the channel's exchange are there.
@@ -159,16 +175,20 @@ void Comm::learn(const Call& call, Cell& cell, int channel) {
   if (settings_.log && settings_.tells_drift) tell_drift(call, cell.bytes(), cell.usual_us());
 }
 
-// Once for each collective, if calls no longer take what the table has measured.
+// Once for each collective, if calls no longer take what the table has measured: by several trials in succession, since
+// other load may disturb one.
 void Comm::tell_drift(const Call& call, size_t bytes, double us) {
   constexpr double factor = 3;
-  bool& has_told = drift_told_[size_t(call.collective)];
-  if (has_told || us <= 0 || !selector_.knows_times(ranks())) return;
+  constexpr uint8_t enough = 3;
+  uint8_t& trials = stale_trials_[size_t(call.collective)];
+  if (trials == enough || us <= 0 || !selector_.knows_times(ranks())) return;
   tune::Situation situation = this->situation(call);
   situation.bytes = bytes;
   const double expected_us = selector_.select(situation, forced(call.collective)).expected_us;
-  if (expected_us <= 0 || (us < factor * expected_us && expected_us < factor * us)) return;
-  has_told = true;
+  if (expected_us <= 0) return;
+  const bool fits = us < factor * expected_us && expected_us < factor * us;
+  trials = fits ? 0 : uint8_t(trials + 1);
+  if (trials < enough) return;
   fprintf(stderr,
           "libcoll: %s of about %zu bytes takes %.3g times as long as the model table predicts (%.3g us); run `collctl "
           "calibrate` again, or set COLL_TUNE=off to silence this warning\n",

@@ -5,10 +5,16 @@
 
 namespace coll::comm {
 
+size_t tuned_min_bytes(Tune level, bool by_rules, bool has_times) {
+  if (level == Tune::on || (level == Tune::long_calls && has_times)) return tune::tuned_min_bytes;
+  return level == Tune::long_calls && by_rules ? long_tuned_min_bytes : SIZE_MAX;
+}
+
 // A rank reads a line of each other one. Ranks that share cores all need a turn on them, as in a call.
-Tuning::Tuning(int rank, int ranks, const SegmentLayout& layout, char* base, bool crowded,
+Tuning::Tuning(int rank, int ranks, const SegmentLayout& layout, char* base, bool crowded, Tune level,
                tune::PricedCandidates priced, std::shared_ptr<const tune::LearnedBook> learned)
     : rank_(rank),
+      level_(level),
       all_(size_t(ranks)),
       tuner_(crowded ? -1 : 0.5 + 0.1 * ranks),
       priced_(std::move(priced)),
@@ -45,14 +51,14 @@ std::span<const tune::Notes> Tuning::take(int channel) {
 
 std::string read_learned(Settings& settings) {
   std::string text;
-  if (settings.tune_file.empty() || !settings.tunes) return text;
+  if (settings.tune_file.empty() || settings.tune != Tune::on) return text;
   if (const topo::Status status = tune::read_learned_file(settings.tune_file, text); !status.ok())
     settings.remarks += "libcoll: " + status.text() + "\n";
   return text;
 }
 
-std::shared_ptr<const tune::LearnedBook> learned_of(std::string_view text, const std::string& file,
-                                                    std::string_view processor, std::string& remarks) {
+std::shared_ptr<const tune::LearnedBook> learned_of(std::string_view text, Settings& settings,
+                                                    std::string_view processor) {
   static std::mutex mutex;
   static std::string known, why;
   static std::shared_ptr<const tune::LearnedBook> kept;
@@ -60,12 +66,12 @@ std::shared_ptr<const tune::LearnedBook> learned_of(std::string_view text, const
   const std::lock_guard lock(mutex);
   if (known != now) {
     auto read = std::make_shared<tune::LearnedBook>();
-    const topo::Status status = read->read(text, file, processor);
+    const topo::Status status = read->read(text, settings.tune_file, processor);
     kept = status.ok() ? std::move(read) : nullptr;
     why = status.text();
     known = now;
   }
-  if (!why.empty()) remarks += "libcoll: " + why + "\n";
+  if (!why.empty()) settings.remarks += "libcoll: " + why + "\n";
   return kept;
 }
 

@@ -20,11 +20,18 @@
 
 namespace coll::comm {
 
+// The size from which calls are timed; SIZE_MAX: none is. With `long` these are calls of the built-in rules where staging is
+// the fastest transport (`by_rules`), and where a table has times (`has_times`), with which calls are compared.
+size_t tuned_min_bytes(Tune level, bool by_rules, bool has_times);
+
 class Tuning {
  public:
   // `base`: of the segment. `crowded`: ranks share cores.
-  Tuning(int rank, int ranks, const SegmentLayout& layout, char* base, bool crowded, tune::PricedCandidates priced,
-         std::shared_ptr<const tune::LearnedBook> learned);
+  Tuning(int rank, int ranks, const SegmentLayout& layout, char* base, bool crowded, Tune level,
+         tune::PricedCandidates priced, std::shared_ptr<const tune::LearnedBook> learned);
+
+  // Of all calls, with every candidate; else with those of one rule.
+  bool is_on() const { return level_ == Tune::on; }
 
   tune::Tuner& tuner() { return tuner_; }
   const tune::Tuner& tuner() const { return tuner_; }
@@ -50,6 +57,7 @@ class Tuning {
     int present = 0;  // ranks below it have published
   };
   int rank_;
+  Tune level_;
   std::vector<tune::Notes> all_;
   std::array<Channel, channel_count> channels_{};
   std::array<tune::TimesLine*, channel_count> lines_;  // [tune::lines_in_turn][ranks] of each channel
@@ -58,12 +66,12 @@ class Tuning {
   std::shared_ptr<const tune::LearnedBook> learned_;
 };
 
-// The text of COLL_TUNE_FILE, for rank 0; "" if auto-tuning is off or has no file. What is wrong becomes a remark.
+// The text of COLL_TUNE_FILE, for rank 0; "" unless COLL_TUNE=on, and without a file. What is wrong becomes a remark.
 std::string read_learned(Settings& settings);
 
 // What rank 0 read from COLL_TUNE_FILE, for a machine with this processor; kept as long as the text is the same. Null if it
-// is ignored; then `remarks` gets a line that says why. Thread-safe.
-std::shared_ptr<const tune::LearnedBook> learned_of(std::string_view text, const std::string& file,
-                                                    std::string_view processor, std::string& remarks);
+// is ignored; then the remarks get a line that says why. Thread-safe.
+std::shared_ptr<const tune::LearnedBook> learned_of(std::string_view text, Settings& settings,
+                                                    std::string_view processor);
 
 }  // namespace coll::comm

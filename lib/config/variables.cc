@@ -89,19 +89,25 @@ constexpr Variable all[] = {
       {"NAME", "A built-in table, by its name in collctl-explain(1)."},
       {"FILE", "The table in this file. It is used even if it was measured on another machine."}}},
     {"COLL_TUNE",
-     "on",
-     "Auto-tuning of blocking, non-blocking and persistent calls of 4 KiB or more (not of the v-variants).",
-     "each rank, when it creates a communicator. One rank with off disables it for all.",
-     {{"on",
-       "Time the candidates of a call (algorithms, chunks, staged copies or CMA, the latency path) while the program "
-       "runs, and use the fastest. Not if COLL_CHUNK or COLL_THROTTLE is set; if the collective's own variable is set, "
-       "its candidates alone are tried. COLL_LOG=info reports, once per collective and communicator, calls that take "
-       "more than 3 times, or less than a third of, the time in the table of collctl calibrate."},
-      {"off", "Always use the first candidate."}}},
+     "long",
+     "Auto-tuning: which calls are timed while the program runs, to use the fastest candidate. Not the v-variants, and "
+     "not if COLL_CHUNK or COLL_THROTTLE is set. COLL_LOG=info reports, once per collective and communicator, calls of "
+     "4 KiB or more that take more than 3 times, or less than a third of, the time in the table of collctl calibrate.",
+     "each rank, when it creates a communicator. The ranks use the least of their values: off, long, on.",
+     {{"long",
+       "Blocking calls of 256 KiB or more, between the candidates of the built-in rule: staged copies or CMA, large or "
+       "small chunks, the mapped or the staged reduction algorithm. Not if a table selects the algorithm, or if the "
+       "transport was selected by COLL_TRANSPORT or CMA is faster than staging."},
+      {"on",
+       "Blocking, non-blocking and persistent calls of 4 KiB or more, between all candidates: those of rules and "
+       "table, "
+       "the latency path, the cheapest algorithms by the model, and other chunks. If the collective's own variable is "
+       "set, its candidates alone are tried."},
+      {"off", "No call is timed. Always use the first candidate."}}},
     {"COLL_TUNE_FILE",
      "",
      "The file in which auto-tuning keeps what it has learned.",
-     "rank 0, when it creates a communicator; it writes the file when it frees one.",
+     "rank 0, when it creates a communicator; it writes the file when it frees one. Needs COLL_TUNE=on.",
      {{"FILE",
        "Calls begin with the choices in this file, as far as it has any; what the communicator learns is added. A file "
        "that is damaged or of another processor is ignored, which COLL_LOG=info reports."}}},
@@ -109,12 +115,12 @@ constexpr Variable all[] = {
      "on",
      "Former name of COLL_TUNE, which overrides it.",
      "each rank, when it creates a communicator.",
-     {{"on", "As COLL_TUNE=on."}, {"off", "As COLL_TUNE=off."}}},
+     {{"on", "As COLL_TUNE=long."}, {"off", "As COLL_TUNE=off."}}},
     {"COLL_DRIFT",
      "on",
      "Former variable for a part of COLL_TUNE.",
      "each rank, when it creates a communicator.",
-     {{"on", "As COLL_TUNE=on reports stale tables."}, {"off", "Stale tables are not reported."}}},
+     {{"on", "Stale tables are reported, unless COLL_TUNE=off."}, {"off", "Stale tables are not reported."}}},
     {"COLL_THROTTLE",
      "selected by size",
      "Throttle k: the maximum number of ranks that concurrently access one rank's memory in the throttled_* "

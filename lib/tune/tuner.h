@@ -65,8 +65,10 @@ class Cell {
   static constexpr uint32_t least_rest = 128, most_rest = 4096;  // calls between trials; the longer the less changes
   static constexpr double gain = 1.03;                           // from here on another way is faster
   static constexpr double much_worse = 1.5;                      // than the best: dropped after three timed calls
-  static constexpr double cost = 0.01;  // most of what a trial may cost of the time until the next
-  static constexpr size_t most_first = 8, most_final = 4, most_ways = 32;
+  static constexpr double cost = 0.005;  // most of what a trial may cost of the time until the next
+  static constexpr double timed_call_us =
+      0.6;  // two looks at the clock, at the counter of lost cores, and at the result
+  static constexpr size_t most_first = 8, most_final = 3, most_ways = 32;
 
   // What a call does.
   struct Turn {
@@ -86,9 +88,16 @@ class Cell {
 
   // After rests() was false. False: begin() is to be called first.
   bool has_begun() const { return !ways_.empty(); }
-  // ways[0] is what the books say, of calls of other sizes what they say for those. `first`: which of them to begin with, and whether that was learned earlier, so that the
-  // first trial can wait.
-  void begin(std::vector<Choice> ways, Around around, size_t first = 0, bool learned = false);
+  struct Start {
+    size_t first = 0;      // the way to begin with
+    bool learned = false;  // earlier, so the first trial can wait
+    bool watched = false;  // a single way is timed as well
+    // Calls after a change of ways that are not timed: they find caches without what the way stages.
+    uint32_t warm = 1;
+  };
+  // ways[0] is what the books say, of calls of other sizes what they say for those.
+  void begin(std::vector<Choice> ways, Around around, const Start& how);
+  void begin(std::vector<Choice> ways, Around around) { begin(std::move(ways), std::move(around), Start()); }
   // The times of the calls so far must be exchanged and learned before turn().
   bool awaits_times() const { return awaits_; }
   // Of a call of so many bytes.
@@ -108,14 +117,17 @@ class Cell {
   double usual_us() const { return ways_.empty() ? 0 : ways_[0].us; }
 
  private:
-  enum class Stage : uint8_t { first, final, around, review };
+  // `duel`: the leader against the way in use, which it replaces only if its median is lower by `gain`, and its call is the
+  // faster one in five of eight pairs of their calls. The fastest of many is often a lucky one.
+  enum class Stage : uint8_t { first, final, around, duel, review };
 
   void start(Stage stage, std::vector<uint8_t> entrants);
   void end_pass();
   void judge();
   void look_around();
+  void challenge();
   void rest();
-  std::vector<uint8_t> best(size_t most, double within) const;
+  std::vector<uint8_t> best(size_t most) const;
 
   uint32_t left_ = settling;
   uint8_t now_ = 0;
@@ -127,13 +139,15 @@ class Cell {
   std::vector<Way> ways_;
   Around around_;
   uint32_t rest_ = least_rest;
-  int steps_ = 0;      // around winners
-  uint8_t again_ = 0;  // the last one that was tried again in turn
+  uint32_t warm_ = 1;
+  uint8_t leader_ = 0;  // of the trial
+  int steps_ = 0;       // around leaders
+  uint8_t again_ = 0;   // the last one that was tried again in turn
 
   // The trial that is under way.
   std::vector<uint8_t> entrants_;
   std::vector<std::vector<double>> times_;  // of each
-  uint32_t warm_ = 0, timed_ = 0, passes_ = 0;
+  uint32_t timed_ = 0, passes_ = 0;
   uint32_t pass_ = 0, at_ = 0, call_ = 0;  // the next call: pass, entrant, call of the entrant
   size_t noted_ = 0;
   std::array<uint8_t, samples> of_{};    // entrant of each sample

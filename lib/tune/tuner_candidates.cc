@@ -81,6 +81,16 @@ std::vector<Choice> candidates(Selector& selector, const Situation& situation, c
   return made;
 }
 
+std::vector<Choice> rule_candidates(Selector& selector, const Situation& situation, const Forced& forced,
+                                    bool takes_latency_path) {
+  if (takes_latency_path) return {Choice()};
+  const Selection selected = selector.select(situation, forced);
+  std::vector<Choice> made{selected.choice};
+  for (const Choice& alternative : selected.alternatives)
+    if (keeps_bits(selected.choice, situation) && keeps_bits(alternative, situation)) made.push_back(alternative);
+  return made;
+}
+
 std::vector<Choice> neighbours(const Choice& of, const Situation& situation) {
   std::vector<Choice> made;
   if (of.algorithm == nullptr) return made;

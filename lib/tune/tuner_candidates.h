@@ -40,6 +40,10 @@ class PricedCandidates {
 std::vector<Choice> candidates(Selector& selector, const Situation& situation, const Forced& forced,
                                bool takes_latency_path, bool may_take, PricedCandidates* priced);
 
+// Those of the rule that serves the situation alone.
+std::vector<Choice> rule_candidates(Selector& selector, const Situation& situation, const Forced& forced,
+                                    bool takes_latency_path);
+
 // Whether it gives the same bits as every other such choice.
 bool keeps_bits(const Choice& choice, const Situation& situation);
 

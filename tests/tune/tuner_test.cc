@@ -129,7 +129,7 @@ TEST(Cell, TakesTheFastestAfterTheFirstTrial) {
     std::vector<double> us(6, 20.0);
     us[fastest] = 15;
     Job job(ways(6));
-    job.run(100, times(us));
+    job.run(120, times(us));
     EXPECT_EQ(job.cell().now(), fastest);
     EXPECT_NEAR(job.cell().ways()[fastest].us, 15, 0.01);
     EXPECT_GE(job.cell().trials(), 1u);
@@ -183,6 +183,48 @@ TEST(Cell, LuckyCallsDoNotDecide) {
   EXPECT_EQ(job.cell().now(), 0);
 }
 
+// Ways with two modes of the same mean: a trial may see the fast mode of one by chance, but it seldom does so again in the
+// duel. Of level ways the one in use stays, and one that is worse never wins.
+TEST(Cell, TwoModesDoNotDecide) {
+  int changed = 0;
+  for (unsigned seed = 0; seed < 60; seed++) {
+    std::mt19937 random(seed);
+    Job job(ways(6));
+    job.run(300, [&](const Choice& choice, int) {
+      const double worse = choice.parameters.chunk_bytes == 4096 ? 1 : 1.04;
+      return worse * (random() % 2 == 0 ? 60.0 : 100.0) * (1 + double(random() % 100) / 2000);
+    });
+    changed += job.cell().now() != 0;
+  }
+  EXPECT_LE(changed, 9);
+}
+
+// A fast mode that comes now and then does not drop a way whose calls are all alike.
+TEST(Cell, AWayOfTwoModesDoesNotDropTheSteadyOne) {
+  int right = 0;
+  for (unsigned seed = 0; seed < 40; seed++) {
+    std::mt19937 random(seed);
+    Job job(ways(3));
+    job.run(8000, [&](const Choice& choice, int) {
+      if (choice.parameters.chunk_bytes == 8192) return 80.0;
+      return (random() % 4 == 0 ? 45.0 : 110.0) * (1 + double(random() % 100) / 2000);
+    });
+    right += job.cell().now() == 1;
+  }
+  EXPECT_GE(right, 38);
+}
+
+// The machine changes its mode in the middle of the trial: what was timed before tells nothing of what comes after.
+TEST(Cell, AChangeOfTheMachineDuringATrialDoesNotDecide) {
+  for (int at = 5; at < 150; at += 5) {
+    Job job(ways(4));
+    job.run(300, [&](const Choice& choice, int call) {
+      return (choice.parameters.chunk_bytes == 4096 ? 100.0 : 102.0) * (call < at ? 1 : 0.6);
+    });
+    EXPECT_EQ(job.cell().now(), 0) << at;
+  }
+}
+
 TEST(Cell, LateRanksDoNotCount) {
   std::mt19937 random(1);
   std::vector<double> lateness(4);
@@ -208,12 +250,12 @@ TEST(Cell, TrialsCostLittle) {
       const int timed = job.timed(), exchanges = job.exchanges();
       const double before = job.total_us();
       job.run(20000, times(all));
-      const double least = 20000 * us, clocks_us = 0.1;
-      const double paid = job.total_us() - before + (job.timed() - timed) * clocks_us +
+      const double least = 20000 * us;
+      const double paid = job.total_us() - before + (job.timed() - timed) * Cell::timed_call_us +
                           (job.exchanges() - exchanges) * (exchange_us < 0 ? us : exchange_us);
       EXPECT_LT(paid / least, 1.02) << us << " us, exchange " << exchange_us << " us";
       EXPECT_EQ(job.cell().now(), 0);
-      EXPECT_GT(job.cell().trials(), 2u);
+      EXPECT_GE(job.cell().trials(), 2u);
     }
 }
 
@@ -237,11 +279,30 @@ TEST(Cell, OneForcedWayIsNeverTimed) {
   EXPECT_EQ(job.cell().now(), 0);
 }
 
+TEST(Cell, OneWatchedWayIsTimedNowAndThen) {
+  Cell cell;
+  while (cell.rests()) {}
+  cell.begin(ways(1), {}, {.watched = true});
+  int timed = 0;
+  for (int call = 0; call < 20000; call++) {
+    if (cell.rests()) continue;
+    if (cell.awaits_times()) cell.learn(std::vector<Notes>{cell.notes()});
+    if (cell.rests()) continue;
+    const Cell::Turn turn = cell.turn(4096);
+    timed += turn.sample >= 0;
+    cell.took(turn, int64_t(call) * 100000, int64_t(call) * 100000 + 50001);
+  }
+  EXPECT_EQ(cell.now(), 0);
+  EXPECT_GE(cell.trials(), 3u);
+  EXPECT_NEAR(cell.usual_us(), 50, 0.1);
+  EXPECT_LT(timed, 200);
+}
+
 TEST(Cell, LearnedEarlierBeginsAtOnce) {
   Cell cell;
   for (uint32_t i = 0; i < Cell::settling; i++) EXPECT_TRUE(cell.rests());
   EXPECT_FALSE(cell.rests());
-  cell.begin(ways(3), {}, 2, true);
+  cell.begin(ways(3), {}, {.first = 2, .learned = true});
   for (uint32_t i = 0; i < Cell::least_rest; i++) {
     EXPECT_TRUE(cell.rests());
     EXPECT_EQ(cell.now(), 2);

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // One rank of `collctl bench tune`. An iteration is that of `collctl bench`: the rank rewrites its input, all start at one
 // instant, and the clock runs until the rank has read its result. The calls that are tuned are made the same way.
+#include <unistd.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
+#include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,7 +28,7 @@ namespace {
 using plan::Collective;
 
 constexpr size_t slots_bytes = size_t(2) << 20;
-constexpr int sweep_warm = 1, sweep_timed = 9, finalists = 3, burst_warm = 1, burst_timed = 4;
+constexpr int sweep_warm = 1, sweep_timed = 9, finalists = 3, burst_timed = 6;
 
 struct Error {
   std::string text;
@@ -87,38 +90,30 @@ class Rank {
 
   void measure(TuneCell& cell) {
     prepare(cell);
-    Told::Variables as_user{{"COLL_TUNE", "on"}}, untuned{{"COLL_TUNE", "off"}};
-    if (!task_.table.empty())
-      for (Told::Variables* each : {&as_user, &untuned}) each->emplace_back("COLL_TABLE", task_.table);
-    const Told tuned(all_, rank_, as_user), usual(all_, rank_, untuned);
-    for (int i = 0; i < task_.calls; ++i) iterate(cell, tuned.comm());
-    warm(cell, usual.comm());
-    const std::vector<std::string> best = sweep(cell);
-    // All beside each other.
-    std::vector<Told> others;
-    for (const std::string& setting : best) {
-      others.push_back(forced(cell.collective, setting));
-      warm(cell, others.back().comm());
-    }
-    std::vector<coll_comm*> comms{tuned.comm(), usual.comm()};
-    for (const Told& other : others) comms.push_back(other.comm());
-    std::vector<std::vector<double>> times(comms.size());
-    for (int round = 0; round < task_.rounds; ++round)
-      for (size_t i = 0; i < comms.size(); ++i) {
-        // Not always behind the same one.
-        const size_t at = (i + size_t(round)) % comms.size();
-        for (int call = 0; call < burst_warm + burst_timed; ++call)
-          if (const double us = iterate(cell, comms[at]); call >= burst_warm) times[at].push_back(us);
-      }
+    tune(cell);
+    const std::vector<std::string> near = sweep(cell);
+    // The sweep's best ones beside each other; then the best of these beside the others in communicators of their own, so
+    // that what was lucky is not both chosen and counted.
+    const std::vector<std::vector<double>> trial = beside(cell, near_best(cell, near));
+    size_t best = 0;
+    if (rank_ == 0)
+      for (size_t i = 1; i < near.size(); ++i)
+        if (median(trial[i]) < median(trial[best])) best = i;
+    best = size_t(lockstep_agree(step_, int64_t(best)));
+    std::vector<Told> all;
+    all.push_back(cell.tuned[0] == 0 ? untuned() : forced(cell.collective, cell.tuned));
+    all.push_back(untuned());
+    all.push_back(forced(cell.collective, near[best]));
+    all.push_back(forced(cell.collective, near[best]));
+    std::vector<std::vector<double>> times = beside(cell, std::move(all));
     if (rank_ != 0) return;
     cell.tuned_us = median(times[0]);
     cell.untuned_us = median(times[1]);
-    for (size_t i = 0; i < best.size(); ++i) {
-      const double us = median(times[i + 2]);
-      if (i > 0 && us >= cell.best_us) continue;
-      cell.best_us = us;
-      snprintf(cell.best, sizeof cell.best, "%s", best[i].c_str());
-    }
+    cell.best_us = median(times[2]);
+    cell.again_us = median(times[3]);
+    std::ranges::sort(times[2]);
+    cell.spread = (times[2][times[2].size() * 3 / 4] - times[2][times[2].size() / 4]) / cell.best_us;
+    snprintf(cell.best, sizeof cell.best, "%s", near[best].c_str());
   }
 
  private:
@@ -127,6 +122,53 @@ class Rank {
     const size_t out = cell.bytes * blocks(cell.collective, plan::Buffer::recv, task_.ranks);
     in_.assign(in, char(rank_));
     out_.assign(out, 0);
+  }
+
+  // What it has found is in the file that it keeps.
+  void tune(TuneCell& cell) {
+    const std::string file = fmt::format("/tmp/collctl-bench-tune-{}", lockstep_agree(step_, getpid()));
+    Told::Variables variables{{"COLL_TUNE", "on"}, {"COLL_TUNE_FILE", file}};
+    if (!task_.table.empty()) variables.emplace_back("COLL_TABLE", task_.table);
+    {
+      const Told told(all_, rank_, variables);
+      for (int i = 0; i < task_.calls; ++i) iterate(cell, told.comm());
+    }
+    if (rank_ == 0) {
+      std::ifstream lines(file);
+      std::string line;
+      while (std::getline(lines, line)) {
+        const size_t from = line.find("]: "), to = line.find(" -- ");
+        if (from == std::string::npos || to == std::string::npos) continue;
+        snprintf(cell.tuned, sizeof cell.tuned, "%s", line.substr(from + 3, to - from - 3).c_str());
+      }
+      unlink(file.c_str());
+    }
+    lockstep_start(step_);
+  }
+
+  Told untuned() {
+    Told::Variables variables{{"COLL_TUNE", "off"}};
+    if (!task_.table.empty()) variables.emplace_back("COLL_TABLE", task_.table);
+    return {all_, rank_, variables};
+  }
+
+  std::vector<Told> near_best(const TuneCell& cell, const std::vector<std::string>& settings) {
+    std::vector<Told> all;
+    for (const std::string& setting : settings) all.push_back(forced(cell.collective, setting));
+    return all;
+  }
+
+  // Calls of all in turn, never always behind the same one.
+  std::vector<std::vector<double>> beside(const TuneCell& cell, std::vector<Told> all) {
+    std::vector<std::vector<double>> times(all.size());
+    for (int round = 0; round < task_.rounds; ++round)
+      for (size_t i = 0; i < all.size(); ++i) {
+        const size_t at = (i + size_t(round)) % all.size();
+        // What the others have left in the caches does not count: a program has one communicator.
+        warm(cell, all[at].comm());
+        for (int call = 0; call < burst_timed; ++call) times[at].push_back(iterate(cell, all[at].comm()));
+      }
+    return times;
   }
 
   Told forced(Collective collective, const std::string& setting) {

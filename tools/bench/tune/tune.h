@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What auto-tuning has found after some calls, beside the best of an exhaustive sweep of algorithms, chunks and depths.
+// The setting that auto-tuning has found after some calls, beside the best of an exhaustive sweep of algorithms, chunks and
+// depths.
 #pragma once
 
 #include <atomic>
@@ -24,8 +25,10 @@ struct TuneCell {
   plan::Collective collective = plan::Collective::bcast;
   uint64_t bytes = 0;
   uint32_t swept = 0;  // settings
-  double tuned_us = 0, untuned_us = 0, best_us = 0;
-  char best[128] = "";  // as the collective's variable takes it
+  // Of the setting that was found, of the one without auto-tuning, of the best one, and of that in another communicator.
+  double tuned_us = 0, untuned_us = 0, best_us = 0, again_us = 0;
+  double spread = 0;                     // of the best one's calls: the middle half over the median
+  char tuned[128] = "", best[128] = "";  // as the collective's variable takes it; tuned "": as without auto-tuning
 
   double ratio() const { return tuned_us / best_us; }
 };

@@ -23,10 +23,9 @@ const char* name(Transport transport);
 // COLL_TUNE: which calls are auto-tuned. What the most reluctant rank says holds for all.
 enum class Tune : uint8_t {
   off,
-  long_calls,  // blocking ones from long_tuned_min_bytes on, between the candidates of one rule
+  long_calls,  // blocking ones from tune::long_tuned_min_bytes on, between the candidates of one rule
   on,          // all from tune::tuned_min_bytes on
 };
-inline constexpr size_t long_tuned_min_bytes = size_t(256) << 10;
 
 struct Settings {
   Transport transport = Transport::automatic;  // COLL_TRANSPORT

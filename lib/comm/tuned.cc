@@ -131,7 +131,7 @@ void Comm::begin(const Call& call, Cell& cell, bool request) {
   const bool watched = selector_.knows_times(ranks());  // for tell_drift()
   if (!tuning_->is_on()) {
     std::vector<tune::Choice> ways = tune::rule_candidates(selector_, situation, forced, takes_latency_path(call));
-    if (watched || call.bytes() < long_tuned_min_bytes) ways.resize(1);
+    if (watched || call.bytes() < tune::long_tuned_min_bytes) ways.resize(1);
     return cell.begin(std::move(ways), {}, {.watched = watched, .warm = warm_calls(call, ranks(), 16)});
   }
   std::vector<tune::Choice> ways = tune::candidates(selector_, situation, forced, !request && takes_latency_path(call),

@@ -7,7 +7,7 @@ namespace coll::comm {
 
 size_t tuned_min_bytes(Tune level, bool by_rules, bool has_times) {
   if (level == Tune::on || (level == Tune::long_calls && has_times)) return tune::tuned_min_bytes;
-  return level == Tune::long_calls && by_rules ? long_tuned_min_bytes : SIZE_MAX;
+  return level == Tune::long_calls && by_rules ? tune::long_tuned_min_bytes : SIZE_MAX;
 }
 
 // A rank reads a line of each other one. Ranks that share cores all need a turn on them, as in a call.

@@ -79,7 +79,7 @@ void Cell::start(Stage stage, std::vector<uint8_t> entrants) {
     uint32_t timed, passes;
   };
   // first, final, around, duel, review
-  static constexpr std::array<Shape, 5> shapes{{{3, 1}, {3, 2}, {5, 1}, {6, 3}, {4, 2}}};
+  static constexpr std::array<Shape, 5> shapes{{{3, 1}, {4, 2}, {5, 1}, {6, 3}, {4, 2}}};
   stage_ = stage;
   entrants_ = std::move(entrants);
   times_.assign(entrants_.size(), {});
@@ -148,7 +148,7 @@ void Cell::end_pass() {
   const bool lacks = std::ranges::any_of(times_, [&](const std::vector<double>& times) {
     return size_t(std::ranges::count_if(times, [](double us) { return us > 0; })) < enough;
   });
-  if (pass_ >= (lacks ? 3 * passes_ : passes_)) judge();
+  if (pass_ >= (lacks ? 2 * passes_ : passes_)) judge();
 }
 
 void Cell::judge() {

@@ -15,6 +15,9 @@
 
 namespace coll::tune {
 
+// Blocking calls from here on are tuned by default, between the candidates of one rule.
+inline constexpr size_t long_tuned_min_bytes = size_t(256) << 10;
+
 // What the prices of a machine say is worth trying. Made when first asked: it costs some milliseconds where there are many
 // ranks.
 class PricedCandidates {

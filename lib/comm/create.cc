@@ -17,6 +17,7 @@
 #include "comm/rendezvous.h"
 #include "comm/stats.h"
 #include "comm/tables.h"
+#include "comm/tuning.h"
 #include "mem/huge_pages.h"
 #include "sync/scheduling_group.h"
 #include "topo/sensitivity.h"
@@ -152,7 +153,7 @@ class Creation {
     own_.choices = comm_->settings_.choices;
     own_.direct_min_bytes = comm_->settings_.direct_min_bytes;
     own_.shared_heap = comm_->settings_.shared_heap;
-    own_.trials = comm_->settings_.trials;
+    own_.tune = uint8_t(comm_->settings_.tune);
     own_.huge_pages = comm_->settings_.huge_pages && mem::HugePages::are_to_be_had();
     for (int cpu : topo::current_cpus())
       if (cpu < most_cpus) own_.cpus.set(size_t(cpu));
@@ -171,16 +172,20 @@ class Creation {
     std::shared_ptr<const LoadedMachine> loaded;
     std::shared_ptr<const FoundTable> found;
     if (fate_.status == COLL_OK) load_texts(loaded, found);
+    const std::string learned = read_learned(comm_->settings_);
     own_.machine_bytes = loaded != nullptr ? loaded->text.size() : 0;
     own_.table_bytes = found != nullptr ? found->text.size() : 0;
+    own_.learned_bytes = learned.size();
     std::string problem;
-    segment_ = transport::Segment::make(layout_.texts() + own_.machine_bytes + own_.table_bytes, problem);
+    segment_ =
+        transport::Segment::make(layout_.texts() + own_.machine_bytes + own_.table_bytes + own_.learned_bytes, problem);
     if (segment_ == nullptr) return fate_.fail(COLL_ERR_NO_MEMORY, problem);
     hello_.offer(segment_->address());
     for (const SegmentLayout::Range& range : layout_.read_first())
       transport::touch_pages(at(range.offset), range.bytes);
     if (loaded != nullptr) memcpy(machine_text(), loaded->text.data(), loaded->text.size());
     if (found != nullptr) memcpy(table_text(own_), found->text.data(), found->text.size());
+    memcpy(learned_text(own_), learned.data(), learned.size());
   }
 
   void load_texts(std::shared_ptr<const LoadedMachine>& loaded, std::shared_ptr<const FoundTable>& found) {
@@ -201,6 +206,7 @@ class Creation {
   Told& told(int r) const { return *reinterpret_cast<Told*>(at(layout_.told(r))); }
   char* machine_text() const { return at(layout_.texts()); }
   char* table_text(const Introduction& of_first) const { return machine_text() + of_first.machine_bytes; }
+  char* learned_text(const Introduction& of_first) const { return table_text(of_first) + of_first.table_bytes; }
 
   // False: nothing of that rank's can be read.
   bool understands(int r) {
@@ -367,10 +373,7 @@ class Creation {
     for (int c = 0; c < channel_count; c++) set_up(comm_->channel(c), c);
     comm_->selector_ = {table_, comm_->hierarchy_};
     comm_->set_latency_paths();
-    const bool rules_choose = table_ == nullptr && settings.chunk_bytes == 0 && settings.throttle == 0;
-    if (stages && rules_choose && std::ranges::all_of(introductions_, &Introduction::trials))
-      comm_->trials_ = std::make_unique<Trials>(int(ranks()));
-    if (settings.drift && !comm_->in_place() && comm_->selector_.knows_times(int(ranks()))) watch();
+    if (ranks() > 1 && team.reach != Reach::direct && settings.chunk_bytes == 0 && settings.throttle == 0) tune(stages);
     describe();
   }
 
@@ -394,10 +397,16 @@ class Creation {
     return transport::cma_access(std::move(pids));
   }
 
-  void watch() {
-    std::vector<Stamp*> stamps;
-    for (size_t r = 0; r < ranks(); r++) stamps.push_back(reinterpret_cast<Stamp*>(at(layout_.stamps(int(r)))));
-    comm_->drift_ = std::make_unique<Drift>(rank(), std::move(stamps));
+  void tune(bool stages) {
+    const auto level = Tune(std::ranges::min(introductions_, {}, &Introduction::tune).tune);
+    const bool has_times = comm_->selector_.knows_times(int(ranks()));
+    comm_->tuned_min_bytes_ = tuned_min_bytes(level, stages && table_ == nullptr, has_times);
+    if (comm_->tuned_min_bytes_ == SIZE_MAX) return;
+    const Introduction& first = introductions_[0];
+    comm_->tuning_ = std::make_unique<Tuning>(
+        rank(), int(ranks()), layout_, segment_->base(), comm_->team_.crowded, level,
+        tune::PricedCandidates(table_, comm_->machine_, comm_->hierarchy_),
+        learned_of({learned_text(first), first.learned_bytes}, comm_->settings_, comm_->machine_->processor));
   }
 
   // Twice as far as a core's own caches reach, but all ranks' two halves leave room in the caches they share. The more
@@ -485,6 +494,7 @@ Comm::~Comm() {
   if (disowned()) return;
   if (team_.record != nullptr) write_trace();
   leave();
+  keep_learned();
 }
 
 }  // namespace coll::comm

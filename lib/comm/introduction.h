@@ -22,7 +22,7 @@ inline constexpr size_t reason_bytes = 200;
 // The first exchange. A rank that has failed sends the rest as well: the others find its reason in the segment.
 struct Hello {
   using Word [[gnu::aligned(4)]] = uint64_t;  // so that nothing is padding
-  static constexpr uint16_t protocol = 6;
+  static constexpr uint16_t protocol = 7;
   uint16_t version = protocol;
   uint8_t status = COLL_OK;  // coll_status
   bool proc_is_own = false;  // transport::Namespaces
@@ -51,13 +51,14 @@ using Status = uint8_t;
 struct Introduction {
   char reason[reason_bytes] = "";  // of a failure
   transport::Token process;
-  uint64_t machine_bytes = 0, table_bytes = 0;  // rank 0: the topology and, unless 0, the table, in the segment
+  // Rank 0: the topology and, unless 0, the table and what auto-tuning has learned, in the segment.
+  uint64_t machine_bytes = 0, table_bytes = 0, learned_bytes = 0;
   ProbeOffer probe;
   uint32_t transport = 0;
   bool debug = false;
   bool shared_heap = false;
   bool huge_pages = false;  // for long buffers in use
-  bool trials = false;
+  uint8_t tune = 0;         // comm::Tune
   uint64_t direct_min_bytes = 0;
   uint64_t choices = 0;  // Settings::choices
   std::bitset<most_cpus> cpus;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
@@ -47,6 +48,12 @@ struct Row {
   double seconds = 0;
 };
 
+struct Tuned {
+  size_t bytes = 0;
+  std::string setting, usual;
+  double us = 0, usual_us = 0;
+};
+
 struct Book {
   std::mutex mutex;
   std::string wish;
@@ -56,6 +63,8 @@ struct Book {
   bool written = false;
   std::map<Key, Row> rows;
   std::map<Place, std::map<std::string, uint64_t>> passed;  // by reason
+  std::map<std::tuple<std::string, size_t, int, bool>, Tuned>
+      tuned;  // by collective, size class, ranks, whether requests
 
   uint64_t passed_of(const Place& place) const {
     uint64_t calls = 0;
@@ -154,6 +163,13 @@ void passed_on(std::string_view collective, std::string_view why, size_t bytes) 
   all.passed[{std::string(collective), class_of(bytes)}][std::string(why)]++;
 }
 
+void tuned(std::string_view collective, size_t bytes, int ranks, bool request, const std::string& setting, double us,
+           const std::string& usual, double usual_us) {
+  Book& all = book();
+  const std::lock_guard lock(all.mutex);
+  all.tuned[{std::string(collective), std::bit_floor(bytes), ranks, request}] = {bytes, setting, usual, us, usual_us};
+}
+
 std::string text(int rank) {
   Book& all = book();
   const std::lock_guard lock(all.mutex);
@@ -174,6 +190,11 @@ std::string text(int rank) {
     add(out, "%-15s %8s %10llu forwarded, %.1f %%: %s\n", place.first.c_str(), size_text(place.second).c_str(),
         static_cast<unsigned long long>(calls), 100 * double(calls) / double(all.calls_of(place)), why.c_str());
   }
+  if (!all.tuned.empty())
+    add(out, "%-15s %8s %6s %10s %10s  %s\n", "auto-tuned", "bytes", "ranks", "us a call", "before", "setting");
+  for (const auto& [key, one] : all.tuned)
+    add(out, "%-15s %8zu %6d %10.2f %10.2f  %s%s\n", std::get<0>(key).c_str(), one.bytes, std::get<2>(key), one.us,
+        one.usual_us, one.setting.c_str(), std::get<3>(key) ? " (request)" : "");
   return out;
 }
 
@@ -203,6 +224,18 @@ std::string json(int rank) {
       add(out, ", \"share\": %.6f}", double(calls) / double(all.calls_of(place)));
       separator = ",";
     }
+  out += "],\n \"tuned\": [";
+  separator = "";
+  for (const auto& [key, one] : all.tuned) {
+    const auto& [collective, from, ranks, request] = key;
+    out += std::string(separator) + "\n  {\"collective\": " + json_string(collective) +
+           ", \"bytes\": " + std::to_string(one.bytes) + ", \"ranks\": " + std::to_string(ranks) +
+           ", \"request\": " + (request ? "true" : "false") + ", \"setting\": " + json_string(one.setting);
+    add(out, ", \"us\": %.3f", one.us);
+    out += ", \"default_setting\": " + json_string(one.usual);
+    add(out, ", \"default_us\": %.3f}", one.usual_us);
+    separator = ",";
+  }
   return out + "]}\n";
 }
 

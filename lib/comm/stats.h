@@ -29,6 +29,11 @@ void begin(int rank);
 void record(std::string_view collective, size_t bytes, double seconds, std::string_view algorithm,
             std::string_view transport);
 
+// What auto-tuning has found for calls of one size class, for `ranks`: the setting that they use now, and how long it takes;
+// that of the books. The last one counts.
+void tuned(std::string_view collective, size_t bytes, int ranks, bool request, const std::string& setting, double us,
+           const std::string& usual, double usual_us);
+
 // A call that somebody in front of libcoll left to another library; SIZE_MAX bytes when nobody knows how many.
 void passed_on(std::string_view collective, std::string_view why, size_t bytes);
 

@@ -34,15 +34,16 @@ coll_status Comm::perform_timed(const Call& call) {
   const coll_status status = perform_now(call);
   const double seconds = stats::now_seconds() - begin;
   if (status != COLL_OK) return status;
+  const bool latency = is_tuned(call) ? took_latency_path_ : takes_latency_path(call);
   const bool nothing = call.empty() || (ranks() == 1 && call.collective == plan::Collective::barrier);
   std::string_view algorithm = nothing                    ? "nothing to do"
                                : ranks() == 1             ? "one rank"
                                : call.exchange != nullptr ? of_exchange
-                               : takes_latency_path(call) ? "latency"
+                               : latency                  ? "latency"
                                                           : std::string_view(blocking_run_.bound()->plan().algorithm);
   const bool maps = call.exchange != nullptr
                         ? call.exchange->used_mapped_memory()
-                        : !nothing && ranks() > 1 && !takes_latency_path(call) && blocking_run_.used_mapped_memory();
+                        : !nothing && ranks() > 1 && !latency && blocking_run_.used_mapped_memory();
   stats::record(name_of(call), bytes_of(call), seconds, algorithm, maps ? "mapped" : transport());
   return status;
 }

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "tune/tuner_candidates.h"
+
 namespace coll::tools {
 
 Decision decide(const ModelMachine& machine, tune::Selector& selector, plan::Collective collective, size_t bytes,
@@ -21,6 +23,7 @@ Decision decide(const ModelMachine& machine, tune::Selector& selector, plan::Col
 
 std::vector<Decision> tuning_candidates(const ModelMachine& machine, const Decision& decision) {
   std::vector<Decision> made;
+  if (decision.situation.bytes < tune::long_tuned_min_bytes) return made;  // COLL_TUNE=on alone tunes these
   if (machine.chosen_by != nullptr || decision.situation.single_copy || machine.assumed.in_place) return made;
   for (const tune::Choice& other : decision.selected.alternatives)
     made.push_back({.situation = decision.situation, .selected = {.choice = other, .by = tune::Source::tuned}});

@@ -72,11 +72,34 @@ Setting::Setting(const Table& table, const topo::Hierarchy& hierarchy, Mechanism
     mean_us_per_byte_ += 1 / bytes_per_us(access().bandwidth_gbs[distance]) / (p - 1);
   }
   sockets_ = int(in_socket.size());
+  std::vector<Exchange> exchanges;
+  for (int step = 1; step < p; step *= 2) exchanges.push_back(exchange_of(step));
+  exchanges_ = std::make_shared<const std::vector<Exchange>>(std::move(exchanges));
   if (p > 1) {
     const int lines = streams(hierarchy, 0, peers_of_first(p - 1), true).source;
     const bool shared = lines < p - 1;
     tiny_bcast_us_ = flag_us(far_) + std::max(lines - 1, 0) * line_us() + (shared ? flag_us(Distance::l3) : 0);
   }
+}
+
+Setting::Exchange Setting::exchange_of(int step) const {
+  Exchange made;
+  std::vector<double> from_l3, from_numa, from_socket;
+  const auto count = [](double& most, std::vector<double>& of, int index) {
+    const size_t at = size_t(std::max(index, 0));
+    if (of.size() <= at) of.resize(at + 1);
+    most = std::max(most, ++of[at]);
+  };
+  for (int rank = 0; rank < ranks(); ++rank) {
+    if ((rank ^ step) >= ranks()) continue;
+    const topo::Place& place = hierarchy_->place(rank);
+    const Distance distance = hierarchy_->distance(rank, rank ^ step);
+    made.distance = std::max(made.distance, distance);
+    if (distance > Distance::l3) count(made.load.l3, from_l3, place.l3 >= 0 ? place.l3 : place.numa);
+    if (distance >= Distance::socket) count(made.load.numa, from_numa, place.numa);
+    if (distance >= Distance::node) count(made.load.socket, from_socket, place.package);
+  }
+  return made;
 }
 
 Setting Setting::touching(const Footprint& footprint) const {
@@ -135,6 +158,14 @@ Load Setting::spread(double bytes) const {
           .socket = bytes * ranks_per_socket_ * (l3s_ - l3s_in_socket_)};
 }
 
+Load Setting::exchanged_within(double bytes, int members) const {
+  const double q = members;
+  const double c = std::min(hierarchy_->place(0).l3 < 0 ? in_numa_ : in_l3_, members);
+  const double n = std::min(in_numa_, members), s = std::min(ranks_per_socket_, members);
+  const bool l3s = hierarchy_->place(0).l3 >= 0;
+  return {.l3 = bytes * (l3s ? c * (q - c) : n * (q - 1)), .numa = bytes * n * (q - n), .socket = bytes * s * (q - s)};
+}
+
 Load Setting::shifted(double bytes, int by) const {
   return {.l3 = bytes * std::min(by, hierarchy_->place(0).l3 < 0 ? in_numa_ : in_l3_),
           .numa = in_numa_ < ranks() ? bytes * std::min(by, in_numa_) : 0,
@@ -170,6 +201,11 @@ Terms Setting::copy_from(int owner, std::span<const int> readers, Distance dista
 Terms Setting::copy(double bytes, int readers, Distance distance, bool same_data) const {
   const double source_bytes = same_data ? bytes : bytes * readers;
   return copy_from(0, peers_of_first(std::min(readers, ranks() - 1)), distance, bytes, same_data,
+                   source_bytes <= own_cache_bytes(*table_));
+}
+
+Terms Setting::copy_part(double bytes, int readers, double source_bytes) const {
+  return copy_from(0, peers_of_first(std::min(readers, ranks() - 1)), far_, bytes, false,
                    source_bytes <= own_cache_bytes(*table_));
 }
 
@@ -210,12 +246,26 @@ double Setting::stage_us(double bytes, double work_set_bytes) const {
 double Setting::reduce_us(double bytes, int sources, double work_set_bytes) const {
   if (rates_.known) return bytes * overlapping(rates_.combine + (sources - 1) * rates_.combine_fetch, rates_.store);
   const double own = 1 / rate(table_->reduce, *table_, ranks(), work_set_bytes);
-  return bytes * (own + (sources - 1) * std::max(own, mean_us_per_byte_));
+  // What a kernel's copy brings is combined afterwards.
+  const double other = is_kernel_copy(mechanism_) ? own + mean_us_per_byte_ : std::max(own, mean_us_per_byte_);
+  return bytes * (own + (sources - 1) * other);
+}
+
+double Setting::add_us(double bytes, Distance distance) const {
+  if (rates_.known) return reduce_us(bytes, 2);
+  const double own = 1 / rate(table_->reduce, *table_, ranks(), 2 * bytes * ranks()), way = way_us(distance);
+  return bytes * (own + (is_kernel_copy(mechanism_) ? own + way : std::max(own, way)));
 }
 
 double Setting::tiny_gather_us() const { return flag_us(far_) + std::max(ranks() - 2, 0) * look_us(); }
 
 double Setting::tiny_allgather_us() const { return flag_us(far_) + std::max(ranks() - 2, 0) * (look_us() + line_us()); }
+
+double times_of_staging(const Table& table, const topo::Hierarchy& hierarchy, Mechanism kernel) {
+  constexpr double bytes = 256 << 10;
+  const Setting on = Setting(table, hierarchy, kernel).touching({2 * bytes, 2 * bytes, bytes, 2 * bytes});
+  return on.copy(bytes).total_us() / (1.25 * on.memcpy_us(bytes));
+}
 
 double own_cache_bytes(const Table& table) { return double(table.fingerprint.l2_bytes + table.fingerprint.l3_bytes); }
 

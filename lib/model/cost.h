@@ -54,6 +54,7 @@ inline double ring_bytes(double depth, double bytes, double chunk_bytes) {
 // Bytes that pass the busiest link of each kind (Links) while all ranks are at it.
 struct Load {
   double l3 = 0, memory = 0, numa = 0, socket = 0;
+  Load times(double factor) const { return {factor * l3, factor * memory, factor * numa, factor * socket}; }
   Load& operator+=(const Load& other) {
     l3 += other.l3;
     memory += other.memory;
@@ -96,6 +97,8 @@ class Setting {
   Terms copy(double bytes, int readers = 1) const { return copy(bytes, readers, far_); }
   // One of `writers` concurrent copies into the memory of one owner, each from its own.
   Terms write(double bytes, int writers) const;
+  // One of many copies of different data that one owner has `source_bytes` of in all.
+  Terms copy_part(double bytes, int readers, double source_bytes) const;
   // The same for given readers of one owner, as one at `distance` sees it.
   Terms copy_from(int owner, std::span<const int> readers, topo::Distance distance, double bytes, bool same_data,
                   bool cached) const;
@@ -105,6 +108,8 @@ class Setting {
   double stage_us(double bytes, double work_set_bytes = 0) const;
   // Combines `sources` operands of `bytes`, the first one its own, the others from ranks everywhere.
   double reduce_us(double bytes, int sources, double work_set_bytes = 0) const;
+  // The same of one's own operand and one of a rank at that distance.
+  double add_us(double bytes, topo::Distance distance) const;
   // Startup and time per byte of a copy from a peer, averaged over rank 0's peers.
   double mean_startup_us() const { return mean_startup_us_; }
   double mean_us_per_byte() const { return mean_us_per_byte_; }
@@ -128,6 +133,8 @@ class Setting {
   // who share an L3 fetch once.
   Load exchanged(double bytes) const;
   Load spread(double bytes) const;
+  // The same within groups of so many consecutive ranks.
+  Load exchanged_within(double bytes, int members) const;
   // Every rank fetches so many bytes from the rank so many before it.
   Load shifted(double bytes, int by) const;
   // Every rank fetches so many bytes from another one at that distance.
@@ -136,6 +143,10 @@ class Setting {
   Load loaded(double bytes, bool all_ranks) const { return {.memory = bytes * (all_ranks ? in_numa_ : 1)}; }
   Load stored(double bytes, bool all_ranks) const { return loaded(2 * bytes, all_ranks); }
   double us(const Load& load) const;
+  // In a step every rank exchanges with the one whose number differs in the bit: the largest distance of two of them, and
+  // what passes the busiest links, a byte each.
+  topo::Distance exchange_distance(int bit) const { return (*exchanges_)[size_t(bit)].distance; }
+  Load exchange_load(int bit, double bytes) const { return (*exchanges_)[size_t(bit)].load.times(bytes); }
 
   // The links' bound on the time per byte of concurrent copies from `owner`, whose data lies in its caches or in memory.
   double link_us_per_byte(int owner, std::span<const int> readers, bool same_data, bool cached) const;
@@ -147,6 +158,11 @@ class Setting {
     double combine = 0, combine_fetch = 0, store = 0;
     bool known = false;
   };
+  struct Exchange {
+    topo::Distance distance = topo::Distance::self;
+    Load load;
+  };
+  Exchange exchange_of(int step) const;
   // From a peer so far away, whatever it takes there.
   double way_us(topo::Distance distance) const;
   double overlapping(double a, double b) const { return std::max(a, b) + table_->overlap * std::min(a, b); }
@@ -160,9 +176,13 @@ class Setting {
   // Ranks below the fullest L3 and in the fullest NUMA node; L3 caches in all, in such a node and in such a socket, where a
   // rank without a known L3 counts for one.
   int in_l3_ = 1, in_numa_ = 1, l3s_ = 1, l3s_in_numa_ = 1, l3s_in_socket_ = 1;
+  std::shared_ptr<const std::vector<Exchange>> exchanges_;  // by bit
   double tiny_bcast_us_ = 0, mean_startup_us_ = 0, mean_us_per_byte_ = 0;
   Rates rates_;
 };
+
+// The time of a kernel-assisted copy over that of staging, as a communicator's own trial of 256 KiB finds it.
+double times_of_staging(const Table& table, const topo::Hierarchy& hierarchy, Mechanism kernel);
 
 // What a rank's own caches hold: its L2 and, in the whole, its L3.
 double own_cache_bytes(const Table& table);

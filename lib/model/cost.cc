@@ -22,7 +22,8 @@ struct Streams {
 
 Streams streams(const topo::Hierarchy& hierarchy, int owner, std::span<const int> readers, bool same_data) {
   Streams count;
-  std::set<int> served = {hierarchy.place(owner).l3};
+  std::set<int> served;
+  if (same_data) served.insert(hierarchy.place(owner).l3);
   for (int reader : readers) {
     const int l3 = hierarchy.place(reader).l3;
     if (same_data && l3 >= 0 && !served.insert(l3).second) continue;

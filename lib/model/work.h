@@ -66,14 +66,14 @@ class Work {
     for (int bit = 0; 1 << bit < p; ++bit, part /= 2) {
       const double copies = in_blocks ? std::max(part * p, 1.0) : 1;
       exchanges(part, copies, bit);
-      reduces_own(part, 2).steps(copies);
+      reduces_own(part, 2).steps(copies + 3);  // a wait, a copy and an addition each, a post
     }
     return *this;
   }
   // The same the other way, of results.
   Work& doubles() {
     double part = 0.5;
-    for (int bit = 0; 1 << bit < on_.ranks(); ++bit, part /= 2) exchanges(part, 1, bit);
+    for (int bit = 0; 1 << bit < on_.ranks(); ++bit, part /= 2) exchanges(part, 1, bit).steps(4);  // two waits
     return *this;
   }
   // All ranks copy out slices of one rank after the other, all at the same time.

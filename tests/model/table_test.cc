@@ -191,7 +191,7 @@ TEST(BuiltIn, OfAFamilyTheNearestMachineDecides) {
   for (const std::string& name : machine_names()) {
     const Fingerprint of = machine(name).fingerprint;
     EXPECT_EQ(distance(of, of), 0) << name;
-    EXPECT_EQ(distance(of, machine("nodea").fingerprint), distance(machine("nodea").fingerprint, of)) << name;
+    EXPECT_DOUBLE_EQ(distance(of, machine("nodea").fingerprint), distance(machine("nodea").fingerprint, of)) << name;
   }
 }
 

@@ -107,7 +107,7 @@ def choice_faults(lines, table):
             if latency:
                 right = of is None
             elif row["kernel_copies"] != copies:
-                right = of is not None and of[5] == "the table's parameters"
+                right = of is not None and of[5].startswith(("built-in rule", "prices of the table"))
             else:
                 right = of is not None and of[5].startswith(by) and is_of(row, of[4])
             if not right:

@@ -18,6 +18,7 @@
 #include "comm/stats.h"
 #include "comm/tables.h"
 #include "mem/huge_pages.h"
+#include "model/fingerprint.h"
 #include "sync/scheduling_group.h"
 #include "topo/sensitivity.h"
 #include "transport/cma.h"
@@ -365,7 +366,7 @@ class Creation {
                            });
     team.patience = comm_->team_.crowded ? sync::Patience::crowded(!comm_->groups_apart_) : sync::Patience::alone();
     for (int c = 0; c < channel_count; c++) set_up(comm_->channel(c), c);
-    comm_->selector_ = {table_, comm_->hierarchy_};
+    comm_->selector_ = {table_, comm_->hierarchy_, model::hardware_of(*comm_->machine_)};
     comm_->set_latency_paths();
     const bool rules_choose = table_ == nullptr && settings.chunk_bytes == 0 && settings.throttle == 0;
     if (stages && rules_choose && std::ranges::all_of(introductions_, &Introduction::trials))

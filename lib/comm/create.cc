@@ -19,6 +19,7 @@
 #include "comm/tables.h"
 #include "comm/tuning.h"
 #include "mem/huge_pages.h"
+#include "model/fingerprint.h"
 #include "sync/scheduling_group.h"
 #include "topo/sensitivity.h"
 #include "transport/cma.h"
@@ -371,7 +372,7 @@ class Creation {
                            });
     team.patience = comm_->team_.crowded ? sync::Patience::crowded(!comm_->groups_apart_) : sync::Patience::alone();
     for (int c = 0; c < channel_count; c++) set_up(comm_->channel(c), c);
-    comm_->selector_ = {table_, comm_->hierarchy_};
+    comm_->selector_ = {table_, comm_->hierarchy_, model::hardware_of(*comm_->machine_)};
     comm_->set_latency_paths();
     if (ranks() > 1 && team.reach != Reach::direct && settings.chunk_bytes == 0 && settings.throttle == 0) tune(stages);
     describe();

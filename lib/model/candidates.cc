@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <ranges>
 
 namespace coll::model {
 
@@ -11,6 +12,9 @@ namespace {
 // Parameters that are priced: chunks shorter than the vector, and the whole as one; how many access a rank at once.
 constexpr double chunks[] = {4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20};
 constexpr int ks[] = {1, 2, 4, 8, 16, 32, 64};
+// Long chunks, and many accesses at once, have to be so much dearer before others are chosen: formulas leave out small
+// costs of each step.
+constexpr double worth = 0.99;
 
 // 16-bit floats, told by their size, are rounded wherever a partial result is stored.
 bool keeps_bits(const algo::Algorithm& algorithm, size_t element_bytes) {
@@ -26,7 +30,8 @@ double formula_bytes(const Call& call, int ranks) {
 
 Prices::Prices(const Table& table, const topo::Hierarchy& hierarchy, std::span<const Mechanism> mechanisms)
     : hierarchy_(&hierarchy), mechanisms_(mechanisms.begin(), mechanisms.end()) {
-  for (Mechanism mechanism : all_mechanisms) settings_.emplace_back(table, hierarchy, mechanism);
+  settings_[size_t(Mechanism::shared_memory)].emplace(table, hierarchy, Mechanism::shared_memory);
+  for (Mechanism mechanism : mechanisms_) settings_[size_t(mechanism)].emplace(table, hierarchy, mechanism);
 }
 
 // Short vectors, and what an algorithm stages in any case, go through shared memory.
@@ -67,13 +72,13 @@ std::vector<Candidate> Prices::candidates(const Call& call) const {
         way.parameters.chunk_bytes = uint32_t(chunk);
         if (chunk >= call.bytes) way.parameters.depth = 1;
         way.us = us(way, call);
-        if (best.algorithm == nullptr || way.us < best.us) best = way;
+        if (best.algorithm == nullptr || way.us < worth * best.us) best = way;
       };
       const double whole = double(std::bit_ceil(size_t(std::max(call.bytes, 64.0))));
       const double longest = chunks[std::size(chunks) - 1];
       const auto consider_chunks = [&](int k) {
         if (whole <= longest) consider(whole, k);
-        for (double chunk : chunks)
+        for (double chunk : chunks | std::views::reverse)
           if (chunk < call.bytes && (algorithm.reads.chunk || whole > longest)) consider(chunk, k);
       };
       // Formulas of broadcasts take long: they get the chunk of one k, then the k for that chunk.
@@ -84,9 +89,11 @@ std::vector<Candidate> Prices::candidates(const Call& call) const {
         for (int k : ks)
           if (k < ranks) consider(chunk, k);
       } else {
-        for (int k : ks)
+        for (int k : ks | std::views::reverse)
           if (k == 1 || (algorithm.reads.k && k < ranks)) consider_chunks(k);
       }
+      const algo::Request request{.hierarchy = hierarchy_, .parameters = best.parameters};
+      if (algorithm.refuses != nullptr && !algorithm.refuses(request).empty()) continue;
       made.push_back(best);
     }
   }

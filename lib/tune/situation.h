@@ -27,6 +27,7 @@ struct Situation {
   bool oversubscribed = false;    // more ranks than cores
   bool scheduler_groups = false;  // and the ranks are in several scheduler groups: yielding does not run a peer
   bool single_copy = false;       // kernel-assisted copies are the rule, instead of staging
+  bool may_stage = false;         // all the same: what the choice says counts
   double cma_times = no_copy;     // otherwise: the time of a kernel-assisted copy over that of staging
   bool cma_works = false;         // a table knows better than a short trial whether such copies pay
   bool in_place = false;          // peers access all buffers in place

@@ -12,7 +12,7 @@ Decision decide(const ModelMachine& machine, tune::Selector& selector, plan::Col
   Decision made{.situation = situation_on(machine, collective, bytes, element_bytes)};
   made.situation.irregular = irregular;
   made.selected = selector.select(made.situation);
-  made.selected.choice.kernel_copies |= made.situation.single_copy;
+  made.selected.choice.kernel_copies |= made.situation.single_copy && !made.selected.choice.staged;
   if (irregular) return made;
   const size_t shown = bytes * plan::pieces_shown(collective, machine.hierarchy.ranks());
   // A communicator asks once for all sizes.

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <atomic>
 #include <bitset>
-#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <optional>
@@ -476,17 +475,6 @@ std::unique_ptr<Comm> Comm::create(int rank, int ranks, const Exchange& exchange
   if (comm != nullptr && comm->settings_.log && rank == 0)
     fprintf(stderr, "%slibcoll: communicator of %s\n", comm->settings_.remarks.c_str(), comm->description_.c_str());
   return comm;
-}
-
-// This rank's part of a timeline, as an array of events.
-void Comm::write_trace() const {
-  const std::string path = settings_.trace + "." + std::to_string(rank());
-  FILE* file = fopen(path.c_str(), "w");
-  bool written = file != nullptr && fprintf(file, "[\n%s\n]\n", team_.record->events().c_str()) > 0;
-  if (file != nullptr) written &= fclose(file) == 0;
-  if (!written && settings_.log)
-    fprintf(stderr, "libcoll: COLL_TRACE: cannot write %s: %s; name a file in a writable directory\n", path.c_str(),
-            strerror(errno));
 }
 
 Comm::~Comm() {

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Collectives with their time taken, for statistics.
+// Collectives with their time taken, for statistics; and what was recorded of their steps, as a file.
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <string>
+
 #include "comm/comm.h"
 #include "comm/stats.h"
 #include "exec/neighbor_exchange.h"
@@ -55,6 +60,17 @@ void Comm::count(const Request& request) const {
   stats::record(name_of(request.call_), bytes_of(request.call_), stats::now_seconds() - request.started_,
                 (exchange != nullptr ? of_exchange : std::string(request.running_->plan().algorithm)) + " (request)",
                 maps ? "mapped" : transport());
+}
+
+// This rank's part of a timeline, as an array of events.
+void Comm::write_trace() const {
+  const std::string path = settings_.trace + "." + std::to_string(rank());
+  FILE* file = fopen(path.c_str(), "w");
+  bool written = file != nullptr && fprintf(file, "[\n%s\n]\n", team_.record->events().c_str()) > 0;
+  if (file != nullptr) written &= fclose(file) == 0;
+  if (!written && settings_.log)
+    fprintf(stderr, "libcoll: COLL_TRACE: cannot write %s: %s; name a file in a writable directory\n", path.c_str(),
+            strerror(errno));
 }
 
 }  // namespace coll::comm

@@ -16,6 +16,12 @@ set(COLL_TEST_ENVIRONMENT COLL_TABLE=none OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RU
 # MPI's own leaks are not ours.
 set(COLL_TEST_ENVIRONMENT_SHIM "LSAN_OPTIONS=suppressions=${CMAKE_CURRENT_LIST_DIR}/lsan-mpi.supp:print_suppressions=0")
 
+# libFuzzer follows which edges of the code an input takes: without their counters it finds nothing.
+option(COLL_FUZZ "Build the fuzzers of tests/fuzz with clang's libFuzzer" OFF)
+if(COLL_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
 if(NOT COLL_SANITIZE)
   return()
 endif()

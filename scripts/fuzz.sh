@@ -9,7 +9,7 @@ set -euo pipefail
 build=$1 seconds=$2 failed=0
 source=$(cd "$(dirname "$0")/.." && pwd)
 corpus=$source/tests/fuzz/corpus
-for name in config topology table rendezvous; do
+for name in config settings rules topology table recorded launcher rendezvous; do
   found=$build/corpus/$name
   mkdir -p "$found" "$found.shipped"
   [ ! -d "$corpus/$name" ] || cp "$corpus/$name"/* "$found.shipped/"

@@ -114,7 +114,7 @@ class Request {
   bool persistent() const { return persistent_; }
   // False: the status can be read.
   bool active() const {
-    const State state = state_.load(std::memory_order_acquire);
+    const State state = sync::seen(state_);
     return state == State::queued || state == State::running;
   }
   coll_status status() const { return status_; }

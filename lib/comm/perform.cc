@@ -20,7 +20,7 @@ namespace coll::comm {
 using plan::Collective;
 
 coll_status Comm::perform(const Call& call) {
-  if (has_requests_.load(std::memory_order_acquire)) [[unlikely]]
+  if (sync::seen(has_requests_)) [[unlikely]]
     return perform_among_requests(call);
   if (stats::wanted()) [[unlikely]]
     return perform_timed(call);

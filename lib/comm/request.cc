@@ -37,7 +37,7 @@ void Comm::note_requests() {
   const bool has = outstanding_ > 0;
   if (has == has_requests_.load(std::memory_order_relaxed)) return;
   comm::note_requests(*this, has);
-  has_requests_.store(has, std::memory_order_release);
+  sync::post(has_requests_, has);
 }
 
 coll_status Comm::start(Request& request) {
@@ -177,7 +177,7 @@ void Comm::complete(Queue& queue, coll_status status) {
         put_back(request.call_, bytes, rank(), ranks(), request.scratch_);
     outstanding_--;
     // The last access to it: another thread may wait for it, and free it.
-    request.state_.store(Request::State::complete, std::memory_order_release);
+    sync::post(request.state_, Request::State::complete);
     // Those behind one that failed would find its flags: they fail with it.
   } while (status != COLL_OK && !queue.requests.empty());
   choose_hook();
@@ -197,7 +197,7 @@ void Comm::detach() {
 void Comm::leave() {
   if (left_) return;
   left_ = true;
-  team_.members[size_t(rank())].state->state.store(exec::RankState::left, std::memory_order_release);
+  sync::post(team_.members[size_t(rank())].state->state, exec::RankState::left);
   team_.posted();
 }
 

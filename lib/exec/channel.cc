@@ -11,7 +11,7 @@ bool Channel::is_everybody_done(uint64_t number) {
   if (known_done(number)) return true;
   uint64_t least = operation;
   for (int rank = 0; rank < team->ranks; rank++)
-    if (rank != team->rank) least = std::min(least, progress(rank).done.load(std::memory_order_acquire));
+    if (rank != team->rank) least = std::min(least, sync::seen(progress(rank).done));
   everybody_done_ = std::max(everybody_done_, least);
   return everybody_done_ >= number;
 }
@@ -54,7 +54,7 @@ bool Channel::look_after_peers(size_t staging_bytes, AwaitedPost& awaited) {
   for (int rank = 0; rank < team->ranks; rank++) {
     if (rank == team->rank) continue;
     const std::atomic<uint64_t>& done = progress(rank).done;
-    if (done.load(std::memory_order_acquire) >= number) continue;
+    if (sync::is_posted(done, number)) continue;
     if (team->lost(done, number, rank)) return team->fail(), false;
     if (awaited.sequence == nullptr) awaited = {&done, number, rank};
   }

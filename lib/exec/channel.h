@@ -144,7 +144,7 @@ class Channel {
   // Shows the own cell of the operation that runs, once its payload is written.
   void show(Cell& cell, uint64_t check) {
     cell.check = check;
-    cell.sequence.store(operation, std::memory_order_release);
+    sync::post(cell.sequence, operation);
     team->posted();
   }
 
@@ -165,7 +165,7 @@ class Channel {
   void end(bool synchronizing, uint64_t last_value) {
     base += last_value;
     if (synchronizing) synchronized_ = operation - 1;
-    own_progress().done.store(operation, std::memory_order_release);
+    sync::post(own_progress().done, operation);
     team->posted();
   }
   // Until every rank has ended the operation that ran last.

@@ -197,9 +197,7 @@ const char* shown_by(const Channel& channel, int rank) {
 void ask_for_second_line(Channel& channel, int rank, size_t bytes) {
   if (lines_of(bytes) == 2) __builtin_prefetch(reinterpret_cast<const char*>(&channel.cell(rank)) + sync::line_bytes);
 }
-bool is_there(const Channel& channel, int rank) {
-  return channel.cell(rank).sequence.load(std::memory_order_acquire) >= channel.operation;
-}
+bool is_there(const Channel& channel, int rank) { return sync::seen(channel.cell(rank).sequence) >= channel.operation; }
 coll_status await(Channel& channel, int rank, bool for_it_alone = false) {
   return channel.team->wait(channel.cell(rank).sequence, channel.operation, rank, for_it_alone);
 }

@@ -52,12 +52,12 @@ class Exchange {
   void show(Which which) {
     Note& note = channel_.note(team_.rank, which);
     note.bytes = shown_;
-    note.sequence.store(channel_.operation, std::memory_order_release);
+    sync::post(note.sequence, channel_.operation);
     team_.posted();
   }
 
   bool is_there(int rank, Which which) const {
-    return channel_.note(rank, which).sequence.load(std::memory_order_acquire) >= channel_.operation;
+    return sync::seen(channel_.note(rank, which).sequence) >= channel_.operation;
   }
   // False: a rank has died.
   bool await(int rank, Which which, bool for_it_alone = false) {

@@ -11,13 +11,11 @@ namespace coll::exec {
 namespace {
 
 void post(Channel& channel, std::atomic<uint64_t>& word) {
-  word.store(channel.operation, std::memory_order_release);
+  sync::post(word, channel.operation);
   channel.team->posted();
 }
 
-bool shows(const Channel& channel, const std::atomic<uint64_t>& word) {
-  return word.load(std::memory_order_acquire) >= channel.operation;
-}
+bool shows(const Channel& channel, const std::atomic<uint64_t>& word) { return sync::seen(word) >= channel.operation; }
 
 }  // namespace
 

@@ -58,7 +58,7 @@ OwnersAnswer Team::advance(OwnersCopy& copy) {
   for (;;) {
     // An owner that has gone without an answer may still be in the middle of the copy: then the piece is not used again.
     const bool has_gone = piece_is_taken_ && gone(shared.owner);
-    const uint32_t state = shared.state.load(std::memory_order_acquire);
+    const uint32_t state = sync::seen(shared.state);
     if (piece_is_abandoned_ && state != RefusedCopy::asked) piece_is_taken_ = piece_is_abandoned_ = false;
     if (copy.asked == 0 && piece_is_taken_) return has_gone ? OwnersAnswer::failed : OwnersAnswer::pending;
     if (copy.asked != 0) {
@@ -78,17 +78,16 @@ OwnersAnswer Team::advance(OwnersCopy& copy) {
     shared.write = copy.write;
     shared.address = copy.address + copy.done;
     shared.bytes = length;
-    shared.state.store(RefusedCopy::asked, std::memory_order_release);
-    members[size_t(copy.owner)].state->refusals.store(1, std::memory_order_release);
+    sync::ask(shared.state, RefusedCopy::asked, members[size_t(copy.owner)].state->refusals);
     posted();  // the owner probably waits for this rank
   }
 }
 
 void Team::make_all_refused_copies() {
-  members[size_t(rank)].state->refusals.exchange(0, std::memory_order_acq_rel);
+  sync::take_wanted(members[size_t(rank)].state->refusals);
   for (const Member& member : members) {
     RefusedCopy& copy = member.state->refused;
-    if (copy.state.load(std::memory_order_acquire) != RefusedCopy::asked || copy.owner != rank) continue;
+    if (sync::seen(copy.state) != RefusedCopy::asked || copy.owner != rank) continue;
     char* const piece = member.refused_piece;
     void* memory = reinterpret_cast<void*>(copy.address);
     const int error = copy.write ? copy_to_any(memory, piece, copy.bytes) : copy_from_any(piece, memory, copy.bytes);
@@ -99,7 +98,7 @@ void Team::make_all_refused_copies() {
       stages_own = true;
       if (on_refusal != nullptr) on_refusal();
     }
-    copy.state.store(error == 0 ? RefusedCopy::made : RefusedCopy::failed, std::memory_order_release);
+    sync::post(copy.state, error == 0 ? RefusedCopy::made : RefusedCopy::failed);
   }
 }
 

@@ -7,7 +7,7 @@
 //
 // Invariants
 //  1. A rank whose copy was refused writes all fields but `state`, then stores `asked`; the owner copies, then stores
-//     `made` or `failed`. So each field has one writer at a time.
+//     `made` or `failed` (sync/protocols.h, "Request"). So each field has one writer at a time.
 //  2. The owner cannot miss it: an operation of a rank does not end before its peers have posted that they are done with
 //     its buffers, and a rank that waits or advances requests looks at RankState::refusals whenever it looks whether its
 //     peers live. A rank that waits for an owner does so, too.

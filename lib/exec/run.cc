@@ -175,7 +175,7 @@ uint64_t Run::target(const Instruction& in, uint64_t index) const {
 bool Run::met(const Instruction& in, uint64_t index) {
   const uint64_t value = target(in, index);
   if (value == 0) return true;
-  if (in.flag->load(std::memory_order_acquire) < value) return false;
+  if (!sync::is_posted(*in.flag, value)) return false;
   if (in.announces != no_bound_view) learn(in.rank, in.announces);
   return true;
 }
@@ -208,7 +208,7 @@ Run::Outcome Run::run_lane(LaneState& lane) {
       case Kind::post:
         if (mem::SharedStores& stores = channel_->team->stores; stores_shared_ && stores.is_due()) [[unlikely]]
           stores.measure(*in->flag);
-        in->flag->store(target(*in, index), std::memory_order_release);
+        sync::post(*in->flag, target(*in, index));
         channel_->team->posted();
         break;
       case Kind::copy:
@@ -319,7 +319,7 @@ void Run::publish(uint8_t view_index) {
   if (in_arena) team.tell_arena(arena->descriptor());
   line.published_address.store(uint64_t(uintptr_t(buffer)), std::memory_order_relaxed);
   line.published_offset.store(in_arena ? *offset + 1 : 0, std::memory_order_relaxed);
-  line.published_operation.store(channel_->operation, std::memory_order_release);
+  sync::post(line.published_operation, channel_->operation);
   direct_ |= 1u << view_index;
   known_++;
   mapped_ |= in_arena;
@@ -332,9 +332,7 @@ void Run::learn(int rank, uint8_t view_index) {
   const plan::View& view = bound_->plan().views[view_index];
   const sync::FlagLine& line = channel_->flag(rank, view.flag);
   Seen& seen = channel_->seen[channel_->place_of(rank, view_index)];
-  if (seen.operation == channel_->operation ||
-      line.published_operation.load(std::memory_order_acquire) != channel_->operation)
-    return;
+  if (seen.operation == channel_->operation || sync::seen(line.published_operation) != channel_->operation) return;
   uint64_t address = line.published_address.load(std::memory_order_relaxed);
   uint64_t offset = line.published_offset.load(std::memory_order_relaxed);
   seen.operation = channel_->operation;

@@ -125,7 +125,7 @@ Run::Outcome Run::run_steady(LaneState& lane) {
       switch (step.kind) {
         case Kind::wait:
           if (const int64_t value = step.value + (step.by_index ? int64_t(index) : 0); value > 0) {
-            if (step.flag->load(std::memory_order_acquire) < base + uint64_t(value)) {
+            if (!sync::is_posted(*step.flag, base + uint64_t(value))) {
               steady.next = next;
               lane.next = lane.code + step.place;
               lane.index = index;
@@ -147,8 +147,7 @@ Run::Outcome Run::run_steady(LaneState& lane) {
         case Kind::post:
           if (stores_shared && stores.is_due()) [[unlikely]]
             stores.measure(*step.flag);
-          step.flag->store(base + uint64_t(step.value + (step.by_index ? int64_t(index) : 0)),
-                           std::memory_order_release);
+          sync::post(*step.flag, base + uint64_t(step.value + (step.by_index ? int64_t(index) : 0)));
           sync::doorbell_after_post(bell);
           break;
         case Kind::copy:

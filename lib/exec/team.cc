@@ -16,8 +16,7 @@ struct Awaited {
   const std::atomic<uint32_t>& aborted;  // of the rank that waits
   // Posted, given up or aborted: all ring.
   bool over() const {
-    return sequence.load(std::memory_order_acquire) >= value ||
-           state.load(std::memory_order_acquire) != RankState::alive || aborted.load(std::memory_order_acquire) != 0;
+    return sync::is_posted(sequence, value) || sync::seen(state) != RankState::alive || sync::seen(aborted) != 0;
   }
 };
 
@@ -31,10 +30,9 @@ void set_once(std::atomic<uint32_t>& word, uint32_t value) {
 bool Team::gone(int of_rank) const {
   if (is_aborted()) return true;
   const Member& member = members[size_t(of_rank)];
-  const bool ended = member.state->state.load(std::memory_order_acquire) != RankState::alive ||
-                     member.peer->doomed(member.state->life);
+  const bool ended = sync::seen(member.state->state) != RankState::alive || member.peer->doomed(member.state->life);
   // The rank may have failed because the communicator was aborted, which another rank is just telling this one.
-  if (const uint32_t aborted = ended ? member.state->aborted.load(std::memory_order_acquire) : 0; aborted != 0)
+  if (const uint32_t aborted = ended ? sync::seen(member.state->aborted) : 0; aborted != 0)
     set_once(members[size_t(rank)].state->aborted, aborted);
   return ended;
 }
@@ -46,14 +44,14 @@ void Team::abort(coll_status why) {
 }
 
 Abort Team::aborted() const {
-  const uint32_t word = members[size_t(rank)].state->aborted.load(std::memory_order_acquire);
+  const uint32_t word = sync::seen(members[size_t(rank)].state->aborted);
   return {int(word >> 8), coll_status(word & 0xff)};
 }
 
 void Team::fail() {
   RankState& own = *members[size_t(rank)].state;
   if (own.state.load(std::memory_order_relaxed) == RankState::alive) {
-    own.state.store(RankState::failed, std::memory_order_release);
+    sync::post(own.state, RankState::failed);
     posted();
   }
 }
@@ -67,7 +65,7 @@ void Team::tell_core() {
 coll_status Team::wait_slow(const std::atomic<uint64_t>& sequence, uint64_t value, int of_rank, bool for_it_alone) {
   Wait wait(*this, for_it_alone && !is_here(of_rank));
   for (;;) {
-    if (sequence.load(std::memory_order_acquire) >= value) return COLL_OK;
+    if (sync::is_posted(sequence, value)) return COLL_OK;
     const sync::Rung rung = wait.climb([of_rank] { return of_rank; });
     if (progress_others != nullptr && wait.rounds() % rounds_between_looks == 0) progress_others(progress_context);
     if (rung == sync::Rung::spin) continue;

@@ -17,6 +17,7 @@
 #include "sync/doorbell.h"
 #include "sync/flag.h"
 #include "sync/ladder.h"
+#include "sync/protocols.h"
 #include "transport/access.h"
 #include "transport/life.h"
 #include "transport/peer.h"
@@ -110,7 +111,7 @@ class Team {
   // Until line.sequence >= value, which `rank` posts. OK or PEER_DIED. `for_it_alone`: for nobody else who needs this core,
   // so that it need not be passed on at once if that rank has another.
   coll_status wait(const std::atomic<uint64_t>& sequence, uint64_t value, int of_rank, bool for_it_alone = false) {
-    if (sequence.load(std::memory_order_acquire) >= value) [[likely]]
+    if (sync::is_posted(sequence, value)) [[likely]]
       return COLL_OK;
     return wait_slow(sequence, value, of_rank, for_it_alone);
   }
@@ -131,7 +132,7 @@ class Team {
   // then, and makes copies for peers that may be what it waits for.
   bool lost(const std::atomic<uint64_t>& sequence, uint64_t value, int of_rank) {
     make_refused_copies();
-    return gone(of_rank) && sequence.load(std::memory_order_acquire) < value;
+    return gone(of_rank) && !sync::is_posted(sequence, value);
   }
   // A copy between a peer's memory and memory here that the kernel refuses. False: it cannot be made, or the owner is
   // gone. See refused_copy.h.
@@ -141,7 +142,7 @@ class Team {
   // It is no longer needed; the owner may still make it.
   void abandon(const OwnersCopy& copy) { piece_is_abandoned_ |= copy.asked != 0; }
   void make_refused_copies() {
-    if (members[size_t(rank)].state->refusals.load(std::memory_order_relaxed) != 0) make_all_refused_copies();
+    if (sync::is_wanted(members[size_t(rank)].state->refusals)) make_all_refused_copies();
   }
   // Tells the others where this rank's arena is. To be called before a view of it is announced.
   void tell_arena(int descriptor) const {
@@ -158,7 +159,7 @@ class Team {
   void fail();
   // Ends all waiting of all ranks: to them every peer is gone(). By any thread.
   void abort(coll_status why);
-  bool is_aborted() const { return members[size_t(rank)].state->aborted.load(std::memory_order_acquire) != 0; }
+  bool is_aborted() const { return sync::seen(members[size_t(rank)].state->aborted) != 0; }
   // REQUIRES: is_aborted().
   Abort aborted() const;
 

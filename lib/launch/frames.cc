@@ -67,7 +67,8 @@ Outcome receive_all(int socket, void* data, size_t bytes, Clock::time_point dead
 
 std::string receive_text(int socket, const Frame& header, Clock::time_point deadline) {
   std::string text(std::min<uint64_t>(header.bytes, longest_failure), ' ');
-  return receive_all(socket, text.data(), text.size(), deadline) == Outcome::done ? text : "rank 0 has given up";
+  const bool is_whole = receive_all(socket, text.data(), text.size(), deadline) == Outcome::done;
+  return is_whole && !text.empty() ? text : "rank 0 has given up";
 }
 
 }  // namespace coll::launch

@@ -36,7 +36,7 @@ enum class Outcome { done, ended, late };  // ended: the other end has closed th
 // On a blocking or non-blocking socket, until the deadline.
 Outcome send_all(int socket, const void* data, size_t bytes, Clock::time_point deadline);
 Outcome receive_all(int socket, void* data, size_t bytes, Clock::time_point deadline);
-// The text of a failure whose header has been received.
+// The text of a failure whose header has been received; never empty.
 std::string receive_text(int socket, const Frame& header, Clock::time_point deadline);
 
 }  // namespace coll::launch

@@ -102,7 +102,7 @@ bool Gathering::allgather(const void* send, void* recv, size_t bytes, std::strin
   if (send_all(first, &header, sizeof header, deadline) == Outcome::done) send_all(first, send, bytes, deadline);
   Outcome outcome = receive_all(first, &answer, sizeof answer, deadline);
   const std::string who = "rank 0 of " + place_.launcher;
-  if (outcome == Outcome::done && answer.kind == Kind::failure)
+  if (outcome == Outcome::done && answer.magic == magic && answer.kind == Kind::failure)
     return problem = receive_text(first, answer, deadline), false;
   if (outcome == Outcome::done && (answer.magic != magic || answer.kind != Kind::data || answer.bytes != all))
     return problem = who + " runs another version of libcoll than this rank; use one version on all ranks", false;

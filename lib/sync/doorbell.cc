@@ -5,16 +5,12 @@
 
 namespace coll::sync {
 
-void doorbell_ring(Doorbell& bell) {
-  bell.word.fetch_add(1, std::memory_order_release);
-  futex_wake_all(bell.word);
-}
+void doorbell_ring(Doorbell& bell) { ring(bell, futex_wake_all); }
 
 void doorbell_sleep(Doorbell& bell, bool (*ready)(const void*), const void* context, uint32_t timeout_us) {
-  bell.sleepers.fetch_add(1, std::memory_order_seq_cst);
-  uint32_t word = bell.word.load(std::memory_order_acquire);
-  if (!ready(context)) futex_wait(bell.word, word, timeout_us);
-  bell.sleepers.fetch_sub(1, std::memory_order_release);
+  sleep_unless(
+      bell, [=] { return ready(context); },
+      [timeout_us](const std::atomic<uint32_t>& word, uint32_t value) { futex_wait(word, value, timeout_us); });
 }
 
 }  // namespace coll::sync

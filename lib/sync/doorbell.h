@@ -6,8 +6,9 @@
 //
 // Invariants
 //  1. The poster stores its flag, then loads `sleepers`; a sleeper adds itself to `sleepers`, then loads the flag. A
-//     full fence on both sides would make one see the other. The poster has none, because every post would pay for it:
-//     while its store is on the way to the cache, for some tens of nanoseconds, both may miss each other. Such a
+//     full fence on both sides would make one see the other. The poster has none, because every post would pay for it
+//     (and the sleeper's addition is one on x86-64 only): while a store is on its way to the cache, for some tens of
+//     nanoseconds, both may miss each other. Such a
 //     wake-up is lost, and the sleep lasts until its time-out. Hence no sleep is longer than the wait before it (but
 //     for the first, see Ladder::sleep_us()), and a lost wake-up at most doubles a wait. membarrier() would fence for
 //     the poster, but interrupts every processor on which a registered process runs, ranks that compute included.
@@ -20,6 +21,7 @@
 #include <cstdint>
 
 #include "sync/flag.h"
+#include "sync/protocols.h"
 
 namespace coll::sync {
 
@@ -33,11 +35,7 @@ static_assert(sizeof(Doorbell) == 2 * line_bytes);
 void doorbell_ring(Doorbell& bell);
 
 // To be called by the owner after every post.
-inline void doorbell_after_post(Doorbell& bell) {
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  if (bell.sleepers.load(std::memory_order_relaxed) != 0) [[unlikely]]
-    doorbell_ring(bell);
-}
+inline void doorbell_after_post(Doorbell& bell) { ring_for_sleepers(bell, doorbell_ring); }
 
 // Sleeps until `ready()` may have become true, the bell rings, or `timeout_us` have passed. Rarely it sleeps until then
 // although `ready()` has become true: invariant 1.

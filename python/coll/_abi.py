@@ -58,6 +58,11 @@ class Bootstrap(ctypes.Structure):
                 ("context", c_void_p)]
 
 
+class Message(ctypes.Structure):
+    """coll_outgoing and coll_incoming, which have the same layout."""
+    _fields_ = [("peer", c_int), ("data", c_void_p), ("bytes", c_size_t)]
+
+
 def _load() -> ctypes.CDLL:
     named = os.environ.get("COLL_LIBRARY")
     if named:
@@ -100,6 +105,7 @@ COLLECTIVES: dict[str, list[Any]] = {
     "reduce_scatter_block": [_BUFFER, _BUFFER, _COUNT, _TYPE, _OP],
     "scan": [_BUFFER, _BUFFER, _COUNT, _TYPE, _OP],
     "exscan": [_BUFFER, _BUFFER, _COUNT, _TYPE, _OP],
+    "neighbor_exchange": [POINTER(Message), _COUNT, POINTER(Message), _COUNT],
 }
 
 

@@ -8,7 +8,7 @@ elements where the buffers do not. [n] is a number of elements; `ranks` is comm.
 import ctypes
 from typing import TYPE_CHECKING, Any, Generic, Sequence, TypeVar
 
-from ._abi import check, library
+from ._abi import Message, check, library
 from .buffers import Buffer, new_like
 from .constants import IN_PLACE, Datatype, InPlace, Op
 from .operations import Operation
@@ -288,6 +288,26 @@ def alltoallv(comm: "Communicator", send: Any, send_counts: Counts | None, recv:
                  _array(recv_counts, comm.size, "recv_counts"), _array(recv_displs, comm.size, "recv_displs"),
                  sides.datatype]
     return Prepared(arguments, recv, sides.held)
+
+
+def neighbor_exchange(comm: "Communicator", sends: Sequence[tuple[int, Any]],
+                      receives: Sequence[tuple[int, Any]]) -> Prepared[list[Any]]:
+    """Sends each of `sends`, pairs (rank, buffer), to its rank, and fills the buffers of `receives`, pairs likewise, from
+    theirs. A rank knows its own lists alone; both may be empty. The k-th buffer that rank a lists for rank b goes to the
+    k-th that b lists from a, of as many bytes: else this raises TRUNCATE or COUNT, and the communicator stays usable.
+    Buffers of any type and length. Cost grows with the messages, not with the ranks. Returns the filled buffers."""
+    held: list[Buffer] = []
+
+    def listed(messages: Sequence[tuple[int, Any]], writable: bool, name: str) -> Any:
+        entries = (Message * len(messages))()
+        for entry, (peer, data) in zip(entries, messages):
+            buffer = Buffer(data, None, writable, name)
+            held.append(buffer)
+            entry.peer, entry.data, entry.bytes = peer, buffer.address, buffer.count * buffer.itemsize
+        return entries
+
+    arguments = [listed(sends, False, "sends"), len(sends), listed(receives, True, "receives"), len(receives)]
+    return Prepared(arguments, [data for _, data in receives], held)
 
 
 def reduce_scatter(comm: "Communicator", send: Any, recv: Any, counts: Counts, op: Op | Operation = Op.SUM, *,

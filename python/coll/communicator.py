@@ -206,6 +206,7 @@ class Communicator:
     allgatherv = _blocking(calls.allgatherv)
     alltoall = _blocking(calls.alltoall)
     alltoallv = _blocking(calls.alltoallv)
+    neighbor_exchange = _blocking(calls.neighbor_exchange)
     reduce_scatter = _blocking(calls.reduce_scatter)
     reduce_scatter_block = _blocking(calls.reduce_scatter_block)
 
@@ -223,6 +224,7 @@ class Communicator:
     iallgatherv = _non_blocking(calls.allgatherv)
     ialltoall = _non_blocking(calls.alltoall)
     ialltoallv = _non_blocking(calls.alltoallv)
+    ineighbor_exchange = _non_blocking(calls.neighbor_exchange)
     ireduce_scatter = _non_blocking(calls.reduce_scatter)
     ireduce_scatter_block = _non_blocking(calls.reduce_scatter_block)
 
@@ -240,5 +242,6 @@ class Communicator:
     allgatherv_init = _persistent(calls.allgatherv)
     alltoall_init = _persistent(calls.alltoall)
     alltoallv_init = _persistent(calls.alltoallv)
+    neighbor_exchange_init = _persistent(calls.neighbor_exchange)
     reduce_scatter_init = _persistent(calls.reduce_scatter)
     reduce_scatter_block_init = _persistent(calls.reduce_scatter_block)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -68,11 +69,56 @@ void guest_meets_stranger(const uint8_t* data, size_t bytes) {
   greet(first, place_of(1), {std::chrono::seconds(1), ""}, problem);
 }
 
+// A rank that was welcomed gets the input instead of what the others have sent.
+void guest_gathers(const uint8_t* data, size_t bytes) {
+  const SocketAddress address = SocketAddress::abstract(socket_name(place_of(0).job));
+  OwnSocket listening(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (bind(listening.get(), address.get(), address.bytes) != 0 || listen(listening.get(), 1) != 0) abort();
+  std::thread guest([] {
+    std::string why;
+    const int mine = 8;
+    int gathered[2] = {};
+    const auto gathering = Gathering::meet(place_of(1), {std::chrono::seconds(1), ""}, why);
+    if (gathering == nullptr) abort();
+    if (!gathering->allgather(&mine, gathered, sizeof mine, why) && why.empty()) abort();
+  });
+  int accepted = -1;
+  do accepted = accept4(listening.get(), nullptr, nullptr, SOCK_CLOEXEC);
+  while (accepted < 0 && errno == EINTR);  // libFuzzer's alarm
+  OwnSocket first(accepted);
+  const Frame welcome = frame(Kind::welcome, 0);
+  if (send(first.get(), &welcome, sizeof welcome, MSG_NOSIGNAL) != sizeof welcome) abort();
+  send_and_shut(first.get(), data, bytes);
+  guest.join();
+}
+
+// Rank 0 gets the input from a rank that has said rightly who it is.
+void host_gathers(const uint8_t* data, size_t bytes) {
+  std::thread host([] {
+    std::string why;
+    const int mine = 7;
+    int gathered[2] = {};
+    const auto gathering = Gathering::meet(place_of(0), {std::chrono::seconds(1), ""}, why);
+    const bool all = gathering != nullptr && gathering->allgather(&mine, gathered, sizeof mine, why);
+    if (all ? gathered[0] != 7 : why.empty()) abort();
+  });
+  const SocketAddress address = SocketAddress::abstract(socket_name(place_of(0).job));
+  OwnSocket peer(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  while (connect(peer.get(), address.get(), address.bytes) != 0) std::this_thread::yield();
+  Frame hello = frame(Kind::hello, 0);
+  hello.rank = 1, hello.ranks = 2;
+  if (send(peer.get(), &hello, sizeof hello, MSG_NOSIGNAL) != sizeof hello) abort();
+  send_and_shut(peer.get(), data, bytes);
+  host.join();
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
   if (bytes == 0) return 0;
   if (data[0] == 'h') host_meets_stranger(data + 1, bytes - 1);
   if (data[0] == 'g') guest_meets_stranger(data + 1, bytes - 1);
+  if (data[0] == 'd') guest_gathers(data + 1, bytes - 1);
+  if (data[0] == 'c') host_gathers(data + 1, bytes - 1);
   return 0;
 }

@@ -136,6 +136,16 @@ class TestForms:
         call(comm, form, "alltoall", coll.IN_PLACE, data)
         assert (data == wanted).all()
 
+    def test_neighbor_exchange_around_a_ring(self, comm, form):
+        left, right = (comm.rank - 1) % comm.size, (comm.rank + 1) % comm.size
+        for count in (1, 3000, 70_000):
+            first, second = numpy.zeros(count), bytearray(3)
+            filled = call(comm, form, "neighbor_exchange", [(right, numpy.full(count, comm.rank + 0.5)), (right, b"abc")],
+                          [(left, first), (left, second)])
+            assert filled[0] is first and filled[1] is second
+            assert (first == left + 0.5).all() and second == b"abc"
+        assert call(comm, form, "neighbor_exchange", [], []) == []
+
     def test_alltoallv(self, comm, form):
         # Rank a sends a + b + 1 elements to rank b.
         counts = [comm.rank + rank + 1 for rank in range(comm.size)]

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every file of lib/ that orders memory is in docs/memory-order.md, which names the acquire of each release; and every
-file that the page names does."""
+"""Every file of lib/ that orders memory, itself or by a protocol of lib/sync/protocols.h, is in docs/memory-order.md, which
+names the acquire of each release; and every file that the page names does."""
 import re
 
 PAGE = "docs/memory-order.md"
-ORDERS = re.compile(r"\bmemory_order\b|\bmemory_order_\w+")
+ORDERS = re.compile(r"\bmemory_order\b|\bmemory_order_\w+|\bsync::(post|seen|is_posted|ask|is_wanted|take_wanted)\b"
+                    r"|\b(ring_for_sleepers|sleep_unless)\b")
 
 
 def faults(root):

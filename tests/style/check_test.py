@@ -145,6 +145,8 @@ class CheckTest(unittest.TestCase):
         tree = {**page, "lib/sync/README.md": README, "lib/README.md": README}
         self.assert_fault({**tree, "lib/sync/a.h": uses, "lib/sync/b.h": uses}, "lib/sync/b.h:1: orders memory, but")
         self.assert_fault({**tree, "lib/sync/a.h": BSD + "#pragma once\n"}, "names lib/sync/a.h, which orders no memory")
+        posts = BSD + "sync::post(word, 1);\n"
+        self.assert_fault({**tree, "lib/sync/a.h": uses, "lib/sync/b.cc": posts}, "lib/sync/b.cc:1: orders memory, but")
 
     def test_prose_is_checked(self):
         self.assert_fault({"Makefile": BSD, "docs/guide.md": "One.\nNobody reads.\n"}, "docs/guide.md:2: 'Nobody': write")

@@ -106,6 +106,12 @@ class Report(Case):
         report = self.run_json("report", *TWO_CORES, "--stats", self.file("s", ""))
         self.assertEqual(report["job"], {"ranks": [0], "run_seconds": None, "calls": [], "forwarded": []})
 
+    def test_nested_files_are_refused(self):
+        """Each level takes stack where JSON is copied or written."""
+        nested = self.file("nested.json", '{"rank": 0, "calls": [{"up_to_bytes": ' + "[" * 200000 + "]" * 200000 + "}]}")
+        for option in ("--stats", "--trace", "--bench", "--compare", "--from"):
+            self.expect_error(1, [option, "nested too deeply"], "report", "--json", option, nested)
+
     def test_a_benchmark_is_summarised(self):
         report = self.run_json("report", *TWO_CORES, "--bench", self.file("b.json", report_data.benchmark()))
         bench = report["benchmarks"][0]

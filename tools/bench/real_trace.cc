@@ -8,9 +8,9 @@
 #include <limits>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "tools/command.h"
+#include "tools/common/json.h"
 
 namespace coll::tools {
 
@@ -33,11 +33,14 @@ void join_traces(const std::string& file, int ranks) {
   for (int rank = 0; rank < ranks; ++rank) {
     const std::string part = fmt::format("{}.{}", file, rank);
     std::ifstream in(part);
-    const ordered_json of_rank = ordered_json::parse(in, nullptr, false);
+    const ordered_json of_rank = parse_json(in);
     in.close();
     std::error_code ignored;
     std::filesystem::remove(part, ignored);
-    if (!of_rank.is_array())
+    const auto is_right = [](const ordered_json& event) {
+      return event.is_object() && (!event.contains("ts") || event["ts"].is_number());
+    };
+    if (!of_rank.is_array() || !std::ranges::all_of(of_rank, is_right))
       throw Failure(fmt::format("--trace {}: rank {} did not write its part; is the disk full?", file, rank));
     for (const ordered_json& event : of_rank) events.push_back(event);
   }

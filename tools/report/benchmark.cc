@@ -58,8 +58,8 @@ ordered_json compared(const ordered_json& json, const std::string& file) {
       ++dropped;
       continue;
     }
-    samples[{word_of(row, "collective"), uint64_t(value_of(row, "bytes")), who}][int(value_of(row, "way"))].push_back(
-        value_of(row, "median_us"));
+    samples[{word_of(row, "collective"), whole(value_of(row, "bytes")), who}][whole_int(value_of(row, "way"))]
+        .push_back(value_of(row, "median_us"));
   }
   ordered_json points = ordered_json::array(), contestants = ordered_json::array();
   for (auto& [cell, ways] : samples) {
@@ -101,15 +101,15 @@ ordered_json alone(const ordered_json& json, const std::string& file) {
   ordered_json points = ordered_json::array();
   for (const ordered_json& row : json["rows"])
     points.push_back({{"collective", word_of(row, "collective")},
-                      {"bytes", uint64_t(value_of(row, "bytes"))},
+                      {"bytes", whole(value_of(row, "bytes"))},
                       {"contestant", name},
                       {"median_us", rounded(value_of(row, "median_us"))},
                       {"low_us", rounded(value_of(row, "p10_us"))},
                       {"high_us", rounded(value_of(row, "p90_us"))},
-                      {"samples", uint64_t(value_of(row, "iterations"))}});
+                      {"samples", whole(value_of(row, "iterations"))}});
   return {{"kind", "curves"},
           {"file", file_name(file)},
-          {"title", fmt::format("{}, {} ranks", word_of(json, "library"), int(value_of(json, "ranks")))},
+          {"title", fmt::format("{}, {} ranks", word_of(json, "library"), whole_int(value_of(json, "ranks")))},
           {"spread", "10th to 90th percentile of the calls"},
           {"dropped", 0},
           {"contestants",
@@ -131,14 +131,14 @@ ordered_json accesses(const ordered_json& json, const std::string& file) {
   for (const ordered_json& row : json["rows"])
     rows.push_back({{"transport", word_of(row, "transport")},
                     {"pattern", word_of(row, "pattern")},
-                    {"pages", int(value_of(row, "pages"))},
-                    {"concurrent", int(value_of(row, "concurrent"))},
+                    {"pages", whole_int(value_of(row, "pages"))},
+                    {"concurrent", whole_int(value_of(row, "concurrent"))},
                     {"median_us", rounded(value_of(row, "median_us"))},
                     {"p10_us", rounded(value_of(row, "p10_us"))},
                     {"p90_us", rounded(value_of(row, "p90_us"))},
                     {"relative", rounded(value_of(row, "relative"))},
                     {"lock_waits", row.contains("lock_waits") ? row["lock_waits"] : ordered_json()}});
-  return {{"source", file_name(file)}, {"ranks", int(value_of(json, "ranks"))}, {"rows", rows}};
+  return {{"source", file_name(file)}, {"ranks", whole_int(value_of(json, "ranks"))}, {"rows", rows}};
 }
 
 ordered_json fitted_curves(const ordered_json& json, const std::string& file) {

@@ -46,9 +46,12 @@ JobFile read_statistics(const std::string& file, int place) {
 std::string text_at(const ordered_json& row, const char* key) {
   return row.contains(key) && row[key].is_string() ? row[key].get<std::string>() : "";
 }
-template <class Number>
-Number number_at(const ordered_json& row, const char* key) {
-  return row.contains(key) && row[key].is_number() ? row[key].get<Number>() : Number(0);
+double number_at(const ordered_json& row, const char* key) {
+  return row.contains(key) && row[key].is_number() ? row[key].get<double>() : 0;
+}
+uint64_t count_at(const ordered_json& row, const char* key) {
+  const bool exact = row.contains(key) && row[key].is_number_unsigned();
+  return exact ? row[key].get<uint64_t>() : whole(number_at(row, key));
 }
 SizeClass size_class(const ordered_json& row) {
   return row.contains("up_to_bytes") ? row["up_to_bytes"].dump() : "\"any\"";
@@ -97,21 +100,21 @@ ordered_json job_section(const std::vector<std::string>& files) {
       throw Failure(
           fmt::format("--stats: two files are of rank {}; give the files of one job, one for each rank", all[at].rank));
     ranks.push_back(all[at].rank);
-    const double run = number_at<double>(content, "run_seconds");
+    const double run = number_at(content, "run_seconds");
     runs.push_back(rounded(run));
     runs_known &= run > 0;
     for (const ordered_json& row : rows_at(content, "calls")) {
       RankCalls& of =
           calls[{text_at(row, "collective"), size_class(row), text_at(row, "algorithm"), text_at(row, "transport")}];
       of.calls.resize(all.size()), of.bytes.resize(all.size()), of.seconds.resize(all.size());
-      of.calls[at] += number_at<uint64_t>(row, "calls");
-      of.bytes[at] += number_at<uint64_t>(row, "bytes");
-      of.seconds[at] += number_at<double>(row, "seconds");
+      of.calls[at] += count_at(row, "calls");
+      of.bytes[at] += count_at(row, "bytes");
+      of.seconds[at] += number_at(row, "seconds");
     }
     for (const ordered_json& row : rows_at(content, "forwarded")) {
       std::vector<uint64_t>& of = forwarded[{text_at(row, "collective"), size_class(row), text_at(row, "why")}];
       of.resize(all.size());
-      of[at] += number_at<uint64_t>(row, "calls");
+      of[at] += count_at(row, "calls");
     }
   }
   ordered_json call_rows = ordered_json::array(), forwarded_rows = ordered_json::array();

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -70,6 +71,9 @@ void read_recorded(const std::string& file, Recorded& into);
 
 // Reads a whole file as JSON; `option` is named in messages.
 ordered_json read_json(const std::string& option, const std::string& file);
+// A number of a file as a whole one: the nearest that the type has.
+uint64_t whole(double value);
+int whole_int(double value);
 // Four significant digits: a picture shows no more, and the report stays small.
 double rounded(double value);
 

@@ -64,15 +64,15 @@ void add_event(const ordered_json& event, Trace& trace) {
   static const ordered_json nothing = ordered_json::object();
   const std::string what = name_in(event, "ph"), name = name_in(event, "name");
   const ordered_json& more = event.contains("args") && event["args"].is_object() ? event["args"] : nothing;
-  const int row = int(at_us(event, "tid"));
+  const int row = whole_int(at_us(event, "tid"));
   if (what == "M" && name == "process_name") trace.name = name_in(more, "name");
   if (what == "M" && name == "thread_name") trace.rows[row] = name_in(more, "name");
   const std::string id = event.contains("id") ? event["id"].dump() : "";
   if (what == "s") trace.sources[id] = {row, at_us(event, "ts")};
   if (what == "f") trace.targets.emplace_back(id, End{row, at_us(event, "ts")});
   if (what == "X")
-    trace.slices.push_back({row, name, at_us(event, "ts"), at_us(event, "dur"), uint64_t(at_us(more, "pass")),
-                            uint64_t(at_us(more, "bytes")), name_in(more, "step")});
+    trace.slices.push_back({row, name, at_us(event, "ts"), at_us(event, "dur"), whole(at_us(more, "pass")),
+                            whole(at_us(more, "bytes")), name_in(more, "step")});
 }
 
 double to_ns(double us) { return std::round(us * 1000) / 1000; }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <ranges>
 
 namespace coll::model {
@@ -20,6 +21,23 @@ constexpr double worth = 0.99;
 bool keeps_bits(const algo::Algorithm& algorithm, size_t element_bytes) {
   if (!plan::is_reduction(algorithm.collective)) return true;
   return algorithm.balanced && !(element_bytes == 2 && algorithm.stores_partials);
+}
+
+// The k of throttled copies count by the rounds that they take: the smallest k of 1, 2, 4, ... rounds. Whole rounds of all
+// ranks waste nothing. The smallest k come first.
+std::vector<int> ks_of(plan::Collective collective, int ranks) {
+  std::vector<int> made;
+  if (collective == plan::Collective::scatter || collective == plan::Collective::gather) {
+    for (int rounds = std::bit_floor(unsigned(ranks)); rounds >= 1; rounds /= 2) {
+      const int k = (ranks + rounds - 1) / rounds;
+      if (made.empty() && k > 1) made.push_back(1);
+      if (k < ranks && (made.empty() || k > made.back())) made.push_back(k);
+    }
+  } else {
+    std::ranges::copy_if(ks, std::back_inserter(made), [&](int k) { return k < ranks; });
+  }
+  if (made.empty()) made.push_back(1);
+  return made;
 }
 
 double formula_bytes(const Call& call, int ranks) {
@@ -54,6 +72,7 @@ double Prices::us(const Candidate& way, const Call& call) const {
 std::vector<Candidate> Prices::candidates(const Call& call) const {
   std::vector<Candidate> made;
   const int ranks = hierarchy_->ranks();
+  const std::vector<int> ks_of_ranks = ks_of(call.collective, ranks);
   for (const algo::Algorithm& algorithm : algo::algorithms()) {
     if (algorithm.collective != call.collective || !algorithm.balanced || !keeps_bits(algorithm, call.element_bytes))
       continue;
@@ -86,11 +105,10 @@ std::vector<Candidate> Prices::candidates(const Call& call) const {
       if (apart) {
         consider_chunks(std::clamp(8, 1, std::max(ranks - 1, 1)));
         const double chunk = best.parameters.chunk_bytes;
-        for (int k : ks)
-          if (k < ranks) consider(chunk, k);
+        for (int k : ks_of_ranks) consider(chunk, k);
       } else {
-        for (int k : ks | std::views::reverse)
-          if (k == 1 || (algorithm.reads.k && k < ranks)) consider_chunks(k);
+        for (int k : ks_of_ranks | std::views::reverse)
+          if (k == 1 || algorithm.reads.k) consider_chunks(k);
       }
       const algo::Request request{.hierarchy = hierarchy_, .parameters = best.parameters};
       if (algorithm.refuses != nullptr && !algorithm.refuses(request).empty()) continue;

@@ -236,7 +236,22 @@ TEST(Select, RowsOfAboutAsManyRanksThenPrices) {
   // Auto-tuning may compare it with the next ones.
   ASSERT_FALSE(priced.alternatives.empty());
   EXPECT_EQ(priced.alternatives[0].algorithm, all[1].algorithm);
-  EXPECT_TRUE(far.select(Collective::bcast, 128 << 10).alternatives.empty());
+  EXPECT_FALSE(far.select(Collective::bcast, tuned_min_bytes).alternatives.empty());
+  EXPECT_TRUE(far.select(Collective::bcast, tuned_min_bytes - 1).alternatives.empty());
+}
+
+// What throttling is for: all ranks in whole rounds.
+TEST(Select, ThrottledCopiesTakeWholeRounds) {
+  const Placed placed("power8", 20);
+  Selector selector(std::make_shared<const model::Table>(placed.table), placed.hierarchy, placed.table.fingerprint);
+  Situation situation{
+      .collective = Collective::scatter, .bytes = 4 << 20, .ranks = 20, .single_copy = true, .may_stage = true};
+  for (const Collective collective : {Collective::scatter, Collective::gather}) {
+    situation.collective = collective;
+    const Choice choice = selector.select(situation).choice;
+    EXPECT_EQ(choice.algorithm->name, collective == Collective::scatter ? "throttled_read" : "throttled_write");
+    EXPECT_EQ(choice.parameters.k, 10);
+  }
 }
 
 // Without a table of their own they go by the nearest one.

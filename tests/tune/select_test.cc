@@ -240,6 +240,17 @@ TEST(Select, RowsOfAboutAsManyRanksThenPrices) {
   EXPECT_TRUE(far.select(Collective::bcast, tuned_min_bytes - 1).alternatives.empty());
 }
 
+// Rules for two ranks are measured: a table replaces them by its rows alone.
+TEST(Select, TwoRanksGoByRowsOrRules) {
+  Chooser two(2, {row(Collective::allreduce, 2, 1 << 20, "dpml")});
+  EXPECT_EQ(two.select(Collective::allreduce, 1 << 20).by, Source::measured);
+  for (const size_t bytes : {size_t(0), size_t(1) << 10, size_t(64) << 10, size_t(8) << 20}) {
+    const Selection selected = two.select(Collective::bcast, bytes);
+    EXPECT_EQ(selected.by, Source::shipped) << bytes;
+    EXPECT_TRUE(same(selected.choice, Selector().shipped(two.situation(Collective::bcast, bytes)).choice)) << bytes;
+  }
+}
+
 // What throttling is for: all ranks in whole rounds.
 TEST(Select, ThrottledCopiesTakeWholeRounds) {
   const Placed placed("power8", 20);

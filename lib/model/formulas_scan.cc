@@ -62,7 +62,7 @@ Terms scan_fused(const Setting& on, double bytes, const Knobs& knobs) {
       .fetches(0.5, p / 2.0)
       .reduces_own(1, int(log2_up(p) / 2) + 1)
       .fetches_slices()
-      .copies(1)
+      .copies_results_out()
       .meets()
       .total();
 }

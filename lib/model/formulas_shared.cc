@@ -261,9 +261,17 @@ Terms allgather_bruck(const Setting& on, double bytes, const Knobs& knobs) {
   return around(on, bytes, knobs) + passes.number * sum;
 }
 
+// First the root's memory takes all of it, then everybody's.
 Terms allgather_gather_bcast(const Setting& on, double bytes, const Knobs& knobs) {
+  const double all = bytes * on.ranks();
   const Terms copies = {.startup_us = std::max(on.ranks() - 2, 0) * on.mean_startup_us()};  // one a block
-  return gather_parallel_write(on, bytes, knobs) + bcast_direct_read(on, bytes * on.ranks(), {}) + copies;
+  Terms up = gather_parallel_write(on, bytes, knobs), down = bcast_direct_read(on, all, {});
+  if (all > own_cache_bytes(on.table())) {
+    constexpr double streamed = 0.5;  // of what plain stores take
+    up.transfer_us = std::max(up.transfer_us, on.us(on.stored(streamed * all, false)));
+    down.transfer_us = std::max(down.transfer_us, on.us(on.stored(streamed * all, true)));
+  }
+  return up + down + copies;
 }
 
 Terms allgather_hierarchical(const Setting& on, double bytes, const Knobs& knobs) {
@@ -274,7 +282,8 @@ Terms allgather_shm_pipelined(const Setting& on, double bytes, const Knobs& knob
   const int p = on.ranks();
   const Passes passes(bytes, knobs.chunk_bytes);
   const double work_set = bytes * p + bytes * p * p + 2 * p * passes.bytes;
-  const double in = on.stage_us(passes.bytes, work_set);
+  const bool cached = bytes <= own_cache_bytes(on.table());
+  const double in = std::max(on.stage_us(passes.bytes, work_set), cached ? 0 : on.us(on.loaded(passes.bytes, true)));
   const double out = on.memcpy_us(passes.bytes, work_set) + (p - 1) * passes.bytes * on.mean_us_per_byte();
   const Terms pass =
       moving(in + out) + Terms{.startup_us = (p - 1) * on.mean_startup_us()} + flags(on.tiny_allgather_us());

@@ -2,7 +2,12 @@
 #include "model/prices.h"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
+#include <utility>
+#include <vector>
+
+#include "model/work.h"
 
 namespace coll::model {
 
@@ -293,6 +298,22 @@ struct Passed {
   Load in, out;  // what is loaded from the buffers that ranks send, by themselves; all else
   Load all() const { return Load(in) += out; }
 };
+// How often a rank of the busiest NUMA node stores its result, chunk by chunk: in every step of `sklansky`, but one of an odd
+// rank's results goes into slots.
+double stores_of_result(const Row& row, const topo::Hierarchy& hierarchy) {
+  if (row.algorithm != "sklansky") return 1;
+  std::vector<std::pair<double, int>> by_numa;
+  double most = 1;
+  for (int rank = 0; rank < hierarchy.ranks(); ++rank) {
+    const size_t numa = size_t(std::max(hierarchy.place(rank).numa, 0));
+    if (by_numa.size() <= numa) by_numa.resize(numa + 1);
+    by_numa[numa].first += std::max(std::popcount(unsigned(rank)) - rank % 2, 1);
+    by_numa[numa].second += 1;
+  }
+  for (const auto& [stores, ranks] : by_numa)
+    if (ranks > 0) most = std::max(most, stores / ranks);
+  return most;
+}
 // How much of what could overlap does, when a call has several passes.
 constexpr double overlapping_passes = 0.25;
 Passed passed(const Row& row, const Setting& on, double bytes) {
@@ -311,14 +332,15 @@ Passed passed(const Row& row, const Setting& on, double bytes) {
     else if (seen > 0) load += on.loaded(buffers.all_send ? seen : seen * on.ranks(), buffers.all_send);
     else if (buffers.all_send) in = on.loaded(buffers.send, true);
   }
-  const Fingerprint& of = table.fingerprint;
-  if (buffers.recv > double(of.l2_bytes) + double(of.l3_bytes) * of.l3s / std::max(of.cores, 1)) {
+  if (buffers.recv > result_cache_bytes(table)) {
     // A plain store fetches the line first.
     const double work_set =
         on.ranks() * (buffers.all_send ? buffers.send : 0) + on.ranks() * (buffers.all_recv ? buffers.recv : 0);
     const bool streams = table.thresholds.non_temporal_bytes > 0 && work_set > table.thresholds.non_temporal_bytes &&
                          !plan::is_reduction(collective);
-    load += on.stored(streams ? buffers.recv * (1 + row.traffic.passed_on) / 2 : buffers.recv, buffers.all_recv);
+    load += on.stored(stores_of_result(row, on.hierarchy()) *
+                          (streams ? buffers.recv * (1 + row.traffic.passed_on) / 2 : buffers.recv),
+                      buffers.all_recv);
   }
   return {in, load};
 }
@@ -346,7 +368,7 @@ Terms cost(const Row& row, const Setting& on, double bytes, const Knobs& asked) 
   const Passed through = passed(row, sized, bytes);
   const double in_us = sized.us(through.in), out_us = sized.us(through.out), all_us = sized.us(through.all());
   const double moving_us = terms.startup_us + terms.transfer_us;
-  if (is_staged && !by_others) {
+  if (is_staged && !by_others && row.staging != nothing) {
     // All ranks stage, then what is staged moves on. Several passes overlap in part, as ranks drift apart.
     const double in_turn_us = std::max(staged_us, in_us) + std::max(moving_us, out_us);
     const double together_us = std::max(staged_us + moving_us, all_us);

@@ -9,6 +9,12 @@
 
 namespace coll::model {
 
+// Longer results go to memory: a core's L2 and its share of the L3.
+inline double result_cache_bytes(const Table& table) {
+  const Fingerprint& of = table.fingerprint;
+  return double(of.l2_bytes) + double(of.l3_bytes) * of.l3s / std::max(of.cores, 1);
+}
+
 // What a rank does in one pass, all ranks at the same time.
 class Work {
  public:
@@ -21,6 +27,13 @@ class Work {
     const double own_us = on_.memcpy_us(vectors * passes_.bytes, work_set_);
     if (passes_.bytes * passes_.number <= own_cache_bytes(on_.table())) return add(moving(own_us));
     return add(moving(std::max(own_us, on_.us(on_.loaded(vectors * passes_.bytes, true)))));
+  }
+  // All ranks move results; those that come from slots and are long go to memory, and a plain store fetches the line first.
+  Work& copies_results_out() {
+    const double own_us = on_.memcpy_us(passes_.bytes, work_set_);
+    const bool is_long = passes_.bytes * passes_.number > result_cache_bytes(on_.table());
+    if (on_.mechanism() != Mechanism::shared_memory || !is_long) return add(moving(own_us));
+    return add(moving(std::max(own_us, on_.us(on_.stored(passes_.bytes, true)))));
   }
   // Fetches `vectors` from peers, in so many copies.
   Work& fetches(double vectors, double calls) {
@@ -105,12 +118,18 @@ class Work {
     return add(
         {.startup_us = startup_us, .transfer_us = std::max((members - 1) * one.transfer_us, links_us - startup_us)});
   }
-  // All ranks read a slice of one rank after the other, at the same time, to combine it: no copy serves several of them.
+  // All ranks read a slice of one rank after the other, at the same time, to combine it: no copy serves several of them. In
+  // later passes ranks have drifted apart, and a part of them reads from others at that time.
   Work& reads_slices() {
+    const double drifted = on_.mechanism() == Mechanism::shared_memory ? 0.7 : 0.4;
     const int p = on_.ranks();
-    Terms one = on_.copy(passes_.bytes / p, p - 1, on_.far());
+    const double slice = passes_.bytes / p;
+    Terms one = on_.copy(slice, p - 1, on_.far());
     one.startup_us = on_.mean_startup_us();
-    return add((p - 1) * one);
+    one = (p - 1) * one;
+    const double apart_us = std::max((p - 1) * slice * on_.mean_us_per_byte(), on_.us(on_.exchanged(slice)));
+    one.transfer_us -= drifted * (1 - 1 / passes_.number) * std::max(one.transfer_us - apart_us, 0.0);
+    return add(one);
   }
   // The same of operands that lie in the rank's own memory.
   Work& reduces_own(double vectors, int sources) {

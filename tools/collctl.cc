@@ -6,6 +6,7 @@
 
 #include "coll/coll.h"
 #include "config/config.h"
+#include "tools/bench/tune/tune.h"
 #include "tools/command.h"
 #include "tools/command_line.h"
 #include "tools/report/report.h"
@@ -54,6 +55,7 @@ int main(int argc, char** argv) {
   add_prediction(app, action);
   add_scale(app, action);
   add_choice(app, action);
+  add_tune(app, action);
   std::vector<std::string> arguments(argv + 1, argv + argc);
   add_run(app, action, take_program(arguments));
   add_completion(app, action, line);

@@ -23,14 +23,14 @@ struct BoundKey {
   size_t count = 0;
   size_t element_bytes = 0;
   bool needs_order = false;  // the operation does not commute
-  bool alternative = false;  // as the trials say
+  uint8_t way = 0;           // of tune::Cell; 0: what the books say
   bool rounds = false;       // a built-in operation on 16-bit floats
   uint64_t pieces = 0;       // digest of the lengths of a v-form
   bool operator==(const BoundKey&) const = default;
 
   uint64_t hash() const {
     const uint64_t rest = uint64_t(collective) | uint64_t(channel) << 8 | uint64_t(needs_order) << 16 |
-                          uint64_t(alternative) << 17 | uint64_t(rounds) << 18 | uint64_t(element_bytes) << 19;
+                          uint64_t(rounds) << 17 | uint64_t(way) << 18 | uint64_t(element_bytes) << 26;
     uint64_t mixed = (count ^ pieces) * 0x9e3779b97f4a7c15u;
     mixed = (mixed ^ mixed >> 32 ^ rest ^ uint64_t(uint32_t(root)) << 32) * 0xd6e8feb86659fd93u;
     return mixed ^ mixed >> 32;
@@ -41,8 +41,6 @@ struct BoundEntry {
   BoundKey key;
   std::shared_ptr<const Pieces> pieces;
   std::shared_ptr<exec::Bound> bound;
-  double expected_us = 0;  // by the table; 0: unknown
-  bool is_tuned = false;   // trials compare it with its alternative
 
   bool serves(const BoundKey& wanted, const Pieces* lengths) const {
     return key == wanted &&

@@ -14,13 +14,11 @@
 #include <vector>
 
 #include "comm/bound_plans.h"
-#include "comm/drift.h"
 #include "comm/living.h"
 #include "comm/pieces.h"
 #include "comm/segment_layout.h"
 #include "comm/settings.h"
 #include "comm/spares.h"
-#include "comm/trials.h"
 #include "exec/bound.h"
 #include "exec/channel.h"
 #include "exec/latency_blocks.h"
@@ -32,6 +30,7 @@
 #include "topo/hierarchy.h"
 #include "topo/machine.h"
 #include "tune/select.h"
+#include "tune/tuner.h"
 
 namespace coll::exec {
 class NeighborExchange;
@@ -104,6 +103,7 @@ class Scratch {
 using Exchange = std::function<bool(const void* send, void* recv, size_t bytes)>;
 
 class Comm;
+class Tuning;
 
 // A non-blocking or persistent collective. Its communicator lives at least from the start to let_go().
 class Request {
@@ -127,6 +127,8 @@ class Request {
  private:
   friend class Comm;
   enum class State : uint8_t { idle, queued, running, complete };
+  // Of a tuned call, queued: its plan is not chosen yet.
+  bool awaits_its_turn() const { return running_ == nullptr && call_.exchange == nullptr; }
   // Of the run, a plan's or an exchange's; see there.
   size_t staging_bytes(int ranks) const;
   coll_status begin(exec::Channel& channel);
@@ -142,7 +144,12 @@ class Request {
   coll_status status_ = COLL_OK;
   unsigned queue_ = 0;                                                // where it was started last
   std::array<std::shared_ptr<exec::Bound>, request_channels> bound_;  // by channel, made when first needed
-  const exec::Bound* running_ = nullptr;
+  const exec::Bound* running_ = nullptr;  // null: it is queued, and waits for its turn in its cell
+  // If auto-tuning serves it: its cell, its number there, what it does, and when it began.
+  tune::Cell* cell_ = nullptr;
+  uint64_t number_ = 0;
+  tune::Cell::Turn turn_;
+  int64_t began_ns_ = 0;
   exec::Run run_;
   exec::Arguments arguments_;  // of the last start
   double started_ = 0;         // in seconds, when statistics are wanted
@@ -173,6 +180,8 @@ class Comm : public std::enable_shared_from_this<Comm> {
   const topo::Hierarchy& hierarchy() const { return hierarchy_; }
   // How it reaches its peers, and what that has moved so far.
   const exec::Team& team() const { return team_; }
+  // Null: it is off.
+  const Tuning* tuning() const { return tuning_.get(); }
 
   // Another library's progress, called while a blocking call waits; null for none.
   void set_progress(void (*function)(void*), void* context);
@@ -246,7 +255,7 @@ class Comm : public std::enable_shared_from_this<Comm> {
   const exec::Groups& groups();
   const exec::Groups& groups_of(const Call& reduction);
   // The plan that serves a call on a channel, bound anew only when it is not at hand.
-  coll_status bound_for(const Call& call, int channel, bool alternative, const BoundEntry*& found);
+  coll_status bound_for(const Call& call, int channel, uint8_t way, const BoundEntry*& found);
   // All of the entry but its key and pieces.
   coll_status make_bound(const Call& call, BoundEntry& entry);
   std::string bind(const Call& call, int channel, const tune::Choice& choice, std::shared_ptr<exec::Bound>& bound);
@@ -254,9 +263,26 @@ class Comm : public std::enable_shared_from_this<Comm> {
   const plan::Plan* plan_for(const Call& call, const tune::Choice& choice, size_t room_bytes);
   coll_status run(const exec::Bound& bound, const exec::Arguments& arguments);
   coll_status run(const BoundEntry& entry, const Call& call);
-  coll_status run_watched(const BoundEntry& entry, const Call& call);
-  coll_status run_timed(const BoundEntry& entry, const Call& call, Contest& contest, const Contest::Turn& turn);
-  coll_status agree(Contest& contest, const Call& call);
+  // Auto-tuning; in tuned.cc.
+  bool is_tuned(const Call& call) const {
+    return call.exchange == nullptr && call.pieces == nullptr && call.bytes() >= tuned_min_bytes_;
+  }
+  tune::Cell& cell_of(const Call& call, bool request);
+  coll_status perform_tuned(const Call& call);
+  coll_status perform_in_trial(const Call& call, tune::Cell& cell);
+  // The plan of a way; null: the latency path.
+  coll_status entry_of(const Call& call, const tune::Cell& cell, uint8_t way, const BoundEntry*& entry);
+  coll_status perform_with(const Call& call, const BoundEntry* entry);
+  bool may_take_latency_path(const Call& call) const;
+  coll_status exchange_times(const tune::Cell& cell);
+  void begin(const Call& call, tune::Cell& cell, bool request);
+  void learn(const Call& call, tune::Cell& cell, int channel);
+  void tell_drift(const Call& call, size_t bytes, double us);
+  void keep_learned() const;
+  enum class Turned : uint8_t { ready, later, failed };
+  Turned take_turn(Request& request, bool at_head);
+  void equip(Request& request, const std::shared_ptr<exec::Bound>& bound);
+  int awaits_times_of(const Request& request);
   coll_status perform_now(const Call& call);
   coll_status perform_among_requests(const Call& call);
   coll_status perform_timed(const Call& call);
@@ -342,8 +368,10 @@ class Comm : public std::enable_shared_from_this<Comm> {
 
   std::unordered_map<std::string, std::unique_ptr<plan::Plan>> plans_;
   BoundPlans bounds_;
-  std::unique_ptr<Trials> trials_;  // null where only one way is ever open
-  std::unique_ptr<Drift> drift_;    // null where no times are known to compare with
+  std::unique_ptr<Tuning> tuning_;  // null: off
+  size_t tuned_min_bytes_ = SIZE_MAX;
+  bool took_latency_path_ = false;                         // the last tuned blocking call
+  std::array<uint8_t, plan::collectives> stale_trials_{};  // in succession; tell_drift()
 };
 
 }  // namespace coll::comm

@@ -5,7 +5,9 @@
 #include <cstdio>
 
 #include "comm/creation.h"
+#include "comm/tuning.h"
 #include "mem/huge_pages.h"
+#include "model/fingerprint.h"
 #include "transport/cma.h"
 #include "transport/kcoll_map.h"
 #include "transport/kcoll_uring.h"
@@ -68,12 +70,9 @@ void Creation::decide() {
                          });
   team.patience = comm_->team_.crowded ? sync::Patience::crowded(!comm_->groups_apart_) : sync::Patience::alone();
   for (int c = 0; c < channel_count; c++) set_up(comm_->channel(c), c);
-  comm_->selector_ = {table_, comm_->hierarchy_};
+  comm_->selector_ = {table_, comm_->hierarchy_, model::hardware_of(*comm_->machine_)};
   comm_->set_latency_paths();
-  const bool rules_choose = table_ == nullptr && settings.chunk_bytes == 0 && settings.throttle == 0;
-  if (stages && rules_choose && std::ranges::all_of(introductions_, &Introduction::trials))
-    comm_->trials_ = std::make_unique<Trials>(int(ranks()));
-  if (settings.drift && !comm_->in_place() && comm_->selector_.knows_times(int(ranks()))) watch();
+  if (ranks() > 1 && team.reach != Reach::direct && settings.chunk_bytes == 0 && settings.throttle == 0) tune(stages);
   describe();
 }
 
@@ -97,10 +96,16 @@ std::unique_ptr<transport::Access> Creation::make_access(Transport transport) {
   return transport::cma_access(std::move(pids));
 }
 
-void Creation::watch() {
-  std::vector<Stamp*> stamps;
-  for (size_t r = 0; r < ranks(); r++) stamps.push_back(reinterpret_cast<Stamp*>(at(layout_.stamps(int(r)))));
-  comm_->drift_ = std::make_unique<Drift>(rank(), std::move(stamps));
+void Creation::tune(bool stages) {
+  const auto level = Tune(std::ranges::min(introductions_, {}, &Introduction::tune).tune);
+  const bool has_times = comm_->selector_.knows_times(int(ranks()));
+  comm_->tuned_min_bytes_ = tuned_min_bytes(level, stages && table_ == nullptr, has_times);
+  if (comm_->tuned_min_bytes_ == SIZE_MAX) return;
+  const Introduction& first = introductions_[0];
+  comm_->tuning_ = std::make_unique<Tuning>(
+      rank(), int(ranks()), layout_, segment_->base(), comm_->team_.crowded, level,
+      tune::PricedCandidates(table_, comm_->machine_, comm_->hierarchy_),
+      learned_of({learned_text(first), first.learned_bytes}, comm_->settings_, comm_->machine_->processor));
 }
 
 // Twice as far as a core's own caches reach, but all ranks' two halves leave room in the caches they share. The more

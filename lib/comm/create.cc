@@ -3,7 +3,6 @@
 // decides the same from the same data. Exchanges lie between the steps.
 #include <algorithm>
 #include <bitset>
-#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <utility>
@@ -12,6 +11,7 @@
 #include "comm/living.h"
 #include "comm/spares.h"
 #include "comm/stats.h"
+#include "comm/tuning.h"
 #include "mem/huge_pages.h"
 #include "sync/scheduling_group.h"
 #include "transport/shared_file.h"
@@ -149,7 +149,7 @@ void Creation::read_settings() {
   own_.choices = comm_->settings_.choices;
   own_.direct_min_bytes = comm_->settings_.direct_min_bytes;
   own_.shared_heap = comm_->settings_.shared_heap;
-  own_.trials = comm_->settings_.trials;
+  own_.tune = uint8_t(comm_->settings_.tune);
   own_.huge_pages = comm_->settings_.huge_pages && mem::HugePages::are_to_be_had();
   comm_->surroundings_ = Surroundings::of_process();
   own_.cpus = comm_->surroundings_.cpus;
@@ -166,15 +166,19 @@ void Creation::make_segment() {
   std::shared_ptr<const LoadedMachine> loaded;
   std::shared_ptr<const FoundTable> found;
   if (fate_.status == COLL_OK) load_texts(loaded, found);
+  const std::string learned = read_learned(comm_->settings_);
   own_.machine_bytes = loaded != nullptr ? loaded->text.size() : 0;
   own_.table_bytes = found != nullptr ? found->text.size() : 0;
+  own_.learned_bytes = learned.size();
   std::string problem;
-  segment_ = transport::Segment::make(layout_.texts() + own_.machine_bytes + own_.table_bytes, problem);
+  segment_ =
+      transport::Segment::make(layout_.texts() + own_.machine_bytes + own_.table_bytes + own_.learned_bytes, problem);
   if (segment_ == nullptr) return fate_.fail(COLL_ERR_NO_MEMORY, problem);
   hello_.offer(segment_->address());
   for (const SegmentLayout::Range& range : layout_.read_first()) transport::touch_pages(at(range.offset), range.bytes);
   if (loaded != nullptr) memcpy(machine_text(), loaded->text.data(), loaded->text.size());
   if (found != nullptr) memcpy(table_text(own_), found->text.data(), found->text.size());
+  memcpy(learned_text(own_), learned.data(), learned.size());
 }
 
 void Creation::load_texts(std::shared_ptr<const LoadedMachine>& loaded, std::shared_ptr<const FoundTable>& found) {
@@ -320,23 +324,13 @@ std::shared_ptr<Comm> Comm::create_or_reuse(int rank, int ranks, const Exchange&
   return comm;
 }
 
-// This rank's part of a timeline, as an array of events.
-void Comm::write_trace() const {
-  const std::string path = settings_.trace + "." + std::to_string(rank());
-  FILE* file = fopen(path.c_str(), "w");
-  bool written = file != nullptr && fprintf(file, "[\n%s\n]\n", team_.record->events().c_str()) > 0;
-  if (file != nullptr) written &= fclose(file) == 0;
-  if (!written && settings_.log)
-    fprintf(stderr, "libcoll: COLL_TRACE: cannot write %s: %s; name a file in a writable directory\n", path.c_str(),
-            strerror(errno));
-}
-
 Comm::~Comm() {
   if (segment_ == nullptr) return;
   remove_living(*this);
   if (disowned()) return;
   if (team_.record != nullptr) write_trace();
   leave();
+  keep_learned();
 }
 
 }  // namespace coll::comm

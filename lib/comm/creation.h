@@ -80,6 +80,7 @@ class Creation {
   Told& told(int r) const { return *reinterpret_cast<Told*>(at(layout_.told(r))); }
   char* machine_text() const { return at(layout_.texts()); }
   char* table_text(const Introduction& of_first) const { return machine_text() + of_first.machine_bytes; }
+  char* learned_text(const Introduction& of_first) const { return table_text(of_first) + of_first.table_bytes; }
 
   // False: nothing of that rank's can be read.
   bool understands(int r);
@@ -95,7 +96,8 @@ class Creation {
   // Without its pid, only its life mark shows that a rank has ended.
   void check_marks();
   std::unique_ptr<transport::Access> make_access(Transport transport);
-  void watch();
+  // `stages`: ordinary memory is staged, by default.
+  void tune(bool stages);
   size_t walk_bytes() const;
   void set_up(exec::Channel& channel, int index);
   void describe();

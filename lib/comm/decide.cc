@@ -3,6 +3,7 @@
 // same table, hierarchy and settings.
 #include <algorithm>
 #include <cstdio>
+#include <string_view>
 
 #include "comm/comm.h"
 #include "exec/latency.h"
@@ -12,6 +13,16 @@
 namespace coll::comm {
 
 using plan::Collective;
+
+namespace {
+
+// As tables call what copies. kcoll keeps pages pinned from the second copy on.
+model::Mechanism kernel_of(const transport::Access* access) {
+  const bool is_cma = access == nullptr || std::string_view(access->name()) == "cma";
+  return is_cma ? model::Mechanism::cma : model::Mechanism::kcoll_pinned;
+}
+
+}  // namespace
 
 tune::Situation Comm::situation(const Call& call) const {
   return {.collective = call.collective,
@@ -23,6 +34,7 @@ tune::Situation Comm::situation(const Call& call) const {
           .oversubscribed = team_.crowded,
           .scheduler_groups = groups_apart_,
           .single_copy = copies_only(),
+          .may_stage = settings_.transport == Transport::automatic,
           .cma_times = cma_times_,
           .cma_works = copies_work_,
           .in_place = in_place(),
@@ -31,7 +43,8 @@ tune::Situation Comm::situation(const Call& call) const {
           .rfo_free = mem::processor().strings_overwrite(),
           .core_cache_bytes = machine_->l2.size_bytes,
           .cache_bytes = cache_bytes_,
-          .processor = machine_->processor};
+          .processor = machine_->processor,
+          .kernel = kernel_of(team_.access.get())};
 }
 
 tune::Forced Comm::forced(Collective collective) const {

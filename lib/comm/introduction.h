@@ -60,13 +60,14 @@ using Status = uint8_t;
 struct Introduction {
   char reason[reason_bytes] = "";  // of a failure
   transport::Token process;
-  uint64_t machine_bytes = 0, table_bytes = 0;  // rank 0: the topology and, unless 0, the table, in the segment
+  // Rank 0: the topology and, unless 0, the table and what auto-tuning has learned, in the segment.
+  uint64_t machine_bytes = 0, table_bytes = 0, learned_bytes = 0;
   ProbeOffer probe;
   uint32_t transport = 0;
   bool debug = false;
   bool shared_heap = false;
   bool huge_pages = false;  // for long buffers in use
-  bool trials = false;
+  uint8_t tune = 0;         // comm::Tune
   uint64_t direct_min_bytes = 0;
   uint64_t choices = 0;  // Settings::choices
   std::bitset<most_cpus> cpus;

@@ -43,53 +43,25 @@ coll_status Comm::perform_now(const Call& call) {
     return perform_exchange(call);
   if (ranks() == 1) return perform_alone(call), COLL_OK;
   if (call.empty()) return COLL_OK;
+  if (is_tuned(call)) return perform_tuned(call);
   if (takes_latency_path(call)) return told(perform_short(call));
   const BoundEntry* entry;
-  coll_status status = bound_for(call, 0, false, entry);
+  coll_status status = bound_for(call, 0, 0, entry);
   if (status != COLL_OK) return status;
   if (settings_.huge_pages) use_long_buffers(call, rank(), ranks());
-  if (entry->is_tuned) {
-    Contest& contest = trials_->of(call.collective, call.bytes());
-    const Contest::Turn turn = contest.next();
-    if (turn.other && (status = bound_for(call, 0, true, entry)) != COLL_OK) return status;
-    if (turn.timed) [[unlikely]]
-      return run_timed(*entry, call, contest, turn);
-  }
-  if (drift_ != nullptr && drift_->due()) [[unlikely]]
-    return run_watched(*entry, call);
   return run(*entry, call);
 }
 
-coll_status Comm::run_timed(const BoundEntry& entry, const Call& call, Contest& contest, const Contest::Turn& turn) {
-  const double begin = stats::now_seconds();
-  const coll_status status = run(entry, call);
-  look_at(result_of(call, rank(), ranks()));
-  contest.took(turn, (stats::now_seconds() - begin) * 1e6);
-  return status == COLL_OK && turn.last ? agree(contest, call) : status;
-}
-
-coll_status Comm::agree(Contest& contest, const Call& call) {
-  std::vector<Contest::Times> all(static_cast<size_t>(ranks()));
-  all[size_t(rank())] = contest.times();
-  const coll_status status = perform_now({.collective = Collective::allgather,
-                                          .send = &all[size_t(rank())],
-                                          .recv = all.data(),
-                                          .count = sizeof all[0],
-                                          .signature = sizeof all[0]});
-  if (status != COLL_OK) return status;
-  const Contest::Times slowest = contest.agree(all);
-  if (settings_.log_decisions && rank() == 0)
-    fprintf(stderr,
-            "libcoll: %s of %zu bytes on %d ranks: auto-tuned, default %.1f us, alternative %.1f us, uses the %s\n",
-            plan::name(call.collective), call.bytes(), ranks(), slowest.usual_us, slowest.other_us,
-            contest.takes_other() ? "alternative" : "default");
-  return COLL_OK;
-}
-
-coll_status Comm::bound_for(const Call& call, int channel, bool alternative, const BoundEntry*& found) {
-  const BoundKey key{call.collective, uint8_t(channel),   call.root,
-                     call.count,      call.element_bytes, !call.reducer.commutative,
-                     alternative,     call.rounds(),      call.pieces != nullptr ? call.pieces->digest() : 0};
+coll_status Comm::bound_for(const Call& call, int channel, uint8_t way, const BoundEntry*& found) {
+  const BoundKey key{call.collective,
+                     uint8_t(channel),
+                     call.root,
+                     call.count,
+                     call.element_bytes,
+                     !call.reducer.commutative,
+                     way,
+                     call.rounds(),
+                     call.pieces != nullptr ? call.pieces->digest() : 0};
   if (found = bounds_.find(key, call.pieces.get()); found != nullptr) [[likely]]
     return COLL_OK;
   BoundEntry entry{.key = key, .pieces = call.pieces};
@@ -99,22 +71,13 @@ coll_status Comm::bound_for(const Call& call, int channel, bool alternative, con
 }
 
 coll_status Comm::run(const BoundEntry& entry, const Call& call) {
+  // Requests that are advanced meanwhile may take the place of the entry.
+  const std::shared_ptr<exec::Bound> kept = outstanding_ > 0 ? entry.bound : nullptr;
   const size_t element_bytes = entry.bound->element_bytes();
   if (!needs_scratch(call, element_bytes)) [[likely]]
     return run(*entry.bound, call.arguments());
   coll_status status = run(*entry.bound, apart(call, element_bytes, rank(), ranks(), scratch_));
   if (status == COLL_OK) put_back(call, element_bytes, rank(), ranks(), scratch_);
-  return status;
-}
-
-coll_status Comm::run_watched(const BoundEntry& entry, const Call& call) {
-  const int64_t begin_ns = sync::now_ns();
-  const coll_status status = run(entry, call);
-  if (status != COLL_OK) return status;
-  const std::string wrong = drift_->look(call.collective, call.bytes(), entry.expected_us, begin_ns, sync::now_ns());
-  if (!wrong.empty() && settings_.log)
-    fprintf(stderr, "libcoll: %s; run `collctl calibrate` again, or set COLL_DRIFT=off to silence this warning\n",
-            wrong.c_str());
   return status;
 }
 
@@ -232,8 +195,10 @@ coll_status Comm::make_bound(const Call& call, BoundEntry& entry) {
                                       std::to_string(half_bytes / 8) + " bytes");
   const tune::Situation situation = this->situation(call);
   tune::Selection selected = selector_.select(situation, forced(call.collective));
-  entry.is_tuned = index == 0 && trials_ != nullptr && !selected.alternatives.empty();
-  if (entry.key.alternative) selected = {.choice = selected.alternatives.front(), .by = tune::Source::tuned};
+  if (entry.key.way != 0) {
+    selected = {.choice = cell_of(call, index != 0).ways()[entry.key.way].choice, .by = tune::Source::tuned};
+    tune::complete(situation, selected.choice);
+  }
   std::string problem = bind(call, index, selected.choice, bound);
   // The formulas know nothing of the room for staging, and requests of many ranks have less of it than blocking calls:
   // shorter chunks need less.
@@ -252,7 +217,6 @@ coll_status Comm::make_bound(const Call& call, BoundEntry& entry) {
   }
   if (!problem.empty()) return failure(COLL_ERR_UNAVAILABLE, std::string(plan::name(call.collective)) + " " + problem);
   log_decision(call, selected);
-  entry.expected_us = selected.expected_us;
   return COLL_OK;
 }
 
@@ -282,7 +246,7 @@ std::string Comm::bind(const Call& call, int index, const tune::Choice& choice, 
   if (problem.empty() && call.reducer.function != nullptr && !call.reducer.commutative && !in_order)
     problem = "it reorders operands, and the operation is not commutative";
   if (!problem.empty()) return std::string(plan->algorithm) + " (" + plan->parameters + ") cannot be used: " + problem;
-  exec::Reach reach = choice.kernel_copies ? exec::Reach::remote : team_.reach;
+  exec::Reach reach = choice.kernel_copies ? exec::Reach::remote : choice.staged ? exec::Reach::staged : team_.reach;
   if (reach == exec::Reach::remote && !team_.abilities.meet(exec::demands(*plan))) reach = exec::Reach::staged;
   bound = std::make_shared<exec::Bound>(*plan, channel(index),
                                         exec::BindOptions{shape, element_bytes, reach, choice.stream});

@@ -7,8 +7,10 @@
 #include "comm/long_buffers.h"
 #include "comm/scratch.h"
 #include "comm/stats.h"
+#include "comm/tuning.h"
 #include "exec/neighbor_exchange.h"
 #include "exec/wait.h"
+#include "sync/clock.h"
 #include "sync/system_wait.h"
 #include "transport/segment.h"
 
@@ -57,28 +59,30 @@ coll_status Comm::start(Request& request) {
     return COLL_OK;
   }
   const unsigned turn = next_queue_ % request_channels;
+  request.queue_ = turn;
+  request.running_ = nullptr;
   if (call.exchange == nullptr) {
     if (settings_.huge_pages) use_long_buffers(call, rank(), ranks());
-    std::shared_ptr<exec::Bound>& bound = request.bound_[turn];
-    if (bound == nullptr) {
-      const BoundEntry* entry;
-      coll_status status = bound_for(call, int(turn) + 1, false, entry);
-      if (status != COLL_OK) return status;
-      bound = entry->bound;
+    if (is_tuned(call) && tuning_->is_on()) {
+      request.cell_ = &cell_of(call, true);
+      request.number_ = request.cell_->started++;
+      if (take_turn(request, false) == Turned::failed) return request.status_;
+    } else {
+      std::shared_ptr<exec::Bound>& bound = request.bound_[turn];
+      if (bound == nullptr) {
+        const BoundEntry* entry;
+        coll_status status = bound_for(call, int(turn) + 1, 0, entry);
+        if (status != COLL_OK) return status;
+        bound = entry->bound;
+      }
+      equip(request, bound);
     }
-    const size_t element_bytes = bound->element_bytes();
-    request.arguments_ = needs_scratch(call, element_bytes)
-                             ? apart(call, element_bytes, rank(), ranks(), request.scratch_)
-                             : call.arguments();
-    request.running_ = bound.get();
-    request.run_.reserve(*bound);
   }
   if (stats::wanted()) [[unlikely]]
     request.started_ = began, request.call_.function = stats::function();
   queues_[turn].requests.push_back(&request);
   // From here on nothing throws. A start that failed has not taken its turn: the peers' turns would be others.
   next_queue_++;
-  request.queue_ = turn;
   request.keeps_ = shared_from_this();
   request.state_ = Request::State::queued;
   outstanding_++;
@@ -87,6 +91,17 @@ coll_status Comm::start(Request& request) {
   if (began != 0) [[unlikely]]
     count_spent("coll_start", began);
   return COLL_OK;
+}
+
+// What a request needs to run a plan.
+void Comm::equip(Request& request, const std::shared_ptr<exec::Bound>& bound) {
+  const Call& call = request.call_;
+  const size_t element_bytes = bound->element_bytes();
+  request.arguments_ = needs_scratch(call, element_bytes)
+                           ? apart(call, element_bytes, rank(), ranks(), request.scratch_)
+                           : call.arguments();
+  request.run_.reserve(*bound);
+  request.running_ = bound.get();
 }
 
 void Comm::set_progress(void (*function)(void*), void* context) {
@@ -125,8 +140,17 @@ void Comm::advance(Queue& queue) {
   while (!queue.requests.empty()) {
     Request& request = *queue.requests.front();
     if (request.state_ == Request::State::queued) {
+      if (request.awaits_its_turn()) [[unlikely]] {
+        Turned turned;
+        try {
+          turned = take_turn(request, true);
+        } catch (const std::bad_alloc&) { team_.fail(), turned = Turned::failed, request.status_ = COLL_ERR_NO_MEMORY; }
+        if (turned == Turned::failed) return complete(queue, request.status_);
+        if (turned == Turned::later) return;
+      }
       if (!queue.channel.may_begin(request.staging_bytes(ranks()))) return;
       request.state_ = Request::State::running;
+      if (request.turn_.sample >= 0) request.began_ns_ = sync::now_ns();
       coll_status status;
       try {
         status = request.begin(queue.channel);
@@ -149,6 +173,8 @@ void Comm::complete(Queue& queue, coll_status status) {
     request.status_ = status;
     if (const auto& exchange = request.call_.exchange; exchange != nullptr && status == COLL_OK)
       request.status_ = exchange->verdict();
+    if (request.turn_.sample >= 0 && status == COLL_OK)
+      request.cell_->took(request.turn_, request.began_ns_, sync::now_ns());
     if (stats::wanted()) [[unlikely]]
       count(request);  // if it throws, the request is complete the next time
     queue.requests.pop_front();
@@ -273,6 +299,12 @@ exec::AwaitedPost Comm::look_after_peers(const Request& request) {
     if (first.state_ == Request::State::running) {
       if (!first.idle(sync::Rung::yield)) complete(queue, first.run_status());
       else post = first.awaited();
+    } else if (first.awaits_its_turn()) {
+      const int missing = awaits_times_of(first), channel = int(&queue - queues_.data()) + 1;
+      if (missing < 0) continue;
+      const std::atomic<uint64_t>& number = tuning_->line(channel, missing).number;
+      post = {&number, tuning_->number(channel), missing};
+      if (team_.lost(number, post.value, missing)) complete(queue, COLL_ERR_PEER_DIED);
     } else if (const size_t bytes = first.staging_bytes(ranks());
                !queue.channel.may_begin(bytes) && !queue.channel.look_after_peers(bytes, post)) {
       complete(queue, COLL_ERR_PEER_DIED);

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "comm/drift.h"
 #include "mem/huge_pages.h"
 #include "mem/processor.h"
 #include "topo/hierarchy.h"
@@ -61,10 +60,9 @@ SegmentLayout::SegmentLayout(int ranks) : ranks_(size_t(ranks)) {
     cells_ = flags_ + flags_bytes;
   }
   notes_ = cells_ + ranks_ * cells_apart_;
-  stamps_ = many ? notes_ + exec::kinds_of_notes * exec::notes * ranks_ * sizeof(exec::Note)
-                 : flags_ + channel_count * flags_of_channel_;
-  stamps_bytes_ = round_up(comm::stamps * sizeof(Stamp), line_pair);
-  size_t end = round_up(stamps_ + ranks_ * stamps_bytes_, page);
+  times_ = many ? notes_ + exec::kinds_of_notes * exec::notes * ranks_ * sizeof(exec::Note)
+                : flags_ + channel_count * flags_of_channel_;
+  size_t end = round_up(times_ + channel_count * times_bytes(), page);
   for (int channel = 0; many && channel < channel_count; channel++)
     for (size_t slot = shortest_slot; slot <= (channel == 0 ? longest_slot : longest_of_requests); slot *= 2) {
       const size_t in_half = slots_in_half(slot, channel != 0);

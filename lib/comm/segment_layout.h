@@ -17,6 +17,7 @@
 #include "comm/introduction.h"
 #include "exec/channel.h"
 #include "exec/team.h"
+#include "tune/tuner.h"
 
 namespace coll::comm {
 
@@ -29,8 +30,10 @@ class SegmentLayout {
  public:
   explicit SegmentLayout(int ranks);
 
-  size_t state(int rank) const { return states_ + size_t(rank) * state_bytes_; }        // exec::RankState
-  size_t stamps(int rank) const { return stamps_ + size_t(rank) * stamps_bytes_; }      // [comm::stamps] Stamp
+  size_t state(int rank) const { return states_ + size_t(rank) * state_bytes_; }  // exec::RankState
+  size_t times(int channel) const {
+    return times_ + size_t(channel) * times_bytes();
+  }  // [lines_in_turn][ranks] TimesLine
   size_t payloads(int rank) const { return staging_ + size_t(rank) * staging_bytes_; }  // [payloads_bytes()]
   size_t payloads_bytes() const { return payloads_bytes_; }
   size_t refused_piece(int rank) const { return payloads(rank) + refused_piece_; }  // [exec::refused_piece_bytes]
@@ -48,16 +51,17 @@ class SegmentLayout {
   const std::vector<Range>& read_first() const { return read_first_; }
 
  private:
+  size_t times_bytes() const { return tune::lines_in_turn * ranks_ * sizeof(tune::TimesLine); }
   struct Slots {
     size_t bytes, in_half;  // of a rank; slots in a half
     size_t begin;
   };
 
   size_t ranks_;
-  size_t state_bytes_, stamps_bytes_, staging_bytes_;
+  size_t state_bytes_, staging_bytes_;
   size_t flag_apart_, flags_apart_;  // a rank's next flag line, the next rank's lines
   size_t cells_apart_, flags_of_channel_;
-  size_t states_, stamps_, progress_, flags_, cells_, notes_, staging_, told_, texts_;
+  size_t states_, times_, progress_, flags_, cells_, notes_, staging_, told_, texts_;
   size_t payloads_bytes_, request_half_bytes_, refused_piece_;
   std::array<std::vector<Slots>, channel_count> slots_;  // the longer the later
   std::vector<Range> read_first_;

@@ -41,6 +41,15 @@ coll_status read_switch(const char* name, bool& on) {
   return COLL_OK;
 }
 
+coll_status read_tune(Tune& tune) {
+  const std::string value = variable("COLL_TUNE");
+  if (value == "off") tune = Tune::off;
+  else if (value == "on") tune = Tune::on;
+  else if (value.empty() || value == "long") tune = Tune::long_calls;
+  else return failure(COLL_ERR_ARG, "COLL_TUNE='" + value + "' is not known; use off, long or on");
+  return COLL_OK;
+}
+
 std::string variable_of(plan::Collective collective) {
   std::string name = std::string("COLL_") + plan::name(collective);
   for (char& c : name) c = char(std::toupper(static_cast<unsigned char>(c)));
@@ -98,10 +107,16 @@ coll_status Settings::read() {
   if (rendezvous_directory.empty()) rendezvous_directory = "/dev/shm";
   trace = variable("COLL_TRACE");
   coll_status status;
-  if ((status = read_switch("COLL_DRIFT", drift)) != COLL_OK ||
-      (status = read_switch("COLL_HUGE_PAGES", huge_pages)) != COLL_OK ||
+  bool trials;
+  if ((status = read_tune(tune)) != COLL_OK || (status = read_switch("COLL_HUGE_PAGES", huge_pages)) != COLL_OK ||
+      (status = read_switch("COLL_DRIFT", tells_drift)) != COLL_OK ||
       (status = read_switch("COLL_TRIALS", trials)) != COLL_OK)
     return status;
+  if (variable("COLL_TUNE").empty() && !trials) tune = Tune::off;
+  tune_file = variable("COLL_TUNE_FILE");
+  for (const char* former : {"COLL_TRIALS", "COLL_DRIFT"})
+    if (log && !variable(former).empty())
+      remarks += std::string("libcoll: ") + former + " is a former variable; use COLL_TUNE\n";
   std::string throttled = variable("COLL_THROTTLE"), chunk = variable("COLL_CHUNK");
   digest(throttled), digest(chunk);
   if (size_t k = tune::parse_size(throttled); k >= 1 && k <= 1024) throttle = uint16_t(k);

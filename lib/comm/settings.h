@@ -20,6 +20,13 @@ inline constexpr Transport transports[] = {Transport::automatic,  Transport::shm
                                            Transport::kcoll_uring};
 const char* name(Transport transport);
 
+// COLL_TUNE: which calls are auto-tuned. What the most reluctant rank says holds for all.
+enum class Tune : uint8_t {
+  off,
+  long_calls,  // blocking ones from tune::long_tuned_min_bytes on, between the candidates of one rule
+  on,          // all from tune::tuned_min_bytes on
+};
+
 struct Settings {
   Transport transport = Transport::automatic;  // COLL_TRANSPORT
   std::string topology;                        // COLL_TOPOLOGY: native, an XML path, or a synthetic text
@@ -30,9 +37,10 @@ struct Settings {
   std::string remarks;                         // lines for that log: variables that are probably misspelt
   size_t direct_min_bytes = 8192;              // COLL_DIRECT_MIN
   std::optional<bool> streamed;                // COLL_STAGING; nothing: as each rank finds out
-  bool drift = true;                           // COLL_DRIFT
+  bool tells_drift = true;                     // COLL_DRIFT, a former variable
   bool huge_pages = true;                      // COLL_HUGE_PAGES: for buffers that are used again and again
-  bool trials = true;                          // COLL_TRIALS: of both ways of a long call, in turn
+  Tune tune = Tune::long_calls;                // COLL_TUNE
+  std::string tune_file;                       // COLL_TUNE_FILE; "": nothing is kept
   bool shared_heap = false;                    // COLL_HEAP=shared
   std::string rendezvous_directory;            // COLL_RENDEZVOUS_DIR
   std::string trace;                           // COLL_TRACE: a file's beginning; "": nothing is recorded

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <bit>
 #include <cerrno>
 #include <chrono>
 #include <cmath>
@@ -181,6 +182,14 @@ void all_ranks(int ranks, const Spread& collectives, const Spread& forwarded, co
   count([&](Counts& counts) {
     counts.ranks = ranks;
     counts.collectives = collectives, counts.forwarded = forwarded, counts.run = run;
+  });
+}
+
+void tuned(std::string_view collective, size_t bytes, int ranks, bool request, const std::string& setting, double us,
+           const std::string& usual, double usual_us) {
+  count([&](Counts& counts) {
+    counts.tuned[{std::string(collective), std::bit_floor(bytes), ranks, request}] = {bytes, setting, usual, us,
+                                                                                      usual_us};
   });
 }
 

@@ -53,6 +53,11 @@ struct Spread {
 };
 void all_ranks(int ranks, const Spread& collectives, const Spread& forwarded, const Spread& run);
 
+// What auto-tuning has found for calls of one size class, for `ranks`: the setting that they use now, and how long it takes;
+// that of the books. The last one counts.
+void tuned(std::string_view collective, size_t bytes, int ranks, bool request, const std::string& setting, double us,
+           const std::string& usual, double usual_us);
+
 // Writes now, as `rank`; at the end of the process nothing is written any more. False when a file cannot be written.
 bool write(int rank);
 

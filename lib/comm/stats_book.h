@@ -52,11 +52,20 @@ struct Function {
   }
 };
 
+// What auto-tuning has found for one collective, size class, number of ranks, and for requests or blocking calls.
+using TunedKey = std::tuple<std::string, size_t, int, bool>;
+struct Tuned {
+  size_t bytes = 0;
+  std::string setting, usual;
+  double us = 0, usual_us = 0;
+};
+
 struct Counts {
   double began_seconds = 0;
   std::map<Key, Row> rows;
   std::map<Place, std::map<Reason, Share>> passed;
   std::map<std::string, Function> functions;
+  std::map<TunedKey, Tuned> tuned;
   int ranks = 0;  // that the spreads are of; 0: there are none
   Spread collectives, forwarded, run;
 

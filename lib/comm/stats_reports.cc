@@ -151,6 +151,11 @@ std::string text_of(const Counts& counts, int rank, bool complete) {
     add(out, "%-15s %8s %10llu forwarded, %.1f %%, %.3f ms: %s\n", place.first.c_str(), size_text(place.second).c_str(),
         Number(calls), 100 * double(calls) / double(counts.calls_of(place)), seconds * 1e3, why.c_str());
   }
+  if (!counts.tuned.empty())
+    add(out, "%-15s %8s %6s %10s %10s  %s\n", "auto-tuned", "bytes", "ranks", "us a call", "before", "setting");
+  for (const auto& [key, one] : counts.tuned)
+    add(out, "%-15s %8zu %6d %10.2f %10.2f  %s%s\n", std::get<0>(key).c_str(), one.bytes, std::get<2>(key), one.us,
+        one.usual_us, one.setting.c_str(), std::get<3>(key) ? " (request)" : "");
   add(out, "%-24s %10s %10s %10s %12s %13s %9s\n", "function", "served", "forwarded", "one rank", "time ms",
       "forwarded ms", "of run");
   for (const auto& [name, function] : counts.functions) add_function(out, name, function, run_seconds);
@@ -211,6 +216,18 @@ std::string json_of(const Counts& counts, int rank, bool complete) {
     out += std::string(separator) + "\n  {\"function\": " + quoted(name) + ", ";
     add_shares(out, function);
     out += "}";
+    separator = ",";
+  }
+  out += "],\n \"tuned\": [";
+  separator = "";
+  for (const auto& [key, one] : counts.tuned) {
+    const auto& [collective, from, ranks, request] = key;
+    out += std::string(separator) + "\n  {\"collective\": " + quoted(collective) +
+           ", \"bytes\": " + std::to_string(one.bytes) + ", \"ranks\": " + std::to_string(ranks) +
+           ", \"request\": " + (request ? "true" : "false") + ", \"setting\": " + quoted(one.setting);
+    add(out, ", \"us\": %.3f", one.us);
+    out += ", \"default_setting\": " + quoted(one.usual);
+    add(out, ", \"default_us\": %.3f}", one.usual_us);
     separator = ",";
   }
   return out + "]}\n";

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Collectives with their time taken, for statistics.
+// Collectives with their time taken, for statistics; and what was recorded of their steps, as a file.
 #include <cctype>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <new>
 #include <string>
 #include <string_view>
@@ -53,15 +56,16 @@ coll_status Comm::perform_timed(const Call& call) {
   const coll_status status = perform_now(call);
   const double seconds = stats::now_seconds() - begin;
   if (status != COLL_OK) return status;
+  const bool latency = is_tuned(call) ? took_latency_path_ : takes_latency_path(call);
   const bool nothing = call.empty() || (ranks() == 1 && call.collective == plan::Collective::barrier);
   std::string_view algorithm = nothing                    ? "nothing to do"
                                : ranks() == 1             ? "one rank"
                                : call.exchange != nullptr ? of_exchange
-                               : takes_latency_path(call) ? "latency"
+                               : latency                  ? "latency"
                                                           : std::string_view(blocking_run_.bound()->plan().algorithm);
   const bool maps = call.exchange != nullptr
                         ? call.exchange->used_mapped_memory()
-                        : !nothing && ranks() > 1 && !takes_latency_path(call) && blocking_run_.used_mapped_memory();
+                        : !nothing && ranks() > 1 && !latency && blocking_run_.used_mapped_memory();
   const char* const function = stats::function();
   stats::record(function, name_of(call, function), bytes_of(call), seconds, algorithm, maps ? "mapped" : transport());
   if (function == nullptr)
@@ -84,5 +88,16 @@ void Comm::count(const Request& request) const {
 void Comm::count_spent(const char* which, double began) const try {
   if (stats::function() == nullptr) stats::spent(which, stats::Part::served, stats::now_seconds() - began);
 } catch (const std::bad_alloc&) { return; }
+
+// This rank's part of a timeline, as an array of events.
+void Comm::write_trace() const {
+  const std::string path = settings_.trace + "." + std::to_string(rank());
+  FILE* file = fopen(path.c_str(), "w");
+  bool written = file != nullptr && fprintf(file, "[\n%s\n]\n", team_.record->events().c_str()) > 0;
+  if (file != nullptr) written &= fclose(file) == 0;
+  if (!written && settings_.log)
+    fprintf(stderr, "libcoll: COLL_TRACE: cannot write %s: %s; name a file in a writable directory\n", path.c_str(),
+            strerror(errno));
+}
 
 }  // namespace coll::comm

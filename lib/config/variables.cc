@@ -88,24 +88,39 @@ constexpr Variable all[] = {
      {{"none", "No table: the built-in defaults."},
       {"NAME", "A built-in table, by its name in collctl-explain(1)."},
       {"FILE", "The table in this file. It is used even if it was measured on another machine."}}},
+    {"COLL_TUNE",
+     "long",
+     "Auto-tuning: which calls are timed while the program runs, to use the fastest candidate. Not the v-variants, and "
+     "not if COLL_CHUNK or COLL_THROTTLE is set. COLL_LOG=info reports, once per collective and communicator, calls of "
+     "4 KiB or more that take more than 3 times, or less than a third of, the time in the table of collctl calibrate.",
+     "each rank, when it creates a communicator. The ranks use the least of their values: off, long, on.",
+     {{"long",
+       "Blocking calls of 256 KiB or more, between the candidates of the built-in rule: staged copies or CMA, large or "
+       "small chunks, the mapped or the staged reduction algorithm. Not if a table selects the algorithm, or if the "
+       "transport was selected by COLL_TRANSPORT or CMA is faster than staging."},
+      {"on",
+       "Blocking, non-blocking and persistent calls of 4 KiB or more, between all candidates: those of rules and "
+       "table, "
+       "the latency path, the cheapest algorithms by the model, and other chunks. If the collective's own variable is "
+       "set, its candidates alone are tried."},
+      {"off", "No call is timed. Always use the first candidate."}}},
+    {"COLL_TUNE_FILE",
+     "",
+     "The file in which auto-tuning keeps what it has learned.",
+     "rank 0, when it creates a communicator; it writes the file when it frees one. Needs COLL_TUNE=on.",
+     {{"FILE",
+       "Calls begin with the choices in this file, as far as it has any; what the communicator learns is added. A file "
+       "that is damaged or of another processor is ignored, which COLL_LOG=info reports."}}},
     {"COLL_TRIALS",
      "on",
-     "Auto-tuning of blocking calls of 256 KiB or more.",
-     "each rank, when it creates a communicator. One rank with off disables it for all.",
-     {{"on",
-       "Time the two candidate methods of a call periodically and use the faster one: staged copies or CMA, large or "
-       "small chunks, or the mapped or the staged reduction algorithm. Applies if the transport was selected by timing "
-       "and staging is the fastest; not if a table, COLL_CHUNK, COLL_THROTTLE or the collective's own variable selects "
-       "the algorithm."},
-      {"off", "Always use the built-in defaults."}}},
+     "Former name of COLL_TUNE, which overrides it.",
+     "each rank, when it creates a communicator.",
+     {{"on", "As COLL_TUNE=long."}, {"off", "As COLL_TUNE=off."}}},
     {"COLL_DRIFT",
      "on",
-     "Comparison of measured times with those in the model table.",
-     "each rank, when it creates a communicator. Without effect unless collctl calibrate wrote the table.",
-     {{"on",
-       "Time one call in about a hundred. COLL_LOG=info reports, once per collective and communicator, calls that take "
-       "more than 3 times, or less than a third of, the time in the table."},
-      {"off", "Time no calls."}}},
+     "Former variable for a part of COLL_TUNE.",
+     "each rank, when it creates a communicator.",
+     {{"on", "Stale tables are reported, unless COLL_TUNE=off."}, {"off", "Stale tables are not reported."}}},
     {"COLL_THROTTLE",
      "selected by size",
      "Throttle k: the maximum number of ranks that concurrently access one rank's memory in the throttled_* "

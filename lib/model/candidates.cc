@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
+#include <ranges>
 
 namespace coll::model {
 
@@ -11,11 +13,31 @@ namespace {
 // Parameters that are priced: chunks shorter than the vector, and the whole as one; how many access a rank at once.
 constexpr double chunks[] = {4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20};
 constexpr int ks[] = {1, 2, 4, 8, 16, 32, 64};
+// Long chunks, and many accesses at once, have to be so much dearer before others are chosen: formulas leave out small
+// costs of each step.
+constexpr double worth = 0.99;
 
 // 16-bit floats, told by their size, are rounded wherever a partial result is stored.
 bool keeps_bits(const algo::Algorithm& algorithm, size_t element_bytes) {
   if (!plan::is_reduction(algorithm.collective)) return true;
   return algorithm.balanced && !(element_bytes == 2 && algorithm.stores_partials);
+}
+
+// The k of throttled copies count by the rounds that they take: the smallest k of 1, 2, 4, ... rounds. Whole rounds of all
+// ranks waste nothing. The smallest k come first.
+std::vector<int> ks_of(plan::Collective collective, int ranks) {
+  std::vector<int> made;
+  if (collective == plan::Collective::scatter || collective == plan::Collective::gather) {
+    for (int rounds = std::bit_floor(unsigned(ranks)); rounds >= 1; rounds /= 2) {
+      const int k = (ranks + rounds - 1) / rounds;
+      if (made.empty() && k > 1) made.push_back(1);
+      if (k < ranks && (made.empty() || k > made.back())) made.push_back(k);
+    }
+  } else {
+    std::ranges::copy_if(ks, std::back_inserter(made), [&](int k) { return k < ranks; });
+  }
+  if (made.empty()) made.push_back(1);
+  return made;
 }
 
 double formula_bytes(const Call& call, int ranks) {
@@ -26,7 +48,8 @@ double formula_bytes(const Call& call, int ranks) {
 
 Prices::Prices(const Table& table, const topo::Hierarchy& hierarchy, std::span<const Mechanism> mechanisms)
     : hierarchy_(&hierarchy), mechanisms_(mechanisms.begin(), mechanisms.end()) {
-  for (Mechanism mechanism : all_mechanisms) settings_.emplace_back(table, hierarchy, mechanism);
+  settings_[size_t(Mechanism::shared_memory)].emplace(table, hierarchy, Mechanism::shared_memory);
+  for (Mechanism mechanism : mechanisms_) settings_[size_t(mechanism)].emplace(table, hierarchy, mechanism);
 }
 
 // Short vectors, and what an algorithm stages in any case, go through shared memory.
@@ -49,6 +72,7 @@ double Prices::us(const Candidate& way, const Call& call) const {
 std::vector<Candidate> Prices::candidates(const Call& call) const {
   std::vector<Candidate> made;
   const int ranks = hierarchy_->ranks();
+  const std::vector<int> ks_of_ranks = ks_of(call.collective, ranks);
   for (const algo::Algorithm& algorithm : algo::algorithms()) {
     if (algorithm.collective != call.collective || !algorithm.balanced || !keeps_bits(algorithm, call.element_bytes))
       continue;
@@ -67,13 +91,13 @@ std::vector<Candidate> Prices::candidates(const Call& call) const {
         way.parameters.chunk_bytes = uint32_t(chunk);
         if (chunk >= call.bytes) way.parameters.depth = 1;
         way.us = us(way, call);
-        if (best.algorithm == nullptr || way.us < best.us) best = way;
+        if (best.algorithm == nullptr || way.us < worth * best.us) best = way;
       };
       const double whole = double(std::bit_ceil(size_t(std::max(call.bytes, 64.0))));
       const double longest = chunks[std::size(chunks) - 1];
       const auto consider_chunks = [&](int k) {
         if (whole <= longest) consider(whole, k);
-        for (double chunk : chunks)
+        for (double chunk : chunks | std::views::reverse)
           if (chunk < call.bytes && (algorithm.reads.chunk || whole > longest)) consider(chunk, k);
       };
       // Formulas of broadcasts take long: they get the chunk of one k, then the k for that chunk.
@@ -81,12 +105,13 @@ std::vector<Candidate> Prices::candidates(const Call& call) const {
       if (apart) {
         consider_chunks(std::clamp(8, 1, std::max(ranks - 1, 1)));
         const double chunk = best.parameters.chunk_bytes;
-        for (int k : ks)
-          if (k < ranks) consider(chunk, k);
+        for (int k : ks_of_ranks) consider(chunk, k);
       } else {
-        for (int k : ks)
-          if (k == 1 || (algorithm.reads.k && k < ranks)) consider_chunks(k);
+        for (int k : ks_of_ranks | std::views::reverse)
+          if (k == 1 || algorithm.reads.k) consider_chunks(k);
       }
+      const algo::Request request{.hierarchy = hierarchy_, .parameters = best.parameters};
+      if (algorithm.refuses != nullptr && !algorithm.refuses(request).empty()) continue;
       made.push_back(best);
     }
   }

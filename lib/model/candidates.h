@@ -3,7 +3,9 @@
 // says more, the first one is the choice, and an online tuner compares the first few.
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -42,12 +44,12 @@ class Prices {
   double us(const Candidate& way, const Call& call) const;
 
  private:
-  const Setting& setting(Mechanism mechanism) const { return settings_[size_t(mechanism)]; }
+  const Setting& setting(Mechanism mechanism) const { return *settings_[size_t(mechanism)]; }
   Mechanism seen_by(const Row& row, const Call& call, Mechanism mechanism) const;
 
   const topo::Hierarchy* hierarchy_;
   std::vector<Mechanism> mechanisms_;
-  std::vector<Setting> settings_;  // by mechanism
+  std::array<std::optional<Setting>, all_mechanisms.size()> settings_;  // of those mechanisms
 };
 
 }  // namespace coll::model

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <numeric>
 #include <set>
 #include <vector>
 
@@ -14,43 +13,79 @@ using topo::Distance;
 
 namespace {
 
-// What an owner's data passes on its way to its readers: copies that leave the owner's cache (or memory), its NUMA node,
-// its socket. Of the same data one copy goes to each L3.
-struct Streams {
-  int source = 0, numa = 0, socket = 0;
+// Reader by reader.
+class Counter {
+ public:
+  Counter(const topo::Hierarchy& hierarchy, int owner, bool same_data)
+      : hierarchy_(hierarchy), owner_(owner), same_data_(same_data) {
+    if (same_data) served_.insert(hierarchy.place(owner).l3);
+  }
+  const Streams& with(int reader) {
+    ++count_.readers;
+    const int l3 = hierarchy_.place(reader).l3;
+    if (same_data_ && l3 >= 0 && !served_.insert(l3).second) return count_;
+    const Distance distance = hierarchy_.distance(owner_, reader);
+    count_.source++;
+    count_.numa += distance >= Distance::socket;
+    count_.socket += distance >= Distance::node;
+    return count_;
+  }
+
+ private:
+  const topo::Hierarchy& hierarchy_;
+  const int owner_;
+  const bool same_data_;
+  std::set<int> served_;
+  Streams count_;
 };
 
 Streams streams(const topo::Hierarchy& hierarchy, int owner, std::span<const int> readers, bool same_data) {
+  Counter counter(hierarchy, owner, same_data);
   Streams count;
-  std::set<int> served = {hierarchy.place(owner).l3};
-  for (int reader : readers) {
-    const int l3 = hierarchy.place(reader).l3;
-    if (same_data && l3 >= 0 && !served.insert(l3).second) continue;
-    const Distance distance = hierarchy.distance(owner, reader);
-    count.source++;
-    count.numa += distance >= Distance::socket;
-    count.socket += distance >= Distance::node;
-  }
+  for (int reader : readers) count = counter.with(reader);
   return count;
 }
 
-// So many ranks, rank 0's peers in order.
-std::vector<int> peers_of_first(int readers) {
-  std::vector<int> peers(static_cast<size_t>(std::max(readers, 0)));
-  std::iota(peers.begin(), peers.end(), 1);
-  return peers;
+std::vector<Streams> to_peers_of_first(const topo::Hierarchy& hierarchy, bool same_data) {
+  Counter counter(hierarchy, 0, same_data);
+  std::vector<Streams> made(1);
+  for (int rank = 1; rank < hierarchy.ranks(); ++rank) made.push_back(counter.with(rank));
+  return made;
+}
+
+std::vector<Hop> hops_of(const topo::Hierarchy& hierarchy) {
+  const topo::Tree tree = hierarchy.tree_for_root(0);
+  std::vector<Streams> through(size_t(hierarchy.ranks()));  // by parent
+  std::set<Hop> made;
+  for (int rank = 1; rank < hierarchy.ranks(); ++rank) {
+    const int parent = tree.parent(rank);
+    Streams& from = through[size_t(parent)];
+    if (from.readers == 0) from = streams(hierarchy, parent, tree.children(parent), true);
+    made.insert({.level = tree.parent_level(rank),
+                 .distance = hierarchy.distance(parent, rank),
+                 .from_root = parent == 0,
+                 .passes_on = tree.levels_led(rank) > 0,
+                 .through = from});
+  }
+  return {made.begin(), made.end()};
 }
 
 }  // namespace
 
 Setting::Setting(const Table& table, const topo::Hierarchy& hierarchy, Mechanism mechanism)
-    : table_(&table),
-      hierarchy_(&hierarchy),
-      mechanism_(mechanism),
-      small_groups_(std::make_shared<const std::array<topo::Hierarchy, 2>>(
-          std::array{topo::in_small_groups(hierarchy, topo::Counted::ranks),
-                     topo::in_small_groups(hierarchy, topo::Counted::l3s)})) {
+    : table_(&table), hierarchy_(&hierarchy), mechanism_(mechanism) {
   const int p = ranks();
+  auto known = std::make_shared<Known>();
+  for (topo::Counted counted : {topo::Counted::ranks, topo::Counted::l3s}) {
+    const topo::Hierarchy& small = known->small_groups[size_t(counted)] = topo::in_small_groups(hierarchy, counted);
+    known->hops_of_small[size_t(counted)] = hops_of(small);
+  }
+  known->hops = hops_of(hierarchy);
+  known->same = to_peers_of_first(hierarchy, true);
+  known->different = to_peers_of_first(hierarchy, false);
+  for (int step = 1; step < p; step *= 2) known->exchanges.push_back(exchange_of(step));
+  known_ = std::move(known);
+  hops_ = &known_->hops;
   std::map<int, int> in_socket, in_numa, in_l3, numa_l3s, socket_l3s;
   for (int rank = 0; rank < p; ++rank) {
     const topo::Place& place = hierarchy.place(rank);
@@ -73,10 +108,30 @@ Setting::Setting(const Table& table, const topo::Hierarchy& hierarchy, Mechanism
   }
   sockets_ = int(in_socket.size());
   if (p > 1) {
-    const int lines = streams(hierarchy, 0, peers_of_first(p - 1), true).source;
+    const int lines = to_first(p - 1, true).source;
     const bool shared = lines < p - 1;
     tiny_bcast_us_ = flag_us(far_) + std::max(lines - 1, 0) * line_us() + (shared ? flag_us(Distance::l3) : 0);
   }
+}
+
+Setting::Exchange Setting::exchange_of(int step) const {
+  Exchange made;
+  std::vector<double> from_l3, from_numa, from_socket;
+  const auto count = [](double& most, std::vector<double>& of, int index) {
+    const size_t at = size_t(std::max(index, 0));
+    if (of.size() <= at) of.resize(at + 1);
+    most = std::max(most, ++of[at]);
+  };
+  for (int rank = 0; rank < ranks(); ++rank) {
+    if ((rank ^ step) >= ranks()) continue;
+    const topo::Place& place = hierarchy_->place(rank);
+    const Distance distance = hierarchy_->distance(rank, rank ^ step);
+    made.distance = std::max(made.distance, distance);
+    if (distance > Distance::l3) count(made.load.l3, from_l3, place.l3 >= 0 ? place.l3 : place.numa);
+    if (distance >= Distance::socket) count(made.load.numa, from_numa, place.numa);
+    if (distance >= Distance::node) count(made.load.socket, from_socket, place.package);
+  }
+  return made;
 }
 
 Setting Setting::touching(const Footprint& footprint) const {
@@ -112,8 +167,11 @@ double Setting::way_us(Distance distance) const {
 }
 
 double Setting::link_us_per_byte(int owner, std::span<const int> readers, bool same_data, bool cached) const {
+  return link_us_per_byte(streams(*hierarchy_, owner, readers, same_data), cached);
+}
+
+double Setting::link_us_per_byte(const Streams& through, bool cached) const {
   const Links& links = table_->links;
-  const Streams through = streams(*hierarchy_, owner, readers, same_data);
   const auto time = [](int streams, double gbs) { return gbs <= 0 ? 0 : streams / bytes_per_us(gbs); };
   return std::max({time(through.source, cached ? links.l3_gbs : links.memory_gbs), time(through.numa, links.numa_gbs),
                    time(through.socket, links.socket_gbs)});
@@ -133,6 +191,14 @@ Load Setting::spread(double bytes) const {
   return {.l3 = bytes * in_l3_ * (l3s_ - 1),
           .numa = bytes * in_numa_ * (l3s_ - l3s_in_numa_),
           .socket = bytes * ranks_per_socket_ * (l3s_ - l3s_in_socket_)};
+}
+
+Load Setting::exchanged_within(double bytes, int members) const {
+  const double q = members;
+  const double c = std::min(hierarchy_->place(0).l3 < 0 ? in_numa_ : in_l3_, members);
+  const double n = std::min(in_numa_, members), s = std::min(ranks_per_socket_, members);
+  const bool l3s = hierarchy_->place(0).l3 >= 0;
+  return {.l3 = bytes * (l3s ? c * (q - c) : n * (q - 1)), .numa = bytes * n * (q - n), .socket = bytes * s * (q - s)};
 }
 
 Load Setting::shifted(double bytes, int by) const {
@@ -156,21 +222,28 @@ double Setting::us(const Load& load) const {
 
 Terms Setting::copy_from(int owner, std::span<const int> readers, Distance distance, double bytes, bool same_data,
                          bool cached) const {
+  return copy_through(streams(*hierarchy_, owner, readers, same_data), distance, bytes, cached);
+}
+
+Terms Setting::copy_through(const Streams& streams, Distance distance, double bytes, bool cached) const {
   const Access& of = access();
   Terms terms;
   terms.startup_us = of.startup_us[distance];
-  const bool across = int(readers.size()) > ranks_per_socket_;
-  terms.lock_us = of.page_us * of.gamma(double(readers.size()), across) * std::ceil(bytes / of.page_bytes);
+  const bool across = streams.readers > ranks_per_socket_;
+  terms.lock_us = of.page_us * of.gamma(streams.readers, across) * std::ceil(bytes / of.page_bytes);
   // Whoever waits for a page's lock leaves the links to the others.
-  const double links_us = bytes * link_us_per_byte(owner, readers, same_data, cached);
+  const double links_us = bytes * link_us_per_byte(streams, cached);
   terms.transfer_us = std::max(bytes * way_us(distance), links_us - terms.lock_us);
   return terms;
 }
 
 Terms Setting::copy(double bytes, int readers, Distance distance, bool same_data) const {
   const double source_bytes = same_data ? bytes : bytes * readers;
-  return copy_from(0, peers_of_first(std::min(readers, ranks() - 1)), distance, bytes, same_data,
-                   source_bytes <= own_cache_bytes(*table_));
+  return copy_through(to_first(readers, same_data), distance, bytes, source_bytes <= own_cache_bytes(*table_));
+}
+
+Terms Setting::copy_part(double bytes, int readers, double source_bytes) const {
+  return copy_through(to_first(readers, false), far_, bytes, source_bytes <= own_cache_bytes(*table_));
 }
 
 Terms Setting::write(double bytes, int writers) const {
@@ -210,12 +283,26 @@ double Setting::stage_us(double bytes, double work_set_bytes) const {
 double Setting::reduce_us(double bytes, int sources, double work_set_bytes) const {
   if (rates_.known) return bytes * overlapping(rates_.combine + (sources - 1) * rates_.combine_fetch, rates_.store);
   const double own = 1 / rate(table_->reduce, *table_, ranks(), work_set_bytes);
-  return bytes * (own + (sources - 1) * std::max(own, mean_us_per_byte_));
+  // What a kernel's copy brings is combined afterwards.
+  const double other = is_kernel_copy(mechanism_) ? own + mean_us_per_byte_ : std::max(own, mean_us_per_byte_);
+  return bytes * (own + (sources - 1) * other);
+}
+
+double Setting::add_us(double bytes, Distance distance) const {
+  if (rates_.known) return reduce_us(bytes, 2);
+  const double own = 1 / rate(table_->reduce, *table_, ranks(), 2 * bytes * ranks()), way = way_us(distance);
+  return bytes * (own + (is_kernel_copy(mechanism_) ? own + way : std::max(own, way)));
 }
 
 double Setting::tiny_gather_us() const { return flag_us(far_) + std::max(ranks() - 2, 0) * look_us(); }
 
 double Setting::tiny_allgather_us() const { return flag_us(far_) + std::max(ranks() - 2, 0) * (look_us() + line_us()); }
+
+double times_of_staging(const Table& table, const topo::Hierarchy& hierarchy, Mechanism kernel) {
+  constexpr double bytes = 256 << 10;
+  const Setting on = Setting(table, hierarchy, kernel).touching({2 * bytes, 2 * bytes, bytes, 2 * bytes});
+  return on.copy(bytes).total_us() / (1.25 * on.memcpy_us(bytes));
+}
 
 double own_cache_bytes(const Table& table) { return double(table.fingerprint.l2_bytes + table.fingerprint.l3_bytes); }
 

@@ -19,11 +19,13 @@ double own_block_us(const Setting& on, double bytes, const Knobs& knobs) {
   return knobs.in_place ? 0 : on.memcpy_us(bytes);
 }
 
-// One block, in as many copies as it has chunks.
+// One block for each rank, in as many copies as it has chunks.
 Terms block(const Setting& on, double bytes, int readers, const Knobs& knobs) {
   const Passes passes(bytes, knobs.chunk_bytes);
   const double rest = bytes - (passes.number - 1) * passes.bytes;
-  return (passes.number - 1) * on.copy(passes.bytes, readers) + on.copy(rest, readers);
+  // Slots are in the caches.
+  const double source = on.mechanism() == Mechanism::shared_memory ? 0 : bytes * on.ranks();
+  return (passes.number - 1) * on.copy_part(passes.bytes, readers, source) + on.copy_part(rest, readers, source);
 }
 
 // The same where the others write: what they read is their own, and nothing is shared but the root's locks.
@@ -90,6 +92,8 @@ Terms by_leaders(const Setting& on, double bytes, const Knobs& knobs, bool write
     if (members < 2) continue;
     Terms stage = writes ? on.write(passes.bytes * below, members - 1) : on.copy(passes.bytes * below, members - 1);
     stage.startup_us *= below;  // a copy for each block
+    // The leader reads its first block beside its holder's own group.
+    if (below > 1) stage.lock_us += (writes ? on.write(passes.bytes, below) : on.copy(passes.bytes, below)).lock_us;
     stage += flags(2 * (on.flag_us(on.far()) + (members - 2) * on.look_us()));
     sum += stage;
     if (stage.total_us() > slowest.total_us()) slowest = stage;

@@ -71,8 +71,11 @@ Terms up_by_index(const Setting& on, double bytes, const Knobs& knobs, bool send
     for (int index = 0; index < tree.groups(level); ++index) {
       const int members = int(tree.group(level, index).members.size());
       if (members < 2) continue;
-      const Terms one = moving(on.reduce_us(passes.bytes / members, members, 2 * bytes * on.ranks())) +
-                        Terms{.startup_us = members * on.mean_startup_us()} + flags(2 * (members - 1) * on.look_us());
+      const double own_us = on.reduce_us(passes.bytes / members, members, 2 * bytes * on.ranks());
+      // Only the innermost groups have more than a few members below one link.
+      const double links_us = level > 0 ? 0 : on.us(on.exchanged_within(passes.bytes / members, members));
+      const Terms one = moving(std::max(own_us, links_us)) + Terms{.startup_us = members * on.mean_startup_us()} +
+                        flags(2 * (members - 1) * on.look_us());
       if (one.total_us() > stage.total_us()) stage = one;
     }
     if (stage.total_us() == 0) continue;
@@ -124,28 +127,25 @@ Terms reduce_scatter_ring(const Setting& on, double bytes, const Knobs& knobs) {
 
 namespace {
 
-// `copies`: of each operation in all, at least one a step.
-Terms by_halves(const Setting& on, double bytes, const Knobs& knobs, double copies) {
-  const int p = on.ranks();
-  return Work(on, bytes, knobs)
-      .fetches(halves(p), copies)
-      .reduces_own(halves(p), 2)
-      .waits(log2_up(p))
-      .steps(copies)
-      .total();
+Work by_halves(const Setting& on, double bytes, const Knobs& knobs, bool in_blocks) {
+  Work work(on, bytes, knobs);
+  // The half that its first partner needs.
+  if (on.mechanism() == Mechanism::shared_memory) work.copies_in(0.5);
+  work.halves_and_adds(in_blocks);
+  return work;
 }
 
 }  // namespace
 
 Terms reduce_scatter_rabenseifner(const Setting& on, double bytes, const Knobs& knobs) {
-  return on.ranks() == 1 ? alone(on, bytes) : by_halves(on, bytes, knobs, on.ranks() - 1);
+  return on.ranks() == 1 ? alone(on, bytes) : by_halves(on, bytes, knobs, true).total();
 }
 
 namespace {
 
 Terms in_slices(const Setting& on, double bytes, const Knobs& knobs) {
   if (on.ranks() == 1) return alone(on, bytes);
-  return Work(on, bytes, knobs).copies(1).meets().reduces_slices().total();
+  return Work(on, bytes, knobs).copies_in(1).meets().reduces_slices().total();
 }
 // The blocks of a reduce-scatter are copied in one by one.
 Terms staged_blocks(const Setting& on, double bytes, const Knobs& knobs) {
@@ -182,7 +182,7 @@ namespace {
 // Within the outermost groups, then across them. `blocks`: that a rank reduces for its group.
 Terms in_two_levels(const Setting& on, double bytes, const Knobs& knobs, const Outermost& groups, double blocks) {
   return Work(on, bytes, knobs)
-      .copies(1)
+      .copies_in(1)
       .meets_in_group(groups.members, groups.inside)
       .reduces_in_group(groups.members, groups.inside, blocks)
       .waits()
@@ -227,11 +227,11 @@ Terms allreduce_ring(const Setting& on, double bytes, const Knobs& knobs) {
 Terms allreduce_rabenseifner(const Setting& on, double bytes, const Knobs& knobs) {
   const int p = on.ranks();
   if (p == 1) return alone(on, bytes);
-  Work fetched(on, bytes, knobs);
-  fetched.fetches(halves(p), log2_up(p)).waits(log2_up(p));
+  Work work = by_halves(on, bytes, knobs, false);
+  work.doubles();
   // Results go into slots, too.
-  if (on.mechanism() == Mechanism::shared_memory) fetched.copies(halves(p) / 2);
-  return by_halves(on, bytes, knobs, log2_up(p)) + fetched.total();
+  if (on.mechanism() == Mechanism::shared_memory) work.copies(halves(p) / 2);
+  return work.total();
 }
 Terms allreduce_dpml(const Setting& on, double bytes, const Knobs& knobs) {
   return in_slices(on, bytes, knobs) + spread(on, bytes, knobs);
@@ -272,7 +272,7 @@ Terms allreduce_recursive_doubling(const Setting& on, double bytes, const Knobs&
   if (p == 1) return alone(on, bytes);
   Work work(on, bytes, knobs);
   work.copies(1);
-  for (int step = 1; step < p; step *= 2) work.waits_for(farthest(on.hierarchy(), step)).reduces(1, 2);
+  for (int bit = 0; 1 << bit < p; ++bit) work.waits_for(on.exchange_distance(bit)).adds(on.exchange_distance(bit), bit);
   return work.total();
 }
 
@@ -299,7 +299,9 @@ Terms reduce_fused(const Setting& on, double bytes, const Knobs& knobs) {
   const int p = on.ranks();
   if (p == 1) return alone(on, bytes);
   const double out_us = on.mechanism() == Mechanism::shared_memory ? on.memcpy_us(bytes) : 0;  // of the root's slots
-  return Work(on, bytes, knobs).meets().reduces_slices().waits().total() + flags(on.tiny_gather_us()) + moving(out_us);
+  const Passes passes(bytes, knobs.chunk_bytes);
+  return Work(on, bytes, knobs).meets().reduces_slices().waits().total() + flags(on.tiny_gather_us()) +
+         passes.number * on.write(passes.bytes / p, p - 1) + moving(out_us);
 }
 Terms reduce_hierarchical(const Setting& on, double bytes, const Knobs& knobs) {
   return on.ranks() == 1 ? alone(on, bytes) : up_the_tree(on, bytes, knobs);
@@ -345,7 +347,7 @@ Terms reduce_rg(const Setting& on, double bytes, const Knobs& knobs) {
   if (p == 1) return alone(on, bytes);
   // Levels of groups of k + 1: members copy in, the leader combines.
   Work work(on, bytes, knobs);
-  work.copies(1);
+  work.copies_in(1);
   for (long reached = 1; reached < p; reached *= k + 1) {
     const int others = int(std::min<long>(k, (p - 1) / reached));
     work.waits_for(on.hierarchy().distance(0, int(std::min<long>(others * reached, p - 1))))
@@ -398,7 +400,10 @@ Terms reduce_scatter_grouped(const Setting& on, double bytes, const Knobs& knobs
   if (p == 1) return alone(on, bytes);
   const AlignedGroups groups(p);
   Work work(on, bytes, knobs);
-  work.fetches(1, groups.members - 1).sees(groups.members - 1).reduces_own(1.0 / groups.members, groups.members);
+  topo::Distance inside = topo::Distance::self;
+  for (int rank = 1; rank < groups.members; ++rank) inside = std::max(inside, on.hierarchy().distance(0, rank));
+  work.fetches_in_group(groups.members, inside).sees(groups.members - 1);
+  work.reduces_own(1.0 / groups.members, groups.members);
   return work.sees(groups.count).reduces(1.0 / p, groups.count + 1).total();
 }
 // The first rank reduces for each member what those before it have.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Scans: the last rank decides, or the busiest one.
 #include <algorithm>
+#include <bit>
 #include <vector>
 
 #include "model/formulas.h"
@@ -20,20 +21,23 @@ Terms sklansky(const Setting& on, double bytes, const Knobs& knobs, int again) {
   const int p = on.ranks();
   if (p == 1) return alone(on, bytes);
   const Passes passes(bytes, knobs.chunk_bytes);
-  const double work_set = 2 * bytes * p;
+  // The busiest rank is the one whose number has most ones, most often without the largest step.
+  int most_ones = 0;
+  for (int rank = 0; rank < p; ++rank) most_ones = std::max(most_ones, std::popcount(unsigned(rank)));
   Terms first = moving(on.stage_us(passes.bytes)), work;
   double busiest_us = 0;
-  for (int step = 1; step < p; step *= 2) {
+  for (int step = 1, number = 1; step < p; step *= 2, ++number) {
     // The upper half of a block reads the total of the last rank of the lower half.
     std::vector<int> readers;
     for (int rank = 1; rank <= std::min(step, p - step); ++rank) readers.push_back(rank);
     const double link_us = passes.bytes * on.link_us_per_byte(0, readers, false, true);
-    Terms add = moving(on.reduce_us(passes.bytes, 2, work_set)) + Terms{.startup_us = on.mean_startup_us()};
+    const topo::Distance distance = on.hierarchy().distance(step - 1, std::min(2 * step, p) - 1);
+    Terms add = moving(on.add_us(passes.bytes, distance)) + Terms{.startup_us = on.access().startup_us[distance]};
     const double times = step < 1 << again ? 2 : 1;
-    work += times * add + flags(on.look_us());
+    if (number <= most_ones) work += times * add + flags(on.look_us());
     busiest_us = std::max(busiest_us, link_us);
     add.transfer_us = std::max(add.transfer_us, link_us);
-    first += times * add + flags(on.flag_us(farthest(on.hierarchy(), step)));
+    first += times * add + flags(on.flag_us(on.exchange_distance(number - 1)));
   }
   if (busiest_us > work.total_us()) work.transfer_us += busiest_us - work.total_us();
   return first + (passes.number - 1) * work;
@@ -57,8 +61,8 @@ Terms scan_fused(const Setting& on, double bytes, const Knobs& knobs) {
       .reads_slices()
       .fetches(0.5, p / 2.0)
       .reduces_own(1, int(log2_up(p) / 2) + 1)
-      .fetches((p - 1.0) / p, p - 1)
-      .copies(1)
+      .fetches_slices()
+      .copies_results_out()
       .meets()
       .total();
 }

@@ -2,8 +2,6 @@
 // Bcast, allgather, barrier: everybody gets the same.
 #include <algorithm>
 #include <cmath>
-#include <set>
-#include <tuple>
 #include <vector>
 
 #include "model/formulas.h"
@@ -16,7 +14,7 @@ int log2_up(int p) { return int(std::ceil(std::log2(std::max(p, 1)))); }
 
 // The formula for the ranks' small groups.
 Terms in_small_groups(Formula formula, topo::Counted counted, const Setting& on, double bytes, const Knobs& knobs) {
-  return formula(on.with(on.small_groups(counted)), bytes, knobs);
+  return formula(on.in_small_groups(counted), bytes, knobs);
 }
 
 }  // namespace
@@ -53,16 +51,75 @@ Terms bcast_push_pull(const Setting& on, double bytes, const Knobs& knobs) {
          passes.number * (read.total_us() > written.total_us() ? read : written);
 }
 
+namespace {
+
+// What the ranks of a round, who read at the same time, have from the busiest of each kind of place.
+class Round {
+ public:
+  explicit Round(const Setting& on) : on_(on) {}
+  void reads(int holder, int reader) {
+    const topo::Place &from = on_.hierarchy().place(holder), &to = on_.hierarchy().place(reader);
+    const topo::Distance distance = on_.hierarchy().distance(holder, reader);
+    farthest_ = std::max(farthest_, distance);
+    // Neighbours below an L3 share a fetch.
+    if (to.l3 >= 0 && (to.l3 == from.l3 || (to.l3 == last_l3_ && holder == last_holder_))) return;
+    last_l3_ = to.l3, last_holder_ = holder;
+    const auto count = [](std::vector<int>& of, int index, double& most) {
+      const size_t at = size_t(std::max(index, 0));
+      if (of.size() <= at) of.resize(at + 1);
+      most = std::max(most, double(++of[at]));
+    };
+    count(l3_, from.l3 >= 0 ? from.l3 : from.numa, streams_.l3);
+    if (distance >= topo::Distance::socket) count(numa_, from.numa, streams_.numa);
+    if (distance >= topo::Distance::node) count(socket_, from.package, streams_.socket);
+  }
+  topo::Distance farthest() const { return farthest_; }
+  // Copies of so many bytes; of the first round they come from the root's memory, if `cached` is false.
+  double links_us(double bytes, bool cached) const {
+    Load load{.l3 = bytes * streams_.l3, .numa = bytes * streams_.numa, .socket = bytes * streams_.socket};
+    if (!cached) std::swap(load.l3, load.memory);
+    return on_.us(load);
+  }
+
+ private:
+  const Setting& on_;
+  std::vector<int> l3_, numa_, socket_;
+  Load streams_;
+  topo::Distance farthest_ = topo::Distance::self;
+  int last_l3_ = -1, last_holder_ = -1;
+};
+
+}  // namespace
+
+// In a round every holder serves k ranks, the farthest ones first. Whoever passes on through slots stores twice.
 Terms bcast_knomial(const Setting& on, double bytes, const Knobs& knobs) {
-  if (on.ranks() == 1) return {};
-  const int k = std::clamp(knobs.k, 1, on.ranks() - 1);
-  int rounds = 0;
-  for (long reached = 1; reached < on.ranks(); reached *= k + 1) ++rounds;
+  const int p = on.ranks();
+  if (p == 1) return {};
+  const int k = std::clamp(knobs.k, 1, p - 1);
+  long stride = 1;
+  while (stride * (k + 1) < p) stride *= k + 1;
   const Passes passes(bytes, knobs.chunk_bytes);
-  // Each round ends with k flags back to the holder and begins with one from it.
-  const double between = 2 * on.flag_us(on.far()) + (k - 1) * on.look_us();
-  return flags(on.tiny_bcast_us() + (rounds - 1) * between) +
-         (rounds * passes.number) * on.copy(passes.bytes, k, on.far(), true);
+  const bool through_slots = on.mechanism() == Mechanism::shared_memory;
+  Terms sum = flags(on.tiny_bcast_us());
+  for (bool first = true; stride >= 1; stride /= k + 1, first = false) {
+    Round round(on);
+    int most = 0;
+    for (long holder = 0; holder < p; holder += stride * (k + 1)) {
+      int readers = 0;
+      for (long reader = holder + stride; readers < k && reader < p; reader += stride, ++readers)
+        round.reads(int(holder), int(reader));
+      most = std::max(most, readers);
+    }
+    Terms one = on.copy(passes.bytes, 1, round.farthest());
+    one.lock_us = on.copy(passes.bytes, most, round.farthest(), true).lock_us;
+    const bool cached = !first || bytes <= own_cache_bytes(on.table());
+    const double again_us = through_slots && stride > 1 ? on.stage_us(passes.bytes) / 2 : 0;
+    one.transfer_us = std::max(one.transfer_us + again_us, round.links_us(passes.bytes, cached) - one.lock_us);
+    sum += passes.number * one;
+    // Each round ends with flags back to the holder and begins with one from it.
+    if (stride > 1) sum += flags(2 * on.flag_us(round.farthest()) + (most - 1) * on.look_us());
+  }
+  return sum;
 }
 
 namespace {
@@ -90,21 +147,17 @@ Terms bcast_scatter_allgather_doubling(const Setting& on, double bytes, const Kn
 Terms bcast_hierarchical(const Setting& on, double bytes, const Knobs& knobs) {
   if (on.ranks() == 1) return {};
   const Passes passes(bytes, knobs.chunk_bytes);
-  const topo::Tree tree = on.hierarchy().tree_for_root(0);
   // What one pass takes on each level, where it is slowest.
-  std::vector<Terms> stages(size_t(tree.levels()));
-  std::set<std::tuple<int, int, topo::Distance, bool>> priced;
-  for (int rank = 1; rank < on.ranks(); ++rank) {
-    const int parent = tree.parent(rank), level = tree.parent_level(rank);
-    const topo::Distance distance = on.hierarchy().distance(parent, rank);
-    if (!priced.insert({parent, level, distance, tree.levels_led(rank) > 0}).second) continue;
-    const bool cached = parent != 0 || bytes <= own_cache_bytes(on.table());
-    Terms stage =
-        on.copy_from(parent, tree.children(parent), distance, passes.bytes, true, cached) + flags(on.flag_us(distance));
+  std::vector<Terms> stages(size_t(on.hierarchy().levels()));
+  for (const Hop& hop : on.hops()) {
+    const bool cached = !hop.from_root || bytes <= own_cache_bytes(on.table());
+    Terms stage = on.copy_through(hop.through, hop.distance, passes.bytes, cached) + flags(on.flag_us(hop.distance));
     // What goes on through slots is stored twice.
-    if (on.mechanism() == Mechanism::shared_memory && tree.levels_led(rank) > 0)
-      stage += moving(on.stage_us(passes.bytes) / 2);
-    if (stage.total_us() > stages[size_t(level)].total_us()) stages[size_t(level)] = stage;
+    if (on.mechanism() == Mechanism::shared_memory && hop.passes_on)
+      stage.transfer_us = std::max(stage.transfer_us,
+                                   on.copy(passes.bytes, 1, hop.distance).transfer_us + on.stage_us(passes.bytes) / 2);
+    Terms& slowest = stages[size_t(hop.level)];
+    if (stage.total_us() > slowest.total_us()) slowest = stage;
   }
   Terms sum, slowest;
   for (const Terms& stage : stages) {
@@ -208,9 +261,17 @@ Terms allgather_bruck(const Setting& on, double bytes, const Knobs& knobs) {
   return around(on, bytes, knobs) + passes.number * sum;
 }
 
+// First the root's memory takes all of it, then everybody's.
 Terms allgather_gather_bcast(const Setting& on, double bytes, const Knobs& knobs) {
+  const double all = bytes * on.ranks();
   const Terms copies = {.startup_us = std::max(on.ranks() - 2, 0) * on.mean_startup_us()};  // one a block
-  return gather_parallel_write(on, bytes, knobs) + bcast_direct_read(on, bytes * on.ranks(), {}) + copies;
+  Terms up = gather_parallel_write(on, bytes, knobs), down = bcast_direct_read(on, all, {});
+  if (all > own_cache_bytes(on.table())) {
+    constexpr double streamed = 0.5;  // of what plain stores take
+    up.transfer_us = std::max(up.transfer_us, on.us(on.stored(streamed * all, false)));
+    down.transfer_us = std::max(down.transfer_us, on.us(on.stored(streamed * all, true)));
+  }
+  return up + down + copies;
 }
 
 Terms allgather_hierarchical(const Setting& on, double bytes, const Knobs& knobs) {
@@ -221,7 +282,8 @@ Terms allgather_shm_pipelined(const Setting& on, double bytes, const Knobs& knob
   const int p = on.ranks();
   const Passes passes(bytes, knobs.chunk_bytes);
   const double work_set = bytes * p + bytes * p * p + 2 * p * passes.bytes;
-  const double in = on.stage_us(passes.bytes, work_set);
+  const bool cached = bytes <= own_cache_bytes(on.table());
+  const double in = std::max(on.stage_us(passes.bytes, work_set), cached ? 0 : on.us(on.loaded(passes.bytes, true)));
   const double out = on.memcpy_us(passes.bytes, work_set) + (p - 1) * passes.bytes * on.mean_us_per_byte();
   const Terms pass =
       moving(in + out) + Terms{.startup_us = (p - 1) * on.mean_startup_us()} + flags(on.tiny_allgather_us());

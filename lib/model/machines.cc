@@ -2,6 +2,8 @@
 #include "model/machines.h"
 
 #include <algorithm>
+#include <cmath>
+#include <mutex>
 
 #include "model/fingerprint.h"
 #include "model/machines_data.h"
@@ -38,21 +40,82 @@ Status read_own_table(const std::string& path, const Fingerprint& running, Table
   return {};
 }
 
-Table builtin_table(const Fingerprint& running) {
+double distance(const Fingerprint& a, const Fingerprint& b) {
+  // How often one number is twice the other; what is not known does not count.
+  const auto twice = [](double one, double other) {
+    return one > 0 && other > 0 ? std::abs(std::log2(one / other)) : 0.0;
+  };
+  const auto per = [](double of, int parts) { return parts > 0 ? of / parts : 0.0; };
+  // Without an L3 it is the NUMA node whose cores share.
+  const auto sharing = [&](const Fingerprint& of) { return per(of.cores, of.l3s > 0 ? of.l3s : of.numas); };
+  const auto l3 = [&](const Fingerprint& of) { return per(double(of.l3_bytes) * of.l3s, of.cores); };
+  return twice(a.cores, b.cores) + twice(a.sockets, b.sockets) +
+         twice(per(a.numas, a.sockets), per(b.numas, b.sockets)) + twice(sharing(a), sharing(b)) +
+         twice(double(a.l2_bytes), double(b.l2_bytes)) / 2 + twice(l3(a), l3(b)) / 2;
+}
+
+namespace {
+
+// The tables of the processor's family, nearest first.
+std::vector<Table> relatives(const Fingerprint& running) {
   struct Family {
-    const char *word, *machine;
+    const char* word;
+    std::vector<const char*> machines;  // of those that are equally near the first one counts
   };
   // The first word that the processor's name holds decides.
-  static constexpr Family families[] = {{"EPYC", "nodea"},   {"Neoverse", "arm-n1"}, {"Ampere", "arm-n1"},
-                                        {"POWER", "power8"}, {"Xeon Phi", "knl"},    {"E5-26", "broadwell"},
-                                        {"81", "nodeb"},     {"Xeon", "default"},    {"", "default"}};
-  Table table;
+  static const Family families[] = {{"EPYC", {"nodea", "epyc-1p", "epyc-2p"}},
+                                    {"Neoverse", {"arm-n1"}},
+                                    {"Ampere", {"arm-n1"}},
+                                    {"POWER", {"power8"}},
+                                    {"Xeon Phi", {"knl"}},
+                                    {"E5-26", {"broadwell"}},
+                                    {"81", {"nodeb"}},
+                                    {"Xeon", {"default", "broadwell", "nodeb"}},
+                                    {"", {"default", "broadwell", "nodeb", "nodea", "epyc-1p", "epyc-2p", "arm-n1"}}};
+  std::vector<Table> tables;
   for (const Family& family : families) {
     if (running.processor.find(family.word) == std::string::npos) continue;
-    if (!find_machine(family.machine, table).ok()) continue;
+    for (const char* machine : family.machines)
+      if (Table table; find_machine(machine, table).ok()) tables.push_back(std::move(table));
     break;
   }
-  return table;
+  std::ranges::stable_sort(tables, {}, [&](const Table& table) { return distance(table.fingerprint, running); });
+  return tables;
+}
+
+}  // namespace
+
+Table builtin_table(const Fingerprint& running) { return relatives(running).front(); }
+
+std::shared_ptr<const Table> nearest_table(const Fingerprint& running) {
+  static std::mutex mutex;
+  static Fingerprint known;
+  static std::shared_ptr<const Table> kept;
+  const std::lock_guard lock(mutex);
+  if (kept != nullptr && known == running) return kept;
+  const std::vector<Table> tables = relatives(running);
+  auto made = std::make_shared<Table>(tables.front());
+  // Of processors whose texts say nothing about CMA: as on their relatives, or on any.
+  Access& cma = made->access[size_t(Mechanism::cma)];
+  for (const Table& other : tables)
+    if (!cma.available) cma = other.of(Mechanism::cma);
+  if (Table other; !cma.available && find_machine("broadwell", other).ok()) cma = other.of(Mechanism::cma);
+  complete_mechanisms(*made);
+  known = running;
+  return kept = made;
+}
+
+void complete_mechanisms(Table& table) {
+  Access& mapped = table.access[size_t(Mechanism::mapped)];
+  Access& pinned = table.access[size_t(Mechanism::kcoll_pinned)];
+  Access& first_touch = table.access[size_t(Mechanism::kcoll_first_touch)];
+  const Access& cma = table.of(Mechanism::cma);
+  if (!mapped.available) mapped = table.of(Mechanism::shared_memory);
+  if (!cma.available) return;
+  if (!first_touch.available) first_touch = cma;
+  if (pinned.available) return;
+  pinned = cma;
+  pinned.page_us = 0;
 }
 
 }  // namespace coll::model

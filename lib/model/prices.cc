@@ -2,7 +2,12 @@
 #include "model/prices.h"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
+#include <utility>
+#include <vector>
+
+#include "model/work.h"
 
 namespace coll::model {
 
@@ -25,11 +30,11 @@ constexpr Row all[] = {
      barrier_grouped, none, nothing, anywhere},
 
     {"bcast", "flat_read", "bcast / direct read: B + C(p) + G", "CMA V-B.1",
-     bcast_direct_read, chunk, block, anywhere},
+     bcast_direct_read, chunk, block, anywhere, {}, {0, 0, 0, 1}},
     {"bcast", "sequential_write", "bcast / direct write: G + p C(1) + B", "CMA V-B.1",
      bcast_direct_write, chunk, block, anywhere},
     {"bcast", "push_pull", "bcast / push and pull: AG + the slower of C(p)((p-1)/p eta) and (p-1) C(1)(eta/p)", "this project",
-     bcast_push_pull, chunk, block, anywhere},
+     bcast_push_pull, chunk, block, anywhere, {}, {0, 0, 0, 1}},
     {"bcast", "knomial", "bcast / k-nomial: B + ceil(log_{k+1} p) C(k)", "CMA V-B.2",
      bcast_knomial, both, block, anywhere},
     {"bcast", "scatter_allgather", "bcast / scatter-allgather: AG + T_scatter(eta/p) + T_allgather(eta/p)", "CMA V-B.3",
@@ -70,7 +75,7 @@ constexpr Row all[] = {
     {"allgather", "ring_neighbor", "allgather / ring-neighbor-j: T_memcpy + AG + (p-1) C(1) + barrier", "CMA V-A.1",
      allgather_ring_neighbor, stride, block, anywhere, {1}, {0, 0, 1}},
     {"allgather", "ring_source_read", "allgather / ring-source read: T_memcpy + AG + (p-1) C(1) + barrier", "CMA V-A.2",
-     allgather_ring_source_read, chunk, block, anywhere, {}, {0, 1}},
+     allgather_ring_source_read, chunk, block, anywhere, {}, {0, 1, 0, 1}},
     {"allgather", "ring_source_write", "allgather / ring-source write: T_memcpy + AG + (p-1) C(1) + barrier", "CMA V-A.2",
      allgather_ring_source_write, chunk, peers, anywhere, {1}, {1, 0, 1}},
     {"allgather", "recursive_doubling", "allgather / recursive doubling: lg p alpha + (p-1)(eta beta + lA)", "CMA V-A.3",
@@ -82,7 +87,7 @@ constexpr Row all[] = {
     {"allgather", "hierarchical", "allgather / by leaders: gather up, bcast down", "XHC III-A, KNEM IV",
      allgather_hierarchical, chunk, block, anywhere, {1}},
     {"allgather", "grouped", "allgather / small groups: C(members) to leaders, then a copy from each", "this project, XHC III-A",
-     allgather_grouped, chunk, nothing, staged, {0, 32}},
+     allgather_grouped, chunk, nothing, staged, {0, 32}, {0, 1}},
     {"allgather", "shm_pipelined", "allgather / pipelined shared memory: W = sp + sp^2 + 2pI", "YHCCL Alg. 4",
      allgather_shm_pipelined, chunk, nothing, staged, {}, {0, 1}},
 
@@ -288,28 +293,56 @@ struct Buffers {
   }
 };
 
-// No run ends before its busiest link has passed everything.
-double links_us(const Row& row, const Setting& on, double bytes) {
+// What passes the busiest links: no run ends before it has.
+struct Passed {
+  Load in, out;  // what is loaded from the buffers that ranks send, by themselves; all else
+  Load all() const { return Load(in) += out; }
+};
+// How often a rank of the busiest NUMA node stores its result, chunk by chunk: in every step of `sklansky`, but one of an odd
+// rank's results goes into slots.
+double stores_of_result(const Row& row, const topo::Hierarchy& hierarchy) {
+  if (row.algorithm != "sklansky") return 1;
+  std::vector<std::pair<double, int>> by_numa;
+  double most = 1;
+  for (int rank = 0; rank < hierarchy.ranks(); ++rank) {
+    const size_t numa = size_t(std::max(hierarchy.place(rank).numa, 0));
+    if (by_numa.size() <= numa) by_numa.resize(numa + 1);
+    by_numa[numa].first += std::max(std::popcount(unsigned(rank)) - rank % 2, 1);
+    by_numa[numa].second += 1;
+  }
+  for (const auto& [stores, ranks] : by_numa)
+    if (ranks > 0) most = std::max(most, stores / ranks);
+  return most;
+}
+// How much of what could overlap does, when a call has several passes.
+constexpr double overlapping_passes = 0.25;
+Passed passed(const Row& row, const Setting& on, double bytes) {
   const plan::Collective collective = collective_of(row);
-  if (collective == plan::Collective::barrier || on.ranks() == 1) return 0;
+  if (collective == plan::Collective::barrier || on.ranks() == 1) return {};
   const Table& table = on.table();
   const Buffers buffers(collective, bytes, on.ranks());
   const bool blocks = collective == plan::Collective::allgather || collective == plan::Collective::alltoall;
   const double unit = blocks ? bytes : bytes / on.ranks();
   Load load = on.exchanged(row.traffic.own * unit);
   load += on.spread(row.traffic.shared * unit);
-  if (buffers.send > own_cache_bytes(table) && (buffers.all_send || on.mechanism() == Mechanism::shared_memory))
-    load += on.loaded(buffers.send, buffers.all_send);
-  const Fingerprint& of = table.fingerprint;
-  if (buffers.recv > double(of.l2_bytes) + double(of.l3_bytes) * of.l3s / std::max(of.cores, 1)) {
+  Load in;
+  if (buffers.send > own_cache_bytes(table)) {
+    const double seen = row.traffic.from_send * buffers.recv;
+    if (on.mechanism() == Mechanism::shared_memory) in = on.loaded(buffers.send, buffers.all_send);
+    else if (seen > 0) load += on.loaded(buffers.all_send ? seen : seen * on.ranks(), buffers.all_send);
+    else if (buffers.all_send) in = on.loaded(buffers.send, true);
+  }
+  if (buffers.recv > result_cache_bytes(table)) {
     // A plain store fetches the line first.
     const double work_set =
         on.ranks() * (buffers.all_send ? buffers.send : 0) + on.ranks() * (buffers.all_recv ? buffers.recv : 0);
     const bool streams = table.thresholds.non_temporal_bytes > 0 && work_set > table.thresholds.non_temporal_bytes &&
                          !plan::is_reduction(collective);
-    load += on.stored(streams ? buffers.recv * (1 + row.traffic.passed_on) / 2 : buffers.recv, buffers.all_recv);
+    load += on.stored(stores_of_result(row, on.hierarchy()) *
+                          (streams ? buffers.recv * (1 + row.traffic.passed_on) / 2 : buffers.recv),
+                      buffers.all_recv);
   }
-  return on.us(load);
+  return {in, load};
 }
 
 // Two things that different ranks do, chunk by chunk.
@@ -330,13 +363,24 @@ Terms cost(const Row& row, const Setting& on, double bytes, const Knobs& asked) 
   const bool is_staged = on.mechanism() == Mechanism::shared_memory && on.ranks() > 1;
   const Setting sized = on.touching(footprint(row, bytes, on.ranks(), knobs.chunk_bytes));
   Terms terms = row.formula(sized, bytes, knobs);
-  const double moving_us = terms.startup_us + terms.transfer_us, least_us = links_us(row, sized, bytes);
-  if (least_us > moving_us) terms.transfer_us = least_us - terms.startup_us;
-  const Terms staging = moving(is_staged ? staging_us(row, sized, bytes) : 0);
+  const double staged_us = is_staged ? staging_us(row, sized, bytes) : 0;
   const bool by_others = row.collective == "bcast" || row.collective == "scatter" || row.collective == "gather";
-  if (!by_others || knobs.depth == 1) return terms + staging;
+  const Passed through = passed(row, sized, bytes);
+  const double in_us = sized.us(through.in), out_us = sized.us(through.out), all_us = sized.us(through.all());
+  const double moving_us = terms.startup_us + terms.transfer_us;
+  if (is_staged && !by_others && row.staging != nothing) {
+    // All ranks stage, then what is staged moves on. Several passes overlap in part, as ranks drift apart.
+    const double in_turn_us = std::max(staged_us, in_us) + std::max(moving_us, out_us);
+    const double together_us = std::max(staged_us + moving_us, all_us);
+    const double us = in_turn_us + (chunks > 1 ? overlapping_passes * (together_us - in_turn_us) : 0);
+    terms.transfer_us += us - moving_us;
+    return terms;
+  }
+  if (all_us > moving_us) terms.transfer_us += all_us - moving_us;
+  const Terms staging = moving(staged_us);
   const double rounds =
       row.reads.k && row.collective != "bcast" ? std::ceil(double(on.ranks()) / std::max(knobs.k, 1)) : 1;
+  if (!by_others || (knobs.depth == 1 && rounds == 1)) return terms + staging;
   return pipelined(terms, staging, chunks * rounds);
 }
 

@@ -32,6 +32,8 @@ enum class Means : uint8_t { anywhere, staged, mapped };
 struct Traffic {
   double own = 0, shared = 0;
   double passed_on = 0;  // the share of what is stored that is to stay in caches, because others read it or write it
+  double from_send =
+      0;  // the share of what is received that is copied from the buffers that peers send, if they can be seen
 };
 
 // Blocks of a chunk that the slots of one pass hold, times the ranks and besides: together they have limited room, so that

@@ -9,6 +9,12 @@
 
 namespace coll::model {
 
+// Longer results go to memory: a core's L2 and its share of the L3.
+inline double result_cache_bytes(const Table& table) {
+  const Fingerprint& of = table.fingerprint;
+  return double(of.l2_bytes) + double(of.l3_bytes) * of.l3s / std::max(of.cores, 1);
+}
+
 // What a rank does in one pass, all ranks at the same time.
 class Work {
  public:
@@ -16,6 +22,19 @@ class Work {
       : on_(on), passes_(bytes, knobs.chunk_bytes), work_set_(2 * bytes * on.ranks()) {}
   // Parts of a pass, in vectors.
   Work& copies(double vectors) { return add(moving(on_.memcpy_us(vectors * passes_.bytes, work_set_))); }
+  // All ranks copy so much of their inputs into slots; long ones come from memory.
+  Work& copies_in(double vectors) {
+    const double own_us = on_.memcpy_us(vectors * passes_.bytes, work_set_);
+    if (passes_.bytes * passes_.number <= own_cache_bytes(on_.table())) return add(moving(own_us));
+    return add(moving(std::max(own_us, on_.us(on_.loaded(vectors * passes_.bytes, true)))));
+  }
+  // All ranks move results; those that come from slots and are long go to memory, and a plain store fetches the line first.
+  Work& copies_results_out() {
+    const double own_us = on_.memcpy_us(passes_.bytes, work_set_);
+    const bool is_long = passes_.bytes * passes_.number > result_cache_bytes(on_.table());
+    if (on_.mechanism() != Mechanism::shared_memory || !is_long) return add(moving(own_us));
+    return add(moving(std::max(own_us, on_.us(on_.stored(passes_.bytes, true)))));
+  }
   // Fetches `vectors` from peers, in so many copies.
   Work& fetches(double vectors, double calls) {
     Terms one = on_.copy(vectors * passes_.bytes / std::max(calls, 1.0), 1);
@@ -28,14 +47,49 @@ class Work {
     add(moving(on_.reduce_us(vectors * passes_.bytes, sources, work_set_)));
     return add({.startup_us = (sources - 1) * on_.mean_startup_us()});
   }
+  // Every rank adds the vector of the one whose number differs in that bit.
+  Work& adds(topo::Distance distance, int bit) {
+    const double startup_us = on_.access().startup_us[distance];
+    const double own_us = on_.add_us(passes_.bytes, distance), links_us = on_.us(on_.exchange_load(bit, passes_.bytes));
+    return add({.startup_us = startup_us, .transfer_us = std::max(own_us, links_us - startup_us)});
+  }
   // Every rank combines its slice of all operands, which pass the links between the ranks.
   Work& reduces_slices() {
     const int p = on_.ranks();
     const double own_us = on_.reduce_us(passes_.bytes / p, p, work_set_), startup_us = (p - 1) * on_.mean_startup_us();
     const double links_us = on_.us(on_.exchanged(passes_.bytes / p));
-    return add({.startup_us = startup_us, .transfer_us = std::max(own_us, links_us - startup_us)});
+    const double lock_us = (p - 1) * on_.copy(passes_.bytes / p, 1).lock_us;
+    return add({.startup_us = startup_us,
+                .transfer_us = std::max(own_us, links_us - startup_us - lock_us),
+                .lock_us = lock_us});
   }
-  // All ranks copy slices out of one rank after the other, all at the same time.
+  // Every rank copies the slices of the others from them. Passes overlap what the links leave free in each.
+  Work& fetches_slices() {
+    const int p = on_.ranks();
+    const double slice = passes_.bytes / p, own_us = (p - 1) * slice * on_.mean_us_per_byte();
+    const double links_us = on_.us(on_.exchanged(slice));
+    return add({.startup_us = (p - 1) * on_.mean_startup_us(),
+                .transfer_us = own_us + std::max(links_us - own_us, 0.0) / passes_.number});
+  }
+  // Recursive halving, neighbours first: in each step a rank fetches a part from another one and adds it. Blocks go in
+  // copies of their own.
+  Work& halves_and_adds(bool in_blocks) {
+    const int p = on_.ranks();
+    double part = 0.5;
+    for (int bit = 0; 1 << bit < p; ++bit, part /= 2) {
+      const double copies = in_blocks ? std::max(part * p, 1.0) : 1;
+      exchanges(part, copies, bit);
+      reduces_own(part, 2).steps(copies + 3);  // a wait, a copy and an addition each, a post
+    }
+    return *this;
+  }
+  // The same the other way, of results.
+  Work& doubles() {
+    double part = 0.5;
+    for (int bit = 0; 1 << bit < on_.ranks(); ++bit, part /= 2) exchanges(part, 1, bit).steps(4);  // two waits
+    return *this;
+  }
+  // All ranks copy out slices of one rank after the other, all at the same time.
   Work& copies_out_slices() {
     const int p = on_.ranks();
     Terms one = on_.copy(passes_.bytes / p, p - 1, on_.far(), true);
@@ -51,15 +105,31 @@ class Work {
   Work& reduces_in_group(int members, topo::Distance distance, double blocks) {
     const double slice = passes_.bytes / members, own_us = on_.reduce_us(slice, 1, work_set_);
     const double others_us = (members - 1) * std::max(own_us, on_.copy(slice, 1, distance).transfer_us);
-    return add(
-        {.startup_us = blocks * (members - 1) * on_.access().startup_us[distance], .transfer_us = own_us + others_us});
+    const double startup_us = blocks * (members - 1) * on_.access().startup_us[distance];
+    const double links_us = on_.us(on_.exchanged_within(slice, members));
+    return add({.startup_us = startup_us, .transfer_us = std::max(own_us + others_us, links_us - startup_us)});
   }
-  // All ranks read a slice of one rank after the other, at the same time, to combine it: no copy serves several of them.
+  // Every member of a group of so many fetches a slice from each other one.
+  Work& fetches_in_group(int members, topo::Distance distance) {
+    const double slice = passes_.bytes / members;
+    const Terms one = on_.copy(slice, 1, distance);
+    const double startup_us = (members - 1) * one.startup_us;
+    const double links_us = on_.us(on_.exchanged_within(slice, members));
+    return add(
+        {.startup_us = startup_us, .transfer_us = std::max((members - 1) * one.transfer_us, links_us - startup_us)});
+  }
+  // All ranks read a slice of one rank after the other, at the same time, to combine it: no copy serves several of them. In
+  // later passes ranks have drifted apart, and a part of them reads from others at that time.
   Work& reads_slices() {
+    const double drifted = on_.mechanism() == Mechanism::shared_memory ? 0.7 : 0.4;
     const int p = on_.ranks();
-    Terms one = on_.copy(passes_.bytes / p, p - 1, on_.far());
+    const double slice = passes_.bytes / p;
+    Terms one = on_.copy(slice, p - 1, on_.far());
     one.startup_us = on_.mean_startup_us();
-    return add((p - 1) * one);
+    one = (p - 1) * one;
+    const double apart_us = std::max((p - 1) * slice * on_.mean_us_per_byte(), on_.us(on_.exchanged(slice)));
+    one.transfer_us -= drifted * (1 - 1 / passes_.number) * std::max(one.transfer_us - apart_us, 0.0);
+    return add(one);
   }
   // The same of operands that lie in the rank's own memory.
   Work& reduces_own(double vectors, int sources) {
@@ -83,6 +153,13 @@ class Work {
   Terms total() const { return first_ + passes_.number * pass_; }
 
  private:
+  Work& exchanges(double part, double copies, int bit) {
+    const topo::Distance distance = on_.exchange_distance(bit);
+    Terms one = on_.copy(part * passes_.bytes, 1, distance);
+    one.transfer_us = std::max(one.transfer_us, on_.us(on_.exchange_load(bit, part * passes_.bytes)) - one.lock_us);
+    one.startup_us *= copies;
+    return add(one + flags(on_.flag_us(distance)));
+  }
   Work& add(const Terms& terms) {
     pass_ += terms;
     return *this;
@@ -96,14 +173,6 @@ class Work {
 inline double log2_up(int p) { return std::ceil(std::log2(std::max(p, 1))); }
 // Of a vector, halved until 1/p is left: 1/2 + 1/4 + ... + 1/p.
 inline double halves(int p) { return (p - 1.0) / p; }
-
-// The largest distance of two ranks that exchange in a step of doubling.
-inline topo::Distance farthest(const topo::Hierarchy& hierarchy, int step) {
-  topo::Distance distance = topo::Distance::self;
-  for (int rank = 0; rank < hierarchy.ranks(); ++rank)
-    if ((rank ^ step) < hierarchy.ranks()) distance = std::max(distance, hierarchy.distance(rank, rank ^ step));
-  return distance;
-}
 
 inline Terms alone(const Setting& on, double bytes) { return moving(on.memcpy_us(bytes)); }
 

@@ -27,7 +27,8 @@ void complete(const Situation& situation, Choice& choice) {
 }
 
 bool same(const Choice& a, const Choice& b) {
-  return a.algorithm == b.algorithm && a.kernel_copies == b.kernel_copies && setting_text(a) == setting_text(b);
+  return a.algorithm == b.algorithm && a.kernel_copies == b.kernel_copies && a.staged == b.staged &&
+         setting_text(a) == setting_text(b);
 }
 
 std::string setting_text(const Choice& choice) {
@@ -47,7 +48,9 @@ std::string setting_text(const Choice& choice) {
 }
 
 std::string text(const Choice& choice) {
-  return setting_text(choice) + (choice.kernel_copies ? " with kernel-assisted copies" : "");
+  return setting_text(choice) + (choice.kernel_copies ? " with kernel-assisted copies"
+                                 : choice.staged      ? ", staged"
+                                                      : "");
 }
 
 std::string rule_text(const Choice& choice) {

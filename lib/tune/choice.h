@@ -14,6 +14,7 @@ struct Choice {
   algo::Parameters parameters;
   bool stream = false;         // the work set exceeds the caches: non-temporal stores
   bool kernel_copies = false;  // although staging is the rule
+  bool staged = false;         // although kernel-assisted copies are
 };
 
 // Makes the parameters fit the call: chunks hold an element and, with many ranks, are not much longer than the data, since

@@ -48,7 +48,7 @@ std::string source_text(const Selection& selection) {
     case Source::nearby:
       return std::string("table row ") + plan::name(selection.row->collective) + " up to " +
              size_text(selection.row->up_to_bytes) + " of " + std::to_string(selection.row->ranks) + " ranks";
-    case Source::priced: return "the table's parameters";
+    case Source::priced: return "prices of the table '" + selection.table + "'";
     case Source::shipped: {
       const Rule& rule = *selection.rule;
       return "built-in rule " + rule.file + ":" + std::to_string(rule.line) + " (" + rule.evidence + ")";
@@ -61,9 +61,11 @@ std::string source_text(const Selection& selection) {
 
 std::string text(const Selection& selection) { return text(selection.choice) + " (" + source_text(selection) + ")"; }
 
-Selector::Selector(std::shared_ptr<const model::Table> table, const topo::Hierarchy& hierarchy)
+Selector::Selector(std::shared_ptr<const model::Table> table, const topo::Hierarchy& hierarchy,
+                   const model::Fingerprint& hardware)
     : table_(std::move(table)), hierarchy_(&hierarchy) {
   if (table_ != nullptr) calibrated_.emplace(*table_, hierarchy);
+  prices_.emplace(table_, hardware, hierarchy);
 }
 
 Selection Selector::select(Situation situation, const Forced& forced) {
@@ -80,7 +82,7 @@ Selection Selector::select(Situation situation, const Forced& forced) {
                 .expected_us = found->expected_us};
     complete(situation, selected.choice);
   } else {
-    selected = by_rules(situation, &prices_);
+    selected = by_rules(situation, prices_.has_value() ? &*prices_ : nullptr);
   }
   if (forced.chunk_bytes == 0 && !(forced.throttle != 0 && selected.choice.algorithm->name.starts_with("throttled")))
     return selected;
@@ -98,9 +100,8 @@ bool Selector::force(const Situation& situation, const Forced& forced, Selection
   if (first.kind == Candidate::Kind::latency) return false;
   made = {.by = Source::forced};
   if (first.kind == Candidate::Kind::priced) {
-    std::optional<Choice> cheapest = priced(situation, prices_);
-    if (!cheapest.has_value()) return false;
-    made.choice = std::move(*cheapest);
+    if (!prices_.has_value() || !price(situation, *prices_, made)) return false;
+    made.alternatives.clear();
   } else {
     made.choice = tune::made(first, situation, tune::shipped(), true);
     if (!first.kernel_copies.has_value()) made.choice.kernel_copies = shipped(situation).choice.kernel_copies;
@@ -113,9 +114,18 @@ bool Selector::force(const Situation& situation, const Forced& forced, Selection
   return true;
 }
 
-std::optional<Choice> Selector::priced(const Situation& situation, Prices& prices) const {
-  if (table_ == nullptr) return std::nullopt;
-  return prices.find(situation, *table_, *hierarchy_);
+bool Selector::price(const Situation& situation, Prices& prices, Selection& made) const {
+  const std::vector<Choice>& ways = prices.find(situation);
+  if (ways.empty()) return false;
+  made.choice = ways.front();
+  complete(situation, made.choice);
+  made.table = prices.table_name();
+  if (situation.bytes < tuned_min_bytes || situation.irregular) return true;
+  for (size_t i = 1; i < ways.size(); ++i) {
+    made.alternatives.push_back(ways[i]);
+    complete(situation, made.alternatives.back());
+  }
+  return true;
 }
 
 Selection Selector::by_rules(const Situation& situation, Prices* prices) const {
@@ -125,13 +135,12 @@ Selection Selector::by_rules(const Situation& situation, Prices* prices) const {
       Selection selected;
       if (candidate.kind == Candidate::Kind::latency) continue;
       if (candidate.kind == Candidate::Kind::priced) {
-        std::optional<Choice> cheapest = prices != nullptr ? priced(situation, *prices) : std::nullopt;
-        if (!cheapest.has_value()) continue;
-        selected = {.choice = std::move(*cheapest), .by = Source::priced};
-      } else {
-        selected.choice = made(candidate, situation, tune::shipped(), false);
-        if (!works(selected.choice, situation, hierarchy_)) continue;
+        selected.by = Source::priced;
+        if (prices == nullptr || !price(situation, *prices, selected)) continue;
+        return selected;
       }
+      selected.choice = made(candidate, situation, tune::shipped(), false);
+      if (!works(selected.choice, situation, hierarchy_)) continue;
       complete(situation, selected.choice);
       selected.alternatives = alternatives(range, situation, selected.choice, false, hierarchy_);
       return selected;

@@ -23,7 +23,7 @@ namespace coll::tune {
 enum class Source : uint8_t {
   measured,  // a row of the table, of as many ranks
   nearby,    // a row of about as many ranks
-  priced,    // the table's parameters in the closed formulas
+  priced,    // the parameters of this machine's table, or of the nearest one, in the closed formulas
   shipped,   // a rule that the library brings
   forced,    // a variable
   tuned,     // an alternative that auto-tuning times
@@ -33,7 +33,8 @@ struct Selection {
   Choice choice;
   Source by = Source::shipped;
   const model::Chosen* row = nullptr;  // measured, nearby
-  const Rule* rule = nullptr;          // shipped
+  const Rule* rule = nullptr;          // shipped, priced
+  std::string table;                   // priced: the name of the table
   double expected_us = 0;              // measured: of the situation's bytes, as calibration measured; 0: unknown
   std::vector<Choice> alternatives;    // candidates of the same rule that differ, for auto-tuning of such calls
 };
@@ -56,8 +57,9 @@ class Selector {
  public:
   // The shipped rules alone.
   Selector() = default;
-  // `hierarchy` must outlive it. A null table: the shipped rules alone.
-  Selector(std::shared_ptr<const model::Table> table, const topo::Hierarchy& hierarchy);
+  // `hierarchy` must outlive it. A null table: prices are those of the table that is nearest to `hardware`.
+  Selector(std::shared_ptr<const model::Table> table, const topo::Hierarchy& hierarchy,
+           const model::Fingerprint& hardware);
 
   // Only algorithms that reduce in the balanced order are chosen unless forced, so results never depend on the choice.
   // REQUIRES: the situation has the hierarchy's ranks.
@@ -76,12 +78,13 @@ class Selector {
  private:
   Selection by_rules(const Situation& situation, Prices* prices) const;
   bool force(const Situation& situation, const Forced& forced, Selection& made);
-  std::optional<Choice> priced(const Situation& situation, Prices& prices) const;
+  // False: there are no prices.
+  bool price(const Situation& situation, Prices& prices, Selection& made) const;
 
   std::shared_ptr<const model::Table> table_;
   const topo::Hierarchy* hierarchy_ = nullptr;
   std::optional<Calibrated> calibrated_;
-  Prices prices_;
+  std::optional<Prices> prices_;
 };
 
 }  // namespace coll::tune

@@ -12,8 +12,8 @@ namespace coll::tune {
 
 inline constexpr double no_copy = 1e9;                             // ratio of times: kernel-assisted copies do not work
 inline constexpr size_t shared_heap_min_bytes = size_t(16) << 10;  // of a buffer that COLL_HEAP=shared makes mappable
-// Blocking calls of this size or more are auto-tuned. Below it a trial costs more than it may gain.
-inline constexpr size_t tuned_min_bytes = size_t(256) << 10;
+// Calls of this size or more are auto-tuned. Below it one more look-up for each call costs more than it may gain.
+inline constexpr size_t tuned_min_bytes = size_t(4) << 10;
 // Up to here no plan is faster than the latency path.
 inline constexpr size_t tiny_bytes = 1024;
 
@@ -27,6 +27,7 @@ struct Situation {
   bool oversubscribed = false;    // more ranks than cores
   bool scheduler_groups = false;  // and the ranks are in several scheduler groups: yielding does not run a peer
   bool single_copy = false;       // kernel-assisted copies are the rule, instead of staging
+  bool may_stage = false;         // all the same: what the choice says counts
   double cma_times = no_copy;     // otherwise: the time of a kernel-assisted copy over that of staging
   bool cma_works = false;         // a table knows better than a short trial whether such copies pay
   bool in_place = false;          // peers access all buffers in place

@@ -5,7 +5,8 @@
 #include <bit>
 #include <cmath>
 
-#include "model/prices.h"
+#include "model/cost.h"
+#include "model/machines.h"
 
 namespace coll::tune {
 
@@ -38,7 +39,10 @@ std::optional<Calibrated::Found> Calibrated::find(const Situation& situation) co
     const Chosen* row = row_for(situation, ranks);
     if (row == nullptr || !usable(*row, situation)) continue;
     Found found{.row = row, .exact = ranks == situation.ranks};
-    found.choice = {.algorithm = row->algorithm, .parameters = row->parameters, .kernel_copies = row->kernel_copies};
+    found.choice = {.algorithm = row->algorithm,
+                    .parameters = row->parameters,
+                    .kernel_copies = row->kernel_copies,
+                    .staged = situation.single_copy && !row->kernel_copies};
     if (found.exact) found.expected_us = expected_us(rows(situation.collective, ranks), *row, situation.bytes);
     return found;
   }
@@ -74,7 +78,9 @@ const Chosen* Calibrated::row_for(const Situation& situation, int ranks) const {
 
 bool Calibrated::usable(const Chosen& row, const Situation& situation) const {
   if (row.algorithm == nullptr || !keeps_bits(*row.algorithm, situation)) return false;
-  if (row.kernel_copies ? !situation.has_kernel_copies() : situation.single_copy) return false;
+  // Rows compare staging with CMA alone.
+  const bool may_stage = !situation.single_copy || (situation.may_stage && situation.kernel == model::Mechanism::cma);
+  if (row.kernel_copies ? !situation.has_kernel_copies() : !may_stage) return false;
   const algo::Request request{.hierarchy = hierarchy_, .parameters = row.parameters};
   if (row.algorithm->refuses != nullptr && !row.algorithm->refuses(request).empty()) return false;
   return row.algorithm->applies(request);
@@ -92,35 +98,69 @@ int Calibrated::nearest_ranks(Collective collective, int ranks) const {
   return nearest;
 }
 
-const std::optional<Choice>& Prices::find(const Situation& situation, const model::Table& table,
-                                          const topo::Hierarchy& hierarchy) {
+Prices::Sight Prices::sight_of(const Situation& situation) {
+  if (situation.in_place || situation.mapped) return Sight::mapped;
+  if (situation.single_copy && !situation.may_stage) return Sight::kernel;
+  return situation.has_kernel_copies() ? Sight::kernel_or_staged : Sight::staged;
+}
+
+model::Table Prices::table_for(const Situation& situation) const {
+  if (own_ != nullptr) {
+    model::Table table = *own_;
+    model::complete_mechanisms(table);
+    return table;
+  }
+  model::Table table = *model::nearest_table(hardware_);
+  if (!situation.has_kernel_copies()) return table;
+  // Kernel-assisted copies differ more than anything else between systems: as the communicator's own trial found them.
+  const double there = model::times_of_staging(table, *hierarchy_, situation.kernel);
+  const double here = situation.single_copy           ? std::min(there, 1.0)
+                      : situation.cma_times < no_copy ? situation.cma_times
+                                                      : there;
+  model::Access& kernel = table.access[size_t(situation.kernel)];
+  for (double& us : kernel.startup_us.at) us *= here / there;
+  for (double& gbs : kernel.bandwidth_gbs.at) gbs *= there / here;
+  kernel.page_us *= here / there;
+  for (model::CacheRates& rates : table.caches) rates.kernel_gbs *= there / here;
+  return table;
+}
+
+const model::Prices& Prices::book_for(const Situation& situation, Sight sight) {
+  std::unique_ptr<const Book>& book = books_[sight];
+  if (book == nullptr) {
+    using enum model::Mechanism;
+    const std::vector<model::Mechanism> mechanisms = sight == Sight::mapped   ? std::vector{mapped}
+                                                     : sight == Sight::kernel ? std::vector{situation.kernel}
+                                                     : sight == Sight::kernel_or_staged
+                                                         ? std::vector{situation.kernel, shared_memory}
+                                                         : std::vector{shared_memory};
+    book = std::make_unique<const Book>(table_for(situation), *hierarchy_, mechanisms);
+    table_name_ = book->table.name;
+  }
+  return book->prices;
+}
+
+const std::vector<Choice>& Prices::find(const Situation& situation) {
   const int size_class = situation.bytes == 0 ? 0 : int(std::bit_width(situation.bytes - 1)) + 1;
-  const std::tuple key(situation.collective, size_class, situation.rounds_partials(), situation.has_kernel_copies());
+  const Sight sight = sight_of(situation);
+  const std::tuple key(situation.collective, size_class, situation.rounds_partials(), sight);
   if (const auto found = known_.find(key); found != known_.end()) return found->second;
-  model::Table usable = table;
-  for (model::Mechanism mechanism : model::all_mechanisms) {
-    const bool possible = mechanism == model::Mechanism::shared_memory ||
-                          (mechanism == model::Mechanism::mapped && situation.in_place) ||
-                          (mechanism == situation.kernel && situation.has_kernel_copies());
-    usable.access[size_t(mechanism)].available &= possible;
-  }
+  // Those that auto-tuning may compare: a few, and not what surely is slower.
+  constexpr size_t most = 3;
+  constexpr double near = 1.5;
   const double bytes = situation.bytes == 0 ? 0 : double(std::bit_ceil(situation.bytes));
-  std::optional<Choice> cheapest;
-  for (const model::Priced& row : model::rank_choices(plan::name(situation.collective), usable, hierarchy, bytes)) {
-    const algo::Algorithm* algorithm = model::registered(*row.row);
-    if (algorithm == nullptr || !keeps_bits(*algorithm, situation)) continue;
-    cheapest = Choice{.algorithm = algorithm, .kernel_copies = model::is_kernel_copy(row.mechanism)};
-    algo::Parameters& parameters = cheapest->parameters;
-    if (row.row->reads.k) parameters.k = uint16_t(row.knobs.k);
-    if (row.row->reads.j) parameters.j = uint16_t(row.knobs.k);
-    // Formulas without chunks move everything in one pass; staging has room for so much.
-    constexpr double most = 1 << 20;
-    const double chunk = row.knobs.chunk_bytes > 0 ? row.knobs.chunk_bytes : std::min(bytes, most);
-    parameters.chunk_bytes = uint32_t(std::max(chunk, 64.0));
-    if (chunk >= bytes) parameters.depth = 1;
-    break;
+  std::vector<Choice> made;
+  const std::vector<model::Candidate> ways =
+      book_for(situation, sight)
+          .candidates({.collective = situation.collective, .bytes = bytes, .element_bytes = situation.element_bytes});
+  for (const model::Candidate& way : ways) {
+    if (made.size() == most || way.us > near * ways.front().us) break;
+    made.push_back({.algorithm = way.algorithm,
+                    .parameters = way.parameters,
+                    .kernel_copies = model::is_kernel_copy(way.mechanism),
+                    .staged = situation.single_copy && way.mechanism == model::Mechanism::shared_memory});
   }
-  return known_.emplace(key, cheapest).first->second;
+  return known_.emplace(key, std::move(made)).first->second;
 }
 
 }  // namespace coll::tune

@@ -6,8 +6,12 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <tuple>
+#include <utility>
+#include <vector>
 
+#include "model/candidates.h"
 #include "model/table.h"
 #include "topo/hierarchy.h"
 #include "tune/choice.h"
@@ -48,13 +52,36 @@ class Calibrated {
 // The book of prices. Keeps what was priced, so it is used by one thread at a time.
 class Prices {
  public:
-  // The cheapest algorithm of the largest vector of the size class, so that one plan serves the whole class.
-  const std::optional<Choice>& find(const Situation& situation, const model::Table& table,
-                                    const topo::Hierarchy& hierarchy);
+  // The table of this machine, or the nearest one that the library brings.
+  Prices(std::shared_ptr<const model::Table> own, const model::Fingerprint& hardware, const topo::Hierarchy& hierarchy)
+      : own_(std::move(own)), hardware_(hardware), hierarchy_(&hierarchy) {}
+
+  // The cheapest ways to serve the largest vector of the size class, best first, so that one plan serves the whole class.
+  // None of them is completed.
+  const std::vector<Choice>& find(const Situation& situation);
+  // The table's name; "" before the first price.
+  const std::string& table_name() const { return table_name_; }
 
  private:
-  // By collective, size class, whether elements have 16 bits, and whether kernel-assisted copies are possible.
-  std::map<std::tuple<plan::Collective, int, bool, bool>, std::optional<Choice>> known_;
+  // How the ranks see each other's buffers.
+  enum class Sight : uint8_t { staged, mapped, kernel_or_staged, kernel };
+  struct Book {
+    model::Table table;
+    model::Prices prices;
+    Book(model::Table of, const topo::Hierarchy& hierarchy, std::span<const model::Mechanism> mechanisms)
+        : table(std::move(of)), prices(table, hierarchy, mechanisms) {}
+  };
+  static Sight sight_of(const Situation& situation);
+  const model::Prices& book_for(const Situation& situation, Sight sight);
+  model::Table table_for(const Situation& situation) const;
+
+  std::shared_ptr<const model::Table> own_;
+  model::Fingerprint hardware_;
+  const topo::Hierarchy* hierarchy_;
+  std::string table_name_;
+  std::map<Sight, std::unique_ptr<const Book>> books_;
+  // By collective, size class, whether elements have 16 bits, and sight.
+  std::map<std::tuple<plan::Collective, int, bool, Sight>, std::vector<Choice>> known_;
 };
 
 }  // namespace coll::tune

@@ -55,6 +55,7 @@ TEST(Settings, WrongValuesNameTheRightOnes) {
       {"COLL_CPU", "zen9", COLL_ERR_ARG, {"COLL_CPU='zen9'", "zen3, zen4, zen5, xeon, neoverse"}},
       {"COLL_DRIFT", "perhaps", COLL_ERR_ARG, {"COLL_DRIFT", "use on or off"}},
       {"COLL_HUGE_PAGES", "2m", COLL_ERR_ARG, {"COLL_HUGE_PAGES", "use on or off"}},
+      {"COLL_TUNE", "yes", COLL_ERR_ARG, {"COLL_TUNE", "use off, long or on"}},
       {"COLL_TRIALS", "2", COLL_ERR_ARG, {"COLL_TRIALS", "use on or off"}},
       {"COLL_TABLE", "epic", COLL_ERR_ARG, {"COLL_TABLE", "epyc-2p"}},
       {"COLL_SENSITIVITY", "moon", COLL_ERR_TOPOLOGY, {"COLL_SENSITIVITY", "moon"}},

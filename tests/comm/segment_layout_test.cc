@@ -8,7 +8,6 @@
 
 #include <gtest/gtest.h>
 
-#include "comm/drift.h"
 #include "topo/hierarchy.h"
 #include "transport/shared_file.h"
 
@@ -64,10 +63,12 @@ TEST_P(Layout, NoTwoPartsOverlap) {
   for (int rank = 0; rank < ranks; rank++) {
     const std::string who = " of rank " + std::to_string(rank);
     parts.push_back({layout.state(rank), sizeof(exec::RankState), "state" + who});
-    parts.push_back({layout.stamps(rank), comm::stamps * sizeof(comm::Stamp), "stamps" + who});
     parts.push_back({layout.payloads(rank), layout.payloads_bytes(), "payloads" + who});
     parts.push_back({layout.refused_piece(rank), exec::refused_piece_bytes, "refused piece" + who});
   }
+  for (int index = 0; index < comm::channel_count; index++)
+    parts.push_back({layout.times(index), tune::lines_in_turn * size_t(ranks) * sizeof(tune::TimesLine),
+                     "times of channel " + std::to_string(index)});
   std::ranges::sort(parts, {}, &Part::begin);
   EXPECT_GT(parts.front().begin, 0u);
   for (size_t i = 1; i < parts.size(); i++)

@@ -179,6 +179,29 @@ TEST(BuiltIn, TheFamilyOfTheProcessorDecides) {
   EXPECT_EQ(chosen(""), "default");
 }
 
+TEST(BuiltIn, OfAFamilyTheNearestMachineDecides) {
+  const auto chosen = [](const char* processor, int sockets, int numas, int l3s, int cores) {
+    return builtin_table({.processor = processor, .sockets = sockets, .numas = numas, .l3s = l3s, .cores = cores}).name;
+  };
+  EXPECT_EQ(chosen("AMD EPYC 7601", 1, 4, 8, 32), "epyc-1p");
+  EXPECT_EQ(chosen("AMD EPYC 7601", 2, 8, 16, 64), "epyc-2p");
+  EXPECT_EQ(chosen("AMD EPYC 7742", 2, 2, 32, 128), "nodea");
+  EXPECT_EQ(chosen("Intel(R) Xeon(R) Gold 6148", 2, 2, 2, 40), "nodeb");
+  EXPECT_EQ(chosen("Intel(R) Xeon(R)", 1, 1, 1, 2), "default");
+  for (const std::string& name : machine_names()) {
+    const Fingerprint of = machine(name).fingerprint;
+    EXPECT_EQ(distance(of, of), 0) << name;
+    EXPECT_DOUBLE_EQ(distance(of, machine("nodea").fingerprint), distance(machine("nodea").fingerprint, of)) << name;
+  }
+}
+
+// What prices are asked for must be there, whatever a text leaves out.
+TEST(BuiltIn, TheNearestTableHasAllMechanisms) {
+  for (const char* processor : {"AMD EPYC", "Neoverse-N1", "POWER8", "Intel(R) Xeon(R) Platinum 8163", ""})
+    for (Mechanism mechanism : all_mechanisms)
+      EXPECT_TRUE(nearest_table({.processor = processor})->of(mechanism).available) << processor << name(mechanism);
+}
+
 // Rates by size: between two sizes times per byte are interpolated, beyond the ends nothing is invented.
 TEST(Caches, AreWrittenReadAndInterpolated) {
   Table table = machine("default");

@@ -88,7 +88,7 @@ def is_of(row, text):
 def choice_faults(lines, table):
     before, after = cells(lines, "before"), cells(lines, "after")
     said = {(of[1], of[2], int(of[3])): of for of in (re.fullmatch(
-        r"(\w+) libcoll: (\w+) of (\d+) bytes on 2 ranks: (\S+?)(?: with kernel-assisted copies)? \((.*)\)", line) for line in lines) if of}
+        r"(\w+) libcoll: (\w+) of (\d+) bytes on 2 ranks: (\S+?)(?: with kernel-assisted copies|, staged)? \((.*)\)", line) for line in lines) if of}
     rows = {(of["collective"], of["up_to_bytes"]): of for of in table["choices"] if of["ranks"] == 2}
     changed = 0
     for cell in ((collective, size) for collective in COLLECTIVES for size in SIZES.values()):
@@ -107,7 +107,7 @@ def choice_faults(lines, table):
             if latency:
                 right = of is None
             elif row["kernel_copies"] != copies:
-                right = of is not None and of[5] == "the table's parameters"
+                right = of is not None and of[5].startswith(("built-in rule", "prices of the table"))
             else:
                 right = of is not None and of[5].startswith(by) and is_of(row, of[4])
             if not right:

@@ -75,7 +75,7 @@ class Manual(Case):
         for file in ROOT.glob("man/*.[17].scd"):
             for block in re.findall(r"(?ms)^```$(.*?)^```$", file.read_text()):
                 for line in re.findall(r"(?m)^(?:\$ )?collctl (.*)$", unescaped(block.replace("\\\n", " "))):
-                    words = re.match(r"(?:bench (?:choice|contention|prediction|scale)|export \w+|\w+)", line)[0].split()
+                    words = re.match(r"(?:bench (?:choice|contention|prediction|scale|tune)|export \w+|\w+)", line)[0].split()
                     help_text = self.run_fine(*words, "--help")
                     options = line.split(" ./")[0]  # behind it they are a program's
                     for option in re.findall(r"(?<=\s)--?[a-z][a-z-]*", options):

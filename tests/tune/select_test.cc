@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Why this file is long: a choice depends on many things, and each has a test.
 // Selection: rows of the table, rows of about as many ranks, prices, shipped rules; and that no choice changes a result.
 #include "tune/select.h"
 
@@ -7,8 +8,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "model/candidates.h"
 #include "model/machines.h"
-#include "model/prices.h"
 #include "model/workset.h"
 #include "topo/machine.h"
 
@@ -52,7 +53,7 @@ struct Chooser {
     table->choices = std::move(rows);
     std::ranges::sort(table->choices, {},
                       [](const Chosen& c) { return std::tuple(c.collective, c.ranks, c.up_to_bytes); });
-    selector = Selector(table, placed.hierarchy);
+    selector = Selector(table, placed.hierarchy, table->fingerprint);
   }
   Situation situation(Collective collective, size_t bytes) const {
     return {.collective = collective,
@@ -226,15 +227,110 @@ TEST(Select, RowsOfAboutAsManyRanksThenPrices) {
   Chooser far(32, bcasts());
   const Selection priced = far.select(Collective::bcast, 1 << 20);
   EXPECT_EQ(priced.by, Source::priced);
-  // The ranking that collctl explain prints, of what this communicator can do: no kernel copies, nothing mapped.
-  model::Table staged = far.placed.table;
-  for (model::Mechanism mechanism : model::all_mechanisms)
-    staged.access[size_t(mechanism)].available = mechanism == model::Mechanism::shared_memory;
-  for (const model::Priced& ranked : model::rank_choices("bcast", staged, far.placed.hierarchy, 1 << 20))
-    if (model::registered(*ranked.row) != nullptr) {
-      EXPECT_EQ(priced.choice.algorithm->name, ranked.row->algorithm);
-      break;
+  EXPECT_EQ(source_text(priced), "prices of the table 'epyc-2p'");
+  // Of what this communicator can do: no kernel copies, nothing mapped.
+  constexpr model::Mechanism staged[] = {model::Mechanism::shared_memory};
+  const model::Prices prices(far.placed.table, far.placed.hierarchy, staged);
+  const std::vector<model::Candidate> all = prices.candidates({Collective::bcast, 1 << 20, 4});
+  EXPECT_EQ(priced.choice.algorithm, all[0].algorithm);
+  // Auto-tuning may compare it with the next ones.
+  ASSERT_FALSE(priced.alternatives.empty());
+  EXPECT_EQ(priced.alternatives[0].algorithm, all[1].algorithm);
+  EXPECT_FALSE(far.select(Collective::bcast, tuned_min_bytes).alternatives.empty());
+  EXPECT_TRUE(far.select(Collective::bcast, tuned_min_bytes - 1).alternatives.empty());
+}
+
+// Rules for two ranks are measured: a table replaces them by its rows alone.
+TEST(Select, TwoRanksGoByRowsOrRules) {
+  Chooser two(2, {row(Collective::allreduce, 2, 1 << 20, "dpml")});
+  EXPECT_EQ(two.select(Collective::allreduce, 1 << 20).by, Source::measured);
+  for (const size_t bytes : {size_t(0), size_t(1) << 10, size_t(64) << 10, size_t(8) << 20}) {
+    const Selection selected = two.select(Collective::bcast, bytes);
+    EXPECT_EQ(selected.by, Source::shipped) << bytes;
+    EXPECT_TRUE(same(selected.choice, Selector().shipped(two.situation(Collective::bcast, bytes)).choice)) << bytes;
+  }
+}
+
+// What throttling is for: all ranks in whole rounds.
+TEST(Select, ThrottledCopiesTakeWholeRounds) {
+  const Placed placed("power8", 20);
+  Selector selector(std::make_shared<const model::Table>(placed.table), placed.hierarchy, placed.table.fingerprint);
+  Situation situation{
+      .collective = Collective::scatter, .bytes = 4 << 20, .ranks = 20, .single_copy = true, .may_stage = true};
+  for (const Collective collective : {Collective::scatter, Collective::gather}) {
+    situation.collective = collective;
+    const Choice choice = selector.select(situation).choice;
+    EXPECT_EQ(choice.algorithm->name, collective == Collective::scatter ? "throttled_read" : "throttled_write");
+    EXPECT_EQ(choice.parameters.k, 10);
+  }
+}
+
+// Without a table of their own they go by the nearest one.
+TEST(Select, MoreThanTwoRanksWithACoreEachGoByPrice) {
+  const auto selected = [](const char* machine, int ranks, auto change) {
+    const Placed placed(machine, ranks);
+    Selector selector(nullptr, placed.hierarchy, placed.table.fingerprint);
+    Situation situation{
+        .collective = Collective::allreduce, .bytes = 1 << 16, .element_bytes = 4, .ranks = ranks, .cma_times = 2};
+    change(situation);
+    const Selection made = selector.select(situation);
+    return made.by == Source::priced ? made.table : made.by == Source::shipped ? "rules" : "?";
+  };
+  const auto nothing = [](Situation&) {};
+  for (const char* machine : {"epyc-1p", "epyc-2p", "arm-n1", "knl", "broadwell", "nodea", "nodeb"})
+    EXPECT_EQ(selected(machine, 16, nothing), machine);
+  EXPECT_EQ(selected("epyc-2p", 3, nothing), "epyc-2p");
+  EXPECT_EQ(selected("epyc-2p", 2, nothing), "rules");
+  EXPECT_EQ(selected("epyc-2p", 16, [](Situation& of) { of.oversubscribed = true; }), "rules");
+  EXPECT_EQ(selected("epyc-2p", 16,
+                     [](Situation& of) { of.collective = Collective::alltoall, of.irregular = true, of.bytes = 0; }),
+            "rules");
+}
+
+// Kernel-assisted copies cost what the communicator's own trial has found.
+TEST(Select, PricesOfTheNearestTableKnowHowSlowKernelCopiesAre) {
+  const Placed placed("broadwell", 16);
+  const auto by_kernel = [&](double times) {
+    Selector selector(nullptr, placed.hierarchy, placed.table.fingerprint);
+    return selector.select({.collective = Collective::alltoall, .bytes = 1 << 20, .ranks = 16, .cma_times = times})
+        .choice.kernel_copies;
+  };
+  EXPECT_TRUE(by_kernel(0.5));
+  EXPECT_FALSE(by_kernel(20));
+}
+
+// Where the kernel's copies are the rule, what stages faster is staged, unless the user wants such copies.
+TEST(Select, WhereKernelCopiesAreTheRulePricesMayStage) {
+  const Placed placed("knl", 64);
+  Selector selector(std::make_shared<const model::Table>(placed.table), placed.hierarchy, placed.table.fingerprint);
+  int staged = 0, copied = 0;
+  for (const bool may_stage : {false, true})
+    for (int c = 0; c < plan::collectives; ++c) {
+      const Choice choice = selector
+                                .select({.collective = Collective(c),
+                                         .bytes = 128 << 10,
+                                         .element_bytes = 4,
+                                         .ranks = 64,
+                                         .single_copy = true,
+                                         .may_stage = may_stage})
+                                .choice;
+      EXPECT_FALSE(choice.staged && (choice.kernel_copies || !may_stage)) << plan::name(Collective(c));
+      staged += choice.staged;
+      copied += may_stage && choice.kernel_copies;
     }
+  EXPECT_GT(staged, 0);
+  EXPECT_GT(copied, 0);
+}
+
+TEST(Select, RowsThatStageServeWhereKernelCopiesAreTheRule) {
+  Chooser chooser(2, {row(Collective::bcast, 2, 1 << 20, "knomial")});
+  Situation situation{.collective = Collective::bcast, .bytes = 1 << 20, .ranks = 2, .single_copy = true};
+  EXPECT_NE(chooser.selector.select(situation).by, Source::measured);
+  situation.may_stage = true;
+  EXPECT_EQ(chooser.selector.select(situation).by, Source::measured);
+  EXPECT_TRUE(chooser.selector.select(situation).choice.staged);
+  situation.kernel = model::Mechanism::kcoll_pinned;  // which the row was not compared with
+  EXPECT_NE(chooser.selector.select(situation).by, Source::measured);
 }
 
 TEST(Select, CrowdedRanksTakeRowsOfCrowdedRanksOnly) {

@@ -29,14 +29,6 @@ bool cma_works(const ModelMachine& machine) {
   return machine.table.of(model::Mechanism::cma).available;
 }
 
-// Of the copy that a communicator times.
-double priced_cma_times(const ModelMachine& machine) {
-  constexpr double trial_bytes = 256 << 10;
-  const model::Setting on = model::Setting(machine.table, machine.hierarchy, model::Mechanism::cma)
-                                .touching({2 * trial_bytes, 2 * trial_bytes, trial_bytes, 2 * trial_bytes});
-  return on.copy(trial_bytes).total_us() / (1.25 * on.memcpy_us(trial_bytes));
-}
-
 }  // namespace
 
 ModelMachine model_machine(const std::string& name, int ranks, const std::string& map_by,
@@ -116,8 +108,10 @@ tune::Situation situation_on(const ModelMachine& machine, plan::Collective colle
     situation.core_cache_bytes = machine.table.fingerprint.l2_bytes;
   }
   if (!situation.cma_works || ranks < 2) return situation;
-  situation.cma_times = assumed.cma_times.has_value() ? *assumed.cma_times : priced_cma_times(machine);
-  situation.single_copy = situation.cma_times < 1;
+  situation.cma_times = assumed.cma_times.has_value()
+                            ? *assumed.cma_times
+                            : model::times_of_staging(machine.table, machine.hierarchy, model::Mechanism::cma);
+  situation.single_copy = situation.may_stage = situation.cma_times < 1;
   if (situation.single_copy) situation.cma_times = tune::no_copy;
   return situation;
 }

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "model/fingerprint.h"
 #include "tools/command.h"
 #include "tools/command_line.h"
 #include "tools/common/call_options.h"
@@ -68,7 +69,7 @@ Exported exported(const ExportOptions& options) {
   made.origin = first.origin;
   for (const int ranks : ranks_of(options, first)) {
     const ModelMachine machine = model_machine(options.machine, ranks, options.map_by, options.sensitivity);
-    tune::Selector selector(machine.chosen_by, machine.hierarchy);
+    tune::Selector selector(machine.chosen_by, machine.hierarchy, model::hardware_of(machine.machine));
     for (int c = 0; c < plan::collectives; ++c)
       made.all.push_back(thresholds_of(machine, selector, plan::Collective(c)));
   }

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "tune/tuner_candidates.h"
+
 namespace coll::tools {
 
 Decision decide(const ModelMachine& machine, tune::Selector& selector, plan::Collective collective, size_t bytes,
@@ -10,7 +12,7 @@ Decision decide(const ModelMachine& machine, tune::Selector& selector, plan::Col
   Decision made{.situation = situation_on(machine, collective, bytes, element_bytes)};
   made.situation.irregular = irregular;
   made.selected = selector.select(made.situation);
-  made.selected.choice.kernel_copies |= made.situation.single_copy;
+  made.selected.choice.kernel_copies |= made.situation.single_copy && !made.selected.choice.staged;
   if (irregular) return made;
   const size_t shown = bytes * plan::pieces_shown(collective, machine.hierarchy.ranks());
   // A communicator asks once for all sizes.
@@ -21,6 +23,7 @@ Decision decide(const ModelMachine& machine, tune::Selector& selector, plan::Col
 
 std::vector<Decision> tuning_candidates(const ModelMachine& machine, const Decision& decision) {
   std::vector<Decision> made;
+  if (decision.situation.bytes < tune::long_tuned_min_bytes) return made;  // COLL_TUNE=on alone tunes these
   if (machine.chosen_by != nullptr || decision.situation.single_copy || machine.assumed.in_place) return made;
   for (const tune::Choice& other : decision.selected.alternatives)
     made.push_back({.situation = decision.situation, .selected = {.choice = other, .by = tune::Source::tuned}});

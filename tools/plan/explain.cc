@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "model/fingerprint.h"
 #include "model/prices.h"
 #include "tools/command.h"
 #include "tools/command_line.h"
@@ -71,7 +72,7 @@ Explained explained(const ExplainOptions& options) {
   const Call call = parse_call(options);
   Explained made{.collective = call.collective, .bytes = call.bytes};
   made.machine = situation_of(options);
-  tune::Selector selector(made.machine.chosen_by, made.machine.hierarchy);
+  tune::Selector selector(made.machine.chosen_by, made.machine.hierarchy, model::hardware_of(made.machine.machine));
   const Decision decision = decide(made.machine, selector, made.collective, made.bytes, call.element_bytes);
   made.selected = decision.selected;
   made.latency = decision.latency;

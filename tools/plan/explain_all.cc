@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "coll/coll.h"
+#include "model/fingerprint.h"
 #include "tools/common/text.h"
 #include "tune/rules.h"
 
@@ -96,7 +97,7 @@ ordered_json to_json(const AllExplained& all, const Decision& decision) {
 
 AllExplained explain_all(ModelMachine machine, const std::string& type) {
   AllExplained all{.machine = std::move(machine), .type = type, .element_bytes = coll_datatype_size(parse_type(type))};
-  tune::Selector selector(all.machine.chosen_by, all.machine.hierarchy);
+  tune::Selector selector(all.machine.chosen_by, all.machine.hierarchy, model::hardware_of(all.machine.machine));
   const auto add = [&](plan::Collective collective, size_t bytes, bool irregular = false) {
     all.decisions.push_back(decide(all.machine, selector, collective, bytes, all.element_bytes, irregular));
     for (Decision& other : tuning_candidates(all.machine, all.decisions.back()))

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "coll/coll.h"
+#include "model/fingerprint.h"
 #include "model/prices.h"
 #include "tools/common/text.h"
 #include "tools/plan/decision.h"
@@ -76,7 +77,7 @@ ordered_json cell_of(const ModelMachine& on, const Decision& decision, ordered_j
 
 ordered_json choice_section(const ModelMachine& on, const std::string& type) {
   const size_t element_bytes = coll_datatype_size(parse_type(type));
-  tune::Selector selector(on.chosen_by, on.hierarchy);
+  tune::Selector selector(on.chosen_by, on.hierarchy, model::hardware_of(on.machine));
   ordered_json cells = ordered_json::array(), formulas = ordered_json::object();
   const auto add = [&](plan::Collective collective, size_t bytes) {
     cells.push_back(cell_of(on, decide(on, selector, collective, bytes, element_bytes), formulas));

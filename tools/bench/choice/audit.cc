@@ -76,19 +76,17 @@ tune::Situation situation_of(const Cell& cell) {
                             .cache_bytes = model::available_cache_bytes(table, hierarchy.ranks()),
                             .processor = table.fingerprint.processor};
   if (!model::is_kernel_copy(cell.transport)) return situation;
-  // As a communicator's own trial of a copy would find.
-  constexpr double trial_bytes = 256 << 10;
-  const model::Setting on(table, hierarchy, cell.transport);
+  situation.kernel = cell.transport;
   situation.cma_works = true;
-  situation.cma_times = on.copy(trial_bytes).total_us() / (1.25 * on.memcpy_us(trial_bytes));
-  situation.single_copy = situation.cma_times < 1;
+  situation.cma_times = model::times_of_staging(table, hierarchy, cell.transport);
+  situation.single_copy = situation.may_stage = situation.cma_times < 1;
   if (situation.single_copy) situation.cma_times = tune::no_copy;
   return situation;
 }
 
 Way way_of(const tune::Choice& choice, const tune::Situation& situation, const Cell& cell) {
   Way way{choice.algorithm, choice.parameters, cell.transport};
-  if (model::is_kernel_copy(cell.transport) && !choice.kernel_copies && !situation.single_copy)
+  if (model::is_kernel_copy(cell.transport) && !choice.kernel_copies && (choice.staged || !situation.single_copy))
     way.mechanism = Mechanism::shared_memory;
   return way;
 }
@@ -96,6 +94,14 @@ Way way_of(const tune::Choice& choice, const tune::Situation& situation, const C
 Way chosen_by_rules(const Cell& cell) {
   const tune::Situation situation = situation_of(cell);
   return way_of(tune::Selector().shipped(situation).choice, situation, cell);
+}
+
+// What a communicator there chooses by default.
+Way chosen_by_default(const Cell& cell) {
+  const tune::Situation situation = situation_of(cell);
+  const std::shared_ptr<const model::Table> table(std::shared_ptr<void>(), &cell.machine->table);
+  tune::Selector selector(table, cell.machine->hierarchy, cell.machine->table.fingerprint);
+  return way_of(selector.select(situation).choice, situation, cell);
 }
 
 model::Call call_of(const Cell& cell) {
@@ -106,21 +112,26 @@ model::Call call_of(const Cell& cell) {
 
 class Judge {
  public:
-  Judge(const Cell& cell, VirtualTimes& times)
+  Judge(const Cell& cell, VirtualTimes& times, double of_interest)
       : cell_(cell),
+        of_interest_(of_interest),
         prices_(cell.machine->table, cell.machine->hierarchy, mechanisms_of(cell.transport)),
         times_(times) {
     made_.cell = cell;
   }
 
   Audited judged() {
-    const model::Candidate cheapest = prices_.candidates(call_of(cell_)).front();
-    made_.by_price = timed({cheapest.algorithm, cheapest.parameters, cheapest.mechanism});
+    made_.by_price = timed(chosen_by_default(cell_));
     made_.by_rules = timed(chosen_by_rules(cell_));
-    for (const Way& way : usual_ways(cell_)) timed(way);
+    // Cheap ones first, so that soon no other runs long.
+    std::vector<std::pair<double, Way>> ways;
+    for (const Way& way : usual_ways(cell_)) ways.emplace_back(priced_us(way), way);
+    std::ranges::stable_sort(ways, {}, &std::pair<double, Way>::first);
+    for (const auto& [us, way] : ways) timed(way);
     // Depths, of the algorithms that come near.
     for (const Timed& near : best_of_each()) {
-      if (near.us > 1.1 * best_us_ || !near.way.algorithm->reads.depth || near.way.parameters.depth == 1) continue;
+      if (near.us > near_best * best_us_ || !near.way.algorithm->reads.depth || near.way.parameters.depth == 1)
+        continue;
       for (uint16_t depth : audited_other_depths) {
         Way way = near.way;
         way.parameters.depth = depth;
@@ -128,19 +139,21 @@ class Judge {
       }
     }
     std::ranges::sort(made_.all, {}, &Timed::us);
-    std::erase_if(made_.all, [&](const Timed& of) { return of.us > 2 * best_us_; });
+    std::erase_if(made_.all, [&](const Timed& of) { return of.us > of_interest_ * best_us_; });
     made_.best = made_.all.front();
     return std::move(made_);
   }
 
  private:
+  double priced_us(const Way& way) const {
+    return prices_.us({way.algorithm, way.parameters, way.mechanism}, call_of(cell_));
+  }
   Timed timed(const Way& way) {
     for (const Timed& known : made_.all)
       if (known.way == way) return known;
-    // What takes twice as long as the best is of no interest, unless it is chosen.
-    const double limit = made_.by_rules.us > 0 ? 2 * best_us_ : std::numeric_limits<double>::infinity();
-    const Timed of{way, times_.us(way, cell_.bytes, limit),
-                   prices_.us({way.algorithm, way.parameters, way.mechanism}, call_of(cell_))};
+    // What takes much longer than the best is of no interest, unless it is chosen.
+    const double limit = made_.by_rules.us > 0 ? of_interest_ * best_us_ : std::numeric_limits<double>::infinity();
+    const Timed of{way, times_.us(way, cell_.bytes, limit), priced_us(way)};
     if (of.us < std::numeric_limits<double>::infinity()) made_.all.push_back(of);
     best_us_ = std::min(best_us_, of.us);
     return of;
@@ -158,6 +171,7 @@ class Judge {
   }
 
   const Cell cell_;
+  const double of_interest_;  // times the best
   const model::Prices prices_;
   VirtualTimes& times_;
   Audited made_;
@@ -197,7 +211,8 @@ std::vector<Audited> audit(const std::vector<AuditedMachine>& machines, const Au
         begun = index;
         for (size_t at = 0; at < batch.cells.size();) {
           VirtualTimes times(*batch.cells[at].machine);
-          for (; at < batch.cells.size(); ++at, ++done) batch.audited.push_back(Judge(batch.cells[at], times).judged());
+          for (; at < batch.cells.size(); ++at, ++done)
+            batch.audited.push_back(Judge(batch.cells[at], times, options.of_interest).judged());
         }
       }
     } catch (...) {

@@ -19,6 +19,9 @@ inline constexpr size_t audited_chunks[] = {4 << 10, 16 << 10, 64 << 10, 256 << 
 inline constexpr uint16_t audited_depth = 4, audited_other_depths[] = {2, 16};
 inline constexpr uint16_t audited_k[] = {1, 2, 4, 8, 16, 32};
 
+// A choice is near the best up to so many times its time.
+inline constexpr double near_best = 1.1;
+
 struct Cell {
   const AuditedMachine* machine = nullptr;
   plan::Collective collective = plan::Collective::barrier;
@@ -37,7 +40,7 @@ struct Timed {
 struct Audited {
   Cell cell;
   Timed best, by_rules, by_price;
-  std::vector<Timed> all;  // those that take at most twice as long as the best
+  std::vector<Timed> all;  // those of interest
   double rules_ratio() const { return by_rules.us / best.us; }
   double price_ratio() const { return by_price.us / best.us; }
 };
@@ -45,7 +48,8 @@ struct Audited {
 struct AuditOptions {
   std::vector<plan::Collective> collectives;
   std::vector<model::Mechanism> transports;
-  int threads = 0;  // 0: one per processor
+  int threads = 0;                 // 0: one per processor
+  double of_interest = near_best;  // runs are abandoned when they take so many times as long as the best
 };
 
 // In the order of machines, collectives, sizes, transports. `progress` is called by the calling thread now and then.

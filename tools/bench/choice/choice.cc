@@ -21,8 +21,6 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr double near_best = 1.1;
-
 struct ChoiceOptions {
   std::string machine, collective = "all", sizes = "64,1K,16K,128K,1M,8M", transport = "all";
   int ranks = 0, tables = 20, threads = 0, worst = 10;
@@ -195,7 +193,8 @@ int choice(const ChoiceOptions& options) {
       audit(machines,
             {.collectives = parse_collectives(options.collective),
              .transports = transports_of(options.transport),
-             .threads = options.threads},
+             .threads = options.threads,
+             .of_interest = options.times ? 2 : near_best},
             [&](size_t done, size_t all, const std::string& what) {
               progress.show(all == 0 ? 0 : uint64_t(1000 * done / all), fmt::format("{} of {}, {}", done, all, what));
             });

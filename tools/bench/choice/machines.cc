@@ -34,19 +34,6 @@ void place(AuditedMachine& made, int ranks) {
   made.hierarchy = topo::Hierarchy::from_places(topo::map_ranks(described, ranks, topo::Mapping::core));
 }
 
-// Transports that a table lacks: memory is mapped at the speed of shared memory, and kcoll copies from pinned pages as CMA
-// does, without locking them.
-void complete_transports(model::Table& table) {
-  using model::Mechanism;
-  model::Access& mapped = table.access[size_t(Mechanism::mapped)];
-  model::Access& pinned = table.access[size_t(Mechanism::kcoll_pinned)];
-  const model::Access& cma = table.of(Mechanism::cma);
-  if (!mapped.available) mapped = table.of(Mechanism::shared_memory);
-  if (pinned.available || !cma.available) return;
-  pinned = cma;
-  pinned.page_us = 0;
-}
-
 class Draw {
  public:
   explicit Draw(uint64_t seed) : random_(seed) {}
@@ -106,7 +93,7 @@ std::vector<AuditedMachine> random_machines(uint64_t seed, int count, const std:
     AuditedMachine& machine = made.emplace_back();
     const Named& like = papers[draw.below(int(std::size(papers)))];
     if (topo::Status status = model::find_machine(like.name, machine.table); !status.ok()) throw Failure(status.text());
-    complete_transports(machine.table);
+    model::complete_mechanisms(machine.table);
     draw_topology(machine.table, draw);
     draw_parameters(machine.table, draw);
     machine.table.name = fmt::format("random-{}-{}", seed, made.size());
@@ -153,7 +140,7 @@ std::vector<AuditedMachine> audited_machines(const std::string& name, int ranks,
     place(machine, ranks);
   }
   for (AuditedMachine& machine : made) {
-    complete_transports(machine.table);
+    model::complete_mechanisms(machine.table);
     machine.sizes = sizes;
   }
   return made;

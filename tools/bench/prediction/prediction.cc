@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "model/fingerprint.h"
 #include "tools/calibrate/choose/contest.h"
 #include "tools/calibrate/choose/prices.h"
 #include "tools/command.h"
@@ -86,7 +87,7 @@ Judged judged(const PredictionOptions& options) {
   made.machine = model_machine("", options.ranks, "core", topo::Sensitivity::standard().text());
   if (made.machine.chosen_by == nullptr || made.machine.chosen_by->choices.empty())
     throw Failure("this machine has no table of measured algorithms; run collctl calibrate first");
-  tune::Selector selector(made.machine.chosen_by, made.machine.hierarchy);
+  tune::Selector selector(made.machine.chosen_by, made.machine.hierarchy, model::hardware_of(made.machine.machine));
   const std::vector<size_t> sizes = parse_sizes(options.sizes, "--sizes");
   for (const plan::Collective collective : parse_collectives(options.collective)) {
     if (collective == plan::Collective::barrier) continue;

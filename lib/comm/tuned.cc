@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Calls that auto-tuning serves: by which of its candidates, when they are timed, and what is made of the times. The
+// decisions are those of tune/tuner.h.
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "comm/comm.h"
+#include "comm/long_buffers.h"
+#include "comm/stats.h"
+#include "comm/tuning.h"
+#include "exec/latency_reductions.h"
+#include "sync/clock.h"
+
+namespace coll::comm {
+
+using plan::Collective;
+using tune::Cell;
+
+namespace {
+
+// Loads a word of every line: what was left in another core's caches has still to come.
+void look_at(std::span<const char> memory) {
+  const volatile char* line = memory.data();
+  for (size_t at = 0; at < memory.size(); at += sync::line_bytes) (void)line[at];
+}
+
+// How often the system took the core from this thread.
+long switches() {
+  rusage usage;
+  return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nivcsw : 0;
+}
+
+// Until staging has been walked over once, or as many calls as a trial may cost.
+uint32_t warm_calls(const Call& call, int ranks, size_t most) {
+  constexpr size_t window_bytes = size_t(2) << 20;
+  const bool has_blocks =
+      plan::has_blocks(call.collective, plan::Buffer::send) || plan::has_blocks(call.collective, plan::Buffer::recv);
+  return uint32_t(std::min(1 + window_bytes / (call.bytes() * (has_blocks ? size_t(ranks) : 1)), most));
+}
+
+bool sixteen_bits(const Call& call) { return call.element_bytes == 2 && plan::is_reduction(call.collective); }
+
+}  // namespace
+
+Cell& Comm::cell_of(const Call& call, bool request) {
+  return tuning_->tuner().cell(call.collective, call.bytes(), sixteen_bits(call), request);
+}
+
+// ---- blocking calls --------------------------------------------------------------------------------------------
+
+coll_status Comm::perform_tuned(const Call& call) {
+  Cell& cell = cell_of(call, false);
+  if (!cell.rests()) [[unlikely]]
+    return perform_in_trial(call, cell);
+  const BoundEntry* entry;
+  const coll_status status = entry_of(call, cell, cell.now(), entry);
+  return status == COLL_OK ? perform_with(call, entry) : status;
+}
+
+coll_status Comm::entry_of(const Call& call, const Cell& cell, uint8_t way, const BoundEntry*& entry) {
+  entry = nullptr;
+  if (way != 0 && cell.ways()[way].choice.algorithm == nullptr) {
+    took_latency_path_ = may_take_latency_path(call);
+    if (took_latency_path_) return COLL_OK;
+    way = 0;
+  }
+  took_latency_path_ = way == 0 && takes_latency_path(call);
+  if (took_latency_path_) return COLL_OK;
+  const coll_status status = bound_for(call, 0, way, entry);
+  if (status == COLL_OK && settings_.huge_pages) use_long_buffers(call, rank(), ranks());
+  return status;
+}
+
+coll_status Comm::perform_with(const Call& call, const BoundEntry* entry) {
+  return entry == nullptr ? told(perform_short(call)) : run(*entry, call);
+}
+
+// Beyond where the books end it, the latency path may still be faster.
+bool Comm::may_take_latency_path(const Call& call) const {
+  const size_t usual = latency_bytes_[size_t(call.collective)];
+  const bool farther = !are_many() && usual != 0 && team_.record == nullptr &&
+                       (ranks() <= exec::most_reduced_ranks || !plan::is_reduction(call.collective));
+  const size_t shown = call.bytes() * plan::pieces_shown(call.collective, ranks());
+  return shown <= (farther ? exec::Cell::payload_bytes : usual);
+}
+
+coll_status Comm::perform_in_trial(const Call& call, Cell& cell) {
+  if (cell.awaits_times()) {
+    const coll_status status = exchange_times(cell);
+    if (status != COLL_OK) return told(status);
+    learn(call, cell, 0);
+  }
+  if (!cell.has_begun()) begin(call, cell, false);
+  const BoundEntry* entry;
+  coll_status status;
+  if (cell.rests()) {
+    status = entry_of(call, cell, cell.now(), entry);
+    return status == COLL_OK ? perform_with(call, entry) : status;
+  }
+  const Cell::Turn turn = cell.turn(call.bytes());
+  status = entry_of(call, cell, turn.way, entry);
+  if (status != COLL_OK || turn.sample < 0) return status == COLL_OK ? perform_with(call, entry) : status;
+  const long before = switches();
+  const int64_t begin_ns = sync::now_ns();
+  status = perform_with(call, entry);
+  look_at(result_of(call, rank(), ranks()));
+  const int64_t end_ns = sync::now_ns();
+  // Where each rank has a core, a call in which something else ran there says less: an even end marks it, see tuner.cc.
+  const bool disturbed = !team_.crowded && switches() != before;
+  cell.took(turn, begin_ns, disturbed ? end_ns & ~int64_t(1) : end_ns | 1);
+  return status;
+}
+
+coll_status Comm::exchange_times(const Cell& cell) {
+  tuning_->publish(0, cell.notes());
+  team_.posted();
+  for (int missing; (missing = tuning_->missing(0)) >= 0;) {
+    const coll_status status = team_.wait(tuning_->line(0, missing).number, tuning_->number(0), missing);
+    if (status != COLL_OK) return status;
+  }
+  return COLL_OK;
+}
+
+// ---- both ------------------------------------------------------------------------------------------------------
+
+void Comm::begin(const Call& call, Cell& cell, bool request) {
+  const tune::Situation situation = this->situation(call);
+  const tune::Forced forced = this->forced(call.collective);
+  const bool watched = selector_.knows_times(ranks());  // for tell_drift()
+  if (!tuning_->is_on()) {
+    std::vector<tune::Choice> ways = tune::rule_candidates(selector_, situation, forced, takes_latency_path(call));
+    if (watched || call.bytes() < tune::long_tuned_min_bytes) ways.resize(1);
+    return cell.begin(std::move(ways), {}, {.watched = watched, .warm = warm_calls(call, ranks(), 16)});
+  }
+  std::vector<tune::Choice> ways = tune::candidates(selector_, situation, forced, !request && takes_latency_path(call),
+                                                    !request && may_take_latency_path(call), &tuning_->priced());
+  size_t first = 0;
+  std::optional<tune::Choice> earlier = forced.ranges.empty() ? tuning_->learned_earlier(situation) : std::nullopt;
+  if (earlier.has_value()) {
+    if (earlier->algorithm != nullptr) tune::complete(situation, *earlier);
+    // A file may have been written by hand, or where kernel-assisted copies worked.
+    const bool works = tune::keeps_bits(*earlier, situation) &&
+                       (earlier->algorithm == nullptr ? !request && may_take_latency_path(call)
+                                                      : !earlier->kernel_copies || situation.has_kernel_copies());
+    const auto repeats = [&](const tune::Choice& known) { return tune::same(known, *earlier); };
+    const auto known = std::ranges::find_if(ways, repeats);
+    if (known != ways.end()) first = size_t(known - ways.begin());
+    else if (works) first = 1, ways.insert(ways.begin() + 1, *earlier);
+  }
+  // Of what a user forces only what the user names is tried.
+  Cell::Around around;
+  if (forced.ranges.empty())
+    around = [situation](const tune::Choice& winner) { return tune::neighbours(winner, situation); };
+  cell.begin(
+      std::move(ways), std::move(around),
+      {.first = first, .learned = earlier.has_value(), .watched = watched, .warm = warm_calls(call, ranks(), 4)});
+}
+
+// Once all lines of the channel's exchange are there.
+void Comm::learn(const Call& call, Cell& cell, int channel) {
+  const bool over = cell.learn(tuning_->take(channel));
+  if (!over) return;
+  const tune::Choice& now = cell.ways()[cell.now()].choice;
+  const double us = cell.ways()[cell.now()].us;
+  if (stats::wanted())
+    stats::tuned(plan::name(call.collective), cell.bytes(), ranks(), channel != 0, tune::rule_text(now), us,
+                 tune::rule_text(cell.ways()[0].choice), cell.usual_us());
+  if (rank() != 0) return;
+  if (settings_.log_decisions)
+    fprintf(stderr, "libcoll: %s of %zu bytes on %d ranks: auto-tuned, %s, %.4g us; default %s, %.4g us\n",
+            plan::name(call.collective), cell.bytes(), ranks(), tune::text(now).c_str(), us,
+            tune::text(cell.ways()[0].choice).c_str(), cell.usual_us());
+  if (settings_.log && settings_.tells_drift) tell_drift(call, cell.bytes(), cell.usual_us());
+}
+
+// Once for each collective, if calls no longer take what the table has measured: by several trials in succession, since
+// other load may disturb one.
+void Comm::tell_drift(const Call& call, size_t bytes, double us) {
+  constexpr double factor = 3;
+  constexpr uint8_t enough = 3;
+  uint8_t& trials = stale_trials_[size_t(call.collective)];
+  if (trials == enough || us <= 0 || !selector_.knows_times(ranks())) return;
+  tune::Situation situation = this->situation(call);
+  situation.bytes = bytes;
+  const double expected_us = selector_.select(situation, forced(call.collective)).expected_us;
+  if (expected_us <= 0) return;
+  const bool fits = us < factor * expected_us && expected_us < factor * us;
+  trials = fits ? 0 : uint8_t(trials + 1);
+  if (trials < enough) return;
+  fprintf(stderr,
+          "libcoll: %s of about %zu bytes takes %.3g times as long as the model table predicts (%.3g us); run `collctl "
+          "calibrate` again, or set COLL_TUNE=off to silence this warning\n",
+          plan::name(call.collective), bytes, us / expected_us, expected_us);
+}
+
+// What is worth keeping, when the communicator ends: by one rank.
+void Comm::keep_learned() const {
+  if (rank() != 0 || tuning_ == nullptr || settings_.tune_file.empty()) return;
+  std::vector<tune::Learned> learned;
+  for (const bool request : {true, false})  // of blocking calls, if there were both: the later ones replace the others
+    tuning_->tuner().visit([&](Collective collective, bool sixteen, bool of_request, const Cell& cell) {
+      if (of_request != request || cell.trials() == 0 || cell.ways().size() < 2) return;
+      tune::Situation situation = this->situation({.collective = collective, .count = cell.bytes()});
+      situation.element_bytes = sixteen ? 2 : 1;
+      const tune::Way& now = cell.ways()[cell.now()];
+      learned.push_back({situation, now.choice, now.us, cell.usual_us()});
+    });
+  const std::string problem = tune::update_learned_file(settings_.tune_file, machine_->processor, learned);
+  if (!problem.empty()) fprintf(stderr, "libcoll: COLL_TUNE_FILE: %s\n", problem.c_str());
+}
+
+// ---- non-blocking and persistent collectives -------------------------------------------------------------------
+
+// Calls of a cell may be on several channels. They take their turns in the order in which they were started; one that finds
+// that times must be exchanged first does so once it is at the head of its channel, and those behind it wait for it.
+Comm::Turned Comm::take_turn(Request& request, bool at_head) {
+  Cell& cell = *request.cell_;
+  const int channel = int(request.queue_) + 1;
+  if (request.number_ != cell.taken) return Turned::later;
+  if (cell.awaits_times()) {
+    if (!at_head) return Turned::later;
+    if (!tuning_->is_published(channel)) {
+      tuning_->publish(channel, cell.notes());
+      team_.posted();
+    }
+    if (tuning_->missing(channel) >= 0) return Turned::later;
+    learn(request.call_, cell, channel);
+  }
+  cell.taken++;
+  bool rests = cell.rests();
+  if (!rests && !cell.has_begun()) {
+    begin(request.call_, cell, true);
+    rests = cell.rests();
+  }
+  request.turn_ = rests ? Cell::Turn{.way = cell.now()} : cell.turn(request.call_.bytes());
+  const BoundEntry* entry;
+  request.status_ = bound_for(request.call_, channel, request.turn_.way, entry);
+  if (request.status_ != COLL_OK) return Turned::failed;
+  equip(request, request.bound_[request.queue_] = entry->bound);
+  return Turned::ready;
+}
+
+// The rank that a request's turn waits for, if it is known; -1: it waits for another request of this rank.
+int Comm::awaits_times_of(const Request& request) {
+  const int channel = int(request.queue_) + 1;
+  return request.cell_ != nullptr && tuning_->is_published(channel) ? tuning_->missing(channel) : -1;
+}
+
+}  // namespace coll::comm

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tune/tuner_file.h"
+
+#include <unistd.h>
+
+#include <bit>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <map>
+
+#include "config/text_file.h"
+#include "tune/shipped.h"
+
+namespace coll::tune {
+
+namespace {
+
+constexpr std::string_view first_words = "# libcoll auto-tuning 1: ";
+constexpr size_t most_bytes = size_t(1) << 20;
+
+std::string first_line(std::string_view processor) {
+  return std::string(first_words) + std::string(processor.empty() ? "unknown processor" : processor);
+}
+
+// "bcast[p=2, levels=1, !oversubscribed, n>=65536, n<131072]".
+std::string key_of(const Situation& of) {
+  const size_t from = std::bit_floor(of.bytes);
+  std::string key = std::string(plan::name(of.collective)) + "[p=" + std::to_string(of.ranks) +
+                    ", levels=" + std::to_string(of.levels) + (of.oversubscribed ? ", " : ", !") + "oversubscribed";
+  if (plan::is_reduction(of.collective)) key += of.rounds_partials() ? ", element=2" : ", element!=2";
+  return key + ", n>=" + std::to_string(from) + ", n<" + std::to_string(2 * from) + "]";
+}
+
+std::string line_of(const Learned& learned) {
+  std::string text = rule_text(learned.choice);
+  // Said in any case: on another day kernel-assisted copies may be the rule.
+  if (learned.choice.algorithm != nullptr && !learned.choice.kernel_copies)
+    text += (text.find(':') == std::string::npos ? ":" : ",") + std::string("copy=staged");
+  char times[80];
+  snprintf(times, sizeof times, " -- %.4g us, books %.4g us", learned.us, learned.usual_us);
+  return ": " + text + times;
+}
+
+// Line by line, without the first one.
+std::map<std::string, std::string, std::less<>> rules_of(std::string_view text) {
+  std::map<std::string, std::string, std::less<>> rules;
+  for (bool first = true; !text.empty(); first = false) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    const size_t end = line.find(']');
+    if (!first && end != std::string_view::npos) rules.emplace(line.substr(0, end + 1), line.substr(end + 1));
+  }
+  return rules;
+}
+
+}  // namespace
+
+topo::Status LearnedBook::read(std::string_view text, const std::string& file, std::string_view processor) {
+  book_ = Book();
+  if (text.empty()) return {};
+  const auto ignored = [&](const std::string& why) {
+    book_ = Book();
+    return topo::Status::error("the auto-tuning file " + file + " is ignored: " + why +
+                               "; remove it, or name another one in COLL_TUNE_FILE");
+  };
+  const std::string_view first = text.substr(0, text.find('\n'));
+  if (!first.starts_with(first_words)) return ignored("its first line is not '" + first_line(processor) + "'");
+  if (first != first_line(processor))
+    return ignored("it is of the processor " + std::string(first.substr(first_words.size())));
+  if (text.back() != '\n') return ignored("its last line is not complete");
+  topo::Status status = book_.add(text, file);
+  if (status.ok()) status = book_.check();
+  if (!status.ok()) return ignored(status.text());
+  return {};
+}
+
+std::optional<Choice> LearnedBook::find(const Situation& situation) const {
+  const Book::Found found = book_.find(situation);
+  if (found.rule == nullptr) return std::nullopt;
+  const Candidate& candidate = found.range->candidates.front();
+  if (candidate.kind == Candidate::Kind::priced) return std::nullopt;
+  return candidate.kind == Candidate::Kind::latency ? Choice() : made(candidate, situation, book_, true);
+}
+
+std::string learned_text(std::string_view before, std::string_view processor, const std::vector<Learned>& learned) {
+  std::map<std::string, std::string, std::less<>> rules;
+  // Nothing of a file that would be ignored.
+  if (LearnedBook book; book.read(before, "", processor).ok()) rules = rules_of(before);
+  for (const Learned& one : learned) rules.insert_or_assign(key_of(one.situation), line_of(one));
+  std::string text = first_line(processor) + "\n";
+  for (const auto& [key, rest] : rules) text += key + rest + "\n";
+  return text;
+}
+
+topo::Status read_learned_file(const std::string& path, std::string& text) {
+  text.clear();
+  if (access(path.c_str(), F_OK) != 0 && errno == ENOENT) return {};
+  const std::string wrong = config::read_text_file(path, most_bytes, text);
+  if (wrong.empty()) return {};
+  text.clear();
+  return topo::Status::error("the auto-tuning file " + path + " is ignored: " + wrong);
+}
+
+std::string update_learned_file(const std::string& path, std::string_view processor,
+                                const std::vector<Learned>& learned) {
+  if (learned.empty()) return "";
+  std::string before;
+  if (const topo::Status status = read_learned_file(path, before); !status.ok()) return status.text();
+  // A name that was written by mistake must not cost its file.
+  if (!before.empty() && !before.starts_with(first_line(processor) + "\n"))
+    return path + " is not replaced: it is no auto-tuning file of this processor; name another one in COLL_TUNE_FILE";
+  const std::string text = learned_text(before, processor, learned);
+  const std::string own = path + ".new." + std::to_string(getpid());
+  const auto failed = [&](const char* what) {
+    const std::string why = strerror(errno);
+    unlink(own.c_str());
+    return std::string("cannot ") + what + " " + path + ": " + why + "; name a file in a writable directory";
+  };
+  std::FILE* file = std::fopen(own.c_str(), "wxe");
+  if (file == nullptr) return failed("write");
+  const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  if (std::fclose(file) != 0 || !written) return failed("write");
+  if (std::rename(own.c_str(), path.c_str()) != 0) return failed("replace");
+  return "";
+}
+
+}  // namespace coll::tune

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Files of what online tuning has learned: what is written is read, and a damaged or foreign file is ignored and said so.
+#include "tune/tuner_file.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <sstream>
+
+namespace coll::tune {
+namespace {
+
+using plan::Collective;
+
+constexpr const char* processor = "AMD EPYC 7763 64-Core Processor";
+
+Learned learned(Collective collective, size_t bytes, const char* algorithm, uint32_t chunk = 16384) {
+  Learned made{.situation = {.collective = collective, .bytes = bytes, .element_bytes = 4, .ranks = 2},
+               .us = 9.5,
+               .usual_us = 11};
+  if (algorithm != nullptr) made.choice.algorithm = algo::find(collective, algorithm);
+  made.choice.parameters.chunk_bytes = chunk;
+  return made;
+}
+
+std::string read(const std::string& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+class LearnedFile : public testing::Test {
+ protected:
+  ~LearnedFile() override { unlink(path.c_str()); }
+  const std::string path = testing::TempDir() + "coll-learned-" + std::to_string(getpid());
+};
+
+TEST_F(LearnedFile, IsReadAsItWasWritten) {
+  EXPECT_EQ(update_learned_file(
+                path, processor,
+                {learned(Collective::bcast, 70000, "flat_read"), learned(Collective::scatter, 4096, nullptr)}),
+            "");
+  std::string text;
+  ASSERT_TRUE(read_learned_file(path, text).ok());
+  LearnedBook book;
+  const topo::Status status = book.read(text, path, processor);
+  ASSERT_TRUE(status.ok()) << status.text();
+  Situation situation = learned(Collective::bcast, 65536, nullptr).situation;
+  const std::optional<Choice> found = book.find(situation);
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->algorithm->name, "flat_read");
+  EXPECT_EQ(found->parameters.chunk_bytes, 16384u);
+  EXPECT_FALSE(found->kernel_copies);
+  situation.bytes = 131072;
+  EXPECT_FALSE(book.find(situation).has_value());
+  situation.bytes = 65536, situation.ranks = 3;
+  EXPECT_FALSE(book.find(situation).has_value());
+  situation.ranks = 2, situation.oversubscribed = true;
+  EXPECT_FALSE(book.find(situation).has_value());
+  const std::optional<Choice> latency = book.find(learned(Collective::scatter, 5000, nullptr).situation);
+  ASSERT_TRUE(latency.has_value());
+  EXPECT_EQ(latency->algorithm, nullptr);
+}
+
+TEST_F(LearnedFile, KeepsWhatIsNotReplaced) {
+  EXPECT_EQ(update_learned_file(path, processor,
+                                {learned(Collective::bcast, 65536, "flat_read", 4096),
+                                 learned(Collective::gather, 65536, "sequential_read")}),
+            "");
+  EXPECT_EQ(update_learned_file(path, processor, {learned(Collective::bcast, 100000, "flat_read", 8192)}), "");
+  const std::string text = read(path);
+  EXPECT_NE(text.find("flat_read:chunk=8192"), std::string::npos) << text;
+  EXPECT_EQ(text.find("flat_read:chunk=4096"), std::string::npos) << text;
+  EXPECT_NE(text.find("gather["), std::string::npos) << text;
+  EXPECT_EQ(std::ranges::count(text, '\n'), 3);
+}
+
+TEST_F(LearnedFile, SixteenBitReductionsAreApart) {
+  Learned wide = learned(Collective::allreduce, 65536, "fused", 8192), narrow = wide;
+  narrow.situation.element_bytes = 2;
+  narrow.choice.parameters.chunk_bytes = 32768;
+  LearnedBook book;
+  ASSERT_TRUE(book.read(learned_text("", processor, {wide, narrow}), "f", processor).ok());
+  EXPECT_EQ(book.find(wide.situation)->parameters.chunk_bytes, 8192u);
+  EXPECT_EQ(book.find(narrow.situation)->parameters.chunk_bytes, 32768u);
+}
+
+// Whatever the cut is, the file is taken whole or not at all.
+TEST_F(LearnedFile, TruncatedIsIgnored) {
+  const std::string whole = learned_text(
+      "", processor, {learned(Collective::bcast, 65536, "flat_read"), learned(Collective::gather, 4096, nullptr)});
+  for (size_t length = 1; length < whole.size(); length++) {
+    LearnedBook book;
+    const topo::Status status = book.read(whole.substr(0, length), "learned.tune", processor);
+    if (status.ok()) {
+      EXPECT_EQ(whole[length - 1], '\n') << whole.substr(0, length);
+      continue;
+    }
+    EXPECT_NE(status.text().find("learned.tune is ignored: "), std::string::npos) << status.text();
+    EXPECT_FALSE(book.find(learned(Collective::bcast, 65536, nullptr).situation).has_value());
+  }
+}
+
+TEST_F(LearnedFile, ForeignIsIgnoredAndStays) {
+  const std::string other = learned_text("", "POWER8", {learned(Collective::bcast, 65536, "flat_read")});
+  const std::string first = learned_text("", processor, {});
+  for (const std::string& text : {other, std::string("{\"name\": \"table\"}\n"),
+                                  std::string("\x7f"
+                                              "ELF\0\1",
+                                              6)}) {
+    std::ofstream(path) << text;
+    LearnedBook book;
+    std::string found;
+    const topo::Status status = read_learned_file(path, found);
+    EXPECT_TRUE(!status.ok() || !book.read(found, path, processor).ok());
+    EXPECT_NE(update_learned_file(path, processor, {learned(Collective::bcast, 65536, "flat_read")}), "");
+    EXPECT_EQ(read(path), text);
+  }
+  // Rules that do not exist, of the right processor.
+  for (const char* rule : {"bcast: no_such\n", "bcast[x=1]: flat_read\n", "bcast[p=2: flat_read\n", "bcast flat\n"}) {
+    LearnedBook book;
+    const topo::Status status = book.read(first + rule, "learned.tune", processor);
+    EXPECT_FALSE(status.ok()) << rule;
+    EXPECT_NE(status.text().find("learned.tune:2:"), std::string::npos) << status.text();
+    EXPECT_FALSE(book.find(learned(Collective::bcast, 65536, nullptr).situation).has_value());
+  }
+}
+
+TEST_F(LearnedFile, ThatCannotBeWrittenIsSaid) {
+  const std::string problem =
+      update_learned_file("/nowhere/learned.tune", processor, {learned(Collective::bcast, 65536, "flat_read")});
+  EXPECT_NE(problem.find("/nowhere/learned.tune"), std::string::npos);
+  EXPECT_NE(problem.find("name a file in a writable directory"), std::string::npos) << problem;
+}
+
+}  // namespace
+}  // namespace coll::tune

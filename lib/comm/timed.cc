@@ -22,9 +22,11 @@ size_t bytes_of(const Call& call) {
   return call.pieces != nullptr ? call.pieces->total() : call.bytes();
 }
 
-// "neighbor_alltoall" of "MPI_Ineighbor_alltoall".
+// "neighbor_alltoall" of "MPI_Ineighbor_alltoall" and of "MPIX_Neighbor_alltoall_init".
 std::string collective_of(std::string_view function) {
-  function.remove_prefix(std::string_view("MPI_").size());
+  function.remove_prefix(function.find('_') + 1);
+  constexpr std::string_view persistent = "_init";
+  if (function.ends_with(persistent)) function.remove_suffix(persistent.size());
   if (function.size() > 1 && function[0] == 'I' && std::islower(static_cast<unsigned char>(function[1])))
     function.remove_prefix(1);
   std::string name(function);

@@ -70,9 +70,6 @@ inline void describe_own(Side *side, bool in_place, const Message &message, cons
   else message.describe(side, buffer, 1);
 }
 
-constexpr int no_block = -1;
-constexpr int all_blocks = -2;
-
 // Open MPI lets a program name its own block of the other buffer, and moves nothing; MPICH calls it an error, as libcoll
 // does. `own` becomes in place then. Blocks that are packed lie elsewhere anyway.
 inline void keep_own_block([[maybe_unused]] Side &own, [[maybe_unused]] const Side &blocks,

@@ -79,9 +79,14 @@ void find_everything() {
 #define COLL_SHIM_FIND(name)                                                        \
   found.name = reinterpret_cast<decltype(found.name)>(symbol_below("PMPI_" #name)); \
   all = all && found.name != nullptr;
+#define COLL_SHIM_FIND_INIT(name)                                              \
+  found.next.name##_init = reinterpret_cast<decltype(found.next.name##_init)>( \
+      next_symbol(COLL_SHIM_INIT_PREFIX #name "_init", "P" COLL_SHIM_INIT_PREFIX #name "_init"));
   COLL_SHIM_TAKEN(COLL_SHIM_FIND_NEXT)
+  COLL_SHIM_INITS(COLL_SHIM_FIND_INIT)
   COLL_SHIM_NEEDED(COLL_SHIM_FIND)
 #undef COLL_SHIM_FIND_NEXT
+#undef COLL_SHIM_FIND_INIT
 #undef COLL_SHIM_FIND
   found.own_free_mem = reinterpret_cast<decltype(found.own_free_mem)>(next_symbol("PMPI_Free_mem", "PMPI_Free_mem"));
   found.world = MPI_COMM_WORLD;

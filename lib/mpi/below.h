@@ -15,11 +15,46 @@ namespace coll::shim {
   X(Alloc_mem) X(Free_mem) X(Op_create) X(Op_free) X(Init) X(Init_thread) X(Finalize)                  \
   X(Comm_free) X(Comm_disconnect)                                                                      \
   X(Iprobe) X(Improbe) X(Isend) X(Issend) X(Irsend) X(Ibsend) COLL_SHIM_TAKEN_LARGE(X) COLL_SHIM_STARTED(X)\
-  COLL_SHIM_EDGES(X) COLL_SHIM_WAITS(X)
+  COLL_SHIM_EDGES(X) COLL_SHIM_WAITS(X) COLL_SHIM_PERSISTENT(X) COLL_SHIM_INITS_LARGE(X)
 
 // Those of waits.h.
 #define COLL_SHIM_WAITS(X)                                                                              \
   X(Wait) X(Waitall) X(Waitany) X(Waitsome) X(Test) X(Testall) X(Testany) X(Testsome)
+
+// Those of persistent.h: all with the names that follow, and COLL_SHIM_INITS with "_init" behind them. Open MPI 4.1 has the
+// latter as an extension.
+#define COLL_SHIM_PERSISTENT(X) X(Start) X(Startall) X(Request_free) X(Cancel)
+#if defined(OMPI_HAVE_MPI_EXT_PCOLLREQ) && OMPI_MAJOR_VERSION < 5
+#define COLL_SHIM_INIT(name) MPIX_##name##_init
+#define COLL_SHIM_PROFILED_INIT(name) PMPIX_##name##_init
+#define COLL_SHIM_INIT_PREFIX "MPIX_"
+#elif MPI_VERSION >= 4 || (defined(OPEN_MPI) && OMPI_MAJOR_VERSION >= 5)
+#define COLL_SHIM_INIT(name) MPI_##name##_init
+#define COLL_SHIM_PROFILED_INIT(name) PMPI_##name##_init
+#define COLL_SHIM_INIT_PREFIX "MPI_"
+#else
+#define COLL_SHIM_INIT_PREFIX "MPI_"
+#endif
+#ifdef COLL_SHIM_INIT
+#define COLL_SHIM_INITS(X)                                                                              \
+  X(Barrier) X(Bcast) X(Reduce) X(Allreduce) X(Reduce_scatter) X(Reduce_scatter_block) X(Scan)         \
+  X(Exscan) X(Gather) X(Gatherv) X(Scatter) X(Scatterv) X(Allgather) X(Allgatherv) X(Alltoall)         \
+  X(Alltoallv) X(Alltoallw) X(Neighbor_allgather) X(Neighbor_allgatherv) X(Neighbor_alltoall)          \
+  X(Neighbor_alltoallv) X(Neighbor_alltoallw)
+#else
+#define COLL_SHIM_INITS(X)
+#endif
+#if defined(COLL_SHIM_INIT) && MPI_VERSION >= 4
+#define COLL_SHIM_INITS_LARGE(X)                                                                        \
+  X(Bcast_init_c) X(Reduce_init_c) X(Allreduce_init_c) X(Reduce_scatter_init_c)                        \
+  X(Reduce_scatter_block_init_c) X(Scan_init_c) X(Exscan_init_c) X(Gather_init_c) X(Gatherv_init_c)    \
+  X(Scatter_init_c) X(Scatterv_init_c) X(Allgather_init_c) X(Allgatherv_init_c) X(Alltoall_init_c)     \
+  X(Alltoallv_init_c) X(Alltoallw_init_c) X(Neighbor_allgather_init_c)                                 \
+  X(Neighbor_allgatherv_init_c) X(Neighbor_alltoall_init_c) X(Neighbor_alltoallv_init_c)               \
+  X(Neighbor_alltoallw_init_c)
+#else
+#define COLL_SHIM_INITS_LARGE(X)
+#endif
 
 // Those of neighbors.h.
 #define COLL_SHIM_EDGES(X)                                                                              \
@@ -83,7 +118,7 @@ namespace coll::shim {
   COLL_SHIM_COUNTS(X) COLL_SHIM_CONVERSIONS(X) COLL_SHIM_ENDS(X) COLL_SHIM_REQUESTS(X)
 // Of those, what requests need: lib/mpi/requests.h and background.h.
 #define COLL_SHIM_REQUESTS(X)                                                                           \
-  X(Grequest_start) X(Grequest_complete) X(Query_thread)                                               \
+  X(Grequest_start) X(Grequest_complete) X(Recv_init) X(Start) X(Send) X(Request_free) X(Query_thread)                                               \
   X(Group_translate_ranks) X(Iallgather) X(Test) X(Testall) X(Type_dup)
 // Sizes as MPI_Count: found.COLL_SHIM_COUNT(Type_size). MPI 4.1 deprecates the functions that end in _x.
 #if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
@@ -109,12 +144,15 @@ namespace coll::shim {
 
 struct Below {
 #define COLL_SHIM_MEMBER(name) decltype(&::PMPI_##name) name;
+#define COLL_SHIM_INIT_MEMBER(name) decltype(&::COLL_SHIM_PROFILED_INIT(name)) name##_init;
   struct Next {
     COLL_SHIM_TAKEN(COLL_SHIM_MEMBER)
+    COLL_SHIM_INITS(COLL_SHIM_INIT_MEMBER)
   } next;
   COLL_SHIM_NEEDED(COLL_SHIM_MEMBER)
   decltype(&::PMPI_Free_mem) own_free_mem;  // the library's, behind its PMPI_ name, which the shim takes too
 #undef COLL_SHIM_MEMBER
+#undef COLL_SHIM_INIT_MEMBER
   MPI_Comm world;
   MPI_Comm self;
   MPI_Errhandler errors_return;

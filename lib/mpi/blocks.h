@@ -12,6 +12,10 @@
 
 namespace coll::shim {
 
+// Instead of the number of a block.
+constexpr int no_block = -1;
+constexpr int all_blocks = -2;
+
 class Side {
  public:
   // A side without a part in the call. Never copied: words stored a moment ago are slow to load as vectors.
@@ -48,6 +52,13 @@ class Side {
   void pack_at(char *packed) {
     if (packs_) data_ = packed;
   }
+  // Of what is packed: another handle for the same datatype.
+  void retype(MPI_Datatype handle, const Datatype *element) {
+    handle_ = handle;
+    element_ = element;
+  }
+  MPI_Datatype datatype() const { return handle_; }
+
   // Packs a block, or all; nothing when the data lie in order. False when MPI refuses.
   bool load(int block) const { return !packs_ || move(block, true); }
   bool load() const { return !packs_ || move_all(true); }

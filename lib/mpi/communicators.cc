@@ -8,7 +8,9 @@
 #include "mpi/ending.h"
 #include "mpi/log.h"
 #include "mpi/memory.h"
+#include "mpi/names.h"
 #include "mpi/operations.h"
+#include "mpi/persistent.h"
 #include "mpi/placement.h"
 #include "mpi/presence.h"
 #include "mpi/progress.h"
@@ -33,72 +35,6 @@ constinit thread_local HandleCache<Communicator> recent_communicators;
 bool requests_work = false;
 
 namespace {
-
-// Each with the name under which libcoll counts it.
-struct Name {
-  const char *of_mpi;
-  const char *own;
-  const char *of_libcoll;
-};
-constexpr Name names[collectives] = {
-    {"MPI_Barrier", "barrier", "barrier"},
-    {"MPI_Bcast", "bcast", "bcast"},
-    {"MPI_Reduce", "reduce", "reduce"},
-    {"MPI_Allreduce", "allreduce", "allreduce"},
-    {"MPI_Reduce_scatter", "reduce_scatter", "reduce_scatter"},
-    {"MPI_Reduce_scatter_block", "reduce_scatter_block", "reduce_scatter"},
-    {"MPI_Scan", "scan", "scan"},
-    {"MPI_Exscan", "exscan", "exscan"},
-    {"MPI_Gather", "gather", "gather"},
-    {"MPI_Gatherv", "gatherv", "gather"},
-    {"MPI_Scatter", "scatter", "scatter"},
-    {"MPI_Scatterv", "scatterv", "scatter"},
-    {"MPI_Allgather", "allgather", "allgather"},
-    {"MPI_Allgatherv", "allgatherv", "allgather"},
-    {"MPI_Alltoall", "alltoall", "alltoall"},
-    {"MPI_Alltoallv", "alltoallv", "alltoall"},
-    {"MPI_Alltoallw", "alltoallw", "alltoallw"},
-    {"MPI_Neighbor_allgather", "neighbor_allgather", "neighbor_allgather"},
-    {"MPI_Neighbor_allgatherv", "neighbor_allgatherv", "neighbor_allgatherv"},
-    {"MPI_Neighbor_alltoall", "neighbor_alltoall", "neighbor_alltoall"},
-    {"MPI_Neighbor_alltoallv", "neighbor_alltoallv", "neighbor_alltoallv"},
-    {"MPI_Neighbor_alltoallw", "neighbor_alltoallw", "neighbor_alltoallw"},
-    {"MPI_Ibarrier", "ibarrier", "barrier"},
-    {"MPI_Ibcast", "ibcast", "bcast"},
-    {"MPI_Ireduce", "ireduce", "reduce"},
-    {"MPI_Iallreduce", "iallreduce", "allreduce"},
-    {"MPI_Ireduce_scatter", "ireduce_scatter", "reduce_scatter"},
-    {"MPI_Ireduce_scatter_block", "ireduce_scatter_block", "reduce_scatter"},
-    {"MPI_Iscan", "iscan", "scan"},
-    {"MPI_Iexscan", "iexscan", "exscan"},
-    {"MPI_Igather", "igather", "gather"},
-    {"MPI_Igatherv", "igatherv", "gather"},
-    {"MPI_Iscatter", "iscatter", "scatter"},
-    {"MPI_Iscatterv", "iscatterv", "scatter"},
-    {"MPI_Iallgather", "iallgather", "allgather"},
-    {"MPI_Iallgatherv", "iallgatherv", "allgather"},
-    {"MPI_Ialltoall", "ialltoall", "alltoall"},
-    {"MPI_Ialltoallv", "ialltoallv", "alltoall"},
-    {"MPI_Ialltoallw", "ialltoallw", "alltoallw"},
-    {"MPI_Ineighbor_allgather", "ineighbor_allgather", "neighbor_allgather"},
-    {"MPI_Ineighbor_allgatherv", "ineighbor_allgatherv", "neighbor_allgatherv"},
-    {"MPI_Ineighbor_alltoall", "ineighbor_alltoall", "neighbor_alltoall"},
-    {"MPI_Ineighbor_alltoallv", "ineighbor_alltoallv", "neighbor_alltoallv"},
-    {"MPI_Ineighbor_alltoallw", "ineighbor_alltoallw", "neighbor_alltoallw"},
-};
-constexpr const char *why_names[whys] = {"outside MPI_Init ... MPI_Finalize",
-                                         "inside MPI_Comm_free",
-                                         "inter-communicator",
-                                         "one rank",
-                                         "several nodes",
-                                         "no libcoll communicator",
-                                         "empty",
-                                         "wrong arguments",
-                                         "datatype",
-                                         "operation on this datatype",
-                                         "too large",
-                                         "not yet agreed",
-                                         "no place for progress"};
 
 enum class Phase { before, open, closed };
 
@@ -355,9 +291,9 @@ void tell_total(int rank) {
       const std::uint64_t count = passed_in_all(i, why);
       if (count == 0) continue;
       passed += count;
-      reasons += (reasons.empty() ? " (" : ", ") + std::to_string(count) + ' ' + why_names[why];
+      reasons += (reasons.empty() ? " (" : ", ") + std::to_string(count) + ' ' + why_name(static_cast<Why>(why));
     }
-    log_line("rank %d: %s: %llu intercepted, %llu forwarded%s%s", rank, names[i].own,
+    log_line("rank %d: %s: %llu intercepted, %llu forwarded%s%s", rank, own_name(static_cast<Collective>(i)),
              static_cast<unsigned long long>(total.taken[i]), static_cast<unsigned long long>(passed), reasons.c_str(),
              reasons.empty() ? "" : ")");
   }
@@ -377,12 +313,6 @@ std::size_t *Communicator::make_numbers() {
   numbers.reset(new (std::nothrow) std::size_t[4 * static_cast<std::size_t>(ranks)]);
   return numbers.get();
 }
-
-const char *mpi_name(Collective collective) { return names[collective].of_mpi; }
-
-const char *libcoll_name(Collective collective) { return names[collective].of_libcoll; }
-
-const char *why_name(Why why) { return why_names[static_cast<std::size_t>(why)]; }
 
 bool prepare() {
   if (phase.load(std::memory_order_acquire) == Phase::open) return !making;
@@ -457,6 +387,7 @@ void shut_down() {
   if (phase.load(std::memory_order_acquire) == Phase::open) Background::end_all();
   if (phase.exchange(Phase::closed, std::memory_order_acq_rel) != Phase::open) return;
   HandleCache<Communicator>::forget_all();
+  free_persistent();
   {
     const std::lock_guard lock(living_mutex);
     for (Communicator *communicator = living; communicator != nullptr; communicator = communicator->next)

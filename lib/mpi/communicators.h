@@ -60,8 +60,35 @@ enum Collective {
   ineighbor_alltoall,
   ineighbor_alltoallv,
   ineighbor_alltoallw,
+  barrier_init,
+  bcast_init,
+  reduce_init,
+  allreduce_init,
+  reduce_scatter_init,
+  reduce_scatter_block_init,
+  scan_init,
+  exscan_init,
+  gather_init,
+  gatherv_init,
+  scatter_init,
+  scatterv_init,
+  allgather_init,
+  allgatherv_init,
+  alltoall_init,
+  alltoallv_init,
+  alltoallw_init,
+  neighbor_allgather_init,
+  neighbor_allgatherv_init,
+  neighbor_alltoall_init,
+  neighbor_alltoallv_init,
+  neighbor_alltoallw_init,
   collectives
 };
+
+// The persistent form of a non-blocking one.
+constexpr Collective persistent_form(Collective collective) {
+  return static_cast<Collective>(collective + (barrier_init - ibarrier));
+}
 
 // "MPI_Bcast".
 const char *mpi_name(Collective collective);
@@ -82,6 +109,7 @@ enum class Why : std::uint8_t {
   reduction,  // an operation, or a pair of operation and datatype, that libcoll does not do
   size,       // too large
   agreement,  // the ranks have not yet agreed on a communicator of libcoll (background.h)
+  others,     // another rank could not prepare a persistent request
   progress,   // the MPI library has no place for the progress of requests (hook.h)
   count_      // how many there are
 };

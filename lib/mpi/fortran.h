@@ -118,18 +118,20 @@ void settle(int result, Next next, Int *ierror, Arguments... arguments) {
   }
 #define COLL_FORTRAN_ALIAS(symbol, of) extern "C" [[gnu::visibility("default"), gnu::alias(#of)]] decltype(of) symbol;
 
-#define COLL_FORTRAN_08(name, parameters, ...) COLL_FORTRAN_SYMBOL(mpi_##name##_f08_, parameters, __VA_ARGS__)
-
 #ifdef OPEN_MPI
-#define COLL_FORTRAN_ALL(name, NAME, parameters, ...)         \
-  COLL_FORTRAN_SYMBOL(mpi_##name##_, parameters, __VA_ARGS__) \
-  COLL_FORTRAN_ALIAS(mpi_##name, mpi_##name##_)               \
-  COLL_FORTRAN_ALIAS(mpi_##name##__, mpi_##name##_)           \
-  COLL_FORTRAN_ALIAS(MPI_##NAME, mpi_##name##_)               \
-  COLL_FORTRAN_08(name, parameters, __VA_ARGS__)
+// name: mpi_bcast; NAME: MPI_BCAST.
+#define COLL_FORTRAN_NAMED(name, NAME, parameters, ...) \
+  COLL_FORTRAN_SYMBOL(name##_, parameters, __VA_ARGS__) \
+  COLL_FORTRAN_ALIAS(name, name##_)                     \
+  COLL_FORTRAN_ALIAS(name##__, name##_)                 \
+  COLL_FORTRAN_ALIAS(NAME, name##_)                     \
+  COLL_FORTRAN_SYMBOL(name##_f08_, parameters, __VA_ARGS__)
+#define COLL_FORTRAN_ALL(name, NAME, parameters, ...) \
+  COLL_FORTRAN_NAMED(mpi_##name, MPI_##NAME, parameters, __VA_ARGS__)
 #define COLL_FORTRAN_WITH_BUFFER COLL_FORTRAN_ALL
 #define COLL_FORTRAN_WITHOUT_BUFFER COLL_FORTRAN_ALL
 #else
 #define COLL_FORTRAN_WITH_BUFFER(...)
-#define COLL_FORTRAN_WITHOUT_BUFFER(name, NAME, parameters, ...) COLL_FORTRAN_08(name, parameters, __VA_ARGS__)
+#define COLL_FORTRAN_WITHOUT_BUFFER(name, NAME, parameters, ...) \
+  COLL_FORTRAN_SYMBOL(mpi_##name##_f08_, parameters, __VA_ARGS__)
 #endif

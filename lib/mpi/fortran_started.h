@@ -27,12 +27,13 @@ inline MPI_Request request_of(Int number) { return number; }
 }
 
 // `start(handle)` starts the collective, or says that it is to be passed on.
-template <typename Start, typename Next, typename... Arguments>
+template <void note(MPI_Request, coll_stats_part) = note_forwarded, typename Start, typename Next,
+          typename... Arguments>
 void settle_started(Start start, Int *request, Next next, Int *ierror, Arguments... arguments) {
   MPI_Request handle;
   const int result = start(&handle);
   if (result == MPI_SUCCESS) *request = request_number(handle);
-  if (result == passed_on) forward_start([&] { return request_of(*request); }, next, arguments..., ierror);
+  if (result == passed_on) forward_start<note>([&] { return request_of(*request); }, next, arguments..., ierror);
   else if (ierror != nullptr) *ierror = result;
 }
 

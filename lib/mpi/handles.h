@@ -7,6 +7,9 @@
 #pragma once
 
 #include <mpi.h>
+#ifdef OPEN_MPI
+#include <mpi-ext.h>
+#endif
 
 #include <cstdint>
 

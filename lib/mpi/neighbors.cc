@@ -98,8 +98,8 @@ int take(Collective collective, MPI_Comm comm, Describe describe) {
 }
 
 template <typename Describe>
-int start(Collective collective, MPI_Comm comm, MPI_Request *request, Describe describe) {
-  Starting call(collective, comm, -1, {}, request);
+int start(Collective collective, MPI_Comm comm, Target target, Describe describe) {
+  Starting call(collective, comm, -1, {}, target);
   if (!call.possible()) return call.impossible();
   if (!call.join(0)) return call.result();
   if (call.ranks() > most_ranks) return call.pass_on(Why::size);
@@ -108,13 +108,15 @@ int start(Collective collective, MPI_Comm comm, MPI_Request *request, Describe d
     if (!describe(call.communicator(), *exchange)) return call.pass_on(Why::arguments);
     exchange->out.take_memory();
     exchange->in.take_memory();
-    if (!exchange->out.load() || !exchange->in.keep_types()) return call.fail(COLL_ERR_TYPE);
+    if (!exchange->in.keep_types() || (call.persistent() ? !exchange->out.keep_types() : !exchange->out.load()))
+      return call.fail(COLL_ERR_TYPE);
     exchange->out.list(exchange->sends);
     exchange->in.list(exchange->receives);
     const auto &[out, in, sends, receives] = *exchange;
     return call.begin(
         [&](coll_comm *coll, coll_request **started) {
-          return coll_ineighbor_exchange(sends.data(), sends.size(), receives.data(), receives.size(), coll, started);
+          return call.form(coll_ineighbor_exchange, coll_neighbor_exchange_init)(
+              sends.data(), sends.size(), receives.data(), receives.size(), coll, started);
         },
         nullptr, nullptr, std::move(exchange));
   } catch (const std::bad_alloc &) { return call.fail(COLL_ERR_NO_MEMORY); }
@@ -146,8 +148,8 @@ int take_neighbors(Collective collective, const Described<Count, Displ> &send, c
 
 template <typename Count, typename Displ>
 int start_neighbors(Collective collective, const Described<Count, Displ> &send, const Described<Count, Displ> &recv,
-                    MPI_Comm comm, MPI_Request *request) {
-  return start(collective, comm, request, among_neighbors(collective, comm, send, recv));
+                    MPI_Comm comm, Target target) {
+  return start(collective, comm, target, among_neighbors(collective, comm, send, recv));
 }
 
 template <typename Count, typename Displ>
@@ -157,17 +159,16 @@ int take_alltoallw(const Described<Count, Displ> &send, const Described<Count, D
 
 template <typename Count, typename Displ>
 int start_alltoallw(const Described<Count, Displ> &send, const Described<Count, Displ> &recv, MPI_Comm comm,
-                    MPI_Request *request) {
-  return start(ialltoallw, comm, request, among_all(send, recv));
+                    Target target) {
+  return start(ialltoallw, comm, target, among_all(send, recv));
 }
 
 #define COLL_SHIM_INSTANCES(Count, Displ)                                                                              \
   template int take_neighbors(Collective, const Described<Count, Displ> &, const Described<Count, Displ> &, MPI_Comm); \
   template int start_neighbors(Collective, const Described<Count, Displ> &, const Described<Count, Displ> &, MPI_Comm, \
-                               MPI_Request *);                                                                         \
+                               Target);                                                                                \
   template int take_alltoallw(const Described<Count, Displ> &, const Described<Count, Displ> &, MPI_Comm);             \
-  template int start_alltoallw(const Described<Count, Displ> &, const Described<Count, Displ> &, MPI_Comm,             \
-                               MPI_Request *);
+  template int start_alltoallw(const Described<Count, Displ> &, const Described<Count, Displ> &, MPI_Comm, Target);
 COLL_SHIM_INSTANCES(int, int)
 COLL_SHIM_INSTANCES(int, MPI_Aint)
 COLL_SHIM_INSTANCES(MPI_Count, MPI_Aint)

@@ -5,6 +5,7 @@
 
 #include "mpi/edges.h"
 #include "mpi/handles.h"
+#include "mpi/requests.h"
 #include "mpi/taking.h"
 
 namespace coll::shim {
@@ -39,11 +40,11 @@ int take_neighbors(Collective collective, const Described<Count, Displ> &send, c
                    MPI_Comm comm);
 template <typename Count, typename Displ>
 int start_neighbors(Collective collective, const Described<Count, Displ> &send, const Described<Count, Displ> &recv,
-                    MPI_Comm comm, MPI_Request *request);
+                    MPI_Comm comm, Target target);
 template <typename Count, typename Displ>
 int take_alltoallw(const Described<Count, Displ> &send, const Described<Count, Displ> &recv, MPI_Comm comm);
 template <typename Count, typename Displ>
 int start_alltoallw(const Described<Count, Displ> &send, const Described<Count, Displ> &recv, MPI_Comm comm,
-                    MPI_Request *request);
+                    Target target);
 
 }  // namespace coll::shim

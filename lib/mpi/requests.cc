@@ -22,8 +22,16 @@
 
 namespace coll::shim {
 
-Moved::~Moved() {
-  if (duplicated) found.Type_free(&kept);
+KeptType::~KeptType() {
+  if (duplicated_) found.Type_free(&handle_);
+}
+
+bool KeptType::keep(Side &side) {
+  if (side.packed_bytes() == 0 || is_predefined(side.datatype())) return true;
+  duplicated_ = found.Type_dup(side.datatype(), &handle_) == MPI_SUCCESS;
+  const Datatype *element = duplicated_ ? datatype_of(handle_) : nullptr;
+  if (element != nullptr) side.retype(handle_, element);
+  return element != nullptr;
 }
 
 std::unique_ptr<Moved> Moved::make(std::size_t packed_bytes) {
@@ -33,10 +41,9 @@ std::unique_ptr<Moved> Moved::make(std::size_t packed_bytes) {
   return moved->packed != nullptr ? std::move(moved) : nullptr;
 }
 
-const Datatype *Moved::keep(MPI_Datatype datatype) {
-  kept = datatype;
-  if (!is_predefined(datatype)) duplicated = found.Type_dup(datatype, &kept) == MPI_SUCCESS;
-  return is_predefined(datatype) || duplicated ? datatype_of(kept) : nullptr;
+bool Moved::load() const {
+  const bool inputs_packed = inputs == no_block || (inputs == all_blocks ? recv.load() : recv.load(inputs));
+  return inputs_packed && send.load();
 }
 
 namespace {
@@ -75,16 +82,11 @@ constinit std::atomic<int> how_many_over{0};
 
 void complete(Started *started) {
   note_served();
-  if (started->status == COLL_OK && started->moved != nullptr && !started->moved->recv.store())
+  if (started->status == COLL_OK && started->moved != nullptr && !started->moved->store())
     started->status = COLL_ERR_TYPE;
   if (started->status == COLL_OK && started->exchange != nullptr && !started->exchange->in.store())
     started->status = COLL_ERR_TYPE;
-  started->code = started->status == COLL_OK ? MPI_SUCCESS : error_code(started->status);
-  // Not in free_started(), which MPICH calls under a lock that freeing a datatype takes.
-  started->moved.reset();
-  started->exchange.reset();
-  started->operation.reset();
-  found.Grequest_complete(started->handle);
+  started->end();
 }
 
 // Those in vain go to the end, so that each has its turn.
@@ -174,6 +176,15 @@ bool find_more() {
 
 }  // namespace
 
+void Started::end() {
+  code = status == COLL_OK ? MPI_SUCCESS : error_code(status);
+  // Not in free_started(), which MPICH calls under a lock that freeing a datatype takes.
+  moved.reset();
+  exchange.reset();
+  operation.reset();
+  found.Grequest_complete(handle);
+}
+
 void complete_those_over() {
   if (how_many_over.load(std::memory_order_relaxed) == 0) return;
   const std::unique_lock lock(mutex, std::try_to_lock);
@@ -191,11 +202,17 @@ int enter(std::unique_ptr<Started> started, MPI_Request *request) {
   }
   *request = started->handle;
   note_started(started->handle, COLL_STATS_SERVED);
-  const std::lock_guard lock(mutex);
-  list.append(started.release());
-  listed.fetch_add(1, std::memory_order_relaxed);
+  advance(started.release());
   return MPI_SUCCESS;
 }
+
+void advance(Started *started) {
+  const std::lock_guard lock(mutex);
+  list.append(started);
+  listed.fetch_add(1, std::memory_order_relaxed);
+}
+
+bool progress_calls_mpi() { return !progress_is_locked; }
 
 bool start_requests() {
   int level = MPI_THREAD_SINGLE;

@@ -15,10 +15,10 @@ namespace {
 using Start = coll_status(const void *, void *, std::size_t, coll_datatype, coll_op, coll_comm *, coll_request **);
 
 // A reduction with the same count at every rank, and a receive buffer at all but the first of an exscan.
-template <Start start>
+template <Start start, Start init>
 int start_reduction(Collective collective, const void *send, void *recv, MPI_Count count, MPI_Datatype datatype,
-                    MPI_Op op, MPI_Comm comm, MPI_Request *request) {
-  Starting call(collective, comm, count, datatype, request);
+                    MPI_Op op, MPI_Comm comm, Target target) {
+  Starting call(collective, comm, count, datatype, target);
   Reduction reduction;
   std::shared_ptr<void> keeper;
   const void *from;
@@ -32,15 +32,16 @@ int start_reduction(Collective collective, const void *send, void *recv, MPI_Cou
   if (no_result && call.rank() != 0) return call.pass_on(Why::arguments);
   return call.begin(
       [&](coll_comm *coll, coll_request **started) {
-        return start(from, recv, static_cast<std::size_t>(count), reduction.type, reduction.op, coll, started);
+        return call.form(start, init)(from, recv, static_cast<std::size_t>(count), reduction.type, reduction.op, coll,
+                                      started);
       },
       nullptr, std::move(keeper));
 }
 
 template <typename Count>
 int reduce_scatter_of(const void *send, void *recv, const Count *counts, MPI_Datatype datatype, MPI_Op op,
-                      MPI_Comm comm, MPI_Request *request) {
-  Starting call(ireduce_scatter, comm, -1, datatype, request);
+                      MPI_Comm comm, Target target) {
+  Starting call(ireduce_scatter, comm, -1, datatype, target);
   Reduction reduction;
   std::shared_ptr<void> keeper;
   const void *from;
@@ -59,23 +60,24 @@ int reduce_scatter_of(const void *send, void *recv, const Count *counts, MPI_Dat
   if (all == 0) return call.pass_on(Why::empty);
   return call.begin(
       [&](coll_comm *coll, coll_request **started) {
-        return coll_ireduce_scatter(from, recv, numbers, reduction.type, reduction.op, coll, started);
+        return call.form(coll_ireduce_scatter, coll_reduce_scatter_init)(from, recv, numbers, reduction.type,
+                                                                         reduction.op, coll, started);
       },
       nullptr, std::move(keeper));
 }
 
 }  // namespace
 
-int start_barrier(MPI_Comm comm, MPI_Request *request) {
-  Starting call(ibarrier, comm, 0, {}, request);
+int start_barrier(MPI_Comm comm, Target target) {
+  Starting call(ibarrier, comm, 0, {}, target);
   if (!call.possible()) return call.impossible();
   if (!call.join(0)) return call.result();
-  push_out();
-  return call.begin(coll_ibarrier);
+  if (!call.persistent()) push_out();
+  return call.begin(call.form(coll_ibarrier, coll_barrier_init));
 }
 
-int start_bcast(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request *request) {
-  Starting call(ibcast, comm, count, datatype, request);
+int start_bcast(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, Target target) {
+  Starting call(ibcast, comm, count, datatype, target);
   if (!call.possible()) return call.impossible();
   if (count <= 0 || buffer == MPI_IN_PLACE) return call.pass_on(why_not(count));
   const Datatype *element = datatype_of(datatype);
@@ -89,27 +91,25 @@ int start_bcast(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, 
   std::unique_ptr<Moved> moved;
   void *data = buffer;
   if (!in_order) {
-    const bool is_root = call.rank() == root;
     moved = Moved::make(bytes);
     if (moved == nullptr) return call.fail(COLL_ERR_NO_MEMORY);
     data = moved->packed.get();
-    if (is_root && !pack(buffer, static_cast<int>(count), datatype, moved->packed.get(), bytes))
-      return call.fail(COLL_ERR_TYPE);
-    if (!is_root) {
-      const Datatype *kept = moved->keep(datatype);
-      if (kept == nullptr) return call.fail(COLL_ERR_NO_MEMORY);
-      moved->recv.describe(buffer, moved->kept, kept, count, 1);
-      moved->recv.pack_at(moved->packed.get());
-    }
+    Side &side = call.rank() == root ? moved->send : moved->recv;
+    side.describe(buffer, datatype, element, count, 1);
+    side.pack_at(moved->packed.get());
+    if ((call.persistent() && !moved->keep_sent()) || !moved->keep_received()) return call.fail(COLL_ERR_NO_MEMORY);
+    if (!call.persistent() && !moved->load()) return call.fail(COLL_ERR_TYPE);
   }
   return call.begin(
-      [&](coll_comm *coll, coll_request **started) { return coll_ibcast(data, bytes, COLL_BYTE, root, coll, started); },
+      [&](coll_comm *coll, coll_request **started) {
+        return call.form(coll_ibcast, coll_bcast_init)(data, bytes, COLL_BYTE, root, coll, started);
+      },
       std::move(moved));
 }
 
 int start_reduce(const void *send, void *recv, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root,
-                 MPI_Comm comm, MPI_Request *request) {
-  Starting call(ireduce, comm, count, datatype, request);
+                 MPI_Comm comm, Target target) {
+  Starting call(ireduce, comm, count, datatype, target);
   Reduction reduction;
   std::shared_ptr<void> keeper;
   if (!call.possible()) return call.impossible();
@@ -122,41 +122,42 @@ int start_reduce(const void *send, void *recv, MPI_Count count, MPI_Datatype dat
   if (!right) return call.pass_on(Why::arguments);
   return call.begin(
       [&](coll_comm *coll, coll_request **started) {
-        return coll_ireduce(from, recv, static_cast<std::size_t>(count), reduction.type, reduction.op, root, coll,
-                            started);
+        return call.form(coll_ireduce, coll_reduce_init)(from, recv, static_cast<std::size_t>(count), reduction.type,
+                                                         reduction.op, root, coll, started);
       },
       nullptr, std::move(keeper));
 }
 
 int start_allreduce(const void *send, void *recv, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-                    MPI_Request *request) {
-  return start_reduction<coll_iallreduce>(iallreduce, send, recv, count, datatype, op, comm, request);
+                    Target target) {
+  return start_reduction<coll_iallreduce, coll_allreduce_init>(iallreduce, send, recv, count, datatype, op, comm,
+                                                               target);
 }
 
 int start_reduce_scatter_block(const void *send, void *recv, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
-                               MPI_Comm comm, MPI_Request *request) {
-  return start_reduction<coll_ireduce_scatter_block>(ireduce_scatter_block, send, recv, count, datatype, op, comm,
-                                                     request);
+                               MPI_Comm comm, Target target) {
+  return start_reduction<coll_ireduce_scatter_block, coll_reduce_scatter_block_init>(ireduce_scatter_block, send, recv,
+                                                                                     count, datatype, op, comm, target);
 }
 
 int start_scan(const void *send, void *recv, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-               MPI_Request *request) {
-  return start_reduction<coll_iscan>(iscan, send, recv, count, datatype, op, comm, request);
+               Target target) {
+  return start_reduction<coll_iscan, coll_scan_init>(iscan, send, recv, count, datatype, op, comm, target);
 }
 
 int start_exscan(const void *send, void *recv, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-                 MPI_Request *request) {
-  return start_reduction<coll_iexscan>(iexscan, send, recv, count, datatype, op, comm, request);
+                 Target target) {
+  return start_reduction<coll_iexscan, coll_exscan_init>(iexscan, send, recv, count, datatype, op, comm, target);
 }
 
 int start_reduce_scatter(const void *send, void *recv, const int *counts, MPI_Datatype datatype, MPI_Op op,
-                         MPI_Comm comm, MPI_Request *request) {
-  return reduce_scatter_of(send, recv, counts, datatype, op, comm, request);
+                         MPI_Comm comm, Target target) {
+  return reduce_scatter_of(send, recv, counts, datatype, op, comm, target);
 }
 
 int start_reduce_scatter(const void *send, void *recv, const MPI_Count *counts, MPI_Datatype datatype, MPI_Op op,
-                         MPI_Comm comm, MPI_Request *request) {
-  return reduce_scatter_of(send, recv, counts, datatype, op, comm, request);
+                         MPI_Comm comm, Target target) {
+  return reduce_scatter_of(send, recv, counts, datatype, op, comm, target);
 }
 
 }  // namespace coll::shim

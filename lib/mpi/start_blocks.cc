@@ -33,23 +33,22 @@ int run(Starting &call, Got got, int kept, Describe describe, Start start) {
   std::unique_ptr<Moved> moved = Moved::make(bytes);
   if (moved == nullptr) return call.fail(COLL_ERR_NO_MEMORY);
   moved->numbers.reset(new (std::nothrow) std::size_t[4 * static_cast<std::size_t>(call.ranks())]);
-  if (to.packed_bytes() > 0) got = {got.handle, moved->keep(got.handle)}, got.handle = moved->kept;
-  if (moved->numbers == nullptr || (to.packed_bytes() > 0 && got.element == nullptr))
-    return call.fail(COLL_ERR_NO_MEMORY);
+  if (moved->numbers == nullptr) return call.fail(COLL_ERR_NO_MEMORY);
   Side &send = moved->send, &recv = moved->recv;
   describe(send, recv, got, moved->numbers.get());
   send.pack_at(moved->packed.get());
   recv.pack_at(moved->packed.get() + from_bytes);
-  const bool kept_packed = kept == no_block || (kept == all_blocks ? recv.load() : recv.load(kept));
-  if (!kept_packed || !send.load()) return call.fail(COLL_ERR_TYPE);
+  moved->inputs = kept;
+  if ((call.persistent() && !moved->keep_sent()) || !moved->keep_received()) return call.fail(COLL_ERR_NO_MEMORY);
+  if (!call.persistent() && !moved->load()) return call.fail(COLL_ERR_TYPE);
   return call.begin([&](coll_comm *coll, coll_request **request) { return start(send, recv, coll, request); },
                     std::move(moved));
 }
 
 template <typename Count, typename Displ>
 int gatherv_of(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, const Count *recv_counts,
-               const Displ *displs, MPI_Datatype recv_type, int root, MPI_Comm comm, MPI_Request *request) {
-  Starting call(igatherv, comm, -1, recv_type, request);
+               const Displ *displs, MPI_Datatype recv_type, int root, MPI_Comm comm, Target target) {
+  Starting call(igatherv, comm, -1, recv_type, target);
   if (!call.possible()) return call.impossible();
   if (!call.join(root)) return call.result();
   const bool is_root = call.rank() == root;
@@ -74,14 +73,15 @@ int gatherv_of(const void *send, MPI_Count send_count, MPI_Datatype send_type, v
         return true;
       },
       [&](const Side &from, const Side &to, coll_comm *coll, coll_request **started) {
-        return coll_igatherv(from.data(), bytes, to.data(), to.counts(), to.displs(), COLL_BYTE, root, coll, started);
+        return call.form(coll_igatherv, coll_gatherv_init)(from.data(), bytes, to.data(), to.counts(), to.displs(),
+                                                           COLL_BYTE, root, coll, started);
       });
 }
 
 template <typename Count, typename Displ>
 int scatterv_of(const void *send, const Count *send_counts, const Displ *displs, MPI_Datatype send_type, void *recv,
-                MPI_Count recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm, MPI_Request *request) {
-  Starting call(iscatterv, comm, -1, send_type, request);
+                MPI_Count recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm, Target target) {
+  Starting call(iscatterv, comm, -1, send_type, target);
   if (!call.possible()) return call.impossible();
   if (!call.join(root)) return call.result();
   const bool is_root = call.rank() == root;
@@ -107,15 +107,15 @@ int scatterv_of(const void *send, const Count *send_counts, const Displ *displs,
         return true;
       },
       [&](const Side &from, const Side &to, coll_comm *coll, coll_request **started) {
-        return coll_iscatterv(from.data(), from.counts(), from.displs(), to.data(), bytes, COLL_BYTE, root, coll,
-                              started);
+        return call.form(coll_iscatterv, coll_scatterv_init)(from.data(), from.counts(), from.displs(), to.data(),
+                                                             bytes, COLL_BYTE, root, coll, started);
       });
 }
 
 template <typename Count, typename Displ>
 int allgatherv_of(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, const Count *recv_counts,
-                  const Displ *displs, MPI_Datatype recv_type, MPI_Comm comm, MPI_Request *request) {
-  Starting call(iallgatherv, comm, -1, recv_type, request);
+                  const Displ *displs, MPI_Datatype recv_type, MPI_Comm comm, Target target) {
+  Starting call(iallgatherv, comm, -1, recv_type, target);
   if (!call.possible()) return call.impossible();
   if (!call.join(0)) return call.result();
   const bool inside = send == MPI_IN_PLACE;
@@ -137,16 +137,16 @@ int allgatherv_of(const void *send, MPI_Count send_count, MPI_Datatype send_type
         return true;
       },
       [&](const Side &from, const Side &to, coll_comm *coll, coll_request **started) {
-        return coll_iallgatherv(from.data(), to.counts()[call.rank()], to.data(), to.counts(), to.displs(), COLL_BYTE,
-                                coll, started);
+        return call.form(coll_iallgatherv, coll_allgatherv_init)(from.data(), to.counts()[call.rank()], to.data(),
+                                                                 to.counts(), to.displs(), COLL_BYTE, coll, started);
       });
 }
 
 template <typename Count, typename Displ>
 int alltoallv_of(const void *send, const Count *send_counts, const Displ *send_displs, MPI_Datatype send_type,
                  void *recv, const Count *recv_counts, const Displ *recv_displs, MPI_Datatype recv_type, MPI_Comm comm,
-                 MPI_Request *request) {
-  Starting call(ialltoallv, comm, -1, recv_type, request);
+                 Target target) {
+  Starting call(ialltoallv, comm, -1, recv_type, target);
   if (!call.possible()) return call.impossible();
   if (!call.join(0)) return call.result();
   const bool inside = send == MPI_IN_PLACE;
@@ -163,17 +163,17 @@ int alltoallv_of(const void *send, const Count *send_counts, const Displ *send_d
         return inside || make_side(send, send_type, sent, send_counts, send_displs, ranks, numbers + 2 * ranks, &from);
       },
       [&](const Side &from, const Side &to, coll_comm *coll, coll_request **started) {
-        return coll_ialltoallv(from.data(), from.counts(), from.displs(), to.data(), to.counts(), to.displs(),
-                               COLL_BYTE, coll, started);
+        return call.form(coll_ialltoallv, coll_alltoallv_init)(from.data(), from.counts(), from.displs(), to.data(),
+                                                               to.counts(), to.displs(), COLL_BYTE, coll, started);
       });
 }
 
 }  // namespace
 
 int start_gather(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, MPI_Count recv_count,
-                 MPI_Datatype recv_type, int root, MPI_Comm comm, MPI_Request *request) {
+                 MPI_Datatype recv_type, int root, MPI_Comm comm, Target target) {
   const bool inside = send == MPI_IN_PLACE;
-  Starting call(igather, comm, inside ? recv_count : send_count, inside ? recv_type : send_type, request);
+  Starting call(igather, comm, inside ? recv_count : send_count, inside ? recv_type : send_type, target);
   if (!call.possible()) return call.impossible();
   const Message mine = inside ? Message(recv_count, recv_type) : Message(send_count, send_type);
   if (const Why why = obstacle(mine); why != Why::count_) return call.pass_on(why);
@@ -198,14 +198,14 @@ int start_gather(const void *send, MPI_Count send_count, MPI_Datatype send_type,
         return true;
       },
       [&](const Side &from, const Side &to, coll_comm *coll, coll_request **started) {
-        return coll_igather(from.data(), to.data(), bytes, COLL_BYTE, root, coll, started);
+        return call.form(coll_igather, coll_gather_init)(from.data(), to.data(), bytes, COLL_BYTE, root, coll, started);
       });
 }
 
 int start_scatter(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, MPI_Count recv_count,
-                  MPI_Datatype recv_type, int root, MPI_Comm comm, MPI_Request *request) {
+                  MPI_Datatype recv_type, int root, MPI_Comm comm, Target target) {
   const bool inside = recv == MPI_IN_PLACE;
-  Starting call(iscatter, comm, inside ? send_count : recv_count, inside ? send_type : recv_type, request);
+  Starting call(iscatter, comm, inside ? send_count : recv_count, inside ? send_type : recv_type, target);
   if (!call.possible()) return call.impossible();
   const Message mine = inside ? Message(send_count, send_type) : Message(recv_count, recv_type);
   if (const Why why = obstacle(mine); why != Why::count_) return call.pass_on(why);
@@ -226,13 +226,14 @@ int start_scatter(const void *send, MPI_Count send_count, MPI_Datatype send_type
         return true;
       },
       [&](const Side &from, const Side &to, coll_comm *coll, coll_request **started) {
-        return coll_iscatter(from.data(), to.data(), bytes, COLL_BYTE, root, coll, started);
+        return call.form(coll_iscatter, coll_scatter_init)(from.data(), to.data(), bytes, COLL_BYTE, root, coll,
+                                                           started);
       });
 }
 
 int start_allgather(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, MPI_Count recv_count,
-                    MPI_Datatype recv_type, MPI_Comm comm, MPI_Request *request) {
-  Starting call(iallgather, comm, recv_count, recv_type, request);
+                    MPI_Datatype recv_type, MPI_Comm comm, Target target) {
+  Starting call(iallgather, comm, recv_count, recv_type, target);
   if (!call.possible()) return call.impossible();
   const bool inside = send == MPI_IN_PLACE;
   const Message all(recv_count, recv_type);
@@ -250,13 +251,14 @@ int start_allgather(const void *send, MPI_Count send_count, MPI_Datatype send_ty
         return true;
       },
       [&](const Side &from, const Side &to, coll_comm *coll, coll_request **started) {
-        return coll_iallgather(from.data(), to.data(), all.bytes(), COLL_BYTE, coll, started);
+        return call.form(coll_iallgather, coll_allgather_init)(from.data(), to.data(), all.bytes(), COLL_BYTE, coll,
+                                                               started);
       });
 }
 
 int start_alltoall(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, MPI_Count recv_count,
-                   MPI_Datatype recv_type, MPI_Comm comm, MPI_Request *request) {
-  Starting call(ialltoall, comm, recv_count, recv_type, request);
+                   MPI_Datatype recv_type, MPI_Comm comm, Target target) {
+  Starting call(ialltoall, comm, recv_count, recv_type, target);
   if (!call.possible()) return call.impossible();
   const bool inside = send == MPI_IN_PLACE;
   const Message got(recv_count, recv_type);
@@ -273,55 +275,55 @@ int start_alltoall(const void *send, MPI_Count send_count, MPI_Datatype send_typ
         return from.good() && to.good();
       },
       [&](const Side &from, const Side &to, coll_comm *coll, coll_request **started) {
-        return coll_ialltoall(from.data(), to.data(), got.bytes(), COLL_BYTE, coll, started);
+        return call.form(coll_ialltoall, coll_alltoall_init)(from.data(), to.data(), got.bytes(), COLL_BYTE, coll,
+                                                             started);
       });
 }
 
 int start_gatherv(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, const int *recv_counts,
-                  const int *displs, MPI_Datatype recv_type, int root, MPI_Comm comm, MPI_Request *request) {
-  return gatherv_of(send, send_count, send_type, recv, recv_counts, displs, recv_type, root, comm, request);
+                  const int *displs, MPI_Datatype recv_type, int root, MPI_Comm comm, Target target) {
+  return gatherv_of(send, send_count, send_type, recv, recv_counts, displs, recv_type, root, comm, target);
 }
 
 int start_gatherv(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
                   const MPI_Count *recv_counts, const MPI_Aint *displs, MPI_Datatype recv_type, int root, MPI_Comm comm,
-                  MPI_Request *request) {
-  return gatherv_of(send, send_count, send_type, recv, recv_counts, displs, recv_type, root, comm, request);
+                  Target target) {
+  return gatherv_of(send, send_count, send_type, recv, recv_counts, displs, recv_type, root, comm, target);
 }
 
 int start_scatterv(const void *send, const int *send_counts, const int *displs, MPI_Datatype send_type, void *recv,
-                   MPI_Count recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm, MPI_Request *request) {
-  return scatterv_of(send, send_counts, displs, send_type, recv, recv_count, recv_type, root, comm, request);
+                   MPI_Count recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm, Target target) {
+  return scatterv_of(send, send_counts, displs, send_type, recv, recv_count, recv_type, root, comm, target);
 }
 
 int start_scatterv(const void *send, const MPI_Count *send_counts, const MPI_Aint *displs, MPI_Datatype send_type,
-                   void *recv, MPI_Count recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm,
-                   MPI_Request *request) {
-  return scatterv_of(send, send_counts, displs, send_type, recv, recv_count, recv_type, root, comm, request);
+                   void *recv, MPI_Count recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm, Target target) {
+  return scatterv_of(send, send_counts, displs, send_type, recv, recv_count, recv_type, root, comm, target);
 }
 
 int start_allgatherv(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, const int *recv_counts,
-                     const int *displs, MPI_Datatype recv_type, MPI_Comm comm, MPI_Request *request) {
-  return allgatherv_of(send, send_count, send_type, recv, recv_counts, displs, recv_type, comm, request);
+                     const int *displs, MPI_Datatype recv_type, MPI_Comm comm, Target target) {
+  return allgatherv_of(send, send_count, send_type, recv, recv_counts, displs, recv_type, comm, target);
 }
 
 int start_allgatherv(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
                      const MPI_Count *recv_counts, const MPI_Aint *displs, MPI_Datatype recv_type, MPI_Comm comm,
-                     MPI_Request *request) {
-  return allgatherv_of(send, send_count, send_type, recv, recv_counts, displs, recv_type, comm, request);
+                     Target target) {
+  return allgatherv_of(send, send_count, send_type, recv, recv_counts, displs, recv_type, comm, target);
 }
 
 int start_alltoallv(const void *send, const int *send_counts, const int *send_displs, MPI_Datatype send_type,
                     void *recv, const int *recv_counts, const int *recv_displs, MPI_Datatype recv_type, MPI_Comm comm,
-                    MPI_Request *request) {
+                    Target target) {
   return alltoallv_of(send, send_counts, send_displs, send_type, recv, recv_counts, recv_displs, recv_type, comm,
-                      request);
+                      target);
 }
 
 int start_alltoallv(const void *send, const MPI_Count *send_counts, const MPI_Aint *send_displs, MPI_Datatype send_type,
                     void *recv, const MPI_Count *recv_counts, const MPI_Aint *recv_displs, MPI_Datatype recv_type,
-                    MPI_Comm comm, MPI_Request *request) {
+                    MPI_Comm comm, Target target) {
   return alltoallv_of(send, send_counts, send_displs, send_type, recv, recv_counts, recv_displs, recv_type, comm,
-                      request);
+                      target);
 }
 
 }  // namespace coll::shim

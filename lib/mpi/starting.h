@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How the start of one non-blocking collective finds its way: to libcoll, or on to the library below. As Taking, but
-// local.
+// local. The same for one that makes a persistent request, which may wait for the peers: they agree whether all can make it.
 #pragma once
 
+#include "mpi/persistent.h"
 #include "mpi/requests.h"
 #include "mpi/taking.h"
 
@@ -14,32 +15,54 @@ namespace coll::shim {
 
 class Starting : public Taking {
  public:
-  Starting(Collective collective, MPI_Comm comm, MPI_Count count, MPI_Datatype datatype, MPI_Request *request)
-      : Taking(collective, comm, count, datatype), request_(request) {}
+  Starting(Collective collective, MPI_Comm comm, MPI_Count count, MPI_Datatype datatype, Target target)
+      : Taking(target.is_persistent ? persistent_form(collective) : collective, comm, count, datatype),
+        target_(target) {}
+
+  bool persistent() const { return target_.is_persistent; }
+  // The function of libcoll: they have the same arguments.
+  template <typename Form>
+  Form *form(Form *nonblocking, Form *persistent) const {
+    return target_.is_persistent ? persistent : nonblocking;
+  }
 
   bool possible() const { return Taking::possible() && requests_work; }
   int impossible() { return Taking::possible() && !requests_work ? pass_on(Why::progress) : Taking::impossible(); }
 
-  // As Taking::join(), but local: collectives are forwarded until the ranks have agreed.
+  // As Taking::join(), but local: collectives are forwarded until the ranks have agreed. Not local for a persistent request;
+  // behind it this rank owes the others its vote.
   bool join(int root) {
-    if (communicator_ == nullptr) [[unlikely]] {
-      const auto [communicator, result] = meet_locally(comm_, root, collective_);
-      communicator_ = communicator;
-      result_ = result;
-      if (result != passed_on) return false;
-      if (communicator_ == nullptr || !communicator_->takes()) return impossible(), false;
+    if (target_.is_persistent) {
+      if (!Taking::join(root)) return false;
+    } else {
+      if (communicator_ == nullptr) [[unlikely]] {
+        const auto [communicator, result] = meet_locally(comm_, root, collective_);
+        communicator_ = communicator;
+        result_ = result;
+        if (result != passed_on) return false;
+        if (communicator_ == nullptr || !communicator_->takes()) return impossible(), false;
+      }
+      if (communicator_->standing != Standing::settled) [[unlikely]]
+        if (const Why why = settle_locally(*communicator_); why != Why::count_) return pass_on(why), false;
     }
-    if (communicator_->standing != Standing::settled) [[unlikely]]
-      if (const Why why = settle_locally(*communicator_); why != Why::count_) return pass_on(why), false;
     if (communicator_->coll == nullptr) return pass_on(Why::nodes), false;
-    if (root < 0 || root >= communicator_->ranks || request_ == nullptr) return pass_on(Why::arguments), false;
+    owes_vote_ = target_.is_persistent;
+    if (root < 0 || root >= communicator_->ranks || target_.request == nullptr) return pass_on(Why::arguments), false;
     return true;
   }
 
-  // Starts it: `start(coll_comm *, coll_request **)`.
+  int pass_on(Why why) {
+    if (std::exchange(owes_vote_, false)) all_say(communicator_->coll, false);
+    return Taking::pass_on(why);
+  }
+  // Nothing has been started.
+  int fail(coll_status status) { return owes_vote_ ? pass_on(Why::others) : Taking::fail(status); }
+
+  // Starts it, or makes it: `start(coll_comm *, coll_request **)`.
   template <typename Start>
   int begin(Start start, std::unique_ptr<Moved> moved = nullptr, std::shared_ptr<void> operation = nullptr,
             std::unique_ptr<Exchanged> exchange = nullptr) {
+    if (target_.is_persistent) return make(start, std::move(moved), std::move(operation), std::move(exchange));
     const Serving serving(collective_);
     std::unique_ptr<Started> started(new (std::nothrow) Started);
     if (started == nullptr) return fail(COLL_ERR_NO_MEMORY);
@@ -49,7 +72,7 @@ class Starting : public Taking {
     if (const coll_status status = start(communicator_->coll, &started->collective); status != COLL_OK)
       return fail(status);
     communicator_->tally.taken[collective_]++;
-    return enter(std::move(started), request_);
+    return enter(std::move(started), target_.request);
   }
 
  private:
@@ -61,7 +84,26 @@ class Starting : public Taking {
     }
   }
 
-  MPI_Request *request_;
+  template <typename Start>
+  int make(Start start, std::unique_ptr<Moved> moved, std::shared_ptr<void> operation,
+           std::unique_ptr<Exchanged> exchange) {
+    coll_comm *const coll = communicator_->coll;
+    std::unique_ptr<Persistent> made = Persistent::make(collective_);
+    owes_vote_ = false;
+    if (!all_say(coll, made != nullptr)) return Taking::pass_on(Why::others);
+    const Serving serving(collective_);
+    made->moved = std::move(moved);
+    made->operation = std::move(operation);
+    made->exchange = std::move(exchange);
+    const bool good = made->make_communicator(coll, communicator_->rank) == COLL_OK &&
+                      start(made->own(), &made->collective) == COLL_OK;
+    if (!all_say(coll, good)) return Taking::pass_on(Why::others);
+    communicator_->tally.taken[collective_]++;
+    return Persistent::publish(made, target_.request) ? MPI_SUCCESS : Taking::fail(COLL_ERR_NO_MEMORY);
+  }
+
+  Target target_;
+  bool owes_vote_ = false;  // for a persistent request, behind join()
 };
 
 }  // namespace coll::shim

@@ -62,18 +62,19 @@ auto wait(const char *function, Handles handles, Next next, Arguments... argumen
   }
 }
 
-// Calls the next entry point of a collective that is started there; `handle()` is that of its request.
-template <typename Handle, typename Next, typename... Arguments>
+// Calls the next entry point of a collective that is started there, or made persistent; `handle()` is that of its request.
+template <void note(MPI_Request, coll_stats_part) = note_forwarded, typename Handle, typename Next,
+          typename... Arguments>
 auto forward_start(Handle handle, Next next, Arguments... arguments) {
   if (!counts_calls) [[likely]]
     return next(arguments...);
   const Forwarding forwarding;
   if constexpr (std::is_void_v<decltype(next(arguments...))>) {
     next(arguments...);
-    if (forwarding.counts()) note_forwarded(handle(), forwarding.part());
+    if (forwarding.counts()) note(handle(), forwarding.part());
   } else {
     const auto result = next(arguments...);
-    if (forwarding.counts() && result == MPI_SUCCESS) note_forwarded(handle(), forwarding.part());
+    if (forwarding.counts() && result == MPI_SUCCESS) note(handle(), forwarding.part());
     return result;
   }
 }

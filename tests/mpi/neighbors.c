@@ -89,7 +89,7 @@ static void place_bytes(int blocks, const int *counts, const MPI_Datatype *of, M
   }
 }
 
-#ifdef TESTS_MPI_AS_NONBLOCKING_H
+#if defined(TESTS_MPI_AS_NONBLOCKING_H) || defined(TESTS_MPI_AS_PERSISTENT_H)
 /* Of several edges between two ranks, others may meet in non-blocking calls than in blocking ones: Open MPI 4.1. */
 #define BY_REQUEST(name, ...)                                               \
   __extension__({                                                           \

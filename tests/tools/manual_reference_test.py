@@ -164,9 +164,13 @@ class Kcoll(Case):
 
 class Shims(Case):
     def test_every_function_that_is_intercepted(self):
-        macros = [re.search(rf"#define COLL_SHIM_{which}\(X\)(.*?[^\\])\n", source("lib/mpi/below.h"), re.S)[1]
-                  for which in ("TAKEN", "STARTED", "EDGES")]
-        functions = {f"MPI_{name}" for name in re.findall(r"X\((\w+)\)", " ".join(macros))}
+        def names(*lists):
+            text = source("lib/mpi/below.h")
+            return [name for which in lists for name in re.findall(
+                r"X\((\w+)\)", re.search(rf"#define COLL_SHIM_{which}\(X\)(.*?[^\\])\n", text, re.S)[1])]
+
+        functions = {f"MPI_{name}" for name in names("TAKEN", "STARTED", "EDGES", "WAITS", "PERSISTENT")}
+        functions |= {f"MPI_{name}_init" for name in names("INITS")}
         self.assertGreater(len(functions), 20)
         headings = " ".join(entries(section("libcoll-mpi.7", "WHAT IS INTERCEPTED")))
         self.assertEqual(set(re.findall(r"\bP?MPI_\w+", headings)), functions | {"PMPI_Free_mem"})

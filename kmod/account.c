@@ -5,7 +5,8 @@
  * Pins count in the owner's mm->pinned_vm against its RLIMIT_MEMLOCK as it is at that moment,
  * whichever task pins, and all together against max_pinned_mb, of which every user who wants some
  * has an equal share: as long as no user is refused, any of them may use what is free; when one is
- * refused within its share, the others lose what they hold beyond theirs.
+ * refused within its share, the others lose what they hold beyond theirs; when one is refused
+ * beyond it, cold sets give way, its own first, and others' as far as they have more than a share.
  *
  * Where a limit is reached the charge fails at once, with EDQUOT. A copy then goes through
  * uncached: waiting for the room would cost more than it saves. Sets that were not used for a while
@@ -32,6 +33,7 @@
 #include "user.h"
 
 static atomic_long_t pinned_total;
+static atomic_long_t wanted; /* pages that users were refused beyond their shares */
 static unsigned long contended =
 	INITIAL_JIFFIES - 10 * HZ; /* jiffies, when a user was last refused pages of its share */
 static struct shrinker *shrinker;
@@ -92,75 +94,103 @@ static unsigned long total_limit(void)
 	return mb ? mb << (20 - PAGE_SHIFT) : totalram_pages() / 2;
 }
 
+static unsigned long equal_share(void)
+{
+	return total_limit() / max(1U, kcoll_user_active());
+}
+
+static bool is_contended(void)
+{
+	return !time_after(jiffies, READ_ONCE(contended) + HZ);
+}
+
 /* What one user may have now. */
 static unsigned long share(void)
 {
-	if (time_after(jiffies, READ_ONCE(contended) + HZ))
-		return total_limit();
-	return total_limit() / max(1U, kcoll_user_active());
+	return is_contended() ? equal_share() : total_limit();
 }
 
 static void balance(struct work_struct *work)
 {
-	kcoll_user_balance(share());
+	unsigned long pages = atomic_long_xchg(&wanted, 0);
+
+	if (is_contended())
+		kcoll_user_balance(equal_share());
+	else if (pages)
+		kcoll_user_relieve(pages, equal_share());
 	kcoll_pinset_unpin_now();
 }
 
-/*
- * A user is refused pages of its share: for the next second there are shares, and others keep to
- * them.
- */
-static void claim(struct kcoll_user *user)
+/* Adds pages as far as a limit allows. Of several tasks, those fail for whom no room is left. */
+static bool add_within(atomic_long_t *count, unsigned long pages, unsigned long limit)
 {
-	WRITE_ONCE(user->refused, jiffies);
-	WRITE_ONCE(contended, jiffies);
-	queue_work(kcoll_wq, &balance_work);
+	long now = atomic_long_read(count);
+
+	do {
+		if (now + pages > limit)
+			return false;
+	} while (!atomic_long_try_cmpxchg(count, &now, now + pages));
+	return true;
 }
 
-static bool within_total(struct kcoll_user *user, unsigned long pages)
-{
-	unsigned long total = atomic_long_add_return(pages, &pinned_total);
-	unsigned long mine = atomic_long_add_return(pages, &user->pinned_pages);
-
-	return total <= total_limit() && mine <= share();
-}
-
-static void total_sub(struct kcoll_user *user, unsigned long pages)
-{
-	atomic_long_sub(pages, &user->pinned_pages);
-	atomic_long_sub(pages, &pinned_total);
-}
-
-static bool within_memlock(struct kcoll_owner *owner, unsigned long pages,
-			   struct kcoll_charge *charge)
+static bool add_memlock(struct kcoll_owner *owner, unsigned long pages, bool force,
+			struct kcoll_charge *charge)
 {
 	uint mode = READ_ONCE(kcoll_param_memlock);
 
 	charge->memlock = mode != MEMLOCK_OFF;
 	if (!charge->memlock)
 		return true;
-	return (unsigned long)atomic64_add_return(pages, &owner->mm->pinned_vm) <=
-		       memlock_limit(owner) ||
-	       mode == MEMLOCK_ACCOUNT;
+	if (!force && mode != MEMLOCK_ACCOUNT)
+		return add_within(&owner->mm->pinned_vm, pages, memlock_limit(owner));
+	atomic64_add(pages, &owner->mm->pinned_vm);
+	return true;
 }
 
 /*
- * Room for a later attempt: of what was not used for a while, or of what others have beyond their
- * shares.
+ * The user's count before that of all: of the latter nothing is taken that may have to be given
+ * back, for want of which another user would be refused.
  */
-static void refused(struct kcoll_owner *owner, unsigned long pages, bool total)
+static bool add_total(struct kcoll_user *user, unsigned long pages, bool force)
+{
+	if (force) {
+		atomic_long_add(pages, &user->pinned_pages);
+		atomic_long_add(pages, &pinned_total);
+		return true;
+	}
+	if (!add_within(&user->pinned_pages, pages, share()))
+		return false;
+	if (add_within(&pinned_total, pages, total_limit()))
+		return true;
+	atomic_long_sub(pages, &user->pinned_pages);
+	return false;
+}
+
+static void sub_memlock(struct kcoll_owner *owner, const struct kcoll_charge *charge,
+			unsigned long pages)
+{
+	if (charge->memlock)
+		atomic64_sub(pages, &owner->mm->pinned_vm);
+}
+
+/*
+ * A user is refused pages of its share: for the next second there are shares, and others keep to
+ * them. Beyond its share what is cold gives way to a later attempt.
+ */
+static void refused(struct kcoll_owner *owner, unsigned long pages)
 {
 	struct kcoll_user *user = owner->user;
 
-	if (total && atomic_long_read(&user->pinned_pages) + pages <=
-			     total_limit() / max(1U, kcoll_user_active())) {
-		claim(user);
+	if (atomic_long_read(&user->pinned_pages) + pages <= equal_share()) {
+		kcoll_user_claim(user);
+		WRITE_ONCE(contended, jiffies);
+		queue_work(kcoll_wq, &balance_work);
 		return;
 	}
-	if (total && time_after(jiffies, READ_ONCE(contended) + HZ))
-		kcoll_pinset_drop_cold(NULL, pages);
-	else
-		kcoll_pinset_drop_cold(owner, pages);
+	if (kcoll_pinset_drop(&user->lru, pages, ULONG_MAX, false) < pages && !is_contended()) {
+		atomic_long_set(&wanted, pages);
+		queue_work(kcoll_wq, &balance_work);
+	}
 }
 
 /**
@@ -175,17 +205,23 @@ static void refused(struct kcoll_owner *owner, unsigned long pages, bool total)
 int kcoll_account_charge(struct kcoll_owner *owner, unsigned long pages, bool floor,
 			 struct kcoll_charge *charge)
 {
-	bool total = within_total(owner->user, pages),
-	     memlock = within_memlock(owner, pages, charge);
+	bool force = floor && add_within(&owner->pinned_pages, pages, FLOOR_PAGES);
 
 	charge->pages = pages;
-	if (atomic_long_add_return(pages, &owner->pinned_pages) <= FLOOR_PAGES && floor)
-		return 0;
-	if (total && memlock)
-		return 0;
-	kcoll_account_uncharge(owner, charge, pages);
-	refused(owner, pages, !total);
-	return -EDQUOT;
+	if (!add_memlock(owner, pages, force, charge)) {
+		kcoll_pinset_drop(&owner->lru, pages, ULONG_MAX, false);
+		kcoll_pinset_unpin_now();
+		return -EDQUOT;
+	}
+	if (!add_total(owner->user, pages, force)) {
+		sub_memlock(owner, charge, pages);
+		refused(owner, pages);
+		kcoll_pinset_unpin_now();
+		return -EDQUOT;
+	}
+	if (!force)
+		atomic_long_add(pages, &owner->pinned_pages);
+	return 0;
 }
 
 /**
@@ -197,10 +233,10 @@ int kcoll_account_charge(struct kcoll_owner *owner, unsigned long pages, bool fl
 void kcoll_account_uncharge(struct kcoll_owner *owner, struct kcoll_charge *charge,
 			    unsigned long pages)
 {
-	if (charge->memlock)
-		atomic64_sub(pages, &owner->mm->pinned_vm);
+	sub_memlock(owner, charge, pages);
 	atomic_long_sub(pages, &owner->pinned_pages);
-	total_sub(owner->user, pages);
+	atomic_long_sub(pages, &owner->user->pinned_pages);
+	atomic_long_sub(pages, &pinned_total);
 	charge->pages -= pages;
 }
 
@@ -218,7 +254,7 @@ void kcoll_account_make_room(struct kcoll_owner *owner, unsigned long pages)
 	unsigned long coming = atomic_long_read(&owner->dropped_pages);
 
 	if (coming < pages)
-		coming += kcoll_pinset_evict(owner, some);
+		coming += kcoll_pinset_drop(&owner->lru, some, ULONG_MAX, true);
 	if (!coming && atomic_long_read(&owner->user->pinned_pages) + pages > share())
 		kcoll_user_evict(owner->user, pages);
 	kcoll_pinset_unpin_now();
@@ -298,13 +334,15 @@ void kcoll_account_metadata_end(struct kcoll_user *user, size_t bytes, bool endi
 
 static unsigned long shrink_count(struct shrinker *unused, struct shrink_control *sc)
 {
-	return kcoll_pinset_cold_pages();
+	return kcoll_lru_cold_pages();
 }
 
 static unsigned long shrink_scan(struct shrinker *unused, struct shrink_control *sc)
 {
-	unsigned long dropped = kcoll_pinset_drop_cold(NULL, sc->nr_to_scan);
+	unsigned long dropped = kcoll_pinset_drop(&kcoll_lru_all, sc->nr_to_scan, ULONG_MAX, false);
 
+	/* What is waiting for its delay is room too. */
+	kcoll_pinset_unpin_now();
 	return dropped ?: SHRINK_STOP;
 }
 

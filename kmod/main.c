@@ -133,8 +133,9 @@ static void __exit kcoll_exit(void)
 	kcoll_region_wait_none();
 	/* The last callbacks of percpu_refs, and of kfree_rcu(), which may queue work. */
 	rcu_barrier();
-	kcoll_pinset_stop();
+	/* First what may start the other: room is made by unpinning. */
 	kcoll_account_stop();
+	kcoll_pinset_stop();
 	destroy_workqueue(kcoll_wq);
 	kcoll_stats_stop();
 	pr_info("unloaded\n");

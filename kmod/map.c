@@ -39,26 +39,19 @@ static void zap(struct kcoll_pinset *set)
 	unmap_mapping_range(&set->region->domain->space, offset, (u64)set->pages << PAGE_SHIFT, 1);
 }
 
-/**
- * kcoll_map_zap_work() - takes unpublished sets from all mappings
- * @work: of the region
- *
- * Then they wait for their last user.
- */
-void kcoll_map_zap_work(struct work_struct *work)
+/* Takes at most a batch of sets from all mappings; then they wait for their last user. */
+static void zap_batch(struct kcoll_region *region, struct list_head *dropped)
 {
-	struct kcoll_region *region = container_of(work, struct kcoll_region, zap_work);
 	struct kcoll_pinset *set, *next;
 	unsigned int n = 0, zapped = 0;
-	LIST_HEAD(dropped);
-
-	spin_lock(&region->lock);
-	list_splice_init(&region->dropped, &dropped);
-	spin_unlock(&region->lock);
+	LIST_HEAD(batch);
 
 	down_write(&region->map_sem);
-	list_for_each_entry(set, &dropped, link) {
+	list_for_each_entry_safe(set, next, dropped, link) {
+		if (n == DROP_BATCH)
+			break;
 		n++;
+		list_move_tail(&set->link, &batch);
 		if (atomic_read(&region->maps) && region->mappable) {
 			zap(set);
 			zapped++;
@@ -75,9 +68,30 @@ void kcoll_map_zap_work(struct work_struct *work)
 		stats_add(&region->domain->events, zaps, zapped);
 		trace_kcoll_zap(region->cookie, zapped);
 	}
-	list_for_each_entry_safe(set, next, &dropped, link) {
+	list_for_each_entry_safe(set, next, &batch, link) {
 		list_del_init(&set->link);
 		kcoll_pinset_retire(set);
+	}
+}
+
+/**
+ * kcoll_map_zap_work() - takes unpublished sets from all mappings
+ * @work: of the region
+ *
+ * In batches: faults of the region wait for one of them at most.
+ */
+void kcoll_map_zap_work(struct work_struct *work)
+{
+	struct kcoll_region *region = container_of(work, struct kcoll_region, zap_work);
+	LIST_HEAD(dropped);
+
+	spin_lock(&region->lock);
+	list_splice_init(&region->dropped, &dropped);
+	spin_unlock(&region->lock);
+
+	while (!list_empty(&dropped)) {
+		zap_batch(region, &dropped);
+		cond_resched();
 	}
 	kcoll_region_put(region);
 }

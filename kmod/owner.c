@@ -30,9 +30,8 @@ static struct kcoll_owner *owner_new(struct mm_struct *mm)
 	owner->pid = task_tgid_nr(current);
 	owner->leader = get_pid(task_tgid(current));
 	refcount_set(&owner->ref, 1);
-	INIT_LIST_HEAD(&owner->sets);
+	kcoll_lru_init(&owner->lru, LRU_OWNER);
 	kcoll_gate_init(&owner->gate);
-	kcoll_user_add_owner(owner->user, owner);
 	return owner;
 }
 
@@ -85,7 +84,6 @@ void kcoll_owner_put(struct kcoll_owner *owner)
 		return;
 	hash_del(&owner->hash);
 	mutex_unlock(&owners_lock);
-	kcoll_user_remove_owner(owner);
 	WARN_ON_ONCE(atomic_long_read(&owner->pinned_pages));
 	kcoll_user_put(owner->user);
 	put_pid(owner->leader);

@@ -8,6 +8,7 @@
 #include <linux/refcount.h>
 
 #include "gate.h"
+#include "lru.h"
 
 struct kcoll_user;
 
@@ -16,10 +17,9 @@ struct kcoll_owner {
 	struct mm_struct *mm; /* grabbed: the struct lives, the memory may be gone */
 	refcount_t ref;
 	struct hlist_node hash;
-	struct kcoll_user *user;  /* who opened the device first: is charged */
-	struct list_head of_user; /* in user->owners */
-	struct list_head sets;	  /* published pin sets, oldest first; under sets_lock */
-	struct pid *leader;	  /* the process that opened the device first: its limits hold */
+	struct kcoll_user *user; /* who opened the device first: is charged */
+	struct kcoll_lru lru;	 /* its published pin sets */
+	struct pid *leader;	 /* the process that opened the device first: its limits hold */
 	/* RLIMIT_MEMLOCK at the last registration, for when it is gone; ULONG_MAX: unlimited */
 	unsigned long memlock_pages;
 	atomic_long_t pinned_pages;

@@ -169,8 +169,6 @@ static struct kcoll_pinset *set_new(struct kcoll_segment *segment, unsigned long
 	set->n = extents;
 	set->used = jiffies / (HZ / 4);
 	set->write = segment->region->direction & KCOLL_WRITE;
-	INIT_LIST_HEAD(&set->lru);
-	INIT_LIST_HEAD(&set->own);
 	INIT_LIST_HEAD(&set->link);
 	fill_extents(set, pages);
 	return set;
@@ -203,7 +201,7 @@ static int publish(struct kcoll_pinset *set, unsigned long seq)
 			region->live++;
 			percpu_ref_get(&region->ref); /* until the set is freed */
 			percpu_ref_get(&set->ref);    /* the caller's */
-			kcoll_pinset_enlist(set);
+			kcoll_lru_add(set);
 		}
 	}
 	spin_unlock(&region->lock);

@@ -8,6 +8,7 @@
 #include <linux/percpu-refcount.h>
 
 #include "account.h"
+#include "lru.h"
 #include "region.h"
 
 struct kcoll_counters;
@@ -34,10 +35,10 @@ struct kcoll_pinset {
 	u32 used;
 	bool write;
 	struct kcoll_charge charge;
-	struct list_head lru;  /* of all published sets; under sets_lock */
-	struct list_head own;  /* of those of its owner; under sets_lock */
-	struct list_head link; /* in region->dropped, then in dying */
-	unsigned long due;     /* jiffies, when it may be unpinned */
+	struct kcoll_lru_place places[LRU_KINDS]; /* while it is published */
+	struct list_head link;			  /* in region->dropped, then dying, then waiting */
+	bool for_room;	   /* dropped because others want the room: without delay */
+	unsigned long due; /* jiffies, when it may be unpinned */
 	struct kcoll_extent extents[];
 };
 
@@ -66,10 +67,8 @@ long kcoll_pinset_pin_uncached(struct kcoll_segment *segment, unsigned long va, 
 unsigned int kcoll_pinset_drop_range(struct kcoll_segment *segment, unsigned long start,
 				     unsigned long end, unsigned int most);
 void kcoll_pinset_drop_all(struct kcoll_region *region);
-unsigned long kcoll_pinset_drop_cold(struct kcoll_owner *owner, unsigned long pages);
-unsigned long kcoll_pinset_evict(struct kcoll_owner *owner, unsigned long pages);
-unsigned long kcoll_pinset_cold_pages(void);
-void kcoll_pinset_enlist(struct kcoll_pinset *set);
+unsigned long kcoll_pinset_drop(struct kcoll_lru *lru, unsigned long pages, unsigned long most,
+				bool warm);
 void kcoll_pinset_unpublish(struct kcoll_pinset *set);
 void kcoll_pinset_retire(struct kcoll_pinset *set);
 void kcoll_pinset_released(struct percpu_ref *ref);

@@ -7,9 +7,8 @@
  *   kcoll_pinset_released()   the last user is gone: list of the dying
  *   unpin_work()              unpins after unpin_delay_ms, gives the charge back, frees
  *
- * The delay keeps a fork that splits a huge page of ours from finding half of it unpinned.
- * Published sets are in a list, oldest first, that pressure goes through: warm ones get a second
- * chance at its end. Long loops drop in batches.
+ * The delay keeps a fork that splits a huge page of ours from finding half of it unpinned. What is
+ * dropped because others want the room has none. Long loops drop in batches.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -21,37 +20,23 @@
 #include "pinset.h"
 #include "stats.h"
 #include "trace.h"
+#include "user.h"
 
-#define COLD_QUARTERS 4 /* unused for a second: may be dropped for others */
-#define COLD_SCAN 1024	/* sets looked at per call */
+static DEFINE_SPINLOCK(dying_lock); /* guards what follows; taken from RCU callbacks */
+static LIST_HEAD(dying);	    /* sets whose last user is gone, as they came */
+static bool hurry;		    /* those that are dying now have no delay any more */
+static bool armed;		    /* whether the work will run, and by when: */
+static unsigned long armed_for;	    /* jiffies */
 
-static DEFINE_SPINLOCK(sets_lock); /* guards the list of published sets; inside region->lock */
-static LIST_HEAD(sets);
-
-static DEFINE_SPINLOCK(dying_lock); /* guards the list of sets to unpin; taken from RCU callbacks */
-static LIST_HEAD(dying);
+static LIST_HEAD(waiting); /* those that are not due yet, the next one first; of the work alone */
+static atomic_t unfreed = ATOMIC_INIT(0); /* how many are in the two lists, or being unpinned */
 
 static void unpin_work(struct work_struct *work);
 static DECLARE_DELAYED_WORK(unpin, unpin_work);
-static bool unpin_hurry; /* under dying_lock */
 
 /* Wakes those who wait for room. */
 static atomic_t freed = ATOMIC_INIT(0);
 static DECLARE_WAIT_QUEUE_HEAD(room);
-
-/**
- * kcoll_pinset_enlist() - the set has just been published
- * @set: the pin set
- *
- * Context: region->lock.
- */
-void kcoll_pinset_enlist(struct kcoll_pinset *set)
-{
-	spin_lock(&sets_lock);
-	list_add_tail(&set->lru, &sets);
-	list_add_tail(&set->own, &set->region->owner->sets);
-	spin_unlock(&sets_lock);
-}
 
 /* --- dropping --- */
 
@@ -68,11 +53,9 @@ void kcoll_pinset_unpublish(struct kcoll_pinset *set)
 
 	if (rcu_access_pointer(slot->set) == set)
 		RCU_INIT_POINTER(slot->set, NULL);
-	spin_lock(&sets_lock);
-	list_del_init(&set->lru);
-	list_del_init(&set->own);
-	spin_unlock(&sets_lock);
+	kcoll_lru_remove(set);
 	atomic_long_add(set->charge.pages, &region->owner->dropped_pages);
+	atomic_long_add(set->charge.pages, &region->owner->user->dropped_pages);
 	list_add_tail(&set->link, &region->dropped);
 	region->drops++;
 	percpu_ref_get(&region->ref);
@@ -142,95 +125,13 @@ void kcoll_pinset_drop_all(struct kcoll_region *region)
 	} while (dropped == DROP_BATCH);
 }
 
-static bool cold(const struct kcoll_pinset *set)
+/* The opposite of kcoll_lru_oldest(). */
+static void let_go(struct kcoll_pinset *set)
 {
-	return (u32)(jiffies / (HZ / 4)) - READ_ONCE(set->used) >= COLD_QUARTERS;
-}
+	struct kcoll_region *region = set->region;
 
-/**
- * kcoll_pinset_cold_pages() - for the shrinker: pages of sets that it would drop
- *
- * Return: their number.
- */
-unsigned long kcoll_pinset_cold_pages(void)
-{
-	unsigned int scanned = 0;
-	unsigned long pages = 0;
-	struct kcoll_pinset *set;
-
-	spin_lock(&sets_lock);
-	list_for_each_entry(set, &sets, lru) {
-		if (++scanned > COLD_SCAN)
-			break;
-		if (cold(set))
-			pages += set->pages;
-	}
-	spin_unlock(&sets_lock);
-	return pages;
-}
-
-/* REQUIRES: sets_lock. On a list, so published, so both are alive. */
-static struct kcoll_pinset *hold(struct kcoll_pinset *set)
-{
-	if (set) {
-		percpu_ref_get(&set->ref);
-		percpu_ref_get(&set->region->ref);
-	}
-	return set;
-}
-
-static bool colder(const struct kcoll_pinset *set, const struct kcoll_pinset *best)
-{
-	return !best || (s32)(READ_ONCE(set->used) - READ_ONCE(best->used)) < 0;
-}
-
-/*
- * The coldest set of COLD_SCAN, with references to it and its region. Warm ones go to the list's
- * end.
- */
-static struct kcoll_pinset *coldest(void)
-{
-	struct kcoll_pinset *set, *next, *best = NULL, *moved = NULL;
-	unsigned int scanned = 0;
-
-	spin_lock(&sets_lock);
-	list_for_each_entry_safe(set, next, &sets, lru) {
-		if (set == moved || ++scanned > COLD_SCAN)
-			break;
-		if (!cold(set)) {
-			moved = moved ?: set;
-			list_move_tail(&set->lru, &sets);
-		} else if (colder(set, best)) {
-			best = set;
-		}
-	}
-	hold(best);
-	spin_unlock(&sets_lock);
-	return best;
-}
-
-/* The same of an owner's; also a warm one, if there is no cold one and `warm` says so. */
-static struct kcoll_pinset *coldest_of(struct kcoll_owner *owner, bool warm)
-{
-	struct kcoll_pinset *set, *next, *best = NULL, *moved = NULL, *first = NULL;
-	unsigned int scanned = 0;
-
-	spin_lock(&sets_lock);
-	list_for_each_entry_safe(set, next, &owner->sets, own) {
-		if (set == moved || ++scanned > COLD_SCAN)
-			break;
-		if (!cold(set)) {
-			if (colder(set, first))
-				first = set;
-			moved = moved ?: set;
-			list_move_tail(&set->own, &owner->sets);
-		} else if (colder(set, best)) {
-			best = set;
-		}
-	}
-	best = hold(best ?: warm ? first : NULL);
-	spin_unlock(&sets_lock);
-	return best;
+	pinset_put(set);
+	kcoll_region_put(region);
 }
 
 /* Drops a set that is still published and lets go of it; returns its pages, or 0. */
@@ -241,54 +142,38 @@ static unsigned long drop_held(struct kcoll_pinset *set)
 
 	spin_lock(&region->lock);
 	if (xa_load(&region->sets, set->window) == set) {
+		set->for_room = true;
 		drop(set);
 		pages = set->pages;
 	}
 	spin_unlock(&region->lock);
-	pinset_put(set);
-	kcoll_region_put(region);
+	let_go(set);
 	return pages;
 }
 
 /**
- * kcoll_pinset_drop_cold() - drops cold sets
- * @owner: whose; NULL: of all
+ * kcoll_pinset_drop() - drops the sets that were not used for longest
+ * @lru: whose
  * @pages: how many pages are to be on their way out
- *
- * Return: how many are.
- */
-unsigned long kcoll_pinset_drop_cold(struct kcoll_owner *owner, unsigned long pages)
-{
-	unsigned long dropped = 0;
-
-	while (dropped < pages) {
-		struct kcoll_pinset *set = owner ? coldest_of(owner, false) : coldest();
-
-		if (!set)
-			break;
-		dropped += drop_held(set);
-		cond_resched();
-	}
-	/* What is waiting for its delay is room too. */
-	kcoll_pinset_unpin_now();
-	return dropped;
-}
-
-/**
- * kcoll_pinset_evict() - the same of an owner, but warm sets too
- * @owner: the owner
- * @pages: how many pages are to be on their way out
+ * @most: and how many must not be exceeded
+ * @warm: also sets that were used within a second
  *
  * Their users go on with what they hold.
  *
- * Return: how many are.
+ * Context: may sleep.
+ * Return: how many pages are on their way out.
  */
-unsigned long kcoll_pinset_evict(struct kcoll_owner *owner, unsigned long pages)
+unsigned long kcoll_pinset_drop(struct kcoll_lru *lru, unsigned long pages, unsigned long most,
+				bool warm)
 {
 	unsigned long dropped = 0;
 	struct kcoll_pinset *set;
 
-	while (dropped < pages && (set = coldest_of(owner, true))) {
+	while (dropped < pages && (set = kcoll_lru_oldest(lru, warm))) {
+		if (set->pages > most - dropped) {
+			let_go(set);
+			break;
+		}
 		dropped += drop_held(set);
 		cond_resched();
 	}
@@ -329,6 +214,16 @@ void kcoll_pinset_retire(struct kcoll_pinset *set)
 	percpu_ref_kill(&set->ref);
 }
 
+/* REQUIRES: dying_lock. The work runs at `when`, in jiffies, or before. */
+static void arm(unsigned long when)
+{
+	if (armed && time_before_eq(armed_for, when))
+		return;
+	armed = true;
+	armed_for = when;
+	mod_delayed_work(kcoll_wq, &unpin, max(0L, (long)(when - jiffies)));
+}
+
 /**
  * kcoll_pinset_released() - the last user is gone: to be unpinned, after the delay
  * @ref: of the set
@@ -340,16 +235,14 @@ void kcoll_pinset_released(struct percpu_ref *ref)
 	struct kcoll_pinset *set = container_of(ref, struct kcoll_pinset, ref);
 	unsigned long flags, delay = msecs_to_jiffies(READ_ONCE(kcoll_param_unpin_delay_ms));
 
-	/* UNREGISTER waits for it, and nobody will pin there again. */
-	if (READ_ONCE(set->region->dead))
+	/* UNREGISTER waits for it, and no task will pin there again. */
+	if (set->for_room || READ_ONCE(set->region->dead))
 		delay = 0;
 	set->due = jiffies + delay;
+	atomic_inc(&unfreed);
 	spin_lock_irqsave(&dying_lock, flags);
 	list_add_tail(&set->link, &dying);
-	if (delay)
-		queue_delayed_work(kcoll_wq, &unpin, delay);
-	else
-		mod_delayed_work(kcoll_wq, &unpin, 0);
+	arm(set->due);
 	spin_unlock_irqrestore(&dying_lock, flags);
 }
 
@@ -364,12 +257,14 @@ static void set_free(struct kcoll_pinset *set)
 	trace_kcoll_unpin(region->cookie, set->pages, set->n);
 	stats_add(&region->domain->events, unpin_pages, set->pages);
 	atomic_long_sub(set->charge.pages, &region->owner->dropped_pages);
+	atomic_long_sub(set->charge.pages, &region->owner->user->dropped_pages);
 	kcoll_account_uncharge(region->owner, &set->charge, set->charge.pages);
 	atomic_inc(&freed);
 	if (wq_has_sleeper(&room))
 		wake_up_all(&room);
 	percpu_ref_exit(&set->ref);
 	kvfree(set);
+	atomic_dec(&unfreed);
 	spin_lock(&region->lock);
 	region->live--;
 	spin_unlock(&region->lock);
@@ -378,41 +273,61 @@ static void set_free(struct kcoll_pinset *set)
 }
 
 /*
- * Moves to `now` what is due; false: nothing is left, else *due says when the next one will be.
- * REQUIRES: dying_lock
+ * Behind those that are due before it. All have the same delay, unless that was changed meanwhile:
+ * so its place is the end.
  */
-static bool take_due(struct list_head *now, unsigned long *due)
+static void wait_for_delay(struct kcoll_pinset *set)
 {
-	struct kcoll_pinset *set, *next;
-	bool left = false;
+	struct kcoll_pinset *before;
 
-	list_for_each_entry_safe(set, next, &dying, link) {
-		if (unpin_hurry || time_after_eq(jiffies, set->due)) {
-			list_move_tail(&set->link, now);
-		} else {
-			*due = left && time_before(*due, set->due) ? *due : set->due;
-			left = true;
-		}
-	}
-	unpin_hurry = false;
-	return left;
+	list_for_each_entry_reverse(before, &waiting, link)
+		if (time_before_eq(before->due, set->due))
+			break;
+	list_move(&set->link, &before->link);
 }
 
-static void unpin_work(struct work_struct *work)
+static void free_due(struct list_head *sets, bool all)
 {
 	struct kcoll_pinset *set, *next;
-	unsigned long flags, due = 0;
-	LIST_HEAD(now);
 
-	spin_lock_irqsave(&dying_lock, flags);
-	if (take_due(&now, &due))
-		queue_delayed_work(kcoll_wq, &unpin, max(1L, (long)(due - jiffies)));
-	spin_unlock_irqrestore(&dying_lock, flags);
-
-	list_for_each_entry_safe(set, next, &now, link) {
+	list_for_each_entry_safe(set, next, sets, link) {
+		if (!all && time_before(jiffies, set->due))
+			break;
 		list_del(&set->link);
 		set_free(set);
 		cond_resched();
+	}
+}
+
+/* Interrupts are off only while what has come is taken over, however much it is. */
+static void unpin_work(struct work_struct *work)
+{
+	struct kcoll_pinset *set, *next;
+	LIST_HEAD(come);
+	bool all;
+
+	spin_lock_irq(&dying_lock);
+	list_splice_init(&dying, &come);
+	all = hurry;
+	hurry = false;
+	armed = false;
+	spin_unlock_irq(&dying_lock);
+
+	if (!all) {
+		list_for_each_entry_safe(set, next, &come, link) {
+			if (time_before(jiffies, set->due))
+				wait_for_delay(set);
+			cond_resched();
+		}
+	}
+	free_due(&come, true);
+	free_due(&waiting, all);
+
+	set = list_first_entry_or_null(&waiting, struct kcoll_pinset, link);
+	if (set) {
+		spin_lock_irq(&dying_lock);
+		arm(set->due);
+		spin_unlock_irq(&dying_lock);
 	}
 }
 
@@ -433,10 +348,10 @@ void kcoll_pinset_unpin_now(void)
 {
 	unsigned long flags;
 
+	if (!atomic_read(&unfreed))
+		return;
 	spin_lock_irqsave(&dying_lock, flags);
-	if (!list_empty(&dying)) {
-		unpin_hurry = true;
-		mod_delayed_work(kcoll_wq, &unpin, 0);
-	}
+	hurry = true;
+	arm(jiffies);
 	spin_unlock_irqrestore(&dying_lock, flags);
 }

@@ -7,14 +7,17 @@
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 
-#include "owner.h"
 #include "pinset.h"
 #include "user.h"
 
-static DEFINE_MUTEX(table_lock); /* guards writing to the table; the last put takes it too */
+static DEFINE_MUTEX(table_lock); /* guards the table; the last put takes it too */
 static DEFINE_HASHTABLE(table, 8);
-/* guards the users' lists of owners, and walking the table; inside table_lock */
-static DEFINE_SPINLOCK(users_lock);
+
+static DEFINE_SPINLOCK(users_lock); /* guards what follows; inside table_lock */
+static LIST_HEAD(users);
+static bool counted;		   /* whether what follows holds: */
+static unsigned long counted_at;   /* jiffies */
+static unsigned int counted_users; /* that were active then */
 
 /* REQUIRES: table_lock */
 static struct kcoll_user *find(kuid_t uid)
@@ -36,7 +39,7 @@ static struct kcoll_user *user_new(kuid_t uid)
 	user->uid = uid;
 	refcount_set(&user->ref, 1);
 	user->refused = jiffies - 10 * HZ;
-	INIT_LIST_HEAD(&user->owners);
+	kcoll_lru_init(&user->lru, LRU_USER);
 	init_waitqueue_head(&user->freed);
 	return user;
 }
@@ -57,8 +60,9 @@ struct kcoll_user *kcoll_user_get_current(void)
 	} else {
 		user = user_new(current_euid());
 		if (user) {
-			spin_lock(&users_lock);
 			hash_add(table, &user->hash, __kuid_val(user->uid));
+			spin_lock(&users_lock);
+			list_add_tail(&user->all, &users);
 			spin_unlock(&users_lock);
 		}
 	}
@@ -88,131 +92,137 @@ void kcoll_user_put(struct kcoll_user *user)
 {
 	if (!refcount_dec_and_mutex_lock(&user->ref, &table_lock))
 		return;
-	spin_lock(&users_lock);
 	hash_del(&user->hash);
+	spin_lock(&users_lock);
+	list_del(&user->all);
 	spin_unlock(&users_lock);
 	mutex_unlock(&table_lock);
 	WARN_ON_ONCE(atomic_long_read(&user->pinned_pages) || atomic_long_read(&user->metadata));
 	kfree(user);
 }
 
-/**
- * kcoll_user_add_owner() - a process of the user's has opened the device
- * @user: the user
- * @owner: the owner
- */
-void kcoll_user_add_owner(struct kcoll_user *user, struct kcoll_owner *owner)
+/* REQUIRES: users_lock */
+static bool active(const struct kcoll_user *user)
 {
-	spin_lock(&users_lock);
-	list_add(&owner->of_user, &user->owners);
-	spin_unlock(&users_lock);
-}
-
-/**
- * kcoll_user_remove_owner() - the opposite
- * @owner: the owner
- */
-void kcoll_user_remove_owner(struct kcoll_owner *owner)
-{
-	spin_lock(&users_lock);
-	list_del(&owner->of_user);
-	spin_unlock(&users_lock);
+	return atomic_long_read(&user->pinned_pages) ||
+	       time_before(jiffies, READ_ONCE(user->refused) + HZ);
 }
 
 /**
  * kcoll_user_active() - users that have something pinned, or were refused it within a second
  *
+ * Counted once in a jiffy: those who pin while memory is short ask for it each time.
+ *
  * Return: their number.
  */
 unsigned int kcoll_user_active(void)
 {
-	unsigned int bucket, active = 0;
 	struct kcoll_user *user;
+	unsigned int n;
 
 	spin_lock(&users_lock);
-	hash_for_each(table, bucket, user, hash)
-		active += atomic_long_read(&user->pinned_pages) ||
-			  time_before(jiffies, READ_ONCE(user->refused) + HZ);
-	spin_unlock(&users_lock);
-	return active;
-}
-
-/* Pages of an owner that are not on their way out. */
-static long staying(const struct kcoll_owner *owner)
-{
-	return atomic_long_read(&owner->pinned_pages) - atomic_long_read(&owner->dropped_pages);
-}
-
-/* REQUIRES: users_lock. The owner that has most, with a reference; *sum is what all have. */
-static struct kcoll_owner *largest(struct kcoll_user *user, long *sum)
-{
-	struct kcoll_owner *owner, *best = NULL;
-
-	*sum = 0;
-	list_for_each_entry(owner, &user->owners, of_user) {
-		*sum += max(staying(owner), 0L);
-		if (staying(owner) > 0 && (!best || staying(owner) > staying(best)))
-			best = owner;
+	if (!counted || time_after(jiffies, counted_at)) {
+		counted = true;
+		counted_at = jiffies;
+		counted_users = 0;
+		list_for_each_entry(user, &users, all)
+			counted_users += active(user);
 	}
-	return best && refcount_inc_not_zero(&best->ref) ? best : NULL;
+	n = counted_users;
+	spin_unlock(&users_lock);
+	return n;
+}
+
+/**
+ * kcoll_user_claim() - a user is refused pages of its share: it is active for a second
+ * @user: the user
+ */
+void kcoll_user_claim(struct kcoll_user *user)
+{
+	WRITE_ONCE(user->refused, jiffies);
+	spin_lock(&users_lock);
+	counted = false;
+	spin_unlock(&users_lock);
 }
 
 /*
- * Drops sets of a user, whether in use or not, until so many pages stay at most. REQUIRES: a
- * reference to it.
+ * The user that follows in the list of all, with a reference; the one before is put. It is in the
+ * list as long as that reference is held, so each step costs the same.
  */
-static void shrink_to(struct kcoll_user *user, unsigned long pages)
+static struct kcoll_user *next_user(struct kcoll_user *last)
 {
-	struct kcoll_owner *owner;
-	unsigned long dropped;
-	long sum;
+	struct kcoll_user *user = last, *next = NULL;
 
-	do {
-		spin_lock(&users_lock);
-		owner = largest(user, &sum);
-		spin_unlock(&users_lock);
-		dropped = 0;
-		if (owner && sum > (long)pages)
-			dropped = kcoll_pinset_evict(owner, clamp(sum - (long)pages, 1L,
-								  max(staying(owner), 1L)));
-		if (owner)
-			kcoll_owner_put(owner);
-		cond_resched();
-	} while (dropped);
+	spin_lock(&users_lock);
+	user = list_prepare_entry(user, &users, all);
+	list_for_each_entry_continue(user, &users, all) {
+		if (refcount_inc_not_zero(&user->ref)) {
+			next = user;
+			break;
+		}
+	}
+	spin_unlock(&users_lock);
+	if (last)
+		kcoll_user_put(last);
+	return next;
+}
+
+/* Pages beyond so many that a user has and that are not on their way out. */
+static long excess(const struct kcoll_user *user, unsigned long pages)
+{
+	return atomic_long_read(&user->pinned_pages) - atomic_long_read(&user->dropped_pages) -
+	       (long)pages;
 }
 
 /**
- * kcoll_user_evict() - drops sets of a user's processes
+ * kcoll_user_evict() - drops sets of a user's processes, whether in use or not
  * @user: the user
- * @pages: how many pages
+ * @pages: how many pages are to be on their way out, with those that already are
  */
 void kcoll_user_evict(struct kcoll_user *user, unsigned long pages)
 {
-	long stay = atomic_long_read(&user->pinned_pages) - (long)pages;
+	long missing = (long)pages - atomic_long_read(&user->dropped_pages);
 
-	shrink_to(user, max(stay, 0L));
+	if (missing > 0)
+		kcoll_pinset_drop(&user->lru, missing, ULONG_MAX, true);
 }
 
 /**
- * kcoll_user_balance() - drops every user's pages beyond its share
+ * kcoll_user_balance() - drops every user's pages beyond its share, whether in use or not
  * @share: in pages
+ *
+ * Context: may sleep.
  */
 void kcoll_user_balance(unsigned long share)
 {
-	unsigned int bucket, skip = 0, i;
-	struct kcoll_user *user, *found;
+	struct kcoll_user *user = NULL;
 
-	do {
-		i = 0;
-		found = NULL;
-		spin_lock(&users_lock);
-		hash_for_each(table, bucket, user, hash)
-			if (!found && i++ == skip && refcount_inc_not_zero(&user->ref))
-				found = user;
-		spin_unlock(&users_lock);
-		if (found) {
-			shrink_to(found, share);
-			kcoll_user_put(found);
-		}
-	} while (++skip <= i);
+	while ((user = next_user(user))) {
+		long beyond = excess(user, share);
+
+		if (beyond > 0)
+			kcoll_pinset_drop(&user->lru, beyond, ULONG_MAX, true);
+		cond_resched();
+	}
+}
+
+/**
+ * kcoll_user_relieve() - drops cold sets of users that have more than their share
+ * @pages: how many pages, of all together
+ * @share: in pages; none of them is left with less
+ *
+ * Context: may sleep.
+ */
+void kcoll_user_relieve(unsigned long pages, unsigned long share)
+{
+	struct kcoll_user *user = NULL;
+	unsigned long dropped = 0;
+
+	while ((user = next_user(user))) {
+		long beyond = excess(user, share);
+
+		if (beyond > 0 && dropped < pages)
+			dropped += kcoll_pinset_drop(&user->lru, pages - dropped, beyond, false);
+		cond_resched();
+	}
 }

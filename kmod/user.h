@@ -8,28 +8,30 @@
 #include <linux/uidgid.h>
 #include <linux/wait.h>
 
-struct kcoll_owner;
+#include "lru.h"
 
 /* What the processes of one user share: allowances. */
 struct kcoll_user {
 	struct hlist_node hash;
 	refcount_t ref;
 	kuid_t uid;
-	atomic_long_t pinned_pages; /* of all its owners, as charged */
-	atomic_long_t metadata;	    /* bytes of regions that are alive, or still held */
-	atomic_long_t ending;	    /* those of regions that have ended */
-	wait_queue_head_t freed;    /* for decreases of the two above */
-	unsigned long refused;	    /* jiffies, when it was last refused pages of its share */
-	struct list_head owners;    /* under users_lock */
+	struct list_head all;	     /* of all users, under users_lock */
+	struct kcoll_lru lru;	     /* published pin sets of all its owners */
+	atomic_long_t pinned_pages;  /* of all its owners, as charged */
+	atomic_long_t dropped_pages; /* of these, on their way out */
+	atomic_long_t metadata;	     /* bytes of regions that are alive, or still held */
+	atomic_long_t ending;	     /* those of regions that have ended */
+	wait_queue_head_t freed;     /* for decreases of the two above */
+	unsigned long refused;	     /* jiffies, when it was last refused pages of its share */
 };
 
 struct kcoll_user *kcoll_user_get_current(void);
 struct kcoll_user *kcoll_user_get(struct kcoll_user *user);
 void kcoll_user_put(struct kcoll_user *user);
-void kcoll_user_add_owner(struct kcoll_user *user, struct kcoll_owner *owner);
-void kcoll_user_remove_owner(struct kcoll_owner *owner);
 unsigned int kcoll_user_active(void);
+void kcoll_user_claim(struct kcoll_user *user);
 void kcoll_user_evict(struct kcoll_user *user, unsigned long pages);
 void kcoll_user_balance(unsigned long share);
+void kcoll_user_relieve(unsigned long pages, unsigned long share);
 
 #endif

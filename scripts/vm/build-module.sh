@@ -5,7 +5,7 @@
 #
 #   scripts/vm/build-module.sh KERNEL [make arguments, such as C=2: sparse also for what is up to date]
 # KERNEL: what debug-kernel.sh or kernels.sh takes. For the kernel of another release the compiler and the build tools are
-# of that release.
+# of that release. KCOLL_UAPI_VERSION=N: as a module of that version of the interface, beside the other.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
@@ -21,6 +21,15 @@ need make gcc flock:util-linux
 lock "module-$kernel"
 
 stage=$cache/module/$kernel
+if [ -n "${KCOLL_UAPI_VERSION:-}" ]; then
+    changed=$(mktemp -d)
+    trap 'rm -rf "$changed"' EXIT
+    mkdir -p "$changed/include/uapi"
+    ln -s "$top/kmod" "$changed/kmod"
+    sed "s/^#define KCOLL_VERSION .*/#define KCOLL_VERSION $KCOLL_UAPI_VERSION/" "$top/include/uapi/kcoll.h" \
+        > "$changed/include/uapi/kcoll.h"
+    stage+=-version-$KCOLL_UAPI_VERSION top=$changed
+fi
 copy_sources "$top" "$stage"
 log=$stage/build.log
 checks=(W=1)

@@ -6,7 +6,8 @@
 #
 #   -k  6.1 (the default), 6.12, a suite such as sid (kernels.sh), debug, kcsan or debug-6.12 (debug-kernel.sh)
 #   -n  does not load the module (it is at /run/kcoll.ko)
-#   CPUS=4 MEMORY=2G QEMU_ARGS= VM_CPU=max ICOUNT=1 (one instruction a nanosecond, so rdtsc counts instructions)
+#   CPUS=4 MEMORY=2G QEMU_ARGS= VM_CPU=max ICOUNT=1 (one instruction a nanosecond, so rdtsc counts instructions;
+#   1,sleep=off: nor do idle processors wait, so times are those of a machine that has a processor to itself)
 #
 # The machine sees this machine's files, read-only, at the same places; /tmp, /run, /mnt and /dev/shm are its own and
 # empty. 77: this machine cannot run one. 99: the command succeeded but the kernel complained (what it said is printed).
@@ -77,7 +78,7 @@ cp "$module" "$extra/kcoll.ko"
 accelerator=(-accel tcg,thread=multi)
 if [ -n "${ICOUNT:-}" ]; then
     # More processors than one do not come up when the clock counts instructions.
-    accelerator=(-accel tcg,thread=single -icount shift=0)
+    accelerator=(-accel tcg,thread=single -icount "shift=0${ICOUNT#1}")
     CPUS=1
 fi
 # A machine that the host does not let run for a while is not locked up.

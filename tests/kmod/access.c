@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /* Who may reach what: users, namespaces, domains, cookies, descriptors. */
 #include <grp.h>
+#include <sys/stat.h>
 
 #include "kcoll_test.h"
 
@@ -114,6 +115,46 @@ TEST(another_user_namespace_is_refused_unless_allowed_and_joined)
 	CHECK_EQ(peer_call(&other, p_read_check, joined, 0, 100, 1, 0), -ENOENT);
 	parameter("cross_userns", "N");
 	CHECK_EQ(peer_call(&member, p_read_check, joined, 0, 100, 1, 0), -EACCES);
+}
+
+static long p_open_again(long *a)
+{
+	device_again();
+	return 0;
+}
+
+/*
+ * Without a key: what processes of a user can name, as the library needs it before its processes have agreed on one
+ * (docs/kcoll-design.md), is nothing to those of other users, of other namespaces, or with a key.
+ */
+TEST(without_a_key_the_user_is_the_domain)
+{
+	char *p = memory(SMALL, HUGE), x[8];
+	u64 *shared = shared_word(), cookie;
+	struct peer same = peer_new(), joined = peer_new(), user = peer_new(), space = peer_new();
+	struct kcoll_stats before, after;
+
+	CHECK(!chmod(KCOLL_DEVICE, 0666));
+	fill(p, HUGE, 1);
+	cookie = reg(p, HUGE, KCOLL_READ);
+	CHECK_EQ(peer_call(&same, p_read_check, cookie, 0, 100, 1, 0), 0);
+	CHECK_EQ(peer_call(&joined, p_join, 7), 0);
+	CHECK_EQ(peer_call(&joined, p_read_check, cookie, 0, 100, 1, 0), -ENOENT);
+	CHECK_EQ(peer_call(&user, p_become, 1234), 0);
+	CHECK_EQ(peer_call(&user, p_open_again, 0), 0);
+	CHECK_EQ(peer_call(&user, p_read_check, cookie, 0, 100, 1, 0), -ENOENT);
+	if (peer_call(&space, p_userns))
+		skip("no user namespaces");
+	CHECK_EQ(peer_call(&space, p_open_again, 0), 0);
+	CHECK_EQ(peer_call(&space, p_read_check, cookie, 0, 100, 1, 0), -ENOENT);
+	/* What they have and do does not show here. */
+	CHECK(!stats_get(KCOLL_STATS_ALL, &before));
+	CHECK_EQ(peer_call(&user, p_reg, (long)p, PAGE, KCOLL_READ | KCOLL_EAGER, (long)shared), 0);
+	CHECK_ERR(copy(*shared, 0, x, 8, KCOLL_READ), ENOENT);
+	CHECK_EQ(peer_call(&space, p_reg, (long)p, PAGE, KCOLL_READ | KCOLL_EAGER, (long)shared), 0);
+	CHECK_ERR(copy(*shared, 0, x, 8, KCOLL_READ), ENOENT);
+	CHECK(!stats_get(KCOLL_STATS_ALL, &after));
+	CHECK_EQ(after.pins, before.pins);
 }
 
 TEST(join_once_and_before_registering)

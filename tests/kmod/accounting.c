@@ -127,6 +127,64 @@ TEST(the_coldest_is_dropped_for_others)
 	CHECK_EQ(s.copies_uncached, 1);
 }
 
+/* Of many sets that are in use the one that is not is dropped, wherever in the lists it is. */
+TEST(of_many_only_the_cold_one_is_dropped)
+{
+	enum { MANY = 150, COLD = 77 };
+	char *p = memory(SMALL, (MANY + 1) * HUGE), x[2 * PAGE];
+	struct kcoll_stats before, after;
+	u64 cookie;
+	int i, round;
+
+	limited(MANY * sizeof(x));
+	cookie = reg(p, (MANY + 1) * HUGE, KCOLL_READ);
+	for (i = 0; i < MANY; i++)
+		CHECK(!copy(cookie, i * HUGE, x, sizeof(x), KCOLL_READ));
+	CHECK_EQ(pinned_pages(), MANY * 2);
+	for (round = 0; round < 12; round++) {
+		usleep(150000);
+		for (i = 0; i < MANY; i++)
+			CHECK(i == COLD || !copy(cookie, i * HUGE, x, sizeof(x), KCOLL_READ));
+	}
+	CHECK(!copy(cookie, MANY * HUGE, x, sizeof(x), KCOLL_READ)); /* uncached, and makes room */
+	wait_unpinned((MANY - 1) * 2);
+	CHECK_EQ(pinned_pages(), (MANY - 1) * 2);
+	CHECK(!stats_get(0, &before));
+	for (i = 0; i < MANY; i++)
+		CHECK(i == COLD || !copy(cookie, i * HUGE, x, sizeof(x), KCOLL_READ));
+	CHECK(!stats_get(0, &after));
+	CHECK_EQ(after.pins, before.pins);
+	CHECK_EQ(after.copies_uncached, before.copies_uncached);
+}
+
+/* Pages wait for the delay that there was when they were dropped, whatever others wait for; who needs them waits not.
+ */
+TEST(each_set_waits_for_its_own_delay)
+{
+	char *p = memory(SMALL, 3 * HUGE), *x = memory(SMALL, HUGE);
+	u64 cookie[3];
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		cookie[i] = reg(p + i * HUGE, HUGE, KCOLL_READ);
+		CHECK(!copy(cookie[i], 0, x, HUGE, KCOLL_READ));
+	}
+	CHECK_EQ(pinned_pages(), 3 * 512);
+	for (i = 0; i < 3; i++) {
+		parameter("unpin_delay_ms", i == 0 ? "500000" : i == 1 ? "400000" : "10");
+		CHECK(!madvise(p + i * HUGE, PAGE, MADV_DONTNEED));
+		CHECK(!sync_region(cookie[i], NULL));
+		usleep(200000); /* grace periods, until the last user is known to be gone */
+	}
+	parameter("unpin_delay_ms", "20");
+	wait_unpinned(2 * 512);
+	usleep(200000);
+	CHECK_EQ(pinned_pages(), 2 * 512);
+	CHECK(!unreg(cookie[1]));
+	wait_unpinned(0);
+	CHECK(!unreg(cookie[0]));
+}
+
 TEST(memlock_can_be_counted_only_or_ignored)
 {
 	char *p = memory(SMALL, 4 * HUGE);

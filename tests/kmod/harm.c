@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * What processes may not do to each other: take what others need, stall them, learn about them, or make a valid access
- * of theirs fail.
- * Why this file is long: one short test after the other, harm by harm.
+ * What processes may not do to each other: stall them, learn about them, or make a valid access of theirs fail. What
+ * they may not take from each other: shares.c. Why this file is long: one short test after the other, harm by harm.
  */
 #include <grp.h>
 #include <linux/userfaultfd.h>
@@ -551,96 +550,6 @@ static void mapped_beyond(size_t limit, bool quiet)
 TEST(mappings_work_beyond_the_limit) { mapped_beyond(8 << 20, false); }
 TEST(quiet_mappings_work_beyond_the_limit) { mapped_beyond(8 << 20, true); }
 TEST(mappings_work_without_an_allowance) { mapped_beyond(0, false); }
-
-static volatile struct {
-	int ready, stop;
-	long pinned[8];
-} * board;
-
-/* A process of a user that keeps as much pinned as it can get, and copies from it and through its own mapping. */
-static pid_t holder(int number)
-{
-	pid_t pid = fork();
-
-	if (!pid) {
-		size_t len = 4 * HUGE, i;
-		char *p = memory(SMALL, len), *m, x[8192];
-		u64 cookie;
-
-		become(1000);
-		fill(p, len, 1);
-		cookie = reg(p, len, KCOLL_READ | KCOLL_EAGER);
-		cookie = cookie ?: reg(p, len, KCOLL_READ);
-		m = map(cookie, 0, len, PROT_READ);
-		CHECK(m != MAP_FAILED);
-		__sync_fetch_and_add(&board->ready, 1);
-		while (!board->stop) {
-			for (i = 0; i < len; i += HUGE)
-				CHECK(!copy(cookie, i, x, sizeof(x), KCOLL_READ) && filled(x, sizeof(x), 1, i));
-			CHECK(filled(m + number * PAGE, PAGE, 1, number * PAGE));
-			board->pinned[number] = pinned_pages();
-			usleep(5000);
-		}
-		_exit(0);
-	}
-	return pid;
-}
-
-static long held(void)
-{
-	long sum = 0;
-
-	for (int i = 0; i < 8; i++)
-		sum += board->pinned[i];
-	return sum;
-}
-
-/* Who holds all of max_pinned_mb loses what is beyond its share when another user asks; neither of them notices. */
-TEST(max_pinned_mb_is_shared_fairly)
-{
-	enum { HOLDERS = 5 };
-	pid_t pids[HOLDERS], pid;
-	double end;
-	int i, status;
-
-	board = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	parameter("max_pinned_mb", "32");
-	/* One after the other: of two that pin the rest at once, each may be refused what the other has of it. */
-	for (i = 0; i < HOLDERS; i++) {
-		pids[i] = holder(i);
-		for (end = seconds_now() + 60; board->ready <= i; usleep(10000))
-			CHECK(seconds_now() < end);
-	}
-	for (end = seconds_now() + 60; held() < 32 * 256 - 512; usleep(10000))
-		CHECK(seconds_now() < end);
-	pid = fork();
-	if (!pid) {
-		char *p = memory(SMALL, HUGE), *m, x[8192];
-		u64 cookie;
-		double start;
-
-		become(1001);
-		fill(p, HUGE, 1);
-		cookie = reg(p, HUGE, KCOLL_READ);
-		m = map(cookie, 0, HUGE, PROT_READ);
-		CHECK(m != MAP_FAILED);
-		start = seconds_now();
-		CHECK(filled(m, PAGE, 1, 0)); /* or SIGBUS */
-		printf("# the other user's first access took %.3f s\n", seconds_now() - start);
-		CHECK(seconds_now() - start < 10);
-		CHECK(!copy(cookie, 0, x, sizeof(x), KCOLL_READ));
-		CHECK_EQ(pinned_pages(), 512);
-		_exit(0);
-	}
-	CHECK_EQ(waitpid(pid, &status, 0), pid);
-	CHECK_EQ(status, 0);
-	board->stop = 1;
-	for (i = 0; i < HOLDERS; i++) {
-		CHECK_EQ(waitpid(pids[i], &status, 0), pids[i]);
-		CHECK_EQ(status, 0);
-	}
-	parameter("max_pinned_mb", "0");
-}
 
 /* --- statistics --- */
 

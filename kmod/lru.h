@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef _KCOLL_LRU_H
+#define _KCOLL_LRU_H
+
+#include <linux/list.h>
+#include <linux/types.h>
+
+struct kcoll_pinset;
+
+/* The lists that each published pin set is in. */
+enum kcoll_lru_kind { LRU_ALL, LRU_USER, LRU_OWNER, LRU_KINDS };
+
+/* Published pin sets, those first that were not used for longest. */
+struct kcoll_lru {
+	struct list_head sets; /* under sets_lock */
+	enum kcoll_lru_kind kind;
+};
+
+/* A set's place in one of the lists. */
+struct kcoll_lru_place {
+	struct list_head link;
+	u32 seen; /* what set->used was when it was put there */
+};
+
+extern struct kcoll_lru kcoll_lru_all;
+
+void kcoll_lru_init(struct kcoll_lru *lru, enum kcoll_lru_kind kind);
+void kcoll_lru_add(struct kcoll_pinset *set);
+void kcoll_lru_remove(struct kcoll_pinset *set);
+struct kcoll_pinset *kcoll_lru_oldest(struct kcoll_lru *lru, bool warm);
+unsigned long kcoll_lru_cold_pages(void);
+
+#endif

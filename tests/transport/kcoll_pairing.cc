@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the library does with the module that is loaded: prints the sentence that users read, or "ok" if it works with
+// it. Built once as the library is, and once as a library of another version of the interface (kcoll_pairings.sh).
+#include <cstdint>
+#include <cstdio>
+#include <string>
+
+#include "transport/kcoll_device.h"
+
+using namespace coll::transport;
+
+int main() {
+  static char from[64] = "bytes", to[64];
+  KcollStatus status = KcollStatus::ok;
+  const auto device = KcollDevice::open(status);
+  if (device == nullptr) {
+    std::printf("version %d: %s: %s\n", KCOLL_VERSION, name(status), kcoll_remedy(status).c_str());
+    return status == KcollStatus::mismatch ? 3 : 1;
+  }
+  uint64_t cookie = 0;
+  status = device->register_region(from, sizeof from, KcollAccess::read, KcollPinning::lazy, cookie);
+  if (status == KcollStatus::ok) status = device->read(cookie, 0, to, sizeof to);
+  const bool good = status == KcollStatus::ok && std::string(to) == from;
+  std::printf("version %d: %s\n", KCOLL_VERSION, good ? "ok" : name(status));
+  return good ? 0 : 1;
+}

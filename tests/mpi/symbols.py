@@ -10,8 +10,9 @@ COLLECTIVES = ["Barrier", "Bcast", "Reduce", "Allreduce", "Reduce_scatter", "Red
                "Neighbor_alltoallw"]
 STARTED = [f"I{name.lower()}" for name in COLLECTIVES]
 OTHERS = ["Alloc_mem", "Free_mem", "Op_create", "Op_free", "Init", "Init_thread", "Finalize", "Comm_free",
-          "Comm_disconnect", "Iprobe", "Improbe"]
-WAITS = ["Wait", "Waitall", "Waitany", "Waitsome", "Test", "Testall", "Testany", "Testsome"]
+          "Comm_disconnect", "Iprobe", "Improbe", "Wait", "Waitall", "Waitany", "Waitsome", "Test", "Testall", "Testany",
+          "Testsome", "Start", "Startall", "Request_free", "Cancel"]
+PERSISTENT = [f"{name}_init" for name in COLLECTIVES]
 SENDS = ["Isend", "Issend", "Irsend", "Ibsend"]
 ALLOCATOR = {"malloc", "free", "calloc", "realloc", "memalign", "aligned_alloc", "posix_memalign", "valloc", "pvalloc",
              "malloc_usable_size"}
@@ -19,15 +20,21 @@ ALLOCATOR = {"malloc", "free", "calloc", "realloc", "memalign", "aligned_alloc",
 
 def taken(shim):
     """Those of C, and those of Fortran that do not come by them: lib/mpi/fortran.cc."""
-    symbols = {f"MPI_{name}" for name in COLLECTIVES + STARTED + OTHERS + WAITS + SENDS} | {"PMPI_Free_mem"}
+    symbols = {f"MPI_{name}" for name in COLLECTIVES + STARTED + OTHERS + SENDS} | {"PMPI_Free_mem"}
     # Of MPI 4.
     if any(name.endswith("_c") for name in names(shim, "--defined-only")):
-        symbols |= {f"MPI_{name}_c" for name in COLLECTIVES + STARTED if "arrier" not in name}
+        symbols |= {f"MPI_{name}_c" for name in COLLECTIVES + STARTED + PERSISTENT if "arrier" not in name}
     if "openmpi" in shim:
-        for name in map(str.lower, COLLECTIVES + STARTED + OTHERS + WAITS + SENDS + ["Alloc_mem_cptr"]):
+        for name in map(str.lower, COLLECTIVES + STARTED + OTHERS + SENDS + ["Alloc_mem_cptr"]):
             symbols |= {f"mpi_{name}", f"mpi_{name}_", f"mpi_{name}__", f"MPI_{name.upper()}", f"mpi_{name}_f08_"}
+        # Open MPI 4.1 has these as an extension.
+        prefix = "mpix" if "MPIX_Barrier_init" in names(shim, "--defined-only") else "mpi"
+        symbols |= {f"{prefix.upper()}_{name}" for name in PERSISTENT}
+        for name in (f"{prefix}_{name}" for name in map(str.lower, PERSISTENT)):
+            symbols |= {name, f"{name}_", f"{name}__", name.upper(), f"{name}_f08_"}
     else:
-        symbols |= {f"mpi_{name.lower()}_f08_" for name in ["Barrier", "Ibarrier"] + OTHERS + WAITS if name != "Free_mem"}
+        symbols |= {f"MPI_{name}" for name in PERSISTENT} | {"mpi_barrier_init_f08_"}
+        symbols |= {f"mpi_{name.lower()}_f08_" for name in ["Barrier", "Ibarrier"] + OTHERS if name != "Free_mem"}
         symbols |= {"MPI_Request_get_status", "ucp_worker_progress"}
     return symbols
 

@@ -176,7 +176,7 @@ class Shims(Case):
         self.assertEqual(set(re.findall(r"\bP?MPI_\w+", headings)), functions | {"PMPI_Free_mem"})
 
     def test_every_reason_to_forward(self):
-        names = re.search(r"why_names\[whys\] = {(.*?)};", source("lib/mpi/communicators.cc"), re.S)[1]
+        names = re.search(r"why_names\[whys\] = {(.*?)};", source("lib/mpi/names.cc"), re.S)[1]
         headings = " ".join(entries(section("libcoll-mpi.7", "WHAT IS FORWARDED")))
         self.assertEqual(sorted(re.findall(r'"([^"]+)"', names)), sorted(re.findall(r"\*([^*]+)\*", headings)))
 

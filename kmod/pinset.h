@@ -34,11 +34,11 @@ struct kcoll_pinset {
 	u32 n; /* extents */
 	u32 used;
 	bool write;
+	bool for_room; /* dropped because others want the room: without delay */
 	struct kcoll_charge charge;
 	struct kcoll_lru_place places[LRU_KINDS]; /* while it is published */
 	struct list_head link;			  /* in region->dropped, then dying, then waiting */
-	bool for_room;	   /* dropped because others want the room: without delay */
-	unsigned long due; /* jiffies, when it may be unpinned */
+	unsigned long due;			  /* jiffies, when it may be unpinned */
 	struct kcoll_extent extents[];
 };
 

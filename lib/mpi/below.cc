@@ -50,8 +50,21 @@ void *symbol_below(const char *name) {
   return in_library(name);
 }
 
+// That of MPI 5 has handles of its own, under the names that all MPI libraries have.
+void refuse_standard_abi() {
+  const auto is_loaded = [](const char *library) { return dlopen(library, RTLD_LAZY | RTLD_NOLOAD) != nullptr; };
+  if (!is_loaded("libmpi_abi.so.1") && !is_loaded("libmpi_abi.so.0")) return;
+  std::fprintf(
+      stderr,
+      "libcoll: %s is for %s's own ABI, but this program uses the standard ABI of MPI 5 (libmpi_abi), for which "
+      "libcoll has no shim; preload none, or link the program with %s's mpicc\n",
+      own_shim, own_name, own_name);
+  std::abort();
+}
+
 // Handles of the two libraries differ in kind: not even passing a call on would work with the wrong one.
 void check_library() {
+  refuse_standard_abi();
   // As long as any library's: it may be another than the one whose mpi.h this is.
   static char version[8192 + MPI_MAX_LIBRARY_VERSION_STRING] = "";
   int length = 0;

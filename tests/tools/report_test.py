@@ -129,6 +129,7 @@ class Report(Case):
         self.assertEqual(len(line["slices"]), sum(event["ph"] == "X" for event in events))
         self.assertEqual(len(line["arrows"]), sum(event["ph"] == "f" for event in events))
         self.assertTrue(line["name"].startswith("bcast flat_read"), line["name"])
+        self.assertEqual([line[key] for key in ("origin", "machine", "bytes", "transport")], ["simulated", "epyc-1p", 65536, "mapped"])
 
     def test_a_page_of_128_ranks_stays_below_3_mb(self):
         trace, page = self.folder / "t.json", self.folder / "r.html"

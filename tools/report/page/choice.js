@@ -331,7 +331,7 @@ sections.push({
         .rollup(of => of.length)
         .entries(list)
         .sort((a, b) => b.value - a.value);
-    const inJob = (report.job ? report.job.calls : []).map(row => row.algorithm.replace(' (request)', ''));
+    const inJob = (report.job ? report.job.calls : []).map(plainAlgorithm);
     for (const list of [cells.map(servedBy), inJob, (theirs || []).map(servedBy)])
       byCount(list).forEach(({key: name}) => colourOf(name));
     host.append(

@@ -365,6 +365,27 @@ function timelineAnswer(line) {
   );
 }
 
+// Mean over the ranks of the time that is no work; in one line.
+function timelineGlance(line) {
+  const work = line.slices.filter(slice => line.kinds[slice[KIND]] !== 'wait');
+  const ranks = new Set(line.slices.map(slice => line.rows[slice[ROW]].replace(/ lane \d+$/, ''))).size;
+  const idle = Math.max(0, line.end_us - d3.sum(work, slice => slice[LENGTH]) / ranks);
+  return (
+    `${line.name.split(' ').slice(0, 2).join(' ')} (${originText(line)}) takes ${usText(line.end_us)}; ` +
+    `in the mean, a rank waits for ${usText(idle)} of that, ${percent(idle / line.end_us)}.`
+  );
+}
+
+// Where the timeline comes from, as far as its file says.
+function originText(line) {
+  const ranks = new Set(line.rows.map(name => name.replace(/ lane \d+$/, ''))).size;
+  return (
+    `${line.origin || 'simulated or recorded (the file does not say)'}, ${line.bytes ? `${bytesText(line.bytes)} among ` : ''}` +
+    `${countText(ranks)} ranks${line.machine ? ` ${line.origin === 'recorded' ? 'on' : 'of'} ${line.machine}` : ''}` +
+    `${line.transport ? `, transport ${line.transport}` : ''}`
+  );
+}
+
 sections.push({
   id: 'timeline',
   title: 'One operation in time',
@@ -388,8 +409,9 @@ sections.push({
       (slice[BYTES] > 0 ? `\n${bytesText(slice[BYTES])}` : '') +
       (slice[PASS] > 0 ? `\npass ${slice[PASS]}` : '');
     for (const [at, line] of report.timelines.entries()) {
+      if (at === 0) glance.push({id: 'timeline', text: timelineGlance(line)});
       host.append(
-        el(`h3#timeline-${at}`, {}, line.name || line.file),
+        el(`h3#timeline-${at}`, {}, `${line.name || line.file}: ${originText(line)}`),
         el('p.answer', {}, timelineAnswer(line)),
         el(
           'p',

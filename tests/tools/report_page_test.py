@@ -7,147 +7,13 @@ import json
 import os
 import pathlib
 import re
-import shutil
-import subprocess
 import sys
-import tempfile
 
 import report_data
-from cli import Case, collctl, main
+from cli import collctl, main
+from report_browser import Page, missing
 
-sys.path.append("/usr/lib/python3/dist-packages")  # Debian's modules, under another Python
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-AXE = "4.10.3"
-SECTIONS = ("machine", "choice", "job", "timeline", "benchmark")
 LIMIT_BYTES = 3 << 20
-
-
-def missing():
-    if CHROMIUM is None or DRIVER is None:
-        return "chromium and chromedriver are not installed (apt-get install chromium chromium-driver)"
-    try:
-        import selenium  # noqa: F401
-    except ImportError:
-        return "selenium is not installed (apt-get install python3-selenium)"
-    probe = collctl("report", "-o", "/dev/null", "--topology", "core:2", "-n", 2)
-    return "collctl was built without D3 (apt-get install node-d3)" if "without D3" in probe.stderr else ""
-
-
-def start_browser():
-    from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1280,900"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    return webdriver.Chrome(service=Service(DRIVER), options=options)
-
-
-def axe_source(folder):
-    """axe-core: a file that AXE_CORE names, else from the npm registry; None where it is not to be had."""
-    if os.environ.get("AXE_CORE"):
-        return pathlib.Path(os.environ["AXE_CORE"]).read_text()
-    if shutil.which("npm") is None:
-        return None
-    try:
-        subprocess.run(["npm", "pack", "--silent", f"axe-core@{AXE}"], cwd=folder, check=True, timeout=60, capture_output=True)
-        return subprocess.run(["tar", "xzOf", f"axe-core-{AXE}.tgz", "package/axe.min.js"], cwd=folder, check=True,
-                              capture_output=True, text=True).stdout
-    except (subprocess.SubprocessError, OSError):
-        return None
-
-
-class Page(Case):
-    """A browser, and pages by their names."""
-
-    @classmethod
-    def setUpClass(cls):
-        cls.temporary = tempfile.TemporaryDirectory()
-        cls.folder = pathlib.Path(cls.temporary.name)
-        cls.browser = start_browser()
-        cls.data = {}
-        cls.make_pages()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.browser.quit()
-        cls.temporary.cleanup()
-
-    @classmethod
-    def make(cls, name, *arguments, change=None):
-        done = collctl("report", "--json", *arguments)
-        assert done.returncode == 0, done.stderr
-        data = json.loads(done.stdout)
-        if change:
-            change(data)
-        cls.page_of(name, data)
-
-    @classmethod
-    def page_of(cls, name, data):
-        cls.data[name] = data
-        source = cls.folder / f"{name}.json"
-        source.write_text(json.dumps(data))
-        done = collctl("report", "--from", source, "-o", cls.folder / f"{name}.html")
-        assert done.returncode == 0, done.stderr
-
-    def emulate(self, width, theme):
-        run = self.browser.execute_cdp_cmd
-        run("Emulation.setDeviceMetricsOverride", {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False})
-        run("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": theme}]})
-
-    def open(self, name, width=1280, theme="light"):
-        self.emulate(width, theme)
-        self.browser.get(f"file://{self.folder}/{name}.html")
-        self.assertEqual([entry["message"] for entry in self.browser.get_log("browser")], [])
-
-    def script(self, text, *arguments):
-        return self.browser.execute_script(text, *arguments)
-
-    def find(self, selector):
-        return self.browser.find_element("css selector", selector)
-
-    def text(self, selector):
-        return self.script("return document.querySelector(arguments[0]).textContent", selector)
-
-    def keys(self, selector, *names):
-        """What the page says for screen readers after these keys on the element."""
-        from selenium.webdriver.common.keys import Keys
-        element = self.find(selector)
-        self.script("arguments[0].scrollIntoView({block: 'center'}); arguments[0].focus()", element)
-        element.send_keys("".join(getattr(Keys, name, name) for name in names))
-        return self.text("#live")
-
-    def check_sections(self):
-        for name in self.data:
-            for width, theme in ((1280, "light"), (390, "dark")):
-                self.open(name, width, theme)
-                self.assertEqual(self.script("return [...document.querySelectorAll('main > section')].map(s => s.id)"), list(SECTIONS))
-                for section in SECTIONS:
-                    text = self.text(f"#{section}")
-                    self.assertGreater(len(text), 60, section)
-                    self.assertNotRegex(text, r"\bNaN\b|undefined|\[object|Infinity", (name, section))
-                wide, room = self.script("return [document.documentElement.scrollWidth, innerWidth]")
-                self.assertLessEqual(wide, room, f"{name} at {width}: the page scrolls sideways")
-                self.emulate(width, "light" if theme == "dark" else "dark")  # drawn again
-                self.assertEqual(self.browser.get_log("browser"), [])
-
-    def check_nothing_is_loaded(self):
-        for name in self.data:
-            self.open(name)
-            self.assertEqual(self.script("return performance.getEntriesByType('resource').map(e => e.name).filter(n => !n.startsWith('data:'))"), [])
-
-    def check_axe(self, *views):
-        source = axe_source(self.folder)
-        if source is None:
-            self.skipTest("axe-core is not to be had: set AXE_CORE to its axe.min.js, or let npm reach its registry")
-        for name, width, theme in views:
-            self.open(name, width, theme)
-            self.browser.set_script_timeout(120)
-            self.script(source)
-            found = self.browser.execute_async_script("axe.run(document, {resultTypes: ['violations']}).then(r => arguments[0](r.violations), e => arguments[0]([{impact: 'critical', id: String(e), nodes: []}]))")
-            serious = [(rule["id"], [node["html"][:160] for node in rule["nodes"][:3]]) for rule in found if rule["impact"] in ("serious", "critical")]
-            self.assertEqual(serious, [], (name, width, theme))
 
 
 class Small(Page):
@@ -215,14 +81,6 @@ class Small(Page):
         self.assertLess(rows.index("MPI_Allreduce"), rows.index("MPI_Bcast"))
         self.assertLess(rows.index("MPI_Bcast"), rows.index("MPI_Waitall"))
 
-    def rows_of(self, caption):
-        """The texts of a table's cells by its hidden caption; of each row, what is in its columns by their titles."""
-        return self.script("""
-            const table = [...document.querySelectorAll('table')].find(t => t.caption && t.caption.textContent === arguments[0]);
-            const titles = [...table.tHead.rows[0].cells].map(c => c.textContent);
-            return [...table.tBodies[0].rows].map(row =>
-              Object.fromEntries([...row.cells].map((cell, at) => [titles[at], cell.textContent])));""", caption)
-
     def test_requests_count_only_what_ranks_spent_on_them(self):
         self.open("two")
         answer = self.text("#job .answer")
@@ -247,6 +105,31 @@ class Small(Page):
         del self.data["older"]
         self.open("older")
         self.assertRegex(self.text("#job .answer"), r"Blocking collectives take 4\d\d ms per rank, 1\d % of the run; requests were in flight for 10\d(\.\d)? ms per rank, which is not counted")
+
+    def test_savings_are_those_of_the_model(self):
+        data = copy.deepcopy(self.data["two"])
+        row = next(row for row in data["job"]["calls"] if row["collective"] == "bcast")  # 500 calls of about 210 us
+        gain = {"mean_bytes": 131072, "used_us": 250, "best": "knomial", "best_us": 150, "transport": "shm"}
+        saved = lambda: next(each for each in self.rows_of("Time of the job by collective and size") if each["calls"].startswith("bcast"))["saved, by the model"]
+
+        def show(**change):
+            row["prediction"] = {**gain, **change}
+            self.page_of("gains", data)
+            del self.data["gains"]
+            self.open("gains")
+
+        show()
+        self.assertIn("By the model, knomial instead of hierarchical in bcast, up to 256 KiB saves 50 ms per rank: "
+                      "500 calls × (250 µs − 150 µs) for 128 KiB", self.text("#job .answer"))
+        self.assertEqual(saved(), "50 ms per rank with knomial")
+        show(used_us=90, best_us=60)  # more than twice as fast as measured
+        self.assertRegex(saved(), r"no recommendation: a call of hierarchical took 2\d\d µs, the model says 90 µs")
+        self.assertNotIn("By the model", self.text("#job .answer"))
+        other = copy.deepcopy(row)
+        other.update(algorithm="knomial", seconds=[1.2 * seconds for seconds in row["seconds"]])
+        data["job"]["calls"].append(other)
+        show()
+        self.assertRegex(saved(), r"no recommendation: knomial was measured slower in this job, 2\d\d µs a call against 2\d\d µs of hierarchical")
 
     def test_counts_are_exact(self):
         data = copy.deepcopy(self.data["two"])
@@ -434,10 +317,72 @@ class Large(Page):
         self.assertIn(cell["setting"], detail)
         self.assertIn(cell["others"][0]["algorithm"], detail)
         self.assertIn("In the job, size class up to 256 KiB: fused 10,240 calls", detail)
-        self.assertRegex(self.text("#choice .answer"), r"Compared with epyc-2p .*: \d+ of 241 choices differ")
-        for mode in ("epyc-2p", "Differences", "arm-n1"):
-            self.script("[...document.querySelectorAll('#choice .choice button')].find(b => b.textContent === arguments[0]).click()", mode)
-            self.assertEqual(self.browser.get_log("browser"), [])
+
+    def show_choices(self, mode):
+        self.script("[...document.querySelectorAll('#choice .choice button')].find(b => b.textContent === arguments[0]).click()", mode)
+        self.assertEqual(self.browser.get_log("browser"), [])
+
+    def facts(self, selector):
+        return self.script("""return Object.fromEntries([...document.querySelectorAll(arguments[0] + ' .facts dt')]
+            .map(dt => [dt.textContent, dt.nextSibling.textContent]))""", selector)
+
+    def test_choices_of_two_machines(self):
+        self.open("many")
+        data = self.data["many"]
+        key = lambda cell: (cell["collective"], cell["bytes"])
+        served = lambda cell: "latency" if cell["latency"] else cell["algorithm"]
+        mine, theirs = ({key(cell): cell for cell in side["choice"]["cells"]} for side in (data, data["compare"]))
+        algorithms = sum(served(mine[at]) != served(theirs[at]) for at in mine)
+        same = sum(served(mine[at]) == served(theirs[at]) and (mine[at]["latency"] or all(
+            mine[at][field] == theirs[at][field] for field in ("setting", "kernel_copies"))) for at in mine)
+        answer = self.text("#choice .answer")
+        self.assertIn(f"Of 241 choices, {algorithms} are of another algorithm on epyc-2p, {241 - algorithms - same} of the same one with other "
+                      f"parameters or copies; {same} are the same.", answer)
+        self.assertIn("epyc-2p has fewer cores than ranks", answer)
+        self.assertNotIn("arm-n1 has fewer cores", answer)
+        at = "allreduce", 65536
+        for mode, first, second, ranks in (("arm-n1", mine, theirs, data), ("epyc-2p", theirs, mine, data["compare"])):
+            self.show_choices(mode)
+            detail = self.facts("#choice .detail")
+            self.assertIn(first[at]["setting"], detail[f"Selected on {mode}"])
+            self.assertIn(second[at]["setting"], detail["Selected on epyc-2p" if mode == "arm-n1" else "Selected on arm-n1"])
+            above = self.facts("#choice > div:not(.detail)")
+            self.assertEqual(above["Machine"], mode)
+            self.assertIn(ranks["choice"]["situation"]["hierarchy"], above["Ranks"])
+            self.assertIn(ranks["choice"]["situation"]["transport"], above["Copies"])
+            self.assertEqual("In the job" in self.text("#choice .detail"), mode == "arm-n1")
+        self.show_choices("Differences")
+        change = f"{mine[at]['setting']} → {theirs[at]['setting']}"
+        self.assertEqual(self.facts("#choice .detail")["Difference"], change)
+        self.assertIn("grey: the same choice", self.text("#choice"))
+        self.assertIn("rabenseifner → fused", self.text("#choice [role=application]"))
+        self.script("[...document.querySelectorAll('#choice summary')].find(s => /All choices/.test(s.textContent)).click()")
+        self.script("return new Promise(done => setTimeout(done, 100))")
+        rows = self.rows_of("All choices")
+        self.assertEqual(next(row for row in rows if row["call"] == "allreduce of 64 KiB")["arm-n1 → epyc-2p"], change)
+        self.assertEqual(sum(row["arm-n1 → epyc-2p"] == "same" for row in rows), same)
+
+    def test_cheaper_alternatives_say_why_they_are_not_selected(self):
+        self.open("many")
+        self.show_choices("epyc-2p")
+        cell = next(cell for cell in self.data["many"]["compare"]["choice"]["cells"] if (cell["collective"], cell["bytes"]) == ("allreduce", 65536))
+        self.assertIn("built-in rule", cell["decided_by"])
+        rows = self.rows_of("Predicted times, allreduce of 64 KiB")
+        for row, other in zip(rows[1:], cell["others"]):
+            self.assertEqual(row["cheaper, but not selected"], other.get("why_not", ""))
+            self.assertEqual(bool(row["cheaper, but not selected"]), other["us"] < cell["price"]["us"])
+        self.assertIn("a built-in rule decides", rows[1]["cheaper, but not selected"])
+
+    def test_dots_and_colours_are_explained(self):
+        self.open("many")
+        self.assertNotIn("dot: auto-tuning", self.text("#choice"))
+        self.show_choices("epyc-2p")
+        self.assertIn("dot: auto-tuning", self.text("#choice"))
+        # No two algorithms look alike.
+        for cells in (self.data["many"]["choice"]["cells"], self.data["many"]["compare"]["choice"]["cells"]):
+            names = sorted({"latency" if cell["latency"] else cell["algorithm"] for cell in cells})
+            looks = self.script("return arguments[0].map(name => backgroundOf(name))", names)
+            self.assertEqual(len(set(looks)), len(names))
 
     def test_the_job_names_where_time_went(self):
         self.open("many")

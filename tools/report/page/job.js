@@ -95,7 +95,7 @@ function jobTable(job, groups, spent, pick) {
               : group.rows.map(row =>
                   bar(
                     row.total,
-                    colourOf(row.algorithm),
+                    backgroundOf(row.algorithm),
                     `${row.algorithm}, ${row.transport}: ${secondsText(row.total / n)} per rank`,
                   ),
                 ),
@@ -203,7 +203,7 @@ function byRank(job, group) {
         {
           title: 'algorithm',
           cell: row =>
-            el('span', {}, key(colourOf(row.algorithm), algorithmName(row.algorithm))),
+            el('span', {}, key(backgroundOf(row.algorithm), algorithmName(row.algorithm))),
         },
         {title: 'transport', cell: row => row.transport},
         {title: 'calls, all ranks', number: true, cell: row => countText(row.n)},
@@ -212,7 +212,8 @@ function byRank(job, group) {
         {
           title: 'model: same algorithm',
           number: true,
-          cell: row => (row.prediction ? usText(row.prediction.used_us) : ''),
+          cell: row =>
+            row.prediction ? `${usText(row.prediction.used_us)} for ${bytesText(row.prediction.mean_bytes)}` : '',
         },
         {
           title: 'model: best algorithm',

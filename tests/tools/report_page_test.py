@@ -296,11 +296,66 @@ class Large(Page):
     def test_the_top_has_the_answers(self):
         self.open("many")
         glance = self.text("#glance")
-        self.assertIn("Farthest pair: core 3 (rank 3) and core 141 (rank 141): 912 ns", glance)
+        self.assertIn("slowest pair: core 3 (rank 3) and core 141 (rank 141): 912 ns", glance)
         cell = next(c for c in self.data["many"]["choice"]["cells"] if (c["collective"], c["bytes"]) == ("allreduce", 65536))
         self.assertIn(f"allreduce of 64 KiB among 160 ranks is served by {cell['algorithm']}", glance)
         self.assertRegex(glance, r"most time went into allreduce, up to 64 B: 24. ms per rank, 48 % of the time in collectives, 9.6 % of the run")
         self.assertRegex(glance, r"wait for rank 37 in allreduce, up to 256 KiB, about 8\d.* each, 3.4 % of the run")
+
+    def test_a_slow_pair_is_named_with_what_is_typical(self):
+        self.open("many")
+        glance = self.text("#glance")
+        self.assertRegex(glance, r"slowest pair: core 3 .*: 912 ns, different sockets \(typical between sockets 6[12]\d ns\)")
+        self.assertRegex(glance, r"Nearest pair: core 5 .*: 33.2 ns, .*\(typical between cores of one NUMA node (8[5-9]|9\d)(\.\d)? ns\)")
+
+    def test_estimates_and_measured_flags_that_contradict_them(self):
+        """Measured: about 90, 260 and 620 ns; the table: 100, 110 and 400."""
+        self.open("many")
+        estimates = self.facts("#machine")["Estimates in it"]
+        for note in self.data["many"]["machine"]["notes"]:
+            self.assertEqual("estimate" in note["text"], note["text"].split(": ", 1)[-1] in estimates, note)
+        warnings = self.script("return [...document.querySelectorAll('#machine .warning')].map(p => p.textContent)")
+        table = self.data["many"]["machine"]["flag_ns"]
+        self.assertEqual(len(warnings), sum(max(ns / table[at], table[at] / ns) > 1.5 for at, ns in (("numa", 90), ("socket", 260), ("node", 620))))
+        self.assertTrue(any(f"but {table['socket']:g} ns in the table" in text for text in warnings), warnings)
+
+    def test_narrow_screens_say_that_there_is_more(self):
+        self.open("many", width=390)
+        self.assertEqual(self.script("return document.querySelector('.scroll.map').scrollLeft"), 0)
+        self.assertTrue(self.script("return document.querySelector('#choice .hint').offsetHeight > 0"))
+        moved, hint, shadow = self.script("""
+            const host = document.querySelector('#job .scroll'), first = host.querySelector('tbody th');
+            const before = first.getBoundingClientRect().left;
+            host.scrollLeft = 200;
+            return [first.getBoundingClientRect().left - before, getComputedStyle(host, '::before').content,
+                    getComputedStyle(host).boxShadow];""")
+        self.assertEqual(moved, 0)
+        self.assertIn("Scroll sideways", hint)
+        self.assertNotEqual(shadow, "none")
+        self.open("many")
+        self.assertFalse(self.script("return document.querySelector('#job .scroll').classList.contains('wide')"))
+
+    def test_paper_has_room_for_everything(self):
+        self.open("many")
+        self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print", "features": []})
+        self.script("drawFor(true)")
+        try:
+            beyond = self.script("""
+                const edge = document.body.getBoundingClientRect().right + 1;
+                return [...document.querySelectorAll('table, canvas, svg, p, .facts, button')]
+                  .filter(e => e.offsetParent !== null || e.getClientRects().length > 0)
+                  .filter(e => e.getBoundingClientRect().right > edge).map(e => e.outerHTML.slice(0, 120));""")
+            self.assertEqual(beyond, [])
+            self.assertEqual(self.script("return [...document.querySelectorAll('details')].filter(d => !d.open && d.getClientRects().length > 0).length"), 0)
+        finally:
+            self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
+
+    def test_the_wait_of_the_legend_is_as_pale_as_the_chart(self):
+        for theme in ("light", "dark"):
+            self.open("many", theme=theme)
+            opacity = self.script("""return [...document.querySelectorAll('#timeline .key')].find(k => k.textContent === 'wait')
+                .querySelector('.swatch').style.opacity""")
+            self.assertEqual(opacity, "0.25")  # rows of 160 ranks are low
 
     def test_topology_by_keyboard(self):
         self.open("many")

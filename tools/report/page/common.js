@@ -66,7 +66,13 @@ function table(columns, rows, caption) {
       ),
     ),
   );
-  return el('div.scroll', {tabindex: 0, role: 'group', 'aria-label': caption || 'Table'}, made);
+  return scrolled(el('div.scroll', {tabindex: 0, role: 'group', 'aria-label': caption || 'Table'}, made));
+}
+
+// Says so where there is more than fits: system scroll bars are often hidden.
+function scrolled(host) {
+  new ResizeObserver(() => host.classList.toggle('wide', host.scrollWidth > host.clientWidth + 1)).observe(host);
+  return host;
 }
 
 // A table that is made when it is opened: the same numbers for those who read rather than look.

@@ -20,7 +20,7 @@ function choiceMap(host, all, others, mode, onPick) {
     return change === 'parameters' || !other ? `${name}: other parameters` : `${name} → ${algorithmName(servedBy(other))}`;
   };
   const names = el('div.names'),
-    scroller = el('div.scroll.map');
+    scroller = scrolled(el('div.scroll.map'));
   const plot = el('div', {
     role: 'application',
     tabindex: 0,
@@ -158,7 +158,7 @@ function choiceMap(host, all, others, mode, onPick) {
     byKey => plot.show(byKey),
   );
   scroller.append(names, plot);
-  host.append(scroller, mapLegend(all, mode));
+  host.append(el('p.hint.faint.no-print', {}, 'Wider than the screen: scroll sideways for larger sizes.'), scroller, mapLegend(all, mode));
   whenSized(plot, draw);
 }
 

@@ -17,7 +17,7 @@ std::string number(double value) {
 
 }  // namespace
 
-std::string chrome_trace(const plan::Plan& plan, const Result& run) {
+std::string chrome_trace(const plan::Plan& plan, const Result& run, const std::string& about) {
   plan::TraceEvents events(plan);
   for (int rank = 0; rank < plan.ranks; ++rank) {
     const uint32_t first = run.first_lane[size_t(rank)];
@@ -37,7 +37,7 @@ std::string chrome_trace(const plan::Plan& plan, const Result& run) {
     events.arrow_begins(arrow.from_lane, name, number(arrow.from_us));
     events.arrow_ends(arrow.to_lane, name, number(arrow.to_us));
   }
-  return "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n" + events.text() + "\n]}\n";
+  return "{\"displayTimeUnit\":\"ns\",\"otherData\":" + about + ",\"traceEvents\":[\n" + events.text() + "\n]}\n";
 }
 
 }  // namespace coll::sim

@@ -10,7 +10,7 @@
 namespace coll::sim {
 
 // One thread per lane, one slice per copy, reduction and wait, an arrow from each post to the wait that it ended.
-// REQUIRES: a run of this plan that was recorded.
-std::string chrome_trace(const plan::Plan& plan, const Result& run);
+// `about`: what the trace says of itself, a JSON object. REQUIRES: a run of this plan that was recorded.
+std::string chrome_trace(const plan::Plan& plan, const Result& run, const std::string& about = "{}");
 
 }  // namespace coll::sim

@@ -37,7 +37,7 @@ void join_parts(std::string_view text) {
     if (to == nullptr || fwrite(content.data(), 1, content.size(), to) != content.size() || fclose(to) != 0) abort();
   }
   try {
-    join_traces(file, 2);
+    join_traces(file, 2, 4096);
     // What was joined can be read, at least as far as it has steps.
     (void)report::timeline_section(file, size_t(64) << 10);
   } catch (const Failure&) {}

@@ -52,7 +52,9 @@ class Bench(Case):
             self.rows("allreduce", "-n", 2, "--sizes", "1M", "--algorithm", "fused:chunk=64k,depth=4", "--transport", "shm",
                       "--trace", path)
             self.assertEqual([of.name for of in path.parent.iterdir()], ["t.json"])
-            events = json.loads(path.read_text())["traceEvents"]
+            trace = json.loads(path.read_text())
+            self.assertEqual((trace["otherData"]["origin"], trace["otherData"]["ranks"]), ("recorded", 2))
+            events = trace["traceEvents"]
         rows = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
         self.assertEqual({name.split(" lane")[0] for name in rows.values()}, {"rank 0", "rank 1"})
         boxes = [event for event in events if event["ph"] == "X"]

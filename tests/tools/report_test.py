@@ -66,6 +66,31 @@ class Report(Case):
         self.assertAlmostEqual(cell["price"]["us"] / one["choices"][0]["predicted_us"], 1, 3)
         self.assertEqual([other["algorithm"] for other in cell["others"]], [c["algorithm"] for c in one["choices"][1:6]])
 
+    def test_cheaper_alternatives_have_a_reason(self):
+        reasons = 0
+        for machine in ("arm-n1", "epyc-2p"):
+            for cell in self.run_json("report", "--table", machine, "-n", 160)["choice"]["cells"]:
+                for other in cell["others"]:
+                    self.assertEqual("why_not" in other, cell["price"] is not None and other["us"] < cell["price"]["us"], other)
+                    reasons += "why_not" in other
+                    if cell["decided_by"].startswith("the table's parameters"):
+                        self.assertNotIn("a built-in rule decides", other.get("why_not", ""))
+        self.assertGreater(reasons, 100)
+
+    def test_a_job_has_the_prices_of_its_choices(self):
+        cells = [cell for cell in self.run_json("report", "--table", "epyc-2p", "-n", 64)["choice"]["cells"]
+                 if cell["price"] is not None and not cell["latency"] and cell["bytes"] in (32768, 262144) and not cell["kernel_copies"]]
+        rows = [{"collective": cell["collective"], "up_to_bytes": cell["bytes"], "calls": 10, "bytes": 10 * cell["bytes"], "seconds": 1,
+                 "algorithm": cell["algorithm"], "transport": "shm"} for cell in cells]
+        stats = self.file("s.json", {"rank": 0, "run_seconds": 9, "calls": rows})
+        job = self.run_json("report", "--table", "epyc-2p", "-n", 64, "--stats", stats)["job"]
+        found = {(row["collective"], row["up_to_bytes"]): row["prediction"] for row in job["calls"]}
+        for cell in cells:
+            prediction = found[cell["collective"], cell["bytes"]]
+            self.assertEqual((prediction["mean_bytes"], prediction["used_us"]), (cell["bytes"], cell["price"]["us"]), cell["collective"])
+            self.assertNotEqual(prediction["transport"], "mapped")  # these calls had no such memory
+        self.assertGreater(len(cells), 12)
+
     def test_a_job_of_all_ranks(self):
         report = self.run_json("report", *TWO_CORES, "--stats", *reversed(report_data.write_job(self.folder, 12)))
         job = report["job"]
@@ -129,6 +154,7 @@ class Report(Case):
         self.assertEqual(len(line["slices"]), sum(event["ph"] == "X" for event in events))
         self.assertEqual(len(line["arrows"]), sum(event["ph"] == "f" for event in events))
         self.assertTrue(line["name"].startswith("bcast flat_read"), line["name"])
+        self.assertEqual([line[key] for key in ("origin", "machine", "bytes", "transport")], ["simulated", "epyc-1p", 65536, "mapped"])
 
     def test_a_page_of_128_ranks_stays_below_3_mb(self):
         trace, page = self.folder / "t.json", self.folder / "r.html"

@@ -308,7 +308,7 @@ class Bench {
         [&] { show(progress); });
     progress.clear();
     if (!problem.empty()) throw Failure(shared_->problem.text[0] != 0 ? shared_->problem.text : problem);
-    if (!options_.trace.empty()) join_traces(options_.trace, options_.ranks);
+    if (!options_.trace.empty()) join_traces(options_.trace, options_.ranks, tasks_.front().bytes);
     if (options_.json) print_json();
     else fmt::print("\n{}", note());
     return wrong_ == 0 ? exit_fine

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "tools/command.h"
 #include "tools/common/json.h"
@@ -28,7 +29,7 @@ void check_trace_file(const std::string& file) {
     throw Failure(fmt::format("cannot write --trace {}; name a file in a directory that you may write to", file));
 }
 
-void join_traces(const std::string& file, int ranks) {
+void join_traces(const std::string& file, int ranks, size_t bytes) {
   ordered_json events = ordered_json::array();
   for (int rank = 0; rank < ranks; ++rank) {
     const std::string part = fmt::format("{}.{}", file, rank);
@@ -54,8 +55,13 @@ void join_traces(const std::string& file, int ranks) {
                     file));
   for (ordered_json& event : events)
     if (event.contains("ts")) event["ts"] = std::round(1000 * (event["ts"].get<double>() - first)) / 1000;  // ns
+  char host[256] = "";
+  gethostname(host, sizeof host - 1);
+  const ordered_json about = {{"origin", "recorded"}, {"machine", host}, {"ranks", ranks}, {"bytes", bytes}};
+  const ordered_json all = {{"displayTimeUnit", "ns"}, {"otherData", about}, {"traceEvents", events}};
   std::ofstream out(file, std::ios::trunc);
-  out << ordered_json({{"displayTimeUnit", "ns"}, {"traceEvents", events}}).dump(1) << "\n";
+  // The name of a host may be any bytes.
+  out << all.dump(1, ' ', false, ordered_json::error_handler_t::replace) << "\n";
   out.close();
   if (!out) throw Failure(fmt::format("cannot write --trace {}; is the disk full?", file));
 }

@@ -6,7 +6,6 @@
 #include "model/fingerprint.h"
 #include "model/prices.h"
 #include "tools/common/text.h"
-#include "tools/plan/decision.h"
 #include "tools/plan/explain_all.h"
 #include "tools/plan/priced.h"
 #include "tools/report/sections.h"
@@ -23,11 +22,42 @@ ordered_json terms_of(const model::Terms& terms) {
   return {rounded(terms.startup_us), rounded(terms.transfer_us), rounded(terms.lock_us), rounded(terms.flags_us)};
 }
 
-ordered_json other_of(const model::Priced& priced) {
-  return {{"algorithm", priced.row->algorithm}, {"parameters", knobs_of(priced)},
-          {"transport", transport_of(priced)},  {"us", rounded(priced.terms.total_us())},
-          {"terms", terms_of(priced.terms)},    {"has_plan", model::registered(*priced.row) != nullptr}};
+// Why an alternative was not selected although the model's price for it is lower; "" if it is not lower.
+std::string why_not(const model::Priced& priced, const ordered_json& selected, const Decision& decision) {
+  const tune::Situation& situation = decision.situation;
+  const algo::Algorithm* algorithm = model::registered(*priced.row);
+  if (!selected.is_object() || !(rounded(priced.terms.total_us()) < selected["us"].get<double>())) return "";
+  if (algorithm == nullptr) return "not implemented";
+  if (model::is_kernel_copy(priced.mechanism) && !situation.has_kernel_copies())
+    return "kernel-assisted copies are not possible there";
+  if (priced.mechanism == model::Mechanism::mapped && !situation.mapped)
+    return "the price is for buffers in memory that all ranks map, which is not assumed here";
+  if (!algorithm->balanced) return "combines operands in another order, so it is selected only by its name";
+  if (algorithm->max_bytes != 0 && situation.bytes > algorithm->max_bytes) return "not meant for messages of this size";
+  if (algorithm->stores_partials && situation.rounds_partials())
+    return "stores partial results, which takes twice the data with 16-bit floats";
+  switch (decision.selected.by) {
+    case tune::Source::shipped: return "a built-in rule decides, from measurements; prices do not enter";
+    case tune::Source::measured:
+    case tune::Source::nearby: return "the table's calibration decides, from measurements; prices do not enter";
+    case tune::Source::forced: return "a variable decides";
+    case tune::Source::tuned: return "auto-tuning decides, from measurements";
+    case tune::Source::priced:
+      return "at the best setting of each the selected one is cheaper; its price here is for the setting that it runs "
+             "with";
+  }
+  return "";
 }
+
+ordered_json other_of(const model::Priced& priced, const std::string& why) {
+  ordered_json made = {{"algorithm", priced.row->algorithm}, {"parameters", knobs_of(priced)},
+                       {"transport", transport_of(priced)},  {"us", rounded(priced.terms.total_us())},
+                       {"terms", terms_of(priced.terms)},    {"has_plan", model::registered(*priced.row) != nullptr}};
+  if (!why.empty()) made["why_not"] = why;
+  return made;
+}
+
+}  // namespace
 
 // The selected algorithm with the parameters that it runs with.
 ordered_json price_of(const ModelMachine& on, const Decision& decision) {
@@ -46,16 +76,20 @@ ordered_json price_of(const ModelMachine& on, const Decision& decision) {
   return {{"us", rounded(terms.total_us())}, {"terms", terms_of(terms)}};
 }
 
+namespace {
+
 ordered_json cell_of(const ModelMachine& on, const Decision& decision, ordered_json& formulas) {
   const tune::Situation& situation = decision.situation;
   const std::string collective = plan::name(situation.collective);
   const tune::Choice& choice = decision.selected.choice;
   const std::string algorithm = choice.algorithm == nullptr ? "latency" : std::string(choice.algorithm->name);
+  const ordered_json price = price_of(on, decision);
   ordered_json others = ordered_json::array();
   for (const model::Priced& priced : model::rank_choices(collective, on.table, on.hierarchy, double(situation.bytes))) {
     const std::string name = collective + "/" + std::string(priced.row->algorithm);
     if (!formulas.contains(name)) formulas[name] = {{"formula", priced.row->row}, {"source", priced.row->source}};
-    if (priced.row->algorithm != algorithm && others.size() < most_others) others.push_back(other_of(priced));
+    if (priced.row->algorithm != algorithm && others.size() < most_others)
+      others.push_back(other_of(priced, why_not(priced, price, decision)));
   }
   const model::Chosen* row = decision.selected.row;
   const std::vector<tune::Choice>& tuned = decision.selected.alternatives;
@@ -68,7 +102,7 @@ ordered_json cell_of(const ModelMachine& on, const Decision& decision, ordered_j
           {"non_temporal", choice.stream},
           {"decided_by", tune::source_text(decision.selected)},
           {"measured_us", row == nullptr ? 0 : rounded(row->measured_us)},
-          {"price", price_of(on, decision)},
+          {"price", price},
           {"tuning", tuned.empty() ? ordered_json() : ordered_json(tune::setting_text(tuned.front()))},
           {"others", others}};
 }

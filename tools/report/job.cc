@@ -9,8 +9,10 @@
 #include <fmt/format.h>
 
 #include "coll/coll.h"
+#include "model/fingerprint.h"
 #include "model/prices.h"
 #include "tools/command.h"
+#include "tools/common/text.h"
 #include "tools/report/sections.h"
 
 namespace coll::tools::report {
@@ -77,23 +79,47 @@ ordered_json all_rounded(const std::vector<double>& values) {
   return made;
 }
 
-// Of calls of the same size class: the cheapest plan of the collective.
-ordered_json prediction_of(const ordered_json& row, const ModelMachine& on) {
+// The machine as calls over this transport find it: without memory that all ranks map unless they used it, and without
+// kernel-assisted copies where there are none.
+model::Table reached(const model::Table& table, const std::string& transport, const tune::Situation& situation) {
+  model::Table made = table;
+  for (const model::Mechanism mechanism : model::all_mechanisms)
+    if (mechanism == model::Mechanism::mapped ? transport != "mapped"
+                                              : model::is_kernel_copy(mechanism) && !situation.has_kernel_copies())
+      made.access[size_t(mechanism)].available = false;
+  return made;
+}
+
+// Of calls of the same size class: the algorithm in use and the cheapest one that could be selected.
+ordered_json prediction_of(const ordered_json& row, const ModelMachine& on, tune::Selector& selector,
+                           size_t element_bytes) {
   uint64_t calls = 0, bytes = 0;
   for (const ordered_json& each : row["calls"]) calls += each.get<uint64_t>();
   for (const ordered_json& each : row["bytes"]) bytes += each.get<uint64_t>();
   std::string used = row["algorithm"].get<std::string>();
   if (const size_t end = used.find(" (request)"); end != std::string::npos) used.resize(end);
-  if (calls == 0 || row["up_to_bytes"].is_string()) return nullptr;
+  const std::string collective = row["collective"].get<std::string>(), transport = row["transport"].get<std::string>();
+  int number = 0;
+  while (number < plan::collectives && collective != plan::name(plan::Collective(number))) ++number;
+  if (calls == 0 || row["up_to_bytes"].is_string() || number == plan::collectives) return nullptr;
   const double mean = std::round(double(bytes) / double(calls));
-  const auto ranked = model::rank_choices(row["collective"].get<std::string>(), on.table, on.hierarchy, mean);
+  const Decision decision = decide(on, selector, plan::Collective(number), size_t(mean), element_bytes);
+  const model::Table table = reached(on.table, transport, decision.situation);
+  const auto ranked = model::rank_choices(collective, table, on.hierarchy, mean);
   const auto same = std::ranges::find(ranked, used, [](const auto& priced) { return priced.row->algorithm; });
-  const auto best =
-      std::ranges::find_if(ranked, [](const auto& priced) { return model::registered(*priced.row) != nullptr; });
+  const auto best = std::ranges::find_if(ranked, [](const auto& priced) {
+    const algo::Algorithm* algorithm = model::registered(*priced.row);
+    return algorithm != nullptr && algorithm->balanced;
+  });
   // The latency path has no formula: its calls have no prediction.
   if (same == ranked.end() || best == ranked.end()) return nullptr;
+  double used_us = rounded(same->terms.total_us());
+  // What is selected for this size has the price that the section of choices shows.
+  const algo::Algorithm* selected = decision.selected.choice.algorithm;
+  if (transport != "mapped" && selected != nullptr && selected->name == used)
+    if (const ordered_json price = price_of(on, decision); price.is_object()) used_us = price["us"].get<double>();
   return {{"mean_bytes", mean},
-          {"used_us", rounded(same->terms.total_us())},
+          {"used_us", used_us},
           {"best", best->row->algorithm},
           {"best_us", rounded(best->terms.total_us())},
           {"transport", best->mechanism == model::Mechanism::shared_memory ? "shm" : model::name(best->mechanism)}};
@@ -174,8 +200,10 @@ ordered_json job_section(const std::vector<std::string>& files) {
           {"functions", function_rows}};
 }
 
-void predict_job(ordered_json& job, const ModelMachine& on) {
-  for (ordered_json& row : job["calls"]) row["prediction"] = prediction_of(row, on);
+void predict_job(ordered_json& job, const ModelMachine& on, const std::string& type) {
+  tune::Selector selector(on.chosen_by, on.hierarchy, model::hardware_of(on.machine));
+  const size_t element_bytes = coll_datatype_size(parse_type(type));
+  for (ordered_json& row : job["calls"]) row["prediction"] = prediction_of(row, on, selector, element_bytes);
 }
 
 }  // namespace coll::tools::report

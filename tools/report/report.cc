@@ -117,7 +117,7 @@ ordered_json gather(const ReportOptions& options) {
   of_machine["papers"] = report::papers();
   of_machine["contention"] = recorded.contention;
   of_machine["calibration"] = recorded.calibration;
-  if (job.is_object()) report::predict_job(job, machine);
+  if (job.is_object()) report::predict_job(job, machine, options.type);
 
   char host[256] = "";
   if (machine.running) gethostname(host, sizeof host - 1);

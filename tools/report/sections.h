@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/common/machine.h"
+#include "tools/plan/decision.h"
 
 namespace coll::tools::report {
 
@@ -39,6 +40,8 @@ MeasuredNow measure_now(const topo::Machine& machine, const Show& show);
 
 // What libcoll selects for every collective and power of two from 8 B to 64 MiB, beside the cheapest alternatives.
 ordered_json choice_section(const ModelMachine& on, const std::string& type);
+// The model's price of the selected algorithm with its parameters: {us, terms}; null: it has no formula.
+ordered_json price_of(const ModelMachine& on, const Decision& decision);
 
 // ---- learned.cc --------------------------------------------------------------------------------------------------
 
@@ -49,8 +52,8 @@ ordered_json learned_section(const std::string& file);
 
 // Files of COLL_STATS, at most one for each rank.
 ordered_json job_section(const std::vector<std::string>& files);
-// Adds what the model predicts for other algorithms in the job's calls.
-void predict_job(ordered_json& job, const ModelMachine& on);
+// Adds what the model predicts for other algorithms in the job's calls; `type` is of the elements.
+void predict_job(ordered_json& job, const ModelMachine& on, const std::string& type);
 
 // ---- timeline.cc -------------------------------------------------------------------------------------------------
 

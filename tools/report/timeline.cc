@@ -122,7 +122,14 @@ ordered_json timeline_section(const std::string& file, size_t most_bytes) {
     if (!place.contains(from->second.row) || !place.contains(to.row)) continue;
     arrows.push_back({place[from->second.row], to_ns(from->second.us), place[to.row], to_ns(to.us)});
   }
+  // Of files that say it: simulated or recorded, and of what.
+  static const ordered_json nothing = ordered_json::object();
+  const ordered_json& about = json.contains("otherData") && json["otherData"].is_object() ? json["otherData"] : nothing;
   return {{"name", trace.name},
+          {"origin", name_in(about, "origin")},
+          {"machine", name_in(about, "machine")},
+          {"bytes", about.contains("bytes") ? ordered_json(whole(at_us(about, "bytes"))) : ordered_json()},
+          {"transport", name_in(about, "transport")},
           {"file", std::filesystem::path(file).filename().string()},
           {"rows", rows},
           {"kinds", kinds.all()},

@@ -148,7 +148,12 @@ int simulate(const SimulateOptions& options) {
   const Simulated made = simulated(options);
   if (!options.trace.empty()) {
     std::ofstream file(options.trace, std::ios::trunc);
-    file << sim::chrome_trace(made.plan, made.run);
+    const ordered_json about = {{"origin", "simulated"},
+                                {"machine", made.machine.table.name},
+                                {"ranks", made.plan.ranks},
+                                {"bytes", made.bytes},
+                                {"transport", options.transport}};
+    file << sim::chrome_trace(made.plan, made.run, about.dump());
     file.close();
     if (!file)
       throw Failure(

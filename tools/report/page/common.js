@@ -66,7 +66,13 @@ function table(columns, rows, caption) {
       ),
     ),
   );
-  return el('div.scroll', {tabindex: 0, role: 'group', 'aria-label': caption || 'Table'}, made);
+  return scrolled(el('div.scroll', {tabindex: 0, role: 'group', 'aria-label': caption || 'Table'}, made));
+}
+
+// Says so where there is more than fits: system scroll bars are often hidden.
+function scrolled(host) {
+  new ResizeObserver(() => host.classList.toggle('wide', host.scrollWidth > host.clientWidth + 1)).observe(host);
+  return host;
 }
 
 // A table that is made when it is opened: the same numbers for those who read rather than look.
@@ -143,18 +149,47 @@ const numbersText = list => {
 
 // ---- colours ------------------------------------------------------------------------------------------------------
 
+// Seven colours that differ most, then seven like them with stripes, then all again with crossed stripes.
 const colourCount = 15;
-const colourOf = (() => {
-  const seen = new Map();
-  return name => {
-    if (name === 'latency') return 'var(--c7)';
-    if (!seen.has(name)) {
-      const number = seen.size % (colourCount - 1);
-      seen.set(name, `var(--c${number < 7 ? number : number + 1})`);
-    }
-    return seen.get(name);
-  };
-})();
+const colourNumbers = new Map();
+function colourNumber(name) {
+  if (!colourNumbers.has(name)) colourNumbers.set(name, colourNumbers.size);
+  return colourNumbers.get(name);
+}
+function colourOf(name) {
+  if (name === 'latency') return 'var(--c7)';
+  const number = colourNumber(name) % 14;
+  return `var(--c${number < 7 ? number : number + 1})`;
+}
+// 0: plain, 1: stripes, 2: crossed stripes
+const stripesOf = name => (name === 'latency' ? 0 : Math.min(2, Math.floor(colourNumber(name) / 7)));
+const stripes = ['45deg', '-45deg'].map(
+  angle => `repeating-linear-gradient(${angle}, transparent 0 4px, var(--stripe) 4px 6px)`,
+);
+// For CSS, and for SVG one after another.
+const backgroundOf = name => [...stripes.slice(0, stripesOf(name)), colourOf(name)].join(', ');
+const fillsOf = name => [colourOf(name), ...['url(#stripes-0)', 'url(#stripes-1)'].slice(0, stripesOf(name))];
+{
+  const svg = d3
+    .select(document.body)
+    .append('svg')
+    .attr('width', 0)
+    .attr('height', 0)
+    .attr('aria-hidden', 'true')
+    .style('position', 'absolute');
+  for (const [at, angle] of [45, -45].entries())
+    svg
+      .append('pattern')
+      .attr('id', `stripes-${at}`)
+      .attr('patternUnits', 'userSpaceOnUse')
+      .attr('width', 6)
+      .attr('height', 6)
+      .attr('patternTransform', `rotate(${angle})`)
+      .append('rect')
+      .attr('width', 2)
+      .attr('height', 6)
+      .style('fill', 'var(--stripe)');
+}
 const resolved = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 // Canvases have no stylesheet: they are drawn again when the colours change.

@@ -1,6 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The heat map of flag latency between cores: measured, or by distance from the table.
 
+const kindText = {
+  self: 'threads of one core',
+  core: 'cores that share an L2',
+  l3: 'cores that share an L3',
+  numa: 'cores of one NUMA node',
+  socket: 'NUMA nodes of one socket',
+  node: 'sockets',
+};
+
+// Distances at which the measured median and the table's value differ by more than half.
+const farFromTable = classes =>
+  [...classes]
+    .map(([name, ns]) => ({name, measured: d3.median(ns), table: machine.flag_ns[name]}))
+    .filter(({measured, table}) => table > 0 && Math.max(measured / table, table / measured) > 1.5);
+
 function heatMap(host) {
   const measured = machine.measured;
   const byCpu = new Map(machine.places.map(place => [place[PU], place]));
@@ -25,10 +40,17 @@ function heatMap(host) {
     `${coreName(axis[i])} and ${coreName(axis[j])}: ${nsText(ns)}, ${distanceText[distanceOf(axis[i], axis[j])]}`;
   const extremes =
     real.length > 1 ? `Farthest pair: ${pairText(far)}. Nearest pair: ${pairText(near)}.` : `Between ${pairText(far)}.`;
+  // One slow pair says little without what its kind takes.
+  const typical = pair => {
+    const kind = distanceOf(axis[pair.i], axis[pair.j]);
+    const same = real.filter(other => distanceOf(axis[other.i], axis[other.j]) === kind);
+    return `typical between ${kindText[kind]} ${nsText(d3.median(same, other => other.ns))}`;
+  };
+  const named = real.length > 1 ? `slowest pair: ${pairText(far)} (${typical(far)}). Nearest pair: ${pairText(near)} (${typical(near)}).` : extremes;
   glance.push({
     id: 'machine',
     text: measured
-      ? `${extremes} Measured, one way.`
+      ? `${named} Measured, one way.`
       : `${extremes.replace(/ pair:/g, ', for example:')} By the table, not measured.`,
   });
   host.append(
@@ -199,6 +221,16 @@ function heatMap(host) {
     classes.get(name).push(pair.ns);
   }
   const order = Object.keys(distanceText);
+  if (measured)
+    for (const {name, measured: ns, table: said} of farFromTable(classes))
+      frame.before(
+        el(
+          'p.warning',
+          {},
+          `Between ${kindText[name]}, a flag takes ${nsText(ns)} as measured, but ${nsText(said)} in the table: ` +
+            'prices of the model and choices that follow from them are of the table. Calibrate the machine: collctl calibrate.',
+        ),
+      );
   beside.append(
     table(
       [

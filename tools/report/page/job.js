@@ -1,91 +1,51 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Section 3: where a job's time went, from the files of COLL_STATS.
-const classText = limit =>
-  limit === null ? 'more than 128 MiB' : limit === 'any' ? 'any size' : `up to ${bytesText(limit)}`;
 
-// Rows of one collective and size class together; `times` are per rank.
-function groupsOf(calls, ranks) {
-  const made = d3
-    .nest()
-    .key(row => row.collective)
-    .key(row => String(row.up_to_bytes))
-    .entries(calls)
-    .flatMap(({values}) =>
-      values.map(({values: rows}) => {
-        const times = ranks.map((rank, at) => sum(rows.map(row => row.seconds[at])));
-        const taking = rows
-          .map(row => ({...row, total: sum(row.seconds), n: sum(row.calls)}))
-          .sort((a, b) => b.total - a.total);
-        const taking_part = times.filter(t => t > 0);
-        const mean = d3.mean(taking_part) || 0;
-        return {
-          collective: rows[0].collective,
-          limit: rows[0].up_to_bytes,
-          rows: taking,
-          times,
-          total: sum(times),
-          n: sum(taking.map(row => row.n)),
-          mean,
-          imbalance: mean > 0 ? (d3.max(taking_part) - d3.min(taking_part)) / mean : 0,
-          gain: gainOf(taking),
-        };
-      }),
-    );
-  return made.sort((a, b) => b.total - a.total);
+// Of the whole: "162 ms per rank, 41 % of the time in collectives, 6.5 % of the run".
+function shareText(seconds, spent, job) {
+  const run = job.run_seconds ? `, ${percent(seconds / sum(job.run_seconds))} of the run` : '';
+  return `${secondsText(seconds / job.ranks.length)} per rank, ${percent(seconds / spent.total)} of the time in collectives${run}`;
 }
 
-// Share of the time of these calls that the model's best algorithm would save: a prediction.
-function gainOf(rows) {
-  let saved = 0,
-    best = null;
-  for (const {prediction, total, algorithm} of rows) {
-    if (!prediction || !(prediction.used_us > prediction.best_us)) continue;
-    const here = total * (1 - prediction.best_us / prediction.used_us);
-    if (!best || here > best.here) best = {here, used: algorithm.replace(' (request)', ''), ...prediction};
-    saved += here;
-  }
-  return best && {saved, best: best.best, used: best.used};
+function totalText(job, spent) {
+  const n = job.ranks.length,
+    of = job.run_seconds ? `, ${percent(spent.total / sum(job.run_seconds))} of the run` : '';
+  return spent.known
+    ? `Ranks spend ${secondsText(spent.total / n)} each inside calls of collectives, waits for requests included${of}`
+    : `Blocking collectives take ${secondsText(spent.total / n)} per rank${of}` +
+        (spent.inFlight > 0
+          ? `; requests were in flight for ${secondsText(spent.inFlight / n)} per rank, which is not counted: the files do not say how much of it ranks spent in starts, waits and tests`
+          : '');
 }
 
-const groupName = group => `${group.collective}, ${classText(group.limit)}`;
-
-// The calls in which ranks wait most for others; undefined where all ranks take about as long.
-const unevenOf = (groups, total) =>
-  groups
-    .filter(group => group.imbalance > 0.25 && group.total > 0.05 * total)
-    .sort((a, b) => b.imbalance * b.total - a.imbalance * a.total)[0];
-// Per rank, what the mean spends beyond the rank with the least time.
-const waitOf = group => group.mean - d3.min(group.times.filter(t => t > 0));
-
-function jobAnswer(job, groups, total) {
+function jobAnswer(job, groups, spent) {
   const worst = groups[0],
-    n = job.ranks.length;
-  const parts = [
-    `Collectives take ${secondsText(total / n)} per rank${job.run_seconds ? `, ${percent(total / sum(job.run_seconds))} of the run` : ''}`,
-    `Most time went into ${groupName(worst)}: ${secondsText(worst.total / n)} per rank, ${percent(worst.total / total)} of the time in collectives`,
-  ];
-  if (job.run_seconds) parts[1] += `, ${percent(worst.total / sum(job.run_seconds))} of the run`;
-  let lost = '';
-  const uneven = unevenOf(groups, total);
+    n = job.ranks.length,
+    parts = [totalText(job, spent)],
+    top = text => glance.push({id: 'job', text, first: true});
+  top(`${parts[0].replace(/^./, letter => letter.toLowerCase())}.`);
+  if (worst && worst.total > 0) {
+    parts.push(`Most time went into ${groupName(worst)}: ${shareText(worst.total, spent, job)}`);
+    top(`most time went into ${groupName(worst)}: ${shareText(worst.total, spent, job)}.`);
+  }
+  const uneven = unevenOf(groups, spent.total);
   if (uneven) {
     const late = job.ranks[d3.scan(uneven.times.map(t => (t > 0 ? t : Infinity)))];
     const waits = job.ranks[d3.scan(uneven.times, (a, b) => b - a)];
+    const run = job.run_seconds ? `, ${percent((waitOf(uneven) * n) / sum(job.run_seconds))} of the run` : '';
     parts.push(
       `The largest imbalance is in ${groupName(uneven)}: rank ${late} spends ${secondsText(d3.min(uneven.times.filter(t => t > 0)))} there, rank ${waits} spends ` +
         `${secondsText(d3.max(uneven.times))}; the rank with the least time usually arrives last, and the others wait for it: ` +
         `on average ${secondsText(waitOf(uneven))} per rank, if rank ${late} waits for no other`,
     );
-    lost = `, and waiting for rank ${late} in ${groupName(uneven)}, about ${secondsText(waitOf(uneven))} per rank`;
+    top(`ranks wait for rank ${late} in ${groupName(uneven)}, about ${secondsText(waitOf(uneven))} each${run}.`);
   }
-  const gain = groups.filter(group => group.gain).sort((a, b) => b.gain.saved - a.gain.saved)[0];
-  if (gain && gain.gain.saved > 0.01 * total)
-    parts.push(
-      `Prediction: ${gain.gain.best} instead of ${gain.gain.used} would save ${secondsText(gain.gain.saved / n)} per rank in ${groupName(gain)}`,
+  const overlap = overlapOf(spent);
+  if (overlap !== undefined)
+    top(
+      `requests were in flight for ${secondsText(spent.inFlight / n)} per rank; ${percent(overlap)} of that overlapped.`,
     );
-  glance.push({
-    id: 'job',
-    text: `most time went into ${groupName(worst)}, ${secondsText(worst.total / n)} per rank${lost}.`,
-  });
+  parts.push(...gainTexts(groups, spent, n));
   return el(
     'div.answer',
     {},
@@ -93,14 +53,31 @@ function jobAnswer(job, groups, total) {
   );
 }
 
-function jobTable(job, groups, total, pick) {
-  const most = groups[0].total,
+// The recommendation of the model that saves most, and the largest one that the measured times contradict.
+function gainTexts(groups, spent, n) {
+  const gains = groups
+    .filter(group => group.gain && group.gain.saved > 0.01 * spent.total)
+    .sort((a, b) => b.gain.saved - a.gain.saved);
+  const fine = gains.find(group => !group.gain.doubt),
+    doubtful = gains.find(group => group.gain.doubt);
+  const name = group => `${group.gain.best} instead of ${group.gain.used} in ${groupName(group)}`;
+  return [
+    ...(fine ? [`By the model, ${name(fine)} saves ${secondsText(fine.gain.saved / n)} per rank: ${fine.gain.how}`] : []),
+    ...(doubtful ? [`No recommendation of ${name(doubtful)}, which the model prefers: ${doubtful.gain.doubt}`] : []),
+  ];
+}
+
+function jobTable(job, groups, spent, pick) {
+  const most = Math.max(...[...groups, ...spent.parts].map(row => row.total)),
     n = job.ranks.length;
   const rows = [];
+  const bar = (total, colour, title) =>
+    el('span.bar', {title, style: `width: ${(100 * total) / most}%; background: ${colour}`});
   const columns = [
     {
       title: 'calls',
       cell: group =>
+        group.name ||
         el('button', {type: 'button', 'aria-pressed': 'false', onclick: () => choose(group)}, groupName(group)),
     },
     {title: 'time per rank', number: true, cell: group => secondsText(group.total / n)},
@@ -113,14 +90,17 @@ function jobTable(job, groups, total, pick) {
           el(
             'div',
             {},
-            group.rows.map(row =>
-              el('span.bar', {
-                title: `${row.algorithm}, ${row.transport}: ${secondsText(row.total / n)} per rank`,
-                style: `width: ${(100 * row.total) / most}%; background: ${colourOf(row.algorithm.replace(' (request)', ''))}`,
-              }),
-            ),
+            group.name
+              ? bar(group.total, 'var(--c7)', group.name)
+              : group.rows.map(row =>
+                  bar(
+                    row.total,
+                    backgroundOf(row.algorithm),
+                    `${row.algorithm}, ${row.transport}: ${secondsText(row.total / n)} per rank`,
+                  ),
+                ),
           ),
-          group.rows
+          (group.rows || [])
             .map(row =>
               group.rows.length > 1
                 ? `${algorithmName(row.algorithm)} ${percent(row.total / group.total)}`
@@ -129,38 +109,47 @@ function jobTable(job, groups, total, pick) {
             .join(', '),
         ),
     },
-    {title: 'share', number: true, cell: group => percent(group.total / total)},
+    {title: 'share', number: true, cell: group => percent(group.total / spent.total)},
     ...(job.run_seconds
       ? [{title: 'of the run', number: true, cell: group => percent(group.total / sum(job.run_seconds))}]
       : []),
     {
       title: 'calls per rank',
       number: true,
-      cell: group => (group.n > 0 ? `${digits(group.n / n)} × ${secondsText(group.total / group.n)}` : '0'),
-    },
-    {title: 'imbalance', number: true, cell: group => percent(group.imbalance)},
-    {
-      title: 'predicted gain',
       cell: group =>
-        group.gain && group.gain.saved > 0.02 * group.total
+        group.name ? '' : group.n > 0 ? `${perRankCount(group.counts)} × ${secondsText(group.total / group.n)}` : '0',
+    },
+    {title: 'imbalance', number: true, cell: group => (group.name ? '' : percent(group.imbalance))},
+  ];
+  if (groups.some(group => group.gain))
+    columns.push({
+      title: 'saved, by the model',
+      cell: group =>
+        group.gain && (group.gain.doubt || group.gain.saved > 0.02 * group.total)
           ? el(
               'span',
-              {style: 'display: inline-block; min-width: 8.5rem; overflow-wrap: anywhere'},
-              `${percent(group.gain.saved / group.total)} with ${group.gain.best}`,
+              {style: 'display: inline-block; min-width: 10rem; overflow-wrap: anywhere'},
+              group.gain.doubt
+                ? `no recommendation: ${group.gain.doubt}`
+                : `${secondsText(group.gain.saved / n)} per rank with ${group.gain.best}`,
             )
           : '',
-    },
-  ];
-  const timelineOf = group => report.timelines.findIndex(line => line.name.split(' ')[0] === group.collective);
-  if (groups.some(group => timelineOf(group) >= 0))
-    columns.push({
-      title: 'one call in time',
-      cell: group =>
-        timelineOf(group) >= 0
-          ? el('a', {href: `#timeline-${timelineOf(group)}`, title: report.timelines[timelineOf(group)].name}, 'timeline')
-          : '',
     });
-  const made = table(columns, groups, 'Time of the job by collective and size');
+  if (groups.some(group => timelinesOf(group).length > 0))
+    columns.push({
+      title: 'a timeline of this collective and algorithm',
+      cell: group =>
+        el(
+          'span',
+          {},
+          group.name
+            ? []
+            : timelinesOf(group).map(at =>
+                el('a', {href: `#timeline-${at}`, title: report.timelines[at].name}, linkText(report.timelines[at])),
+              ),
+        ),
+    });
+  const made = table(columns, [...groups, ...spent.parts], 'Time of the job by collective and size');
   made.querySelectorAll('tbody tr').forEach(row => rows.push(row));
   function choose(group) {
     groups.forEach((other, at) => {
@@ -171,9 +160,21 @@ function jobTable(job, groups, total, pick) {
   }
   made.classList.add('choice');
   // By rank, the calls in which ranks differ show most.
-  choose(unevenOf(groups, total) || groups[0]);
+  if (groups.length > 0) choose(unevenOf(groups, spent.total) || groups[0]);
   return made;
 }
+
+// Numbers of the timelines whose name begins with the collective and with an algorithm of these calls.
+function timelinesOf(group) {
+  return report.timelines
+    .map((line, at) => at)
+    .filter(at => {
+      const [collective, algorithm] = report.timelines[at].name.split(' ');
+      return collective === group.collective && (group.rows || []).some(row => row.algorithm === algorithm);
+    });
+}
+const linkText = line =>
+  `${line.name.split(' ')[1]}${line.bytes ? ` of ${bytesText(line.bytes)}` : ''}${line.origin ? `, ${line.origin}` : ''}`;
 
 function byRank(job, group) {
   const rows = group.rows.filter(row => row.total > 0);
@@ -191,7 +192,7 @@ function byRank(job, group) {
           points: job.ranks.map((rank, at) => ({
             x: rank,
             y: group.times[at],
-            note: `${countText(sum(group.rows.map(row => row.calls[at])))} calls`,
+            note: `${countText(group.counts[at])} calls`,
           })),
         },
       ],
@@ -202,16 +203,17 @@ function byRank(job, group) {
         {
           title: 'algorithm',
           cell: row =>
-            el('span', {}, key(colourOf(row.algorithm.replace(' (request)', '')), algorithmName(row.algorithm))),
+            el('span', {}, key(backgroundOf(row.algorithm), algorithmName(row.algorithm))),
         },
         {title: 'transport', cell: row => row.transport},
-        {title: 'calls', number: true, cell: row => countText(row.n)},
+        {title: 'calls, all ranks', number: true, cell: row => countText(row.n)},
         {title: 'mean size', number: true, cell: row => bytesText(Math.round(sum(row.bytes) / row.n))},
         {title: 'per call', number: true, cell: row => secondsText(row.total / row.n)},
         {
           title: 'model: same algorithm',
           number: true,
-          cell: row => (row.prediction ? usText(row.prediction.used_us) : ''),
+          cell: row =>
+            row.prediction ? `${usText(row.prediction.used_us)} for ${bytesText(row.prediction.mean_bytes)}` : '',
         },
         {
           title: 'model: best algorithm',
@@ -252,74 +254,85 @@ sections.push({
       ]),
     );
     const groups = groupsOf(job.calls, job.ranks),
-      total = sum(groups.map(group => group.total));
-    if (groups.length === 0 || total === 0)
+      spent = spentOf(job, groups);
+    if (spent.total === 0 && spent.inFlight === 0)
       host.append(el('p.answer', {}, 'The job made no collective call that libcoll served.'));
     else {
-      host.append(jobAnswer(job, groups, total));
+      host.append(jobAnswer(job, groups, spent));
       const detail = el('div');
-      host.append(
-        el('h3', {}, 'By collective and size'),
-        jobTable(job, groups, total, group => detail.replaceChildren(...byRank(job, group))),
-        el(
-          'p.faint',
-          {},
-          'Times include waiting for late ranks. Imbalance: the difference between the ranks with most and least time, relative to the mean. ' +
-            'The predicted gain is the model’s: the cheapest algorithm’s price over that of the algorithm in use, at the mean size.',
-        ),
-        detail,
-      );
-      requests(host, job, n);
-      byFunction(host, job, n);
+      if (groups.length > 0)
+        host.append(
+          el('h3', {}, 'By collective and size'),
+          jobTable(job, groups, spent, group => detail.replaceChildren(...byRank(job, group))),
+          el(
+            'p.faint',
+            {},
+            'Rows are blocking calls, in the order of the time that ranks spent in them, waiting for late ranks included. ' +
+              'Imbalance: the difference between the ranks with most and least time, relative to the mean. ' +
+              'Saved, by the model: calls × (price of the algorithm in use − price of the cheapest one that can run over the same transport), ' +
+              'at the mean size; times that were measured do not enter, but there is no recommendation where they contradict the model.',
+          ),
+          detail,
+        );
+      requests(host, job, spent);
+      byFunction(host, job, spent);
     }
     forwardedCalls(host, job);
     return undefined;
   },
 });
 
-// What a call of the program is to a request.
-const roles = [
-  ['starts', /^(MPI_I[a-z]|MPIX?_Start|coll_start)/],
-  ['waits', /^(MPI_Wait|coll_wait)/],
-  ['tests', /^(MPI_Test|MPI_Request_get_status|coll_test)/],
-];
-const functionSeconds = row => sum(row.served_seconds) + sum(row.forwarded_seconds) + sum(row.one_rank_seconds);
-
 // How much of the time in flight a rank spent in calls that start requests and wait for them; the rest overlapped.
-function overlapAnswer(job, rows, n) {
-  const inFlight = sum(rows.map(row => sum(row.seconds)));
-  const spent = roles.map(([role, pattern]) => [
-    role,
-    sum((job.functions || []).filter(row => pattern.test(row.function)).map(row => sum(row.served_seconds))),
-  ]);
-  const inside = sum(spent.map(([, seconds]) => seconds));
-  if (inside === 0) return 'From the start of a request to its completion: computation that overlaps it counts, too.';
+function overlapAnswer(spent, n) {
+  const overlap = overlapOf(spent);
+  if (overlap === undefined)
+    return 'In flight: from the start of a request to its completion. Computation that overlaps it counts, too, so that it is not time spent in calls.';
   return (
-    `Requests were in flight for ${secondsText(inFlight / n)} per rank, each from its start to its completion. ` +
-    `${spent.map(([role, seconds]) => `${secondsText(seconds / n)} of that were spent in ${role}`).join(', ')}: ` +
-    `${percent(Math.max(0, 1 - inside / inFlight))} overlapped with other work of the program or with other requests.`
+    `Requests were in flight for ${secondsText(spent.inFlight / n)} per rank, each from its start to its completion. ` +
+    `${spent.byRole
+      .filter(([, seconds]) => seconds > 0)
+      .map(([role, seconds]) => `${secondsText(seconds / n)} of that were spent in ${role}`)
+      .join(', ')}: ` +
+    `${percent(overlap)} overlapped with other work of the program or with other requests.`
   );
 }
 
-function byFunction(host, job, n) {
+function byFunction(host, job, spent) {
+  const n = job.ranks.length;
   const rows = (job.functions || []).map(row => ({...row, total: functionSeconds(row)})).filter(row => row.total > 0);
   if (rows.length === 0) return;
   rows.sort((a, b) => b.total - a.total);
-  const calls = key => row => (sum(row[key]) > 0 ? digits(sum(row[key]) / n) : '');
+  const calls = key => row => (sum(row[key]) > 0 ? perRankCount(row[key]) : '');
+  const uses = key => rows.some(row => sum(row[key]) > 0);
   host.append(
     el('h3', {}, 'By function'),
-    el('p', {}, 'The functions that the program called, with calls and time per rank.'),
+    el(
+      'p',
+      {},
+      'The functions that the program called, with calls and time per rank, waits included. ',
+      `Their times add up to ${secondsText(sum(rows.map(row => row.total)) / n)} per rank. `,
+      uses('one_rank') ? 'Of one rank: calls on communicators of a single rank, which need no other.' : '',
+    ),
     table(
       [
         {title: 'function', cell: row => row.function},
-        {title: 'time', number: true, cell: row => secondsText(row.total / n)},
+        {title: 'time per rank', number: true, cell: row => secondsText(row.total / n)},
+        {title: 'share', number: true, cell: row => percent(row.total / spent.total)},
         ...(job.run_seconds
           ? [{title: 'of the run', number: true, cell: row => percent(row.total / sum(job.run_seconds))}]
           : []),
-        {title: 'served', number: true, cell: calls('served')},
-        {title: 'forwarded', number: true, cell: calls('forwarded')},
-        {title: 'one rank', number: true, cell: calls('one_rank')},
-        {title: 'time forwarded', number: true, cell: row => secondsText(sum(row.forwarded_seconds) / n)},
+        {title: 'served, per rank', number: true, cell: calls('served')},
+        ...(uses('forwarded')
+          ? [
+              {title: 'forwarded, per rank', number: true, cell: calls('forwarded')},
+              {
+                title: 'time forwarded, per rank',
+                number: true,
+                cell: row => (sum(row.forwarded_seconds) > 0 ? secondsText(sum(row.forwarded_seconds) / n) : ''),
+              },
+            ]
+          : []),
+        ...(uses('one_rank') ? [{title: 'of one rank, per rank', number: true, cell: calls('one_rank')}] : []),
       ],
       rows,
       'Time of the job by function',
@@ -327,17 +340,18 @@ function byFunction(host, job, n) {
   );
 }
 
-function requests(host, job, n) {
-  const rows = job.calls.filter(row => row.algorithm.endsWith(' (request)') && sum(row.calls) > 0);
+function requests(host, job, spent) {
+  const rows = spent.requests,
+    n = job.ranks.length;
   if (rows.length === 0) return;
   host.append(
     el('h3', {}, 'Non-blocking and persistent calls'),
-    el('p', {}, overlapAnswer(job, rows, n)),
+    el('p', {}, overlapAnswer(spent, n)),
     table(
       [
         {title: 'calls', cell: row => `${row.collective}, ${classText(row.up_to_bytes)}`},
-        {title: 'algorithm', cell: row => row.algorithm.replace(' (request)', '')},
-        {title: 'calls per rank', number: true, cell: row => digits(sum(row.calls) / n)},
+        {title: 'algorithm', cell: plainAlgorithm},
+        {title: 'calls per rank', number: true, cell: row => perRankCount(row.calls)},
         {title: 'in flight, per rank', number: true, cell: row => secondsText(sum(row.seconds) / n)},
         {title: 'per request', number: true, cell: row => secondsText(sum(row.seconds) / sum(row.calls))},
       ],
@@ -364,8 +378,8 @@ function forwardedCalls(host, job) {
       [
         {title: 'calls', cell: row => `${row.collective}, ${classText(row.up_to_bytes)}`},
         {title: 'reason', cell: row => row.why},
-        {title: 'forwarded', number: true, cell: row => countText(row.n)},
-        {title: 'served by libcoll', number: true, cell: row => countText(served(row))},
+        {title: 'forwarded, all ranks', number: true, cell: row => countText(row.n)},
+        {title: 'served by libcoll, all ranks', number: true, cell: row => countText(served(row))},
       ],
       rows,
       'Forwarded calls',

@@ -280,6 +280,8 @@ sections.push({
       .filter(([, cache]) => cache.bytes > 0)
       .map(([name, cache]) => `${name} ${bytesText(cache.bytes)}${cache.instances > 0 ? ` × ${cache.instances}` : ''}`)
       .join(', ');
+    // What the table does not take from a measurement or a publication.
+    const estimates = machine.notes.filter(note => /^estimate/.test(note.text));
     host.append(
       facts([
         ['Machine', machine.summary],
@@ -287,6 +289,12 @@ sections.push({
         ['Caches', cacheText],
         ['Ranks', machine.hierarchy],
         ['Costs from', machine.origin],
+        [
+          'Estimates in it',
+          estimates
+            .map(({about, text}) => `${about === 'others' ? 'all other numbers' : about}: ${text.replace(/^estimates?: /, '')}`)
+            .join('; '),
+        ],
         ['Note', machine.note],
       ]),
     );

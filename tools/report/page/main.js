@@ -26,7 +26,8 @@
         el(
           'ul',
           {},
-          glance.map(({id, text}) =>
+          // A job is what the report was made for.
+          [...glance.filter(one => one.first), ...glance.filter(one => !one.first)].map(({id, text}) =>
             el('li', {}, el('a', {href: `#${id}`}, sections.find(one => one.id === id).title), `: ${text}`),
           ),
         ),

@@ -94,6 +94,16 @@ function showInPerfetto(line) {
   setTimeout(() => clearInterval(asking), 60000);
 }
 
+// A rank is one processor: of many, all lanes are in one row.
+const rankName = name => name.replace(/ lane \d+$/, '');
+const calledOf = line => (line.rows.length > 48 ? line.rows.map(rankName) : line.rows);
+function rowNames(line) {
+  const called = calledOf(line),
+    used = new Set(line.slices.map(slice => called[slice[ROW]]));
+  return [...new Set(called)].filter(name => used.has(name));
+}
+const heightOf = rows => Math.max(4, Math.min(22, Math.floor(620 / rows)));
+
 // A canvas with rows for lanes and a zoom along the time.
 function lanes(host, line, {label, text, unit}) {
   const frame = el('div.figure'),
@@ -102,16 +112,13 @@ function lanes(host, line, {label, text, unit}) {
       role: 'application',
       'aria-label': `${label}. Left and right: steps of a lane; up and down: lanes; plus and minus: zoom; 0: all.`,
     });
-  // A rank is one processor: of many, all lanes are in one row.
-  const rankOf = line.rows.map(name => name.replace(/ lane \d+$/, ''));
-  const called = line.rows.length > 48 ? rankOf : line.rows;
-  const used = new Set(line.slices.map(slice => called[slice[ROW]]));
-  const names = [...new Set(called)].filter(name => used.has(name));
+  const called = calledOf(line),
+    names = rowNames(line);
   const rowOf = called.map(name => names.indexOf(name));
   const rows = names.length,
     left = 92,
     top = 22;
-  const high = Math.max(4, Math.min(22, Math.floor(620 / rows)));
+  const high = heightOf(rows);
   const byRow = names.map(() => []);
   const isWait = slice => line.kinds[slice[KIND]] === 'wait';
   const drawn = [...line.slices.filter(isWait), ...line.slices.filter(slice => !isWait(slice))];
@@ -159,7 +166,7 @@ function lanes(host, line, {label, text, unit}) {
         x1 = scale(slice[BEGIN] + slice[LENGTH]);
       if (x1 < left || x0 > width) continue;
       const waits = isWait(slice);
-      to.globalAlpha = waits ? (high < 8 ? 0.25 : 0.45) : 1;
+      to.globalAlpha = waits ? waitAlpha(high) : 1;
       to.fillStyle = colours[slice[KIND]];
       const inset = waits ? thick / 4 : 0;
       to.fillRect(
@@ -339,7 +346,7 @@ function lanes(host, line, {label, text, unit}) {
 
 // Mean over the lanes' ranks of what steps of a kind take, and the lane that ends last.
 function timelineAnswer(line) {
-  const rankOf = slice => line.rows[slice[ROW]].replace(/ lane \d+$/, '');
+  const rankOf = slice => rankName(line.rows[slice[ROW]]);
   const work = line.slices.filter(slice => line.kinds[slice[KIND]] !== 'wait');
   const add = list => d3.sum(list, slice => slice[LENGTH]);
   const byKind = d3
@@ -362,6 +369,40 @@ function timelineAnswer(line) {
     `${byKind.map(({key: kind, value}) => `${usText(value / ranks)} in ${kind} steps`).join(', ')} and waits for ${usText(Math.max(0, idle))}. ` +
     `Last to end: ${rankOf(last)}. ` +
     (busiest.key ? `Busiest: ${busiest.key}, ${usText(busiest.value)}.` : '')
+  );
+}
+
+// Waits are drawn pale and, where rows are high enough, thinner.
+const waitAlpha = high => (high < 8 ? 0.25 : 0.45);
+function waitKey(line) {
+  return el(
+    'span.key',
+    {},
+    el('span.swatch', {
+      style: `background: ${kindColours.wait}; height: .32rem; opacity: ${waitAlpha(heightOf(rowNames(line).length))}`,
+    }),
+    'wait',
+  );
+}
+
+// Mean over the ranks of the time that is no work; in one line.
+function timelineGlance(line) {
+  const work = line.slices.filter(slice => line.kinds[slice[KIND]] !== 'wait');
+  const ranks = new Set(line.slices.map(slice => rankName(line.rows[slice[ROW]]))).size;
+  const idle = Math.max(0, line.end_us - d3.sum(work, slice => slice[LENGTH]) / ranks);
+  return (
+    `${line.name.split(' ').slice(0, 2).join(' ')} (${originText(line)}) takes ${usText(line.end_us)}; ` +
+    `in the mean, a rank waits for ${usText(idle)} of that, ${percent(idle / line.end_us)}.`
+  );
+}
+
+// Where the timeline comes from, as far as its file says.
+function originText(line) {
+  const ranks = new Set(line.rows.map(rankName)).size;
+  return (
+    `${line.origin || 'simulated or recorded (the file does not say)'}, ${line.bytes ? `${bytesText(line.bytes)} among ` : ''}` +
+    `${countText(ranks)} ranks${line.machine ? ` ${line.origin === 'recorded' ? 'on' : 'of'} ${line.machine}` : ''}` +
+    `${line.transport ? `, transport ${line.transport}` : ''}`
   );
 }
 
@@ -388,15 +429,16 @@ sections.push({
       (slice[BYTES] > 0 ? `\n${bytesText(slice[BYTES])}` : '') +
       (slice[PASS] > 0 ? `\npass ${slice[PASS]}` : '');
     for (const [at, line] of report.timelines.entries()) {
+      if (at === 0) glance.push({id: 'timeline', text: timelineGlance(line)});
       host.append(
-        el(`h3#timeline-${at}`, {}, line.name || line.file),
+        el(`h3#timeline-${at}`, {}, `${line.name || line.file}: ${originText(line)}`),
         el('p.answer', {}, timelineAnswer(line)),
         el(
           'p',
           {},
           Object.entries(kindColours)
             .filter(([kind]) => line.kinds.includes(kind))
-            .map(([kind, colour]) => key(colour, kind)),
+            .map(([kind, colour]) => (kind === 'wait' ? waitKey(line) : key(colour, kind))),
           'Where a row is empty, the rank waits, too. Lines: from a post to the wait that it ends; where there are many, ' +
             'those of the step under the cursor.',
         ),
@@ -421,7 +463,7 @@ sections.push({
       lanes(host, inUnits(line), {label: `Plan of ${line.name}, in units`, unit: value => digits(value), text: slots});
       host.append(
         el(
-          'p',
+          'p.no-print',
           {},
           el('button', {onclick: () => showInPerfetto(line)}, 'Open these steps in Perfetto'),
           ' hands them to a window of ',

@@ -348,8 +348,12 @@ class Large(Page):
         self.assertEqual(moved, 0)
         self.assertIn("Scroll sideways", hint)
         self.assertNotEqual(shadow, "none")
-        self.open("many")
-        self.assertFalse(self.script("return document.querySelector('#job .scroll').classList.contains('wide')"))
+        # Nowhere where all fits.
+        for width in (1280, 1100, 1000, 900):
+            self.open("many", width=width)
+            for wide, more in self.script("""return [...document.querySelectorAll('.scroll')].filter(host => host.clientWidth > 0)
+                .map(host => [host.classList.contains('wide'), host.scrollWidth > host.clientWidth + 1])"""):
+                self.assertEqual(wide, more, width)
 
     def test_paper_has_room_for_everything(self):
         self.open("many")

@@ -71,7 +71,8 @@ function table(columns, rows, caption) {
 
 // Says so where there is more than fits: system scroll bars are often hidden.
 function scrolled(host) {
-  new ResizeObserver(() => host.classList.toggle('wide', host.scrollWidth > host.clientWidth + 1)).observe(host);
+  const observer = new ResizeObserver(() => host.classList.toggle('wide', host.scrollWidth > host.clientWidth + 1));
+  for (const each of [host, ...host.children]) observer.observe(each);
   return host;
 }
 

@@ -197,7 +197,7 @@ function heatMap(host) {
   });
   const beside = el('div.beside', {}, frame);
   host.append(beside);
-  frame.append(el('div.scroll', {}, canvas));
+  frame.append(scrolled(el('div.scroll', {}, canvas)));
   if (pairs.length > 1)
     frame.append(
       el(

@@ -131,6 +131,22 @@ class Small(Page):
         show()
         self.assertRegex(saved(), r"no recommendation: knomial was measured slower in this job, 2\d\d µs a call against 2\d\d µs of hierarchical")
 
+    def test_jobs_of_requests_or_forwarded_calls_alone(self):
+        for name in ("requests", "forwarded", "timeless"):
+            data = copy.deepcopy(self.data["two"])
+            job = data["job"]
+            job["calls"] = [row for row in job["calls"] if name == "timeless" or (name == "requests" and row["algorithm"].endswith("(request)"))]
+            job["functions"] = [{**row, "served_seconds": [0, 0]} for row in job["functions"]] if name == "forwarded" else []
+            for row in job["calls"] if name == "timeless" else []:
+                row["seconds"] = [0.1, 0.1] if row["algorithm"].endswith("(request)") else [0, 0]
+            self.page_of(name, data)
+            del self.data[name]
+            self.open(name)
+            text = self.text("#job")
+            self.assertNotRegex(text, r"\bNaN\b|undefined|Infinity|cannot be drawn", name)
+            self.assertIn("Ranks spend 360 µs each" if name == "forwarded" else "Blocking collectives take 0 µs per rank", text)
+            self.assertEqual("requests were in flight" in text, name != "forwarded")
+
     def test_counts_are_exact(self):
         data = copy.deepcopy(self.data["two"])
         next(row for row in data["job"]["functions"] if row["function"] == "MPI_Bcast")["served"] = [12345, 1234567]
@@ -332,8 +348,12 @@ class Large(Page):
         self.assertEqual(moved, 0)
         self.assertIn("Scroll sideways", hint)
         self.assertNotEqual(shadow, "none")
-        self.open("many")
-        self.assertFalse(self.script("return document.querySelector('#job .scroll').classList.contains('wide')"))
+        # Nowhere where all fits.
+        for width in (1280, 1100, 1000, 900):
+            self.open("many", width=width)
+            for wide, more in self.script("""return [...document.querySelectorAll('.scroll')].filter(host => host.clientWidth > 0)
+                .map(host => [host.classList.contains('wide'), host.scrollWidth > host.clientWidth + 1])"""):
+                self.assertEqual(wide, more, width)
 
     def test_paper_has_room_for_everything(self):
         self.open("many")
@@ -371,7 +391,9 @@ class Large(Page):
         detail = self.text("#choice .detail")
         self.assertIn(cell["setting"], detail)
         self.assertIn(cell["others"][0]["algorithm"], detail)
-        self.assertIn("In the job, size class up to 256 KiB: fused 10,240 calls", detail)
+        self.assertRegex(detail, r"In the job, size class up to 256 KiB: fused 10,240 calls, 64 KiB in the mean, 5\d(\.\d)? µs each")
+        self.keys("#choice [role=application]", *["ARROW_DOWN"] * 5, *["ARROW_RIGHT"] * 4)
+        self.assertRegex(self.text("#choice .detail"), r"size class up to 2 MiB: ring 19,200 requests, 1 MiB in the mean, 90\d µs in flight each")
 
     def show_choices(self, mode):
         self.script("[...document.querySelectorAll('#choice .choice button')].find(b => b.textContent === arguments[0]).click()", mode)

@@ -142,7 +142,7 @@ function choiceDetail(cell, other, mode) {
         `Formula: ${formula.formula} (${formula.source}). Predictions are the model's, not measurements.`,
       ),
     );
-  const calls = theirs ? [] : jobCallsOf(cell);
+  const calls = theirs ? [] : jobCallsOf(cell).filter(row => sum(row.calls) > 0);
   if (calls.length > 0)
     parts.push(
       el(
@@ -153,8 +153,13 @@ function choiceDetail(cell, other, mode) {
         ': ',
         calls
           .map((row, at) => {
-            const n = sum(row.calls);
-            return `${at > 0 ? '; ' : ''}${algorithmName(row.algorithm)} ${countText(n)} calls, ${secondsText(sum(row.seconds) / n)} each`;
+            const n = sum(row.calls),
+              each = secondsText(sum(row.seconds) / n),
+              mean = bytesText(Math.round(sum(row.bytes) / n));
+            return (
+              `${at > 0 ? '; ' : ''}${algorithmName(plainAlgorithm(row))} ${countText(n)} ${isRequest(row) ? 'requests' : 'calls'}, ` +
+              `${cell.bytes > 0 ? `${mean} in the mean, ` : ''}${each} ${isRequest(row) ? 'in flight ' : ''}each`
+            );
           })
           .join(''),
         '.',

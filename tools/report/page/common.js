@@ -71,7 +71,8 @@ function table(columns, rows, caption) {
 
 // Says so where there is more than fits: system scroll bars are often hidden.
 function scrolled(host) {
-  new ResizeObserver(() => host.classList.toggle('wide', host.scrollWidth > host.clientWidth + 1)).observe(host);
+  const observer = new ResizeObserver(() => host.classList.toggle('wide', host.scrollWidth > host.clientWidth + 1));
+  for (const each of [host, ...host.children]) observer.observe(each);
   return host;
 }
 
@@ -133,7 +134,7 @@ const usText = us =>
         : `${digits(us * 1e3)} ns`;
 const nsText = ns => `${digits(ns)} ns`;
 const secondsText = s => usText(s * 1e6);
-const percent = share => `${digits(share * 100, 2)} %`;
+const percent = share => (Number.isFinite(share) ? `${digits(share * 100, 2)} %` : '–');
 const countText = n => n.toLocaleString('en');
 const sum = values => values.reduce((a, b) => a + b, 0);
 const sizeOf = cell => (cell.bytes === 0 ? cell.collective : `${cell.collective} of ${bytesText(cell.bytes)}`);

@@ -15,7 +15,7 @@ const changeText = (a, b) =>
 const comparedNames = () =>
   report.compare && machine.name && report.compare.machine.name && machine.name !== report.compare.machine.name
     ? [machine.name, report.compare.machine.name]
-    : ['this', 'the other'];
+    : ['this machine', 'the other'];
 
 function compareAnswer(cells, theirs, situations, names) {
   const byKey = new Map(theirs.map(cell => [cellKey(cell), cell]));

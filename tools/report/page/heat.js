@@ -197,7 +197,7 @@ function heatMap(host) {
   });
   const beside = el('div.beside', {}, frame);
   host.append(beside);
-  frame.append(el('div.scroll', {}, canvas));
+  frame.append(scrolled(el('div.scroll', {}, canvas)));
   if (pairs.length > 1)
     frame.append(
       el(
@@ -234,7 +234,7 @@ function heatMap(host) {
   beside.append(
     table(
       [
-        {title: 'The two cores share', cell: ([name]) => distanceText[name]},
+        {title: 'The two cores are in', cell: ([name]) => distanceText[name]},
         {title: 'pairs', number: true, cell: ([, ns]) => countText(ns.length)},
         {title: 'median', number: true, cell: ([, ns]) => nsText(d3.median(ns))},
         ...(measured

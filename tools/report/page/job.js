@@ -260,7 +260,7 @@ sections.push({
     else {
       host.append(jobAnswer(job, groups, spent));
       const detail = el('div');
-      if (groups.length > 0)
+      if (groups.length > 0 && spent.total > 0)
         host.append(
           el('h3', {}, 'By collective and size'),
           jobTable(job, groups, spent, group => detail.replaceChildren(...byRank(job, group))),

@@ -20,7 +20,7 @@ function choiceMap(host, all, others, mode, onPick) {
     return change === 'parameters' || !other ? `${name}: other parameters` : `${name} → ${algorithmName(servedBy(other))}`;
   };
   const names = el('div.names'),
-    scroller = scrolled(el('div.scroll.map'));
+    scroller = el('div.scroll.map');
   const plot = el('div', {
     role: 'application',
     tabindex: 0,
@@ -160,6 +160,7 @@ function choiceMap(host, all, others, mode, onPick) {
   scroller.append(names, plot);
   host.append(el('p.hint.faint.no-print', {}, 'Wider than the screen: scroll sideways for larger sizes.'), scroller, mapLegend(all, mode));
   whenSized(plot, draw);
+  scrolled(scroller); // after what draws
 }
 
 

@@ -335,9 +335,9 @@ class Comm : public std::enable_shared_from_this<Comm> {
   std::atomic<bool> has_requests_ = false;
   bool detached_ = false;
   bool left_ = false;
-  bool had_persistent_ = false;  // requests; they may outlive the handle
-  bool keeps_pins_ = false;      // of users' memory, in the kernel module
-  Surroundings surroundings_;    // when it was made
+  std::atomic<bool> had_persistent_ = false;  // requests; they may outlive the handle
+  bool keeps_pins_ = false;                   // of users' memory, in the kernel module
+  Surroundings surroundings_;                 // when it was made
   // Of the executor: flags and staging are out of step from then on. STATE: disowned.
   std::atomic<coll_status> failed_ = COLL_OK;
   void (*foreign_progress_)(void*) = nullptr;

@@ -18,7 +18,7 @@ namespace coll::comm {
 
 Request::Request(Comm& comm, const Call& call, bool persistent)
     : comm_(comm.weak_from_this()), call_(call), persistent_(persistent) {
-  comm.had_persistent_ |= persistent;
+  if (persistent) sync::post(comm.had_persistent_, true);
 }
 
 coll_status Request::result() const {

@@ -114,25 +114,28 @@ static long held(const pid_t *pids)
 	return sum;
 }
 
-/* The other user's first access, by a mapping: a copy would do without pinned pages. */
+/*
+ * The other user's first access, by a mapping: a copy would do without pinned pages. It asks for more, up to its share,
+ * until the first one has lost its excess: what a holder leaves, or has not used for long, may do for the first.
+ */
 static pid_t asker(void)
 {
 	pid_t pid = fork();
 
 	if (!pid) {
-		char *p = memory(SMALL, HUGE), *m, x[8192];
+		const unsigned long size = HOLDERS * HELD / 2 * HUGE;
+		char *p = memory(SMALL, size), *m, x[8192];
 		u64 cookie;
 
 		become(1001);
-		fill(p, HUGE, 1);
-		cookie = reg(p, HUGE, KCOLL_READ);
-		m = map(cookie, 0, HUGE, PROT_READ);
+		fill(p, size, 1);
+		cookie = reg(p, size, KCOLL_READ);
+		m = map(cookie, 0, size, PROT_READ);
 		CHECK(m != MAP_FAILED);
 		board->asked = seconds_now();
 		CHECK(filled(m, PAGE, 1, 0)); /* or SIGBUS */
 		board->served = seconds_now();
-		/* All of it: a holder may have left room for a part of a window, and then no share matters. */
-		for (unsigned long at = 0; at < HUGE; at += PAGE)
+		for (unsigned long at = PAGE; at < size && board->asked; at += PAGE)
 			CHECK(filled(m + at, PAGE, 1, at));
 		CHECK(!copy(cookie, 0, x, sizeof(x), KCOLL_READ));
 		CHECK(pinned_pages() > 0);

@@ -41,9 +41,9 @@ std::vector<std::shared_ptr<Comm>> take_spares(int rank, int ranks) {
     const auto of_others = [&](const std::shared_ptr<Comm>& spare) {
       return spare->rank() != rank || spare->ranks() != ranks;
     };
-    const auto fitting = std::ranges::stable_partition(spares(), of_others);
-    std::ranges::move(fitting, std::back_inserter(taken));
-    spares().erase(fitting.begin(), fitting.end());
+    const auto fitting = std::stable_partition(spares().begin(), spares().end(), of_others);
+    std::move(fitting, spares().end(), std::back_inserter(taken));
+    spares().erase(fitting, spares().end());
   }
   const Surroundings now = Surroundings::of_process();
   std::erase_if(taken, [&](const std::shared_ptr<Comm>& spare) { return !spare->wake(now); });

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <bit>
 #include <iterator>
-#include <ranges>
 
 namespace coll::model {
 
@@ -97,8 +96,9 @@ std::vector<Candidate> Prices::candidates(const Call& call) const {
       const double longest = chunks[std::size(chunks) - 1];
       const auto consider_chunks = [&](int k) {
         if (whole <= longest) consider(whole, k);
-        for (double chunk : chunks | std::views::reverse)
+        std::for_each(std::rbegin(chunks), std::rend(chunks), [&](double chunk) {
           if (chunk < call.bytes && (algorithm.reads.chunk || whole > longest)) consider(chunk, k);
+        });
       };
       // Formulas of broadcasts take long: they get the chunk of one k, then the k for that chunk.
       const bool apart = algorithm.reads.k && call.collective == plan::Collective::bcast;
@@ -107,8 +107,9 @@ std::vector<Candidate> Prices::candidates(const Call& call) const {
         const double chunk = best.parameters.chunk_bytes;
         for (int k : ks_of_ranks) consider(chunk, k);
       } else {
-        for (int k : ks_of_ranks | std::views::reverse)
+        std::for_each(ks_of_ranks.rbegin(), ks_of_ranks.rend(), [&](int k) {
           if (k == 1 || algorithm.reads.k) consider_chunks(k);
+        });
       }
       const algo::Request request{.hierarchy = hierarchy_, .parameters = best.parameters};
       if (algorithm.refuses != nullptr && !algorithm.refuses(request).empty()) continue;

@@ -14,7 +14,7 @@ namespace coll::model {
 namespace {
 
 // What the formulas read, in short.
-constexpr Reads none, k = {.k = true}, chunk = {.chunk = true}, both = {.k = true, .chunk = true}, stride = {.j = true};
+constexpr Reads none, chunk = {.chunk = true}, both = {.k = true, .chunk = true}, stride = {.j = true};
 using enum Staging;
 using enum Means;
 

@@ -112,7 +112,8 @@ int start(Collective collective, MPI_Comm comm, Target target, Describe describe
       return call.fail(COLL_ERR_TYPE);
     exchange->out.list(exchange->sends);
     exchange->in.list(exchange->receives);
-    const auto &[out, in, sends, receives] = *exchange;
+    const auto &sends = exchange->sends;
+    const auto &receives = exchange->receives;
     return call.begin(
         [&](coll_comm *coll, coll_request **started) {
           return call.form(coll_ineighbor_exchange, coll_neighbor_exchange_init)(

@@ -121,7 +121,7 @@ void print_errors(const std::vector<Audited>& cells) {
   Table table("<>>>><");
   table.row({"formula", "runs", "median", "90 %", "within 10 %", "worst"});
   for (const auto& [name, errors] : errors_of(cells)) {
-    const auto at = [&](double share) {
+    const auto at = [&errors = errors](double share) {
       return std::exp(errors.sizes[size_t(share * double(errors.sizes.size() - 1))]);
     };
     const auto close = std::ranges::count_if(errors.sizes, [](double size) { return size <= std::log(near_best); });

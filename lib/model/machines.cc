@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <mutex>
+#include <sstream>
+#include <string_view>
 
 #include "model/fingerprint.h"
 #include "model/machines_data.h"
@@ -56,29 +58,30 @@ double distance(const Fingerprint& a, const Fingerprint& b) {
 
 namespace {
 
+// The machines that the first fitting line of machines/families.txt names.
+template <typename Fits>
+std::vector<Table> tables_of(Fits fits) {
+  std::istringstream lines(machine_families);
+  for (std::string line; std::getline(lines, line);) {
+    const size_t end = line.find(':');
+    if (line.starts_with('#') || end == std::string::npos || !fits(line.substr(0, end))) continue;
+    std::vector<Table> tables;
+    std::istringstream names(line.substr(end + 1));
+    for (std::string name; names >> name;)
+      if (Table table; find_machine(name, table).ok()) tables.push_back(std::move(table));
+    return tables;
+  }
+  return {};
+}
+
 // The tables of the processor's family, nearest first.
 std::vector<Table> relatives(const Fingerprint& running) {
-  struct Family {
-    const char* word;
-    std::vector<const char*> machines;  // of those that are equally near the first one counts
-  };
-  // The first word that the processor's name holds decides.
-  static const Family families[] = {{"EPYC", {"nodea", "epyc-1p", "epyc-2p"}},
-                                    {"Neoverse", {"arm-n1"}},
-                                    {"Ampere", {"arm-n1"}},
-                                    {"POWER", {"power8"}},
-                                    {"Xeon Phi", {"knl"}},
-                                    {"E5-26", {"broadwell"}},
-                                    {"81", {"nodeb"}},
-                                    {"Xeon", {"default", "broadwell", "nodeb"}},
-                                    {"", {"default", "broadwell", "nodeb", "nodea", "epyc-1p", "epyc-2p", "arm-n1"}}};
-  std::vector<Table> tables;
-  for (const Family& family : families) {
-    if (running.processor.find(family.word) == std::string::npos) continue;
-    for (const char* machine : family.machines)
-      if (Table table; find_machine(machine, table).ok()) tables.push_back(std::move(table));
-    break;
-  }
+  constexpr std::string_view before = "processor";
+  std::vector<Table> tables = tables_of([&](std::string_view key) {
+    if (!key.starts_with(before)) return false;
+    key.remove_prefix(std::min(before.size() + 1, key.size()));
+    return running.processor.find(key) != std::string::npos;
+  });
   std::ranges::stable_sort(tables, {}, [&](const Table& table) { return distance(table.fingerprint, running); });
   return tables;
 }
@@ -97,9 +100,9 @@ std::shared_ptr<const Table> nearest_table(const Fingerprint& running) {
   auto made = std::make_shared<Table>(tables.front());
   // Of processors whose texts say nothing about CMA: as on their relatives, or on any.
   Access& cma = made->access[size_t(Mechanism::cma)];
-  for (const Table& other : tables)
-    if (!cma.available) cma = other.of(Mechanism::cma);
-  if (Table other; !cma.available && find_machine("broadwell", other).ok()) cma = other.of(Mechanism::cma);
+  for (const auto& others : {tables, tables_of([](std::string_view key) { return key == "cma"; })})
+    for (const Table& other : others)
+      if (!cma.available) cma = other.of(Mechanism::cma);
   complete_mechanisms(*made);
   known = running;
   return kept = made;

@@ -11,5 +11,6 @@ struct MachineText {
 };
 extern const MachineText machine_texts[];
 extern const size_t machine_texts_count;
+extern const char machine_families[];  // families.txt
 
 }  // namespace coll::model

@@ -318,8 +318,8 @@ class Comm : public std::enable_shared_from_this<Comm> {
   coll_status fail_disowned(Request& request);
   void leave();
 
-  // `name`: the program's for it; null: none.
-  void log_creation(const char* name) const;
+  // In statistics and the log, once it is complete. `name`: the program's for it; null: none.
+  void announce(const char* name) const;
   void write_trace() const;
 
   exec::Team team_;

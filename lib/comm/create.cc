@@ -302,13 +302,12 @@ std::unique_ptr<Comm> Comm::create(int rank, int ranks, const Exchange& exchange
   const char* const name = std::exchange(next_name, nullptr);
   if (is_too_many(ranks, status)) return nullptr;
   std::unique_ptr<Comm> comm = Creation(rank, ranks).run(exchange, names, status);
-  if (comm == nullptr) return comm;
-  stats::begin(rank);
-  comm->log_creation(name);
+  if (comm != nullptr) comm->announce(name);
   return comm;
 }
 
-void Comm::log_creation(const char* name) const {
+void Comm::announce(const char* name) const {
+  stats::begin(rank());
   if (!settings_.log || rank() != 0) return;
   fprintf(stderr, "%slibcoll: communicator%s%s of %s\n", settings_.remarks.c_str(), name != nullptr ? " " : "",
           name != nullptr ? name : "", description_.c_str());
@@ -318,9 +317,7 @@ std::shared_ptr<Comm> Comm::create_or_reuse(int rank, int ranks, const Exchange&
   const char* const name = std::exchange(next_name, nullptr);
   if (is_too_many(ranks, status)) return nullptr;
   std::shared_ptr<Comm> comm = Creation(rank, ranks).run_or_reuse(exchange, status);
-  if (comm == nullptr) return comm;
-  stats::begin(rank);
-  comm->log_creation(name);
+  if (comm != nullptr) comm->announce(name);
   return comm;
 }
 

@@ -11,12 +11,12 @@ size_t tuned_min_bytes(Tune level, bool by_rules, bool has_times) {
 }
 
 // A rank reads a line of each other one. Ranks that share cores all need a turn on them, as in a call.
-Tuning::Tuning(int rank, int ranks, const SegmentLayout& layout, char* base, bool crowded, Tune level,
+Tuning::Tuning(int rank, int ranks, const SegmentLayout& layout, char* base, bool oversubscribed, Tune level,
                tune::PricedCandidates priced, std::shared_ptr<const tune::LearnedBook> learned)
     : rank_(rank),
       level_(level),
       all_(size_t(ranks)),
-      tuner_(crowded ? -1 : 0.5 + 0.1 * ranks),
+      tuner_(oversubscribed ? -1 : 0.5 + 0.1 * ranks),
       priced_(std::move(priced)),
       learned_(std::move(learned)) {
   for (int c = 0; c < channel_count; c++)

@@ -26,8 +26,8 @@ size_t tuned_min_bytes(Tune level, bool by_rules, bool has_times);
 
 class Tuning {
  public:
-  // `base`: of the segment. `crowded`: ranks share cores.
-  Tuning(int rank, int ranks, const SegmentLayout& layout, char* base, bool crowded, Tune level,
+  // `base`: of the segment. `oversubscribed`: ranks share cores.
+  Tuning(int rank, int ranks, const SegmentLayout& layout, char* base, bool oversubscribed, Tune level,
          tune::PricedCandidates priced, std::shared_ptr<const tune::LearnedBook> learned);
 
   // Of all calls, with every candidate; else with those of one rule.

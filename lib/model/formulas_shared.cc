@@ -91,7 +91,8 @@ class Round {
 
 }  // namespace
 
-// In a round every holder serves k ranks, the farthest ones first. Whoever passes on through slots stores twice.
+// In a round every rank that has the data serves k ranks, the farthest ones first. One that forwards it through slots stores
+// it twice.
 Terms bcast_knomial(const Setting& on, double bytes, const Knobs& knobs) {
   const int p = on.ranks();
   if (p == 1) return {};
@@ -261,7 +262,7 @@ Terms allgather_bruck(const Setting& on, double bytes, const Knobs& knobs) {
   return around(on, bytes, knobs) + passes.number * sum;
 }
 
-// First the root's memory takes all of it, then everybody's.
+// First the root's memory takes all of it, then that of every rank.
 Terms allgather_gather_bcast(const Setting& on, double bytes, const Knobs& knobs) {
   const double all = bytes * on.ranks();
   const Terms copies = {.startup_us = std::max(on.ranks() - 2, 0) * on.mean_startup_us()};  // one a block

@@ -16,7 +16,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <functional>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -159,6 +161,20 @@ inline void run_processes(int ranks, const Function& function, int killed = -1, 
           << "rank " << rank << ": " << shared->failure[rank] << (WIFSIGNALED(status) ? " signal" : "");
   }
   munmap(shared, sizeof(Shared));
+}
+
+// Runs two of them; what rank 0 wrote to stderr.
+inline std::string stderr_of_rank_0(const Function& function) {
+  const std::string path = testing::TempDir() + "coll-log-" + std::to_string(getpid());
+  run_processes(2, [&](Context& c) {
+    if (c.rank == 0 && freopen(path.c_str(), "w", stderr) == nullptr) c.fail("no log");
+    function(c);
+  });
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  unlink(path.c_str());
+  return text.str();
 }
 
 inline void run_threads(int ranks, const Function& function) {

@@ -39,16 +39,7 @@ class TableFile {
 // chance on others, kernel copies are chosen before.
 std::string log_of(const Function& body) {
   Environment staged("COLL_TRANSPORT", "shm");
-  const std::string path = testing::TempDir() + "coll-log-" + std::to_string(getpid());
-  run_processes(2, [&](Context& c) {
-    if (c.rank == 0 && freopen(path.c_str(), "w", stderr) == nullptr) c.fail("no log");
-    body(c);
-  });
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  unlink(path.c_str());
-  return text.str();
+  return stderr_of_rank_0(body);
 }
 
 void bcast(Context& c, coll_comm* comm, size_t bytes) {

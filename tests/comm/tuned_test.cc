@@ -221,19 +221,6 @@ TEST_F(Tuning, TakesOnlyWhatTheUserNames) {
   });
 }
 
-std::string stderr_of(const Function& body) {
-  const std::string path = testing::TempDir() + "coll-tuned-log-" + std::to_string(getpid());
-  run_processes(2, [&](Context& c) {
-    if (c.rank == 0 && freopen(path.c_str(), "w", stderr) == nullptr) c.fail("no log");
-    body(c);
-  });
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  unlink(path.c_str());
-  return text.str();
-}
-
 void scatters(Context& c, int calls, bool learned) {
   coll_comm* comm = c.comm();
   std::vector<char> send(2 * 16384), recv(16384);
@@ -262,7 +249,7 @@ TEST_F(Tuning, WhatWasLearnedServesTheNextStart) {
   run_processes(2, [](Context& c) { scatters(c, 20, true); });
   // Cut in the middle: said, and ignored.
   std::ofstream(path) << text.substr(0, text.size() - 5);
-  const std::string told = stderr_of([](Context& c) { scatters(c, 3, false); });
+  const std::string told = stderr_of_rank_0([](Context& c) { scatters(c, 3, false); });
   EXPECT_NE(told.find(path + " is ignored"), std::string::npos) << told;
   unlink(path.c_str());
 }
@@ -307,7 +294,7 @@ TEST(LongCalls, OneRankMayAskForLessThanTheOthers) {
 
 TEST_F(Tuning, FormerVariablesAreUnderstoodWithOneNote) {
   Environment former("COLL_TRIALS", "on"), log("COLL_LOG", "info");
-  const std::string told = stderr_of([](Context& c) {
+  const std::string told = stderr_of_rank_0([](Context& c) {
     coll_comm* comm = c.comm();
     RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
   });

@@ -16,6 +16,7 @@
 #include "tools/common/choose_plans.h"
 #include "tools/common/launch.h"
 #include "tools/common/machine.h"
+#include "tools/common/median.h"
 #include "tools/common/progress.h"
 #include "tools/common/text.h"
 #include "tune/rules.h"
@@ -70,12 +71,6 @@ Cell cell_of(const ModelMachine& machine, tune::Selector& selector, plan::Collec
     if (!same(other.choice, first.choice) && int(cell.contest.entrants.size()) <= candidates)
       cell.contest.entrants.push_back(std::move(other));
   return cell;
-}
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::ranges::sort(values);
-  return values[values.size() / 2];
 }
 
 Judged judged(const PredictionOptions& options) {

@@ -19,6 +19,7 @@
 #include "tools/bench/tune/tune.h"
 #include "tools/common/collective_call.h"
 #include "tools/common/look_through.h"
+#include "tools/common/median.h"
 #include "tools/common/text.h"
 
 namespace coll::tools {
@@ -44,33 +45,27 @@ std::string variable_of(Collective collective) {
   return name;
 }
 
-// A communicator of all ranks, told by variables how to go.
-class Told {
+// A communicator of all ranks that is made with these variables set.
+class Configured {
  public:
   using Variables = std::vector<std::pair<std::string, std::string>>;
-  Told(coll_comm* of, int rank, const Variables& variables) {
+  Configured(coll_comm* of, int rank, const Variables& variables) {
     for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);
     status_ = coll_comm_split(of, 0, rank, &comm_);
     for (const auto& [name, value] : variables) unsetenv(name.c_str());
     check(status_);
   }
-  ~Told() {
+  ~Configured() {
     if (comm_ != nullptr) coll_comm_free(comm_);
   }
-  Told(Told&& other) noexcept : comm_(std::exchange(other.comm_, nullptr)), status_(other.status_) {}
-  Told& operator=(Told&&) = delete;
+  Configured(Configured&& other) noexcept : comm_(std::exchange(other.comm_, nullptr)), status_(other.status_) {}
+  Configured& operator=(Configured&&) = delete;
   coll_comm* comm() const { return comm_; }
 
  private:
   coll_comm* comm_ = nullptr;
   coll_status status_ = COLL_OK;
 };
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + ptrdiff_t(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
-}
 
 class Rank {
  public:
@@ -100,7 +95,7 @@ class Rank {
       for (size_t i = 1; i < near.size(); ++i)
         if (median(trial[i]) < median(trial[best])) best = i;
     best = size_t(lockstep_agree(step_, int64_t(best)));
-    std::vector<Told> all;
+    std::vector<Configured> all;
     all.push_back(cell.tuned[0] == 0 ? untuned() : forced(cell.collective, cell.tuned));
     all.push_back(untuned());
     all.push_back(forced(cell.collective, near[best]));
@@ -127,11 +122,11 @@ class Rank {
   // What it has found is in the file that it keeps.
   void tune(TuneCell& cell) {
     const std::string file = fmt::format("/tmp/collctl-bench-tune-{}", lockstep_agree(step_, getpid()));
-    Told::Variables variables{{"COLL_TUNE", "on"}, {"COLL_TUNE_FILE", file}};
+    Configured::Variables variables{{"COLL_TUNE", "on"}, {"COLL_TUNE_FILE", file}};
     if (!task_.table.empty()) variables.emplace_back("COLL_TABLE", task_.table);
     {
-      const Told told(all_, rank_, variables);
-      for (int i = 0; i < task_.calls; ++i) iterate(cell, told.comm());
+      const Configured configured(all_, rank_, variables);
+      for (int i = 0; i < task_.calls; ++i) iterate(cell, configured.comm());
     }
     if (rank_ == 0) {
       std::ifstream lines(file);
@@ -146,20 +141,20 @@ class Rank {
     lockstep_start(step_);
   }
 
-  Told untuned() {
-    Told::Variables variables{{"COLL_TUNE", "off"}};
+  Configured untuned() {
+    Configured::Variables variables{{"COLL_TUNE", "off"}};
     if (!task_.table.empty()) variables.emplace_back("COLL_TABLE", task_.table);
     return {all_, rank_, variables};
   }
 
-  std::vector<Told> near_best(const TuneCell& cell, const std::vector<std::string>& settings) {
-    std::vector<Told> all;
+  std::vector<Configured> near_best(const TuneCell& cell, const std::vector<std::string>& settings) {
+    std::vector<Configured> all;
     for (const std::string& setting : settings) all.push_back(forced(cell.collective, setting));
     return all;
   }
 
   // Calls of all in turn, never always behind the same one.
-  std::vector<std::vector<double>> beside(const TuneCell& cell, std::vector<Told> all) {
+  std::vector<std::vector<double>> beside(const TuneCell& cell, std::vector<Configured> all) {
     std::vector<std::vector<double>> times(all.size());
     for (int round = 0; round < task_.rounds; ++round)
       for (size_t i = 0; i < all.size(); ++i) {
@@ -171,7 +166,7 @@ class Rank {
     return times;
   }
 
-  Told forced(Collective collective, const std::string& setting) {
+  Configured forced(Collective collective, const std::string& setting) {
     return {all_, rank_, {{"COLL_TUNE", "off"}, {variable_of(collective), setting}}};
   }
 
@@ -179,13 +174,13 @@ class Rank {
   std::vector<std::string> sweep(TuneCell& cell) {
     std::vector<std::pair<double, std::string>> found;
     for (const std::string& setting : tune_settings(cell.collective, cell.bytes, task_.ranks)) {
-      const Told told = forced(cell.collective, setting);
+      const Configured configured = forced(cell.collective, setting);
       // All ranks are refused alike what does not work here.
-      if (perform(call_of(cell), told.comm()) != COLL_OK) continue;
-      warm(cell, told.comm());
+      if (perform(call_of(cell), configured.comm()) != COLL_OK) continue;
+      warm(cell, configured.comm());
       std::vector<double> times;
       for (int call = 0; call < sweep_warm + sweep_timed; ++call)
-        if (const double us = iterate(cell, told.comm()); call >= sweep_warm) times.push_back(us);
+        if (const double us = iterate(cell, configured.comm()); call >= sweep_warm) times.push_back(us);
       found.emplace_back(median(times), setting);
     }
     if (found.empty()) throw Error{"no algorithm can be measured here"};

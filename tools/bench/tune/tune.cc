@@ -7,6 +7,7 @@
 #include <cmath>
 #include <memory>
 #include <new>
+#include <span>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -60,6 +61,18 @@ struct Summary {
   }
 };
 
+// Of the cells that are finished: what their times are over that of the best setting.
+struct Summaries {
+  Summary tuned, untuned, again;
+  Summaries(const TuneBoard& board, size_t finished) {
+    for (const TuneCell& cell : std::span(board.cells, finished)) {
+      tuned.add(cell.ratio());
+      untuned.add(cell.untuned_us / cell.best_us);
+      again.add(cell.again_us / cell.best_us);
+    }
+  }
+};
+
 std::vector<TuneCell> cells_of(const TuneOptions& options) {
   std::vector<TuneCell> cells;
   for (const Collective collective : parse_collectives(options.collective)) {
@@ -83,12 +96,7 @@ void print_row(const TuneCell& cell) {
 
 ordered_json json_of(const TuneOptions& options, const TuneBoard& board, size_t finished) {
   ordered_json rows = ordered_json::array();
-  Summary tuned, untuned, again;
-  for (size_t i = 0; i < finished; ++i) {
-    const TuneCell& cell = board.cells[i];
-    tuned.add(cell.ratio());
-    untuned.add(cell.untuned_us / cell.best_us);
-    again.add(cell.again_us / cell.best_us);
+  for (const TuneCell& cell : std::span(board.cells, finished))
     rows.push_back({{"collective", plan::name(cell.collective)},
                     {"bytes", cell.bytes},
                     {"settings", cell.swept},
@@ -100,14 +108,14 @@ ordered_json json_of(const TuneOptions& options, const TuneBoard& board, size_t 
                     {"tuned", cell.tuned},
                     {"best", cell.best},
                     {"ratio", cell.ratio()}});
-  }
+  const Summaries all(board, finished);
   return {{"library", fmt::format("libcoll {}", coll_version())},
           {"ranks", options.ranks},
           {"calls", options.calls},
           {"table", options.table.empty() ? ordered_json() : ordered_json(options.table)},
-          {"tuned", tuned.json()},
-          {"untuned", untuned.json()},
-          {"again", again.json()},
+          {"tuned", all.tuned.json()},
+          {"untuned", all.untuned.json()},
+          {"again", all.again.json()},
           {"rows", rows}};
 }
 
@@ -141,19 +149,13 @@ int tune_command(const TuneOptions& options) {
   progress.clear();
   if (!problem.empty()) throw Failure(board.problem.text[0] != 0 ? board.problem.text : problem);
   if (options.json) return fmt::print("{}\n", json_of(options, board, shown).dump(2)), exit_fine;
-  Summary tuned, untuned, again;
-  for (size_t i = 0; i < shown; ++i) {
-    const TuneCell& cell = board.cells[i];
-    tuned.add(cell.ratio());
-    untuned.add(cell.untuned_us / cell.best_us);
-    again.add(cell.again_us / cell.best_us);
-  }
+  const Summaries all(board, shown);
   fmt::print("\n{}\n{}\n{}\n",
              wrapped(fmt::format("The setting found after {} auto-tuned calls, time over that of the best setting: {}.",
-                                 options.calls, tuned.text()),
+                                 options.calls, all.tuned.text()),
                      0),
-             wrapped(fmt::format("Without auto-tuning: {}.", untuned.text()), 0),
-             wrapped(fmt::format("The best setting in another communicator: {}.", again.text()), 0));
+             wrapped(fmt::format("Without auto-tuning: {}.", all.untuned.text()), 0),
+             wrapped(fmt::format("The best setting in another communicator: {}.", all.again.text()), 0));
   return exit_fine;
 }
 

@@ -6,44 +6,26 @@
 
 using namespace coll::shim;
 
-COLL_FORTRAN_WITHOUT_BUFFER(wait, WAIT, (Int * request, Int *status, Int *ierror),
-                            wait(
-                                "MPI_Wait", [&] { return handles_of(1, request); }, next, request, status, ierror))
+// `requests`: the arguments of handles_of().
+#define ENTRY(name, NAME, of_mpi, parameters, requests, ...) \
+  COLL_FORTRAN_WITHOUT_BUFFER(name, NAME, parameters,        \
+                              wait(                          \
+                                  of_mpi, [&] { return handles_of requests; }, next, __VA_ARGS__))
 
-COLL_FORTRAN_WITHOUT_BUFFER(waitall, WAITALL, (Int * count, Int *requests, Int *statuses, Int *ierror),
-                            wait(
-                                "MPI_Waitall", [&] { return handles_of(*count, requests); }, next, count, requests,
-                                statuses, ierror))
-
-COLL_FORTRAN_WITHOUT_BUFFER(waitany, WAITANY, (Int * count, Int *requests, Int *index, Int *status, Int *ierror),
-                            wait(
-                                "MPI_Waitany", [&] { return handles_of(*count, requests); }, next, count, requests,
-                                index, status, ierror))
-
-COLL_FORTRAN_WITHOUT_BUFFER(waitsome, WAITSOME,
-                            (Int * count, Int *requests, Int *completed, Int *indices, Int *statuses, Int *ierror),
-                            wait(
-                                "MPI_Waitsome", [&] { return handles_of(*count, requests); }, next, count, requests,
-                                completed, indices, statuses, ierror))
-
-COLL_FORTRAN_WITHOUT_BUFFER(test, TEST, (Int * request, Int *flag, Int *status, Int *ierror),
-                            wait(
-                                "MPI_Test", [&] { return handles_of(1, request); }, next, request, flag, status,
-                                ierror))
-
-COLL_FORTRAN_WITHOUT_BUFFER(testall, TESTALL, (Int * count, Int *requests, Int *flag, Int *statuses, Int *ierror),
-                            wait(
-                                "MPI_Testall", [&] { return handles_of(*count, requests); }, next, count, requests,
-                                flag, statuses, ierror))
-
-COLL_FORTRAN_WITHOUT_BUFFER(testany, TESTANY,
-                            (Int * count, Int *requests, Int *index, Int *flag, Int *status, Int *ierror),
-                            wait(
-                                "MPI_Testany", [&] { return handles_of(*count, requests); }, next, count, requests,
-                                index, flag, status, ierror))
-
-COLL_FORTRAN_WITHOUT_BUFFER(testsome, TESTSOME,
-                            (Int * count, Int *requests, Int *completed, Int *indices, Int *statuses, Int *ierror),
-                            wait(
-                                "MPI_Testsome", [&] { return handles_of(*count, requests); }, next, count, requests,
-                                completed, indices, statuses, ierror))
+ENTRY(wait, WAIT, "MPI_Wait", (Int * request, Int *status, Int *ierror), (1, request), request, status, ierror)
+ENTRY(waitall, WAITALL, "MPI_Waitall", (Int * count, Int *requests, Int *statuses, Int *ierror), (*count, requests),
+      count, requests, statuses, ierror)
+ENTRY(waitany, WAITANY, "MPI_Waitany", (Int * count, Int *requests, Int *index, Int *status, Int *ierror),
+      (*count, requests), count, requests, index, status, ierror)
+ENTRY(waitsome, WAITSOME, "MPI_Waitsome",
+      (Int * count, Int *requests, Int *completed, Int *indices, Int *statuses, Int *ierror), (*count, requests), count,
+      requests, completed, indices, statuses, ierror)
+ENTRY(test, TEST, "MPI_Test", (Int * request, Int *flag, Int *status, Int *ierror), (1, request), request, flag, status,
+      ierror)
+ENTRY(testall, TESTALL, "MPI_Testall", (Int * count, Int *requests, Int *flag, Int *statuses, Int *ierror),
+      (*count, requests), count, requests, flag, statuses, ierror)
+ENTRY(testany, TESTANY, "MPI_Testany", (Int * count, Int *requests, Int *index, Int *flag, Int *status, Int *ierror),
+      (*count, requests), count, requests, index, flag, status, ierror)
+ENTRY(testsome, TESTSOME, "MPI_Testsome",
+      (Int * count, Int *requests, Int *completed, Int *indices, Int *statuses, Int *ierror), (*count, requests), count,
+      requests, completed, indices, statuses, ierror)

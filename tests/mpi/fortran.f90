@@ -3,28 +3,7 @@
 ! something to do, so the shim takes them all. Why this file is long: it has every collective, for three interfaces.
 module checks
   use iso_c_binding, only: c_ptr, c_f_pointer
-#if defined(USE_MPI_F08)
-  use mpi_f08
-#define COMM_HANDLE type(MPI_Comm)
-#define TYPE_HANDLE type(MPI_Datatype)
-#define OP_HANDLE type(MPI_Op)
-#define REQUEST_HANDLE type(MPI_Request)
-#elif defined(USE_MPI)
-  use mpi
-#define COMM_HANDLE integer
-#define TYPE_HANDLE integer
-#define OP_HANDLE integer
-#define REQUEST_HANDLE integer
-#else
-#define COMM_HANDLE integer
-#define TYPE_HANDLE integer
-#define OP_HANDLE integer
-#define REQUEST_HANDLE integer
-#endif
-  implicit none
-#if !defined(USE_MPI_F08) && !defined(USE_MPI)
-  include 'mpif.h'
-#endif
+#include "interface.inc"
   integer :: rank, ranks, ierror
 
 contains

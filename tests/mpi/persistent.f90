@@ -20,22 +20,7 @@
 #define MPI_Alltoallv_init MPIX_Alltoallv_init
 #endif
 program persistent
-#if defined(USE_MPI_F08)
-  use mpi_f08
-#ifdef MPIX
-  use mpi_f08_ext
-#endif
-#define REQUEST_HANDLE type(MPI_Request)
-#elif defined(USE_MPI)
-  use mpi
-#define REQUEST_HANDLE integer
-#else
-#define REQUEST_HANDLE integer
-#endif
-  implicit none
-#if !defined(USE_MPI_F08) && !defined(USE_MPI)
-  include 'mpif.h'
-#endif
+#include "interface.inc"
   integer, parameter :: many = 17
   integer :: rank, ranks, ierror, round, i, sum_of_ranks, base
   integer, asynchronous, dimension(2) :: mine, total, everywhere, in_place, part, share, below, before, got, gotv

@@ -24,8 +24,10 @@ import argparse
 import contextlib
 import json
 import os
+import pathlib
 import random
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -84,13 +86,24 @@ def preload(*libraries):
 
 
 def launch(options, settings, environment=None, last=None, lacks=None):
-    """`last`: settings that only the last rank has; `lacks`: the first or the last rank has none."""
+    """`last`: settings that only the last rank has; `lacks`: the first or the last rank has none. Each rank writes its
+    standard error into a file of its own, because the launchers merge the ranks' streams in the middle of lines."""
+    with tempfile.TemporaryDirectory() as directory:
+        result = run(command_of(options, settings, last, lacks, directory), options.timeout, environment)
+        logs = [pathlib.Path(directory, name).read_text(errors="replace") for name in sorted(os.listdir(directory))]
+    return result[0], result[1], result[2] + "".join(logs)
+
+
+def command_of(options, settings, last, lacks, directory):
+    """What launch() runs."""
+    to_file = ["/bin/sh", "-c", f'exec "$0" "$@" 2>>{shlex.quote(directory)}/$$']
+
     def part(ranks, of_part):
         flag = "-x" if options.mpi == "openmpi" else "-env"
         words = ["-n", str(ranks)]
         for name, value in of_part.items():
             words += [flag, f"{name}={value}"] if flag == "-x" else [flag, name, value]
-        return [*words, options.program, *options.argument]
+        return [*words, *to_file, options.program, *options.argument]
 
     command = options.start([options.launcher]) + options.launch_option
     if lacks:
@@ -100,7 +113,7 @@ def launch(options, settings, environment=None, last=None, lacks=None):
         command += [*part(options.ranks - 1, settings), ":", *part(1, {**settings, **last})]
     else:
         command += part(options.ranks, settings)
-    return run(command, options.timeout, environment)
+    return command
 
 
 def run(command, timeout, environment=None):

@@ -20,8 +20,10 @@ using tune::Cell;
 
 namespace {
 
-// Loads a word of every line: what was left in another core's caches has still to come.
-void look_at(std::span<const char> memory) {
+// Loads a word of every line of the end of a result, as long as a core's own cache: what was left in another core's has
+// still to come. What is longer has left all of them.
+void look_at_end(std::span<const char> result, size_t cache_bytes) {
+  const std::span<const char> memory = result.last(std::min(result.size(), cache_bytes));
   const volatile char* line = memory.data();
   for (size_t at = 0; at < memory.size(); at += sync::line_bytes) (void)line[at];
 }
@@ -105,7 +107,7 @@ coll_status Comm::perform_in_trial(const Call& call, Cell& cell) {
   const long before = switches();
   const int64_t begin_ns = sync::now_ns();
   status = perform_with(call, entry);
-  look_at(result_of(call, rank(), ranks()));
+  look_at_end(result_of(call, rank(), ranks()), machine_->l2.size_bytes);
   const int64_t end_ns = sync::now_ns();
   // Where each rank has a core, a call in which something else ran there says less: an even end marks it, see tuner.cc.
   const bool disturbed = !team_.crowded && switches() != before;

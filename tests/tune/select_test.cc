@@ -366,41 +366,47 @@ TEST(Select, WhereATurnCostsASleepLongVectorsTakeFewerOfThem) {
   }
 }
 
-TEST(Select, RanksThatShareCoresReduceInATree) {
+TEST(Select, RanksThatShareCoresReduceInATreeWhereItIsSureToBeFaster) {
+  const auto is_tree = [](const Choice& choice) {
+    return choice.algorithm->name == "in_order_tree" || choice.algorithm->name == "rg";
+  };
   for (const Collective collective : {Collective::reduce, Collective::allreduce, Collective::reduce_scatter}) {
     const Situation crowd{
-        .collective = collective, .bytes = 512 << 10, .element_bytes = 4, .ranks = 4, .oversubscribed = true};
-    EXPECT_EQ(chosen(crowd).algorithm->name, "in_order_tree");
+        .collective = collective, .bytes = 512 << 10, .element_bytes = 4, .ranks = 16, .oversubscribed = true};
     const auto but = [&](auto change) {
       Situation situation = crowd;
       change(situation);
-      return chosen(situation).algorithm;
+      return Selector().shipped(situation);
     };
-    const auto is_tree = [](const algo::Algorithm* chosen) {
-      return chosen->name == "in_order_tree" || chosen->name == "rg";
-    };
-    const bool scatters = collective == Collective::reduce_scatter;
-    EXPECT_EQ(but([](Situation& q) { q.ranks = 8; })->name, scatters ? "fused" : "in_order_tree");
-    if (!scatters) {
-      EXPECT_EQ(but([](Situation& q) { q.ranks = 8, q.bytes = 4 << 20; })->name, "rg");
-      EXPECT_EQ(but([](Situation& q) { q.ranks = 16; })->name, "rg");
+    const bool reduces_to_one = collective == Collective::reduce;
+    EXPECT_EQ(is_tree(Selector().shipped(crowd).choice), reduces_to_one);
+    for (const int few : {4, 8}) {
+      const Selection selection = but([&](Situation& q) { q.ranks = few; });
+      EXPECT_FALSE(is_tree(selection.choice));
+      EXPECT_EQ(std::ranges::any_of(selection.alternatives, is_tree), collective != Collective::reduce_scatter);
     }
-    EXPECT_FALSE(is_tree(but([](Situation& q) { q.oversubscribed = false; })));
-    EXPECT_FALSE(is_tree(but([](Situation& q) { q.mapped = true; })));
-    EXPECT_FALSE(is_tree(but([](Situation& q) { q.single_copy = true; })));
-    EXPECT_FALSE(is_tree(but([](Situation& q) { q.bytes = 1 << 10; })));
-    EXPECT_FALSE(is_tree(but([](Situation& q) { q.ranks = 64, q.bytes = 64 << 10; })));
-    EXPECT_FALSE(is_tree(but([](Situation& q) { q.irregular = true, q.bytes = 0; })));
-    EXPECT_FALSE(but([](Situation& q) { q.element_bytes = 2; })->stores_partials);
+    EXPECT_FALSE(is_tree(but([](Situation& q) { q.ranks = 32; }).choice));
+    EXPECT_FALSE(is_tree(but([](Situation& q) { q.oversubscribed = false; }).choice));
+    EXPECT_FALSE(is_tree(but([](Situation& q) { q.mapped = true; }).choice));
+    EXPECT_FALSE(is_tree(but([](Situation& q) { q.single_copy = true; }).choice));
+    EXPECT_FALSE(is_tree(but([](Situation& q) { q.bytes = 1 << 10; }).choice));
+    EXPECT_FALSE(is_tree(but([](Situation& q) { q.irregular = true, q.bytes = 0; }).choice));
+    EXPECT_FALSE(but([](Situation& q) { q.element_bytes = 2; }).choice.algorithm->stores_partials);
   }
 }
 
 TEST(Select, RanksThatShareCoresGatherByKernelCopiesOnlyWhereThoseAreQuick) {
   Situation situation{
       .collective = Collective::gather, .bytes = 1 << 20, .element_bytes = 1, .ranks = 8, .oversubscribed = true};
+  for (const double times : {3., 5.}) {  // those of long blocks, quick if they take less than four times as long
+    situation.bytes = times < 4 ? 512 << 10 : 1 << 20;
+    situation.cma_times = times;
+    EXPECT_FALSE(chosen(situation).kernel_copies);
+    EXPECT_EQ(chosen(situation).algorithm->name, "sequential_read");
+  }
   situation.cma_times = 3;
-  EXPECT_FALSE(chosen(situation).kernel_copies);
-  EXPECT_EQ(chosen(situation).algorithm->name, "sequential_read");
+  EXPECT_TRUE(chosen(situation).kernel_copies);
+  situation.bytes = 512 << 10;
   situation.cma_times = 1.5;
   EXPECT_TRUE(chosen(situation).kernel_copies);
   EXPECT_EQ(chosen(situation).algorithm->name, "parallel_write");

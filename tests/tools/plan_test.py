@@ -71,8 +71,8 @@ class Numbers(Case):
         self.assertEqual(plan["dav_bytes"]["copied"], 2 << 20)
 
     def test_the_algorithm_is_chosen_when_none_is_named(self):
-        for cores, algorithm in {4: "fused", 2: "in_order_tree"}.items():
-            plan = self.run_json("plan", "allreduce", "-n", 4, "--size", "1M", "--topology", f"package:1 core:{cores}")
+        for cores, algorithm in {16: "fused", 2: "rg"}.items():
+            plan = self.run_json("plan", "reduce", "-n", 16, "--size", "1M", "--topology", f"package:1 core:{cores}")
             self.assertEqual(plan["algorithm"], algorithm)
 
     def test_what_is_chosen_here_is_what_explain_says(self):

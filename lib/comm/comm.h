@@ -133,7 +133,7 @@ class Request {
   size_t staging_bytes(int ranks) const;
   coll_status begin(exec::Channel& channel);
   exec::Run::Progress advance();
-  bool idle(sync::Rung rung);
+  bool idle(sync::WaitStage stage);
   exec::AwaitedPost awaited() const;
   coll_status run_status() const;
   std::weak_ptr<Comm> comm_;
@@ -251,7 +251,7 @@ class Comm : public std::enable_shared_from_this<Comm> {
   void set_latency_paths();
   // Latency paths of so many ranks are those of exec/latency_many.h, latency_blocks.h and latency_reductions.h.
   bool are_many() const { return ranks() > topo::small_group; }
-  bool takes_tree() const { return are_many() && !team_.crowded; }
+  bool takes_tree() const { return are_many() && !team_.oversubscribed; }
   const exec::Groups& groups();
   const exec::Groups& groups_of(const Call& reduction);
   // The plan that serves a call on a channel, bound anew only when it is not at hand.
@@ -309,7 +309,7 @@ class Comm : public std::enable_shared_from_this<Comm> {
   void note_requests();
 
   exec::AwaitedPost look_after_peers(const Request& request);
-  coll_status told(coll_status status);
+  coll_status report(coll_status status);
   coll_status told_of_abort() const;
   // ABORTED instead of PEER_DIED where that is why.
   coll_status cause_of(coll_status status) const {

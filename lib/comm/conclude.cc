@@ -65,10 +65,11 @@ void Creation::decide() {
   comm_->heaps_are_shared_ = team.map_arenas && std::ranges::all_of(introductions_, &Introduction::shared_heap);
   comm_->huge_pages_ = std::ranges::all_of(introductions_, &Introduction::huge_pages);
   if (!settings.trace.empty()) team.record = std::make_unique<exec::Record>();
-  comm_->groups_apart_ = comm_->team_.crowded && !std::ranges::all_of(reports_, [this](const Report& report) {
+  comm_->groups_apart_ = comm_->team_.oversubscribed && !std::ranges::all_of(reports_, [this](const Report& report) {
                            return report.scheduling_group == reports_[0].scheduling_group;
                          });
-  team.patience = comm_->team_.crowded ? sync::Patience::crowded(!comm_->groups_apart_) : sync::Patience::alone();
+  team.spin_policy = comm_->team_.oversubscribed ? sync::SpinPolicy::oversubscribed(!comm_->groups_apart_)
+                                                 : sync::SpinPolicy::own_core();
   for (int c = 0; c < channel_count; c++) set_up(comm_->channel(c), c);
   comm_->selector_ = {table_, comm_->hierarchy_, model::hardware_of(*comm_->machine_)};
   comm_->set_latency_paths();
@@ -82,7 +83,7 @@ std::unique_ptr<transport::Access> Creation::make_access(Transport transport) {
     case Transport::kcoll_map: return std::make_unique<transport::KcollMap>(probe_.device(), int(ranks()));
     case Transport::kcoll_uring: {
       transport::KcollStatus status;
-      auto uring = transport::KcollUring::make(probe_.device(), !comm_->team_.crowded, status);
+      auto uring = transport::KcollUring::make(probe_.device(), !comm_->team_.oversubscribed, status);
       if (uring != nullptr) return uring;
       return std::make_unique<transport::KcollCopy>(probe_.device());
     }
@@ -103,7 +104,7 @@ void Creation::tune(bool stages) {
   if (comm_->tuned_min_bytes_ == SIZE_MAX) return;
   const Introduction& first = introductions_[0];
   comm_->tuning_ = std::make_unique<Tuning>(
-      rank(), int(ranks()), layout_, segment_->base(), comm_->team_.crowded, level,
+      rank(), int(ranks()), layout_, segment_->base(), comm_->team_.oversubscribed, level,
       tune::PricedCandidates(table_, comm_->machine_, comm_->hierarchy_),
       learned_of({learned_text(first), first.learned_bytes}, comm_->settings_, comm_->machine_->processor));
 }
@@ -114,7 +115,7 @@ void Creation::tune(bool stages) {
 size_t Creation::walk_bytes() const {
   constexpr size_t of_two = size_t(1) << 20;
   const size_t own = 2 * comm_->machine_->l2.size_bytes, share = comm_->cache_bytes_ / (4 * ranks());
-  const size_t walk = comm_->team_.crowded ? of_two : std::clamp(std::min(own, share), of_two, half_bytes);
+  const size_t walk = comm_->team_.oversubscribed ? of_two : std::clamp(std::min(own, share), of_two, half_bytes);
   return std::max(2 * walk / std::max<size_t>(ranks(), 2), exec::least_walk_bytes);
 }
 
@@ -123,8 +124,8 @@ void Creation::set_up(exec::Channel& channel, int index) {
   layout_.place(channel, index, segment_->base());
   exec::StagingRing& longest = channel.rings.back();
   longest.walk_bytes = std::min(walk_bytes(), longest.half_bytes);
-  channel.starts_over = comm_->team_.crowded;
-  if (index != 0 || comm_->team_.crowded) return;
+  channel.starts_over = comm_->team_.oversubscribed;
+  if (index != 0 || comm_->team_.oversubscribed) return;
   channel.payloads = at(layout_.payloads(rank()));
   channel.payloads_bytes = layout_.payloads_bytes();
 }
@@ -138,7 +139,7 @@ void Creation::describe() {
   if (comm_->settings_.transport != Transport::automatic) text += ", forced";
   else if (ranks() > 1 && team.reach != exec::Reach::direct) text += " (256 KiB: " + agreed_.times() + ")";
   if (team.reach != exec::Reach::direct && team.map_arenas) text += "; shared buffers (coll_mem_alloc): mapped";
-  text += comm_->team_.crowded ? "; oversubscribed (more ranks than cores)" : "";
+  text += comm_->team_.oversubscribed ? "; oversubscribed (more ranks than cores)" : "";
   if (table_ == nullptr) text += "; table: none, built-in defaults (collctl calibrate writes one)";
   else text += "; table: " + table_->name + (table_->date.empty() ? "" : " of " + table_->date);
 }

@@ -24,7 +24,7 @@ constexpr int most_ranks = 4096;
 constexpr size_t most_huge = 16;  // communicators of a process whose staging may take a huge page each
 
 // Ranks that must share a core: spinning would keep the one that is waited for from running.
-bool crowded(const std::vector<Introduction>& ranks) {
+bool are_oversubscribed(const std::vector<Introduction>& ranks) {
   std::bitset<most_cpus> all, taken_alone;
   for (const Introduction& one : ranks) {
     if (one.cpus.count() == 1) {
@@ -97,7 +97,7 @@ std::unique_ptr<Comm> Creation::make(const Exchange& exchange, bool names, coll_
   if (rank() == 0) segment_->close();  // every rank has mapped it
   look_around();
   if (!agree(exchange, report_reason, status)) return nullptr;
-  for (size_t r = 0; r < ranks(); r++) reports_.push_back(told(int(r)).report);
+  for (size_t r = 0; r < ranks(); r++) reports_.push_back(record_of(int(r)).report);
   decide();
   if (fate_.status != COLL_OK) {
     status = failure(fate_.status, fate_.text);
@@ -110,8 +110,8 @@ std::unique_ptr<Comm> Creation::make(const Exchange& exchange, bool names, coll_
   return std::move(comm_);
 }
 
-bool Creation::agree(const Exchange& exchange, char* (*reason)(Told&), coll_status& status) {
-  if (entered_) snprintf(reason(told(rank())), reason_bytes, "%s", fate_.text.c_str());
+bool Creation::agree(const Exchange& exchange, char* (*reason)(RankRecord&), coll_status& status) {
+  if (entered_) snprintf(reason(record_of(rank())), reason_bytes, "%s", fate_.text.c_str());
   if (!trade(exchange, Status(fate_.status), statuses_, status)) return false;
   for (size_t r = 0; r < ranks(); r++) {
     if (statuses_[r] == COLL_OK) continue;
@@ -123,10 +123,10 @@ bool Creation::agree(const Exchange& exchange, char* (*reason)(Told&), coll_stat
   return true;
 }
 
-std::string Creation::reason_of(int r, char* (*reason)(Told&)) const {
+std::string Creation::reason_of(int r, char* (*reason)(RankRecord&)) const {
   const std::string who = "rank " + std::to_string(r);
   // Of one that has not entered the segment, these are zeroes.
-  const char* its = entered_ ? reason(told(r)) : "";
+  const char* its = entered_ ? reason(record_of(r)) : "";
   if (its[0] != 0) return who + ": " + std::string(its, strnlen(its, reason_bytes));
   if (hellos_[0].descriptor < 0)
     return "rank 0 cannot make the shared memory of the communicator; raise its limit on open files (ulimit -n), "
@@ -232,7 +232,7 @@ void Creation::enter() {
   else segment_ = rendezvous_->reach(problem);
   if (!problem.empty()) fate_.fail(COLL_ERR_BOOTSTRAP, problem);
   if (segment_ == nullptr) return;
-  told(rank()).introduction = own_;
+  record_of(rank()).introduction = own_;
   entered_ = true;
 }
 
@@ -252,8 +252,8 @@ void Creation::compare_settings() {
 }
 
 void Creation::look_around() {
-  transport::map_pages(at(layout_.told(0)), ranks() * sizeof(Told));
-  for (size_t r = 0; r < ranks(); r++) introductions_.push_back(told(int(r)).introduction);
+  transport::map_pages(at(layout_.record(0)), ranks() * sizeof(RankRecord));
+  for (size_t r = 0; r < ranks(); r++) introductions_.push_back(record_of(int(r)).introduction);
   compare_settings();
   if (fate_.status != COLL_OK) return;
   exec::Team& team = comm_->team_;
@@ -284,12 +284,12 @@ void Creation::look_around() {
                         "rank 0 runs another version of libcoll than this rank; use one version on all ranks");
   }
   // On the machine itself a rank knows where it is bound; a described machine is filled core by core.
-  Report& own = told(rank()).report;
+  Report& own = record_of(rank()).report;
   own.place = machine->source == "native" || machine->source == "flat"
                   ? topo::current_place(*machine)
                   : topo::map_ranks(*machine, int(ranks()), topo::Mapping::core)[size_t(rank())];
-  team.crowded = crowded(introductions_);
-  if (team.crowded) own.scheduling_group = sync::scheduling_group();
+  team.oversubscribed = are_oversubscribed(introductions_);
+  if (team.oversubscribed) own.scheduling_group = sync::scheduling_group();
   if (ranks() == 1) return;
   const size_t other = (size_t(rank()) + 1) % ranks();
   own.found = probe_.look(introductions_[other].probe, addresses_[other], first.probe.domain);

@@ -60,13 +60,13 @@ class Creation {
     return false;
   }
 
-  static char* introduction_reason(Told& told) { return told.introduction.reason; }
-  static char* report_reason(Told& told) { return told.report.reason; }
+  static char* introduction_reason(RankRecord& record) { return record.introduction.reason; }
+  static char* report_reason(RankRecord& record) { return record.report.reason; }
 
   // After the exchange all ranks know what each has written to the segment, its reason among that. False when some rank has
   // failed.
-  bool agree(const Exchange& exchange, char* (*reason)(Told&), coll_status& status);
-  std::string reason_of(int r, char* (*reason)(Told&)) const;
+  bool agree(const Exchange& exchange, char* (*reason)(RankRecord&), coll_status& status);
+  std::string reason_of(int r, char* (*reason)(RankRecord&)) const;
   void prepare();
   void read_settings();
   topo::Status read_sensitivity();
@@ -77,7 +77,7 @@ class Creation {
   bool one_process() const;
 
   char* at(size_t offset) const { return segment_->base() + offset; }
-  Told& told(int r) const { return *reinterpret_cast<Told*>(at(layout_.told(r))); }
+  RankRecord& record_of(int r) const { return *reinterpret_cast<RankRecord*>(at(layout_.record(r))); }
   char* machine_text() const { return at(layout_.texts()); }
   char* table_text(const Introduction& of_first) const { return machine_text() + of_first.machine_bytes; }
   char* learned_text(const Introduction& of_first) const { return table_text(of_first) + of_first.table_bytes; }

@@ -31,7 +31,7 @@ tune::Situation Comm::situation(const Call& call) const {
           .element_bytes = call.element_bytes,
           .ranks = ranks(),
           .levels = hierarchy_.levels(),
-          .oversubscribed = team_.crowded,
+          .oversubscribed = team_.oversubscribed,
           .scheduler_groups = groups_apart_,
           .single_copy = copies_only(),
           .may_stage = settings_.transport == Transport::automatic,
@@ -40,7 +40,7 @@ tune::Situation Comm::situation(const Call& call) const {
           .in_place = in_place(),
           .mapped = heaps_are_shared_ && call.bytes() >= tune::shared_heap_min_bytes,
           .huge_pages = huge_pages_,
-          .rfo_free = mem::processor().strings_overwrite(),
+          .rfo_free = mem::processor().has_rfo_free_stores(),
           .core_cache_bytes = machine_->l2.size_bytes,
           .cache_bytes = cache_bytes_,
           .processor = machine_->processor,
@@ -72,8 +72,8 @@ void Comm::set_latency_paths() {
     // The steps of plans are recorded, those of this path are not.
     if (team_.record != nullptr) limit = std::min(limit, tune::tiny_bytes);
     if (ranks() > exec::most_reduced_ranks && plan::is_reduction(collective)) limit = 0;
-    const bool to_readers = collective == Collective::alltoall && are_many() && team_.crowded;
-    latency_bytes_[size_t(c)] = std::min(limit, to_readers ? exec::most_row_to_readers : exec::Cell::payload_bytes);
+    const bool to_readers = collective == Collective::alltoall && are_many() && team_.oversubscribed;
+    latency_bytes_[size_t(c)] = std::min(limit, to_readers ? exec::most_row_to_readers : exec::Mailbox::payload_bytes);
   }
 }
 
@@ -92,7 +92,7 @@ const exec::Groups& Comm::groups() {
 
 // Of reductions. 16-bit floats would be rounded in partial results of groups.
 const exec::Groups& Comm::groups_of(const Call& reduction) {
-  const bool alone = team_.crowded || reduction.rounds();
+  const bool alone = team_.oversubscribed || reduction.rounds();
   exec::Groups& groups = alone ? single_ranks_ : aligned_groups_;
   if (groups.members.empty()) groups = exec::aligned_groups(ranks(), alone ? 1 : topo::small_group);
   return groups;

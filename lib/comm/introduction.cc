@@ -7,7 +7,7 @@
 
 namespace coll::comm {
 
-static_assert(std::is_trivially_copyable_v<Hello> && std::is_trivially_copyable_v<Told>);
+static_assert(std::is_trivially_copyable_v<Hello> && std::is_trivially_copyable_v<RankRecord>);
 static_assert(sizeof(Hello) + 3 * sizeof(Status) <= 64);
 
 std::bitset<most_cpus> own_cpus() {

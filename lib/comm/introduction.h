@@ -82,7 +82,7 @@ struct Report {
 };
 
 // Of one rank.
-struct Told {
+struct RankRecord {
   Introduction introduction;
   Report report;
 };

@@ -14,7 +14,7 @@ coll_status Comm::perform_exchange(const Call& call) {
   }
   coll_status status = exchange.begin(blocking_);
   if (status == COLL_OK) status = exchange.finish();
-  return status == COLL_OK ? verdict(exchange) : told(status);
+  return status == COLL_OK ? verdict(exchange) : report(status);
 }
 
 coll_status Comm::verdict(const exec::NeighborExchange& exchange) const {
@@ -34,7 +34,9 @@ exec::Run::Progress Request::advance() {
   return call_.exchange != nullptr ? call_.exchange->advance() : run_.advance();
 }
 
-bool Request::idle(sync::Rung rung) { return call_.exchange != nullptr ? call_.exchange->idle(rung) : run_.idle(rung); }
+bool Request::idle(sync::WaitStage stage) {
+  return call_.exchange != nullptr ? call_.exchange->idle(stage) : run_.idle(stage);
+}
 
 exec::AwaitedPost Request::awaited() const {
   return call_.exchange != nullptr ? call_.exchange->awaited() : run_.awaited();

@@ -29,7 +29,7 @@ coll_status Comm::perform(const Call& call) {
 
 coll_status Comm::perform_now(const Call& call) {
   if (failed_ != COLL_OK) [[unlikely]]
-    return told(failed_);
+    return report(failed_);
   if (settings_.debug && ranks() > 1) {
     int differs = -1;
     coll_status status = exec::latency_agree(blocking_, call.signature, &differs);
@@ -37,14 +37,14 @@ coll_status Comm::perform_now(const Call& call) {
       return failure(status, "this rank called " + std::string(plan::name(call.collective)) + ", rank " +
                                  std::to_string(differs) +
                                  " called another collective, or the same one with another count, root or operation");
-    if (status != COLL_OK) return told(status);
+    if (status != COLL_OK) return report(status);
   }
   if (call.exchange != nullptr) [[unlikely]]
     return perform_exchange(call);
   if (ranks() == 1) return perform_alone(call), COLL_OK;
   if (call.empty()) return COLL_OK;
   if (is_tuned(call)) return perform_tuned(call);
-  if (takes_latency_path(call)) return told(perform_short(call));
+  if (takes_latency_path(call)) return report(perform_short(call));
   const BoundEntry* entry;
   coll_status status = bound_for(call, 0, 0, entry);
   if (status != COLL_OK) return status;
@@ -84,11 +84,11 @@ coll_status Comm::run(const BoundEntry& entry, const Call& call) {
 coll_status Comm::run(const exec::Bound& bound, const exec::Arguments& arguments) {
   coll_status status = blocking_run_.begin(bound, blocking_, arguments);
   if (status == COLL_OK) status = blocking_run_.finish();
-  return told(status);
+  return report(status);
 }
 
 // Puts a failure of the executor into words.
-coll_status Comm::told(coll_status status) {
+coll_status Comm::report(coll_status status) {
   if (status == COLL_OK) [[likely]]
     return status;
   if (status == COLL_ERR_TRUNCATE || status == COLL_ERR_COUNT)
@@ -150,7 +150,7 @@ coll_status Comm::perform_short(const Call& call) try {
       return exec::latency_allgather(blocking_, call.send, call.recv, call.bytes());
     case Collective::alltoall:
       if (are_many()) {
-        if (team_.crowded && call.bytes() * size_t(ranks()) >= exec::least_row_to_readers)
+        if (team_.oversubscribed && call.bytes() * size_t(ranks()) >= exec::least_row_to_readers)
           return exec::blocks_alltoall_to_readers(blocking_, call.send, call.recv, call.bytes());
         if (!forwarding_.has_value()) forwarding_.emplace(groups(), rank());
         return exec::blocks_alltoall(blocking_, groups(), *forwarding_, call.send, call.recv, call.bytes());

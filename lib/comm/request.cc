@@ -45,10 +45,10 @@ void Comm::note_requests() {
 
 coll_status Comm::start(Request& request) {
   if (request.active()) return failure(COLL_ERR_STATE, "coll_start: the request is active; wait for it first");
-  if (disowned()) return told(COLL_ERR_STATE);
+  if (disowned()) return report(COLL_ERR_STATE);
   const double began = stats::wanted() ? stats::now_seconds() : 0;
   const Locked locked(*this);
-  if (failed_ != COLL_OK) return told(failed_);
+  if (failed_ != COLL_OK) return report(failed_);
   if (detached_) return failure(COLL_ERR_STATE, freed_text);
   const Call& call = request.call_;
   request.status_ = COLL_OK;
@@ -234,7 +234,7 @@ bool Comm::wake(const Surroundings& now) {
 uint64_t Comm::token() const { return segment_->address().token.words[0]; }
 
 coll_status Comm::abort(coll_status why) {
-  if (disowned()) return told(COLL_ERR_STATE);
+  if (disowned()) return report(COLL_ERR_STATE);
   team_.abort(why);
   // This rank's next call fails at once, so that its peers wait for it and notice.
   coll_status usable = COLL_OK;
@@ -254,7 +254,7 @@ coll_status Comm::fail_disowned(Request& request) {
     request.status_ = failed_;
     request.state_ = Request::State::complete;
   }
-  return told(request.status_);
+  return report(request.status_);
 }
 
 coll_status Comm::wait(Request& request) {
@@ -273,17 +273,17 @@ coll_status Comm::wait_now(Request& request) {
   while (request.active()) {
     try_progress();
     if (!request.active()) break;
-    const sync::Rung rung = wait.climb([&] { return look_after_peers(request).rank; });
-    if (rung == sync::Rung::spin && wait.rounds() % exec::rounds_between_looks != 0) continue;
+    const sync::WaitStage stage = wait.pause([&] { return look_after_peers(request).rank; });
+    if (stage == sync::WaitStage::spin && wait.rounds() % exec::rounds_between_looks != 0) continue;
     if (foreign_progress_ != nullptr) foreign_progress_(foreign_context_);
-    if (rung == sync::Rung::spin) continue;
+    if (stage == sync::WaitStage::spin) continue;
     const exec::AwaitedPost post = look_after_peers(request);
-    if (rung != sync::Rung::sleep || !request.active()) continue;
+    if (stage != sync::WaitStage::block || !request.active()) continue;
     // Other threads may lock the communicator meanwhile. Not known what for: one of them has it locked now.
     if (post.sequence != nullptr) team_.sleep(*post.sequence, post.value, post.rank, exec::nap_us);
     else sync::sleep_us(exec::nap_us);
   }
-  return told(request.status_);
+  return report(request.status_);
 }
 
 // Whichever operation runs first on a channel, or waits to begin, may be stuck behind a rank that has gone. Returns what
@@ -297,14 +297,14 @@ exec::AwaitedPost Comm::look_after_peers(const Request& request) {
     Request& first = *queue.requests.front();
     exec::AwaitedPost post;
     if (first.state_ == Request::State::running) {
-      if (!first.idle(sync::Rung::yield)) complete(queue, first.run_status());
+      if (!first.idle(sync::WaitStage::yield)) complete(queue, first.run_status());
       else post = first.awaited();
     } else if (first.awaits_its_turn()) {
       const int missing = awaits_times_of(first), channel = int(&queue - queues_.data()) + 1;
       if (missing < 0) continue;
       const std::atomic<uint64_t>& number = tuning_->line(channel, missing).number;
       post = {&number, tuning_->number(channel), missing};
-      if (team_.lost(number, post.value, missing)) complete(queue, COLL_ERR_PEER_DIED);
+      if (team_.will_never_post(number, post.value, missing)) complete(queue, COLL_ERR_PEER_DIED);
     } else if (const size_t bytes = first.staging_bytes(ranks());
                !queue.channel.may_begin(bytes) && !queue.channel.look_after_peers(bytes, post)) {
       complete(queue, COLL_ERR_PEER_DIED);
@@ -322,10 +322,10 @@ coll_status Comm::test(Request& request, bool& done) {
   try_progress();
   if (request.active() && ++fruitless_tests_ % tests_between_looks == 0) {
     look_after_peers(request);
-    if (team_.patience.vain_yields != 0) sync::yield();
+    if (team_.spin_policy.max_useless_yields != 0) sync::yield();
   }
   done = !request.active();
-  return done ? told(request.status_) : COLL_OK;
+  return done ? report(request.status_) : COLL_OK;
 }
 
 }  // namespace coll::comm

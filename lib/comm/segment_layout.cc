@@ -17,7 +17,7 @@ using transport::round_up;
 
 constexpr size_t huge_page = mem::huge_page_bytes;
 constexpr size_t line_pair = 2 * sync::line_bytes;  // what processors prefetch together
-constexpr size_t flag_bytes = sizeof(sync::FlagLine), cells_bytes = exec::cells * sizeof(exec::Cell);
+constexpr size_t flag_bytes = sizeof(sync::FlagLine), mailboxes_bytes = exec::mailboxes * sizeof(exec::Mailbox);
 constexpr size_t most_payloads_bytes = half_bytes;
 static_assert(2 * half_bytes % huge_page == 0 && most_payloads_bytes % huge_page == 0);
 
@@ -32,7 +32,7 @@ constexpr size_t slots_in_half(size_t slot, bool of_request) {
 
 // Where large memory of malloc() begins: what is copied in and out then lies alike on both sides, as string instructions
 // like it. Others' vectors were measured with staging at the beginning of a page.
-size_t behind_page() { return mem::processor().strings_overwrite() ? 16 : 0; }
+size_t behind_page() { return mem::processor().has_rfo_free_stores() ? 16 : 0; }
 
 }  // namespace
 
@@ -48,18 +48,18 @@ SegmentLayout::SegmentLayout(int ranks) : ranks_(size_t(ranks)) {
     flags_apart_ = line_pair;
     flag_apart_ = ranks_ * line_pair;
     flags_of_channel_ = round_up(exec::max_flags * flag_apart_, page);
-    cells_apart_ = round_up(cells_bytes, page);
-    cells_ = flags_ + channel_count * flags_of_channel_;
+    mailboxes_apart_ = round_up(mailboxes_bytes, page);
+    mailboxes_ = flags_ + channel_count * flags_of_channel_;
   } else {
-    // A rank's cells lie behind its flag lines of the first channel.
+    // A rank's mailboxes lie behind its flag lines of the first channel.
     constexpr size_t flags_bytes = exec::max_flags * flag_bytes;
     flag_apart_ = flag_bytes;
-    flags_apart_ = round_up(flags_bytes + cells_bytes, page);
+    flags_apart_ = round_up(flags_bytes + mailboxes_bytes, page);
     flags_of_channel_ = ranks_ * flags_apart_;
-    cells_apart_ = flags_apart_;
-    cells_ = flags_ + flags_bytes;
+    mailboxes_apart_ = flags_apart_;
+    mailboxes_ = flags_ + flags_bytes;
   }
-  notes_ = cells_ + ranks_ * cells_apart_;
+  notes_ = mailboxes_ + ranks_ * mailboxes_apart_;
   times_ = many ? notes_ + exec::kinds_of_notes * exec::notes * ranks_ * sizeof(exec::Note)
                 : flags_ + channel_count * flags_of_channel_;
   size_t end = round_up(times_ + channel_count * times_bytes(), page);
@@ -77,8 +77,8 @@ SegmentLayout::SegmentLayout(int ranks) : ranks_(size_t(ranks)) {
   refused_piece_ = payloads_bytes_ + 2 * half_bytes + request_channels * 2 * request_half_bytes_;
   staging_bytes_ = round_up(refused_piece_ + exec::refused_piece_bytes, many ? page : huge_page);
   staging_ = round_up(end, huge_page) + behind_page();
-  told_ = round_up(payloads(ranks), page);
-  texts_ = told_ + ranks_ * sizeof(Told);
+  records_ = round_up(payloads(ranks), page);
+  texts_ = records_ + ranks_ * sizeof(RankRecord);
 
   if (!many) return;
   // One range: states, Progress, and flag lines behind them.
@@ -91,7 +91,7 @@ void SegmentLayout::place(exec::Channel& channel, int index, char* base) const {
   channel.progress_parts = {base + progress_ + i * ranks_ * sizeof(exec::Progress), sizeof(exec::Progress)};
   channel.flag_parts = {base + flags_ + i * flags_of_channel_, flags_apart_};
   channel.flag_apart = flag_apart_;
-  if (index == 0) channel.cell_parts = {base + cells_, cells_apart_};
+  if (index == 0) channel.mailbox_parts = {base + mailboxes_, mailboxes_apart_};
   if (index == 0 && !slots_[0].empty()) {
     channel.note_parts = {base + notes_, sizeof(exec::Note)};
     channel.note_apart = ranks_ * sizeof(exec::Note);

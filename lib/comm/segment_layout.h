@@ -4,7 +4,7 @@
 // exec::blocks_alltoall_to_readers(), and the first write to a page commits it on the writer's NUMA node; pages that hold lines of several ranks belong to the first of them that writes.
 //
 // The segment begins with what all ranks read, the same part of all ranks next to each other: states, Progress, flag lines,
-// cells. Of more than topo::small_group ranks the lines of one flag stand next to each other as well, and notes and slots for
+// mailboxes. Of more than topo::small_group ranks the lines of one flag stand next to each other as well, and notes and slots for
 // short operations follow: a rank that reads a little of every other one maps few pages. Then come each rank's payloads and long
 // staging, and what creation alone needs: the ranks' introductions and the texts of rank 0.
 #pragma once
@@ -36,9 +36,9 @@ class SegmentLayout {
   }  // [lines_in_turn][ranks] TimesLine
   size_t payloads(int rank) const { return staging_ + size_t(rank) * staging_bytes_; }  // [payloads_bytes()]
   size_t payloads_bytes() const { return payloads_bytes_; }
-  size_t refused_piece(int rank) const { return payloads(rank) + refused_piece_; }  // [exec::refused_piece_bytes]
-  size_t told(int rank) const { return told_ + size_t(rank) * sizeof(Told); }       // comm::Told
-  size_t texts() const { return texts_; }                                           // the end of what all ranks know
+  size_t refused_piece(int rank) const { return payloads(rank) + refused_piece_; }        // [exec::refused_piece_bytes]
+  size_t record(int rank) const { return records_ + size_t(rank) * sizeof(RankRecord); }  // comm::RankRecord
+  size_t texts() const { return texts_; }  // the end of what all ranks know
 
   // Tells a channel where its parts are in the segment that begins at `base`.
   void place(exec::Channel& channel, int index, char* base) const;
@@ -60,8 +60,8 @@ class SegmentLayout {
   size_t ranks_;
   size_t state_bytes_, staging_bytes_;
   size_t flag_apart_, flags_apart_;  // a rank's next flag line, the next rank's lines
-  size_t cells_apart_, flags_of_channel_;
-  size_t states_, times_, progress_, flags_, cells_, notes_, staging_, told_, texts_;
+  size_t mailboxes_apart_, flags_of_channel_;
+  size_t states_, times_, progress_, flags_, mailboxes_, notes_, staging_, records_, texts_;
   size_t payloads_bytes_, request_half_bytes_, refused_piece_;
   std::array<std::vector<Slots>, channel_count> slots_;  // the longer the later
   std::vector<Range> read_first_;

@@ -54,7 +54,7 @@ coll_status Comm::split(int colour, int key, std::unique_ptr<Comm>& out) {
     return exchanges++, exchange(send, recv, bytes);
   };
   std::unique_ptr<Comm> comm = create(place, int(part.size()), counted, exchanges_names_, status);
-  if (failed != COLL_OK) return told(failed);  // create() has found other words
+  if (failed != COLL_OK) return report(failed);  // create() has found other words
   for (const std::vector<size_t> lengths = exchanged_bytes(exchanges_names_); exchanges < lengths.size();) {
     std::vector<char> blank(lengths[exchanges]), ignored(blank.size() * part.size());
     counted(blank.data(), ignored.data(), blank.size());

@@ -76,7 +76,7 @@ coll_status Comm::entry_of(const Call& call, const Cell& cell, uint8_t way, cons
 }
 
 coll_status Comm::perform_with(const Call& call, const BoundEntry* entry) {
-  return entry == nullptr ? told(perform_short(call)) : run(*entry, call);
+  return entry == nullptr ? report(perform_short(call)) : run(*entry, call);
 }
 
 // Beyond where the books end it, the latency path may still be faster.
@@ -85,13 +85,13 @@ bool Comm::may_take_latency_path(const Call& call) const {
   const bool farther = !are_many() && usual != 0 && team_.record == nullptr &&
                        (ranks() <= exec::most_reduced_ranks || !plan::is_reduction(call.collective));
   const size_t shown = call.bytes() * plan::pieces_shown(call.collective, ranks());
-  return shown <= (farther ? exec::Cell::payload_bytes : usual);
+  return shown <= (farther ? exec::Mailbox::payload_bytes : usual);
 }
 
 coll_status Comm::perform_in_trial(const Call& call, Cell& cell) {
   if (cell.awaits_times()) {
     const coll_status status = exchange_times(cell);
-    if (status != COLL_OK) return told(status);
+    if (status != COLL_OK) return report(status);
     learn(call, cell, 0);
   }
   if (!cell.has_begun()) begin(call, cell, false);
@@ -110,7 +110,7 @@ coll_status Comm::perform_in_trial(const Call& call, Cell& cell) {
   look_at_end(result_of(call, rank(), ranks()), machine_->l2.size_bytes);
   const int64_t end_ns = sync::now_ns();
   // Where each rank has a core, a call in which something else ran there says less: an even end marks it, see tuner.cc.
-  const bool disturbed = !team_.crowded && switches() != before;
+  const bool disturbed = !team_.oversubscribed && switches() != before;
   cell.took(turn, begin_ns, disturbed ? end_ns & ~int64_t(1) : end_ns | 1);
   return status;
 }

@@ -59,16 +59,16 @@ Bound::Bound(const plan::Plan& plan, Channel& channel, const BindOptions& option
       lanes_[l].code.push_back(translate(step, channel));
       stores_shared_ |= lanes_[l].code.back().shared != 0;
     }
-  find_steady_loops();
+  compile_loops();
   if (stages_here_) find_stored_first(channel.team->rank);
 }
 
-void Bound::find_steady_loops() {
+void Bound::compile_loops() {
   for (BoundLane& lane : lanes_)
     for (uint32_t end = 0; end < lane.code.size(); end++)
       if (Instruction& in = lane.code[end]; in.kind == Kind::end)
-        if (auto loop = steady_loop(lane, uint32_t(in.value), end); loop != nullptr) {
-          in.steady = loop.get();
+        if (auto loop = compiled_loop(lane, uint32_t(in.value), end); loop != nullptr) {
+          in.compiled = loop.get();
           lane.loops.push_back(std::move(loop));
         }
 }
@@ -85,8 +85,8 @@ void Bound::find_stored_first(int rank) {
         if (!stores || in.when == plan::When::direct) continue;
         const plan::Extent extent = in.geometry->at(pass);
         // A string instruction does not wait for the lines.
-        if (in.kind == Kind::copy && in.destinations == 1 && here.strings_overwrite() &&
-            extent.length * element_bytes_ >= here.string_store_bytes)
+        if (in.kind == Kind::copy && in.destinations == 1 && here.has_rfo_free_stores() &&
+            extent.length * element_bytes_ >= here.rep_movsb_store_min_bytes)
           continue;
         for (int d = 0; d < in.destinations; d++) {
           const Location& to = in.locations[d];
@@ -156,7 +156,8 @@ namespace {
 // Slots of a reduction among ranks that share cores: who reads one next does so on the same core as likely as not, and
 // most often stores its result there.
 bool is_passed_on(const plan::Plan& plan, const Location& slot, const Team& team) {
-  return team.crowded && plan::is_reduction(plan.collective) && plan.views[slot.view].buffer == plan::Buffer::none;
+  return team.oversubscribed && plan::is_reduction(plan.collective) &&
+         plan.views[slot.view].buffer == plan::Buffer::none;
 }
 
 }  // namespace

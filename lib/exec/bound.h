@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "exec/channel.h"
-#include "exec/steady.h"
+#include "exec/compiled_loop.h"
 #include "plan/geometry.h"
 #include "plan/plan.h"
 #include "plan/shape.h"
@@ -57,8 +57,8 @@ struct Instruction {
     const plan::Geometry* geometry;  // copy, reduce, loop
   };
   union {
-    const Location* locations;  // copy, reduce
-    const SteadyLoop* steady;   // end: the loop; null: it has steps that are looked up in every pass
+    const Location* locations;     // copy, reduce
+    const CompiledLoop* compiled;  // end: the loop; null: it has steps that are looked up in every pass
   };
   uint64_t trips;  // Add::trips, within
 };
@@ -67,7 +67,7 @@ inline constexpr uint8_t no_bound_view = 0xff;
 
 struct BoundLane {
   std::vector<Instruction> code;
-  std::vector<std::unique_ptr<SteadyLoop>> loops;
+  std::vector<std::unique_ptr<CompiledLoop>> loops;
 };
 
 // How a plan is bound; part of the key under which it is kept.
@@ -109,8 +109,8 @@ class Bound {
   const BufferSize& size(plan::Buffer buffer) const { return sizes_[buffer == plan::Buffer::recv]; }
 
  private:
-  void find_steady_loops();
-  std::unique_ptr<SteadyLoop> steady_loop(const BoundLane& lane, uint32_t begin, uint32_t end) const;
+  void compile_loops();
+  std::unique_ptr<CompiledLoop> compiled_loop(const BoundLane& lane, uint32_t begin, uint32_t end) const;
   void find_stored_first(int rank);
   void measure(plan::Buffer buffer, const plan::Shape& shape, size_t rank);
   Instruction translate(const plan::Step& step, Channel& channel) const;

@@ -55,7 +55,7 @@ bool Channel::look_after_peers(size_t staging_bytes, AwaitedPost& awaited) {
     if (rank == team->rank) continue;
     const std::atomic<uint64_t>& done = progress(rank).done;
     if (sync::is_posted(done, number)) continue;
-    if (team->lost(done, number, rank)) return team->fail(), false;
+    if (team->will_never_post(done, number, rank)) return team->fail(), false;
     if (awaited.sequence == nullptr) awaited = {&done, number, rank};
   }
   return true;
@@ -107,8 +107,8 @@ char* Channel::take_payload(size_t bytes) {
 
 coll_status Channel::begin_cell() {
   operation++;
-  if (operation <= cells) return COLL_OK;
-  return everybody_done(operation - cells);
+  if (operation <= mailboxes) return COLL_OK;
+  return everybody_done(operation - mailboxes);
 }
 
 }  // namespace coll::exec

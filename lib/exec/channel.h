@@ -2,7 +2,7 @@
 // A stream of operations that run one after the other: blocking collectives have one channel, non-blocking ones
 // several, so that some can be under way at once. Every rank runs the same operations in the same order on a channel.
 //
-// Shared memory of one rank on one channel: its Progress, flag lines for plans, cells for the latency paths, and its part of
+// Shared memory of one rank on one channel: its Progress, flag lines for plans, mailboxes for the latency paths, and its part of
 // the staging rings. The Progress of all ranks is one array, since a rank often looks at that of all others.
 //
 // Invariants
@@ -15,9 +15,9 @@
 //     all ranks have ended the operations that used it last. Operations share the beginning of a half only, `walk_bytes`, so
 //     that a stream of them stays in the last-level cache; one that takes as much as half of that shares it with none, as it
 //     walks far enough by itself. Pages are touched by one system call for many of them, `touch_bytes` ahead or a slot.
-//  4. Cell N mod cells belongs to operation N once everybody has ended operation N - cells. A payload that its writer
-//     keeps in `payloads` instead goes round there, past more than `cells` other payloads before it is overwritten. Only a
-//     rank that writes its cell needs to wait for that.
+//  4. Mailbox N mod mailboxes belongs to operation N once everybody has ended operation N - mailboxes. A payload that its writer
+//     keeps in `payloads` instead goes round there, past more than `mailboxes` other payloads before it is overwritten. Only a
+//     rank that writes its mailbox needs to wait for that.
 //  5. `begun` and `arrived` hold the number of a barrier. begun >= N: the rank has begun barrier N. arrived >= N: so have
 //     all ranks below it in a tree. done >= N of any rank: all ranks have begun it.
 //  6. Note N mod notes of either kind belongs to operation N once every rank has ended operation N - notes. Only a rank that
@@ -36,7 +36,7 @@ namespace coll::exec {
 
 inline constexpr int max_flags = 128;  // flag lines a plan may use
 inline constexpr int max_views = 8;    // views a plan may use
-inline constexpr int cells = 8;
+inline constexpr int mailboxes = 8;
 inline constexpr int notes = 16, kinds_of_notes = 2;
 inline constexpr size_t touch_bytes = size_t(128) << 10;
 
@@ -45,11 +45,11 @@ inline constexpr size_t touch_bytes = size_t(128) << 10;
 // follows at once. Where ranks end together all are held up.
 constexpr size_t asked_ahead_bytes(bool synchronizing) { return synchronizing ? size_t(2) << 10 : size_t(16) << 10; }
 
-// A latency cell: number of the operation whose payload it holds, how many bytes that are (or a signature, see
+// A latency mailbox: number of the operation whose payload it holds, how many bytes that are (or a signature, see
 // latency_agree()), the payload, or where it lies: in memory that stays as it is until every rank has ended the operation.
-// Cells lie farther apart than a hardware prefetcher runs ahead: a reader that streams through one cell must not pull
+// Cells lie farther apart than a hardware prefetcher runs ahead: a reader that streams through one mailbox must not pull
 // the next one, which its owner is about to write, into its cache.
-struct alignas(sync::line_bytes) Cell {
+struct alignas(sync::line_bytes) Mailbox {
   static constexpr size_t payload_bytes = (size_t(32) << 10) + 48;
   std::atomic<uint64_t> sequence;
   uint64_t check;
@@ -57,7 +57,7 @@ struct alignas(sync::line_bytes) Cell {
   char apart[24 * sync::line_bytes];
 };
 
-// As a cell, of many ranks: short, and those of all ranks for one operation are contiguous, so that a rank that looks at all
+// As a mailbox, of many ranks: short, and those of all ranks for one operation are contiguous, so that a rank that looks at all
 // of them touches few pages. A payload that does not fit is in the rank's slot of the operation's staging.
 struct alignas(2 * sync::line_bytes) Note {
   static constexpr size_t payload_bytes = 2 * sync::line_bytes - 16;
@@ -67,9 +67,9 @@ struct alignas(2 * sync::line_bytes) Note {
 };
 static_assert(sizeof(Note) == 2 * sync::line_bytes);
 
-inline constexpr size_t payloads_apart_bytes = 4096;  // as cells lie apart
+inline constexpr size_t payloads_apart_bytes = 4096;  // as mailboxes lie apart
 inline constexpr size_t least_payloads_bytes = 2 * least_walk_bytes;
-static_assert(least_payloads_bytes >= (cells + 2) * (Cell::payload_bytes + payloads_apart_bytes));
+static_assert(least_payloads_bytes >= (mailboxes + 2) * (Mailbox::payload_bytes + payloads_apart_bytes));
 
 // How far a rank is. One writer, the rank; every word only grows. A line for each kind of reader: ranks that wait for
 // `done` would slow down the store to `arrived`.
@@ -100,12 +100,12 @@ class Channel {
   Parts progress_parts;                        // Progress
   Parts flag_parts;                            // the first flag line
   size_t flag_apart = sizeof(sync::FlagLine);  // from a rank's flag line to its next
-  Parts cell_parts;                            // [cells] Cell; of channels with latency paths
+  Parts mailbox_parts;                         // [mailboxes] Mailbox; of channels with latency paths
   Parts note_parts;                            // of channels with latency paths of many ranks: the first Note
   size_t note_apart = 0;                       // from a rank's note to its next; those of one kind are together
   std::vector<StagingRing> rings;              // the longer the operations that they take the later
   // Own memory that long payloads of the latency paths go round in, as long operations do in staging; null: they stay in
-  // their cells. At least least_payloads_bytes.
+  // their mailboxes. At least least_payloads_bytes.
   char* payloads = nullptr;
   size_t payloads_bytes = 0;
   // Goes to the other half as soon as that is known to be free: where ranks share cores they share the cores' caches.
@@ -134,24 +134,24 @@ class Channel {
   }
   // The most staging that an operation may take.
   size_t room() const { return rings.back().most_bytes(); }
-  // The rank's cell of the operation that runs.
-  Cell& cell(int rank) const { return cell_array(rank)[operation % cells]; }
-  // The own cell of the operation after it.
-  Cell& next_cell() const { return cell_array(team->rank)[(operation + 1) % cells]; }
+  // The rank's mailbox of the operation that runs.
+  Mailbox& mailbox(int rank) const { return mailbox_array(rank)[operation % mailboxes]; }
+  // The own mailbox of the operation after it.
+  Mailbox& next_mailbox() const { return mailbox_array(team->rank)[(operation + 1) % mailboxes]; }
   // The rank's note of a kind of the operation that runs; the own one of the operation after it.
   Note& note(int rank, int kind) const { return note_of(rank, kind, operation); }
   Note& next_note(int kind) const { return note_of(team->rank, kind, operation + 1); }
-  // Shows the own cell of the operation that runs, once its payload is written.
-  void show(Cell& cell, uint64_t check) {
-    cell.check = check;
-    sync::post(cell.sequence, operation);
+  // Shows the own mailbox of the operation that runs, once its payload is written.
+  void show(Mailbox& mailbox, uint64_t check) {
+    mailbox.check = check;
+    sync::post(mailbox.sequence, operation);
     team->posted();
   }
 
   // Begins the next operation: waits until its staging is free. Its place in every rank's part of the ring goes to *offset.
   // OK or PEER_DIED.
   coll_status begin(size_t staging_bytes, size_t* offset);
-  // The same without staging or flags; returns when the operation's cell may be written.
+  // The same without staging or flags; returns when the operation's mailbox may be written.
   coll_status begin_cell();
   // Begins an operation that takes notes, and staging as in begin(). `writes`: this rank writes a note.
   coll_status begin_with_notes(size_t staging_bytes, bool writes, size_t* offset) {
@@ -159,7 +159,7 @@ class Channel {
     if (status != COLL_OK || !writes || operation <= notes) return status;
     return everybody_done(operation - notes);
   }
-  // The same for a rank that does not write its cell.
+  // The same for a rank that does not write its mailbox.
   void begin_without_cell() { operation++; }
   // Ends it. `synchronizing`: this rank's end proves that every rank has begun the operation.
   void end(bool synchronizing, uint64_t last_value) {
@@ -206,7 +206,7 @@ class Channel {
   Note& note_of(int rank, int kind, uint64_t number) const {
     return *reinterpret_cast<Note*>(note_parts.of(rank) + (size_t(kind) * notes + number % notes) * note_apart);
   }
-  Cell* cell_array(int rank) const { return reinterpret_cast<Cell*>(cell_parts.of(rank)); }
+  Mailbox* mailbox_array(int rank) const { return reinterpret_cast<Mailbox*>(mailbox_parts.of(rank)); }
   bool fits_here(const StagingRing& ring, size_t staging_bytes) const;
   struct Place {
     size_t half, position;

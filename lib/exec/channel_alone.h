@@ -15,7 +15,7 @@ class ChannelAlone {
   // `ranks`: of plans that are bound to it but not run; what lies at other ranks lies here, too.
   explicit ChannelAlone(int ranks = 1)
       : flags_(std::make_unique<sync::FlagLine[]>(max_flags)),
-        cells_(std::make_unique<Cell[]>(cells)),
+        mailboxes_(std::make_unique<Mailbox[]>(mailboxes)),
         progress_(std::make_unique<Progress>()),
         state_(std::make_unique<RankState>()),
         staging_(new char[2 * half_bytes]()) {
@@ -23,7 +23,7 @@ class ChannelAlone {
     team_.members.push_back({state_.get(), nullptr, transport::Peer::reach(transport::own_address())});
     channel_.team = &team_;
     channel_.flag_parts = {reinterpret_cast<char*>(flags_.get()), 0};
-    channel_.cell_parts = {reinterpret_cast<char*>(cells_.get()), 0};
+    channel_.mailbox_parts = {reinterpret_cast<char*>(mailboxes_.get()), 0};
     channel_.progress_parts = {reinterpret_cast<char*>(progress_.get()), 0};
     channel_.rings.push_back({.parts = {staging_.get(), 0}, .half_bytes = half_bytes, .half_apart = half_bytes});
   }
@@ -32,7 +32,7 @@ class ChannelAlone {
  private:
   static constexpr size_t half_bytes = 1 << 20;
   std::unique_ptr<sync::FlagLine[]> flags_;
-  std::unique_ptr<Cell[]> cells_;
+  std::unique_ptr<Mailbox[]> mailboxes_;
   std::unique_ptr<Progress> progress_;
   std::unique_ptr<RankState> state_;
   std::unique_ptr<char[]> staging_;

@@ -17,29 +17,29 @@ namespace coll::exec {
 namespace {
 
 constexpr size_t lines_of(size_t payload_bytes) {
-  return (offsetof(Cell, payload) + payload_bytes + sync::line_bytes - 1) / sync::line_bytes;
+  return (offsetof(Mailbox, payload) + payload_bytes + sync::line_bytes - 1) / sync::line_bytes;
 }
 
-// Of Cell::check: the payload lies where the cell says; and that is a buffer with all blocks, the writer's own too.
+// Of Mailbox::check: the payload lies where the mailbox says; and that is a buffer with all blocks, the writer's own too.
 constexpr uint64_t elsewhere = uint64_t(1) << 63, in_buffer = uint64_t(1) << 62, bytes_mask = in_buffer - 1;
 
-// Shorter payloads stay in their cells, next to the flag. So do somewhat longer ones of a rank that does not wait for its
-// readers: it asks for the cell's lines so early that they are back in time.
+// Shorter payloads stay in their mailboxes, next to the flag. So do somewhat longer ones of a rank that does not wait for its
+// readers: it asks for the mailbox's lines so early that they are back in time.
 constexpr size_t long_bytes = size_t(1) << 10;
 bool walks(const Channel& channel, size_t bytes, bool synchronizing) {
   const mem::Processor& here = mem::processor();
-  return bytes > (synchronizing ? here.beside_flag_together_bytes : here.beside_flag_bytes) &&
+  return bytes > (synchronizing ? here.inline_max_bytes_symmetric : here.inline_max_bytes_rooted) &&
          channel.payloads != nullptr;
 }
 // Whether a payload is stored without waiting for its lines: past the caches, or by a string instruction.
-bool waits_for_no_lines(const Channel& channel, size_t bytes, bool synchronizing) {
+bool stores_without_rfo(const Channel& channel, size_t bytes, bool synchronizing) {
   const mem::Processor& here = mem::processor();
-  if (bytes < std::min(mem::SharedStores::least_bytes, here.string_over_bytes)) return false;
+  if (bytes < std::min(mem::SharedStores::least_bytes, here.rep_movsb_no_rfo_min_bytes)) return false;
   if (channel.team->stores.stream(bytes)) return true;
-  return here.strings_overwrite() && (!synchronizing || bytes >= here.string_store_bytes);
+  return here.has_rfo_free_stores() && (!synchronizing || bytes >= here.rep_movsb_store_min_bytes);
 }
 
-// The payload of a cell that says where the data lie: at that offset from the writer's channel memory, in the segment.
+// The payload of a mailbox that says where the data lie: at that offset from the writer's channel memory, in the segment.
 struct InSegment {
   int64_t offset;
 };
@@ -74,26 +74,26 @@ Shown vector(bool shown, const void* data, size_t bytes, bool lasts) {
 }
 
 // What the places of payloads are told from.
-const char* origin_of(const Channel& channel, int rank) { return channel.cell_parts.of(rank); }
+const char* origin_of(const Channel& channel, int rank) { return channel.mailbox_parts.of(rank); }
 
-// How much of a payload in a cell is asked for ahead of time, see Channel: short ones are worth the wait where ranks end
+// How much of a payload in a mailbox is asked for ahead of time, see Channel: short ones are worth the wait where ranks end
 // together.
 size_t asked_ahead(size_t bytes, bool synchronizing) {
   return std::min(bytes, asked_ahead_bytes(synchronizing && bytes > size_t(4) << 10));
 }
 
-// Shows the own buffer where it lies in the arena, which peers map. False: it does not lie there. `own` as in fill_long().
+// Shows the own buffer where it lies in the arena, which peers map. False: it does not lie there. `own` as in write_long_payload().
 [[gnu::noinline]] bool show_in_arena(Channel& channel, Shown own) {
   const transport::Arena* arena = transport::Arena::existing();
   if (arena == nullptr) return false;
   const std::optional<uint64_t> offset = arena->offset_of(own.buffer, own.buffer_bytes);
   if (!offset.has_value()) return false;
   const Team& team = *channel.team;
-  team.tell_arena(arena->descriptor());
+  team.publish_arena(arena->descriptor());
   const InArena place{uint64_t(uintptr_t(own.buffer)), *offset, own.buffer_bytes};
-  Cell& cell = channel.cell(team.rank);
-  std::memcpy(cell.payload, &place, sizeof place);
-  channel.show(cell, own.all_bytes() | elsewhere | in_buffer);
+  Mailbox& mailbox = channel.mailbox(team.rank);
+  std::memcpy(mailbox.payload, &place, sizeof place);
+  channel.show(mailbox, own.all_bytes() | elsewhere | in_buffer);
   return true;
 }
 
@@ -114,57 +114,57 @@ inline void store(char* payload, size_t at, const void* data, size_t bytes, size
   if (own.more_bytes != 0) store(payload, own.bytes, own.more, own.more_bytes, asked);
 }
 
-// A long payload. Whether it bypasses the caches is found out on the cell's own flag, so the flag must not have been asked
+// A long payload. Whether it bypasses the caches is found out on the mailbox's own flag, so the flag must not have been asked
 // for ahead of time then: see leave().
 // `own` by value: what is shown stays in registers.
-[[gnu::noinline]] void fill_long(Channel& channel, Shown own, bool synchronizing) {
-  Cell& cell = channel.cell(channel.team->rank);
+[[gnu::noinline]] void write_long_payload(Channel& channel, Shown own, bool synchronizing) {
+  Mailbox& mailbox = channel.mailbox(channel.team->rank);
   const size_t bytes = own.all_bytes();
   mem::SharedStores& stores = channel.team->stores;
-  if (bytes >= mem::SharedStores::least_bytes && stores.is_due()) stores.measure(cell.sequence);
+  if (bytes >= mem::SharedStores::least_bytes && stores.is_due()) stores.measure(mailbox.sequence);
   const bool walking = walks(channel, bytes, synchronizing);
-  char* payload = walking ? channel.take_payload(bytes) : cell.payload;
-  if (waits_for_no_lines(channel, bytes, synchronizing)) {
+  char* payload = walking ? channel.take_payload(bytes) : mailbox.payload;
+  if (stores_without_rfo(channel, bytes, synchronizing)) {
     const bool distant = stores.stream(bytes);
-    mem::copy_over(payload, own.data, own.bytes, distant);
-    if (own.more_bytes != 0) mem::copy_over(payload + own.bytes, own.more, own.more_bytes, distant);
+    mem::copy_shared(payload, own.data, own.bytes, distant);
+    if (own.more_bytes != 0) mem::copy_shared(payload + own.bytes, own.more, own.more_bytes, distant);
   } else {
     store(payload, own, walking ? bytes : asked_ahead(bytes, synchronizing));
   }
   if (walking) {
     const InSegment place{payload - origin_of(channel, channel.team->rank)};
-    std::memcpy(cell.payload, &place, sizeof place);
+    std::memcpy(mailbox.payload, &place, sizeof place);
   }
-  channel.show(cell, bytes | (walking ? elsewhere : 0));
+  channel.show(mailbox, bytes | (walking ? elsewhere : 0));
   if (synchronizing && bytes <= 2 * long_bytes) {
-    mem::hand_over(&cell, offsetof(Cell, payload));
-    mem::hand_over(payload, bytes);
+    mem::demote_lines(&mailbox, offsetof(Mailbox, payload));
+    mem::demote_lines(payload, bytes);
   }
 }
 
-// Fills the own cell. A short payload of several lines is handed over. Not a long one: its writer has to fetch the lines
+// Fills the own mailbox. A short payload of several lines is handed over. Not a long one: its writer has to fetch the lines
 // back, the sooner where it does not wait for its readers.
 [[gnu::always_inline]] inline void fill(Channel& channel, const Shown& own, bool synchronizing) {
-  Cell& cell = channel.cell(channel.team->rank);
+  Mailbox& mailbox = channel.mailbox(channel.team->rank);
   const size_t bytes = own.all_bytes();
   if (bytes >= long_bytes) [[unlikely]]
-    return fill_long(channel, own, synchronizing);
-  store(cell.payload, own, bytes);
-  channel.show(cell, bytes);
-  if (lines_of(bytes) > 1) mem::hand_over(&cell, offsetof(Cell, payload) + bytes);
+    return write_long_payload(channel, own, synchronizing);
+  store(mailbox.payload, own, bytes);
+  channel.show(mailbox, bytes);
+  if (lines_of(bytes) > 1) mem::demote_lines(&mailbox, offsetof(Mailbox, payload) + bytes);
 }
 
 // Where the rank's data begin.
 const char* shown_by(const Channel& channel, int rank) {
-  const Cell& cell = channel.cell(rank);
-  if ((cell.check & elsewhere) == 0) return cell.payload;
-  if ((cell.check & in_buffer) == 0) {
+  const Mailbox& mailbox = channel.mailbox(rank);
+  if ((mailbox.check & elsewhere) == 0) return mailbox.payload;
+  if ((mailbox.check & in_buffer) == 0) {
     InSegment place;
-    std::memcpy(&place, cell.payload, sizeof place);
+    std::memcpy(&place, mailbox.payload, sizeof place);
     return origin_of(channel, rank) + place.offset;
   }
   InArena place;
-  std::memcpy(&place, cell.payload, sizeof place);
+  std::memcpy(&place, mailbox.payload, sizeof place);
   const Team& team = *channel.team;
   if (team.members[size_t(rank)].peer->same_process()) return reinterpret_cast<const char*>(place.address);
   if (const char* mapped = team.arena_of(rank, place.offset)) return mapped;
@@ -175,18 +175,18 @@ const char* shown_by(const Channel& channel, int rank) {
 [[gnu::noinline, gnu::cold]] coll_status fetch_unmapped(Channel& channel, const From& from) {
   Team& team = *channel.team;
   for (int other = from.first; other < from.last; other++) {
-    const Cell& cell = channel.cell(other);
-    if (other == team.rank || (cell.check & in_buffer) == 0 || team.members[size_t(other)].peer->same_process())
+    const Mailbox& mailbox = channel.mailbox(other);
+    if (other == team.rank || (mailbox.check & in_buffer) == 0 || team.members[size_t(other)].peer->same_process())
       continue;
     InArena place;
-    std::memcpy(&place, cell.payload, sizeof place);
+    std::memcpy(&place, mailbox.payload, sizeof place);
     if (team.arena_of(other, place.offset) != nullptr) continue;
     team.fetched.resize(size_t(team.ranks));
     std::vector<char>& fetched = team.fetched[size_t(other)];
     fetched.resize(place.bytes);
     if (team.copy_by_owner(other, false, place.address, fetched.data(), place.bytes)) continue;
     errno = EFAULT;
-    return team.gone(other) ? COLL_ERR_PEER_DIED : COLL_ERR_SYSTEM;
+    return team.has_exited(other) ? COLL_ERR_PEER_DIED : COLL_ERR_SYSTEM;
   }
   return COLL_OK;
 }
@@ -195,11 +195,14 @@ const char* shown_by(const Channel& channel, int rank) {
 // find it written. More are not: a line that is read too early is taken from its writer, who then waits for it, and so
 // does everybody else.
 void ask_for_second_line(Channel& channel, int rank, size_t bytes) {
-  if (lines_of(bytes) == 2) __builtin_prefetch(reinterpret_cast<const char*>(&channel.cell(rank)) + sync::line_bytes);
+  if (lines_of(bytes) == 2)
+    __builtin_prefetch(reinterpret_cast<const char*>(&channel.mailbox(rank)) + sync::line_bytes);
 }
-bool is_there(const Channel& channel, int rank) { return sync::seen(channel.cell(rank).sequence) >= channel.operation; }
+bool is_there(const Channel& channel, int rank) {
+  return sync::seen(channel.mailbox(rank).sequence) >= channel.operation;
+}
 coll_status await(Channel& channel, int rank, bool for_it_alone = false) {
-  return channel.team->wait(channel.cell(rank).sequence, channel.operation, rank, for_it_alone);
+  return channel.team->wait(channel.mailbox(rank).sequence, channel.operation, rank, for_it_alone);
 }
 // Where ranks share cores, for all: first for those that need this rank's own. The others do not wait for it to be passed on.
 // Ranks may move meanwhile.
@@ -207,7 +210,7 @@ coll_status await_all_in_a_crowd(Channel& channel) {
   const Team& team = *channel.team;
   for (const bool all : {false, true})
     for (int other = 0; other < team.ranks; other++)
-      if (other != team.rank && (all || team.is_here(other)))
+      if (other != team.rank && (all || team.may_share_core(other)))
         if (coll_status status = await(channel, other, all); status != COLL_OK) return status;
   return COLL_OK;
 }
@@ -215,7 +218,7 @@ coll_status await_all_in_a_crowd(Channel& channel) {
 [[gnu::noinline]] coll_status await_late(Channel& channel, int rank, const From& from, bool is_leaf) {
   constexpr int few = 4;
   const Team& team = *channel.team;
-  if (!team.crowded) [[likely]]
+  if (!team.oversubscribed) [[likely]]
     return await(channel, rank);
   if (from.last - from.first == team.ranks) return await_all_in_a_crowd(channel);
   return await(channel, rank, is_leaf && team.ranks <= few);
@@ -227,8 +230,8 @@ constexpr int most_ranks = 64;
 [[gnu::noinline]] void ask_for_long(Channel& channel, bool synchronizing, size_t bytes) {
   const mem::SharedStores& stores = channel.team->stores;
   const bool measures = bytes >= mem::SharedStores::least_bytes && stores.is_next_due();
-  if (measures || waits_for_no_lines(channel, bytes, synchronizing)) return;
-  Cell& next = channel.next_cell();
+  if (measures || stores_without_rfo(channel, bytes, synchronizing)) return;
+  Mailbox& next = channel.next_mailbox();
   mem::fetch_for_writing(&next, sync::line_bytes);
   if (!walks(channel, bytes, synchronizing)) mem::fetch_for_writing(next.payload, asked_ahead(bytes, synchronizing));
   // Nobody holds the lines of a payload that walks: they are worth asking for only if they are few.
@@ -239,7 +242,7 @@ constexpr int most_ranks = 64;
 inline void leave(Channel& channel, bool synchronizing, bool wrote, size_t bytes) {
   if (wrote && bytes >= long_bytes) [[unlikely]]
     ask_for_long(channel, synchronizing, bytes);
-  else if (wrote) mem::fetch_for_writing(&channel.next_cell(), offsetof(Cell, payload) + bytes);
+  else if (wrote) mem::fetch_for_writing(&channel.next_mailbox(), offsetof(Mailbox, payload) + bytes);
   channel.end(synchronizing, 0);
 }
 
@@ -250,8 +253,8 @@ coll_status exchange(Channel& channel, const Shown& own, const From& from, bool 
   if (status != COLL_OK) return status;
   Team& team = *channel.team;
   const int rank = team.rank;
-  if (team.crowded) [[unlikely]]
-    team.tell_core();
+  if (team.oversubscribed) [[unlikely]]
+    team.publish_core();
   // A long one: whoever shows its buffer where it lies has to wait for the others.
   const bool seen = own.shown && own.all_bytes() >= team.direct_min_bytes && own.buffer != nullptr && team.map_arenas &&
                     show_in_arena(channel, own);
@@ -264,7 +267,7 @@ coll_status exchange(Channel& channel, const Shown& own, const From& from, bool 
     if (other != rank) {
       if (!is_there(channel, other)) [[unlikely]]
         if ((status = await_late(channel, other, from, !own.shown)) != COLL_OK) return status;
-      const uint64_t check = channel.cell(other).check;
+      const uint64_t check = channel.mailbox(other).check;
       checks |= check;
       most = std::max(most, check & bytes_mask);
     }
@@ -305,7 +308,7 @@ Shown blocks_for_others(const Team& team, const void* send, size_t bytes, bool l
 const char* block_from(Channel& channel, int of, size_t bytes) {
   const Team& team = *channel.team;
   const char* blocks = shown_by(channel, of);
-  const bool has_all = (channel.cell(of).check & in_buffer) != 0;
+  const bool has_all = (channel.mailbox(of).check & in_buffer) != 0;
   const int place = has_all ? team.rank : (team.rank - of - 1 + team.ranks) % team.ranks;
   return blocks + size_t(place) * bytes;
 }
@@ -338,7 +341,7 @@ coll_status latency_bcast(Channel& channel, void* buffer, size_t bytes, int root
   const Shown own = vector(sends, buffer, bytes, true);
   const coll_status status = exchange(channel, own, {root, root + 1, bytes}, false, [&] {
     if (sends) return;
-    shown = channel.cell(root).check & bytes_mask;
+    shown = channel.mailbox(root).check & bytes_mask;
     mem::copy(buffer, shown_by(channel, root), std::min(shown, bytes));
   });
   return shown >= bytes ? status : COLL_ERR_COUNT;
@@ -432,11 +435,11 @@ coll_status latency_agree(Channel& channel, uint64_t signature, int* differs) {
   coll_status status = channel.begin_cell();
   if (status != COLL_OK) return status;
   const Team& team = *channel.team;
-  channel.show(channel.cell(team.rank), signature);
+  channel.show(channel.mailbox(team.rank), signature);
   for (int rank = 0; rank < team.ranks; rank++)
     if (rank != team.rank && (status = await(channel, rank)) != COLL_OK) return status;
   for (int rank = team.ranks - 1; rank >= 0; rank--)
-    if (channel.cell(rank).check != signature && rank != team.rank) *differs = rank;
+    if (channel.mailbox(rank).check != signature && rank != team.rank) *differs = rank;
   leave(channel, true, true, 0);
   return *differs < 0 ? COLL_OK : COLL_ERR_MISMATCH;
 }

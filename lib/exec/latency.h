@@ -13,7 +13,7 @@
 
 namespace coll::exec {
 
-// REQUIRES for all: what one rank shows to the others <= Cell::payload_bytes, at most 64 ranks for reductions and any number
+// REQUIRES for all: what one rank shows to the others <= Mailbox::payload_bytes, at most 64 ranks for reductions and any number
 // for the others. Where buffers have blocks, `bytes` and `count` are of one block; a rank's own block may be in place
 // already.
 // Errors: PEER_DIED. TRUNCATE when a rank shows more than this one takes, which is then done with the first of it; a

@@ -38,7 +38,7 @@ class Exchange {
       parts_ = channel.ring_of(staging).parts;
       if (writes) channel.touch_staging(staging);
     }
-    if (team_.crowded) team_.tell_core();
+    if (team_.oversubscribed) team_.publish_core();
   }
 
   coll_status status() const { return status_; }
@@ -71,11 +71,11 @@ class Exchange {
   template <typename Each>
   bool await_each(size_t count, Each each) {
     for (const bool all : {false, true}) {
-      if (!all && !team_.crowded) continue;
+      if (!all && !team_.oversubscribed) continue;
       for (size_t i = 0; i < count; i++) {
         const auto [rank, which] = each(i);
-        if (rank == team_.rank || is_there(rank, which) || !(all || team_.is_here(rank))) continue;
-        if (!await(rank, which, all && team_.crowded)) return false;
+        if (rank == team_.rank || is_there(rank, which) || !(all || team_.may_share_core(rank))) continue;
+        if (!await(rank, which, all && team_.oversubscribed)) return false;
       }
     }
     return true;

@@ -42,21 +42,22 @@ coll_status tree_bcast(Channel& channel, void* buffer, size_t bytes, int parent,
   const char* data = static_cast<const char*>(buffer);
   size_t shown = bytes;
   if (parent >= 0) {
-    const Cell& from = channel.cell(parent);
+    const Mailbox& from = channel.mailbox(parent);
     if ((status = team.wait(from.sequence, channel.operation, parent)) != COLL_OK) return status;
     data = from.payload;
     shown = from.check;
   }
   if (passes_on) {
     // All that the root shows, also where this rank expects less.
-    Cell& cell = channel.cell(team.rank);
-    mem::copy(cell.payload, data, shown);
-    channel.show(cell, shown);
-    if (parent >= 0) data = cell.payload;
+    Mailbox& mailbox = channel.mailbox(team.rank);
+    mem::copy(mailbox.payload, data, shown);
+    channel.show(mailbox, shown);
+    if (parent >= 0) data = mailbox.payload;
   }
   if (parent >= 0) mem::copy(buffer, data, std::min(shown, bytes));
   if (passes_on)
-    mem::fetch_for_writing(&channel.next_cell(), offsetof(Cell, payload) + std::min(shown, asked_ahead_bytes(false)));
+    mem::fetch_for_writing(&channel.next_mailbox(),
+                           offsetof(Mailbox, payload) + std::min(shown, asked_ahead_bytes(false)));
   channel.end(false, 0);
   if (shown == bytes) return COLL_OK;
   return shown > bytes ? COLL_ERR_TRUNCATE : COLL_ERR_COUNT;
@@ -65,7 +66,7 @@ coll_status tree_bcast(Channel& channel, void* buffer, size_t bytes, int parent,
 coll_status crowd_barrier(Channel& channel) {
   channel.begin_without_cell();
   Team& team = *channel.team;
-  team.tell_core();
+  team.publish_core();
   post(channel, channel.own_progress().begun);
   // First for ranks that need this rank's core. The others do not wait for it to be passed on.
   for (const bool all : {false, true})
@@ -73,7 +74,7 @@ coll_status crowd_barrier(Channel& channel) {
     for (int step = 1; step < team.ranks; step++) {
       const int other = (team.rank - step + team.ranks) % team.ranks;
       const Progress& of = channel.progress(other);
-      if (!shows(channel, of.begun) && (all || team.is_here(other)))
+      if (!shows(channel, of.begun) && (all || team.may_share_core(other)))
         if (coll_status status = team.wait(of.begun, channel.operation, other, all); status != COLL_OK) return status;
       if (shows(channel, of.done)) return channel.end(true, 0), COLL_OK;
     }

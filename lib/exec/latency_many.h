@@ -26,7 +26,7 @@ struct TreePlace {
 
 // REQUIRES for all: every rank has its place in the same tree. Errors: PEER_DIED.
 coll_status tree_barrier(Channel& channel, const TreePlace& place);
-// REQUIRES: bytes <= Cell::payload_bytes. `passes_on`: some rank has this one as its parent. Errors as latency_bcast().
+// REQUIRES: bytes <= Mailbox::payload_bytes. `passes_on`: some rank has this one as its parent. Errors as latency_bcast().
 coll_status tree_bcast(Channel& channel, void* buffer, size_t bytes, int parent, bool passes_on);
 
 coll_status crowd_barrier(Channel& channel);

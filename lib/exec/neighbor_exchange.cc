@@ -217,7 +217,7 @@ bool NeighborExchange::show(Out& out) {
   const std::optional<uint64_t> offset = arena != nullptr ? arena->offset_of(data, out.bytes) : std::nullopt;
   OutEntry& entry = *out.entry;
   if (offset.has_value()) {
-    team.tell_arena(arena->descriptor());
+    team.publish_arena(arena->descriptor());
     entry.arena_offset = *offset + 1;
     mapped_ = true;
   } else if (team.reach == Reach::remote || (team.reach == Reach::staged && out.bytes > most_staged_bytes)) {
@@ -377,7 +377,7 @@ bool NeighborExchange::fetch_in_place(In& in) {
   constexpr uint32_t between_us = 1000;
   bool ended = error == ESRCH;
   for (int look = 0; !ended && look < looks; look++) {
-    ended = team.gone(in.peer);
+    ended = team.has_exited(in.peer);
     if (!ended) sync::sleep_us(between_us);
   }
   status_ = ended ? COLL_ERR_PEER_DIED : COLL_ERR_SYSTEM;
@@ -422,10 +422,10 @@ coll_status NeighborExchange::finish() {
       case Run::Progress::moved: wait.again(); continue;
       case Run::Progress::blocked: break;
     }
-    const sync::Rung rung = wait.climb([this] { return awaited().rank; });
-    const bool look = wait.rounds() % rounds_between_looks == 0 || rung == sync::Rung::sleep;
+    const sync::WaitStage stage = wait.pause([this] { return awaited().rank; });
+    const bool look = wait.rounds() % rounds_between_looks == 0 || stage == sync::WaitStage::block;
     if (look && team.progress_others != nullptr) team.progress_others(team.progress_context);
-    if (!idle(rung)) return status_;
+    if (!idle(stage)) return status_;
   }
 }
 
@@ -448,10 +448,10 @@ AwaitedPost NeighborExchange::awaited() const {
   return {};
 }
 
-bool NeighborExchange::idle(sync::Rung rung) {
-  if (rung == sync::Rung::spin || left_ == 0) return true;
+bool NeighborExchange::idle(sync::WaitStage stage) {
+  if (stage == sync::WaitStage::spin || left_ == 0) return true;
   Team& team = *channel_->team;
-  const auto is_lost = [&team](const AwaitedPost& post) { return team.lost(*post.sequence, post.value, post.rank); };
+  const auto is_lost = [&team](const AwaitedPost& of) { return team.will_never_post(*of.sequence, of.value, of.rank); };
   const bool lost =
       std::any_of(in_.begin(), in_.end(), [&](const In& in) { return !in.over && is_lost(awaited(in)); }) ||
       std::any_of(out_.begin(), out_.end(), [&](const Out& out) { return !out.over && is_lost(awaited(out)); });
@@ -460,7 +460,7 @@ bool NeighborExchange::idle(sync::Rung rung) {
     status_ = COLL_ERR_PEER_DIED;
     return false;
   }
-  if (rung == sync::Rung::sleep) {
+  if (stage == sync::WaitStage::block) {
     const AwaitedPost post = awaited();
     team.sleep(*post.sequence, post.value, post.rank, nap_us);
   }

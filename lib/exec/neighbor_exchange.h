@@ -50,7 +50,7 @@ class NeighborExchange {
   coll_status begin(Channel& channel);
   Run::Progress advance();
   coll_status finish();
-  bool idle(sync::Rung rung);
+  bool idle(sync::WaitStage stage);
   AwaitedPost awaited() const;
   coll_status status() const { return status_; }
   bool used_mapped_memory() const { return mapped_; }

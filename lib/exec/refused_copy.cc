@@ -42,12 +42,12 @@ bool Team::copy_by_owner(int owner, bool write, uint64_t address, char* local, s
   for (;;) {
     const OwnersAnswer answer = advance(copy);
     if (answer != OwnersAnswer::pending) return answer == OwnersAnswer::made;
-    const sync::Rung rung = wait.climb([owner] { return owner; });
-    if (rung == sync::Rung::spin) continue;
+    const sync::WaitStage stage = wait.pause([owner] { return owner; });
+    if (stage == sync::WaitStage::spin) continue;
     make_refused_copies();
     // A request of this rank may have the piece.
     if (progress_others != nullptr) progress_others(progress_context);
-    if (rung == sync::Rung::sleep) sync::sleep_us(between_us);
+    if (stage == sync::WaitStage::block) sync::sleep_us(between_us);
   }
 }
 
@@ -57,7 +57,7 @@ OwnersAnswer Team::advance(OwnersCopy& copy) {
   if (piece == nullptr) return OwnersAnswer::failed;
   for (;;) {
     // An owner that has gone without an answer may still be in the middle of the copy: then the piece is not used again.
-    const bool has_gone = piece_is_taken_ && gone(shared.owner);
+    const bool has_gone = piece_is_taken_ && has_exited(shared.owner);
     const uint32_t state = sync::seen(shared.state);
     if (piece_is_abandoned_ && state != RefusedCopy::asked) piece_is_taken_ = piece_is_abandoned_ = false;
     if (copy.asked == 0 && piece_is_taken_) return has_gone ? OwnersAnswer::failed : OwnersAnswer::pending;

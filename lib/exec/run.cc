@@ -23,9 +23,9 @@ void Run::reserve(const Bound& bound) {
   lanes_.reserve(bound.lanes().size());
   for (size_t l = 0; l < bound.lanes().size(); l++)
     for (const auto& loop : bound.lanes()[l].loops) {
-      if (steady_.size() <= l) steady_.resize(bound.lanes().size());
-      steady_[l].steps.reserve(loop->steps.size());
-      steady_[l].operands.reserve(loop->operands.size());
+      if (running_loops_.size() <= l) running_loops_.resize(bound.lanes().size());
+      running_loops_[l].steps.reserve(loop->steps.size());
+      running_loops_[l].operands.reserve(loop->operands.size());
     }
 }
 
@@ -120,30 +120,30 @@ coll_status Run::finish() {
       status_ = team.wait(*lane.next->flag, target(*lane.next, lane.index), lane.next->rank);
       if (status_ != COLL_OK) return lanes_left_ = 0, status_;
     } else {
-      const sync::Rung rung = wait.climb([this] { return awaited().rank; });
-      const bool look = wait.rounds() % rounds_between_looks == 0 || rung == sync::Rung::sleep;
+      const sync::WaitStage stage = wait.pause([this] { return awaited().rank; });
+      const bool look = wait.rounds() % rounds_between_looks == 0 || stage == sync::WaitStage::block;
       if (look && team.progress_others != nullptr) team.progress_others(team.progress_context);
-      if (!idle(rung)) return status_;
+      if (!idle(stage)) return status_;
     }
   }
 }
 
-bool Run::idle(sync::Rung rung) {
-  if (rung == sync::Rung::spin || lanes_left_ == 0) return true;
+bool Run::idle(sync::WaitStage stage) {
+  if (stage == sync::WaitStage::spin || lanes_left_ == 0) return true;
   Team& team = *channel_->team;
   team.make_refused_copies();
   for (const LaneState& lane : lanes_) {
     if (lane.done() || lane.next->kind != Kind::wait) continue;
     const Instruction& in = *lane.next;
     uint64_t value = target(in, lane.index);
-    if (team.lost(*in.flag, value, in.rank)) {
+    if (team.will_never_post(*in.flag, value, in.rank)) {
       team.fail();
       status_ = COLL_ERR_PEER_DIED;
       lanes_left_ = 0;
       return false;
     }
   }
-  if (rung == sync::Rung::sleep) {
+  if (stage == sync::WaitStage::block) {
     const AwaitedPost post = awaited();
     if (post.sequence != nullptr) team.sleep(*post.sequence, post.value, post.rank, nap_us);
     else sync::sleep_us(nap_us);
@@ -182,9 +182,9 @@ bool Run::met(const Instruction& in, uint64_t index) {
 
 template <bool recorded>
 Run::Outcome Run::run_lane(LaneState& lane) {
-  if (!recorded && lane.steady) {
-    if (steady_[size_t(&lane - lanes_.data())].known != known_) lane.steady = false;
-    else if (run_steady(lane) == Outcome::blocked) return Outcome::blocked;
+  if (!recorded && lane.in_compiled_loop) {
+    if (running_loops_[size_t(&lane - lanes_.data())].known != known_) lane.in_compiled_loop = false;
+    else if (run_compiled(lane) == Outcome::blocked) return Outcome::blocked;
   }
   const Instruction* in = lane.next;
   uint64_t index = lane.index;
@@ -222,19 +222,19 @@ Run::Outcome Run::run_lane(LaneState& lane) {
         index = 0;
         if (in->geometry->trips == 0) {
           in = lane.code + in->value - 1;
-        } else if (!recorded && lane.code[in->value - 1].steady != nullptr &&
-                   becomes_steady(lane, lane.code[in->value - 1], 0)) {
+        } else if (!recorded && lane.code[in->value - 1].compiled != nullptr &&
+                   enter_compiled(lane, lane.code[in->value - 1], 0)) {
           lane.index = 0;
-          if (run_steady(lane) == Outcome::blocked) return Outcome::blocked;
+          if (run_compiled(lane) == Outcome::blocked) return Outcome::blocked;
           in = lane.next - 1, index = lane.index;
         }
         break;
       case Kind::end:
         if (++index >= in->geometry->trips) {
           index = 0;
-        } else if (!recorded && in->steady != nullptr && becomes_steady(lane, *in, index)) {
+        } else if (!recorded && in->compiled != nullptr && enter_compiled(lane, *in, index)) {
           lane.index = index;
-          if (run_steady(lane) == Outcome::blocked) return Outcome::blocked;
+          if (run_compiled(lane) == Outcome::blocked) return Outcome::blocked;
           in = lane.next - 1, index = lane.index;
         } else {
           in = lane.code + in->value - 1;
@@ -316,7 +316,7 @@ void Run::publish(uint8_t view_index) {
     for (size_t block = 0; block < size.blocks.size(); block++)
       reinterpret_cast<uint64_t*>(table)[block] = offsets[block] * element_bytes_;
   }
-  if (in_arena) team.tell_arena(arena->descriptor());
+  if (in_arena) team.publish_arena(arena->descriptor());
   line.published_address.store(uint64_t(uintptr_t(buffer)), std::memory_order_relaxed);
   line.published_offset.store(in_arena ? *offset + 1 : 0, std::memory_order_relaxed);
   sync::post(line.published_operation, channel_->operation);
@@ -371,9 +371,9 @@ const Instruction* Run::copy(const Instruction* in, const Instruction* end, uint
   size_t bytes = extent.length * element_bytes_;
   const Location& to = in->locations[0];
   const Location& from = in->locations[in->destinations];
-  if (is_remote(from)) return copy_far(in, end, index);
+  if (is_remote(from)) return copy_remote(in, end, index);
   const char* source = local(from, extent, index);
-  if (is_remote(to)) return copy_far(in, end, index);
+  if (is_remote(to)) return copy_remote(in, end, index);
   char* first = local(to, extent, index);
   char* second = in->destinations == 2 ? local(in->locations[1], extent, index) : nullptr;
   copy_here(in->shared, in->stream, first, second, source, bytes);
@@ -399,7 +399,7 @@ void Run::copy_here(int shared, bool stream, char* first, char* second, const ch
   char* staged = shared == 1 ? first : second;
   stores.count(bytes);
   if (stores.stream(bytes)) {
-    mem::copy_over(staged, source, bytes, true);
+    mem::copy_shared(staged, source, bytes, true);
     return mem::copy(shared == 1 ? second : first, source, bytes);
   }
   mem::write_in_steps(
@@ -415,7 +415,7 @@ void Run::reduce_past_caches(bool from_right, char* to, const void** sources, in
   for (size_t length; elements > 0; elements -= length) {
     length = std::min(most, elements);
     combine(from_right, piece, nullptr, sources, count, length);
-    mem::copy_over(to, piece, length * element_bytes_, true);
+    mem::copy_shared(to, piece, length * element_bytes_, true);
     to += length * element_bytes_;
     for (int s = 0; s < count; s++) sources[s] = static_cast<const char*>(sources[s]) + length * element_bytes_;
   }
@@ -448,7 +448,7 @@ void Run::reduce_here(int shared, bool from_right, char* first, char* second, co
     if (second == nullptr) return reduce_past_caches(from_right, first, sources, count, elements);
     if (shared == 1) std::swap(first, second);
     combine(from_right, first, nullptr, sources, count, elements);
-    return mem::copy_over(second, first, bytes, true);
+    return mem::copy_shared(second, first, bytes, true);
   }
   combine(from_right, first, second, sources, count, elements);
 }

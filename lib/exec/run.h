@@ -8,8 +8,8 @@
 
 #include "exec/bound.h"
 #include "exec/channel.h"
+#include "exec/compiled_loop.h"
 #include "exec/reducer.h"
-#include "exec/steady.h"
 #include "mem/copy.h"
 #include "mem/fetch.h"
 
@@ -40,10 +40,10 @@ class Run {
   Progress advance();
   // Advances until done.
   coll_status finish();
-  // For whoever calls advance() in a loop of his own and climbs a ladder: to be called on every rung after a blocked
-  // advance(). Notices a rank that has gone (then false, and status() is PEER_DIED), and sleeps a little on the last.
-  bool idle(sync::Rung rung);
-  // Without which a blocked run does not go on; none when it is done.
+  // For callers that call advance() in a loop of their own: to be called after a blocked advance() with the stage of the
+  // wait. Returns false if the awaited rank has exited (status() is then PEER_DIED). In stage `block` it sleeps a little.
+  bool idle(sync::WaitStage stage);
+  // The post that a blocked run waits for; none if the run is done.
   AwaitedPost awaited() const;
   coll_status status() const { return status_; }
   // Memory of an arena was used where it lies: this rank's, or that of a peer. Since begin().
@@ -54,8 +54,8 @@ class Run {
     const Instruction* code = nullptr;
     const Instruction* next = nullptr;
     const Instruction* end = nullptr;
-    uint64_t index = 0;   // pass of the loop it is in
-    bool steady = false;  // that loop's other passes are run_steady()'s
+    uint64_t index = 0;             // pass of the loop it is in
+    bool in_compiled_loop = false;  // that loop's other passes are run_compiled()'s
     bool done() const { return next == end; }
   };
   enum class Outcome : uint8_t { ended, blocked, failed, left };
@@ -117,10 +117,10 @@ class Run {
     else (*arguments_.reducer)(first, second, sources, count, elements);
   }
 
-  // Steady passes, see there. Whether those from `index` on are, of the loop that ends at `end`; then run_steady() does them
-  // all, and ends behind the loop.
-  bool becomes_steady(LaneState& lane, const Instruction& end, uint64_t index);
-  Outcome run_steady(LaneState& lane);
+  // True if the loop that ends at `end` runs compiled from iteration `index` on; run_compiled() then makes these iterations
+  // and continues after the loop.
+  bool enter_compiled(LaneState& lane, const Instruction& end, uint64_t index);
+  Outcome run_compiled(LaneState& lane);
 
   bool offer(const void* buffer, size_t bytes, const plan::View& view, sync::FlagLine& line);
   void learn_far(int rank, uint8_t view, const sync::FlagLine& line);
@@ -136,7 +136,7 @@ class Run {
   char* place(const Location& at, const plan::Extent& extent, uint64_t index) const;
   bool still_hold(const Location* operands, int count) const;
   bool share_memory(const Location& a, const Location& b, const plan::Extent& extent, uint64_t index) const;
-  const Instruction* copy_far(const Instruction* in, const Instruction* end, uint64_t index);
+  const Instruction* copy_remote(const Instruction* in, const Instruction* end, uint64_t index);
   const Instruction* copy_several(const Instruction* in, const Instruction* end, uint64_t index);
   bool copy_mapped(const Instruction& in, const plan::Extent& extent, uint64_t index);
   bool copy_by_kernel(const Instruction& in, const plan::Extent& extent, uint64_t index);
@@ -159,7 +159,7 @@ class Run {
   uint64_t known_ = 0;  // views whose place became known, own and peers'
   std::vector<LaneState> lanes_;
   size_t lanes_left_ = 0;
-  std::vector<Steady> steady_;  // [lanes]
+  std::vector<RunningLoop> running_loops_;  // [lanes]
   bool recorded_ = false;
   bool stores_shared_ = false;  // as Bound
   coll_status status_ = COLL_OK;

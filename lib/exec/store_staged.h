@@ -14,8 +14,8 @@ namespace coll::exec {
 // Past the caches, by a string instruction or by vectors, as the processor and the distance of the readers have it.
 inline void store_staged(mem::SharedStores& stores, char* staged, const char* source, size_t bytes) {
   stores.count(bytes);
-  if (stores.stream(bytes)) return mem::copy_over(staged, source, bytes, true);
-  if (bytes >= mem::processor().string_store_bytes) return mem::copy_over(staged, source, bytes, false);
+  if (stores.stream(bytes)) return mem::copy_shared(staged, source, bytes, true);
+  if (bytes >= mem::processor().rep_movsb_store_min_bytes) return mem::copy_shared(staged, source, bytes, false);
   mem::write_in_steps(staged, bytes, [&](size_t at, size_t length) { mem::copy(staged + at, source + at, length); });
 }
 

@@ -27,7 +27,7 @@ void set_once(std::atomic<uint32_t>& word, uint32_t value) {
 
 }  // namespace
 
-bool Team::gone(int of_rank) const {
+bool Team::has_exited(int of_rank) const {
   if (is_aborted()) return true;
   const Member& member = members[size_t(of_rank)];
   const bool ended = sync::seen(member.state->state) != RankState::alive || member.peer->doomed(member.state->life);
@@ -56,21 +56,21 @@ void Team::fail() {
   }
 }
 
-void Team::tell_core() {
+void Team::publish_core() {
   const uint32_t here = uint32_t(sched_getcpu()) + 1;
-  std::atomic<uint32_t>& told = members[size_t(rank)].state->core;
-  if (told.load(std::memory_order_relaxed) != here) told.store(here, std::memory_order_relaxed);
+  std::atomic<uint32_t>& core = members[size_t(rank)].state->core;
+  if (core.load(std::memory_order_relaxed) != here) core.store(here, std::memory_order_relaxed);
 }
 
 coll_status Team::wait_slow(const std::atomic<uint64_t>& sequence, uint64_t value, int of_rank, bool for_it_alone) {
-  Wait wait(*this, for_it_alone && !is_here(of_rank));
+  Wait wait(*this, for_it_alone && !may_share_core(of_rank));
   for (;;) {
     if (sync::is_posted(sequence, value)) return COLL_OK;
-    const sync::Rung rung = wait.climb([of_rank] { return of_rank; });
+    const sync::WaitStage stage = wait.pause([of_rank] { return of_rank; });
     if (progress_others != nullptr && wait.rounds() % rounds_between_looks == 0) progress_others(progress_context);
-    if (rung == sync::Rung::spin) continue;
-    if (lost(sequence, value, of_rank)) return fail(), COLL_ERR_PEER_DIED;
-    if (rung != sync::Rung::sleep) continue;
+    if (stage == sync::WaitStage::spin) continue;
+    if (will_never_post(sequence, value, of_rank)) return fail(), COLL_ERR_PEER_DIED;
+    if (stage != sync::WaitStage::block) continue;
     if (progress_others != nullptr) progress_others(progress_context);
     sleep(sequence, value, of_rank, progress_others != nullptr ? nap_us : wait.sleep_us());
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The ranks of a communicator as the executor needs them: where their flags and staging lie, how to wait for them, and
-// how to notice that one has gone. lib/comm fills it in.
+// The ranks of a communicator as the executor needs them: where their flags and staging are, how to wait for them, and
+// how to detect that one has exited. lib/comm fills it in.
 #pragma once
 
 #include <atomic>
@@ -14,9 +14,9 @@
 #include "exec/record.h"
 #include "exec/refused_copy.h"
 #include "mem/shared_stores.h"
+#include "sync/backoff.h"
 #include "sync/doorbell.h"
 #include "sync/flag.h"
-#include "sync/ladder.h"
 #include "sync/protocols.h"
 #include "transport/access.h"
 #include "transport/life.h"
@@ -24,9 +24,8 @@
 
 namespace coll::exec {
 
-// Between two looks of a rank that spins at whether anything else wants progress. One that yields also looks after each
-// yield whether the awaited rank still lives: a yield can last a time slice of all other ranks on the core, and a look
-// takes less than the yield.
+// A spinning rank advances other operations once in so many rounds. A yielding rank also checks after each yield whether
+// the awaited rank is alive: a yield can last a time slice of every other rank on the core, and the check takes less.
 inline constexpr uint32_t rounds_between_looks = 64;
 // A sleep for one flag while something else may come first: another lane, another operation, another library.
 inline constexpr uint32_t nap_us = 200;
@@ -43,11 +42,11 @@ enum class Reach : uint8_t {
 struct RankState {
   enum : uint32_t { alive = 0, left = 1, failed = 2 };
   alignas(sync::line_bytes) std::atomic<uint32_t> state;
-  std::atomic<uint32_t> core;      // one more than that which it was last on, as far as it has told; 0: it has not
+  std::atomic<uint32_t> core;      // 1 + the processor that it last published; 0: none
   std::atomic<uint32_t> refusals;  // 1: a peer wants a copy that it cannot make; see refused_copy.h
-  std::atomic<uint32_t> arena;     // one more than the descriptor of the rank's arena; 0: no view lay there yet
+  std::atomic<uint32_t> arena;     // 1 + the descriptor of the rank's arena; 0: no view was in it yet
   transport::LifeMark life;
-  std::atomic<uint32_t> aborted;  // by whom and why, see Abort; 0: not. Stays as it was first set
+  std::atomic<uint32_t> aborted;  // rank and reason, see Abort; 0: not aborted. Set once
   sync::Doorbell bell;
   RefusedCopy refused;
 };
@@ -65,8 +64,8 @@ struct Member {
   std::shared_ptr<transport::Peer> peer;
 };
 
-// What this rank's far steps have moved: through windows, as the plan says; in place through a block of its own in
-// between; by copies of the kernel.
+// Bytes that this rank's remote steps have moved: loaded and stored through mappings, through a private block in between,
+// and by kernel-assisted copies.
 struct Traffic {
   uint64_t loaded = 0, stored = 0, apart = 0, by_kernel = 0;
 };
@@ -92,50 +91,50 @@ class Team {
   size_t direct_min_bytes = 8192;    // smaller vectors are staged although they could be reached
   bool stages_own = false;           // this rank's buffers, as the kernel refused a copy of one
   std::function<void()> on_refusal;  // called when that begins; may be null
-  sync::Patience patience;
-  bool crowded = false;  // more ranks than cores
-  // As the last long wait found: the awaited rank was on this core although it could have one of its own. While it holds,
-  // every wait tells the core first, so that ranks which part notice at once. Several threads of the rank may write it.
+  sync::SpinPolicy spin_policy;
+  bool oversubscribed = false;  // more ranks than cores
+  // Result of the last long wait: the awaited rank was on this core although it could have one of its own. While true,
+  // every wait publishes the core first, so that ranks that migrate are noticed at once. Written by any thread of the rank.
   std::atomic<bool> shares_core = false;
   mem::SharedStores stores;  // to what this rank stages
-  // Called now and then while a rank waits, so that other operations of the communicator advance. May be null.
+  // Called periodically while a rank waits, so that other operations of the communicator advance. May be null.
   void (*progress_others)(void* context) = nullptr;
   void* progress_context = nullptr;
-  // Of the latency paths: by rank, what it showed in its arena, which could not be mapped. Else empty.
+  // Latency paths: copies, by rank, of payloads in an arena that could not be mapped. Otherwise empty.
   std::vector<std::vector<char>> fetched;
 
-  // After every post: wakes whoever sleeps on this rank.
+  // After every post: wakes the ranks that sleep on this rank's doorbell.
   void posted() { sync::doorbell_after_post(bell()); }
   sync::Doorbell& bell() { return members[size_t(rank)].state->bell; }
 
-  // Until line.sequence >= value, which `rank` posts. OK or PEER_DIED. `for_it_alone`: for nobody else who needs this core,
-  // so that it need not be passed on at once if that rank has another.
+  // Waits until sequence >= value, which `of_rank` posts. Returns OK or PEER_DIED. `for_it_alone`: no rank but `of_rank`
+  // needs this core during the wait, so that it is not yielded at once if that rank runs on another.
   coll_status wait(const std::atomic<uint64_t>& sequence, uint64_t value, int of_rank, bool for_it_alone = false) {
     if (sync::is_posted(sequence, value)) [[likely]]
       return COLL_OK;
     return wait_slow(sequence, value, of_rank, for_it_alone);
   }
-  // Tells the others which core this rank runs on: always where ranks share cores, else when a wait gets long. Only how
-  // a rank waits depends on it: ranks move.
-  void tell_core();
-  // Whether another rank was last seen on this rank's core, or nowhere.
-  bool is_here(int of_rank) const { return core_of(of_rank) == 0 || is_known_here(of_rank); }
-  // Whether it was last seen there; after tell_core(). False for -1: no rank.
-  bool is_known_here(int of_rank) const { return of_rank >= 0 && core_of(of_rank) == core_of(rank); }
+  // Publishes the core that this rank runs on: always if oversubscribed, otherwise when a wait gets long. Only the way of
+  // waiting may depend on it, because ranks migrate.
+  void publish_core();
+  // True if another rank was last seen on this rank's core, or has not published one.
+  bool may_share_core(int of_rank) const { return core_of(of_rank) == 0 || shares_core_with(of_rank); }
+  // True if it was last seen there. REQUIRES: publish_core(). False for rank -1.
+  bool shares_core_with(int of_rank) const { return of_rank >= 0 && core_of(of_rank) == core_of(rank); }
 
-  // Sleeps until that may hold, or for a while.
+  // Sleeps until sequence >= value may hold, at most so long.
   void sleep(const std::atomic<uint64_t>& sequence, uint64_t value, int of_rank, uint32_t at_most_us);
 
-  // The rank has ended, left or failed, or the communicator was aborted: what it has not posted yet it never will.
-  bool gone(int of_rank) const;
-  // The rank has gone without posting it. What it posted before it went still counts. A rank that waits looks here now and
-  // then, and makes copies for peers that may be what it waits for.
-  bool lost(const std::atomic<uint64_t>& sequence, uint64_t value, int of_rank) {
+  // True if the rank has exited, left or failed, or the communicator was aborted: it posts nothing more.
+  bool has_exited(int of_rank) const;
+  // True if the rank has exited without posting the value; a value posted before still counts. A waiting rank calls it
+  // periodically. It also makes copies for peers, because one of them may be what this rank waits for.
+  bool will_never_post(const std::atomic<uint64_t>& sequence, uint64_t value, int of_rank) {
     make_refused_copies();
-    return gone(of_rank) && !sync::is_posted(sequence, value);
+    return has_exited(of_rank) && !sync::is_posted(sequence, value);
   }
-  // A copy between a peer's memory and memory here that the kernel refuses. False: it cannot be made, or the owner is
-  // gone. See refused_copy.h.
+  // A copy between a peer's memory and this rank's that the kernel refuses. False: it cannot be made, or the owner has
+  // exited. See refused_copy.h.
   bool copy_by_owner(int owner, bool write, uint64_t address, char* local, size_t bytes);
   // The same without waiting: to be called until it is no longer pending.
   OwnersAnswer advance(OwnersCopy& copy);
@@ -144,20 +143,20 @@ class Team {
   void make_refused_copies() {
     if (sync::is_wanted(members[size_t(rank)].state->refusals)) make_all_refused_copies();
   }
-  // Tells the others where this rank's arena is. To be called before a view of it is announced.
-  void tell_arena(int descriptor) const {
-    std::atomic<uint32_t>& told = members[size_t(rank)].state->arena;
-    if (told.load(std::memory_order_relaxed) == 0) told.store(uint32_t(descriptor) + 1, std::memory_order_relaxed);
+  // Publishes the descriptor of this rank's arena. REQUIRES: called before a view of it is announced.
+  void publish_arena(int descriptor) const {
+    std::atomic<uint32_t>& arena = members[size_t(rank)].state->arena;
+    if (arena.load(std::memory_order_relaxed) == 0) arena.store(uint32_t(descriptor) + 1, std::memory_order_relaxed);
   }
-  // Where a view in another process's arena, which the rank has announced, is mapped. Null when it cannot be mapped: then
-  // the rank copies, see refused_copy.h.
+  // The address at which an announced view in another process's arena is mapped. Null if it cannot be mapped: then the
+  // owner copies, see refused_copy.h.
   char* arena_of(int of_rank, uint64_t offset) const {
     const Member& member = members[size_t(of_rank)];
     return member.peer->arena(int(member.state->arena.load(std::memory_order_relaxed)) - 1, offset);
   }
-  // Tells the others that this rank can no longer take part.
+  // Marks this rank as failed, for all others to see.
   void fail();
-  // Ends all waiting of all ranks: to them every peer is gone(). By any thread.
+  // Ends all waiting of all ranks: for them every peer has_exited(). Thread safe.
   void abort(coll_status why);
   bool is_aborted() const { return sync::seen(members[size_t(rank)].state->aborted) != 0; }
   // REQUIRES: is_aborted().

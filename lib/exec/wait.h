@@ -1,76 +1,78 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One wait of a rank for others: how long it spins, yields and sleeps, by what is known of the core of the awaited rank.
-// Flags, plans and requests all wait this way.
+// One wait of a rank for another: how long it spins, yields and blocks depends on the core on which the awaited rank was
+// last seen. Flags, plans and requests all wait through this class.
 #pragma once
 
 #include <cstdint>
 
 #include "exec/team.h"
-#include "sync/ladder.h"
+#include "sync/backoff.h"
 
 namespace coll::exec {
 
 class Wait {
  public:
-  // `for_it_alone`: for a single rank, and no other rank needs this core meanwhile: see Team::wait().
+  // `for_it_alone`: no rank but the awaited one needs this core during the wait; see Team::wait().
   explicit Wait(Team& team, bool for_it_alone = false)
-      : team_(team), ladder_(for_it_alone && team.crowded ? team.patience.for_another_core() : first(team)) {}
+      : team_(team),
+        backoff_(for_it_alone && team.oversubscribed ? team.spin_policy.for_another_core() : first(team)) {}
 
-  // Waits a little, and says on which rung; on Rung::sleep nothing was done, and the caller sleeps on the bell of the
-  // rank that it waits for, for at most sleep_us(). `awaited()` returns that rank, or -1 if none is known.
+  // Waits a little and returns the stage in which it did. For WaitStage::block it has done nothing: the caller sleeps on
+  // the awaited rank's doorbell for at most sleep_us(). `awaited()` returns that rank, or -1 if it is not known.
   template <typename Awaited>
-  sync::Rung climb(Awaited&& awaited) {
-    if (team_.shares_core.load(std::memory_order_relaxed) && ladder_.rounds() == 0 && !decided_ && !beside_ &&
+  sync::WaitStage pause(Awaited&& awaited) {
+    if (team_.shares_core.load(std::memory_order_relaxed) && backoff_.rounds() == 0 && !decided_ && !beside_ &&
         is_beside(awaited()))
       yield_first();
-    const sync::Rung rung = ladder_.climb();
-    if (rung != sync::Rung::sleep || decided_) [[likely]]
-      return rung;
+    const sync::WaitStage stage = backoff_.pause();
+    if (stage != sync::WaitStage::block || decided_) [[likely]]
+      return stage;
     return decide(awaited());
   }
-  uint32_t rounds() const { return ladder_.rounds(); }
-  uint32_t sleep_us() { return ladder_.sleep_us(); }
-  // To be called when something was achieved.
-  void again() { ladder_ = sync::Ladder(first(team_)), decided_ = team_.crowded, beside_ = false; }
+  uint32_t rounds() const { return backoff_.rounds(); }
+  uint32_t sleep_us() { return backoff_.sleep_us(); }
+  // Starts the next wait; call it when the awaited event has come.
+  void again() { backoff_ = sync::Backoff(first(team_)), decided_ = team_.oversubscribed, beside_ = false; }
 
  private:
-  // Where each rank could have a core of its own, about a microsecond: what comes sooner came from another core.
-  static sync::Patience first(const Team& team) {
-    return team.crowded ? team.patience : sync::Patience{.spins = 64, .yields = 0};
+  // If each rank could have a core of its own, spin for about a microsecond: an event that takes longer may come from a
+  // rank on this core.
+  static sync::SpinPolicy first(const Team& team) {
+    return team.oversubscribed ? team.spin_policy : sync::SpinPolicy{.spins = 64, .yields = 0};
   }
 
-  // A launcher that does not bind, other load or a quota may put two ranks on one core although each could have its own.
-  // Then the awaited rank does not run before this one gives the core up.
-  sync::Rung decide(int awaited) {
+  // A launcher that does not bind, other load or a CPU quota may put two ranks on one core although each could have its
+  // own. Then the awaited rank does not run before this one yields.
+  sync::WaitStage decide(int awaited) {
     if (!beside_) {
       const bool here = is_beside(awaited);
       team_.shares_core.store(here, std::memory_order_relaxed);
       decided_ = !here;
-    } else if (ladder_.in_vain()) {
-      // No yield let another process run: the rank has moved, or is of another scheduling group.
+    } else if (backoff_.yields_are_useless()) {
+      // No yield ran another process: the rank has migrated, or belongs to another scheduler group.
       team_.shares_core.store(false, std::memory_order_relaxed);
       decided_ = true;
     } else {
-      return sync::Rung::sleep;
+      return sync::WaitStage::block;
     }
-    if (decided_) ladder_ = sync::Ladder(team_.patience);
+    if (decided_) backoff_ = sync::Backoff(team_.spin_policy);
     else yield_first();
-    return sync::Rung::spin;
+    return sync::WaitStage::spin;
   }
 
   bool is_beside(int awaited) {
-    team_.tell_core();
-    return team_.is_known_here(awaited);
+    team_.publish_core();
+    return team_.shares_core_with(awaited);
   }
   void yield_first() {
     beside_ = true;
-    ladder_ = sync::Ladder(sync::Patience::crowded(false));
+    backoff_ = sync::Backoff(sync::SpinPolicy::oversubscribed(false));
   }
 
   Team& team_;
-  sync::Ladder ladder_;
-  bool decided_ = team_.crowded;  // the core of the awaited rank has nothing more to say
-  bool beside_ = false;           // it is this one
+  sync::Backoff backoff_;
+  bool decided_ = team_.oversubscribed;  // the policy no longer depends on the awaited rank's core
+  bool beside_ = false;                  // the awaited rank was last seen on this core
 };
 
 }  // namespace coll::exec

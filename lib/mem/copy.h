@@ -57,17 +57,17 @@ void copy_nt(void* dst, const void* src, size_t bytes);
 
 // Over lines that another core, a distant one or not, has read: past the caches, or by a string instruction, as the
 // processor does it best. Fenced as copy_nt().
-void copy_over(void* dst, const void* src, size_t bytes, bool distant);
+void copy_shared(void* dst, const void* src, size_t bytes, bool distant);
 
 // What nobody reads again soon, without fetching what is overwritten: past the caches, or a long piece by a string
 // instruction, where that does not wait for the lines.
-void copy_away(void* dst, const void* src, size_t bytes);
+void copy_streaming(void* dst, const void* src, size_t bytes);
 
 // One load, two stores: fills a private buffer and a shared one at once. dst1 and dst2 must not overlap.
 void copy2(void* dst1, void* dst2, const void* src, size_t bytes);
 
 inline void copy(void* dst, const void* src, size_t bytes, Stores stores) {
-  stores == Stores::temporal ? copy(dst, src, bytes) : copy_away(dst, src, bytes);
+  stores == Stores::temporal ? copy(dst, src, bytes) : copy_streaming(dst, src, bytes);
 }
 
 }  // namespace coll::mem

@@ -37,7 +37,7 @@ inline void fetch_for_writing(const void* memory, size_t bytes) {
 // Pushes lines that this core has written to the cache that all cores share, where the first reader finds them sooner
 // than in this one's. For what is read at once and is short: the writer has to fetch them back. A processor that lacks
 // the instruction takes it for one that does nothing.
-inline void hand_over([[maybe_unused]] const void* memory, [[maybe_unused]] size_t bytes) {
+inline void demote_lines([[maybe_unused]] const void* memory, [[maybe_unused]] size_t bytes) {
 #if defined(__x86_64__)
   auto [line, lines] = lines_of(memory, bytes);
   for (; lines > 0; lines--, line += line_bytes)

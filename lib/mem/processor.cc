@@ -15,19 +15,19 @@ namespace {
 
 // Zen 3 and Zen 4, and Xeons with AVX-512: what few kilobytes another core has just written a Zen 4 moves half as fast by
 // `rep movsb`.
-constexpr Processor usual = {.string_load_bytes = (size_t(32) << 10) + 1,
-                             .string_store_bytes = (size_t(16) << 10) + 1,
-                             .string_over_bytes = Processor::never,
-                             .beside_flag_together_bytes = 1023,
-                             .beside_flag_bytes = 2047};
+constexpr Processor usual = {.rep_movsb_load_min_bytes = (size_t(32) << 10) + 1,
+                             .rep_movsb_store_min_bytes = (size_t(16) << 10) + 1,
+                             .rep_movsb_no_rfo_min_bytes = Processor::never,
+                             .inline_max_bytes_symmetric = 1023,
+                             .inline_max_bytes_rooted = 2047};
 // Zen 5, staged data of 16 KiB to 4 MiB: 1.1 to 1.25 times as fast between distant cores as past the caches, 1.05 to 1.2
 // times between near ones as by vectors. Payloads of 2 to 4 KiB beside the flag, distant: 1.2 to 1.7 times as fast as in
 // fresh places.
-constexpr Processor zen5 = {.string_load_bytes = (size_t(16) << 10) + 1,
-                            .string_store_bytes = size_t(6) << 10,
-                            .string_over_bytes = size_t(2) << 10,
-                            .beside_flag_together_bytes = 4096,
-                            .beside_flag_bytes = 4096};
+constexpr Processor zen5 = {.rep_movsb_load_min_bytes = (size_t(16) << 10) + 1,
+                            .rep_movsb_store_min_bytes = size_t(6) << 10,
+                            .rep_movsb_no_rfo_min_bytes = size_t(2) << 10,
+                            .inline_max_bytes_symmetric = 4096,
+                            .inline_max_bytes_rooted = 4096};
 
 // Together they have every rule and every L2 size that a decision of the library depends on, and the one family of processors
 // whose small broadcasts go another way.

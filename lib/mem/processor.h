@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How a processor moves bytes from core to core: what is quickest differs from one to the next, and is found by measuring.
+// How a processor moves bytes between cores. The fastest way differs between processors and was measured on each.
 #pragma once
 
 #include <cstddef>
@@ -10,28 +10,28 @@
 namespace coll::mem {
 
 struct Processor {
-  // From here on `rep movsb` is the best way to load what another core has stored,
-  size_t string_load_bytes;
-  // and to store what another core reads,
-  size_t string_store_bytes;
-  // and to do so over lines that a distant core holds, or that nobody has asked for: it does not wait for what is in them.
-  // `never`: there it is better to bypass the caches, with what leaves them anyhow, too.
-  size_t string_over_bytes;
-  // Up to here a payload is best in the same few lines next to its flag every time, beyond in a fresh place: of ranks that
-  // all wait for each other, and of others.
-  size_t beside_flag_together_bytes, beside_flag_bytes;
+  // From this size on `rep movsb` is the fastest way to load data that another core has stored,
+  size_t rep_movsb_load_min_bytes;
+  // and to store data that another core reads.
+  size_t rep_movsb_store_min_bytes;
+  // From this size on `rep movsb` stores without a read-for-ownership to lines that are dirty in a cache behind another L3
+  // or were not prefetched. `never`: non-temporal stores are faster there, also for data that will be evicted anyway.
+  size_t rep_movsb_no_rfo_min_bytes;
+  // Up to this size a payload is fastest in the mailbox next to its flag, above it in a new place each time: for
+  // collectives in which all ranks wait for each other, and for rooted ones.
+  size_t inline_max_bytes_symmetric, inline_max_bytes_rooted;
 
   static constexpr size_t never = SIZE_MAX;
-  bool strings_overwrite() const { return string_over_bytes != never; }
+  bool has_rfo_free_stores() const { return rep_movsb_no_rfo_min_bytes != never; }
   bool operator==(const Processor&) const = default;
 };
 
-// A processor that the library treats differently from the others.
+// A processor that has its own values.
 struct Profile {
   const char* name;        // a value of COLL_CPU
-  const char* model;       // the name that such a processor has for itself: defaults and tables depend on it
+  const char* model;       // its name in CPUID: defaults and tables depend on it
   uint64_t l2_bytes;       // cache of one core
-  const Processor& rules;  // all that decides here, so that any processor can follow the rules of any other
+  const Processor& rules;  // may be applied on any other processor (COLL_CPU)
 };
 std::span<const Profile> profiles();
 

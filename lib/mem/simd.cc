@@ -52,7 +52,7 @@ bool strings_crawl(const void* dst, const void* src) {
 // The C library takes `rep movsb` where it thinks best, and under a sanitizer sees what is copied.
 void copy_string(void* dst, const void* src, size_t bytes) {
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-  if (processor().strings_overwrite()) {
+  if (processor().has_rfo_free_stores()) {
     asm volatile("rep movsb" : "+D"(dst), "+S"(src), "+c"(bytes)::"memory");
     return;
   }
@@ -111,7 +111,7 @@ ReduceKernel reduce_kernel(coll_op op, coll_datatype type) {
 }
 
 void detail::copy_long(void* dst, const void* src, size_t bytes) {
-  if (bytes < processor().string_load_bytes || strings_crawl(dst, src)) copy_vectors(dst, src, bytes);
+  if (bytes < processor().rep_movsb_load_min_bytes || strings_crawl(dst, src)) copy_vectors(dst, src, bytes);
   else copy_string(dst, src, bytes);
 }
 
@@ -119,14 +119,15 @@ void copy_vectors(void* dst, const void* src, size_t bytes) { implementation().c
 
 void copy_nt(void* dst, const void* src, size_t bytes) { implementation().copy.copy_nt(dst, src, bytes); }
 
-void copy_over(void* dst, const void* src, size_t bytes, bool distant) {
-  if (bytes >= processor().string_over_bytes && !strings_crawl(dst, src)) return copy_string(dst, src, bytes);
+void copy_shared(void* dst, const void* src, size_t bytes, bool distant) {
+  if (bytes >= processor().rep_movsb_no_rfo_min_bytes && !strings_crawl(dst, src)) return copy_string(dst, src, bytes);
   distant ? copy_nt(dst, src, bytes) : copy(dst, src, bytes);
 }
 
-void copy_away(void* dst, const void* src, size_t bytes) {
+void copy_streaming(void* dst, const void* src, size_t bytes) {
   const Processor& here = processor();
-  const bool by_string = here.strings_overwrite() && bytes >= here.string_load_bytes && !strings_crawl(dst, src);
+  const bool by_string =
+      here.has_rfo_free_stores() && bytes >= here.rep_movsb_load_min_bytes && !strings_crawl(dst, src);
   by_string ? copy_string(dst, src, bytes) : copy_nt(dst, src, bytes);
 }
 

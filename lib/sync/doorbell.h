@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The last rung of waiting: sleep until the rank that is waited for posts something.
+// The last stage of waiting: sleep until the rank that is waited for posts something.
 //
 // A rank owns one Doorbell. Whoever wants to sleep until that rank posts a flag registers in `sleepers`; the poster
 // looks at `sleepers` after every post and rings when it is not zero.
@@ -10,7 +10,7 @@
 //     (and the sleeper's addition is one on x86-64 only): while a store is on its way to the cache, for some tens of
 //     nanoseconds, both may miss each other. Such a
 //     wake-up is lost, and the sleep lasts until its time-out. Hence no sleep is longer than the wait before it (but
-//     for the first, see Ladder::sleep_us()), and a lost wake-up at most doubles a wait. membarrier() would fence for
+//     for the first, see Backoff::sleep_us()), and a lost wake-up at most doubles a wait. membarrier() would fence for
 //     the poster, but interrupts every processor on which a registered process runs, ranks that compute included.
 //  2. `word` changes with every ring; a sleeper reads it before its last look at the flag, so a ring in between makes
 //     the futex call return at once.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What waits outside this process: in the kernel on a word of shared memory, for some time, or until others have had the
-// core. Only this directory calls the system for it; who waits for a rank climbs a Ladder.
+// core. Only this directory calls the system for it; a wait for a rank goes through Backoff.
 #pragma once
 
 #include <linux/futex.h>

@@ -42,7 +42,7 @@ class Layout : public testing::TestWithParam<int> {
         parts.push_back({place(made.flag_parts.of(rank)) + size_t(flag) * made.flag_apart, sizeof(sync::FlagLine),
                          "flag " + std::to_string(flag) + who});
       if (index == 0)
-        parts.push_back({place(made.cell_parts.of(rank)), exec::cells * sizeof(exec::Cell), "cells" + who});
+        parts.push_back({place(made.mailbox_parts.of(rank)), exec::mailboxes * sizeof(exec::Mailbox), "cells" + who});
       for (int note = 0; note < exec::kinds_of_notes * exec::notes && made.note_apart != 0; note++)
         parts.push_back({place(made.note_parts.of(rank)) + size_t(note) * made.note_apart, sizeof(exec::Note),
                          "note " + std::to_string(note) + who});

@@ -118,7 +118,7 @@ TEST_P(ManyRanks, CollectivesFollowEachOther) {
   munmap(begun, sizeof(Begun));
 }
 
-// Nothing but broadcasts, so that roots get as far ahead as cells allow. Each root in turn has several.
+// Nothing but broadcasts, so that roots get as far ahead as mailboxes allow. Each root in turn has several.
 TEST_P(ManyRanks, CellsAreNotReusedTooEarly) {
   On on(node());
   run(ranks(), [&](Context& c) {

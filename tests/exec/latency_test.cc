@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The hand-written latency paths give what their plan twins give: barrier flat, bcast shm_pipelined, reduce flat,
 // allreduce all_read and so on. Sizes from nothing to beyond the largest payload; both run in turn, so they also follow
-// each other. In ordinary memory, and in coll_mem_alloc()'s, which cells only point to.
+// each other. In ordinary memory, and in coll_mem_alloc()'s, which mailboxes only point to.
 #include "exec/latency.h"
 
 #include "../seed.h"
@@ -147,7 +147,7 @@ TEST_P(LatencyPaths, ShowMemoryThatAllMapWhereItLies) {
 }
 INSTANTIATE_TEST_SUITE_P(Ranks, LatencyPaths, testing::Values(2, 3, 5));
 
-// Ranks far ahead and far behind share the cells without overwriting what is still read: the roots run on. As many
+// Ranks far ahead and far behind share the mailboxes without overwriting what is still read: the roots run on. As many
 // ranks as a small machine has cores keep their longer payloads elsewhere, and go round there several times.
 void run_ahead(Context& c, size_t most) {
   coll_comm* comm = c.comm();

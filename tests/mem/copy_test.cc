@@ -66,7 +66,7 @@ class CopyOn : public testing::TestWithParam<std::string> {
     copy(dst.at(shift.dst), from, bytes, Stores::non_temporal);
     dst.expect_only(from, shift.dst, bytes);
     for (const bool distant : {false, true}) {
-      copy_over(dst.at(shift.dst), from, bytes, distant);
+      copy_shared(dst.at(shift.dst), from, bytes, distant);
       dst.expect_only(from, shift.dst, bytes);
     }
     copy2(dst.at(shift.dst), dst2.at(shift.src), from, bytes);
@@ -96,8 +96,8 @@ TEST_P(CopyOn, AroundTheSwitchPointsAndLarge) {
   constexpr size_t largest = 3 << 20;
   const auto src = random_bytes(random, largest + 64);
   Destination dst(largest), dst2(largest);
-  for (size_t middle :
-       {size_t(512), size_t(4096), size_t(65536), processor().string_store_bytes, processor().string_load_bytes})
+  for (size_t middle : {size_t(512), size_t(4096), size_t(65536), processor().rep_movsb_store_min_bytes,
+                        processor().rep_movsb_load_min_bytes})
     for (size_t bytes = middle - 3; bytes <= middle + 3 && !HasFailure(); ++bytes)
       check(dst, dst2, src, bytes, {below(random, 64), below(random, 64)});
   check(dst, dst2, src, largest - 64, {3, 17});

@@ -110,7 +110,7 @@ def check_waiting(path, lines):
     for number, line in enumerate(lines, 1):
         for word in re.findall(r"\w+", line.split("//")[0]):
             if word in layers.WAITING:
-                yield number, f"{word}: only {layers.WAITING_KEPT_BY} waits; climb a sync::Ladder, or call sync/system_wait.h"
+                yield number, f"{word}: only {layers.WAITING_KEPT_BY} waits; use a sync::Backoff, or call sync/system_wait.h"
 
 
 def check_public_header(path, lines):

@@ -82,14 +82,14 @@ TEST(Alternatives, KeepsTheOrderOfOperands) {
        {Collective::reduce, Collective::allreduce, Collective::reduce_scatter, Collective::scan, Collective::exscan})
     for (const int ranks : {2, 3, 8})
       for (const bool mapped : {false, true})
-        for (const bool crowded : {false, true})
+        for (const bool oversubscribed : {false, true})
           for (const size_t element_bytes : {2, 4})
             for (size_t bytes = 256 << 10; bytes <= 16 << 20; bytes *= 2) {
               const Situation situation{.collective = collective,
                                         .bytes = bytes,
                                         .element_bytes = element_bytes,
                                         .ranks = ranks,
-                                        .oversubscribed = crowded,
+                                        .oversubscribed = oversubscribed,
                                         .mapped = mapped};
               const std::optional<Choice> other = alternative(situation);
               if (!other.has_value()) continue;

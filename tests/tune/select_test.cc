@@ -135,12 +135,12 @@ TEST(Select, IrregularPiecesGoInLongChunks) {
   using enum Collective;
   for (const Collective collective : {scatter, gather, allgather, alltoall, reduce_scatter})
     for (const int ranks : {2, 4, 16})
-      for (const bool crowded : {false, true})
+      for (const bool oversubscribed : {false, true})
         for (const double kernel_times : {1.0, 3.0, no_copy}) {
           const Choice choice = chosen({.collective = collective,
                                         .irregular = true,
                                         .ranks = ranks,
-                                        .oversubscribed = crowded,
+                                        .oversubscribed = oversubscribed,
                                         .cma_times = kernel_times});
           EXPECT_GE(choice.parameters.chunk_bytes, 64u << 10) << plan::name(collective) << ' ' << ranks;
         }
@@ -527,19 +527,19 @@ TEST(Select, TheLatencyPathServesManyRanks) {
   };
   for (int ranks : {17, 64, 256})
     for (int levels : {1, 3})
-      for (bool crowded : {false, true}) {
-        situation = {.ranks = ranks, .levels = levels, .oversubscribed = crowded};
+      for (bool oversubscribed : {false, true}) {
+        situation = {.ranks = ranks, .levels = levels, .oversubscribed = oversubscribed};
         EXPECT_EQ(bytes(Collective::barrier), 1u);
-        EXPECT_EQ(bytes(Collective::bcast), crowded ? 0u : 4096u);
-        EXPECT_EQ(bytes(Collective::gather), crowded ? 0u : tiny_bytes);
+        EXPECT_EQ(bytes(Collective::bcast), oversubscribed ? 0u : 4096u);
+        EXPECT_EQ(bytes(Collective::gather), oversubscribed ? 0u : tiny_bytes);
         EXPECT_EQ(bytes(Collective::allgather), tiny_bytes);
         EXPECT_EQ(bytes(Collective::scatter), 16u << 10);  // of all blocks together
-        EXPECT_EQ(bytes(Collective::alltoall), crowded ? 128u << 10 : 16u << 10);
+        EXPECT_EQ(bytes(Collective::alltoall), oversubscribed ? 128u << 10 : 16u << 10);
         EXPECT_EQ(bytes(Collective::reduce_scatter), 16u << 10);
         for (Collective vector : {Collective::reduce, Collective::allreduce, Collective::scan, Collective::exscan})
           EXPECT_EQ(bytes(vector), tiny_bytes);
         situation.mapped = true;
-        EXPECT_EQ(bytes(Collective::bcast), crowded ? 0u : tiny_bytes);
+        EXPECT_EQ(bytes(Collective::bcast), oversubscribed ? 0u : tiny_bytes);
         EXPECT_EQ(bytes(Collective::alltoall), 16u << 10);
       }
   situation = {.ranks = 257};

@@ -77,8 +77,12 @@ TEST(Shipped, ARingIsNoLongerThanItSays) {
 
 // With staging the root copies for all of them, or all move everything twice.
 TEST(Shipped, KernelCopiesPayAmongSeveralRanksOnCoresOfTheirOwn) {
-  const auto copies = [](Collective collective, size_t bytes, int ranks, bool crowded = false) {
-    return chosen({.collective = collective, .bytes = bytes, .ranks = ranks, .oversubscribed = crowded, .cma_times = 3})
+  const auto copies = [](Collective collective, size_t bytes, int ranks, bool oversubscribed = false) {
+    return chosen({.collective = collective,
+                   .bytes = bytes,
+                   .ranks = ranks,
+                   .oversubscribed = oversubscribed,
+                   .cma_times = 3})
         .kernel_copies;
   };
   for (const Collective collective : {Collective::scatter, Collective::gather}) {

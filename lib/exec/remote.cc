@@ -107,7 +107,7 @@ bool Run::copy_refused(int rank, bool write, uint64_t address, char* local, size
     case OwnersAnswer::pending: return suspend();
     case OwnersAnswer::made: break;
     case OwnersAnswer::failed:
-      status_ = team.gone(rank) ? COLL_ERR_PEER_DIED : COLL_ERR_SYSTEM;
+      status_ = team.has_exited(rank) ? COLL_ERR_PEER_DIED : COLL_ERR_SYSTEM;
       errno = error;
       return false;
   }
@@ -121,11 +121,11 @@ bool Run::failed_copy(int rank, int error) {
   constexpr int looks = 300;
   constexpr uint32_t between_us = 1000;
   const Team& team = *channel_->team;
-  bool ended = error == ESRCH || team.gone(rank);
+  bool ended = error == ESRCH || team.has_exited(rank);
   if (may_wait_) {
     for (int look = 0; !ended && look < looks; look++) {
       sync::sleep_us(between_us);
-      ended = team.gone(rank);
+      ended = team.has_exited(rank);
     }
   } else if (!ended) {
     FarStep& step = far_step();
@@ -220,7 +220,7 @@ void Run::next_block(FarStep& step, size_t done) {
   step.failed_ns = 0;
 }
 
-const Instruction* Run::copy_far(const Instruction* in, const Instruction* end, uint64_t index) {
+const Instruction* Run::copy_remote(const Instruction* in, const Instruction* end, uint64_t index) {
   FarStep& step = far_step();
   step.counted = 0;
   const Instruction* const last = copy_again(in, end, index);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "exec/steady.h"
+#include "exec/compiled_loop.h"
 
 #include <algorithm>
 
@@ -26,14 +26,14 @@ uint64_t first_even(const Geometry& range) {
 }  // namespace
 
 // A loop of steps that a run may do without looking them up again; null when there are others.
-std::unique_ptr<SteadyLoop> Bound::steady_loop(const BoundLane& lane, uint32_t begin, uint32_t end) const {
-  auto loop = std::make_unique<SteadyLoop>();
+std::unique_ptr<CompiledLoop> Bound::compiled_loop(const BoundLane& lane, uint32_t begin, uint32_t end) const {
+  auto loop = std::make_unique<CompiledLoop>();
   loop->first = 0;
   const uint64_t trips = lane.code[end].geometry->trips;
   if (trips < 2) return nullptr;
   for (uint32_t place = begin; place < end; place++) {
     const Instruction& in = lane.code[place];
-    SteadyStep step{};
+    CompiledStep step{};
     step.kind = in.kind;
     step.place = place;
     step.conditional = in.when != plan::When::always;
@@ -52,7 +52,7 @@ std::unique_ptr<SteadyLoop> Bound::steady_loop(const BoundLane& lane, uint32_t b
         if (range.part_length == 0) continue;
         if (in.blocks != 1) return nullptr;
         const uint64_t first = first_even(range);
-        if (first == never || in.sources > Steady::most_sources) return nullptr;
+        if (first == never || in.sources > RunningLoop::most_sources) return nullptr;
         loop->first = std::max(loop->first, first);
         const plan::Extent full = range.at(range.trips - 1);
         step.elements = full.length;
@@ -81,52 +81,52 @@ std::unique_ptr<SteadyLoop> Bound::steady_loop(const BoundLane& lane, uint32_t b
   return loop;
 }
 
-bool Run::becomes_steady(LaneState& lane, const Instruction& end, uint64_t index) {
-  const SteadyLoop* loop = end.steady;
+bool Run::enter_compiled(LaneState& lane, const Instruction& end, uint64_t index) {
+  const CompiledLoop* loop = end.compiled;
   if (loop == nullptr || index < loop->first) return false;
   const auto number = size_t(&lane - lanes_.data());
-  if (number >= steady_.size()) steady_.resize(number + 1);
-  Steady& steady = steady_[number];
-  steady.steps.clear();
-  steady.steps.reserve(loop->steps.size());
-  steady.operands.resize(loop->operands.size());
-  for (const SteadyStep& step : loop->steps) {
+  if (number >= running_loops_.size()) running_loops_.resize(number + 1);
+  RunningLoop& loop_state = running_loops_[number];
+  loop_state.steps.clear();
+  loop_state.steps.reserve(loop->steps.size());
+  loop_state.operands.resize(loop->operands.size());
+  for (const CompiledStep& step : loop->steps) {
     if (step.conditional && skipped_by_view(lane.code[step.place])) continue;
     for (uint32_t i = step.operand; i < step.operand + step.destinations + step.sources; i++) {
-      const SteadyPlace& place = loop->operands[i];
+      const CompiledPlace& place = loop->operands[i];
       const Location& at = *place.location;
       if (is_remote(at)) return false;
-      if (is_staged(at)) steady.operands[i] = {staged(at) + place.in_slot, at.slot_mask, int32_t(at.slot_stride)};
-      else steady.operands[i] = {buffer(at) + place.in_buffer, ~uint32_t(0), place.down};
+      if (is_staged(at)) loop_state.operands[i] = {staged(at) + place.in_slot, at.slot_mask, int32_t(at.slot_stride)};
+      else loop_state.operands[i] = {buffer(at) + place.in_buffer, ~uint32_t(0), place.down};
     }
-    steady.steps.push_back(step);
+    loop_state.steps.push_back(step);
   }
-  steady.trips = end.geometry->trips;
-  steady.behind = uint32_t(&end - lane.code) + 1;
-  steady.next = 0;
-  steady.known = known_;
-  return lane.steady = true;
+  loop_state.trips = end.geometry->trips;
+  loop_state.behind = uint32_t(&end - lane.code) + 1;
+  loop_state.next = 0;
+  loop_state.known = known_;
+  return lane.in_compiled_loop = true;
 }
 
-Run::Outcome Run::run_steady(LaneState& lane) {
-  Steady& steady = steady_[size_t(&lane - lanes_.data())];
+Run::Outcome Run::run_compiled(LaneState& lane) {
+  RunningLoop& loop_state = running_loops_[size_t(&lane - lanes_.data())];
   mem::SharedStores& stores = channel_->team->stores;
   sync::Doorbell& bell = channel_->team->bell();
-  SteadyStep* const steps = steady.steps.data();
-  const size_t count = steady.steps.size();
+  CompiledStep* const steps = loop_state.steps.data();
+  const size_t count = loop_state.steps.size();
   const bool stores_shared = stores_shared_;
-  const uint64_t base = channel_->base, trips = steady.trips;
+  const uint64_t base = channel_->base, trips = loop_state.trips;
   uint64_t index = lane.index;
-  for (size_t next = steady.next; index < trips; index++, next = 0)
+  for (size_t next = loop_state.next; index < trips; index++, next = 0)
     for (; next < count; next++) {
-      SteadyStep& step = steps[next];
+      CompiledStep& step = steps[next];
       if (index >= step.until) continue;
-      const SteadyOperand* const operand = steady.operands.data() + step.operand;
+      const CompiledOperand* const operand = loop_state.operands.data() + step.operand;
       switch (step.kind) {
         case Kind::wait:
           if (const int64_t value = step.value + (step.by_index ? int64_t(index) : 0); value > 0) {
             if (!sync::is_posted(*step.flag, base + uint64_t(value))) {
-              steady.next = next;
+              loop_state.next = next;
               lane.next = lane.code + step.place;
               lane.index = index;
               return Outcome::blocked;
@@ -135,10 +135,10 @@ Run::Outcome Run::run_steady(LaneState& lane) {
               step.announces = false;
               const Instruction& in = lane.code[step.place];
               learn(in.rank, in.announces);
-              if (known_ != steady.known) {
+              if (known_ != loop_state.known) {
                 lane.next = &in + 1;
                 lane.index = index;
-                lane.steady = false;
+                lane.in_compiled_loop = false;
                 return Outcome::left;
               }
             }
@@ -156,7 +156,7 @@ Run::Outcome Run::run_steady(LaneState& lane) {
                     (index == 0 ? size_t(step.value) : step.elements) * element_bytes_);
           break;
         case Kind::reduce: {
-          const void* sources[Steady::most_sources];
+          const void* sources[RunningLoop::most_sources];
           for (int s = 0; s < step.sources; s++) sources[s] = operand[step.destinations + s].at(index);
           reduce_here(step.shared, step.from_right, operand[0].at(index),
                       step.destinations == 2 ? operand[1].at(index) : nullptr, sources, step.sources,
@@ -168,8 +168,8 @@ Run::Outcome Run::run_steady(LaneState& lane) {
         case Kind::publish: break;
       }
     }
-  lane.steady = false;
-  lane.next = lane.code + steady.behind;
+  lane.in_compiled_loop = false;
+  lane.next = lane.code + loop_state.behind;
   lane.index = 0;
   return Outcome::ended;
 }

@@ -125,10 +125,12 @@ class WithMpi:
         program = os.environ.get(f"WITH_MPI_{self.mpi}")
         if program is None:
             self.skipTest(f"no shim for {self.mpi} is built")
-        for shim in ("", os.environ[f"SHIM_{self.mpi}"]):
+        # A sanitizer's runtime comes first: the program itself was not built with it.
+        runtime, shim = os.environ.get("COLL_SANITIZER_RUNTIME", ""), os.environ[f"SHIM_{self.mpi}"]
+        for preloaded in (runtime, f"{runtime} {shim}"):
             for order in ("coll-first", "mpi-first"):
-                lines = self.lines(3, "env", f"LD_PRELOAD={shim}", program, order)
-                self.assertEqual(lines, [f"rank {rank} of 3: sums 3 3" for rank in range(3)], (shim, order))
+                lines = self.lines(3, "env", f"LD_PRELOAD={preloaded}", program, order)
+                self.assertEqual(lines, [f"rank {rank} of 3: sums 3 3" for rank in range(3)], (preloaded, order))
 
 
 class OpenMpi(Cases, WithMpi, unittest.TestCase):

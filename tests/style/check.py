@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""check.py ROOT: layers, licences, sizes, version and READMEs of the sources, the words and width of prose, subjects of commits.
+"""check.py ROOT: layers, licences, sizes, version and READMEs of the sources, one definition of each type, the words and
+width of prose, subjects of commits.
 Prints one line per fault, "path:line: what"."""
 import pathlib
 import re
@@ -10,6 +11,7 @@ sys.dont_write_bytecode = True
 import atomics
 import commits
 import layers
+import one_definition
 import prose
 import versions
 
@@ -170,6 +172,7 @@ def faults(root):
             for check in (check_includes, check_waiting, check_public_header):
                 for number, text in check(path, lines):
                     yield f"{path}:{number}: {text}"
+    yield from one_definition.faults((path, (root / path).read_text(errors="replace").splitlines()) for path in sources)
     for number, text in check_table_of_layers(root):
         yield f"lib/README.md:{number}: {text}"
     for path, number, text in [*versions.faults(root), *atomics.faults(root)]:

@@ -165,6 +165,15 @@ class CheckTest(unittest.TestCase):
         posts = BSD + "sync::post(word, 1);\n"
         self.assert_fault({**tree, "lib/sync/a.h": uses, "lib/sync/b.cc": posts}, "lib/sync/b.cc:1: orders memory, but")
 
+    def test_types_have_one_definition(self):
+        def source(name, text):
+            text = BSD + f"namespace coll::tools {{\n{text}\n}}  // namespace coll::tools\n"
+            return {f"tools/{name}.cc": text, "tools/README.md": README}
+        way = source("a", "struct Way {\n};")
+        self.assert_fault({**way, **source("b", "enum class Way : int {};")}, "b.cc:3: coll::tools::Way is defined in tools/a.cc")
+        self.assert_clean({**way, **source("b", "namespace {\nstruct Way {\n};\n}  // namespace")})
+        self.assert_clean({**way, **source("b", "struct Path {\n};")})
+
     def test_prose_is_checked(self):
         self.assert_fault({"Makefile": BSD, "docs/guide.md": "One.\nNobody reads.\n"}, "docs/guide.md:2: 'Nobody': write")
 

@@ -29,7 +29,7 @@ std::string Workplace::begin(int process) {
   return "";
 }
 
-Access* Workplace::access(Way way, int process, std::string& problem) {
+Access* Workplace::access(CopyPath way, int process, std::string& problem) {
   for (Opened& opened : opened_)
     if (opened.way == way && opened.process == process) return problem = opened.problem, opened.access.get();
   Opened opened{way, process, nullptr, ""};

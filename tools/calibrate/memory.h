@@ -37,7 +37,7 @@ class Workplace {
   Line* lines(int of) const { return reinterpret_cast<Line*>(lines_.data()) + size_t(of) * flag_lines; }
   const Place& place(int process) const { return reinterpret_cast<const Place*>(places_.data())[process]; }
   // Opened when first asked for. Null and why.
-  Access* access(Way way, int process, std::string& problem);
+  Access* access(CopyPath way, int process, std::string& problem);
   // Where a few lines stay in the first-level cache.
   char* few() { return few_; }
   static constexpr size_t few_bytes = 4096;
@@ -49,7 +49,7 @@ class Workplace {
   transport::Token key_;
   std::unique_ptr<Source> source_;
   struct Opened {
-    Way way;
+    CopyPath way;
     int process;
     std::unique_ptr<Access> access;
     std::string problem;

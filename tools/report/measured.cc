@@ -174,8 +174,8 @@ ordered_json flags_json(const Flags& flags) {
 ordered_json measure_accesses(const Show& show) {
   ContentionTask task;
   task.ranks = std::min<int>(int(allowed_cpus().size()), LOCKSTEP_MAX_RANKS);
-  task.ways = {Way::cma, Way::kcoll_copy, Way::kcoll_map, Way::shm};
-  task.patterns = {Pattern::one_to_all};
+  task.ways = {CopyPath::cma, CopyPath::kcoll_copy, CopyPath::kcoll_map, CopyPath::shm};
+  task.patterns = {AccessPattern::one_to_all};
   task.pages = {16};
   task.seconds = task.ranks > 16 ? 0.01 : 0.02;
   const ContentionResult result =

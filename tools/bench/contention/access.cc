@@ -124,17 +124,17 @@ bool keeps_pins() {
   return mode != 2;
 }
 
-uint64_t cookie_of(Way way, const Place& place) {
-  if (way == Way::kcoll_uncached) return place.uncached;
-  return way == Way::kcoll_ungated ? place.ungated : place.cookie;
+uint64_t cookie_of(CopyPath way, const Place& place) {
+  if (way == CopyPath::kcoll_uncached) return place.uncached;
+  return way == CopyPath::kcoll_ungated ? place.ungated : place.cookie;
 }
 
 }  // namespace
 
-std::unique_ptr<Access> make_access(Way way, const Place& place, std::string& problem) {
+std::unique_ptr<Access> make_access(CopyPath way, const Place& place, std::string& problem) {
   problem.clear();
-  if (way == Way::cma) return std::make_unique<CmaAccess>(place);
-  if (way == Way::shm) return std::make_unique<ShmAccess>(place.shared);
+  if (way == CopyPath::cma) return std::make_unique<CmaAccess>(place);
+  if (way == CopyPath::shm) return std::make_unique<ShmAccess>(place.shared);
   KcollStatus status;
   auto device = KcollDevice::own(status);
   std::unique_ptr<Access> access;
@@ -145,7 +145,7 @@ std::unique_ptr<Access> make_access(Way way, const Place& place, std::string& pr
     problem =
         "the module keeps pages pinned after the first access; run as root: echo 2 > "
         "/sys/module/kcoll/parameters/pin_mode";
-  } else if (device != nullptr && way != Way::kcoll_map) {
+  } else if (device != nullptr && way != CopyPath::kcoll_map) {
     access = std::make_unique<KcollCopyAccess>(device, cookie);
   } else if (device != nullptr) {
     auto mapping = KcollMapping::attach(device, place.cookie, 0, 0, KcollAccess::both, status);

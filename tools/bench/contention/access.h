@@ -13,7 +13,7 @@
 namespace coll::tools {
 
 // The last two copy as kcoll_copy does, but pin pages at every access: with the module's gate, and without it.
-enum class Way { cma, kcoll_copy, kcoll_map, shm, kcoll_uncached, kcoll_ungated };
+enum class CopyPath { cma, kcoll_copy, kcoll_map, shm, kcoll_uncached, kcoll_ungated };
 inline constexpr std::array<const char*, 6> way_names = {"cma", "kcoll_copy",     "kcoll_map",
                                                          "shm", "kcoll_uncached", "kcoll_ungated"};
 
@@ -59,6 +59,6 @@ class Access {
 };
 
 // Null with the problem where that way does not work here. For kcoll the calling process has a Source.
-std::unique_ptr<Access> make_access(Way way, const Place& place, std::string& problem);
+std::unique_ptr<Access> make_access(CopyPath way, const Place& place, std::string& problem);
 
 }  // namespace coll::tools

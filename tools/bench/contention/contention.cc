@@ -49,8 +49,8 @@ std::vector<Value> chosen(const std::vector<std::string>& words, const std::arra
 ContentionTask task_of(const ContentionOptions& options) {
   ContentionTask task;
   task.ranks = options.ranks;
-  task.ways = chosen<Way>(options.ways, way_names, "--transport");
-  task.patterns = chosen<Pattern>(options.patterns, pattern_names, "--pattern");
+  task.ways = chosen<CopyPath>(options.ways, way_names, "--transport");
+  task.patterns = chosen<AccessPattern>(options.patterns, pattern_names, "--pattern");
   task.pages = parse_numbers(options.pages, "--pages", 1, 1 << 16);
   task.seconds = options.seconds;
   task.busy = options.busy;
@@ -97,7 +97,7 @@ void print_table(const ContentionTask& task, const ContentionResult& result) {
   std::string alignment = "<>";
   for (int concurrent = 2; concurrent <= task.ranks; ++concurrent) alignment += '>';
   const bool counts = result.counts_problem.empty();
-  for (Pattern pattern : task.patterns)
+  for (AccessPattern pattern : task.patterns)
     for (int pages : task.pages) {
       fmt::print("{}, {}\n", pattern_names[size_t(pattern)], bytes_text(uint64_t(pages) * 4096));
       Table table(alignment + (counts ? ">>>>" : ""));

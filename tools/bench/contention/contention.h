@@ -13,7 +13,7 @@
 namespace coll::tools {
 
 // As in CMA Figure 2. Who has the memory that process i of those that access at once uses; `one` is a process at rest.
-enum class Pattern {
+enum class AccessPattern {
   all_to_all,        // i reads from i - 1, the first from `one`: no memory is accessed by two
   one_to_all,        // all read the same bytes of `one`
   one_to_all_apart,  // all read from `one`, each other bytes
@@ -24,16 +24,16 @@ inline constexpr std::array<const char*, 4> pattern_names = {"all_to_all", "one_
 
 struct ContentionTask {
   int ranks = 0;  // most accesses at once
-  std::vector<Way> ways;
-  std::vector<Pattern> patterns;
+  std::vector<CopyPath> ways;
+  std::vector<AccessPattern> patterns;
   std::vector<int> pages;  // of 4 KiB, per access
   double seconds = 0.02;   // for each measurement
   bool busy = false;       // the process at rest maps and unmaps memory of its own meanwhile
 };
 
 struct ContentionCell {
-  Way way;
-  Pattern pattern;
+  CopyPath way;
+  AccessPattern pattern;
   int pages, concurrent;
   uint32_t iterations = 0;
   double median_us = 0, p10_us = 0, p90_us = 0;

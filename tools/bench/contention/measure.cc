@@ -167,7 +167,7 @@ class Process {
 
   // A way works when all processes can read a byte of each memory that they will use.
   bool works(size_t way) {
-    Way kind = run_.task.ways[way];
+    CopyPath kind = run_.task.ways[way];
     std::string problem;
     Reach& reach = reaches_.emplace_back();
     reach.rest = make_access(kind, board_.places[run_.at_rest()], problem);
@@ -213,17 +213,17 @@ class Process {
   // ---- one access ----------------------------------------------------------------------------------------------
 
   size_t bytes_of(const ContentionCell& cell) const { return size_t(cell.pages) * page_bytes; }
-  bool writes(const ContentionCell& cell) const { return cell.pattern == Pattern::all_to_one; }
+  bool writes(const ContentionCell& cell) const { return cell.pattern == AccessPattern::all_to_one; }
   int source_of(const ContentionCell& cell) const {
-    return cell.pattern == Pattern::all_to_all ? neighbour() : run_.at_rest();
+    return cell.pattern == AccessPattern::all_to_all ? neighbour() : run_.at_rest();
   }
   size_t offset_of(const ContentionCell& cell) const {
-    const bool apart = cell.pattern == Pattern::one_to_all_apart || cell.pattern == Pattern::all_to_one;
+    const bool apart = cell.pattern == AccessPattern::one_to_all_apart || cell.pattern == AccessPattern::all_to_one;
     return apart ? size_t(self_) * run_.slot_bytes : 0;
   }
   Access& access_of(const ContentionCell& cell) {
     const size_t way = size_t(std::ranges::find(run_.task.ways, cell.way) - run_.task.ways.begin());
-    return cell.pattern == Pattern::all_to_all ? *reaches_[way].neighbour : *reaches_[way].rest;
+    return cell.pattern == AccessPattern::all_to_all ? *reaches_[way].neighbour : *reaches_[way].rest;
   }
 
   bool move(const ContentionCell& cell) {

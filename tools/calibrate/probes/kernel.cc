@@ -69,7 +69,7 @@ void Probes::add_kcoll() {
   const auto read = [this](size_t bytes) {
     return [this, bytes](int) {
       std::string problem;
-      Access* access = at_.access(Way::kcoll_copy, at_.at_rest(), problem);
+      Access* access = at_.access(CopyPath::kcoll_copy, at_.at_rest(), problem);
       if (access == nullptr || access->read(0, at_.own(), bytes)) return problem;
       return access->problem();
     };

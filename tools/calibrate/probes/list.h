@@ -68,7 +68,7 @@ class Probes {
     return [this, owner, bytes](int process) {
       const int from = owner < 0 ? neighbour(process) : owner;
       std::string problem;
-      Access* access = at_.access(Way::cma, from, problem);
+      Access* access = at_.access(CopyPath::cma, from, problem);
       if (access == nullptr || access->read(0, at_.own() + bytes, bytes)) return problem;
       return access->problem();
     };

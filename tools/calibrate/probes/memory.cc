@@ -120,7 +120,7 @@ void Probes::add_shared_readers() {
         plain([=, this](int) { mem::copy(at_.own(), at_.shared(at_.at_rest()), bytes); }));
     add({What::mapped_copy, double(bytes), readers}, first(readers), nullptr, [=, this](int) {
       std::string problem;
-      Access* access = at_.access(Way::kcoll_map, at_.at_rest(), problem);
+      Access* access = at_.access(CopyPath::kcoll_map, at_.at_rest(), problem);
       if (access == nullptr || access->read(0, at_.own(), bytes)) return problem;
       return access->problem();
     });

@@ -117,6 +117,11 @@ class Cases:
     meets_at = "COLL_RENDEZVOUS_DIR, here /dev/shm"
 
 
+def preload(shim):
+    """For env: a sanitizer's runtime comes before the shim, because the program itself was not built with it."""
+    return "LD_PRELOAD=" + " ".join(filter(None, (os.environ.get("COLL_SANITIZER_RUNTIME"), shim)))
+
+
 class WithMpi:
     """For launchers of an MPI library: MPI works besides."""
     mpi = ""
@@ -125,12 +130,10 @@ class WithMpi:
         program = os.environ.get(f"WITH_MPI_{self.mpi}")
         if program is None:
             self.skipTest(f"no shim for {self.mpi} is built")
-        # A sanitizer's runtime comes first: the program itself was not built with it.
-        runtime, shim = os.environ.get("COLL_SANITIZER_RUNTIME", ""), os.environ[f"SHIM_{self.mpi}"]
-        for preloaded in (runtime, f"{runtime} {shim}"):
+        for shim in ("", os.environ[f"SHIM_{self.mpi}"]):
             for order in ("coll-first", "mpi-first"):
-                lines = self.lines(3, "env", f"LD_PRELOAD={preloaded}", program, order)
-                self.assertEqual(lines, [f"rank {rank} of 3: sums 3 3" for rank in range(3)], (preloaded, order))
+                lines = self.lines(3, "env", preload(shim), program, order)
+                self.assertEqual(lines, [f"rank {rank} of 3: sums 3 3" for rank in range(3)], (shim, order))
 
 
 class OpenMpi(Cases, WithMpi, unittest.TestCase):

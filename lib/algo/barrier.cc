@@ -28,8 +28,8 @@ Plan flat(const Request& request) {
   return b.finish();
 }
 
-// After round t, counted from 1, a rank knows that the 2^t - 1 ranks before it have arrived. One flag serves all rounds, because its
-// value increases.
+// After round t, counted from 1, a rank knows that the 2^t - 1 ranks before it have arrived. One flag serves all
+// rounds, because its value increases.
 Plan dissemination(const Request& request) {
   Builder b = start_barrier("dissemination", request);
   const int ranks = request.hierarchy->ranks();

@@ -11,7 +11,7 @@
 
 namespace coll::algo {
 
-// The number of operands left of the root of the balanced fold. REQUIRES: at least 2 operands.
+// The number of operands in the left half of the balanced fold. REQUIRES: at least 2 operands.
 inline size_t left_of_fold(size_t operands) { return std::bit_floor(operands - 1); }
 
 // Folds all sources in one step. REQUIRES: at least one source.

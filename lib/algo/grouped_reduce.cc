@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Reductions of short vectors among many ranks, in groups of 16 consecutive ranks; the last group may be smaller. The
-// groups are nodes of the balanced order, so the inputs of a group are reduced in one step, and the partial results of all
-// groups in another. A rank waits once per member of its group and once per group instead of once per rank. All data is
-// staged: publishing the location of a buffer would cost a hop. Members write to the rank that reduces, whose steps then
-// read its own memory: each access to another rank's memory takes time, and the writers' accesses overlap.
+// groups are nodes of the balanced order, so one step reduces the inputs of a group, and another the partial results of
+// all groups. A rank waits once per member of its group and once per group instead of once per rank. All data is
+// staged, because publishing the location of a buffer would cost a hop. Members write to the rank that reduces, whose
+// steps then read its own memory: each access to another rank's memory takes time, and the writers' accesses overlap.
 //
-//   reduce          the first rank of a group, the leader, reduces the group's inputs; the root does so for its own group
-//   allreduce       the same; every leader reduces the partial results of all groups, and its members copy the result
-//   reduce_scatter  each member of a group reduces an equal share of the blocks
+//   reduce          the first rank of a group, the leader, reduces the group's inputs; the root does so for its own
+//                   group, and then reduces the partial results
+//   allreduce       leaders do the same; then every leader reduces the partial results of all groups, and its members
+//                   copy the result
+//   reduce_scatter  each member of a group reduces a nearly equal share of the blocks
 //   scan, exscan    the leader reduces the inputs up to each member; a rank reduces the partial results of the groups
-//                   before its own and what its leader has for it
+//                   before its own and the result of its leader for it
 #include <algorithm>
 #include <vector>
 
@@ -350,8 +352,7 @@ class ReduceScatter {
   const Ring ring_;
   Builder b_;
   const uint16_t piece_;
-  const Window inputs_;    // of a member: the inputs of all members for its share, by member; of a group of one: its
-                           // input
+  const Window inputs_;    // of a member: all members' inputs for its share, by member; in a group of one: its input
   const Window partials_;  // of a member: results of its share
   const uint16_t taken_;
 };

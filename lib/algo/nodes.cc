@@ -115,8 +115,8 @@ int aligned(int border, int most) {
   }
 }
 
-// Moves the borders of the innermost groups, by at most a third of the smaller group, if that reduces the number of
-// nodes; the borders of outer groups move with them.
+// Moves the borders of the innermost groups, by at most a third of the smaller group, to multiples of larger powers of
+// two, so that the groups consist of fewer nodes; the borders of outer groups move with them.
 std::vector<std::vector<Ranks>> with_aligned_borders(std::vector<std::vector<Ranks>> levels) {
   const std::vector<Ranks> inner = levels[0];
   std::vector<int> moved(size_t(inner.back().end) + 1);

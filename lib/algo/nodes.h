@@ -3,9 +3,9 @@
 //
 // A node is a block [i, i + 2^k) of ranks, where i is a multiple of 2^k, truncated at the number of ranks. A group of
 // consecutive ranks need not be a node: it is a sequence of nodes, at most about 2 log2 of its size, and passes one
-// partial result per node to the next level. If moving the border between two innermost groups a little reduces the
-// number of nodes, the constructor moves it: the ranks in between count as members of the neighbouring group. This
-// costs reads across the original border, and saves partial results that would cross it.
+// partial result per node to the next level. To reduce the number of nodes, Partials moves the border between two
+// innermost groups a little, to a multiple of a larger power of two: the ranks in between count as members of the
+// neighbouring group. This costs reads across the original border, and saves partial results that would cross it.
 #pragma once
 
 #include <span>

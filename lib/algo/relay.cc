@@ -59,8 +59,7 @@ class Relay {
     LaneBuilder lane = b_.lane(rank);
     lane.wait(rank, held_.flag, constant(1));  // the other lane has published the view
     lane.loop(longest_);
-    lane.wait(rank, held_.flag, this_pass_of(pieces_[size_t(rank)], 1));  // the fetched stage includes the rank's own
-                                                                          // piece
+    lane.wait(rank, held_.flag, this_pass_of(pieces_[size_t(rank)], 1));  // stages include the own piece
     bool slot_is_free = false;
     for (const Fetch& fetch : schedule_.fetches(rank)) {
       if (fetch.stage == 0) {

@@ -3,8 +3,8 @@
 // `what` is Collective::scan or Collective::exscan throughout.
 //
 //   all_read  a rank reduces the vectors of all ranks before it, staged except for the first rank's: one hop
-//   sklansky  log2 p steps, chunk by chunk: in step k the upper half of each block of 2^(k+1) ranks adds the total of the
-//             lower half
+//   sklansky  log2 p steps, chunk by chunk: in step k the upper half of each block of 2^(k+1) ranks adds the total of
+//             the lower half
 //   fused     every chunk is cut into slices, and a rank makes all prefixes of its own slice, directly in the others'
 //             receive buffers: as many additions per element, but all ranks work at the same time
 #include "algo/families.h"

@@ -11,7 +11,7 @@ namespace coll::plan {
 
 namespace {
 
-// Viewers are slow with more boxes than this; the picture then shows the first ones and says so.
+// Viewers do not handle more boxes well; the picture then shows the first ones and says so.
 constexpr size_t most_boxes = 40000;
 constexpr double left = 78, top = 64, right = 16, bottom = 40;
 

@@ -7,8 +7,8 @@
 //            piece (s, r) goes from s to r (in an allgather, from s to all ranks; in a reduce-scatter, it is block r of
 //            s's vector). All pieces have `count` elements, or each has its own length (an irregular plan, the
 //            v-forms).
-//  block     the part for one rank of a buffer that holds a piece for every rank, or from every rank. Each block is at its
-//            own offset, which only the buffer's owner knows. Other buffers are one block.
+//  block     the part for one rank of a buffer that holds a piece for every rank, or from every rank. Each block is at
+//            its own offset, which only the buffer's owner knows. Other buffers are one block.
 //  range     the part of a vector or a piece that a step touches: one part of an even partition, cut into chunks (the
 //            loop index selects the chunk), or one slice of each chunk. Offsets are relative to the vector, or to the
 //            start of the block that holds the piece.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Allgather: the family's entries, and the schedules of those whose pieces travel from rank to rank.
+// Allgather: the family's entries, and the schedules of the algorithms in which pieces travel from rank to rank.
 #include "algo/allgather.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ using plan::Plan;
 
 // ---- ring_neighbor ------------------------------------------------------------------------------------------
 
-// Every step of the ring is told by a flag of its own, of which there are so many.
+// Each step of the ring has a flag of its own, so the number of flags bounds the length of the ring.
 constexpr int longest_ring = 128;
 
 bool is_a_ring(const Request& request) {
@@ -56,8 +56,8 @@ Plan ring_neighbor(const Request& request) {
 
 // ---- recursive_doubling -------------------------------------------------------------------------------------
 
-// In step i ranks 2^i apart exchange all they have. The ranks beyond the largest power of two give their pieces to the
-// ranks that far below before, and get everything from them afterwards.
+// In step i ranks at distance 2^i exchange all pieces that they have. Let c be the largest power of two up to p. Before
+// step 0, rank r < p - c reads the piece of rank r + c; after the last step, rank r + c reads all pieces from rank r.
 Plan recursive_doubling(const Request& request) {
   const int ranks = request.hierarchy->ranks(), cube = int(std::bit_floor(unsigned(ranks)));
   const int steps = std::bit_width(unsigned(cube)) - 1, complete = steps + 1;
@@ -96,8 +96,8 @@ Plan recursive_doubling(const Request& request) {
 
 // ---- bruck --------------------------------------------------------------------------------------------------
 
-// In step i every rank reads from rank + 2^i what that one has, 2^i pieces or what is left. Pieces go to their last
-// places at once, so nothing is shifted in the end.
+// In step i every rank reads from rank + 2^i all pieces that this peer has, 2^i of them, or those still missing. Pieces
+// go directly to their final places, so no shift is needed at the end.
 Plan bruck(const Request& request) {
   const int ranks = request.hierarchy->ranks(), steps = std::bit_width(unsigned(ranks) - 1);
   const auto fetches = [=](int rank) {
@@ -119,8 +119,9 @@ Plan bruck(const Request& request) {
 
 // ---- hierarchical -------------------------------------------------------------------------------------------
 
-// Leaders collect their groups' pieces, level by level; those of the outermost groups exchange what they have; everybody
-// else gets from its leader what it lacks. So a piece enters a group once, and leaves it once for every other group.
+// Leaders collect their groups' pieces, level by level; the leaders of the outermost groups exchange all that they
+// have; every other rank reads the missing pieces from its leader. Thus a piece enters a group once, and leaves it once
+// for every other group.
 class ThroughLeaders {
  public:
   explicit ThroughLeaders(const topo::Hierarchy& hierarchy)
@@ -137,7 +138,7 @@ class ThroughLeaders {
     if (in_top(rank)) {
       for (int peer : top_peers(rank)) made.push_back(all_of(peer, top_));
     } else {
-      // First the rest of the group, then the rest of the world.
+      // First the rest of the group, then the pieces of all other groups.
       const int leader = tree_.parent(rank), level = led(rank);
       const std::vector<int> group = below(rank, level + 1), own = below(rank, level);
       made.push_back({.from = leader, .stage = level + 1, .pieces = without(group, own)});
@@ -159,19 +160,19 @@ class ThroughLeaders {
 
  private:
   bool in_top(int rank) const { return tree_.takes_part(rank, top_); }
-  // The levels that it leads below the outermost, which nobody leads here.
+  // The number of levels that the rank leads below the outermost one, which has no leader here.
   int led(int rank) const { return std::min(tree_.levels_led(rank), top_); }
-  // The ranks that a member of a group of that level stands for; ascending. Of the level beyond the last: all.
+  // The ranks, ascending, that a member of a group of that level represents. At the level beyond the last: all ranks.
   std::vector<int> below(int rank, int level) const {
     return level == 0 ? std::vector<int>{rank} : hierarchy_.ranks_of(level - 1, tree_.group_index(rank, level - 1));
   }
-  // What a member has collected before it takes part in that level.
+  // The fetch of all that a member has collected before it takes part in that level.
   Fetch all_of(int member, int level) const {
     int stage = level;
     while (stage > 0 && tree_.children(member, stage - 1).empty()) --stage;
     return {.from = member, .stage = stage, .pieces = below(member, level)};
   }
-  // Beginning with the next, so that no member is asked by all others at once.
+  // The list begins with the next member, so that not all members read from the same one at once.
   std::vector<int> top_peers(int rank) const {
     std::vector<int> members = tree_.group_of(rank, top_).members;
     std::rotate(members.begin(), std::ranges::find(members, rank), members.end());

@@ -10,26 +10,26 @@
 
 namespace coll::algo {
 
-// Every piece goes straight to its last place (allgather_source.cc).
+// Every piece goes directly from its source to its final place (allgather_source.cc).
 plan::Plan source_read(const Request& request, const char* name);
 plan::Plan ring_source_write(const Request& request);
 plan::Plan shm_pipelined_allgather(const Request& request);
 
-// Everybody writes to rank 0 and reads from there (allgather_root.cc).
+// All ranks write to rank 0 and read from there (allgather_root.cc).
 plan::Plan gather_bcast(const Request& request);
 
-// Pieces travel from rank to rank (relay.cc). A rank takes pieces out of a peer's receive buffer, once that peer has
-// them, in as many turns as the schedule says, and then has them for others.
+// Pieces travel from rank to rank (relay.cc). A rank reads pieces from the receive buffer of a peer that has them, one
+// fetch of the schedule after the other, and then offers them to other ranks.
 struct Fetch {
   int from = 0;
-  int stage = 0;            // that `from` must have reached; 0: it has its own piece
+  int stage = 0;            // the stage that `from` must have reached; 0: it has its own piece
   std::vector<int> pieces;  // by sender
-  int reaches = 0;          // the stage that the rank is in afterwards; 0: one that nobody waits for
+  int reaches = 0;          // the stage of this rank after the fetch; 0: a stage that no rank waits for
 };
 struct Schedule {
-  int stages = 1;  // stage numbers are below this
+  int stages = 1;  // stage numbers are below this one
   std::function<std::vector<Fetch>(int rank)> fetches;
-  std::function<std::vector<int>(int rank)> readers;  // the ranks that fetch from this one, each once
+  std::function<std::vector<int>(int rank)> readers;  // the ranks that fetch from this one, each listed once
   std::vector<std::pair<const char*, int>> parameters;
 };
 plan::Plan relay(const Request& request, const char* name, const Schedule& schedule);

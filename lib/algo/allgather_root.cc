@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// gather_bcast: everybody writes its piece to rank 0 and reads all others from there (KNEM V-C). The memory of rank 0
-// serves all p ranks, which is the text's own weak spot: the form is kept to compare with.
+// gather_bcast: all ranks write their pieces to rank 0 and read all others from there (KNEM V-C). The memory of rank 0
+// serves all p ranks, which the paper itself names as the weakness; the algorithm is kept for comparison.
 #include "algo/allgather.h"
 #include "algo/common.h"
 
 namespace coll::algo {
 
-// Value n+1 of the root's flag: the slots of the first n passes are free again; 1 says that it is there.
+// Value n+1 of the root's flag: the slots of the first n iterations are free again; value 1: the root has started.
 Plan gather_bcast(const Request& request) {
   constexpr int root = 0;
   const int ranks = request.hierarchy->ranks();
@@ -41,7 +41,7 @@ Plan gather_bcast(const Request& request) {
       wait_each(in, others, taken, all_passes(longest), gathered.direct());
 
       LaneBuilder free = b.lane(rank);
-      free.wait(root, gathered.flag, constant(1));  // by the other lane: the view is published
+      free.wait(root, gathered.flag, constant(1));  // the other lane has published the view
       free.loop(longest);
       wait_each(free, others, taken, this_pass(), gathered.staged());
       free.post(gathered.flag, this_pass(1), gathered.staged()).end();

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Allgather from the source: every piece goes from the rank that has it straight to every other. Ranks begin with
-// different peers, so that no one is asked by all at once, and wait for nothing but the data (CMA V-A.2).
+// Allgather from the source: every piece goes directly from its rank to every other rank. Ranks begin with different
+// peers, so that not all of them access one rank at once, and wait only for data (CMA V-A.2).
 #include "algo/allgather.h"
 #include "algo/common.h"
 
 namespace coll::algo {
 namespace {
 
-// The ranges of all pieces, whose lengths every rank knows.
+// The ranges of all pieces; every rank knows all lengths.
 struct Pieces {
   uint16_t longest;
   std::vector<uint16_t> from;  // by sender
@@ -18,7 +18,7 @@ struct Pieces {
   uint16_t operator[](int rank) const { return from[size_t(rank)]; }
 };
 
-// The peers of step 1, 2 ... p-1.
+// The peers of steps 1, 2 ... p-1.
 std::vector<int> before(int ranks, int rank) {
   std::vector<int> peers;
   for (int step = 1; step < ranks; ++step) peers.push_back((rank - step + ranks) % ranks);
@@ -38,8 +38,8 @@ Builder start_allgather(const char* name, const Request& request, Ring ring) {
   return b;
 }
 
-// Value n+1 of a view's flag: n passes of the piece are there. 1 thus says that the rank has begun, also where its piece
-// is empty; every rank awaits it of all others.
+// Value n+1 of a view's flag: n iterations of the piece are complete. Value 1 thus says that the rank has started, also
+// if its piece is empty; every rank waits for it from all others.
 Plan read(const Request& request, const char* name, Buffer buffer) {
   const int ranks = request.hierarchy->ranks();
   if (ranks == 1) return alone(Collective::allgather, name, request);
@@ -83,7 +83,7 @@ Plan read(const Request& request, const char* name, Buffer buffer) {
 Plan source_read(const Request& request, const char* name) { return read(request, name, Buffer::send); }
 Plan shm_pipelined_allgather(const Request& request) { return read(request, "shm_pipelined", Buffer::none); }
 
-// Value n+1 of a target's flag: the slots of the first n passes are free again; 1 says that it is there.
+// Value n+1 of a target's flag: the slots of the first n iterations are free again; value 1: the target has started.
 Plan ring_source_write(const Request& request) {
   const int ranks = request.hierarchy->ranks();
   if (ranks == 1) return alone(Collective::allgather, "ring_source_write", request);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reductions to all ranks that are nothing else: the two for small vectors.
+// The two algorithms that exist only for allreduce, both for short vectors.
 #include "algo/common.h"
 #include "algo/families.h"
 
 namespace coll::algo {
 namespace {
 
-// Everybody stages, everybody reduces everything: one hop. Two slots are enough and nobody acknowledges: who sees a
-// rank's next chunk knows that it is done with this one.
+// All ranks stage their vectors, and all ranks reduce everything: one hop. Two slots are sufficient, without
+// acknowledgements: a rank that posts its next chunk has finished reading this one.
 Plan all_read(const Request& request) {
   const int ranks = request.hierarchy->ranks();
   if (ranks == 1) return alone(Collective::allreduce, "all_read", request);
@@ -32,10 +32,10 @@ Plan all_read(const Request& request) {
   return b.finish();
 }
 
-// In step k a rank reduces its block of 2^k aligned ranks with its sibling, the other half of a block of 2^(k+1): these
-// blocks are the nodes of the balanced order. A block may end early, with the ranks; one without a sibling is the next
-// larger block already. A slot per step; two per ring are enough, for the next chunk's first flag comes after everything
-// of this one.
+// In step k a rank combines the result of its block of 2^k aligned ranks with that of its sibling, the other half of a
+// block of 2^(k+1): these blocks are the nodes of the balanced order. The last block may be truncated at the number of
+// ranks; a block without a sibling is already the next larger block. Each step has a ring of its own. Two slots per
+// ring are sufficient, because a rank posts the first flag of the next chunk only after all its steps of this one.
 class RecursiveDoubling {
  public:
   explicit RecursiveDoubling(const Request& request)
@@ -60,14 +60,14 @@ class RecursiveDoubling {
   }
 
  private:
-  int sibling(int rank, int step) const { return ((rank >> step) ^ 1) << step; }  // its first rank
+  int sibling(int rank, int step) const { return ((rank >> step) ^ 1) << step; }  // the sibling's first rank
   bool has_sibling(int rank, int step) const { return sibling(rank, step) < ranks_; }
-  // The ranks of a block share its readers among them.
+  // If the sibling is shorter than the reader's block, the readers are distributed over its ranks.
   int source(int rank, int step) const {
     const int first = sibling(rank, step), size = std::min(1 << step, ranks_ - first);
     return first + (rank & ((1 << step) - 1)) % size;
   }
-  // The view in which a rank shows its block of a step: that of the smallest block of the same ranks.
+  // The view in which a rank shows the result of its block in a step: that of the smallest block with the same ranks.
   const Window& shown(int rank, int step) const {
     while (step > 0 && !has_sibling(rank, step - 1)) --step;
     return blocks_[size_t(step)];
@@ -88,7 +88,7 @@ class RecursiveDoubling {
   Builder b_;
   const uint32_t chunk_bytes_;
   const uint16_t chunks_;
-  std::vector<Window> blocks_;  // by step: my block of 2^step ranks
+  std::vector<Window> blocks_;  // by step: the result of the rank's block of 2^step ranks
 };
 
 Plan recursive_doubling(const Request& request) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Alltoall in which every rank reads its pieces from their senders, one after the other; the forms differ in the order.
-// Whatever the order, a sender has one reader at a time when all keep pace.
+// Alltoall in which every rank reads its pieces from their senders, one after the other; the variants differ in the
+// order. In every order a sender has one reader at a time while all ranks advance at the same pace.
 #include "algo/alltoall.h"
 
 #include <bit>
@@ -13,8 +13,9 @@ namespace {
 
 using plan::Access;
 
-// Value n+1 of a view's flag: n passes of every piece are there. 1 thus says that the rank has begun; every rank awaits
-// it of all others. Senders and receivers loop by themselves: each knows only the lengths of its own pieces.
+// Value n+1 of a view's flag: n iterations of every piece are complete. Value 1 thus says that the rank has started;
+// every rank waits for it from all others. Senders and receivers have separate loops, because each rank knows only the
+// lengths of its own pieces.
 template <class SenderOf>
 Plan exchange(const Request& request, const char* name, SenderOf sender_of) {
   const int ranks = request.hierarchy->ranks();
@@ -28,7 +29,7 @@ Plan exchange(const Request& request, const char* name, SenderOf sender_of) {
   b.synchronizing();
   const Window source(b, Buffer::send, ring, ranks);
   const uint16_t taken = b.flag();
-  // Pieces of different lengths have a range for each pair of ranks; those of others are not registered.
+  // Irregular pieces have one range per pair of ranks; ranges of other pairs are not registered.
   const auto range_of = [&](int sender, int receiver) {
     return request.irregular ? piece(b, sender, receiver, ring.chunk_bytes)
                              : piece(b, any_rank, any_rank, ring.chunk_bytes);
@@ -68,7 +69,7 @@ Plan exchange(const Request& request, const char* name, SenderOf sender_of) {
 
 bool is_power_of_two(int ranks) { return std::has_single_bit(unsigned(ranks)); }
 
-// CMA IV-C.1.
+// CMA IV-C.1: the peers of a step exchange in pairs if the number of ranks is a power of two.
 Plan pairwise(const Request& request) {
   const int ranks = request.hierarchy->ranks();
   return exchange(request, "pairwise", [=](int rank, int step) {

@@ -6,8 +6,9 @@
 
 namespace coll::algo {
 
-// Pieces pass through other ranks, all those that have the same binary digit of their distance to go in one step: startups
-// grow with the logarithm of p, bytes too (CMA IV-C.2). Regular only: nobody knows the lengths of others' pieces.
+// Pieces pass through other ranks; one step moves all pieces whose remaining distance has the same binary digit. The
+// number of steps is log2 p, but each byte moves up to log2 p times (CMA IV-C.2). Regular only, because a rank does not
+// know the lengths of other ranks' pieces.
 plan::Plan alltoall_bruck(const Request& request);
 
 }  // namespace coll::algo

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Bruck's alltoall. A rank calls the piece that goes i ranks up its piece i. In step k the pieces whose bit k is set
-// advance 2^k ranks: every rank reads them from the rank 2^k below. With its last bit a piece has arrived and goes to the
-// receive buffer; before that it waits in a slot, one for each of its hops, so that a slot is written once a pass.
+// Bruck's alltoall. Piece i of a rank is the one for the rank i above it. In step k the pieces whose bit k is set
+// advance by 2^k ranks: every rank reads them from the rank 2^k below. After its last bit a piece has arrived and goes
+// to the receive buffer; before that it is in a slot block, one for each of its hops, so that each block is written
+// once per iteration.
 #include <bit>
 
 #include "algo/alltoall.h"
@@ -39,7 +40,7 @@ class Bruck {
     return sum;
   }
   int rank_of(int number) const { return (number + ranks_) % ranks_; }
-  // Where piece i is on `rank` before it goes on by `distance`.
+  // The place of piece i on `rank` before it advances by `distance`.
   Operand waiting(int rank, int i, int distance) const {
     return shared_.of(rank, first_place_[size_t(i)] + bits(i & (distance - 1)));
   }
@@ -71,8 +72,8 @@ class Bruck {
   Builder b_;
   const Window shared_;
   const uint16_t taken_, all_;
-  std::vector<uint16_t> ready_;   // by step: what goes on in it is in its slots
-  std::vector<int> first_place_;  // of piece i, by i
+  std::vector<uint16_t> ready_;   // by step: the pieces that advance in it are in the rank's slots
+  std::vector<int> first_place_;  // [i]: first block of piece i in a slot
 };
 
 }  // namespace

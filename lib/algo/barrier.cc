@@ -16,7 +16,7 @@ Builder start_barrier(const char* name, const Request& request) {
   return b;
 }
 
-// One hop: everybody watches everybody.
+// One hop: every rank waits for all other ranks.
 Plan flat(const Request& request) {
   Builder b = start_barrier("flat", request);
   const uint16_t here = b.flag();
@@ -28,7 +28,8 @@ Plan flat(const Request& request) {
   return b.finish();
 }
 
-// In round t everybody knows of 2^t ranks behind it. One flag serves all rounds, for it only grows.
+// After round t, counted from 1, a rank knows that the 2^t - 1 ranks before it have arrived. One flag serves all
+// rounds, because its value increases.
 Plan dissemination(const Request& request) {
   Builder b = start_barrier("dissemination", request);
   const int ranks = request.hierarchy->ranks();
@@ -42,7 +43,7 @@ Plan dissemination(const Request& request) {
   return b.finish();
 }
 
-// Arrivals go up the hierarchy, the release comes down.
+// Arrivals go up the hierarchy, and the release goes down.
 Plan up_and_down(const char* name, const Request& request, const topo::Hierarchy& hierarchy) {
   Builder b = start_barrier(name, request);
   const topo::Tree tree = hierarchy.tree_for_root(request.root);

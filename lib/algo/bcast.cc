@@ -15,7 +15,7 @@ Builder start_bcast(const char* name, const Request& request, Ring ring) {
   return b;
 }
 
-// One lane per rank, in the tree where node_of(rank) says.
+// Adds one lane per rank; node_of(rank) is the rank's position in the tree.
 template <class NodeOf>
 Plan down_the_tree(Builder b, Downward& down, NodeOf node_of) {
   for (int rank : b.ranks()) {
@@ -47,14 +47,14 @@ Plan shm_pipelined(const Request& request) { return flat(request, "shm_pipelined
 
 // ---- knomial ------------------------------------------------------------------------------------------------
 
-// Ranks are numbered from the root. Strides fall from the largest power of k+1 below p to 1, one per round; in each every
-// holder, the multiples of the last stride, serves the k numbers that are one to k strides above its own. Near ranks thus
-// are near in the tree.
+// Ranks are numbered from the root. Strides fall from the largest power of k+1 below p to 1, one per round. In each
+// round every holder, a multiple of the previous stride, serves the k numbers that are one to k strides above its own.
+// Ranks with near numbers are therefore near in the tree.
 Plan knomial(const Request& request) {
   const int ranks = request.hierarchy->ranks(), root = request.root;
   const int k = std::clamp<int>(request.parameters.k, 1, 255), base = k + 1;
   const Ring ring = ring_of(request);
-  std::vector<int> strides;  // falling
+  std::vector<int> strides;  // in descending order
   for (int stride = 1; stride < ranks; stride *= base) strides.insert(strides.begin(), stride);
   const auto serves = [&](int number, int stride) { return number % (stride * base) == 0 && number + stride < ranks; };
 
@@ -83,8 +83,8 @@ Plan knomial(const Request& request) {
 
 // ---- hierarchical -------------------------------------------------------------------------------------------
 
-// In how many pieces a chunk is passed on at each level: XHC's chunk size per level, in powers of two of one chunk, so
-// that all levels run through the same loop.
+// The number of slices in which leaders offer a chunk at each level. This is XHC's chunk size per level, as powers of
+// two of one chunk, so that all levels run the same loop.
 struct LevelChunks {
   uint32_t chunk_bytes = 0;
   std::vector<int> pieces;
@@ -135,15 +135,15 @@ Plan grouped(const Request& request) { return down_the_hierarchy("grouped", requ
 
 // ---- sequential_write ---------------------------------------------------------------------------------------
 
-// The root writes every chunk to one peer after the other, so that no two processes ever copy from the same memory. A
-// staged peer is written to in its slots and copies out itself.
+// The root writes every chunk to one peer after the other, so that no two processes ever copy from the same memory. If
+// the peer's buffer is staged, the root writes to the peer's slots, and the peer copies the chunk out itself.
 Plan sequential_write(const Request& request) {
   const int ranks = request.hierarchy->ranks(), root = request.root;
   const Ring ring = ring_of(request);
   Builder b = start_bcast("sequential_write", request, ring);
   const Window target(b, Buffer::recv, ring);
   const uint16_t sent = b.flag(), chunks = b.range({.chunk_bytes = ring.chunk_bytes});
-  // A target's flag is one more than the passes whose slots are free again: 1 says that it is there.
+  // Value n+1 of a target's flag: the slots of the first n iterations are free again; value 1: the target has started.
   for (int rank : b.ranks()) {
     LaneBuilder lane = b.lane(rank);
     if (rank == root) {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// hierarchical_by_index: reduction up a hierarchy in which all members of a group work, each on its own slice of the chunk,
-// straight into the leader's memory; an allreduce sends finished chunks down while later ones go up (XHC IV-B, step 2a).
-// tree_reduce.cc is the form for short vectors, where the leader reduces alone: one hop less per level.
+// hierarchical_by_index: a reduction up a hierarchy in which all members of a group work, each on its own slice of the
+// chunk, directly in the leader's memory; an allreduce sends finished chunks down while later ones go up (XHC IV-B,
+// step 2a). tree_reduce.cc is the variant for short vectors, in which the leader reduces alone: one hop less per level.
 //
-// What differs from the text: the leader takes a slice as well.
+// Difference from the paper: the leader reduces a slice as well.
 //
-// A rank shows its send buffer to the group where it is reduced, and, where it leads, what its group has reduced in the
-// balanced order: one partial result for every node that the group consists of (nodes.h). Its members write them, and
-// those of another group, mostly the one a level up, read them. Value n of their view's flag says that the slots of the
-// first n-1 passes are open for writing.
+// A rank shows its send buffer to the group that reduces it. A leader also shows the results of its group in the
+// balanced order: one partial result for every node that the group consists of (nodes.h). The members of the group
+// write them, and those of another group, usually the one a level above, read them. Value n of the view's flag says
+// that the slots of the first n-1 iterations are open for writing.
 #include <map>
 #include <optional>
 
@@ -35,7 +35,8 @@ class ByIndex {
     b_.parameter("chunk", ring_.chunk_bytes);
     b_.parameter("depth", ring_.depth);
     if (everywhere_) b_.synchronizing();
-    // In a reduction leaders other than the root have no receive buffer, and it holds one partial result.
+    // In a reduction leaders other than the root have no receive buffer, and a receive buffer holds only one partial
+    // result.
     if (partials_.blocks() > 0 && !(everywhere_ && partials_.groups_are_nodes()))
       shown_ = Window(b_, Buffer::none, ring_, partials_.blocks());
     if (partials_.boxes() > 0) boxes_.emplace(Boxes::exactly(partials_.boxes(), b_, ring_.chunk_bytes));
@@ -66,7 +67,7 @@ class ByIndex {
   }
 
  private:
-  // ---- what lies where ----
+  // ---- positions ----
 
   const Window& window_of(const Partial& partial) const {
     if (partial.is_input()) return input_;
@@ -76,7 +77,7 @@ class ByIndex {
     const bool several = partial.block >= 0 && partials_.blocks() > 1;
     return window_of(partial).of(partial.leader, several ? partial.block : int(plan::no_block));
   }
-  // Those who read it.
+  // The ranks that read the input or partial result.
   std::vector<int> readers_of(int index) const {
     const Partial& reader = partials_.destination(index);
     return partials_.members(reader.level, reader.group);
@@ -97,7 +98,7 @@ class ByIndex {
     if (index < 0) lane.copy(chunks_, input_.of(rank), own_send(), input_.staged());
     else slices_.at(int(members.size())).copy_others(lane, index, input_.of(rank), own_send(), input_.staged());
     lane.post(input_.flag, this_pass(), input_.staged()).end();
-    // In an allreduce the last result from above says as much; its root has waited itself.
+    // In an allreduce the rank knows this when it receives the last result from above, and the root has waited itself.
     if (!everywhere_) wait_others(lane, members, rank, done_[size_t(level)], all_passes(chunks_), input_.direct());
   }
 
@@ -122,7 +123,7 @@ class ByIndex {
     if (root && everywhere_) down_->retire(lane, down_node(rank));
   }
 
-  // ready_ does not tell how a partial result is seen; its view's own flag does.
+  // ready_ does not say how a partial result is accessed; the flag of its view does.
   void learn(LaneBuilder& lane, int rank) const {
     for (int level = 0; level < partials_.levels(); ++level) {
       const int group = partials_.group_of(rank, level);
@@ -136,9 +137,9 @@ class ByIndex {
     }
   }
 
-  // ---- what I show as a leader ----
+  // ---- the leader's views ----
 
-  // The windows in which the rank has partial results.
+  // The windows that hold the rank's partial results.
   std::vector<const Window*> windows_of(int rank) const {
     std::vector<const Window*> windows;
     for (int made : partials_.made_by(rank)) {
@@ -157,8 +158,8 @@ class ByIndex {
     if (rank == tree_.root() && everywhere_) down_->publish(lane);
   }
 
-  // Slots of this pass may be written once those who read them `depth` passes ago are done: groups that the rank leads
-  // have been waited for in this lane, and others are now.
+  // Posts that slots of this iteration may be written, once the readers of their content from `depth` iterations ago
+  // have finished. This lane has already waited for the groups that the rank leads, and waits here for others.
   void open_slots(LaneBuilder& lane, int rank) const {
     std::vector<int> awaited;
     for (int made : partials_.made_by(rank)) {
@@ -173,7 +174,7 @@ class ByIndex {
     for (const Window* window : windows_of(rank)) lane.post(window->flag, this_pass(1), window->staged());
   }
 
-  // ---- the work of a group ----
+  // ---- reduction in a group ----
 
   void reduce(LaneBuilder& lane, int rank, int level, int group) const {
     const std::vector<int>& made = partials_.made_in(level, group);
@@ -201,7 +202,7 @@ class ByIndex {
 
   Node down_node(int rank) const { return {.rounds = {tree_.children(rank)}}; }
 
-  // The root has a finished chunk: into its receive buffer, unless it is there, and on to the children.
+  // The root has a finished chunk: copies it into its receive buffer if it is not there, and offers it to the children.
   void deliver(LaneBuilder& lane, int rank) {
     lane.copy(chunks_, own_recv(), final_.of(rank), final_.staged(), everywhere_);
     if (!everywhere_) return;
@@ -217,10 +218,10 @@ class ByIndex {
   const Ring ring_;
   Builder b_;
   const Window input_, final_;
-  Window shown_;  // partial results but what the root has with its own input
+  Window shown_;  // partial results, except those that contain the root's own input
   const uint16_t chunks_;
-  std::vector<uint16_t> done_;    // by level: I have reduced my slice
-  std::vector<uint16_t> ready_;   // by level: what I have from my group of this level is complete
+  std::vector<uint16_t> done_;    // by level: the rank has reduced its slice
+  std::vector<uint16_t> ready_;   // by level: the results of the rank's group are complete
   std::map<int, Slices> slices_;  // by size of a group
   std::optional<Boxes> boxes_;
   std::optional<Downward> down_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the generators share: the ring of a request, views as generators use them, waits for many.
+// What the generators share: the ring of a request, views as generators use them, waits for several flags.
 #pragma once
 
 #include <algorithm>
@@ -34,8 +34,9 @@ using plan::this_pass;
 using plan::this_pass_of;
 using plan::Value;
 
-// Chunk and slots with what a generator may rely on: whole cache lines, and rings so small that all views of a plan
-// together stay within 32 bits. REQUIRES: a power of two of slots.
+// Chunk and depth of a ring, limited so that a generator may rely on them: the chunk is a multiple of a cache line, and
+// a ring is at most 256 MiB, so that all views of a plan together stay within 32 bits. REQUIRES:
+// request.parameters.depth is a power of two.
 struct Ring {
   uint32_t chunk_bytes;
   uint16_t depth;
@@ -49,10 +50,11 @@ inline Ring ring_of(const Request& request, uint32_t chunk_bytes = 0) {
   return {chunk, uint16_t(std::min<uint32_t>(depth, std::bit_floor(largest_ring / chunk)))};
 }
 
-// The same for slots of `blocks` chunks each. All of them stay within 64 chunks as asked for, but at least 1 MiB and at
-// most the request's room: first the ring becomes shorter, then the chunk.
+// As ring_of(), for slots of `blocks` chunks each. The limit for all slots together is 64 of the requested chunks or
+// 1 MiB, whichever is larger, but at most the request's room. To stay within it, first the ring becomes shorter, then
+// the chunk smaller (at least one cache line).
 inline Ring ring_of_blocks(const Request& request, int blocks) {
-  // The rest is for other views and tables.
+  // One 64th of the room is left for other views and tables.
   constexpr size_t line = plan::cache_line_bytes, least_room = 1u << 20;
   const size_t most_room = request.room_bytes - request.room_bytes / 64;
   Ring ring = ring_of(request);
@@ -67,7 +69,7 @@ inline Builder start(Collective what, std::string name, const Request& request) 
   return Builder(what, std::move(name), request.hierarchy->ranks(), request.root, request.only_rank, request.irregular);
 }
 
-// A view as its generator knows it. Plain staging is never direct and is not published.
+// A view as generators use it. Plain staging has no buffer, is never direct and is not published.
 struct Window {
   uint16_t view;
   uint16_t flag;
@@ -79,18 +81,19 @@ struct Window {
         plain(buffer == Buffer::none) {}
 
   Only staged() const { return plain ? Only{} : plan::if_staged(view); }
-  Only direct() const { return plan::if_direct(view); }  // leave the step out when plain
+  Only direct() const { return plan::if_direct(view); }  // unless the view is plain
   Operand of(int rank, int block = plan::no_block) const { return seen(view, rank, block); }
   void publish(LaneBuilder& lane) const {
     if (!plain) lane.publish(view);
   }
-  // For data that is ready before the plan starts: a direct view is announced as a whole, a staged one pass by pass.
+  // For data that is complete before the plan starts: announces all iterations of a direct view at once. For a staged
+  // view the generator posts each iteration.
   void announce(LaneBuilder& lane, uint16_t range) const {
     if (!plain) lane.publish(view).post(flag, all_passes(range), direct());
   }
 };
 
-// A range over piece (sender, receiver), either of which may be any_rank.
+// A range over piece (sender, receiver); either may be any_rank.
 inline uint16_t piece(Builder& b, int sender, int receiver, uint32_t chunk_bytes) {
   return b.range({.chunk_bytes = chunk_bytes, .sender = uint16_t(sender), .receiver = uint16_t(receiver)});
 }
@@ -112,7 +115,7 @@ inline void wait_others(LaneBuilder& lane, const std::vector<int>& ranks, int ow
     if (rank != own) lane.wait(rank, flag, value, only);
 }
 
-// Every chunk cut into one slice per member of a group.
+// Cuts every chunk into one slice per member of a group.
 class Slices {
  public:
   Slices() = default;
@@ -128,7 +131,7 @@ class Slices {
     }
   }
   uint16_t of(int index) const { return own_[size_t(index)]; }
-  // All slices but that of `index`.
+  // Copies all slices except that of `index`.
   void copy_others(LaneBuilder& lane, int index, Operand to, Operand from, Only only, bool reused = true) const {
     if (index > 0) lane.copy(below_[size_t(index)], to, from, only, reused);
     if (index + 1 < members_) lane.copy(above_[size_t(index)], to, from, only, reused);
@@ -139,7 +142,7 @@ class Slices {
   std::vector<uint16_t> own_, below_, above_;
 };
 
-// What one rank does with itself: nothing, or a copy.
+// The plan for a single rank: no step, or one copy.
 inline Plan alone(Collective what, const char* name, const Request& request) {
   Builder b = start(what, name, request);
   if (what == Collective::allreduce) b.synchronizing();

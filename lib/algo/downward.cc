@@ -7,7 +7,7 @@ Downward::Downward(Builder& b, Buffer buffer, Ring ring, int rounds, int pieces)
     : ring_(ring), data_(b, buffer, ring), taken_(b.flag()), chunks_(b.range({.chunk_bytes = ring.chunk_bytes})) {
   for (int round = 1; round < rounds; ++round) later_rounds_.push_back(b.flag());
   for (int piece = 0; pieces > 1 && piece < pieces; ++piece) piece_flags_.push_back(b.flag());
-  // Coarse pieces are made of the finest ones, so that the borders agree.
+  // Larger slices are composed of the smallest ones, so that their borders agree.
   for (int in = 1; in <= pieces; in *= 2)
     for (int piece = 0, span = pieces / in; piece < in; ++piece)
       piece_ranges_.push_back(b.range({.sub = uint16_t(pieces == 1 ? 0 : piece * span),
@@ -16,8 +16,9 @@ Downward::Downward(Builder& b, Buffer buffer, Ring ring, int rounds, int pieces)
                                        .chunk_bytes = ring.chunk_bytes}));
 }
 
-// With one round a chunk may be offered while earlier ones are still being read, as far as the ring goes. With several,
-// the last round of a pass must be over before the first round of the next may start, or more than one round would read.
+// With one round, a holder may offer a chunk while its children still read earlier ones, up to the depth of the ring.
+// With several rounds, the last round of an iteration must be complete before the first round of the next one starts;
+// otherwise children of two rounds would read at the same time.
 void Downward::await_slot(LaneBuilder& lane, const Node& node) const {
   if (node.leaf()) return;
   if (node.rounds.size() == 1) wait_each(lane, node.rounds[0], taken_, pass_before(ring_.depth), data_.staged());
@@ -31,7 +32,7 @@ void Downward::offer(LaneBuilder& lane, const Node& node) const {
   }
 }
 
-// Piece `piece` of `pieces` has arrived: says so to the children, in their measure.
+// Slice `piece` of `pieces` has arrived: announces to the children the slices, in their size, that it completes.
 void Downward::offer_pieces(LaneBuilder& lane, const Node& node, int piece, int pieces) const {
   const int before = piece * node.offered_pieces / pieces, after = (piece + 1) * node.offered_pieces / pieces;
   for (int offered = before; offered < after; ++offered)
@@ -48,7 +49,7 @@ void Downward::send_all(LaneBuilder& lane, int rank, const Node& node) {
   const int pieces = node.offered_pieces;
   publish(lane);
   if (pieces > 1) lane.post(data_.flag, constant(1));
-  const bool at_once = node.rounds.size() == 1 && !data_.plain;  // direct data is all there, no need to count chunks
+  const bool at_once = node.rounds.size() == 1 && !data_.plain;  // direct data is complete: no chunks to count
   for (int piece = 0; at_once && piece < pieces; ++piece)
     lane.post(piece_flag(piece, pieces), all_passes(chunks_), data_.direct());
   lane.loop(chunks_);
@@ -67,7 +68,7 @@ void Downward::send_all(LaneBuilder& lane, int rank, const Node& node) {
 }
 
 void Downward::receive(LaneBuilder& lane, int rank, const Node& node) {
-  // The line of data_.flag tells how the parent's view is seen; those of later rounds and of pieces do not.
+  // Only the line of data_.flag says how the parent's view is accessed; the flags of later rounds and of slices do not.
   if (node.round > 0 || node.parent_pieces > 1) lane.wait(node.parent, data_.flag, constant(1));
   if (!node.leaf()) {
     publish(lane);
@@ -75,7 +76,7 @@ void Downward::receive(LaneBuilder& lane, int rank, const Node& node) {
   }
   lane.loop(chunks_);
   for (int piece = 0; piece < node.pieces; ++piece) {
-    const int last = (piece + 1) * node.parent_pieces / node.pieces - 1;  // of the parent's pieces in this one
+    const int last = (piece + 1) * node.parent_pieces / node.pieces - 1;  // the last of the parent's slices in this one
     lane.wait(node.parent, node.round > 0 ? round_flag(node.round) : piece_flag(last, node.parent_pieces), this_pass());
     const uint16_t range = piece_range(piece, node.pieces);
     if (node.leaf()) {

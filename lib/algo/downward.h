@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Data that flows down a tree, chunk by chunk: every holder makes a chunk visible to its children, they copy it and are
-// holders themselves. All tree broadcasts are made of this, and so is the second half of a hierarchical allreduce.
+// Data that flows down a tree, chunk by chunk: every holder offers a chunk to its children, which copy it and become
+// holders themselves. All tree broadcasts consist of this, and so does the second half of a hierarchical allreduce.
 #pragma once
 
 #include <vector>
@@ -9,32 +9,32 @@
 
 namespace coll::algo {
 
-// A rank's place in the tree.
+// A rank's position in the tree.
 struct Node {
   int parent = -1;
-  int round = 0;                         // in which of its parent's rounds it is served
-  int pieces = 1;                        // it gets every chunk in so many pieces, a power of two
-  int parent_pieces = 1;                 // and its parent offers it in so many: as many or more
-  int offered_pieces = 1;                // in how many it offers a chunk itself; 1 with several rounds
+  int round = 0;                         // the round of its parent that serves it
+  int pieces = 1;                        // number of slices in which it copies every chunk, a power of two
+  int parent_pieces = 1;                 // number of slices in which its parent offers a chunk, at least `pieces`
+  int offered_pieces = 1;                // number of slices in which it offers a chunk itself; 1 with several rounds
   std::vector<std::vector<int>> rounds;  // its children; those of one round read at the same time
   bool leaf() const { return rounds.empty(); }
 };
 
 class Downward {
  public:
-  // `buffer` is where the holders have the data; `rounds` and `pieces` the most that any holder has.
+  // `buffer` is the buffer that holds the data on the holders; `rounds` and `pieces` are the maxima over all holders.
   Downward(Builder& b, Buffer buffer, Ring ring, int rounds = 1, int pieces = 1);
 
   const Window& data() const { return data_; }
   uint16_t chunks() const { return chunks_; }
 
-  // The root of a broadcast, whose data is complete.
+  // The program of a broadcast's root, whose data is complete at the start.
   void send_all(LaneBuilder& lane, int rank, const Node& node);
-  // Everybody else: receive, keep, pass on.
+  // The program of all other ranks: they copy each chunk and offer it to their children.
   void receive(LaneBuilder& lane, int rank, const Node& node);
 
-  // For a root (one round, one piece) that makes its data itself. Before the loop: publish(). In the loop: await_slot(), write to
-  // data().of(rank) when staged, offer(). After it: retire().
+  // For a root (one round, one slice per chunk) that makes its data itself. It calls publish() before the loop;
+  // await_slot() in the loop, then it writes to data().of(rank) if staged, then offer(); retire() after the loop.
   void publish(LaneBuilder& lane) const { data_.publish(lane); }
   void await_slot(LaneBuilder& lane, const Node& node) const;
   void offer(LaneBuilder& lane, const Node& node) const;
@@ -42,17 +42,17 @@ class Downward {
 
  private:
   uint16_t round_flag(int round) const { return round == 0 ? data_.flag : later_rounds_[size_t(round) - 1]; }
-  // Of a holder that offers `pieces`: the flag that says piece `index` of them is there.
+  // The flag by which a holder that offers `pieces` slices announces slice `index`.
   uint16_t piece_flag(int index, int pieces) const { return pieces == 1 ? data_.flag : piece_flags_[size_t(index)]; }
   uint16_t piece_range(int index, int pieces) const { return piece_ranges_[size_t(pieces - 1 + index)]; }
   void offer_pieces(LaneBuilder& lane, const Node& node, int piece, int pieces) const;
 
   Ring ring_;
   Window data_;
-  uint16_t taken_;  // "I have copied this pass"
+  uint16_t taken_;  // the rank has copied this iteration's chunk
   uint16_t chunks_;
-  std::vector<uint16_t> piece_flags_;   // none when all chunks are offered whole
-  std::vector<uint16_t> piece_ranges_;  // a chunk in 1, 2, 4 ... pieces
+  std::vector<uint16_t> piece_flags_;   // empty if all holders offer whole chunks
+  std::vector<uint16_t> piece_ranges_;  // the slices of a chunk in 1, 2, 4 ... parts
   std::vector<uint16_t> later_rounds_;
 };
 

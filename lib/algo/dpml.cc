@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// DPML: every rank copies its vector into shared memory at once, then each rank reduces one share of all vectors, in one
-// step (Bayatpour et al. 2017; the text reduces them one after another, which moves more: YHCCL Tables 1 to 3). Vector
-// bytes touched in all: reduce-scatter 3p+1, allreduce 5p+1, reduce 3p+3.
+// DPML: all ranks copy their vectors into shared memory at once, then each rank reduces one share of all vectors in one
+// step (Bayatpour et al. 2017; in the paper a rank reduces them one after another, which moves more: YHCCL Tables 1 to
+// 3). Vector bytes touched in all: reduce-scatter 3p+1, allreduce 5p+1, reduce 3p+3.
 #include <optional>
 
 #include "algo/families.h"
@@ -59,8 +59,8 @@ class Flat {
   const std::vector<int> readers_;
   Builder b_;
   const Shares shares_;
-  const Window shared_;         // my vector
-  std::optional<Window> sums_;  // my share of the result
+  const Window shared_;         // the rank's vector
+  std::optional<Window> sums_;  // the rank's share of the result
   const uint16_t complete_, taken_;
 };
 

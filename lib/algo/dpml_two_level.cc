@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// dpml_two_level: all ranks copy their vectors into shared memory at once; inside every socket a member reduces one slice
-// of its socket's vectors; then the owners of a slice in all sockets combine a share of it each (YHCCL 5.1; Figure 4
-// there). Two synchronizations instead of one per member, for vectors too short for movement avoiding.
+// dpml_two_level: all ranks copy their vectors into shared memory at once; inside every socket each member reduces one
+// slice of its socket's vectors; then the owners of a slice in all sockets combine one share of it each (YHCCL 5.1;
+// Figure 4 there). This takes two synchronizations instead of one per member, for vectors that are too short for
+// movement avoiding.
 //
-// What differs from the text: the order is the balanced one. A socket's slice becomes one partial result for every node
-// (nodes.h) that its ranks consist of, most often one, and sockets whose ranks are not consecutive count as one. Owners
-// write the result of a reduce to the root's memory, all at the same time: if the root fetched a share from each rank, the
-// others would wait for it. A lane of its own copies in, so that chunks are copied while earlier ones pass the links.
+// Differences from the paper: the order is the balanced one. A socket's slice becomes one partial result for every node
+// (nodes.h) that its ranks consist of, usually one, and sockets whose ranks are not consecutive count as one socket. In
+// a reduce the owners write the result to the root's memory, all at the same time: if the root fetched a share from
+// each rank, all other ranks would wait for it. A lane of its own copies in, so that chunks are copied while earlier
+// ones pass the links.
 #include <optional>
 
 #include "algo/families.h"
@@ -66,11 +68,11 @@ class TwoLevel {
  private:
   struct Part {
     uint16_t range;
-    int share;  // whose block it is
+    int share;  // the rank whose block it is
   };
 
-  // A slice is as many neighbouring shares as there are sockets, so that the borders of both agree; or the blocks of
-  // the ranks that the slice is for.
+  // A slice consists of as many adjacent shares as there are sockets, so that the borders of both agree. In a
+  // reduce-scatter it consists of the blocks of the ranks that the slice is for.
   std::vector<Part> make_slice(int slice) {
     const auto sockets = uint16_t(sockets_.count());
     if (!scatters_)
@@ -86,7 +88,8 @@ class TwoLevel {
   }
   uint16_t share(int slice, int group) const { return shares_.of(slice * sockets_.count() + group); }
 
-  // Where the owner of a slice has what a node comes to: in place of its own vector, or of the first one.
+  // The place of a node's partial result in the slice of `owner`: it replaces the owner's vector, or that of the node's
+  // first rank if the owner is not in the node.
   Operand place_of(const Ranks& node, int owner, int share) const {
     return shares_.in(shared_, node.contains(owner) ? owner : node.first, share);
   }
@@ -100,7 +103,8 @@ class TwoLevel {
     lane.post(shared_.flag, this_pass()).end();
   }
 
-  // The root of a reduce: all shares of a pass are in its receive buffer, or in its slot, which is emptied.
+  // The root of a reduce: all shares of an iteration are in its receive buffer, or in its slot, from which it copies
+  // them.
   void drain(int rank) {
     LaneBuilder lane = b_.lane(rank);
     lane.loop(shares_.all());
@@ -119,7 +123,7 @@ class TwoLevel {
     lane.loop(shares_.all());
     if (slice < sockets_.slices) {
       wait_each(lane, sockets_.group(rank), shared_.flag, this_pass());
-      // Members begin with different nodes, so that not all read from the same ranks at a time.
+      // Members begin with different nodes, so that not all of them read from the same ranks at the same time.
       const std::vector<Ranks>& nodes = nodes_[size_t(own_group)];
       for (const Part& part : slices_[size_t(slice)])
         for (size_t n = 0; n < nodes.size(); ++n) inside(lane, rank, nodes[(size_t(slice) + n) % nodes.size()], part);
@@ -134,7 +138,8 @@ class TwoLevel {
     lane.end();
   }
 
-  // The value is one more than the passes whose slots are free again, so that 1 says "use the ring".
+  // Value n+1 of the flag: the slots of the first n iterations are free again; value 1 says that the root uses its
+  // ring.
   void announce_output(LaneBuilder& lane) const {
     output_->publish(lane);
     lane.post(output_->flag, constant(1), output_->staged());
@@ -150,7 +155,7 @@ class TwoLevel {
     lane.reduce(part.range, {&to, 1}, sources);
   }
 
-  // One range of the sockets' results for a slice.
+  // Combines the sockets' results for a slice over one range.
   void across(LaneBuilder& lane, int rank, int slice, uint16_t range, Operand to) const {
     std::vector<int> owners;
     std::vector<Operand> sources;
@@ -174,12 +179,12 @@ class TwoLevel {
   const std::vector<int> readers_;
   Builder b_;
   const Shares shares_;
-  const Window shared_;           // my vector, then the results of my slice and of my share of it
+  const Window shared_;           // the rank's vector, then the results of its slice and of its share of the slice
   std::optional<Window> output_;  // reduce: the root's result
   const uint16_t partial_, complete_, taken_;
   std::vector<std::vector<Ranks>> nodes_;  // by socket
   std::vector<Ranks> all_nodes_;
-  std::vector<FoldStep> steps_;  // across all nodes of all sockets
+  std::vector<FoldStep> steps_;  // the fold across all nodes of all sockets
   std::optional<Boxes> boxes_;
   std::vector<std::vector<Part>> slices_;
   std::vector<Result> results_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What each family brings to the registry, and the generators that several families share: one function makes all
-// forms of an algorithm.
+// The entries of each family, and the generators that several families share; one function makes all variants of an
+// algorithm.
 #pragma once
 
 #include <span>
@@ -19,7 +19,7 @@ std::span<const Algorithm> gather_family();
 std::span<const Algorithm> allgather_family();
 std::span<const Algorithm> alltoall_family();
 
-// `what` is allreduce, reduce or reduce_scatter, as far as reductions.cc has an entry for it.
+// `what` is allreduce, reduce or reduce_scatter, if reductions.cc has an entry for it.
 plan::Plan fused(const Request& request, plan::Collective what);                     // fused.cc
 plan::Plan shared_address_space(const Request& request, plan::Collective what);      // fused.cc
 plan::Plan flat_tree(const Request& request, plan::Collective what);                 // tree_reduce.cc
@@ -35,7 +35,7 @@ plan::Plan rg(const Request& request, plan::Collective what);                   
 plan::Plan ring(const Request& request, plan::Collective what);                      // ring.cc
 plan::Plan rabenseifner(const Request& request, plan::Collective what);              // rabenseifner.cc
 
-// Of all reductions.
+// `what` is any reduction, scan and exscan included.
 plan::Plan grouped_reduction(const Request& request, plan::Collective what);  // grouped_reduce.cc
 
 plan::Plan scatter_allgather(const Request& request);           // scatter_allgather.cc
@@ -55,7 +55,7 @@ bool fits_ring(const Request& request);         // ring.cc
 bool has_levels(const Request& request);        // the hierarchy is not flat
 bool exceeds_a_group(const Request& request);   // more ranks than a small group has (grouped_reduce.cc)
 bool has_small_groups(const Request& request);  // levels, or more ranks than a small group has (grouped.cc)
-// There are levels, and all groups of one of them, or of the outermost one, are consecutive ranks.
+// Whether the hierarchy has levels, and all groups of one level (or of the outermost one) are consecutive ranks.
 bool has_consecutive_groups(const Request& request);   // tree_reduce.cc
 bool has_consecutive_sockets(const Request& request);  // dpml_two_level.cc
 

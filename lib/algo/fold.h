@@ -11,22 +11,22 @@
 
 namespace coll::algo {
 
-// Where the balanced fold of so many operands, at least 2, divides: the number of those on the left.
+// The number of operands in the left half of the balanced fold. REQUIRES: at least 2 operands.
 inline size_t left_of_fold(size_t operands) { return std::bit_floor(operands - 1); }
 
-// The fold of all sources, at least one, in one step.
+// Folds all sources in one step. REQUIRES: at least one source.
 inline void fold(LaneBuilder& lane, uint16_t range, Operand to, std::span<const Operand> sources) {
   if (sources.size() == 1) lane.copy(range, to, sources[0]);
   else lane.reduce(range, {&to, 1}, sources);
 }
 
-// Plain staging for the partial results of fold_pairs() and fold_nodes(), one chunk each.
+// Temporary memory in plain staging for the partial results of fold_pairs() and fold_nodes(), one chunk each.
 class Boxes {
  public:
   // For fold_pairs(). REQUIRES: at least 2 operands.
   Boxes(Builder& b, uint32_t chunk_bytes, int operands)
       : Boxes(std::bit_width(unsigned(operands - 1)), b, chunk_bytes) {}
-  // REQUIRES: at least 1.
+  // REQUIRES: count >= 1.
   static Boxes exactly(int count, Builder& b, uint32_t chunk_bytes) { return {count, b, chunk_bytes}; }
   std::vector<Operand> of(int rank) const {
     std::vector<Operand> all;
@@ -42,12 +42,13 @@ class Boxes {
   Window window_;
 };
 
-// The balanced fold of `sources`, two operands a step; partial results lie in `boxes` (Boxes). Returns
-// where the result lies: in the first box, or where the only source does.
+// The balanced fold of `sources`, two operands per step; the steps store partial results in `boxes` (Boxes). Returns
+// the operand that holds the result: the first box, or the only source.
 inline Operand fold_pairs(LaneBuilder& lane, uint16_t range, std::span<const Operand> sources,
                           std::span<const Operand> boxes);
 
-// The two operands whose combination is the fold; the caller says where it goes. At least two sources.
+// Returns the two operands whose combination is the fold; the caller chooses the destination. REQUIRES: at least two
+// sources.
 inline std::vector<Operand> fold_halves(LaneBuilder& lane, uint16_t range, std::span<const Operand> sources,
                                         std::span<const Operand> boxes) {
   const size_t left = left_of_fold(sources.size());
@@ -63,7 +64,7 @@ inline Operand fold_pairs(LaneBuilder& lane, uint16_t range, std::span<const Ope
   return boxes[0];
 }
 
-// All of `steps` (fold_steps()) but the last, whose operands are returned: the caller says where the result goes.
+// Appends all of `steps` (fold_steps()) except the last, whose operands it returns; the caller chooses the destination.
 inline std::vector<Operand> fold_nodes(LaneBuilder& lane, uint16_t range, std::span<const FoldStep> steps,
                                        std::span<const Operand> sources, std::span<const Operand> boxes) {
   std::vector<Operand> from;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Each rank reduces its own share of the vector from all ranks' buffers, and with direct views nothing is copied before it. Vector bytes touched in all:
-//   fused                 one step for all sources       allreduce 3p-1, reduce p+1, reduce-scatter p+1
+// Each rank reduces its own share of the vector from all ranks' buffers; with direct views no copy precedes it. Vector
+// bytes touched in all:
+//   fused                 one step for all sources      allreduce 3p-1, reduce p+1, reduce-scatter p+1
 //   shared_address_space  one addition after another    allreduce 5(p-1)                                  (SAS)
 //
-// Three lanes, each a loop over the chunks:
-//   supply      makes the other ranks' shares of my send buffer visible (a staged view is filled here)
-//   combine     my share from everybody; the result goes to my recv buffer and view, or to the root's
+// Each rank has three lanes, each a loop over the chunks:
+//   supply      makes the other ranks' shares of its send buffer visible (fills a staged view)
+//   combine     reduces its own share of all ranks' inputs into its receive buffer and view, or into the root's
+//   distribute  allreduce: fetches the other shares; the root of a reduce: empties the slots of a staged view
 //   distribute  allreduce: fetch the other shares; the root of a reduce: empty the slots of a staged view
 #include <optional>
 
@@ -28,7 +30,7 @@ class Fused {
         input_(shares_.window(b_, Buffer::send)) {
     if (!scatters_) output_.emplace(shares_.window(b_, Buffer::recv));
     if (!one_step) boxes_.emplace(b_, shares_.ring().chunk_bytes, ranks_);
-    // Posting an allreduce's result says both "my share is ready" and "I have read everybody's input".
+    // A rank that posts its result of an allreduce has also read all ranks' inputs, so one flag serves for both.
     done_ = everywhere_ ? output_->flag : b_.flag();
     if (everywhere_) taken_ = b_.flag();
     if (everywhere_ || scatters_) b_.synchronizing();
@@ -46,8 +48,8 @@ class Fused {
   }
 
  private:
-  // Value n + begun_ of the input's flag: n passes are there. Of a reduce-scatter, whose blocks may be empty, 1 says that
-  // the rank has begun; every rank awaits it of all others.
+  // Value n + begun_ of the input's flag: n iterations are complete. In a reduce-scatter, whose blocks may be empty,
+  // value 1 says that the rank has started; every rank waits for it from all others.
   void supply(int rank) {
     LaneBuilder lane = b_.lane(rank);
     input_.publish(lane);
@@ -67,7 +69,8 @@ class Fused {
     if (everywhere_) {
       output_->publish(lane);
     } else if (!scatters_ && rank == root_) {
-      // The value is one more than the passes whose slots are free again, so that 1 says "use the ring".
+      // Value n+1 of the flag: the slots of the first n iterations are free again; value 1 says that the root uses its
+      // ring.
       output_->publish(lane);
       lane.post(output_->flag, constant(1), output_->staged());
       lane.post(output_->flag, all_passes(shares_.all(), 1), output_->direct());
@@ -94,8 +97,8 @@ class Fused {
     if (everywhere_) wait_each(lane, peers_, taken_, all_passes(shares_.all()), output_->direct());
   }
 
-  // What the last step that makes my share reduces: everything, or the two halves of the fold. These stay apart until
-  // then: in place, the result lies where one of the sources does.
+  // The operands of the last step that makes the rank's share: all sources, or the two halves of the fold. The halves
+  // are combined only in that step because, in place, the result replaces one of the sources.
   std::vector<Operand> sources_of(LaneBuilder& lane, int rank) const {
     std::vector<Operand> sources;
     for (int q = 0; q < ranks_; ++q) sources.push_back(q == rank ? shares_.send(rank) : shares_.in(input_, q, rank));

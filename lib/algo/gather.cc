@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Gather, the v-form included: the entries of rooted.h.
+// Gather, including its v-form: the registry entries of the generators in rooted.h.
 #include "algo/families.h"
 #include "algo/rooted.h"
 

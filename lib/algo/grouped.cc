@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Short blocks of many ranks, in groups of at most 16: the members of a group bring their blocks together, and other
-// ranks fetch all blocks of the group in one copy. So a rank copies once per group and member instead of once per rank.
-// All data is staged: to ask where a buffer is would cost a hop.
+// Short blocks of many ranks, in groups of at most 16: the members of a group collect their blocks in one place, and
+// other ranks fetch all blocks of the group in one copy. A rank thus copies once per group and member instead of once
+// per rank. All data is staged, because learning the location of a buffer would cost a hop.
 #include <algorithm>
 #include <vector>
 
@@ -10,14 +10,14 @@
 
 namespace coll::algo {
 
-// Of more ranks than a small group has there always are several.
+// More ranks than a small group holds always form several groups.
 bool has_small_groups(const Request& request) {
   return has_levels(request) || request.hierarchy->ranks() > topo::small_group;
 }
 
 namespace {
 
-// Consecutive ranks that are neighbours in their group's order, too: index .. index + length - 1 are rank ...
+// `length` consecutive ranks from `rank` on that are also consecutive members of their group, from `index` on.
 struct Stretch {
   int index, rank, length;
 };
@@ -45,13 +45,13 @@ class Groups {
   const std::vector<int>& members(int group) const { return members_[size_t(group)]; }
   // The root leads its group.
   int leader(int group, int root) const { return of(root) == group ? root : members(group).front(); }
-  // All groups, beginning with that of a rank, so that no leader is asked by all others at once.
+  // All groups, beginning with that of `rank`, so that not all ranks read from the same leader at once.
   std::vector<int> from(int rank) const {
     std::vector<int> all;
     for (int step = 0; step < count(); ++step) all.push_back((of(rank) + step) % count());
     return all;
   }
-  // The members of a group but one; -1: all of them.
+  // The members of a group except `but`; -1: all members.
   std::vector<Stretch> stretches(int group, int but = -1) const {
     std::vector<Stretch> made;
     for (int rank : members(group)) {
@@ -70,10 +70,10 @@ class Groups {
   int largest_ = 0;
 };
 
-// What these plans have in common. All pieces have the same length, so that one range serves all of them.
+// The common part of these plans. All pieces have the same length, so one range serves all of them.
 class Grouped {
  protected:
-  // `blocks`: of all slots of a pass together.
+  // `blocks` is the number of blocks of all slots of one iteration together.
   Grouped(const Request& request, Collective what, int blocks)
       : ranks_(request.hierarchy->ranks()),
         root_(request.root),
@@ -146,14 +146,14 @@ class Gather : Grouped {
   }
 
   const Groups& groups_;
-  const Window group_, all_;  // of a leader, of the root: filled by peers, who say so with their own flags
-  const uint16_t emptied_;    // the slots that peers fill are free again
+  const Window group_, all_;  // of a leader, of the root: peers write to them and announce it with their own flags
+  const uint16_t emptied_;    // the slots that peers write to are free again
 };
 
 // ---- scatter ------------------------------------------------------------------------------------------------
 
-// The root stages all blocks at once. That they are there is passed on down the tree of L3 caches; the blocks themselves
-// are read where the root has them.
+// The root stages all blocks at once. The flag that announces them goes down the tree of L3 caches; all ranks read the
+// blocks themselves from the root's memory.
 class Scatter : Grouped {
  public:
   explicit Scatter(const Request& request)
@@ -225,7 +225,7 @@ class Allgather : Grouped {
           lane.copy_blocks(part.length, piece_, own_recv(part.rank), packed_.of(leader(from), part.index));
       }
       lane.post(taken_, this_pass()).end();
-      // Where pieces are empty, too, no rank ends before all have begun.
+      // No rank may end before all have started, also if pieces are empty.
       if (leads) {
         wait_others(lane, groups_.members(group), rank, group_.flag, constant(1));
         lane.post(packed_.flag, all_passes(piece_, 1));
@@ -247,9 +247,9 @@ class Allgather : Grouped {
 
 // ---- alltoall -----------------------------------------------------------------------------------------------
 
-// Each rank forwards the blocks that its group has for the ranks of its own index in their groups: for all of them where
-// its group is the smaller one. It fetches them from the members of its group, and those ranks fetch from it what is for
-// them, both in one copy a peer.
+// In each group, the member with index i forwards the group's blocks for the ranks whose index in their own group is i,
+// modulo the number of members of the forwarding group. It fetches the blocks from the members of its group, and each
+// of those ranks then fetches its blocks from it, both with one copy per peer.
 class Alltoall : Grouped {
  public:
   using Targets = std::vector<std::vector<int>>;  // by rank: all ranks to which it forwards
@@ -292,7 +292,7 @@ class Alltoall : Grouped {
       lane.post(sorted_.flag, this_pass());
       for (int from : groups_.from(rank)) take(lane, rank, from);
       lane.post(taken_, this_pass()).end();
-      // Where pieces are empty, too, no rank ends before all have begun.
+      // No rank may end before all have started, also if pieces are empty.
       lane.post(row_.flag, all_passes(piece_, 1));
       wait_others(lane, group, rank, row_.flag, constant(1));
       lane.post(sorted_.flag, all_passes(piece_, 1));
@@ -303,7 +303,7 @@ class Alltoall : Grouped {
   }
 
  private:
-  // Which member of a group forwards to a rank.
+  // The member of a group that forwards to a rank.
   static int forwarder(const Groups& groups, int group, int target) {
     const std::vector<int>& members = groups.members(group);
     return members[size_t(groups.index(target)) % members.size()];
@@ -317,7 +317,7 @@ class Alltoall : Grouped {
   }
   const std::vector<int>& targets_of(int rank) const { return targets_[size_t(rank)]; }
 
-  // From each member's row.
+  // Copies from each member's row the blocks for this rank's targets.
   void fetch(LaneBuilder& lane, int rank) const {
     const std::vector<int>& group = groups_.members(groups_.of(rank));
     const int mine = int(targets_of(rank).size()), first = first_in_row(rank);
@@ -327,7 +327,7 @@ class Alltoall : Grouped {
       lane.copy_blocks(mine, piece_, fetched_.of(rank, groups_.index(source) * mine), row_.of(source, first));
     }
   }
-  // By target, then by source.
+  // Sorts the blocks by target, then by source.
   void sort(LaneBuilder& lane, int rank) const {
     const std::vector<int>& group = groups_.members(groups_.of(rank));
     const int mine = int(targets_of(rank).size()), first = first_in_row(rank);
@@ -337,7 +337,7 @@ class Alltoall : Grouped {
             piece_, sorted_.of(rank, target * int(group.size()) + source),
             group[size_t(source)] == rank ? row_.of(rank, first + target) : fetched_.of(rank, source * mine + target));
   }
-  // What a group has for the rank.
+  // Copies the blocks that a group has for the rank.
   void take(LaneBuilder& lane, int rank, int group) const {
     const int from = forwarder(group, rank), size = int(groups_.members(group).size());
     const std::vector<int>& all = targets_of(from);
@@ -356,9 +356,9 @@ class Alltoall : Grouped {
   }
 
   const Groups& groups_;
-  const Window row_;      // what this rank has for others, by who forwards it
-  const Window fetched_;  // what the group has for this rank's targets, by source
-  const Window sorted_;   // the same, by target
+  const Window row_;      // the blocks that this rank has for others, ordered by forwarder
+  const Window fetched_;  // the group's blocks for this rank's targets, by source
+  const Window sorted_;   // the same blocks, by target
   const uint16_t taken_;
   const Targets targets_;
 };

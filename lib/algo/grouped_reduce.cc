@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Reductions of short vectors among many ranks, in groups of 16 consecutive ranks; the last group may be smaller. The
-// groups are nodes of the balanced order, so the inputs of a group are reduced in one step, and the partial results of all
-// groups in another. A rank waits once per member of its group and once per group instead of once per rank. All data is
-// staged: publishing the location of a buffer would cost a hop. Members write to the rank that reduces, whose steps then
-// read its own memory: each access to another rank's memory takes time, and the writers' accesses overlap.
+// groups are nodes of the balanced order, so one step reduces the inputs of a group, and another the partial results of
+// all groups. A rank waits once per member of its group and once per group instead of once per rank. All data is
+// staged, because publishing the location of a buffer would cost a hop. Members write to the rank that reduces, whose
+// steps then read its own memory: each access to another rank's memory takes time, and the writers' accesses overlap.
 //
-//   reduce          the first rank of a group, the leader, reduces the group's inputs; the root does so for its own group
-//   allreduce       the same; every leader reduces the partial results of all groups, and its members copy the result
-//   reduce_scatter  each member of a group reduces an equal share of the blocks
+//   reduce          the first rank of a group, the leader, reduces the group's inputs; the root does so for its own
+//                   group, and then reduces the partial results
+//   allreduce       leaders do the same; then every leader reduces the partial results of all groups, and its members
+//                   copy the result
+//   reduce_scatter  each member of a group reduces a nearly equal share of the blocks
 //   scan, exscan    the leader reduces the inputs up to each member; a rank reduces the partial results of the groups
-//                   before its own and what its leader has for it
+//                   before its own and the result of its leader for it
 #include <algorithm>
 #include <vector>
 
@@ -42,10 +44,10 @@ class AlignedGroups {
 };
 static_assert(std::has_single_bit(unsigned(topo::small_group)), "groups are nodes of the balanced order");
 
-// What the plans for vectors have in common.
+// The common part of the plans for vectors.
 class Grouped {
  protected:
-  // `blocks`: of all slots of a pass together, besides those of the inputs.
+  // `blocks` is the number of blocks of all slots of one iteration together, without those of the inputs.
   Grouped(const Request& request, Collective what, int blocks)
       : ranks_(request.hierarchy->ranks()),
         root_(request.root),
@@ -66,7 +68,7 @@ class Grouped {
   void await_inputs(LaneBuilder& lane, int leader) const {
     wait_others(lane, groups_.members(groups_.of(leader)), leader, inputs_.flag, this_pass());
   }
-  // Of the first `number` members of the leader's group.
+  // The inputs of the first `number` members of the leader's group.
   std::vector<Operand> inputs(int leader, int number) const {
     std::vector<Operand> all;
     for (int index = 0, first = groups_.first(groups_.of(leader)); index < number; ++index)
@@ -80,7 +82,7 @@ class Grouped {
   const Ring ring_;
   Builder b_;
   const uint16_t chunks_;
-  const Window inputs_;  // of a leader: filled by the members of its group
+  const Window inputs_;  // of a leader: the members of its group write to it
 };
 
 // ---- reduce -------------------------------------------------------------------------------------------------
@@ -124,8 +126,8 @@ class Reduce : Grouped {
     fold(lane, chunks_, own_recv(), partials);
   }
 
-  const Window partials_;   // of the root: filled by the leaders
-  const uint16_t emptied_;  // slots that other ranks fill are free again
+  const Window partials_;   // of the root: the leaders write to it
+  const uint16_t emptied_;  // the slots that other ranks write to are free again
 };
 
 // ---- allreduce ----------------------------------------------------------------------------------------------
@@ -217,7 +219,7 @@ class Scan : Grouped {
       if (is_taken(leader, index)) fold(lane, chunks_, sums_.of(leader, index), inputs(leader, index + 1));
     lane.post(sums_.flag, this_pass());
   }
-  // Whether any rank reads what the first members of a group come to, up to that index.
+  // Whether any rank reads the result of the first index + 1 members of a group.
   bool is_taken(int leader, int index) const {
     const int members = groups_.members_of(groups_.of(leader));
     const bool last = index + 1 == members;
@@ -242,7 +244,7 @@ class Scan : Grouped {
   }
 
   const bool inclusive_;
-  const Window sums_;  // of a leader: of the first members of its group, by the index of the last of them
+  const Window sums_;  // of a leader: results of the first members of its group, by the index of the last of them
   const uint16_t taken_;
 };
 
@@ -280,7 +282,7 @@ class ReduceScatter {
       for (int group = 0; group < groups_.count(); ++group) sources.push_back(source(group, rank).data);
       fold(lane, piece_, own_recv(), sources);
       lane.post(taken_, this_pass()).end();
-      // Where pieces are empty, too, no rank ends before all have begun.
+      // No rank may end before all have started, also if pieces are empty.
       lane.post(inputs_.flag, all_passes(piece_, 1));
       wait_others(lane, members, rank, inputs_.flag, constant(1));
       lane.post(partials_.flag, all_passes(piece_, 1));
@@ -293,7 +295,8 @@ class ReduceScatter {
  private:
   int first_of_share(int index, int members) const { return (index * ranks_ + members - 1) / members; }
   int most_of_share(int members) const { return (ranks_ + members - 1) / members; }
-  // Of any group with several members; of any group. Only the last one differs from the others.
+  // The largest share of any group with several members (largest_share()), and the most inputs of any group
+  // (inputs_of_all()). Only the last group differs from the others.
   int largest_share() const {
     const int last = groups_.members_of(groups_.count() - 1);
     return most_of_share(last > 1 ? last : groups_.members_of(0));
@@ -305,7 +308,7 @@ class ReduceScatter {
     return most;
   }
 
-  // Where a rank finds what a group has for it.
+  // The rank and the place at which a rank finds the result of a group for it.
   struct Source {
     int rank;
     Operand data;
@@ -325,7 +328,8 @@ class ReduceScatter {
     const int size = int(members.size()), index = rank - members.front();
     const auto first = [&](int of) { return first_of_share(of, size); };
     const auto length = [&](int of) { return first(of + 1) - first(of); };
-    // To each member its share, beginning with the next one, so that no slots are written by all others at once.
+    // A member writes each member's share, beginning with the next member's, so that not all write to the same slots at
+    // once.
     for (int step = 1; step <= size; ++step) {
       const int of = (index + step) % size, member = members[size_t(of)];
       if (member != rank) lane.wait(member, partials_.flag, pass_before(ring_.depth));
@@ -348,8 +352,8 @@ class ReduceScatter {
   const Ring ring_;
   Builder b_;
   const uint16_t piece_;
-  const Window inputs_;    // of a member: what all members have for its share, by member; of one alone: its input
-  const Window partials_;  // of a member: its share
+  const Window inputs_;    // of a member: all members' inputs for its share, by member; in a group of one: its input
+  const Window partials_;  // of a member: results of its share
   const uint16_t taken_;
 };
 

@@ -9,8 +9,8 @@
 
 namespace coll::algo {
 
-// Where a rank stands when every group cuts a vector into as many slices as the smallest group has members, and member
-// `index` of each group owns slice `index`. In larger groups the last members own nothing.
+// The position of each rank if every group cuts a vector into as many slices as the smallest group has members, and
+// member `index` of each group owns slice `index`. In larger groups the last members own no slice.
 struct Sockets {
   std::vector<std::vector<int>> groups;  // ranks ascending, groups by lowest rank
   std::vector<int> group_of, index_of;   // by rank
@@ -33,7 +33,7 @@ struct Sockets {
     return made;
   }
 
-  // Groups too large for an algorithm in equal parts.
+  // Splits groups with more than `members` ranks into parts of nearly equal size.
   Sockets at_most(int members) const {
     Sockets made;
     for (const auto& group : groups) {
@@ -52,7 +52,7 @@ struct Sockets {
   }
   const std::vector<int>& group(int rank) const { return groups[size_t(group_of[size_t(rank)])]; }
   int member(int group, int index) const { return groups[size_t(group)][size_t(index)]; }
-  // Of a reduce-scatter: the slice that holds a rank's block.
+  // Reduce-scatter: the slice that contains a rank's block.
   int slice_of(int rank) const { return index_of[size_t(rank)] % slices; }
 
  private:

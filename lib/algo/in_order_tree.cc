@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A reduction that moves as little as movement avoiding does: even ranks copy a chunk into shared memory, odd ranks reduce
-// their own into what is there, in place, and whatever their block of ranks completes: as a carry in a binary counter, rank 3
-// also joins the results of ranks 0 and 1 and of ranks 2 and 3, and so on. The last rank has the result of all, and the
-// ranks that want a part copy it out. Vector bytes touched in all: allreduce 5p-2, reduce 3p+1 (3p-1 if the last rank is root),
-// reduce-scatter 3p+1-2/p.
+// A reduction that moves as few bytes as movement avoiding. Even ranks copy a chunk into shared memory. Odd ranks
+// reduce their own input into it in place, together with the results that their block of ranks completes: like a carry
+// in a binary counter, rank 3 also joins the results of ranks 0 and 1 and of rank 2, and so on. The last rank has the
+// result of all, and the ranks that need a part of it copy it out. Vector bytes touched in all: allreduce 5p-2, reduce
+// 3p+1 (3p-1 if the last rank is root), reduce-scatter 3p+1-2/p.
 //
-// Results that wait to be joined lie as the set bits of the counter do: a block that begins at rank r in the place numbered
-// by the set bits of r. So log2 p places serve p ranks, and stay in the caches. A rank waits for few others: made for ranks
-// that share cores, where each wait may cost a turn of all others.
+// Results that wait to be joined are in places numbered like the set bits of the counter: the result of a block that
+// begins at rank r is in the place whose number is the number of set bits of r. So log2 p places are sufficient for p
+// ranks, and they stay in the caches. A rank waits for few others. The algorithm is made for oversubscribed ranks,
+// where each wait may cost a time slice of every other rank.
 #include <algorithm>
 #include <bit>
 
@@ -51,9 +52,9 @@ class InOrderTree {
  private:
   struct Part {
     uint16_t range;
-    int block;  // of the send buffer and of a slot; no_block: all of it
+    int block;  // of the send buffer and of a slot; no_block: the whole buffer or slot
   };
-  // So many ranks from `first`.
+  // `size` ranks from `first` on.
   struct Block {
     int first, size;
     int maker() const { return first + size - 1; }
@@ -62,7 +63,7 @@ class InOrderTree {
   bool has_result(int rank) const { return everywhere_ || scatters_ || rank == root_; }
   const Part& own_part(int rank) const { return parts_[scatters_ ? size_t(rank) : 0]; }
 
-  // What a rank joins with its own input: the blocks before it that its own completes, of the last rank all; in order.
+  // The blocks before a rank that its own input completes, in order; for the last rank all blocks before it.
   std::vector<Block> joined_by(int rank) const {
     std::vector<Block> blocks;
     for (int size = 1, first = rank; first > 0; size *= 2) {
@@ -73,11 +74,11 @@ class InOrderTree {
     return blocks;
   }
   static int place_of(int first) { return std::popcount(unsigned(first)); }
-  // The rank that uses a place first has it in its memory.
+  // The rank that first uses a place holds it in its memory.
   static int holder_of(int place) { return (2 << place) - 2; }
   Operand sum_of(int first, const Part& part) const { return sums_.of(holder_of(place_of(first)), part.block); }
 
-  // An even rank's place is free: the rank before it has seen to what was there in this pass.
+  // Waits until an even rank's place is free, which the previous rank has ensured in this iteration.
   void await_place(LaneBuilder& lane, int rank) const {
     if (rank == 0) wait_each(lane, readers_, taken_, pass_before(ring_.depth));
     if (rank == holder_of(place_of(rank))) lane.wait(last_, sums_.flag, pass_before(ring_.depth));
@@ -111,7 +112,8 @@ class InOrderTree {
     lane.post(taken_, this_pass()).end();
   }
 
-  // Where the result goes: back to the first place, from which the others take it, and to the last rank's receive buffer.
+  // The destinations of the result: the first place, from which other ranks copy it, and the last rank's receive
+  // buffer.
   std::vector<Operand> results(const Part& part) const {
     const bool keeps = has_result(last_) && (!scatters_ || part.block == last_);
     std::vector<Operand> to;
@@ -124,10 +126,10 @@ class InOrderTree {
   const int root_, last_;
   const Ring ring_;
   Builder b_;
-  const Window sums_;  // its flag: I have added mine
+  const Window sums_;  // its flag: the rank has added its input
   const uint16_t taken_, chunks_;
   std::vector<Part> parts_;
-  std::vector<int> readers_;  // of the results
+  std::vector<int> readers_;  // ranks that read the results
 };
 
 }  // namespace

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Movement-avoiding reductions (YHCCL 3.3 to 3.5). A slice of the vector travels: one member copies its part into shared
-// memory, every further member adds its own in place, so that of all p contributions one only is ever copied. Operands
-// combine in cyclic order, a different one for every slice: commutative operations only.
+// Movement-avoiding reductions (YHCCL 3.3 to 3.5). A slice of the vector goes from member to member: one copies its
+// part into shared memory, and every further member adds its own in place, so that only one of all p contributions is
+// ever copied. Operands combine in cyclic order, a different one for every slice: commutative operations only.
 //
-// Vector bytes touched in all, m groups: reduce-scatter 3p+2m-3, allreduce 5p+2m-3, reduce 3p+2m-1; with one group (the
-// plain form) 3p-1, 5p-1, 3p+1. Of these 2 are copied before the reduction: no algorithm through shared memory can copy
-// less (YHCCL Theorem 3.1).
+// Vector bytes touched in all, for m groups: reduce-scatter 3p+2m-3, allreduce 5p+2m-3, reduce 3p+2m-1; with one group
+// (the plain form) 3p-1, 5p-1, 3p+1. Of these, 2 are copied before the reduction: no algorithm through shared memory
+// can copy less (YHCCL Theorem 3.1).
 //
-// What differs from the text: a slice lives in the staging of its owner, a ring of slots of the slice size, instead of
-// one shared array; slices start at the owner's next neighbour and rise, so that an owner finishes its own; with groups
-// of different sizes the smallest one tells the number of slices; collecting a chunk overlaps with reducing the next.
-// A flag per step is needed, so groups of more than `most_members` are split.
+// Differences from the paper: a slice is in the staging of its owner, in a ring of slots of the slice size, instead of
+// one shared array. Slices start at the owner's next neighbour and rise, so that an owner finishes its own. With groups
+// of different sizes the smallest one determines the number of slices. Collecting a chunk overlaps with reducing the
+// next one. Each step needs a flag, so groups of more than `most_members` are split.
 //
-// In a reduce-scatter a slice is the blocks of the ranks that it is for, one of each group. Such a rank combines the
-// groups' results itself; with one group the last addition goes straight into its receive buffer.
+// In a reduce-scatter a slice consists of the blocks of the ranks that it is for, one of each group. Such a rank
+// combines the groups' results itself; with one group the last addition writes directly into its receive buffer.
 #include "algo/families.h"
 #include "algo/groups.h"
 #include "algo/shares.h"
@@ -58,14 +58,14 @@ class MovementAvoiding {
   }
 
  private:
-  // What is handled alike: a slice, or each of its blocks.
+  // A unit of the steps: a whole slice, or one of its blocks.
   struct Part {
     uint16_t range;
-    int block;  // whose, of the send buffer; no_block: none
-    int place;  // in a slot
+    int block;  // the rank whose block it is in the send buffer; no_block: a slice
+    int place;  // block in a slot
   };
 
-  // One group's reduce-scatter: owners need nothing from anybody else.
+  // In a reduce-scatter of one group owners need no result of other ranks.
   bool ends_at_owner() const { return scatters_ && sockets_.count() == 1; }
   int most_blocks() const {
     std::vector<int> blocks(size_t(sockets_.slices));
@@ -80,8 +80,8 @@ class MovementAvoiding {
       slice.push_back({piece(b_, any_rank, rank, ring_.chunk_bytes), rank, int(slice.size())});
     }
   }
-  // I = min(s / slices, slice_bytes), a cache line at least: every pass takes one slice of each part of the vector. Of
-  // a slice each group's owner combines a share.
+  // I = min(s / slices, slice_bytes), at least a cache line: every iteration handles one slice of each part of the
+  // vector. The owner of a slice in each group combines one share of it.
   void cut_into_parts() {
     for (int slice = 0; slice < sockets_.slices; ++slice) {
       plan::Range part{.part = uint16_t(slice), .parts = uint16_t(sockets_.slices), .chunk_bytes = ring_.chunk_bytes};
@@ -96,7 +96,7 @@ class MovementAvoiding {
   }
   uint16_t share(int slice, int group) const { return results_[size_t(slice * sockets_.count() + group)].range; }
 
-  // Who reads a slice's slot last, and says so with `taken_`.
+  // The ranks that read a slice's slot last, and acknowledge it with `taken_`.
   std::vector<int> readers(int slice) const {
     if (everywhere_) return all_but(ranks_, -1);
     if (!scatters_) return {root_};
@@ -129,7 +129,7 @@ class MovementAvoiding {
     lane.end();
   }
 
-  // The groups' results of one slice: each owner combines its share of it.
+  // Combines the groups' results of one slice: each owner does so for its share.
   void across(LaneBuilder& lane, int rank, int slice) {
     const int own_group = sockets_.group_of[size_t(rank)];
     const Operand at = shared_.of(rank);
@@ -143,7 +143,7 @@ class MovementAvoiding {
     lane.post(complete_, this_pass());
   }
 
-  // The groups' results of one's own block.
+  // Combines the groups' results of the rank's own block.
   void gather(int rank) {
     const int slice = sockets_.slice_of(rank);
     const auto& parts = slices_[size_t(slice)];
@@ -165,16 +165,16 @@ class MovementAvoiding {
   const bool everywhere_, scatters_;
   const int root_, ranks_;
   const Sockets sockets_;
-  const int blocks_;  // of a slot
+  const int blocks_;  // per slot
   const Ring ring_;
   Builder b_;
-  const Window shared_;      // its flag: the group's result of my slice is there
-  const uint16_t complete_;  // my share of it is the result of all ranks
+  const Window shared_;      // its flag: the group's result of the rank's slice is complete
+  const uint16_t complete_;  // the rank's share of the slice is the result of all ranks
   const uint16_t taken_;
-  std::vector<uint16_t> steps_;  // by step: I have added to my slice of that step
+  std::vector<uint16_t> steps_;  // by step: the rank has added to its slice of that step
   uint16_t loop_ = 0;
   std::vector<std::vector<Part>> slices_;
-  std::vector<Result> results_;  // by slice and group
+  std::vector<Result> results_;  // [slice * groups + group]
 };
 
 Plan movement_avoiding(const Request& request, Collective what, const char* name, Sockets sockets) {

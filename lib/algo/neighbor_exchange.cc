@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One lane for each neighbour, as the executor advances each stream by itself. The flag of the view says that a rank's table
-// is there; the two counts of a stream are flags here, numbered by the peer that they are for.
+// There is one lane per neighbour, because the executor advances each stream independently. The flag of the view says
+// that a rank's table is complete; the two counts of a stream are flags here, numbered by the peer that they are for.
 #include "algo/neighbor_exchange.h"
 
 #include "algo/common.h"
@@ -34,7 +34,7 @@ Plan neighbor_exchange(const Request& request, const std::vector<std::vector<int
         supply.loop(range).copy(range, own_recv(rank), own_send(rank), {}, false).end();
         continue;
       }
-      // A staged stream ends with its last chunk; memory in place is the receiver's until it has consumed all.
+      // A staged stream ends with its last chunk; direct memory is in use until the receiver has consumed all of it.
       supply.wait(rank, source.flag, constant(1));
       supply.post(staged[size_t(peer)], all_passes(range), source.direct());
       supply.loop(range);

@@ -48,7 +48,7 @@ class Fold {
     int first, end;  // operands
   };
 
-  // Operands that lie in one aligned block of `size` ranks become one part; larger ones stay as they are.
+  // Joins operands inside one aligned block of `size` ranks to one part; larger operands stay as they are.
   std::vector<Part> in_blocks(int first, int end, int size) const {
     std::vector<Part> parts;
     for (int i = first; i < end; ++i) {
@@ -105,7 +105,7 @@ std::vector<std::vector<Ranks>> consecutive_levels(const topo::Hierarchy& hierar
 
 namespace {
 
-// The multiple of the largest power of two that is at most `most` away.
+// Returns the multiple of the largest power of two that is at most `most` away from `border`.
 int aligned(int border, int most) {
   int best = border;
   for (int size = 2;; size *= 2) {
@@ -115,8 +115,8 @@ int aligned(int border, int most) {
   }
 }
 
-// The innermost groups with their borders moved where that makes fewer nodes of them, by at most a third of a group;
-// the others with them.
+// Moves the borders of the innermost groups, by at most a third of the smaller group, to multiples of larger powers of
+// two, so that the groups consist of fewer nodes; the borders of outer groups move with them.
 std::vector<std::vector<Ranks>> with_aligned_borders(std::vector<std::vector<Ranks>> levels) {
   const std::vector<Ranks> inner = levels[0];
   std::vector<int> moved(size_t(inner.back().end) + 1);
@@ -137,7 +137,7 @@ Partials::Partials(const topo::Hierarchy& hierarchy, int root)
       groups_(with_aligned_borders(consecutive_levels(hierarchy))),
       made_by_(size_t(hierarchy.ranks())),
       used_(size_t(hierarchy.ranks())) {
-  std::vector<int> shown;  // what is there after a level, in rank order
+  std::vector<int> shown;  // inputs and partial results after a level, in rank order
   for (int rank = 0; rank < hierarchy.ranks(); ++rank) {
     Partial input;
     input.ranks = {rank, rank + 1};
@@ -188,7 +188,7 @@ void Partials::make(Ranks node, int level, int group, std::vector<int> sources) 
   all_.push_back(std::move(made));
 }
 
-// It replaces one of its sources where it can.
+// Reuses the block of one of its sources if the leader has one there.
 int Partials::choose_block(const Partial& partial) {
   if (partial.leader == root_ && partial.ranks.contains(root_)) return -1;
   for (int source : partial.sources)

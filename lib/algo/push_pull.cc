@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A broadcast in which the root does as much as everybody else: of every chunk, cut into one slice a rank, a rank reads all
-// but the last from the root, and the root writes the last one to each of them. So every rank copies (p-1)/p of a vector at
-// the same time; with two ranks, each one half.
+// A broadcast in which the root copies as much as every other rank. Each chunk is cut into one slice per rank: a rank
+// reads all slices except the last from the root, and the root writes the last one to each rank. So every rank copies
+// (p-1)/p of a vector, all at the same time; with two ranks, each copies one half.
 #include "algo/common.h"
 #include "algo/families.h"
 
@@ -23,7 +23,7 @@ Plan push_pull(const Request& request) {
   };
   const uint16_t read = slices(0, ranks - 1), written = slices(ranks - 1, 1);
 
-  // A target's flag is one more than the passes whose slots are free again: 1 says that it is there.
+  // Value n+1 of a target's flag: the slots of the first n iterations are free again; value 1: the target has started.
   for (int rank : b.ranks()) {
     LaneBuilder lane = b.lane(rank);
     if (rank == root) {

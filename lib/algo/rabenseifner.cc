@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// rabenseifner: in step t ranks whose numbers differ in bit t-1 exchange halves of what they still work on, and each
-// adds the other's to its own (recursive halving); an allreduce then exchanges finished shares in the opposite order
-// (recursive doubling). As between processes that exchange messages, a rank receives (copies) what it adds. Neighbours
-// come first, so that every partial result is a node of the balanced order.
+// rabenseifner: in step t ranks whose numbers differ in bit t-1 exchange halves of the part that they still work on,
+// and each adds the other's half to its own (recursive halving); an allreduce then exchanges finished shares in the
+// opposite order (recursive doubling). As between processes that exchange messages, a rank receives (copies) what it
+// adds. Neighbours come first, so that every partial result is a node of the balanced order.
 //
-// A number of ranks that is no power of two is split into aligned blocks by its binary digits, the largest first: 13
-// into 8, 4 and 1. Halving goes on inside every block. The balanced order then joins the blocks from the right, B1 op
-// (B2 op (B3 ...)): a rank reads what it owns of its block's result from the rank of the next, smaller block that owns
-// the same, for ranks own the shares that agree with them in the lowest bits, in every block. An allreduce ends at the
+// A number of ranks that is not a power of two is split into aligned blocks by its binary digits, the largest first: 13
+// into 8, 4 and 1. Halving takes place inside every block. The balanced order then joins the blocks from the right, B1
+// op (B2 op (B3 ...)). In every block ranks own the shares that agree with them in the lowest bits, so a rank reads the
+// next, smaller block's result of its shares from the rank that owns the same ones there. An allreduce ends at the
 // largest block, and a rank of another block begins its doubling with its part from there. A share of a reduce-scatter
 // is joined up to the block of its own rank, which then reads the larger blocks' results of this one share. All this
 // takes no more steps than the next power of two does.
 //
-// Vector bytes touched in all, p any number: allreduce 7(p-1), reduce-scatter 5(p-1). For powers of two these are
+// Vector bytes touched in all, for any p: allreduce 7(p-1), reduce-scatter 5(p-1). For powers of two these are
 // 7p(1/2+1/4+...+1/p) and 5p(1/2+1/4+...+1/p) (YHCCL Tables 1 and 2; the last term is printed 1/log p there).
 #include <bit>
 #include <optional>
@@ -23,7 +23,7 @@
 namespace coll::algo {
 namespace {
 
-// Ranks first .. first+size-1; the size is a power of two that divides `first`.
+// Ranks first .. first+size-1; the size is a power of two and divides `first`.
 struct Block {
   int first, size;
   int end() const { return first + size; }
@@ -75,7 +75,8 @@ class Rabenseifner {
   bool in_last(int rank) const { return block_of(rank).end() == ranks_; }
   static int partner(int rank, int step) { return rank ^ (1 << (step - 1)); }
 
-  // The rank of the next block that owns what this one does, and which ranks of the block before join mine.
+  // next() is the rank of the next block that owns the same shares as `rank`; joiners() are the ranks of the previous
+  // block that join this rank's result.
   int next(int rank) const {
     const Block block = block_of(block_of(rank).end());
     return block.first + rank % block.size;
@@ -88,23 +89,23 @@ class Rabenseifner {
       all.push_back(joiner);
     return all;
   }
-  // Which rank of a later block reads what I own of my block's result, or of an allreduce's, for itself.
+  // The rank of a later block that reads from this one the result of its block, or in an allreduce the final result.
   std::optional<int> taker(int rank) const {
     const int reader = rank + block_of(rank).size;
     return reader < ranks_ && (in_largest(rank) || !everywhere_) ? std::optional(reader) : std::nullopt;
   }
 
-  // ---- what a rank still works on after a step: the shares of the ranks that agree with it in the lowest bits ----
+  // ---- the part that a rank works on after a step: the shares of the ranks that agree with it in the lowest bits ----
   struct Part {
     uint16_t range;
-    int share;  // whose block it is
+    int share;  // the rank whose block it is
   };
   using Half = std::vector<Part>;
 
   Half make_half(int bits, int step) {
     Half half;
     if (everywhere_) {
-      // Slices lie in the order of reversed bits, so that what agrees in the lowest ones lies together.
+      // Slices are in the order of reversed bits, so that shares that agree in the lowest bits are adjacent.
       int first = 0;
       for (int bit = 0; bit < step; ++bit) first |= (bits >> bit & 1) << (largest_.steps() - 1 - bit);
       half.push_back({b_.range({.sub = uint16_t(first),
@@ -123,7 +124,7 @@ class Rabenseifner {
   }
   const Half& owned(int rank) const { return half(rank, block_of(rank).steps()); }
 
-  // ---- my input: half of it for my partner, or all for those who join a block of one ----
+  // ---- the rank's input: half of it for its partner, or all of it for the ranks that join a block of one ----
   void supply(int rank) {
     const bool single = is_single(rank);
     LaneBuilder lane = b_.lane(rank);
@@ -156,7 +157,7 @@ class Rabenseifner {
       wait_for_result_readers(lane, rank, all_passes(shares_.all()), result_->direct());
   }
 
-  // Who reads my partial results is done with those in the slot.
+  // Waits until the readers of the rank's partial results have finished with those in the slot.
   void wait_for_slot(LaneBuilder& lane, int rank) const {
     const Value value = pass_before(shares_.depth());
     for (int step = 2; step <= block_of(rank).steps(); ++step)
@@ -179,7 +180,8 @@ class Rabenseifner {
     if (last) post_result(lane);
   }
 
-  // What I own of my block's result, but what ranks of later blocks take, with that of the blocks to the right.
+  // Joins the rank's part of its block's result, except the shares of ranks of later blocks, with that of the blocks to
+  // the right.
   void join(LaneBuilder& lane, int rank) const {
     const int other = next(rank);
     const bool last = in_largest(rank), single = is_single(other);
@@ -192,14 +194,14 @@ class Rabenseifner {
     lane.post(joined_, this_pass());
     if (last) post_result(lane);
   }
-  // REQUIRES: not of a block of one.
+  // REQUIRES: the rank's block has several ranks.
   uint16_t added_of_block(int rank) const { return added_[size_t(block_of(rank).steps()) - 1]; }
 
-  // Of a reduce-scatter: my own share's results of the larger blocks, from the right.
+  // Reduce-scatter: joins the larger blocks' results of the rank's own share, from the right.
   void take_own(LaneBuilder& lane, int rank) const {
     Operand mine = is_single(rank) ? shares_.send(rank) : shares_.in(partial_, rank, rank);
     for (int end = block_of(rank).first; end > 0; end = block_of(end - 1).first) {
-      const int other = rank - block_of(end - 1).size;  // its taker is this rank
+      const int other = rank - block_of(end - 1).size;  // taker(other) == rank
       lane.wait(other, added_of_block(other), this_pass());
       add_received(lane, rank, {shares_.of(rank), rank}, mine, shares_.in(partial_, other, rank), false,
                    in_largest(other));
@@ -208,7 +210,7 @@ class Rabenseifner {
     lane.post(taken_, this_pass());
   }
 
-  // `last`: the sum is the result.
+  // `last`: the combination is the final result.
   void add_received(LaneBuilder& lane, int rank, const Part& part, Operand own, Operand other, bool own_first,
                     bool last) const {
     const Operand received = received_.of(rank), sources[] = {own_first ? own : received, own_first ? received : own};
@@ -231,7 +233,7 @@ class Rabenseifner {
   void wait_for_result_slot(LaneBuilder& lane, int rank) const {
     if (!everywhere_) return;
     wait_for_result_readers(lane, rank, pass_before(shares_.depth()), result_->staged());
-    // My own other lane is done with the slot, too: its slices may have had other borders in that pass.
+    // The rank's other lane has finished with the slot, too: its slices may have had other borders in that iteration.
     lane.wait(rank, fetched_[0], pass_before(shares_.depth()), result_->staged());
   }
 
@@ -259,9 +261,10 @@ class Rabenseifner {
     }
   }
 
-  // What I would own if the result were my block's. A rank of the largest block has it after some of its own steps.
+  // Reads the part of the final result that the rank owns in its block. A rank of the largest block has it after some
+  // of its own doubling steps.
   void take(LaneBuilder& lane, int rank) const {
-    const int other = rank - largest_.size, steps = block_of(rank).steps();  // its taker is this rank
+    const int other = rank - largest_.size, steps = block_of(rank).steps();  // taker(other) == rank
     wait_for_result_readers(lane, rank, pass_before(shares_.depth()), result_->staged());
     lane.wait(other, result_->flag, this_pass());
     lane.wait(other, fetched_[size_t(steps)], this_pass());

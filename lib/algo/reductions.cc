@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The reductions that one generator makes in several forms: an entry each, and which forms it has.
+// The registry entries of reductions that one generator makes in several variants: one entry per variant.
 #include "algo/families.h"
 
 namespace coll::algo {

@@ -6,7 +6,7 @@
 namespace coll::algo {
 
 std::span<const Algorithm> algorithms() {
-  // Later families (scatter, gather, allgather, alltoall, reduce_scatter, scan) add their line here.
+  // A new family adds its line here.
   static const std::vector<Algorithm> all = [] {
     std::vector<Algorithm> joined;
     for (auto family : {barrier_family(), bcast_family(), allreduce_family(), reductions_family(), scan_family(),

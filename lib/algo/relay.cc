@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Allgather through other ranks: whoever has a piece has it for others too. Two lanes a rank: one offers the rank's own
-// piece, the other fetches all the rest in the turns of the schedule and offers what others will ask for.
+// Allgather through other ranks: a rank that has a piece offers it to others. Each rank has two lanes: one offers the
+// rank's own piece, the other fetches all other pieces in the order of the schedule and offers those that other ranks
+// fetch.
 #include <algorithm>
 
 #include "algo/allgather.h"
@@ -37,7 +38,8 @@ class Relay {
   }
 
  private:
-  // Value n+1: n passes of the piece are there. 1 says how the rank's buffer is seen, also where its piece is empty.
+  // Value n+1 of the flag: n iterations of the piece are complete. Value 1 says how the rank's buffer is accessed, also
+  // if its piece is empty.
   void offer_own(int rank, const std::vector<int>& readers) {
     const uint16_t mine = pieces_[size_t(rank)];
     LaneBuilder lane = b_.lane(rank);
@@ -55,9 +57,9 @@ class Relay {
   void fetch(int rank, const std::vector<int>& readers) {
     const std::vector<bool> asked = asked_of(rank, readers);
     LaneBuilder lane = b_.lane(rank);
-    lane.wait(rank, held_.flag, constant(1));  // by the other lane: the view is published
+    lane.wait(rank, held_.flag, constant(1));  // the other lane has published the view
     lane.loop(longest_);
-    lane.wait(rank, held_.flag, this_pass_of(pieces_[size_t(rank)], 1));  // its own piece is among those it has
+    lane.wait(rank, held_.flag, this_pass_of(pieces_[size_t(rank)], 1));  // stages include the own piece
     bool slot_is_free = false;
     for (const Fetch& fetch : schedule_.fetches(rank)) {
       if (fetch.stage == 0) {
@@ -80,7 +82,7 @@ class Relay {
     wait_each(lane, readers, taken_, all_passes(longest_), held_.direct());
   }
 
-  // Which pieces others fetch from this rank.
+  // Which pieces other ranks fetch from this one.
   std::vector<bool> asked_of(int rank, const std::vector<int>& readers) const {
     std::vector<bool> asked(pieces_.size());
     for (int reader : readers)

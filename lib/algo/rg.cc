@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// rg: a pipelined tree through shared memory. In groups of k+1 neighbours k copy their input in and one, the leader,
-// reduces it with its own in one step; leaders form groups again until one result is left, which all ranks copy out
+// rg: a pipelined tree through shared memory. In groups of k+1 neighbours k copy their inputs in, and one, the leader,
+// reduces them with its own in one step. Leaders form groups again until one result is left, which all ranks copy out
 // (allreduce) or which the root, always a leader, makes in its receive buffer (reduce). k+1 is a power of two, so that
 // the domains are the nodes of the balanced order.
 //
-// Vector bytes touched in all, p a power of k+1: reduce p((3k+2)/(k+1) + (k+2)/(k+1)^2 + ... + (k+2)/p), allreduce 2p
-// more. The text, whose leader adds operand by operand, has 5k and 3k in place of 3k+2 and k+2 (YHCCL Tables 2 and 3).
+// Vector bytes touched in all, if p is a power of k+1: reduce p((3k+2)/(k+1) + (k+2)/(k+1)^2 + ... + (k+2)/p),
+// allreduce 2p more. The paper, whose leader adds operand by operand, has 5k and 3k in place of 3k+2 and k+2 (YHCCL
+// Tables 2 and 3).
 #include <bit>
 
 #include "algo/families.h"
@@ -42,12 +43,12 @@ class Rg {
   }
 
  private:
-  // A domain of level l is radix^l consecutive ranks, a group the `radix` domains of one of the next level.
+  // A domain of level l is radix^l consecutive ranks; a group is the `radix` domains of one domain of the next level.
   int domain(int rank, int size) const { return rank / size; }
-  // The root leads every domain it is in, else the first rank does.
+  // The root leads every domain that contains it; the first rank leads every other domain.
   int leader(int domain, int size) const { return root_ / size == domain ? root_ : domain * size; }
 
-  // What a member of a group shows there; leaders of single ranks have not copied theirs.
+  // The operand of a member in its group; leaders of single ranks have not copied their inputs.
   Operand shown(int member, int rank, int size) const {
     return size == 1 && member == rank ? own_send() : shared_.of(member);
   }
@@ -71,13 +72,13 @@ class Rg {
     return size;
   }
 
-  // Reduces what the domains of the given size in the leader's group have come to.
+  // Reduces the results of the domains of the given size in the leader's group.
   void add_group(LaneBuilder& lane, int rank, int size) {
     std::vector<int> members;
     const int first = domain(rank, size * radix_) * radix_;
     for (int d = first; d < first + radix_ && d * size < ranks_; ++d) members.push_back(leader(d, size));
     if (members.size() == 1) {
-      // What a single rank has it has not copied yet.
+      // A single rank has not copied its input yet.
       if (size == 1) lane.copy(chunks_, shared_.of(rank), own_send());
       return;
     }
@@ -95,7 +96,7 @@ class Rg {
   const int ranks_, root_, radix_;
   const Ring ring_;
   Builder b_;
-  const Window shared_;  // an input, a partial result, and the root's result
+  const Window shared_;  // the rank's input or partial result; at the root, the result
   const uint16_t taken_, chunks_;
 };
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// ring: partial results of every share travel around the ring of ranks, each rank adding its own input; an allreduce
-// then passes the finished shares on around the same ring. As between processes that exchange messages, a rank receives
+// ring: partial results of every share travel around the ring of ranks, and each rank adds its own input; an allreduce
+// then sends the finished shares around the same ring. As between processes that exchange messages, a rank receives
 // (copies) its neighbour's partial result before it adds to it. Operands combine in cyclic order, a different one for
 // every share: commutative operations only.
 //
 // Vector bytes touched in all: allreduce 7(p-1), reduce-scatter 5(p-1) (YHCCL Tables 1 and 2).
 //
-// A flag per step is needed; where there are too few, what is made is the flat DPML plan under this name.
+// Each step needs a flag. For more than `most_ranks` ranks the generator makes the flat DPML plan under this name.
 #include <optional>
 
 #include "algo/families.h"
@@ -24,7 +24,7 @@ class RingReduction {
         ranks_(request.hierarchy->ranks()),
         b_(start(what, "ring", request)),
         shares_(b_, what, request, ranks_, 1),
-        // Only one share is read here, always the same.
+        // A view of one share is sufficient, because the neighbour always reads the same one.
         input_(b_, Buffer::send, shares_.ring()),
         partial_(shares_.window(b_, Buffer::none)),
         received_(shares_.box(b_)),
@@ -55,7 +55,7 @@ class RingReduction {
  private:
   int turn(int rank, int steps) const { return (rank + steps + ranks_) % ranks_; }
 
-  // In step t, from 1, a rank adds to the share that its neighbour added to in step t-1; in the last one to its own.
+  // In step t, from 1, a rank adds to the share that its neighbour added to in step t-1; in the last step, to its own.
   void add(int rank) {
     const int steps = ranks_ - 1;
     LaneBuilder lane = b_.lane(rank);
@@ -65,9 +65,9 @@ class RingReduction {
     lane.wait(after_, added_[1], pass_before(shares_.depth()), input_.staged());
     lane.copy(shares_.of(before_), input_.of(rank, shares_.block(before_)), shares_.send(before_), input_.staged());
     lane.post(input_.flag, this_pass(), input_.staged());
-    // My neighbour has read all partial results of the pass whose slot this one takes.
+    // The neighbour has read all partial results of the iteration whose slot this one reuses.
     lane.wait(after_, added_[size_t(steps)], pass_before(shares_.depth()));
-    if (everywhere_)  // and my own other lane is done with it, whose shares may have had other borders in that pass
+    if (everywhere_)  // and the rank's other lane is done with it; its shares may have had other borders then
       wait_each(lane, {after_, rank}, passed_.back(), pass_before(shares_.depth()), output_->staged());
     for (int step = 1; step <= steps; ++step) {
       const int share = turn(rank, -step - 1);
@@ -93,11 +93,11 @@ class RingReduction {
     if (everywhere_) lane.wait(after_, passed_.back(), all_passes(shares_.all()), output_->direct());
   }
 
-  // In step t a rank fetches the share that its neighbour fetched in step t-1, in the first one the neighbour's own.
+  // In step t a rank fetches the share that its neighbour fetched in step t-1; in the first step, the neighbour's own.
   void pass_on(int rank) {
     LaneBuilder lane = b_.lane(rank);
     lane.loop(shares_.all());
-    lane.wait(rank, output_->flag, this_pass());  // my slot is free
+    lane.wait(rank, output_->flag, this_pass());  // the rank's slot is free
     for (int step = 1; step < ranks_; ++step) {
       lane.wait(before_, step == 1 ? output_->flag : passed_[size_t(step) - 2], this_pass());
       lane.copy(shares_.of(turn(rank, -step)), output_->of(rank), output_->of(before_));
@@ -113,8 +113,8 @@ class RingReduction {
   const Shares shares_;
   const Window input_, partial_, received_;
   std::optional<Window> output_;
-  std::vector<uint16_t> added_;   // by step: I have added to the share of that step; 0: my input is there
-  std::vector<uint16_t> passed_;  // by step from 1: I have fetched the share of that step
+  std::vector<uint16_t> added_;   // by step: the rank has added to the share of that step; 0: its input is complete
+  std::vector<uint16_t> passed_;  // by step, from 1: the rank has fetched the share of that step
   int before_ = 0, after_ = 0;
 };
 

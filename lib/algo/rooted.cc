@@ -8,10 +8,10 @@
 namespace coll::algo {
 namespace {
 
-// What the generators have in common.
+// The common part of the generators.
 class Rooted {
  protected:
-  // `blocks`: of all slots of a pass together.
+  // `blocks` is the number of blocks of all slots of one iteration together.
   Rooted(const Request& request, Collective what, const char* name, int blocks)
       : out_(what == Collective::scatter),
         ranks_(request.hierarchy->ranks()),
@@ -29,7 +29,7 @@ class Rooted {
   }
 
   uint16_t piece_of(int rank) const { return pieces_[size_t(rank)]; }
-  // The root's own piece goes chunk by chunk, in between: that overlaps with what the peers do.
+  // The root copies its own piece chunk by chunk, in the same loop, so that this overlaps with the peers' work.
   void copy_own(LaneBuilder& lane) const {
     lane.copy(piece_of(root_), out_ ? own_recv() : own_recv(root_), out_ ? own_send(root_) : own_send(), {}, false);
   }
@@ -45,19 +45,19 @@ class Rooted {
 
 // ---- the peers move -----------------------------------------------------------------------------------------
 
-// Where a rank stands. Its holder is the root or a leader: in the holder's buffer or slots are the pieces of the rank and
-// of all below it.
+// The position of a rank. Its holder is the root or a leader, whose buffer or slots contain the pieces of the rank and
+// of all ranks below it.
 struct Link {
   int holder = -1;
-  int round = 0;    // in which it is served, where the root is the holder
-  int before = -1;  // who has to be done before
+  int round = 0;    // the round that serves it, if the root is the holder
+  int before = -1;  // the rank that must have finished before
   std::vector<int> children = {};
   std::vector<int> below = {};
 };
 
-// Value n of a holder's flag: in a scatter, n chunks of every piece are there; in a gather, the slots of the first n-1
-// passes are open. There is one such flag a round, because slots go round by round, so that whoever has to wait for his
-// turn is not waited for.
+// Value n of a holder's flag: in a scatter, n chunks of every piece are complete; in a gather, the slots of the first
+// n-1 iterations are open. Each round has such a flag, because the root serves slots round by round, so that it does
+// not wait for ranks whose round has not begun.
 class PeersMove : Rooted {
  public:
   PeersMove(const Request& request, Collective what, const char* name, bool leaders = false)
@@ -71,7 +71,7 @@ class PeersMove : Rooted {
   }
 
   Plan flat(int k) {
-    constexpr int most_rounds = 100;  // each has a flag
+    constexpr int most_rounds = 100;  // each round has a flag
     const int peers = ranks_ - 1, least = std::max((peers + most_rounds - 1) / most_rounds, 1);
     const bool throttled = k > 0;
     k = throttled ? std::clamp(k, least, std::max(peers, 1)) : std::max(peers, 1);
@@ -122,7 +122,7 @@ class PeersMove : Rooted {
     }
     for (size_t round = 0; round < rounds_.size(); ++round) {
       lane.loop(longest_);
-      // While the first pieces are on their way here, or the last ones are fetched.
+      // Meanwhile the first pieces are still being written, or the last ones are still being read.
       if (!out_ && round == 0) copy_own(lane);
       for (int child : rounds_[round]) {
         const uint16_t own = piece_of(child);
@@ -150,7 +150,7 @@ class PeersMove : Rooted {
     const uint16_t flag = under_root ? round_flags_[size_t(at.round)] : slots_->flag, own = piece_of(rank);
     const Operand own_there = held.of(at.holder, rank);
     if (leads && !out_) lane.post(slots_->flag, constant(1));
-    // The line of data_.flag tells how the root's view is seen; those of later rounds do not.
+    // Only the line of data_.flag says how the root's view is accessed; the flags of later rounds do not.
     if (under_root && (at.round > 0 || !out_)) lane.wait(root_, data_.flag, this_pass_of(own));
     if (at.before >= 0) lane.wait(at.before, done_, constant(1));
     lane.loop(own);
@@ -176,12 +176,12 @@ class PeersMove : Rooted {
   }
 
   const Window data_;
-  const uint16_t moved_;  // I have moved this pass, of all pieces that I move
-  const uint16_t done_;   // all passes
+  const uint16_t moved_;  // the rank has moved this iteration's chunks of all pieces that it moves
+  const uint16_t done_;   // the rank has moved all iterations
   std::optional<Window> slots_;
   std::vector<uint16_t> round_flags_;
   std::vector<std::vector<int>> rounds_;  // the root's children; those of one round are served at the same time
-  std::vector<int> last_;                 // when these are done, all children are
+  std::vector<int> last_;                 // when these have finished, all children have
   std::vector<Link> links_;               // by rank
 };
 
@@ -207,10 +207,12 @@ class RootMoves : Rooted {
 
  private:
   void root(LaneBuilder& lane) const {
-    // A target's flag is one more than the passes whose slots are free again: 1 says that it is there.
+    // Value n+1 of a target's flag: the slots of the first n iterations are free again; value 1: the target has
+    // started.
     for (int peer : peers_)
       if (out_) lane.wait(peer, data_.flag, this_pass_of(piece_of(peer)));
-    // First of all where the root takes: meanwhile the peers stage, and what was stored a moment ago is slower to fetch.
+    // In a gather the root copies its own piece first: meanwhile the peers stage theirs, and data that was stored a
+    // moment ago is slower to fetch.
     if (!out_) {
       lane.loop(piece_of(root_));
       copy_own(lane);
@@ -248,7 +250,7 @@ class RootMoves : Rooted {
   }
 
   const Window data_;
-  const uint16_t moved_;  // this pass of everybody's piece
+  const uint16_t moved_;  // the root has moved this iteration's chunk of every piece
 };
 
 }  // namespace
@@ -258,7 +260,7 @@ Plan peers_move(const Request& request, Collective what, const char* name, int k
 }
 
 Plan throttled_peers_move(const Request& request, Collective what, const char* name) {
-  constexpr int usual_throttle = 4;  // on most machines of CMA IV the best, or near it
+  constexpr int usual_throttle = 4;  // best, or nearly so, on most machines of CMA IV
   const int k = request.parameters.k;
   return peers_move(request, what, name, k > 0 ? k : usual_throttle);
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Scans: rank r receives fold(0, r + 1) (Plan::balanced), of an exclusive scan fold(0, r), rank 0 nothing. `what` is
-// Collective::scan or Collective::exscan throughout.
+// Scans: rank r receives fold(0, r + 1) (Plan::balanced); in an exclusive scan fold(0, r), and rank 0 receives nothing.
+// `what` is Collective::scan or Collective::exscan throughout.
 //
-//   all_read  a rank reduces the vectors of all ranks before it, staged but for the first rank's: one hop
-//   sklansky  log2 p steps, chunk by chunk: in step k the upper half of each block of 2^(k+1) ranks adds what the lower
-//             half comes to
-//   fused     every chunk is cut into slices, and a rank makes all prefixes of its own slice, straight into the others'
-//             receive buffers: as many additions for every element, but all ranks work at once
+//   all_read  a rank reduces the vectors of all ranks before it, staged except for the first rank's: one hop
+//   sklansky  log2 p steps, chunk by chunk: in step k the upper half of each block of 2^(k+1) ranks adds the total of
+//             the lower half
+//   fused     every chunk is cut into slices, and a rank makes all prefixes of its own slice, directly in the others'
+//             receive buffers: as many additions per element, but all ranks work at the same time
 #include "algo/families.h"
 #include "algo/fold.h"
 #include "algo/shares.h"
@@ -21,7 +21,7 @@ Plan all_read(const Request& request, Collective what) {
   const Ring ring = ring_of(request);
   b.parameter("chunk", ring.chunk_bytes);
   b.parameter("depth", ring.depth);
-  // In place only the first rank's input stays as it is, so that it may be seen where it lies.
+  // In place, only the first rank's input stays unchanged, so only its view may be direct.
   const Window first(b, Buffer::send, ring);
   const Window later = ranks > 2 ? Window(b, Buffer::none, ring) : first;
   const auto shown = [&](int rank) -> const Window& { return rank == 0 ? first : later; };
@@ -48,10 +48,10 @@ Plan all_read(const Request& request, Collective what) {
   return b.finish();
 }
 
-// For every bit k of a rank that is set, from the lowest on, the rank adds the total of the 2^k ranks before its own
-// aligned block of 2^k, which the last one of them shows: nodes of the balanced order join from the right. A rank is the
-// last one of a lower half just once and shows one value: an even rank its input, an odd one the total of the largest
-// block that ends with it. An exclusive scan makes these totals beside its result.
+// For every set bit k of its number, from the lowest on, a rank adds the total of the 2^k ranks before its own aligned
+// block of 2^k, which the last one of them shows: nodes of the balanced order join from the right. A rank is the last
+// one of a lower half only once and shows one value: an even rank its input, an odd one the total of the largest block
+// that ends with it. An exclusive scan makes these totals in addition to its result.
 class Sklansky {
  public:
   Sklansky(const Request& request, Collective what)
@@ -87,7 +87,7 @@ class Sklansky {
 
  private:
   bool shows(int rank) const { return rank + 1 < ranks_; }
-  // Of the total that an odd rank shows: as many ranks as it is of.
+  // The readers of the total that an odd rank shows: as many ranks as the total covers.
   std::vector<int> readers(int rank) const {
     std::vector<int> after;
     const int end = std::min(ranks_, rank + 1 + (1 << std::countr_one(unsigned(rank))));
@@ -105,18 +105,18 @@ class Sklansky {
       lane.copy(chunks_, input_.of(rank), own_send(), staged);
     }
     lane.post(input_.flag, this_pass(), staged);
-    // In place, the result takes the place of the input.
+    // In place, the result replaces the input.
     if (rank > 0) lane.wait(rank + 1, input_taken_, this_pass(), input_.direct());
   }
 
-  // What the ranks before my block of 2^bit come to, once it is there.
+  // Waits for the total of the ranks before the rank's block of 2^bit, and returns it.
   Operand total_before(LaneBuilder& lane, int rank, int bit) const {
     const Window& window = bit == 0 ? input_ : total_;
     const int source = (rank >> bit << bit) - 1;
     lane.wait(source, window.flag, this_pass());
     return window.of(source);
   }
-  // Whether my total is what I show once it has come to so many bits.
+  // Whether the rank's total is the one that it shows once it covers bits 0 .. bit.
   bool completes(int rank, int bit) const { return shows(rank) && bit + 1 == std::countr_one(unsigned(rank)); }
 
   void scan(LaneBuilder& lane, int rank) const {
@@ -133,7 +133,7 @@ class Sklansky {
     }
   }
 
-  // Beside the sum of the ranks before me, that with me as long as I am to show it.
+  // Makes the sum of the ranks before this one, and, as long as the rank has to show it, the sum with its own input.
   void exscan(LaneBuilder& lane, int rank) const {
     const int ones = shows(rank) ? std::countr_one(unsigned(rank)) : 0;
     const Operand shown = total_.of(rank), result = own_recv();
@@ -152,7 +152,7 @@ class Sklansky {
       if (!first) lane.reduce(chunks_, {&result, 1}, sources);
       else if (last) lane.copy(chunks_, result, before, {}, false);
       sum = first ? before : result;
-      // The input of the rank before me is in use until it has been added.
+      // The input of the previous rank is in use until it has been added.
       if (rank % 2 == 1 && int(bits) == std::max(rank - 1, 1)) lane.post(input_taken_, this_pass());
     }
   }
@@ -161,10 +161,10 @@ class Sklansky {
   const int ranks_;
   Builder b_;
   const Ring ring_;
-  const Window input_;          // of even ranks
-  const Window total_;          // of odd ranks
-  const uint16_t input_taken_;  // by the next rank
-  const uint16_t taken_;        // totals, by all that add them
+  const Window input_;          // shown by even ranks
+  const Window total_;          // shown by odd ranks
+  const uint16_t input_taken_;  // the next rank has read the input
+  const uint16_t taken_;        // the ranks that add a total have read it
   const uint16_t chunks_;
 };
 
@@ -173,9 +173,10 @@ Plan sklansky(const Request& request, Collective what) {
   return Sklansky(request, what).make();
 }
 
-// A slice is folded in blocks of 4^place ranks, those of place 0 the inputs: the digits of a length in base 4 say how many
-// of each place its prefix consists of, and one step folds all of one place and what follows them. That takes fewer steps
-// than halves would, for as many bytes. Of a place only the first three totals in a block of the next are kept.
+// A slice is folded in blocks of 4^place ranks; those of place 0 are the inputs. The digits of a length in base 4 are
+// the numbers of blocks of each place that its prefix consists of, and one step folds all blocks of one place with the
+// result of the lower places. That takes fewer steps than halves would, for as many bytes. Of each place only the first
+// three totals in a block of the next place are kept.
 class FusedScan {
  public:
   FusedScan(const Request& request, Collective what)
@@ -201,14 +202,14 @@ class FusedScan {
 
  private:
   static constexpr int base = 4;
-  // One for partial results, then the totals of every place but the first.
+  // The number of blocks: one for partial results, then the totals of every place except the first.
   static int sums(int longest) {
     int count = 2;
     for (; longest >= base; longest /= base) count += base - 1;
     return count;
   }
 
-  // The last rank's input is not part of any prefix but its own, rank 0 needs no other rank for its result.
+  // The last rank's input is part of no prefix except its own; rank 0 needs no other rank for its result.
   bool shows_input(int rank) const { return inclusive_ || rank + 1 < ranks_; }
 
   void supply(int rank) {
@@ -219,7 +220,7 @@ class FusedScan {
     wait_each(lane, peers_, done_, pass_before(shares_.depth()), input_.staged());
     shares_.stage_others(lane, rank, input_, input_.staged());
     lane.post(input_.flag, this_pass(), input_.staged()).end();
-    // Others wait for the same flags in drain().
+    // In drain() other ranks wait for the same flags.
     if (rank == 0) wait_each(lane, peers_, done_, all_passes(shares_.all()), input_.direct());
   }
 
@@ -230,20 +231,21 @@ class FusedScan {
   Operand total(int rank, int place, int index) const {
     return place == 0 ? input(index, rank) : sums_.of(rank, 1 + (place - 1) * (base - 1) + index % base);
   }
-  // Those of one place up to `end`, in their block of the next place.
+  // The totals of one place up to `end`, in their block of the next place.
   std::vector<Operand> totals(int rank, int place, int end) const {
     std::vector<Operand> all;
     for (int index = end / base * base; index < end; ++index) all.push_back(total(rank, place, index));
     return all;
   }
 
-  // Whether a total is a result as well.
+  // Whether the total of this length is a result as well.
   bool is_result(int length) const {
     const unsigned ranks = unsigned(length);
     return inclusive_ && length >= base && std::has_single_bit(ranks) && std::countr_zero(ranks) % 2 == 0;
   }
 
-  // The largest block that ends with the input before `end`, a multiple of the base: a counter that carries.
+  // Makes the total of the largest block that ends with the input before `end`, a multiple of the base: like a carry in
+  // a counter, from place to place.
   void add_block(LaneBuilder& lane, int rank, int end) const {
     int place = 1, last = end / base - 1;
     std::vector<Operand> sources = totals(rank, 0, end - 1), to;
@@ -259,9 +261,9 @@ class FusedScan {
     lane.reduce(shares_.of(rank), to, sources);
   }
 
-  // fold(0, length); places join from the right.
+  // Makes fold(0, length); places join from the right.
   void prefix(LaneBuilder& lane, int rank, int length, Operand result) const {
-    std::vector<Operand> right;  // what the lower places come to, none or one
+    std::vector<Operand> right;  // the result of the lower places: none or one operand
     for (int place = 0, end = length; end > 0; ++place, end /= base) {
       std::vector<Operand> sources = totals(rank, place, end);
       sources.insert(sources.end(), right.begin(), right.end());
@@ -270,7 +272,7 @@ class FusedScan {
         lane.reduce(shares_.of(rank), {&to, 1}, sources);
         sources = {to};
       } else if (end < base) {
-        // The kernel does not copy between two other ranks, as from rank 0's input to rank 1's result.
+        // One kernel-assisted copy cannot go from rank 0's input to rank 1's result, both of other ranks.
         if (length == 1 && rank > 1) {
           lane.copy(shares_.of(rank), partial(rank), sources[0]);
           sources = {partial(rank)};
@@ -281,7 +283,7 @@ class FusedScan {
     }
   }
 
-  // My slice, for all ranks.
+  // Makes the rank's slice of all results.
   void work(int rank) {
     LaneBuilder lane = b_.lane(rank);
     for (int q : peers_)
@@ -294,7 +296,7 @@ class FusedScan {
         if (q != rank && q > 0) lane.wait(q, output_.flag, this_pass(1 - shares_.depth()));
       }
       if (end % base == 0 && end <= longest_) add_block(lane, rank, end);
-      // The last first: in place, a result takes the place of an input, which results after it are made of.
+      // The last result first: in place, a result replaces an input, and later results are made of that input.
       for (int q = end - 1; q >= std::max(first, 1); --q) {
         const int length = inclusive_ ? q + 1 : q;
         if (!is_result(length)) prefix(lane, rank, length, output(q, rank));
@@ -303,12 +305,13 @@ class FusedScan {
     lane.post(done_, this_pass()).end();
   }
 
-  // My result: slots that the others fill, except that rank 0 has it already.
+  // Completes the rank's result from the slots that other ranks fill. Rank 0's result is its own input.
   void drain(int rank) {
     if (rank == 0 && !inclusive_) return;
     LaneBuilder lane = b_.lane(rank);
     if (rank == 0) return void(lane.loop(shares_.all()).copy(shares_.all(), own_recv(), own_send()).end());
-    // The value is one more than the passes whose slots are free again, so that 1 says "use the ring".
+    // Value n+1 of the flag: the slots of the first n iterations are free again; value 1 says that the rank uses its
+    // ring.
     output_.publish(lane);
     lane.post(output_.flag, constant(1), output_.staged());
     lane.post(output_.flag, all_passes(shares_.all(), 1), output_.direct());
@@ -319,7 +322,7 @@ class FusedScan {
   }
 
   const bool inclusive_;
-  const int ranks_, longest_;  // of ranks: the longest prefix
+  const int ranks_, longest_;  // ranks in the longest prefix
   Builder b_;
   const Shares shares_;
   const Window input_, output_;

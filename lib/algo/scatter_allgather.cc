@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Broadcasts by scatter and allgather (van de Geijn; CMA V-B): every chunk is cut into one slice a rank, each rank reads
-// its own from the root and all others from whoever has them.
+// Broadcasts by scatter and allgather (van de Geijn; CMA V-B): every chunk is cut into one slice per rank; each rank
+// reads its own slice from the root and all others from ranks that have them.
 //
-// The scatter half: k ranks at a time read from the root, in the order of their distance from it; one reads at a time with
-// k=1, all do with k >= p-1. The allgather half: from the slices' owners, round a ring, or by recursive doubling. The root
-// takes part in it as a source only, for it has everything.
+// In the scatter, k ranks at a time read from the root, in the order of their distance from it: one with k=1, all with
+// k >= p-1. In the allgather, ranks read from the slices' owners, around a ring, or by recursive doubling. The root is
+// only a source in it, because it has all slices.
 #include "algo/common.h"
 #include "algo/families.h"
 
@@ -13,8 +13,8 @@ namespace {
 
 enum class Half { from_owners, ring, doubling };
 
-constexpr int most_ring_ranks = 120;  // each step has a flag
-constexpr int usual_throttle = 4;     // on most machines of CMA IV-A the best, or near it
+constexpr int most_ring_ranks = 120;  // each step needs a flag
+constexpr int usual_throttle = 4;     // best, or nearly so, on most machines of CMA IV-A
 
 class ScatterAllgather {
  public:
@@ -51,7 +51,7 @@ class ScatterAllgather {
   }
 
  private:
-  // Ranks are numbered from the root; slice n is that of number n.
+  // Ranks are numbered from the root; slice n belongs to number n.
   int rank_of(int number) const { return (number + root_) % ranks_; }
   uint16_t slices(int first, int count) {
     return b_.range(
@@ -74,7 +74,7 @@ class ScatterAllgather {
     if (!readers.empty()) data_.publish(lane);
     lane.loop(chunks_);
     lane.wait(root_, data_.flag, this_pass());
-    // Whoever reads first in a pass waits for those who read last in the one before.
+    // The first readers of an iteration wait for the last readers of the previous one.
     if (before > 0) lane.wait(rank_of(before), data_.flag, this_pass());
     else if (k_ < ranks_ - 1) lane.wait(rank_of(before + ranks_ - 1), data_.flag, pass_before(1));
     wait_each(lane, readers, passed_, pass_before(ring_.depth), data_.staged());
@@ -89,7 +89,7 @@ class ScatterAllgather {
     if (!readers.empty()) wait_each(lane, readers, passed_, all_passes(chunks_), data_.direct());
   }
 
-  // Copies slices from another rank; into the own slots, too, when others are to read them there.
+  // Copies slices from another rank; also into the rank's own slots if its view is staged and other ranks read them.
   void take(LaneBuilder& lane, int number, uint16_t range, int from, bool passed_on) const {
     const int rank = rank_of(number);
     if (!passed_on) return lane.copy(range, own_recv(), data_.of(from), {}, false), void();
@@ -115,10 +115,10 @@ class ScatterAllgather {
     }
   }
 
-  // A block of 2^level numbers, all of whose members have all of its slices, joins its neighbour. Where ranks are missing
-  // the neighbour has fewer members, who serve more readers each.
+  // A block of 2^level numbers whose members all have all of its slices, and its sibling, exchange these. A truncated
+  // sibling has fewer members, which serve more readers each.
   struct Sibling {
-    int first, count;  // count <= 0: there is none
+    int first, count;  // count <= 0: no sibling
     int source;        // the member that `number` reads from
   };
   Sibling sibling(int number, int level) const {
@@ -159,10 +159,10 @@ class ScatterAllgather {
   const int ranks_, root_, k_;
   const Ring slice_, ring_;
   Builder b_;
-  const Window data_;      // its flag: my slice of the pass is there
-  const uint16_t passed_;  // I need nothing of the pass any more
+  const Window data_;      // its flag: the rank's slice of the iteration is complete
+  const uint16_t passed_;  // the rank has read all it needs of the iteration
   const uint16_t chunks_;
-  std::vector<uint16_t> steps_;  // I have what step or level n brings
+  std::vector<uint16_t> steps_;  // the rank has the slices of step or level n
 };
 
 Plan make(const Request& request, const char* name, Half half) {

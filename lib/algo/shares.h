@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How reductions share out their vector: what ring, fused, Rabenseifner's and flat DPML have in common, whether they
-// make an allreduce, a reduce or a reduce-scatter.
+// The division of a vector that ring, fused, Rabenseifner's algorithm and flat DPML use for an allreduce, a reduce or a
+// reduce-scatter.
 #pragma once
 
 #include "algo/common.h"
 
 namespace coll::algo {
 
-// A vector in shares, one for each of `members`. Every pass handles a chunk of the vector and cuts it into slices; of a
-// reduce-scatter, whose shares are the blocks, it handles a chunk of every block. Shares of one pass lie side by side in
-// a slot.
+// A vector in shares, one for each of `members`. Each iteration handles a chunk of the vector and cuts it into slices.
+// In a reduce-scatter, whose shares are the blocks, it handles a chunk of every block instead. Shares of one iteration
+// are adjacent in a slot.
 class Shares {
  public:
-  // `rings`: how many views whose slots hold all shares the plan has.
+  // `rings` is the number of the plan's views whose slots hold all shares.
   Shares(Builder& b, Collective what, const Request& request, int members, int rings)
       : scatters_(what == Collective::reduce_scatter),
         members_(members),
@@ -28,17 +28,17 @@ class Shares {
 
   const Ring& ring() const { return ring_; }
   uint16_t depth() const { return ring_.depth; }
-  uint16_t all() const { return all_; }  // what loops are over; as long for every rank
+  uint16_t all() const { return all_; }  // range of the loops; the same number of iterations on every rank
   uint16_t of(int share) const { return scatters_ ? pieces_[size_t(share)] : slices_.of(share); }
   int block(int share) const { return scatters_ ? share : int(plan::no_block); }
   Operand send(int share) const { return own_send(block(share)); }
   Operand in(const Window& window, int rank, int share) const { return window.of(rank, block(share)); }
-  // A view whose slots hold all shares.
+  // Makes a view whose slots hold all shares.
   Window window(Builder& b, Buffer buffer) const { return Window(b, buffer, ring_, scatters_ ? members_ : 1); }
-  // Plain staging for one share at a time.
+  // Makes plain staging for one share at a time.
   Window box(Builder& b, uint16_t depth = 1) const { return Window(b, Buffer::none, {ring_.chunk_bytes, depth}); }
 
-  // My send buffer into my slot, all of it or what is not my own share.
+  // Copy the rank's send buffer into its slot: the whole, or all except its own share.
   void stage(LaneBuilder& lane, int rank, const Window& to, Only only = {}) const {
     if (!scatters_) return void(lane.copy(all_, to.of(rank), own_send(), only));
     for (int share = 0; share < members_; ++share) lane.copy(of(share), in(to, rank, share), send(share), only);
@@ -47,7 +47,7 @@ class Shares {
     if (!scatters_) return slices_.copy_others(lane, rank, to.of(rank), own_send(), only);
     for (int share : all_but(members_, rank)) lane.copy(of(share), in(to, rank, share), send(share), only);
   }
-  // Results of the other slices out of my slot. REQUIRES: not of a reduce-scatter.
+  // Copies the results of the other slices from the rank's slot. REQUIRES: not a reduce-scatter.
   void unstage_others(LaneBuilder& lane, int rank, const Window& from) const {
     slices_.copy_others(lane, rank, own_recv(), from.of(rank), from.staged(), false);
   }
@@ -61,21 +61,22 @@ class Shares {
   std::vector<uint16_t> pieces_;
 };
 
-// Who fetches results of other ranks.
+// The ranks that fetch results of other ranks.
 inline std::vector<int> readers_of(Collective what, const Request& request) {
   if (what == Collective::allreduce) return all_but(request.hierarchy->ranks(), -1);
   if (what == Collective::reduce) return {request.root};
   return {};
 }
 
-// What a rank has to fetch: `range` of the result, from the owner's slot, or from a block of it.
+// A part of the result that a rank fetches: `range`, from the owner's slot or from one block of it.
 struct Result {
   int owner;
   uint16_t range;
   int block = plan::no_block;
 };
 
-// Every pass fetches all results once their owners say that they are complete, and says that they are taken.
+// In each iteration, waits until each owner has posted that its result is complete, copies it, and finally posts
+// `taken`.
 inline void collect(LaneBuilder lane, uint16_t loop, const std::vector<Result>& results, const Window& shared,
                     uint16_t complete, uint16_t taken) {
   lane.loop(loop);

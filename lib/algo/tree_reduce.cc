@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reduction up a hierarchy, chunk by chunk; an allreduce sends every finished chunk down again while later ones are
-// still on their way up (XHC IV-B). With one group for all ranks it is the flat reduction.
+// Reduction up a hierarchy, chunk by chunk; an allreduce sends every finished chunk down while later ones are still on
+// their way up (XHC IV-B). With one group for all ranks it is the flat reduction.
 //
-// In every group the leader reduces, in the balanced order: a partial result for every node that the group consists of
-// (nodes.h). The leader of the group where a partial result, or the input of a rank that no group has reduced, becomes
-// part of a larger one reads it from where it is. Partial results are staged; where every group is one node and all
-// ranks have a receive buffer (allreduce), they are there: the final one follows the partial one's last reader by
-// construction, for it was made from it.
+// In every group the leader reduces, in the balanced order: one partial result for every node that the group consists
+// of (nodes.h). A partial result, or the input of a rank that no group has reduced, is read from its place by the
+// leader of the group where it becomes part of a larger result. Partial results are staged. If every group is one node
+// and all ranks have a receive buffer (allreduce), they are in the receive buffers: the final result cannot overwrite a
+// partial one too early, because it is made from it.
 #include <optional>
 
 #include "algo/downward.h"
@@ -54,8 +54,8 @@ class TreeReduce {
   }
 
  private:
-  // ---- who shows what, and who says so ----
-  // What `leader` posts once it has reduced a pass at that level, or all levels.
+  // ---- views and flags ----
+  // The flag that `leader` posts when it has reduced an iteration at that level, or at all levels.
   uint16_t flag_of(int leader, int level) const {
     if (level != partials_[partials_.made_by(leader).back()].level) return reduced_[size_t(level)];
     if (leader != tree_.root()) return shown_->flag;
@@ -80,7 +80,7 @@ class TreeReduce {
     lane.copy(chunks_, input_.of(rank), own_send(), input_.staged());
     lane.post(input_.flag, this_pass(), input_.staged());
     lane.end();
-    // In an allreduce the last result from above says as much.
+    // In an allreduce the rank knows this when it receives the last result from above.
     if (!everywhere_) lane.wait(reader.leader, read, all_passes(chunks_), input_.direct());
   }
 
@@ -112,7 +112,8 @@ class TreeReduce {
     if (sends_down) down_->retire(lane, node);
   }
 
-  // The slots of this pass are free: their readers are done with an earlier one.
+  // Waits until the slots of this iteration are free, that is, until their readers have finished with an earlier
+  // iteration.
   void await_readers(LaneBuilder& lane, int rank) const {
     std::vector<std::pair<int, uint16_t>> readers;
     for (int index : partials_.made_by(rank)) {
@@ -125,7 +126,7 @@ class TreeReduce {
     }
   }
 
-  // The operands of the last step that makes a partial result, in order.
+  // Makes all steps of a partial result except the last, whose operands it returns, in order.
   std::vector<Operand> gather(LaneBuilder& lane, int rank, const Partial& partial) const {
     std::vector<Operand> sources;
     for (int index : partial.sources) {
@@ -143,7 +144,7 @@ class TreeReduce {
   Builder b_;
   const Window input_;
   const uint16_t chunks_;
-  std::vector<uint16_t> reduced_;  // by level: "I have reduced this pass", for leaders that go on above it
+  std::vector<uint16_t> reduced_;  // by level: the iteration is reduced; for leaders that continue above it
   std::optional<Window> shown_;    // partial results
   std::optional<Boxes> boxes_;
   std::optional<Downward> down_;

@@ -104,7 +104,7 @@ LaneBuilder& LaneBuilder::end() {
   size_t begin = steps.size() - 1 - size_t(loop - steps.rbegin());
   Step& step = append(Kind::end, {});
   step.range = steps[begin].range;
-  step.value = int32_t(begin) + 1;  // where the next pass begins
+  step.value = int32_t(begin) + 1;  // where the next iteration begins
   steps[begin].value = int32_t(steps.size());
   return *this;
 }

@@ -41,7 +41,7 @@ std::string check_ranges(const Plan& plan) {
   return "";
 }
 
-// Another rank's buffer, if its owner shows it directly.
+// Whether the operand is another rank's buffer if its owner publishes the view as direct.
 bool is_far(const Plan& plan, int rank, const Operand& operand) {
   return operand.space == Space::view && operand.rank != rank && plan.views[operand.view].buffer != Buffer::none;
 }
@@ -58,7 +58,7 @@ std::string check_direction(const Plan& plan, int rank, const Step& step, const 
   return "";
 }
 
-// The sources of a rank's reads, in order; reads of one source in a row are one.
+// The sources of a rank's reads, in order; consecutive reads of one source count as one.
 std::vector<int> sources_in_order(const Plan& plan, int rank) {
   std::vector<int> sources;
   const Program& program = plan.program(rank);
@@ -74,7 +74,7 @@ std::vector<int> sources_in_order(const Plan& plan, int rank) {
 }
 
 std::string check_one_reader(const Plan& plan) {
-  std::vector<std::vector<int>> readers;  // by turn and source, + 1
+  std::vector<std::vector<int>> readers;  // [read][source]: the reading rank + 1; 0: none yet
   for (int rank = 0; rank < plan.ranks; ++rank) {
     const std::vector<int> sources = sources_in_order(plan, rank);
     if (readers.size() < sources.size()) readers.resize(sources.size(), std::vector<int>(size_t(plan.ranks)));
@@ -90,7 +90,7 @@ std::string check_one_reader(const Plan& plan) {
   return "";
 }
 
-// A copy may be one call into the kernel, which moves bytes between this rank and one other.
+// The executor may run a copy as one kernel-assisted copy, which moves bytes between this rank and one other.
 std::string check_far_copy(const Plan& plan, int rank, const Step& step, const Operand* operands) {
   const auto far = [&](const Operand& operand) { return is_far(plan, rank, operand); };
   bool to = far(operands[0]) || (step.destinations == 2 && far(operands[1])), from = far(operands[step.destinations]);
@@ -99,7 +99,8 @@ std::string check_far_copy(const Plan& plan, int rank, const Step& step, const O
   return "";
 }
 
-// Several blocks, which must lie at equal distances: of a buffer only its owner knows where the blocks are.
+// Several blocks of one copy must be at equal distances. For the buffer of another rank only its owner knows the
+// offsets.
 std::string check_blocks(const Plan& plan, const Step& step, const Operand* operands) {
   if (step.blocks == 1) return "";
   if (step.kind != Kind::copy || step.destinations != 1) return "moves several blocks, which only a simple copy may";
@@ -147,7 +148,7 @@ std::string check_step(const Plan& plan, int rank, const Program& program, const
     case Kind::copy:
     case Kind::reduce: return check_operands(plan, rank, program, step);
     case Kind::post:
-      // The builder leaves 0. A step that names another rank's flag asks for a second writer.
+      // The builder leaves 0. A step that names another rank's flag would make that rank's flag have a second writer.
       if (step.rank != 0 && step.rank != rank)
         return "posts flag " + std::to_string(step.flag) + " of rank " + std::to_string(step.rank) +
                ": a flag written by two ranks";
@@ -190,7 +191,7 @@ std::string check_form(const Plan& plan) {
   if (auto problem = check_views(plan); !problem.empty()) return problem;
   if (auto problem = check_ranges(plan); !problem.empty()) return problem;
 
-  // Chunks are passes of loops, never steps; what remains grows with the ranks.
+  // Chunks are iterations of loops, never steps, so the number of steps may grow only with the ranks.
   const size_t most_steps = 256 + 32 * size_t(plan.ranks);
   for (int rank = 0; rank < plan.ranks; ++rank) {
     const Program& program = plan.programs[size_t(rank)];

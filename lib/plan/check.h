@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What can be said of a plan without running it: every number in it is in range, loops are closed and not nested, posts
-// name no foreign flag, the rings of views do not overlap, programs do not grow with the vector.
+// Checks a plan without running it: every number in it is in range, loops are closed and not nested, posts name only
+// the rank's own flags, the rings of views do not overlap, and programs do not grow with the vector.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace coll::plan {
 
-// "" when the plan is well formed, else what is wrong with it.
+// Returns "" if the plan is well formed, else a description of the first problem.
 std::string check_form(const Plan& plan);
 
 }  // namespace coll::plan

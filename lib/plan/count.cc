@@ -28,7 +28,7 @@ class Counter {
   bool met(const LaneState&, const Step&, uint32_t, int64_t) { return true; }
   bool owns(const LaneState& lane, const Step& step, bool& runs) {
     bool direct = plan_.views[step.view].buffer != Buffer::none && access_ != Access::shm;
-    // A buffer that the rank does not have cannot be seen directly.
+    // A buffer that the rank does not have cannot be direct.
     if (direct) direct = layout_.has(plan_.views[step.view].buffer, lane.rank);
     runs = direct == (step.when == When::direct);
     return true;
@@ -41,7 +41,7 @@ class Counter {
     const auto cell = [&](const Operand& operand) {
       return layout_.find<false>(operand, lane.rank, extent, lane.index, decisions_).cell;
     };
-    // Copies onto itself are left out.
+    // The executor skips copies whose source and destination are the same memory.
     bool needed[2] = {true, step.destinations == 2};
     if (step.sources == 1)
       for (int d = 0; d < step.destinations; ++d) needed[d] = cell(to[d]) != cell(from[0]);
@@ -84,7 +84,7 @@ class Counter {
   static int owner(const Operand& operand, const LaneState& lane) {
     return operand.space == Space::view ? operand.rank : lane.rank;
   }
-  // Another rank's buffer, which only the kernel reaches.
+  // Another rank's buffer, which only a kernel-assisted copy can access.
   bool far(const Operand& operand, const LaneState& lane) const {
     return operand.space == Space::view && operand.rank != lane.rank &&
            plan_.views[operand.view].buffer != Buffer::none;
@@ -92,13 +92,13 @@ class Counter {
   void add_kernel_copies(const LaneState& lane, const Step& step, const Operand* to, const Operand* from,
                          uint64_t bytes, Traffic& traffic) const {
     if (step.kind == Kind::copy) {
-      // One call into the kernel serves one destination.
+      // One kernel-assisted copy serves one destination.
       if (step.destinations == 2 && far(from[0], lane)) traffic.loaded += bytes;
       return;
     }
     uint64_t bounces = 0;
     for (int s = 0; s < step.sources; ++s) bounces += far(from[s], lane);
-    // A far destination is written from a local one.
+    // The result is made in local memory first, and then copied to the remote destination.
     if (far(to[0], lane)) bounces++;
     traffic.loaded += bounces * bytes;
     traffic.stored += bounces * bytes;

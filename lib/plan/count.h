@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a plan moves, counted from its steps: data access volume (bytes loaded and stored), and messages by distance.
+// Counts from its steps what a plan moves: data access volume (bytes loaded and stored), and messages by distance.
 //
-// Counting follows the executor. A copy loads its bytes once and stores them once per destination; one whose source and
-// destination are the same memory moves nothing. A reduction of m sources loads m times and stores once per destination:
-// its accumulators live in registers. Where the kernel copies, a reduction from another rank's buffer first copies it
-// here, and a second destination is a copy of the first.
+// The counts follow the executor. A copy loads its bytes once and stores them once per destination; a copy whose source
+// and destination are the same memory moves nothing. A reduction of m sources loads m times and stores once per
+// destination, because its accumulators are in registers. With kernel-assisted copies, a reduction first copies another
+// rank's buffer into local memory, and a second destination is a copy of the first.
 //
-// A message is an ordered pair of ranks between which data flows: one rank's step loads from or stores to another rank's
-// view. However many steps and chunks it takes, it counts once; bytes count as moved.
+// A message is an ordered pair of ranks between which data flows: a step of one rank loads from or stores to a view of
+// the other. A pair counts once, however many steps and chunks it takes; bytes count as moved.
 #pragma once
 
 #include <cstddef>
@@ -21,10 +21,10 @@
 
 namespace coll::plan {
 
-// How ranks reach each other's buffers.
+// How ranks access each other's buffers.
 enum class Access : uint8_t {
   mapped,  // directly, by loads and stores
-  copy,    // directly, by a copy of the kernel
+  copy,    // directly, by kernel-assisted copies
   shm,     // not at all: every view is staged
 };
 const char* name(Access access);
@@ -49,15 +49,16 @@ struct Counts {
   Traffic total;
   Traffic copied;                     // of the total, by copies; the rest by reductions
   std::vector<Traffic> ranks;         // by the rank whose step it is
-  std::vector<Messages> by_distance;  // [largest class + 1]
+  std::vector<Messages> by_distance;  // [largest distance class + 1]
   uint64_t messages = 0;
-  uint64_t steps = 0;  // steps taken by all ranks, each pass of a loop counted
+  uint64_t steps = 0;  // steps of all ranks, each iteration of a loop counted
 };
 
-// The class of the distance between two different ranks, from 0. Empty: all are of class 0.
+// Returns the class of the distance between two different ranks, from 0. An empty function puts all pairs into class 0.
 using DistanceClass = std::function<uint8_t(int a, int b)>;
 
-// REQUIRES: for an irregular plan a shape that gives each piece its length, for others a count.
+// Counts one run of all ranks. REQUIRES: a shape that has a length for each piece if the plan is irregular, and a shape
+// with one count otherwise. Returns Counts with `problem` set if these or the plan are wrong.
 Counts count(const Plan& plan, const Shape& shape, size_t element_bytes, Access access,
              const DistanceClass& distance = {}, bool in_place = false);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Plans for the eye: a listing of every step, and a picture of a run.
+// Plans for human readers: a listing of every step, and a picture of a run.
 #pragma once
 
 #include <cstddef>
@@ -10,12 +10,13 @@
 
 namespace coll::plan {
 
-// A line per step; of one rank, or of all when rank is -1.
+// Lists one step per line; of one rank, or of all ranks if rank is -1.
 std::string draw_text(const Plan& plan, int rank = -1);
 
-// A swim lane for every lane of every rank, time from left to right in units (timeline.h), a box for every step that
-// takes time, an arrow from each post to the waits that it meets: dark where somebody had to wait. Hovering over a box
-// tells the step. A malformed plan gives a picture that says what is wrong. Best with a few chunks: choose the count.
+// Draws a swim lane for every lane of every rank, with time from left to right in units (timeline.h), a box for every
+// step that takes time, and an arrow from each post to each wait that it meets, dark if the rank had to wait. Hovering
+// over a box shows the step. For a malformed plan the picture contains a description of the problem. A count of a few
+// chunks gives the most readable picture.
 std::string draw_svg(const Plan& plan, const Shape& shape, size_t element_bytes, Access access = Access::mapped);
 
 }  // namespace coll::plan

@@ -11,7 +11,7 @@ namespace coll::plan {
 
 namespace {
 
-// More than this no viewer likes; the picture then shows the beginning and says so.
+// Viewers do not handle more boxes well; the picture then shows the first ones and says so.
 constexpr size_t most_boxes = 40000;
 constexpr double left = 78, top = 64, right = 16, bottom = 40;
 
@@ -150,7 +150,7 @@ class Picture {
   }
 
   void draw_arrows() {
-    // Many arrows make a grey cloud; then only those that held somebody up are drawn.
+    // With more than 400 arrows the picture becomes a grey area, so only arrows to delayed waits are drawn then.
     bool all = timeline_.arrows.size() <= 400;
     size_t held = 0;
     for (const Timeline::Arrow& arrow : timeline_.arrows) held += arrow.held;

@@ -45,7 +45,7 @@ void write_program(const Plan& plan, int rank, std::string& out) {
 
 std::string draw_text(const Plan& plan, int rank) {
   std::string out;
-  // A plan of one rank's program is fine here; steps with numbers out of range are not.
+  // A plan with only one rank's program can be listed; steps with numbers out of range cannot.
   if (plan.only_rank < 0)
     if (auto problem = check_form(plan); !problem.empty()) return "malformed plan: " + problem + "\n";
   write_header(plan, out);

@@ -86,7 +86,7 @@ bool Expressions::complete(Expression e, int ranks) const {
 }
 
 void Expressions::write(Expression e, std::string& out) const {
-  if (out.size() > 4000) return;  // text() shortens what comes from here
+  if (out.size() > 4000) return;  // text() shortens the string anyway
   if (e == 0) {
     out += "undefined";
   } else if (nodes_[e].left == 0) {

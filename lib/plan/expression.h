@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Symbolic values: what an element of a buffer holds is an expression over the ranks' inputs. Expressions are hash-consed
-// (equal ones are the same number), so copying is copying a number, comparing is comparing two, and a reduction costs a
-// look-up in a table whose size depends on the ranks and not on the vector.
+// Symbolic values: the content of an element of a buffer is an expression over the ranks' inputs. Expressions are
+// hash-consed (equal ones have the same number), so copying means copying a number, comparing means comparing two
+// numbers, and a reduction costs a look-up in a table whose size depends on the ranks and not on the vector.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,15 @@ class Expressions {
   explicit Expressions(int ranks);
 
   static Expression input(int rank) { return Expression(rank) + 1; }
-  // a op b, in this order.
+  // Returns a op b, in this order.
   Expression combine(Expression a, Expression b);
-  // fold(first, last), at least one rank: see Plan::balanced.
+  // Returns fold(first, last), see Plan::balanced. REQUIRES: first < last.
   Expression balanced_fold(int first, int last);
 
-  // The input of each of the first `ranks` ranks, and of no other, occurs exactly once.
+  // Whether the input of each of the first `ranks` ranks, and of no other, occurs exactly once.
   bool complete(Expression e, int ranks) const;
-  // The same for expressions that differ only in the order of operands within brackets: equal bits for a commutative op.
+  // Maps expressions that differ only in the order of operands within brackets to the same one: a commutative op gives
+  // equal bits for them.
   Expression unordered(Expression e);
 
   // "((0+1)+(2+3))", shortened in the middle when long.
@@ -40,9 +41,9 @@ class Expressions {
   void grow();
   void write(Expression e, std::string& out) const;
 
-  size_t words_;  // of a set of ranks
+  size_t words_;  // 64-bit words of a set of ranks
   std::vector<Node> nodes_;
-  std::vector<uint64_t> sets_;  // inputs that occur, words_ per node
+  std::vector<uint64_t> sets_;  // inputs that occur in each node, words_ per node
   std::vector<Expression> table_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where a range lies once the count is known. The one place where offsets are computed: the executor, the verifier,
-// the counters and the simulator all ask here, so they cannot disagree.
+// The position of a range once the count is known. This is the only file that computes offsets: the executor, the
+// verifier, the counters and the simulator all use it, so they cannot disagree.
 #pragma once
 
 #include <algorithm>
@@ -14,23 +14,23 @@ namespace coll::plan {
 
 inline constexpr size_t cache_line_bytes = 64;
 
-// Elements [low, low + length) of the vector or piece; chunk_low is where the chunk they lie in begins.
+// Elements [low, low + length) of the vector or piece; chunk_low is the first element of the chunk that contains them.
 struct Extent {
   size_t low = 0;
   size_t length = 0;
   size_t chunk_low = 0;
 };
 
-// A range bound to a shape. All divisions happen in bind(), none per step.
+// A range bound to a shape. bind() does all divisions, so that steps need none.
 struct Geometry {
   size_t part_low = 0, part_length = 0;
   size_t chunk = 0;  // elements of a full chunk
-  size_t trips = 0;  // passes of a loop over the range; the same for every part; at least 1 unless a piece is empty
-  size_t tail = 0;   // elements of the last chunk of the part, 0 when the part is empty
+  size_t trips = 0;  // iterations of a loop over the range, the same for every part; at least 1 unless a piece is empty
+  size_t tail = 0;   // elements of the last chunk of the part, 0 if the part is empty
   size_t block = 0;  // elements of a full sub-block of a full chunk
-  size_t tail_block = 0;  // and of the last chunk
+  size_t tail_block = 0;  // elements of a full sub-block of the last chunk
   size_t sub = 0, subs = 1, span = 1;
-  size_t unit = 1;  // sub-blocks are multiples of this
+  size_t unit = 1;  // sub-blocks are multiples of this many elements
 
   // Elements of one block when `length` elements are split into `blocks`, in multiples of `unit`.
   static size_t block_length(size_t length, size_t blocks, size_t unit) {
@@ -38,7 +38,7 @@ struct Geometry {
     return (even + unit - 1) / unit * unit;
   }
 
-  // A block boundary falls on a cache line when elements divide one.
+  // Elements per cache line, so that blocks begin on cache lines, if the element size divides a line; else 1.
   static size_t unit_of(size_t element_bytes) {
     return element_bytes < cache_line_bytes && cache_line_bytes % element_bytes == 0 ? cache_line_bytes / element_bytes
                                                                                      : 1;
@@ -65,10 +65,10 @@ struct Geometry {
     return g;
   }
 
-  // The extent of pass `index` of a loop (0 outside one); empty from pass `trips` on, which a loop over the longest of
-  // several pieces may reach. Every chunk is split evenly, the last one too.
-  // A loop goes from the end of the vector to its beginning: what the caller wrote last is still in its cache, and so
-  // will be what it reads first.
+  // Returns the extent of iteration `index` of a loop (0 outside a loop). The extent is empty from iteration `trips`
+  // on, which a loop over the longest of several pieces may reach. Every chunk is split evenly, also the last one.
+  // A loop goes from the end of the vector to its beginning: the caller wrote the end last, so it is still in the
+  // cache, and the beginning, which the caller will read first, is copied last.
   Extent at(size_t index) const {
     Extent e;
     if (index >= trips) return e;
@@ -88,20 +88,20 @@ struct Geometry {
   }
 };
 
-// The block of a slot that an operand means.
+// The block of a slot that an operand names.
 inline size_t slot_block(const View& view, const Operand& operand) { return view.blocks == 1 ? 0 : operand.block; }
 
-// Byte offset of an extent inside a slot ring of `view`, pass `index`.
+// Byte offset of an extent inside the slot ring of `view` in iteration `index`, relative to the rank's staging.
 inline size_t slot_position(const View& view, size_t block, const Extent& extent, size_t index, size_t element_bytes) {
   return view.slot_offset + ((index & (view.depth - 1u)) * view.blocks + block) * view.slot_bytes +
          (extent.low - extent.chunk_low) * element_bytes;
 }
 
-// Passes of a loop of an irregular plan, at most: ranks know only the lengths of their own pieces, so flags advance by
-// the same large step whatever these are.
+// Maximum number of iterations of a loop of an irregular plan. Ranks know only the lengths of their own pieces, so
+// flags advance by this constant whatever the lengths are.
 inline constexpr uint64_t most_irregular_passes = uint64_t(1) << 22;
 
-// No flag of the plan exceeds this value for this shape: the communicator's base advances by it.
+// Upper bound of every flag of the plan for this shape: the communicator's base advances by it.
 inline uint64_t last_value(const Plan& plan, const Shape& shape, size_t element_bytes) {
   if (plan.smallest_chunk_bytes == 0) return plan.largest_value;
   if (plan.irregular) return plan.largest_value + most_irregular_passes;

@@ -25,7 +25,7 @@ Judge::Judge(const Layout& layout, Machine& machine, Expressions& expressions, O
 
 Expression Judge::initial(int rank) const { return layout_->has_send(rank) ? Expressions::input(rank) : 0; }
 
-// Elements are numbered through the vector, or through all pieces that a rank sends, which are numbered by receiver.
+// Elements are numbered through the vector, or through all pieces that a rank sends, in the order of receivers.
 uint32_t Judge::element(Buffer buffer, int rank, size_t block, size_t i) const {
   if (!has_blocks(plan_->collective, Buffer::send)) return uint32_t(i);
   const size_t receiver = buffer == Buffer::send ? block : size_t(rank);
@@ -128,8 +128,8 @@ inline bool Judge::owns(const LaneState& lane, const Step& step, bool& runs) {
   return true;
 }
 
-// The accesses to a rank's buffers form chains of ordered ones; as many chains as may be open at once must do, whatever
-// the interleaving (Dilworth).
+// The accesses to a rank's buffers form chains of ordered accesses. By Dilworth's theorem, at most `throttle` accesses
+// are concurrent in every interleaving if `throttle` chains suffice.
 bool Judge::open_access(const LaneState& lane, int owner) {
   std::vector<Epoch>& chains = open_[size_t(owner)];
   for (Epoch& last : chains)
@@ -159,7 +159,7 @@ bool Judge::may_use(const LaneState& lane, const Operand& operand) {
   }
   size_t flags = size_t(plan_->ranks) * plan_->flags, flag = size_t(operand.rank) * plan_->flags + view.flag;
   if (learned_[lane.id * flags + flag] != 0) return true;
-  // Another lane of this rank may have learned it, before this step.
+  // Another lane of this rank may have waited for the flag before this step.
   for (uint32_t other = machine_->first_lane(lane.rank);
        other < machine_->first_lane(lane.rank) + machine_->lanes_of(lane.rank); ++other) {
     uint32_t time = learned_[other * flags + flag];
@@ -211,7 +211,7 @@ bool Judge::transfer(const LaneState& lane, const Step& step, const Operand* ope
     Place from = layout_->find<false>(sources[s], lane.rank, extent, lane.index, decisions_);
     if (from.fault != Fault::none) return fail(lane, sources[s], from.fault);
     if (step.kind == Kind::copy) {
-      // What already lies where it belongs (in place, the root's own buffer) is not touched.
+      // Data that is already in its place (in place, or the root's own buffer) is not copied.
       for (size_t d = 0; d < step.destinations; ++d)
         if (to[d].fault == Fault::read_only &&
             layout_->find<false>(operands[d], lane.rank, extent, lane.index, decisions_).cell == from.cell)
@@ -226,8 +226,8 @@ bool Judge::transfer(const LaneState& lane, const Step& step, const Operand* ope
         return fail(lane, conflict, false);
     result = &memory_[from.cell];
     if (step.sources == 1) break;
-    // The balanced fold: results of as many sources join, as in a binary counter; those left at the end, or all, from the
-    // right.
+    // The balanced fold: partial results of equally many sources are combined, as in a binary counter. At the end the
+    // remaining ones, or all of a fold from the right, are combined from the right.
     if (partials == partials_.size()) partials_.emplace_back(layout_->count());
     std::copy_n(result, length, partials_[partials++].begin());
     for (size_t joined = s + 1; partials > 1 && ((joined % 2 == 0 && !step.from_right) || s + 1 == step.sources);
@@ -244,7 +244,7 @@ bool Judge::transfer(const LaneState& lane, const Step& step, const Operand* ope
 }
 
 bool Judge::combine(const LaneState& lane, Value* a, const Value* b, size_t length) {
-  Value last_a, last_b;  // elements of an extent mostly hold the same expression
+  Value last_a, last_b;  // neighbouring elements usually hold the same expression
   Expression last = 0;
   for (size_t i = 0; i < length; ++i) {
     if (a[i].element != b[i].element)
@@ -287,7 +287,7 @@ inline bool Judge::met(const LaneState& lane, const Step&, uint32_t flag, int64_
   return true;
 }
 
-// Here, so that what it calls with every step can be inlined.
+// Defined in this file so that the compiler can inline the observer's functions, which every step calls.
 bool Judge::watch(const Schedule& schedule) { return Scheduler(schedule, *machine_).run(*this); }
 
 }  // namespace coll::plan

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The verifier's observer (machine.h): executes steps on symbolic memory and says what is wrong with them. With ordering
-// on it also keeps vector clocks and demands that every access is ordered; that run is complete but slower.
+// The verifier's observer (machine.h): executes steps on symbolic memory and reports the first fault. With `ordering`
+// it also keeps vector clocks and requires that conflicting accesses are ordered; such a run is complete but slower.
 #pragma once
 
 #include <cstdint>
@@ -20,30 +20,30 @@ class Judge {
  public:
   Judge(const Layout& layout, Machine& machine, Expressions& expressions, Order& order);
 
-  // Before a run: what the owners will decide, one per rank and view, and whether to keep clocks.
+  // Prepares a run: the decisions that the owners will take, [rank * views + view], and whether to keep clocks.
   void begin(const std::vector<Decision>& decisions, bool ordering);
 
-  // Runs until no lane can move; false when something was wrong.
+  // Runs until no lane can advance; returns false if a step failed.
   bool watch(const Schedule& schedule);
 
-  // Observer.
+  // The observer's functions (machine.h).
   bool publish(const LaneState& lane, const Step& step);
   bool transfer(const LaneState& lane, const Step& step, const Extent& extent);
   bool post(const LaneState& lane, const Step& step, uint32_t flag, int64_t value);
   bool met(const LaneState& lane, const Step& step, uint32_t flag, int64_t value);
   bool owns(const LaneState& lane, const Step& step, bool& runs);
 
-  // After a run in which every lane ended: nobody may still use a buffer of a rank that has left, claims hold, inputs are
-  // as they were, results are as defined. Each returns false and sets problem().
+  // The checks after a run in which every lane ended: no rank may still use a buffer of a rank that has ended, claims
+  // hold, inputs are unchanged, results are as defined. Each returns false and sets problem() if its check fails.
   bool check_ends();
   bool check_synchronizing();
   bool check_contents();
-  // Why lanes are left over.
+  // Returns true if every lane has ended; otherwise sets problem() to the reason.
   bool report_deadlock();
 
   const std::string& problem() const { return problem_; }
   bool synchronizes() const { return synchronizes_; }
-  // The loosest of all elements seen.
+  // The loosest association of all elements so far.
   Association association() const { return association_; }
 
  private:
@@ -58,8 +58,8 @@ class Judge {
   bool fail(const LaneState& lane, const Order::Conflict& conflict, bool writes);
   std::string where(const LaneState& lane) const;
   std::string where(Epoch epoch) const;
-  bool clocked(const LaneState& lane);  // a step begins
-  // One block of a copy, or a reduction; destinations, then sources.
+  bool clocked(const LaneState& lane);  // notes the beginning of a step; false if the run is too long
+  // Executes one block of a copy, or a reduction; operands are the destinations, then the sources.
   bool transfer(const LaneState& lane, const Step& step, const Operand* operands, const Extent& extent);
   // a[i] = a[i] op b[i]
   bool combine(const LaneState& lane, Value* a, const Value* b, size_t length);
@@ -73,7 +73,8 @@ class Judge {
   bool check_result(int rank, size_t cell, Value expected, int folded);
   Expression initial(int rank) const;
   uint32_t element(Buffer buffer, int rank, size_t block, size_t i) const;
-  // visit(block, first cell, cells) for every block of a buffer, once with block 0 where it has none.
+  // Calls visit(block, first cell, cells) for every block of a buffer, or once with block 0 if it has no blocks; stops
+  // at the first false and returns it.
   template <class Visit>
   bool for_blocks(Buffer buffer, int rank, Visit visit) const;
 
@@ -82,15 +83,15 @@ class Judge {
   Machine* machine_;
   Expressions* expressions_;
   bool ordering_ = false;
-  std::vector<Decision> planned_;    // per rank and view
-  std::vector<Decision> decisions_;  // undecided until published
-  std::vector<uint8_t> publishes_;   // the rank has a step that publishes the view
+  std::vector<Decision> planned_;    // [rank * views + view]
+  std::vector<Decision> decisions_;  // [rank * views + view], undecided until published
+  std::vector<uint8_t> publishes_;   // [rank * views + view]: the rank has a step that publishes the view
   std::vector<Epoch> published_;
-  std::vector<uint32_t> learned_;  // per lane and flag of any rank: time of the first wait that was met
-  std::vector<std::vector<uint16_t>> announced_by_;  // views per flag
-  std::vector<std::vector<Epoch>> open_;  // throttled plans: per owner, chains of ordered accesses to its buffers
+  std::vector<uint32_t> learned_;  // [lane * flags of all ranks + flag]: time of the first wait that was met
+  std::vector<std::vector<uint16_t>> announced_by_;  // views by flag
+  std::vector<std::vector<Epoch>> open_;  // throttled plans: by owner, chains of ordered accesses to its buffers
   std::vector<Value> memory_;
-  std::vector<std::vector<Value>> partials_;  // of a reduction: results of so many sources that none fits another
+  std::vector<std::vector<Value>> partials_;  // reduction: partial results that are not combined yet
   Order& order_;
   int64_t last_value_ = 0;
   bool synchronizes_ = false;

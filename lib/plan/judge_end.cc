@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the judge says after a run: nobody is left waiting, ranks left in time, claims hold, results are as defined.
+// The checks after a run: no lane is blocked, no rank ended too early, claims hold, results are as defined.
 #include <algorithm>
 
 #include "plan/judge.h"
@@ -63,7 +63,7 @@ bool Judge::check_synchronizing() {
   return true;
 }
 
-// `folded`: of so many ranks, from 0; 0 for what is not reduced.
+// `folded` is the number of ranks, from 0, whose inputs are reduced; 0 if the element is not a reduction's result.
 bool Judge::check_result(int rank, size_t cell, Value expected, int folded) {
   auto wrong = [&](const std::string& what) {
     problem_ = "wrong result: " + layout_->describe(cell) + ", where rank " + std::to_string(rank) +
@@ -88,7 +88,7 @@ bool Judge::check_result(int rank, size_t cell, Value expected, int folded) {
 
 bool Judge::check_inputs(int rank) {
   const Expression input = initial(rank);
-  // Where the result replaces the input it is checked as a result.
+  // If the result replaces the input, check_results() checks the memory.
   if (input == 0 || (layout_->aliased(rank) && plan_->collective != Collective::scatter)) return true;
   return for_blocks(Buffer::send, rank, [&](size_t block, size_t cell, size_t cells) {
     for (size_t i = 0; i < cells; ++i)

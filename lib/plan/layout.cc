@@ -24,7 +24,7 @@ void Layout::lay_out_blocks() {
     for (size_t rank = 0; rank < ranks; ++rank) {
       size_t end = 0;
       for (size_t i = 0; i < ranks; ++i) {
-        // Odd ranks lay irregular pieces out backwards; all leave a cell between them.
+        // Odd ranks place irregular pieces in reverse order; all ranks leave one cell between pieces.
         const size_t b = plan_->irregular && rank % 2 == 1 ? ranks - 1 - i : i;
         table[rank * ranks + b] = uint32_t(end);
         end += (buffer == Buffer::send ? shape_.piece(rank, b) : shape_.piece(b, rank)) + (plan_->irregular ? 1 : 0);
@@ -54,7 +54,7 @@ void Layout::lay_out_buffers(bool in_place) {
         break;
       case Collective::bcast:
         b.has_send = is_root;
-        b.recv_writable = !is_root;  // the root's buffer is input: it may lie in read-only memory
+        b.recv_writable = !is_root;  // the root's buffer is input: it may be in read-only memory
         b.aliased = is_root;
         break;
       case Collective::reduce:
@@ -96,7 +96,7 @@ void Layout::lay_out_buffers(bool in_place) {
 
   const size_t buffer_cells = stride_;
   for (const View& view : plan_->views) {
-    // No extent is longer than the vector or a piece, so cells beyond `count` would never be used.
+    // No extent is longer than the vector or a piece, so no step would use cells beyond `count`.
     Ring ring{stride_, std::min<size_t>(view.slot_bytes / element_bytes_, count_)};
     stride_ += ring.slot * view.depth * view.blocks;
     rings_.push_back(ring);
@@ -107,7 +107,7 @@ void Layout::lay_out_buffers(bool in_place) {
     b.send = rank * stride_;
     b.recv = rank * stride_ + (buffer_cells - b.recv_cells);
     if (!b.aliased) continue;
-    // The input lies in the result, or, of a scatter, the result in the input, which is not written.
+    // The input is part of the result's memory; in a scatter the result is part of the input, which may not be written.
     if (plan_->collective == Collective::scatter) {
       b.recv = b.send + block(Buffer::send, int(rank), rank);
       b.recv_writable = false;

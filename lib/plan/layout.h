@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where operands lie when a whole plan, all ranks of it, is interpreted in one process. Memory is an array of cells, one
-// per element: for each rank its send and receive buffers and the slots of its views. Counted in cells, one view's slots
-// never touch another's; that they do not overlap in bytes either is checked once (check.h).
+// The position of operands when one process interprets a whole plan, the programs of all ranks. Memory is an array of
+// cells, one per element: for each rank its send and receive buffers and the slots of its views. Each view has its own
+// cells, so slots of two views never overlap here; check.h checks that they do not overlap in bytes either.
 #pragma once
 
 #include <cstddef>
@@ -14,17 +14,17 @@
 
 namespace coll::plan {
 
-// How the owner of a view has decided; a view with a buffer is undecided until it is published.
+// The owner's decision about a view; a view with a buffer is undecided until the owner publishes it.
 enum class Decision : uint8_t { undecided, staged, direct };
 
-// Why an operand cannot be used.
+// The reasons why an operand cannot be used.
 enum class Fault : uint8_t {
   none,
   undecided,  // the view was not published
   absent,     // the rank has no such buffer in this collective
   overflow,   // the extent does not fit into a slot
-  read_only,  // the caller's input
-  no_block,   // the operand names no block of a buffer that has some, or one where there are none
+  read_only,  // a step writes to the caller's input
+  no_block,   // the operand names no block of a buffer with blocks, or a block of a buffer without
 };
 
 struct Place {
@@ -32,10 +32,12 @@ struct Place {
   Fault fault = Fault::none;
 };
 
-// Pieces in a buffer of an irregular plan lie in no particular order, with gaps, so that a wrong offset is found.
+// In an irregular plan, the pieces of a buffer are in no particular order and have gaps between them, so that the
+// verifier detects a wrong offset.
 class Layout {
  public:
-  // The shape's counts must outlive it. REQUIRES: alltoall: Shape::By::all or pair.
+  // The arrays of counts that `shape` points to must outlive the layout. REQUIRES: in an alltoall, Shape::By::all or
+  // pair.
   Layout(const Plan& plan, const Shape& shape, size_t element_bytes, bool in_place);
 
   const Plan& plan() const { return *plan_; }
@@ -46,24 +48,24 @@ class Layout {
   size_t cells() const { return stride_ * size_t(plan_->ranks); }
   const Geometry& geometry(uint16_t range) const { return geometries_[range]; }
 
-  // The send buffer exists at the root only in a broadcast or scatter, the receive buffer in a reduction or gather.
+  // In a broadcast or scatter only the root has a send buffer, in a reduction or gather only the root a receive buffer.
   bool has_send(int rank) const;
   bool has_recv(int rank) const;
   bool has(Buffer buffer, int rank) const { return buffer == Buffer::send ? has_send(rank) : has_recv(rank); }
-  // The input lies in the memory of the result: in place, and at the root of a broadcast.
+  // Whether the input is in the memory of the result: in place, and at the root of a broadcast.
   bool aliased(int rank) const { return buffers_[size_t(rank)].aliased; }
   size_t send(int rank) const { return buffers_[size_t(rank)].send; }
   size_t recv(int rank) const { return buffers_[size_t(rank)].recv; }
   size_t cells(Buffer buffer, int rank) const {
     return buffer == Buffer::send ? buffers_[size_t(rank)].send_cells : buffers_[size_t(rank)].recv_cells;
   }
-  // Where a block begins in a buffer with blocks, from the buffer's first cell.
+  // The offset of a block in a buffer with blocks, in cells from the buffer's first one.
   size_t block(Buffer buffer, int rank, size_t block) const {
     const std::vector<uint32_t>& table = buffer == Buffer::send ? send_blocks_ : recv_blocks_;
     return table[size_t(rank) * size_t(plan_->ranks) + block];
   }
 
-  // Where `extent` of pass `index` of an operand begins, for a step of rank `own`.
+  // Returns the first cell of `extent` of an operand in iteration `index`, for a step of rank `own`, or the fault.
   template <bool writes>
   Place find(const Operand& operand, int own, const Extent& extent, size_t index,
              const std::vector<Decision>& decisions) const {
@@ -100,7 +102,7 @@ class Layout {
     return {first + extent.low, Fault::none};
   }
 
-  // "recv of rank 3, element 12 (byte 768)".
+  // Names a cell: "recv of rank 3, element 12 (byte 768)".
   std::string describe(size_t cell) const;
 
  private:
@@ -110,7 +112,7 @@ class Layout {
     bool has_send = false, has_recv = false, send_writable = false, recv_writable = false, aliased = false;
   };
   struct Ring {
-    size_t first = 0;  // from the rank's first cell
+    size_t first = 0;  // offset from the rank's first cell
     size_t slot = 0;   // cells of one block of a slot
   };
 

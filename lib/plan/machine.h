@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The core that verifier, counters and drawing share: it interprets the programs of all ranks, one step of one lane at a
-// time, in whatever order the caller asks for. It knows control flow and flags; what a step does to memory is up to an
-// Observer:
+// The core that verifier, counters, drawings and simulator share: it interprets the programs of all ranks, one step of
+// one lane at a time, in any order that the caller chooses. It executes control flow and flags; an Observer executes
+// what a step does to memory:
 //
 //   bool publish(const LaneState&, const Step&);
 //   bool transfer(const LaneState&, const Step&, const Extent&);                copy and reduce, never empty
@@ -9,7 +9,7 @@
 //   bool met(const LaneState&, const Step&, uint32_t flag, int64_t value);      a wait that is over; value > 0
 //   bool owns(const LaneState&, const Step&, bool& runs);                       whether a conditional step runs
 //
-// Each returns false to stop the machine. A flag is numbered rank * plan.flags + flag.
+// Each function returns false to stop the machine. Flags are numbered rank * plan.flags + flag.
 #pragma once
 
 #include <cstdint>
@@ -24,14 +24,14 @@ namespace coll::plan {
 struct LaneState {
   const Step* steps = nullptr;
   uint32_t size = 0;
-  uint32_t id = 0;  // through all ranks
+  uint32_t id = 0;  // index among the lanes of all ranks
   uint16_t rank = 0;
-  uint16_t lane = 0;   // of the rank
-  uint32_t at = 0;     // the step to take next
-  uint32_t index = 0;  // the pass of the loop, from 0
-  uint32_t time = 0;   // steps taken; while an observer is called, this one included
-  uint32_t next = 0;   // of those waiting for the same flag, + 1
-  int64_t need = 0;    // what it waits for
+  uint16_t lane = 0;   // index among the lanes of the rank
+  uint32_t at = 0;     // index of the next step
+  uint32_t index = 0;  // the iteration of the loop, from 0
+  uint32_t time = 0;   // steps taken, including the present one while an observer is called
+  uint32_t next = 0;   // the next lane in the list of those waiting for the same flag, + 1
+  int64_t need = 0;    // the value that the lane waits for
   const Step& step() const { return steps[at]; }
   bool ended() const { return at == size; }
 };
@@ -62,11 +62,12 @@ class Machine {
     return value;
   }
 
-  // Takes the next step of a lane, or notes what it waits for.
+  // Takes the next step of a lane, or notes the value that it waits for and returns Stop::blocked.
   template <class Observer>
   Stop take(LaneState& lane, Observer& observer);
 
-  // The step that a lane took at `time`, with the pass: its control flow does not depend on data, so it can be retraced.
+  // Returns the lane as it took its step at `time`, with the iteration. Control flow does not depend on data, so the
+  // machine repeats it.
   LaneState retrace(uint32_t lane, uint32_t time) const;
 
  private:
@@ -89,7 +90,7 @@ class Machine {
   std::vector<LaneState> lanes_;
   std::vector<uint32_t> first_lane_;
   std::vector<int64_t> flags_;
-  std::vector<uint32_t> waiting_;  // per flag, the first lane that waits + 1
+  std::vector<uint32_t> waiting_;  // by flag: the first lane that waits for it, + 1
   std::vector<uint32_t> woken_;
 };
 
@@ -115,7 +116,7 @@ template <class Observer>
       case Kind::post: {
         uint32_t flag = uint32_t(lane.rank) * plan().flags + step.flag;
         int64_t value = this->value(lane, step);
-        if (value == 0 && step.add == Add::trips) break;  // of pieces that are all empty
+        if (value == 0 && step.add == Add::trips) break;  // all pieces of the range are empty
         if (!observer.post(lane, step, flag, value)) return Stop::failed;
         flags_[flag] = value;
         if (waiting_[flag] != 0) wake(flag);

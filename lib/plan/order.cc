@@ -8,10 +8,10 @@ namespace coll::plan {
 
 namespace {
 
-constexpr size_t pad = 16;  // clocks are padded so that loops over them have fixed inner trips
+constexpr size_t pad = 16;  // clocks are padded so that inner loops over them have a constant length
 
-// Joining clocks is most of what the ordered run does, and GCC 12 at -O2 does not vectorize it by itself. SSE2, all that
-// the library is compiled for, has no maximum of 32 bits.
+// Joining clocks takes most of the time of an ordered run, and GCC 12 at -O2 does not vectorize it. SSE2, the library's
+// baseline, has no 32-bit maximum.
 template <size_t bytes>
 [[gnu::always_inline]] inline void join_by(int32_t* into, const int32_t* from, size_t width) {
   using Times __attribute__((vector_size(bytes))) = int32_t;
@@ -70,7 +70,7 @@ Epoch Order::unordered_reader(const Shadow& shadow, const int32_t* clock) const 
 
 void Order::add_reader(Shadow& shadow, uint32_t lane) {
   if ((shadow.read & many) == 0) {
-    // One epoch says enough while the earlier reads come before this one.
+    // One epoch is sufficient while the earlier reads come before this one.
     if (shadow.read == 0 || lane_of(shadow.read) == lane || before(shadow.read, lane)) {
       shadow.read = now_;
       return;
@@ -137,7 +137,8 @@ void Order::wait(uint32_t lane, uint32_t flag, int64_t value) {
   const auto& posts = posts_[flag];
   auto first =
       std::lower_bound(posts.begin(), posts.end(), value, [](const Post& p, int64_t v) { return p.value < v; });
-  // Who knows of a lane's time t has joined a clock of it from t or later, which contains the one from t.
+  // A lane that knows time t of another lane has joined a clock of that lane from t or later, which contains the one
+  // from t.
   if (before(first->epoch, lane)) return;
   join(clock(lane), &kept_[size_t(first->clock) * width_]);
   clock(lane)[lane_of(first->epoch)] = int32_t(time_of(first->epoch));

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What happens before what, by vector clocks over lanes.
+// The happens-before relation of a run, by vector clocks over lanes.
 //
 // Lanes are numbered through all ranks. A lane's time is the number of steps it has taken, so an epoch (lane, time)
-// names a step, and a report can say which one it was. A post keeps a copy of its lane's clock; a wait for a value joins
-// the clock of the *first* post that reaches it, which is all that every interleaving guarantees. Cells remember the last
-// write and the reads since: one epoch while the reads are ordered, a clock of their own once they are not.
+// identifies a step, and a report can name it. A post keeps a copy of its lane's clock; a wait for a value joins the
+// clock of the *first* post that reaches it, because every interleaving guarantees only that one. Each cell remembers
+// the last write and the reads since: one epoch while the reads are ordered, a clock of its own once they are not.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace coll::plan {
 
-// 0: never. Bit 31 marks a set of readers, of which the rest is the number.
+// A step: lane << 20 | time; 0: none. Bit 31 marks a set of readers, whose index is in the other bits.
 using Epoch = uint32_t;
 
 class Order {
@@ -23,7 +23,7 @@ class Order {
   static uint32_t lane_of(Epoch epoch) { return epoch >> 20; }
   static uint32_t time_of(Epoch epoch) { return epoch & most_steps; }
 
-  // An earlier access that is not ordered before the present one; none when epoch is 0.
+  // An earlier access that is not ordered before the present one; there is none if epoch is 0.
   struct Conflict {
     uint32_t cell = 0;
     Epoch epoch = 0;
@@ -32,7 +32,7 @@ class Order {
 
   void reset(size_t lanes, size_t cells, size_t flags);
 
-  // The step that `lane` takes now.
+  // Begins the step of `lane` at `time`; the calls below concern this step.
   void step(uint32_t lane, uint32_t time) {
     now_ = lane << 20 | time;
     clock(lane)[lane] = int32_t(time);
@@ -43,13 +43,13 @@ class Order {
 
   Conflict read(uint32_t lane, uint32_t cell, size_t cells);
   Conflict write(uint32_t lane, uint32_t cell, size_t cells);
-  // False when an earlier post of the flag is not ordered before this one.
+  // Returns false if an earlier post of the flag is not ordered before this one.
   bool post(uint32_t lane, uint32_t flag, int64_t value);
   void wait(uint32_t lane, uint32_t flag, int64_t value);
 
-  // The accesses of `cells` that `lanes` (all lanes of one rank, at their ends) did not wait for.
+  // Returns an access of `cells` that is not ordered before the ends of `lanes`, which are all lanes of one rank.
   Conflict unfinished(uint32_t first_lane, uint32_t lanes, uint32_t cell, size_t cells);
-  // Whether any of `lanes` at its end comes after any step of one of `others`.
+  // Whether the end of any of `lanes` comes after any step of any of `others`.
   bool after(uint32_t first_lane, uint32_t lanes, uint32_t first_other, uint32_t others) const;
 
  private:
@@ -58,7 +58,7 @@ class Order {
   struct Post {
     int64_t value;
     Epoch epoch;
-    uint32_t clock;  // index into kept_: the lane's clock then, but for its own time, which may be earlier
+    uint32_t clock;  // index into kept_: the lane's clock at the post, except that its own entry may be earlier
   };
   struct Shadow {
     Epoch write = 0, read = 0;
@@ -67,17 +67,17 @@ class Order {
   int32_t* clock(uint32_t lane) { return &clocks_[size_t(lane) * width_]; }
   const int32_t* clock(uint32_t lane) const { return &clocks_[size_t(lane) * width_]; }
   void join(int32_t* into, const int32_t* from) const;
-  // A reader not ordered before `clock`, 0 when there is none.
+  // Returns a reader that is not ordered before `clock`, or 0 if there is none.
   Epoch unordered_reader(const Shadow& shadow, const int32_t* clock) const;
   void add_reader(Shadow& shadow, uint32_t lane);
 
   size_t lanes_ = 0, width_ = 0;
   Epoch now_ = 0;
-  std::vector<int32_t> clocks_;           // per lane
-  std::vector<int32_t> kept_;             // clocks of posts; one serves all posts between two joins of a lane
-  std::vector<uint32_t> kept_of_;         // per lane: the kept clock that a post may share, or none_kept
-  std::vector<std::vector<Post>> posts_;  // per flag, in order
-  std::vector<Shadow> shadows_;           // per cell
+  std::vector<int32_t> clocks_;           // by lane
+  std::vector<int32_t> kept_;             // clocks of posts; all posts of a lane between two joins share one
+  std::vector<uint32_t> kept_of_;         // by lane: the kept clock that its next post may share, or none_kept
+  std::vector<std::vector<Post>> posts_;  // by flag, in order of posting
+  std::vector<Shadow> shadows_;           // by cell
   std::vector<int32_t> readers_;          // clocks of sets of readers
   std::vector<uint32_t> free_readers_;
   std::vector<int32_t> end_;

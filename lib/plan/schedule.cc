@@ -51,7 +51,7 @@ Scheduler::Turn Scheduler::pick() {
       return {0, 1};
     case Policy::readers_last:
       for (size_t i = 0; i < ready_.size(); ++i) {
-        // Up to its next transfer, which waits for its turn.
+        // The lane advances one step at a time, up to its next transfer, which this policy delays.
         if (!avoided(machine_->lanes()[ready_[i]])) return {i, 1};
       }
       return {ready_.size() - 1, 1};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Orders in which the lanes of all ranks take turns: fair, adversarial and random ones.
+// The orders in which the lanes of all ranks take their steps: fair, adversarial and random ones.
 #pragma once
 
 #include <cstdint>
@@ -10,23 +10,23 @@
 namespace coll::plan {
 
 enum class Policy : uint8_t {
-  run_ahead,      // one lane as far as it can, then the one that has waited longest
+  run_ahead,      // one lane advances as far as it can, then the one that has been ready longest
   round_robin,    // one step each
-  last_in_first,  // whoever was woken last runs as far as it can
-  starve_rank,    // one rank moves only when no other can
-  starve_lane,    // the same for one lane
-  readers_last,   // copies and reductions from peers happen only when nothing else can
+  last_in_first,  // the lane that was woken last advances as far as it can
+  starve_rank,    // one rank advances only if no other can
+  starve_lane,    // one lane advances only if no other can
+  readers_last,   // a lane takes a copy or reduction only if no lane can take another step
   random,
 };
 const char* name(Policy policy);
 
 struct Schedule {
   Policy policy = Policy::run_ahead;
-  uint32_t victim = 0;  // starve_rank, starve_lane
-  uint64_t seed = 0;    // random
+  uint32_t victim = 0;  // starve_rank: the rank; starve_lane: the lane
+  uint64_t seed = 0;    // random: of the generator
 };
 
-// A small generator whose numbers are the same everywhere (splitmix64).
+// A small pseudo-random generator (splitmix64), which gives the same numbers on every machine.
 class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed) {}
@@ -42,18 +42,18 @@ class Random {
   uint64_t state_;
 };
 
-// Chooses among the lanes that can move. ready() is kept in the order in which they became able to.
+// Chooses among the lanes that can advance. ready_ has them in the order in which they became ready.
 class Scheduler {
  public:
   Scheduler(const Schedule& schedule, Machine& machine);
-  // Runs until no lane can move; false when the observer stopped the machine.
+  // Runs until no lane can advance; returns false if the observer stopped the machine.
   template <class Observer>
   bool run(Observer& observer);
 
  private:
   struct Turn {
     size_t position;
-    uint32_t steps;  // at most
+    uint32_t steps;  // maximum
   };
   Turn pick();
   bool avoided(const LaneState& lane) const;

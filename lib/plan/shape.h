@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How many elements a collective moves: one count for the vector or for every piece, or one for each piece.
+// The number of elements that a collective moves: one count for the vector or for every piece, or one per piece.
 #pragma once
 
 #include <algorithm>
@@ -11,14 +11,14 @@
 
 namespace coll::plan {
 
-// Does not own the counts.
+// Refers to the caller's counts, which must outlive it.
 struct Shape {
   enum class By : uint8_t {
     all,       // every piece, or the vector, has `count` elements
     sender,    // piece (s, r) has counts[s]: gather, allgather
     receiver,  // counts[r]: scatter, reduce-scatter
-    own,       // alltoall, as `rank` knows it: counts[r] of the pieces that it sends, received[s] of those it gets
-    pair,      // alltoall, all of it: counts[s * ranks + r]
+    own,       // alltoall, as `rank` knows it: counts[r] of the pieces that it sends, received[s] of those it receives
+    pair,      // alltoall, for all ranks: counts[s * ranks + r]
   };
   By by = By::all;
   size_t count = 0;
@@ -40,7 +40,7 @@ struct Shape {
     return 0;
   }
 
-  // Elements of what a range is a part of. Longest pieces are those that are known here.
+  // Elements of the vector or the piece that a range is part of. The longest piece is that of the pieces known here.
   size_t of(const Range& range) const {
     if (by == By::all) return count;
     const auto bounds = [&](uint16_t who) {

@@ -12,8 +12,8 @@ namespace coll::plan {
 
 namespace {
 
-// Clocks of lanes advance by what steps cost; a wait ends a flag's way after the first post that meets it. As in the
-// verifier, which post that is does not depend on the order in which lanes are run.
+// A lane's clock advances by the cost of its steps; a wait ends flag_units after the first post that meets it. As in
+// the verifier, the first such post does not depend on the order in which lanes run.
 class Recorder {
  public:
   Recorder(const Layout& layout, const Machine& machine, Access access, Timeline& timeline)

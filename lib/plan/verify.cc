@@ -14,7 +14,7 @@ namespace coll::plan {
 
 namespace {
 
-// One set of decisions of the owners.
+// One set of decisions of the owners, one per rank and view.
 struct Mode {
   std::string name;
   std::vector<Decision> decisions;
@@ -122,7 +122,7 @@ Verdict verify(const Plan& plan, const VerifyOptions& options) {
   if (machine.lanes().size() > Order::most_lanes || layout.cells() > (size_t(1) << 31))
     return refuse("too large to verify: use fewer ranks or a smaller count");
   Expressions expressions(plan.ranks);
-  // Clocks of many ranks take up to gigabytes: the next plan gets the memory of the last one.
+  // Clocks of many ranks take up to gigabytes, so each plan reuses the memory of the previous one on its thread.
   thread_local Order order;
   Judge judge(layout, machine, expressions, order);
   std::vector<Schedule> schedules = schedules_of(machine, options);

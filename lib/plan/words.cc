@@ -42,7 +42,7 @@ std::string operand_list(const Plan& plan, int own, const Operand* operands, siz
   std::string out;
   for (size_t i = 0; i < n; ++i) {
     if (i != 0) out += between;
-    if (n > 8 && i == 6) {  // long lists are regular: say how many are left out
+    if (n > 8 && i == 6) {  // long lists are regular: print how many operands are left out
       out += "... (" + std::to_string(n - 7) + " more) ..." + between;
       i = n - 1;
     }

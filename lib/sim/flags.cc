@@ -15,7 +15,7 @@ Flags::Flags(const plan::Machine& machine, const topo::Hierarchy& hierarchy, con
       table_(table),
       flags_per_rank_(machine.plan().flags),
       lines_(size_t(machine.plan().ranks) * machine.plan().flags) {
-  std::map<std::pair<int64_t, uint32_t>, uint32_t> copy_of;  // (rank, or -1 - L3; flag)
+  std::map<std::pair<int64_t, uint32_t>, uint32_t> copy_of;  // key: (rank, or -1 - L3; flag)
   const auto find = [&](int64_t who, uint32_t flag) {
     return copy_of.try_emplace({who, flag}, uint32_t(copy_of.size())).first->second;
   };
@@ -53,7 +53,7 @@ Flags::Seen Flags::see(const plan::LaneState& lane, uint32_t flag, int64_t value
   } else if (waits.shared != waits.own && shared.value >= value) {
     at = std::max(now + look, shared.at + table_.flag_ns[Distance::l3] / 1000);
   } else {
-    // Whoever looks late finds the line; several such looks overlap.
+    // A reader that reads late finds the line posted already; several such reads overlap.
     const double latency = table_.flag_ns[hierarchy_.distance(writer, lane.rank)] / 1000;
     const double asked = std::max(now, met->at), begin = std::max(asked, line.free_at);
     line.free_at = begin + table_.line_ns / 1000;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// When a post is seen. A flag is a cache line with one writer: a post reaches a reader after the latency of their distance;
-// a line serves its readers one after another; readers that share an L3 fetch it once (XHC V-D).
+// When readers see a post. A flag is a cache line with one writer: a post reaches a reader after the latency of their
+// distance, a line serves its readers one after another, and readers that share an L3 fetch it once (XHC V-D).
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ class Flags {
 
   void post(uint32_t flag, int64_t value, double now);
 
-  // A lane that waits at its current step for `value` of `flag` and looks at time `now`; the flag has been posted. Returns
-  // when the reader goes on. `posted` is when the post was made that meets it, `by` which lane made it.
+  // Returns when a lane, which waits at its current step for `value` of `flag` and reads the flag at time `now`, goes
+  // on (`at`), and when the post was made that meets the wait (`posted`). REQUIRES: that value has been posted.
   struct Seen {
     double at = 0, posted = 0;
   };
@@ -30,7 +30,7 @@ class Flags {
     int64_t value;
     double at;
   };
-  // What a rank, or the caches of an L3, have of a flag.
+  // The newest value of a flag that a rank, or the caches of an L3, have read, and when it arrived there.
   struct Copy {
     int64_t value = 0;
     double at = 0;
@@ -40,7 +40,7 @@ class Flags {
     double free_at = 0;
   };
   struct Waits {
-    uint32_t own = 0, shared = 0;  // copies_: of the rank; of its L3 (the same where there is none)
+    uint32_t own = 0, shared = 0;  // indices of copies_: of the rank; of its L3 (the same if it has none)
   };
 
   const topo::Hierarchy& hierarchy_;
@@ -48,7 +48,7 @@ class Flags {
   int flags_per_rank_;
   std::vector<Line> lines_;
   std::vector<uint32_t> first_step_;  // by lane
-  std::vector<Waits> waits_;          // by step of all lanes
+  std::vector<Waits> waits_;          // steps of all lanes in order; those of a lane begin at first_step_
   std::vector<Copy> copies_;
 };
 

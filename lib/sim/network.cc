@@ -9,7 +9,7 @@ namespace coll::sim {
 namespace {
 
 constexpr double forever = std::numeric_limits<double>::infinity();
-// Bytes by which a flow may miss its end: less than anything that is moved.
+// The number of bytes by which a flow may miss its end: less than any transfer.
 constexpr double nothing = 1e-2;
 
 constexpr auto later = [](const auto& a, const auto& b) { return a > b; };
@@ -66,11 +66,12 @@ void Network::advance(double now) {
   now_ = now;
 }
 
-// Progressive filling: all rates grow together until a link is full or a flow can move no more; that one is settled.
+// Progressive filling: all rates increase together until a link is full or the ends of a flow limit it; those flows
+// keep their rates, and the others continue.
 void Network::share() {
   stale_ = false;
   for (Link& link : links_) {
-    // Short transfers keep the part that they have a right to.
+    // Short transfers keep their fair part of the link.
     const double users = link.long_users + link.short_users;
     link.left = users > 0 ? link.capacity * link.long_users / users : link.capacity;
     link.open = 0;
@@ -92,7 +93,7 @@ void Network::share() {
       if (link.open > 1e-9) level = std::min(level, std::max(link.left, 0.0) / link.open);
     double least = forever;
     for (uint32_t index : open_) least = std::min(least, classes_[index].rate);
-    // Either some ends are the bound, or else whoever is on the fullest link.
+    // If the ends of some flows are the tightest limit, these are settled; otherwise the flows on the fullest link.
     const bool ends = least <= level;
     const auto settled = [&](uint32_t index) {
       Class& of = classes_[index];

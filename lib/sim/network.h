@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Flows that share links: each gets its max-min fair share (progressive filling), at most what its ends can move, and less
-// while the lock of the owner's pages is contended. Time is given by the caller and never goes back.
+// Flows that share links. Each flow gets its max-min fair share (progressive filling), at most the rate at which its
+// ends can move bytes, and less while other flows contend for the lock of the owner's pages. The caller passes the
+// time, which never decreases.
 //
-// Flows with the same route and the same ends are of one class: they move at one rate, so a class keeps one count of the
-// bytes that each of its flows has moved, and a heap of where they end. What an event costs grows with classes, not flows.
+// Flows with the same route and the same ends form a class: they move at one rate, so a class keeps one count of the
+// bytes that each of its flows has moved, and a heap of their ends. The cost of an event therefore grows with the
+// number of classes, not of flows.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +16,16 @@
 
 namespace coll::sim {
 
-// A flow at rate x takes weight * x of a link.
+// A flow at rate x uses weight * x of a link's capacity.
 struct Use {
   uint32_t link = 0;
   double weight = 1;
   auto operator<=>(const Use&) const = default;
 };
 
-// Pages of an owner that a flow locks as it goes: us per byte if it were alone, and how much of a process it counts for
-// (a reduction of many sources visits each for a part of its time).
+// The pages of an owner that a flow locks while it moves bytes: microseconds per byte without contention, and the
+// fraction of a process that the flow counts for (a reduction of several sources locks each owner's pages for a part of
+// its time).
 struct Locks {
   uint32_t owner = 0;
   double us_per_byte = 0, presence = 1;
@@ -32,7 +35,7 @@ struct Locks {
 struct Route {
   std::vector<Use> uses;
   std::vector<Locks> locks;
-  double us_per_byte = 0;  // of the ends alone
+  double us_per_byte = 0;  // of the ends, without links and locks
   auto operator<=>(const Route&) const = default;
 };
 
@@ -41,32 +44,32 @@ class Network {
   Network(model::Gamma gamma, int owners, int ranks_per_socket)
       : gamma_(gamma), present_(size_t(owners)), most_present_(size_t(owners)), ranks_per_socket_(ranks_per_socket) {}
 
-  // Bytes per microsecond; all links are added before the first flow.
+  // Returns the new link's index. The capacity is in bytes per microsecond. REQUIRES: no flow has started.
   uint32_t add_link(double capacity);
 
   void start(double now, uint32_t flow, double bytes, const Route& route);
-  // For transfers so short that the shares of others do not change meanwhile: how long one takes that starts now. It is
-  // seen by others until the caller ends it.
+  // For transfers so short that the shares of other flows do not change meanwhile: returns the microseconds that the
+  // transfer takes if it starts now. Other flows see it until the caller ends it with end_short().
   double start_short(double bytes, const Route& route);
   void end_short(const Route& route);
 
-  // When the next flow ends if nothing else starts; infinity when there is none.
+  // Returns the time at which the next flow ends if no other starts; infinity if there is none.
   double next_end();
-  // Moves time forward and takes a flow that has ended by then, or none (false).
+  // Advances to time `now` and removes one flow that has ended by then; returns false if there is none.
   bool take_ended(double now, uint32_t& flow);
-  // The most processes that ever locked pages of one owner at once.
+  // The maximum number of processes that locked pages of one owner at the same time.
   double most_present() const;
 
  private:
   struct Class {
     Route route;
     uint32_t flows = 0;
-    double rate = 0, moved = 0;                     // bytes of each of its flows since the class was last empty
-    std::vector<std::pair<double, uint32_t>> ends;  // a heap, least first: where a flow ends in `moved`, which
+    double rate = 0, moved = 0;                     // moved: bytes of each flow since the class was last empty
+    std::vector<std::pair<double, uint32_t>> ends;  // min-heap: the value of `moved` at which a flow ends, and the flow
   };
   struct Link {
-    double capacity = 0, long_users = 0, short_users = 0;  // weights
-    double left = 0, open = 0;                             // while shares are computed
+    double capacity = 0, long_users = 0, short_users = 0;  // users: sums of weights
+    double left = 0, open = 0;                             // only while share() computes
   };
   void advance(double now);
   void share();

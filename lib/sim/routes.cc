@@ -21,7 +21,7 @@ using topo::Distance;
 
 namespace {
 
-// Instead of a link: there is no limit; there is one, which the network does not know yet.
+// Placeholders for a link: the domain has no limit; the domain has one, but the network has no link for it yet.
 constexpr uint32_t unlimited = UINT32_MAX, unmade = UINT32_MAX - 1;
 
 double us_per_byte(double gbs) { return 1 / model::bytes_per_us(gbs); }
@@ -122,14 +122,14 @@ bool Routes::cached(const Operand& operand) const {
     if (decisions_[view] == plan::Decision::staged) return true;
     buffer = plan_.views[operand.view].buffer;
   }
-  // What the collective itself has written, chunk by chunk, was written a moment ago.
+  // The collective wrote the receive buffer itself, chunk by chunk, a moment ago.
   if (buffer == Buffer::recv) return true;
   const int owner = operand.space == Space::view ? operand.rank : plan_.root;
   const double input = buffer_times_ * double(layout_.cells(Buffer::send, owner) * layout_.element_bytes());
   return std::max(input, vector_bytes_) <= model::own_cache_bytes(table_);
 }
 
-// Of a peer's buffers, not of its slots.
+// Whether the operand is a peer's receive buffer, not one of its slots.
 bool Routes::is_result(const Operand& operand) const {
   const size_t view = size_t(operand.rank) * plan_.views.size() + operand.view;
   return decisions_[view] == plan::Decision::direct && plan_.views[operand.view].buffer == Buffer::recv;
@@ -138,7 +138,7 @@ bool Routes::is_result(const Operand& operand) const {
 double Routes::load_us(const Operand& operand, const Far& peer, int rank, bool combines, double chunk_bytes) const {
   const size_t view = operand.space == Space::view ? size_t(operand.rank) * plan_.views.size() + operand.view : 0;
   const bool is_slot = operand.space == Space::view && decisions_[view] == plan::Decision::staged;
-  // A writer is as far ahead as its slots allow: beside them it has touched what it copies.
+  // A writer is ahead of its reader by as many slots as the ring has, and for each chunk it has touched the source too.
   const double bytes = is_slot ? model::ring_bytes(plan_.views[operand.view].depth, vector_bytes_, chunk_bytes)
                                : own_bytes_[size_t(peer.owner)];
   const model::CacheRates rates = rates_at(table_, bytes);
@@ -192,7 +192,7 @@ Transfer Routes::transfer(const LaneState& lane, const Step& step, const Extent&
   Route& route = made.route;
   const bool stream = streams_ && step.kind == Kind::copy && !step.reused;
   const double local = us_per_byte((stream ? table_.copy_non_temporal : table_.copy).alone_gbs);
-  // What a kernel's copy has just brought is combined from the cache.
+  // The reduction reads from the cache what a kernel-assisted copy has just written.
   const double combine =
       us_per_byte(by_size() ? rates_at(table_, 3 * made.bytes).combine_gbs : table_.reduce.alone_gbs);
   const auto reach = [&](const Far& peer, double& us) {
@@ -205,7 +205,8 @@ Transfer Routes::transfer(const LaneState& lane, const Step& step, const Extent&
     route.locks.push_back({uint32_t(peer.owner), access.page_us * pages / made.bytes, 1.0 / step.sources});
   };
 
-  // By size is what loads and stores cost, their first lines included; the kernel's copies do both.
+  // Rates by size cover the loads and stores, including the first lines; a kernel-assisted copy does both at its own
+  // rate.
   bool kernel_copies = false;
   for (int i = 0; step.kind == Kind::copy && i < step.destinations + step.sources; ++i)
     kernel_copies |= far(to[i]).kernel;
@@ -218,12 +219,12 @@ Transfer Routes::transfer(const LaneState& lane, const Step& step, const Extent&
       add_way(route.uses, peer.owner, peer.distance, cached(from[s]));
       continue;
     }
-    // By size a kernel's rate is of the whole copy, the caller's side included.
+    // The rate by size of a kernel-assisted copy covers the whole copy, including the caller's side.
     double us = step.kind == Kind::reduce ? combine : by_size() && kernel_copies ? 0 : local;
     if (peer.owner != lane.rank) {
       double way = 0;
       reach(peer, way);
-      // A copy moves as fast as it reads; a reduction from a kernel's copy comes after that copy.
+      // A copy moves as fast as it reads; a reduction from a kernel-assisted copy starts after that copy.
       us = step.kind == Kind::copy ? way : peer.kernel ? way + combine : std::max(way, combine);
     }
     route.us_per_byte += us;
@@ -240,19 +241,18 @@ Transfer Routes::transfer(const LaneState& lane, const Step& step, const Extent&
       route.us_per_byte = first_of_copy ? std::max(route.us_per_byte, way) : route.us_per_byte + way;
       add_way(route.uses, lane.rank, peer.distance, true);
     } else if (d > 0) {
-      route.us_per_byte += local / 2;  // stores alone
+      route.us_per_byte += local / 2;  // only the stores
     }
     const bool to_result = to[d].space == Space::recv || (to[d].space == Space::view && is_result(to[d]));
     if (stores_to_memory_ && to_result) {
       const uint32_t memory = memory_links_[size_t(std::max(hierarchy_.place(peer.owner).numa, 0))];
-      if (memory != unlimited)
-        route.uses.push_back({memory, stream ? 1.0 : 2.0});  // a plain store fetches the line first
+      if (memory != unlimited) route.uses.push_back({memory, stream ? 1.0 : 2.0});  // an ordinary store needs an RFO
     }
   }
   if (stream && sized) loads = 0, stores = local;
   route.us_per_byte += std::max(loads, stores) + table_.overlap * std::min(loads, stores);
   if (core_shared_[lane.rank]) route.uses.push_back({core_links_[size_t(hierarchy_.place(lane.rank).core)], 1});
-  // Several sources behind one link are one use of it.
+  // Several sources behind one link become one use of it.
   std::ranges::sort(route.uses);
   size_t kept = 0;
   for (size_t i = 1; i < route.uses.size(); ++i)
@@ -278,7 +278,7 @@ void Routes::fetch_below(Transfer& made, int reader) const {
 
 bool Routes::keeps(uint32_t link, int reader) const {
   const auto holds = [&](const std::vector<uint32_t>& links) { return std::ranges::count(links, link) > 0; };
-  // Its own stores and its own core.
+  // The reader's own stores and its own core.
   return holds(core_links_) ||
          (holds(memory_links_) && link == memory_links_[size_t(std::max(hierarchy_.place(reader).numa, 0))]);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a step of a plan costs on a machine: which links its bytes pass, how fast its ends move them, whose pages it locks,
-// how long it takes to begin. The one place of lib/sim that looks into operands.
+// The cost of a step of a plan on a machine: the links that its bytes pass, the rate of its ends, the owners whose
+// pages it locks, and its startup time. This is the only file of lib/sim that reads operands.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,12 @@ namespace coll::sim {
 
 // One copy or reduction.
 struct Transfer {
-  double bytes = 0;  // 0: nothing moves, source and destination are the same memory
+  double bytes = 0;  // 0: source and destination are the same memory
   double startup_us = 0;
   Route route;
   bool kernel = false;
-  // Which bytes of another rank it fetches into which L3, so that ranks below it may do so once.
+  // The bytes of another rank that the transfer fetches, and the L3 that it fetches them into, so that ranks on one L3
+  // fetch the same bytes once.
   struct Fetched {
     uint64_t cell = 0, length = 0;
     uint32_t pass = 0;
@@ -33,13 +34,14 @@ struct Transfer {
 
 class Routes {
  public:
-  // Adds its links to the network. The arguments must outlive it.
+  // Adds its links to the network. All arguments must outlive the object.
   Routes(const plan::Layout& layout, const topo::Hierarchy& hierarchy, const model::Table& table,
          const Options& options, Network& network);
 
   bool direct(const plan::View& view, int owner) const;
   Transfer transfer(const plan::LaneState& lane, const plan::Step& step, const plan::Extent& extent) const;
-  // The bytes come from the reader's own L3, because another rank below it has fetched them or is at it.
+  // Changes a transfer to read from the reader's own L3, because another rank on it has fetched the bytes or is
+  // fetching them.
   void fetch_below(Transfer& made, int reader) const;
 
  private:
@@ -49,13 +51,13 @@ class Routes {
     topo::Distance distance;
     model::Mechanism mechanism;
   };
-  // Notes that link `index` is one of those; -1, an unknown domain, is the first.
+  // Notes that domain `index` has a link if gbs > 0; an unknown domain, -1, counts as the first one.
   static void want(std::vector<uint32_t>& of, int index, double gbs);
-  // Where bytes leave rank `from` for a core `distance` away.
+  // Adds the links that bytes of rank `from` pass on their way to a core at this distance.
   void add_way(std::vector<Use>& uses, int from, topo::Distance distance, bool cached) const;
   bool cached(const plan::Operand& operand) const;
   bool is_result(const plan::Operand& operand) const;
-  // Microseconds a byte, where the table has rates by size: to load from an operand or combine it, to store to it.
+  // Microseconds per byte, if the table has rates by size: to load from an operand or combine it, to store to it.
   double load_us(const plan::Operand& operand, const Far& peer, int rank, bool combines, double chunk_bytes) const;
   double store_us(const plan::Operand& operand, const Far& peer, int rank) const;
   double kernel_gbs(const Far& peer, int rank) const;
@@ -70,11 +72,11 @@ class Routes {
   const model::Mechanism kernel_;
   const double buffer_times_;
   double vector_bytes_, work_set_;
-  std::vector<double> own_bytes_;      // by rank: what it touches of its own buffers
-  std::vector<bool> filled_by_peers_;  // [rank * views + view]: others write into its slots
+  std::vector<double> own_bytes_;      // by rank: bytes of its own buffers that it touches
+  std::vector<bool> filled_by_peers_;  // [rank * views + view]: other ranks write to its slots
   bool stores_to_memory_, streams_;
   std::vector<plan::Decision> decisions_;
-  std::vector<uint32_t> l3_links_, memory_links_, numa_links_, socket_links_, core_links_;  // by the machine's numbers
+  std::vector<uint32_t> l3_links_, memory_links_, numa_links_, socket_links_, core_links_;  // by domain
   std::vector<bool> core_shared_;                                                           // by rank
 };
 

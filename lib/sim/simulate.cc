@@ -27,7 +27,7 @@ using plan::Stop;
 
 namespace {
 
-// Transfers shorter than this are over before the shares of others change.
+// Transfers shorter than this end before the shares of other flows change.
 constexpr double short_bytes = 4096;
 
 class World {
@@ -93,7 +93,7 @@ class World {
       if (!lane.ended()) run_.problem = "deadlock: rank " + std::to_string(lane.rank) + " does not end";
   }
 
-  // ---- Observer of plan::Machine: what the step that is being taken costs -----------------------------------------
+  // ---- Observer of plan::Machine: the cost of the present step ----------------------------------------------------
   bool publish(const LaneState&, const Step&) { return acts_ = true; }
   bool owns(const LaneState& lane, const Step& step, bool& runs) {
     runs = routes_.direct(layout_.plan().views[step.view], lane.rank) == (step.when == plan::When::direct);
@@ -131,7 +131,7 @@ class World {
   struct Event {
     enum What : uint8_t { ready, start, end_short };
     double time;
-    uint64_t order;  // of events at the same time
+    uint64_t order;  // among events at the same time
     What what;
     uint32_t lane;
     bool operator>(const Event& other) const { return time != other.time ? time > other.time : order > other.order; }
@@ -141,15 +141,15 @@ class World {
     bool busy = false;
     std::deque<uint32_t> ready;
   };
-  // The copy or reduction that a lane is at.
+  // The copy or reduction that a lane executes.
   struct Moving {
     Transfer transfer;
     Kind kind = Kind::copy;
     uint32_t step = 0, index = 0;
     double begun = 0;
-    bool ended = false;               // but held: who fetches the same bytes is not yet done
-    std::vector<uint32_t> followers;  // lanes below the same L3 that may not end before this one
-    uint64_t behind = 0;              // 1 + the lane that it follows; 0: none
+    bool ended = false;               // ended, but held back: the lane that fetches the same bytes has not ended
+    std::vector<uint32_t> followers;  // lanes on the same L3 that may not end before this one
+    uint64_t behind = 0;              // the lane that this one follows, + 1; 0: none
   };
   struct Fetch {
     uint32_t lane = 0;
@@ -181,7 +181,7 @@ class World {
     if (!processors_[rank].busy) work(rank);
   }
 
-  // Takes steps of the rank's lanes until all wait or one moves bytes.
+  // Takes steps of the rank's lanes until all of them wait or one moves bytes.
   void work(uint16_t rank) {
     Processor& processor = processors_[rank];
     processor.clock = std::max(processor.clock, now_);
@@ -194,13 +194,13 @@ class World {
     }
   }
 
-  // True when the lane has begun to move bytes: the processor is busy until it is done.
+  // Returns true if the lane has begun to move bytes; the processor is then busy until the transfer ends.
   bool advance(LaneState& lane, Processor& processor) {
     for (;;) {
       acts_ = moves_ = false;
       wait_until_ = 0;
       const Stop stop = machine_.take(lane, *this);
-      // Loops, steps that are left out and waits for nothing are too short to count.
+      // Loops, skipped steps and waits without effect are too short to count.
       if (acts_) processor.clock += step_us_;
       if (stop == Stop::blocked) return false;
       if (moves_) {
@@ -211,7 +211,7 @@ class World {
         at(processor.clock + of.transfer.startup_us, Event::start, lane.id);
         return true;
       }
-      // A look that no other lane could use the time of.
+      // Reading a flag that is already posted keeps the processor busy; no other lane could use that time.
       if (wait_until_ > processor.clock) {
         if (wait_until_ <= processor.clock + table_.look_ns / 1000) {
           processor.clock = wait_until_;
@@ -227,7 +227,7 @@ class World {
     }
   }
 
-  // Lanes that a post has set free.
+  // Queues the lanes that a post has woken.
   void wake() {
     while (!machine_.woken().empty()) {
       const std::vector<uint32_t> woken = std::move(machine_.woken());
@@ -236,7 +236,8 @@ class World {
     }
   }
 
-  // Whoever reads what another rank below its L3 has read or is reading gets it there, though not before that one.
+  // A lane that reads bytes which another rank on its L3 has read or is reading gets them from there, but not before
+  // the other rank.
   void share_fetch(const LaneState& lane) {
     Moving& of = moving_[lane.id];
     of.behind = 0;
@@ -260,14 +261,14 @@ class World {
 
   void moved(uint32_t id) {
     Moving& of = moving_[id];
-    if (of.behind != 0) {  // the one that fetches has not ended
+    if (of.behind != 0) {  // the lane that fetches the bytes has not ended
       of.ended = true;
       return;
     }
     if (auto found = fetches_.find(of.transfer.fetched); found != fetches_.end() && found->second.lane == id)
       found->second.done = true;
     const std::vector<uint32_t> followers = std::exchange(of.followers, {});
-    finish(id);  // which may begin the lane's next transfer
+    finish(id);  // this may begin the lane's next transfer
     for (uint32_t follower : followers) {
       moving_[follower].behind = 0;
       if (std::exchange(moving_[follower].ended, false)) finish(follower);
@@ -319,7 +320,7 @@ class World {
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   uint64_t order_ = 0;
   double now_ = 0;
-  // What the last step was, told by the observer.
+  // The properties of the last step, which the observer's functions set.
   bool acts_ = false, moves_ = false;
   double wait_until_ = 0;
 };

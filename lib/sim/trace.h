@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A virtual run as a timeline in the trace event format of Chrome, which Perfetto and chrome://tracing open.
+// A simulated run as a timeline in Chrome's trace event format, which Perfetto and chrome://tracing open.
 #pragma once
 
 #include <string>
@@ -9,8 +9,9 @@
 
 namespace coll::sim {
 
-// One thread per lane, one slice per copy, reduction and wait, an arrow from each post to the wait that it ended.
-// `about`: what the trace says of itself, a JSON object. REQUIRES: a run of this plan that was recorded.
+// Returns a JSON document with one thread per lane, one slice per copy, reduction and wait, and an arrow from each
+// post to the wait that it ends. `about` is a JSON object that describes the run. REQUIRES: `run` is a run of this
+// plan with Options::record.
 std::string chrome_trace(const plan::Plan& plan, const Result& run, const std::string& about = "{}");
 
 }  // namespace coll::sim

@@ -121,7 +121,7 @@ class Shims(unittest.TestCase):
         if program is None:
             self.skipTest(f"no shim for {mpi} is built")
         for shim, order in (("", "coll-first"), (os.environ[f"SHIM_{mpi}"], "mpi-first")):
-            done = run(command(2, *unshare(*options), "env", launchers_test.preload(shim), program, order), **more, **SANITIZER)
+            done = run(command(2, *unshare(*options), *launchers_test.preload(shim), program, order), **more, **SANITIZER)
             self.assertEqual(meeting_lines(done), [f"rank {rank} of 2: sums 2 2" for rank in range(2)],
                              (mpi, options, shim, done.stderr))
 

@@ -159,7 +159,7 @@ class WithPmi(unittest.TestCase):
             self.skipTest(f"no shim for {mpi} is built")
         for shim in ("", os.environ[f"SHIM_{mpi}"]):
             for order in ("coll-first", "mpi-first"):
-                lines = self.lines(3, "env", launchers_test.preload(shim), program, order)
+                lines = self.lines(3, *launchers_test.preload(shim), program, order)
                 self.assertEqual(lines, [f"rank {rank} of 3: sums 3 3" for rank in range(3)], (shim, order))
 
     def test_pmix_with_open_mpi(self):

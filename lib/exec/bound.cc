@@ -18,7 +18,7 @@ std::string fits(const plan::Plan& plan, const Channel& channel, size_t element_
   if (plan.staging_bytes > channel.room())
     return "it needs " + std::to_string(plan.staging_bytes) + " bytes of staging, but there are only " +
            std::to_string(channel.room()) + "; choose a smaller chunk";
-  // Slots of many blocks are short when there are many ranks.
+  // With many ranks, slots for many blocks are short.
   for (const plan::View& view : plan.views)
     if (view.slot_bytes < element_bytes)
       return "an element of " + std::to_string(element_bytes) + " bytes does not fit its slots of " +
@@ -27,7 +27,8 @@ std::string fits(const plan::Plan& plan, const Channel& channel, size_t element_
 }
 
 transport::Demands demands(const plan::Plan& plan) {
-  // Flags order accesses to the same bytes (plan.h, invariant 3) and lie in arenas: nothing has to be atomic.
+  // Flags order accesses to the same bytes (plan.h, invariant 3) and are in the channel's shared memory: nothing that
+  // the access reaches has to be atomic.
   return {.reads = plan.direction != plan::Direction::write,
           .writes = plan.direction != plan::Direction::read,
           .atomic_bytes = 0};
@@ -84,7 +85,7 @@ void Bound::find_stored_first(int rank) {
         const bool stores = in.kind == Kind::copy || in.kind == Kind::reduce;
         if (!stores || in.when == plan::When::direct) continue;
         const plan::Extent extent = in.geometry->at(pass);
-        // A string instruction does not wait for the lines.
+        // rep movsb stores without a read-for-ownership, so a prefetch would gain nothing.
         if (in.kind == Kind::copy && in.destinations == 1 && here.has_rfo_free_stores() &&
             extent.length * element_bytes_ >= here.rep_movsb_store_min_bytes)
           continue;
@@ -112,7 +113,7 @@ void Bound::measure(plan::Buffer buffer, const plan::Shape& shape, size_t rank) 
     return;
   }
   if (!blocks) {
-    // A sender's only piece is the same for all receivers, a receiver's comes from the root.
+    // A sender has one piece, the same for all receivers; a receiver's piece comes from the root.
     size_t other = size_t(plan_->root);
     size_t count = buffer == plan::Buffer::send ? shape.piece(rank, other) : shape.piece(other, rank);
     size.piece_bytes = size.span_bytes = count * element_bytes_;
@@ -153,8 +154,8 @@ Location Bound::locate(const plan::Operand& operand, Channel& channel) const {
 
 namespace {
 
-// Slots of a reduction among ranks that share cores: who reads one next does so on the same core as likely as not, and
-// most often stores its result there.
+// Slots of a reduction among oversubscribed ranks: the next reader is about as likely as not on the same core, and
+// usually stores its result there.
 bool is_passed_on(const plan::Plan& plan, const Location& slot, const Team& team) {
   return team.oversubscribed && plan::is_reduction(plan.collective) &&
          plan.views[slot.view].buffer == plan::Buffer::none;
@@ -178,7 +179,7 @@ Instruction Bound::translate(const plan::Step& step, Channel& channel) const {
   in.view = step.view == plan::no_view ? no_bound_view : uint8_t(step.view);
   in.announces = no_bound_view;
   in.shared = 0;
-  // Peers read the result where it lies.
+  // Peers read the result in place.
   const bool recv_is_shared = step.when == plan::When::direct && step.view != plan::no_view &&
                               plan_->views[step.view].buffer == plan::Buffer::recv;
   in.value = step.value;
@@ -207,7 +208,7 @@ Instruction Bound::translate(const plan::Step& step, Channel& channel) const {
     case Kind::publish: break;
   }
   if (step.add == Add::trips || step.within) in.trips = geometry_[step.range].trips;
-  // Of pieces that are all empty nothing is posted, in no pass.
+  // If all pieces are empty, no iteration posts anything.
   if (step.kind == Kind::post && step.add == Add::trips && in.trips == 0 && step.value == 0)
     in.conditional = in.within = true;
   return in;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A plan bound to a channel and a shape: flags are pointers, ranges are numbers, nothing is looked up or divided when
-// it runs. Buffers, the places of blocks of an irregular plan and the place in the staging ring are bound by each run.
+// A plan bound to a channel and a shape: flags are pointers and ranges are numbers, so that a run looks up and divides
+// nothing. Each run binds the buffers, the offsets of an irregular plan's blocks and the position in the staging ring.
 #pragma once
 
 #include <cstdint>
@@ -16,22 +16,23 @@
 
 namespace coll::exec {
 
-// Where an operand lies, up to what only a run knows.
+// Where an operand is, as far as it is known before a run.
 struct Location {
   enum class Where : uint8_t { send, recv, view } where = Where::send;
   uint8_t view = 0;
   uint16_t rank = 0;
-  uint16_t block = plan::no_block;  // of an irregular plan's buffer: its offset is looked up
+  uint16_t block = plan::no_block;  // of an irregular plan's buffer: a run looks up its offset
   uint32_t slot_mask = 0;
   uint32_t slot_stride = 0;  // bytes from one slot to the next
   uint32_t slot_offset = 0;
   uint32_t seen = 0;        // Channel::place_of() of a view
-  char* staging = nullptr;  // in the ring, the part of the rank whose view it is
+  char* staging = nullptr;  // of a view: its owner's part of the ring
   size_t offset = 0;        // bytes from the buffer's beginning to the block
   size_t block_apart = 0;   // bytes from a block to the next: of a regular plan's buffer, or of slots without a buffer
 };
 
-// Where a staged operand lies, from the operation's place in its owner's ring: plan::slot_position() of what is bound.
+// Byte offset of a staged operand from the operation's position in its owner's ring: plan::slot_position() for a
+// Location.
 inline size_t slot(const Location& at, const plan::Extent& extent, uint64_t index, size_t element_bytes) {
   return at.slot_offset + (index & at.slot_mask) * at.slot_stride + (extent.low - extent.chunk_low) * element_bytes;
 }
@@ -41,16 +42,16 @@ struct Instruction {
   plan::When when;
   plan::Add add;
   uint8_t destinations;
-  bool conditional;  // may be left out: depends on `when` or is `within` the trips
+  bool conditional;  // may be skipped: depends on `when` or is `within` the trips
   bool within;
   uint16_t sources;
   uint16_t rank;
-  uint16_t blocks;    // copy: so many from the ones that the operands name
-  bool stream;        // copy: bypass the cache
+  uint16_t blocks;    // copy: how many, beginning with those that the operands name
+  bool stream;        // copy: with mem::copy_streaming()
   bool from_right;    // reduce: as in plan::Step
   uint8_t shared;     // copy, reduce: the destination that other ranks see, plus one; 0: none
-  uint8_t view;       // publish; with `when`: whose state decides
-  uint8_t announces;  // wait: the view whose state is learnt with the flag
+  uint8_t view;       // publish: the view; with `when`: the view whose state decides
+  uint8_t announces;  // wait: the view that the flag announces
   int32_t value;
   union {
     std::atomic<uint64_t>* flag;     // post, wait
@@ -58,7 +59,7 @@ struct Instruction {
   };
   union {
     const Location* locations;     // copy, reduce
-    const CompiledLoop* compiled;  // end: the loop; null: it has steps that are looked up in every pass
+    const CompiledLoop* compiled;  // end: the loop; null: it has steps that are looked up in every iteration
   };
   uint64_t trips;  // Add::trips, within
 };
@@ -70,12 +71,12 @@ struct BoundLane {
   std::vector<std::unique_ptr<CompiledLoop>> loops;
 };
 
-// How a plan is bound; part of the key under which it is kept.
+// How a plan is bound; part of the key under which the bound plan is kept.
 struct BindOptions {
-  plan::Shape shape;  // its counts are needed by the constructor alone
+  plan::Shape shape;  // only the constructor reads its counts
   size_t element_bytes = 1;
   Reach reach = Reach::staged;  // how peers reach this rank's ordinary memory
-  bool stream = false;          // the work set exceeds the cache: copies whose result is not reused go past it
+  bool stream = false;          // the work set exceeds the caches: non-temporal stores for results that are not reused
 };
 
 class Bound {
@@ -90,21 +91,21 @@ class Bound {
   size_t element_bytes() const { return element_bytes_; }
   Reach reach() const { return reach_; }
   uint64_t last_value() const { return last_value_; }
-  // This rank or a peer stores to this rank's staging, unless all buffers are seen where they are.
+  // True if this rank or a peer stores to this rank's staging, unless all its views are direct.
   bool stages_here() const { return stages_here_; }
-  // This rank stores what others read, staged or not.
+  // True if this rank stores data that other ranks read, staged or not.
   bool stores_shared() const { return stores_shared_; }
-  // What this rank stores to first in its own staging: as much as is worth being asked for ahead of time.
+  // Parts of its own staging that this rank stores to first: as much as is worth prefetching for write.
   struct Stored {
-    size_t offset, bytes;  // from the operation's place in the ring
+    size_t offset, bytes;  // from the operation's position in the ring
   };
   const std::vector<Stored>& stored_first() const { return stored_first_; }
 
-  // This rank's buffers.
+  // Sizes of this rank's buffers.
   struct BufferSize {
-    size_t piece_bytes = 0;      // the longest piece, or the vector
-    size_t span_bytes = 0;       // the whole buffer; of blocks of an irregular plan unknown, 0
-    std::vector<size_t> blocks;  // bytes of each, of blocks of an irregular plan
+    size_t piece_bytes = 0;      // the longest block, or the vector
+    size_t span_bytes = 0;       // the whole buffer; 0 (unknown) for blocks of an irregular plan
+    std::vector<size_t> blocks;  // bytes of each block of an irregular plan
   };
   const BufferSize& size(plan::Buffer buffer) const { return sizes_[buffer == plan::Buffer::recv]; }
 
@@ -130,10 +131,10 @@ class Bound {
   uint64_t last_value_;
 };
 
-// "" when the plan fits the channel, else what does not.
+// Returns "" if the plan fits the channel, otherwise what does not fit.
 std::string fits(const plan::Plan& plan, const Channel& channel, size_t element_bytes = 1);
 
-// What the plan needs of the access by which ranks reach each other's buffers; the same for every rank.
+// What the plan demands of the transport::Access by which ranks reach each other's buffers; the same on every rank.
 transport::Demands demands(const plan::Plan& plan);
 
 }  // namespace coll::exec

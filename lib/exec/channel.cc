@@ -34,7 +34,7 @@ bool Channel::fits_here(const StagingRing& ring, size_t staging_bytes) const {
   return !alone && ring.position + bytes <= std::min(ring.half_bytes, ring.walk_bytes);
 }
 
-// The same in every rank: it depends on what all ranks know alike.
+// Every rank computes the same place: it depends only on values that are the same on all ranks.
 Channel::Place Channel::next(const StagingRing& ring, size_t staging_bytes) const {
   const size_t other = 1 - ring.half;
   if (!fits_here(ring, staging_bytes) || (starts_over && ring.last_use[other] <= synchronized_)) return {other, 0};
@@ -87,7 +87,7 @@ void Channel::touch_more(StagingRing& ring) {
     touched = end;
     return;
   }
-  // One fault is not worth a call.
+  // A single page fault is not worth a system call.
   for (; touched < ring.position; touched += ring.slot_bytes)
     if (ring.slot_bytes > transport::page_bytes())
       transport::touch_pages(part + ring.offset(ring.half, touched), ring.slot_bytes);

@@ -1,27 +1,29 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A stream of operations that run one after the other: blocking collectives have one channel, non-blocking ones
-// several, so that some can be under way at once. Every rank runs the same operations in the same order on a channel.
+// several, so that some can be in progress at the same time. Every rank runs the same operations in the same order on a
+// channel.
 //
-// Shared memory of one rank on one channel: its Progress, flag lines for plans, mailboxes for the latency paths, and its part of
-// the staging rings. The Progress of all ranks is one array, since a rank often looks at that of all others.
+// Shared memory of one rank on one channel: its Progress, flag lines for plans, mailboxes for the latency paths, and
+// its part of the staging rings. The Progress of all ranks is one array, because a rank often reads that of all others.
 //
 // Invariants
-//  1. Operations are numbered from 1. `done` holds the last operation that the rank has ended: it reads and writes no
-//     shared memory of operations up to that one any more.
-//  2. Flags continue over operations: operation N uses values in (base, base + last_value], and the next base is
-//     base + last_value. All ranks compute the same bases because last_value() depends on plan and count alone.
-//  3. How much staging an operation takes decides in which ring it lies. Each ring is handed out in operation order, the
-//     same way on every rank: within a half, until one does not fit, then the other half. No rank touches a half again before
-//     all ranks have ended the operations that used it last. Operations share the beginning of a half only, `walk_bytes`, so
-//     that a stream of them stays in the last-level cache; one that takes as much as half of that shares it with none, as it
-//     walks far enough by itself. Pages are touched by one system call for many of them, `touch_bytes` ahead or a slot.
-//  4. Mailbox N mod mailboxes belongs to operation N once everybody has ended operation N - mailboxes. A payload that its writer
-//     keeps in `payloads` instead goes round there, past more than `mailboxes` other payloads before it is overwritten. Only a
-//     rank that writes its mailbox needs to wait for that.
-//  5. `begun` and `arrived` hold the number of a barrier. begun >= N: the rank has begun barrier N. arrived >= N: so have
-//     all ranks below it in a tree. done >= N of any rank: all ranks have begun it.
-//  6. Note N mod notes of either kind belongs to operation N once every rank has ended operation N - notes. Only a rank that
-//     writes a note needs to wait for that.
+// 1. Operations are numbered from 1. `done` holds the last operation that the rank has ended: the rank no longer reads
+//    or writes shared memory of operations up to that one.
+// 2. Flag values continue across operations: operation N uses values in (base, base + last_value], and the next base is
+//    base + last_value. All ranks compute the same bases because last_value() depends on plan and count alone.
+// 3. The staging that an operation takes selects its ring. Each ring is allocated in operation order, identically on
+//    every rank: within a half until an operation does not fit, then in the other half. No rank touches a half again
+//    before all ranks have ended the operations that used it last. Operations share only the first `walk_bytes` of a
+//    half, so that a stream of them stays in the last-level cache; an operation that takes at least half of
+//    `walk_bytes` begins a new half (unless `starts_over`), because it rotates through enough memory by itself. A rank
+//    touches many pages with one system call, `touch_bytes` ahead or a slot at a time.
+// 4. Mailbox N mod mailboxes belongs to operation N once every rank has ended operation N - mailboxes. Only a rank that
+//    writes its mailbox has to wait for that. A payload that its writer keeps in `payloads` instead is overwritten only
+//    after more than `mailboxes` other payloads.
+// 5. `begun` and `arrived` hold the number of a barrier. begun >= N: the rank has begun barrier N. arrived >= N: so
+//    have all ranks below it in a tree. done >= N of any rank: all ranks have begun it.
+// 6. Note N mod notes of either kind belongs to operation N once every rank has ended operation N - notes. Only a rank
+//    that writes a note has to wait for that.
 #pragma once
 
 #include <algorithm>
@@ -40,15 +42,16 @@ inline constexpr int mailboxes = 8;
 inline constexpr int notes = 16, kinds_of_notes = 2;
 inline constexpr size_t touch_bytes = size_t(128) << 10;
 
-// A rank asks for lines that its next operation stores to first when one has ended, up to so many bytes. One that ends
-// before its peers have taken what it stored has time to ask for much; more than that would hold up an operation that
-// follows at once. Where ranks end together all are held up.
+// How many bytes a rank prefetches for write at the end of an operation, of the lines that its next operation stores to
+// first. A rank that ends before its peers have read its data has time to prefetch many; more than this would delay an
+// operation that follows at once. If all ranks end together, the prefetch delays all of them.
 constexpr size_t asked_ahead_bytes(bool synchronizing) { return synchronizing ? size_t(2) << 10 : size_t(16) << 10; }
 
-// A latency mailbox: number of the operation whose payload it holds, how many bytes that are (or a signature, see
-// latency_agree()), the payload, or where it lies: in memory that stays as it is until every rank has ended the operation.
-// Cells lie farther apart than a hardware prefetcher runs ahead: a reader that streams through one mailbox must not pull
-// the next one, which its owner is about to write, into its cache.
+// A mailbox of the latency paths: the number of the operation whose payload it holds, the payload's length in bytes (or
+// a signature, see latency_agree()), and the payload, or where it is: in memory that does not change until every rank
+// has ended the operation.
+// The gap between mailboxes is longer than a hardware prefetcher runs ahead: a reader that streams through one mailbox
+// must not pull the next one, which its owner is about to write, into its cache.
 struct alignas(sync::line_bytes) Mailbox {
   static constexpr size_t payload_bytes = (size_t(32) << 10) + 48;
   std::atomic<uint64_t> sequence;
@@ -57,8 +60,8 @@ struct alignas(sync::line_bytes) Mailbox {
   char apart[24 * sync::line_bytes];
 };
 
-// As a mailbox, of many ranks: short, and those of all ranks for one operation are contiguous, so that a rank that looks at all
-// of them touches few pages. A payload that does not fit is in the rank's slot of the operation's staging.
+// A mailbox for many ranks: it is short, and those of all ranks for one operation are contiguous, so that a rank that
+// looks at all of them touches few pages. A payload that does not fit is in the rank's slot of the operation's staging.
 struct alignas(2 * sync::line_bytes) Note {
   static constexpr size_t payload_bytes = 2 * sync::line_bytes - 16;
   std::atomic<uint64_t> sequence;
@@ -67,12 +70,12 @@ struct alignas(2 * sync::line_bytes) Note {
 };
 static_assert(sizeof(Note) == 2 * sync::line_bytes);
 
-inline constexpr size_t payloads_apart_bytes = 4096;  // as mailboxes lie apart
+inline constexpr size_t payloads_apart_bytes = 4096;  // gap between payloads, for the same reason as between mailboxes
 inline constexpr size_t least_payloads_bytes = 2 * least_walk_bytes;
 static_assert(least_payloads_bytes >= (mailboxes + 2) * (Mailbox::payload_bytes + payloads_apart_bytes));
 
-// How far a rank is. One writer, the rank; every word only grows. A line for each kind of reader: ranks that wait for
-// `done` would slow down the store to `arrived`.
+// How far a rank has come. The rank is the only writer; every word only grows. Each kind of reader has a line of its
+// own: ranks that wait for `done` would slow down the store to `arrived`.
 struct alignas(2 * sync::line_bytes) Progress {
   std::atomic<uint64_t> done;
   std::atomic<uint64_t> begun;
@@ -80,13 +83,13 @@ struct alignas(2 * sync::line_bytes) Progress {
 };
 static_assert(sizeof(Progress) == 2 * sync::line_bytes);
 
-// Where the peer's view of an operation can be reached, as learnt with its flag.
+// Where a peer's view of an operation is accessible, as its flag announced it.
 struct Seen {
   uint64_t operation = 0;  // valid for this operation only; otherwise the view is staged
-  char* local = nullptr;   // in this process or an arena; else see Far
+  char* local = nullptr;   // in this process or an arena; otherwise see Far
 };
 
-// The same of a view that only the team's access reaches, or only its owner.
+// The same for a view that only the team's access reaches, or only its owner.
 struct Far {
   transport::Announced at;
   transport::Window window;
@@ -102,16 +105,16 @@ class Channel {
   size_t flag_apart = sizeof(sync::FlagLine);  // from a rank's flag line to its next
   Parts mailbox_parts;                         // [mailboxes] Mailbox; of channels with latency paths
   Parts note_parts;                            // of channels with latency paths of many ranks: the first Note
-  size_t note_apart = 0;                       // from a rank's note to its next; those of one kind are together
-  std::vector<StagingRing> rings;              // the longer the operations that they take the later
-  // Own memory that long payloads of the latency paths go round in, as long operations do in staging; null: they stay in
-  // their mailboxes. At least least_payloads_bytes.
+  size_t note_apart = 0;                       // from a rank's note to its next; notes of one kind are contiguous
+  std::vector<StagingRing> rings;              // in ascending order of the longest operation that they take
+  // This rank's memory through which long payloads of the latency paths rotate, as operations rotate through staging;
+  // at least least_payloads_bytes. Null: payloads stay in their mailboxes.
   char* payloads = nullptr;
   size_t payloads_bytes = 0;
-  // Goes to the other half as soon as that is known to be free: where ranks share cores they share the cores' caches.
+  // Switch to the other half as soon as that is known to be free: oversubscribed ranks share the caches of their core.
   bool starts_over = false;
-  std::vector<Seen> seen;  // [view][rank] of the views that plans bound so far have
-  std::vector<Far> far;    // the same; shorter until a view is not reached where it lies
+  std::vector<Seen> seen;  // [view][rank], for the views of all plans bound so far
+  std::vector<Far> far;    // the same; shorter until a view first needs it
   uint64_t operation = 0;  // the one that runs, or ran last
   uint64_t base = 0;       // of its flag values
 
@@ -120,88 +123,88 @@ class Channel {
   sync::FlagLine& flag(int rank, int flag) const {
     return *reinterpret_cast<sync::FlagLine*>(flag_parts.of(rank) + size_t(flag) * flag_apart);
   }
-  // The place of a rank's view in `seen` and `far`.
+  // Index of a rank's view in `seen` and `far`.
   uint32_t place_of(int rank, int view) const { return uint32_t(view * team->ranks + rank); }
-  // So that a plan with so many views can run. Throws std::bad_alloc.
+  // Makes room for a plan with this many views. Throws std::bad_alloc.
   void make_room(size_t views) {
     if (seen.size() < views * size_t(team->ranks)) seen.resize(views * size_t(team->ranks));
   }
-  // That of operations which take so much staging.
+  // The ring of operations that take this much staging.
   StagingRing& ring_of(size_t staging_bytes) {
     size_t i = 0;
     while (i + 1 < rings.size() && staging_bytes > rings[i].most_bytes()) i++;
     return rings[i];
   }
-  // The most staging that an operation may take.
+  // The most bytes of staging that an operation may take.
   size_t room() const { return rings.back().most_bytes(); }
-  // The rank's mailbox of the operation that runs.
+  // The rank's mailbox of the current operation.
   Mailbox& mailbox(int rank) const { return mailbox_array(rank)[operation % mailboxes]; }
-  // The own mailbox of the operation after it.
+  // This rank's mailbox of the next operation.
   Mailbox& next_mailbox() const { return mailbox_array(team->rank)[(operation + 1) % mailboxes]; }
-  // The rank's note of a kind of the operation that runs; the own one of the operation after it.
+  // The rank's note of that kind for the current operation; this rank's note for the next one.
   Note& note(int rank, int kind) const { return note_of(rank, kind, operation); }
   Note& next_note(int kind) const { return note_of(team->rank, kind, operation + 1); }
-  // Shows the own mailbox of the operation that runs, once its payload is written.
+  // Publishes this rank's mailbox of the current operation. REQUIRES: its payload is written.
   void show(Mailbox& mailbox, uint64_t check) {
     mailbox.check = check;
     sync::post(mailbox.sequence, operation);
     team->posted();
   }
 
-  // Begins the next operation: waits until its staging is free. Its place in every rank's part of the ring goes to *offset.
-  // OK or PEER_DIED.
+  // Begins the next operation and waits until its staging is free. Stores the operation's byte offset in every rank's
+  // part of the ring to *offset. Returns OK or PEER_DIED.
   coll_status begin(size_t staging_bytes, size_t* offset);
-  // The same without staging or flags; returns when the operation's mailbox may be written.
+  // The same for an operation without staging or flags; returns when this rank may write its mailbox.
   coll_status begin_cell();
-  // Begins an operation that takes notes, and staging as in begin(). `writes`: this rank writes a note.
+  // Begins an operation that uses notes, and staging as in begin(). `writes`: this rank writes a note.
   coll_status begin_with_notes(size_t staging_bytes, bool writes, size_t* offset) {
     const coll_status status = begin(staging_bytes, offset);
     if (status != COLL_OK || !writes || operation <= notes) return status;
     return everybody_done(operation - notes);
   }
-  // The same for a rank that does not write its mailbox.
+  // begin_cell() for a rank that does not write its mailbox.
   void begin_without_cell() { operation++; }
-  // Ends it. `synchronizing`: this rank's end proves that every rank has begun the operation.
+  // Ends the operation. `synchronizing`: this rank's end proves that every rank has begun the operation.
   void end(bool synchronizing, uint64_t last_value) {
     base += last_value;
     if (synchronizing) synchronized_ = operation - 1;
     sync::post(own_progress().done, operation);
     team->posted();
   }
-  // Until every rank has ended the operation that ran last.
+  // Waits until every rank has ended the last operation. Returns OK or PEER_DIED.
   coll_status await_all() { return everybody_done(operation); }
-  // Where this rank's staging of the next operation will lie if that takes so many bytes; null while somebody may still
-  // be in the way there.
+  // Address of this rank's staging of the next operation, if that takes `staging_bytes`; null while a rank may still
+  // use that memory.
   const char* next_staging(size_t staging_bytes) {
     const StagingRing& ring = ring_of(staging_bytes);
     const Place place = next(ring, staging_bytes);
     if (place.half != ring.half && !known_done(ring.last_use[place.half])) return nullptr;
     return ring.parts.of(team->rank) + ring.offset(place.half, place.position);
   }
-  // To be called after begin() where this rank's staging is stored to.
+  // Touches pages ahead of use. Call it after begin() if this rank's staging will be stored to.
   void touch_staging(size_t staging_bytes) {
     StagingRing& ring = ring_of(staging_bytes);
     if (ring.position > ring.touched[ring.half]) [[unlikely]]
       touch_more(ring);
   }
-  // Where in `payloads` the next payload of so many bytes will lie.
+  // Address in `payloads` of the next payload of this many bytes.
   char* next_payload(size_t bytes) const {
     return payloads + (payload_at_ + bytes <= std::min(payloads_bytes, 2 * rings.back().walk_bytes) ? payload_at_ : 0);
   }
-  // The same, and it is taken.
+  // Allocates the next payload of this many bytes.
   char* take_payload(size_t bytes);
-  // So many bytes of `payloads` have pages.
+  // How many bytes of `payloads` have pages.
   size_t payloads_touched() const { return payloads_touched_; }
-  // begin() without waiting: false when peers are still in the way.
+  // Whether begin() would not wait; false while peers may still use the staging.
   bool may_begin(size_t staging_bytes);
-  // To be called now and then after that was false: false when a rank in the way has gone. Otherwise the first of what it
-  // waits for goes to `awaited`.
+  // Call it periodically while may_begin() is false. Returns false if an awaited rank has exited; otherwise stores the
+  // first post that begin() waits for to `awaited`.
   bool look_after_peers(size_t staging_bytes, AwaitedPost& awaited);
 
  private:
   coll_status everybody_done(uint64_t number);
   bool is_everybody_done(uint64_t number);
-  // Without looking at anybody.
+  // Without reading the progress of peers.
   bool known_done(uint64_t number) const { return number <= std::max(synchronized_, everybody_done_); }
   Note& note_of(int rank, int kind, uint64_t number) const {
     return *reinterpret_cast<Note*>(note_parts.of(rank) + (size_t(kind) * notes + number % notes) * note_apart);
@@ -214,8 +217,8 @@ class Channel {
   Place next(const StagingRing& ring, size_t staging_bytes) const;
   void touch_more(StagingRing& ring);
 
-  uint64_t synchronized_ = 0;    // everybody has ended this operation; all ranks know it alike
-  uint64_t everybody_done_ = 0;  // the same, as far as this rank has looked
+  uint64_t synchronized_ = 0;    // every rank has ended this operation; the same value on all ranks
+  uint64_t everybody_done_ = 0;  // the same, as far as this rank has read its peers' progress
   size_t payload_at_ = 0, payloads_touched_ = 0;
 };
 

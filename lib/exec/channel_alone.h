@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A channel of one rank, for plans that need no other: what the executor itself costs is measured and tested on it.
+// A channel of one rank, for plans that need no other rank: the cost of the executor itself is measured and tested on
+// it.
 #pragma once
 
 #include <cstdlib>
@@ -12,7 +13,7 @@ namespace coll::exec {
 
 class ChannelAlone {
  public:
-  // `ranks`: of plans that are bound to it but not run; what lies at other ranks lies here, too.
+  // `ranks`: for plans that are bound to the channel but not run; the memory of all ranks is then this rank's.
   explicit ChannelAlone(int ranks = 1)
       : flags_(std::make_unique<sync::FlagLine[]>(max_flags)),
         mailboxes_(std::make_unique<Mailbox[]>(mailboxes)),

@@ -15,7 +15,8 @@ namespace {
 
 constexpr uint64_t never = UINT64_MAX;
 
-// The first pass from which on all that have a chunk of the range have a full one, but for pass 0, where its end may be missing.
+// The first iteration from which on each iteration that has a chunk of the range has a full one, except that the chunk
+// of iteration 0 may lack its end. `never` if there is none.
 uint64_t first_even(const Geometry& range) {
   if (range.trips <= 1) return 0;
   const uint64_t first = range.trips - range.part_length / range.chunk;
@@ -25,7 +26,7 @@ uint64_t first_even(const Geometry& range) {
 
 }  // namespace
 
-// A loop of steps that a run may do without looking them up again; null when there are others.
+// Compiles a loop; returns null if it has steps that a run must look up in every iteration.
 std::unique_ptr<CompiledLoop> Bound::compiled_loop(const BoundLane& lane, uint32_t begin, uint32_t end) const {
   auto loop = std::make_unique<CompiledLoop>();
   loop->first = 0;

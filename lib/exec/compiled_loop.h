@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Loops of a plan, compiled: which steps take part, where their operands are and which flags they wait for is looked up
-// once, before the first iteration. An iteration streams more data than the first-level cache holds, so that look-ups in
-// the plan would miss it just when the next lines should be prefetched: 0.1 us an iteration between cores on two L3s.
+// Compiled loops of a plan: the executor looks up once, before the first iteration, which steps take part, where their
+// operands are and which flags they wait for. An iteration streams more data than the first-level cache holds, so that
+// look-ups in the plan would miss it just when the next lines should be prefetched: 0.1 us an iteration between cores
+// on two L3s.
 //
 // Invariant: operands are where the views say that this rank knows so far (Run::known_). When it learns of another view,
 // the rank leaves the compiled loop, and may enter it again.
@@ -38,20 +39,20 @@ struct CompiledPlace {
 struct CompiledStep {
   plan::Kind kind;
   bool conditional;      // on `when` of the instruction
-  bool by_index;         // post, wait: the value grows with the pass
+  bool by_index;         // post, wait: the value grows with the iteration
   bool announces;        // wait: as in Instruction; not learnt yet
   bool stream;           // copy: as in Instruction
   bool from_right;       // reduce: as in Instruction
   uint8_t shared;        // copy, reduce: as in Instruction
   uint8_t destinations;  // copy, reduce
   uint8_t sources;
-  uint32_t place;    // of the instruction in its lane
+  uint32_t place;    // index of the instruction in its lane
   uint32_t operand;  // copy, reduce: the first one; destinations, then sources
   union {
     std::atomic<uint64_t>* flag;  // post, wait
     size_t elements;              // copy, reduce: of a full chunk
   };
-  int64_t value;   // post, wait: from the channel's base; copy, reduce: elements in the first pass
+  int64_t value;   // post, wait: from the channel's base; copy, reduce: elements in the first iteration
   uint64_t until;  // iterations from this one on skip it
 };
 
@@ -69,7 +70,7 @@ struct RunningLoop {
   uint64_t trips = 0;
   uint32_t behind = 0;  // index of the instruction after the loop
   size_t next = 0;      // the step to resume at
-  uint64_t known = 0;   // Run::known_ when it was entered
+  uint64_t known = 0;   // Run::known_ when the loop was entered
 
   static constexpr int most_sources = 16;
 };

@@ -20,18 +20,19 @@ constexpr size_t lines_of(size_t payload_bytes) {
   return (offsetof(Mailbox, payload) + payload_bytes + sync::line_bytes - 1) / sync::line_bytes;
 }
 
-// Of Mailbox::check: the payload lies where the mailbox says; and that is a buffer with all blocks, the writer's own too.
+// Bits of Mailbox::check. elsewhere: the mailbox says where the payload is. in_buffer: that is a buffer with all
+// blocks, including the writer's own.
 constexpr uint64_t elsewhere = uint64_t(1) << 63, in_buffer = uint64_t(1) << 62, bytes_mask = in_buffer - 1;
 
-// Shorter payloads stay in their mailboxes, next to the flag. So do somewhat longer ones of a rank that does not wait for its
-// readers: it asks for the mailbox's lines so early that they are back in time.
+// Shorter payloads stay in their mailboxes, next to the flag. So do somewhat longer ones of a rank that does not wait
+// for its readers: it prefetches the mailbox's lines for write so early that it owns them in time.
 constexpr size_t long_bytes = size_t(1) << 10;
 bool walks(const Channel& channel, size_t bytes, bool synchronizing) {
   const mem::Processor& here = mem::processor();
   return bytes > (synchronizing ? here.inline_max_bytes_symmetric : here.inline_max_bytes_rooted) &&
          channel.payloads != nullptr;
 }
-// Whether a payload is stored without waiting for its lines: past the caches, or by a string instruction.
+// Whether a payload is stored without a read-for-ownership: with non-temporal stores, or with rep movsb.
 bool stores_without_rfo(const Channel& channel, size_t bytes, bool synchronizing) {
   const mem::Processor& here = mem::processor();
   if (bytes < std::min(mem::SharedStores::least_bytes, here.rep_movsb_no_rfo_min_bytes)) return false;
@@ -39,31 +40,31 @@ bool stores_without_rfo(const Channel& channel, size_t bytes, bool synchronizing
   return here.has_rfo_free_stores() && (!synchronizing || bytes >= here.rep_movsb_store_min_bytes);
 }
 
-// The payload of a mailbox that says where the data lie: at that offset from the writer's channel memory, in the segment.
+// Payload of a mailbox whose data is elsewhere in the segment, at this offset from the writer's first mailbox.
 struct InSegment {
   int64_t offset;
 };
-// The same where the data lie in a buffer of the writer's arena.
+// The same for data in a buffer in the writer's arena.
 struct InArena {
   uint64_t address;  // in the writer's address space
   uint64_t offset;   // in the arena of its process
   uint64_t bytes;    // of the buffer
 };
 
-// What a rank shows the others; nothing, not even that it is there, without `shown`.
+// What a rank shows its peers. Without `shown` it shows nothing, not even that it has arrived.
 struct Shown {
   bool shown = false;
   const void* data = nullptr;
   size_t bytes = 0;
   const void* more = nullptr;
   size_t more_bytes = 0;
-  // The buffer that these are of, as the others may see it where it lies; null when it changes during the operation.
+  // The buffer with these data, which peers may access in place; null if it changes during the operation.
   const void* buffer = nullptr;
   size_t buffer_bytes = 0;
 
   size_t all_bytes() const { return bytes + more_bytes; }
 };
-// The ranks from first up to last, of whom the own one is not waited for. One of them shows `bytes`.
+// The ranks in [first, last), without this rank, that are waited for. One of them shows `bytes`.
 struct From {
   int first, last;
   size_t bytes;
@@ -73,16 +74,17 @@ Shown vector(bool shown, const void* data, size_t bytes, bool lasts) {
   return {.shown = shown, .data = data, .bytes = bytes, .buffer = lasts ? data : nullptr, .buffer_bytes = bytes};
 }
 
-// What the places of payloads are told from.
+// InSegment::offset counts from here.
 const char* origin_of(const Channel& channel, int rank) { return channel.mailbox_parts.of(rank); }
 
-// How much of a payload in a mailbox is asked for ahead of time, see Channel: short ones are worth the wait where ranks end
-// together.
+// How many bytes of a payload in a mailbox are prefetched for write, see asked_ahead_bytes(): up to 4 KiB are worth the
+// delay even if all ranks end together.
 size_t asked_ahead(size_t bytes, bool synchronizing) {
   return std::min(bytes, asked_ahead_bytes(synchronizing && bytes > size_t(4) << 10));
 }
 
-// Shows the own buffer where it lies in the arena, which peers map. False: it does not lie there. `own` as in write_long_payload().
+// Shows this rank's buffer in place in the arena, which peers map. Returns false if it is not in the arena. `own` by
+// value as in write_long_payload().
 [[gnu::noinline]] bool show_in_arena(Channel& channel, Shown own) {
   const transport::Arena* arena = transport::Arena::existing();
   if (arena == nullptr) return false;
@@ -97,12 +99,12 @@ size_t asked_ahead(size_t bytes, bool synchronizing) {
   return true;
 }
 
-// Stores what lines hold that nobody has asked for.
+// Stores to lines that have not been prefetched for write, prefetching them in steps.
 [[gnu::noinline]] void store_in_steps(char* to, const char* from, size_t bytes) {
   mem::write_in_steps(to, bytes, [&](size_t at, size_t length) { mem::copy(to + at, from + at, length); });
 }
 
-// Stores to a payload, of which the first `asked` bytes were asked for ahead of time.
+// Stores to a payload whose first `asked` bytes have been prefetched for write.
 inline void store(char* payload, size_t at, const void* data, size_t bytes, size_t asked) {
   const size_t first = std::min(bytes, asked > at ? asked - at : 0);
   mem::copy(payload + at, data, first);
@@ -114,9 +116,9 @@ inline void store(char* payload, size_t at, const void* data, size_t bytes, size
   if (own.more_bytes != 0) store(payload, own.bytes, own.more, own.more_bytes, asked);
 }
 
-// A long payload. Whether it bypasses the caches is found out on the mailbox's own flag, so the flag must not have been asked
-// for ahead of time then: see leave().
-// `own` by value: what is shown stays in registers.
+// Writes a long payload. The rank measures on the mailbox's own flag whether to use non-temporal stores, so that flag
+// must not have been prefetched for write: see leave().
+// `own` is passed by value to stay in registers.
 [[gnu::noinline]] void write_long_payload(Channel& channel, Shown own, bool synchronizing) {
   Mailbox& mailbox = channel.mailbox(channel.team->rank);
   const size_t bytes = own.all_bytes();
@@ -142,8 +144,9 @@ inline void store(char* payload, size_t at, const void* data, size_t bytes, size
   }
 }
 
-// Fills the own mailbox. A short payload of several lines is handed over. Not a long one: its writer has to fetch the lines
-// back, the sooner where it does not wait for its readers.
+// Fills this rank's mailbox. A short payload of several lines is demoted. Of long payloads only those of up to 2 KiB in
+// synchronizing operations are (write_long_payload()): the writer has to regain ownership of the lines, and sooner if
+// it does not wait for its readers.
 [[gnu::always_inline]] inline void fill(Channel& channel, const Shown& own, bool synchronizing) {
   Mailbox& mailbox = channel.mailbox(channel.team->rank);
   const size_t bytes = own.all_bytes();
@@ -154,7 +157,7 @@ inline void store(char* payload, size_t at, const void* data, size_t bytes, size
   if (lines_of(bytes) > 1) mem::demote_lines(&mailbox, offsetof(Mailbox, payload) + bytes);
 }
 
-// Where the rank's data begin.
+// Address of the data that the rank shows.
 const char* shown_by(const Channel& channel, int rank) {
   const Mailbox& mailbox = channel.mailbox(rank);
   if ((mailbox.check & elsewhere) == 0) return mailbox.payload;
@@ -171,7 +174,7 @@ const char* shown_by(const Channel& channel, int rank) {
   return team.fetched[size_t(rank)].data();
 }
 
-// Some of the ranks show buffers in their arenas. Those that cannot be mapped here are fetched by their owners.
+// Some ranks show buffers in their arenas. Their owners copy those that this process cannot map.
 [[gnu::noinline, gnu::cold]] coll_status fetch_unmapped(Channel& channel, const From& from) {
   Team& team = *channel.team;
   for (int other = from.first; other < from.last; other++) {
@@ -191,9 +194,9 @@ const char* shown_by(const Channel& channel, int rank) {
   return COLL_OK;
 }
 
-// The first line says when the payload is there. The second is asked for together with it: ranks that arrive together
-// find it written. More are not: a line that is read too early is taken from its writer, who then waits for it, and so
-// does everybody else.
+// The first line shows when the payload is there. The second is prefetched together with it: ranks that arrive together
+// find it written. Further lines are not prefetched: a line that is read too early leaves its writer, which then waits
+// for it, and so do all readers.
 void ask_for_second_line(Channel& channel, int rank, size_t bytes) {
   if (lines_of(bytes) == 2)
     __builtin_prefetch(reinterpret_cast<const char*>(&channel.mailbox(rank)) + sync::line_bytes);
@@ -204,8 +207,8 @@ bool is_there(const Channel& channel, int rank) {
 coll_status await(Channel& channel, int rank, bool for_it_alone = false) {
   return channel.team->wait(channel.mailbox(rank).sequence, channel.operation, rank, for_it_alone);
 }
-// Where ranks share cores, for all: first for those that need this rank's own. The others do not wait for it to be passed on.
-// Ranks may move meanwhile.
+// Waits for all ranks when they are oversubscribed: first for those that need this rank's core, then for the others,
+// which do not wait for it. Ranks may migrate meanwhile.
 coll_status await_all_in_a_crowd(Channel& channel) {
   const Team& team = *channel.team;
   for (const bool all : {false, true})
@@ -214,7 +217,8 @@ coll_status await_all_in_a_crowd(Channel& channel) {
         if (coll_status status = await(channel, other, all); status != COLL_OK) return status;
   return COLL_OK;
 }
-// One of the ranks is not there yet. A leaf of a root needs nobody else's turn, and among few it will soon be the root's.
+// A peer has not posted yet. A rank that waits for the root alone does not need to give up its core if the root runs on
+// another; with up to four ranks the root will be scheduled soon.
 [[gnu::noinline]] coll_status await_late(Channel& channel, int rank, const From& from, bool is_leaf) {
   constexpr int few = 4;
   const Team& team = *channel.team;
@@ -226,7 +230,7 @@ coll_status await_all_in_a_crowd(Channel& channel) {
 
 constexpr int most_ranks = 64;
 
-// As leave() of a long payload.
+// Prefetches lines for write as leave() does, for a long payload.
 [[gnu::noinline]] void ask_for_long(Channel& channel, bool synchronizing, size_t bytes) {
   const mem::SharedStores& stores = channel.team->stores;
   const bool measures = bytes >= mem::SharedStores::least_bytes && stores.is_next_due();
@@ -234,11 +238,12 @@ constexpr int most_ranks = 64;
   Mailbox& next = channel.next_mailbox();
   mem::fetch_for_writing(&next, sync::line_bytes);
   if (!walks(channel, bytes, synchronizing)) mem::fetch_for_writing(next.payload, asked_ahead(bytes, synchronizing));
-  // Nobody holds the lines of a payload that walks: they are worth asking for only if they are few.
+  // No peer holds the lines of a payload that rotates through memory: a prefetch pays only for few lines.
   else if (bytes < 2 * long_bytes) mem::fetch_for_writing(channel.next_payload(bytes), bytes);
 }
 
-// Ends the operation. A rank that wrote this time will probably do so the next time and takes those lines back early.
+// Ends the operation. A rank that wrote a payload will probably write the next one, too, and prefetches its lines for
+// write.
 inline void leave(Channel& channel, bool synchronizing, bool wrote, size_t bytes) {
   if (wrote && bytes >= long_bytes) [[unlikely]]
     ask_for_long(channel, synchronizing, bytes);
@@ -246,7 +251,8 @@ inline void leave(Channel& channel, bool synchronizing, bool wrote, size_t bytes
   channel.end(synchronizing, 0);
 }
 
-// The form of all of them: shows what the own rank has, does what it can alone, waits for others, takes what they show.
+// The common form of the latency paths: shows this rank's data, calls alone(), waits for its peers, then calls take(),
+// which reads what they show.
 template <typename Alone, typename Take>
 coll_status exchange(Channel& channel, const Shown& own, const From& from, bool synchronizing, Alone alone, Take take) {
   coll_status status = channel.begin_cell();
@@ -255,7 +261,7 @@ coll_status exchange(Channel& channel, const Shown& own, const From& from, bool 
   const int rank = team.rank;
   if (team.oversubscribed) [[unlikely]]
     team.publish_core();
-  // A long one: whoever shows its buffer where it lies has to wait for the others.
+  // Long payloads only: a rank that shows its buffer in place has to wait for its peers.
   const bool seen = own.shown && own.all_bytes() >= team.direct_min_bytes && own.buffer != nullptr && team.map_arenas &&
                     show_in_arena(channel, own);
   if (own.shown && !seen) fill(channel, own, synchronizing);
@@ -285,14 +291,14 @@ coll_status exchange(Channel& channel, const Shown& own, const From& from, bool 
       channel, own, from, synchronizing, [] {}, take);
 }
 
-// The operands of ranks 0 .. last - 1, the own one in the caller's memory.
+// Reduces the operands of ranks 0 .. last - 1; this rank's own operand is in the caller's memory.
 void fold(Channel& channel, const void* own, void* recv, size_t count, const Reducer& reducer, int last) {
   const void* sources[most_ranks];
   for (int rank = 0; rank < last; rank++) sources[rank] = rank == channel.team->rank ? own : shown_by(channel, rank);
   reducer(recv, nullptr, sources, last, count);
 }
 
-// A block for each other rank, beginning with the next one, which finds it in the first line.
+// One block for each other rank, beginning with the next rank, which finds its block in the first line.
 Shown blocks_for_others(const Team& team, const void* send, size_t bytes, bool lasts) {
   const auto* all = static_cast<const char*>(send);
   const size_t above = size_t(team.ranks - 1 - team.rank), below = size_t(team.rank);
@@ -304,7 +310,7 @@ Shown blocks_for_others(const Team& team, const void* send, size_t bytes, bool l
           .buffer = lasts ? send : nullptr,
           .buffer_bytes = bytes * size_t(team.ranks)};
 }
-// Where rank `of` shows the block that is for the own rank.
+// Address of the block that rank `of` shows for this rank.
 const char* block_from(Channel& channel, int of, size_t bytes) {
   const Team& team = *channel.team;
   const char* blocks = shown_by(channel, of);
@@ -319,7 +325,7 @@ void place(void* to, const void* from, size_t bytes) {
 
 const char* bytes_of(const void* data) { return static_cast<const char*>(data); }
 
-// Block r of recv is what shown(r) points to, but for the own one.
+// Copies what shown(r) points to into block r of recv, for every rank but this one.
 template <typename Shows>
 void collect(const Team& team, void* recv, size_t bytes, Shows shown) {
   for (int rank = 0; rank < team.ranks; rank++)

@@ -13,12 +13,12 @@
 
 namespace coll::exec {
 
-// REQUIRES for all: what one rank shows to the others <= Mailbox::payload_bytes, at most 64 ranks for reductions and any number
-// for the others. Where buffers have blocks, `bytes` and `count` are of one block; a rank's own block may be in place
-// already.
-// Errors: PEER_DIED. TRUNCATE when a rank shows more than this one takes, which is then done with the first of it; a
-// broadcast also COUNT when the root shows less, which is all that is stored. Both are noticed where data arrive, and
-// the channel can go on.
+// REQUIRES for all: a rank shows at most Mailbox::payload_bytes to its peers; at most 64 ranks for reductions, any
+// number for the others. For buffers with blocks, `bytes` and `count` are of one block; a rank's own block may already
+// be in place.
+// Errors: PEER_DIED. TRUNCATE if a peer shows more than this rank takes; the result then uses the first part of it. A
+// broadcast also returns COUNT if the root shows less; then only that is stored. The receiving rank detects both, and
+// the channel stays usable.
 coll_status latency_barrier(Channel& channel);
 coll_status latency_bcast(Channel& channel, void* buffer, size_t bytes, int root);
 coll_status latency_reduce(Channel& channel, const void* send, void* recv, size_t count, const Reducer& reducer,
@@ -30,11 +30,12 @@ coll_status latency_allgather(Channel& channel, const void* send, void* recv, si
 coll_status latency_alltoall(Channel& channel, const void* send, void* recv, size_t bytes);
 coll_status latency_reduce_scatter(Channel& channel, const void* send, void* recv, size_t count,
                                    const Reducer& reducer);
-// The operands of ranks 0 .. own rank, or without the own one; rank 0 has no result then.
+// Combines the operands of ranks 0 to this one; without `with_own` to the one before, and rank 0 then has no result.
 coll_status latency_scan(Channel& channel, const void* send, void* recv, size_t count, const Reducer& reducer,
                          bool with_own);
 
-// Every rank tells what it is about to call; MISMATCH when they differ, and *differs is a rank that does.
+// Compares the signatures of the calls that the ranks are about to make. Returns MISMATCH if they differ; *differs is
+// then a rank whose signature is not this rank's, otherwise -1.
 coll_status latency_agree(Channel& channel, uint64_t signature, int* differs);
 
 }  // namespace coll::exec

@@ -9,7 +9,7 @@ namespace coll::exec {
 
 namespace {
 
-// Blocks of a group, by index, to where they belong by rank.
+// Copies the blocks of a group, which are in order of index, to their places in order of rank.
 void unpack(const std::vector<int>& members, char* recv, const char* blocks, size_t bytes) {
   const size_t size = members.size();
   if (size_t(members.back() - members.front()) + 1 == size) {
@@ -19,7 +19,7 @@ void unpack(const std::vector<int>& members, char* recv, const char* blocks, siz
   for (size_t i = 0; i < size; i++) copy_block(recv + size_t(members[i]) * bytes, blocks + i * bytes, bytes);
 }
 
-// The leader of a group collects its members' blocks behind its own. False: a rank has died.
+// Collects the blocks of a group, in order of index, at its leader, and shows them. Returns false if a rank has exited.
 bool pack(Exchange& exchange, const std::vector<int>& members, int rank, const char* send, size_t bytes) {
   if (!exchange.await_each(members.size(), [&](size_t i) { return std::pair(members[i], own); })) return false;
   char* to = exchange.data(rank, packed);
@@ -131,7 +131,7 @@ coll_status blocks_allgather(Channel& channel, const Groups& groups, const void*
   }
   char* const to = static_cast<char*>(recv);
   keep_own(to + size_t(rank) * bytes, bytes_of(send), bytes);
-  // Beginning with the next group, so that not all ranks ask one leader at once.
+  // Begins with the next group, so that the ranks do not all access one leader at the same time.
   const auto next = [&](size_t i) -> const std::vector<int>& { return groups.members[(group + 1 + i) % count]; };
   if (!exchange.await_each(count, [&](size_t i) { return std::pair(next(i).front(), kind_of(next(i))); }))
     return exchange.status();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One operation of the latency paths of more than 16 ranks whose ranks show data in notes, and staging where these are too
-// short: latency_blocks.cc, latency_reductions.cc. It waits for peers and notices lengths that differ between ranks.
+// One operation of the latency paths of more than 16 ranks (latency_blocks.cc, latency_reductions.cc) whose ranks show
+// data in notes, or in staging if a note is too short. It waits for peers and detects lengths that differ between
+// ranks.
 #pragma once
 
 #include <algorithm>
@@ -15,16 +16,16 @@
 
 namespace coll::exec {
 
-// Notes of a rank: its own data, and what it has collected of its group.
+// The kinds of notes of a rank: its own data, and the data that it has collected from its group.
 enum Which : int { own, packed };
 
 inline const char* bytes_of(const void* data) { return static_cast<const char*>(data); }
 
-// An operation that has begun: what it stages, and what was wrong with the blocks that it has seen.
+// An operation that has begun: its staging, and the error that it has found in the data of peers.
 class Exchange {
  public:
-  // Staging of a rank: `first` bytes that are its own, `second` of those that it has collected. What fits a note needs none.
-  // `writes`: this rank writes a note or staging.
+  // `bytes`: length of a block. A rank stages `first` bytes of its own data and `second` bytes of collected data; data
+  // that fit a note need no staging. `writes`: this rank writes a note or staging.
   Exchange(Channel& channel, size_t bytes, size_t first, size_t second, bool writes)
       : channel_(channel),
         team_(*channel.team),
@@ -43,12 +44,12 @@ class Exchange {
 
   coll_status status() const { return status_; }
 
-  // Where a rank's data of that kind are.
+  // Address of a rank's data of that kind.
   char* data(int rank, Which which) const {
     if (in_note(sizes_[which])) return channel_.note(rank, which).payload;
     return parts_.of(rank) + slot_ + offsets_[which];
   }
-  // Tells the others that this rank's data of that kind are there.
+  // Publishes this rank's data of that kind.
   void show(Which which) {
     Note& note = channel_.note(team_.rank, which);
     note.bytes = shown_;
@@ -59,15 +60,15 @@ class Exchange {
   bool is_there(int rank, Which which) const {
     return sync::seen(channel_.note(rank, which).sequence) >= channel_.operation;
   }
-  // False: a rank has died.
+  // Waits for a rank's data of that kind. Returns false if the rank has exited.
   bool await(int rank, Which which, bool for_it_alone = false) {
     if (is_there(rank, which)) [[likely]]
       return true;
     status_ = team_.wait(channel_.note(rank, which).sequence, channel_.operation, rank, for_it_alone);
     return status_ == COLL_OK;
   }
-  // The same for several. Where ranks share cores first for those that need this rank's: the others do not wait for it to be
-  // passed on.
+  // The same for several notes. An oversubscribed rank first waits for the ranks that need its core, then for the
+  // others, which do not wait for it.
   template <typename Each>
   bool await_each(size_t count, Each each) {
     for (const bool all : {false, true}) {
@@ -80,12 +81,13 @@ class Exchange {
     }
     return true;
   }
-  // Whether what a rank shows has this rank's length; it may be taken then.
+  // Whether a rank's data have the length that this rank expects; only then may they be read.
   bool fits(int rank, Which which) {
     const uint64_t shown = channel_.note(rank, which).bytes;
     if (shown == bytes_) [[likely]]
       return true;
-    // So that ranks for which this one collects notice, too: the longest, and that not all are as long.
+    // Remembers the greatest length, and that lengths differ, for the note of this rank: ranks that read its collected
+    // data then detect it, too.
     const uint64_t length = shown & ~unlike;
     shown_ = std::max(shown_ & ~unlike, length) | unlike;
     if (wrong_ != COLL_ERR_TRUNCATE) wrong_ = length > bytes_ ? COLL_ERR_TRUNCATE : COLL_ERR_COUNT;
@@ -96,14 +98,15 @@ class Exchange {
     channel_.end(synchronizing, 0);
     return wrong_;
   }
-  // The same of a rank that wrote such a note: it will probably do so the next time and takes its lines back early.
+  // The same for a rank that wrote a note of that kind: it will probably write the next one, too, and prefetches its
+  // lines for write.
   coll_status end(bool synchronizing, Which wrote) {
     mem::fetch_for_writing(&channel_.next_note(wrote), sizeof(Note));
     return end(synchronizing);
   }
 
  private:
-  // Of a note's length: some of the data that it was made of have another one.
+  // Flag in a note's length: some of the data that it was made from have another length.
   static constexpr uint64_t unlike = uint64_t(1) << 63;
   static bool in_note(size_t bytes) { return bytes <= Note::payload_bytes; }
 
@@ -117,7 +120,7 @@ class Exchange {
   coll_status status_ = COLL_OK, wrong_ = COLL_OK;
 };
 
-// Short blocks are so short that a call would take longer.
+// For blocks of 4 and 8 bytes, a call would take longer than the copy.
 inline void copy_block(char* to, const char* from, size_t bytes) {
   if (bytes == 8) std::memcpy(to, from, 8);
   else if (bytes == 4) std::memcpy(to, from, 4);

@@ -48,7 +48,7 @@ coll_status tree_bcast(Channel& channel, void* buffer, size_t bytes, int parent,
     shown = from.check;
   }
   if (passes_on) {
-    // All that the root shows, also where this rank expects less.
+    // Forward all that the root shows, even if this rank expects less.
     Mailbox& mailbox = channel.mailbox(team.rank);
     mem::copy(mailbox.payload, data, shown);
     channel.show(mailbox, shown);
@@ -68,9 +68,9 @@ coll_status crowd_barrier(Channel& channel) {
   Team& team = *channel.team;
   team.publish_core();
   post(channel, channel.own_progress().begun);
-  // First for ranks that need this rank's core. The others do not wait for it to be passed on.
+  // First wait for the ranks that need this rank's core, then for the others, which do not wait for it.
   for (const bool all : {false, true})
-    // Neighbours of lower numbers have most likely run before this rank.
+    // The ranks just below this one have most likely run before it.
     for (int step = 1; step < team.ranks; step++) {
       const int other = (team.rank - step + team.ranks) % team.ranks;
       const Progress& of = channel.progress(other);

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Latency paths for more ranks than can all look at each other's flags at once.
 //
-// Ranks that each have a core: flags and payload go along a tree of small groups, so that a rank looks at one flag per
-// member of the groups that it leads, and at one of its parent. Plan twins: barrier grouped, bcast grouped.
+// Ranks that each have a core: flags and payload travel along a tree of small groups, so that a rank looks at one flag
+// per member of the groups that it leads, and at one of its parent. Plan twins: barrier grouped, bcast grouped.
 //
-// Oversubscribed ranks: each level of a tree would cost every rank a time slice, since a leader runs after the ranks that
-// it waits for, and they run after it again. So every rank looks at the others itself, and the first rank that finds all
-// of them shows so to those that run after it: most ranks look at a single flag. Plan twin: barrier flat.
+// Oversubscribed ranks: each level of a tree would cost every rank a time slice, since a leader runs after the ranks
+// that it waits for, and they run after it again. So every rank checks its peers itself, and the first rank that has
+// seen all of them shows this to the ranks that run after it: most ranks look at a single flag. Plan twin: barrier
+// flat.
 //
 // Invariants: see Channel, 4 and 5.
-#pragma once
-
 #include <cstddef>
 #include <vector>
 
@@ -18,7 +17,7 @@
 
 namespace coll::exec {
 
-// Where a rank is in a tree: the rank that it hears from, -1 for the root, and those that hear from it.
+// A rank's place in a tree: its parent, -1 for the root, and its children.
 struct TreePlace {
   int parent = -1;
   std::vector<int> children;
@@ -26,7 +25,8 @@ struct TreePlace {
 
 // REQUIRES for all: every rank has its place in the same tree. Errors: PEER_DIED.
 coll_status tree_barrier(Channel& channel, const TreePlace& place);
-// REQUIRES: bytes <= Mailbox::payload_bytes. `passes_on`: some rank has this one as its parent. Errors as latency_bcast().
+// REQUIRES: bytes <= Mailbox::payload_bytes. `passes_on`: this rank is the parent of another one. Errors as
+// latency_bcast().
 coll_status tree_bcast(Channel& channel, void* buffer, size_t bytes, int parent, bool passes_on);
 
 coll_status crowd_barrier(Channel& channel);

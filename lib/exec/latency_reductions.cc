@@ -9,21 +9,21 @@ namespace coll::exec {
 
 namespace {
 
-// Of an allreduce's leader, whose own input is not shown.
+// The note in which the leader of an allreduce shows the result; it does not show its own input.
 constexpr Which result = own;
 
-// What one call of the reducer combines, in rank order. Every operand that others show is checked for its length.
+// The operands of one call of the reducer, in rank order. The length of every operand that a peer shows is checked.
 class Operands {
  public:
   explicit Operands(Exchange& exchange) : exchange_(exchange) {}
   void add(const void* data) { data_[number_++] = data; }
-  // At that offset of what a rank shows, which is there.
+  // Adds the operand at this byte offset of a rank's data. REQUIRES: the rank has shown them.
   void add(int rank, Which which, size_t offset = 0) {
     fit_ &= exchange_.fits(rank, which);
     add(exchange_.data(rank, which) + offset);
   }
   bool empty() const { return number_ == 0; }
-  // False: operands of other lengths are among them, and nothing is stored.
+  // Returns false and stores nothing if an operand has another length.
   bool fold(void* to, size_t count, const Reducer& reducer) const {
     if (fit_) [[likely]]
       reducer(to, nullptr, data_, number_, count);
@@ -42,7 +42,7 @@ void show_input(Exchange& exchange, int rank, const void* send, size_t bytes) {
   exchange.show(own);
 }
 
-// The leader of a group reduces the inputs of its members and shows what they come to. False: a rank has died.
+// Reduces the inputs of a group at its leader and shows the result. Returns false if a rank has exited.
 bool reduce_group(Exchange& exchange, const std::vector<int>& members, int rank, const void* send, size_t count,
                   const Reducer& reducer) {
   if (!exchange.await_each(members.size(), [&](size_t i) { return std::pair(members[i], own); })) return false;
@@ -70,7 +70,7 @@ class Shares {
   size_t ranks_, members_;
 };
 
-// Of any rank whose group has several members.
+// The largest share, in blocks, of a rank whose group has several members.
 size_t most_shared(const Groups& groups) {
   size_t most = 0;
   for (const std::vector<int>& group : groups.members)
@@ -145,7 +145,7 @@ coll_status grouped_allreduce(Channel& channel, const Groups& groups, const void
     if (exchange.fits(leader, result)) copy_block(static_cast<char*>(recv), exchange.data(leader, result), bytes);
     return exchange.end(true, own);
   }
-  // Beginning with the next group, so that not all ranks ask one leader at once.
+  // Begins with the next group, so that the ranks do not all access one leader at the same time.
   if (!exchange.await_each(number, [&](size_t i) {
         const std::vector<int>& other = groups.members[(group + 1 + i) % number];
         return std::pair(other.front(), kind_of(other));
@@ -212,7 +212,7 @@ coll_status grouped_scan(Channel& channel, const Groups& groups, const void* sen
   if (shows) show_input(exchange, rank, send, bytes);
   if (leads && !reduce_group(exchange, members, rank, send, count, reducer)) return exchange.status();
 
-  // The groups before the own one, and the members before this one in it.
+  // The groups before this rank's, and the members before this rank in its group.
   const auto before = [&](size_t i) {
     if (i >= group) return std::pair(members[i - group], own);
     return std::pair(groups.members[i].front(), kind_of(groups.members[i]));

@@ -20,28 +20,28 @@ namespace {
 
 constexpr uint64_t all_consumed = UINT64_MAX;
 constexpr size_t least_staging_bytes = size_t(64) << 10, least_windows_bytes = size_t(32) << 10;
-// What does not fit at once the kernel copies where it can, even if staging is the rule: a window that goes round waits for
-// the receiver, and for its core where both share one.
+// Longer streams are copied by the kernel if possible, even if staging is the rule: a sender that reuses its window
+// waits for the receiver, and for the core if both share one.
 constexpr size_t most_staged_bytes = least_staging_bytes;
-// Of a table, a receiver asks for so many lines at once: as much as a rank with few neighbours writes for short messages.
+// Lines of a table that a receiver prefetches at once: as many as a rank with few neighbours fills for short messages.
 constexpr size_t table_lines = 3;
 
 constexpr size_t round_up(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }
-// Short windows follow the table closely. Others begin as far behind a line as staging does, and as most messages do.
+// Short windows follow the table directly. Others begin as far behind a line's start as staging and most messages do.
 constexpr size_t window_at(size_t offset, size_t bytes) { return round_up(offset, bytes < 256 ? 8 : sync::line_bytes); }
 
 }  // namespace
 
 enum class How : uint32_t { staged, in_place };
 
-// As staging may begin 16 bytes behind a page, these are aligned to words alone.
+// These are aligned to words only, because staging may begin 16 bytes behind the start of a page.
 struct NeighborExchange::OutEntry {
   int32_t peer;
   uint32_t messages;
   uint64_t bytes;
   union {
     uint64_t lengths;  // of several messages
-    uint64_t region;   // of one in place outside the arena: transport::Announced
+    uint64_t region;   // of a message in place outside the arena: transport::Announced
   };
   How how;
   uint32_t window_bytes;
@@ -144,7 +144,7 @@ coll_status NeighborExchange::begin(Channel& channel) {
   return COLL_OK;
 }
 
-// A reader has taken its lines; the rank takes those back early that it writes first.
+// Readers hold the lines of the last table: the rank prefetches for write those that it will write first.
 void NeighborExchange::fetch_next_table() {
   if (const char* next = channel_->next_staging(staging_bytes(channel_->team->ranks)); next != nullptr)
     mem::fetch_for_writing(next,
@@ -178,7 +178,7 @@ void NeighborExchange::write_table() {
     if (before == nullptr || !is_same(*before, out)) at = window_at(at, out.bytes) + out.bytes;
     before = &out;
   }
-  // All of it at once, or a share for each. The first one may begin up to a line later.
+  // Windows for complete streams if there is room, otherwise equal shares. The first may begin up to a line later.
   size_t share = SIZE_MAX;
   if (at > begin + room) {
     share = (room - sync::line_bytes) / staged;
@@ -203,12 +203,12 @@ void NeighborExchange::write_table() {
   }
 }
 
-// Whether two streams, one after the other, are the same memory: as in an allgather among neighbours.
+// Whether two consecutive streams send the same memory, as in an allgather among neighbours.
 bool NeighborExchange::is_same(const Out& a, const Out& b) const {
   return a.messages == 1 && b.messages == 1 && a.bytes == b.bytes && sent_[a.first].data == sent_[b.first].data;
 }
 
-// Lets the receiver reach the only message of a stream where it is; false: it is staged.
+// Lets the receiver access the only message of a stream in place. Returns false if the stream is staged.
 bool NeighborExchange::show(Out& out) {
   Team& team = *channel_->team;
   const char* data = sent_[out.first].data;
@@ -251,7 +251,7 @@ void NeighborExchange::pass(const std::vector<Message>& messages, const Stream& 
   }
 }
 
-// Fills what is free of the window, which is the whole of it at first.
+// Fills the free part of the window, which is all of it at first.
 void NeighborExchange::stage(Out& out) {
   const uint64_t consumed = out.consumed != nullptr ? out.consumed->load(std::memory_order_acquire) : 0;
   const size_t window = out.entry->window_bytes;
@@ -271,18 +271,18 @@ void NeighborExchange::stage(Out& out) {
   out.over = out.position.done == out.bytes;
 }
 
-// A sender does not go on for less.
+// A sender stages more only when this many bytes of its window are free.
 uint64_t NeighborExchange::wanted_room(const Out& out) const {
   return std::min<uint64_t>((out.entry->window_bytes + 1) / 2, out.bytes - out.position.done);
 }
 
-// The sender's part of a stream that is not over; whether it has come further.
+// Advances the sender's side of a stream that is not over. Returns whether it made progress.
 bool NeighborExchange::supply(Out& out) {
   if (out.consumed == nullptr) {
     if (!has_table(out.peer)) return false;
     Table& theirs = table(out.peer);
     const InEntry* entry = Table::find(theirs.in(), theirs.ins, rank_);
-    if (entry == nullptr) return out.over = true;  // it finds out itself, if it expects anything
+    if (entry == nullptr) return out.over = true;  // the peer expects no message from this rank
     out.consumed = &entry->consumed;
   }
   const uint64_t consumed = out.consumed->load(std::memory_order_acquire);
@@ -295,7 +295,7 @@ bool NeighborExchange::supply(Out& out) {
   return true;
 }
 
-// The sender's table is there: finds the stream in it, and compares lengths.
+// Finds the stream in the sender's table and compares lengths. REQUIRES: the table is there.
 void NeighborExchange::find(In& in) {
   Table& theirs = table(in.peer);
   const OutEntry* from = Table::find(theirs.out(), theirs.outs, rank_);
@@ -348,7 +348,7 @@ bool NeighborExchange::fetch(In& in) {
   return true;
 }
 
-// False: it failed.
+// Returns false if the copy failed; status_ and errno then say why.
 bool NeighborExchange::fetch_in_place(In& in) {
   Team& team = *channel_->team;
   const OutEntry& from = *in.from;
@@ -411,7 +411,7 @@ Run::Progress NeighborExchange::advance() try {
   return Run::Progress::failed;
 }
 
-// As Run::finish() where several lanes wait.
+// As Run::finish() when several lanes wait.
 coll_status NeighborExchange::finish() {
   Team& team = *channel_->team;
   Wait wait(team);
@@ -467,7 +467,7 @@ bool NeighborExchange::idle(sync::WaitStage stage) {
   return true;
 }
 
-// By the rules of streams.
+// The same rules as for streams apply.
 void NeighborExchange::copy_own() {
   verdict_ = COLL_OK;
   const auto sum = [](size_t bytes, const Message& message) { return bytes + message.bytes; };

@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A sparse exchange: each rank has messages for a few peers and from a few, and knows its own alone. Cost grows with a
-// rank's neighbours, not with the ranks. No plan could be bound for it: lengths are learnt with the data, so that those
-// that differ are an error and not a hang. lib/algo/neighbor_exchange.h has the same protocol as a plan, for the verifier.
+// A sparse exchange: each rank has messages for a few peers and from a few, and knows only its own. The cost grows with
+// a rank's neighbours, not with the number of ranks. No plan can be bound for it: a receiver learns lengths with the
+// data, so that lengths that differ are an error and not a hang. lib/algo/neighbor_exchange.h has the same protocol as
+// a plan, for the verifier.
 //
-// Protocol. All messages from rank a to rank b are one stream, in the order in which a lists them; b's messages from a take
-// them in its own order. Rank a writes a table into its part of the operation's staging, then posts value 1 of its flag 0:
-//   a stream for each receiver: how long it is, and where: in a's memory, which the receiver reaches, or staged in a
-//           window behind the table. One that fits its window is complete when the flag is posted, and needs nothing more.
-//   a count for each sender: what a has consumed of its stream.
-// A receiver finds its stream by its rank; of a longer one that is staged, `staged` and `consumed` grow in turn. A sender
-// ends when each stream is staged, or else consumed.
+// Protocol. All messages from rank a to rank b are one stream, in the order in which a lists them; b takes them in the
+// order in which b lists its messages from a. Rank a writes a table into its part of the operation's staging, then
+// posts value 1 of its flag 0:
+//  for each receiver its stream: the length, and the place: in a's memory, which the receiver accesses, or staged in a
+//          window behind the table. A stream that fits its window is complete when the flag is posted; no more is
+//          needed.
+//  for each sender a count: the bytes that a has consumed of its stream.
+// A receiver finds its stream by its rank; if a longer one is staged, `staged` and `consumed` grow in turn. A sender
+// ends when each of its streams is completely staged, or else consumed.
 //
 // Invariants
-//  1. All of it is in staging of one operation, the same for every rank: it is reused as that of plans (channel.h).
-//  2. Of a table, `staged` and `consumed` alone change after the flag; the rank whose table it is writes them.
-//  3. consumed == all_consumed: the receiver wants no more of it, whatever the sender still has.
+// 1. All of it is in the staging of one operation, which is the same on every rank and is reused like that of plans
+//    (channel.h).
+// 2. After the flag, only `staged` and `consumed` of a table change; the rank whose table it is writes them.
+// 3. consumed == all_consumed: the receiver takes no more of the stream, even if the sender has more.
 #pragma once
 
 #include <algorithm>
@@ -33,20 +37,20 @@ namespace coll::exec {
 
 class NeighborExchange {
  public:
-  // Table and windows of so many ranks.
+  // Bytes for the table and the windows with this many ranks.
   static size_t staging_bytes(int ranks);
-  // Different peers on either side, at most; the windows have room left then.
+  // The most different peers on either side; with so many, the windows still have room.
   static constexpr size_t most_peers = 2048;
 
-  // Copies the lists, not what they name; may be called again once the exchange is over, and keeps its memory.
-  // REQUIRES: peers are ranks, sums of bytes do not overflow. Throws std::bad_alloc.
+  // Copies the lists, not the data that they point to. May be called again when the exchange is over; it keeps its
+  // memory. REQUIRES: peers are ranks, sums of bytes do not overflow. Throws std::bad_alloc.
   void describe(std::span<const coll_outgoing> sends, std::span<const coll_incoming> receives, int rank);
 
   // The larger number of different peers that it sends to, or receives from.
   size_t peers() const { return std::max(out_.size(), in_.size()); }
   size_t sent_bytes() const { return sent_bytes_; }
 
-  // As Run has them. begin() throws nothing. One at a time per channel.
+  // The same interface as Run's; begin() does not throw. One exchange at a time per channel.
   coll_status begin(Channel& channel);
   Run::Progress advance();
   coll_status finish();
@@ -54,11 +58,11 @@ class NeighborExchange {
   AwaitedPost awaited() const;
   coll_status status() const { return status_; }
   bool used_mapped_memory() const { return mapped_; }
-  // Moves what this rank has for itself; all there is to do where there are no peers.
+  // Copies the messages of this rank to itself. Without peers that is the whole exchange.
   void copy_own();
 
-  // Of an exchange that is over with OK: whether messages had the lengths that this rank expected. TRUNCATE if one was
-  // longer, else COUNT if one was shorter. problem() names the first.
+  // Whether messages had the lengths that this rank expected: TRUNCATE if one was longer, otherwise COUNT if one was
+  // shorter. problem() describes the first such message. REQUIRES: the exchange has ended with OK.
   coll_status verdict() const { return verdict_; }
   std::string problem() const;
 
@@ -73,12 +77,12 @@ class NeighborExchange {
     int peer;
     uint32_t first, messages;
     uint64_t bytes;
-    uint64_t lengths;  // of several messages: a digest
+    uint64_t lengths;  // digest of the lengths, if there are several messages
   };
   struct OutEntry;
   struct InEntry;
   struct Table;
-  // How far a stream has come: in all, and where that is.
+  // How far a stream has come: bytes in all, the current message, and the offset in it.
   struct Position {
     uint64_t done = 0;
     uint32_t message = 0;
@@ -117,7 +121,7 @@ class NeighborExchange {
   void differs(int peer, bool longer);
   AwaitedPost awaited(const Out& out) const;
   AwaitedPost awaited(const In& in) const;
-  // copy(message's data, bytes) of the next bytes of a stream.
+  // Calls copy(data, length) for the next `bytes` bytes of a stream, message by message.
   template <typename Copy>
   static void pass(const std::vector<Message>& messages, const Stream& stream, Position& position, size_t bytes,
                    Copy copy);

@@ -13,7 +13,7 @@ using plan::Kind;
 
 namespace {
 
-constexpr uint32_t most_lanes = 16;  // of a rank, in the numbers of a timeline's rows
+constexpr uint32_t most_lanes = 16;  // rows of a timeline that each rank has
 
 std::string us(int64_t ns) {
   char text[40];
@@ -51,7 +51,7 @@ std::string Record::events() const {
     const plan::Step& step = plan_->program(rank_).lanes[box.lane].steps[box.step];
     const std::string flag = "\"" + box.flag + "\"";
     if (step.kind == Kind::post) {
-      // Who waits may see it before this rank looks at the clock again.
+      // A waiting rank may see the post before this rank reads the clock again.
       events.arrow_begins(row(box.lane), flag, us(box.begin_ns));
       continue;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The steps of one operation with their times, for a timeline. A team that has a record keeps those of the operation that
-// began last; a team without one pays for a look at a pointer when an operation begins.
+// The steps of one operation with their times, for a timeline. A team that has a record keeps the steps of the
+// operation that began last; a team without one tests a pointer when an operation begins.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +15,18 @@ class Run;
 
 class Record {
  public:
-  // `of` begins; what was kept is forgotten. The plan must live until events().
+  // Begins to record the operation `of`; discards earlier steps. The plan must live until events() is called.
   void begin(const Run* of, const plan::Plan& plan, int rank);
   bool is_of(const Run* run) const { return run == of_; }
 
-  // A step that is done, begun at begin_ns of sync/clock.h. `flag`: of a post or a wait, unique among all ranks; "" otherwise.
+  // Adds a step that is done and began at begin_ns of sync/clock.h. `flag`: identifies the flag of a post or a wait
+  // among all ranks; "" for other steps.
   void done(uint32_t lane, uint32_t step, uint64_t pass, int64_t begin_ns, size_t bytes, const std::string& flag = "");
-  // The lane cannot go on; since when it could not. waited() gives that back, and forgets it; 0 when it did not wait.
+  // blocked() notes since when the lane waits. waited() returns that time and clears it; 0 if the lane did not wait.
   void blocked(uint32_t lane);
   int64_t waited(uint32_t lane);
 
-  // Events of the format of chrome://tracing, each line one of them, with commas between: this rank's part of a file.
+  // Returns this rank's part of a file in the format of chrome://tracing: one event per line, with commas between.
   std::string events() const;
 
  private:

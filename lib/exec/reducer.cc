@@ -33,7 +33,7 @@ class KernelTree {
   KernelTree(const Reducer& reducer, const Block& block)
       : kernel_(reducer.kernel), block_(block), widens_(mem::partial_type(reducer.type) != reducer.type) {}
 
-  // For all units of the highest level, and for eight of each level below.
+  // Slots for all units of the highest level, and for eight of each level below.
   static size_t slots(int sources) {
     size_t below = 0;
     int unit = mem::max_sources;
@@ -80,7 +80,7 @@ class FunctionTree {
  public:
   FunctionTree(const Reducer& reducer, const Block& block) : reducer_(reducer), block_(block) {}
 
-  // One for the result, and one for each left part of more than one source that contains another such part.
+  // One slot for the result, and one for each left part of more than one source that contains another such part.
   static size_t slots(int sources) { return std::bit_width(static_cast<unsigned>(std::max(sources - 1, 1))); }
 
   void fold(void* dst, void* dst2, int sources, char* free) const {
@@ -91,7 +91,7 @@ class FunctionTree {
   }
 
  private:
-  // The right part goes to where the result is to be, because the function stores its result there.
+  // The right part is computed in `result`, because the function stores its result there.
   void combine(char* result, int first, int n, char* free) const {
     if (n == 1) return mem::copy(result, block_.source(first), block_.count * reducer_.element_bytes);
     const int left = static_cast<int>(std::bit_floor(static_cast<unsigned>(n - 1)));
@@ -104,7 +104,7 @@ class FunctionTree {
   const Block& block_;
 };
 
-// Pair by pair, built-in operations and user-defined ones.
+// Combines pair by pair from the right, for built-in and user-defined operations.
 class FromRight {
  public:
   FromRight(const Reducer& reducer, const Block& block) : reducer_(reducer), block_(block) {}

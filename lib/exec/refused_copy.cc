@@ -18,8 +18,9 @@ namespace {
 
 bool is_forbidden(int error) { return error == EPERM || error == EACCES || error == ENOSYS; }
 
-// Between memory of this process that may be of any kind, or not there, and a piece of the segment. Not by loads and stores,
-// which would raise a signal where there is no memory, unless the kernel forbids even this. 0 or errno.
+// Copy between memory of this process, which may be of any kind or unmapped, and a part of the segment. They use CMA on
+// this process: loads and stores, which would raise a signal on unmapped memory, serve only if the kernel forbids even
+// this. Return 0 or errno.
 int copy_from_any(char* piece, const void* any, size_t bytes) {
   const int error = transport::cma_write(getpid(), uint64_t(uintptr_t(piece)), any, bytes);
   if (!is_forbidden(error)) return error;
@@ -45,7 +46,7 @@ bool Team::copy_by_owner(int owner, bool write, uint64_t address, char* local, s
     const sync::WaitStage stage = wait.pause([owner] { return owner; });
     if (stage == sync::WaitStage::spin) continue;
     make_refused_copies();
-    // A request of this rank may have the piece.
+    // A request of this rank may hold the piece.
     if (progress_others != nullptr) progress_others(progress_context);
     if (stage == sync::WaitStage::block) sync::sleep_us(between_us);
   }
@@ -56,7 +57,7 @@ OwnersAnswer Team::advance(OwnersCopy& copy) {
   RefusedCopy& shared = members[size_t(rank)].state->refused;
   if (piece == nullptr) return OwnersAnswer::failed;
   for (;;) {
-    // An owner that has gone without an answer may still be in the middle of the copy: then the piece is not used again.
+    // An owner that exited without an answer may still be in the middle of the copy: then the piece is not used again.
     const bool has_gone = piece_is_taken_ && has_exited(shared.owner);
     const uint32_t state = sync::seen(shared.state);
     if (piece_is_abandoned_ && state != RefusedCopy::asked) piece_is_taken_ = piece_is_abandoned_ = false;

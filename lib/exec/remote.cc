@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Steps that touch memory which only the team's access reaches: through its windows as long as they hold, else by copies
-// of the kernel, or of the owner where neither can be had.
+// Steps on memory that only the team's access reaches: through its windows while these are valid, otherwise by
+// kernel-assisted copies, or by copies of the owner if neither is possible.
 //
-// A step through windows looks at them before and after. When one has changed meanwhile, what the step loaded or stored
-// there may have been anything, and the step is done once more by copies; so no step through windows stores to what it
-// loads: a reduction in place goes through a block of memory of its own.
+// A step through windows checks them before and after. If one has changed meanwhile, the step may have loaded or stored
+// anything, and is made once more by copies. Hence no step through windows stores to its own sources: a reduction in
+// place goes through a private block.
 #include <algorithm>
 #include <cerrno>
 
@@ -22,18 +22,18 @@ using transport::Window;
 namespace {
 
 constexpr size_t bounce_bytes = 256 << 10;  // of all operands of a reduction by copies
-constexpr size_t apart_bytes = 16 << 10;    // of a reduction in place through windows: stays in the first cache
+constexpr size_t apart_bytes = 16 << 10;    // of a reduction in place through windows: stays in the first-level cache
 constexpr size_t most_transfers = 64;       // of one batch
 
 bool overlap(uint64_t a, size_t a_bytes, uint64_t b, size_t b_bytes) { return a < b + b_bytes && b < a + a_bytes; }
 
-// A copy of a batch, and where its far side lies in the owner's address space.
+// A copy of a batch, and the address of its remote side in the owner's address space.
 struct Placed {
   transport::Transfer transfer;
   uint64_t address;
 };
 
-// Neither touches what the other one writes.
+// Whether neither copy touches memory that the other one writes.
 bool independent(const Placed& x, const Placed& y) {
   const transport::Transfer &a = x.transfer, &b = y.transfer;
   const bool near = overlap(uint64_t(uintptr_t(a.local)), a.bytes, uint64_t(uintptr_t(b.local)), b.bytes);
@@ -43,7 +43,8 @@ bool independent(const Placed& x, const Placed& y) {
 
 }  // namespace
 
-// Makes the buffer reachable and says in the line how; false: it cannot be, so it is staged.
+// Makes the buffer accessible to peers and stores in the flag line how. Returns false if it cannot; the buffer is then
+// staged.
 bool Run::offer(const void* buffer, size_t bytes, const plan::View& view, sync::FlagLine& line) {
   transport::Announced at;
   transport::Hold hold;
@@ -70,21 +71,21 @@ void Run::learn_far(int rank, uint8_t view_index, const sync::FlagLine& line) {
   if (hold != nullptr) holds_.push_back(std::move(hold));
 }
 
-// Where the operand can be loaded from and stored to, now. Null when only copies reach it.
+// Address at which the operand can be loaded and stored now; null if only copies reach it.
 char* Run::place(const Location& at, const Extent& extent, uint64_t index) const {
   if (!is_remote(at)) return local(at, extent, index);
   const Window& window = far(at).window;
   return window.data != nullptr && window.current() ? window.data + far_offset(at, extent) : nullptr;
 }
 
-// Whether the windows of operands that were loaded or stored through them still hold.
+// Whether the windows of operands are still valid after loads or stores through them.
 bool Run::still_hold(const Location* operands, int count) const {
   Window::settle();
   return std::all_of(operands, operands + count,
                      [this](const Location& at) { return !is_remote(at) || far(at).window.current(); });
 }
 
-// Whether two operands share memory, whatever they are reached by.
+// Whether two operands overlap in memory, local or remote.
 bool Run::share_memory(const Location& a, const Location& b, const Extent& extent, uint64_t index) const {
   const size_t bytes = extent.length * element_bytes_;
   if (is_remote(a) != is_remote(b)) return false;
@@ -95,7 +96,8 @@ bool Run::share_memory(const Location& a, const Location& b, const Extent& exten
          overlap(far(a).address + far_offset(a, extent), bytes, far(b).address + far_offset(b, extent), bytes);
 }
 
-// A copy by the kernel failed: its owner may be able to make it. False without a failure: the step is suspended.
+// A kernel-assisted copy failed: its owner may be able to make it. Returns false if the copy failed, or, without a
+// failure, if the step is suspended.
 bool Run::copy_refused(int rank, bool write, uint64_t address, char* local, size_t bytes, int error) {
   Team& team = *channel_->team;
   if (!owner_can_copy(error)) return failed_copy(rank, error);
@@ -138,7 +140,7 @@ bool Run::failed_copy(int rank, int error) {
   return false;
 }
 
-// From a far operand to here.
+// Copies a remote operand to memory of this rank.
 bool Run::get(const Location& at, const Extent& extent, char* to) {
   Team& team = *channel_->team;
   const size_t bytes = extent.length * element_bytes_;
@@ -148,7 +150,7 @@ bool Run::get(const Location& at, const Extent& extent, char* to) {
   return error == 0 || copy_refused(at.rank, false, far(at).address + far_offset(at, extent), to, bytes, error);
 }
 
-// From here to an operand, near or far.
+// Copies memory of this rank to an operand, local or remote.
 bool Run::put(const Location& at, const Extent& extent, uint64_t index, const char* from) {
   Team& team = *channel_->team;
   const size_t bytes = extent.length * element_bytes_;
@@ -170,7 +172,8 @@ bool Run::put(const Location& at, const Extent& extent, uint64_t index, const ch
          copy_refused(at.rank, true, far(at).address + far_offset(at, extent), const_cast<char*>(from), bytes, error);
 }
 
-// False: not all operands are mapped, or they no longer hold; nothing is lost, but nothing is done.
+// Copies through windows. Returns false if an operand is not mapped or its window is no longer valid; the copy can then
+// be made by other means.
 bool Run::copy_mapped(const Instruction& in, const Extent& extent, uint64_t index) {
   Window::settle();
   char* first = place(in.locations[0], extent, index);
@@ -185,7 +188,7 @@ bool Run::copy_mapped(const Instruction& in, const Extent& extent, uint64_t inde
   return true;
 }
 
-// One call into the kernel for every far operand. Two far ones meet in memory of this rank.
+// Makes one system call for every remote operand. A copy between two remote operands goes through memory of this rank.
 bool Run::copy_by_kernel(const Instruction& in, const Extent& whole, uint64_t index) {
   const Location& from = in.locations[in.destinations];
   if (!is_remote(from)) {
@@ -228,7 +231,7 @@ const Instruction* Run::copy_remote(const Instruction* in, const Instruction* en
   return last;
 }
 
-// From the start or, after it was suspended, once more: it stores the same again.
+// Makes the step from the start or, after it was suspended, once more: it stores the same data again.
 const Instruction* Run::copy_again(const Instruction* in, const Instruction* end, uint64_t index) {
   const transport::Abilities& abilities = channel_->team->abilities;
   if (abilities.batches) return copy_several(in, end, index);
@@ -237,8 +240,8 @@ const Instruction* Run::copy_again(const Instruction* in, const Instruction* end
   return copy_by_kernel(*in, extent, index) ? in : nullptr;
 }
 
-// Copies that follow each other, with no more between them than waits that are over, and of which none touches what
-// another one writes: as one batch.
+// Makes consecutive copies as one batch, if only waits that are over are between them and none touches memory that
+// another one writes.
 const Instruction* Run::copy_several(const Instruction* in, const Instruction* end, uint64_t index) {
   Team& team = *channel_->team;
   std::vector<Placed> batch;
@@ -265,7 +268,7 @@ const Instruction* Run::copy_several(const Instruction* in, const Instruction* e
     if (!fits(next)) break;
     batch.push_back(next);
   }
-  // Of a form that no batch takes.
+  // The first copy has a form that a batch does not take.
   if (batch.empty()) return copy_by_kernel(*in, in->geometry->at(index), index) ? in : nullptr;
   std::vector<transport::Transfer> transfers;
   for (const Placed& placed : batch) {
@@ -280,8 +283,8 @@ const Instruction* Run::copy_several(const Instruction* in, const Instruction* e
   return last;
 }
 
-// One block: operands from windows where `mapped`, else brought here by copies. False: a copy failed, or a window no
-// longer held (then no status is set).
+// Reduces one block. Operands are in windows if `mapped`, otherwise remote ones are copied to this rank. Returns false
+// if a copy failed, the step is suspended, or a window is no longer valid (then no status is set).
 bool Run::reduce_block(const Instruction& in, const Extent& extent, uint64_t index, size_t stride, bool mapped) {
   FarStep& step = far_step();
   sources_.resize(in.sources);
@@ -295,7 +298,7 @@ bool Run::reduce_block(const Instruction& in, const Extent& extent, uint64_t ind
     if (here == nullptr) return false;
     sources_[size_t(s)] = here;
   }
-  // Straight to memory of this rank where nothing may have to be done twice.
+  // The result goes directly to memory of this rank if the step cannot have to be repeated.
   char* near[2] = {nullptr, nullptr};
   int nears = 0;
   for (int d = 0; d < in.destinations && !mapped; d++)
@@ -313,8 +316,8 @@ bool Run::reduce_block(const Instruction& in, const Extent& extent, uint64_t ind
   return true;
 }
 
-// In one pass where all operands are mapped and none is both loaded and stored. Else block by block. A user's function
-// gets copies: it may not be ready for bytes that were never an operand.
+// Reduces in one pass if all operands are mapped and none is both loaded and stored, otherwise block by block. A user's
+// function gets copies: it may not be prepared for bytes that were never an operand.
 bool Run::reduce_far(const Instruction& in, const Extent& whole, uint64_t index) {
   bool mapped = channel_->team->abilities.load_store && arguments_.reducer->kernel != nullptr, in_place = false;
   for (int d = 0; d < in.destinations && mapped; d++)
@@ -340,7 +343,7 @@ bool Run::reduce_far(const Instruction& in, const Extent& whole, uint64_t index)
   return true;
 }
 
-// False: not all operands are mapped, or they no longer hold; no source has changed.
+// Returns false if an operand is not mapped or its window is no longer valid; no source has changed then.
 bool Run::reduce_mapped(const Instruction& in, const Extent& extent, uint64_t index) {
   sources_.resize(in.sources);
   Window::settle();

@@ -59,7 +59,7 @@ coll_status Run::begin(const Bound& bound, Channel& channel, const Arguments& ar
   return COLL_OK;
 }
 
-// The peers would wait for this rank's flags.
+// Ends the operation with an error and marks this rank as failed: its peers would wait for its flags.
 Run::Progress Run::fail(coll_status status) {
   status_ = status;
   lanes_left_ = 0;
@@ -81,7 +81,7 @@ Run::Progress Run::advance() try {
         lanes_left_--;
         break;
       case Outcome::blocked: moved |= lane.next != before || lane.index != index; break;
-      case Outcome::left:  // of a loop, by run_lane()
+      case Outcome::left:  // run_lane() handles it, after a compiled loop
       case Outcome::failed: return fail(status_);
     }
   }
@@ -92,7 +92,8 @@ Run::Progress Run::advance() try {
   return Progress::done;
 } catch (const std::bad_alloc&) { return fail(COLL_ERR_NO_MEMORY); }
 
-// A rank that stored to its staging will probably do so the next time and takes those lines back early.
+// A rank that stored to its staging will probably do so in the next operation, too, and prefetches those lines for
+// write.
 void Run::end() {
   const plan::Plan& plan = bound_->plan();
   channel_->end(plan.synchronizing, bound_->last_value());
@@ -115,7 +116,7 @@ coll_status Run::finish() {
       case Progress::blocked: break;
     }
     if (lanes_left_ == 1) {
-      // A single flag: the team waits for it with all it knows.
+      // A single flag is awaited: Team::wait() knows which rank posts it.
       const LaneState& lane = *waiting_lane();
       status_ = team.wait(*lane.next->flag, target(*lane.next, lane.index), lane.next->rank);
       if (status_ != COLL_OK) return lanes_left_ = 0, status_;
@@ -171,7 +172,7 @@ uint64_t Run::target(const Instruction& in, uint64_t index) const {
   return value <= 0 ? 0 : channel_->base + uint64_t(value);
 }
 
-// Whether a wait is over; then what its flag announces is known.
+// Whether a wait is over. If so, learns the view that its flag announces.
 bool Run::met(const Instruction& in, uint64_t index) {
   const uint64_t value = target(in, index);
   if (value == 0) return true;
@@ -290,7 +291,7 @@ void Run::note(const LaneState& lane, const Instruction& in, uint64_t index, int
   record.done(id, uint32_t(&in - lane.code), index, begin_ns, bytes, flag);
 }
 
-// Decides how the peers see one of this rank's buffers, and tells them where it is before the flag that announces it.
+// Decides how peers access one of this rank's buffers, and publishes its address before the flag that announces it.
 void Run::publish(uint8_t view_index) {
   const plan::View& view = bound_->plan().views[view_index];
   const Team& team = *channel_->team;
@@ -349,7 +350,8 @@ void Run::learn(int rank, uint8_t view_index) {
   }
 }
 
-// Where a block of an irregular plan's buffer begins; its owner alone knows, and has told it before it was announced.
+// Byte offset of a block of an irregular plan's buffer. Only the owner of a view knows it, and stores it in a table
+// before the flag announces the view.
 size_t Run::looked_up(const Location& at) const {
   if (at.where == Location::Where::send) return arguments_.send_offsets[at.block] * element_bytes_;
   if (at.where == Location::Where::recv) return arguments_.recv_offsets[at.block] * element_bytes_;
@@ -362,7 +364,8 @@ char* Run::local(const Location& at, const Extent& extent, uint64_t index) const
   return buffer(at) + extent.low * element_bytes_;
 }
 
-// The last of the steps from `in` on that it has done, several only of far ones; null when it failed.
+// Makes the copy `in`, and, if it is remote, perhaps some steps after it. Returns the last step made; null if it failed
+// or is suspended.
 const Instruction* Run::copy(const Instruction* in, const Instruction* end, uint64_t index) {
   Extent extent = in->geometry->at(index);
   if (extent.length == 0) return in;
@@ -380,7 +383,7 @@ const Instruction* Run::copy(const Instruction* in, const Instruction* end, uint
   return in;
 }
 
-// Consecutive blocks, none of which a peer's buffer holds.
+// Copies consecutive blocks, none of which is in a peer's buffer.
 void Run::copy_blocks(const Instruction& in, const Extent& extent, uint64_t index) const {
   const Location &to = in.locations[0], &from = in.locations[1];
   const size_t bytes = extent.length * element_bytes_;
@@ -406,7 +409,8 @@ void Run::copy_here(int shared, bool stream, char* first, char* second, const ch
       staged, bytes, [&](size_t at, size_t length) { copy_near(first + at, second + at, source + at, length, false); });
 }
 
-// To memory that distant cores read. A result that is a source, too, lies in this core's caches or comes there anyway.
+// Reduces to memory that far cores read, with non-temporal stores. If the destination is also a source, its lines are
+// in this core's caches anyway: ordinary stores then.
 void Run::reduce_past_caches(bool from_right, char* to, const void** sources, int count, size_t elements) const {
   alignas(sync::line_bytes) char piece[size_t(8) << 10];
   const size_t most = sizeof piece / element_bytes_;
@@ -443,7 +447,7 @@ bool Run::reduce(const Instruction& in, uint64_t index) {
 void Run::reduce_here(int shared, bool from_right, char* first, char* second, const void** sources, int count,
                       size_t elements) const {
   const size_t bytes = elements * element_bytes_;
-  if (second == first) second = nullptr;  // a view that is open where the result lies
+  if (second == first) second = nullptr;  // the view is direct: the result is stored there already
   if (shared != 0 && channel_->team->stores.stream(bytes)) {
     if (second == nullptr) return reduce_past_caches(from_right, first, sources, count, elements);
     if (shared == 1) std::swap(first, second);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Runs a bound plan. Blocking: begin(), then finish(). Step by step: begin(), then advance() until it says done.
-// Steps that touch memory which only the team's access reaches are far.cc's.
+// Runs a bound plan. Blocking: begin(), then finish(). Step by step: begin(), then advance() until it returns `done`.
+// remote.cc has the steps on memory that only the team's access reaches.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,12 @@
 namespace coll::exec {
 
 struct Arguments {
-  // Of the same memory in place and at the root of a broadcast: send equals recv, or its own block of a buffer of blocks.
+  // In place and at the root of a broadcast both are the same memory: send equals recv, or is this rank's own block of
+  // a buffer of blocks.
   const void* send = nullptr;
   void* recv = nullptr;
   const Reducer* reducer = nullptr;
-  // Of an irregular plan: where the blocks of a buffer that has some begin, in elements; [ranks].
+  // Irregular plans: offsets of the blocks of a buffer that has blocks, in elements; [ranks].
   const size_t* send_offsets = nullptr;
   const size_t* recv_offsets = nullptr;
 };
@@ -29,14 +30,16 @@ class Run {
  public:
   enum class Progress : uint8_t { done, blocked, moved, failed };
 
-  // Takes the memory that running it needs, but for remote steps and records: begin() and advance() then find it.
+  // Allocates the memory that running the plan needs, except for remote steps and records, so that begin() and
+  // advance() find it.
   void reserve(const Bound& bound);
-  // One at a time per channel. The bound plan must belong to the channel. When it throws, nothing has begun.
+  // Begins an operation; one at a time per channel. The plan must be bound to the channel. If it throws, no operation
+  // has begun.
   coll_status begin(const Bound& bound, Channel& channel, const Arguments& arguments);
-  // What begin() was given last.
+  // The plan of the last begin().
   const Bound* bound() const { return bound_; }
-  // Runs every lane until it has to wait. Never blocks and never throws. After `failed`, status() tells why: NO_MEMORY
-  // if a step needed some and there was none; the operation cannot go on then.
+  // Runs every lane until it has to wait. Never blocks and never throws. After `failed`, status() returns the reason:
+  // NO_MEMORY if a step could not allocate memory; the operation cannot continue then.
   Progress advance();
   // Advances until done.
   coll_status finish();
@@ -46,7 +49,7 @@ class Run {
   // The post that a blocked run waits for; none if the run is done.
   AwaitedPost awaited() const;
   coll_status status() const { return status_; }
-  // Memory of an arena was used where it lies: this rank's, or that of a peer. Since begin().
+  // True if memory in an arena, this rank's or a peer's, was accessed in place since begin().
   bool used_mapped_memory() const { return mapped_; }
 
  private:
@@ -54,8 +57,8 @@ class Run {
     const Instruction* code = nullptr;
     const Instruction* next = nullptr;
     const Instruction* end = nullptr;
-    uint64_t index = 0;             // pass of the loop it is in
-    bool in_compiled_loop = false;  // that loop's other passes are run_compiled()'s
+    uint64_t index = 0;             // iteration of the loop it is in
+    bool in_compiled_loop = false;  // run_compiled() makes that loop's other iterations
     bool done() const { return next == end; }
   };
   enum class Outcome : uint8_t { ended, blocked, failed, left };
@@ -64,14 +67,14 @@ class Run {
 
   template <bool recorded>
   Outcome run_lane(LaneState& lane);
-  // After a step that was not done.
+  // Handles a step that was not done: the lane is blocked if the step is suspended, otherwise it has failed.
   Outcome stop(LaneState& lane, const Instruction* step, uint64_t index);
-  // Apart, so that the other instance stands alone in the loop that calls it.
+  // Not inlined, so that the loop that calls it contains the other instance only.
   [[gnu::noinline, gnu::cold]] Outcome run_recorded_lane(LaneState& lane);
-  // A step that is done, to the team's record.
+  // Adds a step that is done to the team's record.
   void note(const LaneState& lane, const Instruction& in, uint64_t index, int64_t begin_ns);
   void end();
-  // The first lane that waits for a flag; null: all wait for owners' copies. REQUIRES: lanes_left_ > 0, all blocked.
+  // The first lane that waits for a flag; null if all wait for owners' copies. REQUIRES: lanes_left_ > 0, all blocked.
   const LaneState* waiting_lane() const;
   uint64_t target(const Instruction& in, uint64_t index) const;
   bool skipped(const Instruction& in, uint64_t index) const {
@@ -84,7 +87,7 @@ class Run {
   bool met(const Instruction& in, uint64_t index);
   void publish(uint8_t view);
   void learn(int rank, uint8_t view);
-  // Whether the operand lies in staging: its view is not open where its owner's buffer lies.
+  // Whether the operand is in staging: its view is not direct in this operation.
   bool is_staged(const Location& at) const {
     return at.where == Location::Where::view && seen(at).operation != channel_->operation;
   }
@@ -94,7 +97,7 @@ class Run {
   const Seen& seen(const Location& at) const { return channel_->seen[at.seen]; }
   size_t block_offset(const Location& at) const { return at.block == plan::no_block ? at.offset : looked_up(at); }
   size_t looked_up(const Location& at) const;
-  // Of what is not remote: where the operand's slots begin when it is staged, else its buffer or block.
+  // For operands that are not remote: address of the slots if staged, otherwise of the buffer or block.
   char* staged(const Location& at) const { return at.staging + staging_offset_ + at.slot_offset; }
   char* buffer(const Location& at) const {
     const void* begin = at.where == Location::Where::send   ? arguments_.send
@@ -105,7 +108,7 @@ class Run {
   char* local(const Location& at, const plan::Extent& extent, uint64_t index) const;
   const Instruction* copy(const Instruction* in, const Instruction* end, uint64_t index);
   bool reduce(const Instruction& in, uint64_t index);
-  // The same, of operands that are looked up. `shared`: as in Instruction.
+  // The same after operands were looked up. `shared`: as in Instruction.
   void copy_blocks(const Instruction& in, const plan::Extent& extent, uint64_t index) const;
   void copy_here(int shared, bool stream, char* first, char* second, const char* source, size_t bytes) const;
   void reduce_here(int shared, bool from_right, char* first, char* second, const void** sources, int count,
@@ -154,25 +157,26 @@ class Run {
   Arguments arguments_;
   size_t element_bytes_ = 1;
   size_t staging_offset_ = 0;
-  uint32_t direct_ = 0;  // bit v: my own view v is direct
+  uint32_t direct_ = 0;  // bit v: this rank's view v is direct
   bool mapped_ = false;
-  uint64_t known_ = 0;  // views whose place became known, own and peers'
+  uint64_t known_ = 0;  // how many views became known, this rank's and peers'
   std::vector<LaneState> lanes_;
   size_t lanes_left_ = 0;
   std::vector<RunningLoop> running_loops_;  // [lanes]
   bool recorded_ = false;
-  bool stores_shared_ = false;  // as Bound
+  bool stores_shared_ = false;  // Bound::stores_shared()
   coll_status status_ = COLL_OK;
-  std::vector<transport::Hold> holds_;  // of what this operation offers or has mapped
-  // A far step that waits for copies by owners, which advance() does not wait for: it is then done again from its block on.
+  std::vector<transport::Hold> holds_;  // of memory that this operation offers or has mapped
+  // State of a remote step that waits for copies by owners. advance() does not wait for them: it repeats the step from
+  // its current block on.
   struct FarStep {
-    std::vector<char> bounce;  // operands that only the kernel reaches, brought here
+    std::vector<char> bounce;  // copies of operands that only the kernel reaches
     size_t done = 0;           // elements of blocks that are done
-    // Of the block:
-    bool combined = false, mapped = false;  // the reduction's result is there; made of operands in windows
-    uint32_t made = 0, counted = 0;         // refused copies that owners have made, and that were met this time
-    OwnersCopy copy;                        // the one that is not made yet
-    int64_t failed_ns = 0;                  // since when it fails, although the owner seems to live; 0: it does not
+    // State of the current block:
+    bool combined = false, mapped = false;  // the reduction's result is there; it was made from windows
+    uint32_t made = 0, counted = 0;         // refused copies that owners have made, and that this attempt met
+    OwnersCopy copy;                        // the copy that is not made yet
+    int64_t failed_ns = 0;                  // since when copies fail although the owner seems alive; 0: they do not
 
     bool has_begun() const { return done != 0 || combined || made != 0 || copy.owner >= 0; }
   };
@@ -187,14 +191,14 @@ class Run {
   }
   const Instruction* copy_again(const Instruction* in, const Instruction* end, uint64_t index);
 
-  std::vector<FarStep> far_steps_;    // [lanes] if there were some
-  size_t lane_ = 0;                   // that runs
-  bool may_wait_ = false;             // for owners: the caller waits anyway
-  bool suspended_ = false;            // a step was not done because it waits for one
-  std::vector<const void*> sources_;  // of one far reduction
+  std::vector<FarStep> far_steps_;    // [lanes] after the first remote step
+  size_t lane_ = 0;                   // the lane that runs
+  bool may_wait_ = false;             // steps may wait for owners: the caller blocks anyway
+  bool suspended_ = false;            // a step was not done because it waits for an owner
+  std::vector<const void*> sources_;  // of one remote reduction
 };
 
-// dst[0] (and dst[1] unless null) = src; what is the same memory already stays as it is.
+// Copies source to first and, unless null, to second; skips a destination that is the source.
 inline void copy_near(char* first, char* second, const char* source, size_t bytes, bool stream) {
   if (second != nullptr) {
     if (first == source && second == source) return;

@@ -11,7 +11,7 @@
 
 namespace coll::exec {
 
-// Past the caches, by a string instruction or by vectors, as the processor and the distance of the readers have it.
+// Uses non-temporal stores, rep movsb or vector stores, as suits the processor and the distance of the readers.
 inline void store_staged(mem::SharedStores& stores, char* staged, const char* source, size_t bytes) {
   stores.count(bytes);
   if (stores.stream(bytes)) return mem::copy_shared(staged, source, bytes, true);

@@ -14,7 +14,7 @@ struct Awaited {
   uint64_t value;
   const std::atomic<uint32_t>& state;    // of the rank that posts it
   const std::atomic<uint32_t>& aborted;  // of the rank that waits
-  // Posted, given up or aborted: all ring.
+  // Posted, exited or aborted: each of these rings the doorbell.
   bool over() const {
     return sync::is_posted(sequence, value) || sync::seen(state) != RankState::alive || sync::seen(aborted) != 0;
   }
@@ -31,7 +31,7 @@ bool Team::has_exited(int of_rank) const {
   if (is_aborted()) return true;
   const Member& member = members[size_t(of_rank)];
   const bool ended = sync::seen(member.state->state) != RankState::alive || member.peer->doomed(member.state->life);
-  // The rank may have failed because the communicator was aborted, which another rank is just telling this one.
+  // The rank may have failed because the communicator was aborted, by a rank that has not marked this one yet.
   if (const uint32_t aborted = ended ? sync::seen(member.state->aborted) : 0; aborted != 0)
     set_once(members[size_t(rank)].state->aborted, aborted);
   return ended;

@@ -30,15 +30,15 @@ inline constexpr uint32_t rounds_between_looks = 64;
 // A sleep for one flag while something else may come first: another lane, another operation, another library.
 inline constexpr uint32_t nap_us = 200;
 
-// How ranks reach each other's ordinary memory; chosen for each plan. Memory of an arena is mapped whatever it is.
+// How ranks reach each other's ordinary memory, chosen for each plan. Memory in an arena is always mapped.
 enum class Reach : uint8_t {
   staged,  // not at all: data is staged in shared memory
   remote,  // by the team's access: the kernel copies or maps
   direct,  // all ranks are threads of one process
 };
 
-// What stands in shared memory for each rank of a communicator, besides its channels. One writer: the rank; the kernel
-// marks its end, and any rank may abort it.
+// State of a rank of the communicator in shared memory, besides its channels. The rank writes it, except for `life`, by
+// which the kernel marks its end, and `refusals`, `aborted` and the sleepers of `bell`, which its peers write.
 struct RankState {
   enum : uint32_t { alive = 0, left = 1, failed = 2 };
   alignas(sync::line_bytes) std::atomic<uint32_t> state;
@@ -52,7 +52,7 @@ struct RankState {
 };
 static_assert(offsetof(RankState, bell) == sync::line_bytes);  // a look at a peer loads one line
 
-// That a rank has ended all waiting of the communicator, for a reason that is not OK.
+// Describes the abort by which a rank ended all waiting on the communicator; `why` is not OK.
 struct Abort {
   int by_rank;
   coll_status why;
@@ -87,16 +87,16 @@ class Team {
   transport::Abilities abilities;             // of the access
   Traffic traffic;
   std::unique_ptr<Record> record;    // null: nothing is recorded
-  bool map_arenas = true;            // peers use this rank's buffers in place where they lie in its arena
+  bool map_arenas = true;            // peers use this rank's buffers in place if they are in its arena
   size_t direct_min_bytes = 8192;    // smaller vectors are staged although they could be reached
-  bool stages_own = false;           // this rank's buffers, as the kernel refused a copy of one
-  std::function<void()> on_refusal;  // called when that begins; may be null
+  bool stages_own = false;           // this rank stages its buffers: the kernel refused a copy of one
+  std::function<void()> on_refusal;  // called when stages_own becomes true; may be null
   sync::SpinPolicy spin_policy;
   bool oversubscribed = false;  // more ranks than cores
   // Result of the last long wait: the awaited rank was on this core although it could have one of its own. While true,
   // every wait publishes the core first, so that ranks that migrate are noticed at once. Written by any thread of the rank.
   std::atomic<bool> shares_core = false;
-  mem::SharedStores stores;  // to what this rank stages
+  mem::SharedStores stores;  // how this rank stores staged data
   // Called periodically while a rank waits, so that other operations of the communicator advance. May be null.
   void (*progress_others)(void* context) = nullptr;
   void* progress_context = nullptr;
@@ -133,12 +133,12 @@ class Team {
     make_refused_copies();
     return has_exited(of_rank) && !sync::is_posted(sequence, value);
   }
-  // A copy between a peer's memory and this rank's that the kernel refuses. False: it cannot be made, or the owner has
-  // exited. See refused_copy.h.
+  // Lets the owner make a copy between its memory and this rank's that the kernel refuses. Returns false if it cannot
+  // be made or the owner has exited. See refused_copy.h.
   bool copy_by_owner(int owner, bool write, uint64_t address, char* local, size_t bytes);
-  // The same without waiting: to be called until it is no longer pending.
+  // The same without waiting: call it until it no longer returns `pending`.
   OwnersAnswer advance(OwnersCopy& copy);
-  // It is no longer needed; the owner may still make it.
+  // Gives up a copy that is no longer needed; the owner may still make it.
   void abandon(const OwnersCopy& copy) { piece_is_abandoned_ |= copy.asked != 0; }
   void make_refused_copies() {
     if (sync::is_wanted(members[size_t(rank)].state->refusals)) make_all_refused_copies();
@@ -154,7 +154,7 @@ class Team {
     const Member& member = members[size_t(of_rank)];
     return member.peer->arena(int(member.state->arena.load(std::memory_order_relaxed)) - 1, offset);
   }
-  // Marks this rank as failed, for all others to see.
+  // Marks this rank as failed; all other ranks see it.
   void fail();
   // Ends all waiting of all ranks: for them every peer has_exited(). Thread safe.
   void abort(coll_status why);

@@ -23,8 +23,7 @@ namespace {
 constexpr size_t huge_page = size_t(2) << 20;
 
 void (*tell)(const char*) = nullptr;
-// A child's copy of the heap is its own and private. It stays as large as it is: what the child allocates is ordinary
-// memory.
+// In a child after fork(), the copy of the heap is private, and allocates no more: the child's new memory is ordinary.
 std::atomic<bool> forked{false};
 std::atomic<uint64_t> blocks{0}, grown{0};
 
@@ -33,16 +32,16 @@ void tell_once(const char* line) {
   if (tell != nullptr && !told.exchange(true)) tell(line);
 }
 
-// ---- where its memory is from ----
+// ---- where the heap's memory is from ----
 
-// A slab is one allocation of coll_mem_alloc(), from which jemalloc gets parts in ascending order and gives none back. It
-// is as long as all slabs before it together, unless that cannot be had, so there are few. Pages that are not used cost
-// nothing.
+// A slab is one allocation of coll_mem_alloc(), from which jemalloc gets parts in ascending order and returns none. It
+// is as long as all slabs before it together, unless that much is not available, so there are few. Unused pages use no
+// memory.
 constexpr size_t least_slab = size_t(64) << 20, most_slabs = 64;
 struct Slab {
   uintptr_t first, last;
 };
-Slab slabs[most_slabs];  // no change once they are counted
+Slab slabs[most_slabs];  // constant once they are counted
 std::atomic<size_t> slab_count{0};
 std::mutex slab_mutex;    // held while one is added or used
 size_t slab_bytes = 0;    // of all
@@ -69,7 +68,7 @@ bool add_slab(size_t bytes) {
   return true;
 }
 
-// The next part of the last slab. Null: it is too short.
+// Takes the next part of the last slab; null if the slab is too short.
 void* take_part(size_t bytes, size_t alignment) {
   const size_t count = slab_count.load(std::memory_order_relaxed);
   const uintptr_t part = (next_part + alignment - 1) / alignment * alignment;
@@ -78,11 +77,11 @@ void* take_part(size_t bytes, size_t alignment) {
   return reinterpret_cast<void*>(part);
 }
 
-// ---- what jemalloc asks of its arena's memory ----
+// ---- the hooks through which jemalloc manages its arena's memory ----
 
 void* grow(extent_hooks_t*, void* at, size_t bytes, size_t alignment, bool* zero, bool* commit, unsigned) {
   if (at != nullptr || forked.load(std::memory_order_relaxed)) return nullptr;
-  if (bytes >= huge_page) alignment = std::max(alignment, huge_page);  // jemalloc asks for a page at least
+  if (bytes >= huge_page) alignment = std::max(alignment, huge_page);  // jemalloc requests at least a page
   if (bytes > SIZE_MAX - alignment) return nullptr;
   std::lock_guard lock(slab_mutex);
   void* memory = take_part(bytes, alignment);
@@ -93,8 +92,8 @@ void* grow(extent_hooks_t*, void* at, size_t bytes, size_t alignment, bool* zero
   return memory;
 }
 
-// Whether free memory reads as zero after MADV_REMOVE, which some kernels take and do nothing. Tried with the first pages
-// that are given back, which are free.
+// Whether free memory reads as zero after MADV_REMOVE, which some kernels accept without effect. Tested on the first
+// pages that are given back, which are free.
 bool clears_pages(char* memory, size_t bytes) {
   enum Answer { unknown, yes, no };
   static std::atomic<Answer> answer{unknown};
@@ -106,8 +105,8 @@ bool clears_pages(char* memory, size_t bytes) {
   return answer.load(std::memory_order_relaxed) == yes;
 }
 
-// Free for a while: the pages go back to the system, for the peers too that have them mapped. Addresses stay. True: they
-// were not given back; jemalloc takes pages that were for zero.
+// Returns pages that have been free for a while to the system, also for peers that have them mapped; the addresses
+// stay. Returns true if the pages were not returned. jemalloc assumes that returned pages read as zero.
 bool give_pages_back(extent_hooks_t*, void* memory, size_t, size_t offset, size_t bytes, unsigned) {
   char* const first = static_cast<char*>(memory) + offset;
   if (forked.load(std::memory_order_relaxed)) return madvise(first, bytes, MADV_DONTNEED) != 0;
@@ -119,8 +118,8 @@ bool may_merge(extent_hooks_t*, void*, size_t, void*, size_t, bool, unsigned) { 
 
 extent_hooks_t hooks = {.alloc = grow, .purge_forced = give_pages_back, .split = may_split, .merge = may_merge};
 
-// Flags of jemalloc's calls that name the arena; 0 when there is none. Made by the first large allocation, so that a
-// process that makes none, a launcher or a shell, makes no shared memory.
+// Flags that select the arena in jemalloc's calls; 0 if there is none. The first large allocation makes the arena, so
+// that a process without any, a launcher or a shell, makes no shared memory.
 int arena_flags() {
   static std::atomic<int> flags{0};
   static std::once_flag once;
@@ -181,7 +180,7 @@ void fell_back() {
 }
 
 void release(void* memory) {
-  const int kept = errno;  // as free() of glibc
+  const int kept = errno;  // like glibc's free()
   dallocx(memory, arena_flags());
   errno = kept;
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// malloc() and its family, replaced as glibc's manual describes ("Replacing malloc"): by a library that is preloaded.
-// Each name is one jump through a table. It leads to the next definition in line, the C library's or that of an
-// allocator the program brings; only with COLL_HEAP=shared to functions that look at the size or the address.
+// malloc() and related functions, replaced by a preloaded library as glibc's manual describes ("Replacing malloc").
+// Each function is one jump through a table, to the next definition (RTLD_NEXT): the C library's or that of an
+// allocator the program brings; only with COLL_HEAP=shared to functions that check the size or the address.
 //
-// Other ways were weighed. A library of its own in LD_PRELOAD costs nothing when off, but then COLL_HEAP alone would do
-// nothing. Patching the addresses of those who call misses libraries that are loaded later, and a free() that is
-// missed is a crash. Moving the pages of a buffer when a collective first sees it needs no replacement, but loses what
-// other threads write meanwhile and does not hear of munmap().
+// Rejected alternatives. A library of its own in LD_PRELOAD costs nothing when off, but then COLL_HEAP alone would have
+// no effect. Patching the addresses in callers misses libraries that are loaded later, and a missed free() is a crash.
+// Moving the pages of a buffer when a collective first sees it needs no replacement, but loses what other threads write
+// meanwhile and does not notice munmap().
 #include "heap/replace.h"
 
 #include <dlfcn.h>
@@ -38,15 +38,15 @@ struct Family {
   decltype(&::pvalloc) pvalloc;
 };
 
-// ---- before anything is settled: the dynamic linker and constructors allocate already ----
+// ---- before settle(): the dynamic linker and constructors already allocate ----
 
-constinit Family next{};  // whoever would be called without this file
+constinit Family next{};  // what would be called without this file
 
 bool find_next() {
-  static bool finding = false;  // one thread is there yet
+  static bool finding = false;  // only one thread runs yet
   if (next.malloc != nullptr) [[likely]]
     return true;
-  if (finding) return false;  // dlsym() itself asks for memory; it does without
+  if (finding) return false;  // dlsym() itself allocates; it works without memory
   finding = true;
   Family found{};
   const auto find = [](auto& member, const char* name) {
@@ -87,13 +87,13 @@ constexpr Family unsettled = {
     .pvalloc = [](size_t bytes) noexcept { return find_next() ? next.pvalloc(bytes) : nullptr; },
 };
 
-// ---- with the shared heap: what is large comes from there as long as it has any, the rest from the next in line ----
+// ---- with the shared heap: large blocks come from there while it has memory, the rest from the next allocator ----
 
-// Null when it is small, or the heap has none.
+// Allocates a large block from the heap; null if the size is small, or the heap is full.
 void* large(size_t bytes, size_t alignment = 0, Contents contents = Contents::any) {
   return bytes < least_bytes ? nullptr : allocate(bytes, alignment, contents);
 }
-// What the next in line gave.
+// Returns memory of the next allocator; reports it if the block is large.
 void* ordinary(void* memory, size_t bytes) {
   if (memory != nullptr && bytes >= least_bytes) fell_back();
   return memory;
@@ -112,12 +112,12 @@ void shared_free(void* memory) noexcept {
 
 void* shared_calloc(size_t count, size_t bytes) noexcept {
   size_t all = 0;
-  if (__builtin_mul_overflow(count, bytes, &all)) all = 0;  // the next in line refuses it
+  if (__builtin_mul_overflow(count, bytes, &all)) all = 0;  // the next allocator refuses it
   void* memory = large(all, 0, Contents::zero);
   return memory != nullptr ? memory : ordinary(next.calloc(count, bytes), all);
 }
 
-// Large blocks are in the heap, small ones are not, after a change of size too.
+// Large blocks are in the heap and small ones are not, also after a change of size.
 void* shared_realloc(void* memory, size_t bytes) noexcept {
   const bool from_heap = owns(memory);
   if (from_heap && bytes >= least_bytes)
@@ -160,7 +160,7 @@ void settle(bool shared) {
   if (!find_next()) return;
   Family settled = next;
   if (shared) {
-    // valloc() and pvalloc() are obsolete; they stay where they are.
+    // valloc() and pvalloc() are obsolete; they always call the next allocator.
     settled.free = shared_free;
     settled.realloc = shared_realloc;
     settled.malloc_usable_size = shared_usable_size;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The names of the C library's allocator, defined here and led either to the next in line or to the shared heap.
+// Defines the functions of the C library's allocator; each calls either the next allocator (RTLD_NEXT) or the shared
+// heap.
 #pragma once
 
 namespace coll::heap {
 
-// Until this is called they lead to the next in line; afterwards large allocations come from the heap if `shared`.
+// Before this is called they call the next allocator; afterwards large allocations come from the heap if `shared`.
 void settle(bool shared);
 
 }  // namespace coll::heap

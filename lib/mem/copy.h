@@ -24,18 +24,18 @@ inline void copy_ends(char* dst, const char* src, size_t bytes) {
   std::memcpy(dst + bytes - width, &tail, width);
 }
 
-// From here on memcpy may be a `rep movsb`.
+// From this size on memcpy may be a `rep movsb`.
 inline constexpr size_t long_bytes = 2048;
 void copy_long(void* dst, const void* src, size_t bytes);
 }  // namespace detail
 
-// By vectors of the processor, whatever the addresses.
+// Copies with vector loads and stores, at any addresses.
 void copy_vectors(void* dst, const void* src, size_t bytes);
 
-// Copies with ordinary stores: the data is expected to be read soon, by this core or a neighbour. Beyond 16 bytes the
-// C library's memcpy was never slower than a dispatched vector loop or `rep movsb` by hand from 64 bytes to 64 MiB
-// (bench/micro_mem.cc) but where it crawls and after another core, see copy_long(); it streams only far above the chunks
-// that collectives copy.
+// Copies with ordinary stores, for data that this core or a neighbour is expected to read soon. Beyond 16 bytes the C
+// library's memcpy was never slower than a dispatched vector loop or a hand-written `rep movsb` from 64 bytes to 64 MiB
+// (bench/micro_mem.cc), except in the cases that copy_long() treats: addresses at which it is very slow, and data of
+// another core. It uses non-temporal stores only far above the chunks that collectives copy.
 inline void copy(void* dst, const void* src, size_t bytes) {
   char* to = static_cast<char*>(dst);
   const char* from = static_cast<const char*>(src);
@@ -55,12 +55,13 @@ inline void copy(void* dst, const void* src, size_t bytes) {
 // Pays only when the data is not read again before it would leave the last-level cache: see choose_stores().
 void copy_nt(void* dst, const void* src, size_t bytes);
 
-// Over lines that another core, a distant one or not, has read: past the caches, or by a string instruction, as the
-// processor does it best. Fenced as copy_nt().
+// Copies over lines that another core has read: with `rep movsb` from the size on at which that needs no
+// read-for-ownership, otherwise with non-temporal stores if that core is far (last parameter) and ordinary ones if not.
+// A flag stored afterwards publishes the data, as for copy_nt().
 void copy_shared(void* dst, const void* src, size_t bytes, bool distant);
 
-// What nobody reads again soon, without fetching what is overwritten: past the caches, or a long piece by a string
-// instruction, where that does not wait for the lines.
+// Copies data that will not be read again soon, without a read-for-ownership of the destination: non-temporal stores,
+// or `rep movsb` for long data if the processor has RFO-free stores.
 void copy_streaming(void* dst, const void* src, size_t bytes);
 
 // One load, two stores: fills a private buffer and a shared one at once. dst1 and dst2 must not overlap.

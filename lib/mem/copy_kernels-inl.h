@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Copies that memcpy has no form of, or a slow one. Compiled once per SIMD target.
+// Copies that memcpy lacks, or makes slowly. Compiled once per SIMD target.
 #if defined(COLL_MEM_COPY_KERNELS_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef COLL_MEM_COPY_KERNELS_INL_H
 #undef COLL_MEM_COPY_KERNELS_INL_H
@@ -73,7 +73,7 @@ void copy_nt_vector(void* dst, const void* src, size_t bytes) {
   const Bytes d;
   uint8_t* to = static_cast<uint8_t*>(dst);
   const uint8_t* from = static_cast<const uint8_t*>(src);
-  // Whole cache lines are streamed; the ends of the range share lines with somebody else's data.
+  // Whole cache lines get non-temporal stores; the ends of the range share lines with other data.
   const size_t head = -reinterpret_cast<uintptr_t>(to) & 63;
   const size_t end = head + ((bytes - head) & ~size_t{63});
   std::memcpy(to, from, head);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Lines of shared memory that are about to be written. Those that another core has read lie in its cache too: a store
-// takes them back first, and stores wait for one another. Asked for ahead of time, many come at once.
+// Prefetches lines of shared memory for write, and demotes them. A line that another core has read is in its cache,
+// too: a store to it first needs a read-for-ownership, and stores wait for one another. If prefetched for write, many
+// lines arrive at once.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +12,7 @@ namespace coll::mem {
 
 inline constexpr size_t line_bytes = 64;
 
-// The lines that the memory has a part of: begins in the first one.
+// The lines that memory [bytes] has a part of; it begins in the first one.
 struct Lines {
   const char* first;
   size_t count;
@@ -21,7 +22,7 @@ inline Lines lines_of(const void* memory, size_t bytes) {
   return {static_cast<const char*>(memory) - within, (within + bytes + line_bytes - 1) / line_bytes};
 }
 
-// Only asks: returns at once, changes nothing, never faults.
+// PREFETCHW: a hint that returns at once, changes no data and never faults.
 inline void fetch_for_writing(const void* memory, size_t bytes) {
   auto [line, lines] = lines_of(memory, bytes);
 #pragma GCC unroll 4
@@ -34,9 +35,9 @@ inline void fetch_for_writing(const void* memory, size_t bytes) {
   }
 }
 
-// Pushes lines that this core has written to the cache that all cores share, where the first reader finds them sooner
-// than in this one's. For what is read at once and is short: the writer has to fetch them back. A processor that lacks
-// the instruction takes it for one that does nothing.
+// CLDEMOTE: pushes lines that this core has written to the cache that all cores share, where the first reader finds
+// them sooner than in this core's cache. Only for short data that is read at once, because the writer has to fetch the
+// lines again. A processor without the instruction executes it as a no-op.
 inline void demote_lines([[maybe_unused]] const void* memory, [[maybe_unused]] size_t bytes) {
 #if defined(__x86_64__)
   auto [line, lines] = lines_of(memory, bytes);
@@ -45,7 +46,8 @@ inline void demote_lines([[maybe_unused]] const void* memory, [[maybe_unused]] s
 #endif
 }
 
-// Calls write(from, length) for steps of `bytes` at `memory`, in order, each of whose lines have just been asked for.
+// Calls write(from, length) for consecutive steps of `memory` [bytes], each right after its lines were prefetched for
+// write.
 template <typename Write>
 inline void write_in_steps(const void* memory, size_t bytes, Write write) {
   constexpr size_t step = 1024;  // no more lines than a core can wait for at once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// float16 and bfloat16 to float and back, one value at a time, with the bits that x86's F16C gives: to nearest even,
-// subnormals kept, NaN stays NaN and becomes quiet. The SIMD kernels give the same bits.
+// Converts float16 and bfloat16 to float and back, one value at a time, with the same bits as x86's F16C: rounds to
+// nearest even, keeps subnormals and NaN, and makes NaN quiet. The SIMD kernels give the same bits.
 #pragma once
 
 #include <bit>
@@ -42,7 +42,7 @@ constexpr Float16 to_float16(float value) {
   if (magnitude > 0x7f800000u) return {static_cast<uint16_t>(sign | 0x7e00u | ((bits >> 13) & 0x3ffu))};
   if (magnitude >= 0x477ff000u) return {static_cast<uint16_t>(sign | 0x7c00u)};  // 65520 and above round to infinity
   uint32_t rounded = 0;
-  if (magnitude >= 0x38800000u) {  // normal: rebias, then round the 13 bits that go
+  if (magnitude >= 0x38800000u) {  // normal: rebias, then round off 13 bits
     const uint32_t rebiased = magnitude - (112u << 23);
     rounded = (rebiased + 0xfffu + ((rebiased >> 13) & 1u)) >> 13;
   } else if (magnitude > 0x33000000u) {  // subnormal, above half of the smallest

@@ -18,7 +18,7 @@ namespace {
 constexpr int collapse = 25;  // MADV_COLLAPSE, which older headers lack
 constexpr int most_tries = 4;
 
-// Not by madvise(): UCX, which MPI libraries load, puts one in front of it.
+// Not with madvise(): UCX, which MPI libraries load, interposes that.
 int advise_collapse(uintptr_t address, size_t bytes) {
   int error = 0;
   // EAGAIN: reclaim or compaction has isolated a page just now.
@@ -42,12 +42,12 @@ bool ask_system() {
 
 std::atomic<bool> none_left{false};
 
-// How often pages were used, found by their numbers: the number above, the uses modulo `period` in the lowest byte.
-// Pages that meet in a place forget each other; it takes 8 GiB of buffers for that.
+// How often pages were used, indexed by their numbers: an entry has the number in the upper bytes and the uses modulo
+// `period` in the lowest byte. Pages that share an entry overwrite each other; it takes 8 GiB of buffers for that.
 constexpr uint64_t period = 256;
 constinit std::array<std::atomic<uint64_t>, 4096> counts{};
 
-// One more use.
+// Counts one more use of a page. Returns its uses modulo `period`.
 int count(uintptr_t page) {
   std::atomic<uint64_t>& place = counts[page % counts.size()];
   const uint64_t counted = place.load(std::memory_order_relaxed);
@@ -70,7 +70,7 @@ void HugePages::use_long(const void* memory, size_t bytes) {
     const uintptr_t first = page * huge_page_bytes;
     if (std::min(end, first + huge_page_bytes) - std::max(begin, first) < least_bytes) continue;
     if (count(page) != uses) continue;
-    // What is not mapped is out of memory, too.
+    // The kernel also returns ENOMEM for memory that is not mapped.
     const bool whole = begin <= first && end - first >= huge_page_bytes;
     if (advise_collapse(first, huge_page_bytes) == ENOMEM && whole) none_left.store(true, std::memory_order_relaxed);
   }

@@ -13,31 +13,32 @@ namespace coll::mem {
 
 namespace {
 
-// Zen 3 and Zen 4, and Xeons with AVX-512: what few kilobytes another core has just written a Zen 4 moves half as fast by
-// `rep movsb`.
+// Zen 3, Zen 4, and Xeons with AVX-512. A Zen 4 copies a few kilobytes that another core has just written half as fast
+// with `rep movsb`.
 constexpr Processor usual = {.rep_movsb_load_min_bytes = (size_t(32) << 10) + 1,
                              .rep_movsb_store_min_bytes = (size_t(16) << 10) + 1,
                              .rep_movsb_no_rfo_min_bytes = Processor::never,
                              .inline_max_bytes_symmetric = 1023,
                              .inline_max_bytes_rooted = 2047};
-// Zen 5, staged data of 16 KiB to 4 MiB: 1.1 to 1.25 times as fast between distant cores as past the caches, 1.05 to 1.2
-// times between near ones as by vectors. Payloads of 2 to 4 KiB beside the flag, distant: 1.2 to 1.7 times as fast as in
-// fresh places.
+// Zen 5. For staged data of 16 KiB to 4 MiB, `rep movsb` is 1.1 to 1.25 times as fast as non-temporal stores between
+// cores on two L3s, and 1.05 to 1.2 times as fast as vectors on one L3. Payloads of 2 to 4 KiB next to the flag are 1.2
+// to 1.7 times as fast as in a new place each time, on two L3s.
 constexpr Processor zen5 = {.rep_movsb_load_min_bytes = (size_t(16) << 10) + 1,
                             .rep_movsb_store_min_bytes = size_t(6) << 10,
                             .rep_movsb_no_rfo_min_bytes = size_t(2) << 10,
                             .inline_max_bytes_symmetric = 4096,
                             .inline_max_bytes_rooted = 4096};
 
-// Together they have every rule and every L2 size that a decision of the library depends on, and the one family of processors
-// whose small broadcasts go another way.
+// Together they cover every rule and every L2 size that a decision of the library depends on, and the one processor
+// family for which small broadcasts are chosen differently.
 constexpr Profile all[] = {{"zen3", "AMD EPYC", size_t(512) << 10, usual},
                            {"zen4", "AMD EPYC", size_t(1) << 20, usual},
                            {"zen5", "AMD EPYC", size_t(1) << 20, zen5},
                            {"xeon", "Intel(R) Xeon(R) Processor", size_t(2) << 20, usual},
                            {"neoverse", "Neoverse-N1", size_t(1) << 20, usual}};
 
-// Reads the environment alone, because it runs before main(), in every process that loads the library. "" if not set.
+// Reads only the environment, because it runs before main(), in every process that loads the library. Returns "" if the
+// variable is not set.
 std::string_view wish() {
   const char* value = std::getenv("COLL_CPU");
   return value == nullptr ? "" : value;

@@ -7,10 +7,10 @@
 // So eight sources give ((0+1)+(2+3))+((4+5)+(6+7)), three (0+1)+2, five ((0+1)+(2+3))+4. Nodes of the tree that cover
 // aligned blocks of sources may be formed by separate calls: fold(0, 8) op fold(8, 13) is fold(0, 13).
 //
-// What every kernel keeps
+// What every kernel guarantees
 //  1. The tree depends on the number of sources only. Elements are never combined with other elements, a SIMD vector is
 //     folded lane by lane, and no multiply and add is contracted. The result therefore has the same bits for every way
-//     to cut the vector into pieces and for every SIMD target. Kernels of associative operations (all but sum and prod
+//     to cut the vector into chunks and for every SIMD target. Kernels of associative operations (all but sum and prod
 //     of floating-point numbers) may combine in another grouping, which gives the same bits.
 //  2. One source is copied bit by bit.
 //  3. float16 and bfloat16 fold in float and round once, to nearest even, when the result is stored. Between calls that

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The operations on one element: what reduce.h promises, said once. The scalar kernels use them for everything, the
-// SIMD kernels for the ends of a vector, so both give the same bits.
+// The operations on one element, as reduce.h describes them. The scalar kernels use them for everything, the SIMD
+// kernels for the ends of a vector, so both give the same bits.
 #pragma once
 
 #include <complex>
@@ -23,7 +23,7 @@ struct IsComplex : std::false_type {};
 template <typename T>
 struct IsComplex<std::complex<T>> : std::true_type {};
 
-// A reduction of one operand: both destinations get it, but for one that it lies in. dst2 may be null.
+// Reduces one operand: copies it to both destinations, except to one that is the operand itself. dst2 may be null.
 inline void copy_operand(void* dst, void* dst2, const void* src, size_t bytes) {
   if (dst != src) copy(dst, src, bytes);
   if (dst2 != nullptr && dst2 != src) copy(dst2, src, bytes);
@@ -117,7 +117,7 @@ struct Bxor {
   }
 };
 
-// x[i] *= y[i] one by one: where a vector of products holds a NaN (reduce_scalar.cc).
+// x[i] *= y[i] one by one, for vectors of products that contain a NaN (reduce_scalar.cc).
 void multiply_complex(std::complex<float>* x, const std::complex<float>* y, size_t count);
 void multiply_complex(std::complex<double>* x, const std::complex<double>* y, size_t count);
 
@@ -151,8 +151,8 @@ using AllTypes =
                std::byte, Pair<float>, Pair<double>, Pair<long>, Pair<int>, Pair<short>, Pair<long double>>;
 static_assert(std::tuple_size_v<AllOps> == COLL_OP_END_ && std::tuple_size_v<AllTypes> == COLL_DATATYPE_END_);
 
-// The type that an operation works on: wrapping arithmetic and bits do not care about a sign, so signed integers share
-// the kernels of unsigned ones; a bool may hold any byte.
+// The type that an operation works on: wrapping arithmetic and bit operations do not depend on a sign, so signed
+// integers share the kernels of unsigned ones; a bool may hold any byte.
 template <typename Op, typename T>
 auto canonical() {
   constexpr bool signed_matters = std::is_same_v<Op, Min> || std::is_same_v<Op, Max>;

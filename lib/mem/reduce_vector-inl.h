@@ -134,7 +134,7 @@ HWY_NOINLINE V multiply_one_by_one(V a, V b) {
   return Vs::load(x);
 }
 
-// (ar br - ai bi, ar bi + ai br). A NaN is rare and may have to become an infinity: left to the scalar operation.
+// (ar br - ai bi, ar bi + ai br). A NaN is rare and may have to become an infinity: the scalar operation handles it.
 template <typename F, class V>
 HWY_INLINE V combine(Prod, Element<std::complex<F>>, V a, V b) {
   const hn::DFromV<V> d;

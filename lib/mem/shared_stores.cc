@@ -23,7 +23,7 @@ double duration_ns(Touch touch) {
   return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count();
 }
 
-// A quarter of the times is shorter.
+// The lower quartile of several times.
 template <typename Touch>
 double quick_ns(Touch touch) {
   constexpr size_t tries = 16;
@@ -33,16 +33,16 @@ double quick_ns(Touch touch) {
   return times[tries / 4];
 }
 
-// Reading the clock and nothing else.
+// Time to read the clock, and nothing else.
 double clock_ns() {
   return quick_ns([](size_t) { return duration_ns([] {}); });
 }
 
-// A line that is in no cache. Infinite where lines cannot be flushed.
+// Time to load a line that is in no cache. Infinite if lines cannot be flushed.
 double memory_ns() {
 #if defined(__x86_64__)
   constexpr size_t lines = 16, apart = (4096 + 64) / sizeof(uint64_t);
-  static const auto& memory = *new std::vector<uint64_t>(lines * apart, 1);  // threads may outlive what is destroyed
+  static const auto& memory = *new std::vector<uint64_t>(lines * apart, 1);  // threads may outlive static objects
   return quick_ns([&](size_t i) {
     const volatile uint64_t* word = &memory[i * 7 % lines * apart];
     _mm_clflush(const_cast<const uint64_t*>(word));
@@ -54,7 +54,7 @@ double memory_ns() {
 #endif
 }
 
-// Until this core's stores so far have their lines.
+// Waits until this core owns the lines of all its stores so far.
 void await_stores() {
 #if defined(__x86_64__)
   _mm_mfence();
@@ -68,12 +68,13 @@ void SharedStores::measure(std::atomic<uint64_t>& flag) {
     left_ = std::numeric_limits<int>::max();
     return;
   }
-  // Other work on the machine makes memory look slow for a while, and distant flags near: the quickest of several times.
+  // Other work on the machine makes memory look slow for a while, and far flags near: use the shortest of several
+  // times.
   constexpr int times = 8, apart = 8;
   static const double clock = clock_ns();
   if (looks_ < times * apart && looks_++ % apart == 0)
     memory_ns_ = std::min(memory_ns_, std::max(memory_ns() - clock, 1.0));
-  // Not the time of the stores before it, which it would wait for: of staged data hundreds of nanoseconds.
+  // Earlier stores must not count, which the atomic access would wait for: hundreds of nanoseconds for staged data.
   await_stores();
   // A compiler may turn fetch_add(0) into a fence, or into nothing: it must not know the operand.
   uint64_t zero = 0;
@@ -81,10 +82,10 @@ void SharedStores::measure(std::atomic<uint64_t>& flag) {
   judge((duration_ns([&] { flag.fetch_add(zero, std::memory_order_relaxed); }) - clock) / memory_ns_);
 }
 
-// Measured: 0.2 to 0.6 between cores of one last-level cache, 0.9 to 1.5 between others, now and then much more. A flag that
-// nobody has read yet is there at once and proves nothing: another is tried sooner, and not always the same number of
-// flags later, which in a row of equal calls might each time be one that nobody has read. A measurement makes the rank wait
-// for its stores: few, as long as all say the same.
+// Measured: 0.2 to 0.6 between cores of one last-level cache, 0.9 to 1.5 between others, occasionally much more. If no
+// rank has read a flag yet, this core still owns it, and the measurement proves nothing: the next one comes sooner, and
+// not always the same number of flags later, because in a row of equal calls each such flag might be one that no rank
+// has read. A measurement makes the rank wait for its stores, so they are few as long as all agree.
 void SharedStores::judge(double times) {
   constexpr double owned = 0.15, distant = 0.75;
   constexpr int every = 16, seldom = 64, soon = 6, spread = 7, many = 5, few = 2, all = 8;

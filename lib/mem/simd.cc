@@ -15,8 +15,8 @@
 namespace coll::mem {
 namespace {
 
-// Null until the first use. Whoever comes first stores the same value as everybody else, so relaxed order is enough:
-// what the pointer leads to is constant data.
+// Null until the first use. Threads that choose at the same time store the same value, and it points to constant data,
+// so relaxed order is enough.
 constinit std::atomic<const Implementation*> chosen{nullptr};
 
 const Implementation* find(std::string_view name) {
@@ -28,7 +28,7 @@ const Implementation* find(std::string_view name) {
 const Implementation& choose() {
   const char* forced = config::value("COLL_SIMD");
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  if (forced == nullptr || find(forced) == nullptr) forced = "scalar";  // the kernels that the sanitizer sees into
+  if (forced == nullptr || find(forced) == nullptr) forced = "scalar";  // the sanitizer checks these kernels
 #endif
   const Implementation* found = forced != nullptr ? find(forced) : nullptr;
   if (found == nullptr)
@@ -41,15 +41,16 @@ const Implementation& choose() {
   return *found;
 }
 
-// A `rep movsb` may crawl: AMD's Zen 3 moves 2 GB/s instead of 60 when dst lies up to half a line behind src within their
-// pages, and few more up to two lines; Zen 5 a third of what it moves otherwise.
+// Whether `rep movsb` is very slow at these addresses. Zen 3 copies 2 GB/s instead of 60 if dst is up to half a line
+// behind src within their pages, and few more up to two lines behind; Zen 5 copies a third as fast as otherwise.
 bool strings_crawl(const void* dst, const void* src) {
   constexpr size_t page_bytes = 4096, most_behind = 127;
   const size_t behind = (reinterpret_cast<uintptr_t>(dst) - reinterpret_cast<uintptr_t>(src)) % page_bytes;
   return behind - 1 < most_behind;
 }
 
-// The C library takes `rep movsb` where it thinks best, and under a sanitizer sees what is copied.
+// With `rep movsb` if the processor has RFO-free stores. Otherwise memcpy() selects it where it thinks best; under a
+// sanitizer it also shows what is copied.
 void copy_string(void* dst, const void* src, size_t bytes) {
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   if (processor().has_rfo_free_stores()) {

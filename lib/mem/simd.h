@@ -19,7 +19,7 @@ const char* simd_target();
 // looked up again. False when `name` is not one of simd_targets().
 bool simd_select(std::string_view name);
 
-// What is wrong with the value of COLL_SIMD and what mends it; empty when nothing is. A wrong value is ignored.
+// Describes what is wrong with the value of COLL_SIMD and how to fix it; empty if nothing is. A wrong value is ignored.
 std::string simd_environment_error();
 
 }  // namespace coll::mem

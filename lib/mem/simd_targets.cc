@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Compiles the vector kernels once per SIMD target and lists them. Only Highway's headers are used: its own dispatcher
-// would need libhwy.so at run time, and a preloaded library had better need nothing.
+// would need libhwy.so at run time, and a preloaded library should depend on nothing.
 #include <cstring>
 
 #if defined(__x86_64__)
@@ -13,7 +13,7 @@
 // Few targets: each costs compile time, and those left out are between or above these without another instruction that
 // copies or reductions could use.
 #if defined(__SANITIZE_THREAD__)
-// The kernels take no part in any race that another target would not show, and sanitized they compile for minutes.
+// These targets have no race that another target would not show, and with the sanitizer they compile for minutes.
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_AVX3)
 #elif defined(__SANITIZE_ADDRESS__)
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
@@ -72,7 +72,7 @@ constexpr Implementation implementations[] = {
      &N_SSE4::reduce_kernels, N_SSE4::copy_kernels},
 #endif
 #elif HWY_STATIC_TARGET != HWY_SCALAR
-    // Another architecture: what the compiler may assume anyway.
+    // Other architectures: the instructions that the compiler may use anyway.
     {"native", [] { return true; }, &HWY_STATIC_DISPATCH(reduce_kernels), HWY_STATIC_DISPATCH(copy_kernels)},
 #endif
     {"scalar", [] { return true; }, nullptr, {copy_scalar, copy_scalar, copy2_scalar}},

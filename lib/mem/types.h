@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is known about the built-in datatypes and operations: size, name, which operation fits which type.
+// Properties of the built-in datatypes and operations: size, name, and which operation is defined for which type.
 #pragma once
 
 #include <array>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Nanoseconds of CLOCK_MONOTONIC, which processes of one machine share. Any thread; some 20 ns a look.
+// Nanoseconds of CLOCK_MONOTONIC, which is the same for all processes of one machine. Thread safe; a call takes some 20
+// ns.
 #pragma once
 
 #include <time.h>

@@ -24,7 +24,7 @@ struct alignas(line_bytes) FlagLine {
   std::atomic<uint64_t> published_operation;
   std::atomic<uint64_t> published_address;  // in the writer's address space
   std::atomic<uint64_t> published_offset;   // in the arena of the writer's process, plus one; 0 when it is not there
-  // Of memory outside the arena: transport::Announced.
+  // For memory outside the arena: transport::Announced.
   std::atomic<uint64_t> published_region;
   std::atomic<uint64_t> published_place;
   std::atomic<uint64_t> published_mappable;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A lock between threads of one process. Unlike a std::mutex it may be tried by the thread that has it: the try fails. So
-// a callback that runs inside may call what skips whatever is in use.
+// A lock between threads of one process. Unlike with a std::mutex, the thread that holds it may call try_lock(), which
+// then fails. So a callback that runs under the lock may call functions that skip objects in use.
 #pragma once
 
 #include <atomic>

@@ -16,8 +16,8 @@ std::string first_line(const char* path) {
   return line;
 }
 
-// "hierarchy:controllers:path". The unified hierarchy names no controllers; whether cpu is one of its own is not asked:
-// two groups are then taken for different that are not, which costs time, not correctness.
+// "hierarchy:controllers:path". The unified hierarchy names no controllers, and whether cpu is one of its own is not
+// checked: two equal groups may then be taken for different ones, which costs time, not correctness.
 bool divides_the_core(const std::string& line) {
   size_t begin = line.find(':'), end = line.find(':', begin + 1);
   if (begin == std::string::npos || end == std::string::npos) return false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What waits outside this process: in the kernel on a word of shared memory, for some time, or until others have had the
-// core. Only this directory calls the system for it; a wait for a rank goes through Backoff.
+// The system calls of waiting: on a word of shared memory, for some time, or until other processes have had the core.
+// Only this directory makes them; a wait for a rank uses Backoff.
 #pragma once
 
 #include <linux/futex.h>
@@ -16,11 +16,11 @@ namespace coll::sync {
 
 inline timespec time_of_us(uint32_t us) { return {time_t(us / 1'000'000), long(us % 1'000'000) * 1000}; }
 
-// Until a thread wakes those that wait for the word, unless it has another value already; may return without cause.
+// Sleeps until a thread wakes the waiters of the word, unless it has another value already; may return spuriously.
 inline void futex_wait(const std::atomic<uint32_t>& word, uint32_t value) {
   syscall(SYS_futex, &word, FUTEX_WAIT, value, nullptr, nullptr, 0);
 }
-// The same for at most so long.
+// The same for at most `at_most_us`.
 inline void futex_wait(const std::atomic<uint32_t>& word, uint32_t value, uint32_t at_most_us) {
   const timespec timeout = time_of_us(at_most_us);
   syscall(SYS_futex, &word, FUTEX_WAIT, value, &timeout, nullptr, 0);
@@ -29,10 +29,10 @@ inline void futex_wake_all(const std::atomic<uint32_t>& word) {
   syscall(SYS_futex, &word, FUTEX_WAKE, INT32_MAX, nullptr, nullptr, 0);
 }
 
-// Lets others of the scheduling group have the core.
+// Lets other processes of the scheduling group have the core.
 inline void yield() { sched_yield(); }
 
-// For what no other process announces.
+// For events that no other process signals.
 inline void sleep_us(uint32_t us) {
   const timespec time = time_of_us(us);
   nanosleep(&time, nullptr);

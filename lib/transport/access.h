@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How the ranks of one communicator reach each other's ordinary memory: memory that lies in no arena. One
-// implementation a mechanism (cma.h, kcoll_copy.h, kcoll_map.h, kcoll_uring.h). The executor asks what it can do and
-// never which one it is.
+// How the ranks of one communicator reach each other's ordinary memory: memory outside all arenas. Each mechanism has
+// one implementation (cma.h, kcoll_copy.h, kcoll_map.h, kcoll_uring.h). The executor depends on its abilities, never on
+// which one it is.
 //
-// An owner offers a buffer and hands what comes back to its peers through shared memory; a peer copies to and from it
-// by that, or maps it. A communicator is used by one thread at a time, and so is its access.
+// An owner offers a buffer and publishes the resulting Announced to its peers in shared memory; a peer uses that to
+// copy to and from the buffer, or to map it. A communicator is used by one thread at a time, and so is its access.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,11 @@
 
 namespace coll::transport {
 
-// What somebody needs of an access.
+// What a plan needs of an access.
 struct Demands {
   bool reads = false;       // peers' memory is read
   bool writes = false;      // peers' memory is written
-  size_t atomic_bytes = 0;  // of memory that two ranks access with nothing that orders them
+  size_t atomic_bytes = 0;  // of memory that two ranks access without synchronisation
 };
 
 struct Abilities {
@@ -26,7 +26,7 @@ struct Abilities {
   bool writes = false;      // write() works
   bool load_store = false;  // map() works for what is offered as mappable
   bool batches = false;     // transfer() moves several in one call
-  // Aligned loads and stores up to this size happen as a whole; 0: bytes of a copy arrive in any order.
+  // Aligned loads and stores up to this size are atomic; 0: bytes of a copy arrive in any order.
   size_t atomic_bytes = 0;
 
   bool meet(const Demands& demands) const {
@@ -34,32 +34,32 @@ struct Abilities {
   }
 };
 
-// How an owner names a buffer to its peers. Plain words: what they mean is the mechanism's.
+// How an owner names a buffer to its peers: plain words, whose meaning the mechanism defines.
 struct Announced {
   uint64_t region = 0;
   uint64_t place = 0;  // of the buffer's first byte
   bool mappable = false;
 };
 
-// Whoever holds one keeps an offered buffer reachable, or a mapped one mapped.
+// Keeps an offered buffer reachable, or a mapped one mapped, until its last copy is dropped.
 using Hold = std::shared_ptr<const void>;
 
-// A peer's buffer mapped here. Loads never raise a signal. What was loaded, and what was stored, between two looks at
-// current() that were both true was the owner's memory; otherwise it may have been anything, and is to be repeated by
-// read() or write().
+// A peer's buffer mapped in this process. Loads and stores never raise a signal. If current() is true before and after
+// them, they met the owner's memory; otherwise they may have met anything, and are to be repeated by read() or write().
 struct Window {
   char* data = nullptr;  // null: not mapped
   const uint64_t* counter = nullptr;
   uint64_t expected = 0;
 
-  // The caller's loads and stores before a look and after it stay on their side. (The thread sanitizer does not know
-  // std::atomic_thread_fence(); the other side is the kernel, which it does not see either.)
+  // A fence: the caller's loads and stores before and after a check of current() stay on their side. (The thread
+  // sanitizer does not know std::atomic_thread_fence(); the other side is the kernel, which it does not see either.)
   static void settle() { __sync_synchronize(); }
-  // REQUIRES: settle() since the accesses that it is to judge; several windows share one.
+  // Whether the window still shows the owner's memory. REQUIRES: settle() after the accesses to be checked; several
+  // windows share one.
   bool current() const { return __atomic_load_n(counter, __ATOMIC_ACQUIRE) == expected; }
 };
 
-// One copy between a peer's buffer and memory here.
+// One copy between a peer's buffer and memory of this process.
 struct Transfer {
   bool write = false;  // from here to the peer
   int rank = 0;
@@ -73,25 +73,28 @@ struct Transfer {
 class Access {
  public:
   virtual ~Access() = default;
-  // As users force and logs name it: "cma".
+  // The name by which users select it and logs print it: "cma".
   virtual const char* name() const = 0;
   virtual Abilities abilities() const = 0;
 
-  // Lets peers read [memory, memory + bytes), and write it when `writable`, at least until `hold` and all holds of
-  // copies of `at` are dropped. False: they cannot, and nothing has changed.
+  // Lets peers read [memory, memory + bytes), and write it if `writable`, at least until `hold` and all holds of copies
+  // of `at` are dropped. Returns false if they cannot; nothing has changed then.
   virtual bool offer(const void* memory, size_t bytes, bool writable, Announced& at, Hold& hold) = 0;
 
-  // Copies `bytes` at `offset` of what `rank` has announced. 0 or errno: ESRCH when the owner has ended or no longer
-  // offers it, EPERM when the system forbids it, EFAULT when an address is not mapped. Never a signal.
+  // Copies `bytes` at `offset` of the buffer that `rank` has announced. Returns 0 or errno: ESRCH if the owner has
+  // exited or no longer offers it, EPERM if the system forbids it, EFAULT if an address is not mapped. Never raises a
+  // signal.
   virtual int read(int rank, const Announced& at, uint64_t offset, void* to, size_t bytes) = 0;
   virtual int write(int rank, const Announced& at, uint64_t offset, const void* from, size_t bytes) = 0;
-  // Several, none of which touches what another one writes. 0 or the first errno, as above; each has its own.
+  // Makes several copies, none of which touches memory that another one writes. Returns 0 or the first errno, as above;
+  // each transfer has its own.
   virtual int transfer(Transfer* transfers, size_t count);
 
-  // Maps what `rank` has announced as mappable, until `hold` is dropped. data is null when it cannot be: copy then.
+  // Maps a buffer that `rank` has announced as mappable, until `hold` is dropped. data is null if it cannot be mapped:
+  // use copies then.
   virtual Window map(int rank, const Announced& at, bool writable, Hold& hold);
 
-  // What to do about an errno of read() or write(), for people.
+  // Returns what to do about an errno of read() or write(), as a message for users.
   virtual std::string remedy(int error) const = 0;
 };
 

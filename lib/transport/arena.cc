@@ -20,16 +20,17 @@ namespace {
 
 constexpr size_t line = 64, least_page = 4096, huge_page = mem::huge_page_bytes;
 constexpr size_t least_extent = size_t(64) << 20;
-constexpr size_t largest_page = size_t(64) << 10;  // of the kernels of all processors
+constexpr size_t largest_page = size_t(64) << 10;  // of any kernel on any processor
 constexpr size_t most_bytes = size_t(1) << 60;     // of an allocation: sums of a few do not overflow
 
 std::mutex own_mutex;  // held while the arena is made, and around fork()
-// Never freed: peers and user memory refer to it until the process ends. Looked at in every collective.
+// Never freed: peers and user memory refer to it until the process ends. Every collective reads it.
 std::atomic<Arena*> own_arena{nullptr};
-Arena* inherited = nullptr;  // of all ancestors; referred to, so that leak checks find what is in them
+Arena* inherited = nullptr;  // of all ancestors; kept, so that leak checks find pointers in them
 
-// When this library is loaded, so before those that use it: handlers that run before fork() go last in, first out, and
-// whatever they still write is to be in the copy; those of the child go in order, and it is to have its memory first.
+// Registered when this library is loaded, so before the handlers of its users: handlers that run before fork() run last
+// in, first out, so that the copy contains what the users' handlers write; those of the child run in order, so that it
+// has its memory first.
 const bool fork_is_watched =
     pthread_atfork(Arena::before_fork, Arena::after_fork_in_parent, Arena::after_fork_in_child) == 0;
 
@@ -37,10 +38,11 @@ size_t alignment_of(size_t bytes) {
   if (bytes >= huge_page) return huge_page;
   return bytes >= page_bytes() ? page_bytes() : bytes >= least_page ? least_page : line;
 }
-// Memory is given back by as much: an emulator of user mode may report smaller pages than those of its kernel, which
-// rounds a length up.
+// Memory is given back in units of this size: a user-mode emulator may report smaller pages than those of its kernel,
+// which rounds a length up.
 size_t unit_given_back() { return std::max(page_bytes(), largest_page); }
-// Whether the kernel clears what is given back to it. Some take the advice and do nothing: gVisor, emulators of user mode.
+// Whether the kernel clears memory that is given back to it. Some accept the advice and do nothing: gVisor, user-mode
+// emulators.
 bool clears_what_it_takes(char* unit) {
   volatile char* byte = unit;
   *byte = 1;
@@ -91,7 +93,7 @@ std::string Arena::make() {
 
 bool Arena::has_descriptor() const { return file_.is_of(descriptor_); }
 
-// One more extent, in which so many bytes can be allocated. 0 or errno.
+// Adds an extent in which `bytes` can be allocated. Returns 0 or errno.
 int Arena::grow(size_t bytes) {
   const size_t count = extent_count_.load(std::memory_order_relaxed), before = bytes_.load(std::memory_order_relaxed);
   if (count == ArenaHeader::most_extents) return ENOMEM;
@@ -162,8 +164,8 @@ bool Arena::free(void* memory) {
   return true;
 }
 
-// By giving back the units that are free now; by stores where the kernel does not take them, as those that are locked, and
-// in the rest. The hole is zero already but for this memory.
+// Zeroes freed memory, which is part of a hole that is otherwise zero: gives the units that are free now back to the
+// system, and stores zeros to the rest, or to all of it if the kernel refuses the units, for example locked ones.
 void Arena::clear(char* memory, size_t bytes, char* hole, size_t hole_bytes) const {
   const size_t unit = unit_given_back();
   char* const end = memory + bytes;
@@ -216,10 +218,10 @@ void Arena::after_fork_in_parent() {
   own_mutex.unlock();
 }
 
-// The child does not have the mapping (MADV_DONTFORK); it starts anew.
+// The child does not have the mapping (MADV_DONTFORK); it starts without an arena.
 void Arena::after_fork_in_child() {
   if (Arena* arena = existing()) {
-    // Not by mremap(): UCX, which MPI libraries load, puts one in front of it that forgets the last argument.
+    // Not with mremap(): UCX, which MPI libraries load, interposes one that ignores the last argument.
     for (const Extent& extent : arena->extents_) {
       const Copy& copy = extent.copy;
       if (copy.memory != nullptr && syscall(SYS_mremap, copy.memory, copy.bytes, copy.bytes,
@@ -258,13 +260,13 @@ Arena::Copy Arena::copy_for_child(const Extent& extent) const {
   return {};
 }
 
-// By the file, whose holes stay holes; reading them where they are mapped would fill them.
+// Copies from the file, whose holes stay holes; reading them through the mapping would fill them.
 bool Arena::copy_pages(const Extent& extent, const Copy& copy, size_t first, size_t last) const {
   if (first < last && !has_descriptor())
     return memcpy(copy.memory + (first - copy.offset), extent.at(first), last - first), true;
   while (first < last) {
     const off_t data = lseek(descriptor_, off_t(first), SEEK_DATA);
-    if (data < 0) return errno == ENXIO;  // no more of it
+    if (data < 0) return errno == ENXIO;  // no data follows
     first = size_t(data);
     if (first >= last) return true;
     const size_t end = std::min(last, size_t(lseek(descriptor_, data, SEEK_HOLE)));

@@ -27,7 +27,7 @@ int transfer(Call call, int pid, char* local, uint64_t remote, size_t bytes) {
   return 0;
 }
 
-// An address is all that a peer has to know.
+// A peer needs to know only the address of a buffer.
 class Cma : public Access {
  public:
   explicit Cma(std::vector<int> pids) : pids_(std::move(pids)) {}

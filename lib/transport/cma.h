@@ -12,15 +12,16 @@
 
 namespace coll::transport {
 
-// Copies `bytes` from the peer's address to here, or the other way round; continues after partial copies. 0 or errno:
-// ESRCH when the peer has ended, EPERM when the system forbids it, EFAULT when an address is not mapped.
+// Copy `bytes` from the peer's address space to this one, or from this one to the peer's; continue after partial
+// copies. Return 0 or errno: ESRCH if the peer has exited, EPERM if the system forbids it, EFAULT if an address is not
+// mapped.
 int cma_read(int pid, void* local, uint64_t remote, size_t bytes);
 int cma_write(int pid, uint64_t remote, const void* local, size_t bytes);
 
-// What to do about an errno of the two, for people.
+// Returns what to do about an errno of these two, as a message for users.
 std::string cma_remedy(int error);
 
-// The same for the ranks of a communicator, whose processes these are.
+// The access of a communicator whose ranks are these processes; `pids` by rank.
 std::unique_ptr<Access> cma_access(std::vector<int> pids);
 
 }  // namespace coll::transport

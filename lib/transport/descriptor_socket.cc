@@ -19,7 +19,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// As bind() and connect() take it.
+// The address of a socket for bind() and connect().
 struct Name {
   sockaddr_un address{};
   socklen_t bytes = 0;  // 0: the path is too long
@@ -46,7 +46,7 @@ std::string cannot_make(const std::string& directory, int reason) {
          "; name a short path of a writable directory in COLL_RENDEZVOUS_DIR";
 }
 
-// Why the socket of the other process is not there.
+// Explains why the socket of the other process does not exist.
 std::string not_there(const std::string& directory, int reason) {
   if (directory.empty())
     return "it has ended or given up, or the system forbids a socket between the two (" +
@@ -69,7 +69,7 @@ std::unique_ptr<DescriptorSocket> DescriptorSocket::make(const Token& name, cons
   if (number < 0) return problem = cannot_make(directory, errno), nullptr;
   std::unique_ptr<DescriptorSocket> made(new DescriptorSocket(number, directory));
   const int on = 1;
-  // The file that bind() makes has the mode that the socket has then.
+  // The file that bind() makes gets the mode that the socket has at that time.
   if (setsockopt(number, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0 || fchmod(number, S_IRUSR | S_IWUSR) != 0 ||
       bind(number, own.get(), own.bytes) != 0)
     return problem = cannot_make(directory, errno), nullptr;
@@ -103,7 +103,7 @@ std::string DescriptorSocket::send(const Token& to, int descriptor, std::chrono:
   const auto deadline = Clock::now() + patience;
   while (sendmsg(socket_, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
     const int reason = errno;
-    // Its queue is full of a stranger's datagrams, or too many descriptors of this user are under way.
+    // Temporary: its queue is full of other processes' datagrams, or too many descriptors of this user are in flight.
     const bool passes = reason == EAGAIN || reason == ENOBUFS || reason == ETOOMANYREFS || reason == EINTR;
     if (!passes) return "cannot be reached: " + not_there(directory_, reason);
     if (Clock::now() >= deadline)
@@ -133,7 +133,8 @@ int DescriptorSocket::receive(const Sender& from, const FileIdentity& file, std:
   }
 }
 
-// Of one datagram; -1 when it is a stranger's, or with a reason.
+// Returns the descriptor of one datagram; -1 if it is not from the sender, or, with a reason, if the sender's cannot be
+// used.
 int DescriptorSocket::accept(const Sender& from, const FileIdentity& file, std::string& problem) const {
   char byte = 0;
   iovec data{&byte, 1};
@@ -148,7 +149,7 @@ int DescriptorSocket::accept(const Sender& from, const FileIdentity& file, std::
   ucred credentials{};
   for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header)) {
     if (header->cmsg_level != SOL_SOCKET) continue;
-    // There is room for a second descriptor in what aligns the first.
+    // The padding behind the first descriptor has room for a second one.
     for (size_t at = CMSG_LEN(0); header->cmsg_type == SCM_RIGHTS && at < header->cmsg_len; at += sizeof descriptor) {
       if (descriptor >= 0) close(descriptor);
       memcpy(&descriptor, reinterpret_cast<char*>(header) + at, sizeof descriptor);

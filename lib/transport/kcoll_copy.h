@@ -13,7 +13,7 @@ namespace coll::transport {
 
 class KcollCopy : public Access {
  public:
-  // The device has joined the communicator's domain.
+  // REQUIRES: the device has joined the communicator's domain.
   explicit KcollCopy(std::shared_ptr<KcollDevice> device) : KcollCopy(std::move(device), false) {}
   const char* name() const override { return "kcoll_copy"; }
   Abilities abilities() const override { return {.reads = true, .writes = true}; }

@@ -11,7 +11,8 @@ namespace coll::transport {
 
 namespace {
 
-// 0 or errno. A signal that does not kill may interrupt what waits; the commands can be repeated from the start.
+// Returns 0 or errno. A signal that does not kill may interrupt a command that waits; it can be repeated from the
+// start.
 template <class Arguments>
 int command(int descriptor, unsigned long number, Arguments& arguments) {
   arguments.size = sizeof arguments;
@@ -32,7 +33,7 @@ KcollStatus opening_status(int error) {
   }
 }
 
-// What every plan of this library needs; the other features are asked for where they are used.
+// Features that every plan of this library needs; the others are checked where they are used.
 constexpr uint64_t needed_features = KCOLL_FEATURE_DOMAIN | KCOLL_FEATURE_MAP | KCOLL_FEATURE_QUIET;
 
 }  // namespace
@@ -50,7 +51,7 @@ std::shared_ptr<KcollDevice> KcollDevice::open(KcollStatus& status, const char* 
   }
   kcoll_info info{};
   const int error = command(descriptor, KCOLL_INFO, info);
-  // A device that knows no such command, or refuses its arguments, is none that we know.
+  // A device that lacks this command, or refuses its arguments, is not one that this library knows.
   status = error == ENOTTY || error == EINVAL ? KcollStatus::mismatch : kcoll_status_of(error);
   if (status == KcollStatus::ok) status = judge(info);
   if (status != KcollStatus::ok) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A descriptor of /dev/kcoll: registers this process's memory, copies between it and regions of its peers. How peers'
-// regions are mapped: kcoll_mapping.h. What the commands mean: include/uapi/kcoll.h.
+// A descriptor of /dev/kcoll: registers this process's memory, copies between it and regions of its peers.
+// kcoll_mapping.h maps peers' regions; include/uapi/kcoll.h documents the commands.
 //
-// All of it may be called by several threads at once. Nothing blocks but register_region(eager) and copies, which may
-// wait for a page or for their turn to pin; a killed process leaves them.
+// Thread safe. Only register_region(eager) and copies block: they may wait for a page, or at the gate that limits
+// pinning; a killed process does not stay in them.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,9 @@ namespace coll::transport {
 
 enum class KcollAccess : uint32_t { read = KCOLL_READ, write = KCOLL_WRITE, both = KCOLL_READ | KCOLL_WRITE };
 
-// lazy: pages are pinned when a peer first needs them, and a copy does without where that is refused; eager: now, or
-// registering fails. Memory that peers map wants to be eager: a mapping cannot do without pinned pages.
+// lazy: pages are pinned when a peer first needs them, and a copy works without pinning if that is refused; eager: they
+// are pinned at once, or registering fails. Memory that peers map should be eager, because a mapping needs pinned
+// pages.
 enum class KcollPinning { lazy, eager };
 
 class KcollDevice {
@@ -30,41 +31,43 @@ class KcollDevice {
   KcollDevice(const KcollDevice&) = delete;
   KcollDevice& operator=(const KcollDevice&) = delete;
 
-  // This process's one, opened at the first call; a child after fork() gets its own. Null and why: absent,
-  // no_permission, mismatch.
+  // This process's device, opened at the first call; a child after fork() gets its own. Null, and `status` says why:
+  // absent, no_permission, mismatch.
   static std::shared_ptr<KcollDevice> own(KcollStatus& status);
-  // Another one, for a second domain or for tests.
+  // Opens another device, for a second domain or for tests.
   static std::shared_ptr<KcollDevice> open(KcollStatus& status, const char* path = KCOLL_DEVICE);
-  // Whether this library can work with a module that says this of itself.
+  // Returns ok if this library can work with a module that reports this about itself, otherwise mismatch.
   static KcollStatus judge(const kcoll_info& info);
 
-  // What the module said when it was opened.
+  // What the module reported when the device was opened.
   const kcoll_info& info() const { return info_; }
   bool has(uint64_t features) const { return (info_.features & features) == features; }
   int descriptor() const { return descriptor_; }
 
-  // Binds the descriptor to the domain whose members share the secret key. Before anything is registered; regions are
-  // then out of reach of other domains, and theirs of this descriptor. Again with the same key: ok; another: taken.
+  // Binds the descriptor to the domain whose members share the secret key; must be called before anything is
+  // registered. Other domains cannot reach its regions, and it cannot reach theirs. A later call returns ok for the
+  // same key, taken for another.
   KcollStatus join(const Token& key);
 
-  // Peers may access [address, address + bytes) by the cookie until it is unregistered. The range may be unmapped or
-  // mapped anew meanwhile: accesses see what is there then, or fail. Can be mapped if it is made of whole pages.
-  // `throttle`: most tasks that pin pages of it at once; 0: as the module decides.
+  // Lets peers access [address, address + bytes) by the cookie until it is unregistered. The range may be unmapped or
+  // remapped meanwhile: accesses then meet the memory that is there, or fail. Peers can map it if it consists of whole
+  // pages. `throttle`: maximum number of tasks that pin pages of it at once; 0: the module decides.
   KcollStatus register_region(const void* address, size_t bytes, KcollAccess access, KcollPinning pinning,
                               uint64_t& cookie, uint32_t throttle = 0);
-  // When it returns nobody accesses the memory any more.
+  // When it returns, no peer accesses the memory any more.
   KcollStatus unregister_region(uint64_t cookie);
 
-  // Copies `bytes` at `offset` of a region to or from here. With a generation (kcoll_mapping.h) other than 0: stale if
-  // the owner has changed the region's memory since, before or during the copy. `done`: bytes copied, also on failure.
+  // Copy `bytes` at `offset` of a region to or from memory of this process. With a generation (kcoll_mapping.h) other
+  // than 0 they return stale if the owner has changed the region's memory since, before or during the copy. `done`:
+  // bytes copied, also on failure.
   KcollStatus read(uint64_t cookie, uint64_t offset, void* to, size_t bytes, uint64_t generation = 0,
                    uint64_t* done = nullptr);
   KcollStatus write(uint64_t cookie, uint64_t offset, const void* from, size_t bytes, uint64_t generation = 0,
                     uint64_t* done = nullptr);
 
-  // Sums of this descriptor, or of all since the module was loaded.
+  // Reads the sums of this descriptor, or of all descriptors since the module was loaded.
   KcollStatus stats(kcoll_stats& stats, bool all = false);
-  // From now on measure (or not) the times of this descriptor's copies that find pinned pages, too.
+  // Switches on or off that copies of this descriptor which find pinned pages are timed, too.
   KcollStatus measure_times(bool on);
 
  private:

@@ -5,7 +5,8 @@
 
 namespace coll::transport {
 
-// One that still holds, or does so again. Null when there is none, or when its region is no more.
+// A kept mapping that is current, or is again after refresh(). Null if there is none with these rights, or if its
+// region no longer exists.
 std::shared_ptr<KcollMapping> KcollMap::find(Mappings& mappings, uint64_t cookie, bool writable) {
   auto found = mappings.find(cookie);
   if (found == mappings.end()) return nullptr;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Peers' buffers mapped by the kernel module: loads and stores reach the owner's memory, reductions read their operands
-// where they lie. What cannot be mapped, and what has changed under a mapping, is copied by the module instead.
+// Peers' buffers mapped by the kernel module: loads and stores reach the owner's memory, and reductions read their
+// operands in place. The module copies memory that cannot be mapped, or that has changed under a mapping.
 //
-// Whole regions are mapped, so one mapping serves every buffer that lies in the region. Of every peer the most recently
-// used ones are kept, at most `most_mappings`; one that somebody holds stays until it is let go.
+// Whole regions are mapped, so one mapping serves every buffer in the region. Of every peer the most recently used
+// mappings are kept, at most `most_mappings`; a dropped one stays mapped until its last Hold is dropped.
 #pragma once
 
 #include <map>
@@ -28,7 +28,7 @@ class KcollMap : public KcollCopy {
   Window map(int rank, const Announced& at, bool writable, Hold& hold) override;
 
   size_t kept(int rank) const { return peers_[size_t(rank)].size(); }
-  // Mappings that were made, ever.
+  // Number of mappings made so far.
   uint64_t mapped() const { return mapped_; }
 
  private:

@@ -9,11 +9,11 @@ namespace coll::transport {
 
 namespace {
 
-// The module maps whole pages of this size, whatever the pages of the region are.
+// The module maps whole pages of this size, whatever the size of the region's pages.
 constexpr uint64_t page = 4096;
 
 KcollStatus mapping_status(int error) {
-  // Of mmap() alone: no region at this offset, or not mappable.
+  // From mmap() only: no region at this offset, or not mappable.
   return error == EINVAL ? KcollStatus::unsuitable : kcoll_status_of(error);
 }
 
@@ -71,14 +71,14 @@ std::unique_ptr<KcollMapping> KcollMapping::attach(std::shared_ptr<KcollDevice> 
 }
 
 KcollMapping::~KcollMapping() {
-  // A child after fork() does not have the mappings; what lies there now is something else.
+  // A child after fork() does not have the mappings; other memory may be at these addresses.
   if (!(process_ == own_token())) return;
   if (pages_ != nullptr) munmap(pages_, mapped_bytes_);
   if (counters_ != nullptr) munmap(counters_, page);
 }
 
 uint64_t KcollMapping::seen() const {
-  // What the caller loaded and stored before comes first, what follows comes later. (The thread sanitizer does not know
+  // The caller's loads and stores stay on their side of this load. (The thread sanitizer does not know
   // std::atomic_thread_fence(); the other side is the kernel, which it does not see either.)
   __sync_synchronize();
   return __atomic_load_n(counter_, __ATOMIC_ACQUIRE);

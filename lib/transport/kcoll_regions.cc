@@ -11,7 +11,7 @@ constexpr uintptr_t page = 4096;
 
 }  // namespace
 
-// Registered as long as it lives.
+// A region, registered as long as this object lives.
 struct KcollRegions::Region {
   std::shared_ptr<KcollDevice> device;
   uint64_t cookie = 0;
@@ -25,15 +25,15 @@ struct KcollRegions::Region {
   }
 };
 
-// Regions that begin at or before `begin`, nearest first. What begins far before it and still covers it is found too;
-// there are never more than most_regions.
+// Searches the regions that begin at or before `begin`, nearest first. A region that begins far before it and still
+// covers it is found, too; there are never more than most_regions.
 KcollRegions::Regions::iterator KcollRegions::covering(uintptr_t begin, uintptr_t end, bool writable) {
   for (auto next = regions_.upper_bound(begin); next != regions_.begin();)
     if ((--next)->second.region->serves(begin, end, writable)) return next;
   return regions_.end();
 }
 
-// What the new region serves as well goes, and when there are too many the one that was not used for longest.
+// Drops the regions that the new one can replace, and, if there are too many, the least recently used one.
 void KcollRegions::make_room(uintptr_t begin, uintptr_t end, bool writable) {
   for (auto next = regions_.lower_bound(begin); next != regions_.end() && next->first < end;) {
     const Region& old = *next->second.region;
@@ -56,7 +56,7 @@ KcollStatus KcollRegions::find(const void* memory, size_t bytes, bool writable, 
     };
     KcollStatus status = enter(mappable_ ? KcollPinning::eager : KcollPinning::lazy);
     region->mappable = mappable_ && status == KcollStatus::ok;
-    // Also where nothing is mapped any more: a copy says so, while staging would make the owner itself read it.
+    // Also if nothing is mapped there any more: a copy reports that, while staging would make the owner itself read it.
     if (status != KcollStatus::ok && mappable_) status = enter(KcollPinning::lazy);
     if (status != KcollStatus::ok) return status;
     registered_++;

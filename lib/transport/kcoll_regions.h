@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The owner's side of kcoll: which parts of this process's memory are registered, found again by address without a
-// system call. Nothing has to be told when memory is unmapped, moved or mapped anew, because a region names addresses:
-// the module follows the address space, and peers see what is there or are told that nothing is.
+// The owner's side of kcoll: the registered parts of this process's memory, found by address without a system call. No
+// notification is needed when memory is unmapped, moved or remapped, because a region names addresses: the module
+// follows the address space, and peers see the memory that is there or get an error.
 //
-// Invariant: of two regions kept, neither covers the other with at least its rights; so ordered by their beginnings
-// (and of these by writability) few have to be looked at. At most `most_regions` are kept, the least recently used
-// goes first; one that somebody holds stays registered until it is let go.
+// Invariant: of two kept regions, neither covers the other with at least its rights; so in the order of their
+// beginnings few have to be looked at. At most `most_regions` are kept, the least recently used is dropped first; a
+// dropped one stays registered until its last Hold is dropped.
 #pragma once
 
 #include <cstddef>
@@ -22,15 +22,16 @@ class KcollRegions {
  public:
   static constexpr size_t most_regions = 64;
 
-  // `mappable`: peers are to map what is registered, so its pages are pinned at once.
+  // `mappable`: peers will map registered memory, so its pages are pinned at once.
   KcollRegions(std::shared_ptr<KcollDevice> device, bool mappable) : device_(std::move(device)), mappable_(mappable) {}
 
-  // A region of whole pages around [memory, memory + bytes). Where pages may not be pinned it cannot be mapped but can
-  // be copied. unsuitable, no_allowance, bad_address: it cannot be registered, and nothing has changed.
+  // Finds or registers a region of whole pages around [memory, memory + bytes). If its pages may not be pinned, it
+  // cannot be mapped but can be copied. Returns unsuitable, no_allowance or bad_address if it cannot be registered;
+  // nothing has changed then.
   KcollStatus find(const void* memory, size_t bytes, bool writable, Announced& at, Hold& hold);
 
   size_t kept() const { return regions_.size(); }
-  // Regions that were registered, ever.
+  // Number of regions registered so far.
   uint64_t registered() const { return registered_; }
 
  private:

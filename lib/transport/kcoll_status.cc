@@ -57,7 +57,7 @@ KcollStatus kcoll_status_of(int error) {
     case ENOENT:
     case ESRCH: return KcollStatus::gone;
     case EACCES: return KcollStatus::no_permission;
-    // Of commands and of mmap() on a descriptor that was opened by another process.
+    // From commands and mmap() on a descriptor that another process opened.
     case EPERM: return KcollStatus::inherited;
     case EBUSY: return KcollStatus::taken;
     case ESTALE: return KcollStatus::stale;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the kernel module says, as this library tells it apart, and what a person can do about it.
+// The errors of the kernel module that this library distinguishes, with a fix for each.
 #pragma once
 
 #include <string>
@@ -10,25 +10,25 @@ enum class KcollStatus {
   ok,
   absent,         // the module is not loaded
   no_permission,  // this user may not open the device, or no longer this region
-  mismatch,       // not a kcoll that this library can talk to
+  mismatch,       // not a kcoll that this library can use
   inherited,      // the descriptor or mapping is another process's, from before fork()
   taken,          // this descriptor has joined another domain, or registered before it joined one
   stale,          // the owner has changed the memory: attach again
-  gone,           // the region was unregistered, or its owner has ended
+  gone,           // the region was unregistered, or its owner has exited
   no_allowance,   // RLIMIT_MEMLOCK, max_pinned_mb, max_regions or memory itself is short
   out_of_range,   // beyond the region's end
   unsuitable,     // memory that cannot be registered or mapped so: of a file, of a device, not whole pages
-  bad_address,    // not mapped, here or at the owner
+  bad_address,    // not mapped, in this process or in the owner
   failed          // anything else
 };
 
 // "stale", for logs and JSON.
 const char* name(KcollStatus status);
-// One sentence: what is wrong and what mends it.
+// Returns one sentence: what is wrong and how to fix it.
 std::string kcoll_remedy(KcollStatus status);
 // What a command's errno means; 0 is ok.
 KcollStatus kcoll_status_of(int error);
-// The errno that says so to whoever knows no kcoll: gone is ESRCH, as of any process that has ended.
+// The errno for callers that do not know kcoll: gone is ESRCH, as for any process that has exited.
 int errno_of(KcollStatus status);
 
 }  // namespace coll::transport

@@ -11,16 +11,16 @@ namespace coll::transport {
 namespace {
 
 constexpr unsigned entries = 64;
-// A worker costs a wake-up: as long as some copying takes. Without the flag the kernel gives all that is too long to
-// run where it is submitted to one worker, one after the other.
+// Shorter copies are not worth the wake-up of a worker. Without IOSQE_ASYNC the kernel gives all copies that are too
+// long to run at submission to one worker, one after the other.
 constexpr size_t async_bytes = 128 << 10;
-constexpr uint64_t longest_bytes = uint64_t(1) << 30;  // the module answers with 32 bits
+constexpr uint64_t longest_bytes = uint64_t(1) << 30;  // the module returns 32 bits
 
 }  // namespace
 
 struct KcollUring::Ring {
   io_uring ring{};
-  Token process = own_token();  // a child after fork() shares the ring's memory, but may not use it
+  Token process = own_token();  // a child after fork() must not use the ring
   ~Ring() {
     if (process == own_token()) io_uring_queue_exit(&ring);
   }
@@ -38,7 +38,7 @@ std::unique_ptr<KcollUring> KcollUring::make(std::shared_ptr<KcollDevice> device
   auto ring = std::make_unique<Ring>();
   const int error = -io_uring_queue_init(entries, &ring->ring, IORING_SETUP_SQE128);
   if (error != 0) {
-    ring->process = {};  // there is nothing to give back
+    ring->process = {};  // there is no ring to exit
     status = error == ENOSYS || error == EPERM ? KcollStatus::no_permission : kcoll_status_of(error);
     return nullptr;
   }
@@ -48,8 +48,8 @@ std::unique_ptr<KcollUring> KcollUring::make(std::shared_ptr<KcollDevice> device
   return access;
 }
 
-// One submission, all of whose answers are waited for. False: the ring itself failed and is given up; no copy is under
-// way.
+// Makes one submission and waits for all completions. Returns false if the ring itself failed: it is then discarded,
+// and no copy is in progress.
 bool KcollUring::submit(Transfer* transfers, size_t count) {
   io_uring* ring = &ring_->ring;
   for (size_t i = 0; i < count; i++) {
@@ -67,7 +67,7 @@ bool KcollUring::submit(Transfer* transfers, size_t count) {
     entry->opcode = IORING_OP_URING_CMD;
     entry->fd = device()->descriptor();
     entry->cmd_op = KCOLL_COPY;
-    // The last one runs here in any case.
+    // The last one runs in this thread in any case.
     entry->flags = idle_cores_ && t.bytes >= async_bytes && i + 1 < count ? IOSQE_ASYNC : 0;
     entry->user_data = i;
     memcpy(entry->cmd, &command, sizeof command);
@@ -81,14 +81,14 @@ bool KcollUring::submit(Transfer* transfers, size_t count) {
     io_uring_cqe* answer;
     if (answered == accepted || io_uring_wait_cqe(ring, &answer) != 0) continue;
     Transfer& t = transfers[answer->user_data];
-    // Short when only a part could be copied.
+    // The result is short if only a part could be copied.
     t.error = answer->res > 0 && uint64_t(answer->res) == t.bytes ? 0 : EAGAIN;
     io_uring_cqe_seen(ring, answer);
     answered++;
   }
   submissions_++;
   submitted_ += answered;
-  // What the ring has not taken would go in with the next submission.
+  // Entries that the ring has not taken would be part of the next submission.
   if (!works) ring_ = nullptr;
   return works;
 }
@@ -106,7 +106,7 @@ int KcollUring::transfer(Transfer* transfers, size_t count) {
       continue;
     }
     for (Transfer* t = transfers + begin; t != transfers + begin + some; t++) {
-      // What the ring could not do, or not wholly, is done by a command of its own, which has an errno to tell.
+      // A copy that the ring did not make completely gets a command of its own, which returns an errno.
       if (t->error != 0) KcollCopy::transfer(t, 1);
       if (first == 0) first = t->error;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Copies by the kernel module as kcoll_copy makes them, and several that do not depend on each other as one submission
-// to io_uring: one system call for all, and where there are idle cores the long ones side by side.
+// Copies by the kernel module like those of kcoll_copy, and several that do not depend on each other in one submission
+// to io_uring: one system call for all, and with idle cores the long ones run in parallel.
 #pragma once
 
 #include <memory>
@@ -11,8 +11,8 @@ namespace coll::transport {
 
 class KcollUring : public KcollCopy {
  public:
-  // Null and why: a device without URING is unsuitable, a kernel that grants no ring says no_permission or no_allowance.
-  // `idle_cores`: copies may run beside this thread.
+  // Null, and `status` says why: unsuitable if the device lacks URING, no_permission or no_allowance if the kernel
+  // grants no ring. `idle_cores`: copies may run in parallel with this thread.
   static std::unique_ptr<KcollUring> make(std::shared_ptr<KcollDevice> device, bool idle_cores, KcollStatus& status);
   ~KcollUring() override;
 
@@ -20,7 +20,7 @@ class KcollUring : public KcollCopy {
   Abilities abilities() const override { return {.reads = true, .writes = true, .batches = true}; }
   int transfer(Transfer* transfers, size_t count) override;
 
-  // Submissions to the ring, and copies in them, ever.
+  // Number of submissions to the ring, and of copies in them, so far.
   uint64_t submissions() const { return submissions_; }
   uint64_t submitted() const { return submitted_; }
 

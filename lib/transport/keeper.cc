@@ -18,19 +18,19 @@
 
 namespace coll::transport {
 
-// In memory of its own, shared although no other process has it: when memory runs out, the kernel takes the private memory
-// of the process that it kills, and may take it before the walk.
+// Has memory of its own, which is shared although no other process has it: when memory runs out, the kernel frees the
+// private memory of the process that it kills, perhaps before it walks the list.
 struct Keeper {
   static constexpr uint32_t refused = ~0u;
   robust_list_head head;
-  std::atomic<uint32_t> thread;  // its number; 0: it does not run yet
+  std::atomic<uint32_t> thread;  // its id; 0: it does not run yet
   size_t marks;
   Keeper* next;
 };
 
 namespace {
 
-// What one process has. A child after fork() begins with nothing.
+// The keepers of one process. A child after fork() begins without any.
 struct Keepers {
   Keeper* first = nullptr;
   size_t count = 0;
@@ -39,8 +39,8 @@ struct Keepers {
   bool is_described = false;
   // 1: a thread that has registered a mark has ended, and so may all others.
   std::atomic<uint32_t> registrar_ended = 0;
-  std::atomic<bool> one_looks = false;    // whether all of them have ended
-  std::atomic<bool> are_refused = false;  // by the kernel
+  std::atomic<bool> one_looks = false;    // a keeper checks whether all of them have ended
+  std::atomic<bool> are_refused = false;  // the kernel refuses robust lists
 };
 
 // Held around fork(). No memory is allocated or freed under it: an allocator may hold its locks then.
@@ -62,8 +62,8 @@ void begin_anew_in_child() {
 
 const bool fork_is_watched = pthread_atfork([] { mutex.lock(); }, [] { mutex.unlock(); }, begin_anew_in_child) == 0;
 
-// A process ends with its last thread, but the C library counts keepers among them. The thread that has registered marks is
-// one of the last or ends before them, so keepers need not look before it has ended.
+// A process ends with its last thread, but the C library counts keepers among them. The thread that has registered
+// marks is one of the last or ends before them, so keepers need not check before it has ended.
 void watch_registrar() {
   static pthread_key_t key;
   static const bool made = pthread_key_create(&key, [](void*) {
@@ -73,7 +73,7 @@ void watch_registrar() {
   if (made) pthread_setspecific(key, &keepers);
 }
 
-// Only the first thread, which stays as a zombie, and the keepers are left.
+// True if only the first thread, which stays as a zombie, and the keepers are left.
 bool all_others_have_ended() {
   const ProcessStat own = stat_of("self");
   std::lock_guard lock(mutex);
@@ -107,7 +107,8 @@ class SignalsBlocked {
   sigset_t before_;
 };
 
-// A thread with a small stack, or with the usual one where the program's thread-local variables need more. 0 or errno.
+// Starts a thread with a small stack, or with the usual one if the program's thread-local variables need more. Returns
+// 0 or errno.
 int start_thread(pthread_t& thread, Keeper& keeper) {
   constexpr size_t small_stack = 64 << 10;
   SignalsBlocked blocked;
@@ -120,7 +121,7 @@ int start_thread(pthread_t& thread, Keeper& keeper) {
   return reason;
 }
 
-// Null when the system refuses it.
+// Starts a keeper; null if the system refuses it.
 Keeper* start_keeper() {
   void* memory = mmap(nullptr, sizeof(Keeper), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return nullptr;
@@ -149,7 +150,7 @@ Keeper* keeper_with_room() {
   return keeper;
 }
 
-// A pointer that the kernel may follow at any moment.
+// Stores a pointer that the kernel may follow at any moment.
 void set(robust_list*& pointer, robust_list* to) {
   std::atomic_ref<robust_list*>(pointer).store(to, std::memory_order_release);
 }
@@ -174,7 +175,7 @@ void remove(LifeMark& mark, Keeper& keeper) {
   keeper.marks--;
 }
 
-// Puts the mark into a list, if the list of some keeper has room.
+// Puts the mark into the list of a keeper that has room; null if there is none.
 Keeper* put(LifeMark& mark, uint64_t& generation) {
   std::lock_guard lock(mutex);
   generation = keepers.generation;

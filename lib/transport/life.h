@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How a rank notices that a peer has exited, was killed, or has called execve(): by one load, without a descriptor.
+// How a rank detects that a peer has exited, was killed, or has called execve(): by one load, without a descriptor.
 //
-// A rank has a LifeMark in memory that it shares with its peers. The kernel sets FUTEX_OWNER_DIED in the mark's word when
-// the rank's process ends or executes another program, because a thread of that process has the word in its list of robust
-// futexes (keeper.h).
+// A rank has a LifeMark in memory that it shares with its peers. The kernel sets FUTEX_OWNER_DIED in the mark's word
+// when the rank's process ends or executes another program, because a thread of that process has the word in its list
+// of robust futexes (keeper.h).
 #pragma once
 
 #include <atomic>
@@ -20,33 +20,33 @@ struct LifeMark {
   uint64_t start;       // of the process, as in ProcessStat; 0: unknown
   uint64_t stack;       // likewise
   uint32_t time_space;  // the time namespace by which `start` counts
-  // The number of the thread that has it in its list, until the kernel changes it. 0: there is no such thread.
+  // The id of the thread that has the mark in its list, until the kernel changes it. 0: there is no such thread.
   std::atomic<uint32_t> word;
 
-  // The owner has exited, was killed, or has called execve(). What it has stored before is visible.
+  // Whether the owner has exited, was killed, or has called execve(). Its earlier stores are then visible.
   bool ended() const { return (word.load(std::memory_order_acquire) & FUTEX_OWNER_DIED) != 0; }
 };
 static_assert(offsetof(LifeMark, entry) == 0 && sizeof(std::atomic<uint32_t>) == sizeof(uint32_t));
 
-// Writes what tells the calling process from a later one of the same number, and its program from another one.
+// Writes what distinguishes the calling process from a later one with the same pid, and its program from another one.
 void describe_owner(LifeMark& mark);
 
-// Between two looks of this process at whether one peer is doomed, and at whether any is: a look asks /proc, which takes
-// a hundred microseconds.
+// Minimum time between two checks of one peer in /proc by this process, and between two of any peers: a check takes a
+// hundred microseconds.
 inline constexpr int64_t doomed_look_ms = 100, any_look_ms = 50;
 
-// Whether another process lives. One object serves all communicators that this process shares with it. Thread safe.
+// Whether another process is alive. One object serves all communicators that this process shares with it. Thread safe.
 class Life {
  public:
-  // 0: a process of another pid namespace. Its mark alone says whether it lives.
+  // pid 0: a process of another pid namespace. Only its mark shows whether it is alive.
   explicit Life(int pid);
   Life(const Life&) = delete;
   Life& operator=(const Life&) = delete;
 
-  // The owner of the mark, which is that process, has ended or called execve(). Or a signal is ending it: its threads run
-  // none of its program's code any more, or stop in a moment, but the kernel may need minutes to write its core before it
-  // changes the mark. That, and the end of a process whose mark no thread has in its list, are looked for in /proc now and
-  // then only: false may be old.
+  // True if the owner of the mark, which is that process, has exited or called execve(), or if a signal is ending it:
+  // its threads no longer run the program's code, or stop in a moment, but the kernel may need minutes to write its
+  // core before it changes the mark. That, and the end of a process whose mark no thread has in its list, are checked
+  // in /proc only periodically: false may be outdated.
   bool doomed(const LifeMark& mark) const;
 
  private:

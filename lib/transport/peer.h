@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Another process (or this one) as collectives see it: its memory reachable by pid, its arena, its life.
+// Another process, or this one, as collectives use it: its pid, its arena, and whether it is alive.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace coll::transport {
 
-// What a process tells its peers so that they can reach it. Plain data, sent through the bootstrap.
+// What peers need to reach a process. Plain data, sent through the bootstrap.
 struct Address {
   Token token;
   int32_t pid = 0;
@@ -37,9 +37,9 @@ class Peer {
   // See Life; the mark is one of that process. False for this process.
   bool doomed(const LifeMark& mark) const { return !same_process_ && life_.doomed(mark); }
 
-  // Memory at that offset of the peer's arena, which has that descriptor in the peer's process; it is contiguous here as
-  // far as it is there. The first call for an extent maps it. Null when it cannot be opened or mapped here. REQUIRES:
-  // !same_process(). Thread safe.
+  // Address of the memory at that offset of the peer's arena, whose descriptor in the peer's process is given; it is
+  // contiguous in this process as far as it is in the peer. The first call for an extent maps it. Null if it cannot be
+  // opened or mapped. REQUIRES: !same_process(). Thread safe.
   char* arena(int descriptor, uint64_t offset) {
     char* const memory = mapped(offset);
     return memory != nullptr ? memory : map_extent(descriptor, offset);
@@ -67,7 +67,7 @@ class Peer {
   const Life life_;
   std::mutex mutex_;  // held while an extent is mapped
   std::atomic<size_t> extent_count_{0};
-  std::array<Extent, ArenaHeader::most_extents> extents_;  // in the order of their use
+  std::array<Extent, ArenaHeader::most_extents> extents_;  // in the order of their first use
 };
 
 }  // namespace coll::transport

@@ -18,17 +18,17 @@ namespace coll::transport {
 namespace {
 
 Token token;
-// Of own_namespaces(), once they are known: the user and the pid namespace; the network namespace and two bits.
+// The result of own_namespaces(), once known: the user and the pid namespace; the network namespace and two bits.
 constexpr uint64_t are_known = 1, proc_is_theirs = 2;
 std::atomic<uint64_t> users_and_pids = 0, net_and_bits = 0;
 
-// When a process begins to use the library, and in a child after fork().
+// Called when a process begins to use the library, and in a child after fork().
 void begin_life() {
   token = fresh_token();
   net_and_bits = 0;
 }
 
-// The beginning of a file of /proc; empty when it cannot be read.
+// The beginning of a file of /proc; empty if it cannot be read.
 struct ProcFile {
   char text[512] = "";
 
@@ -80,7 +80,7 @@ uint32_t namespace_number(const char* kind) {
   return stat(path, &space) == 0 ? uint32_t(space.st_ino) : 0;
 }
 
-// Threads that come at once store the same.
+// Threads that call it at the same time store the same values.
 Namespaces own_namespaces() {
   own_token();
   if (net_and_bits.load(std::memory_order_acquire) == 0) {

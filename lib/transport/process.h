@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who this process is to its peers, and what the system tells of another one.
+// The identity of this process for its peers, and what the system reports about another one.
 #pragma once
 
 #include <array>
@@ -15,13 +15,13 @@ struct Token {
 };
 
 const Token& own_token();
-// Another one, for any other secret.
+// Returns another token, for any other secret.
 Token fresh_token();
 
-// The machine's boot: equal for processes that run under one kernel.
+// The id of the machine's boot: equal for processes that run under one kernel.
 std::string node_identity();
 
-// The number that the kernel gives to this process's namespace of a kind: "user", "pid", "net", "time". 0: unknown.
+// The kernel's number of this process's namespace of a kind: "user", "pid", "net", "time". 0: unknown.
 uint32_t namespace_number(const char* kind);
 
 // The namespaces of a process; 0: unknown.
@@ -30,14 +30,14 @@ struct Namespaces {
   bool proc_is_own = false;  // /proc numbers processes as the process's own pid namespace does
 };
 
-// As they were when this process first asked: it may leave them afterwards only while it has one thread.
+// The namespaces of this process at the first call: it can leave them later only while it has one thread.
 Namespaces own_namespaces();
 // Whether a pid means the same process to both.
 bool share_pids(const Namespaces& a, const Namespaces& b);
 // Whether namespaces let each of the two open what /proc shows of the other.
 bool share_proc(const Namespaces& a, const Namespaces& b);
 
-// What /proc/PID/stat tells of a process.
+// What /proc/PID/stat reports about a process.
 struct ProcessStat {
   bool known = false;  // false: /proc cannot be read, or there is no such process
   char state = 0;      // of the first thread

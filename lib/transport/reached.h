@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What this process has reached of others, by token: one object for all who ask, as long as one of them holds it.
+// The objects of other processes that this process has reached, by token: all callers share one object as long as one
+// of them holds it.
 #pragma once
 
 #include <algorithm>
@@ -16,12 +17,12 @@ namespace coll::transport {
 template <typename Object>
 class Reached {
  public:
-  // To be held while entries are used. Thread safe.
+  // The lock to hold while entries are used. Thread safe.
   std::unique_lock<std::mutex> lock() {
     std::unique_lock held(mutex_);
     // After fork() this is another process, which does not have its parent's mappings.
     if (!(owner_ == own_token())) all_.clear(), owner_ = own_token();
-    // Now and then: a communicator of many ranks looks up each of them.
+    // Only after the table has doubled, because a communicator of many ranks looks up each of them.
     if (all_.size() >= sweep_at_) {
       std::erase_if(all_, [](const auto& entry) { return entry.second.expired(); });
       sweep_at_ = std::max(least_sweep, 2 * all_.size());

@@ -16,14 +16,14 @@ namespace coll::transport {
 
 namespace {
 
-// What stands at the beginning of every segment; a rank that maps a wrong or stale file notices.
+// The beginning of every segment, by which a rank detects that it has mapped a wrong or stale file.
 struct Header {
   static constexpr uint64_t expected_magic = 0x746e656d'6765736cULL;  // "lsegment"
   uint64_t magic;
   Token token;
 };
 
-// Those that this process has mapped: ranks that are threads share a mapping.
+// The segments that this process has mapped: ranks that are threads share a mapping.
 Reached<Segment>& known() {
   static auto* segments = new Reached<Segment>;  // never destroyed: exit handlers may free communicators
   return *segments;
@@ -35,8 +35,9 @@ std::string cannot_map(size_t bytes, int reason) {
 }
 
 // Every page is committed on the NUMA node of the rank that writes to it first, whatever the policy of its program
-// (numactl --interleave), and stays there: automatic NUMA balancing leaves memory with a policy of its own alone. It is
-// the file's policy, so one rank sets it for all. A kernel without NUMA, or a container that forbids the call, has none.
+// (numactl --interleave), and stays there: automatic NUMA balancing does not move memory that has a policy of its own.
+// It is the file's policy, so one rank sets it for all. On a kernel without NUMA, or in a container that forbids the
+// call, there is none.
 void place_by_first_write(char* memory, size_t bytes) { syscall(SYS_mbind, memory, bytes, MPOL_LOCAL, nullptr, 0, 0); }
 
 }  // namespace

@@ -13,9 +13,9 @@
 
 namespace coll::transport {
 
-// What the rank that makes a segment tells the others so that they can open it. Plain data, sent through the bootstrap.
+// What the other ranks need to open a segment. Plain data, sent through the bootstrap.
 struct SegmentAddress {
-  Token token;  // of this segment alone; its second word is 0, as launchers pass on little
+  Token token;  // of this segment alone; its second word is 0, as launchers forward little
   int32_t pid = 0;
   int32_t descriptor = -1;
   uint64_t device = 0, inode = 0;
@@ -25,13 +25,13 @@ struct SegmentAddress {
 // Ranks that are threads of one process share one mapping. It lasts as long as one of them holds it.
 class Segment {
  public:
-  // The first page is the segment's own; what its users put there begins after this.
+  // Bytes of the first page, which the segment itself uses; its users' data begins after it.
   static size_t header_bytes();
 
-  // Null with a reason when there is no memory, descriptor, or address space. Thread safe.
+  // Makes a segment. Null with a reason if there is no memory, descriptor, or address space. Thread safe.
   static std::shared_ptr<Segment> make(size_t bytes, std::string& problem);
-  // The segment at that address. `passed`: its descriptor, for the call to close; -1: it is opened through /proc. Null with
-  // a reason when it cannot be opened or is not the one that was expected. Thread safe.
+  // Maps the segment at that address. `passed`: its descriptor, which the call closes; -1: the segment is opened
+  // through /proc. Null with a reason if it cannot be opened or is not the expected one. Thread safe.
   static std::shared_ptr<Segment> reach(const SegmentAddress& address, std::string& problem, int passed = -1);
   ~Segment();
   Segment(const Segment&) = delete;
@@ -39,9 +39,9 @@ class Segment {
 
   char* base() const { return base_; }
   const SegmentAddress& address() const { return address_; }
-  // Of the rank that made it; -1 from close() on, and in other processes.
+  // In the rank that made it, until close(); otherwise -1.
   int descriptor() const { return descriptor_; }
-  // To be called by the rank that made it once every rank has mapped it: no process can open it from then on.
+  // The rank that made it calls this once every rank has mapped it: no process can open it from then on.
   void close();
 
  private:
@@ -51,7 +51,7 @@ class Segment {
 
   SegmentAddress address_;
   const Token mapper_ = own_token();  // a child after fork() does not have the mapping
-  int descriptor_ = -1;               // of the rank that made it, until close()
+  int descriptor_ = -1;               // in the rank that made it, until close()
   char* base_ = nullptr;
 };
 

@@ -19,14 +19,14 @@ namespace {
 
 constexpr size_t huge_page = mem::huge_page_bytes;
 
-// Of all pages that the memory has a part of.
+// Gives advice on all pages that the memory has a part of.
 void advise_pages(void* memory, size_t bytes, int advice) {
   const size_t begin = size_t(memory) / page_bytes() * page_bytes();
   madvise(reinterpret_cast<void*>(begin), size_t(memory) + bytes - begin, advice);
 }
 
-// The user that a process runs as, and the owner of its files in /proc, which is root where it is not dumpable. -1: not to
-// be found out.
+// The user that a process runs as, and the owner of its files in /proc, which is root if it is not dumpable. -1:
+// unknown.
 struct Users {
   long runs_as = -1, shown_as = -1;
 };
@@ -41,7 +41,7 @@ Users users_of(const std::string& process) {
   return users;
 }
 
-// What to do about a process whose shared memory cannot be opened.
+// Returns what to do about a process whose shared memory cannot be opened.
 std::string remedy(int pid, int error) {
   const Users users = error == EACCES ? users_of("/proc/" + std::to_string(pid)) : Users();
   if (users.runs_as >= 0 && users.runs_as != long(geteuid()))
@@ -79,7 +79,7 @@ int make_shared_file(const char* name, std::string& problem) {
 }
 
 int set_length(int descriptor, size_t bytes) {
-  // The kernel would not only refuse but send SIGXFSZ.
+  // Beyond the limit the kernel would not only refuse but send SIGXFSZ.
   rlimit limit;
   if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && bytes > limit.rlim_cur) return EFBIG;
   return ftruncate(descriptor, off_t(bytes)) == 0 ? 0 : errno;

@@ -6,7 +6,8 @@
 namespace coll {
 
 namespace {
-// A plain array: the text must survive thread-exit order and cost nothing to threads that never fail.
+// A plain array: it has no destructor that could run too early at thread exit, and costs threads without failures
+// nothing.
 thread_local char text_of_thread[512];
 }  // namespace
 

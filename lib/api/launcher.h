@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The bootstrap of `collctl run`: a memfd that the launcher creates and every rank inherits. The launcher sets
-// COLL_LAUNCH="rank/ranks/descriptor" in the environment of each rank.
+// The bootstrap of `collctl run`: a memfd that the launcher creates and every rank inherits.
+//
+// The launcher sets COLL_LAUNCH="rank/ranks/descriptor" in the environment of each rank.
 //
 // Invariants
 //  1. The launcher writes `ranks` before it starts any rank. Only its rank writes a slot, before that rank adds itself

@@ -2,11 +2,13 @@
 // Offsets of the state, channels and staging of every rank in the communicator's segment. They depend on the number of
 // ranks alone, so they are the same on every rank. A rank writes to its own parts only, except in
 // exec::blocks_alltoall_to_readers(). The first write to a page commits it on the writer's NUMA node; a page with lines
-// of several ranks is committed on the node of the first rank that writes. The segment begins with the parts that all
-// ranks read; the same part of all ranks is contiguous: states, Progress, flag lines, mailboxes. With more than
-// topo::small_group ranks the lines of one flag are contiguous as well, and notes and slots for short operations
-// follow, so that a rank that reads a little from every peer maps few pages. Then come each rank's payloads and long
-// staging, and the parts that only the creation needs: the ranks' introductions and the texts of rank 0.
+// of several ranks is committed on the node of the first rank that writes.
+//
+// The segment begins with the parts that all ranks read; the same part of all ranks is contiguous: states, Progress,
+// flag lines, mailboxes. With more than topo::small_group ranks the lines of one flag are contiguous as well, and notes
+// and slots for short operations follow, so that a rank that reads a little from every peer maps few pages. Then come
+// each rank's payloads and long staging, and the parts that only the creation needs: the ranks' introductions and the
+// texts of rank 0.
 #pragma once
 
 #include <array>

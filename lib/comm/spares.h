@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Communicators that the MPI shim no longer needs, kept for the next communicator of the same ranks. Programs duplicate
-// and free communicators in loops, and creating one takes as long as hundreds of short collectives. A spare keeps its
-// segment, operation numbers and plans. It is reused once all its ranks have offered it in one exchange, which shows
-// that none of them is still in a call on it.
+// and free communicators in loops, and creating one takes as long as hundreds of short collectives.
+//
+// A spare keeps its segment, operation numbers and plans. It is reused once all its ranks have offered it in one
+// exchange, which shows that none of them is still in a call on it.
 #pragma once
 
 #include <algorithm>

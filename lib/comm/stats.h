@@ -5,6 +5,7 @@
 //   json        the same as JSON
 //   prometheus  the same in Prometheus's text format
 //   else        the name of a file for the JSON, or for Prometheus where it ends in .prom
+//
 // Rank 0 writes the report, or every rank if the file's name contains %r, which is replaced by the rank; also every
 // COLL_STATS_EVERY seconds.
 #pragma once

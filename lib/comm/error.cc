@@ -6,8 +6,8 @@
 namespace coll {
 
 namespace {
-// A plain array: it has no destructor that could run too early at thread exit, and costs threads without failures
-// nothing.
+// A plain array has no destructor that could run too early at thread exit, and threads that never fail pay nothing for
+// it.
 thread_local char text_of_thread[512];
 }  // namespace
 

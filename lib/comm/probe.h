@@ -22,7 +22,7 @@ struct ProbeOffer {
   transport::Token domain;  // of rank 0: the key of this communicator's regions
 };
 
-// Measured by rank 1, for 256 KiB: one copy by each mechanism that works, and the two copies of staging.
+// Measured by rank 1, for 256 KiB: one copy by each mechanism that works, and an estimate of the two copies of staging.
 struct ProbeTimes {
   double cma_us = 0, kcoll_copy_us = 0, kcoll_map_us = 0, staged_us = 0;
 };

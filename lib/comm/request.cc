@@ -316,7 +316,7 @@ exec::AwaitedPost Comm::look_after_peers(const Request& request) {
 }
 
 // A caller that tests in a loop waits as well, so every 64th unsuccessful test checks that the peers are alive.
-// Oversubscribed ranks then yield.
+// Oversubscribed ranks of different scheduler groups then yield.
 coll_status Comm::test(Request& request, bool& done) {
   constexpr unsigned tests_between_looks = 64;
   if (disowned()) [[unlikely]]

@@ -65,7 +65,7 @@ void tuned(std::string_view collective, size_t bytes, int ranks, bool request, c
 // Writes the final report now, as `rank`, instead of at the end of the process. Returns false if it cannot be written.
 bool write(int rank);
 
-// The final report in one format; "" if nothing was counted. For tests.
+// The final report in one format; "" if nothing was counted.
 std::string text(int rank);
 std::string json(int rank);
 std::string prometheus(int rank);

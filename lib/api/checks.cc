@@ -52,7 +52,7 @@ Bytes bytes_of(const Blocks& blocks, size_t block, size_t element_bytes) {
   return {begin, begin + blocks.counts[block] * element_bytes};
 }
 
-// From the first to the last byte of all blocks.
+// The range from the first to the last byte of all blocks.
 Bytes span_of(const Blocks& blocks, size_t element_bytes) {
   Bytes span{std::numeric_limits<uintptr_t>::max(), 0};
   for (size_t b = 0; b < blocks.counts.size(); b++) {

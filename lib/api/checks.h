@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What every collective checks of its arguments, and how a checked call is run: at once, in the background, or again and
-// again.
+// Checks of the arguments of collectives, and templates that run a checked call as a blocking, non-blocking or
+// persistent collective.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@ namespace coll::api {
 using comm::Call;
 using plan::Collective;
 
-// The same number on every rank that calls alike, for debug mode; 0 without it. Lengths that only some ranks know are not
-// part of it.
+// A digest for debug mode, equal on all ranks that make the same call; 0 without debug mode. Lengths that only some
+// ranks know are not part of it.
 inline uint64_t signature(const coll_comm& comm, Collective collective, size_t bytes, int root, coll_op op,
                           coll_datatype type) {
   if (!comm.comm->compares_calls()) [[likely]]
@@ -28,10 +28,10 @@ inline uint64_t signature(const coll_comm& comm, Collective collective, size_t b
   return h;
 }
 
-// Each returns OK or a status with a text.
+// Each check returns OK, or a status and sets the error message of the thread.
 coll_status check_comm(const coll_comm* comm);
 coll_status check_root(const coll_comm* comm, int root);
-// Also gives the element's size; COUNT when `vectors` of count elements do not fit the address space.
+// Also sets element_bytes. Returns COUNT if `vectors` vectors of `count` elements do not fit the address space.
 coll_status check_vector(size_t count, coll_datatype type, size_t& element_bytes, size_t vectors = 1);
 coll_status check_buffer(const char* which, const void* buffer, size_t count);
 coll_status check_apart(const void* send, size_t send_bytes, const void* recv, size_t recv_bytes);
@@ -42,12 +42,12 @@ struct Blocks {
   const void* buffer;
   std::span<const size_t> counts, offsets;
 };
-// COUNT when they do not fit the address space, BUFFER when the buffer is none.
+// Returns COUNT if the blocks do not fit the address space, BUFFER if the buffer is invalid and a block is not empty.
 coll_status check_blocks(const Blocks& blocks, size_t element_bytes);
-// BUFFER when a block of one overlaps a block of the other.
+// Returns BUFFER if a block of `a` overlaps a block of `b`.
 coll_status check_apart(const Blocks& a, const Blocks& b, size_t element_bytes);
 
-// make(Call&) checks the arguments into a call.
+// Runs a blocking collective. make(Call&) checks the arguments and fills the call.
 template <typename Make>
 coll_status perform(coll_comm* comm, Make make) {
   return guarded([&] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The collectives on one vector, and requests. Each call is checked into a Call.
+// The collectives on one vector, and requests. Each make_ function checks the arguments and fills a Call.
 #include "api/checks.h"
 #include "comm/living.h"
 #include "comm/operation.h"
@@ -32,7 +32,7 @@ coll_status make_bcast(void* buffer, size_t count, coll_datatype type, int root,
   return COLL_OK;
 }
 
-// A reduce to `root`, an allreduce, a scan or an exscan.
+// For reduce, allreduce, scan and exscan. `root` has a meaning for reduce only.
 coll_status make_reduction(Collective collective, const void* send, void* recv, size_t count, coll_datatype type,
                            coll_op op, int root, coll_comm* comm, Call& call) {
   const bool rooted = collective == Collective::reduce;
@@ -65,7 +65,7 @@ coll_status make_reduction(Collective collective, const void* send, void* recv, 
   return COLL_OK;
 }
 
-// A request that is no longer active, and what the call returns: it is freed unless persistent.
+// Ends a call on a request that is no longer active: frees the request unless it is persistent, and returns `status`.
 coll_status finished(coll_request** request, coll_status status) {
   if ((*request)->request.persistent()) {
     (*request)->request.let_go();

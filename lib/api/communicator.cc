@@ -9,7 +9,8 @@ using coll::comm::Comm;
 
 namespace {
 
-// `make`: a communicator of the bootstrap's rank and ranks by an exchange, or null with a status.
+// Checks the bootstrap and creates the handle. make(rank, ranks, exchange, status) returns the communicator, or null
+// and sets `status`.
 template <typename Make>
 coll_status create(const coll_bootstrap* bootstrap, coll_comm** comm, Make make) {
   if (comm == nullptr) return failure(COLL_ERR_ARG, "coll_comm_create: comm is NULL");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the opaque handles of coll.h are, and the wall that keeps exceptions inside.
+// The types behind the opaque handles of coll.h, and the guard that lets no exception leave the library.
 #pragma once
 
 #include <exception>
@@ -20,7 +20,7 @@ struct coll_request {
 
 namespace coll::api {
 
-// Runs a body that may allocate; no exception leaves the library.
+// Calls `body`, which may throw, and converts exceptions to NO_MEMORY or SYSTEM with an error message.
 template <typename Body>
 coll_status guarded(Body body) {
   try {

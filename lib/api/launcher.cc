@@ -32,8 +32,8 @@ struct Place {
   bool gave_up = false;
 };
 
-// All arrive before any goes on. False when a rank can no longer arrive. A rank that fails is the launcher's to notice: it
-// ends the others.
+// A barrier over the ranks. Returns false if a rank has exited and can no longer arrive. Only the launcher detects
+// failed ranks: it ends the other ranks or sets `abandoned`.
 bool meet(Meeting& meeting) {
   const uint32_t generation = meeting.generation.load(std::memory_order_acquire);
   if ((generation & abandoned) != 0) return false;
@@ -63,7 +63,7 @@ int allgather(const void* send, void* recv, size_t bytes, void* context) {
   return 0;
 }
 
-// What a callback of another launcher needs.
+// The context of the callback for ranks of other launchers.
 struct Gathered {
   coll::launch::Gathering* gathering;
   std::string problem;
@@ -79,10 +79,10 @@ int alone(const void* send, void* recv, size_t bytes, void*) {
   return 0;
 }
 
-// The lock by which this process is that rank, as long as one of its communicators needs it.
+// The file lock by which this process is that rank. The communicators share it, and the last one releases it.
 class Claim {
  public:
-  // Null when another process is that rank; `holder` is its number then, or 0 where it cannot be seen from here.
+  // Returns null if another process holds the lock; `holder` is then its pid, or 0 if the pid is not visible here.
   static std::shared_ptr<Claim> make(int descriptor, int rank, pid_t& holder) {
     struct flock lock = byte_of(rank, F_WRLCK);
     if (fcntl(descriptor, F_SETLK, &lock) != 0 && (errno == EAGAIN || errno == EACCES)) {
@@ -110,17 +110,17 @@ class Claim {
     return lock;
   }
 
-  static inline std::atomic<int> claims = 0;  // of this process: all are one lock
+  static inline std::atomic<int> claims = 0;  // of this process: they share one lock
   int descriptor_, rank_;
   coll::transport::FileIdentity file_;
 };
 
-// What COLL_LAUNCH says.
+// The contents of COLL_LAUNCH.
 struct Launch {
   int rank = 0, ranks = 0, descriptor = -1;
 };
 
-// The memory at which the ranks meet; null, with a reason, when it is not there.
+// Maps the shared memory of collctl run. Returns null and sets `problem` on failure.
 Meeting* map_meeting(const Launch& launch, std::string& problem) {
   const size_t bytes = coll::launcher::meeting_bytes(launch.ranks);
   struct stat file {};
@@ -156,13 +156,13 @@ std::string ended(uint32_t rank) {
          "coll_comm_create_from_launcher() equally often";
 }
 
-// As the only rank.
+// Creates a communicator of one rank.
 coll_status create_alone(coll_comm** comm) {
   const coll_bootstrap bootstrap{sizeof(coll_bootstrap), 0, 1, alone, nullptr};
   return coll_comm_create(&bootstrap, comm);
 }
 
-// As one rank of several that collctl run has started.
+// Creates a communicator of the ranks that collctl run has started.
 coll_status create(const Launch& launch, coll_comm** comm) {
   std::string problem;
   Meeting* const meeting = map_meeting(launch, problem);
@@ -193,14 +193,14 @@ coll_status create_by_collctl(coll_comm** comm) {
   return create(launch, comm);
 }
 
-// As a rank that any other launcher has started.
+// Creates a communicator of the ranks that any other launcher has started.
 coll_status create_by(const coll::launch::Launcher& launcher, coll::launch::Place place, coll_comm** comm) {
   coll::launch::MeetingOptions options;
   std::string problem = read_options(options);
   if (!problem.empty()) return failure(COLL_ERR_ARG, problem);
   if (!place.problem.empty()) return failure(COLL_ERR_BOOTSTRAP, place.problem);
   if (place.ranks == 1) return create_alone(comm);
-  // Before the launcher is asked: it may take a second process for a failure of the first.
+  // Claims the rank before it queries the launcher, which may treat a second process of the same rank as a failure.
   std::shared_ptr<void> claimed = claim(place, problem);
   if (claimed == nullptr) return failure(COLL_ERR_BOOTSTRAP, problem);
   if (launcher.ask != nullptr) launcher.ask(place);

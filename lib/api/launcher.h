@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The bootstrap of `collctl run`: a memfd that the launcher makes and every rank inherits.
+// The bootstrap of `collctl run`: a memfd that the launcher creates and every rank inherits.
 //
-// The environment tells a rank where it stands: COLL_LAUNCH="rank/ranks/descriptor".
+// The launcher sets COLL_LAUNCH="rank/ranks/descriptor" in the environment of each rank.
 //
 // Invariants
-//  1. The launcher writes `ranks` before it starts any rank. A slot is written by its rank only, before that rank adds
-//     itself to `arrived`; no rank reads a slot before `generation` has moved on, which the last to arrive does.
-//  2. The launcher sets `abandoned` in `generation`, for good, when a rank has ended that can no longer arrive. A rank that
-//     waits then gives up, and no rank arrives any more: so `arrived` never counts one rank twice.
-//  3. One process at a time is a rank: it holds a lock on that byte of the file whose number is the rank (F_SETLK). The
-//     kernel releases it when the process ends.
+//  1. The launcher writes `ranks` before it starts any rank. Only its rank writes a slot, before that rank adds itself
+//     to `arrived`; no rank reads a slot before `generation` has changed. The last rank to arrive changes it.
+//  2. If a rank exits and can no longer arrive, the launcher sets `abandoned` in `generation` permanently. A waiting
+//     rank then gives up, and no rank arrives any more, so `arrived` never counts a rank twice.
+//  3. Only one process at a time is a rank: it holds a lock (F_SETLK) on the byte of the file whose offset is the rank.
+//     The kernel releases the lock when the process ends.
 #pragma once
 
 #include <atomic>
@@ -28,13 +28,13 @@ struct Meeting {
   std::atomic<uint32_t> arrived;
   std::atomic<uint32_t> generation;  // a futex
   uint32_t ranks;
-  std::atomic<uint32_t> ended_rank;  // the first one, where `abandoned` is set
+  std::atomic<uint32_t> ended_rank;  // the first rank that exited; valid if `abandoned` is set
   // [ranks] slots of slot_bytes follow at slot_bytes
 };
 
 inline constexpr size_t meeting_bytes(int ranks) { return slot_bytes * (size_t(ranks) + 1); }
 
-// Ranks that wait look at `generation` anew.
+// Wakes the waiting ranks, which then read `generation` again.
 inline void wake_all(Meeting& meeting) { sync::futex_wake_all(meeting.generation); }
 
 }  // namespace coll::launcher

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The sparse exchange.
+// The C entry points of the sparse exchange.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t most_messages = size_t(1) << 31;
 
-// Of sends or receives. From the first to the last byte of all goes to `span`.
+// Checks the list of sends or of receives, and extends `span` from the first to the last byte of all its messages.
 struct Range {
   uintptr_t begin = UINTPTR_MAX, end = 0;
 };
@@ -55,7 +55,7 @@ coll_status check_apart(std::span<const coll_outgoing> sends, std::span<const co
   for (const coll_outgoing& send : sends) {
     if (send.bytes == 0) continue;
     const uintptr_t begin = uintptr_t(send.data), end = begin + send.bytes;
-    // The last one that begins before the end of what is sent.
+    // The candidate is the last receive that begins before the end of this send.
     const auto behind = std::lower_bound(written.begin(), written.end(), std::pair(end, uintptr_t(0)));
     if (behind != written.begin() && std::prev(behind)->second > begin)
       return failure(COLL_ERR_BUFFER, "a message that is sent overlaps one that is received; use memory of its own");
@@ -63,7 +63,7 @@ coll_status check_apart(std::span<const coll_outgoing> sends, std::span<const co
   return COLL_OK;
 }
 
-// Of blocking calls, whose memory the next one uses again.
+// The exchange of the thread's last blocking call; the next call reuses its memory.
 thread_local std::unique_ptr<NeighborExchange> spare;
 constexpr size_t most_spare_messages = 4096;
 
@@ -98,11 +98,11 @@ extern "C" {
 
 coll_status coll_neighbor_exchange(const coll_outgoing* sends, size_t send_count, const coll_incoming* receives,
                                    size_t receive_count, coll_comm* comm) {
-  // Taken, since a wait may call functions that call this one.
+  // Moved out of `spare`, because a wait may call functions that call this function again.
   std::unique_ptr<NeighborExchange> own = std::move(spare);
   const coll_status status = perform(comm, [&](Call& call) {
     if (own == nullptr) own = std::make_unique<NeighborExchange>();
-    // Without a count of its owners: none outlives this call.
+    // A shared_ptr that owns nothing: no reference outlives this call.
     return make_exchange(sends, send_count, receives, receive_count, comm, call, {std::shared_ptr<void>(), own.get()});
   });
   if (send_count <= most_spare_messages && receive_count <= most_spare_messages) spare = std::move(own);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The collectives that move a piece from each rank to each other, or to and from one root. Each has a regular form, whose
-// blocks are all of one length, and a v-form.
+// The collectives on blocks: scatter, gather, allgather, alltoall and reduce-scatter. Each has a regular form with
+// blocks of equal length, and a v-variant.
 #include <utility>
 
 #include "api/checks.h"
@@ -17,7 +17,7 @@ namespace {
 
 char* at(const void* buffer, size_t bytes) { return static_cast<char*>(const_cast<void*>(buffer)) + bytes; }
 
-// Who has which buffer, and whether its own block is where it should be already.
+// Which buffers this rank has, and whether the call is in place for it.
 struct Roles {
   bool sends, receives, in_place;
 };
@@ -32,14 +32,15 @@ coll_status check_who(Collective collective, int root, const coll_comm* comm) {
   return status == COLL_OK && coll::plan::is_rooted(collective) ? check_root(comm, root) : status;
 }
 
-// The reduction, if it is one; what is only moved is moved as bytes.
+// Sets the reduction and the element size of a reduce-scatter. The other collectives move bytes.
 coll_status set_elements(Collective collective, size_t element_bytes, coll_datatype type, coll_op op, Call& call) {
   if (collective != Collective::reduce_scatter) return COLL_OK;
   call.element_bytes = element_bytes;
   return coll::comm::make_reducer(op, type, call.reducer);
 }
 
-// In place the input of an alltoall or a reduce-scatter lies in recv, the own block of the others in the buffer of blocks.
+// In place, the input of an alltoall or a reduce-scatter is in recv. For the other collectives this rank's own block is
+// in its buffer of blocks.
 void set_buffers(Collective collective, const void* send, void* recv, const Roles& roles, size_t own_block_bytes,
                  Call& call) {
   call.send = roles.sends ? send : nullptr;
@@ -84,9 +85,9 @@ coll_status make_regular(Collective collective, const void* send, void* recv, si
   return COLL_OK;
 }
 
-// ---- v-forms ----------------------------------------------------------------------------------------------------
+// ---- v-variants -------------------------------------------------------------------------------------------------
 
-// A buffer as the caller describes it: [counts[r]] at displs[r], or one piece of `count`.
+// A buffer as the caller describes it: counts[r] elements at displs[r] for each rank r, or one block of `count`.
 struct Side {
   const char* which;
   const void* buffer;
@@ -94,7 +95,7 @@ struct Side {
   size_t count;
 };
 
-// The same as vectors, of as many entries as the buffer has blocks.
+// The same as vectors with one entry per block of the buffer.
 struct Described {
   std::vector<size_t> counts, offsets;
   Blocks blocks(const Side& side) const { return {side.which, side.buffer, counts, offsets}; }
@@ -139,7 +140,7 @@ coll_status make_irregular(Collective collective, Side send, Side recv, coll_dat
       (roles.receives && (status = describe(recv, recv_blocks, ranks, to)) != COLL_OK))
     return status;
 
-  // The own piece is described twice by whoever has both buffers, unless in place.
+  // A rank with both buffers describes its own block twice, unless the call is in place.
   if (roles.sends && roles.receives) {
     size_t &sent = from.counts[send_blocks ? rank : 0], &received = to.counts[recv_blocks ? rank : 0];
     if (collective == Collective::reduce_scatter || (roles.in_place && send_blocks)) received = sent;
@@ -150,7 +151,7 @@ coll_status make_irregular(Collective collective, Side send, Side recv, coll_dat
   }
   const bool reads = roles.sends && (!roles.in_place || collective == Collective::scatter);
   const bool writes = roles.receives && (!roles.in_place || collective != Collective::scatter);
-  // A reduce-scatter in place finds the whole input in recv.
+  // An in-place reduce-scatter has its whole input in recv.
   const bool whole_input = roles.in_place && collective == Collective::reduce_scatter;
   if (whole_input) send.buffer = recv.buffer, send.which = recv.which;
   if (((reads || whole_input) && (status = check_blocks(from.blocks(send), element_bytes)) != COLL_OK) ||
@@ -166,7 +167,7 @@ coll_status make_irregular(Collective collective, Side send, Side recv, coll_dat
               has_all ? with_blocks.offsets[rank] * element_bytes : 0, call);
 
   Pieces pieces{.by = by_of(collective)};
-  const size_t unit = element_bytes / call.element_bytes;  // of what is moved as bytes, the bytes of an element
+  const size_t unit = element_bytes / call.element_bytes;  // collectives that move bytes count bytes; 1 for a reduction
   const auto scaled = [unit](std::vector<size_t> elements) {
     for (size_t& n : elements) n *= unit;
     return elements;
@@ -174,7 +175,7 @@ coll_status make_irregular(Collective collective, Side send, Side recv, coll_dat
   if (has_all) {
     pieces.counts = scaled(with_blocks.counts);
   } else {
-    pieces.counts.resize(ranks);  // of the others' pieces this rank knows nothing
+    pieces.counts.resize(ranks);  // this rank does not know the lengths of the other blocks
     pieces.counts[rank] = (roles.sends ? from : to).counts[0] * unit;
   }
   if (collective == Collective::alltoall) pieces.received = scaled(to.counts);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What coll/shim.h offers to the MPI shims: settings, statistics and names.
+// The functions of coll/shim.h for the MPI shims: settings, statistics and names.
 #include "comm/stats.h"
 
 #include <new>

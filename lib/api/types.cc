@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Datatypes, operations and memory.
+// The C entry points for datatypes, operations and memory.
 #include "mem/types.h"
 #include "api/handles.h"
 #include "comm/operation.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The bound plans of a communicator, by the call that they serve. A set-associative cache: a program whose calls differ
-// in less than about a hundred ways finds all of them, and one set of other calls never displaces all.
+// The bound plans of a communicator, keyed by the call that they serve. The cache is set-associative: a program with
+// fewer than about a hundred different calls finds all of them, and new calls that share a set displace entries of that
+// set only.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +16,7 @@
 
 namespace coll::comm {
 
-// Which bound plan serves a call; compared whole.
+// Identifies the bound plan that serves a call. All members are compared.
 struct BoundKey {
   plan::Collective collective = plan::Collective::barrier;
   uint8_t channel = 0xff;
@@ -23,9 +24,9 @@ struct BoundKey {
   size_t count = 0;
   size_t element_bytes = 0;
   bool needs_order = false;  // the operation does not commute
-  uint8_t way = 0;           // of tune::Cell; 0: what the books say
+  uint8_t way = 0;           // the candidate of tune::Cell; 0: the default
   bool rounds = false;       // a built-in operation on 16-bit floats
-  uint64_t pieces = 0;       // digest of the lengths of a v-form
+  uint64_t pieces = 0;       // digest of the counts of a v-variant
   bool operator==(const BoundKey&) const = default;
 
   uint64_t hash() const {
@@ -48,12 +49,12 @@ struct BoundEntry {
   }
 };
 
-// Not thread-safe. An entry stays where it is until another one of its set is inserted.
+// Not thread-safe. An entry stays valid until another entry of its set is inserted.
 class BoundPlans {
  public:
   static constexpr size_t sets = 32, ways = 8;
 
-  // Null when there is none.
+  // Returns null if there is no such entry.
   const BoundEntry* find(const BoundKey& key, const Pieces* lengths) {
     const uint64_t hash = key.hash();
     Set* set = sets_[hash % sets].get();
@@ -65,7 +66,7 @@ class BoundPlans {
     return nullptr;
   }
 
-  // In place of the one of its set that was used longest ago. Throws std::bad_alloc, and then nothing has changed.
+  // Replaces the least recently used entry of the set. Throws std::bad_alloc; then nothing has changed.
   const BoundEntry& insert(BoundEntry entry) {
     const uint64_t hash = entry.key.hash();
     std::unique_ptr<Set>& set = sets_[hash % sets];
@@ -79,7 +80,7 @@ class BoundPlans {
  private:
   struct Set {
     std::array<uint32_t, ways> tags{};
-    std::array<uint64_t, ways> used{};  // when, by `clock`; 0: never
+    std::array<uint64_t, ways> used{};  // value of `clock` at the last use; 0: never used
     uint64_t clock = 0;
     size_t latest = 0;
     std::array<BoundEntry, ways> entries;
@@ -92,7 +93,7 @@ class BoundPlans {
   };
   static uint32_t tag(uint64_t hash) { return uint32_t(hash >> 32); }
 
-  std::array<std::unique_ptr<Set>, sets> sets_;  // made when first needed: few communicators use all
+  std::array<std::unique_ptr<Set>, sets> sets_;  // allocated on first use: few communicators use all
 };
 
 }  // namespace coll::comm

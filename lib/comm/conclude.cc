@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What every rank decides alike, from the same data, once the exchanges of a creation are over.
+// The last part of a creation: every rank makes the same decisions from the same data, without further exchanges.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -109,9 +109,9 @@ void Creation::tune(bool stages) {
       learned_of({learned_text(first), first.learned_bytes}, comm_->settings_, comm_->machine_->processor));
 }
 
-// Twice as far as a core's own caches reach, but all ranks' two halves leave room in the caches they share. The more
-// ranks, the shorter: a rank maps every page that any of them walks over, and until the first walk has ended each call
-// of an algorithm that reads from all peers takes a page fault for each of them.
+// The staging window of each half: twice the L2, capped so that the two halves of all ranks occupy at most half of the
+// caches they share. It shrinks with the number of ranks, because a rank maps every page of every peer's window: until
+// the window has been used once, each call of an algorithm that reads from all peers takes a page fault per peer.
 size_t Creation::walk_bytes() const {
   constexpr size_t of_two = size_t(1) << 20;
   const size_t own = 2 * comm_->machine_->l2.size_bytes, share = comm_->cache_bytes_ / (4 * ranks());

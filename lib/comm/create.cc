@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How a communicator comes to be: every rank finds the segment of rank 0, introduces itself there, looks what works, and
-// decides the same from the same data. Exchanges lie between the steps.
+// The creation of a communicator: every rank opens the segment of rank 0, writes its introduction there, probes the
+// transports, and makes the same decisions from the same data. The ranks exchange statuses between these steps.
 #include <algorithm>
 #include <bitset>
 #include <cstdio>
@@ -21,9 +21,9 @@ namespace coll::comm {
 namespace {
 
 constexpr int most_ranks = 4096;
-constexpr size_t most_huge = 16;  // communicators of a process whose staging may take a huge page each
+constexpr size_t most_huge = 16;  // communicators per process whose payloads and staging may use huge pages
 
-// Ranks that must share a core: spinning would keep the one that is waited for from running.
+// Whether ranks must share a core. Then a spinning rank would keep the rank that it waits for from running.
 bool are_oversubscribed(const std::vector<Introduction>& ranks) {
   std::bitset<most_cpus> all, taken_alone;
   for (const Introduction& one : ranks) {
@@ -115,7 +115,7 @@ bool Creation::agree(const Exchange& exchange, char* (*reason)(RankRecord&), col
   if (!trade(exchange, Status(fate_.status), statuses_, status)) return false;
   for (size_t r = 0; r < ranks(); r++) {
     if (statuses_[r] == COLL_OK) continue;
-    // A rank that cannot read the first one's reason has one of its own.
+    // A rank that has not entered the segment cannot read the reason of rank r, and reports its own.
     if (int(r) == rank() || (!entered_ && fate_.status != COLL_OK)) status = failure(fate_.status, fate_.text);
     else status = failure(coll_status(statuses_[r]), reason_of(int(r), reason));
     return false;
@@ -125,7 +125,7 @@ bool Creation::agree(const Exchange& exchange, char* (*reason)(RankRecord&), col
 
 std::string Creation::reason_of(int r, char* (*reason)(RankRecord&)) const {
   const std::string who = "rank " + std::to_string(r);
-  // Of one that has not entered the segment, these are zeroes.
+  // The reason of a rank that has not entered the segment is empty.
   const char* its = entered_ ? reason(record_of(r)) : "";
   if (its[0] != 0) return who + ": " + std::string(its, strnlen(its, reason_bytes));
   if (hellos_[0].descriptor < 0)
@@ -212,7 +212,7 @@ void Creation::meet() {
   for (size_t r = 0; r < ranks(); r++) {
     understands(int(r));
     transport::Address address = hellos_[r].address();
-    // The pid of a process in another pid namespace means nothing here; no process has 0.
+    // A pid of another pid namespace is meaningless here. 0 is no process.
     if (!transport::share_pids(address.namespaces, own.namespaces) && !(address.token == own.token)) address.pid = 0;
     addresses.push_back(address);
   }
@@ -263,13 +263,13 @@ void Creation::look_around() {
     team.members[r] = {reinterpret_cast<exec::RankState*>(at(layout_.state(int(r)))), at(layout_.refused_piece(int(r))),
                        transport::Peer::reach(addresses_[r])};
   }
-  // Before the last exchange: after it each peer can tell whether this rank has ended.
+  // Registered before the last exchange: after it, each peer can detect that this rank has exited.
   if (!one_process())
     registration_ = std::make_unique<transport::LifeRegistration>(team.members[size_t(rank())].state->life);
-  // Rank 0 has mapped them as it committed them.
+  // Rank 0 mapped these pages when it committed them.
   if (rank() != 0)
     for (const SegmentLayout::Range& range : layout_.read_first()) transport::map_pages(at(range.offset), range.bytes);
-  // A stream of small operations walks over the whole ring: one page fault instead of hundreds.
+  // A sequence of small operations uses the whole ring: with huge pages that takes one page fault instead of hundreds.
   if (living_communicators() < most_huge)
     transport::advise_huge(at(layout_.payloads(rank())), layout_.payloads_bytes() + 2 * half_bytes);
   topo::Status parsed;
@@ -283,7 +283,7 @@ void Creation::look_around() {
       return fate_.fail(COLL_ERR_BOOTSTRAP,
                         "rank 0 runs another version of libcoll than this rank; use one version on all ranks");
   }
-  // On the machine itself a rank knows where it is bound; a described machine is filled core by core.
+  // On the running machine a rank reads its own affinity; on a described machine ranks are placed core by core.
   Report& own = record_of(rank()).report;
   own.place = machine->source == "native" || machine->source == "flat"
                   ? topo::current_place(*machine)

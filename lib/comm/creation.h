@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The creation of a communicator, as one rank sees it. In create.cc: the exchanges and what lies between them; in
-// conclude.cc: what every rank decides alike when they are over.
+// The creation of a communicator on one rank. create.cc has the exchanges and the steps between them, conclude.cc the
+// decisions after the last exchange.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@
 
 namespace coll::comm {
 
-// How this rank fares. One rank's failure is every rank's.
+// The first failure of this rank. If one rank fails, the creation fails on all.
 struct Fate {
   coll_status status = COLL_OK;
   std::string text;
@@ -38,14 +38,14 @@ class Creation {
   }
 
   std::unique_ptr<Comm> run(const Exchange& exchange, bool names, coll_status& status);
-  // As run(), or a spare that all ranks have kept, after one exchange. If rank 0 has offered spares and none serves, that
-  // exchange is made again.
+  // As run(), but after one exchange returns a spare that all ranks have kept, if there is one. If rank 0 has offered
+  // spares and none is common to all ranks, the ranks repeat that exchange.
   std::shared_ptr<Comm> run_or_reuse(const Exchange& exchange, coll_status& status);
 
  private:
   static std::array<uint64_t, Hello::most_spares> tokens_of(const std::vector<std::shared_ptr<Comm>>& spares);
   bool say_hello(const Exchange& exchange, coll_status& status);
-  // All behind the exchange of hellos.
+  // Does everything after the exchange of hellos.
   std::unique_ptr<Comm> make(const Exchange& exchange, bool names, coll_status& status);
 
   int rank() const { return comm_->team_.rank; }
@@ -63,15 +63,15 @@ class Creation {
   static char* introduction_reason(RankRecord& record) { return record.introduction.reason; }
   static char* report_reason(RankRecord& record) { return record.report.reason; }
 
-  // After the exchange all ranks know what each has written to the segment, its reason among that. False when some rank has
-  // failed.
+  // Exchanges statuses. Afterwards each rank can read what the others wrote to the segment before, including the reason
+  // of a failure. Returns false if a rank has failed.
   bool agree(const Exchange& exchange, char* (*reason)(RankRecord&), coll_status& status);
   std::string reason_of(int r, char* (*reason)(RankRecord&)) const;
   void prepare();
   void read_settings();
   topo::Status read_sensitivity();
-  // The topology is loaded once per node, by rank 0, and handed over in the segment; the table of this machine with it.
-  // A rank 0 that has failed makes a segment as well: it tells the others why.
+  // Rank 0 loads the topology and the table of this machine, and passes both to the other ranks in the segment. It
+  // makes the segment even if it has failed, because the others read the reason there.
   void make_segment();
   void load_texts(std::shared_ptr<const LoadedMachine>& loaded, std::shared_ptr<const FoundTable>& found);
   bool one_process() const;
@@ -82,21 +82,22 @@ class Creation {
   char* table_text(const Introduction& of_first) const { return machine_text() + of_first.machine_bytes; }
   char* learned_text(const Introduction& of_first) const { return table_text(of_first) + of_first.table_bytes; }
 
-  // False: nothing of that rank's can be read.
+  // Fails this rank and returns false if rank r is on another node or runs another version, so that its data is
+  // unusable.
   bool understands(int r);
   void meet();
-  // Maps the segment and introduces this rank, also if it has failed: so the others learn why.
+  // Maps the segment and writes the introduction of this rank, even if it has failed, so that the others can read why.
   void enter();
   void compare_settings();
-  // Between the last two exchanges: what this rank finds out about the others, and what works from where it is.
+  // Runs between the last two exchanges: reads the introductions of all ranks and probes which transports work here.
   void look_around();
 
   // After the last exchange, in conclude.cc.
   void decide();
-  // Without its pid, only its life mark shows that a rank has ended.
+  // Fails if a rank has no life mark: across pid namespaces only the mark shows that it has exited.
   void check_marks();
   std::unique_ptr<transport::Access> make_access(Transport transport);
-  // `stages`: ordinary memory is staged, by default.
+  // `stages`: ordinary (unmapped) memory is staged by default.
   void tune(bool stages);
   size_t walk_bytes() const;
   void set_up(exec::Channel& channel, int index);
@@ -104,7 +105,7 @@ class Creation {
 
   std::unique_ptr<Comm> comm_;
   const SegmentLayout layout_;
-  std::shared_ptr<transport::Segment> segment_;  // the communicator's once that is complete
+  std::shared_ptr<transport::Segment> segment_;  // moved into the communicator once that is complete
   std::unique_ptr<transport::LifeRegistration> registration_;
   Fate fate_;
   Hello hello_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which algorithm serves a call, with which parameters, and how far the latency path goes. Every rank finds the same from the
-// same table, hierarchy and settings.
+// Describes calls for the selection of their algorithm, and sets the sizes up to which the latency path serves them.
+// Every rank computes the same from the same table, hierarchy and settings.
 #include <algorithm>
 #include <cstdio>
 #include <string_view>
@@ -16,7 +16,7 @@ using plan::Collective;
 
 namespace {
 
-// As tables call what copies. kcoll keeps pages pinned from the second copy on.
+// The mechanism of kernel-assisted copies as tables name it. kcoll keeps pages pinned from the second copy on.
 model::Mechanism kernel_of(const transport::Access* access) {
   const bool is_cma = access == nullptr || std::string_view(access->name()) == "cma";
   return is_cma ? model::Mechanism::cma : model::Mechanism::kcoll_pinned;
@@ -51,14 +51,14 @@ tune::Forced Comm::forced(Collective collective) const {
   return {settings_.forced[size_t(collective)], settings_.chunk_bytes, settings_.throttle};
 }
 
-// What was decided, once per bound plan; COLL_LOG=debug.
+// Logs the decision, once per bound plan, with COLL_LOG=debug.
 void Comm::log_decision(const Call& call, const tune::Selection& selected) const {
   if (!settings_.log_decisions || rank() != 0) return;
   fprintf(stderr, "libcoll: %s of %zu bytes on %d ranks: %s\n", plan::name(call.collective), call.bytes(), ranks(),
           tune::text(selected).c_str());
 }
 
-// How much one rank may show to the others on the latency path, by collective; 0: it is not taken.
+// Sets, by collective, how many bytes one rank may publish on the latency path; 0: the path is not used.
 void Comm::set_latency_paths() {
   if (takes_tree()) {
     bcast_groups_ = topo::in_small_groups(hierarchy_, topo::Counted::l3s);
@@ -69,7 +69,7 @@ void Comm::set_latency_paths() {
   for (int c = 0; c < plan::collectives; c++) {
     const auto collective = Collective(c);
     size_t limit = selector_.latency_path_bytes(situation({.collective = collective}), forced(collective));
-    // The steps of plans are recorded, those of this path are not.
+    // A trace records the steps of plans, but not those of the latency path.
     if (team_.record != nullptr) limit = std::min(limit, tune::tiny_bytes);
     if (ranks() > exec::most_reduced_ranks && plan::is_reduction(collective)) limit = 0;
     const bool to_readers = collective == Collective::alltoall && are_many() && team_.oversubscribed;
@@ -77,7 +77,7 @@ void Comm::set_latency_paths() {
   }
 }
 
-// Each rank alone where ranks are oversubscribed: a hop costs a time slice.
+// Oversubscribed ranks form groups of one, because each hop costs a context switch.
 const exec::Groups& Comm::groups() {
   if (!groups_.members.empty()) return groups_;
   std::vector<std::vector<int>> members;
@@ -90,7 +90,7 @@ const exec::Groups& Comm::groups() {
   return groups_ = exec::Groups(std::move(members));
 }
 
-// Of reductions. 16-bit floats would be rounded in partial results of groups.
+// The groups of a reduction. 16-bit floats use groups of one, because partial results of groups would be rounded.
 const exec::Groups& Comm::groups_of(const Call& reduction) {
   const bool alone = team_.oversubscribed || reduction.rounds();
   exec::Groups& groups = alone ? single_ranks_ : aligned_groups_;

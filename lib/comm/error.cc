@@ -6,7 +6,8 @@
 namespace coll {
 
 namespace {
-// A plain array: the text must survive thread-exit order and cost nothing to threads that never fail.
+// A plain array has no destructor that could run too early at thread exit, and threads that never fail pay nothing for
+// it.
 thread_local char text_of_thread[512];
 }  // namespace
 

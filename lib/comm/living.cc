@@ -11,8 +11,8 @@ namespace coll::comm {
 
 namespace {
 
-// Held around fork(), so that the child finds the list complete. No memory is allocated or freed under it: an allocator
-// may hold its locks then.
+// Held during fork(), so that the child finds the lists consistent. No thread allocates or frees memory while it holds
+// the mutex, because an allocator may hold its own locks during fork().
 std::mutex mutex;
 struct Living {
   std::list<Comm*> idle, active;
@@ -23,7 +23,8 @@ Living& living() {
   return *all;
 }
 
-// Stores a status in each and nothing more: another thread of the parent may have been in a call on any of them.
+// Only stores a status in each communicator, because another thread of the parent may have been in a call on any of
+// them.
 void disown_all() {
   for (const std::list<Comm*>* list : {&living().idle, &living().active})
     for (Comm* comm : *list) comm->disown();
@@ -65,12 +66,13 @@ void note_requests(Comm& comm, bool has_requests) {
   now.splice(now.end(), before, comm.living.at);
 }
 
-// Goes round the list as it changes, without the mutex while one advances: that runs functions of the program.
+// Visits the list while it may change. It unlocks the mutex while a communicator advances, which runs functions of the
+// program.
 void progress_living() {
   std::unique_lock lock(mutex);
   std::list<Comm*>& active = living().active;
   for (size_t left = active.size(); left > 0 && !active.empty(); left--) {
-    // Null: another thread is destroying it, and waits for the mutex.
+    // Null: another thread is destroying the communicator and waits for the mutex.
     std::shared_ptr<Comm> comm = active.front()->weak_from_this().lock();
     active.splice(active.end(), active, active.begin());
     lock.unlock();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The communicators of this process. A child after fork() has copies of them, but not their shared memory: the copies are
-// disowned before fork() returns there.
+// The list of this process's communicators. A child after fork() has copies of them, but not their shared memory, so
+// the copies are disowned before fork() returns in the child.
 #pragma once
 
 #include <cstddef>
@@ -10,21 +10,21 @@ namespace coll::comm {
 
 class Comm;
 
-// Where a communicator is among them.
+// The place of a communicator in that list.
 struct LivingPlace {
   bool is_listed = false;
   bool has_requests = false;
   std::list<Comm*>::iterator at;
 };
 
-// All are thread safe.
+// All these functions are thread-safe.
 void add_living(Comm& comm);
-// One that was not added may be removed.
+// Does nothing for a communicator that is not in the list.
 void remove_living(Comm& comm);
 size_t living_communicators();
-// Whether the communicator has active requests, when that changes.
+// Called when the communicator gets its first active request or has completed its last one.
 void note_requests(Comm& comm, bool has_requests);
-// Comm::try_progress() of each that has active requests.
+// Calls Comm::try_progress() of each communicator with active requests.
 void progress_living();
 
 }  // namespace coll::comm

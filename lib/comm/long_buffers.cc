@@ -14,7 +14,8 @@ struct Elements {
   size_t first = 0, end = 0;
 };
 
-// Of a v-form's blocks, from the first to the end of the last one; what lies between is most likely theirs, too.
+// The elements of this rank's buffer that the call uses. For the blocks of a v-variant that is the range from the first
+// block to the end of the last; gaps between the blocks most likely belong to the same buffer.
 Elements elements_of(const Call& call, Buffer buffer, int rank, int ranks) {
   const bool has_blocks = plan::has_blocks(call.collective, buffer), receives = buffer == Buffer::recv;
   if (call.pieces == nullptr) return {0, call.count * (has_blocks ? size_t(ranks) : 1)};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What this rank reads and writes of its own in a call.
+// The send and receive buffers of this rank in a call.
 #pragma once
 
 #include <span>
@@ -9,13 +9,14 @@
 
 namespace coll::comm {
 
-// Where the rank finds what it gets: nothing of the receive buffer where it gets nothing.
+// The part of the receive buffer that holds this rank's result; empty if the rank receives no result.
 std::span<const char> result_of(const Call& call, int rank, int ranks);
 
-// As use_long_buffers(), of a call that may have long buffers.
+// The out-of-line part of use_long_buffers(), for calls that may have long buffers.
 void count_long_buffers(const Call& call, int rank, int ranks);
 
-// Counts the use of long buffers of the call; those used often get huge pages, see mem/huge_pages.h. Thread safe.
+// Counts a use of the call's long buffers; buffers that are used often get huge pages, see mem/huge_pages.h.
+// Thread-safe.
 inline void use_long_buffers(const Call& call, int rank, int ranks) {
   if (call.pieces != nullptr || call.bytes() * size_t(ranks) >= mem::HugePages::least_bytes) [[unlikely]]
     count_long_buffers(call, rank, ranks);

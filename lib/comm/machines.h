@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The machine of a communicator: rank 0 loads it and hands its text to the others. Kept per process, because a program
-// may make thousands of communicators, and asking the processor and the kernel takes a millisecond.
+// The topology of a communicator: rank 0 loads it and broadcasts its text. Each process caches it, because a program
+// may create thousands of communicators, and reading the topology from the processor and the kernel takes a
+// millisecond.
 #pragma once
 
 #include <memory>
@@ -14,14 +15,14 @@ namespace coll::comm {
 struct LoadedMachine {
   topo::Machine machine;
   topo::Status status;  // of topo::load()
-  std::string text;     // as topo::serialize() gives it
+  std::string text;     // from topo::serialize()
 };
 
-// Rank 0's, for COLL_TOPOLOGY=`wish`; the running machine is loaded anew when the thread may use other processors than
-// the last time. Never null. Thread-safe, as all of these.
+// Called by rank 0 with the value of COLL_TOPOLOGY. The running machine is loaded again if the affinity of the thread
+// has changed since the last time. Never returns null. Thread-safe.
 std::shared_ptr<const LoadedMachine> load_machine(const std::string& wish);
 
-// What rank 0 handed over. Null and why when it cannot be read.
+// Parses the text of rank 0. Returns null and sets `status` if the text is invalid. Thread-safe.
 std::shared_ptr<const topo::Machine> machine_of(std::string_view text, topo::Status& status);
 
 }  // namespace coll::comm

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sparse exchanges of a communicator: blocking, and as the run of a request.
+// Sparse exchanges on a communicator: blocking calls, and the exchange as the run of a request.
 #include "exec/neighbor_exchange.h"
 
 #include "comm/comm.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operations: the built-in ones and those that users make. Handles are process-wide.
+// Built-in and user-defined operations. Handles are valid in the whole process. All functions are thread-safe.
 #pragma once
 
 #include "coll/coll.h"
@@ -11,7 +11,8 @@ coll_status create_operation(coll_op_function function, bool commutative, void* 
 coll_status free_operation(coll_op op);
 bool is_user_operation(coll_op op);
 
-// Fills `reducer` for the operation on the type. OK, TYPE or OP with a text. Cheap; no lock for built-in operations.
+// Fills `reducer` for the operation on the type. Returns OK, or TYPE or OP with an error message. Built-in operations
+// need no lock.
 coll_status make_reducer(coll_op op, coll_datatype type, exec::Reducer& reducer);
 
 }  // namespace coll::comm

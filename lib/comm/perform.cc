@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One blocking collective: the latency path for short payloads, else a bound plan.
+// Runs one blocking collective: on the latency path if its payload is short, otherwise by a bound plan.
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -71,7 +71,7 @@ coll_status Comm::bound_for(const Call& call, int channel, uint8_t way, const Bo
 }
 
 coll_status Comm::run(const BoundEntry& entry, const Call& call) {
-  // Requests that are advanced meanwhile may take the place of the entry.
+  // Requests that advance during the call may replace the entry in the cache.
   const std::shared_ptr<exec::Bound> kept = outstanding_ > 0 ? entry.bound : nullptr;
   const size_t element_bytes = entry.bound->element_bytes();
   if (!needs_scratch(call, element_bytes)) [[likely]]
@@ -87,7 +87,8 @@ coll_status Comm::run(const exec::Bound& bound, const exec::Arguments& arguments
   return report(status);
 }
 
-// Puts a failure of the executor into words.
+// Sets the error message for a failure of the executor, and marks the communicator as failed unless the failure leaves
+// it usable.
 coll_status Comm::report(coll_status status) {
   if (status == COLL_OK) [[likely]]
     return status;
@@ -172,7 +173,8 @@ coll_status Comm::perform_short(const Call& call) try {
 } catch (const std::bad_alloc&) { return team_.fail(), COLL_ERR_NO_MEMORY; }
 
 void Comm::perform_alone(const Call& call) {
-  // One rank's part of everything is its own; a barrier and a broadcast have nothing to move, an exscan no result.
+  // With one rank, the result is a copy of the input; a barrier and a broadcast move no data, and an exscan has no
+  // result.
   if (call.send == call.recv || call.collective == Collective::exscan) return;
   size_t bytes = call.bytes();
   auto* from = static_cast<const char*>(call.send);
@@ -200,8 +202,8 @@ coll_status Comm::make_bound(const Call& call, BoundEntry& entry) {
     tune::complete(situation, selected.choice);
   }
   std::string problem = bind(call, index, selected.choice, bound);
-  // The formulas know nothing of the room for staging, and requests of many ranks have less of it than blocking calls:
-  // shorter chunks need less.
+  // The cost model does not consider the room for staging, and requests of many ranks have less of it than blocking
+  // calls. Halve the chunks until the plan fits, because shorter chunks need less staging.
   constexpr uint32_t short_chunk = 16 << 10;
   const bool shortens = selected.by == tune::Source::priced || channel(index).room() < blocking_.room();
   while (!problem.empty() && shortens && selected.choice.parameters.chunk_bytes > short_chunk) {
@@ -210,7 +212,8 @@ coll_status Comm::make_bound(const Call& call, BoundEntry& entry) {
       chunk = std::min(chunk, selected.choice.parameters.chunk_bytes);
     problem = bind(call, index, selected.choice, bound);
   }
-  // Whatever a table says the call is served; what somebody asked for by name is refused.
+  // If a choice of the table, the cost model or the auto-tuner does not fit, the built-in default serves the call. An
+  // algorithm that the user forced by name is an error instead.
   if (!problem.empty() && selected.by != tune::Source::shipped && selected.by != tune::Source::forced) {
     selected = selector_.shipped(situation);
     problem = bind(call, index, selected.choice, bound);
@@ -220,7 +223,7 @@ coll_status Comm::make_bound(const Call& call, BoundEntry& entry) {
   return COLL_OK;
 }
 
-// "", or "ALGORITHM cannot be used: why"; every rank finds the same.
+// Returns "", or "ALGORITHM cannot be used: why"; the result is the same on every rank.
 std::string Comm::bind(const Call& call, int index, const tune::Choice& choice, std::shared_ptr<exec::Bound>& bound) {
   const auto refused = [&](const std::string& why) {
     return std::string(choice.algorithm->name) + " cannot be used: " + why;
@@ -233,7 +236,7 @@ std::string Comm::bind(const Call& call, int index, const tune::Choice& choice, 
   }
   const plan::Plan* plan = plan_for(call, choice, channel(index).room());
   const plan::Shape shape = call.pieces != nullptr ? call.pieces->shape(rank()) : plan::Shape(call.count);
-  // Partial results are stored in the type that they have.
+  // Plans that store partial results store them in their wider type.
   const size_t element_bytes = call.rounds() && choice.algorithm->stores_partials ? sizeof(float) : call.element_bytes;
   std::string problem = exec::fits(*plan, channel(index), element_bytes);
   if (problem.empty() && plan->irregular && plan->smallest_chunk_bytes != 0)

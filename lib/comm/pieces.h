@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How long the pieces of a v-form are and where they lie, as one rank knows it. Calls keep copies: the caller's arrays
-// may be gone before the collective is over.
+// Lengths and offsets of the blocks of a v-variant, as far as one rank knows them. Calls keep copies, because the
+// caller may free its arrays before the collective is complete.
 #pragma once
 
 #include <cstddef>
@@ -12,12 +12,12 @@
 
 namespace coll::comm {
 
-// Lengths and offsets are in elements, [ranks]; see plan::Shape for what the lengths are of.
+// Lengths and offsets are in elements, [ranks]; plan::Shape defines which blocks the lengths belong to.
 struct Pieces {
   plan::Shape::By by = plan::Shape::By::sender;
   std::vector<size_t> counts;
-  std::vector<size_t> received;                    // alltoall alone
-  std::vector<size_t> send_offsets, recv_offsets;  // of a buffer of blocks that this rank has, else empty
+  std::vector<size_t> received;                    // alltoall only
+  std::vector<size_t> send_offsets, recv_offsets;  // if this rank has a buffer of blocks, else empty
 
   plan::Shape shape(int rank) const {
     plan::Shape shape;
@@ -35,7 +35,7 @@ struct Pieces {
       for (size_t length : *lengths) h = (h ^ length) * 0x100000001b3u, h ^= h >> 29;
     return h;
   }
-  // As far as this rank knows.
+  // The sum of the lengths that this rank knows.
   size_t total() const { return std::accumulate(counts.begin(), counts.end(), size_t(0)); }
 };
 

@@ -27,14 +27,14 @@ using transport::Token;
 namespace {
 
 constexpr size_t timed_bytes = 256 << 10, page = 4096;
-constexpr size_t memory_bytes = timed_bytes + page;  // the owner's token comes last
+constexpr size_t memory_bytes = timed_bytes + page;  // the owner's token follows the timed bytes
 constexpr int rounds = 4;
 
 double now_us() {
   return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// The fastest of some rounds, or a very long time when it does not work.
+// The shortest time of `rounds` copies, or 1e9 if a copy fails.
 template <class Copy>
 double fastest_us(Copy copy) {
   double least = 1e9;
@@ -46,7 +46,8 @@ double fastest_us(Copy copy) {
   return least;
 }
 
-// What peers copy from. One for all communicators: it is not written again but after fork(), when it is another's.
+// The memory that peers copy from. All communicators share it, because it is written again only in a child after
+// fork(), which puts its own token there.
 char* offered_memory() {
   static std::mutex mutex;
   static char* memory = nullptr;
@@ -64,11 +65,11 @@ char* offered_memory() {
   return memory;
 }
 
-// What was measured of a process counts for every communicator with it: {its token, which mechanisms worked}.
+// Times measured with one process hold for every communicator with it. The key: its token, and which mechanisms worked.
 using TimesKey = std::pair<std::array<uint64_t, 2>, int>;
 std::mutex times_mutex;
 std::map<TimesKey, ProbeTimes>& known_times() {
-  static auto* times = new std::map<TimesKey, ProbeTimes>;  // never destroyed: threads may still make communicators
+  static auto* times = new std::map<TimesKey, ProbeTimes>;  // never destroyed: threads may still create communicators
   return *times;
 }
 
@@ -123,7 +124,7 @@ ProbeFindings Probe::look(const ProbeOffer& neighbour, const transport::Address&
   found.kcoll_copy = found.kcoll_map = found.kcoll_uring = status_;
   if (status_ != KcollStatus::ok) return found;
 
-  // A neighbour whose kcoll does not work says so itself.
+  // Without a cookie, kcoll does not work on the neighbour, which reports the reason itself.
   if (neighbour.cookie == 0) return found.kcoll_copy = found.kcoll_map = found.kcoll_uring = KcollStatus::gone, found;
   device_ = KcollDevice::open(found.kcoll_copy);
   if (found.kcoll_copy == KcollStatus::ok) found.kcoll_copy = device_->join(domain);
@@ -154,12 +155,13 @@ void Probe::take_times(const ProbeOffer& source, const transport::Address& its, 
 
 ProbeTimes Probe::measure(const ProbeOffer& source, int pid, const ProbeFindings& found) {
   ProbeTimes times;
-  // On pages like what is offered: some processors copy slowly, in the kernel too, to a little behind, see mem::copy().
+  // Page-aligned like the offered memory: some processors copy slowly, in the kernel too, if the target is a little
+  // beyond the source within a page; see mem::copy().
   std::vector<char> memory(timed_bytes + page), own(timed_bytes);
   char* here = memory.data() + -reinterpret_cast<uintptr_t>(memory.data()) % page;
   if (found.cma_error == 0)
     times.cma_us = fastest_us([&] { return transport::cma_read(pid, here, source.address, timed_bytes) == 0; });
-  // Two copies that overlap in time take as long as the slower one; a quarter for filling the pipeline.
+  // Two copies that overlap take as long as the slower one; filling the pipeline adds about a quarter.
   times.staged_us = 1.25 * fastest_us([&] { return mem::copy(here, own.data(), timed_bytes), true; });
   if (found.kcoll_copy == KcollStatus::ok)
     times.kcoll_copy_us =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which mechanisms work between the ranks of a communicator to be, and how fast they are. Every rank offers some memory
-// and copies from its neighbour's by each of them; rank 1 takes the time.
+// Probes which transports work between the ranks of a new communicator, and how fast they are. Every rank offers some
+// memory and copies from its neighbour's memory by each transport; rank 1 measures the times.
 #pragma once
 
 #include <memory>
@@ -12,29 +12,29 @@
 
 namespace coll::comm {
 
-// Whether a communicator with this wish may come to use kcoll.
+// Whether a communicator with this COLL_TRANSPORT may use kcoll.
 bool may_use_kcoll(Transport wish);
 
-// First exchange: what others may copy from.
+// In the introduction: the memory that peers may copy from.
 struct ProbeOffer {
   uint64_t address = 0;     // of the memory
-  uint64_t cookie = 0;      // of the same as a region; 0 when kcoll does not work here
-  transport::Token domain;  // rank 0's: the secret of this communicator's regions
+  uint64_t cookie = 0;      // of the memory as a region; 0 if kcoll does not work here
+  transport::Token domain;  // of rank 0: the key of this communicator's regions
 };
 
-// Of rank 1: one copy of 256 KiB, of each mechanism that works; two copies through shared memory.
+// Measured by rank 1, for 256 KiB: one copy by each mechanism that works, and an estimate of the two copies of staging.
 struct ProbeTimes {
   double cma_us = 0, kcoll_copy_us = 0, kcoll_map_us = 0, staged_us = 0;
 };
 
-// Second exchange: what worked.
+// In the report: what worked.
 struct ProbeFindings : ProbeTimes {
   int cma_error = 0;
   transport::KcollStatus kcoll_copy = transport::KcollStatus::absent;
   transport::KcollStatus kcoll_map = transport::KcollStatus::absent;
   transport::KcollStatus kcoll_uring = transport::KcollStatus::absent;
 
-  // What makes the transport impossible, for people; "" when nothing does.
+  // The message for users why this rank cannot use the transport; "" if it can.
   std::string problem(Transport transport) const;
 };
 
@@ -45,14 +45,14 @@ class Probe {
   Probe(const Probe&) = delete;
   Probe& operator=(const Probe&) = delete;
 
-  // Nothing that was not asked for is tried: kcoll only where it may be chosen.
+  // Offers this rank's memory. It tries kcoll only if `wish` allows that transport.
   ProbeOffer offer(Transport wish);
-  // After the exchange: copies from the neighbour, and joins the domain.
+  // Copies from the neighbour by each transport, and joins the domain.
   ProbeFindings look(const ProbeOffer& neighbour, const transport::Address& its, const transport::Token& domain);
-  // Measured once for each peer, then known.
+  // Sets the times of `found`; each process measures them once per peer.
   void take_times(const ProbeOffer& source, const transport::Address& its, ProbeFindings& found);
 
-  // The communicator's descriptor, which has joined its domain; null when kcoll does not work here.
+  // The communicator's descriptor of the device, which has joined its domain; null if kcoll does not work here.
   std::shared_ptr<transport::KcollDevice> device() const { return device_; }
 
  private:
@@ -64,17 +64,18 @@ class Probe {
   uint64_t cookie_ = 0;
 };
 
-// What the findings of all ranks come to; the same on every rank.
+// Combines the findings of all ranks; the result is the same on every rank.
 class Agreement {
  public:
   void add(const ProbeFindings& found) { all_.push_back(found); }
-  // What keeps some rank from using the transport, for people; "" when nothing does. A rank alone needs none.
+  // The message for users why some rank cannot use the transport; "" if all can, or if there is only one rank.
   std::string impossible(Transport transport) const;
-  // Of what is possible. Mapped memory is read where it lies, also by reductions: a copy from it is all there is.
+  // The fastest transport that works on all ranks. The time of kcoll_map is one copy, because ranks read mapped memory
+  // in place, in reductions as well.
   Transport fastest() const;
-  // How many times as long as staging kernel copies (CMA) take, which are possible.
+  // Time of a CMA copy divided by the time of staging. REQUIRES: CMA works.
   double cma_times() const { return all_.size() > 1 ? all_[1].cma_us / all_[1].staged_us : 1; }
-  // "cma 20 us, shm 15 us": of what is possible.
+  // For example "cma 20 us, shm 15 us": the transports that work on all ranks.
   std::string times() const;
 
  private:

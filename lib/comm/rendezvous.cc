@@ -50,7 +50,7 @@ std::string Rendezvous::pass(const Segment& segment, const std::vector<uint8_t>&
     if (!needs_socket(r) || statuses[r] != COLL_OK) continue;
     const std::string problem = socket_->send(name_of_socket(r), segment.descriptor());
     if (problem.empty()) continue;
-    socket_ = nullptr;  // so the others need not wait
+    socket_ = nullptr;  // so that the other receivers stop waiting
     return "rank " + std::to_string(r) + " " + problem;
   }
   return "";
@@ -58,7 +58,7 @@ std::string Rendezvous::pass(const Segment& segment, const std::vector<uint8_t>&
 
 std::shared_ptr<Segment> Rendezvous::reach(std::string& problem) {
   if (!needs_socket(rank_)) return Segment::reach(segment_, problem);
-  if (socket_ == nullptr) return nullptr;  // open_socket() has said why
+  if (socket_ == nullptr) return nullptr;  // open_socket() has reported the reason
   const Address& first = addresses_[0];
   const bool shares_users = first.namespaces.user != 0 && first.namespaces.user == addresses_[rank_].namespaces.user;
   const int passed = socket_->receive({name_of_socket(0), first.pid, shares_users},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How the ranks of a communicator to be get the segment of rank 0: through /proc/PID/fd, or from rank 0 by a socket where
-// namespaces forbid that. The first exchange tells every rank of the others' namespaces, so all decide the same. If a
-// socket is needed, a further exchange tells that the sockets exist; their names follow from the segment's token.
+// How the ranks of a new communicator get the segment of rank 0: through /proc/PID/fd, or from rank 0 by a socket if
+// namespaces prevent that. The first exchange contains the namespaces of all ranks, so all decide the same. If a rank
+// needs a socket, a further exchange follows once the sockets exist; their names are derived from the segment's token.
 #pragma once
 
 #include <memory>
@@ -16,21 +16,24 @@ namespace coll::comm {
 
 class Rendezvous {
  public:
-  // By rank; `segment`: of rank 0; `directory`: for sockets, where the ranks are in different network namespaces.
+  // `addresses`: [ranks]; `segment`: of rank 0; `directory`: for sockets between different network namespaces.
   Rendezvous(int rank, std::vector<transport::Address> addresses, const transport::SegmentAddress& segment,
              std::string directory);
 
-  // Some rank cannot open what /proc shows of rank 0, or the reverse. Then no part of the communicator relies on it.
+  // Whether some rank and rank 0 cannot open each other's files in /proc. Then no part of the communicator relies on
+  // /proc.
   bool namespaces_differ() const { return namespaces_differ_; }
-  // Some rank's pid means nothing to another, so that only its life mark shows its end.
+  // Whether ranks are in different pid namespaces, so that only the life mark of such a rank shows that it has exited.
   bool pids_differ() const;
 
-  // Makes this rank's socket, if it needs one; "" or a reason.
+  // Creates this rank's socket if it needs one. Returns "" or the reason of a failure.
   std::string open_socket();
-  // Once all sockets exist: passes the segment of rank 0 to the ranks that need that; "" or a reason, with which the others
-  // fail as well. `statuses`: of the ranks; one that has failed may have no socket.
+  // On rank 0, once all sockets exist: sends the segment to the ranks that need a socket. Returns "" or a reason; on
+  // failure the remaining receivers fail as well. `statuses`: [ranks]; it skips ranks that have failed, which may have
+  // no socket.
   std::string pass(const transport::Segment& segment, const std::vector<uint8_t>& statuses);
-  // Once all sockets exist, on all others. Null with a reason, or without where open_socket() had one.
+  // On the other ranks, once all sockets exist. Returns null and sets `problem`, or null alone if open_socket() has
+  // failed.
   std::shared_ptr<transport::Segment> reach(std::string& problem);
 
  private:
@@ -40,7 +43,7 @@ class Rendezvous {
   const size_t rank_;
   const std::vector<transport::Address> addresses_;
   const transport::SegmentAddress segment_;
-  std::string directory_;  // "": abstract sockets do
+  std::string directory_;  // "": abstract sockets suffice
   bool namespaces_differ_ = false;
   std::unique_ptr<transport::DescriptorSocket> socket_;
 };

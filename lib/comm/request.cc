@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Non-blocking and persistent collectives. Requests go to the channels in turn, by the order in which they are
-// started, which is the same on every rank; on a channel they run one after the other.
+// Non-blocking and persistent collectives. Requests are assigned to the channels round-robin in the order in which they
+// are started, which is the same on every rank. On one channel they run one after the other.
 #include <new>
 
 #include "comm/comm.h"
@@ -29,13 +29,13 @@ coll_status Request::result() const {
                  text != nullptr ? text : std::string("the collective of the request failed: ") + status_text(status_));
 }
 
-// The communicator stays locked while it waits: it advances the requests itself.
+// The blocking call keeps the communicator locked while it waits, and advances the requests itself.
 coll_status Comm::perform_among_requests(const Call& call) {
   const Locked locked(*this);
   return stats::wanted() ? perform_timed(call) : perform_now(call);
 }
 
-// The last act of a thread that was Locked.
+// A thread calls this last before it unlocks.
 void Comm::note_requests() {
   const bool has = outstanding_ > 0;
   if (has == has_requests_.load(std::memory_order_relaxed)) return;
@@ -81,7 +81,7 @@ coll_status Comm::start(Request& request) {
   if (stats::wanted()) [[unlikely]]
     request.started_ = began, request.call_.function = stats::function();
   queues_[turn].requests.push_back(&request);
-  // From here on nothing throws. A start that failed has not taken its turn: the peers' turns would be others.
+  // From here on nothing throws. A start that failed above has not advanced next_queue_, as it has not on the peers.
   next_queue_++;
   request.keeps_ = shared_from_this();
   request.state_ = Request::State::queued;
@@ -93,7 +93,7 @@ coll_status Comm::start(Request& request) {
   return COLL_OK;
 }
 
-// What a request needs to run a plan.
+// Gives a request what it needs to run a plan: arguments, scratch memory and room for the run.
 void Comm::equip(Request& request, const std::shared_ptr<exec::Bound>& bound) {
   const Call& call = request.call_;
   const size_t element_bytes = bound->element_bytes();
@@ -112,8 +112,8 @@ void Comm::set_progress(void (*function)(void*), void* context) {
   choose_hook();
 }
 
-// What a waiting blocking operation does besides: nothing, where there is nothing to do, so that it may sleep. If requests
-// are active, it is Locked.
+// Sets the function that a waiting blocking operation calls. With no requests and no callback it is null, so that the
+// operation may block. If requests are active, the waiting thread is Locked.
 void Comm::choose_hook() {
   team_.progress_context = this;
   team_.progress_others = nullptr;
@@ -176,15 +176,15 @@ void Comm::complete(Queue& queue, coll_status status) {
     if (request.turn_.sample >= 0 && status == COLL_OK)
       request.cell_->took(request.turn_, request.began_ns_, sync::now_ns());
     if (stats::wanted()) [[unlikely]]
-      count(request);  // if it throws, the request is complete the next time
+      count(request);  // if it throws, a later call completes the request
     queue.requests.pop_front();
     if (status == COLL_OK && request.call_.exchange == nullptr)
       if (const size_t bytes = request.running_->element_bytes(); needs_scratch(request.call_, bytes))
         put_back(request.call_, bytes, rank(), ranks(), request.scratch_);
     outstanding_--;
-    // The last access to it: another thread may wait for it, and free it.
+    // The last access to the request: another thread may be waiting for it and then free it.
     sync::post(request.state_, Request::State::complete);
-    // Those behind one that failed would find its flags: they fail with it.
+    // The requests behind a failed one would see its flags, so they fail, too.
   } while (status != COLL_OK && !queue.requests.empty());
   choose_hook();
   if (detached_ && outstanding_ == 0) leave();
@@ -198,8 +198,8 @@ void Comm::detach() {
   if (outstanding_ == 0) leave();
 }
 
-// From then on this rank posts nothing. What it has staged stays in the segment, which slower peers have mapped; the kernel
-// frees it with the last mapping.
+// This rank posts nothing afterwards. Its staged data stays in the segment for slower peers, which have it mapped; the
+// kernel frees the segment with the last mapping.
 void Comm::leave() {
   if (left_) return;
   left_ = true;
@@ -222,7 +222,7 @@ bool Comm::rest() {
   return true;
 }
 
-// Before its peers may wait for it again, as an exchange follows.
+// The rank is marked alive before any peer can wait for it again, because an exchange follows.
 bool Comm::wake(const Surroundings& now) {
   if (disowned() || !(now == surroundings_) || team_.is_aborted()) return false;
   left_ = false;
@@ -236,7 +236,7 @@ uint64_t Comm::token() const { return segment_->address().token.words[0]; }
 coll_status Comm::abort(coll_status why) {
   if (disowned()) return report(COLL_ERR_STATE);
   team_.abort(why);
-  // This rank's next call fails at once, so that its peers wait for it and notice.
+  // This rank's next call fails at once, so that its peers wait for this rank and then see the abort.
   coll_status usable = COLL_OK;
   failed_.compare_exchange_strong(usable, COLL_ERR_ABORTED);
   return COLL_OK;
@@ -248,7 +248,7 @@ coll_status Comm::told_of_abort() const {
                                        status_text(abort.why) + "); it is unusable and must be freed");
 }
 
-// Of the parent: it will not complete here.
+// For a request of the parent process, which never completes in the child.
 coll_status Comm::fail_disowned(Request& request) {
   if (request.active()) {
     request.status_ = failed_;
@@ -279,15 +279,16 @@ coll_status Comm::wait_now(Request& request) {
     if (stage == sync::WaitStage::spin) continue;
     const exec::AwaitedPost post = look_after_peers(request);
     if (stage != sync::WaitStage::block || !request.active()) continue;
-    // Other threads may lock the communicator meanwhile. Not known what for: one of them has it locked now.
+    // Other threads may lock the communicator during the sleep. Without a known post, another thread holds the lock, or
+    // the request waits for one that another channel serves.
     if (post.sequence != nullptr) team_.sleep(*post.sequence, post.value, post.rank, exec::nap_us);
     else sync::sleep_us(exec::nap_us);
   }
   return report(request.status_);
 }
 
-// Whichever operation runs first on a channel, or waits to begin, may be stuck behind a rank that has gone. Returns what
-// the channel of the request waits for, as far as it is known.
+// Checks the first operation of each channel, running or waiting to begin, and fails it if it waits for a rank that has
+// exited. Returns the post that the channel of `request` waits for, if it is known.
 exec::AwaitedPost Comm::look_after_peers(const Request& request) {
   exec::AwaitedPost awaited;
   const Locked locked(*this, std::try_to_lock);
@@ -314,7 +315,8 @@ exec::AwaitedPost Comm::look_after_peers(const Request& request) {
   return awaited;
 }
 
-// Whoever tests in a loop waits as well: now and then see that the peers live, and let them run.
+// A caller that tests in a loop waits as well, so every 64th unsuccessful test checks that the peers are alive.
+// Oversubscribed ranks of different scheduler groups then yield.
 coll_status Comm::test(Request& request, bool& done) {
   constexpr unsigned tests_between_looks = 64;
   if (disowned()) [[unlikely]]

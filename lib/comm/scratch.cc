@@ -25,7 +25,7 @@ char* Scratch::take(size_t bytes) {
 void Scratch::give_back() {
   if (memory_ == nullptr) return;
   if (arena_ == nullptr) operator delete(memory_);
-  // A child after fork() does not have its parent's arena, and may have one of its own at the same addresses.
+  // A child after fork() does not have its parent's arena, and may have its own arena at the same addresses.
   else if (arena_ == transport::Arena::existing()) arena_->free(memory_);
   memory_ = nullptr;
   bytes_ = 0;
@@ -38,7 +38,7 @@ bool needs_scratch(const Call& call, size_t element_bytes) {
 
 namespace {
 
-// Of a reduction, in elements.
+// Lengths of a reduction's input and result on this rank, in elements.
 size_t input_count(const Call& call, int ranks) {
   if (call.collective != Collective::reduce_scatter) return call.count;
   return call.pieces != nullptr ? call.pieces->total() : call.count * size_t(ranks);
@@ -49,7 +49,7 @@ size_t result_count(const Call& call, int rank) {
   return call.pieces != nullptr ? call.pieces->counts[size_t(rank)] : call.count;
 }
 
-// The input in float, then room for the result.
+// Fills the scratch memory with the input in float, followed by room for the result.
 exec::Arguments widen(const Call& call, int rank, int ranks, Scratch& scratch) {
   const size_t inputs = input_count(call, ranks);
   auto* memory = reinterpret_cast<float*>(scratch.take((inputs + result_count(call, rank)) * sizeof(float)));

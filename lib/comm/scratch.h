@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory for collectives whose plans do not work on the caller's buffers: those in place that need input and result apart,
-// and reductions of 16-bit floats whose plan stores partial results, which it does in float. Peers can map it where the arena
-// has room.
+// Memory for collectives whose plans do not work on the caller's buffers: in-place calls whose plans need separate
+// input and result, and reductions of 16-bit floats whose plans store partial results, as float. If the arena has room
+// the memory is from there, so that peers can map it.
 #pragma once
 
 #include <cstddef>
@@ -10,12 +10,13 @@
 
 namespace coll::comm {
 
-// `element_bytes`: of the plan as it is bound; more than the call's where it works on floats.
+// `element_bytes`: of the bound plan; larger than the call's if the plan works on floats.
 bool needs_scratch(const Call& call, size_t element_bytes);
-// To be called before: what the plan works on. An alltoall's input is copied away; a reduce-scatter's is not, because peers
-// may read it until the plan ends.
+// REQUIRES: needs_scratch(). Call it before the plan begins: returns the arguments for the plan. It copies the input of
+// an in-place alltoall to the scratch memory. Of an in-place reduce-scatter only the result goes there, because peers
+// may read the input until the plan ends. Throws std::bad_alloc.
 exec::Arguments apart(const Call& call, size_t element_bytes, int rank, int ranks, Scratch& scratch);
-// To be called after the plan has ended.
+// Call it after the plan has ended: copies the result from the scratch memory to the caller's buffer.
 void put_back(const Call& call, size_t element_bytes, int rank, int ranks, const Scratch& scratch);
 
 }  // namespace coll::comm

@@ -16,13 +16,14 @@ namespace {
 using transport::round_up;
 
 constexpr size_t huge_page = mem::huge_page_bytes;
-constexpr size_t line_pair = 2 * sync::line_bytes;  // what processors prefetch together
+constexpr size_t line_pair = 2 * sync::line_bytes;  // the lines that processors prefetch together
 constexpr size_t flag_bytes = sizeof(sync::FlagLine), mailboxes_bytes = exec::mailboxes * sizeof(exec::Mailbox);
 constexpr size_t most_payloads_bytes = half_bytes;
 static_assert(2 * half_bytes % huge_page == 0 && most_payloads_bytes % huge_page == 0);
 
-// Of many ranks: the address space of a half of a request channel, all ranks together; the flag lines that plans of short
-// data have; and slots, of which requests have fewer: of blocking calls a root may be some ahead of the others.
+// For many ranks. of_request_half: address space of one half of a request channel, for all ranks together.
+// flags_read_first: flag lines that plans of short data use. Requests have fewer slots than blocking calls, in which a
+// root may be several calls ahead of the other ranks.
 constexpr size_t of_request_half = size_t(32) << 20, least_request_half = size_t(256) << 10;
 constexpr size_t flags_read_first = 4;
 constexpr size_t shortest_slot = line_pair, longest_slot = size_t(512) << 10, longest_of_requests = size_t(64) << 10;
@@ -30,8 +31,9 @@ constexpr size_t slots_in_half(size_t slot, bool of_request) {
   return slot <= 1024 ? 16 : slot <= (of_request ? 16384 : 65536) ? 4 : 1;
 }
 
-// Where large memory of malloc() begins: what is copied in and out then lies alike on both sides, as string instructions
-// like it. Others' vectors were measured with staging at the beginning of a page.
+// The offset of staging within its page. With RFO-free stores it is 16, the offset of large malloc() blocks: rep movsb
+// is fastest if staging and user buffers have the same alignment. Other processors copy with vectors and were measured
+// with page-aligned staging.
 size_t behind_page() { return mem::processor().has_rfo_free_stores() ? 16 : 0; }
 
 }  // namespace
@@ -51,7 +53,7 @@ SegmentLayout::SegmentLayout(int ranks) : ranks_(size_t(ranks)) {
     mailboxes_apart_ = round_up(mailboxes_bytes, page);
     mailboxes_ = flags_ + channel_count * flags_of_channel_;
   } else {
-    // A rank's mailboxes lie behind its flag lines of the first channel.
+    // A rank's mailboxes follow its flag lines of the first channel.
     constexpr size_t flags_bytes = exec::max_flags * flag_bytes;
     flag_apart_ = flag_bytes;
     flags_apart_ = round_up(flags_bytes + mailboxes_bytes, page);
@@ -81,7 +83,7 @@ SegmentLayout::SegmentLayout(int ranks) : ranks_(size_t(ranks)) {
   texts_ = records_ + ranks_ * sizeof(RankRecord);
 
   if (!many) return;
-  // One range: states, Progress, and flag lines behind them.
+  // One range: states, Progress, and the flag lines that follow.
   read_first_.push_back({states_, flags_ + flags_read_first * flag_apart_ - states_});
   read_first_.push_back({slots_[0].front().begin, 2 * ranks_ * slots_[0].front().bytes});
 }

@@ -32,7 +32,7 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// On when the variable is not set. OK, or ARG with a text.
+// A switch is on if its variable is not set. Returns OK, or ARG with an error message.
 coll_status read_switch(const char* name, bool& on) {
   const std::string value = variable(name);
   if (!value.empty() && value != "on" && value != "off")

@@ -23,7 +23,7 @@ std::deque<std::shared_ptr<Comm>>& spares() {
 
 bool keep_spare(std::shared_ptr<Comm> comm) {
   if (!comm->rest()) return false;
-  std::shared_ptr<Comm> dropped;  // after the mutex
+  std::shared_ptr<Comm> dropped;  // destroyed after the mutex is unlocked
   const std::lock_guard lock(mutex);
   spares().push_front(std::move(comm));
   if (spares().size() > Hello::most_spares) {

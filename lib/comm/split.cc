@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Splitting: the parent's own allgather is the bootstrap of the parts.
+// Comm::split(): the parent's allgather is the bootstrap of the parts.
 #include <algorithm>
 #include <climits>
 #include <cstring>
@@ -14,7 +14,7 @@ coll_status Comm::split(int colour, int key, std::unique_ptr<Comm>& out) {
     int colour, key, rank;
   };
   coll_status failed = COLL_OK;
-  // Every rank's bytes to every rank.
+  // An allgather over all ranks of the parent.
   auto gather = [&](const void* send, void* recv, size_t bytes) {
     char* all = static_cast<char*>(recv);
     memcpy(all + size_t(rank()) * bytes, send, bytes);
@@ -34,8 +34,8 @@ coll_status Comm::split(int colour, int key, std::unique_ptr<Comm>& out) {
   for (const Wish& wish : wishes)
     if (wish.colour == mine.colour) part.push_back(wish.rank);
 
-  // Ranks of other parts take part in the same exchanges and look at their own part only. A rank without a part joins
-  // in with a part of itself, which is then forgotten.
+  // The ranks of all parts take part in the same exchanges, and each rank reads the data of its own part only. A rank
+  // with a negative colour takes part as a part of one rank, which is then destroyed.
   if (mine.colour < 0) part = {rank()};
   std::vector<char> all;
   Exchange exchange = [&](const void* send, void* recv, size_t bytes) {
@@ -47,14 +47,14 @@ coll_status Comm::split(int colour, int key, std::unique_ptr<Comm>& out) {
   };
   int place = int(std::find(part.begin(), part.end(), rank()) - part.begin());
   coll_status status = COLL_OK;
-  // A part that fails in one exchange still owes the later ones to the other parts. Where no two ranks of this
+  // A part that fails in one exchange must still take part in the later ones, for the other parts. If no ranks of this
   // communicator need a socket, none of a part do.
   size_t exchanges = 0;
   Exchange counted = [&](const void* send, void* recv, size_t bytes) {
     return exchanges++, exchange(send, recv, bytes);
   };
   std::unique_ptr<Comm> comm = create(place, int(part.size()), counted, exchanges_names_, status);
-  if (failed != COLL_OK) return report(failed);  // create() has found other words
+  if (failed != COLL_OK) return report(failed);  // create() has set another message
   for (const std::vector<size_t> lengths = exchanged_bytes(exchanges_names_); exchanges < lengths.size();) {
     std::vector<char> blank(lengths[exchanges]), ignored(blank.size() * part.size());
     counted(blank.data(), ignored.data(), blank.size());

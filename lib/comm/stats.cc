@@ -27,12 +27,12 @@ struct Book {
   pid_t process = 0;
   bool written = false;
   double every_seconds = std::numeric_limits<double>::infinity();
-  double due_seconds = std::numeric_limits<double>::infinity();  // when the next partial report is
+  double due_seconds = std::numeric_limits<double>::infinity();  // time of the next partial report
   Counts counts;
 };
 
 Book& book() {
-  static Book* only = new Book;  // never destroyed: it is written when the process ends
+  static Book* only = new Book;  // never destroyed: an exit handler writes the report
   return *only;
 }
 
@@ -40,7 +40,7 @@ thread_local const char* current_function = nullptr;
 
 void write_at_end() {
   Book& all = book();
-  // A child after fork() is not the process that counted.
+  // A child after fork() does not write the report of its parent.
   if (!all.written && all.process == getpid()) write(all.rank);
 }
 
@@ -73,7 +73,8 @@ bool write_file(const std::string& file, const std::string& report) {
   return std::fclose(out) == 0 && complete;
 }
 
-// A process that is killed meanwhile leaves the report before, whole. What is no regular file stays what it is.
+// Replaces the file atomically, so that a process that is killed here leaves the previous report complete. A path that
+// is not a regular file, such as a pipe, is written directly.
 bool replace_file(const std::string& file, const std::string& report) {
   struct stat found;
   if (lstat(file.c_str(), &found) == 0 && !S_ISREG(found.st_mode)) return write_file(file, report);
@@ -100,7 +101,7 @@ bool write_report(int rank, bool complete) {
   return std::isfinite(all.every_seconds) ? replace_file(file, report) : write_file(file, report);
 }
 
-// Counts by `enter(counts)`, and writes a partial report when that is due.
+// Calls `enter(counts)` under the mutex, and writes a partial report if one is due.
 template <typename Enter>
 void count(Enter enter) {
   Book& all = book();
@@ -115,7 +116,7 @@ void count(Enter enter) {
   }
   if (write_report(all.rank, false)) return;
   const std::lock_guard lock(all.mutex);
-  all.due_seconds = std::numeric_limits<double>::infinity();  // the end says why
+  all.due_seconds = std::numeric_limits<double>::infinity();  // the final report will print the error
 }
 
 }  // namespace
@@ -215,7 +216,7 @@ bool write(int rank) {
     book().written = true;
   }
   if (write_report(rank, true)) return true;
-  // The program has asked for it, and its results are gone.
+  // Always printed, because the user requested the statistics and they are lost.
   fprintf(stderr, "libcoll: rank %d: cannot write COLL_STATS=%s: %s; name a file in a writable directory\n", rank,
           book().wish.c_str(), strerror(errno));
   return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What COLL_STATS has counted; for stats.cc, and for the reports.
+// The counters of COLL_STATS, shared by stats.cc and stats_reports.cc.
 #pragma once
 
 #include <cstdint>
@@ -52,7 +52,7 @@ struct Function {
   }
 };
 
-// What auto-tuning has found for one collective, size class, number of ranks, and for requests or blocking calls.
+// Results of auto-tuning, by collective, size class, number of ranks, and whether the calls are requests.
 using TunedKey = std::tuple<std::string, size_t, int, bool>;
 struct Tuned {
   size_t bytes = 0;
@@ -66,17 +66,17 @@ struct Counts {
   std::map<Place, std::map<Reason, Share>> passed;
   std::map<std::string, Function> functions;
   std::map<TunedKey, Tuned> tuned;
-  int ranks = 0;  // that the spreads are of; 0: there are none
+  int ranks = 0;  // number of ranks of the spreads; 0: there are no spreads
   Spread collectives, forwarded, run;
 
   bool empty() const { return rows.empty() && passed.empty() && functions.empty(); }
   uint64_t passed_of(const Place& place) const;
-  // All calls of this size, served and forwarded; of any size when it is unknown.
+  // The number of calls of this size class, served and forwarded; of all sizes if the class is unknown_size.
   uint64_t calls_of(const Place& place) const;
   Function total() const;
 };
 
-// `complete`: the process has ended its collectives.
+// `complete`: this is the final report of the process, not a partial one. Without any counts the reports are "".
 std::string text_of(const Counts& counts, int rank, bool complete);
 std::string json_of(const Counts& counts, int rank, bool complete);
 std::string prometheus_of(const Counts& counts, int rank);

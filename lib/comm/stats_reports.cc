@@ -15,7 +15,7 @@ void add(std::string& text, const char* format, Values... values) {
   text.append(line, size_t(std::min<int>(snprintf(line, sizeof line, format, values...), sizeof line - 1)));
 }
 
-using Number = unsigned long long;  // as printf() has it
+using Number = unsigned long long;  // for %llu
 
 std::string size_text(int size_class) {
   if (size_class == classes) return "more";
@@ -25,13 +25,13 @@ std::string size_text(int size_class) {
   return std::to_string(bytes >> (bytes >= 1 << 20 ? 20 : bytes >= 1 << 10 ? 10 : 0)) + unit;
 }
 
-// For JSON: null above the largest class, "any" where no size is known.
+// A size class in JSON: null above the largest class, "any" if the size is not known.
 std::string limit_of(int size_class) {
   if (size_class == unknown_size) return "\"any\"";
   return size_class == classes ? "null" : std::to_string(class_bytes(size_class));
 }
 
-// Of JSON, and of Prometheus's labels.
+// Quotes a string for JSON and for Prometheus's labels.
 std::string quoted(std::string_view text) {
   std::string out = "\"";
   for (char c : text) {
@@ -69,7 +69,7 @@ void add_json_spread(std::string& out, const char* name, const Spread& spread) {
       spread.least, spread.least_rank, spread.mean, spread.most, spread.most_rank);
 }
 
-// A metric with its samples: "name{labels} value".
+// Adds one metric and its samples: "name{labels} value".
 class Metric {
  public:
   Metric(std::string& out, const char* name, const char* type, const char* help) : out_(out), name_(name) {

@@ -13,7 +13,8 @@ namespace coll::comm {
 
 namespace {
 
-// What a file is known by without reading it; a name that is no file has none.
+// Identifies a version of a file without reading it: inode, size and time. If there is no such file, it is the name
+// alone.
 std::string signature(const std::string& path) {
   struct stat about = {};
   if (stat(path.c_str(), &about) != 0) return path;

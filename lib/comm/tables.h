@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The table of a communicator: rank 0 finds it and hands its text to the others, so that all have the same one. Kept per
-// process as long as the file stays as it is, because a program may make thousands of communicators.
+// The model table of a communicator: rank 0 finds it and broadcasts its text, so that all ranks have the same one. Each
+// process caches it until the file changes, because a program may create thousands of communicators.
 #pragma once
 
 #include <memory>
@@ -13,15 +13,15 @@
 namespace coll::comm {
 
 struct FoundTable {
-  std::string text;  // as model::write_table() gives it; "" when there is none
+  std::string text;  // from model::write_table(); "" without a table
   std::shared_ptr<const model::Table> table;
-  std::string remark;  // as model::Found
+  std::string remark;  // as in model::Found
 };
 
-// Rank 0's, for COLL_TABLE=`wish`. Never null. Thread-safe, as all of these.
+// Called by rank 0 with the value of COLL_TABLE. Never returns null. Thread-safe.
 std::shared_ptr<const FoundTable> find_table(const std::string& wish, const topo::Machine& machine);
 
-// What rank 0 handed over. Null when it cannot be read.
+// Parses the text of rank 0. Returns null if it is invalid. Thread-safe.
 std::shared_ptr<const model::Table> table_of(std::string_view text);
 
 }  // namespace coll::comm

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Collectives with their time taken, for statistics; and what was recorded of their steps, as a file.
+// Times collectives for the statistics, and writes the trace of their steps to a file.
 #include <cctype>
 #include <cerrno>
 #include <cstdio>
@@ -16,13 +16,14 @@ namespace coll::comm {
 
 namespace {
 
-// Of a v-form: what this rank knows of.
+// The size of a call for the statistics. Of a v-variant it is the sum of the lengths that this rank knows: bytes, or
+// elements of a reduce-scatter.
 size_t bytes_of(const Call& call) {
   if (call.exchange != nullptr) return call.exchange->sent_bytes();
   return call.pieces != nullptr ? call.pieces->total() : call.bytes();
 }
 
-// "neighbor_alltoall" of "MPI_Ineighbor_alltoall" and of "MPIX_Neighbor_alltoall_init".
+// Returns "neighbor_alltoall" for "MPI_Ineighbor_alltoall" and for "MPIX_Neighbor_alltoall_init".
 std::string collective_of(std::string_view function) {
   function.remove_prefix(function.find('_') + 1);
   constexpr std::string_view persistent = "_init";
@@ -34,7 +35,7 @@ std::string collective_of(std::string_view function) {
   return name;
 }
 
-// `function`: of MPI, or null.
+// `function`: the MPI function, or null.
 std::string name_of(const Call& call, const char* function) {
   if (call.exchange == nullptr) return plan::name(call.collective);
   return function != nullptr ? collective_of(function) : "neighbor_exchange";
@@ -86,12 +87,12 @@ void Comm::count(const Request& request) const {
                 maps ? "mapped" : transport());
 }
 
-// Of libcoll's own API; `which` is a function of coll.h. What there is no memory for is not counted.
+// Counts a call of libcoll's own API; `which` is a function of coll.h. If memory runs out, the call is not counted.
 void Comm::count_spent(const char* which, double began) const try {
   if (stats::function() == nullptr) stats::spent(which, stats::Part::served, stats::now_seconds() - began);
 } catch (const std::bad_alloc&) { return; }
 
-// This rank's part of a timeline, as an array of events.
+// Writes this rank's part of the timeline as an array of events.
 void Comm::write_trace() const {
   const std::string path = settings_.trace + "." + std::to_string(rank());
   FILE* file = fopen(path.c_str(), "w");

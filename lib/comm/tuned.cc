@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Calls that auto-tuning serves: by which of its candidates, when they are timed, and what is made of the times. The
-// decisions are those of tune/tuner.h.
+// Auto-tuned calls: runs the candidate that tune/tuner.h has chosen, times it, exchanges the times, and reports the
+// results. All decisions are made by tune/tuner.h.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -20,21 +20,21 @@ using tune::Cell;
 
 namespace {
 
-// Loads a word of every line of the end of a result, as long as a core's own cache: what was left in another core's has
-// still to come. What is longer has left all of them.
+// Loads one byte of every cache line of the end of the result, up to the size of the L2. So the time includes fetching
+// lines that are still modified in another core's cache; earlier parts of a longer result have been evicted from there.
 void look_at_end(std::span<const char> result, size_t cache_bytes) {
   const std::span<const char> memory = result.last(std::min(result.size(), cache_bytes));
   const volatile char* line = memory.data();
   for (size_t at = 0; at < memory.size(); at += sync::line_bytes) (void)line[at];
 }
 
-// How often the system took the core from this thread.
+// The number of involuntary context switches of this thread.
 long switches() {
   rusage usage;
   return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nivcsw : 0;
 }
 
-// Until staging has been walked over once, or as many calls as a trial may cost.
+// The calls until the staging window has been used once, at most `most`, which limits the cost of a trial.
 uint32_t warm_calls(const Call& call, int ranks, size_t most) {
   constexpr size_t window_bytes = size_t(2) << 20;
   const bool has_blocks =
@@ -79,7 +79,7 @@ coll_status Comm::perform_with(const Call& call, const BoundEntry* entry) {
   return entry == nullptr ? report(perform_short(call)) : run(*entry, call);
 }
 
-// Beyond where the books end it, the latency path may still be faster.
+// The latency path may be a candidate beyond the size up to which it is the default.
 bool Comm::may_take_latency_path(const Call& call) const {
   const size_t usual = latency_bytes_[size_t(call.collective)];
   const bool farther = !are_many() && usual != 0 && team_.record == nullptr &&
@@ -109,7 +109,8 @@ coll_status Comm::perform_in_trial(const Call& call, Cell& cell) {
   status = perform_with(call, entry);
   look_at_end(result_of(call, rank(), ranks()), machine_->l2.size_bytes);
   const int64_t end_ns = sync::now_ns();
-  // Where each rank has a core, a call in which something else ran there says less: an even end marks it, see tuner.cc.
+  // If each rank has its own core, a call during which another thread ran there is a worse sample. An even end time
+  // marks it, see tuner.cc.
   const bool disturbed = !team_.oversubscribed && switches() != before;
   cell.took(turn, begin_ns, disturbed ? end_ns & ~int64_t(1) : end_ns | 1);
   return status;
@@ -142,7 +143,7 @@ void Comm::begin(const Call& call, Cell& cell, bool request) {
   std::optional<tune::Choice> earlier = forced.ranges.empty() ? tuning_->learned_earlier(situation) : std::nullopt;
   if (earlier.has_value()) {
     if (earlier->algorithm != nullptr) tune::complete(situation, *earlier);
-    // A file may have been written by hand, or where kernel-assisted copies worked.
+    // The file may have been edited by hand, or written where kernel-assisted copies worked.
     const bool works = tune::keeps_bits(*earlier, situation) &&
                        (earlier->algorithm == nullptr ? !request && may_take_latency_path(call)
                                                       : !earlier->kernel_copies || situation.has_kernel_copies());
@@ -151,7 +152,7 @@ void Comm::begin(const Call& call, Cell& cell, bool request) {
     if (known != ways.end()) first = size_t(known - ways.begin());
     else if (works) first = 1, ways.insert(ways.begin() + 1, *earlier);
   }
-  // Of what a user forces only what the user names is tried.
+  // If the user forces algorithms, the tuner tries only these.
   Cell::Around around;
   if (forced.ranges.empty())
     around = [situation](const tune::Choice& winner) { return tune::neighbours(winner, situation); };
@@ -160,7 +161,7 @@ void Comm::begin(const Call& call, Cell& cell, bool request) {
       {.first = first, .learned = earlier.has_value(), .watched = watched, .warm = warm_calls(call, ranks(), 4)});
 }
 
-// Once all lines of the channel's exchange are there.
+// REQUIRES: all ranks have published their lines of the channel's exchange.
 void Comm::learn(const Call& call, Cell& cell, int channel) {
   const bool over = cell.learn(tuning_->take(channel));
   if (!over) return;
@@ -177,8 +178,8 @@ void Comm::learn(const Call& call, Cell& cell, int channel) {
   if (settings_.log && settings_.tells_drift) tell_drift(call, cell.bytes(), cell.usual_us());
 }
 
-// Once for each collective, if calls no longer take what the table has measured: by several trials in succession, since
-// other load may disturb one.
+// Warns once per collective if the measured times contradict the table in `enough` consecutive trials. One trial is not
+// enough, because other load may disturb it.
 void Comm::tell_drift(const Call& call, size_t bytes, double us) {
   constexpr double factor = 3;
   constexpr uint8_t enough = 3;
@@ -197,11 +198,11 @@ void Comm::tell_drift(const Call& call, size_t bytes, double us) {
           plan::name(call.collective), bytes, us / expected_us, expected_us);
 }
 
-// What is worth keeping, when the communicator ends: by one rank.
+// Rank 0 saves the results of auto-tuning when the communicator is destroyed.
 void Comm::keep_learned() const {
   if (rank() != 0 || tuning_ == nullptr || settings_.tune_file.empty()) return;
   std::vector<tune::Learned> learned;
-  for (const bool request : {true, false})  // of blocking calls, if there were both: the later ones replace the others
+  for (const bool request : {true, false})  // blocking calls last: they replace the results of requests
     tuning_->tuner().visit([&](Collective collective, bool sixteen, bool of_request, const Cell& cell) {
       if (of_request != request || cell.trials() == 0 || cell.ways().size() < 2) return;
       tune::Situation situation = this->situation({.collective = collective, .count = cell.bytes()});
@@ -215,8 +216,9 @@ void Comm::keep_learned() const {
 
 // ---- non-blocking and persistent collectives -------------------------------------------------------------------
 
-// Calls of a cell may be on several channels. They take their turns in the order in which they were started; one that finds
-// that times must be exchanged first does so once it is at the head of its channel, and those behind it wait for it.
+// The requests of a cell may be on several channels. The tuner serves them in the order in which they were started. A
+// request before which the ranks must exchange times does so once it is at the head of its channel, and later requests
+// of the cell wait for it.
 Comm::Turned Comm::take_turn(Request& request, bool at_head) {
   Cell& cell = *request.cell_;
   const int channel = int(request.queue_) + 1;
@@ -244,7 +246,7 @@ Comm::Turned Comm::take_turn(Request& request, bool at_head) {
   return Turned::ready;
 }
 
-// The rank that a request's turn waits for, if it is known; -1: it waits for another request of this rank.
+// Returns the rank whose times the request waits for; -1: it waits for another request of this rank.
 int Comm::awaits_times_of(const Request& request) {
   const int channel = int(request.queue_) + 1;
   return request.cell_ != nullptr && tuning_->is_published(channel) ? tuning_->missing(channel) : -1;

@@ -10,7 +10,8 @@ size_t tuned_min_bytes(Tune level, bool by_rules, bool has_times) {
   return level == Tune::long_calls && by_rules ? tune::long_tuned_min_bytes : SIZE_MAX;
 }
 
-// A rank reads a line of each other one. Ranks that share cores all need a turn on them, as in a call.
+// In an exchange a rank reads one line of each peer. Oversubscribed ranks must all be scheduled once, so that an
+// exchange costs as much as a call (-1).
 Tuning::Tuning(int rank, int ranks, const SegmentLayout& layout, char* base, bool oversubscribed, Tune level,
                tune::PricedCandidates priced, std::shared_ptr<const tune::LearnedBook> learned)
     : rank_(rank),

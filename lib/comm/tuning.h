@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a communicator has for auto-tuning (tune/tuner.h): its cells, the lines in which ranks exchange times, and what an
-// earlier run has learned.
+// The state of a communicator for auto-tuning (tune/tuner.h): its cells, the lines by which ranks exchange times, and
+// the results of earlier runs.
 #pragma once
 
 #include <array>
@@ -20,17 +20,18 @@
 
 namespace coll::comm {
 
-// The size from which calls are timed; SIZE_MAX: none is. With `long` these are calls of the built-in rules where staging is
-// the fastest transport (`by_rules`), and where a table has times (`has_times`), with which calls are compared.
+// The smallest size of calls that are timed; SIZE_MAX: none is timed. With COLL_TUNE=long, calls are timed if the
+// built-in rules choose and staging is the fastest transport (`by_rules`), or if the table has times to compare with
+// (`has_times`).
 size_t tuned_min_bytes(Tune level, bool by_rules, bool has_times);
 
 class Tuning {
  public:
-  // `base`: of the segment. `oversubscribed`: ranks share cores.
+  // `base`: address of the segment.
   Tuning(int rank, int ranks, const SegmentLayout& layout, char* base, bool oversubscribed, Tune level,
          tune::PricedCandidates priced, std::shared_ptr<const tune::LearnedBook> learned);
 
-  // Of all calls, with every candidate; else with those of one rule.
+  // Whether all calls are tuned between all candidates; otherwise only long calls between the candidates of one rule.
   bool is_on() const { return level_ == Tune::on; }
 
   tune::Tuner& tuner() { return tuner_; }
@@ -40,19 +41,19 @@ class Tuning {
     return learned_ == nullptr ? std::nullopt : learned_->find(situation);
   }
 
-  // The exchange that a channel is at, which begins with the first of these.
+  // The current exchange of a channel, which begins with publish(). Another one begins after take().
   void publish(int channel, const tune::Notes& notes);
   bool is_published(int channel) const { return channels_[size_t(channel)].published; }
   uint64_t number(int channel) const { return channels_[size_t(channel)].number + 1; }
   const tune::TimesLine& line(int channel, int rank) const;
-  // Whose line is missing; -1: none. REQUIRES: published.
+  // Returns a rank that has not published its line; -1: all have. REQUIRES: is_published().
   int missing(int channel);
-  // The notes of all ranks, and the exchange is over. REQUIRES: none is missing.
+  // Ends the exchange and returns the notes of all ranks, valid until the next take(). REQUIRES: missing() < 0.
   std::span<const tune::Notes> take(int channel);
 
  private:
   struct Channel {
-    uint64_t number = 0;  // of the last exchange that is over
+    uint64_t number = 0;  // of the last completed exchange
     bool published = false;
     int present = 0;  // ranks below it have published
   };
@@ -66,11 +67,12 @@ class Tuning {
   std::shared_ptr<const tune::LearnedBook> learned_;
 };
 
-// The text of COLL_TUNE_FILE, for rank 0; "" unless COLL_TUNE=on, and without a file. What is wrong becomes a remark.
+// Called by rank 0: returns the text of COLL_TUNE_FILE; "" without a file or unless COLL_TUNE=on. An error becomes a
+// line of `settings.remarks`.
 std::string read_learned(Settings& settings);
 
-// What rank 0 read from COLL_TUNE_FILE, for a machine with this processor; kept as long as the text is the same. Null if it
-// is ignored; then the remarks get a line that says why. Thread-safe.
+// Parses the text that rank 0 read from COLL_TUNE_FILE, for a machine with this processor; cached while the text is the
+// same. Returns null and adds the reason to `settings.remarks` if the text is ignored. Thread-safe.
 std::shared_ptr<const tune::LearnedBook> learned_of(std::string_view text, Settings& settings,
                                                     std::string_view processor);
 

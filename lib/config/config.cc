@@ -28,7 +28,7 @@ std::string_view without_comment(std::string_view line) {
   return line;
 }
 
-// "" without a home.
+// The directory of the user's configuration; "" if neither XDG_CONFIG_HOME nor HOME is an absolute path.
 std::string user_directory() {
   if (const char* config = std::getenv("XDG_CONFIG_HOME"); config != nullptr && *config == '/') return config;
   const char* home = std::getenv("HOME");
@@ -66,7 +66,7 @@ struct Files {
 };
 
 const Files& files() {
-  static const Files* read = new Files;  // never destroyed: the program may ask until it ends
+  static const Files* read = new Files;  // never destroyed: exit handlers may still read values
   return *read;
 }
 
@@ -127,7 +127,7 @@ const std::string& problem() { return files().problem; }
 
 uint64_t environment_digest() {
   uint64_t all = digest_of_nothing;
-  // Another thread may put a longer table in its place; see topo/quiet.h.
+  // The atomic load is needed because another thread may replace the table; see topo/quiet.h.
   for (char** line = std::atomic_ref<char**>(environ).load(); line != nullptr && *line != nullptr; line++) {
     const std::string_view text = *line;
     const bool counts = text.starts_with("COLL_") || text.starts_with("HOME=") || text.starts_with("XDG_CONFIG_HOME=");

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The value of a variable: the environment's, else that of a configuration file, read once per process.
+// The value of a variable: from the environment, otherwise from a configuration file. Each process reads the files
+// once.
 //
-// COLL_CONFIG names the file, or says "none". Without it ~/.config/libcoll/config (below XDG_CONFIG_HOME when that is
-// set) and then /etc/libcoll.conf are read, and the first that has a variable counts. A line is "NAME = value", a '#'
-// begins a comment at the start of a line or after a blank.
+// COLL_CONFIG names the file, or is "none". Without it, a process reads ~/.config/libcoll/config (in XDG_CONFIG_HOME
+// instead of ~/.config if that is set) and then /etc/libcoll.conf; the first file that sets a variable decides. A line
+// is "NAME = value"; a '#' begins a comment at the start of a line or after a blank.
 #pragma once
 
 #include <cstdint>
@@ -13,36 +14,39 @@
 
 namespace coll::config {
 
-// Null when it is set nowhere. Valid as long as the environment is left alone. Thread safe as getenv().
+// Returns null if the variable is not set. The string is valid until the environment changes. As thread-safe as
+// getenv().
 const char* value(const char* name);
 
-// Where value() comes from: "environment", "FILE:LINE", or "".
+// The source of value(): "environment", "FILE:LINE", or "" if the variable is not set.
 std::string source(const char* name);
 
-// What is wrong with a configuration file, with its line and the remedy; "" when nothing is. Then no file counts.
+// The error in a configuration file, with its line and a fix; "" if there is none. If there is an error, values from
+// files are ignored.
 const std::string& problem();
 
-// Where tables of measured machines are looked for, the user's directory first; collctl calibrate writes there. Without
-// a home only the system's.
+// The directories that are searched for model tables: the user's directory, if the user has a home, then the system's.
+// collctl calibrate writes to one of them.
 std::vector<std::string> table_directories();
 
-// Changes when a variable COLL_... of the environment does, or one that says where those files are.
+// A digest of all COLL_... variables of the environment and of the variables that determine the paths of these files.
 uint64_t environment_digest();
 
 struct Misspelt {
   std::string name;
-  std::string nearest;  // "" when no variable is near
+  std::string nearest;  // "" if no variable is similar
 };
-// Variables COLL_... of the environment that are not known.
+// Returns the COLL_... variables of the environment that libcoll does not know.
 std::vector<Misspelt> misspelt();
 
-// One file's text; for value(), and for tests.
+// One line of a file.
 struct Line {
   std::string name;
   std::string value;
   std::string source;
 };
-// Adds to `lines` what is not in it yet; "" or what is wrong.
+// Parses the text of one file, for value() and for tests. It adds those variables to `lines` that `lines` does not have
+// yet. Returns "" or an error message with the line.
 std::string parse(std::string_view text, const std::string& file, std::vector<Line>& lines);
 
 }  // namespace coll::config

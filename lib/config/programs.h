@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// COLL_PROGRAMS: which programs an MPI shim serves, and which it leaves alone.
+// COLL_PROGRAMS: selects the programs that an MPI shim serves.
 //
-// A list of shell patterns, separated by commas and blanks, such as "!vasp_*, !/opt/old/*". A pattern with a slash is
-// compared with the program's path, another one with its name; '!' in front leaves those alone that match. The first that
-// matches decides. Where none does, a program is served if every pattern begins with '!', and left alone otherwise.
+// The value is a list of shell patterns, separated by commas and blanks, such as "!vasp_*, !/opt/old/*". A pattern with
+// a slash is compared with the program's path, any other with its names. The first pattern that matches decides: with a
+// leading '!' the program is not served, otherwise it is. If no pattern matches, the program is served only if every
+// pattern begins with '!'.
 #pragma once
 
 #include <string>
@@ -13,8 +14,8 @@
 namespace coll::config {
 
 struct Program {
-  std::string path;                // of its file, links resolved; "" when it is not known
-  std::vector<std::string> names;  // of its file, and the one it was started by
+  std::string path;                // of the executable, with links resolved; "" if unknown
+  std::vector<std::string> names;  // of the executable, and argv[0] without its directory
 
   static Program of_process();
 };

@@ -10,7 +10,7 @@
 namespace coll::config {
 namespace {
 
-// Who reads a variable, and when.
+// Texts for Variable::read.
 constexpr const char* creation = "each rank, when it creates a communicator.";
 constexpr const char* creation_alike = "each rank, when it creates a communicator. All ranks need the same value.";
 
@@ -312,7 +312,7 @@ constexpr Variable all[] = {
      false},
 };
 
-// Edit distance: letters to insert, delete, replace or swap with their neighbour to turn `a` into `b`.
+// Edit distance: the number of letters to insert, delete, replace or swap with their neighbour to turn `a` into `b`.
 size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::vector<size_t>> cost(a.size() + 1, std::vector<size_t>(b.size() + 1));
   for (size_t i = 0; i <= a.size(); i++) cost[i][0] = i;
@@ -352,7 +352,7 @@ std::string nearest(std::string_view name) {
   size_t least = SIZE_MAX;
   for (const Variable& variable : all) {
     size_t far = distance(name, variable.name);
-    // At most one letter in three differs, not counting COLL_.
+    // Names count as similar if at most one letter in three differs, not counting COLL_.
     if (far < least && far <= (std::strlen(variable.name) - 5) / 3) least = far, best = variable.name;
   }
   return best;

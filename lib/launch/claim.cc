@@ -21,7 +21,7 @@ class Claim {
 
 namespace {
 
-// Of this process, by name. Never destroyed: exit handlers may free communicators.
+// The claims of this process, by name. Never destroyed, because exit handlers may free communicators.
 struct Claims {
   std::mutex mutex;
   std::map<std::string, std::weak_ptr<Claim>> by_name;
@@ -43,13 +43,13 @@ std::string taken(const Place& place, const SocketAddress& name) {
 }  // namespace
 
 std::shared_ptr<Claim> claim(const Place& place, std::string& problem) {
-  constexpr int most_that_ask = 64;  // who holds it, at a time
+  constexpr int most_that_ask = 64;  // backlog: processes that ask at the same time which process holds the claim
   const std::string text = place.id.empty() ? place.job + place.path + "#" + std::to_string(place.rank) : place.id;
   const std::string name = socket_name("claim " + text);
   Claims& all = claims();
   std::lock_guard lock(all.mutex);
   std::weak_ptr<Claim>& known = all.by_name[name];
-  // After fork() it is the parent's.
+  // In a child after fork() the socket is closed, because the claim is the parent's.
   if (std::shared_ptr<Claim> held = known.lock(); held != nullptr && held->socket().is_open()) return held;
   const SocketAddress address = SocketAddress::abstract(name);
   auto made = std::make_shared<Claim>(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One process at a time is a rank: it holds a claim, a socket with a name that follows from job and rank, as long as one
-// of its communicators needs it. The kernel releases the name when the process ends. A program that a rank starts inherits
-// the rank's variables and finds the name taken.
+// Only one process at a time is a rank: it holds a claim, which is a socket whose name is derived from job and rank, as
+// long as one of its communicators needs it. The kernel releases the name when the process ends. A program that a rank
+// starts inherits the rank's variables, but cannot claim the rank because the name is in use.
 //
-// The name is one of the network namespace. That suffices: a child in a container of its own does not meet the other ranks
-// unless it shares a directory with them, and then rank 0 refuses a rank that has already come.
+// The name is unique within the network namespace. That suffices: a child in its own container cannot reach the other
+// ranks unless it shares a directory with them, and then rank 0 refuses it because a rank with that number is already
+// connected.
 #pragma once
 
 #include <memory>
@@ -16,7 +17,8 @@ namespace coll::launch {
 
 class Claim;
 
-// Shared by all communicators of this process. Null with a reason when another process is that rank. Thread safe.
+// Returns the claim that all communicators of this process share. Returns null and sets `problem` if another process is
+// that rank, or on failure. Thread-safe.
 std::shared_ptr<Claim> claim(const Place& place, std::string& problem);
 
 }  // namespace coll::launch

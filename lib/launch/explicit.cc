@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// COLL_RANK, COLL_SIZE and COLL_RENDEZVOUS: for any launcher that libcoll does not know, set by the user's script.
+// COLL_RANK, COLL_SIZE and COLL_RENDEZVOUS: a user's script sets them for launchers that libcoll does not know.
 #include "launch/place.h"
 #include "launch/variables.h"
 

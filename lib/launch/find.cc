@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The launchers in their order, and the one that has started this process.
+// The list of launchers in order of precedence, and the search for the one that has started this process.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -14,7 +14,7 @@ namespace coll::launch {
 
 namespace {
 
-// lib/api reads the rest of it.
+// Reads rank and size only; lib/api reads the rest of COLL_LAUNCH.
 bool find_collctl(Place& place) {
   const std::string launch = text_of("COLL_LAUNCH");
   int descriptor = -1;
@@ -24,8 +24,9 @@ bool find_collctl(Place& place) {
   return std::getenv("COLL_LAUNCH") != nullptr;
 }
 
-// Where several set variables for one process, the first counts: a variable of libcoll was set on purpose; a resource
-// manager says more than the PMI or PMIx that it offers to its tasks.
+// In order of precedence: if several have set variables for a process, the first one decides. The variables of libcoll
+// are first because the user has set them on purpose. Resource managers precede PMI and PMIx, which they offer to their
+// tasks, because their own variables contain more.
 const Launcher* const launchers[] = {&collctl_run, &variables_of_libcoll, &slurm, &flux, &pals, &torchrun, &pmix, &pmi};
 
 struct Found {
@@ -33,7 +34,7 @@ struct Found {
   Place place;
 };
 
-// 0 ranks: not known yet.
+// Whether rank and size are equal. A size of 0 is not known yet and matches any.
 bool agree(const Place& a, const Place& b) {
   return a.rank == b.rank && (a.ranks == b.ranks || a.ranks == 0 || b.ranks == 0);
 }
@@ -65,7 +66,8 @@ Place find(const Launcher** by) {
     *by = incomplete.find(place) ? &incomplete : nullptr;
     return *by == nullptr ? Place() : place;
   }
-  // A launcher between that one and this process closes what it does not know, or has a daemon start the ranks.
+  // Unless all places are cut off, one that is belongs to an outer launcher: the inner launcher has closed the
+  // descriptor, or its daemon has started the ranks.
   if (!std::ranges::all_of(found, &Place::is_cut_off, &Found::place))
     std::erase_if(found, [](const Found& one) { return one.place.is_cut_off; });
   std::vector<Settings> settings;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Flux: the variables that its shell sets for the tasks of a job.
+// Flux: reads the variables that its shell sets for the tasks of a job.
 #include "launch/place.h"
 #include "launch/variables.h"
 
@@ -11,7 +11,7 @@ bool find_task(Place& place) {
   const std::string job = text_of("FLUX_JOB_ID");
   if (job.empty() || !read_rank("FLUX_TASK_RANK", "FLUX_JOB_SIZE", place)) return false;
   place.launcher = "flux run";
-  // Instances of Flux inside each other number their jobs alike.
+  // Nested instances of Flux use the same job numbers, so the name contains the URI of the instance.
   place.job = "flux/" + text_of("FLUX_URI") + "/" + job;
   if (number_of("FLUX_JOB_NNODES").value_or(1) > 1 && place.ranks > 1) note_several_nodes(place, 0);
   return true;

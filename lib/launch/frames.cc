@@ -10,7 +10,7 @@ namespace coll::launch {
 
 namespace {
 
-// Until the socket is ready or the deadline is over; false then.
+// Waits until the socket is ready. Returns false if the deadline passes first.
 bool ready(int socket, short events, Clock::time_point deadline) {
   constexpr long longest_ms = 60'000;
   for (;;) {
@@ -18,7 +18,7 @@ bool ready(int socket, short events, Clock::time_point deadline) {
     pollfd polled{socket, events, 0};
     const int found = poll(&polled, 1, int(std::clamp(left + 1, 0L, longest_ms)));
     if (found > 0) return true;
-    if (found < 0 && errno != EINTR) return true;  // the call that follows says what is wrong
+    if (found < 0 && errno != EINTR) return true;  // the following call on the socket reports the error
     if (Clock::now() >= deadline) return false;
   }
 }

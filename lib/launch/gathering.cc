@@ -17,7 +17,7 @@ namespace {
 constexpr int usual_limit_s = 300, longest_limit_s = 86'400;
 constexpr const char* usual_directory = "/dev/shm";
 
-// One end has failed; the others hear it in the same words. In vain where they have ended, too.
+// Rank 0 sends the failure to all connected ranks, so that all report the same text. It ignores ranks that have exited.
 void tell_failure(std::vector<std::unique_ptr<OwnSocket>>& ranks, const std::string& text) {
   const Frame header = frame(Kind::failure, std::min(text.size(), longest_failure));
   for (const std::unique_ptr<OwnSocket>& rank : ranks) {
@@ -58,14 +58,14 @@ std::unique_ptr<Gathering> Gathering::meet(const Place& place, const MeetingOpti
     if (place.rank == 0) tell_failure(made->ranks_, problem);
     return nullptr;
   }
-  // Of one that has ended meanwhile, the first exchange tells.
+  // Errors are ignored here: the first exchange detects a rank that has exited.
   const Frame welcome = frame(Kind::welcome, 0);
   for (size_t r = 1; place.rank == 0 && r < made->ranks_.size(); r++)
     send_all(made->ranks_[r]->get(), &welcome, sizeof welcome, Clock::now() + options.limit);
   return made;
 }
 
-// On rank 0.
+// REQUIRES: rank 0. Receives the bytes of all other ranks.
 bool Gathering::collect(const void* send, char* recv, size_t bytes, std::string& problem) {
   const Clock::time_point deadline = Clock::now() + limit_;
   memcpy(recv, send, bytes);
@@ -89,7 +89,7 @@ bool Gathering::allgather(const void* send, void* recv, size_t bytes, std::strin
   if (place_.rank == 0) {
     if (!collect(send, static_cast<char*>(recv), bytes, problem)) return tell_failure(ranks_, problem), false;
     const Clock::time_point deadline = Clock::now() + limit_;
-    // Of one that has ended meanwhile, the next exchange or its life mark tells.
+    // Errors are ignored here: the next exchange or the life mark shows that a rank has exited.
     for (size_t r = 1; r < ranks_.size(); r++)
       if (send_all(ranks_[r]->get(), &header, sizeof header, deadline) == Outcome::done)
         send_all(ranks_[r]->get(), recv, all, deadline);
@@ -98,7 +98,7 @@ bool Gathering::allgather(const void* send, void* recv, size_t bytes, std::strin
   const int first = ranks_[0]->get();
   const Clock::time_point deadline = Clock::now() + 2 * limit_;
   Frame answer{};
-  // If rank 0 has ended, or told of a failure, the answer says so.
+  // Errors are ignored here: receiving the answer shows whether rank 0 has exited or has sent a failure.
   if (send_all(first, &header, sizeof header, deadline) == Outcome::done) send_all(first, send, bytes, deadline);
   Outcome outcome = receive_all(first, &answer, sizeof answer, deadline);
   const std::string who = "rank 0 of " + place_.launcher;

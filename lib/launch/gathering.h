@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The bootstrap of ranks that a launcher has started: an allgather of bytes by sockets, through rank 0.
+// The bootstrap of ranks that a launcher has started: an allgather of bytes over sockets, through rank 0.
 //
-// Rank 0 listens at names that follow from the job: an abstract one, for the ranks in its network namespace, and a file in
-// a directory, for those that share that directory. Every other rank tries both until rank 0 is there, and says which rank
-// it is. When all have come, rank 0 stops to listen and welcomes them; then it collects and passes on what they exchange.
+// Rank 0 listens at two names that are derived from the job: an abstract name for ranks in its network namespace, and a
+// file for ranks that share its directory. Every other rank tries both until rank 0 listens, connects, and sends its
+// rank. Once all are connected, rank 0 closes its listening sockets and sends each rank a welcome. For each exchange it
+// then collects the bytes of all ranks and sends all of them to every rank.
 //
 // Invariants
-//  1. No rank is welcomed before rank 0 has closed its listening sockets. So whatever a rank does next, with the same
-//     name, meets a new gathering.
-//  2. A connection that ends is a rank that has ended or given up. Rank 0 tells the others which one it was, so all fail
-//     with the same sentence.
-//  3. Both ends check that the other one runs as their own user.
-//  4. Every wait has an end: rank 0 waits for the others, and they for rank 0, as long as the time limit says. Ranks that
-//     have reached rank 0 leave the judgement to it and wait twice as long.
+//  1. Rank 0 welcomes no rank before it has closed its listening sockets. So when a rank later connects to the same
+//     name, it reaches a new gathering.
+//  2. If a connection closes, its rank has exited or given up. Rank 0 sends the others the number of that rank, so all
+//     fail with the same message.
+//  3. Both ends check that the process at the other end has the same user.
+//  4. Every wait is bounded: rank 0 waits for the others, and they wait for rank 0, at most the time limit. Ranks that
+//     are connected to rank 0 wait twice as long, so that rank 0 is the one that detects and reports a late rank.
 #pragma once
 
 #include <chrono>
@@ -27,18 +28,18 @@ namespace coll::launch {
 
 struct MeetingOptions {
   std::chrono::seconds limit;
-  std::string directory;  // where rank 0 makes the file; "": nowhere
+  std::string directory;  // where rank 0 creates its file; "": it creates none
 };
-// By COLL_RENDEZVOUS_TIMEOUT and COLL_RENDEZVOUS_DIR; "" or what is wrong with a value.
+// Reads COLL_RENDEZVOUS_TIMEOUT and COLL_RENDEZVOUS_DIR. Returns "" or an error message for a wrong value.
 std::string read_options(MeetingOptions& options);
 
 class Gathering {
  public:
-  // Meets the other ranks. Null, with a reason and a remedy, when they do not all come in time.
-  // REQUIRES: the place was asked for, and has no problem.
+  // Connects to the other ranks. Returns null and sets `problem`, which includes a fix, if they do not all connect in
+  // time. REQUIRES: Launcher::ask() has completed the place, which has no problem.
   static std::unique_ptr<Gathering> meet(const Place& place, const MeetingOptions& options, std::string& problem);
 
-  // False, with a reason, when a rank has ended, given up, or sends another number of bytes.
+  // Returns false and sets `problem` if a rank has exited, has given up, or sends a different number of bytes.
   bool allgather(const void* send, void* recv, size_t bytes, std::string& problem);
 
  private:
@@ -47,7 +48,7 @@ class Gathering {
 
   const Place place_;
   const std::chrono::seconds limit_;
-  std::vector<std::unique_ptr<OwnSocket>> ranks_;  // of rank 0: to each other rank, 0 left out; of others: to rank 0
+  std::vector<std::unique_ptr<OwnSocket>> ranks_;  // on rank 0: [ranks], null for itself; on others: rank 0 only
 };
 
 }  // namespace coll::launch

@@ -23,8 +23,8 @@ std::string of_other_user(std::optional<unsigned> user) {
          std::to_string(geteuid()) + "; run all ranks as one user)";
 }
 
-// One attempt at one address. Null when rank 0 is not there (yet); `problem` when trying again is useless;
-// `stranger` when another user has a socket there.
+// Tries once to connect to one address. Returns null if rank 0 is not there (yet). Sets `problem` if another try is
+// useless, and `stranger` if another user has a socket there.
 std::unique_ptr<OwnSocket> reach(const SocketAddress& address, const Place& place, const MeetingOptions& options,
                                  std::optional<unsigned>& stranger, std::string& problem) {
   auto made = std::make_unique<OwnSocket>(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -34,7 +34,7 @@ std::unique_ptr<OwnSocket> reach(const SocketAddress& address, const Place& plac
                      "(ulimit -n)",
            nullptr;
   if (!address.fits() || connect(made->get(), address.get(), address.bytes) != 0) return nullptr;
-  // Not an end: any user may have a socket of that name, and rank 0 be at the other one.
+  // This is no final error: any user may have a socket with this name, and rank 0 may be at the other address.
   const OwnSocket::Peer first = made->peer();
   if (!first.known || first.user != geteuid()) return stranger = first.user, nullptr;
   return greet(*made, place, options, problem) ? std::move(made) : nullptr;

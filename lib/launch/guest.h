@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Any other rank of a gathering, until rank 0 has welcomed it.
+// The part of every rank except rank 0 in a gathering, until rank 0 has welcomed it.
 #pragma once
 
 #include <memory>
@@ -10,11 +10,11 @@
 
 namespace coll::launch {
 
-// Finds rank 0: `ranks` gets one connection, to it. "", or why there is none.
+// Connects to rank 0, and appends the connection to `ranks`. Returns "" or the reason of a failure.
 std::string visit(const Place& place, const MeetingOptions& options, std::vector<std::unique_ptr<OwnSocket>>& ranks);
 
-// On a connection to rank 0: says which rank this is, and waits for the welcome. False when rank 0 has gone; with a problem
-// when trying again is useless.
+// On a connection to rank 0: sends this rank's number, and waits for the welcome. Returns false if rank 0 has closed
+// the connection, and sets `problem` if another try is useless.
 bool greet(const OwnSocket& first, const Place& place, const MeetingOptions& options, std::string& problem);
 
 }  // namespace coll::launch

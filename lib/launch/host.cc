@@ -20,18 +20,18 @@ std::unique_ptr<OwnSocket> make_socket() {
   return std::make_unique<OwnSocket>(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
-// A socket that listens at the address; null, and errno, when there is none.
+// Returns a socket that listens at the address. Returns null and sets errno on failure.
 std::unique_ptr<OwnSocket> listen_at(const SocketAddress& address, int ranks) {
   auto made = make_socket();
   if (!address.fits()) return errno = ENAMETOOLONG, nullptr;
-  // The file that bind() makes has the mode that the socket has then.
+  // bind() creates the file with the mode that the socket has at that time.
   if (!made->is_open() || fchmod(made->get(), S_IRUSR | S_IWUSR) != 0 ||
       bind(made->get(), address.get(), address.bytes) != 0 || listen(made->get(), ranks) != 0)
     return nullptr;
   return made;
 }
 
-// The file in the directory that ranks share. One that a killed rank 0 has left is replaced.
+// The socket file in the directory that ranks share. It replaces a file that a killed rank 0 has left.
 class ListeningFile {
  public:
   ListeningFile(std::string path, int ranks) : path_(std::move(path)) {
@@ -43,7 +43,7 @@ class ListeningFile {
     if (socket_ == nullptr) reason_ = strerror(errno);
   }
   ~ListeningFile() {
-    // Not in a child after fork(), which has it closed.
+    // A child after fork() does not remove the file: its copy of the socket is closed.
     if (socket_ != nullptr && socket_->is_open()) unlink(path_.c_str());
   }
   ListeningFile(const ListeningFile&) = delete;
@@ -53,7 +53,7 @@ class ListeningFile {
   const std::string& reason() const { return reason_; }
 
  private:
-  // Of this user, and a socket that no process has open. Any other file that the user may have named stays.
+  // Whether the file is a socket of this user that no process has open. Any other file is kept.
   static bool is_left_over(const std::string& path, const SocketAddress& address) {
     struct stat file {};
     if (lstat(path.c_str(), &file) != 0 || !S_ISSOCK(file.st_mode) || file.st_uid != geteuid()) return false;
@@ -65,7 +65,7 @@ class ListeningFile {
   std::unique_ptr<OwnSocket> socket_;
 };
 
-// The ranks that have come, and those that have not said yet which rank they are.
+// The connections to ranks that have sent their hello, and those without a hello yet.
 class Arrivals {
  public:
   Arrivals(const Place& place, Sockets& ranks) : place_(place), ranks_(ranks), missing_(size_t(place.ranks) - 1) {
@@ -74,7 +74,7 @@ class Arrivals {
 
   size_t missing() const { return missing_; }
 
-  // "" or why no more connections can be taken.
+  // Accepts all waiting connections. Returns "" or an error message if the process has reached a limit.
   std::string accept_all(OwnSocket& listening) {
     for (;;) {
       auto made = std::make_unique<OwnSocket>(accept4(listening.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
@@ -87,7 +87,7 @@ class Arrivals {
     }
   }
 
-  // Of those that are unknown as yet: a hello is so short that it comes as one.
+  // Reads the hellos that have arrived. A hello is so short that it arrives in one piece.
   void look_at_hellos() {
     for (std::unique_ptr<OwnSocket>& socket : unknown_) {
       Frame hello{};
@@ -117,7 +117,7 @@ class Arrivals {
     std::erase(unknown_, nullptr);
   }
 
-  // A rank that has come and ended; 0: none.
+  // Returns a rank that had connected and has exited; 0: none.
   size_t ended() const {
     for (size_t r = 1; r < ranks_.size(); r++) {
       char byte = 0;

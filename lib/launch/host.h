@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rank 0 of a gathering, until all other ranks have come.
+// The part of rank 0 in a gathering, until all other ranks are connected.
 #pragma once
 
 #include <memory>
@@ -10,13 +10,13 @@
 
 namespace coll::launch {
 
-// Waits for all other ranks, and welcomes them: `ranks` are the connections to them, by rank. "", or why they are not
-// complete; then `ranks` are those that have come.
+// Waits until all other ranks are connected. `ranks` gets the connections, by rank; Gathering::meet() sends the
+// welcome. Returns "" or the reason why some ranks are missing; then `ranks` has the ranks that are connected.
 std::string host(const Place& place, const MeetingOptions& options, std::vector<std::unique_ptr<OwnSocket>>& ranks);
 
-// Where rank 0 makes its file; "": nowhere.
+// The path of rank 0's socket file; "": it creates none.
 std::string meeting_path(const Place& place, const MeetingOptions& options);
-// What to do about ranks that do not meet.
+// The suggested action for messages about ranks that do not find each other.
 std::string meeting_remedy(const Place& place, const MeetingOptions& options);
 
 }  // namespace coll::launch

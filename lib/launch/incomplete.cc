@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Environments that say rank and number of ranks, and offer no way to find the other ranks: an error that says what is
-// missing is better than several communicators of one rank.
+// Detects environments that contain rank and number of ranks, but no way to find the other ranks. An error that names
+// the missing variable is better than several communicators of one rank.
 #include "launch/place.h"
 #include "launch/variables.h"
 
@@ -10,7 +10,7 @@ namespace {
 
 struct Trace {
   const char *launcher, *rank_variable, *size_variable;
-  const char* missing;  // what would help; null: libcoll does not know this launcher
+  const char* missing;  // the missing variable; null: libcoll does not support this launcher
 };
 constexpr Trace traces[] = {
     {"mpirun of Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMIX_NAMESPACE and PMIX_RANK are"},

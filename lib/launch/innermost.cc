@@ -63,7 +63,7 @@ std::optional<size_t> innermost(const std::vector<Settings>& settings) {
   if (settings.size() == 1) return 0;
   constexpr size_t most_ancestors = 64;
   std::vector<std::string> environments;
-  // Numbers of /proc mean other processes where it belongs to another pid namespace.
+  // If /proc belongs to another pid namespace, its pids are those of other processes.
   if (!transport::own_namespaces().proc_is_own) return std::nullopt;
   for (int pid = getppid(); pid > 0 && environments.size() < most_ancestors;) {
     Process process = look_at(pid);

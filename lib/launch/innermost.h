@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which of several launchers is the innermost: `srun` may have started the `mpirun` that has started this process, or the
-// reverse, and either way the environment has the variables of both.
+// Finds the innermost of several launchers: `srun` may have started the `mpirun` that has started this process, or the
+// reverse, and in both cases the environment has the variables of both.
 //
-// The environments of a process's ancestors tell: the innermost launcher is that whose variables the nearest ancestor
-// lacks, or has with other values. If an ancestor lacks several at once, their order decides. So it does at a process of
-// another user: that is a daemon, such as slurmstepd, which passes on the whole environment of the command.
+// The search compares the environments of the process's ancestors, the nearest first. The first ancestor that lacks a
+// launcher's variables, or has other values for them, shows that this launcher is the innermost. If an ancestor lacks
+// those of several launchers, the order of the launchers decides. The order also decides at a process of another user:
+// that is a daemon, such as slurmstepd, which forwards the whole environment of the command.
 #pragma once
 
 #include <array>
@@ -15,15 +16,15 @@
 
 namespace coll::launch {
 
-// "NAME=value" of the two variables of a launcher.
+// The two variables of a launcher as "NAME=value"; "" for one that is not set.
 using Settings = std::array<std::string, 2>;
 Settings settings_of(const std::array<const char*, 2>& variables);
 
-// Of each launcher, in their order; the index of the innermost. Nothing when the ancestors cannot be seen as far as needed,
-// as from a pid namespace. REQUIRES: not empty.
+// `settings`: of each launcher, in order of precedence. Returns the index of the innermost one, or nullopt if the
+// needed ancestors are not visible, e.g. from inside a pid namespace. REQUIRES: not empty.
 std::optional<size_t> innermost(const std::vector<Settings>& settings);
 
-// The same by the environments of the ancestors, nearest first, each as /proc/PID/environ shows it.
+// The same for given environments of the ancestors, the nearest first, in the format of /proc/PID/environ.
 std::optional<size_t> innermost(const std::vector<Settings>& settings, const std::vector<std::string>& environments);
 
 }  // namespace coll::launch

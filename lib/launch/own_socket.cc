@@ -15,7 +15,7 @@ namespace coll::launch {
 
 namespace {
 
-// Held around fork(), so that the child finds the list complete. No memory is allocated under it.
+// Held during fork(), so that the child finds the list consistent. No thread allocates memory while it holds the mutex.
 std::mutex mutex;
 OwnSocket* first = nullptr;
 
@@ -25,7 +25,7 @@ SocketAddress SocketAddress::abstract(const std::string& name) {
   SocketAddress made;
   if (name.size() + 1 > sizeof made.address.sun_path) return made;
   made.address.sun_family = AF_UNIX;
-  memcpy(made.address.sun_path + 1, name.data(), name.size());  // behind a zero byte, and without one at the end
+  memcpy(made.address.sun_path + 1, name.data(), name.size());  // after a zero byte, and without a terminating one
   made.bytes = socklen_t(offsetof(sockaddr_un, sun_path) + 1 + name.size());
   return made;
 }
@@ -64,7 +64,7 @@ void OwnSocket::watch_forks() {
 }
 
 OwnSocket::OwnSocket(int descriptor) : descriptor_(descriptor) {
-  if (descriptor >= 0) file_ = transport::FileIdentity(descriptor);  // otherwise errno stays what it is
+  if (descriptor >= 0) file_ = transport::FileIdentity(descriptor);  // without a descriptor, errno must not change
   watch_forks();
   std::lock_guard guard(mutex);
   next_ = first;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A socket of this process only: a child after fork() has it closed before fork() returns there, so that the socket ends
-// with its process, and with it what it says to others.
+// A socket of this process only. In a child after fork() it is closed before fork() returns, so that the connection
+// closes when this process ends, and peers detect that.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace coll::launch {
 
-// Where a Unix socket is found: by a path, or in the network namespace by an abstract name.
+// The address of a Unix socket: a path, or an abstract name in the network namespace.
 struct SocketAddress {
   sockaddr_un address{};
   socklen_t bytes = 0;  // 0: the text is too long
@@ -22,13 +22,13 @@ struct SocketAddress {
   const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&address); }
 };
 
-// "libcoll-" and 32 letters that follow from the text: equal for equal texts, whatever is in them.
+// Returns "libcoll-" and 32 hexadecimal digits, a digest of the text. Valid in a path for any text.
 std::string socket_name(const std::string& text);
 
-// Thread safe; one object is used by one thread at a time.
+// Different objects may be used by different threads; one object only by one thread at a time.
 class OwnSocket {
  public:
-  // Takes a descriptor; -1: none, and errno stays as the call has left it that gave none.
+  // Takes ownership of a descriptor. For -1, the result of a failed call, errno is preserved.
   explicit OwnSocket(int descriptor = -1);
   ~OwnSocket() { close(); }
   OwnSocket(const OwnSocket&) = delete;
@@ -36,10 +36,10 @@ class OwnSocket {
 
   int get() const { return descriptor_; }
   bool is_open() const { return descriptor_ >= 0; }
-  // Not if the program has closed it, and got its number for a file of its own.
+  // Closes the descriptor, unless the program has closed it and its number now belongs to another file.
   void close();
 
-  // The process at the other end.
+  // The process at the other end of the connection.
   struct Peer {
     bool known = false;
     int pid = 0;  // 0: it is in another pid namespace
@@ -55,7 +55,7 @@ class OwnSocket {
 
   int descriptor_;
   transport::FileIdentity file_;
-  OwnSocket *before_ = nullptr, *next_ = nullptr;  // in the list of all
+  OwnSocket *before_ = nullptr, *next_ = nullptr;  // in the list of all sockets of the process
 };
 
 }  // namespace coll::launch

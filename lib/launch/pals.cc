@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// PALS, the launcher behind mpiexec and aprun on HPE Cray systems. The number of ranks is that of its PMI.
+// PALS, the launcher behind mpiexec and aprun on HPE Cray systems. PMI_SIZE of its PMI is the number of ranks.
 #include "launch/place.h"
 #include "launch/variables.h"
 

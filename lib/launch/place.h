@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a launcher says of this process, and what libcoll knows of launchers.
+// The place of this process in a job, as its launcher reports it, and the interface of a launcher.
 #pragma once
 
 #include <array>
@@ -8,32 +8,32 @@
 namespace coll::launch {
 
 struct Place {
-  std::string launcher;  // as messages name it; "": no launcher has started this process
+  std::string launcher;  // its name in messages; "": no launcher has started this process
   int rank = 0, ranks = 1;
-  std::string job;   // equal on all ranks of the job, and on no other job that runs on this node at the same time
-  std::string path;  // of the socket at which the ranks meet, if the user names one; "": its name follows from `job`
-  std::string id;    // of this rank: a process that inherits the rank's variables has it, too, and no other
-  bool is_cut_off = false;  // the launcher passes a descriptor to its ranks, and this process does not have it
+  std::string job;   // name of the job, unique among the jobs that run on this node at the same time
+  std::string path;  // of the bootstrap socket, if the user names one; "": its name is derived from `job`
+  std::string id;    // of this rank; a process that inherits the rank's variables has the same id, no other process has
+  bool is_cut_off = false;  // the launcher passes a descriptor to its ranks, but it is not open in this process
   bool several_nodes = false;
-  std::string problem;  // why the ranks cannot find each other, with the remedy; "": no reason is known
+  std::string problem;  // why the ranks cannot find each other, with a fix; "": no problem is known
 
   bool found() const { return !launcher.empty(); }
 };
 
 struct Launcher {
-  // Two of its variables that together differ between the ranks of a job, and between jobs that start each other.
+  // Two of its variables whose combination differs between the ranks of a job, and between nested jobs.
   std::array<const char*, 2> variables;
-  // False when its variables are not there, or are not those of a step: then the launcher has not started this process.
-  // Looks at the environment only.
+  // Fills the place from the environment only. Returns false if the launcher has not started this process: its
+  // variables are missing, or are not those of a rank.
   bool (*find)(Place& place);
-  // Asks the launcher for what its variables leave open. Null: nothing.
+  // Queries the launcher for what its variables do not contain. Null: there is nothing to query.
   void (*ask)(Place& place);
 };
 
 extern const Launcher collctl_run, variables_of_libcoll, slurm, flux, pals, torchrun, pmix, pmi, incomplete;
 
-// The innermost launcher that has started this process; null when none has. Place::problem may be set. The launcher is not
-// asked yet.
+// Returns the place of this process and sets *by to the innermost launcher that has started it, or to null if none has.
+// Place::problem may be set. It does not call Launcher::ask().
 Place find(const Launcher** by);
 
 }  // namespace coll::launch

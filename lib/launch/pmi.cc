@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// PMI: hydra, the mpiexec of MPICH and Intel MPI, and launchers like it. Rank and size are variables. PMI_FD is a socket
-// to the launcher, by which MPI asks for the name of the job. libcoll sends nothing there: after a first request hydra ends
-// all ranks when one exits without `finalize`, and after `finalize` it answers no other program that the rank becomes, nor
-// MPI_Init(). The sockets themselves tell the job: their other end is one process, hydra's proxy, for all ranks of a node.
+// PMI: hydra, the mpiexec of MPICH and Intel MPI, and similar launchers. Rank and size are variables. PMI_FD is a
+// socket to the launcher, through which MPI requests the name of the job. libcoll sends nothing there: after a first
+// request, hydra ends all ranks when one exits without `finalize`; after `finalize`, hydra answers neither MPI_Init()
+// nor any other program that the rank executes. The sockets themselves identify the job: for all ranks of a node, their
+// other end is one process, hydra's proxy.
 //
-// A task of srun --mpi=pmi2 or of Flux has a PMI_FD, too; the variables of the step come first there.
+// A task of srun --mpi=pmi2 or of Flux has a PMI_FD, too; the variables of Slurm and Flux have precedence there.
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -15,7 +16,7 @@ namespace coll::launch {
 
 namespace {
 
-// Device and inode of the socket behind the descriptor that a variable names; "" when there is none.
+// Device and inode of the socket whose descriptor a variable contains; "" if there is none.
 std::string socket_of(const char* variable) {
   struct stat file {};
   const std::optional<int> descriptor = number_of(variable);
@@ -23,7 +24,7 @@ std::string socket_of(const char* variable) {
   return std::to_string(file.st_dev) + ":" + std::to_string(file.st_ino);
 }
 
-// The process that has made the socket; "" when it is in a pid namespace that cannot be seen from here.
+// Identifies the process that has created the socket; "" if its pid namespace is not visible here.
 std::string maker_of(int descriptor) {
   ucred maker{};
   socklen_t bytes = sizeof maker;
@@ -34,15 +35,15 @@ std::string maker_of(int descriptor) {
 bool find_rank(Place& place) {
   if (!number_of("PMI_FD") || !read_rank("PMI_RANK", "PMI_SIZE", place)) return false;
   place.launcher = "mpiexec (PMI)";
-  // Each rank has a socket of its own, which is also that of its children.
+  // Each rank has its own socket, which its children inherit.
   const std::string own = socket_of("PMI_FD");
   place.id = "pmi/" + own;
   place.is_cut_off = own.empty();
-  // hydra passes one more socket, the same to all ranks, which pid namespaces do not hide.
+  // hydra passes a second socket, the same one to all ranks, which also works across pid namespaces.
   std::string job = socket_of("HYDI_CONTROL_FD");
   if (job.empty() && !own.empty()) job = maker_of(*number_of("PMI_FD"));
   place.job = "pmi/" + job;
-  // hydra's own; without it ranks on other nodes show only by their absence.
+  // A variable of hydra. Without it, libcoll notices ranks on other nodes only because they never connect.
   const int here = number_of("MPI_LOCALNRANKS").value_or(place.ranks);
   if (place.ranks == 1) return true;
   if (own.empty())

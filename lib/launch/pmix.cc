@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// PMIx: Open MPI and PRRTE. Namespace and rank are variables. The number of ranks is one of Open MPI's variables; where
-// they are missing, as under prterun, libpmix gives it.
+// PMIx: Open MPI and PRRTE. Namespace and rank are variables. The number of ranks is a variable of Open MPI; without
+// it, e.g. under prterun, libpmix returns the number.
 #include "launch/innermost.h"
 #include "launch/pmix_library.h"
 #include "launch/variables.h"
@@ -9,7 +9,7 @@ namespace coll::launch {
 
 namespace {
 
-// Open MPI's variables are those of this job, and not inherited by its launcher.
+// Whether Open MPI's variables belong to this job, and were not inherited from the environment of its launcher.
 bool open_mpi_started(const Place& place) {
   if (number_of("OMPI_COMM_WORLD_RANK") != place.rank || !number_of("OMPI_COMM_WORLD_SIZE")) return false;
   return innermost({settings_of({"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}),
@@ -23,8 +23,8 @@ bool find_process(Place& place) {
   if (name.empty() || !rank) return false;
   place.launcher = "a launcher with PMIx";
   place.rank = *rank;
-  place.ranks = 0;  // to be asked for
-  // A namespace alone may be the same in two containers; with the address of the server it is not.
+  place.ranks = 0;  // set by ask_for_sizes()
+  // Two containers may use the same namespace, so the name contains the address of the server as well.
   place.job = "pmix/" + name + "/" + text_of("PMIX_SERVER_URI2") + text_of("PMIX_SERVER_URI21");
   place.id = place.job + "/" + std::to_string(*rank);
   if (!open_mpi_started(place)) return true;

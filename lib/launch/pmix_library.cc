@@ -9,7 +9,7 @@ namespace coll::launch {
 
 namespace {
 
-// The part of the PMIx standard's C interface that is used here, as all versions since 2 have it.
+// The parts of the PMIx standard's C interface that are used here; all versions since 2 have them.
 struct Proc {
   char name[256];
   uint32_t rank;
@@ -36,7 +36,7 @@ struct Library {
   std::string problem;
 
   Library() {
-    // Stays open: its threads and exit handlers may outlive a close.
+    // The library stays open, because its threads and exit handlers may still run after a dlclose().
     void* const library = dlopen("libpmix.so.2", RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {
       const char* why = dlerror();

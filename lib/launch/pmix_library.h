@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What libpmix knows of the job. The library is opened when it is needed, so libcoll does not depend on it.
+// Queries libpmix for the size of the job. The library is opened when it is first needed, so libcoll does not depend on
+// it.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +13,9 @@ struct PmixJob {
   std::string problem;                 // "": the numbers are valid
 };
 
-// Of the job with that namespace, which has started this process. Asks once per process and namespace: libpmix starts a
-// thread and connects to the launcher, and ends both before this returns. One thread at a time may call it.
+// Returns the sizes of the job with namespace `name`, which has started this process. It queries libpmix once per
+// process and namespace: libpmix starts a thread and connects to the launcher, and ends both before this function
+// returns. Not thread-safe.
 const PmixJob& pmix_job(const std::string& name);
 
 }  // namespace coll::launch

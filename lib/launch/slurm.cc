@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Slurm: the variables that srun sets for the tasks of a step. They suffice under every --mpi=TYPE.
+// Slurm: reads the variables that srun sets for the tasks of a step. They suffice for every --mpi=TYPE.
 //
-// sbatch and salloc set SLURM_NTASKS and others for plain programs, too; SLURM_STEP_NUM_TASKS is there in steps only. The
-// steps in which Slurm runs batch scripts and interactive shells have numbers of their own, which are no step of ranks.
+// sbatch and salloc set SLURM_NTASKS and others for plain programs, too; only steps have SLURM_STEP_NUM_TASKS. The
+// steps in which Slurm runs batch scripts and interactive shells have special numbers and contain no ranks.
 #include <charconv>
 
 #include "launch/place.h"

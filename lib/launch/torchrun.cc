@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// torchrun, and other launchers that set the variables of PyTorch's init_method='env://'.
+// torchrun and other launchers that set the variables of PyTorch's init_method='env://'.
 //
-// RANK and WORLD_SIZE are common names. They count only with a name of the job: the port of rank 0's store, or torchrun's
-// own.
+// RANK and WORLD_SIZE are common names. They are used only together with a name of the job: the port of rank 0's store,
+// or the run id of torchrun.
 #include "launch/place.h"
 #include "launch/variables.h"
 
@@ -14,7 +14,7 @@ bool find_worker(Place& place) {
   const std::string run = text_of("TORCHELASTIC_RUN_ID"), port = text_of("MASTER_PORT");
   if ((run.empty() && port.empty()) || !read_rank("RANK", "WORLD_SIZE", place)) return false;
   place.launcher = run.empty() ? "the launcher that sets MASTER_PORT" : "torchrun";
-  // After a failure torchrun starts all workers anew.
+  // torchrun restarts all workers after a failure, so the name contains the number of restarts.
   place.job = "torch/" + run + "/" + text_of("TORCHELASTIC_RESTART_COUNT") + "/" + text_of("MASTER_ADDR") + ":" + port;
   const int here = number_of("LOCAL_WORLD_SIZE").value_or(place.ranks);
   if (here < place.ranks) note_several_nodes(place, here);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Variables of the environment as launchers set them, and what messages say about them.
+// Reads variables of the environment that launchers set, and composes messages about them.
 #pragma once
 
 #include <optional>
@@ -9,19 +9,19 @@
 
 namespace coll::launch {
 
-// "" when it is not set.
+// The value; "" if the variable is not set.
 std::string text_of(const char* variable);
-// A number of digits only, below 2^31; nothing for any other text.
+// The value as a number below 2^31; nullopt if it is not set or has anything but digits.
 std::optional<int> number_of(const char* variable);
 
-// Sets rank and ranks from two variables. Nothing is a rank unless both are numbers and the rank is below the size.
+// Sets rank and ranks from two variables. Returns false unless both are numbers and the rank is below the size.
 bool read_rank(const char* rank_variable, const char* size_variable, Place& place);
 
-// "LAUNCHER has started 4 ranks", the beginning of most problems.
+// "LAUNCHER has started 4 ranks", the beginning of most messages.
 std::string started(const Place& place);
-// What a user can set where a launcher does not say enough.
+// The suggested action if the launcher's variables are not sufficient.
 extern const char* const explicit_remedy;
-// Notes that some of the ranks are on other nodes. `here`: how many are on this node; 0: not known.
+// Sets the problem of a place whose job has ranks on other nodes. `here`: number of ranks on this node; 0: not known.
 void note_several_nodes(Place& place, int here);
 
 }  // namespace coll::launch

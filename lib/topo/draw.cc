@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A hierarchy as text, for log lines and for `collctl info`.
+// Formats a hierarchy as text, for log lines and for `collctl info`.
 #include <algorithm>
 
 #include "topo/hierarchy.h"
@@ -7,7 +7,7 @@
 namespace coll::topo {
 namespace {
 
-// "0-3 8 12-15"
+// Returns, for example, "0-3 8 12-15".
 std::string ranges(const std::vector<int> &ascending) {
   std::string text;
   for (std::size_t i = 0; i < ascending.size();) {
@@ -25,12 +25,12 @@ std::string plural(int count, const char *what) { return std::to_string(count) +
 
 }  // namespace
 
-// Reads the domains themselves, which the public queries show only through leaders.
+// A friend of Hierarchy: it reads the domains themselves, of which public queries return only leaders.
 class Draw {
  public:
   Draw(const Hierarchy &hierarchy, int root) : hierarchy_(hierarchy), tree_(hierarchy.tree_for_root(root)) {}
 
-  // "4", or "3-4" where groups of the level differ.
+  // Returns "4", or "3-4" if the sizes of the level's groups differ.
   std::string sizes(int level) const {
     int least = hierarchy_.ranks(), most = 0;
     for (const auto &domain : hierarchy_.levels_[static_cast<std::size_t>(level)].domains) {

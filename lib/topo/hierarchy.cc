@@ -21,7 +21,8 @@ int number_in(const Place &place, Domain domain) {
   return -1;
 }
 
-// Splits every domain of `outer` by the ranks' numbers. Domains come out numbered by their lowest rank.
+// Splits every domain of `outer` by the ranks' numbers. The new domains are numbered in the order of their lowest
+// ranks.
 std::vector<int> refine(const std::vector<int> &outer, const std::vector<int> &number) {
   std::map<std::pair<int, int>, int> index;
   std::vector<int> inner(outer.size());
@@ -34,7 +35,7 @@ bool groups_nothing(const std::vector<int> &partition) {
   return *std::ranges::max_element(partition) + 1 == static_cast<int>(partition.size());
 }
 
-// Why the domains cannot be told apart; "" when they can, or when the machine has only one of each.
+// The reason why the ranks cannot be assigned to domains; "" if they can, or if one rank or `flat` needs no domains.
 std::string why_blind(const std::vector<Place> &places, const Sensitivity &sensitivity) {
   if (sensitivity.flat() || places.size() < 2) return {};
   if (std::ranges::all_of(places, &Place::unknown)) return "the places of the ranks are not known";
@@ -55,7 +56,7 @@ Hierarchy Hierarchy::from_places(std::vector<Place> places, const Sensitivity &s
   made.sensitivity_ = sensitivity;
   if (made.places_.empty()) return made;
 
-  struct Cut {  // what tells ranks apart at one level, outermost first
+  struct Cut {  // the domain of each rank on one level, outermost level first
     std::string name;
     std::vector<int> number;  // by rank
     bool labelled;
@@ -106,7 +107,7 @@ void Hierarchy::add_level(NewLevel made) {
   }
 }
 
-// Fills who is a member of whom, innermost level first.
+// Sets the members and parents of all domains, innermost level first.
 void Hierarchy::link() {
   position_.resize(places_.size());
   Level &bottom = levels_.front();
@@ -127,16 +128,16 @@ void Hierarchy::link() {
   }
 }
 
-// ---- asking -----------------------------------------------------------------------------------------------
+// ---- queries ----------------------------------------------------------------------------------------------
 
 Distance Hierarchy::distance(int a, int b) const {
   if (a == b) return Distance::self;
-  // Two ranks may share a processing unit, but a message between them still leaves one of them.
+  // Two ranks may share a processing unit, but they are still two processes: their distance is at least `core`.
   return std::max(topo::distance(place(a), place(b)), Distance::core);
 }
 
 bool Hierarchy::rank_ordered() const {
-  // Domains are numbered by lowest rank, so they are consecutive when the numbers never fall.
+  // Domains are numbered by their lowest ranks, so each holds consecutive ranks if the numbers never decrease.
   return std::ranges::all_of(levels_, [](const Level &level) { return std::ranges::is_sorted(level.domain_of); });
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The only file that knows hwloc: turns its tree into a Machine.
+// The only file that uses hwloc: converts its tree to a Machine.
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t xml_limit_bytes = 64u << 20;
 
-// hwloc keeps unguarded statics (verbosity, errors reported once), so loads take turns.
+// Serialises loads, because hwloc has unprotected static variables (verbosity, errors reported once).
 std::mutex &hwloc_lock() {
   static std::mutex lock;
   return lock;
@@ -33,19 +33,19 @@ using Topology = std::unique_ptr<hwloc_topology, Destroy>;
 
 std::string why() { return errno != 0 ? std::strerror(errno) : "no reason given"; }
 
-// An empty topology that will keep exactly the levels a Machine has.
+// Creates an empty topology that keeps exactly the levels of a Machine.
 Topology make() {
   hwloc_topology_t raw = nullptr;
   if (hwloc_topology_init(&raw) != 0) return nullptr;
   Topology topology(raw);
-  // Never rebind the caller's thread, and spend no time on what a Machine does not hold.
+  // hwloc must not rebind the caller's thread, and must not spend time on data that a Machine does not contain.
   hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING | HWLOC_TOPOLOGY_FLAG_NO_DISTANCES |
                                     HWLOC_TOPOLOGY_FLAG_NO_MEMATTRS | HWLOC_TOPOLOGY_FLAG_NO_CPUKINDS);
   hwloc_topology_set_all_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_NONE);
   for (hwloc_obj_type_t type :
        {HWLOC_OBJ_PACKAGE, HWLOC_OBJ_CORE, HWLOC_OBJ_L3CACHE, HWLOC_OBJ_L2CACHE, HWLOC_OBJ_L1CACHE})
     hwloc_topology_set_type_filter(raw, type, HWLOC_TYPE_FILTER_KEEP_ALL);
-  // NUMA nodes hang on groups where no other object spans the same processing units.
+  // hwloc attaches NUMA nodes to groups if no other object has the same processing units.
   hwloc_topology_set_type_filter(raw, HWLOC_OBJ_GROUP, HWLOC_TYPE_FILTER_KEEP_STRUCTURE);
   return topology;
 }
@@ -66,7 +66,7 @@ Cache cache_of(hwloc_topology_t topology, hwloc_obj_type_t type) {
     smallest.line_bytes = it->attr->cache.linesize;
     smallest.inclusive = inclusion(it);
   }
-  // A description without sizes says nothing that a copy rule could use.
+  // Without sizes, the copy rules cannot use a cache.
   return smallest.size_bytes > 0 ? smallest : Cache{};
 }
 
@@ -75,9 +75,9 @@ int ancestor(hwloc_topology_t topology, hwloc_obj_t pu, hwloc_obj_type_t type) {
   return found != nullptr ? static_cast<int>(found->logical_index) : -1;
 }
 
-// The NUMA node next to each processing unit: the one with the fewest of them, so that memory which belongs to
-// the whole machine or to nobody's processor is passed over, and the first where several are equally near
-// (DRAM before high-bandwidth memory). Numbered in the order of the processing units.
+// Sets the nearest NUMA node of each processing unit: the node with the fewest processing units, which skips memory
+// that belongs to the whole machine or to no processor. If several are equally near, it is the first one (DRAM before
+// high-bandwidth memory). Nodes are numbered in the order of the processing units.
 void place_numa(hwloc_topology_t topology, Machine &machine) {
   std::vector<hwloc_obj_t> nearest(machine.pus.size(), nullptr);
   std::vector<int> weight(machine.pus.size(), 0);
@@ -93,7 +93,7 @@ void place_numa(hwloc_topology_t topology, Machine &machine) {
   }
   std::vector<hwloc_obj_t> seen;
   for (std::size_t i = 0; i < machine.pus.size(); ++i) {
-    if (nearest[i] == nullptr) continue;  // its memory may not be used
+    if (nearest[i] == nullptr) continue;  // no allowed node contains it
     const auto index = std::ranges::find(seen, nearest[i]) - seen.begin();
     if (index == std::ssize(seen)) seen.push_back(nearest[i]);
     machine.pus[i].numa = static_cast<int>(index);
@@ -130,7 +130,7 @@ Status convert(hwloc_topology_t topology, Machine &machine) {
   return {};
 }
 
-// Leaves a machine that a caller can go on with.
+// Sets a flat machine, with which the caller can continue, and returns the error.
 Status give_up(Machine &machine, std::vector<int> cpus, std::string what) {
   if (cpus.empty()) cpus.push_back(0);
   machine = flat_machine(cpus, what);
@@ -162,7 +162,7 @@ Status load_native(Machine &machine) {
     if (hwloc_topology_is_thissystem(topology.get()) == 0)
       made.note = "HWLOC_XMLFILE or HWLOC_SYNTHETIC in the environment replaces this machine's topology";
   }
-  // hwloc would have to rebind the thread to ask each processor for this.
+  // hwloc would have to rebind the thread to read this from each processor.
   if (made.note.empty()) add_processor_facts(made);
   machine = std::move(made);
   return {};

@@ -21,7 +21,7 @@ std::string_view trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
-// Whether the first word is TYPE:COUNT; a path may hold a colon too, but hardly of that shape.
+// Whether the first word has the form TYPE:COUNT. A path may contain a colon, too, but rarely in this form.
 bool looks_synthetic(std::string_view text) {
   const auto colon = text.find(':');
   if (colon == std::string_view::npos || colon + 1 >= text.size()) return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where ranks sit on a machine: by rule, by list, or as the system has bound them.
+// Places ranks on a machine: by a rule, by a list of CPUs, or by their affinity.
 #include <algorithm>
 #include <cerrno>
 #include <map>
@@ -14,7 +14,7 @@ namespace {
 
 using Core = std::vector<Place>;  // its processing units
 
-// In the machine's order, which keeps near cores next to each other.
+// The cores in the machine's order, in which near cores are adjacent.
 std::vector<Core> cores_of(const Machine &machine) {
   std::vector<Core> cores;
   std::map<int, std::size_t> index;
@@ -26,7 +26,7 @@ std::vector<Core> cores_of(const Machine &machine) {
   return cores;
 }
 
-// The first core of every NUMA node, then the second of every node that has one, ...
+// Round-robin order: the first core of every NUMA node, then the second core of every node that has one, ...
 std::vector<Core> deal_over_numas(const std::vector<Core> &cores) {
   std::map<int, std::vector<Core>> by_numa;
   for (const Core &core : cores) by_numa[core.front().numa].push_back(core);
@@ -91,7 +91,7 @@ Place place_of_cpus(const Machine &machine, std::span<const int> cpus) {
 Place current_place(const Machine &machine) { return place_of_cpus(machine, current_cpus()); }
 
 std::vector<int> current_cpus() {
-  // The kernel refuses a mask that is smaller than its own, which grows with the machine.
+  // The kernel rejects a mask that is smaller than its own, whose size depends on the machine.
   for (int limit = 1024; limit <= 1 << 20; limit *= 2) {
     cpu_set_t *set = CPU_ALLOC(limit);
     if (set == nullptr) return {};
@@ -107,7 +107,7 @@ std::vector<int> current_cpus() {
 }
 
 std::uint64_t available_cache_bytes(const Machine &machine, std::span<const Place> ranks) {
-  // Caches of one kind that the ranks reach; a rank whose place is open may reach one more, up to all.
+  // The number of caches of one kind that the ranks use. A rank with an unknown place may use a further one, up to all.
   const auto reached = [&](int Place::*level, std::uint32_t instances) {
     std::set<int> known;
     std::uint64_t open = 0;

@@ -24,7 +24,7 @@ Distance distance(const Place &a, const Place &b) {
   if (!same(a.package, b.package)) return Distance::node;
   if (!same(a.numa, b.numa)) return Distance::socket;
   if (same(a.pu, b.pu)) return Distance::self;
-  // Cores that share an L2 are near even on a machine without an L3.
+  // Cores that share an L2 count as near, even on a machine without an L3.
   if (same(a.core, b.core) || same(a.l2, b.l2)) return Distance::core;
   if (same(a.l3, b.l3)) return Distance::l3;
   return Distance::numa;

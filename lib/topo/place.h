@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where a rank sits on a machine, and how far two ranks are from each other.
+// The place of a rank on a machine, and the distance between two places.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,16 @@ enum class Distance : std::uint8_t {
   l3,      // the same L3
   numa,    // the same NUMA node, another L3 or none
   socket,  // the same socket, another NUMA node
-  node,    // another socket, or nothing is known
+  node,    // different sockets, or the socket of one is not known
 };
 inline constexpr int distance_count = 6;
 
 // "self", "core", "l3", "numa", "socket", "node". Never null.
 const char *distance_name(Distance distance);
 
-// One number per level, unique over the machine; -1 where the machine has no such level or where the rank may
-// sit in several of them (it is not bound). All numbers count from 0 in the machine's order except `pu`,
-// which is the operating system's CPU number.
+// One number per level, unique on the machine; -1 if the machine has no such level, or if the rank may run in several
+// domains of it (it is not bound). All numbers count from 0 in the machine's order except `pu`, which is the operating
+// system's CPU number.
 struct Place {
   int package = -1;
   int numa = -1;
@@ -32,14 +32,14 @@ struct Place {
   int l2 = -1;
 
   bool operator==(const Place &) const = default;
-  // Bound so that at least its core is known.
+  // Whether the rank is bound to one core.
   bool bound() const { return core >= 0; }
-  // Nothing at all is known.
+  // Whether no level is known.
   bool unknown() const { return *this == Place{}; }
 };
 
-// Decided by the outermost level in which the two differ, so that one number is always an upper bound: a level
-// that is -1 on either side counts as not shared. Two unknown places are `node` apart.
+// The distance is determined by the outermost level in which the two places differ. A level that is -1 on either side
+// counts as different, so the result is always an upper bound. Two unknown places have distance `node`.
 Distance distance(const Place &a, const Place &b);
 
 }  // namespace coll::topo

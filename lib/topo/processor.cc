@@ -11,7 +11,8 @@ namespace coll::topo {
 #if defined(__x86_64__)
 namespace {
 
-// Deterministic cache parameters: leaf 4 on Intel, the same layout at 0x8000001D on AMD and Hygon.
+// The CPUID leaf of the deterministic cache parameters: 4 on Intel, 0x8000001D with the same layout on AMD and Hygon; 0
+// if the processor has none.
 unsigned cache_leaf() {
   unsigned eax, ebx, ecx, edx;
   if (__get_cpuid(0, &eax, &ebx, &ecx, &edx) == 0) return 0;
@@ -35,7 +36,7 @@ void add_processor_facts(Machine &machine) {
     if (__get_cpuid_count(leaf, index, &eax, &ebx, &ecx, &edx) == 0) return;
     const unsigned type = eax & 0x1f, level = (eax >> 5) & 7;
     if (type == 0) return;    // no more caches
-    if (type == 2) continue;  // instructions
+    if (type == 2) continue;  // instruction cache
     Cache *cache = level == 1 ? &machine.l1d : level == 2 ? &machine.l2 : level == 3 ? &machine.l3 : nullptr;
     if (cache == nullptr || cache->size_bytes == 0 || cache->inclusive != Inclusion::unknown) continue;
     cache->inclusive = (edx & 2u) != 0 ? Inclusion::yes : Inclusion::no;

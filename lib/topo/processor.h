@@ -5,7 +5,7 @@
 
 namespace coll::topo {
 
-// Adds what only the processor that runs this tells: whether its caches are inclusive. Leaves what is known.
+// Adds facts that only the running processor reports: whether its caches are inclusive. Known values are kept.
 void add_processor_facts(Machine &machine);
 
 }  // namespace coll::topo

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// hwloc prints "received invalid information from the operating system" and its like to stderr unless
-// HWLOC_HIDE_ERRORS=2 is in the environment when it first has something to say; it offers no call for that.
+// hwloc prints messages such as "received invalid information from the operating system" to stderr unless
+// HWLOC_HIDE_ERRORS=2 is in the environment before its first message. hwloc has no function to suppress them.
 //
-// While a Quiet lives, `environ` points to a copy of the table with that one line added. The program's own
-// table is not written, so other threads keep reading valid variables, and it is put back unless another
-// thread has replaced it in between (then hwloc's line stays, which harms nobody). A value that the program
-// or the user has set is respected, and then nothing is done at all.
+// During the lifetime of a Quiet, `environ` points to a copy of the table with that line added. The program's own table
+// is not modified, so other threads keep reading valid variables. The destructor restores it, unless another thread has
+// replaced the table in between; then hwloc's line stays, which is harmless. If the program or the user has set the
+// variable, Quiet does nothing.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 
 namespace coll::topo {
 
-// REQUIRES: one at a time (the loaders hold a lock).
+// REQUIRES: only one object exists at a time (the loaders hold a lock).
 class Quiet {
  public:
   Quiet() {
@@ -35,8 +35,8 @@ class Quiet {
   Quiet &operator=(const Quiet &) = delete;
 
  private:
-  // Another thread's getenv() may still walk a copy after it is out of use, so copies are never freed; the
-  // same environment gives the same copy again. The owner is never destroyed either, but stays reachable.
+  // Another thread's getenv() may still read a copy after its use, so copies are never freed. An unchanged environment
+  // reuses the last copy. The vector that owns the copies is never destroyed, but stays reachable.
   static char **extended_copy() {
     static char setting[] = "HWLOC_HIDE_ERRORS=2";
     static auto &copies = *new std::vector<std::unique_ptr<std::vector<char *>>>;

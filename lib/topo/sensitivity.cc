@@ -7,7 +7,7 @@
 namespace coll::topo {
 namespace {
 
-constexpr int rank_limit = 1 << 20;  // guards "0-999999999" from eating the memory
+constexpr int rank_limit = 1 << 20;  // keeps "0-999999999" from exhausting the memory
 
 constexpr const char *remedy =
     "; write domains as in \"numa,socket\" (core, l2, l3, numa, socket), \"flat\", or groups of ranks as in "
@@ -88,7 +88,7 @@ Status parse_groups(std::string_view text, Sensitivity &out) {
   return {};
 }
 
-// rank -> group at one level; an error when a rank is missing, foreign or double.
+// Sets the group of each rank on one level. Returns an error if a rank is missing, out of range or in two groups.
 Status index_groups(const std::vector<std::vector<int>> &level, const std::string &name, int ranks,
                     std::vector<int> &group_of) {
   group_of.assign(static_cast<std::size_t>(ranks), -1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which boundaries of the machine a hierarchy respects.
+// The domains of the machine that a hierarchy follows.
 #pragma once
 
 #include <cstdint>
@@ -14,23 +14,24 @@ namespace coll::topo {
 enum class Domain : std::uint8_t { core, l2, l3, numa, socket };  // innermost first
 const char *domain_name(Domain domain);
 
-// Either domains of the machine, or explicit groups of ranks, or nothing (flat). Plain data; parse() checks.
+// Domains of the machine, or explicit groups of ranks, or neither (flat). Plain data, which parse() validates.
 struct Sensitivity {
   std::vector<Domain> domains;                        // innermost first, each once
   std::vector<std::vector<std::vector<int>>> groups;  // [level][group] -> ranks; empty unless explicit
 
-  // "numa,socket" in any order (words: core, l2, l3, numa, socket or package), "flat" or "", or explicit
-  // groups, innermost level first: levels are separated by '/', groups by ',', parts of a group by '+', as in
-  // "0-3,4-7/0-7" or "0+2+4,1+3+5". On error `out` is untouched.
+  // Parses "numa,socket" in any order (words: core, l2, l3, numa, socket or package), "flat" or "", or explicit groups,
+  // innermost level first: '/' separates levels, ',' groups, and '+' parts of a group, as in "0-3,4-7/0-7" or
+  // "0+2+4,1+3+5". On error `out` is unchanged.
   static Status parse(std::string_view text, Sensitivity &out);
-  // What XHC uses: "numa,socket".
+  // The sensitivity of XHC: "numa,socket".
   static Sensitivity standard() { return {{Domain::numa, Domain::socket}, {}}; }
 
   bool flat() const { return domains.empty() && groups.empty(); }
   bool is_explicit() const { return !groups.empty(); }
-  // Explicit groups must hold every rank of 0..ranks-1 exactly once per level and nest; else always fine.
+  // Explicit groups must contain every rank of 0..ranks-1 exactly once per level, and must nest. Without them check()
+  // always succeeds.
   Status check(int ranks) const;
-  // What parse() reads back.
+  // Returns a text that parse() accepts, with the same meaning.
   std::string text() const;
   bool operator==(const Sensitivity &) const = default;
 };

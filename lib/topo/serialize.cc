@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A machine as bytes: one rank of a node loads it, the others parse.
+// A machine as bytes: one rank per node loads the machine, the other ranks parse its bytes.
 //
-// Layout: magic, then numbers in base 128 (low groups first, 0x80 = more follow; signed ones zig-zag), strings
-// as length and bytes, and at the end a 64-bit FNV-1a of all that precedes. Places are stored as differences
-// to the one before, so a processing unit takes about six bytes.
+// Layout: magic, numbers in base 128 (low groups first, 0x80 = more follow; signed ones zig-zag), strings as length and
+// bytes, and finally a 64-bit FNV-1a digest of all preceding bytes. Each place is stored as differences to the previous
+// one, so a processing unit takes about six bytes.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -35,7 +35,7 @@ class Writer {
   std::string bytes;
 };
 
-// After a failed read everything reads as 0; ok() tells at the end.
+// After a failed read, all further reads return 0, and ok() is false.
 class Reader {
  public:
   explicit Reader(std::string_view bytes) : rest_(bytes) {}

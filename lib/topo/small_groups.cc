@@ -10,7 +10,7 @@ namespace {
 
 using Groups = std::vector<std::vector<int>>;  // disjoint lists of ascending ranks, ordered by their lowest rank
 
-// Which domain of the level each unit is in, and how many units the fullest domain has.
+// The units in each domain of a level, and the largest number of units in one domain.
 struct Filled {
   std::map<int, Groups> units;  // by the lowest rank of the domain
   std::size_t most = 0;
@@ -26,7 +26,7 @@ Filled fill(const Hierarchy &hierarchy, int level, const Groups &units) {
   return filled;
 }
 
-// Each domain's units in groups of consecutive ones, as few groups as hold `most` units each, of about the same size.
+// Joins consecutive units of each domain into the fewest groups of at most `most` units, all of about the same size.
 Groups join(const Filled &filled, std::size_t most) {
   Groups joined;
   for (const auto &[lowest, units] : filled.units) {
@@ -61,7 +61,7 @@ Hierarchy in_small_groups(const Hierarchy &of, Counted counted, int most) {
   Sensitivity groups;
   Groups units = counted_once(of, counted);
   while (units.size() > std::size_t(most)) {
-    // The widest domains that hold few enough, else parts of the narrowest that hold several.
+    // Use the widest domains with at most `most` units, otherwise split the narrowest domains that hold several units.
     Filled chosen;
     for (int level = of.levels(); level-- > 0;) {
       Filled filled = fill(of, level, units);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a topology call answers: fine, or one sentence that says what is wrong and what mends it.
+// The result of a topology function: success, or one sentence that describes the error and the fix.
 #pragma once
 
 #include <string>

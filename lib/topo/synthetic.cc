@@ -9,15 +9,16 @@
 namespace coll::topo {
 namespace {
 
-// Twice as many as the largest machines have. hwloc compares each object with those beside it: 4096 take it 2 s, 8192 14 s.
+// Twice the number of the largest machines. hwloc compares each object with its siblings, which takes 2 s for 4096 and
+// 14 s for 8192.
 constexpr std::uint64_t pu_limit = 4096;
 
 struct Word {
-  std::string_view name;   // what users write
-  std::string_view hwloc;  // what hwloc reads
-  int size;                // a level must be smaller than those before it; 0: anywhere
+  std::string_view name;   // in a user's description
+  std::string_view hwloc;  // in hwloc's description
+  int size;                // must be smaller than that of all words before it; 0: any position
 };
-// NUMA nodes and groups may stand between packages and cores in any order with the caches.
+// Words for NUMA nodes and groups may be anywhere between packages and cores, before or after caches.
 constexpr std::array<Word, 14> words{{{"package", "package", 9},
                                       {"socket", "package", 9},
                                       {"die", "die", 8},
@@ -39,7 +40,7 @@ Status bad(std::string what) {
                        "\"package:2 numa:4 core:8\" (types: package, die, group, numa, l3, l2, l1d, core, pu)");
 }
 
-// Takes the next word off the text, with its attributes in parentheses; empty at the end.
+// Removes the next word, with its attributes in parentheses, from the text and returns it; "" at the end.
 std::string_view next_word(std::string_view &text) {
   const auto first = text.find_first_not_of(" \t");
   if (first == std::string_view::npos) return text = {};
@@ -61,8 +62,8 @@ const Word *find_word(std::string_view name) {
   return nullptr;
 }
 
-// The first attribute in "(size=1MB indexes=0,1)" that hwloc does not know; empty if there is none. Some versions of
-// hwloc ignore such an attribute, others refuse the text.
+// Returns the first attribute in a list such as "(size=1MB indexes=0,1)" that hwloc does not know; "" if there is none.
+// Some versions of hwloc ignore an unknown attribute, others reject the text.
 std::string_view unknown_attribute(std::string_view list) {
   constexpr std::array<std::string_view, 4> known{"size", "memory", "memorysidecachesize", "indexes"};
   list = list.substr(1, list.size() - 2);

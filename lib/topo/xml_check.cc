@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reads hwloc's XML, checks that the objects fit together, and writes a copy with only what a Machine needs.
+// Parses hwloc's XML, checks that its objects are consistent, and writes a copy with only the parts that a Machine
+// needs.
 //
-// hwloc 2 dereferences null and aborts on descriptions whose objects lack a set or contradict each other, which
-// is what a damaged or hand-edited file looks like. What it gets from here has every set it relies on.
+// hwloc 2 dereferences null or aborts if objects lack a set or contradict each other, as in damaged or hand-edited
+// files. The copy has every set that hwloc relies on.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -18,10 +19,11 @@ namespace {
 
 constexpr unsigned bit_limit = 1 << 16;
 
-// A set of processing units or NUMA nodes, 32 to a word, lowest first.
+// A set of processing units or NUMA nodes: 32 bits per word, lowest first.
 class Bits {
  public:
-  // hwloc's notation: words in hexadecimal, highest first, separated by commas; an empty word is zero.
+  // Parses hwloc's notation: hexadecimal words, highest first, separated by commas; an empty word is zero. Returns
+  // nullopt if the text is invalid.
   static std::optional<Bits> parse(std::string_view text) {
     std::vector<std::uint32_t> words;
     for (bool more = true; more;) {
@@ -95,7 +97,7 @@ struct Object {
   const Type *type;
   Bits cpuset, complete_cpuset, nodeset, complete_nodeset;
   Bits below;           // cpusets of the normal children so far
-  Bits complete_below;  // and their complete ones
+  Bits complete_below;  // complete cpusets of the normal children so far
   std::string nodeset_text = {}, complete_nodeset_text = {};
 };
 
@@ -137,7 +139,7 @@ class Copier : public XmlVisitor {
   Status topology(const XmlElement &element) {
     const std::string_view *version = element.find("version");
     const bool old = version == nullptr || version->starts_with("1.");
-    // Of the objects that are copied the two versions differ in nothing.
+    // Versions 2 and 3 do not differ in the objects that are copied.
     if (old || !(version->starts_with("2.") || version->starts_with("3.")))
       return Status::error("it is of hwloc version " + (version == nullptr ? std::string("1") : std::string(*version)) +
                            ", but 2 or 3 is needed" +
@@ -182,7 +184,7 @@ class Copier : public XmlVisitor {
     return {};
   }
 
-  // Without such a set all of the machine may be used.
+  // Reads a set of allowed units. Without it, the whole set `all` is allowed.
   Status allowed(const XmlElement &element, const Object &made, const char *name, const char *all, Bits &bits) {
     if (element.find(name) != nullptr) return set(element, made, name, bits);
     const std::string_view value = *element.find(all);
@@ -195,7 +197,7 @@ class Copier : public XmlVisitor {
     struct Set {
       const char *name;
       Bits Object::*bits;
-      std::string Object::*text;  // null: each object has a set of its own
+      std::string Object::*text;  // null: every object must have this set
     };
     constexpr Set all[] = {{"cpuset", &Object::cpuset, nullptr},
                            {"complete_cpuset", &Object::complete_cpuset, nullptr},
@@ -204,7 +206,7 @@ class Copier : public XmlVisitor {
     for (const auto &[name, bits, kept] : all) {
       const std::string_view *value = element.find(name);
       if (value == nullptr && kept != nullptr && !objects_.empty()) {
-        // The nodes of the object around it.
+        // An object without node sets inherits those of its parent.
         made.*bits = objects_.back().*bits;
         made.*kept = objects_.back().*kept;
         text += std::string(" ") + name + "=\"" + made.*kept + "\"";
@@ -244,7 +246,7 @@ class Copier : public XmlVisitor {
     return {};
   }
 
-  // Whether it goes together with its parent and the siblings before it.
+  // Checks that the object is consistent with its parent and its previous siblings.
   Status fits(const XmlElement &element, const Object &made) {
     if (Status status = leaf(element, made); !status.ok() || objects_.empty()) return status;
     Object &parent = objects_.back();
@@ -266,7 +268,7 @@ class Copier : public XmlVisitor {
     return {};
   }
 
-  // A processing unit and a NUMA node are their own sets' only member.
+  // Checks that the sets of a processing unit or NUMA node contain exactly its own index.
   Status leaf(const XmlElement &element, const Object &made) {
     const bool pu = made.type->name == "PU", node = made.type->name == "NUMANode";
     if (!pu && !node) return {};
@@ -284,16 +286,16 @@ class Copier : public XmlVisitor {
     return {};
   }
 
-  // What a Machine shows; everything else stays out.
+  // Copies the infos that a Machine contains, and no others.
   void info(const XmlElement &element) {
     const std::string_view *name = element.find("name"), *value = element.find("value");
     if (name == nullptr || value == nullptr || (*name != "CPUModel" && *name != "Inclusive")) return;
     text += "<info name=\"" + std::string(*name) + "\" value=\"" + std::string(*value) + "\"/>\n";
   }
 
-  std::vector<bool> kept_;  // of the open elements, whether they are in the copy
+  std::vector<bool> kept_;  // for each open element, whether it is in the copy
   std::vector<Object> objects_;
-  int skipped_ = 0;  // open elements that are left out
+  int skipped_ = 0;  // number of open elements that are left out
   int count_ = 0, pus_ = 0, nodes_ = 0;
   Bits node_bits_;
   bool root_seen_ = false;

@@ -15,7 +15,7 @@ bool is_name(char c) {
 }
 std::string tag(std::string_view name) { return "<" + std::string(name) + ">"; }
 
-// One pass over the document, no more state than the open elements. The first failure stops it.
+// Parses the document in one pass; its only state is the list of open elements. It stops at the first error.
 class Reader {
  public:
   Reader(std::string_view text, std::string_view root, XmlVisitor &visitor)
@@ -64,7 +64,7 @@ class Reader {
     if (!at("<!DOCTYPE")) return;
     const std::size_t first = next_;
     skip_past(">");
-    // Definitions inside a document type can blow up in the reading; hwloc writes none.
+    // Definitions in a document type can expand to excessive size; hwloc writes none.
     if (text_.substr(first, next_ - first).find('[') != std::string_view::npos)
       fail("the document type has definitions of its own");
   }
@@ -84,7 +84,7 @@ class Reader {
     characters(end);
   }
 
-  // Text or an attribute's value, up to `end`.
+  // Checks the characters of text or of an attribute's value up to `end`.
   void characters(std::size_t end) {
     constexpr std::string_view known[] = {"&lt;", "&gt;", "&amp;", "&quot;", "&apos;", "&#9;", "&#10;", "&#13;"};
     for (; next_ < end; ++next_) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reads the part of XML that hwloc writes, strictly: elements balanced, attributes quoted and given once, no
-// character or reference that another reader would stumble over, no entity definitions.
+// A strict parser for the subset of XML that hwloc writes: balanced elements, quoted and unique attributes, only
+// characters and references that hwloc writes, no entity definitions.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace coll::topo {
 
 struct XmlAttribute {
   std::string_view name;
-  std::string_view value;  // as written, references included
+  std::string_view value;  // as in the file, with unresolved references
 };
 
 struct XmlElement {
@@ -27,7 +27,7 @@ struct XmlElement {
   }
 };
 
-// Who is told what is read; a returned error ends the reading.
+// Receives the elements in the order of the document. A returned error ends the parsing.
 class XmlVisitor {
  public:
   virtual ~XmlVisitor() = default;
@@ -35,7 +35,7 @@ class XmlVisitor {
   virtual Status close() = 0;
 };
 
-// Errors say the line. `root` is the name that the outermost element must have.
+// Parses `text`. Errors contain the line. `root` is the required name of the outermost element.
 Status read_xml(std::string_view text, std::string_view root, XmlVisitor &visitor);
 
 }  // namespace coll::topo

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # format.sh [--check]: clang-format over the C and C++ sources; with --check only says what differs.
-# kmod/ follows the kernel's style; coll.h is laid out by hand, its lists of names as tables.
+# kmod/ follows the kernel's style; coll.h is laid out by hand, its lists of names as tables; lib/mpi/abi is not this project's.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -23,7 +23,7 @@ sources() {
   fi | grep -E '\.(h|hpp|c|cc)$'
 }
 [ -n "$(sources)" ] || { echo 'format: no sources found' >&2 && exit 2; }
-sources | grep -vE '^(kmod/|include/uapi/|include/coll/coll\.h$)' | xargs -r -n 16 clang-format --style=file $mode
+sources | grep -vE '^(kmod/|include/uapi/|include/coll/coll\.h$|lib/mpi/abi/)' | xargs -r -n 16 clang-format --style=file $mode
 # The kernel's style; tracepoints are laid out by hand.
 sources | grep -E '^(kmod|include/uapi)/' | grep -v '^kmod/trace\.h$' |
   xargs -r -n 16 clang-format --style=file:kmod/.clang-format $mode

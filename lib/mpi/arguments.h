@@ -19,11 +19,8 @@ namespace coll::shim {
 inline bool sends_from(const void *send, const void *recv, const void **from) {
   *from = send == MPI_IN_PLACE ? COLL_IN_PLACE : send;
   if (send == recv) {
-#ifdef OPEN_MPI
+    if (!over_open_mpi) return false;
     *from = COLL_IN_PLACE;
-#else
-    return false;
-#endif
   }
   return send != nullptr;
 }
@@ -72,13 +69,10 @@ inline void describe_own(Side *side, bool in_place, const Message &message, cons
 
 // Open MPI lets a program name its own block of the other buffer, and moves nothing; MPICH calls it an error, as libcoll
 // does. `own` becomes in place then. Blocks that are packed lie elsewhere anyway.
-inline void keep_own_block([[maybe_unused]] Side &own, [[maybe_unused]] const Side &blocks,
-                           [[maybe_unused]] std::size_t offset_bytes) {
-#ifdef OPEN_MPI
-  if (own.data() != nullptr && blocks.data() != nullptr &&
+inline void keep_own_block(Side &own, const Side &blocks, std::size_t offset_bytes) {
+  if (over_open_mpi && own.data() != nullptr && blocks.data() != nullptr &&
       static_cast<const char *>(own.data()) == static_cast<const char *>(blocks.data()) + offset_bytes)
     own.be_in_place();
-#endif
 }
 
 }  // namespace coll::shim

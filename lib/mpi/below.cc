@@ -15,15 +15,23 @@ Below found;
 
 namespace {
 
-#ifdef OPEN_MPI
-constexpr const char *own_name = "Open MPI";
-constexpr const char *own_shim = "libcoll_mpi_openmpi.so";
-constexpr const char *other_shim = "libcoll_mpi_mpich.so";
+// What a process uses, and the shim for it.
+struct Kind {
+  const char *name;
+  const char *shim;
+};
+constexpr Kind abi{"the standard ABI of MPI 5", "libcoll_mpi_abi.so"};
+constexpr Kind open_mpi{"Open MPI", "libcoll_mpi_openmpi.so"};
+constexpr Kind mpich{"MPICH", "libcoll_mpi_mpich.so"};
+
+#if defined(COLL_SHIM_ABI)
+constexpr const Kind &own = abi;
+constexpr const char *library_names[] = {"libmpi_abi.so.1", "libmpi_abi.so.0"};
+#elif defined(OPEN_MPI)
+constexpr const Kind &own = open_mpi;
 constexpr const char *library_names[] = {"libmpi.so.40", "libmpi_mpifh.so.40", "libmpi_usempif08.so.40"};
 #else
-constexpr const char *own_name = "MPICH";
-constexpr const char *own_shim = "libcoll_mpi_mpich.so";
-constexpr const char *other_shim = "libcoll_mpi_openmpi.so";
+constexpr const Kind &own = mpich;
 constexpr const char *library_names[] = {"libmpich.so.12", "libmpi.so.12", "libmpichfort.so.12"};
 #endif
 
@@ -50,37 +58,35 @@ void *symbol_below(const char *name) {
   return in_library(name);
 }
 
-// That of MPI 5 has handles of its own, under the names that all MPI libraries have.
-void refuse_standard_abi() {
-  const auto is_loaded = [](const char *library) { return dlopen(library, RTLD_LAZY | RTLD_NOLOAD) != nullptr; };
-  if (!is_loaded("libmpi_abi.so.1") && !is_loaded("libmpi_abi.so.0")) return;
-  std::fprintf(
-      stderr,
-      "libcoll: %s is for %s's own ABI, but this program uses the standard ABI of MPI 5 (libmpi_abi), for which "
-      "libcoll has no shim; preload none, or link the program with %s's mpicc\n",
-      own_shim, own_name, own_name);
-  std::abort();
+bool is_loaded(const char *library) { return dlopen(library, RTLD_LAZY | RTLD_NOLOAD) != nullptr; }
+
+// Libraries of the standard ABI say so; those of MPI 4 and earlier have no such function. One whose name is not searched
+// is found by that of its file, since Open MPI's is made of a library that has its other ABI's symbols, too.
+bool uses_abi() {
+  int version = 0, subversion = 0;
+  auto *get_version = reinterpret_cast<int (*)(int *, int *)>(symbol_below("PMPI_Abi_get_version"));
+  if (get_version != nullptr && get_version(&version, &subversion) == MPI_SUCCESS && version > 0) return true;
+  return is_loaded("libmpi_abi.so.1") || is_loaded("libmpi_abi.so.0");
 }
 
-// Handles of the two libraries differ in kind: not even passing a call on would work with the wrong one.
+// Loaded out of the global scope Open MPI shows no symbols, but is there.
+bool uses_open_mpi() { return symbol_below("ompi_mpi_comm_world") != nullptr || is_loaded("libmpi.so.40"); }
+
+// Handles of the kinds differ: not even passing a call on would work with the wrong one.
 void check_library() {
-  refuse_standard_abi();
   // As long as any library's: it may be another than the one whose mpi.h this is.
   static char version[8192 + MPI_MAX_LIBRARY_VERSION_STRING] = "";
   int length = 0;
   auto get_version = reinterpret_cast<decltype(&::PMPI_Get_library_version)>(symbol_below("PMPI_Get_library_version"));
   if (get_version != nullptr) get_version(version, &length);
-#ifdef OPEN_MPI
-  const bool right = symbol_below("ompi_mpi_comm_world") != nullptr;
-#else
-  // Loaded out of the global scope Open MPI shows no symbols, but is there.
-  const bool right =
-      symbol_below("ompi_mpi_comm_world") == nullptr && dlopen("libmpi.so.40", RTLD_LAZY | RTLD_NOLOAD) == nullptr;
+#ifdef COLL_SHIM_ABI
+  over_open_mpi = std::strstr(version, "Open MPI") != nullptr;
 #endif
-  if (right) return;
+  const Kind &used = uses_abi() ? abi : uses_open_mpi() ? open_mpi : mpich;
+  if (&used == &own) return;
   version[std::strcspn(version, ",\n")] = '\0';
-  std::fprintf(stderr, "libcoll: %s is for %s, but this program uses %s; preload %s instead\n", own_shim, own_name,
-               version[0] != '\0' ? version : "another MPI library", other_shim);
+  std::fprintf(stderr, "libcoll: %s is for %s, but this program uses %s; preload %s instead\n", own.shim, own.name,
+               &used != &abi && version[0] != '\0' ? version : used.name, used.shim);
   std::abort();
 }
 

@@ -118,8 +118,14 @@ namespace coll::shim {
   COLL_SHIM_COUNTS(X) COLL_SHIM_CONVERSIONS(X) COLL_SHIM_ENDS(X) COLL_SHIM_REQUESTS(X)
 // Of those, what requests need: lib/mpi/requests.h and background.h.
 #define COLL_SHIM_REQUESTS(X)                                                                           \
-  X(Grequest_start) X(Grequest_complete) X(Recv_init) X(Start) X(Send) X(Request_free) X(Query_thread)                                               \
+  COLL_SHIM_STATUSES(X) X(Grequest_start) X(Grequest_complete) X(Recv_init) X(Start) X(Send) X(Request_free) X(Query_thread)                                               \
   X(Group_translate_ranks) X(Iallgather) X(Test) X(Testall) X(Type_dup)
+// An empty status; of the two libraries' own kinds requests.cc knows it.
+#ifdef COLL_SHIM_ABI
+#define COLL_SHIM_STATUSES(X) X(Status_set_elements) X(Status_set_cancelled)
+#else
+#define COLL_SHIM_STATUSES(X)
+#endif
 // Sizes as MPI_Count: found.COLL_SHIM_COUNT(Type_size). MPI 4.1 deprecates the functions that end in _x.
 #if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
 #define COLL_SHIM_COUNT(name) name##_c
@@ -128,13 +134,13 @@ namespace coll::shim {
 #define COLL_SHIM_COUNT(name) name##_x
 #define COLL_SHIM_COUNTS(X) X(Type_size_x) X(Type_get_extent_x) X(Type_get_true_extent_x)
 #endif
-// Fortran's handles. MPICH's are C's: there is nothing to call.
+// Fortran's handles. MPICH's are C's: there is nothing to call. Nor is there Fortran in the standard ABI.
 #ifdef OPEN_MPI
 #define COLL_SHIM_CONVERSIONS(X) X(Comm_f2c) X(Type_f2c) X(Type_c2f) X(Op_f2c) X(Request_c2f) X(Request_f2c)
 #else
 #define COLL_SHIM_CONVERSIONS(X)
 #endif
-// How errors.cc ends a process of MPICH.
+// How errors.cc ends a process of MPICH, or of the standard ABI.
 #ifdef OPEN_MPI
 #define COLL_SHIM_ENDS(X)
 #else

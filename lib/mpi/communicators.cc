@@ -79,11 +79,9 @@ void close(Communicator *communicator) {
 int delete_communicator(MPI_Comm, int, void *value, void *) {
   HandleCache<Communicator>::forget_all();
   auto *communicator = static_cast<Communicator *>(value);
-#ifdef OPEN_MPI
   // Open MPI 4.1 crashes when a communicator goes before its non-blocking collectives. MPICH keeps it until then, and
   // calls this in the progress that ends the last.
-  if (communicator->background != nullptr) communicator->background->end_first_round();
-#endif
+  if (over_open_mpi && communicator->background != nullptr) communicator->background->end_first_round();
   const std::lock_guard lock(living_mutex);
   *communicator->link = communicator->next;
   if (communicator->next != nullptr) communicator->next->link = communicator->link;
@@ -135,7 +133,9 @@ void open() {
   phase.store(Phase::open, std::memory_order_release);
 }
 
-#ifdef OPEN_MPI
+#if defined(COLL_SHIM_ABI)
+constexpr const char *shim_kind = "MPI's standard ABI";
+#elif defined(OPEN_MPI)
 constexpr const char *shim_kind = "Open MPI";
 #else
 constexpr const char *shim_kind = "MPICH";

@@ -10,12 +10,12 @@
 namespace coll::shim {
 
 MPI_Datatype Types::operator[](int i) const {
-  if (types_ != nullptr) return types_[i];
-#ifdef OPEN_MPI
-  return found.Type_f2c(numbers_[i]);
-#else
-  return numbers_[i];
+#if defined(OPEN_MPI)
+  if (types_ == nullptr) return found.Type_f2c(numbers_[i]);
+#elif !defined(COLL_SHIM_ABI)  // which has no Fortran
+  if (types_ == nullptr) return numbers_[i];
 #endif
+  return types_[i];
 }
 
 // What one that is used again keeps of its packing memory.

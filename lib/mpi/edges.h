@@ -19,7 +19,7 @@ class Types {
  public:
   Types() = default;
   Types(const MPI_Datatype *types) : types_(types) {}
-  static Types of_fortran(const MPI_Fint *types) {
+  static Types of_fortran(const int *types) {
     Types array;
     array.numbers_ = types;
     return array;
@@ -29,7 +29,7 @@ class Types {
 
  private:
   const MPI_Datatype *types_ = nullptr;
-  const MPI_Fint *numbers_ = nullptr;
+  const int *numbers_ = nullptr;
 };
 
 // One side as the program describes it: blocks of `count` and `type`, or each with counts[i] at displs[i], in bytes where

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <thread>
 
 namespace coll::shim {
@@ -50,14 +51,13 @@ int error_code(coll_status status) {
   const char *detail = coll_last_error();
   log_line("%s%s%s", coll_strerror(status), detail[0] != '\0' ? ": " : "", detail);
   int code = class_of(status);
-#ifdef OPEN_MPI
   // MPICH 4.0 takes codes added to a class of its own for codes of its own, and prints something else.
   char text[MPI_MAX_ERROR_STRING];
   std::snprintf(text, sizeof text, "libcoll: %s%s%s", coll_strerror(status), detail[0] != '\0' ? ": " : "", detail);
   int added;
-  if (found.Add_error_code(code, &added) == MPI_SUCCESS && found.Add_error_string(added, text) == MPI_SUCCESS)
+  if (over_open_mpi && found.Add_error_code(code, &added) == MPI_SUCCESS &&
+      found.Add_error_string(added, text) == MPI_SUCCESS)
     code = added;
-#endif
   if (status == COLL_ERR_PEER_DIED) await_launcher();
   return code;
 }
@@ -98,6 +98,7 @@ void handle(MPI_Comm comm, int code, const char *call) {
     fatal_line("Fatal error in %s: %s", call, detail[0] != '\0' ? detail : "libcoll failed");
     silence_abort();
     found.Abort(comm, code);
+    std::_Exit(code);  // MPICH 5 comes back where the launcher lets the others live
   }
   found.Comm_call_errhandler(comm, code);
   if (handler != MPI_ERRORS_RETURN) found.Errhandler_free(&handler);

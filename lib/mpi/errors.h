@@ -17,11 +17,8 @@ int finish_failed(MPI_Comm comm, coll_status status, const char *call);
 
 // Of a broadcast or scatter. Open MPI lets the root send less than a receiver has room for; to MPICH that is ranks at odds.
 inline coll_status of_rooted(coll_status status) {
-#ifdef OPEN_MPI
-  return status == COLL_ERR_COUNT ? COLL_OK : status;
-#else
-  return status == COLL_ERR_COUNT ? COLL_ERR_MISMATCH : status;
-#endif
+  if (status != COLL_ERR_COUNT) return status;
+  return over_open_mpi ? COLL_OK : COLL_ERR_MISMATCH;
 }
 
 // What went wrong in a collective of several steps: a status of libcoll, or what the MPI library returned.

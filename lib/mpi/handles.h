@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// mpi.h without its data symbols.
+// mpi.h without its data symbols; that of one library, or of the standard ABI of MPI 5.
 //
-// The shim is loaded into processes that have no MPI library, so it may not refer to one. MPICH's handles are
-// numbers; Open MPI's are addresses of variables, which this header turns into look-ups by name. A look-up is
+// The shim is loaded into processes that have no MPI library, so it may not refer to one. The ABI's handles are constants,
+// MPICH's numbers; Open MPI's are addresses of variables, which this header turns into look-ups by name. A look-up is
 // slow: it is done while tables are filled, never in a call that is taken.
 #pragma once
 
@@ -13,7 +13,21 @@
 
 #include <cstdint>
 
+// What programs of the standard ABI are compiled with. Which library runs them is known at run time only.
+#if defined(MPI_ABI_VERSION) && !defined(OPEN_MPI) && !defined(MPICH_VERSION)
+#define COLL_SHIM_ABI
+#endif
+
 namespace coll::shim {
+
+// Whether the library below is Open MPI; what is not is taken to behave as MPICH does.
+#if defined(COLL_SHIM_ABI)
+inline constinit bool over_open_mpi = false;  // below() finds out
+#elif defined(OPEN_MPI)
+constexpr bool over_open_mpi = true;
+#else
+constexpr bool over_open_mpi = false;
+#endif
 
 // The address of a variable of the MPI library, NULL when it has none of that name.
 void *variable(const char *name);
@@ -29,7 +43,7 @@ inline std::uint64_t handle_bits(int handle) { return static_cast<std::uint32_t>
 
 // Whether the bits can be a handle of that sort at all. Only MPICH's tell; a wrong address given to Open MPI
 // ends in the same fault as without the shim.
-#ifdef OPEN_MPI
+#if defined(OPEN_MPI) || defined(COLL_SHIM_ABI)
 inline bool may_be_communicator(MPI_Comm comm) { return comm != nullptr; }
 inline bool may_be_datatype(MPI_Datatype type) { return type != nullptr; }
 #else

@@ -31,13 +31,14 @@ bool is_called() {
 
 }  // namespace
 
-#ifdef OPEN_MPI
+#if defined(OPEN_MPI) || defined(COLL_SHIM_ABI)
 
-bool hook_progress(void (*function)()) {
+namespace {
+
+bool hook_open_mpi() {
   using Callback = int (*)();
   auto *add = reinterpret_cast<int (*)(Callback)>(variable("opal_progress_register"));
   if (add == nullptr) return false;
-  hooked = function;
   const Callback callback = [] {
     come_by();
     return 0;
@@ -45,7 +46,10 @@ bool hook_progress(void (*function)()) {
   return add(callback) == 0 && is_called();
 }
 
-#else
+}  // namespace
+
+#endif
+#ifndef OPEN_MPI
 
 namespace {
 
@@ -59,15 +63,14 @@ WorkerProgress next_worker_progress() {
   return ucx != nullptr ? reinterpret_cast<WorkerProgress>(dlsym(ucx, "ucp_worker_progress")) : nullptr;
 }
 
-}  // namespace
-
-bool hook_progress(void (*function)()) {
-  hooked = function;
+bool hook_ucx() {
   has_hook.store(true, std::memory_order_release);
   if (is_called()) return true;
   has_hook.store(false, std::memory_order_relaxed);
   return false;
 }
+
+}  // namespace
 
 // Whatever the hook finds is complete before UCX looks: neither runs inside the other.
 extern "C" [[gnu::visibility("default")]] unsigned ucp_worker_progress(void *worker) {
@@ -77,5 +80,16 @@ extern "C" [[gnu::visibility("default")]] unsigned ucp_worker_progress(void *wor
 }
 
 #endif
+
+bool hook_progress(void (*function)()) {
+  hooked = function;
+#if defined(COLL_SHIM_ABI)
+  return over_open_mpi ? hook_open_mpi() : hook_ucx();
+#elif defined(OPEN_MPI)
+  return hook_open_mpi();
+#else
+  return hook_ucx();
+#endif
+}
 
 }  // namespace coll::shim

@@ -57,26 +57,102 @@ bool find_distributed(MPI_Comm comm, Neighborhood *of) {
 void find_orders(Neighborhood *of) {
   of->in_order.resize(of->sources.size());
   std::iota(of->in_order.begin(), of->in_order.end(), 0);
-  of->reordered = of->in_order;
-#ifdef OPEN_MPI
-  // In a dimension of one or two processes what goes down comes from above: blocking calls have a tag for each direction.
+  of->reversed = of->swapped = of->in_order;
+  std::ranges::reverse(of->reversed);
+  // In a dimension of one or two processes what goes down comes from above.
   if (of->cartesian)
-    for (std::size_t i = 0; i + 1 < of->reordered.size(); i += 2) std::swap(of->reordered[i], of->reordered[i + 1]);
-#else
-  // MPICH reverses the receives of two collectives for the sake of such dimensions, but does so in every topology.
-  std::reverse(of->reordered.begin(), of->reordered.end());
-#endif
+    for (std::size_t i = 0; i + 1 < of->swapped.size(); i += 2) std::swap(of->swapped[i], of->swapped[i + 1]);
+}
+
+// Which edges meet where two ranks share several is the library's choice. MPI 4.1 asks for those of a Cartesian topology
+// to be swapped, and for those of a graph to be in order; but MPICH up to 5.0.1 reverses all in some of its collectives,
+// and non-blocking ones of Open MPI 4.1 do not swap. So the library is asked, by edges from this process to itself.
+enum class Meeting : unsigned char { in_order, swapped, reversed };
+constexpr int loops = 4;
+constexpr int kinds = 3;  // MPI_Neighbor_alltoall, v and w
+
+#define COLL_SHIM_OWN(name) reinterpret_cast<decltype(&::PMPI_##name)>(variable("PMPI_" #name))
+
+template <typename Call>
+Meeting see(Call call) {
+  const int sent[loops] = {0, 1, 2, 3};
+  int got[loops] = {0, 1, 2, 3};
+  if (call(sent, got) != MPI_SUCCESS) return Meeting::in_order;
+  return got[0] == 1 ? Meeting::swapped : got[0] == loops - 1 ? Meeting::reversed : Meeting::in_order;
+}
+
+struct Meetings {
+  Meeting blocking[kinds], started[kinds];
+
+  explicit Meetings(MPI_Comm comm) {
+    const MPI_Datatype type = MPI_INT;
+    const int counts[loops] = {1, 1, 1, 1}, displs[loops] = {0, 1, 2, 3};
+    MPI_Aint bytes[loops];
+    for (int i = 0; i < loops; i++) bytes[i] = i * static_cast<MPI_Aint>(sizeof(int));
+    const MPI_Datatype types[loops] = {type, type, type, type};
+    const auto plain = COLL_SHIM_OWN(Neighbor_alltoall);
+    const auto v = COLL_SHIM_OWN(Neighbor_alltoallv);
+    const auto w = COLL_SHIM_OWN(Neighbor_alltoallw);
+    blocking[0] = see([&](auto *from, auto *to) { return plain(from, 1, type, to, 1, type, comm); });
+    blocking[1] =
+        see([&](auto *from, auto *to) { return v(from, counts, displs, type, to, counts, displs, type, comm); });
+    blocking[2] =
+        see([&](auto *from, auto *to) { return w(from, counts, bytes, types, to, counts, bytes, types, comm); });
+    const auto start_plain = COLL_SHIM_OWN(Ineighbor_alltoall);
+    const auto start_v = COLL_SHIM_OWN(Ineighbor_alltoallv);
+    const auto start_w = COLL_SHIM_OWN(Ineighbor_alltoallw);
+    MPI_Request request;
+    const auto ended = [&](int code) { return code == MPI_SUCCESS ? found.Wait(&request, MPI_STATUS_IGNORE) : code; };
+    started[0] =
+        see([&](auto *from, auto *to) { return ended(start_plain(from, 1, type, to, 1, type, comm, &request)); });
+    started[1] = see([&](auto *from, auto *to) {
+      return ended(start_v(from, counts, displs, type, to, counts, displs, type, comm, &request));
+    });
+    started[2] = see([&](auto *from, auto *to) {
+      return ended(start_w(from, counts, bytes, types, to, counts, bytes, types, comm, &request));
+    });
+  }
+  Meetings() : blocking{}, started{} {}  // in order
+};
+
+Meetings ask_cartesian() {
+  const int sizes[] = {1, 1}, periodic[] = {1, 1};
+  MPI_Comm comm;
+  if (COLL_SHIM_OWN(Cart_create)(private_communicator(), 2, sizes, periodic, 0, &comm) != MPI_SUCCESS) return {};
+  const Meetings meetings(comm);
+  found.Comm_free(&comm);
+  return meetings;
+}
+
+Meetings ask_graph() {
+  const int self[loops] = {}, weights[loops] = {1, 1, 1, 1};
+  MPI_Comm comm;
+  if (COLL_SHIM_OWN(Dist_graph_create_adjacent)(private_communicator(), loops, self, weights, loops, self, weights,
+                                                found.info_null, 0, &comm) != MPI_SUCCESS)
+    return {};
+  const Meetings meetings(comm);
+  found.Comm_free(&comm);
+  return meetings;
+}
+#undef COLL_SHIM_OWN
+
+const Meetings &meetings_of(bool cartesian) {
+  static const Meetings of_graph = ask_graph(), of_cartesian = ask_cartesian();
+  return cartesian ? of_cartesian : of_graph;
 }
 
 }  // namespace
 
-// Which edges meet where two ranks share several is the library's choice; tests/mpi/neighbors.c compares.
+// That of persistent collectives is that of non-blocking ones in both libraries.
 const std::vector<int> &Neighborhood::order(Collective collective) const {
-#ifdef OPEN_MPI
-  return cartesian && collective < blocking_collectives ? reordered : in_order;
-#else
-  return collective == neighbor_alltoall || collective == ineighbor_alltoall ? reordered : in_order;
-#endif
+  const int kind = collective % blocking_collectives - neighbor_alltoall;
+  if (kind < 0 || kind >= kinds) return in_order;
+  const Meetings &meetings = meetings_of(cartesian);
+  switch ((collective < blocking_collectives ? meetings.blocking : meetings.started)[kind]) {
+    case Meeting::swapped: return swapped;
+    case Meeting::reversed: return reversed;
+    default: return in_order;
+  }
 }
 
 bool find_neighborhood(MPI_Comm comm, int rank, Neighborhood *of) {

@@ -17,7 +17,7 @@ struct Neighborhood {
   // k-th of a's destinations meets the k-th of b's sources in this order.
   const std::vector<int> &order(Collective collective) const;
 
-  std::vector<int> in_order, reordered;  // what order() returns, by the collective
+  std::vector<int> in_order, swapped, reversed;  // what order() returns, by the collective
 };
 
 // False: the communicator has no topology. Local. Throws std::bad_alloc.

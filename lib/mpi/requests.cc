@@ -15,6 +15,7 @@
 #include "mpi/progress.h"
 #include "mpi/waits.h"
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 #include <new>
@@ -121,9 +122,21 @@ void advance_requests() {
 
 // ---- what the library asks of a generalized request ----------------------------------------------------------
 
+#ifdef COLL_SHIM_ABI
+MPI_Status empty_status;
+bool make_empty_status() {
+  return found.Status_set_elements(&empty_status, MPI_BYTE, 0) == MPI_SUCCESS &&
+         found.Status_set_cancelled(&empty_status, 0) == MPI_SUCCESS;
+}
+#else
+bool make_empty_status() { return true; }
+#endif
+
 int query_started(void *state, MPI_Status *status) {
   // Empty. MPI_Status_set_elements and MPI_Status_set_cancelled take longer than the rest of a request.
-#ifdef OPEN_MPI
+#if defined(COLL_SHIM_ABI)
+  std::ranges::copy(empty_status.MPI_internal, status->MPI_internal);
+#elif defined(OPEN_MPI)
   status->_ucount = 0;
   status->_cancelled = 0;
 #else
@@ -144,12 +157,13 @@ int free_started(void *state) {
 // As of every collective: MPI forbids it.
 int cancel_started(void *, int) { return MPI_ERR_REQUEST; }
 
-#ifdef OPEN_MPI
-int start_generalized(Started *started) {
-  return found.Grequest_start(query_started, free_started, cancel_started, started, &started->handle);
-}
-bool find_more() { return true; }
-#else
+// What the standard ABI does not declare, MPICH's library of it has.
+using Query = int(void *, MPI_Status *);
+using Free = int(void *);
+using Cancel = int(void *, int);
+using WaitAll = int(int, void **, double, MPI_Status *);
+using StartExtended = int(Query *, Free *, Cancel *, Query *, WaitAll *, void *, MPI_Request *);
+
 // MPICH's MPI_Waitall does not wait for a generalized request among null ones, but for one with a function to wait. It
 // must have one to poll with as well, which is then called instead of the library's progress.
 int poll_started(void *, MPI_Status *) {
@@ -162,17 +176,21 @@ int wait_for_started(int count, void **states, double, MPI_Status *status) {
   return MPI_SUCCESS;
 }
 
-decltype(&::PMPIX_Grequest_start) start_extended = nullptr;
+StartExtended *start_extended = nullptr;
 
 int start_generalized(Started *started) {
+  if (over_open_mpi)
+    return found.Grequest_start(query_started, free_started, cancel_started, started, &started->handle);
   return start_extended(query_started, free_started, cancel_started, poll_started, wait_for_started, started,
                         &started->handle);
 }
+
 bool find_more() {
-  start_extended = reinterpret_cast<decltype(start_extended)>(variable("PMPIX_Grequest_start"));
+  if (over_open_mpi) return true;
+  for (const char *name : {"PMPIX_Grequest_start", "MPIX_Grequest_start"})
+    if (start_extended == nullptr) start_extended = reinterpret_cast<StartExtended *>(variable(name));
   return start_extended != nullptr;
 }
-#endif
 
 }  // namespace
 
@@ -216,11 +234,9 @@ bool progress_calls_mpi() { return !progress_is_locked; }
 
 bool start_requests() {
   int level = MPI_THREAD_SINGLE;
-  if (!find_more() || found.Query_thread(&level) != MPI_SUCCESS) return false;
+  if (!find_more() || !make_empty_status() || found.Query_thread(&level) != MPI_SUCCESS) return false;
   let_threads_call_mpi(level == MPI_THREAD_MULTIPLE);
-#ifndef OPEN_MPI
-  progress_is_locked = level == MPI_THREAD_MULTIPLE;
-#endif
+  progress_is_locked = !over_open_mpi && level == MPI_THREAD_MULTIPLE;
   return hook_progress(advance_requests);
 }
 

@@ -9,6 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What the standard ABI has for Fortran's handles. */
+#if defined(MPI_ABI_VERSION) && !defined(OPEN_MPI) && !defined(MPICH_VERSION)
+#define MPI_Fint int
+#define MPI_Request_c2f MPI_Request_toint
+#define MPI_Request_f2c MPI_Request_fromint
+#endif
+
 static int world_rank, world_size;
 
 static inline void fail_at(const char *file, int line, const char *format, ...) {

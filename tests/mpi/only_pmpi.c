@@ -11,6 +11,14 @@ struct ompi_predefined_communicator_t {
 } ompi_mpi_comm_world;
 #endif
 
+#ifdef MPI_ABI_VERSION
+int PMPI_Abi_get_version(int *version, int *subversion) {
+  *version = MPI_ABI_VERSION;
+  *subversion = MPI_ABI_SUBVERSION;
+  return MPI_SUCCESS;
+}
+#endif
+
 int PMPI_Get_library_version(char *version, int *length) {
   strcpy(version, "only PMPI_");
   *length = (int)strlen(version);

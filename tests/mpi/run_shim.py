@@ -53,6 +53,7 @@ def arguments():
     parser.add_argument("--before", help="a library that is preloaded before the shim")
     parser.add_argument("--behind", help="one that is preloaded behind it")
     parser.add_argument("--setting", action="append", default=[], help="NAME=value for the ranks")
+    parser.add_argument("--abi", help="the program is of MPI's standard ABI, and its libmpi_abi.so.1 lies here")
     parser.add_argument("--launch-option", action="append", default=[])
     parser.add_argument("--nodes", help="ranks of each node, as in 3,2: nodes in namespaces, joined by TCP (openmpi)")
     parser.add_argument("--argument", action="append", default=[], help="for the program")
@@ -318,6 +319,8 @@ def judge(options):
     # What MPI's plug-ins leave behind cannot be suppressed by name once they are unloaded; communicators.c looks for
     # leaks of the shim.
     os.environ["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
+    if options.abi:
+        os.environ["LD_LIBRARY_PATH"] = ":".join(filter(None, [options.abi, os.environ.get("LD_LIBRARY_PATH")]))
     # All ranks draw the same numbers.
     seed = os.environ.get("COLL_TEST_SEED") or str(random.getrandbits(31))
     print(f"COLL_TEST_SEED={seed}")
@@ -391,6 +394,7 @@ def judge(options):
     else:
         if options.mode == "imported":
             library = {"openmpi": "libmpi.so.40", "mpich": "libmpich.so.12"}[options.mpi]
+            library = "libmpi_abi.so.1" if options.abi else library
             words = f"import ctypes; ctypes.CDLL('{library}', 0); ctypes.CDLL(None).MPI_Barrier(0)"
             result = run([sys.executable, "-c", words], options.timeout, {"LD_PRELOAD": preload(options.shim)})
         else:

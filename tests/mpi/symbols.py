@@ -32,6 +32,8 @@ def taken(shim):
         symbols |= {f"{prefix.upper()}_{name}" for name in PERSISTENT}
         for name in (f"{prefix}_{name}" for name in map(str.lower, PERSISTENT)):
             symbols |= {name, f"{name}_", f"{name}__", name.upper(), f"{name}_f08_"}
+    elif "abi" in shim:
+        symbols |= {f"MPI_{name}" for name in PERSISTENT} | {"MPI_Request_get_status", "ucp_worker_progress"}
     else:
         symbols |= {f"MPI_{name}" for name in PERSISTENT} | {"mpi_barrier_init_f08_"}
         symbols |= {f"mpi_{name.lower()}_f08_" for name in ["Barrier", "Ibarrier"] + OTHERS if name != "Free_mem"}
@@ -63,7 +65,4 @@ for shim in filter(None, sys.argv[1:]):
     if libraries:
         faults.append(f"{shim}: is linked with {libraries}")
 print("\n".join(faults))
-if not any(sys.argv[1:]):
-    print("no shim was built: neither MPI library was found")
-    sys.exit(77)
 sys.exit(bool(faults))

@@ -16,8 +16,8 @@
 namespace coll::exec {
 
 struct Arguments {
-  // In place and at the root of a broadcast both are the same memory: send equals recv, or is this rank's own block of
-  // a buffer of blocks.
+  // In place, and at the root of a broadcast, both are the same memory: they are equal, or one is this rank's own block
+  // of the other, a buffer of blocks.
   const void* send = nullptr;
   void* recv = nullptr;
   const Reducer* reducer = nullptr;

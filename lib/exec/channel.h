@@ -7,23 +7,23 @@
 // its part of the staging rings. The Progress of all ranks is one array, because a rank often reads that of all others.
 //
 // Invariants
-// 1. Operations are numbered from 1. `done` holds the last operation that the rank has ended: the rank no longer reads
-//    or writes shared memory of operations up to that one.
-// 2. Flag values continue across operations: operation N uses values in (base, base + last_value], and the next base is
-//    base + last_value. All ranks compute the same bases because last_value() depends on plan and count alone.
-// 3. The staging that an operation takes selects its ring. Each ring is allocated in operation order, identically on
-//    every rank: within a half until an operation does not fit, then in the other half. No rank touches a half again
-//    before all ranks have ended the operations that used it last. Operations share only the first `walk_bytes` of a
-//    half, so that a stream of them stays in the last-level cache; an operation that takes at least half of
-//    `walk_bytes` begins a new half (unless `starts_over`), because it rotates through enough memory by itself. A rank
-//    touches many pages with one system call, `touch_bytes` ahead or a slot at a time.
-// 4. Mailbox N mod mailboxes belongs to operation N once every rank has ended operation N - mailboxes. Only a rank that
-//    writes its mailbox has to wait for that. A payload that its writer keeps in `payloads` instead is overwritten only
-//    after more than `mailboxes` other payloads.
-// 5. `begun` and `arrived` hold the number of a barrier. begun >= N: the rank has begun barrier N. arrived >= N: so
-//    have all ranks below it in a tree. done >= N of any rank: all ranks have begun it.
-// 6. Note N mod notes of either kind belongs to operation N once every rank has ended operation N - notes. Only a rank
-//    that writes a note has to wait for that.
+//  1. Operations are numbered from 1. `done` holds the last operation that the rank has ended: the rank no longer reads
+//     or writes shared memory of operations up to that one.
+//  2. Flag values continue across operations: operation N uses values in (base, base + last_value], and the next base
+//     is base + last_value. All ranks compute the same bases because last_value() depends on plan and count alone.
+//  3. The staging that an operation takes selects its ring. Each ring is allocated in operation order, identically on
+//     every rank: within a half until an operation does not fit, then in the other half. No rank touches a half again
+//     before all ranks have ended the operations that used it last. Operations share only the first `walk_bytes` of a
+//     half, so that a stream of them stays in the last-level cache; an operation that takes at least half of
+//     `walk_bytes` begins a new half (unless `starts_over`), because it rotates through enough memory by itself. A rank
+//     touches many pages with one system call, `touch_bytes` ahead or a slot at a time.
+//  4. Mailbox N mod mailboxes belongs to operation N once every rank has ended operation N - mailboxes. Only a rank
+//     that writes its mailbox has to wait for that. A payload that its writer keeps in `payloads` instead is
+//     overwritten only after more than `mailboxes` other payloads.
+//  5. `begun` and `arrived` hold the number of a barrier. begun >= N: the rank has begun barrier N. arrived >= N: so
+//     have all ranks below it in a tree. done >= N of any rank: all ranks have begun it.
+//  6. Note N mod notes of either kind belongs to operation N once every rank has ended operation N - notes. Only a rank
+//     that writes a note has to wait for that.
 #pragma once
 
 #include <algorithm>

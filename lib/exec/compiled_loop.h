@@ -4,8 +4,8 @@
 // look-ups in the plan would miss it just when the next lines should be prefetched: 0.1 us an iteration between cores
 // on two L3s.
 //
-// Invariant: operands are where the views say that this rank knows so far (Run::known_). When it learns of another view,
-// the rank leaves the compiled loop, and may enter it again.
+// Invariant: operands are where the views say that this rank knows so far (Run::known_). When it learns of another
+// view, the rank leaves the compiled loop, and may enter it again.
 #pragma once
 
 #include <atomic>

@@ -64,7 +64,7 @@ struct Shown {
 
   size_t all_bytes() const { return bytes + more_bytes; }
 };
-// The ranks in [first, last), without this rank, that are waited for. One of them shows `bytes`.
+// The ranks in [first, last), without this rank, that are waited for. Each of them shows `bytes`.
 struct From {
   int first, last;
   size_t bytes;
@@ -144,9 +144,9 @@ inline void store(char* payload, size_t at, const void* data, size_t bytes, size
   }
 }
 
-// Fills this rank's mailbox. A short payload of several lines is demoted. Of long payloads only those of up to 2 KiB in
-// synchronizing operations are (write_long_payload()): the writer has to regain ownership of the lines, and sooner if
-// it does not wait for its readers.
+// Fills this rank's mailbox. A short payload of several lines is demoted. A long one is demoted only up to 2 KiB in
+// synchronizing operations (write_long_payload()): its writer has to regain ownership of the lines, and sooner if it
+// does not wait for its readers.
 [[gnu::always_inline]] inline void fill(Channel& channel, const Shown& own, bool synchronizing) {
   Mailbox& mailbox = channel.mailbox(channel.team->rank);
   const size_t bytes = own.all_bytes();
@@ -217,8 +217,8 @@ coll_status await_all_in_a_crowd(Channel& channel) {
         if (coll_status status = await(channel, other, all); status != COLL_OK) return status;
   return COLL_OK;
 }
-// A peer has not posted yet. A rank that waits for the root alone does not need to give up its core if the root runs on
-// another; with up to four ranks the root will be scheduled soon.
+// Waits for a peer that has not posted yet. A rank that waits for the root alone does not need to give up its core if
+// the root runs on another; with up to four ranks the root will be scheduled soon.
 [[gnu::noinline]] coll_status await_late(Channel& channel, int rank, const From& from, bool is_leaf) {
   constexpr int few = 4;
   const Team& team = *channel.team;

@@ -7,18 +7,17 @@
 // Protocol. All messages from rank a to rank b are one stream, in the order in which a lists them; b takes them in the
 // order in which b lists its messages from a. Rank a writes a table into its part of the operation's staging, then
 // posts value 1 of its flag 0:
-//  for each receiver its stream: the length, and the place: in a's memory, which the receiver accesses, or staged in a
-//          window behind the table. A stream that fits its window is complete when the flag is posted; no more is
-//          needed.
-//  for each sender a count: the bytes that a has consumed of its stream.
+//   for each receiver its stream: the length, and the place: in a's memory, which the receiver accesses, or staged in a
+//           window behind the table. A stream that fits its window is complete when the flag is posted.
+//   for each sender a count: the bytes that a has consumed of its stream.
 // A receiver finds its stream by its rank; if a longer one is staged, `staged` and `consumed` grow in turn. A sender
 // ends when each of its streams is completely staged, or else consumed.
 //
 // Invariants
-// 1. All of it is in the staging of one operation, which is the same on every rank and is reused like that of plans
-//    (channel.h).
-// 2. After the flag, only `staged` and `consumed` of a table change; the rank whose table it is writes them.
-// 3. consumed == all_consumed: the receiver takes no more of the stream, even if the sender has more.
+//  1. All of it is in the staging of one operation, which is the same on every rank and is reused like that of plans
+//     (channel.h).
+//  2. After the flag, only `staged` and `consumed` of a table change; the rank whose table it is writes them.
+//  3. consumed == all_consumed: the receiver takes no more of the stream, even if the sender has more.
 #pragma once
 
 #include <algorithm>

@@ -8,10 +8,10 @@
 // Invariants
 //  1. A rank whose copy was refused writes all fields but `state`, then stores `asked`; the owner copies, then stores
 //     `made` or `failed` (sync/protocols.h, "Request"). So each field has one writer at a time.
-// 2. The owner cannot miss it: an operation of a rank does not end before its peers have posted that they are done with
-//    its buffers, and a rank that waits or advances requests looks at RankState::refusals whenever it checks whether
-//    its peers are alive. So does a rank that waits for an owner.
-// 3. A blocking collective waits for the owner. A request does not: it checks again whenever it is advanced.
+//  2. The owner cannot miss it: an operation of a rank does not end before its peers have posted that they are done
+//     with its buffers, and a rank that waits or advances requests looks at RankState::refusals whenever it checks
+//     whether its peers are alive. So does a rank that waits for an owner.
+//  3. A blocking collective waits for the owner. A request does not: it checks again whenever it is advanced.
 #pragma once
 
 #include <atomic>

@@ -16,8 +16,8 @@
 namespace coll::exec {
 
 struct Arguments {
-  // In place and at the root of a broadcast both are the same memory: send equals recv, or is this rank's own block of
-  // a buffer of blocks.
+  // In place, and at the root of a broadcast, both are the same memory: they are equal, or one is this rank's own block
+  // of the other, a buffer of blocks.
   const void* send = nullptr;
   void* recv = nullptr;
   const Reducer* reducer = nullptr;
@@ -43,8 +43,8 @@ class Run {
   Progress advance();
   // Advances until done.
   coll_status finish();
-  // For callers that call advance() in a loop of their own: to be called after a blocked advance() with the stage of the
-  // wait. Returns false if the awaited rank has exited (status() is then PEER_DIED). In stage `block` it sleeps a little.
+  // For callers with their own loop around advance(): call it after a blocked advance() with the stage of the wait.
+  // Returns false if the awaited rank has exited (status() is then PEER_DIED). In stage `block` it sleeps a little.
   bool idle(sync::WaitStage stage);
   // The post that a blocked run waits for; none if the run is done.
   AwaitedPost awaited() const;
@@ -120,8 +120,8 @@ class Run {
     else (*arguments_.reducer)(first, second, sources, count, elements);
   }
 
-  // True if the loop that ends at `end` runs compiled from iteration `index` on; run_compiled() then makes these iterations
-  // and continues after the loop.
+  // True if the loop that ends at `end` runs compiled from iteration `index` on; run_compiled() then makes these
+  // iterations and continues after the loop.
   bool enter_compiled(LaneState& lane, const Instruction& end, uint64_t index);
   Outcome run_compiled(LaneState& lane);
 

@@ -14,7 +14,7 @@ struct Awaited {
   uint64_t value;
   const std::atomic<uint32_t>& state;    // of the rank that posts it
   const std::atomic<uint32_t>& aborted;  // of the rank that waits
-  // Posted, exited or aborted: each of these rings the doorbell.
+  // Posted, left, failed or aborted: each of these rings the doorbell.
   bool over() const {
     return sync::is_posted(sequence, value) || sync::seen(state) != RankState::alive || sync::seen(aborted) != 0;
   }

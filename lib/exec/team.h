@@ -24,8 +24,8 @@
 
 namespace coll::exec {
 
-// A spinning rank advances other operations once in so many rounds. A yielding rank also checks after each yield whether
-// the awaited rank is alive: a yield can last a time slice of every other rank on the core, and the check takes less.
+// A spinning rank advances other operations once in so many rounds. A yielding rank also checks after each yield
+// whether the awaited rank is alive: a yield can last a time slice of every other rank on the core, a check takes less.
 inline constexpr uint32_t rounds_between_looks = 64;
 // A sleep for one flag while something else may come first: another lane, another operation, another library.
 inline constexpr uint32_t nap_us = 200;
@@ -50,7 +50,7 @@ struct RankState {
   sync::Doorbell bell;
   RefusedCopy refused;
 };
-static_assert(offsetof(RankState, bell) == sync::line_bytes);  // a look at a peer loads one line
+static_assert(offsetof(RankState, bell) == sync::line_bytes);  // to check a peer loads one line
 
 // Describes the abort by which a rank ended all waiting on the communicator; `why` is not OK.
 struct Abort {
@@ -64,8 +64,8 @@ struct Member {
   std::shared_ptr<transport::Peer> peer;
 };
 
-// Bytes that this rank's remote steps have moved: loaded and stored through mappings, through a private block in between,
-// and by kernel-assisted copies.
+// Bytes that this rank's remote steps have moved: loaded and stored through mappings, through a private block in
+// between, and by kernel-assisted copies.
 struct Traffic {
   uint64_t loaded = 0, stored = 0, apart = 0, by_kernel = 0;
 };
@@ -94,7 +94,7 @@ class Team {
   sync::SpinPolicy spin_policy;
   bool oversubscribed = false;  // more ranks than cores
   // Result of the last long wait: the awaited rank was on this core although it could have one of its own. While true,
-  // every wait publishes the core first, so that ranks that migrate are noticed at once. Written by any thread of the rank.
+  // every wait publishes the core first, so that a migration is noticed at once. Written by any thread of the rank.
   std::atomic<bool> shares_core = false;
   mem::SharedStores stores;  // how this rank stores staged data
   // Called periodically while a rank waits, so that other operations of the communicator advance. May be null.
@@ -107,15 +107,15 @@ class Team {
   void posted() { sync::doorbell_after_post(bell()); }
   sync::Doorbell& bell() { return members[size_t(rank)].state->bell; }
 
-  // Waits until sequence >= value, which `of_rank` posts. Returns OK or PEER_DIED. `for_it_alone`: no rank but `of_rank`
-  // needs this core during the wait, so that it is not yielded at once if that rank runs on another.
+  // Waits until sequence >= value, which `of_rank` posts. Returns OK or PEER_DIED. `for_it_alone`: no rank but
+  // `of_rank` needs this core during the wait, so that it is not yielded at once if that rank runs on another.
   coll_status wait(const std::atomic<uint64_t>& sequence, uint64_t value, int of_rank, bool for_it_alone = false) {
     if (sync::is_posted(sequence, value)) [[likely]]
       return COLL_OK;
     return wait_slow(sequence, value, of_rank, for_it_alone);
   }
-  // Publishes the core that this rank runs on: always if oversubscribed, otherwise when a wait gets long. Only the way of
-  // waiting may depend on it, because ranks migrate.
+  // Publishes the core that this rank runs on: always if oversubscribed, otherwise when a wait gets long. Only the way
+  // of waiting may depend on it, because ranks migrate.
   void publish_core();
   // True if another rank was last seen on this rank's core, or has not published one.
   bool may_share_core(int of_rank) const { return core_of(of_rank) == 0 || shares_core_with(of_rank); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One wait of a rank for another: how long it spins, yields and blocks depends on the core on which the awaited rank was
-// last seen. Flags, plans and requests all wait through this class.
+// One wait of a rank for another: how long it spins, yields and blocks depends on the core on which the awaited rank
+// was last seen. Flags, plans and requests all wait through this class.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ class Wait {
       : team_(team),
         backoff_(for_it_alone && team.oversubscribed ? team.spin_policy.for_another_core() : first(team)) {}
 
-  // Waits a little and returns the stage in which it did. For WaitStage::block it has done nothing: the caller sleeps on
-  // the awaited rank's doorbell for at most sleep_us(). `awaited()` returns that rank, or -1 if it is not known.
+  // Waits a little and returns the stage in which it did. For WaitStage::block it has done nothing: the caller sleeps
+  // on the awaited rank's doorbell for at most sleep_us(). `awaited()` returns that rank, or -1 if it is not known.
   template <typename Awaited>
   sync::WaitStage pause(Awaited&& awaited) {
     if (team_.shares_core.load(std::memory_order_relaxed) && backoff_.rounds() == 0 && !decided_ && !beside_ &&

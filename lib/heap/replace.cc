@@ -40,7 +40,7 @@ struct Family {
 
 // ---- before settle(): the dynamic linker and constructors already allocate ----
 
-constinit Family next{};  // what would be called without this file
+constinit Family next{};  // the functions that would be called without this file
 
 bool find_next() {
   static bool finding = false;  // only one thread runs yet

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Huge pages for memory that collectives use repeatedly. Once they have used a huge page's worth of addresses `uses`
-// times, the kernel is asked to put one there (MADV_COLLAPSE, Linux 6.1): it copies the contents, the program notices
+// Huge pages for memory that collectives use repeatedly. Once they have used the addresses of a huge page `uses`
+// times, this asks the kernel to put one there (MADV_COLLAPSE, Linux 6.1): it copies the contents, the program notices
 // only a pause, and later accesses to that memory, the program's own too, find its pages sooner.
 //
 // 1. Only memory that a caller passes as a long buffer is touched, and a page only if a buffer covers a quarter of it:

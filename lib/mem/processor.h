@@ -14,8 +14,9 @@ struct Processor {
   size_t rep_movsb_load_min_bytes;
   // and to store data that another core reads.
   size_t rep_movsb_store_min_bytes;
-  // From this size on `rep movsb` stores without a read-for-ownership to lines that are dirty in a cache behind another L3
-  // or were not prefetched. `never`: non-temporal stores are faster there, also for data that will be evicted anyway.
+  // From this size on `rep movsb` stores without a read-for-ownership to lines that are dirty in a cache behind another
+  // L3 or were not prefetched. `never`: non-temporal stores are faster there, also for data that will be evicted
+  // anyway.
   size_t rep_movsb_no_rfo_min_bytes;
   // Up to this size a payload is fastest in the mailbox next to its flag, above it in a new place each time: for
   // collectives in which all ranks wait for each other, and for rooted ones.
@@ -46,7 +47,7 @@ inline const Processor& processor() { return detail::running; }
 // The profile that COLL_CPU named when this process started; null without it or when it named none.
 inline const Profile* forced_profile() { return detail::forced; }
 
-// Describes the present value of COLL_CPU and lists the valid ones if it is wrong; returns "" if it is right or not set.
+// If COLL_CPU has a wrong value now, describes it and lists the valid ones; otherwise returns "".
 std::string forced_profile_error();
 
 // Replaces a machine's processor name and the size of its L2 caches by those of the forced profile, if there is one.

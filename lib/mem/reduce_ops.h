@@ -29,7 +29,7 @@ inline void copy_operand(void* dst, void* dst2, const void* src, size_t bytes) {
   if (dst2 != nullptr && dst2 != src) copy(dst2, src, bytes);
 }
 
-// ---- what is folded: elements in memory, values in registers ----------------------------------------------------
+// ---- operands: elements in memory, values in registers ----------------------------------------------------------
 
 // Elements may be at any address, so no element is accessed through a T&.
 template <typename T>
@@ -136,13 +136,13 @@ struct Loc {
 using Minloc = Loc<true>;
 using Maxloc = Loc<false>;
 
-// ---- the order of several sources ------------------------------------------------------------------------------------
+// ---- the order of several sources -----------------------------------------------------------------------------------
 
 // All other operations are associative down to the bits: min and max keep the first of equal operands and the last NaN.
 template <typename Op, typename T>
 inline constexpr bool order_matters = !std::is_integral_v<T> && (std::is_same_v<Op, Sum> || std::is_same_v<Op, Prod>);
 
-// ---- names of coll.h to types ------------------------------------------------------------------------------------------
+// ---- names of coll.h to types ---------------------------------------------------------------------------------------
 
 using AllOps = std::tuple<void, Sum, Prod, Min, Max, Land, Lor, Lxor, Band, Bor, Bxor, Minloc, Maxloc>;
 using AllTypes =
@@ -161,7 +161,7 @@ auto canonical() {
   else return T{};
 }
 
-// ---- tables ---------------------------------------------------------------------------------------------------------------
+// ---- tables ---------------------------------------------------------------------------------------------------------
 
 struct KernelTable {
   ReduceFunction at[COLL_OP_END_][COLL_DATATYPE_END_];

@@ -97,7 +97,7 @@ struct Vectors<Float16> : HalfVectors<Float16> {};
 template <>
 struct Vectors<BFloat16> : HalfVectors<BFloat16> {};
 
-// ---- combine(operation, element type, a, b): a belongs to the lower ranks -----------------------------------------------
+// ---- combine(operation, element type, a, b): a belongs to the lower ranks -------------------------------------------
 
 template <typename T>
 struct Element {};

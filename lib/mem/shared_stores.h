@@ -4,9 +4,9 @@
 // reader finds the data in memory no later than in the writer's cache. A near reader takes twice as long to get them
 // from memory.
 //
-// Which it is need not be configured, and may change when a hypervisor moves cores: the rank periodically measures how
-// long it takes to regain ownership of a line. If that takes as long as a load from memory, it uses non-temporal
-// stores. Peers do not notice how it stores. For one thread at a time.
+// A rank does not know where its readers are, and a hypervisor may move cores: it periodically measures how long it
+// takes to regain ownership of a line. If that takes as long as a load from memory, it uses non-temporal stores. Peers
+// do not notice how it stores. For one thread at a time.
 #pragma once
 
 #include <atomic>

@@ -49,8 +49,8 @@ bool strings_crawl(const void* dst, const void* src) {
   return behind - 1 < most_behind;
 }
 
-// With `rep movsb` if the processor has RFO-free stores. Otherwise memcpy() selects it where it thinks best; under a
-// sanitizer it also shows what is copied.
+// With `rep movsb` if the processor has RFO-free stores. Otherwise with memcpy(), which selects `rep movsb` by rules of
+// its own; a sanitizer checks its accesses.
 void copy_string(void* dst, const void* src, size_t bytes) {
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   if (processor().has_rfo_free_stores()) {

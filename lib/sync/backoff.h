@@ -13,7 +13,7 @@ namespace coll::sync {
 
 // A yield that returns sooner than this did not run another process.
 inline constexpr int64_t useless_yield_ns = 700;
-// About what a yield takes that runs another process.
+// Approximate time of a yield that runs another process.
 inline constexpr uint32_t yield_ns = 1400;
 inline constexpr uint32_t first_sleep_us = 500, longest_sleep_us = 20'000;
 
@@ -66,8 +66,8 @@ class Backoff {
   uint32_t rounds() const { return rounds_; }
   // The last stage was reached because no yield ran another process.
   bool yields_are_useless() const { return policy_.max_useless_yields != 0 && useless_ >= policy_.max_useless_yields; }
-  // How long the next sleep may last. Each lasts twice as long as the one before: a wake-up that a doorbell loses at most
-  // doubles a wait, and long waits wake up rarely. The longest sleep still detects the death of a rank in time.
+  // How long the next sleep may last. Each lasts twice as long as the one before: a wake-up that a doorbell loses at
+  // most doubles a wait, and long waits wake up rarely. The longest sleep still detects the death of a rank in time.
   uint32_t sleep_us() {
     const uint32_t next = sleep_us_;
     sleep_us_ = next < longest_sleep_us / 2 ? 2 * next : longest_sleep_us;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Nanoseconds of CLOCK_MONOTONIC, which is the same for all processes of one machine. Thread safe; a call takes some 20
-// ns.
+// Nanoseconds of CLOCK_MONOTONIC, the same for all processes of one machine. Thread safe; a call takes some 20 ns.
 #pragma once
 
 #include <time.h>

@@ -21,7 +21,7 @@
 
 namespace coll::sync {
 
-// ---- flag --------------------------------------------------------------------------------------------------------------
+// ---- flag -----------------------------------------------------------------------------------------------------------
 
 template <typename Word, typename Value>
 inline void post(Word& word, Value value) {
@@ -36,7 +36,7 @@ inline bool is_posted(const Word& word, Value value) {
   return seen(word) >= value;
 }
 
-// ---- doorbell ----------------------------------------------------------------------------------------------------------
+// ---- doorbell -------------------------------------------------------------------------------------------------------
 
 // Call it after every post; it calls ring(bell) if a rank sleeps.
 template <typename Bell, typename Ring>
@@ -59,7 +59,7 @@ inline void sleep_unless(Bell& bell, Ready&& ready, Wait&& wait) {
   bell.sleepers.fetch_sub(1, std::memory_order_release);
 }
 
-// ---- request -----------------------------------------------------------------------------------------------------------
+// ---- request --------------------------------------------------------------------------------------------------------
 
 // An exchange and not a store: the serving rank reads the value of the last requesting rank, and must see the requests
 // of earlier ones as well.

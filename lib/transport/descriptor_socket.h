@@ -4,12 +4,13 @@
 // (SCM_RIGHTS) to each receiver.
 //
 // Invariants
-// 1. Every receiver has made its socket before the sender sends, so the sender waits for no receiver. If there is no
-//    socket, the receiver has exited.
-// 2. The sender keeps its socket until every receiver has the file or has failed. A receiver connects its own socket to
-//    it: from then on the kernel accepts datagrams of the sender only. While it waits, it connects again periodically,
-//    which fails once the sender has exited or given up. This needs no pid, so it works between pid namespaces.
-// 3. The receiver closes a descriptor that is not of the expected file, from any sender.
+//  1. Every receiver has made its socket before the sender sends, so the sender waits for no receiver. If there is no
+//     socket, the receiver has exited.
+//  2. The sender keeps its socket until every receiver has the file or has failed. A receiver connects its own socket
+//     to it: from then on the kernel accepts datagrams of the sender only. While it waits, it connects again
+//     periodically, which fails once the sender has exited or given up. This needs no pid, so it works between pid
+//     namespaces.
+//  3. The receiver closes a descriptor that is not of the expected file, from any sender.
 #pragma once
 
 #include <chrono>

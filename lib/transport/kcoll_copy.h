@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Copies by the kernel module between ranks: like Cross Memory Attach, but the owner's pages stay pinned from one copy to
-// the next, so that readers of one owner take no lock of its address space and do not wait for each other.
+// Copies by the kernel module between ranks: like Cross Memory Attach, but the owner's pages stay pinned from one copy
+// to the next, so that readers of one owner take no lock of its address space and do not wait for each other.
 #pragma once
 
 #include <memory>

@@ -32,7 +32,7 @@ class KcollDevice {
   KcollDevice& operator=(const KcollDevice&) = delete;
 
   // This process's device, opened at the first call; a child after fork() gets its own. Null, and `status` says why:
-  // absent, no_permission, mismatch.
+  // absent, no_permission, mismatch, or another error of opening it.
   static std::shared_ptr<KcollDevice> own(KcollStatus& status);
   // Opens another device, for a second domain or for tests.
   static std::shared_ptr<KcollDevice> open(KcollStatus& status, const char* path = KCOLL_DEVICE);

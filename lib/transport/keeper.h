@@ -5,15 +5,16 @@
 // belongs to the C library.
 //
 // Invariants
-// 1. The kernel may walk a list while other threads of the process still run for a moment. At every moment the list,
-//    followed from its head, contains every registered mark and leads back to the head: a mark gets its pointer to the
-//    next entry before the one store that makes it part of the list; one store takes it out, and its own pointer stays.
-// 2. A mark is taken out before its memory is unmapped. If a process ends at that moment, the walk may meet unmapped
-//    memory and stop; the peers then depend on their checks of /proc, see Life::doomed().
-// 3. Once a mark is part of a list, only the kernel writes to its word.
-// 4. The kernel follows at most 2048 entries: no keeper has more than marks_per_keeper marks.
-// 5. A keeper receives no signal. When all threads of the program have ended, it ends the process as the last of them
-//    would have: it calls exit(0). Otherwise it runs no code of the program.
+//  1. The kernel may walk a list while other threads of the process still run for a moment. At every moment the list,
+//     followed from its head, contains every registered mark and leads back to the head: a mark gets its pointer to the
+//     next entry before the one store that makes it part of the list; one store takes it out, and its own pointer
+//     stays.
+//  2. A mark is taken out before its memory is unmapped. If a process ends at that moment, the walk may meet unmapped
+//     memory and stop; the peers then depend on their checks of /proc, see Life::doomed().
+//  3. Once a mark is part of a list, only the kernel writes to its word.
+//  4. The kernel follows at most 2048 entries: no keeper has more than marks_per_keeper marks.
+//  5. A keeper receives no signal. When all threads of the program have ended, it ends the process as the last of them
+//     would have: it calls exit(0). Otherwise it runs no code of the program.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory that the ranks of one communicator share: one anonymous file, which one rank makes and every rank maps once. The
-// others open it through /proc/PID/fd, or get its descriptor by a socket (descriptor_socket.h).
+// Memory that the ranks of one communicator share: one anonymous file, which one rank makes and every rank maps once.
+// The others open it through /proc/PID/fd, or get its descriptor by a socket (descriptor_socket.h).
 // It is sparse: a page costs memory once a rank has written to it. All of it reads as zero at first.
 #pragma once
 

@@ -165,7 +165,7 @@ class Small(Page):
     def test_a_timeline_is_linked_where_collective_and_algorithm_agree(self):
         self.open("two")
         rows = self.rows_of("Time of the job by collective and size")
-        linked = {row["calls"]: row["a timeline of this collective and algorithm"] for row in rows}
+        linked = {row["calls"]: row["timeline"] for row in rows}
         self.assertEqual({calls for calls, text in linked.items() if text}, {"allreduce, up to 256 KiB"})
         self.assertEqual(linked["allreduce, up to 256 KiB"], "fused of 256 KiB, simulated")
         self.assertIn(": simulated, 256 KiB among 2 ranks of epyc-1p", self.text("#timeline-0"))

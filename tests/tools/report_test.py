@@ -167,6 +167,8 @@ class Report(Case):
         line = json.loads(done.stdout)["timelines"][0]
         self.assertGreater(line["recorded"], len(line["slices"]))  # the trace alone has more
         self.assertGreater(len(line["slices"]), 5000)
+        self.assertGreater(line["path"]["end_us"], line["end_us"])  # the critical path is that of all steps
+        self.assertLess(len(line["path"]["hops"]), line["path"]["pieces"])
         self.assertLess(page.stat().st_size, 3 << 20)
 
     def test_measured_flags(self):

@@ -31,6 +31,7 @@
 #include "tools/common/progress.h"
 #include "tools/common/shared_memory.h"
 #include "tools/common/text.h"
+#include "topo/machine.h"
 
 namespace coll::tools {
 namespace {
@@ -54,6 +55,13 @@ struct Cell {
   int64_t wrong = 0;
   double median_us = 0, p10_us = 0, p90_us = 0, min_us = 0, flag_ns_before = 0, flag_ns_after = 0;
 };
+
+// Where a result was measured, for those who compare it with another one's.
+ordered_json this_machine() {
+  topo::Machine machine;
+  if (!topo::load_native(machine).ok()) return {};
+  return {{"processor", machine.processor}, {"topology", topo::describe(machine)}, {"cpus", machine.pus.size()}};
+}
 
 // What the ranks and collctl share. Rank 0 writes; cells before `finished` are complete.
 struct Shared {
@@ -384,6 +392,7 @@ class Bench {
                          {"pages", options_.memory == "mapped" ? "coll_mem_alloc" : options_.pages},
                          {"algorithm", options_.algorithm.empty() ? "selected by libcoll" : options_.algorithm},
                          {"communicator", shared_->description},
+                         {"machine", this_machine()},
                          {"pinned", spin_},
                          {"rows", rows}};
     fmt::print("{}\n", json.dump(2));

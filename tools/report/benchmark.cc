@@ -25,6 +25,21 @@ bool has_array(const ordered_json& json, const char* key) { return json.contains
 
 std::string file_name(const std::string& file) { return std::filesystem::path(file).filename().string(); }
 
+// The machine of a record, of `collctl bench` or of `make bench`, as far as the file says it; else null.
+ordered_json measured_on(const ordered_json& json) {
+  static const ordered_json nothing = ordered_json::object();
+  const auto inside = [](const ordered_json& of, const char* key) -> const ordered_json& {
+    return of.contains(key) && of[key].is_object() ? of[key] : nothing;
+  };
+  const ordered_json& direct = inside(json, "machine");
+  const ordered_json& found = direct.empty() ? inside(inside(json, "circumstances"), "machine") : direct;
+  if (found.empty()) return {};
+  return {{"name", word_of(found, "name")},
+          {"processor", word_of(found, "processor")},
+          {"topology", word_of(found, "topology")},
+          {"cpus", whole(value_of(found, "cpus"))}};
+}
+
 // Of sorted values, between neighbours where the share falls between them.
 double quantile(const std::vector<double>& sorted, double share) {
   const double at = share * double(sorted.size() - 1);
@@ -88,6 +103,7 @@ ordered_json compared(const ordered_json& json, const std::string& file) {
   return {{"kind", "curves"},
           {"file", file_name(file)},
           {"title", word_of(json, "headline")},
+          {"machine", measured_on(json)},
           {"spread", "quartiles of the launches"},
           {"dropped", dropped},
           {"contestants", contestants},
@@ -110,6 +126,7 @@ ordered_json alone(const ordered_json& json, const std::string& file) {
   return {{"kind", "curves"},
           {"file", file_name(file)},
           {"title", fmt::format("{}, {} ranks", word_of(json, "library"), whole_int(value_of(json, "ranks")))},
+          {"machine", measured_on(json)},
           {"spread", "10th to 90th percentile of the calls"},
           {"dropped", 0},
           {"contestants",
@@ -119,7 +136,8 @@ ordered_json alone(const ordered_json& json, const std::string& file) {
 
 // A record of docs/measurements, as it is.
 ordered_json recorded(const ordered_json& json, const std::string& file) {
-  ordered_json out = {{"kind", "record"}, {"file", file_name(file)}, {"title", word_of(json, "label")}};
+  ordered_json out = {
+      {"kind", "record"}, {"file", file_name(file)}, {"title", word_of(json, "label")}, {"machine", measured_on(json)}};
   for (const char* key :
        {"compares", "statistic", "unit", "ranks", "placement", "date", "commit", "columns", "rows", "notes"})
     out[key] = json.contains(key) ? json[key] : ordered_json();

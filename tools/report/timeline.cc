@@ -5,17 +5,19 @@
 #include <filesystem>
 #include <limits>
 #include <map>
+#include <set>
 
 #include <fmt/format.h>
 
 #include "tools/command.h"
+#include "tools/report/critical_path.h"
 #include "tools/report/sections.h"
 
 namespace coll::tools::report {
 namespace {
 
-// About what a step and an arrow take as JSON, without the step's text.
-constexpr size_t slice_bytes = 40, arrow_bytes = 28;
+// About what a step, an arrow and a piece of the critical path take as JSON, without the step's text.
+constexpr size_t slice_bytes = 40, arrow_bytes = 28, hop_bytes = 28;
 
 // Texts that repeat, by number.
 class Words {
@@ -30,27 +32,6 @@ class Words {
  private:
   std::map<std::string, size_t> numbers_;
   ordered_json words_ = ordered_json::array();
-};
-
-struct Slice {
-  int row = 0;
-  std::string kind;
-  double begin_us = 0, us = 0;
-  uint64_t pass = 0, bytes = 0;
-  std::string text;
-};
-
-struct End {
-  int row = 0;
-  double us = 0;
-};
-
-struct Trace {
-  std::string name;
-  std::map<int, std::string> rows;
-  std::vector<Slice> slices;
-  std::map<std::string, End> sources;
-  std::vector<std::pair<std::string, End>> targets;
 };
 
 double at_us(const ordered_json& event, const char* key) {
@@ -83,6 +64,33 @@ void order(Trace& trace) {
   for (const Slice& slice : trace.slices) trace.rows.emplace(slice.row, fmt::format("row {}", slice.row));
 }
 
+// The critical path through all steps of the file. Of its pieces those that need no step beyond the first `shown`, which end
+// at `shown_us`, about as many as `most_bytes` hold.
+ordered_json path_of(const CriticalPath& path, const Trace& trace, const std::map<int, int>& place, size_t shown,
+                     double shown_us, size_t most_bytes) {
+  std::map<std::string, double> spent{{"copy", 0}, {"reduce", 0}, {"wait", 0}, {"start", 0}, {"other", 0}};
+  std::set<std::string> ranks;
+  ordered_json hops = ordered_json::array();
+  for (const Hop& hop : path.hops) {
+    const std::string kind = hop.step != nullptr ? hop.step->kind : &hop == path.hops.data() ? "start" : "other";
+    spent[spent.contains(kind) ? kind : "other"] += hop.end_us - hop.begin_us;
+    ranks.insert(rank_of(trace.rows.at(hop.row)));
+    const ptrdiff_t step = hop.step == nullptr ? -1 : hop.step - trace.slices.data();
+    if (hop.begin_us < shown_us && step < ptrdiff_t(shown) && hops.size() * hop_bytes < most_bytes)
+      hops.push_back({place.at(hop.row), to_ns(hop.begin_us), to_ns(hop.end_us - hop.begin_us), step});
+  }
+  for (auto& [kind, us] : spent) us = to_ns(us);
+  ordered_json lost;
+  if (path.lost != nullptr) lost = trace.rows.at(path.lost->row) + ": " + path.lost->text;
+  return {{"begin_us", to_ns(path.begin_us)},
+          {"end_us", to_ns(path.end_us)},
+          {"us", spent},
+          {"ranks", ranks.size()},
+          {"pieces", path.hops.size()},
+          {"lost", lost},
+          {"hops", hops}};
+}
+
 }  // namespace
 
 ordered_json timeline_section(const std::string& file, size_t most_bytes) {
@@ -101,14 +109,20 @@ ordered_json timeline_section(const std::string& file, size_t most_bytes) {
     place.emplace(row, int(rows.size()));
     rows.push_back(name);
   }
-  // The earliest steps that fit; all of a longer trace is for Perfetto. A quarter of the room is for arrows.
+  // Of files that say it: simulated or recorded, and of what.
+  static const ordered_json nothing = ordered_json::object();
+  const ordered_json& about = json.contains("otherData") && json["otherData"].is_object() ? json["otherData"] : nothing;
+  const CriticalPath path = critical_path(trace);
+  // The earliest steps that fit; all of a longer trace is for Perfetto. A quarter of the room is for arrows, and at most an
+  // eighth for the critical path.
+  const size_t path_bytes = std::min(path.hops.size() * hop_bytes, most_bytes / 8);
   Words kinds, words;
   size_t used = 0;
   double end_us = 0, shown_us = std::numeric_limits<double>::infinity();
   for (const Slice& slice : trace.slices) {
     const size_t before = words.all().size(), word = words.number(slice.text);
     used += slice_bytes + (words.all().size() > before ? slice.text.size() + 3 : 0);
-    if (used > most_bytes / 4 * 3) {
+    if (used > most_bytes / 4 * 3 - path_bytes) {
       shown_us = slice.begin_us;
       break;
     }
@@ -122,9 +136,7 @@ ordered_json timeline_section(const std::string& file, size_t most_bytes) {
     if (!place.contains(from->second.row) || !place.contains(to.row)) continue;
     arrows.push_back({place[from->second.row], to_ns(from->second.us), place[to.row], to_ns(to.us)});
   }
-  // Of files that say it: simulated or recorded, and of what.
-  static const ordered_json nothing = ordered_json::object();
-  const ordered_json& about = json.contains("otherData") && json["otherData"].is_object() ? json["otherData"] : nothing;
+  const ordered_json of_path = path_of(path, trace, place, slices.size(), shown_us, path_bytes);
   return {{"name", trace.name},
           {"origin", name_in(about, "origin")},
           {"machine", name_in(about, "machine")},
@@ -132,6 +144,7 @@ ordered_json timeline_section(const std::string& file, size_t most_bytes) {
           {"transport", name_in(about, "transport")},
           {"file", std::filesystem::path(file).filename().string()},
           {"rows", rows},
+          {"path", of_path},
           {"kinds", kinds.all()},
           {"words", words.all()},
           {"end_us", to_ns(end_us)},

@@ -11,6 +11,27 @@ const libraryColour = (() => {
   };
 })();
 
+// Whether it was measured on the machine that the machine section shows, as far as processor and topology are known.
+function whereMeasured(of) {
+  if (!of || !(of.processor || of.topology || of.cpus))
+    return el('p', {}, 'The file does not say on which machine this was measured; it may be another one than in the section Machine.');
+  const plain = text => text.trim().replace(/\s+/g, ' ');
+  const cpus = machine.places.length;
+  const differences = [
+    of.processor && machine.processor && plain(of.processor) !== plain(machine.processor)
+      ? `${plain(of.processor)}, not ${plain(machine.processor)}`
+      : '',
+    of.topology
+      ? of.topology !== machine.summary && `${of.topology}, not ${machine.summary}`
+      : of.cpus > 0 && of.cpus !== cpus && `${countText(of.cpus)} CPUs, not ${countText(cpus)}`,
+  ].filter(text => text);
+  if (differences.length > 0)
+    return el('p.warning', {}, `Measured on another machine than in the section Machine: ${differences.join('; ')}.`);
+  if (of.processor && machine.processor) return '';
+  const unnamed = of.processor ? 'the section Machine' : 'the file';
+  return el('p', {}, `It may be of another machine than in the section Machine: ${unnamed} does not name the processor.`);
+}
+
 function curves(host, bench) {
   const {points, contestants} = bench;
   const ours = contestants.filter(who => who.ours),
@@ -198,7 +219,7 @@ sections.push({
         ),
       );
     for (const bench of report.benchmarks) {
-      host.append(el('h3', {}, bench.title ? `${bench.title} (${bench.file})` : bench.file));
+      host.append(el('h3', {}, bench.title ? `${bench.title} (${bench.file})` : bench.file), whereMeasured(bench.machine));
       if (bench.kind === 'record') record(host, bench);
       else curves(host, bench);
     }

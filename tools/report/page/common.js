@@ -150,26 +150,28 @@ const numbersText = list => {
 
 // ---- colours ------------------------------------------------------------------------------------------------------
 
-// Seven colours that differ most, then seven like them with stripes, then all again with crossed stripes.
-const colourCount = 15;
-const colourNumbers = new Map();
-function colourNumber(name) {
-  if (!colourNumbers.has(name)) colourNumbers.set(name, colourNumbers.size);
-  return colourNumbers.get(name);
+const colourCount = 15; // of curves
+// Algorithms: seven colours that differ also for the colour-blind, plain and then with five textures, in the order in which
+// the names are first asked for: 42 looks, more than there are algorithms. Grey is the latency path's.
+const lookColours = 7;
+const looks = new Map();
+function lookOf(name) {
+  if (!looks.has(name)) looks.set(name, looks.size);
+  return looks.get(name);
 }
-function colourOf(name) {
-  if (name === 'latency') return 'var(--c7)';
-  const number = colourNumber(name) % 14;
-  return `var(--c${number < 7 ? number : number + 1})`;
-}
-// 0: plain, 1: stripes, 2: crossed stripes
-const stripesOf = name => (name === 'latency' ? 0 : Math.min(2, Math.floor(colourNumber(name) / 7)));
-const stripes = ['45deg', '-45deg'].map(
-  angle => `repeating-linear-gradient(${angle}, transparent 0 4px, var(--stripe) 4px 6px)`,
-);
+const colourOf = name => (name === 'latency' ? 'var(--c7)' : `var(--a${lookOf(name) % lookColours})`);
+// Angles of a texture's stripes.
+const textures = [[], [45], [0], [45, -45], [90], [-45]];
+const textureOf = name =>
+  name === 'latency' ? [] : textures[Math.floor(lookOf(name) / lookColours) % textures.length];
 // For CSS, and for SVG one after another.
-const backgroundOf = name => [...stripes.slice(0, stripesOf(name)), colourOf(name)].join(', ');
-const fillsOf = name => [colourOf(name), ...['url(#stripes-0)', 'url(#stripes-1)'].slice(0, stripesOf(name))];
+const backgroundOf = name =>
+  [
+    ...textureOf(name).map(angle => `repeating-linear-gradient(${angle}deg, transparent 0 4px, var(--stripe) 4px 6px)`),
+    colourOf(name),
+  ].join(', ');
+const fillsOf = name => [colourOf(name), ...textureOf(name).map(angle => `url(#stripes${angle})`)];
+const lookKey = (name, text) => el('li.key', {}, el('span.swatch.look', {style: `background: ${backgroundOf(name)}`}), text);
 {
   const svg = d3
     .select(document.body)
@@ -178,14 +180,15 @@ const fillsOf = name => [colourOf(name), ...['url(#stripes-0)', 'url(#stripes-1)
     .attr('height', 0)
     .attr('aria-hidden', 'true')
     .style('position', 'absolute');
-  for (const [at, angle] of [45, -45].entries())
+  for (const angle of new Set(textures.flat()))
     svg
       .append('pattern')
-      .attr('id', `stripes-${at}`)
+      .attr('id', `stripes${angle}`)
       .attr('patternUnits', 'userSpaceOnUse')
       .attr('width', 6)
       .attr('height', 6)
-      .attr('patternTransform', `rotate(${angle})`)
+      // The angle of a gradient is across its stripes; this stripe is upright before it is turned.
+      .attr('patternTransform', `rotate(${angle + 90})`)
       .append('rect')
       .attr('width', 2)
       .attr('height', 6)

@@ -137,7 +137,7 @@ function jobTable(job, groups, spent, pick) {
     });
   if (groups.some(group => timelinesOf(group).length > 0))
     columns.push({
-      title: 'a timeline of this collective and algorithm',
+      title: 'timeline',
       cell: group =>
         el(
           'span',

@@ -113,7 +113,7 @@ function choiceMap(host, all, others, mode, onPick) {
             // Legible on stripes.
             .style('paint-order', 'stroke')
             .style('stroke', colourOf(servedBy(first)))
-            .style('stroke-width', stripesOf(servedBy(first)) > 0 ? 4 : 0)
+            .style('stroke-width', textureOf(servedBy(first)).length > 0 ? 4 : 0)
             .text(text.length <= room ? text : `${text.slice(0, room - 1)}…`);
       }
     });
@@ -158,21 +158,28 @@ function choiceMap(host, all, others, mode, onPick) {
     byKey => plot.show(byKey),
   );
   scroller.append(names, plot);
-  host.append(el('p.hint.faint.no-print', {}, 'Wider than the screen: scroll sideways for larger sizes.'), scroller, mapLegend(all, mode));
+  host.append(el('p.hint.faint.no-print', {}, 'Wider than the screen: scroll sideways for larger sizes.'), scroller, ...mapLegend(all, mode, changeOf));
   whenSized(plot, draw);
   scrolled(scroller); // after what draws
 }
 
-
-// What the map's marks mean, as far as it has them.
-function mapLegend(cells, mode) {
-  const dots = cells.some(cell => cell.tuning),
+// What the map's colours and marks mean, as far as it has them: the most frequent algorithm first.
+function mapLegend(cells, mode, changeOf) {
+  const differences = mode === 'Differences',
+    coloured = differences ? cells.filter(cell => changeOf(cell) !== 'same') : cells,
+    counts = new Map(),
     keys = [];
-  if (mode === 'Differences')
+  for (const cell of coloured) counts.set(servedBy(cell), (counts.get(servedBy(cell)) || 0) + 1);
+  const names = [...counts.keys()].sort((a, b) => counts.get(b) - counts.get(a));
+  if (differences)
     keys.push(
       key('var(--none)', 'grey: the same choice'),
       el('span.key', {}, 'A → B: from the first machine’s algorithm, whose colour it has, to the other’s'),
     );
-  if (dots) keys.push(el('span.key', {}, el('span.dot'), 'dot: auto-tuning times it against another at run time'));
-  return keys.length > 0 ? el('p', {}, keys) : '';
+  if (cells.some(cell => cell.tuning))
+    keys.push(el('span.key', {}, el('span.dot'), 'dot: auto-tuning times it against another at run time'));
+  return [
+    el('ul.legend', {'aria-label': 'Algorithms of the map'}, names.map(name => lookKey(name, algorithmName(name)))),
+    ...(keys.length > 0 ? [el('p', {}, keys)] : []),
+  ];
 }

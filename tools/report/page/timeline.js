@@ -105,7 +105,7 @@ function rowNames(line) {
 const heightOf = rows => Math.max(4, Math.min(22, Math.floor(620 / rows)));
 
 // A canvas with rows for lanes and a zoom along the time.
-function lanes(host, line, {label, text, unit}) {
+function lanes(host, line, {label, text, unit, path}) {
   const frame = el('div.figure'),
     canvas = el('canvas', {
       tabindex: 0,
@@ -128,7 +128,8 @@ function lanes(host, line, {label, text, unit}) {
   let scale = base,
     width = 0,
     at = [0, 0],
-    shown = false;
+    shown = false,
+    pathShown = Boolean(path);
 
   function draw() {
     const ratio = devicePixelRatio || 1,
@@ -166,7 +167,7 @@ function lanes(host, line, {label, text, unit}) {
         x1 = scale(slice[BEGIN] + slice[LENGTH]);
       if (x1 < left || x0 > width) continue;
       const waits = isWait(slice);
-      to.globalAlpha = waits ? waitAlpha(high) : 1;
+      to.globalAlpha = (waits ? waitAlpha(high) : 1) * (pathShown ? besidePath : 1);
       to.fillStyle = colours[slice[KIND]];
       const inset = waits ? thick / 4 : 0;
       to.fillRect(
@@ -177,6 +178,7 @@ function lanes(host, line, {label, text, unit}) {
       );
     }
     to.globalAlpha = 1;
+    if (pathShown) drawPath(to, line, path.hops, {x: us => scale(us), y: row => top + rowOf[row] * high, thick, colours});
     const chosen = shown ? byRow[at[0]][at[1]] : null;
     const visible = line.arrows.filter(
       arrow => rowOf[arrow[0]] >= 0 && rowOf[arrow[2]] >= 0 && scale(arrow[3]) >= left && scale(arrow[1]) <= width,
@@ -184,7 +186,7 @@ function lanes(host, line, {label, text, unit}) {
     // Hundreds of lines show nothing: then only those of the chosen step.
     const few = visible.length <= 150;
     to.strokeStyle = to.fillStyle = ink;
-    to.globalAlpha = 0.6;
+    to.globalAlpha = pathShown ? 0.35 : 0.6;
     to.lineWidth = 0.9;
     for (const arrow of visible) if (few || (chosen && touches(arrow, chosen))) drawArrow(to, arrow, thick);
     to.globalAlpha = 1;
@@ -322,7 +324,8 @@ function lanes(host, line, {label, text, unit}) {
       ].map(([name, factor]) =>
         el('button', {type: 'button', style: 'margin-right: .4rem', onclick: () => zoomBy(factor)}, name),
       ),
-      el('button', {type: 'button', onclick: () => zoomTo(0, line.end_us)}, 'All'),
+      el('button', {type: 'button', style: 'margin-right: .4rem', onclick: () => zoomTo(0, line.end_us)}, 'All'),
+      path ? pathButton(on => ((pathShown = on), draw())) : '',
     ),
   );
   host.append(frame);
@@ -442,16 +445,21 @@ sections.push({
           'Where a row is empty, the rank waits, too. Lines: from a post to the wait that it ends; where there are many, ' +
             'those of the step under the cursor.',
         ),
+        pathAnswer(line),
       );
       if (line.recorded > line.slices.length)
         host.append(
           el('p', {}, `The first ${countText(line.slices.length)} of ${countText(line.recorded)} steps are shown.`),
         );
+      const onPath = new Set(hopsOf(line).map(hop => line.slices[hop[HOP_STEP]]));
       lanes(host, line, {
         label: `Timeline of ${line.name}`,
         unit: usText,
-        text: (of, slice) => `${slots(of, slice)}\n${usText(slice[LENGTH])} from ${usText(slice[BEGIN])}`,
+        text: (of, slice) =>
+          `${slots(of, slice)}\n${usText(slice[LENGTH])} from ${usText(slice[BEGIN])}${onPath.has(slice) ? ', on the critical path' : ''}`,
+        path: hopsOf(line).length > 0 ? line.path : null,
       });
+      pathTable(host, line);
       host.append(
         el('h4', {}, 'The plan: the same steps, as long as their bytes'),
         el(

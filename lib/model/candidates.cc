@@ -2,6 +2,7 @@
 #include "model/candidates.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <iterator>
 
@@ -9,12 +10,18 @@ namespace coll::model {
 
 namespace {
 
-// Parameters that are priced: chunks shorter than the vector, and the whole as one; how many access a rank at once.
-constexpr double chunks[] = {4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20};
+// Parameters that are priced: chunks in the order in which they are preferred, how many access a rank at once. The whole
+// vector comes first, except where a root stages a long one while others read. Formulas leave out small costs of each step, which short chunks have most of, and that ranks
+// which drift apart leave the links to each other, which takes several passes. In each pass of an allgather all ranks wait
+// for all others, so that none drifts far.
+constexpr double longest = 1 << 20, long_of_root = 64 << 10;
+constexpr std::array<double, 9> medium_first = {256 << 10, 512 << 10, 128 << 10, longest, 64 << 10,
+                                                32 << 10,  16 << 10,  8 << 10,   4 << 10};
+constexpr std::array<double, 9> long_first = {longest,  512 << 10, 256 << 10, 128 << 10, 64 << 10,
+                                              32 << 10, 16 << 10,  8 << 10,   4 << 10};
 constexpr int ks[] = {1, 2, 4, 8, 16, 32, 64};
-// Long chunks, and many accesses at once, have to be so much dearer before others are chosen: formulas leave out small
-// costs of each step.
-constexpr double worth = 0.99;
+// What comes later, and fewer accesses at once, have to be so much cheaper.
+constexpr double worth = 0.985;
 
 // 16-bit floats, told by their size, are rounded wherever a partial result is stored.
 bool keeps_bits(const algo::Algorithm& algorithm, size_t element_bytes) {
@@ -93,12 +100,14 @@ std::vector<Candidate> Prices::candidates(const Call& call) const {
         if (best.algorithm == nullptr || way.us < worth * best.us) best = way;
       };
       const double whole = double(std::bit_ceil(size_t(std::max(call.bytes, 64.0))));
-      const double longest = chunks[std::size(chunks) - 1];
+      const bool overlaps = seen == Mechanism::shared_memory && (call.collective == plan::Collective::bcast ||
+                                                                 call.collective == plan::Collective::scatter);
+      const bool whole_first = whole <= (overlaps ? long_of_root : longest);
       const auto consider_chunks = [&](int k) {
-        if (whole <= longest) consider(whole, k);
-        std::for_each(std::rbegin(chunks), std::rend(chunks), [&](double chunk) {
+        if (whole_first) consider(whole, k);
+        for (double chunk : call.collective == plan::Collective::allgather ? long_first : medium_first)
           if (chunk < call.bytes && (algorithm.reads.chunk || whole > longest)) consider(chunk, k);
-        });
+        if (!whole_first && whole <= longest) consider(whole, k);
       };
       // Formulas of broadcasts take long: they get the chunk of one k, then the k for that chunk.
       const bool apart = algorithm.reads.k && call.collective == plan::Collective::bcast;

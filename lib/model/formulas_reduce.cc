@@ -129,6 +129,7 @@ namespace {
 
 Work by_halves(const Setting& on, double bytes, const Knobs& knobs, bool in_blocks) {
   Work work(on, bytes, knobs);
+  if (in_blocks) work.of_blocks();
   // The half that its first partner needs.
   if (on.mechanism() == Mechanism::shared_memory) work.copies_in(0.5);
   work.halves_and_adds(in_blocks);
@@ -143,9 +144,9 @@ Terms reduce_scatter_rabenseifner(const Setting& on, double bytes, const Knobs& 
 
 namespace {
 
-Terms in_slices(const Setting& on, double bytes, const Knobs& knobs) {
+Terms in_slices(const Setting& on, Work work, double bytes) {
   if (on.ranks() == 1) return alone(on, bytes);
-  return Work(on, bytes, knobs).copies_in(1).meets().reduces_slices().total();
+  return work.copies_in(1).meets().reduces_slices().total();
 }
 // The blocks of a reduce-scatter are copied in one by one.
 Terms staged_blocks(const Setting& on, double bytes, const Knobs& knobs) {
@@ -155,7 +156,7 @@ Terms staged_blocks(const Setting& on, double bytes, const Knobs& knobs) {
 }  // namespace
 
 Terms reduce_scatter_dpml(const Setting& on, double bytes, const Knobs& knobs) {
-  return in_slices(on, bytes, knobs) + staged_blocks(on, bytes, knobs);
+  return in_slices(on, Work(on, bytes, knobs).of_blocks(), bytes) + staged_blocks(on, bytes, knobs);
 }
 
 Terms reduce_scatter_movement_avoiding(const Setting& on, double bytes, const Knobs& knobs) {
@@ -200,10 +201,16 @@ Terms reduce_scatter_dpml_two_level(const Setting& on, double bytes, const Knobs
   return in_two_levels(on, bytes, knobs, groups, double(p) / groups.members) + staged_blocks(on, bytes, knobs);
 }
 
+namespace {
+
+Terms fused(const Setting& on, Work work, double bytes) {
+  return on.ranks() == 1 ? alone(on, bytes) : work.meets().reduces_slices().waits().total();
+}
+
+}  // namespace
+
 Terms reduce_scatter_fused(const Setting& on, double bytes, const Knobs& knobs) {
-  const int p = on.ranks();
-  if (p == 1) return alone(on, bytes);
-  return Work(on, bytes, knobs).meets().reduces_slices().waits().total();
+  return fused(on, Work(on, bytes, knobs).of_blocks(), bytes);
 }
 
 // ---- allreduce: a reduce-scatter, and everybody's slice to everybody ----------------------------------------------------
@@ -234,7 +241,7 @@ Terms allreduce_rabenseifner(const Setting& on, double bytes, const Knobs& knobs
   return work.total();
 }
 Terms allreduce_dpml(const Setting& on, double bytes, const Knobs& knobs) {
-  return in_slices(on, bytes, knobs) + spread(on, bytes, knobs);
+  return in_slices(on, Work(on, bytes, knobs), bytes) + spread(on, bytes, knobs);
 }
 Terms allreduce_dpml_two_level(const Setting& on, double bytes, const Knobs& knobs) {
   if (on.ranks() == 1) return alone(on, bytes);
@@ -251,14 +258,14 @@ Terms allreduce_in_order_tree(const Setting& on, double bytes, const Knobs& knob
   return copied_out(on, bytes, knobs, up_the_in_order_tree(on, bytes, knobs));
 }
 Terms allreduce_fused(const Setting& on, double bytes, const Knobs& knobs) {
-  return reduce_scatter_fused(on, bytes, knobs) + spread(on, bytes, knobs);
+  return fused(on, Work(on, bytes, knobs), bytes) + spread(on, bytes, knobs);
 }
 
 Terms allreduce_shared_address_space(const Setting& on, double bytes, const Knobs& knobs) {
   const int p = on.ranks();
   if (p == 1) return alone(on, bytes);
-  // The two halves of the operands of a slice, then both, then the slices of all ranks.
-  return Work(on, bytes, knobs).meets().reduces_slices().reduces_own(1.0 / p, 3).waits().total() +
+  // Two operands a step: all but one of the p - 1 results are operands again. Then the slices of all ranks.
+  return Work(on, bytes, knobs).meets().reduces_slices().reduces_own((p - 2.0) / p, 1).steps(p - 2).waits().total() +
          spread(on, bytes, knobs);
 }
 
@@ -300,7 +307,7 @@ Terms reduce_fused(const Setting& on, double bytes, const Knobs& knobs) {
   if (p == 1) return alone(on, bytes);
   const double out_us = on.mechanism() == Mechanism::shared_memory ? on.memcpy_us(bytes) : 0;  // of the root's slots
   const Passes passes(bytes, knobs.chunk_bytes);
-  return Work(on, bytes, knobs).meets().reduces_slices().waits().total() + flags(on.tiny_gather_us()) +
+  return fused(on, Work(on, bytes, knobs), bytes) + flags(on.tiny_gather_us()) +
          passes.number * on.write(passes.bytes / p, p - 1) + moving(out_us);
 }
 Terms reduce_hierarchical(const Setting& on, double bytes, const Knobs& knobs) {
@@ -332,7 +339,7 @@ Terms reduce_in_order_tree(const Setting& on, double bytes, const Knobs& knobs) 
   return up_the_in_order_tree(on, bytes, knobs) + Work(on, bytes, knobs).fetches(1, 1).total();
 }
 Terms reduce_dpml(const Setting& on, double bytes, const Knobs& knobs) {
-  return in_slices(on, bytes, knobs) + collect(on, bytes, knobs);
+  return in_slices(on, Work(on, bytes, knobs), bytes) + collect(on, bytes, knobs);
 }
 
 Terms reduce_dpml_two_level(const Setting& on, double bytes, const Knobs& knobs) {

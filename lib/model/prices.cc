@@ -232,11 +232,11 @@ double chunk_in_slots(const Row& row, int ranks, double chunk_bytes, int slots) 
 }
 
 // What the rank that has the bytes touches, and the one that gets them.
-Footprint footprint(const Row& row, double bytes, int ranks, double chunk_bytes) {
+Footprint footprint(const Row& row, double bytes, int ranks, const Knobs& knobs) {
   const plan::Collective collective = collective_of(row);
   if (collective == plan::Collective::barrier || bytes <= 0) return {};
-  const double chunk = chunk_bytes > 0 ? std::min(chunk_bytes, bytes) : bytes;
-  const double ring = ring_bytes(algo::Parameters().depth, bytes, chunk);
+  const double chunk = knobs.chunk_bytes > 0 ? std::min(knobs.chunk_bytes, bytes) : bytes;
+  const double ring = ring_bytes(knobs.depth, bytes, chunk);
   const double send = bytes * (plan::has_blocks(collective, plan::Buffer::send) ? ranks : 1);
   const double recv = bytes * (plan::has_blocks(collective, plan::Buffer::recv) ? ranks : 1);
   switch (collective) {
@@ -314,6 +314,9 @@ double stores_of_result(const Row& row, const topo::Hierarchy& hierarchy) {
     if (ranks > 0) most = std::max(most, stores / ranks);
   return most;
 }
+// Where ranks wait for what others make of the data, links are not full all the time: this share of what a rank does beside
+// them adds to the time.
+constexpr double not_hidden = 0.05;
 // How much of what could overlap does, when a call has several passes.
 constexpr double overlapping_passes = 0.25;
 Passed passed(const Row& row, const Setting& on, double bytes) {
@@ -361,7 +364,7 @@ Terms cost(const Row& row, const Setting& on, double bytes, const Knobs& asked) 
   const double chunks = Passes(whole, knobs.chunk_bytes).number;
   knobs.chunk_bytes = knobs.chunk_bytes < whole ? knobs.chunk_bytes * bytes / whole : 0;
   const bool is_staged = on.mechanism() == Mechanism::shared_memory && on.ranks() > 1;
-  const Setting sized = on.touching(footprint(row, bytes, on.ranks(), knobs.chunk_bytes));
+  const Setting sized = on.touching(footprint(row, bytes, on.ranks(), knobs));
   Terms terms = row.formula(sized, bytes, knobs);
   const double staged_us = is_staged ? staging_us(row, sized, bytes) : 0;
   const bool by_others = row.collective == "bcast" || row.collective == "scatter" || row.collective == "gather";
@@ -376,7 +379,9 @@ Terms cost(const Row& row, const Setting& on, double bytes, const Knobs& asked) 
     terms.transfer_us += us - moving_us;
     return terms;
   }
-  if (all_us > moving_us) terms.transfer_us += all_us - moving_us;
+  const bool passed_on = row.collective == "bcast" || plan::is_reduction(collective_of(row));
+  const double beside_us = passed_on ? not_hidden * moving_us : 0;
+  terms.transfer_us += std::max(all_us + beside_us - moving_us, 0.0);
   const Terms staging = moving(staged_us);
   const double rounds =
       row.reads.k && row.collective != "bcast" ? std::ceil(double(on.ranks()) / std::max(knobs.k, 1)) : 1;

@@ -20,6 +20,11 @@ class Work {
  public:
   Work(const Setting& on, double bytes, const Knobs& knobs)
       : on_(on), passes_(bytes, knobs.chunk_bytes), work_set_(2 * bytes * on.ranks()) {}
+  // Of a reduce-scatter: a slice is a block, of any length. Others are whole cache lines.
+  Work& of_blocks() {
+    line_bytes_ = 1;
+    return *this;
+  }
   // Parts of a pass, in vectors.
   Work& copies(double vectors) { return add(moving(on_.memcpy_us(vectors * passes_.bytes, work_set_))); }
   // All ranks copy so much of their inputs into slots; long ones come from memory.
@@ -51,16 +56,16 @@ class Work {
   Work& adds(topo::Distance distance, int bit) {
     const double startup_us = on_.access().startup_us[distance];
     const double own_us = on_.add_us(passes_.bytes, distance), links_us = on_.us(on_.exchange_load(bit, passes_.bytes));
-    return add({.startup_us = startup_us, .transfer_us = std::max(own_us, links_us - startup_us)});
+    return add({.startup_us = startup_us, .transfer_us = std::max(own_us, links_us - apart_us(startup_us))});
   }
   // Every rank combines its slice of all operands, which pass the links between the ranks.
   Work& reduces_slices() {
     const int p = on_.ranks();
-    const double own_us = on_.reduce_us(passes_.bytes / p, p, work_set_), startup_us = (p - 1) * on_.mean_startup_us();
+    const double own_us = on_.reduce_us(slices(1), p, work_set_), startup_us = (p - 1) * on_.mean_startup_us();
     const double links_us = on_.us(on_.exchanged(passes_.bytes / p));
     const double lock_us = (p - 1) * on_.copy(passes_.bytes / p, 1).lock_us;
     return add({.startup_us = startup_us,
-                .transfer_us = std::max(own_us, links_us - startup_us - lock_us),
+                .transfer_us = std::max(own_us, links_us - apart_us(startup_us) - lock_us),
                 .lock_us = lock_us});
   }
   // Every rank copies the slices of the others from them. Passes overlap what the links leave free in each.
@@ -79,7 +84,8 @@ class Work {
     for (int bit = 0; 1 << bit < p; ++bit, part /= 2) {
       const double copies = in_blocks ? std::max(part * p, 1.0) : 1;
       exchanges(part, copies, bit);
-      reduces_own(part, 2).steps(copies + 3);  // a wait, a copy and an addition each, a post
+      reduces_own(slices(part * p) / passes_.bytes, 2)
+          .steps(copies + 3);  // a wait, a copy and an addition each, a post
     }
     return *this;
   }
@@ -92,9 +98,9 @@ class Work {
   // All ranks copy out slices of one rank after the other, all at the same time.
   Work& copies_out_slices() {
     const int p = on_.ranks();
-    Terms one = on_.copy(passes_.bytes / p, p - 1, on_.far(), true);
+    Terms one = on_.copy(slices(1), p - 1, on_.far(), true);
     one.startup_us = on_.mean_startup_us();
-    return add((p - 1) * one);
+    return add(std::min(p - 1.0, std::ceil(passes_.bytes / std::max(slices(1), 1.0))) * one);
   }
   // What meets() and reduces_slices() are within a group of so many ranks, at most so far from each other, where a rank has
   // so many blocks in its slice.
@@ -107,7 +113,8 @@ class Work {
     const double others_us = (members - 1) * std::max(own_us, on_.copy(slice, 1, distance).transfer_us);
     const double startup_us = blocks * (members - 1) * on_.access().startup_us[distance];
     const double links_us = on_.us(on_.exchanged_within(slice, members));
-    return add({.startup_us = startup_us, .transfer_us = std::max(own_us + others_us, links_us - startup_us)});
+    return add(
+        {.startup_us = startup_us, .transfer_us = std::max(own_us + others_us, links_us - apart_us(startup_us))});
   }
   // Every member of a group of so many fetches a slice from each other one.
   Work& fetches_in_group(int members, topo::Distance distance) {
@@ -118,18 +125,21 @@ class Work {
     return add(
         {.startup_us = startup_us, .transfer_us = std::max((members - 1) * one.transfer_us, links_us - startup_us)});
   }
-  // All ranks read a slice of one rank after the other, at the same time, to combine it: no copy serves several of them. In
-  // later passes ranks have drifted apart, and a part of them reads from others at that time.
+  // All ranks read a slice of one rank after the other, to combine it: no copy serves several of them. Beginning together
+  // they read from the same one. In later passes they have drifted apart, which takes them from one L3 to the next, but
+  // seldom to another node.
   Work& reads_slices() {
     const double drifted = on_.mechanism() == Mechanism::shared_memory ? 0.7 : 0.4;
     const int p = on_.ranks();
     const double slice = passes_.bytes / p;
-    Terms one = on_.copy(slice, p - 1, on_.far());
-    one.startup_us = on_.mean_startup_us();
-    one = (p - 1) * one;
     const double apart_us = std::max((p - 1) * slice * on_.mean_us_per_byte(), on_.us(on_.exchanged(slice)));
-    one.transfer_us -= drifted * (1 - 1 / passes_.number) * std::max(one.transfer_us - apart_us, 0.0);
-    return add(one);
+    const double others = p - on_.loaded(1, true).memory;  // outside the node
+    const double far_us = std::max(
+        apart_us, on_.us({.numa = (p - 1) * slice * others, .socket = (p - 1) * slice * (p - on_.ranks_per_socket())}));
+    const double later_us = far_us - drifted * (far_us - apart_us);
+    const double first_us = std::max(far_us, (p - 1) * on_.copy(slice, p - 1, on_.far()).transfer_us);
+    return add({.startup_us = (p - 1) * on_.mean_startup_us(),
+                .transfer_us = later_us + (first_us - later_us) / passes_.number});
   }
   // The same of operands that lie in the rank's own memory.
   Work& reduces_own(double vectors, int sources) {
@@ -155,18 +165,26 @@ class Work {
  private:
   Work& exchanges(double part, double copies, int bit) {
     const topo::Distance distance = on_.exchange_distance(bit);
-    Terms one = on_.copy(part * passes_.bytes, 1, distance);
+    Terms one = on_.copy(slices(part * on_.ranks()), 1, distance);
     one.transfer_us = std::max(one.transfer_us, on_.us(on_.exchange_load(bit, part * passes_.bytes)) - one.lock_us);
     one.startup_us *= copies;
     return add(one + flags(on_.flag_us(distance)));
   }
+  // Bytes of so many slices at the begin of a pass: later ones of a short vector are empty.
+  double slices(double number) const {
+    const double slice = std::ceil(passes_.bytes / on_.ranks() / line_bytes_) * line_bytes_;
+    return std::min(std::max(number, 1.0) * slice, passes_.bytes);
+  }
+  // Where ranks begin the only pass together, none uses the links while the others prepare their copies; later they drift
+  // apart.
+  double apart_us(double startup_us) const { return (1 - 1 / passes_.number) * startup_us; }
   Work& add(const Terms& terms) {
     pass_ += terms;
     return *this;
   }
   const Setting& on_;
   Passes passes_;
-  double work_set_;
+  double work_set_, line_bytes_ = 64;
   Terms first_, pass_;
 };
 

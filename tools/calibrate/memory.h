@@ -38,6 +38,8 @@ class Workplace {
   const Place& place(int process) const { return reinterpret_cast<const Place*>(places_.data())[process]; }
   // Opened when first asked for. Null and why.
   Access* access(CopyPath way, int process, std::string& problem);
+  // The domain of kcoll that all processes join.
+  const transport::Token& kcoll_domain() const { return key_; }
   // Where a few lines stay in the first-level cache.
   char* few() { return few_; }
   static constexpr size_t few_bytes = 4096;

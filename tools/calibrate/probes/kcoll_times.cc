@@ -12,7 +12,7 @@ namespace {
 using transport::KcollDevice;
 using transport::KcollStatus;
 
-// The sums of all descriptors since the module was loaded, now less then.
+// The sums of all descriptors of a domain, now less then.
 class Counters : public KcollWatch {
  public:
   Counters(std::shared_ptr<KcollDevice> device, const kcoll_stats& before, std::string remark)
@@ -75,20 +75,23 @@ std::string text(const KcollTimes& of) {
   return words;
 }
 
-std::unique_ptr<KcollWatch> KcollWatch::start(std::string& problem) {
+std::unique_ptr<KcollWatch> KcollWatch::start(const transport::Token& domain, std::string& problem) {
   KcollStatus status;
   if (KcollDevice::own(status) == nullptr) return problem = transport::kcoll_remedy(status), nullptr;
   std::string remark;
   if (auto traced = watch_kcoll_tracepoints(remark)) return traced;
-  return by_counters(problem, remark);
+  return by_counters(problem, &domain, remark);
 }
 
-std::unique_ptr<KcollWatch> KcollWatch::by_counters(std::string& problem, const std::string& remark) {
+std::unique_ptr<KcollWatch> KcollWatch::by_counters(std::string& problem, const transport::Token* domain,
+                                                    const std::string& remark) {
   KcollStatus status;
-  auto device = KcollDevice::own(status);
+  // A descriptor joins one domain only, and this process may watch others later.
+  std::shared_ptr<KcollDevice> device = KcollDevice::open(status);
   if (device == nullptr) return problem = transport::kcoll_remedy(status), nullptr;
   kcoll_stats before{};
-  status = device->stats(before, true);
+  if (domain != nullptr) status = device->join(*domain);
+  if (status == KcollStatus::ok) status = device->stats(before, true);
   if (status != KcollStatus::ok) return problem = transport::kcoll_remedy(status), nullptr;
   return std::make_unique<Counters>(std::move(device), before, remark);
 }

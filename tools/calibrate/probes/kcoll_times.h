@@ -8,6 +8,8 @@
 #include <memory>
 #include <string>
 
+#include "transport/process.h"
+
 namespace coll::tools {
 
 struct KcollTimes {
@@ -33,13 +35,15 @@ struct KcollTimes {
 // "kcoll by its counters: per set of 16 pages: gate wait 0.1 us, lock 0.2 us, pin 1.3 us; per copy ..."; for people.
 std::string text(const KcollTimes& times);
 
-// From its making to stop() the module's work is watched.
+// Watches the module's work from its construction to stop().
 class KcollWatch {
  public:
-  // By the tracepoints, else by the counters. Null and why: no module, or no permission.
-  static std::unique_ptr<KcollWatch> start(std::string& problem);
-  // `remark`: why not by the tracepoints.
-  static std::unique_ptr<KcollWatch> by_counters(std::string& problem, const std::string& remark = "");
+  // Uses the tracepoints, or the counters if those are not readable. `domain`: the one that the watched processes join.
+  // Null, and the reason in `problem`, without the module or permission to open it.
+  static std::unique_ptr<KcollWatch> start(const transport::Token& domain, std::string& problem);
+  // `domain`: null if the watched processes join none. `remark`: why the tracepoints are not used.
+  static std::unique_ptr<KcollWatch> by_counters(std::string& problem, const transport::Token* domain = nullptr,
+                                                 const std::string& remark = "");
   virtual ~KcollWatch() = default;
   virtual KcollTimes stop() = 0;
   // Why there are counters instead of tracepoints; "".

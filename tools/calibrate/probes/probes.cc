@@ -91,7 +91,7 @@ void watch_kcoll(const MeasureTask& task, Workplace& at, Measured& measured) {
     return std::string();
   };
   for (int heat = 0; heat < heats; ++heat) {
-    const std::unique_ptr<KcollWatch> watch = KcollWatch::start(measured.kcoll_remark);
+    const std::unique_ptr<KcollWatch> watch = KcollWatch::start(at.kcoll_domain(), measured.kcoll_remark);
     if (watch == nullptr) return;
     measure_rounds(rounds, {});
     measured.kcoll.push_back(watch->stop());

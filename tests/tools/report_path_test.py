@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The critical path in the data of `collctl report`: of timelines whose path is known, and of simulated ones."""
+import copy
 import json
 import pathlib
 import tempfile
@@ -81,6 +82,13 @@ class Path(Case):
         steps = [(0, 0, "publish", 0, 0), (0, 0, "publish", 0, 0), (0, 0, "copy", 0, 3), (0, 0, "publish", 3, 3), (0, 1, "publish", 3, 3)]
         path, _ = self.path_of(timeline(steps, [(0, 0, 0, 0, 0, 0)]))
         self.assertEqual((path["begin_us"], path["us"]["copy"]), (0, 3))
+
+    def test_flags_of_rows_without_steps(self):
+        trace = copy.deepcopy(WAITS)
+        for number, tid in (("a", 0), ("b", 77)):
+            trace["traceEvents"].insert(0, {"ph": "s", "id": number, "tid": tid, "ts": 10})
+        trace["traceEvents"][2:2] = [{"ph": "f", "id": "a", "tid": 77, "ts": 3}, {"ph": "f", "id": "b", "tid": 10, "ts": 11}]
+        self.assertEqual(self.path_of(trace), self.path_of(WAITS))
 
     def test_simulated_paths_have_no_gap(self):
         """Each piece begins where the one before ended: in the same rank, or, of a wait, with a post of the other one."""

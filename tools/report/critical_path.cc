@@ -53,7 +53,8 @@ class Walk {
       if (step.kind != "wait" && step.us > 2 * same_us) rows_[step.row].busy->add(step);
     }
     for (const auto& [id, met] : trace.targets)
-      if (const auto post = trace.sources.find(id); post != trace.sources.end() && rows_.contains(post->second.row))
+      if (const auto post = trace.sources.find(id);
+          post != trace.sources.end() && rows_.contains(post->second.row) && rows_.contains(met.row))
         rows_[met.row].posts.emplace(met.us, post->second);
     for (auto& [row, of] : rows_) of.steps.sort();
     for (Steps& of : busy_) of.sort();

@@ -156,7 +156,7 @@ void tuned_requests(Context& c, int starts) {
 
 TEST_P(Tuned, PersistentRequestsDecideAlike) {
   run_processes(
-      GetParam(), [](Context& c) { tuned_requests(c, c.ranks > 8 ? 80 : 150); }, -1, 120);
+      GetParam(), [](Context& c) { tuned_requests(c, 150); }, -1, 120);
 }
 
 TEST_F(Tuning, IsOffWhereOneRankSaysSo) {

@@ -10,10 +10,10 @@ namespace coll::model {
 
 namespace {
 
-// Parameters that are priced: chunks in the order in which they are preferred, how many access a rank at once. The whole
-// vector comes first, except where a root stages a long one while others read. Formulas leave out small costs of each step, which short chunks have most of, and that ranks
-// which drift apart leave the links to each other, which takes several passes. In each pass of an allgather all ranks wait
-// for all others, so that none drifts far.
+// The parameters that are priced: chunks in order of preference, and how many ranks access one rank at once. The whole
+// vector comes first, except where a root stages a long one while others read. The formulas leave out small costs of each
+// step, of which short chunks have most. They also leave out that ranks which drift apart leave the links to each other,
+// which takes several iterations. In each iteration of an allgather all ranks wait for all others, so that none drifts far.
 constexpr double longest = 1 << 20, long_of_root = 64 << 10;
 constexpr std::array<double, 9> medium_first = {256 << 10, 512 << 10, 128 << 10, longest, 64 << 10,
                                                 32 << 10,  16 << 10,  8 << 10,   4 << 10};

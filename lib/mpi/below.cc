@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -24,9 +25,11 @@ constexpr Kind abi{"the standard ABI of MPI 5", "libcoll_mpi_abi.so"};
 constexpr Kind open_mpi{"Open MPI", "libcoll_mpi_openmpi.so"};
 constexpr Kind mpich{"MPICH", "libcoll_mpi_mpich.so"};
 
+constexpr const char *abi_names[] = {"libmpi_abi.so.1", "libmpi_abi.so.0"};
+
 #if defined(COLL_SHIM_ABI)
 constexpr const Kind &own = abi;
-constexpr const char *library_names[] = {"libmpi_abi.so.1", "libmpi_abi.so.0"};
+constexpr auto &library_names = abi_names;
 #elif defined(OPEN_MPI)
 constexpr const Kind &own = open_mpi;
 constexpr const char *library_names[] = {"libmpi.so.40", "libmpi_mpifh.so.40", "libmpi_usempif08.so.40"};
@@ -66,7 +69,7 @@ bool uses_abi() {
   int version = 0, subversion = 0;
   auto *get_version = reinterpret_cast<int (*)(int *, int *)>(symbol_below("PMPI_Abi_get_version"));
   if (get_version != nullptr && get_version(&version, &subversion) == MPI_SUCCESS && version > 0) return true;
-  return is_loaded("libmpi_abi.so.1") || is_loaded("libmpi_abi.so.0");
+  return std::ranges::any_of(abi_names, is_loaded);
 }
 
 // Loaded out of the global scope Open MPI shows no symbols, but is there.

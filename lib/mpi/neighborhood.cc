@@ -137,8 +137,12 @@ Meetings ask_graph() {
 #undef COLL_SHIM_OWN
 
 const Meetings &meetings_of(bool cartesian) {
-  static const Meetings of_graph = ask_graph(), of_cartesian = ask_cartesian();
-  return cartesian ? of_cartesian : of_graph;
+  if (cartesian) {
+    static const Meetings of_cartesian = ask_cartesian();
+    return of_cartesian;
+  }
+  static const Meetings of_graph = ask_graph();
+  return of_graph;
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Pages of `collctl report` in Chromium, for report_page_test.py."""
+"""Pages of `collctl report` in Chromium, for report_page_test.py and report_picture_test.py."""
 import json
 import os
 import pathlib
@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 
-from cli import Case, collctl
+from cli import Case, collctl, main
 
 sys.path.append("/usr/lib/python3/dist-packages")  # Debian's modules, under another Python
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
@@ -25,6 +25,15 @@ def missing():
         return "selenium is not installed (apt-get install python3-selenium)"
     probe = collctl("report", "-o", "/dev/null", "--topology", "core:2", "-n", 2)
     return "collctl was built without D3 (apt-get install node-d3)" if "without D3" in probe.stderr else ""
+
+
+def main_with_browser():
+    """Runs the tests, or says why they are skipped."""
+    reason = missing()
+    if reason:
+        print(f"skipped: {reason}")
+        sys.exit(77)
+    main()
 
 
 def start_browser():

@@ -7,11 +7,10 @@ import json
 import os
 import pathlib
 import re
-import sys
 
 import report_data
-from cli import collctl, main
-from report_browser import Page, missing
+from cli import collctl
+from report_browser import Page, main_with_browser
 
 LIMIT_BYTES = 3 << 20
 
@@ -490,8 +489,4 @@ class Large(Page):
 
 
 if __name__ == "__main__":
-    reason = missing()
-    if reason:
-        print(f"skipped: {reason}")
-        sys.exit(77)
-    main()
+    main_with_browser()

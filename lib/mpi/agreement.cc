@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Ranks may fail alone: one is out of descriptors, another runs on a second node. None may then be left waiting
-// in an exchange that the others do not enter. Hence every exchange, the bootstrap's too, opens with a round of
-// notes, which carry what is short; a rank that has left coll_comm_create_or_reuse() goes on sending "I have left" until all
-// have, and whoever reads that in the bootstrap gives up as well.
+// A single rank may fail: it is out of descriptors, or runs on another node. It must not leave the others waiting in an
+// exchange that it does not enter. So every exchange, the bootstrap's too, begins with a round of notes, which contain
+// short payloads. A rank that has left coll_comm_create_or_reuse() keeps sending "I have left" until all have left, and
+// a rank that reads this during the bootstrap fails, too.
 #include "mpi/agreement.h"
 
 #include "mpi/below.h"
@@ -25,19 +25,19 @@ namespace coll::shim {
 namespace {
 
 struct Opening {
-  std::uint32_t good;  // has had no trouble so far
-  NodeName node;       // of the rank
+  std::uint32_t good;  // no error so far on this rank
+  NodeName node;       // node of the rank
   KernelName kernel;
 };
 
 struct Note {
-  std::uint64_t bytes;  // of the payload, which follows where it is too long for a note
-  std::uint32_t left;   // out of coll_comm_create_or_reuse()
+  std::uint64_t bytes;  // size of the payload, which is a second exchange if it is too long for a note
+  std::uint32_t left;   // has left coll_comm_create_or_reuse()
   std::uint32_t good;
   char payload[1008];
 };
 
-// By collectives of the MPI library.
+// Exchanges by collectives of the MPI library.
 class BlockingExchange final : public Exchange {
  public:
   explicit BlockingExchange(MPI_Comm comm) : comm_(comm) {}
@@ -60,7 +60,7 @@ class Meeting {
 
   const coll_bootstrap *bootstrap() const { return &bootstrap_; }
 
-  // Whether all can remember the outcome, and whether all know their node. False when MPI fails.
+  // Finds out whether all ranks can store the outcome, and whether all know their node. Returns false if MPI fails.
   bool first_round(bool ready, NodeName node, bool *all_ready, bool *all_placed) {
     const Opening mine{ready, node, running_kernel()};
     if (!exchange(mine, openings_)) return false;
@@ -72,13 +72,13 @@ class Meeting {
     return true;
   }
 
-  // Behind a first round: whether nobody's node is hopeless to ask for.
+  // After a first round: whether no rank's node is `nowhere`.
   bool placeable() const {
     return std::none_of(openings_.begin(), openings_.end(), [](const Opening &of) { return of.node == nowhere; });
   }
 
-  // Behind a first round where all know their node: of each rank, the lowest one of its node. Empty when ranks of one
-  // node run under different kernels.
+  // After a first round in which all ranks know their node: for each rank, the lowest rank of its node. Empty if ranks
+  // of one node run under different kernels, or a kernel is not known.
   std::vector<int> first_on_node() const {
     std::vector<int> first;
     std::unordered_map<NodeName, int> lowest;
@@ -90,7 +90,7 @@ class Meeting {
     return first;
   }
 
-  // Waits until every rank is out of coll_comm_create_or_reuse(); whether all have succeeded.
+  // Waits until every rank has left coll_comm_create_or_reuse(); returns whether all have succeeded.
   bool all_succeeded(bool success) {
     const Note mine{0, 1, success, {}};
     for (;;) {
@@ -133,11 +133,11 @@ class Meeting {
   coll_bootstrap bootstrap_;
 };
 
-// Makes libcoll's communicator; whether that succeeded is for the meeting to ask.
+// Creates libcoll's communicator on this rank; Meeting::all_succeeded() says whether all ranks have.
 coll_status create(const Meeting &meeting, int rank, coll_comm **made) {
   const coll_status status = coll_comm_create_or_reuse(meeting.bootstrap(), made);
   if (status == COLL_OK) return status;
-  // All ranks have the text of the first that failed.
+  // All ranks have the error text of the first rank that failed, so rank 0 alone prints it.
   const bool is_setting = status == COLL_ERR_ARG || status == COLL_ERR_UNAVAILABLE;
   const auto report = is_setting && rank == 0 ? warn_once : log_line;
   report("rank %d: %s (%s): all collectives of this communicator are forwarded to MPI", rank, coll_strerror(status),
@@ -153,7 +153,7 @@ coll_comm *agree_on_one(Meeting &meeting, int rank) {
   return nullptr;
 }
 
-// `meeting` is that of all ranks; those of each node have one of their own.
+// `meeting` is that of all ranks; the ranks of each node have another one.
 std::unique_ptr<Nodes> agree_on_several(Meeting &meeting, MPI_Comm comm, const std::vector<int> &first_on_node,
                                         int rank) {
   auto nodes = std::make_unique<Nodes>(first_on_node, rank);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The ranks of an MPI communicator make a libcoll communicator, or agree that there is none.
+// The ranks of an MPI communicator create a libcoll communicator, or agree that there is none.
 #pragma once
 
 #include "mpi/communicators.h"
@@ -12,15 +12,15 @@
 
 namespace coll::shim {
 
-// At all ranks the same or, whatever went wrong at which of them, nothing.
+// The outcome: the same on all ranks. If any rank fails, every rank gets neither `coll` nor `nodes`.
 struct Agreement {
-  coll_comm *coll;               // when all are on one node
-  std::unique_ptr<Nodes> nodes;  // when they are on several
-  bool lasting;                  // false: a rank cannot remember the outcome, so none may, and all ask again next time
-  Why why;                       // there is neither
+  coll_comm *coll;               // the communicator, if all ranks are on one node; owned by the caller
+  std::unique_ptr<Nodes> nodes;  // the hierarchy, if they are on several nodes
+  bool lasting;  // false: a rank cannot store the outcome, so no rank may, and all ask again at the next call
+  Why why;       // why there is neither
 };
 
-// An allgather of bytes over the ranks that agree. False when it fails.
+// An allgather of bytes over the ranks that agree. Returns false if it fails.
 class Exchange {
  public:
   virtual bool allgather(const void *mine, void *all, std::size_t bytes) = 0;
@@ -29,11 +29,12 @@ class Exchange {
   ~Exchange() = default;
 };
 
-// A communicator of libcoll for the ranks of an exchange, which share a node; NULL at all of them when one fails.
+// Creates a libcoll communicator for the ranks of an exchange, which are on one node. Collective over these ranks.
+// Returns NULL on all of them if one fails; the caller owns the communicator.
 coll_comm *agree_on_one(Exchange &exchange, int rank, int ranks);
 
-// Collective over `comm`, an intra-communicator. `ready`: this rank can remember the outcome. Throws
-// std::bad_alloc when there is not even memory to tell the others.
+// Agrees for `comm`, an intra-communicator; collective over it. `ready`: this rank can store the outcome. Throws
+// std::bad_alloc if there is not even memory to inform the other ranks.
 Agreement agree(MPI_Comm comm, int rank, int ranks, bool ready);
 
 }  // namespace coll::shim

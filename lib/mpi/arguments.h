@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Arguments of collectives, blocking or not, as the decision whether to intercept them and libcoll need them.
+// Arguments of blocking and non-blocking collectives, converted for the decision whether to intercept the call and for
+// libcoll.
 #pragma once
 
 #include "mpi/blocks.h"
@@ -14,8 +15,8 @@
 
 namespace coll::shim {
 
-// The send buffer as libcoll wants it. Open MPI lets a program name one buffer twice and means in place; MPICH
-// calls it an error, and gets to say so.
+// Sets `*from` to the send buffer that libcoll gets. Returns false if the MPI library must report an error: the buffer
+// is NULL, or, under MPICH, equal to the receive buffer. Open MPI takes equal buffers to mean in place.
 inline bool sends_from(const void *send, const void *recv, const void **from) {
   *from = send == MPI_IN_PLACE ? COLL_IN_PLACE : send;
   if (send == recv) {
@@ -25,17 +26,17 @@ inline bool sends_from(const void *send, const void *recv, const void **from) {
   return send != nullptr;
 }
 
-// Why a reduction of so many elements, which are none, is forwarded.
+// Why a reduction of `count` elements, at most 0, is forwarded.
 inline Why why_not(MPI_Count count) { return count == 0 ? Why::empty : Why::arguments; }
 
-// What is known of `count` elements of a datatype.
+// `count` elements of a datatype, and what the shim knows of the datatype.
 struct Message {
   MPI_Count count;
   MPI_Datatype handle;
   const Datatype *element;
 
   Message(MPI_Count count, MPI_Datatype handle) : count(count), handle(handle), element(datatype_of(handle)) {}
-  // Where most programs name the datatype of `other` again.
+  // Faster if `handle` is the datatype of `other`, as in most programs.
   Message(MPI_Count count, MPI_Datatype handle, const Message &other)
       : count(count), handle(handle), element(handle == other.handle ? other.element : datatype_of(handle)) {}
   bool known() const { return element != nullptr && count >= 0; }
@@ -45,7 +46,7 @@ struct Message {
   }
 };
 
-// Why blocks of that kind are passed on by every rank; Why::count_ when they are taken.
+// Why every rank forwards a collective on such blocks; Why::count_ if it is intercepted.
 inline Why obstacle(const Message &message) {
   if (message.element == nullptr) return Why::datatype;
   if (message.count < 0) return Why::arguments;
@@ -53,7 +54,8 @@ inline Why obstacle(const Message &message) {
   return message.bytes() > INT_MAX ? Why::size : Why::count_;
 }
 
-// One side of a v-form: `numbers` is the first or the second half of the communicator's. `element` is of `handle`.
+// Describes one side of a v-variant. `numbers`: the first or the second half of the communicator's. `element` is the
+// description of `handle`. Returns false if an argument is wrong.
 template <typename Count, typename Displ>
 bool make_side(const void *buffer, MPI_Datatype handle, const Datatype *element, const Count *counts,
                const Displ *displs, int ranks, std::size_t *numbers, Side *side) {
@@ -61,14 +63,14 @@ bool make_side(const void *buffer, MPI_Datatype handle, const Datatype *element,
          side->describe(buffer, handle, element, counts, displs, ranks, numbers);
 }
 
-// The side of one block.
+// Describes the side of a rank's own, single block.
 inline void describe_own(Side *side, bool in_place, const Message &message, const void *buffer) {
   if (in_place) side->be_in_place();
   else message.describe(side, buffer, 1);
 }
 
-// Open MPI lets a program name its own block of the other buffer, and moves nothing; MPICH calls it an error, as libcoll
-// does. `own` becomes in place then. Blocks that are packed lie elsewhere anyway.
+// Marks `own` as in place if it is this rank's block of the other buffer. Open MPI accepts that and moves nothing;
+// MPICH reports an error, as libcoll does. Packed blocks are in other memory anyway.
 inline void keep_own_block(Side &own, const Side &blocks, std::size_t offset_bytes) {
   if (over_open_mpi && own.data() != nullptr && blocks.data() != nullptr &&
       static_cast<const char *>(own.data()) == static_cast<const char *>(blocks.data()) + offset_bytes)

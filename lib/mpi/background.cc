@@ -19,9 +19,9 @@ namespace coll::shim {
 
 namespace {
 
-constexpr long calls_before_vote = 4;  // that the program may start until a vote has come round
-constexpr int most_at_once = 32;       // agreements of this process, each with a thread
-constexpr int tags = 1 << 15;          // that every MPI library has
+constexpr long calls_before_vote = 4;  // calls that a program may start until the votes have arrived
+constexpr int most_at_once = 32;       // agreements of this process at once, each with a thread
+constexpr int tags = 1 << 15;          // the tags that every MPI library supports
 
 std::mutex all_mutex;
 std::vector<std::shared_ptr<Background>> &all() {
@@ -34,7 +34,7 @@ int next_tag() {
   return static_cast<int>(last.fetch_add(1, std::memory_order_relaxed) % tags);
 }
 
-// The program waits for what other threads, or other processes, do.
+// Called while the program waits for other threads or other processes.
 void let_others_run() {
   look_into_mpi(nullptr);
   std::this_thread::yield();
@@ -57,8 +57,8 @@ class Background::FirstRound final : public Errand {
   bool good_ = false;
 };
 
-// Bruck's allgather: in round k a rank has the blocks of 2^k ranks from itself on, and gets as many from the rank behind
-// them. log2(ranks) messages in a row.
+// Bruck's allgather: before round k a rank has the blocks of 2^k ranks, from its own on, and receives as many from the
+// rank after these. It takes log2(ranks) rounds of messages.
 class Background::Messages final : public Exchange {
  public:
   explicit Messages(const Background &of) : of_(of) {}
@@ -69,7 +69,7 @@ class Background::Messages final : public Exchange {
     std::memcpy(blocks, mine, bytes);
     Rounds rounds(of_, blocks, bytes);
     run_errand(rounds);
-    // The own block is the first so far.
+    // So far the rank's own block is the first.
     const auto before = static_cast<std::size_t>(of_.ranks_ - of_.rank_) * bytes;
     std::rotate(blocks, blocks + before, blocks + static_cast<std::size_t>(of_.ranks_) * bytes);
     return rounds.good();
@@ -143,7 +143,7 @@ bool Background::find_peers(MPI_Comm comm) {
   return good && std::ranges::find(peers_, MPI_UNDEFINED) == peers_.end();
 }
 
-// It receives no signal of the program's.
+// The thread blocks all signals, which are for the program's threads.
 void Background::start_thread() {
   sigset_t every, before;
   sigfillset(&every);
@@ -151,7 +151,7 @@ void Background::start_thread() {
   try {
     thread_ = std::thread([this] { run(); });
   } catch (const std::system_error &) {
-    // Too many: the rank says that it cannot take part.
+    // Too many threads: the rank votes that it cannot take part.
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
@@ -165,7 +165,7 @@ std::shared_ptr<Background> Background::begin(MPI_Comm comm, int rank, int ranks
     std::erase_if(all(), [](const auto &one) { return one->is_finished(); });
     may = std::ranges::count_if(all(), [](const auto &one) { return one->thread_.joinable(); }) < most_at_once;
   }
-  const std::lock_guard lock(made->mutex_);  // which the thread waits for
+  const std::lock_guard lock(made->mutex_);  // the thread waits for it
   if (may) made->start_thread();
   made->own_ = {made->thread_.joinable(), next_tag(), known_node(), running_kernel()};
   const int bytes = sizeof(Opening);
@@ -201,7 +201,7 @@ void Background::announce(coll_comm *made, Why why, long last_forwarded) {
   announced_.store(true, std::memory_order_release);
 }
 
-// The thread.
+// The thread's function.
 void Background::run() {
   { const std::lock_guard begun(mutex_); }
   FirstRound first_round(&first_round_);
@@ -259,7 +259,7 @@ void Background::end_first_round() {
   }
 }
 
-// Without a thread it is over with the first round, which the next to look completes.
+// Without a thread, the agreement is over when the first round is, which the next caller completes.
 bool Background::is_finished() {
   if (thread_.joinable()) return finished_.load(std::memory_order_acquire);
   FirstRound first_round(&first_round_);

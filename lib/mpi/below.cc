@@ -16,7 +16,7 @@ Below found;
 
 namespace {
 
-// What a process uses, and the shim for it.
+// The kind of MPI library that a process uses, and the shim for it.
 struct Kind {
   const char *name;
   const char *shim;
@@ -38,7 +38,7 @@ constexpr const Kind &own = mpich;
 constexpr const char *library_names[] = {"libmpich.so.12", "libmpi.so.12", "libmpichfort.so.12"};
 #endif
 
-// In the MPI library itself, when it was loaded out of the global scope: by a scripting language's import.
+// Looks a symbol up in the MPI library itself, if it was loaded with RTLD_LOCAL: by a scripting language's import.
 void *in_library(const char *name) {
   for (const char *library : library_names) {
     void *handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
@@ -48,7 +48,7 @@ void *in_library(const char *name) {
   return nullptr;
 }
 
-// A plain search for MPI_x would find the shim itself; the next in line is wanted.
+// A search in the global scope for MPI_x would find the shim itself; the next definition is wanted.
 void *next_symbol(const char *mpi_name, const char *pmpi_name) {
   if (void *symbol = dlsym(RTLD_NEXT, mpi_name)) return symbol;
   if (void *symbol = dlsym(RTLD_NEXT, pmpi_name)) return symbol;
@@ -63,8 +63,9 @@ void *symbol_below(const char *name) {
 
 bool is_loaded(const char *library) { return dlopen(library, RTLD_LAZY | RTLD_NOLOAD) != nullptr; }
 
-// Libraries of the standard ABI say so; those of MPI 4 and earlier have no such function. One whose name is not searched
-// is found by that of its file, since Open MPI's is made of a library that has its other ABI's symbols, too.
+// Libraries of the standard ABI say so; those of MPI 4 and earlier lack the function. A library loaded with RTLD_LOCAL
+// is recognised by its file's name, because Open MPI's library of the ABI loads one that has the symbols of its other
+// ABI.
 bool uses_abi() {
   int version = 0, subversion = 0;
   auto *get_version = reinterpret_cast<int (*)(int *, int *)>(symbol_below("PMPI_Abi_get_version"));
@@ -72,12 +73,12 @@ bool uses_abi() {
   return std::ranges::any_of(abi_names, is_loaded);
 }
 
-// Loaded out of the global scope Open MPI shows no symbols, but is there.
+// If Open MPI was loaded with RTLD_LOCAL, its symbols are not found, but its file is.
 bool uses_open_mpi() { return symbol_below("ompi_mpi_comm_world") != nullptr || is_loaded("libmpi.so.40"); }
 
-// Handles of the kinds differ: not even passing a call on would work with the wrong one.
+// The kinds have different handles: with the wrong shim, not even forwarding would work.
 void check_library() {
-  // As long as any library's: it may be another than the one whose mpi.h this is.
+  // Large enough for any library: it may be another one than that of this mpi.h.
   static char version[8192 + MPI_MAX_LIBRARY_VERSION_STRING] = "";
   int length = 0;
   auto get_version = reinterpret_cast<decltype(&::PMPI_Get_library_version)>(symbol_below("PMPI_Get_library_version"));
@@ -142,7 +143,7 @@ bool mpi_is_running() {
 }
 
 namespace {
-std::mutex quiet;  // one at a time, or the second would save what the first has set
+std::mutex quiet;  // one object at a time, or the second would save the first one's handler
 }
 
 QuietErrors::QuietErrors() : handlers_{{found.world, {}, false}, {found.self, {}, false}} {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The MPI library below, and whoever stands between it and the shim.
+// The functions of the underlying MPI library, and of other tools between it and the shim.
 #pragma once
 
 #include "mpi/handles.h"
 
 namespace coll::shim {
 
-// The entry points the shim takes, as the next in line has them: another tool's, or the library's own.
+// The entry points that the shim intercepts, as the next definition has them: another tool's, or the library's own.
 // clang-format off
 #define COLL_SHIM_TAKEN(X)                                                                              \
   X(Barrier) X(Bcast) X(Reduce) X(Allreduce)                                                           \
@@ -17,11 +17,11 @@ namespace coll::shim {
   X(Iprobe) X(Improbe) X(Isend) X(Issend) X(Irsend) X(Ibsend) COLL_SHIM_TAKEN_LARGE(X) COLL_SHIM_STARTED(X)\
   COLL_SHIM_EDGES(X) COLL_SHIM_WAITS(X) COLL_SHIM_PERSISTENT(X) COLL_SHIM_INITS_LARGE(X)
 
-// Those of waits.h.
+// The entry points of waits.h.
 #define COLL_SHIM_WAITS(X)                                                                              \
   X(Wait) X(Waitall) X(Waitany) X(Waitsome) X(Test) X(Testall) X(Testany) X(Testsome)
 
-// Those of persistent.h: all with the names that follow, and COLL_SHIM_INITS with "_init" behind them. Open MPI 4.1 has the
+// The entry points of persistent.h: these, and those of COLL_SHIM_INITS with "_init" appended. Open MPI 4.1 has the
 // latter as an extension.
 #define COLL_SHIM_PERSISTENT(X) X(Start) X(Startall) X(Request_free) X(Cancel)
 #if defined(OMPI_HAVE_MPI_EXT_PCOLLREQ) && OMPI_MAJOR_VERSION < 5
@@ -56,7 +56,7 @@ namespace coll::shim {
 #define COLL_SHIM_INITS_LARGE(X)
 #endif
 
-// Those of neighbors.h.
+// The entry points of neighbors.h.
 #define COLL_SHIM_EDGES(X)                                                                              \
   X(Alltoallw) X(Neighbor_allgather) X(Neighbor_allgatherv)                                            \
   X(Neighbor_alltoall) X(Neighbor_alltoallv) X(Neighbor_alltoallw)                                     \
@@ -72,7 +72,7 @@ namespace coll::shim {
 #define COLL_SHIM_EDGES_LARGE(X)
 #endif
 
-// Those with large counts.
+// The entry points with large counts.
 #if MPI_VERSION >= 4
 #define COLL_SHIM_LARGE_COUNTS
 #define COLL_SHIM_TAKEN_LARGE(X)                                                                        \
@@ -86,7 +86,7 @@ namespace coll::shim {
 #define COLL_SHIM_TAKEN_LARGE(X)
 #endif
 
-// The non-blocking ones.
+// The non-blocking collectives.
 #define COLL_SHIM_STARTED(X)                                                                            \
   X(Ibarrier) X(Ibcast) X(Ireduce) X(Iallreduce)                                                       \
   X(Ireduce_scatter) X(Ireduce_scatter_block) X(Iscan) X(Iexscan)                                      \
@@ -98,7 +98,8 @@ namespace coll::shim {
 #define COLL_SHIM_ASKED(X) X(Request_get_status)
 #endif
 
-// What the shim itself needs; always PMPI_, so that tools do not count it as the program's doing.
+// The functions that the shim itself calls; always by their PMPI_ names, so that tools do not count them as calls of
+// the program.
 #define COLL_SHIM_NEEDED(X)                                                                             \
   X(Initialized) X(Finalized) X(Get_library_version)                                                   \
   X(Comm_test_inter) X(Comm_size) X(Comm_rank) X(Comm_split) X(Comm_free)                             \
@@ -116,11 +117,11 @@ namespace coll::shim {
   X(Topo_test) X(Cartdim_get) X(Cart_get) X(Cart_shift) X(Graph_neighbors_count) X(Graph_neighbors)    \
   X(Dist_graph_neighbors_count) X(Dist_graph_neighbors)                                                \
   COLL_SHIM_COUNTS(X) COLL_SHIM_CONVERSIONS(X) COLL_SHIM_ENDS(X) COLL_SHIM_REQUESTS(X)
-// Of those, what requests need: lib/mpi/requests.h and background.h.
+// Those of them that requests.h and background.h need.
 #define COLL_SHIM_REQUESTS(X)                                                                           \
   COLL_SHIM_STATUSES(X) X(Grequest_start) X(Grequest_complete) X(Recv_init) X(Start) X(Send) X(Request_free) X(Query_thread)                                               \
   X(Group_translate_ranks) X(Iallgather) X(Test) X(Testall) X(Type_dup)
-// An empty status; of the two libraries' own kinds requests.cc knows it.
+// For an empty status. In the ABI its fields are private; requests.cc writes those of Open MPI and MPICH directly.
 #ifdef COLL_SHIM_ABI
 #define COLL_SHIM_STATUSES(X) X(Status_set_elements) X(Status_set_cancelled)
 #else
@@ -134,13 +135,13 @@ namespace coll::shim {
 #define COLL_SHIM_COUNT(name) name##_x
 #define COLL_SHIM_COUNTS(X) X(Type_size_x) X(Type_get_extent_x) X(Type_get_true_extent_x)
 #endif
-// Fortran's handles. MPICH's are C's: there is nothing to call. Nor is there Fortran in the standard ABI.
+// Conversions of Fortran's handles. MPICH's are the same as C's, and the standard ABI has no Fortran.
 #ifdef OPEN_MPI
 #define COLL_SHIM_CONVERSIONS(X) X(Comm_f2c) X(Type_f2c) X(Type_c2f) X(Op_f2c) X(Request_c2f) X(Request_f2c)
 #else
 #define COLL_SHIM_CONVERSIONS(X)
 #endif
-// How errors.cc ends a process of MPICH, or of the standard ABI.
+// The functions by which errors.cc ends a process of MPICH, or of the standard ABI.
 #ifdef OPEN_MPI
 #define COLL_SHIM_ENDS(X)
 #else
@@ -156,7 +157,7 @@ struct Below {
     COLL_SHIM_INITS(COLL_SHIM_INIT_MEMBER)
   } next;
   COLL_SHIM_NEEDED(COLL_SHIM_MEMBER)
-  decltype(&::PMPI_Free_mem) own_free_mem;  // the library's, behind its PMPI_ name, which the shim takes too
+  decltype(&::PMPI_Free_mem) own_free_mem;  // the library's PMPI_Free_mem, which the shim defines, too
 #undef COLL_SHIM_MEMBER
 #undef COLL_SHIM_INIT_MEMBER
   MPI_Comm world;
@@ -164,23 +165,24 @@ struct Below {
   MPI_Errhandler errors_return;
   MPI_Datatype byte, no_datatype;
   MPI_Info info_null;
-  bool usable;  // everything was found
+  bool usable;  // all functions were found
 };
 
-// Found at the first call. Thread safe.
+// The library's functions, looked up at the first call. The reference stays valid. Thread safe.
 const Below &below();
 
-// The next entry point of that name that Fortran would call; looked up anew each time.
+// The next definition of a Fortran entry point; looked up anew each time.
 void *next_fortran(const char *name);
 
-// As below(), for those who know that below() has been called: a load, nothing else.
+// As below(), for callers that know that below() has been called: one load, no check.
 extern Below found;
 
-// Between MPI_Init and MPI_Finalize.
+// Whether the process is between MPI_Init and MPI_Finalize.
 bool mpi_is_running();
 
-// Errors of calls that belong to no communicator go to the handler of MPI_COMM_WORLD (of MPI_COMM_SELF from MPI 4
-// on); while one of these lives, they are only returned. For questions about handles the program may have got wrong.
+// While an object of this class exists, MPI errors are returned to the shim. Errors of calls on no communicator go to
+// the handler of MPI_COMM_WORLD (of MPI_COMM_SELF from MPI 4 on), which would end the program. For calls on handles
+// that may be invalid because of a mistake of the program.
 class QuietErrors {
  public:
   QuietErrors();

@@ -10,8 +10,8 @@ namespace coll::shim {
 
 namespace {
 
-// What blocks of elements that lie in order hold, and behind that where they begin, in bytes. Returns their sum; -1 when a
-// count or a displacement is negative, and `bytes` means nothing.
+// Writes the sizes of contiguous blocks to `bytes`, followed by their displacements, both in bytes. Returns the sum of
+// the sizes; -1 if a count or a displacement is negative: then `bytes` is invalid.
 template <typename Count, typename Displ>
 std::ptrdiff_t in_bytes(const Count *counts, const Displ *displs, int blocks, std::size_t element_bytes,
                         std::size_t *bytes) {
@@ -45,8 +45,8 @@ bool Side::describe(const void *buffer, MPI_Datatype handle, const Datatype *ele
       return good();
     }
   }
-  // Displacements may be negative; libcoll's begin at the first block. Locals, since `bytes` might be members for all
-  // that the compiler knows.
+  // Displacements may be negative; libcoll's begin at the first block. These are local variables, because for all the
+  // compiler knows `bytes` might point to members.
   const std::size_t element_bytes = element->size_bytes;
   std::ptrdiff_t first = PTRDIFF_MAX;
   std::size_t total = 0;

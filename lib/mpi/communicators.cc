@@ -39,22 +39,22 @@ namespace {
 enum class Phase { before, open, closed };
 
 std::atomic<Phase> phase{Phase::before};
-thread_local bool making = false;  // what the shim itself calls is not the program's
+thread_local bool making = false;  // this thread is in MPI calls of the shim, which are not the program's
 struct Making {
   Making() { making = true; }
   ~Making() { making = false; }
 };
 
-bool consents = false;  // everything the shim itself needs could be made
+bool consents = false;  // all MPI objects of the shim were created
 int keyval = MPI_KEYVAL_INVALID;
 MPI_Comm own_communicator;
-MPI_Request own_request;  // receives what nobody sends
+MPI_Request own_request;  // a receive that no message matches
 char own_byte;
 
-std::mutex living_mutex;  // of the list, and of `total`
+std::mutex living_mutex;  // guards the list and `total`
 Communicator *living = nullptr;
 Tally total;
-std::atomic<std::uint64_t> passed_unseen[collectives][whys];  // passed on before anything was kept of the communicator
+std::atomic<std::uint64_t> passed_unseen[collectives][whys];  // of communicators without state
 
 void enlist(Communicator *communicator) {
   const std::lock_guard lock(living_mutex);
@@ -79,8 +79,8 @@ void close(Communicator *communicator) {
 int delete_communicator(MPI_Comm, int, void *value, void *) {
   HandleCache<Communicator>::forget_all();
   auto *communicator = static_cast<Communicator *>(value);
-  // Open MPI 4.1 crashes when a communicator goes before its non-blocking collectives. MPICH keeps it until then, and
-  // calls this in the progress that ends the last.
+  // Open MPI 4.1 crashes if a communicator is freed before its non-blocking collectives are complete. MPICH keeps it
+  // until then, and calls this function in the progress that completes the last one.
   if (over_open_mpi && communicator->background != nullptr) communicator->background->end_first_round();
   const std::lock_guard lock(living_mutex);
   *communicator->link = communicator->next;
@@ -90,7 +90,7 @@ int delete_communicator(MPI_Comm, int, void *value, void *) {
   return MPI_SUCCESS;
 }
 
-// A duplicate is another communicator: it gets its own at its first collective.
+// A duplicate is another communicator: its state is created by its first collective.
 int keep_from_duplicate(MPI_Comm, int, void *, void *, void *, int *flag) {
   *flag = 0;
   return MPI_SUCCESS;
@@ -104,9 +104,8 @@ bool make_own_things() {
     keyval = MPI_KEYVAL_INVALID;
     return false;
   }
-  // Not MPI_Comm_dup, which would copy the program's attributes.
-  // The first one may get the handle of a communicator that the program has freed and wrongly uses now, and which must
-  // stay invalid.
+  // Not MPI_Comm_dup, which would copy the program's attributes. The first new communicator may get the handle of one
+  // that the program has freed and uses by mistake; that handle must stay invalid.
   MPI_Comm first;
   if (found.Comm_split(found.self, 0, 0, &first) != MPI_SUCCESS) return false;
   const bool second = found.Comm_split(found.self, 0, 0, &own_communicator) == MPI_SUCCESS;
@@ -148,7 +147,7 @@ struct Shape {
   int ranks;
 };
 
-// False when `comm` is no communicator.
+// Returns false if `comm` is not a communicator.
 bool look_up(MPI_Comm comm, Shape *shape) {
   *shape = {};
   if (!may_be_communicator(comm) || comm == MPI_COMM_NULL) return false;
@@ -166,13 +165,13 @@ bool look_up(MPI_Comm comm, Shape *shape) {
          found.Comm_rank(comm, &shape->rank) == MPI_SUCCESS && found.Comm_size(comm, &shape->ranks) == MPI_SUCCESS;
 }
 
-// Whether this process is the one that logs what is the same at all.
+// Whether this process logs messages that would be the same on all ranks.
 bool logs_for_all() {
   int rank = 0;
   return log_wanted() && found.usable && found.Comm_rank(found.world, &rank) == MPI_SUCCESS && rank == 0;
 }
 
-// The line of COLL_LOG about versions, once.
+// Logs the versions of libcoll and the MPI library.
 void log_versions() {
   if (!logs_for_all()) return;
   int length = 0;
@@ -182,7 +181,7 @@ void log_versions() {
   log_line("version %s, shim for %s; %s", coll_version(), shim_kind, library);
 }
 
-// While the first rank of a communicator makes that of libcoll: its name, for COLL_LOG.
+// While rank 0 of a communicator creates libcoll's: passes the communicator's name to libcoll's log.
 class LoggedName {
  public:
   LoggedName(MPI_Comm comm, int rank) {
@@ -199,7 +198,7 @@ class LoggedName {
   char text_[MPI_MAX_OBJECT_NAME];
 };
 
-// NULL when nothing can be kept of it.
+// Creates the state of `comm`. Returns NULL if there is no memory, or MPI reports an error.
 Communicator *attach(MPI_Comm comm, const Shape &shape) {
   if (!consents) return nullptr;
   auto *communicator = new (std::nothrow) Communicator{};
@@ -241,7 +240,7 @@ Communicator *make_locally(MPI_Comm comm, const Shape &shape) {
   const Making guard;
   Communicator *communicator = attach(comm, shape);
   if (shape.is_inter != 0 || shape.ranks == 1) return communicator;
-  // The peers count on this rank.
+  // Forwarding is no fallback: the peers begin an agreement, which needs this rank.
   if (communicator == nullptr) throw std::bad_alloc();
   communicator->background = Background::begin(comm, shape.rank, shape.ranks);
   communicator->why = Why::refused;
@@ -249,7 +248,7 @@ Communicator *make_locally(MPI_Comm comm, const Shape &shape) {
   return communicator;
 }
 
-// What is kept for `comm`, or what `make` makes for it.
+// Returns the state of `comm`, which `make` creates if there is none.
 template <typename Make>
 Communicator *kept_or_made(MPI_Comm comm, int root, Make make) {
   if (Ending::ends(comm)) return nullptr;
@@ -264,7 +263,7 @@ Communicator *kept_or_made(MPI_Comm comm, int root, Make make) {
   return communicator;
 }
 
-// Counts a call of a communicator whose ranks agree in the background.
+// Counts a call on a communicator whose ranks agree in the background.
 Why wait_for_background(Communicator &communicator, bool may_wait) {
   if (!communicator.background->is_over(may_wait)) return Why::agreement;
   const std::shared_ptr<Background> background = std::exchange(communicator.background, nullptr);
@@ -282,7 +281,7 @@ std::uint64_t passed_in_all(int collective, std::size_t why) {
   return total.passed[collective][why] + passed_unseen[collective][why];
 }
 
-// "rank 0: bcast: 12 taken, 3 passed on (2 one rank, 1 wrong arguments)"
+// Logs lines such as "rank 0: bcast: 12 intercepted, 3 forwarded (2 one rank, 1 wrong arguments)".
 void tell_total(int rank) {
   for (int i = 0; i < collectives; i++) {
     std::uint64_t passed = 0;
@@ -399,7 +398,7 @@ void shut_down() {
   if (debug_wanted()) tell_total(rank), tell_heap(rank);
   if (all_ranks_count()) compare_ranks(private_world());
   coll_stats_write(rank);
-  // Attributes outlive their keys; MPI still calls the delete callbacks.
+  // Attributes outlive their keyval: MPI still calls the delete callbacks.
   if (keyval != MPI_KEYVAL_INVALID) found.Comm_free_keyval(&keyval);
   if (!consents) return;
   forget_datatypes();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the shim keeps for each MPI communicator: an attribute, made by the first collective that could be taken.
+// The shim's state of each MPI communicator: an attribute, created by the first collective that might be intercepted.
 #pragma once
 
 #include "mpi/handle_cache.h"
@@ -85,33 +85,33 @@ enum Collective {
   collectives
 };
 
-// The persistent form of a non-blocking one.
+// The persistent variant of a non-blocking collective.
 constexpr Collective persistent_form(Collective collective) {
   return static_cast<Collective>(collective + (barrier_init - ibarrier));
 }
 
-// "MPI_Bcast".
+// The name in MPI, such as "MPI_Bcast".
 const char *mpi_name(Collective collective);
-// What libcoll's statistics call it.
+// The name in libcoll's statistics, such as "bcast".
 const char *libcoll_name(Collective collective);
 
-// Why a call is passed on.
+// Why a call is forwarded.
 enum class Why : std::uint8_t {
   closed,     // outside MPI_Init ... MPI_Finalize, or COLL_MPI=off, or COLL_PROGRAMS
   ending,     // inside MPI_Comm_free or MPI_Comm_disconnect
-  inter,      // an inter-communicator
-  alone,      // one rank
-  nodes,      // ranks on several nodes, and two levels cannot be right or cannot win
-  refused,    // libcoll could not make a communicator
-  empty,      // nothing to move
-  arguments,  // wrong ones, for the library below to complain about
-  datatype,   // not known
-  reduction,  // an operation, or a pair of operation and datatype, that libcoll does not do
-  size,       // too large
+  inter,      // the communicator is an inter-communicator
+  alone,      // the communicator has one rank
+  nodes,      // ranks on several nodes, where two levels would be incorrect or slower
+  refused,    // libcoll could not create a communicator
+  empty,      // no data to move
+  arguments,  // wrong arguments, which the MPI library reports
+  datatype,   // a datatype that is unknown or not committed
+  reduction,  // an operation, or a pair of operation and datatype, that libcoll does not support
+  size,       // the message is too large
   agreement,  // the ranks have not yet agreed on a communicator of libcoll (background.h)
   others,     // another rank could not prepare a persistent request
   progress,   // the MPI library has no place for the progress of requests (hook.h)
-  count_      // how many there are
+  count_      // number of reasons; also: no reason to forward
 };
 constexpr std::size_t whys = static_cast<std::size_t>(Why::count_);
 const char *why_name(Why why);
@@ -121,87 +121,89 @@ struct Tally {
   std::uint64_t passed[collectives][whys];
 };
 
-// How far the ranks have come with a communicator.
+// How far the ranks of a communicator have agreed.
 enum class Standing : std::uint8_t {
-  settled,     // for good
-  background,  // they are agreeing while the program goes on
-  unasked      // libcoll serves no non-blocking collectives on it; the first blocking one asks for the others
+  settled,     // the decision is final
+  background,  // they agree while the program continues (background.h)
+  unasked      // non-blocking collectives are forwarded; the first blocking one agrees about the blocking ones
 };
 
 class Background;
 struct Neighborhood;
 
-// Used by one thread at a time, as MPI asks of a communicator's collectives.
+// State of one communicator. Used by one thread at a time, as MPI requires of a communicator's collectives.
 struct Communicator {
-  coll_comm *coll;               // of a communicator on one node
-  std::unique_ptr<Nodes> nodes;  // of one on several
-  Why why;                       // neither: everything is passed on
+  coll_comm *coll;               // if all ranks are on one node
+  std::unique_ptr<Nodes> nodes;  // if they are on several nodes
+  Why why;                       // why all calls are forwarded, if there is neither
   int rank;
   int ranks;
   Tally tally;
-  std::unique_ptr<char[]> packed;  // what scattered data are packed into
+  std::unique_ptr<char[]> packed;  // packing memory for data that is not contiguous
   std::size_t packed_bytes;
-  Communicator *next;  // all that live
+  Communicator *next;  // list of all communicators
   Communicator **link;
 
-  std::unique_ptr<std::size_t[]> numbers;            // of v-forms, in bytes
-  std::shared_ptr<const Neighborhood> neighborhood;  // found by the first collective among neighbours
+  std::unique_ptr<std::size_t[]> numbers;            // counts and displacements of v-variants, in bytes
+  std::shared_ptr<const Neighborhood> neighborhood;  // set by the first neighbourhood collective
 
   std::shared_ptr<Background> background;
   Standing standing;
 
   bool takes() const { return coll != nullptr || nodes != nullptr || standing != Standing::settled; }
-  // NULL when there is no memory.
+  // Returns packing memory of at least `bytes`, valid until the next call; NULL if there is no memory.
   char *packing_space(std::size_t bytes);
-  // Room for four numbers a rank; NULL when there is no memory.
+  // Returns room for four numbers per rank; NULL if there is no memory.
   std::size_t *number_space() { return numbers != nullptr ? numbers.get() : make_numbers(); }
   std::size_t *make_numbers();
 };
 
 extern constinit thread_local HandleCache<Communicator> recent_communicators;
 
-// NULL when the thread has not used it lately.
+// The state of `comm`, if this thread has used it recently; otherwise NULL.
 inline Communicator *recent(MPI_Comm comm) { return recent_communicators.find(handle_bits(comm)); }
 
-// Whether the shim may take calls now: MPI runs, switched_off() gives no reason, and this is not a call that MPI makes
-// while the shim itself waits for it.
+// Whether the shim may intercept calls now: MPI is initialised, switched_off() gives no reason, and the call is not one
+// that MPI makes while the shim itself waits for MPI.
 bool prepare();
 
-// Finds or makes what is kept for `comm`; making it is collective. NULL when `comm` is no communicator or has
-// no rank `root`: the library below will say so. Throws std::bad_alloc. Needs prepare().
+// Returns the state of `comm`; creates it if there is none, which is collective over `comm`. Returns NULL if `comm` is
+// not a communicator or has no rank `root`: the MPI library then reports the error. Throws std::bad_alloc. Requires
+// prepare().
 Communicator *acquire(MPI_Comm comm, int root);
 
-// The same for a non-blocking collective: local. What is kept is not settled at first.
+// As acquire(), for a non-blocking collective: local. The state is at first not final.
 Communicator *acquire_locally(MPI_Comm comm, int root);
 
-// Whether the next call on a communicator that is not settled is served: Why::count_, or why it is forwarded. To be asked
-// once for each collective call, by the blocking ones and by the starts of others: they are counted.
+// Whether the next call on a communicator without a final decision is served: Why::count_, or why it is forwarded. Call
+// it exactly once for each collective call, blocking or not, because calls are counted. settle() may be collective,
+// settle_locally() is local.
 Why settle(MPI_Comm comm, Communicator &communicator);
 Why settle_locally(Communicator &communicator);
 
-// Frees what is kept for `comm`, which the program is about to free; nothing for a communicator that cannot be freed.
+// Frees the state of `comm`, which the program is about to free; does nothing for a communicator that cannot be freed.
 void release(MPI_Comm comm);
 
-// Why a call on a communicator is forwarded of which nothing is kept.
+// Why a call is forwarded on a communicator that has no state.
 Why unkept(MPI_Comm comm);
 
-// Whether this MPI library lets the shim serve non-blocking collectives.
+// Whether the shim can serve non-blocking collectives under this MPI library.
 extern bool requests_work;
 
-// A communicator of this process alone, to pack with.
+// A communicator that contains only this process, for packing.
 MPI_Comm private_communicator();
-// A request that does not complete, to drive MPI's progress with.
+// A request that never completes; testing it drives MPI's progress.
 MPI_Request endless_request();
 
-// Counts a call that is passed on; `communicator` may be NULL.
+// Counts a forwarded call; `communicator` may be NULL.
 void count_passed(Communicator *communicator, Collective collective, Why why);
 
-// Where the processes of MPI_COMM_WORLD sit; called at the end of MPI_Init, collective. Without it the first collective of
-// every communicator asks. Calls after the first do nothing.
+// Finds out on which nodes the processes of MPI_COMM_WORLD run. Called at the end of MPI_Init; collective. Without it
+// the first collective of every communicator finds out. Only the first call has an effect.
 void start_up();
 
-// Frees all that is kept and takes no more calls. Called at the start of MPI_Finalize, that is at the same point
-// of every rank's program, so that no rank takes a call that another passes on.
+// Frees all state; no call is intercepted afterwards. Called at the start of MPI_Finalize, which is the same point of
+// every rank's program, so no rank intercepts a call that another one forwards.
 void shut_down();
 
 }  // namespace coll::shim

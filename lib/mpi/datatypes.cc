@@ -12,13 +12,13 @@ namespace {
 
 // ---- predefined datatypes: a table, filled once, read without locks ------------------------------------------
 
-// The classes of datatypes by which MPI says what an operation is defined for (MPI 3.1, 5.9.2).
+// The classes of datatypes for which MPI defines operations (MPI 3.1, 5.9.2).
 enum class Class { c_integer, fortran_integer, address, real, complex, logical, byte, pair, opaque };
 
 struct Named {
   MPI_Datatype handle;
   Class group;
-  coll_datatype type;  // 0: by size
+  coll_datatype type;  // 0: determined by the size
   bool is_unsigned = false;
 };
 
@@ -29,7 +29,7 @@ constexpr std::uint32_t logical = bit(COLL_LAND) | bit(COLL_LOR) | bit(COLL_LXOR
 constexpr std::uint32_t bitwise = bit(COLL_BAND) | bit(COLL_BOR) | bit(COLL_BXOR);
 constexpr std::uint32_t location = bit(COLL_MINLOC) | bit(COLL_MAXLOC);
 
-// Elements of user-defined operations larger than this are left to the library below.
+// User-defined operations on larger elements are forwarded.
 constexpr std::ptrdiff_t largest_block = 4096;
 
 std::uint32_t ops_of(Class group) {
@@ -63,7 +63,7 @@ coll_datatype type_of(const Named &named, std::size_t size_bytes) {
     case Class::c_integer:
     case Class::fortran_integer:
     case Class::address: return integer_of_size(size_bytes, named.is_unsigned);
-    // Sixteen bytes are not asked for: C's long double and Fortran's quadruple precision differ.
+    // Not 16 bytes: C's long double and Fortran's quadruple precision differ.
     case Class::real: return size_bytes == 4 ? COLL_FLOAT : size_bytes == 8 ? COLL_DOUBLE : 0;
     // gfortran's .true. is 1, and both libraries combine LOGICALs as C combines integers.
     case Class::logical: return integer_of_size(size_bytes, false);
@@ -84,13 +84,13 @@ class NamedTable {
   void add(std::uint64_t handle, const Datatype &datatype) {
     std::size_t i = place(handle);
     while (slots_[i].handle != 0 && slots_[i].handle != handle) i = (i + 1) % slots;
-    if (slots_[i].handle == 0) slots_[i] = {handle, datatype};  // several names of one datatype: the first wins
+    if (slots_[i].handle == 0) slots_[i] = {handle, datatype};  // several names of one datatype: keeps the first one
   }
 
  private:
-  static constexpr std::size_t slots = 256;  // some seventy are used
+  static constexpr std::size_t slots = 256;  // about seventy are used
   struct Slot {
-    std::uint64_t handle;  // 0: empty; no library has a datatype of that name
+    std::uint64_t handle;  // 0: empty; no library has a datatype with this handle
     Datatype datatype;
   };
   static std::size_t place(std::uint64_t handle) { return (handle * 0x9e3779b97f4a7c15u) >> 56; }
@@ -180,7 +180,7 @@ void learn_named() {
       {MPI_SHORT_INT, pair, COLL_SHORT_INT},
       {MPI_LONG_DOUBLE_INT, pair, COLL_LONG_DOUBLE_INT},
       {MPI_2INTEGER, pair, COLL_INT_INT},
-      // Only moved, never combined.
+      // For data movement only.
       {MPI_CHAR, opaque, 0},
       {MPI_WCHAR, opaque, 0},
       {MPI_PACKED, opaque, 0},
@@ -204,13 +204,13 @@ int delete_datatype(MPI_Datatype, int, void *value, void *) {
   return MPI_SUCCESS;
 }
 
-// A duplicate has the same layout, but also a life of its own: it is looked at when it is used.
+// A duplicate has the same layout, but its own lifetime: it is examined when it is first used.
 int keep_from_duplicate(MPI_Datatype, int, void *, void *, void *, int *flag) {
   *flag = 0;
   return MPI_SUCCESS;
 }
 
-// Packing nothing is what tells whether a datatype is committed.
+// MPI has no query for this; MPI_Pack of zero elements fails if the datatype is not committed.
 bool is_committed(MPI_Datatype handle) {
   char nothing[16] = {};
   int position = 0;
@@ -229,11 +229,12 @@ const Datatype *examine(MPI_Datatype handle) {
   if (datatype == nullptr) return nullptr;
   datatype->size_bytes = static_cast<std::size_t>(size);
   datatype->extent_bytes = extent;
-  // Programs make a datatype for one call, too: how it was made is only read where the data can lie in order at all.
+  // Some programs create a datatype for each call: so the constructor is only read if the data can be contiguous at
+  // all.
   datatype->element_in_order = true_lower == 0 && true_extent == size && element_in_order(handle);
   datatype->vector_in_order = datatype->element_in_order && lower == 0 && extent == size;
-  // Sizes alone decide, not how the datatype was made: ranks that describe the same elements in different ways
-  // come to the same answer.
+  // Only sizes decide, not the constructor: ranks that describe the same elements in different ways get the same
+  // answer.
   datatype->block =
       lower == 0 && true_lower == 0 && extent == size && true_extent == size && size > 0 && size <= largest_block;
   datatype->padded = !datatype->block && lower == 0 && true_lower >= 0 && true_lower + true_extent <= extent &&
@@ -246,7 +247,7 @@ const Datatype *examine(MPI_Datatype handle) {
   return datatype;
 }
 
-// Not inlined: that would make datatype_of() save registers for it at every call.
+// Not inlined, because datatype_of() would then save registers for it in every call.
 [[gnu::noinline]] const Datatype *derived(MPI_Datatype handle) {
   if (!may_be_datatype(handle) || handle == found.no_datatype || keyval == MPI_KEYVAL_INVALID) return nullptr;
   const QuietErrors quiet;
@@ -262,7 +263,7 @@ const Datatype *examine(MPI_Datatype handle) {
 
 bool learn_datatypes() {
   {
-    const QuietErrors quiet;  // the standard ABI names types that a library may lack
+    const QuietErrors quiet;  // the standard ABI has datatypes that a library may lack
     learn_named();
   }
   return found.Type_create_keyval(keep_from_duplicate, delete_datatype, &keyval, nullptr) == MPI_SUCCESS;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the shim needs to know of an MPI datatype.
+// What the shim knows of MPI datatypes.
 #pragma once
 
 #include "mpi/handles.h"
@@ -13,29 +13,31 @@
 namespace coll::shim {
 
 struct Datatype {
-  std::size_t size_bytes;       // data in one element
-  std::ptrdiff_t extent_bytes;  // from one element to the next
-  coll_datatype type;           // for predefined operations, 0 when there is none
-  std::uint32_t ops;            // bit n: MPI defines the predefined operation n (a coll_op) for it
-  RealPair pair;                // of Fortran, for MPI_MINLOC and MPI_MAXLOC
-  bool element_in_order;        // one element's data fill [0, size) in the order in which they are sent
-  bool vector_in_order;         // and so do those of several elements in a row
-  bool padded;                  // as block, but for gaps inside the element or behind it
-  std::size_t data_end_bytes;   // from an element's start to the end of its data, if padded
-  bool block;                   // an element can be moved as extent_bytes bytes without touching foreign memory
+  std::size_t size_bytes;       // bytes of data in one element
+  std::ptrdiff_t extent_bytes;  // distance of two adjacent elements
+  coll_datatype type;           // libcoll's datatype for predefined operations, 0 if there is none
+  std::uint32_t ops;            // bit n: MPI defines the predefined operation n (a coll_op) for this datatype
+  RealPair pair;                // Fortran's pairs, for MPI_MINLOC and MPI_MAXLOC
+  bool element_in_order;        // the data of one element fills [0, size) in sending order
+  bool vector_in_order;         // and so does the data of several adjacent elements
+  bool padded;                  // as `block`, but with gaps in the element or at its end
+  std::size_t data_end_bytes;   // offset of the end of an element's data, if `padded`
+  bool block;                   // an element can be copied as extent_bytes bytes without touching other memory
 
-  // Whether `count` elements in memory look as they would when sent.
+  // Whether `count` elements in memory are the bytes that MPI sends.
   bool in_order(MPI_Count count) const { return vector_in_order || (count == 1 && element_in_order); }
 };
 
-// Fills the table of predefined datatypes. Once, before any other call of this file.
+// Fills the table of predefined datatypes. Must be called once, before any other function of this file. Returns false
+// if MPI reports an error.
 bool learn_datatypes();
 void forget_datatypes();
 
-// NULL for a handle that is no committed datatype, or when nothing can be remembered of it.
+// Returns the description of a datatype, valid until the program frees the datatype; NULL if the handle is not a
+// committed datatype, or there is no memory for the description. Thread safe.
 const Datatype *datatype_of(MPI_Datatype handle);
 
-// Whether it is one of MPI's own, which no program can free.
+// Whether it is a predefined datatype, which a program cannot free.
 bool is_predefined(MPI_Datatype handle);
 
 }  // namespace coll::shim

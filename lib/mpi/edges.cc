@@ -18,7 +18,7 @@ MPI_Datatype Types::operator[](int i) const {
   return types_[i];
 }
 
-// What one that is used again keeps of its packing memory.
+// Packing memory that an object keeps for reuse.
 constexpr std::size_t most_kept_bytes = std::size_t{1} << 20;
 
 Edges::~Edges() { clear(); }
@@ -50,12 +50,12 @@ bool Edges::add(const Described<Count, Displ> &side, int i, int peer, bool copie
   if (side.of_types) offset = static_cast<std::ptrdiff_t>(side.displs[i]);
   else if (side.irregular) offset = static_cast<std::ptrdiff_t>(side.displs[i]) * element->extent_bytes;
   else if (!side.one_block) offset = static_cast<std::ptrdiff_t>(i) * count * element->extent_bytes;
-  // By way of integers: from MPI_BOTTOM on, displacements are addresses.
+  // Computed with integers: relative to MPI_BOTTOM, displacements are addresses.
   const auto data =
       reinterpret_cast<char *>(reinterpret_cast<std::uintptr_t>(side.buffer) + static_cast<std::uintptr_t>(offset));
   const bool packs = bytes > 0 && (copies || !element->in_order(count));
   if (bytes > 0 && !packs && data == nullptr) return false;
-  // Of an allgather, one packed copy is enough.
+  // All peers of an allgather share one packed copy.
   const bool shares = packs && side.one_block && !edges_.empty();
   edges_.push_back(
       {peer, data, count, type, *element, bytes, packs, false, shares ? edges_[0].packed_at : packed_bytes_});

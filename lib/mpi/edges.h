@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The messages of one rank in a collective in which each block has its own peer, and perhaps its own datatype: what it sends,
-// or what it receives. As Side, blocks that lie in order are used where they lie, and others are packed.
+// The messages of one rank in a collective in which each block has its own peer, and perhaps its own datatype: what the
+// rank sends, or what it receives. As in Side, blocks that are contiguous in sending order are used in place, and
+// others are packed.
 #pragma once
 
 #include "mpi/datatypes.h"
@@ -14,7 +15,7 @@
 
 namespace coll::shim {
 
-// An array of datatypes as C or as Fortran has them.
+// An array of datatypes of C, or of Fortran's handles.
 class Types {
  public:
   Types() = default;
@@ -32,8 +33,8 @@ class Types {
   const int *numbers_ = nullptr;
 };
 
-// One side as the program describes it: blocks of `count` and `type`, or each with counts[i] at displs[i], in bytes where
-// each also has types[i].
+// The arguments of one side of a call: blocks of `count` elements of `type`; or blocks of counts[i] elements at
+// displs[i], in elements; with an array of types, blocks of types[i] at displs[i] bytes.
 template <typename Count, typename Displ>
 struct Described {
   const void *buffer = nullptr;
@@ -44,7 +45,7 @@ struct Described {
   Types types = {};
   bool irregular = false;
   bool of_types = false;
-  bool one_block = false;  // the same one for every peer
+  bool one_block = false;  // all peers get the same block
 };
 
 class Edges {
@@ -54,25 +55,26 @@ class Edges {
   Edges &operator=(const Edges &) = delete;
   ~Edges();
 
-  // Adds block i of a side for `peer`. `copies`: it is packed in any case. False: the arguments are wrong. Throws
-  // std::bad_alloc.
+  // Adds block i of a side for `peer`. `copies`: pack it even if it is contiguous. Returns false if the arguments are
+  // wrong. Throws std::bad_alloc.
   template <typename Count, typename Displ>
   bool add(const Described<Count, Displ> &side, int i, int peer, bool copies = false);
-  // Leaves out what moves nothing, on both sides.
+  // Leave out blocks without data; must be the same on both sides.
   bool drops_empty = false;
 
-  // Forgets the blocks, but keeps their memory.
+  // Removes all blocks, but keeps their memory for reuse.
   void clear();
 
-  // Takes the memory that packing needs. Throws std::bad_alloc.
+  // Allocates the memory for packing. Throws std::bad_alloc.
   void take_memory();
-  // So that the program may free its datatypes meanwhile. False: MPI refuses.
+  // Duplicates the datatypes, so that the program may free its own. Returns false if MPI reports an error.
   bool keep_types();
-  // Pack, and unpack. False when MPI refuses.
+  // Pack, and unpack, all blocks. Return false if MPI reports an error.
   bool load();
   bool store();
 
-  // Replaces what is in `messages`. Throws std::bad_alloc.
+  // Replaces the contents of `messages` by this side's messages, which point to memory of this object or of the
+  // program. Throws std::bad_alloc.
   void list(std::vector<coll_outgoing> &messages) const;
   void list(std::vector<coll_incoming> &messages) const;
 

@@ -12,9 +12,9 @@ std::atomic<int> errands_left{0};
 
 namespace {
 
-constexpr std::chrono::microseconds pause{50};  // between two steps of a thread that calls MPI itself
+constexpr std::chrono::microseconds pause{50};  // between two steps of a thread that may call MPI itself
 
-// On the stack of the thread that waits for it.
+// On the stack of the thread that waits for the errand.
 struct Waiting {
   Errand &errand;
   bool done;
@@ -42,7 +42,7 @@ void run_errand(Errand &errand) {
   some_done.wait(lock, [&] { return waiting.done; });
 }
 
-// Under the mutex: one thread of the program at a time calls MPI for others, and those that find it so go on.
+// One thread of the program at a time calls MPI for others; threads that find the mutex locked continue.
 void step_errands() {
   const std::unique_lock lock(mutex, std::try_to_lock);
   if (!lock) return;

@@ -32,8 +32,9 @@ int class_of(coll_status status) {
   }
 }
 
-// The launcher ends the job of a rank that dies, with that rank's exit status. This rank notices the death as early, and
-// must not be faster with a status of its own. Once a process: then there is a launcher that lets the others live.
+// When a rank dies, the launcher ends the job with that rank's exit status. This rank notices the death as early, and
+// must not end the job first with its own status. Waits only once per process: if this process is still alive
+// afterwards, the launcher lets the other ranks live.
 void await_launcher() {
   using Clock = std::chrono::steady_clock;
   static std::atomic<bool> awaited{false};
@@ -46,12 +47,12 @@ void await_launcher() {
 
 }  // namespace
 
-// The class itself when no code with a text can be had.
+// Returns the error class itself if the library does not provide a code with a text.
 int error_code(coll_status status) {
   const char *detail = coll_last_error();
   log_line("%s%s%s", coll_strerror(status), detail[0] != '\0' ? ": " : "", detail);
   int code = class_of(status);
-  // MPICH 4.0 takes codes added to a class of its own for codes of its own, and prints something else.
+  // MPICH 4.0 confuses codes that are added to a predefined class with its own codes, and prints a wrong text.
   char text[MPI_MAX_ERROR_STRING];
   std::snprintf(text, sizeof text, "libcoll: %s%s%s", coll_strerror(status), detail[0] != '\0' ? ": " : "", detail);
   int added;
@@ -65,7 +66,8 @@ int error_code(coll_status status) {
 namespace {
 
 #ifdef OPEN_MPI
-// As MPI_Comm_call_errhandler does, which would name itself as the call that failed. No part of MPI; in every release so far.
+// As MPI_Comm_call_errhandler, which would report itself as the failed call. The function is not part of MPI, but
+// exists in every release of Open MPI so far.
 void handle(MPI_Comm comm, int code, const char *call) {
   using Invoke = int(MPI_Errhandler, void *, int, int, const char *);
   constexpr int of_communicator = 1;
@@ -79,7 +81,7 @@ void handle(MPI_Comm comm, int code, const char *call) {
   found.Errhandler_free(&handler);
 }
 #else
-// MPI_Abort says that the program called it, unless this variable of MPICH says not to.
+// MPI_Abort prints that the program called it, unless this variable of MPICH suppresses the message.
 void silence_abort() {
   constexpr const char *name = "MPIR_CVAR_SUPPRESS_ABORT_MESSAGE";
   int provided, index, count, yes = 1;
@@ -90,7 +92,7 @@ void silence_abort() {
     found.T_cvar_write(handle, &yes);
 }
 
-// MPI_Comm_call_errhandler would name itself as the call that failed, and say nothing else.
+// MPI_Comm_call_errhandler would report itself as the failed call, without an error text.
 void handle(MPI_Comm comm, int code, const char *call) {
   MPI_Errhandler handler = MPI_ERRORS_RETURN;
   if (found.Comm_get_errhandler(comm, &handler) == MPI_SUCCESS && handler == MPI_ERRORS_ARE_FATAL) {
@@ -98,7 +100,7 @@ void handle(MPI_Comm comm, int code, const char *call) {
     fatal_line("Fatal error in %s: %s", call, detail[0] != '\0' ? detail : "libcoll failed");
     silence_abort();
     found.Abort(comm, code);
-    std::_Exit(code);  // MPICH 5 comes back where the launcher lets the others live
+    std::_Exit(code);  // MPICH 5 returns if the launcher lets the others live
   }
   found.Comm_call_errhandler(comm, code);
   if (handler != MPI_ERRORS_RETURN) found.Errhandler_free(&handler);

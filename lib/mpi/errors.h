@@ -7,33 +7,35 @@
 
 namespace coll::shim {
 
-// The code of MPI for a failure, with libcoll's own words as its text where the library has room for them. If a peer has
-// died, the launcher first gets the time to end the job, as it does while MPI itself waits for the dead.
+// Returns the MPI error code for a failure, with libcoll's error text if the library allows it (Open MPI). If a peer
+// has died, first gives the launcher time to end the job, as it gets while MPI itself waits for the dead process.
 int error_code(coll_status status);
 
-// What an MPI call returns for a status of libcoll. A failure goes through the communicator's error handler, in
-// the fitting class and with libcoll's own words as its text. `call` is the program's, as in "MPI_Bcast": messages name it.
+// Returns the value of an MPI call that ended with `status`. An error first goes to the communicator's error handler,
+// in the matching error class and with libcoll's error text. `call` is the program's, such as "MPI_Bcast": messages
+// name it.
 int finish_failed(MPI_Comm comm, coll_status status, const char *call);
 
-// Of a broadcast or scatter. Open MPI lets the root send less than a receiver has room for; to MPICH that is ranks at odds.
+// Adjusts the status of a broadcast or scatter. Under Open MPI the root may send less than a receiver has room for;
+// MPICH reports a mismatch.
 inline coll_status of_rooted(coll_status status) {
   if (status != COLL_ERR_COUNT) return status;
   return over_open_mpi ? COLL_OK : COLL_ERR_MISMATCH;
 }
 
-// What went wrong in a collective of several steps: a status of libcoll, or what the MPI library returned.
+// The error of a collective of several steps: a status of libcoll, or a code of the MPI library.
 struct Trouble {
   coll_status status;
   int code;
 };
-// Throw Trouble.
+// Throw Trouble if the argument is an error.
 inline void check(coll_status status) {
   if (status != COLL_OK) throw Trouble{status, MPI_SUCCESS};
 }
 inline void check_mpi(int code) {
   if (code != MPI_SUCCESS) throw Trouble{COLL_OK, code};
 }
-// As above.
+// As finish_failed().
 int finish(MPI_Comm comm, const Trouble &trouble, const char *call);
 
 }  // namespace coll::shim

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The entry points of Fortran for blocking collectives and other calls, where the library's own Fortran calls do not come
-// by those of C.
+// The Fortran entry points of blocking collectives and other calls, where the library's own Fortran functions do not
+// call those of C.
 #include "mpi/fortran.h"
 
 #include "mpi/below.h"
@@ -16,7 +16,7 @@ using namespace coll::shim;
 
 namespace {
 
-// Passes the call on; whether it succeeded, which a caller without ierror must learn, too.
+// Forwards the call and returns whether it succeeded, also if the caller has passed no ierror.
 template <typename Next, typename... Arguments>
 bool succeeds(Next next, Int *ierror, Arguments... arguments) {
   Int error = MPI_SUCCESS;
@@ -37,7 +37,7 @@ void op_free(Next next, Int *op, Int *ierror) {
   if (succeeds(next, ierror, op)) forget_operation(handle);
 }
 
-// MPI_IPROBE and MPI_IMPROBE. Every compiler's .false. is 0.
+// MPI_IPROBE and MPI_IMPROBE. In every compiler .false. is 0.
 template <typename Next, typename... Arguments>
 void probe(Next next, const Int *flag, Int *ierror, Arguments... arguments) {
   Int error = MPI_SUCCESS;
@@ -57,7 +57,7 @@ void comm_end(Next next, Int *comm, Int *ierror) {
   next(comm, ierror);
 }
 
-// MPICH's MPI_INIT may come by MPI_Init, which has started up then.
+// MPICH's MPI_INIT may call MPI_Init, which has already called start_up() then.
 template <typename Next, typename... Arguments>
 void init(Next next, Int *ierror, Arguments... arguments) {
   announce_presence();
@@ -175,7 +175,7 @@ COLL_FORTRAN_WITH_BUFFER(alltoallv, ALLTOALLV,
                                 next, ierror, send, send_counts, send_displs, send_type, recv, recv_counts, recv_displs,
                                 recv_type, comm))
 
-// `base` is where the pointer goes, an integer or a TYPE(C_PTR); for the latter Open MPI has a name of its own.
+// `base` is where the pointer is stored: an integer or a TYPE(C_PTR), for which Open MPI has a separate symbol.
 COLL_FORTRAN_WITHOUT_BUFFER(alloc_mem, ALLOC_MEM, (MPI_Aint * bytes, Int *info, void *base, Int *ierror),
                             settle(take_alloc_mem(*bytes, *info != info_null, base), next, ierror, bytes, info, base))
 #ifdef OPEN_MPI

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the entry points of Fortran have in common: handles, addresses, and the macros that define them. For the files that
-// define them only.
+// Common parts of the Fortran entry points: handles, addresses, and the macros that define the symbols. Only for files
+// that define entry points.
 //
-// Open MPI's mpif.h and `use mpi` call mpi_bcast_ (or another of its four spellings), `use mpi_f08` calls
-// mpi_bcast_f08_, and both go to the inside of the library. MPICH's call MPI_Bcast, except those calls of mpi_f08
-// that have no buffer, which call PMPI_. Handles are INTEGERs, alone or in a derived type, which is the same by
-// reference; mpi_f08 may leave out ierror, which is then NULL.
+// Open MPI's mpif.h and `use mpi` call mpi_bcast_ (or one of four other spellings), `use mpi_f08` calls mpi_bcast_f08_,
+// and both call internals of the library, not MPI_Bcast. MPICH's call MPI_Bcast, except the calls of mpi_f08 without a
+// buffer, which call PMPI_ functions. Handles are INTEGERs, or derived types that contain one, which is the same when
+// passed by reference. In mpi_f08, ierror is optional; if it is absent, it is NULL.
 #pragma once
 
 #include "mpi/below.h"
@@ -22,8 +22,8 @@ using Int = MPI_Fint;
 static_assert(sizeof(Int) == sizeof(int), "arrays of INTEGER are handed on as arrays of int");
 
 #ifdef OPEN_MPI
-// From the numbers of one sort of handle to handles. The library's own have small numbers, which no other handle ever
-// gets: they are asked for once.
+// Converts Fortran's numbers of one kind of handle. The predefined handles have small numbers, which no other handle
+// ever gets, so they are looked up once.
 template <typename Handle>
 class Numbers {
  public:
@@ -48,7 +48,7 @@ class Numbers {
 
   static constexpr std::size_t small = 128;
   std::atomic<Handle> own_[small] = {};
-  std::atomic<bool> another_[small] = {};  // the program's
+  std::atomic<bool> another_[small] = {};  // not a predefined handle
 };
 
 bool is_own_comm(MPI_Comm comm) { return comm == found.world || comm == found.self; }
@@ -76,8 +76,8 @@ inline MPI_Datatype type_of(const Int *type) { return types.of(*type, found.Type
 inline MPI_Op op_of(const Int *op) { return ops.of(*op, found.Op_f2c, is_own_op); }
 constexpr Int info_null = 0;
 
-// MPI_BOTTOM and MPI_IN_PLACE of Fortran are variables, which the call passes by reference. Known from the first call of
-// each entry point on.
+// MPI_BOTTOM and MPI_IN_PLACE of Fortran are variables, which the call passes by reference. Their addresses are set by
+// the first call of any entry point.
 constinit std::atomic<const void *> in_place{}, bottom{};
 
 inline void *address(void *buffer) {
@@ -90,10 +90,10 @@ inline MPI_Op op_of(const Int *op) { return *op; }
 constexpr Int info_null = MPI_INFO_NULL;
 #endif
 
-// The next in line behind the entry point of that name.
+// The next definition of an entry point.
 template <typename Function>
 Function *next_of(const char *name, Function *) {
-  below();  // refuses the wrong library
+  below();  // ends the process if the shim is for another library
 #ifdef OPEN_MPI
   in_place.store(variable("mpi_fortran_in_place_"), std::memory_order_relaxed);
   bottom.store(variable("mpi_fortran_bottom_"), std::memory_order_relaxed);
@@ -110,7 +110,7 @@ void settle(int result, Next next, Int *ierror, Arguments... arguments) {
 }  // namespace
 }  // namespace coll::shim
 
-// Defines one symbol; `...` is what it does, knowing the `next` of that name.
+// Defines one symbol; `...` is its body, in which `next` is the next definition.
 #define COLL_FORTRAN_SYMBOL(symbol, parameters, ...)                 \
   extern "C" [[gnu::visibility("default")]] void symbol parameters { \
     static const auto next = next_of(#symbol, symbol);               \

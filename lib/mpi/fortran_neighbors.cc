@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The entry points of Fortran for MPI_ALLTOALLW and the collectives among neighbours.
+// The Fortran entry points of MPI_ALLTOALLW and the neighbourhood collectives.
 #include "mpi/handles.h"
 
-#ifdef OPEN_MPI  // MPICH's come by those of C
+#ifdef OPEN_MPI  // MPICH's Fortran functions call those of C
 #include "mpi/fortran.h"
 #include "mpi/fortran_started.h"
 

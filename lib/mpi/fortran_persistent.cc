@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The entry points of Fortran for persistent requests.
+// The Fortran entry points of persistent requests.
 #include "mpi/fortran.h"
 #include "mpi/fortran_started.h"
 
@@ -26,7 +26,7 @@ void start_one(Next next, Int *request, Int *ierror) {
   if (ierror != nullptr) *ierror = result;
 }
 
-// `next` takes an array. In its order, if there is one of libcoll's in it.
+// Starts the requests one by one, in the order of the array, if libcoll serves one of them. `next` takes an array.
 template <typename Next>
 void start_all(Next next, Int *count, Int *requests, Int *ierror) {
   bool has_own = false;
@@ -73,7 +73,7 @@ COLL_FORTRAN_WITHOUT_BUFFER(request_free, REQUEST_FREE, (Int * request, Int *ier
 COLL_FORTRAN_WITHOUT_BUFFER(cancel, CANCEL, (Int * request, Int *ierror), cancel_one(next, request, ierror))
 
 #define UNPACK(...) __VA_ARGS__
-// Those of shim_persistent.cc, of the same order.
+// The entries of shim_persistent.cc, in the same order.
 #define ENTRY_OF(define, name, NAME, starts, parameters, arguments)                \
   define(name, NAME, (UNPACK parameters, Int * info, Int * request, Int * ierror), \
          settle_started<note_started>(                                             \
@@ -96,7 +96,7 @@ COLL_FORTRAN_WITHOUT_BUFFER(cancel, CANCEL, (Int * request, Int *ierror), cancel
 #ifdef COLL_SHIM_INIT
 ENTRY(barrier, BARRIER, start_barrier(comm_of(comm), target), (Int * comm), (comm))
 
-#ifdef OPEN_MPI  // MPICH's with buffers come by those of C
+#ifdef OPEN_MPI  // MPICH's functions with buffers call those of C
 ENTRY(bcast, BCAST, start_bcast(address(buffer), *count, type_of(type), *root, comm_of(comm), target),
       (void *buffer, Int *count, Int *type, Int *root, Int *comm), (buffer, count, type, root, comm))
 

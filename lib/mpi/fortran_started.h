@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// As fortran.h, for those of non-blocking collectives.
+// As fortran.h, for non-blocking collectives.
 #pragma once
 
 #include "mpi/below.h"
@@ -19,14 +19,14 @@ inline Int request_number(MPI_Request request) { return request; }
 inline MPI_Request request_of(Int number) { return number; }
 #endif
 
-// handles_in() of C.
+// As handles_in(), for Fortran's requests.
 [[maybe_unused]] inline std::vector<MPI_Request> handles_of(int count, const Int *requests) {
   std::vector<MPI_Request> handles;
   for (int i = 0; i < count; i++) handles.push_back(request_of(requests[i]));
   return handles;
 }
 
-// `start(handle)` starts the collective, or says that it is to be passed on.
+// Calls `start(handle)`, which starts the collective or returns `passed_on`; then the call is forwarded.
 template <void note(MPI_Request, coll_stats_part) = note_forwarded, typename Start, typename Next,
           typename... Arguments>
 void settle_started(Start start, Int *request, Next next, Int *ierror, Arguments... arguments) {

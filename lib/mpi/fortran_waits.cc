@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The entry points of Fortran that complete requests.
+// The Fortran entry points that complete requests.
 #include "mpi/fortran.h"
 #include "mpi/fortran_started.h"
 

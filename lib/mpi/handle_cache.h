@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From a handle to what the shim knows of it, for the few handles a thread used last.
+// Maps a handle to the shim's description of it, for the few handles that a thread used most recently.
 //
 // Invariants
-//  1. A cache belongs to one thread (it is thread_local); nothing in it is shared but the generation.
-//  2. forget_all() is called before a value dies. An entry is used only while the generation is the one it was
-//     stored under, so no thread finds a dead value. A thread that learns of a new object behind an old handle
-//     has learnt so by synchronising with the thread that freed the old one, hence sees the new generation too:
-//     relaxed order is enough.
+//  1. A cache belongs to one thread (it is thread_local); only the generation is shared.
+//  2. forget_all() is called before a value is deleted. An entry is valid only while the generation is the one under
+//     which it was stored, so no thread finds a deleted value. A thread that learns of a new object with an old handle
+//     has synchronised with the thread that freed the old object, so it sees the new generation, too: relaxed order
+//     suffices.
 #pragma once
 
 #include "mpi/handles.h"
@@ -30,7 +30,7 @@ class HandleCache {
     entries_[place(handle)] = {handle, generation_.load(std::memory_order_relaxed), value};
   }
 
-  // In every thread.
+  // Invalidates the caches of all threads.
   static void forget_all() { generation_.fetch_add(1, std::memory_order_relaxed); }
 
  private:
@@ -41,7 +41,7 @@ class HandleCache {
     Value *value;
   };
 
-  // Handles are small numbers or addresses of objects of some hundred bytes: fold both kinds of bits.
+  // Handles are small numbers, or addresses of objects of a few hundred bytes: the hash uses the low bits of both.
   static std::size_t place(std::uint64_t handle) { return (handle ^ handle >> 5 ^ handle >> 10) % entries; }
 
   Entry entries_[entries] = {};

@@ -11,9 +11,9 @@ namespace coll::shim {
 namespace {
 
 void (*hooked)() = nullptr;
-std::atomic<bool> is_seen{false};  // the library's progress has come by
+std::atomic<bool> is_seen{false};  // the library's progress has called the hook
 
-// The function may call MPI, whose progress comes by here again.
+// The function may call MPI, whose progress calls this again.
 [[gnu::always_inline]] inline void come_by() {
   static constinit thread_local bool inside = false;
   if (inside) return;
@@ -23,7 +23,7 @@ std::atomic<bool> is_seen{false};  // the library's progress has come by
   inside = false;
 }
 
-// Whether progress really comes by: the symbols alone do not tell which of its devices the library uses.
+// Whether the progress really calls the hook: that the symbols exist does not mean that the library uses UCX.
 bool is_called() {
   for (int round = 0; round < 100 && !is_seen.load(std::memory_order_relaxed); round++) look_into_mpi(nullptr);
   return is_seen.load(std::memory_order_relaxed);
@@ -58,7 +58,7 @@ std::atomic<bool> has_hook{false};
 
 WorkerProgress next_worker_progress() {
   if (void *symbol = dlsym(RTLD_NEXT, "ucp_worker_progress")) return reinterpret_cast<WorkerProgress>(symbol);
-  // UCX was loaded out of the global scope, with an MPI library that was.
+  // UCX was loaded with RTLD_LOCAL, as a dependency of an MPI library that was.
   void *ucx = dlopen("libucp.so.0", RTLD_LAZY | RTLD_NOLOAD);
   return ucx != nullptr ? reinterpret_cast<WorkerProgress>(dlsym(ucx, "ucp_worker_progress")) : nullptr;
 }
@@ -72,7 +72,7 @@ bool hook_ucx() {
 
 }  // namespace
 
-// Whatever the hook finds is complete before UCX looks: neither runs inside the other.
+// The hook returns before UCX makes progress: neither runs inside the other.
 extern "C" [[gnu::visibility("default")]] unsigned ucp_worker_progress(void *worker) {
   static const WorkerProgress next = next_worker_progress();
   if (has_hook.load(std::memory_order_acquire)) come_by();

@@ -8,7 +8,7 @@
 namespace coll::shim {
 namespace {
 
-// The one block of a rank that is alone in its node.
+// Copies the single block of a rank that is alone on its node.
 void move(const void *send, void *recv, std::size_t bytes) {
   if (bytes > 0 && send != recv) std::memcpy(recv, send, bytes);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What an MPI wrapper compiler compiles for; CMakeLists.txt reads the line.
+// Which MPI a wrapper compiler compiles for; CMakeLists.txt reads the preprocessed line.
 #include <mpi.h>
 #if defined(OPEN_MPI)
 kind = openmpi

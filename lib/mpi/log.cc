@@ -25,7 +25,7 @@ void write_line(const char *format, va_list arguments) {
   length += std::vsnprintf(line + length, sizeof line - static_cast<std::size_t>(length), format, arguments);
   length = std::min(length, static_cast<int>(sizeof line) - 2);
   line[length++] = '\n';
-  // Best effort: a closed standard error is not the program's concern.
+  // Best effort: the program must not fail because standard error is closed.
   if (write(STDERR_FILENO, line, static_cast<std::size_t>(length)) < 0) return;
 }
 

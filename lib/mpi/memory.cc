@@ -32,7 +32,7 @@ namespace {
 
 }  // namespace
 
-// Hints ask the library below for something that only it knows.
+// Hints are requests that only the MPI library understands.
 int take_alloc_mem(MPI_Aint bytes, bool has_hints, void *base) {
   if (bytes <= 0 || has_hints || base == nullptr || !prepare()) return passed_on;
   return coll_mem_alloc(static_cast<std::size_t>(bytes), static_cast<void **>(base)) == COLL_OK ? MPI_SUCCESS

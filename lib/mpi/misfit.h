@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Blocks whose length at this rank is not the one that its peers exchange: the program's mistake, which only this rank sees.
+// Blocks whose length on this rank differs from the length that its peers exchange: a mistake of the program, which
+// only this rank can see.
 //
-// The peers are served. A rank that forwarded such a call would leave them waiting, or go on to the next collective while
-// they are still in this one. So it takes part with blocks of the exchanged length in memory of its own, and fails then.
+// The rank still serves its peers. If it forwarded the call, the peers would wait without end, or it would enter the
+// next collective while they are in this one. So it takes part with blocks of the exchanged length in temporary memory,
+// and then returns an error.
 #pragma once
 
 #include "mpi/datatypes.h"
@@ -15,16 +17,16 @@ namespace coll::shim {
 
 class Misfit {
  public:
-  // Room for `blocks` blocks of `bytes`.
+  // Allocates `blocks` zeroed blocks of `bytes` bytes.
   Misfit(int blocks, std::size_t bytes);
 
-  // False when there is no memory.
+  // Whether the allocation succeeded.
   bool good() const { return room_ != nullptr; }
   char *data() const { return room_.get(); }
   int count() const { return static_cast<int>(bytes_); }
 
-  // Copies as much of each block as both sides have: from blocks of `count` elements at `buffer`, or to them (whole elements
-  // where these are not contiguous). False when MPI refuses.
+  // load() copies from blocks of `count` elements at `buffer`, and store() to them, as much of each block as both sides
+  // have (whole elements if they are not contiguous). They return false if MPI reports an error.
   bool load(const void *buffer, MPI_Count count, MPI_Datatype type, const Datatype &element);
   bool store(void *buffer, MPI_Count count, MPI_Datatype type, const Datatype &element) const;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What collectives, and the reasons for forwarding them, are called.
+// Names of collectives, and of the reasons for forwarding them.
 #include "mpi/names.h"
 
 #include "mpi/below.h"
@@ -8,7 +8,7 @@
 namespace coll::shim {
 namespace {
 
-// Each with the name under which libcoll counts it.
+// The names in MPI, in the shim's log, and in libcoll's statistics.
 struct Name {
   const char *of_mpi;
   const char *own;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the log calls a collective.
+// Names of collectives in the log.
 #pragma once
 
 #include "mpi/communicators.h"
 
 namespace coll::shim {
 
-// "ibcast".
+// Such as "ibcast".
 const char *own_name(Collective collective);
 
 }  // namespace coll::shim

@@ -18,7 +18,7 @@ bool find_cartesian(MPI_Comm comm, int rank, Neighborhood *of) {
     return false;
   for (int d = 0; d < dimensions; d++) {
     int below = MPI_PROC_NULL, above = MPI_PROC_NULL;
-    // Open MPI's MPI_Cart_shift knows no neighbour along one process.
+    // Open MPI's MPI_Cart_shift returns no neighbour in a dimension of one process, even a periodic one.
     if (sizes[static_cast<std::size_t>(d)] == 1)
       below = above = periodic[static_cast<std::size_t>(d)] != 0 ? rank : MPI_PROC_NULL;
     else if (found.Cart_shift(comm, d, 1, &below, &above) != MPI_SUCCESS) return false;
@@ -42,7 +42,7 @@ bool find_graph(MPI_Comm comm, int rank, Neighborhood *of) {
 bool find_distributed(MPI_Comm comm, Neighborhood *of) {
   int in = 0, out = 0, weighted = 0;
   if (found.Dist_graph_neighbors_count(comm, &in, &out, &weighted) != MPI_SUCCESS) return false;
-  // One more, so that no array is null.
+  // One element more, so that no array is NULL.
   of->sources.resize(static_cast<std::size_t>(in) + 1);
   of->destinations.resize(static_cast<std::size_t>(out) + 1);
   std::vector<int> in_weights(of->sources.size()), out_weights(of->destinations.size());
@@ -59,17 +59,19 @@ void find_orders(Neighborhood *of) {
   std::iota(of->in_order.begin(), of->in_order.end(), 0);
   of->reversed = of->swapped = of->in_order;
   std::ranges::reverse(of->reversed);
-  // In a dimension of one or two processes what goes down comes from above.
+  // In a periodic dimension of one or two processes, both neighbours are the same rank; what it sends down arrives from
+  // above.
   if (of->cartesian)
     for (std::size_t i = 0; i + 1 < of->swapped.size(); i += 2) std::swap(of->swapped[i], of->swapped[i + 1]);
 }
 
-// Which edges meet where two ranks share several is the library's choice. MPI 4.1 asks for those of a Cartesian topology
-// to be swapped, and for those of a graph to be in order; but MPICH up to 5.0.1 reverses all in some of its collectives,
-// and non-blocking ones of Open MPI 4.1 do not swap. So the library is asked, by edges from this process to itself.
+// If two ranks share several edges, the library decides which of them correspond. MPI 4.1 requires those of a Cartesian
+// topology to be swapped, and those of a graph to be in order; but MPICH up to 5.0.1 reverses all of them in some
+// collectives, and non-blocking collectives of Open MPI 4.1 do not swap. So the shim finds out by communicating over
+// edges from this process to itself.
 enum class Meeting : unsigned char { in_order, swapped, reversed };
 constexpr int loops = 4;
-constexpr int kinds = 3;  // MPI_Neighbor_alltoall, v and w
+constexpr int kinds = 3;  // MPI_Neighbor_alltoall, -v and -w
 
 #define COLL_SHIM_OWN(name) reinterpret_cast<decltype(&::PMPI_##name)>(variable("PMPI_" #name))
 
@@ -147,7 +149,7 @@ const Meetings &meetings_of(bool cartesian) {
 
 }  // namespace
 
-// That of persistent collectives is that of non-blocking ones in both libraries.
+// In both libraries persistent collectives use the order of non-blocking ones.
 const std::vector<int> &Neighborhood::order(Collective collective) const {
   const int kind = collective % blocking_collectives - neighbor_alltoall;
   if (kind < 0 || kind >= kinds) return in_order;

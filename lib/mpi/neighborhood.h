@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A communicator's neighbours by its topology: Cartesian, graph or distributed graph.
+// The neighbours in a communicator's topology: Cartesian, graph or distributed graph.
 #pragma once
 
 #include "mpi/communicators.h"
@@ -9,18 +9,19 @@
 
 namespace coll::shim {
 
-// In MPI's order, MPI_PROC_NULL among them: block i of a neighbourhood collective is for destinations[i], or from sources[i].
+// In MPI's order, including MPI_PROC_NULL: block i of a neighbourhood collective is sent to destinations[i], or
+// received from sources[i].
 struct Neighborhood {
   bool cartesian = false;
   std::vector<int> sources, destinations;
-  // The sources in the order in which they take what one rank sends over several edges: of those from rank a to rank b, the
-  // k-th of a's destinations meets the k-th of b's sources in this order.
+  // Indices of the sources in the order in which they receive blocks if two ranks share several edges: of the edges
+  // from rank a to rank b, the k-th one in a's destinations corresponds to the k-th one in b's sources in this order.
   const std::vector<int> &order(Collective collective) const;
 
-  std::vector<int> in_order, swapped, reversed;  // what order() returns, by the collective
+  std::vector<int> in_order, swapped, reversed;  // one of them is the result of order()
 };
 
-// False: the communicator has no topology. Local. Throws std::bad_alloc.
+// Returns false if the communicator has no topology. Local. Throws std::bad_alloc.
 bool find_neighborhood(MPI_Comm comm, int rank, Neighborhood *found);
 
 }  // namespace coll::shim

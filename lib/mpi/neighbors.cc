@@ -13,7 +13,7 @@
 namespace coll::shim {
 namespace {
 
-// Of a communicator of more ranks, a rank may have more peers than coll_neighbor_exchange() takes.
+// In a larger communicator, a rank might have more peers than coll_neighbor_exchange() accepts.
 constexpr int most_ranks = 2048;
 
 const Neighborhood *neighborhood_of(MPI_Comm comm, Communicator &communicator) {
@@ -25,7 +25,7 @@ const Neighborhood *neighborhood_of(MPI_Comm comm, Communicator &communicator) {
   return communicator.neighborhood.get();
 }
 
-// Both describe this rank's part in `exchange`; false: the arguments are wrong.
+// describe() and describe_all() store this rank's part in `exchange`. They return false if the arguments are wrong.
 template <typename Count, typename Displ>
 bool describe(Collective collective, const Neighborhood &around, const Described<Count, Displ> &send,
               const Described<Count, Displ> &recv, Exchanged &exchange) {
@@ -41,7 +41,7 @@ bool describe(Collective collective, const Neighborhood &around, const Described
 template <typename Count, typename Displ>
 bool describe_all(int ranks, const Described<Count, Displ> &send, const Described<Count, Displ> &recv,
                   Exchanged &exchange) {
-  // What is received replaces what is sent, of the same lengths.
+  // In place, the received data replaces the sent data of the same length, so the sent data is copied.
   const bool inside = send.buffer == MPI_IN_PLACE;
   exchange.out.drops_empty = exchange.in.drops_empty = true;
   for (int peer = 0; peer < ranks; peer++)
@@ -49,7 +49,7 @@ bool describe_all(int ranks, const Described<Count, Displ> &send, const Describe
   return true;
 }
 
-// The thread's memory for blocking calls, taken meanwhile: an error handler may make such a call.
+// The thread's memory for blocking calls. The object owns it meanwhile, because an error handler may make another call.
 class Lent {
  public:
   Lent() : own_(std::move(spare)) {
@@ -70,7 +70,7 @@ class Lent {
 };
 thread_local std::unique_ptr<Exchanged> Lent::spare;
 
-// `describe(exchange)`: as above; it may forward the call for another reason.
+// `describe(communicator, exchange)`: as above.
 template <typename Describe>
 int take(Collective collective, MPI_Comm comm, Describe describe) {
   Taking call(collective, comm, -1, {});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The collectives among neighbours, and MPI_Alltoallw, as libcoll's sparse exchange: blocking, and started. As in v-forms, no
-// number is known to all ranks, so every call on a communicator of one node is intercepted.
+// Neighbourhood collectives and MPI_Alltoallw as libcoll's sparse exchange, blocking and non-blocking. As in
+// v-variants, no number is known to all ranks, so every call on a communicator of one node is intercepted.
 #pragma once
 
 #include "mpi/edges.h"
@@ -10,7 +10,7 @@
 
 namespace coll::shim {
 
-// Sides for the functions below. Count and Displ: int and int, int and MPI_Aint, or MPI_Count and MPI_Aint.
+// Arguments of the functions below. Count and Displ are int and int, int and MPI_Aint, or MPI_Count and MPI_Aint.
 template <typename Count = int, typename Displ = int>
 Described<Count, Displ> same_for_all(const void *buffer, MPI_Count count, MPI_Datatype type) {
   Described<Count, Displ> side = {buffer, count, type};
@@ -34,7 +34,7 @@ Described<Count, Displ> of_types(const void *buffer, const Count *counts, const 
   return side;
 }
 
-// Each returns what the MPI call returns, or `passed_on`. `collective` is the one whose side they have.
+// Each returns the value of the MPI call, or `passed_on`. `collective` is the one that is called.
 template <typename Count, typename Displ>
 int take_neighbors(Collective collective, const Described<Count, Displ> &send, const Described<Count, Displ> &recv,
                    MPI_Comm comm);

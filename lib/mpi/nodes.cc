@@ -53,7 +53,7 @@ bool Nodes::join(MPI_Comm comm) {
   const int color = local_ < rails_ ? local_ : MPI_UNDEFINED;
   const bool split = found.Comm_split(comm, color, node_, &rail_) == MPI_SUCCESS;
   has_rail_ = split && color != MPI_UNDEFINED;
-  // Not MPI_Comm_dup, nor Open MPI's MPI_Comm_create_group, which would copy the program's attributes.
+  // Neither MPI_Comm_dup nor Open MPI's MPI_Comm_create_group, which would copy the program's attributes.
   has_all_ = found.Comm_split(comm, 0, rank_, &all_) == MPI_SUCCESS;
   if (has_rail_) found.Comm_set_errhandler(rail_, found.errors_return);
   if (has_all_) found.Comm_set_errhandler(all_, found.errors_return);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A communicator over several nodes: who sits where, and what joins its ranks.
+// A communicator over several nodes: which rank is on which node, and the communicators that connect them.
 //
 // Nodes are numbered by their lowest rank, and a node's ranks by their order in the communicator: the local index.
-// Ranks of one local index form a rail; those rails that reach every node are complete, and a leader of its node is a
-// rank on a complete rail. Rank n of a rail is the one on node n.
+// Ranks with the same local index form a rail. A rail that reaches every node is complete, and a leader is a rank on a
+// complete rail. Rank n of a rail is on node n.
 #pragma once
 
 #include "mpi/handles.h"
@@ -16,10 +16,10 @@
 
 namespace coll::shim {
 
-// Freed together with the communicator that it belongs to.
+// Freed together with its communicator.
 class Nodes {
  public:
-  // `first_on_node`: of every rank, the lowest rank of its node.
+  // `first_on_node`: for every rank, the lowest rank on its node.
   Nodes(const std::vector<int> &first_on_node, int rank);
   ~Nodes();
   Nodes(const Nodes &) = delete;
@@ -33,35 +33,35 @@ class Nodes {
   std::span<const int> ranks_of(int node) const;
   // All ranks, node by node.
   const std::vector<int> &by_node() const { return by_node_; }
-  // Where a node begins in by_node().
+  // Index of a node's first rank in by_node().
   int start_of(int node) const { return start_[static_cast<std::size_t>(node)]; }
 
   int rank() const { return rank_; }
   int node() const { return node_; }
   int local() const { return local_; }
   std::span<const int> locals() const { return ranks_of(node_); }
-  // Complete ones, at least one.
+  // Number of complete rails, at least one.
   int rails() const { return rails_; }
-  // Equally many ranks in every node.
+  // All nodes have the same number of ranks.
   bool regular() const { return regular_; }
-  // by_node() is 0, 1, 2, ...: combining node by node combines in rank order.
+  // by_node() is 0, 1, 2, ...: combining node by node is combining in rank order.
   bool contiguous() const { return contiguous_; }
-  // The local index of the leaders in a collective with this root: the root itself is one whenever it can be.
+  // The local index of the leaders in a collective with this root: the root's own if its rail is complete.
   int leaders_for(int root) const { return local_of(root) < rails_ ? local_of(root) : 0; }
 
-  // Makes the communicators across nodes; collective over `comm`. False when MPI refuses.
+  // Creates the communicators across nodes; collective over `comm`. Returns false if MPI reports an error.
   bool join(MPI_Comm comm);
-  // Takes over what libcoll made of this rank's node, NULL when the rank is alone there.
+  // Takes ownership of the libcoll communicator of this rank's node, NULL if the rank is alone there.
   void own(coll_comm *inside) { inside_ = Inside(inside); }
 
   const Inside &inside() const { return inside_; }
-  MPI_Comm rail() const { return rail_; }  // complete ones only
-  MPI_Comm all() const { return all_; }    // with the ranks of the communicator
+  MPI_Comm rail() const { return rail_; }  // only valid on a complete rail
+  MPI_Comm all() const { return all_; }    // same ranks as the communicator
 
-  // Room that stays valid until the next call with the same `slot`. Throws std::bad_alloc.
+  // Temporary memory, valid until the next call with the same `slot`. Throws std::bad_alloc.
   enum Slot { first, second, third, slots };
   char *room(Slot slot, std::size_t bytes);
-  // For one number a rank.
+  // Temporary memory for `count` numbers, valid until the next call. Throws std::bad_alloc.
   std::size_t *numbers(std::size_t count);
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The entry points of C for non-blocking collectives.
+// The C entry points of non-blocking collectives.
 #include "mpi/below.h"
 #include "mpi/start.h"
 #include "mpi/waits.h"
@@ -141,7 +141,7 @@ int MPI_Ialltoallv(const void *send, const int *send_counts, const int *send_dis
 }
 
 #ifndef OPEN_MPI
-// MPICH polls generalized requests in all waits and tests but here.
+// MPICH polls generalized requests in all waits and tests except this one.
 int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status) {
   const Below &mpi = below();
   complete_those_over();

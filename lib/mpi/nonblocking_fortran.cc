@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The entry points of Fortran for non-blocking collectives.
+// The Fortran entry points of non-blocking collectives.
 #include "mpi/fortran.h"
 #include "mpi/fortran_started.h"
 

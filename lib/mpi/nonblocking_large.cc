@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The entry points of C for non-blocking collectives with large counts, which MPI 4 has added.
+// The C entry points of non-blocking collectives with large counts, which MPI 4 has added.
 #include "mpi/below.h"
 #include "mpi/start.h"
 #include "mpi/waits.h"

@@ -23,18 +23,18 @@ struct NamedOperation {
 constexpr std::size_t named_operations = 12;
 NamedOperation named_table[named_operations];
 
-// The program's function.
+// The program's function of a user-defined operation.
 struct UserFunction {
   MPI_User_function *function;
   Language language;
 };
 
-// It with the datatype that it is called with: an operation of libcoll of its own.
+// The function together with a datatype that it is called with: an operation of libcoll.
 struct BoundFunction : UserFunction {
   MPI_Datatype datatype;
   std::size_t extent_bytes;
   coll_op op = 0;
-  MPI_Datatype holder{};  // a duplicate, which keeps the datatype's handle valid when the program has freed it
+  MPI_Datatype holder{};  // a duplicate that keeps the datatype's handle valid if the program frees the datatype
   bool holds = false;
   ~BoundFunction() {
     if (op != 0) coll_op_free(op);
@@ -43,7 +43,7 @@ struct BoundFunction : UserFunction {
 };
 
 struct UserOperation : Operation, UserFunction {
-  std::vector<std::shared_ptr<BoundFunction>> bound;  // under user_mutex
+  std::vector<std::shared_ptr<BoundFunction>> bound;  // guarded by user_mutex
   ~UserOperation() { coll_op_free(op); }
 };
 
@@ -55,11 +55,11 @@ std::unordered_map<std::uint64_t, std::unique_ptr<UserOperation>> &user_operatio
 }
 thread_local HandleCache<const Operation> cache;
 
-// The datatype that the thread's current reduction was called with, and one element of it.
+// The datatype of the thread's current reduction, and the extent of one element.
 thread_local MPI_Datatype current_datatype;
 thread_local std::size_t current_extent_bytes;
 
-// Fortran's functions are called as C's with another handle; in MPICH the two kinds of handles are equal.
+// Fortran's functions are called like C's, but with another handle; in MPICH both kinds of handles are equal.
 void call(const UserFunction &operation, MPI_Datatype datatype, void *from, void *to, int length) {
 #ifdef OPEN_MPI
   if (operation.language == Language::fortran) {
@@ -71,7 +71,8 @@ void call(const UserFunction &operation, MPI_Datatype datatype, void *from, void
   operation.function(from, to, &length, &datatype);
 }
 
-// libcoll's and MPI's conventions agree: the first operand is that of the lower ranks.
+// libcoll and MPI have the same convention: the first operand is that of the lower ranks. MPI counts in an int, so
+// longer vectors need several calls.
 void call_in_parts(const UserFunction &operation, MPI_Datatype datatype, std::size_t extent_bytes, const void *in,
                    void *inout, size_t count) {
   auto *from = static_cast<char *>(const_cast<void *>(in));
@@ -111,7 +112,7 @@ const Operation *operation_of(std::uint64_t handle) {
   return user_operation(handle);
 }
 
-// Empty when there is no memory, or the operation has been freed.
+// Returns an empty pointer if there is no memory, or the operation has been freed.
 std::shared_ptr<BoundFunction> bind(MPI_Op op, MPI_Datatype datatype, std::size_t extent_bytes) {
   const std::lock_guard lock(user_mutex);
   const auto entry = user_operations().find(handle_bits(op));
@@ -124,7 +125,8 @@ std::shared_ptr<BoundFunction> bind(MPI_Op op, MPI_Datatype datatype, std::size_
     static_cast<UserFunction &>(*bound) = operation;
     bound->datatype = datatype;
     bound->extent_bytes = extent_bytes;
-    // The handle of one that the program frees may come to mean another: those are not kept for the next call.
+    // The handle of a datatype that the program frees may be reused for another one: only predefined ones are kept for
+    // the next call.
     const bool lasts = is_predefined(datatype);
     if (!lasts) bound->holds = found.Type_dup(datatype, &bound->holder) == MPI_SUCCESS;
     if (!lasts && !bound->holds) return nullptr;
@@ -163,7 +165,7 @@ void remember_operation(MPI_Op handle, MPI_User_function *function, int commute,
     const std::lock_guard lock(user_mutex);
     user_operations()[handle_bits(handle)] = std::move(operation);
   } catch (const std::bad_alloc &) {
-    // Unknown, hence passed on.
+    // The operation stays unknown, so reductions by it are forwarded.
   }
 }
 

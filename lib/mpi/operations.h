@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MPI operations as libcoll's.
+// MPI operations and the operations of libcoll that stand for them.
 #pragma once
 
 #include "mpi/datatypes.h"
@@ -18,7 +18,7 @@ struct Operation {
   bool commutes;
 };
 
-// What to give libcoll for one reduction, and the MPI library for its part of one over several nodes.
+// The arguments of one reduction for libcoll, and for the MPI library if it reduces across nodes.
 struct Reduction {
   coll_datatype type;
   coll_op op;
@@ -26,29 +26,29 @@ struct Reduction {
   std::size_t element_bytes;
   MPI_Datatype datatype;
   MPI_Op operation;
-  // Elements with gaps, for padding.h; otherwise not set but for `padded`.
+  // Elements with gaps (padding.h). If `padded` is false, the other two are not set.
   bool padded;
   std::size_t data_bytes, data_end_bytes;
 };
 
-// Fills the table of predefined operations. Once, before any reduction_of().
+// Fills the table of predefined operations. Must be called once, before any reduction_of().
 void learn_operations();
 
-// Which language the program's function is written in, hence what kind of handle it is called with.
+// The language of the program's function, which determines the kind of handle that it is called with.
 enum class Language : bool { c, fortran };
 
-// Called after MPI_Op_create and MPI_Op_free have succeeded below.
+// Called after MPI_Op_create and MPI_Op_free of the MPI library have succeeded.
 void remember_operation(MPI_Op handle, MPI_User_function *function, int commute, Language language);
 void forget_operation(MPI_Op handle);
 
-// False when the pair is left to the library below. Depends only on the operation and on properties of the
-// datatype that are equal at all ranks. For a user-defined operation it also notes, for the calling thread,
-// the handle that its function is to be called with.
+// Sets the arguments of a reduction. Returns false if the pair is forwarded, which depends only on the operation and on
+// properties of the datatype that are equal on all ranks. For a user-defined operation it also stores, for the calling
+// thread, the datatype handle that its function is called with.
 bool reduction_of(MPI_Datatype datatype, MPI_Op op, Reduction *reduction);
 
-// The same for a non-blocking collective, which goes on behind the call, in any thread, and after the program has freed
-// operation and datatype. `keeper`, empty for predefined operations, must live until the collective is complete. False
-// also for elements with gaps.
+// As reduction_of(), for a non-blocking collective, which runs after the call has returned, in any thread, and perhaps
+// after the program has freed operation and datatype. `keeper` must be kept until the collective is complete; it is
+// empty for predefined operations. Returns false for elements with gaps, too.
 bool lasting_reduction_of(MPI_Datatype datatype, MPI_Op op, Reduction *reduction, std::shared_ptr<void> *keeper);
 
 }  // namespace coll::shim

@@ -13,8 +13,8 @@
 namespace coll::shim {
 namespace {
 
-// A message by absolute addresses (MPI_BOTTOM) as seen from an address that is not NULL, which MPICH's MPI_Pack
-// does not let pass.
+// A datatype for a message with absolute addresses (MPI_BOTTOM), relative to an address that is not NULL: MPICH's
+// MPI_Pack rejects a NULL buffer.
 class SeenFrom {
  public:
   SeenFrom(const char *base, int count, MPI_Datatype datatype) {
@@ -62,7 +62,7 @@ bool unpack(const char *packed, std::size_t bytes, void *buffer, int count, MPI_
 
 namespace {
 
-// Calls part(elements done, elements to do, their bytes) until all are done.
+// Calls part(elements done, elements to do, their bytes) until all are done; no call has more than INT_MAX bytes.
 template <typename Part>
 bool in_parts(MPI_Count count, std::size_t element_bytes, Part part) {
   const int most = static_cast<int>(INT_MAX / std::max<std::size_t>(element_bytes, 1));
@@ -75,8 +75,8 @@ bool in_parts(MPI_Count count, std::size_t element_bytes, Part part) {
 }
 
 #ifdef OPEN_MPI
-// Elements that MPI_Pack, which counts bytes in an int, does not take. `move(data, count, part, packed)` moves blocks of
-// their parts.
+// Packs or unpacks elements that are too large for MPI_Pack, which counts bytes in an int. `move(data, count, part,
+// packed)` moves blocks of their parts.
 template <typename Move>
 bool move_large(char *data, MPI_Count count, MPI_Datatype datatype, const Datatype &element, char *packed, Move move) {
   for (MPI_Count i = 0; i < count; i++) {
@@ -84,7 +84,7 @@ bool move_large(char *data, MPI_Count count, MPI_Datatype datatype, const Dataty
     if (!for_each_block(datatype, [&](MPI_Aint displacement, MPI_Count blocks, MPI_Datatype part) {
           const Datatype *found_part = datatype_of(part);
           if (found_part == nullptr) return false;
-          const Datatype of_part = *found_part;  // which moving it may replace
+          const Datatype of_part = *found_part;  // a copy: `move` may replace the cached description
           if (!move(at + displacement, blocks, part, of_part, packed)) return false;
           packed += static_cast<std::size_t>(blocks) * of_part.size_bytes;
           return true;

@@ -8,7 +8,7 @@
 namespace coll::shim {
 namespace {
 
-// Of equal values the smaller place counts.
+// If values are equal, the smaller location is the result.
 template <typename Real, typename Better>
 void locate(const void *in, void *inout, size_t count, coll_datatype, void *) {
   struct Pair {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Fortran's pairs of reals: a value and its place, both REAL or both DOUBLE PRECISION.
+// Fortran's pairs of reals: a value and its location, both REAL or both DOUBLE PRECISION.
 #pragma once
 
 #include <coll/coll.h>
@@ -8,10 +8,10 @@ namespace coll::shim {
 
 enum class RealPair : unsigned char { none, single, twice };  // MPI_2REAL, MPI_2DOUBLE_PRECISION
 
-// Makes operations of libcoll for them. Once, before any location_of().
+// Creates the operations of libcoll for them. Must be called once, before any location_of().
 void learn_pairs();
 
-// MPI_MINLOC or MPI_MAXLOC, given as COLL_MINLOC or COLL_MAXLOC, on such pairs; 0 when there is none.
+// Returns libcoll's operation for COLL_MINLOC or COLL_MAXLOC on such pairs; 0 for any other operation.
 coll_op location_of(RealPair pair, coll_op op);
 
 }  // namespace coll::shim

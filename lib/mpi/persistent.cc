@@ -23,7 +23,8 @@ std::atomic<int> persistent_requests{0};
 
 namespace {
 
-// Of the messages on the communicator of this process alone; 0 is that of endless_request(). MPI has at least 32767.
+// Tags of the messages on the communicator of this process alone; tag 0 is that of endless_request(). MPI supports at
+// least 32767.
 constexpr int most_tags = 32767;
 
 struct Table {
@@ -32,12 +33,12 @@ struct Table {
   std::vector<int> spare_tags;
   int tags = 0;
 
-  // 0: none is left. Throws std::bad_alloc.
+  // Returns 0 if no tag is left. Throws std::bad_alloc.
   int take_tag() {
     const std::lock_guard lock(mutex);
     if (spare_tags.empty()) {
       if (tags == most_tags) return 0;
-      spare_tags.reserve(static_cast<std::size_t>(tags) + 1);  // so that giving one back does not throw
+      spare_tags.reserve(static_cast<std::size_t>(tags) + 1);  // so that returning a tag does not throw
       return ++tags;
     }
     const int tag = spare_tags.back();
@@ -46,7 +47,7 @@ struct Table {
   }
 };
 
-// Never destroyed: a thread may use it until the process ends.
+// Never destroyed: threads may use it until the process exits.
 Table &table() {
   static auto *only = new Table;
   return *only;
@@ -54,8 +55,8 @@ Table &table() {
 
 char no_data;
 
-// Where this process sends messages to itself. A wait of MPICH does not notice what is completed by a message on a
-// communicator of one rank.
+// The communicator on which this process sends messages to itself. Not one of one rank under MPICH, whose waits do not
+// notice that a message on such a communicator has completed a request.
 struct Channel {
   MPI_Comm comm;
   int rank;
@@ -142,8 +143,8 @@ int Persistent::start() {
   return code;
 }
 
-// The receive gets a message that is too long for it, if there is an error; the handler of MPI_COMM_WORLD is called
-// before.
+// On an error the handler of MPI_COMM_WORLD is called first; then the receive gets a message that is too long for it,
+// so the wait returns MPI_ERR_TRUNCATE.
 void Persistent::end() {
   const int bytes = status == COLL_OK ? 0 : 1;
   if (status != COLL_OK) finish_failed(found.world, status, mpi_name(collective_));
@@ -154,7 +155,7 @@ void Persistent::end() {
     running_ = false;
     freed = freed_;
   }
-  // Then another thread may free it.
+  // After the send another thread may free this object, unless it was freed before.
   Channel channel;
   if (find_channel(&channel)) found.Send(&no_data, bytes, found.byte, channel.rank, tag, channel.comm);
   if (freed) delete this;

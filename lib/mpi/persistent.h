@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Persistent collectives.
 //
-// The program gets a persistent receive of the MPI library, from this process itself, as handle: all functions of the library
-// take that, active or not. MPI_Start starts libcoll's request as well, and when that is complete, the library's progress
-// (requests.h) sends the message that completes the receive.
+// The program's handle is a persistent receive of the MPI library from this process itself: all functions of the
+// library accept it, active or not. MPI_Start also starts libcoll's request, and when that is complete, the library's
+// progress (requests.h) sends the message that completes the receive.
 //
-// MPI lets ranks start the persistent requests of a communicator in different orders; libcoll does not. So each has a libcoll
-// communicator of its own, which the ranks make when they make the request.
+// MPI lets ranks start the persistent requests of a communicator in different orders; libcoll does not. So each request
+// has its own libcoll communicator, which the ranks create when they create the request.
 #pragma once
 
 #include "mpi/communicators.h"
@@ -21,19 +21,19 @@ namespace coll::shim {
 
 class Persistent : public Started {
  public:
-  // NULL when this rank cannot have one more.
+  // Returns NULL if this rank cannot have another persistent request.
   static std::unique_ptr<Persistent> make(Collective collective);
   ~Persistent() override;
 
-  // Where it runs, made of `coll`; collective.
+  // Creates the request's own communicator from `coll`; collective.
   coll_status make_communicator(coll_comm *coll, int rank) { return coll_comm_split(coll, 0, rank, &own_); }
   coll_comm *own() const { return own_; }
 
-  // From then on the program has its handle; false when there is no memory.
+  // Gives the handle to the program; returns false if there is no memory.
   static bool publish(std::unique_ptr<Persistent> &made, MPI_Request *request);
-  // As MPI_Start.
+  // Implements MPI_Start.
   int start();
-  // Behind MPI_Request_free.
+  // Called after MPI_Request_free.
   void free();
 
   void end() override;
@@ -47,17 +47,17 @@ class Persistent : public Started {
   bool running_ = false, freed_ = false;  // guarded by the table's mutex
 };
 
-extern std::atomic<int> persistent_requests;  // of libcoll
+extern std::atomic<int> persistent_requests;  // number of requests that libcoll serves
 Persistent *look_up_persistent(MPI_Request request);
-// That of the program's request; NULL if it is not libcoll's.
+// Returns libcoll's request behind the program's; NULL if libcoll does not serve it.
 inline Persistent *find_persistent(MPI_Request request) {
   return persistent_requests.load(std::memory_order_relaxed) == 0 ? nullptr : look_up_persistent(request);
 }
 
-// Whether all ranks of `coll` say yes; collective.
+// Returns whether `yes` is true on all ranks of `coll`; collective.
 bool all_say(coll_comm *coll, bool yes);
 
-// Frees those that the program has not freed. At the start of MPI_Finalize.
+// Frees the requests that the program has not freed. Called at the start of MPI_Finalize.
 void free_persistent();
 
 }  // namespace coll::shim

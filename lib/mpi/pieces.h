@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A long message in pieces, so that one of them crosses between nodes while the node works on another.
+// Splits a long message into pieces, so that one crosses between nodes while the node works on another.
 #pragma once
 
 #include "mpi/below.h"
@@ -10,7 +10,7 @@
 
 namespace coll::shim::two_level {
 
-// Piece `number` of a message: elements, or bytes, from `first` on.
+// Piece `number` of a message: `count` elements, or bytes, from `first` on.
 struct Piece {
   std::size_t number;
   std::size_t first;
@@ -19,8 +19,8 @@ struct Piece {
   int slot() const { return static_cast<int>(number % 2); }
 };
 
-// Calls begin(0), begin(1), end(0), begin(2), end(1), ... for the pieces of `total`, so that two are under way and
-// begin() finds its slot free.
+// Calls begin(0), begin(1), end(0), begin(2), end(1), ... for the pieces of `total`, so that at most two are in flight
+// and begin() finds its slot free.
 template <typename Begin, typename End>
 void overlap(std::size_t total, std::size_t piece, Begin begin, End end) {
   const std::size_t pieces = (total + piece - 1) / piece;
@@ -31,15 +31,15 @@ void overlap(std::size_t total, std::size_t piece, Begin begin, End end) {
   }
 }
 
-// One non-blocking call of the MPI library for each of two pieces under way. When one of them throws, others stay
-// behind: the communicator is lost then, as after any error of MPI.
+// One non-blocking MPI call for each of the two pieces in flight. If a call throws, others may stay incomplete: the
+// communicator is unusable then, as after any error of MPI.
 class Crossing {
  public:
   MPI_Request *start(const Piece &piece) {
     under_way_[piece.slot()] = true;
     return &requests_[piece.slot()];
   }
-  // Nothing to wait for when the rank takes no part in the crossing.
+  // Returns at once if this rank has not started a call for the piece.
   void wait(const Piece &piece) {
     if (!under_way_[piece.slot()]) return;
     under_way_[piece.slot()] = false;

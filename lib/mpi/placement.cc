@@ -21,11 +21,11 @@ namespace coll::shim {
 namespace {
 
 std::atomic<NodeName> kept{no_name};
-MPI_Comm world_twin;  // once place_processes() has made it
+MPI_Comm world_twin;  // valid if has_twin
 bool has_twin = false;
 bool all_count = false;
 
-// Processes a node, 0 when nodes are not cut, -1 for what is no number of them.
+// Returns the processes per node that COLL_NODE_SIZE asks for, 0 if it is not set, -1 if it is not a valid number.
 int wanted_size() {
   const char *text = coll_setting("COLL_NODE_SIZE");
   if (text == nullptr) return 0;
@@ -44,7 +44,7 @@ NodeName new_name() {
   return name;
 }
 
-// Processes with equal ones can reach each other's memory: they run under one kernel, in one pid namespace.
+// Processes with equal surroundings share a node: they run under one kernel, in one pid namespace.
 struct Surroundings {
   KernelName kernel;
   std::uint64_t pid_namespace;
@@ -58,7 +58,7 @@ struct Surroundings {
 };
 static_assert(std::is_trivially_copyable_v<Surroundings>);
 
-// The ranks of `comm` whose surroundings are those of this one; it alone where it does not know them.
+// Creates a communicator of the ranks of `comm` with the same surroundings; a rank that does not know its own is alone.
 bool split_by_surroundings(MPI_Comm comm, int process, MPI_Comm *node) {
   int rank = 0, ranks = 0;
   if (found.Comm_rank(comm, &rank) != MPI_SUCCESS || found.Comm_size(comm, &ranks) != MPI_SUCCESS) return false;
@@ -70,7 +70,7 @@ bool split_by_surroundings(MPI_Comm comm, int process, MPI_Comm *node) {
   return found.Comm_split(comm, first, process, node) == MPI_SUCCESS;
 }
 
-// MPI_Comm_split_type, unless it says of every process that it is alone: MPICH 5.0.0 to 5.0.2 do on UCX.
+// Uses MPI_Comm_split_type, unless it reports every process alone, as MPICH 5.0.0 to 5.0.2 do on UCX.
 bool split_by_node(MPI_Comm comm, int process, MPI_Comm *node) {
   if (found.Comm_split_type(comm, MPI_COMM_TYPE_SHARED, process, MPI_INFO_NULL, node) != MPI_SUCCESS) return false;
   int size = 0, most = 0;
@@ -81,7 +81,7 @@ bool split_by_node(MPI_Comm comm, int process, MPI_Comm *node) {
   return most == 1 && split_by_surroundings(comm, process, node);
 }
 
-// The ranks of `comm` that share the node of this one, in the order of MPI_COMM_WORLD.
+// Creates a communicator of the ranks of `comm` on this rank's node, in the order of MPI_COMM_WORLD.
 bool split(MPI_Comm comm, MPI_Comm *node) {
   const int size = wanted_size();
   int process = 0;
@@ -94,11 +94,11 @@ bool split(MPI_Comm comm, MPI_Comm *node) {
   return good;
 }
 
-// MPI_COMM_WORLD once more, made in the only way that leaves it as it was. All others use up three of the tags that
-// Open MPI's non-blocking collectives on it count through; MPI_Dist_graph_create of Open MPI 4.1 uses two of the same tags
-// for messages from anybody, and hangs when the count reaches them in one of its own calls: a program that escapes this by
-// luck is to escape it with the shim. But the messages of this way fit a program's receives of any tag, so that it is safe
-// only in MPI_Init.
+// Duplicates MPI_COMM_WORLD by the only function that does not change its state. All others use up three of the tags
+// that Open MPI's non-blocking collectives on it count through. MPI_Dist_graph_create of Open MPI 4.1 uses two of the
+// same tags for messages from any source, and hangs if the count reaches them during one of its calls: a program that
+// avoids this by luck must also avoid it with the shim. But the messages of this function would match a program's
+// receives with any tag, so it is only safe in MPI_Init.
 bool make_twin(MPI_Comm *twin) {
   MPI_Group group;
   if (found.Comm_group(found.world, &group) != MPI_SUCCESS) return false;
@@ -127,7 +127,8 @@ NodeName find_node(MPI_Comm comm, bool keep) {
   static const NodeName of_process = new_name();
   MPI_Comm node;
   if (!split(comm, &node)) return no_name;
-  // That of its first process: every communicator of all processes finds the same one, in whatever order threads come.
+  // The name is that of the node's first process: every communicator of all processes finds the same one, in whatever
+  // order threads call this.
   NodeName name = of_process;
   const bool good = found.Bcast(&name, sizeof name, found.byte, 0, node) == MPI_SUCCESS;
   found.Comm_free(&node);

@@ -21,7 +21,7 @@
 namespace coll::shim {
 namespace {
 
-// Closes itself.
+// A file descriptor that its destructor closes.
 class Descriptor {
  public:
   explicit Descriptor(int number = -1) : number_(number) {}
@@ -45,7 +45,7 @@ int number_of(const char *variable) {
   return text != nullptr ? std::atoi(text) : -1;
 }
 
-// The process of MPICH's launcher on this node, which all ranks there descend from; 0 when there is none.
+// The process of MPICH's launcher on this node, an ancestor of all ranks there; 0 if there is none.
 pid_t hydra_proxy() {
   for (pid_t process = getppid(); process > 1;) {
     char path[64], name[64] = "";
@@ -81,7 +81,8 @@ const Job &job() {
   return job;
 }
 
-// A rank's socket: an abstract name, or a file in COLL_RENDEZVOUS_DIR, which ranks in several network namespaces need.
+// The address of a rank's socket: an abstract name, or a file in COLL_RENDEZVOUS_DIR, which ranks in several network
+// namespaces need.
 struct Address {
   sockaddr_un name{};
   socklen_t length = 0;
@@ -110,7 +111,7 @@ Descriptor &listener() {
   return *own;
 }
 
-// A connection to the socket of a rank, if it has one.
+// Connects to the socket of a rank; the result is not good() if there is none.
 Descriptor reach(int local_rank) {
   const Address address(local_rank);
   Descriptor made = new_socket();
@@ -120,7 +121,7 @@ Descriptor reach(int local_rank) {
   return made;
 }
 
-// The deciding rank: finds out, and tells all that have the shim.
+// Called by the deciding rank: finds out which rank lacks the shim, and informs all ranks that have it.
 int decide() {
   std::int32_t lacking = -1;
   int present = 0;

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whether all ranks of a node have this shim, before the first message or collective on its behalf.
+// Finds out whether all ranks of a node have this shim, before the first message or collective on its behalf.
 //
-// A rank that lacks it (LD_PRELOAD did not reach it, or names no file there) would leave the others waiting without end. So a
-// rank opens a socket under a name made of the job, its local rank and the version before MPI_Init goes on. MPI_Init returns
-// when all ranks have entered it: a name that cannot be reached then is a rank without the shim. One rank decides, the first
-// of the node; the others ask it, and wait for its answer or its end, so all know the same. The launcher's environment says
-// which job and rank a process is; under launchers that do not, all ranks are taken to have the shim.
+// A rank that lacks it (LD_PRELOAD did not reach it, or names a file that does not exist there) would leave the others
+// waiting without end. So before MPI_Init continues, a rank opens a socket whose name consists of the job, its local
+// rank and the version. MPI_Init returns when all ranks have entered it: a name that cannot be reached then belongs to
+// a rank without the shim. The first rank of the node decides; the others ask it, and wait for its answer or its exit,
+// so all know the same. Job and local rank are read from the launcher's environment variables; under launchers without
+// them all ranks are assumed to have the shim.
 #pragma once
 
 namespace coll::shim {
 
-// Before and behind MPI_Init. Local.
+// Opens the socket. Called before MPI_Init; local.
 void announce_presence();
-// The local rank of the first that lacks the shim, -1 if none does. Waits for the deciding rank.
+// Returns the local rank of the first process that lacks the shim, -1 if there is none. Called after MPI_Init; waits
+// for the deciding rank.
 int lacking_rank();
-// Behind MPI_Finalize, which all ranks have entered then.
+// Closes the socket. Called after MPI_Finalize, which all ranks have entered then.
 void end_presence();
 
 }  // namespace coll::shim

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Probes and barriers as programs use them together: "send to all; barrier; while a probe finds something, receive".
 //
-// MPI promises only that a probe finds a message in the end, but with MPI's own barrier the first one does: the barrier has
-// looked at everything that arrived before. libcoll's has not. So a probe that finds nothing is repeated behind progress of
-// MPI, if a collective was served since the last time; and a barrier behind an MPI_Isend first lets MPI push out what it
-// still holds back.
+// MPI guarantees only that a probe eventually finds a message. With MPI's own barrier the first probe does, because the
+// barrier has processed everything that arrived before; libcoll's has not. So a probe that finds nothing is repeated
+// after MPI's progress has run, if a collective was served since the last probe; and a barrier after an MPI_Isend first
+// lets MPI send what it has queued.
 #pragma once
 
 #include "mpi/progress.h"
@@ -18,7 +18,7 @@ extern constinit std::atomic<bool> served_since_probe;
 extern constinit std::atomic<bool> found_since_served;
 extern constinit std::atomic<bool> sent_since_barrier;
 
-// Called for each collective that is served. (A flag that is set already is only read: threads share its cache line.)
+// Called for each served collective. (The flag is written only if it is not set: threads share its cache line.)
 inline void note_served() {
   if (!served_since_probe.load(std::memory_order_relaxed)) served_since_probe.store(true, std::memory_order_relaxed);
 }
@@ -26,7 +26,7 @@ inline void note_sent() {
   if (!sent_since_barrier.load(std::memory_order_relaxed)) sent_since_barrier.store(true, std::memory_order_relaxed);
 }
 
-// At the start of a barrier that is served.
+// Called at the start of a served barrier.
 inline void push_out() {
   if (!sent_since_barrier.load(std::memory_order_relaxed)) [[likely]]
     return;
@@ -34,9 +34,10 @@ inline void push_out() {
   look_into_mpi(nullptr);
 }
 
-// Behind a probe that has found something, or has not; `probe()` repeats it, and returns whether it has found something or
-// failed. MPI takes up a limited number of messages at once, hence more than one attempt; and its senders queue what does not
-// fit, hence more of them, with the core given up in between, while a program receives what it finds.
+// Called after a probe; `has_found`: it has found a message. `probe()` repeats the probe and returns whether it has
+// found one or failed. There are several attempts because MPI accepts a limited number of messages at once, and more of
+// them, which yield the processor, while the program receives what it finds, because senders queue the messages that do
+// not fit.
 template <typename Probe>
 void after_probe(bool has_found, Probe probe) {
   if (!served_since_probe.load(std::memory_order_relaxed)) [[likely]]

@@ -11,8 +11,8 @@ constinit std::atomic<bool> served_since_probe{false};
 constinit std::atomic<bool> found_since_served{false};
 constinit std::atomic<bool> sent_since_barrier{false};
 
-// Asking after a request that is not complete is what makes both libraries progress. (A probe is not: MPICH looks
-// no further than the message queue of a communicator of one.)
+// Reading the status of an incomplete request drives the progress of both libraries. (A probe does not: on a
+// communicator of one rank, MPICH only looks at its message queue.)
 void look_into_mpi(void *) {
   int flag = 0;
   found.Request_get_status(endless_request(), &flag, MPI_STATUS_IGNORE);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Invariants
-//  1. A Started is in the list from enter() until its collective is complete. Then the thread that finds it so completes
-//     the generalized request and touches it no more: the library frees it by free_started(), perhaps at once.
-//  2. The list's mutex is held by one thread at a time while it tests; others go on. So a collective is tested by one
-//     thread, as coll_test() asks.
+//  1. A Started is in the list from enter() until its collective is complete. Then the thread that finds it complete
+//     completes the generalized request and no longer accesses it: the library frees it by free_started(), perhaps at
+//     once.
+//  2. One thread at a time holds the list's mutex while it tests; other threads continue. So a collective is tested by
+//     one thread, as coll_test() requires.
 #include "mpi/requests.h"
 
 #include "mpi/below.h"
@@ -49,9 +50,9 @@ bool Moved::load() const {
 
 namespace {
 
-constexpr int tests_in_a_row = 8;  // that find nothing complete, in one call of the hook
+constexpr int tests_in_a_row = 8;  // unsuccessful tests in one call of the hook
 
-// Oldest first, but for those that a test has found active.
+// Oldest first, except that an unsuccessful test moves a collective to the end.
 class List {
  public:
   bool empty() const { return first_ == nullptr; }
@@ -71,12 +72,12 @@ class List {
   Started **last_ = &first_;
 };
 
-std::mutex mutex;  // of the lists
+std::mutex mutex;  // guards the lists
 constinit List list;
 constinit std::atomic<int> listed{0};
 
-// MPICH's progress runs under locks at MPI_THREAD_MULTIPLE, and must not call MPI there: what is complete waits in a list
-// of its own until the library asks for it.
+// At MPI_THREAD_MULTIPLE MPICH's progress holds locks and must not call MPI: completed collectives wait in a list of
+// their own until the library calls poll_started(), or the program MPI_Request_get_status.
 bool progress_is_locked = false;
 constinit List over;
 constinit std::atomic<int> how_many_over{0};
@@ -90,7 +91,7 @@ void complete(Started *started) {
   started->end();
 }
 
-// Those in vain go to the end, so that each has its turn.
+// Collectives that are not complete go to the end of the list, so that each is tested in turn.
 void test_some() {
   const std::unique_lock lock(mutex, std::try_to_lock);
   if (!lock) return;
@@ -133,7 +134,8 @@ bool make_empty_status() { return true; }
 #endif
 
 int query_started(void *state, MPI_Status *status) {
-  // Empty. MPI_Status_set_elements and MPI_Status_set_cancelled take longer than the rest of a request.
+  // An empty status, written directly: MPI_Status_set_elements and MPI_Status_set_cancelled take longer than the rest
+  // of a request.
 #if defined(COLL_SHIM_ABI)
   std::ranges::copy(empty_status.MPI_internal, status->MPI_internal);
 #elif defined(OPEN_MPI)
@@ -154,18 +156,18 @@ int free_started(void *state) {
   return MPI_SUCCESS;
 }
 
-// As of every collective: MPI forbids it.
+// MPI forbids cancelling a collective.
 int cancel_started(void *, int) { return MPI_ERR_REQUEST; }
 
-// What the standard ABI does not declare, MPICH's library of it has.
+// MPICH's library exports this function; the standard ABI does not declare it.
 using Query = int(void *, MPI_Status *);
 using Free = int(void *);
 using Cancel = int(void *, int);
 using WaitAll = int(int, void **, double, MPI_Status *);
 using StartExtended = int(Query *, Free *, Cancel *, Query *, WaitAll *, void *, MPI_Request *);
 
-// MPICH's MPI_Waitall does not wait for a generalized request among null ones, but for one with a function to wait. It
-// must have one to poll with as well, which is then called instead of the library's progress.
+// If null requests are among its requests, MPICH's MPI_Waitall waits for a generalized request only if this has a wait
+// function. Such a request must have a poll function, too, which is then called instead of the library's progress.
 int poll_started(void *, MPI_Status *) {
   look_into_mpi(nullptr);
   complete_those_over();
@@ -196,7 +198,7 @@ bool find_more() {
 
 void Started::end() {
   code = status == COLL_OK ? MPI_SUCCESS : error_code(status);
-  // Not in free_started(), which MPICH calls under a lock that freeing a datatype takes.
+  // Not in free_started(): MPICH calls it under a lock that freeing a datatype takes.
   moved.reset();
   exchange.reset();
   operation.reset();

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Collectives of libcoll that are in progress, as requests of the MPI library.
 //
-// The program gets a generalized request of the library: all its functions take that, from any caller and by any
-// name. The shim completes it in the library's progress (hook.h), so that neither waits nor tests are intercepted.
+// The program gets a generalized request of the library: all functions of the library accept it, from any caller and by
+// any name. The shim completes it in the library's progress (hook.h), so neither waits nor tests have to be
+// intercepted.
 #pragma once
 
 #include "mpi/blocks.h"
@@ -18,10 +19,10 @@
 
 namespace coll::shim {
 
-// Where the request of a collective goes.
+// Where to store the request of a collective.
 struct Target {
   Target(MPI_Request *request) : request(request) {}
-  // It is made inactive, for MPI_Start.
+  // The request is created inactive, for MPI_Start.
   static Target persistent(MPI_Request *request) {
     Target target(request);
     target.is_persistent = true;
@@ -32,14 +33,14 @@ struct Target {
   bool is_persistent = false;
 };
 
-// A datatype for as long as this lives; a duplicate of one that the program may free meanwhile.
+// Keeps a datatype valid while this object exists: a duplicate of one that the program may free meanwhile.
 class KeptType {
  public:
   KeptType() = default;
   KeptType(const KeptType &) = delete;
   KeptType &operator=(const KeptType &) = delete;
   ~KeptType();
-  // The datatype of what `side` packs, if it packs. Once. False when there is no memory.
+  // Keeps the datatype of `side`, if the side packs. Must be called once. Returns false if there is no memory.
   bool keep(Side &side);
 
  private:
@@ -47,25 +48,25 @@ class KeptType {
   bool duplicated_ = false;
 };
 
-// What a collective on blocks needs until it is complete, or a persistent one until it is freed.
+// What a collective on blocks needs until it is complete; a persistent one, until it is freed.
 struct Moved {
   Side send;
   Side recv;
-  int inputs = no_block;                   // the blocks of the receive buffer that are input, too
-  std::unique_ptr<std::size_t[]> numbers;  // of v-forms: four a rank
+  int inputs = no_block;                   // blocks of the receive buffer that are also input
+  std::unique_ptr<std::size_t[]> numbers;  // of v-variants: four per rank
   std::unique_ptr<char[]> packed;
   KeptType sent, received;
 
-  // NULL when there is no memory.
+  // Returns NULL if there is no memory.
   static std::unique_ptr<Moved> make(std::size_t packed_bytes);
   bool keep_sent() { return sent.keep(send); }
   bool keep_received() { return received.keep(recv); }
-  // Pack what is sent, and unpack what has been received. False when MPI refuses.
+  // Pack what is sent, and unpack what was received. Return false if MPI reports an error.
   bool load() const;
   bool store() const { return recv.store(); }
 };
 
-// The same of one among neighbours; and a blocking one has it, too.
+// The same for a neighbourhood collective, also a blocking one.
 struct Exchanged {
   Edges out;
   Edges in;
@@ -73,36 +74,38 @@ struct Exchanged {
   std::vector<coll_incoming> receives;
 };
 
-// A started collective: of libcoll, and of the MPI library.
+// A started collective: libcoll's request and the MPI library's.
 struct Started {
   virtual ~Started() = default;
-  // It is complete, with `status`, and unpacked. The list does not touch it any more.
+  // Called when the collective is complete, with `status`, and its data is unpacked. The list no longer refers to it.
   virtual void end();
 
   coll_request *collective = nullptr;
   MPI_Request handle;
   std::unique_ptr<Moved> moved;
   std::unique_ptr<Exchanged> exchange;
-  std::shared_ptr<void> operation;  // keeps a user-defined one
-  coll_status status;               // once it is complete
-  int code = MPI_SUCCESS;           // likewise
+  std::shared_ptr<void> operation;  // keeps a user-defined operation alive
+  coll_status status;               // valid when it is complete
+  int code = MPI_SUCCESS;           // likewise, as an MPI error code
   Started *next;
 };
 
-// Tests it from now on, until it is complete.
+// Adds it to the list of collectives that are tested until they are complete.
 void advance(Started *started);
 
-// Makes `*request` stand for `started`, which has been started, and takes it over. Returns an MPI error code.
+// Creates the MPI request of `started`, a started collective, and takes ownership of the latter. Returns an MPI error
+// code.
 int enter(std::unique_ptr<Started> started, MPI_Request *request);
 
-// Completes the requests of collectives that are complete, where the library's progress cannot. Before the program asks for
-// the state of a request in a way that leads no further.
+// Completes the MPI requests of completed collectives where the library's progress must not do it. Called before the
+// program reads the state of a request by a function that does not poll.
 void complete_those_over();
 
-// Whether progress of the library may call MPI at all times, as persistent requests need.
+// Whether the library's progress may always call MPI, as persistent requests need.
 bool progress_calls_mpi();
 
-// Installs what drives them. False when this MPI library has no place for it. Local; once, while MPI runs.
+// Installs the hook that advances them. Returns false if this MPI library offers none. Local; must be called once,
+// after MPI_Init.
 bool start_requests();
 
 }  // namespace coll::shim

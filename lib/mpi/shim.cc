@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The entry points of C.
+// The C entry points of blocking collectives and other calls.
 #include "mpi/below.h"
 #include "mpi/ending.h"
 #include "mpi/memory.h"
@@ -132,7 +132,7 @@ int MPI_Free_mem(void *base) {
   return result != passed_on ? result : forward(below().next.Free_mem, base);
 }
 
-// A tool that stands before the shim and calls the library by this name must not give it the shim's memory.
+// A tool in front of the shim may call the library by this name, but the library must not get memory of the shim.
 int PMPI_Free_mem(void *base) {
   const int result = take_free_mem(base);
   return result != passed_on ? result : below().own_free_mem(base);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The entry points of C with large counts, which MPI 4 has added. MPI lets a rank call one of these while its peers call the
-// form with int.
+// The C entry points with large counts, which MPI 4 has added. MPI lets a rank call one of them while its peers call
+// the variant with int.
 #include "mpi/below.h"
 #include "mpi/take.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The entry points of C for MPI_Alltoallw and the collectives among neighbours: blocking, non-blocking, and with large counts.
+// The C entry points of MPI_Alltoallw and the neighbourhood collectives: blocking, non-blocking, and with large counts.
 #include "mpi/below.h"
 #include "mpi/neighbors.h"
 #include "mpi/waits.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The entry points of C for persistent requests: those that make one, also with large counts, those that start it, and those
-// that end it.
+// The C entry points of persistent requests: those that create one, also with large counts, those that start it, and
+// those that end it.
 #include "mpi/below.h"
 #include "mpi/errors.h"
 #include "mpi/neighbors.h"
@@ -18,7 +18,7 @@ int start_one(MPI_Request *request) {
   return own != nullptr ? own->start() : below().next.Start(request);
 }
 
-// In the order of the array, if there is one of libcoll's in it.
+// Starts the requests one by one, in the order of the array, if libcoll serves one of them.
 int start_all(int count, MPI_Request *requests) {
   bool has_own = false;
   for (int i = 0; i < count && requests != nullptr && !has_own; i++) has_own = find_persistent(requests[i]) != nullptr;
@@ -53,14 +53,15 @@ int MPI_Request_free(MPI_Request *request) {
   return result;
 }
 
-// MPI forbids it; what is behind the handle must not be cancelled.
+// MPI forbids cancelling a collective; the receive behind the handle must not be cancelled.
 int MPI_Cancel(MPI_Request *request) {
   if (request == nullptr || find_persistent(*request) == nullptr) return below().next.Cancel(request);
   return finish(found.world, {COLL_OK, MPI_ERR_REQUEST}, "MPI_Cancel");
 }
 
 #define UNPACK(...) __VA_ARGS__
-// Each with how it starts and, in parentheses, with the parameters and arguments in front of MPI_Info.
+// Defines an entry point: its name, the call that starts it and, in parentheses, the parameters and arguments before
+// MPI_Info.
 #define ENTRY(symbol, next_name, starts, parameters, arguments)                                                  \
   int symbol(UNPACK parameters, MPI_Info info, MPI_Request *request) {                                           \
     const Target target = Target::persistent(request);                                                           \
@@ -70,7 +71,7 @@ int MPI_Cancel(MPI_Request *request) {
                                        request);                                                                 \
   }
 
-// With counts and displacements of int, or of MPI_Count and MPI_Aint.
+// All entries, with counts and displacements of int, or of MPI_Count and MPI_Aint.
 // clang-format off
 #define ENTRIES(E, Count, Displ) \
   E(Bcast, start_bcast(buffer, count, type, root, comm, target), (void *buffer, Count count, MPI_Datatype type, \

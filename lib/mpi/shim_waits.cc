@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The entry points of C that complete requests.
+// The C entry points that complete requests.
 #include "mpi/below.h"
 #include "mpi/waits.h"
 

@@ -23,7 +23,7 @@ struct Announced {
 };
 thread_local Announced announced;
 
-// As MPI_DOUBLE_INT has it.
+// The layout of MPI_DOUBLE_INT.
 struct ValueAtRank {
   double value;
   int rank;

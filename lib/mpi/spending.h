@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The time that calls take, for COLL_STATS: of those that libcoll serves, and of those that are forwarded.
+// The time of calls, for COLL_STATS: of those that libcoll serves, and of those that are forwarded.
 #pragma once
 
 #include "mpi/communicators.h"
@@ -11,12 +11,12 @@
 
 namespace coll::shim {
 
-// Whether COLL_STATS wants to know of each call how large it is, and how long it takes.
+// Whether COLL_STATS records the size and the time of each call.
 extern bool counts_calls;
 
 double now_seconds();
 
-// The rest of a call that libcoll serves, or starts.
+// Measures the rest of a call that libcoll serves or starts.
 class Serving {
  public:
   explicit Serving(Collective collective) {
@@ -38,10 +38,10 @@ class Serving {
   double began_;
 };
 
-// The thread is about to forward such a call; `count` -1: not known.
+// Called when the thread is about to forward a call; `count` is -1 if it is not known.
 void announce_forwarded(Collective collective, Why why, MPI_Count count, MPI_Datatype datatype);
 
-// The call that the thread has announced, while the MPI library has it; nothing if there is none.
+// Measures the announced call while the MPI library executes it; does nothing if no call was announced.
 class Forwarding {
  public:
   Forwarding();
@@ -60,7 +60,7 @@ class Forwarding {
   double began_;
 };
 
-// Calls the next entry point.
+// Calls the next definition of an entry point.
 template <typename Next, typename... Arguments>
 auto forward(Next next, Arguments... arguments) {
   if (!counts_calls) [[likely]]
@@ -69,9 +69,10 @@ auto forward(Next next, Arguments... arguments) {
   return next(arguments...);
 }
 
-// Begins it, as rank `rank` of MPI_COMM_WORLD.
+// Begins to keep statistics, as rank `rank` of MPI_COMM_WORLD.
 void begin_statistics(int rank);
-// Compares all ranks, if all of them count; collective on `world`. Before statistics are written.
+// Compares the sums of all ranks; collective over `world`, so all ranks must keep statistics. Called before statistics
+// are written.
 void compare_ranks(MPI_Comm world);
 
 }  // namespace coll::shim

@@ -14,7 +14,7 @@ namespace {
 
 using Start = coll_status(const void *, void *, std::size_t, coll_datatype, coll_op, coll_comm *, coll_request **);
 
-// A reduction with the same count at every rank, and a receive buffer at all but the first of an exscan.
+// Starts a reduction with the same count on every rank, and a receive buffer on all ranks except rank 0 of an exscan.
 template <Start start, Start init>
 int start_reduction(Collective collective, const void *send, void *recv, MPI_Count count, MPI_Datatype datatype,
                     MPI_Op op, MPI_Comm comm, Target target) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The non-blocking collectives, as take.h has the blocking ones: the same decisions, for the same reasons; and the same
-// two forms of those with arrays of counts.
+// The non-blocking and persistent collectives. The decisions and the variants with arrays of counts are those of
+// take.h.
 #pragma once
 
 #include "mpi/starting.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The non-blocking collectives that move blocks between ranks: take_blocks.cc tells which are served, and why. Data that is
-// not in order is packed at the start and unpacked at the end.
+// The non-blocking collectives that move blocks between ranks: take_blocks.cc has the same decisions, and the reasons.
+// Data that is not contiguous is packed at the start and unpacked at completion.
 #include "mpi/arguments.h"
 #include "mpi/blocks.h"
 #include "mpi/start.h"
@@ -10,14 +10,14 @@
 namespace coll::shim {
 namespace {
 
-// The datatype of what is received.
+// The datatype of the received data.
 struct Got {
   MPI_Datatype handle;
   const Datatype *element;
 };
 
-// `describe(from, to, got, numbers)`: describes both sides, and returns whether the arguments are right. `kept`: the blocks
-// of the receive buffer that are input too. The collective is start(from, to, coll, request).
+// `describe(from, to, got, numbers)` describes both sides, and returns whether the arguments are valid. `kept`: the
+// blocks of the receive buffer that are also input. The collective is start(from, to, coll, request).
 template <typename Describe, typename Start>
 int run(Starting &call, Got got, int kept, Describe describe, Start start) {
   std::size_t *numbers = call.communicator().number_space();
@@ -29,7 +29,7 @@ int run(Starting &call, Got got, int kept, Describe describe, Start start) {
   if (bytes == 0)
     return call.begin([&](coll_comm *coll, coll_request **request) { return start(from, to, coll, request); });
 
-  // The same once more, in memory that lasts.
+  // Describes both sides again, in memory that lasts until completion.
   std::unique_ptr<Moved> moved = Moved::make(bytes);
   if (moved == nullptr) return call.fail(COLL_ERR_NO_MEMORY);
   moved->numbers.reset(new (std::nothrow) std::size_t[4 * static_cast<std::size_t>(call.ranks())]);

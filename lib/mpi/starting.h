@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How the start of one non-blocking collective finds its way: to libcoll, or on to the library below. As Taking, but
-// local. The same for one that makes a persistent request, which may wait for the peers: they agree whether all can make it.
+// The start of one non-blocking collective: it is served by libcoll or forwarded. As Taking, but local. Also the
+// creation of a persistent request, which may wait for the peers: the ranks agree whether all of them can create it.
 #pragma once
 
 #include "mpi/persistent.h"
@@ -20,7 +20,7 @@ class Starting : public Taking {
         target_(target) {}
 
   bool persistent() const { return target_.is_persistent; }
-  // The function of libcoll: they have the same arguments.
+  // Selects libcoll's non-blocking or persistent function; both have the same arguments.
   template <typename Form>
   Form *form(Form *nonblocking, Form *persistent) const {
     return target_.is_persistent ? persistent : nonblocking;
@@ -29,8 +29,8 @@ class Starting : public Taking {
   bool possible() const { return Taking::possible() && requests_work; }
   int impossible() { return Taking::possible() && !requests_work ? pass_on(Why::progress) : Taking::impossible(); }
 
-  // As Taking::join(), but local: collectives are forwarded until the ranks have agreed. Not local for a persistent request;
-  // behind it this rank owes the others its vote.
+  // As Taking::join(), but local: collectives are forwarded until the ranks have agreed. For a persistent request it is
+  // not local, and after it this rank owes the others its vote.
   bool join(int root) {
     if (target_.is_persistent) {
       if (!Taking::join(root)) return false;
@@ -55,10 +55,10 @@ class Starting : public Taking {
     if (std::exchange(owes_vote_, false)) all_say(communicator_->coll, false);
     return Taking::pass_on(why);
   }
-  // Nothing has been started.
+  // Fails before anything has been started.
   int fail(coll_status status) { return owes_vote_ ? pass_on(Why::others) : Taking::fail(status); }
 
-  // Starts it, or makes it: `start(coll_comm *, coll_request **)`.
+  // Starts the collective, or creates the persistent request, by `start(coll_comm *, coll_request **)`.
   template <typename Start>
   int begin(Start start, std::unique_ptr<Moved> moved = nullptr, std::shared_ptr<void> operation = nullptr,
             std::unique_ptr<Exchanged> exchange = nullptr) {
@@ -103,7 +103,7 @@ class Starting : public Taking {
   }
 
   Target target_;
-  bool owes_vote_ = false;  // for a persistent request, behind join()
+  bool owes_vote_ = false;  // for a persistent request, after join()
 };
 
 }  // namespace coll::shim

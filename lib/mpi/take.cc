@@ -21,7 +21,7 @@ int bcast_bytes(void *buffer, std::size_t bytes, int root, Taking &call) {
                         [&](Nodes &nodes) { two_level::bcast(nodes, buffer, bytes, root); });
 }
 
-// MPI counts packed bytes in an int; longer broadcasts are passed on, so `bytes` fits.
+// MPI counts packed bytes in an int; longer broadcasts are forwarded, so `bytes` fits.
 int bcast_packed(void *buffer, int count, MPI_Datatype datatype, std::size_t bytes, int root, Taking &call) {
   char *packed = call.communicator().packing_space(bytes);
   if (packed == nullptr) return call.finish(COLL_ERR_NO_MEMORY);
@@ -33,14 +33,14 @@ int bcast_packed(void *buffer, int count, MPI_Datatype datatype, std::size_t byt
   return result;
 }
 
-// The input of two_level's reductions, where being in place has no name.
+// The input of two_level's reductions, which have no value for in place.
 const void *input_of(const void *from, const void *recv) { return from == COLL_IN_PLACE ? recv : from; }
 
-// A reduction with the same count, and a receive buffer, at every rank, in the two ways to do it.
+// A reduction with the same count and a receive buffer on every rank: on one node, and in two levels.
 using Whole = coll_status(const void *, void *, std::size_t, coll_datatype, coll_op, coll_comm *);
 using Levels = void(Nodes &, const void *, void *, std::size_t, const Reduction &);
 
-// `goes(nodes, reduction)`: whether it goes in two levels.
+// `goes(nodes, reduction)`: whether the reduction can run in two levels.
 template <Whole whole, Levels levels, typename Goes>
 int take_reduction(Collective collective, Goes goes, const void *send, void *recv, MPI_Count count,
                    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
@@ -49,7 +49,7 @@ int take_reduction(Collective collective, Goes goes, const void *send, void *rec
   const void *from;
   if (!call.possible()) return call.impossible();
   if (count <= 0) return call.pass_on(why_not(count));
-  // Rank 0 of an exscan may name no receive buffer; which rank this is, only the communicator tells.
+  // Rank 0 of an exscan may pass no receive buffer; only the communicator knows which rank this is.
   const bool no_result = recv == nullptr && collective == exscan && send != MPI_IN_PLACE;
   if ((recv == nullptr && !no_result) || recv == MPI_IN_PLACE || !sends_from(send, recv, &from))
     return call.pass_on(Why::arguments);
@@ -76,8 +76,8 @@ void reduce_scatter_equal(Nodes &nodes, const void *send, void *recv, std::size_
   two_level::reduce_scatter(nodes, send, recv, {count}, reduction);
 }
 
-// The root's part of a reduction, while it has no receive buffer: the peers have what they need, and the library below names
-// the mistake.
+// The root's part of a reduction if it has no receive buffer: it serves the peers, and the MPI library reports the
+// error.
 [[gnu::noinline]] int reduce_to_nothing(Taking &call, const void *send, std::size_t count, const Reduction &reduction,
                                         int root) {
   if (send == nullptr || send == MPI_IN_PLACE) return call.pass_on(Why::arguments);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The collectives as libcoll's, with the arguments of C. Each decides whether to take the call, and the decision
-// depends only on what MPI makes equal at all ranks: README.md gives the argument for each. Arguments that are wrong
-// are passed on before anything collective happens, for the library below to complain about.
+// The blocking collectives, with the arguments of C. Each function decides whether to intercept the call; the decision
+// depends only on what MPI requires to be equal on all ranks (README.md has the reasons for each collective). Calls
+// with wrong arguments are forwarded before anything collective happens, so the MPI library reports the error.
 #pragma once
 
 #include "mpi/handles.h"
@@ -9,8 +9,8 @@
 
 namespace coll::shim {
 
-// Each returns what the MPI call returns, or `passed_on`. Thread safe as MPI's own. The forms with arrays of MPI_Count are those
-// of MPI_Gatherv_c and its like; a rank may call these while its peers call the others.
+// Each returns the value of the MPI call, or `passed_on`. Thread safe as MPI's own functions. The overloads with arrays
+// of MPI_Count are for MPI_Gatherv_c and the like; a rank may call these while its peers call the others.
 int take_barrier(MPI_Comm comm);
 int take_bcast(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm);
 int take_reduce(const void *send, void *recv, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The collectives that move blocks between ranks.
 //
-// A block has the same number of bytes at the rank that sends it and at the one that receives it, whatever the datatypes.
-// In the regular forms it is the same for all blocks, hence known to all ranks, and those of 1 B to 2 GiB - 1 are taken.
-// In the v-forms no number is known to all, so every call is taken.
+// A block has the same number of bytes on the rank that sends it and on the one that receives it, whatever the
+// datatypes. In the regular variants the number is the same for all blocks, hence known to all ranks, and blocks of 1 B
+// to 2 GiB - 1 are intercepted. In the v-variants no number is known to all ranks, so every call is intercepted.
 #include "mpi/arguments.h"
 #include "mpi/below.h"
 #include "mpi/blocks.h"
@@ -18,8 +18,8 @@ namespace {
 
 using two_level::Blocks;
 
-// Packs what has to be, performs, unpacks. `kept`: the blocks of the receive buffer that are input too. The collective
-// itself is whole(send, recv, coll) or levels(send, recv, nodes).
+// Packs if necessary, performs the collective, and unpacks. `kept`: the blocks of the receive buffer that are also
+// input. The collective is whole(send, recv, coll) or levels(send, recv, nodes).
 template <typename Whole, typename Levels>
 int run(Taking &call, Side &send, Side &recv, int kept, Whole whole, Levels levels) {
   char *packed = nullptr;
@@ -42,24 +42,24 @@ int run(Taking &call, Side &send, Side &recv, int kept, Whole whole, Levels leve
       });
 }
 
-// What is sent, where two_level has no name for being in place.
+// The input for two_level, which has no value for in place.
 const void *input_of(const Side &send, const Side &recv) {
   return send.data() == COLL_IN_PLACE ? recv.data() : send.data();
 }
 
 Blocks blocks_of(const Side &side) { return {0, side.counts(), side.displs()}; }
 
-// A block of a Misfit.
+// Describes a block of a Misfit.
 Message bytes_of(const Misfit &misfit) { return {misfit.count(), found.byte}; }
 
-// The end of a call that a Misfit has carried out: `cut` when this rank had room for less than was exchanged.
+// Ends a call that used a Misfit; `cut`: this rank had room for less than was exchanged.
 int end_misfit(Taking &call, bool stored, bool cut) {
   if (!stored) return call.fail(COLL_ERR_TYPE);
   return cut ? call.fail(COLL_ERR_TRUNCATE) : MPI_SUCCESS;
 }
 
-// The root's part of a gather of blocks of `bytes`, while its own arguments describe others, or none: then the library below
-// names the mistake, and the peers have what they need. `perform(from, to)` is the collective.
+// The root's part of a gather of blocks of `bytes`, if its receive arguments describe other blocks, or none: it serves
+// the peers, and then the MPI library reports the error. `perform(from, to)` is the collective.
 template <typename Perform>
 [[gnu::noinline]] int gather_misfit(Taking &call, Perform perform, Side &from, std::size_t bytes, void *recv,
                                     const Message &all) {
@@ -74,7 +74,7 @@ template <typename Perform>
   return end_misfit(call, blocks.store(recv, all.count, all.handle, *all.element), bytes > all.bytes());
 }
 
-// The root's part of a scatter of `bytes`, while its own block is not as long as those that it sends.
+// The root's part of a scatter of blocks of `bytes`, if its receive arguments describe a block of another length.
 template <typename Perform>
 [[gnu::noinline]] int scatter_misfit(Taking &call, Perform perform, Side &from, std::size_t bytes, void *recv,
                                      const Message &mine) {
@@ -87,7 +87,7 @@ template <typename Perform>
   return end_misfit(call, own.store(recv, mine.count, mine.handle, *mine.element), bytes > mine.bytes());
 }
 
-// A rank that sends `blocks` of another length than the `bytes` that it receives.
+// The part of a rank whose `blocks` blocks to send have another length than the `bytes` that it receives per block.
 template <typename Perform>
 [[gnu::noinline]] int send_misfit(Taking &call, Perform perform, const void *send, const Message &mine, int blocks,
                                   std::size_t bytes, Side &to) {
@@ -243,7 +243,7 @@ int alltoallv_of(const void *send, const Count *send_counts, const Displ *send_d
         return coll_alltoallv(from.data(), from.counts(), from.displs(), to.data(), to.counts(), to.displs(), COLL_BYTE,
                               coll);
       },
-      [](const Side &, const Side &, Nodes &) { /* passed on above */ });
+      [](const Side &, const Side &, Nodes &) { /* forwarded above */ });
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How one collective call finds its way: to libcoll, or on to the library below.
+// One collective call: it is served by libcoll or forwarded to the MPI library.
 #pragma once
 
 #include "mpi/communicators.h"
@@ -12,12 +12,12 @@
 
 namespace coll::shim {
 
-// What a take_... function returns instead of an MPI error code when the library below is to have the call.
+// The result of a take_... function, instead of an MPI error code, if the call is to be forwarded.
 constexpr int passed_on = INT_MIN;
 
 class Taking {
  public:
-  // `count` of `datatype` is what statistics call the size of the call; -1 where the ranks' counts differ.
+  // `count` elements of `datatype` are the size of the call in statistics; -1 if counts differ between ranks.
   Taking(Collective collective, MPI_Comm comm, MPI_Count count, MPI_Datatype datatype)
       : collective_(collective),
         count_(count),
@@ -26,8 +26,8 @@ class Taking {
         communicator_(recent(comm)),
         result_(passed_on) {}
 
-  // A communicator that is known to be passed on, and whoever calls outside MPI_Init ... MPI_Finalize, needs no
-  // look at the arguments.
+  // False if the call is forwarded whatever its arguments are: on a communicator that libcoll does not serve, or
+  // outside MPI_Init ... MPI_Finalize.
   bool possible() const { return communicator_ != nullptr ? communicator_->takes() : prepare(); }
   int impossible() { return pass_on(communicator_ != nullptr ? communicator_->why : unkept(comm_)); }
 
@@ -38,8 +38,8 @@ class Taking {
     return passed_on;
   }
 
-  // Once the arguments that are equal at all ranks allow it; `root` 0 where there is none. Collective when the
-  // communicator is new. False: result() is what to return.
+  // Called when the arguments that are equal on all ranks allow interception; `root` is 0 if there is none. Collective
+  // if the communicator is new. Returns false if the call must return result().
   bool join(int root) {
     if (communicator_ == nullptr) [[unlikely]] {
       const auto [communicator, result] = meet(comm_, root, collective_);
@@ -56,24 +56,24 @@ class Taking {
   int result() const { return result_; }
 
   Communicator &communicator() const { return *communicator_; }
-  // Of a communicator over several nodes, otherwise NULL.
+  // NULL unless the communicator is over several nodes.
   Nodes *nodes() const { return communicator_->nodes.get(); }
   int rank() const { return communicator_->rank; }
   int ranks() const { return communicator_->ranks; }
 
-  // The end of a call that was taken.
+  // Ends an intercepted call.
   int finish(coll_status status) {
     communicator_->tally.taken[collective_]++;
     return fail(status);
   }
 
-  // The same for a call that was carried out, and then failed after all.
+  // Ends a call that has been counted already, for instance because unpacking failed afterwards.
   int fail(coll_status status) {
     return status == COLL_OK ? MPI_SUCCESS : finish_failed(comm_, status, mpi_name(collective_));
   }
 
-  // Takes the call: `whole(coll_comm *)` on one node, `levels(Nodes &)` on several. The one returns a status, the other
-  // throws Trouble.
+  // Performs the call: by `whole(coll_comm *)` on one node, which returns a status, or by `levels(Nodes &)` on several,
+  // which throws Trouble.
   template <typename Whole, typename Levels>
   int carry_out(Whole whole, Levels levels) {
     note_served();
@@ -92,10 +92,10 @@ class Taking {
  protected:
   struct Met {
     Communicator *communicator;
-    int result;  // passed_on, or the error
+    int result;  // passed_on, or an MPI error code
   };
 
-  // Apart, and of no object: members whose address is given away are loaded anew after every call.
+  // Static and not inlined: if the address of a member escaped, the compiler would reload members after every call.
   [[gnu::noinline]] static Met meet(MPI_Comm comm, int root, Collective collective) {
     try {
       return {acquire(comm, root), passed_on};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A broadcast goes to the leaders first and then inside each node, in the root's node the other way round when the root
-// is no leader. Long ones in pieces: the leaders exchange one while the nodes spread the one before it.
+// A broadcast reaches the leaders first and then the ranks of each node; if the root is not a leader, the order is
+// reversed on the root's node. Long broadcasts are pipelined in pieces: the leaders exchange one piece while the nodes
+// broadcast the previous one.
 #include "mpi/pieces.h"
 #include "mpi/two_level.h"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Allgather and alltoall. Short allgathers by one leader of each node: its node's blocks to all other leaders, all blocks
-// to its node. Longer ones, and alltoall, where every node has as many ranks: each rank deals with its own rail.
+// Allgather and alltoall. In a short allgather, one leader per node sends its node's blocks to all other leaders, and
+// broadcasts all blocks in its node. Longer allgathers, and alltoall, need nodes of equal size: each rank exchanges
+// blocks on its own rail.
 #include "mpi/pieces.h"
 #include "mpi/two_level.h"
 
@@ -12,8 +13,8 @@
 namespace coll::shim::two_level {
 namespace {
 
-constexpr std::size_t by_one_most_bytes = std::size_t{64} << 10;   // of all blocks together
-constexpr std::size_t alltoall_most_bytes = std::size_t{4} << 10;  // of one block
+constexpr std::size_t by_one_most_bytes = std::size_t{64} << 10;   // total of all blocks
+constexpr std::size_t alltoall_most_bytes = std::size_t{4} << 10;  // size of one block
 constexpr int tag = 0;
 
 std::size_t total_of(const Nodes &nodes, const Blocks &blocks) {
@@ -35,7 +36,7 @@ const char *own_block(const Nodes &nodes, const void *send, const void *recv, co
 void allgather_by_one(Nodes &nodes, const void *send, void *recv, const Blocks &blocks) {
   const std::span<const int> locals = nodes.locals();
   const std::size_t total = total_of(nodes, blocks);
-  char *all = nodes.room(Nodes::first, total);  // node by node
+  char *all = nodes.room(Nodes::first, total);  // in the order of nodes.by_node()
   std::size_t *sizes = nodes.numbers(locals.size());
   for (std::size_t i = 0; i < locals.size(); i++) sizes[i] = blocks.count(locals[i]);
   const bool leads = nodes.local() == 0;
@@ -59,8 +60,8 @@ void allgather_by_one(Nodes &nodes, const void *send, void *recv, const Blocks &
   }
 }
 
-// Ranks of one rail exchange their blocks directly; meanwhile every node gathers what has come, node by node, its own
-// ranks' blocks first.
+// Ranks of one rail exchange their blocks directly; meanwhile every node gathers the blocks that have arrived, node by
+// node, beginning with its own ranks' blocks.
 void allgather_by_rails(Nodes &nodes, const void *send, void *recv, const Blocks &blocks) {
   const int last = nodes.nodes() - 1;
   const std::size_t locals = nodes.locals().size();
@@ -105,16 +106,17 @@ bool allgathers(const Nodes &nodes, const Blocks &blocks) {
 
 void allgather(Nodes &nodes, const void *send, void *recv, const Blocks &blocks) {
   const std::size_t total = total_of(nodes, blocks);
-  if (total == 0) return;  // there may be no memory to name
+  if (total == 0) return;  // the buffers may be NULL
   if (total <= by_one_most_bytes) allgather_by_one(nodes, send, recv, blocks);
   else allgather_by_rails(nodes, send, recv, blocks);
 }
 
 bool alltoalls(const Nodes &nodes, std::size_t bytes) { return nodes.regular() && bytes <= alltoall_most_bytes; }
 
-// Inside the node every rank gets what is for its rail, of all its neighbours; that crosses in one message a node.
+// In the node, every rank gets the blocks for its rail from all ranks of its node; then it sends one message to each
+// node.
 void alltoall(Nodes &nodes, const void *send, void *recv, std::size_t bytes) {
-  if (bytes == 0) return;  // there may be no memory to name
+  if (bytes == 0) return;  // the buffers may be NULL
   const std::size_t locals = nodes.locals().size();
   const auto count = static_cast<std::size_t>(nodes.nodes());
   const std::size_t total = static_cast<std::size_t>(nodes.ranks()) * bytes;
@@ -124,7 +126,8 @@ void alltoall(Nodes &nodes, const void *send, void *recv, std::size_t bytes) {
     const int rank = nodes.ranks_of(static_cast<int>(node))[local];
     return static_cast<char *>(const_cast<void *>(buffer)) + static_cast<std::size_t>(rank) * bytes;
   };
-  // [rail][node], then [neighbour][node], [node][neighbour], and from the other nodes the same.
+  // Order of blocks before the node's alltoall: [rail][node]; after it: [sending local rank][node]; sent:
+  // [node][sending local rank]; received from the other nodes: likewise.
   for (std::size_t rail = 0; rail < locals; rail++)
     for (std::size_t node = 0; node < count; node++)
       std::memcpy(at(one, rail * count + node), of_rank(send, node, rail), bytes);

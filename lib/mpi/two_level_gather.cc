@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Gather and scatter in two levels (CMA VII-G): a node's ranks gather to a leader, whose messages go to the root; the
-// root itself gathers from its own node meanwhile. What a node has, its ranks' blocks one after the other, is a stream
-// that goes in pieces, so that no leader ever holds more than two of them. Scatter is the same the other way round.
+// Gather and scatter in two levels (section VII-G of the CMA paper): a node's ranks gather to a leader, which sends
+// messages to the root; meanwhile the root gathers from its own node. The blocks of a node's ranks, one after the
+// other, are a stream that is sent in pieces, so no leader holds more than two pieces. Scatter is the reverse.
 #include "mpi/pieces.h"
 #include "mpi/two_level.h"
 
@@ -14,11 +14,11 @@ namespace {
 
 constexpr std::size_t piece_bytes = std::size_t{512} << 10;
 constexpr int tag = 0;
-constexpr int leader = 0;  // of all nodes but the root's
+constexpr int leader = 0;  // on all nodes except the root's
 
-// What a block of `size` bytes, at `begin` of its stream, has in common with a piece.
+// The part of a piece that is in a block of `size` bytes, which begins at `begin` in its stream.
 struct Share {
-  std::size_t offset;  // in the block
+  std::size_t offset;  // from the start of the block
   std::size_t bytes;
 };
 Share share_of(const Piece &piece, std::size_t begin, std::size_t size) {
@@ -27,7 +27,7 @@ Share share_of(const Piece &piece, std::size_t begin, std::size_t size) {
   return {from - begin, to - from};
 }
 
-// The stream of a node that the root is not on, as its ranks see it.
+// The stream of a node without the root, as the node's ranks see it.
 class Stream {
  public:
   Stream(Nodes &nodes, std::size_t own_bytes, bool irregular) : nodes_(nodes) {
@@ -45,7 +45,7 @@ class Stream {
     for (std::size_t i = 0; i < nodes_.locals().size(); i++) total += sizes_[i];
     return total;
   }
-  // This rank's share of a piece; parts() are then all ranks'.
+  // Returns this rank's share of a piece; afterwards parts() has the shares of all ranks in bytes.
   Share cut(const Piece &piece) {
     Share own{};
     std::size_t begin = 0;
@@ -58,7 +58,7 @@ class Stream {
     return own;
   }
   const std::size_t *parts() const { return parts_; }
-  // Where the leader keeps a piece; the others keep none.
+  // Returns the leader's memory for a piece; NULL on other ranks.
   char *piece_at(const Piece &piece) {
     if (nodes_.local() != leader) return nullptr;
     return nodes_.room(piece.slot() == 0 ? Nodes::first : Nodes::second, piece_bytes);
@@ -69,13 +69,13 @@ class Stream {
   std::size_t *sizes_, *parts_;
 };
 
-// At the root: the messages to or from the leaders of all other nodes, straight from or to its buffer.
+// At the root: the messages to or from the leaders of all other nodes, directly from or to the root's buffer.
 class Messages {
  public:
-  // One(buffer, count, datatype, other rank, request)
+  // `one(buffer, count, datatype, other rank, request)` sends or receives one message.
   template <typename One>
   Messages(const Nodes &nodes, void *buffer, const Blocks &blocks, One one) {
-    // By turns, so that all nodes are busy.
+    // Round-robin, so that all nodes are busy.
     bool more = true;
     for (std::size_t number = 0; more; number++) {
       more = false;
@@ -90,7 +90,7 @@ class Messages {
   void wait() { check_mpi(found.Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE)); }
 
  private:
-  // Where a piece of a node's stream lies in the buffer. False when there is no such piece.
+  // Describes where a piece of a node's stream is in the buffer. Returns false if there is no such piece.
   bool describe(std::span<const int> ranks, const Piece &piece, const Blocks &blocks) {
     sizes_.clear();
     displs_.clear();
@@ -131,7 +131,7 @@ class Messages {
   std::vector<MPI_Aint> displs_;
 };
 
-// The blocks of the root's node, for libcoll, at the root.
+// At the root: the blocks of its own node, for libcoll.
 struct Own {
   Own(Nodes &nodes, const Blocks &blocks) {
     const std::size_t locals = nodes.locals().size();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Short vectors are reduced by one leader of each node. Long ones go in pieces, and each piece is dealt to several
-// leaders, who reduce their parts inside the node and combine them with the leaders of the same rail; while a piece
-// crosses, the node reduces the next.
+// Short vectors are reduced by one leader per node. Long ones are split into pieces, and each piece into parts for
+// several leaders, which reduce their parts inside the node and combine them with the leaders on the same rail; while
+// one piece crosses between nodes, the node reduces the next.
 #include "mpi/pieces.h"
 #include "mpi/two_level.h"
 
@@ -10,11 +10,11 @@ namespace coll::shim::two_level {
 namespace {
 
 constexpr std::size_t most_leaders = 16;
-constexpr std::size_t part_least_bytes = std::size_t{8} << 10;  // below it another leader costs more than it brings
-constexpr std::size_t part_most_bytes = std::size_t{2} << 20;   // of one piece
+constexpr std::size_t part_least_bytes = std::size_t{8} << 10;  // below it another leader costs more than it saves
+constexpr std::size_t part_most_bytes = std::size_t{2} << 20;   // size of a part of one piece
 
-// How pieces are dealt: the first `leaders` ranks of every node get equal parts, the first of them the rest. Operands of
-// an operation that does not commute are left to one leader, whose calls of MPI keep their order in every version.
+// How pieces are split: the first `leaders` ranks of every node get equal parts, and the first of them also the
+// remainder. Operations that do not commute have one leader, whose MPI calls keep the order in every version.
 class Deal {
  public:
   Deal(Nodes &nodes, std::size_t count, const Reduction &reduction)
@@ -30,7 +30,7 @@ class Deal {
   bool several() const { return leaders_ > 1; }
   std::size_t piece_elements() const { return most_ * leaders_; }
 
-  // The parts of one piece: by local index in elements, and in bytes; both valid until the next call.
+  // The parts of one piece by local index, in elements, and in bytes; valid until the next call of either function.
   const std::size_t *counts(const Piece &piece) {
     for (std::size_t i = 0; i < nodes_.locals().size(); i++) {
       counts_[i] = i < leaders_ ? piece.count / leaders_ : 0;
@@ -44,12 +44,12 @@ class Deal {
     return bytes_;
   }
   int own_count(const Piece &piece) { return static_cast<int>(counts(piece)[nodes_.local()]); }
-  // Where this rank's part begins in the piece.
+  // Offset of this rank's part in the piece, in bytes.
   std::size_t own_offset(const Piece &piece) {
     const auto local = static_cast<std::size_t>(nodes_.local());
     return local > 0 && local < leaders_ ? bytes(piece)[0] + (local - 1) * bytes_[local] : 0;
   }
-  // Room for it: what the node has, and what all nodes have.
+  // Memory for this rank's part: the node's result, and the result of all nodes.
   char *own(const Piece &piece) { return room(piece, 0); }
   char *result(const Piece &piece) { return room(piece, 1); }
 
@@ -119,7 +119,7 @@ void allreduce(Nodes &nodes, const void *send, void *recv, std::size_t count, co
       [&](const Piece &piece) {
         char *own = deal.own(piece);
         nodes.inside().reduce_scatter(element(send, piece.first, reduction), own, deal.counts(piece), reduction);
-        // Nobody reads this piece of the input any more, so its result may take its place.
+        // No rank reads this piece of the input any more, so the result may overwrite it.
         if (const int part = deal.own_count(piece); part > 0)
           check_mpi(found.Iallreduce(own, element(recv, piece.first, reduction) + deal.own_offset(piece), part,
                                      reduction.datatype, reduction.operation, nodes.rail(), crossing.start(piece)));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Short vectors are reduced by one leader of each node, who gets its node's blocks from the other leaders and deals them
-// out. Of long ones, every rank reduces the blocks of its own rail: one for each node in turn, which crosses while the
-// node reduces the blocks for the next.
+// Short vectors are reduced by one leader per node, which gets its node's blocks from the other leaders and scatters
+// them. For long vectors, every rank reduces the blocks of its own rail: one for each node in turn, which crosses
+// between nodes while the node reduces the blocks for the next one.
 #include "mpi/pieces.h"
 #include "mpi/two_level.h"
 
@@ -50,14 +50,14 @@ void by_one(Nodes &nodes, const void *send, void *recv, const Blocks &blocks, co
   nodes.inside().scatter(own, sizes, nullptr, recv, sizes[nodes.local()], 0);
 }
 
-// The blocks of one node's ranks are adjacent.
+// Requires that the blocks of each node's ranks are adjacent.
 void by_rails(Nodes &nodes, const void *send, void *recv, const Blocks &blocks, const Reduction &reduction) {
   const std::size_t width = reduction.element_bytes;
   const std::size_t locals = nodes.locals().size();
   std::size_t most = 0;
   for (int node = 0; node < nodes.nodes(); node++)
     most = std::max(most, blocks.count(nodes.ranks_of(node)[static_cast<std::size_t>(nodes.local())]));
-  // In place the block waits until all inputs have been read.
+  // In place, the result is stored only after all inputs have been read.
   const std::size_t own_bytes = blocks.count(nodes.rank()) * width;
   char *result = send == recv ? nodes.room(Nodes::third, own_bytes) : static_cast<char *>(recv);
   const auto part = [&](const Piece &piece) {
@@ -90,7 +90,7 @@ bool reduce_scatters(const Nodes &nodes, const Blocks &blocks, const Reduction &
 }
 
 void reduce_scatter(Nodes &nodes, const void *send, void *recv, const Blocks &blocks, const Reduction &reduction) {
-  if (total_of(nodes, blocks) == 0) return;  // there may be no memory to name
+  if (total_of(nodes, blocks) == 0) return;  // the buffers may be NULL
   if (is_short(nodes, blocks, reduction)) by_one(nodes, send, recv, blocks, reduction);
   else by_rails(nodes, send, recv, blocks, reduction);
 }

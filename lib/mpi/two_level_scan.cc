@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Every node scans its own ranks and reduces them to its leader; the leaders' exclusive scan is what the ranks of all
-// nodes below have contributed, and comes in front of the node's own. In pieces, as reductions.
+// Every node scans its own ranks and reduces them to its leader. The exclusive scan of the leaders is the contribution
+// of all lower nodes, which is combined with the node's scan as its left operand. Pipelined in pieces like reductions.
 #include "mpi/pieces.h"
 #include "mpi/two_level.h"
 
@@ -18,7 +18,7 @@ void scan(Nodes &nodes, const void *send, void *recv, std::size_t count, const R
   const std::size_t width = reduction.element_bytes;
   const std::size_t most = std::max<std::size_t>(piece_bytes / width, 1);
   const bool leads = nodes.local() == 0;
-  // The node's sum, and behind it that of the nodes below.
+  // The node's sum, followed by the sum of the lower nodes.
   const auto sum_of = [&](const Piece &piece) {
     return nodes.room(piece.slot() == 0 ? Nodes::first : Nodes::second, 2 * most * width);
   };
@@ -27,7 +27,7 @@ void scan(Nodes &nodes, const void *send, void *recv, std::size_t count, const R
       count, most,
       [&](const Piece &piece) {
         const char *from = static_cast<const char *>(send) + piece.first * width;
-        // The first rank of an exscan may have no receive buffer.
+        // Rank 0 of an exscan may have no receive buffer.
         char *to = recv != nullptr ? static_cast<char *>(recv) + piece.first * width : nullptr;
         char *sum = sum_of(piece);
         char *below = sum + most * width;

@@ -14,7 +14,7 @@ constexpr int most_arguments = 8192;
 
 bool vector_in_order(MPI_Datatype type, int depth);
 
-// The arguments of the constructor; the datatypes among them are ours to free unless they are predefined.
+// The arguments of a datatype's constructor; this object frees the datatypes among them unless they are predefined.
 class Contents {
  public:
   Contents(MPI_Datatype type, int integers, int addresses, int types)
@@ -35,7 +35,7 @@ class Contents {
   Contents &operator=(const Contents &) = delete;
 
   bool good() const { return good_; }
-  // The parts need not be, although the whole is.
+  // Commits the parts, which may be uncommitted although the whole is committed.
   bool commit() const {
     for (MPI_Datatype type : types_)
       if (found.Type_commit(&type) != MPI_SUCCESS) return false;
@@ -52,8 +52,8 @@ class Contents {
   bool good_;
 };
 
-// Follows the blocks of a type in the order in which they are sent; false from the first that is not where the
-// one before it ended.
+// Follows the blocks of a type in sending order; in_order() is false from the first block that does not start where the
+// previous one ended.
 class Run {
  public:
   void block(MPI_Aint displacement_bytes, MPI_Count elements, MPI_Count element_bytes) {
@@ -102,7 +102,7 @@ bool element_in_order(MPI_Datatype type, int depth) {
   if (depth > deepest || found.Type_get_envelope(type, &integers, &addresses, &types, &combiner) != MPI_SUCCESS)
     return false;
   if (combiner == MPI_COMBINER_NAMED) {
-    // Pairs may hide a gap between their parts; nothing else does.
+    // Among predefined datatypes, only pairs may have a gap.
     MPI_Aint lower, extent;
     return found.Type_get_extent(type, &lower, &extent) == MPI_SUCCESS && lower == 0 && extent == size_of(type);
   }
@@ -123,7 +123,7 @@ bool vector_in_order(MPI_Datatype type, int depth) {
          element_in_order(type, depth);
 }
 
-// The rows of a subarray, in the order of memory: dimension `d` counts from the slowest one.
+// Visits the rows of a subarray in the order of memory; dimension `d` counts from the slowest one.
 bool for_each_row(const Contents &made, MPI_Aint extent, std::size_t d, MPI_Aint at, const VisitBlock &visit) {
   const auto dimensions = static_cast<std::size_t>(made.integer(0));
   const bool of_c = made.integer(1 + 3 * dimensions) == MPI_ORDER_C;

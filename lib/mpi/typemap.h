@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reads how a derived datatype was made.
+// Reads the constructors of derived datatypes.
 #pragma once
 
 #include "mpi/handles.h"
@@ -8,15 +8,16 @@
 
 namespace coll::shim {
 
-// Blocks of an element, in the order in which they are sent: `count` elements of `part`, which is committed, from
-// `displacement_bytes` on. Stops when `visit` returns false.
+// Visits a block of an element: `count` elements of `part`, which is committed, at `displacement_bytes`. Returns false
+// to stop.
 using VisitBlock = std::function<bool(MPI_Aint displacement_bytes, MPI_Count count, MPI_Datatype part)>;
-// False: `visit` said so, or the way the type was made is not understood (distributed arrays).
+// Visits the blocks in sending order. Returns false if `visit` did, or the constructor is not supported (distributed
+// arrays).
 bool for_each_block(MPI_Datatype type, const VisitBlock &visit);
 
-// Whether the data of one element fill [0, size) in the order in which they are sent. "No" may also mean that
-// the way it was made is not understood (subarrays, distributed arrays, thousands of blocks): "no" costs a copy,
-// a wrong "yes" would cost the result.
+// Whether the data of one element fills [0, size) in sending order. It may also return false because the constructor is
+// not supported (subarrays, distributed arrays, thousands of blocks): a false negative costs a copy, a false positive
+// would give wrong results.
 bool element_in_order(MPI_Datatype type);
 
 }  // namespace coll::shim

@@ -17,7 +17,7 @@ struct Table {
   std::unordered_map<std::uint64_t, coll_stats_part> parts;
 };
 
-// Never destroyed: a thread may wait until the process ends.
+// Never destroyed: threads may wait until the process exits.
 Table &table() {
   static auto *only = new Table;
   return *only;
@@ -25,7 +25,7 @@ Table &table() {
 
 }  // namespace
 
-// What there is no memory for is not counted.
+// If there is no memory, the request is not counted.
 void note_started(MPI_Request request, coll_stats_part part) {
   if (!counts_calls) [[likely]]
     return;
@@ -54,7 +54,7 @@ Wait::Wait(const char *function, const std::vector<MPI_Request> &before) : funct
     const auto known = table().parts.find(handle_bits(before[i]));
     if (known == table().parts.end()) continue;
     seen_.push_back({i, before[i]});
-    part_ = std::min(part_, known->second);  // served, if one of them is
+    part_ = std::min(part_, known->second);  // served, if one of the requests is
   }
   if (!seen_.empty()) began_ = now_seconds();
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The time that a program waits for collectives that it has started, for COLL_STATS.
 //
-// Waits and tests are intercepted for this alone: the MPI library completes the requests (requests.h). While statistics are
-// kept, the requests of collectives are in a table; a call counts if one of its requests is there.
+// Waits and tests are intercepted only for this: the MPI library completes the requests (requests.h). While statistics
+// are kept, the requests of collectives are in a table; a call counts if one of its requests is in it.
 #pragma once
 
 #include "mpi/handles.h"
@@ -16,14 +16,16 @@
 
 namespace coll::shim {
 
-// The request of a collective that has been started; and the library has freed it. Nothing unless statistics are kept.
+// Called when a collective has been started, and when the library has freed its request. They do nothing unless
+// statistics are kept.
 void note_started(MPI_Request request, coll_stats_part part);
 void note_freed(MPI_Request request);
-// The same of one that is forwarded. One that is complete already may be the library's handle for all such, also for messages.
+// As note_started(), for a forwarded collective. A request that is already complete is left out: the library may use
+// one handle for all of them, also for messages.
 void note_forwarded(MPI_Request request, coll_stats_part part);
 
-// A call of `function` that waits for requests, or tests them, while statistics are kept; the handles are those in the
-// caller's array before and after the call.
+// Measures a call of `function` that waits for requests, or tests them, while statistics are kept; `before` and `after`
+// are the handles in the caller's array before and after the call.
 class Wait {
  public:
   Wait(const char *function, const std::vector<MPI_Request> &before);
@@ -36,7 +38,7 @@ class Wait {
   };
 
   const char *function_;
-  std::vector<Seen> seen_;  // those of collectives
+  std::vector<Seen> seen_;  // requests of collectives
   coll_stats_part part_ = COLL_STATS_ONE_RANK;
   double began_ = 0;
 };
@@ -46,7 +48,7 @@ inline std::vector<MPI_Request> handles_in(int count, const MPI_Request *request
   return {requests, requests + count};
 }
 
-// Calls the next entry point; `handles()` are those in the caller's array at the time.
+// Calls the next definition of an entry point; `handles()` returns the handles in the caller's array at that moment.
 template <typename Handles, typename Next, typename... Arguments>
 auto wait(const char *function, Handles handles, Next next, Arguments... arguments) {
   if (!counts_calls) [[likely]]
@@ -62,7 +64,7 @@ auto wait(const char *function, Handles handles, Next next, Arguments... argumen
   }
 }
 
-// Calls the next entry point of a collective that is started there, or made persistent; `handle()` is that of its request.
+// Forwards the start of a collective, or the creation of a persistent request; `handle()` returns its request.
 template <void note(MPI_Request, coll_stats_part) = note_forwarded, typename Handle, typename Next,
           typename... Arguments>
 auto forward_start(Handle handle, Next next, Arguments... arguments) {

@@ -61,7 +61,7 @@ void Creation::decide() {
               rank);
     };
   team.direct_min_bytes = settings.direct_min_bytes;
-  if (settings.streamed.has_value()) team.stores.settle(*settings.streamed);
+  if (settings.streamed.has_value()) team.stores.pin(*settings.streamed);
   comm_->heaps_are_shared_ = team.map_arenas && std::ranges::all_of(introductions_, &Introduction::shared_heap);
   comm_->huge_pages_ = std::ranges::all_of(introductions_, &Introduction::huge_pages);
   if (!settings.trace.empty()) team.record = std::make_unique<exec::Record>();

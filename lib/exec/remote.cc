@@ -80,7 +80,7 @@ char* Run::place(const Location& at, const Extent& extent, uint64_t index) const
 
 // Whether the windows of operands are still valid after loads or stores through them.
 bool Run::still_hold(const Location* operands, int count) const {
-  Window::settle();
+  Window::fence();
   return std::all_of(operands, operands + count,
                      [this](const Location& at) { return !is_remote(at) || far(at).window.current(); });
 }
@@ -159,10 +159,10 @@ bool Run::put(const Location& at, const Extent& extent, uint64_t index, const ch
     if (to != from) mem::copy(to, from, bytes);
     return true;
   }
-  Window::settle();
+  Window::fence();
   if (char* to = place(at, extent, index)) {
     mem::copy(to, from, bytes);
-    Window::settle();
+    Window::fence();
     if (far(at).window.current()) return true;
   }
   const int error =
@@ -175,7 +175,7 @@ bool Run::put(const Location& at, const Extent& extent, uint64_t index, const ch
 // Copies through windows. Returns false if an operand is not mapped or its window is no longer valid; the copy can then
 // be made by other means.
 bool Run::copy_mapped(const Instruction& in, const Extent& extent, uint64_t index) {
-  Window::settle();
+  Window::fence();
   char* first = place(in.locations[0], extent, index);
   char* second = in.destinations == 2 ? place(in.locations[1], extent, index) : nullptr;
   const char* source = place(in.locations[in.destinations], extent, index);
@@ -288,7 +288,7 @@ const Instruction* Run::copy_several(const Instruction* in, const Instruction* e
 bool Run::reduce_block(const Instruction& in, const Extent& extent, uint64_t index, size_t stride, bool mapped) {
   FarStep& step = far_step();
   sources_.resize(in.sources);
-  Window::settle();
+  Window::fence();
   step.counted = 0;
   for (int s = 0; s < in.sources && !step.combined; s++) {
     const Location& from = in.locations[in.destinations + s];
@@ -346,7 +346,7 @@ bool Run::reduce_far(const Instruction& in, const Extent& whole, uint64_t index)
 // Returns false if an operand is not mapped or its window is no longer valid; no source has changed then.
 bool Run::reduce_mapped(const Instruction& in, const Extent& extent, uint64_t index) {
   sources_.resize(in.sources);
-  Window::settle();
+  Window::fence();
   char* to[2] = {nullptr, nullptr};
   for (int d = 0; d < in.destinations; d++)
     if ((to[d] = place(in.locations[d], extent, index)) == nullptr) return false;

@@ -148,9 +148,9 @@ void start(void (*say)(const char* line)) {
     tell_once("COLL_HEAP has an unknown value; use off or shared. The heap uses private memory");
   if (wanted && pthread_atfork(nullptr, nullptr, in_child) != 0) {
     tell_once("COLL_HEAP=shared: fork handlers cannot be registered; the heap uses private memory");
-    return settle(false);
+    return choose_allocator(false);
   }
-  settle(wanted);
+  choose_allocator(wanted);
 }
 
 bool is_in_slab(uintptr_t address) {

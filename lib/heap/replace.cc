@@ -38,7 +38,7 @@ struct Family {
   decltype(&::pvalloc) pvalloc;
 };
 
-// ---- before settle(): the dynamic linker and constructors already allocate ----
+// ---- before choose_allocator(): the dynamic linker and constructors already allocate ----
 
 constinit Family next{};  // the functions that would be called without this file
 
@@ -67,7 +67,7 @@ bool find_next() {
   return next.malloc != nullptr;
 }
 
-constexpr Family unsettled = {
+constexpr Family not_chosen = {
     .free =
         [](void* memory) noexcept {
           if (find_next()) next.free(memory);
@@ -152,25 +152,25 @@ size_t shared_usable_size(void* memory) noexcept {
   return owns(memory) ? usable_bytes(memory) : next.malloc_usable_size(memory);
 }
 
-constinit Family current = unsettled;
+constinit Family current = not_chosen;
 
 }  // namespace
 
-void settle(bool shared) {
+void choose_allocator(bool shared) {
   if (!find_next()) return;
-  Family settled = next;
+  Family chosen = next;
   if (shared) {
     // valloc() and pvalloc() are obsolete; they always call the next allocator.
-    settled.free = shared_free;
-    settled.realloc = shared_realloc;
-    settled.malloc_usable_size = shared_usable_size;
-    settled.malloc = shared_malloc;
-    settled.calloc = shared_calloc;
-    settled.memalign = shared_memalign;
-    settled.aligned_alloc = shared_aligned_alloc;
-    settled.posix_memalign = shared_posix_memalign;
+    chosen.free = shared_free;
+    chosen.realloc = shared_realloc;
+    chosen.malloc_usable_size = shared_usable_size;
+    chosen.malloc = shared_malloc;
+    chosen.calloc = shared_calloc;
+    chosen.memalign = shared_memalign;
+    chosen.aligned_alloc = shared_aligned_alloc;
+    chosen.posix_memalign = shared_posix_memalign;
   }
-  current = settled;
+  current = chosen;
 }
 
 }  // namespace coll::heap

@@ -6,6 +6,6 @@
 namespace coll::heap {
 
 // Before this is called they call the next allocator; afterwards large allocations come from the heap if `shared`.
-void settle(bool shared);
+void choose_allocator(bool shared);
 
 }  // namespace coll::heap

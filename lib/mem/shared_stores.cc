@@ -64,7 +64,7 @@ void await_stores() {
 }  // namespace
 
 void SharedStores::measure(std::atomic<uint64_t>& flag) {
-  if (settled_) {
+  if (pinned_) {
     left_ = std::numeric_limits<int>::max();
     return;
   }
@@ -89,7 +89,7 @@ void SharedStores::measure(std::atomic<uint64_t>& flag) {
 void SharedStores::judge(double times) {
   constexpr double owned = 0.15, distant = 0.75;
   constexpr int every = 16, seldom = 64, soon = 6, spread = 7, many = 5, few = 2, all = 8;
-  if (settled_) return;
+  if (pinned_) return;
   if (times < owned) {
     unread_ = uint8_t((unread_ + 1) % spread);
     left_ = soon + unread_;

@@ -24,7 +24,7 @@ class SharedStores {
   bool stream(size_t bytes) const { return streams_ && bytes >= least_bytes; }
 
   // From now on use non-temporal stores always or never, whatever measure() finds.
-  void settle(bool streams) { streams_ = streams, settled_ = true; }
+  void pin(bool streams) { streams_ = streams, pinned_ = true; }
 
   // Call it before a flag is stored, about as often as such data are. If it returns true, measure() should follow.
   bool is_due() { return --left_ <= 0; }
@@ -41,7 +41,7 @@ class SharedStores {
  private:
   static constexpr size_t bytes_of_a_flag = size_t(32) << 10;
 
-  bool streams_ = false, settled_ = false;
+  bool streams_ = false, pinned_ = false;
   uint8_t distant_ = 0;  // a bit for each of the last eight conclusive measurements: 1 if far
   uint8_t unread_ = 0;   // inconclusive measurements, modulo the `spread` of judge()
   int left_ = 4;         // flags until the next measurement

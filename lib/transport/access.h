@@ -53,8 +53,8 @@ struct Window {
 
   // A fence: the caller's loads and stores before and after a check of current() stay on their side. (The thread
   // sanitizer does not know std::atomic_thread_fence(); the other side is the kernel, which it does not see either.)
-  static void settle() { __sync_synchronize(); }
-  // Whether the window still shows the owner's memory. REQUIRES: settle() after the accesses to be checked; several
+  static void fence() { __sync_synchronize(); }
+  // Whether the window still shows the owner's memory. REQUIRES: fence() after the accesses to be checked; several
   // windows share one.
   bool current() const { return __atomic_load_n(counter, __ATOMIC_ACQUIRE) == expected; }
 };

@@ -66,10 +66,10 @@ TEST(SharedStores, AfterAFlagThatNobodyHasReadAnotherIsTriedSooner) {
 
 TEST(SharedStores, DoAsTheyAreTold) {
   SharedStores stores;
-  stores.settle(true);
+  stores.pin(true);
   judge(stores, 0.3, 20);
   EXPECT_TRUE(stores.stream(large));
-  stores.settle(false);
+  stores.pin(false);
   judge(stores, 1.2, 20);
   EXPECT_FALSE(stores.stream(large));
 }

@@ -108,7 +108,7 @@ TEST_F(KcollAccesses, WindowsAreKeptBoundedAndFollowTheOwner) {
   window = access.map(0, at[last], true, mapped);
   EXPECT_EQ(access.mapped(), 2 * KcollMap::most_mappings + 1) << "it can be written now";
   window.data[0] = 'w';
-  Window::settle();
+  Window::fence();
   EXPECT_TRUE(window.current());
   EXPECT_EQ(memory_[last * page + 8], 'w');
 
@@ -124,7 +124,7 @@ TEST_F(KcollAccesses, WindowsAreKeptBoundedAndFollowTheOwner) {
   window = access.map(0, at[last], true, mapped);
   ASSERT_NE(window.data, nullptr);
   *const_cast<volatile char*>(window.data) = 'x';
-  Window::settle();
+  Window::fence();
   EXPECT_FALSE(window.current());
   char byte;
   EXPECT_EQ(access.read(0, at[last], 0, &byte, 1), EFAULT);

@@ -41,10 +41,10 @@ double clock_ns() {
 // Time to load a line that is in no cache. Infinite if lines cannot be flushed.
 double memory_ns() {
 #if defined(__x86_64__)
-  constexpr size_t lines = 16, apart = (4096 + 64) / sizeof(uint64_t);
-  static const auto& memory = *new std::vector<uint64_t>(lines * apart, 1);  // threads may outlive static objects
+  constexpr size_t lines = 16, spacing = (4096 + 64) / sizeof(uint64_t);
+  static const auto& memory = *new std::vector<uint64_t>(lines * spacing, 1);  // threads may outlive static objects
   return quick_ns([&](size_t i) {
-    const volatile uint64_t* word = &memory[i * 7 % lines * apart];
+    const volatile uint64_t* word = &memory[i * 7 % lines * spacing];
     _mm_clflush(const_cast<const uint64_t*>(word));
     _mm_mfence();
     return duration_ns([&] { (void)*word, _mm_lfence(); });
@@ -70,33 +70,33 @@ void SharedStores::measure(std::atomic<uint64_t>& flag) {
   }
   // Other work on the machine makes memory look slow for a while, and far flags near: use the shortest of several
   // times.
-  constexpr int times = 8, apart = 8;
+  constexpr int times = 8, spacing = 8;
   static const double clock = clock_ns();
-  if (looks_ < times * apart && looks_++ % apart == 0)
+  if (measurements_ < times * spacing && measurements_++ % spacing == 0)
     memory_ns_ = std::min(memory_ns_, std::max(memory_ns() - clock, 1.0));
   // Earlier stores must not count, which the atomic access would wait for: hundreds of nanoseconds for staged data.
   await_stores();
   // A compiler may turn fetch_add(0) into a fence, or into nothing: it must not know the operand.
   uint64_t zero = 0;
   asm volatile("" : "+r"(zero));
-  judge((duration_ns([&] { flag.fetch_add(zero, std::memory_order_relaxed); }) - clock) / memory_ns_);
+  update((duration_ns([&] { flag.fetch_add(zero, std::memory_order_relaxed); }) - clock) / memory_ns_);
 }
 
 // Measured: 0.2 to 0.6 between cores of one last-level cache, 0.9 to 1.5 between others, occasionally much more. If no
 // rank has read a flag yet, this core still owns it, and the measurement proves nothing: the next one comes sooner, and
 // not always the same number of flags later, because in a row of equal calls each such flag might be one that no rank
 // has read. A measurement makes the rank wait for its stores, so they are few as long as all agree.
-void SharedStores::judge(double times) {
-  constexpr double owned = 0.15, distant = 0.75;
+void SharedStores::update(double ratio) {
+  constexpr double owned = 0.15, other_l3 = 0.75;
   constexpr int every = 16, seldom = 64, soon = 6, spread = 7, many = 5, few = 2, all = 8;
   if (pinned_) return;
-  if (times < owned) {
+  if (ratio < owned) {
     unread_ = uint8_t((unread_ + 1) % spread);
     left_ = soon + unread_;
     return;
   }
-  distant_ = uint8_t(distant_ << 1 | (times > distant));
-  const int found = std::popcount(distant_);
+  other_l3_ = uint8_t(other_l3_ << 1 | (ratio > other_l3));
+  const int found = std::popcount(other_l3_);
   left_ = found == 0 || found == all ? seldom : every;
   if (found >= many) streams_ = true;
   if (found <= few) streams_ = false;

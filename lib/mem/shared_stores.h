@@ -35,17 +35,18 @@ class SharedStores {
   // Measures on a flag of this rank, which peers have most likely read since it was stored. The flag keeps its value.
   void measure(std::atomic<uint64_t>& flag);
 
-  // Evaluates a measurement: the time to regain ownership of a line, divided by the time to load a line from memory.
-  void judge(double times);
+  // Updates the policy by a measurement: `ratio` is the time to regain ownership of a line, divided by the time to load
+  // a line from memory.
+  void update(double ratio);
 
  private:
   static constexpr size_t bytes_of_a_flag = size_t(32) << 10;
 
   bool streams_ = false, pinned_ = false;
-  uint8_t distant_ = 0;  // a bit for each of the last eight conclusive measurements: 1 if far
-  uint8_t unread_ = 0;   // inconclusive measurements, modulo the `spread` of judge()
-  int left_ = 4;         // flags until the next measurement
-  int looks_ = 0;        // measurements so far, counted while memory is still timed
+  uint8_t other_l3_ = 0;  // a bit for each of the last eight conclusive measurements: 1 if another L3 had the line
+  uint8_t unread_ = 0;    // inconclusive measurements, modulo the `spread` of update()
+  int left_ = 4;          // flags until the next measurement
+  int measurements_ = 0;  // measurements so far, counted while memory is still timed
   double memory_ns_ = std::numeric_limits<double>::infinity();  // to load a line from memory: the shortest time so far
 };
 

@@ -5,10 +5,10 @@
 
 #include "plan/check.h"
 #include "plan/expression.h"
-#include "plan/judge.h"
 #include "plan/layout.h"
 #include "plan/machine.h"
 #include "plan/schedule.h"
+#include "plan/verification.h"
 
 namespace coll::plan {
 
@@ -65,12 +65,13 @@ std::string describe(const Schedule& schedule) {
   return out;
 }
 
-bool run(Machine& machine, Judge& judge, const Mode& mode, const Schedule& schedule, bool ordering, Verdict& verdict) {
+bool run(Machine& machine, Verification& verification, const Mode& mode, const Schedule& schedule, bool ordering,
+         Verdict& verdict) {
   machine.reset();
-  judge.begin(mode.decisions, ordering);
-  bool ok = judge.watch(schedule) && judge.report_deadlock();
-  if (ok && ordering) ok = judge.check_ends() && judge.check_synchronizing();
-  if (ok) ok = judge.check_contents();
+  verification.begin(mode.decisions, ordering);
+  bool ok = verification.watch(schedule) && verification.report_deadlock();
+  if (ok && ordering) ok = verification.check_ends() && verification.check_synchronizing();
+  if (ok) ok = verification.check_contents();
   ++verdict.interleavings;
   verdict.steps += machine.steps();
   return ok;
@@ -124,21 +125,21 @@ Verdict verify(const Plan& plan, const VerifyOptions& options) {
   Expressions expressions(plan.ranks);
   // Clocks of many ranks take up to gigabytes, so each plan reuses the memory of the previous one on its thread.
   thread_local Order order;
-  Judge judge(layout, machine, expressions, order);
+  Verification verification(layout, machine, expressions, order);
   std::vector<Schedule> schedules = schedules_of(machine, options);
 
   verdict.synchronizes = true;
   for (const Mode& mode : modes_of(plan, options)) {
     auto failed = [&](const Schedule& schedule) {
-      return refuse(mode.name + ", " + describe(schedule) + ": " + judge.problem());
+      return refuse(mode.name + ", " + describe(schedule) + ": " + verification.problem());
     };
     Schedule first{Policy::run_ahead};
-    if (!run(machine, judge, mode, first, true, verdict)) return failed(first);
-    verdict.synchronizes = verdict.synchronizes && judge.synchronizes();
+    if (!run(machine, verification, mode, first, true, verdict)) return failed(first);
+    verdict.synchronizes = verdict.synchronizes && verification.synchronizes();
     for (const Schedule& schedule : schedules)
-      if (!run(machine, judge, mode, schedule, false, verdict)) return failed(schedule);
+      if (!run(machine, verification, mode, schedule, false, verdict)) return failed(schedule);
   }
-  verdict.association = judge.association();
+  verdict.association = verification.association();
   verdict.ok = true;
   return verdict;
 }

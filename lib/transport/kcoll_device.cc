@@ -38,7 +38,7 @@ constexpr uint64_t needed_features = KCOLL_FEATURE_DOMAIN | KCOLL_FEATURE_MAP | 
 
 }  // namespace
 
-KcollStatus KcollDevice::judge(const kcoll_info& info) {
+KcollStatus KcollDevice::check(const kcoll_info& info) {
   const bool fits = info.version == KCOLL_VERSION && (info.features & needed_features) == needed_features;
   return fits ? KcollStatus::ok : KcollStatus::mismatch;
 }
@@ -53,7 +53,7 @@ std::shared_ptr<KcollDevice> KcollDevice::open(KcollStatus& status, const char* 
   const int error = command(descriptor, KCOLL_INFO, info);
   // A device that lacks this command, or refuses its arguments, is not one that this library knows.
   status = error == ENOTTY || error == EINVAL ? KcollStatus::mismatch : kcoll_status_of(error);
-  if (status == KcollStatus::ok) status = judge(info);
+  if (status == KcollStatus::ok) status = check(info);
   if (status != KcollStatus::ok) {
     close(descriptor);
     return nullptr;

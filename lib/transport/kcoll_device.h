@@ -37,7 +37,7 @@ class KcollDevice {
   // Opens another device, for a second domain or for tests.
   static std::shared_ptr<KcollDevice> open(KcollStatus& status, const char* path = KCOLL_DEVICE);
   // Returns ok if this library can work with a module that reports this about itself, otherwise mismatch.
-  static KcollStatus judge(const kcoll_info& info);
+  static KcollStatus check(const kcoll_info& info);
 
   // What the module reported when the device was opened.
   const kcoll_info& info() const { return info_; }

@@ -16,16 +16,16 @@ namespace {
 
 constexpr size_t large = 64 << 10;
 
-void judge(SharedStores& stores, double times, int count) {
-  for (int i = 0; i < count; i++) stores.judge(times);
+void update(SharedStores& stores, double times, int count) {
+  for (int i = 0; i < count; i++) stores.update(times);
 }
 
 TEST(SharedStores, BypassCachesOnceMostLinesComeFromFarAway) {
   SharedStores stores;
   EXPECT_FALSE(stores.stream(large));
-  judge(stores, 1.2, 4);
+  update(stores, 1.2, 4);
   EXPECT_FALSE(stores.stream(large));
-  judge(stores, 1.2, 1);
+  update(stores, 1.2, 1);
   EXPECT_TRUE(stores.stream(large));
   EXPECT_TRUE(stores.stream(SharedStores::least_bytes));
   EXPECT_FALSE(stores.stream(SharedStores::least_bytes - 1));
@@ -33,21 +33,21 @@ TEST(SharedStores, BypassCachesOnceMostLinesComeFromFarAway) {
 
 TEST(SharedStores, FollowACoreThatMoves) {
   SharedStores stores;
-  judge(stores, 1.2, 8);
-  judge(stores, 0.4, 5);
+  update(stores, 1.2, 8);
+  update(stores, 0.4, 5);
   EXPECT_TRUE(stores.stream(large));  // three of eight: not sure
-  judge(stores, 0.4, 1);
+  update(stores, 0.4, 1);
   EXPECT_FALSE(stores.stream(large));
-  judge(stores, 1.2, 4);
+  update(stores, 1.2, 4);
   EXPECT_FALSE(stores.stream(large));
-  judge(stores, 1.2, 1);
+  update(stores, 1.2, 1);
   EXPECT_TRUE(stores.stream(large));
 }
 
 TEST(SharedStores, FlagsThatNobodyHasReadProveNothing) {
   SharedStores stores;
-  judge(stores, 1.2, 8);
-  judge(stores, 0.05, 100);
+  update(stores, 1.2, 8);
+  update(stores, 0.05, 100);
   EXPECT_TRUE(stores.stream(large));
 }
 
@@ -56,7 +56,7 @@ TEST(SharedStores, AfterAFlagThatNobodyHasReadAnotherIsTriedSooner) {
   SharedStores stores;
   std::set<int> flags_later;
   for (int i = 0; i < 7; i++) {
-    stores.judge(0.05);
+    stores.update(0.05);
     int flags = 1;
     while (!stores.is_due()) flags++;
     flags_later.insert(flags);
@@ -67,18 +67,18 @@ TEST(SharedStores, AfterAFlagThatNobodyHasReadAnotherIsTriedSooner) {
 TEST(SharedStores, DoAsTheyAreTold) {
   SharedStores stores;
   stores.pin(true);
-  judge(stores, 0.3, 20);
+  update(stores, 0.3, 20);
   EXPECT_TRUE(stores.stream(large));
   stores.pin(false);
-  judge(stores, 1.2, 20);
+  update(stores, 1.2, 20);
   EXPECT_FALSE(stores.stream(large));
 }
 
 TEST(SharedStores, InterruptsNowAndThenChangeNothing) {
   SharedStores stores;
   for (int i = 0; i < 100; i++) {
-    stores.judge(50);
-    judge(stores, 0.3, 3);
+    stores.update(50);
+    update(stores, 0.3, 3);
     EXPECT_FALSE(stores.stream(large));
   }
 }
@@ -144,7 +144,7 @@ TEST(SharedStores, MeasureAFlagInNoCacheAsDistant) {
 
 TEST(SharedStores, LongDataBringTheNextMeasurementNearer) {
   SharedStores stores;
-  stores.judge(0.3);
+  stores.update(0.3);
   ASSERT_FALSE(stores.is_due());
   stores.count(4096);
   ASSERT_FALSE(stores.is_due());
@@ -161,9 +161,9 @@ TEST(SharedStores, MeasureSeldomWhileAllSayTheSame) {
   };
   SharedStores stores;
   for (double times : {0.3, 1.2}) {
-    judge(stores, times, 8);
+    update(stores, times, 8);
     EXPECT_GE(until_due(stores), 48);
-    judge(stores, 1.5 - times, 1);
+    update(stores, 1.5 - times, 1);
     EXPECT_LE(until_due(stores), 16);
   }
 }

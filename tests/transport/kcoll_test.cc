@@ -82,13 +82,13 @@ TEST(KcollAbsent, VersionAndFeaturesAreJudged) {
   kcoll_info info{};
   info.version = KCOLL_VERSION;
   info.features = KCOLL_FEATURE_DOMAIN | KCOLL_FEATURE_MAP | KCOLL_FEATURE_QUIET;
-  EXPECT_EQ(KcollDevice::judge(info), KcollStatus::ok);
+  EXPECT_EQ(KcollDevice::check(info), KcollStatus::ok);
   info.version = KCOLL_VERSION + 1;
-  EXPECT_EQ(KcollDevice::judge(info), KcollStatus::mismatch);
+  EXPECT_EQ(KcollDevice::check(info), KcollStatus::mismatch);
   info.version = KCOLL_VERSION;
   for (uint64_t without : {KCOLL_FEATURE_DOMAIN, KCOLL_FEATURE_MAP, KCOLL_FEATURE_QUIET}) {
     info.features = (KCOLL_FEATURE_DOMAIN | KCOLL_FEATURE_MAP | KCOLL_FEATURE_QUIET) & ~without;
-    EXPECT_EQ(KcollDevice::judge(info), KcollStatus::mismatch);
+    EXPECT_EQ(KcollDevice::check(info), KcollStatus::mismatch);
   }
 }
 

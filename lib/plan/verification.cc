@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "plan/judge.h"
+#include "plan/verification.h"
 
 #include <algorithm>
 #include <cstring>
@@ -8,7 +8,7 @@
 
 namespace coll::plan {
 
-Judge::Judge(const Layout& layout, Machine& machine, Expressions& expressions, Order& order)
+Verification::Verification(const Layout& layout, Machine& machine, Expressions& expressions, Order& order)
     : layout_(&layout), plan_(&layout.plan()), machine_(&machine), expressions_(&expressions), order_(order) {
   size_t views = plan_->views.size();
   publishes_.resize(size_t(plan_->ranks) * views);
@@ -23,16 +23,16 @@ Judge::Judge(const Layout& layout, Machine& machine, Expressions& expressions, O
   last_value_ = int64_t(last_value(*plan_, layout.shape(), layout.element_bytes()));
 }
 
-Expression Judge::initial(int rank) const { return layout_->has_send(rank) ? Expressions::input(rank) : 0; }
+Expression Verification::initial(int rank) const { return layout_->has_send(rank) ? Expressions::input(rank) : 0; }
 
 // Elements are numbered through the vector, or through all pieces that a rank sends, in the order of receivers.
-uint32_t Judge::element(Buffer buffer, int rank, size_t block, size_t i) const {
+uint32_t Verification::element(Buffer buffer, int rank, size_t block, size_t i) const {
   if (!has_blocks(plan_->collective, Buffer::send)) return uint32_t(i);
   const size_t receiver = buffer == Buffer::send ? block : size_t(rank);
   return uint32_t(receiver * layout_->count() + i);
 }
 
-void Judge::begin(const std::vector<Decision>& decisions, bool ordering) {
+void Verification::begin(const std::vector<Decision>& decisions, bool ordering) {
   planned_ = decisions;
   decisions_.assign(decisions.size(), Decision::undecided);
   ordering_ = ordering;
@@ -53,23 +53,23 @@ void Judge::begin(const std::vector<Decision>& decisions, bool ordering) {
 
 // ---- reports ------------------------------------------------------------------------------------------------
 
-std::string Judge::where(const LaneState& lane) const {
+std::string Verification::where(const LaneState& lane) const {
   std::string out =
       "rank " + std::to_string(lane.rank) + " lane " + std::to_string(lane.lane) + " step " + std::to_string(lane.at);
   if (lane.index != 0) out += " pass " + std::to_string(lane.index + 1);
   return out + " {" + words(*plan_, lane.rank, lane.step()) + "}";
 }
 
-std::string Judge::where(Epoch epoch) const {
+std::string Verification::where(Epoch epoch) const {
   return where(machine_->retrace(Order::lane_of(epoch), Order::time_of(epoch)));
 }
 
-bool Judge::fail(const LaneState& lane, const std::string& what) {
+bool Verification::fail(const LaneState& lane, const std::string& what) {
   problem_ = where(lane) + ": " + what;
   return false;
 }
 
-bool Judge::fail(const LaneState& lane, const Operand& operand, Fault fault) {
+bool Verification::fail(const LaneState& lane, const Operand& operand, Fault fault) {
   std::string what = words(*plan_, operand, lane.rank);
   switch (fault) {
     case Fault::none: break;
@@ -83,7 +83,7 @@ bool Judge::fail(const LaneState& lane, const Operand& operand, Fault fault) {
   return fail(lane, what);
 }
 
-bool Judge::fail(const LaneState& lane, const Order::Conflict& conflict, bool writes) {
+bool Verification::fail(const LaneState& lane, const Order::Conflict& conflict, bool writes) {
   const char* kind = !writes          ? "read before the write"
                      : conflict.write ? "two writes in no order"
                                       : "overwrite before the last read";
@@ -94,7 +94,7 @@ bool Judge::fail(const LaneState& lane, const Order::Conflict& conflict, bool wr
 
 // ---- observer -------------------------------------------------------------------------------------------------
 
-inline bool Judge::clocked(const LaneState& lane) {
+inline bool Verification::clocked(const LaneState& lane) {
   if (!ordering_) return true;
   if (lane.time > Order::most_steps)
     return fail(lane, "the run is too long to verify; use a smaller count or larger chunks");
@@ -102,7 +102,7 @@ inline bool Judge::clocked(const LaneState& lane) {
   return true;
 }
 
-bool Judge::publish(const LaneState& lane, const Step& step) {
+bool Verification::publish(const LaneState& lane, const Step& step) {
   if (!clocked(lane)) return false;
   const View& view = plan_->views[step.view];
   if (view.buffer == Buffer::none) return true;
@@ -115,7 +115,7 @@ bool Judge::publish(const LaneState& lane, const Step& step) {
   return true;
 }
 
-inline bool Judge::owns(const LaneState& lane, const Step& step, bool& runs) {
+inline bool Verification::owns(const LaneState& lane, const Step& step, bool& runs) {
   if (!clocked(lane)) return false;
   Decision decision = Decision::staged;
   if (plan_->views[step.view].buffer != Buffer::none) {
@@ -130,7 +130,7 @@ inline bool Judge::owns(const LaneState& lane, const Step& step, bool& runs) {
 
 // The accesses to a rank's buffers form chains of ordered accesses. By Dilworth's theorem, at most `throttle` accesses
 // are concurrent in every interleaving if `throttle` chains suffice.
-bool Judge::open_access(const LaneState& lane, int owner) {
+bool Verification::open_access(const LaneState& lane, int owner) {
   std::vector<Epoch>& chains = open_[size_t(owner)];
   for (Epoch& last : chains)
     if (order_.before(last, lane.id)) {
@@ -145,7 +145,7 @@ bool Judge::open_access(const LaneState& lane, int owner) {
                         std::to_string(plan_->throttle) + " at once, and these may be open: " + others);
 }
 
-bool Judge::may_use(const LaneState& lane, const Operand& operand) {
+bool Verification::may_use(const LaneState& lane, const Operand& operand) {
   const View& view = plan_->views[operand.view];
   if (view.buffer == Buffer::none) return true;
   if (plan_->throttle != 0 && operand.rank != lane.rank &&
@@ -170,14 +170,14 @@ bool Judge::may_use(const LaneState& lane, const Operand& operand) {
                         ", which announces it");
 }
 
-inline bool Judge::defined(const LaneState& lane, size_t cell, size_t cells) {
+inline bool Verification::defined(const LaneState& lane, size_t cell, size_t cells) {
   for (size_t c = cell; c < cell + cells; ++c)
     if (memory_[c].expression == 0)
       return fail(lane, "read before the write: " + layout_->describe(c) + " is undefined");
   return true;
 }
 
-inline bool Judge::store(const LaneState& lane, size_t cell, const Value* values, size_t cells) {
+inline bool Verification::store(const LaneState& lane, size_t cell, const Value* values, size_t cells) {
   if (ordering_)
     if (auto conflict = order_.write(lane.id, uint32_t(cell), cells); conflict.epoch != 0)
       return fail(lane, conflict, true);
@@ -185,7 +185,7 @@ inline bool Judge::store(const LaneState& lane, size_t cell, const Value* values
   return true;
 }
 
-bool Judge::transfer(const LaneState& lane, const Step& step, const Extent& extent) {
+bool Verification::transfer(const LaneState& lane, const Step& step, const Extent& extent) {
   if (!clocked(lane)) return false;
   const Operand* operands = plan_->program(lane.rank).operands.data() + step.operand;
   if (step.blocks == 1) return transfer(lane, step, operands, extent);
@@ -195,7 +195,7 @@ bool Judge::transfer(const LaneState& lane, const Step& step, const Extent& exte
   return true;
 }
 
-bool Judge::transfer(const LaneState& lane, const Step& step, const Operand* operands, const Extent& extent) {
+bool Verification::transfer(const LaneState& lane, const Step& step, const Operand* operands, const Extent& extent) {
   const Operand* sources = operands + step.destinations;
   size_t length = extent.length;
 
@@ -243,7 +243,7 @@ bool Judge::transfer(const LaneState& lane, const Step& step, const Operand* ope
   return true;
 }
 
-bool Judge::combine(const LaneState& lane, Value* a, const Value* b, size_t length) {
+bool Verification::combine(const LaneState& lane, Value* a, const Value* b, size_t length) {
   Value last_a, last_b;  // neighbouring elements usually hold the same expression
   Expression last = 0;
   for (size_t i = 0; i < length; ++i) {
@@ -260,7 +260,7 @@ bool Judge::combine(const LaneState& lane, Value* a, const Value* b, size_t leng
   return true;
 }
 
-inline bool Judge::post(const LaneState& lane, const Step& step, uint32_t flag, int64_t value) {
+inline bool Verification::post(const LaneState& lane, const Step& step, uint32_t flag, int64_t value) {
   if (!clocked(lane)) return false;
   if (value < 1 || value < machine_->flag(flag))
     return fail(lane, "posts " + std::to_string(value) + " on a flag that is at " +
@@ -279,7 +279,7 @@ inline bool Judge::post(const LaneState& lane, const Step& step, uint32_t flag, 
   return true;
 }
 
-inline bool Judge::met(const LaneState& lane, const Step&, uint32_t flag, int64_t value) {
+inline bool Verification::met(const LaneState& lane, const Step&, uint32_t flag, int64_t value) {
   if (!clocked(lane) || !ordering_) return ordering_ == false;
   order_.wait(lane.id, flag, value);
   uint32_t& learned = learned_[size_t(lane.id) * size_t(plan_->ranks) * plan_->flags + flag];
@@ -288,6 +288,6 @@ inline bool Judge::met(const LaneState& lane, const Step&, uint32_t flag, int64_
 }
 
 // Defined in this file so that the compiler can inline the observer's functions, which every step calls.
-bool Judge::watch(const Schedule& schedule) { return Scheduler(schedule, *machine_).run(*this); }
+bool Verification::watch(const Schedule& schedule) { return Scheduler(schedule, *machine_).run(*this); }
 
 }  // namespace coll::plan

@@ -16,9 +16,9 @@
 
 namespace coll::plan {
 
-class Judge {
+class Verification {
  public:
-  Judge(const Layout& layout, Machine& machine, Expressions& expressions, Order& order);
+  Verification(const Layout& layout, Machine& machine, Expressions& expressions, Order& order);
 
   // Prepares a run: the decisions that the owners will take, [rank * views + view], and whether to keep clocks.
   void begin(const std::vector<Decision>& decisions, bool ordering);
@@ -100,7 +100,7 @@ class Judge {
 };
 
 template <class Visit>
-bool Judge::for_blocks(Buffer buffer, int rank, Visit visit) const {
+bool Verification::for_blocks(Buffer buffer, int rank, Visit visit) const {
   const size_t first = buffer == Buffer::send ? layout_->send(rank) : layout_->recv(rank);
   if (!has_blocks(plan_->collective, buffer)) return visit(0, first, layout_->cells(buffer, rank));
   for (size_t block = 0; block < size_t(plan_->ranks); ++block) {

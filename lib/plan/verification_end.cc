@@ -2,12 +2,12 @@
 // The checks after a run: no lane is blocked, no rank ended too early, claims hold, results are as defined.
 #include <algorithm>
 
-#include "plan/judge.h"
+#include "plan/verification.h"
 #include "plan/words.h"
 
 namespace coll::plan {
 
-bool Judge::report_deadlock() {
+bool Verification::report_deadlock() {
   std::string out = "deadlock: ";
   int told = 0, left = 0;
   for (const LaneState& lane : machine_->lanes()) {
@@ -29,7 +29,7 @@ bool Judge::report_deadlock() {
   return false;
 }
 
-bool Judge::check_ends() {
+bool Verification::check_ends() {
   for (int rank = 0; rank < plan_->ranks; ++rank) {
     uint32_t first = machine_->first_lane(rank), lanes = machine_->lanes_of(rank);
     for (Buffer buffer : {Buffer::send, Buffer::recv}) {
@@ -45,7 +45,7 @@ bool Judge::check_ends() {
   return true;
 }
 
-bool Judge::check_synchronizing() {
+bool Verification::check_synchronizing() {
   synchronizes_ = true;
   for (int rank = 0; rank < plan_->ranks; ++rank)
     for (int other = 0; other < plan_->ranks; ++other) {
@@ -64,7 +64,7 @@ bool Judge::check_synchronizing() {
 }
 
 // `folded` is the number of ranks, from 0, whose inputs are reduced; 0 if the element is not a reduction's result.
-bool Judge::check_result(int rank, size_t cell, Value expected, int folded) {
+bool Verification::check_result(int rank, size_t cell, Value expected, int folded) {
   auto wrong = [&](const std::string& what) {
     problem_ = "wrong result: " + layout_->describe(cell) + ", where rank " + std::to_string(rank) +
                "'s result belongs, " + what;
@@ -86,7 +86,7 @@ bool Judge::check_result(int rank, size_t cell, Value expected, int folded) {
   return true;
 }
 
-bool Judge::check_inputs(int rank) {
+bool Verification::check_inputs(int rank) {
   const Expression input = initial(rank);
   // If the result replaces the input, check_results() checks the memory.
   if (input == 0 || (layout_->aliased(rank) && plan_->collective != Collective::scatter)) return true;
@@ -101,7 +101,7 @@ bool Judge::check_inputs(int rank) {
   });
 }
 
-bool Judge::check_results(int rank) {
+bool Verification::check_results(int rank) {
   const Collective collective = plan_->collective;
   int folded = 0;
   if (collective == Collective::scan) folded = rank + 1;
@@ -126,7 +126,7 @@ bool Judge::check_results(int rank) {
   });
 }
 
-bool Judge::check_same_bits(int rank) {
+bool Verification::check_same_bits(int rank) {
   for (size_t i = 0; i < layout_->count(); ++i) {
     const Value value = memory_[layout_->recv(rank) + i], first = memory_[layout_->recv(0) + i];
     if (value.expression == first.expression ||
@@ -140,7 +140,7 @@ bool Judge::check_same_bits(int rank) {
   return true;
 }
 
-bool Judge::check_contents() {
+bool Verification::check_contents() {
   for (int rank = 0; rank < plan_->ranks; ++rank) {
     if (!check_inputs(rank)) return false;
     if (layout_->has_recv(rank) && !check_results(rank)) return false;

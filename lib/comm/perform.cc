@@ -105,7 +105,7 @@ coll_status Comm::report(coll_status status) {
   if (const char* text = unusable_text(status); text != nullptr) return failure(status, text);
   const int error = errno;
   return failure(status, "a copy between processes failed: " +
-                             (team_.access != nullptr ? team_.access->remedy(error) : strerror(error)));
+                             (team_.access != nullptr ? team_.access->hint(error) : strerror(error)));
 }
 
 bool Comm::takes_latency_path(const Call& call) const {

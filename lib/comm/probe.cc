@@ -73,11 +73,11 @@ std::map<TimesKey, ProbeTimes>& known_times() {
   return *times;
 }
 
-std::string uring_remedy(KcollStatus status) {
+std::string uring_hint(KcollStatus status) {
   if (status == KcollStatus::no_permission)
     return "io_uring is not allowed here; set sysctl kernel.io_uring_disabled=0, or allow it in the container's "
            "seccomp filter";
-  return transport::kcoll_remedy(status);
+  return transport::kcoll_hint(status);
 }
 
 }  // namespace
@@ -89,10 +89,10 @@ bool may_use_kcoll(Transport wish) {
 
 std::string ProbeFindings::problem(Transport transport) const {
   switch (transport) {
-    case Transport::cma: return cma_error == 0 ? "" : transport::cma_remedy(cma_error);
-    case Transport::kcoll_copy: return transport::kcoll_remedy(kcoll_copy);
-    case Transport::kcoll_map: return transport::kcoll_remedy(kcoll_map);
-    case Transport::kcoll_uring: return kcoll_uring == KcollStatus::ok ? "" : uring_remedy(kcoll_uring);
+    case Transport::cma: return cma_error == 0 ? "" : transport::cma_hint(cma_error);
+    case Transport::kcoll_copy: return transport::kcoll_hint(kcoll_copy);
+    case Transport::kcoll_map: return transport::kcoll_hint(kcoll_map);
+    case Transport::kcoll_uring: return kcoll_uring == KcollStatus::ok ? "" : uring_hint(kcoll_uring);
     case Transport::automatic:
     case Transport::shm:
     case Transport::mapped: return "";

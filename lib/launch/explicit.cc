@@ -21,7 +21,7 @@ bool find_variables(Place& place) {
   }
   if (!missing.empty()) {
     place.problem = "COLL_RANK, COLL_SIZE and COLL_RENDEZVOUS belong together, and " + missing +
-                    (missing.find(' ') == std::string::npos ? " is" : " are") + " not set; " + explicit_remedy;
+                    (missing.find(' ') == std::string::npos ? " is" : " are") + " not set; " + explicit_hint;
     return true;
   }
   if (name.starts_with("/")) place.path = name;

@@ -78,7 +78,7 @@ std::string visit(const Place& place, const MeetingOptions& options, std::vector
     sync::sleep_us(wait_us);
   }
   return "rank 0 of " + place.launcher + " has not come within " + std::to_string(options.limit.count()) + " s" +
-         of_other_user(stranger) + meeting_remedy(place, options);
+         of_other_user(stranger) + meeting_hint(place, options);
 }
 
 }  // namespace coll::launch

@@ -169,7 +169,7 @@ std::string meeting_path(const Place& place, const MeetingOptions& options) {
   return options.directory.empty() ? "" : options.directory + "/" + socket_name(place.job);
 }
 
-std::string meeting_remedy(const Place& place, const MeetingOptions& options) {
+std::string meeting_hint(const Place& place, const MeetingOptions& options) {
   const std::string file = meeting_path(place, options);
   return "; every rank must call coll_comm_create_from_launcher(). Ranks in containers with networks of their own meet "
          "in "
@@ -207,7 +207,7 @@ std::string host(const Place& place, const MeetingOptions& options, Sockets& ran
       return "rank " + std::to_string(ended) + " of " + place.launcher + " has ended before all ranks had come";
     if (arrivals.missing() > 0 && Clock::now() >= deadline)
       return arrivals.missing_ranks() + " within " + std::to_string(options.limit.count()) + " s" +
-             meeting_remedy(place, options);
+             meeting_hint(place, options);
   }
   return "";
 }

@@ -17,6 +17,6 @@ std::string host(const Place& place, const MeetingOptions& options, std::vector<
 // The path of rank 0's socket file; "": it creates none.
 std::string meeting_path(const Place& place, const MeetingOptions& options);
 // The suggested action for messages about ranks that do not find each other.
-std::string meeting_remedy(const Place& place, const MeetingOptions& options);
+std::string meeting_hint(const Place& place, const MeetingOptions& options);
 
 }  // namespace coll::launch

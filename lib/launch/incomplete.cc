@@ -32,7 +32,7 @@ bool find_trace(Place& place) {
                     (trace.missing != nullptr ? ", but " + std::string(trace.missing) + " not set: "
                                               : " of " + place.launcher + ", which does not say ") +
                     (trace.missing != nullptr ? "the ranks cannot find each other; " : "how ranks find each other; ") +
-                    explicit_remedy;
+                    explicit_hint;
     return true;
   }
   return false;

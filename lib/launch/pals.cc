@@ -13,7 +13,7 @@ bool find_rank(Place& place) {
   place.launcher = "mpiexec (PALS)";
   if (!read_rank("PALS_RANKID", "PMI_SIZE", place)) {
     place.problem = "PALS has started this process as rank " + text_of("PALS_RANKID") +
-                    ", but PMI_SIZE, the number of ranks, is not set; " + explicit_remedy;
+                    ", but PMI_SIZE, the number of ranks, is not set; " + explicit_hint;
     return true;
   }
   place.job = "pals/" + application;

@@ -50,13 +50,13 @@ bool find_rank(Place& place) {
     place.problem = "descriptor " + text_of("PMI_FD") +
                     ", which PMI_FD names and the launcher passes to its ranks, is closed or another file; keep it "
                     "open in what starts this program, or " +
-                    explicit_remedy;
+                    explicit_hint;
   else if (here < place.ranks) note_several_nodes(place, here);
   else if (job.empty())
     place.problem = started(place) +
                     ", but it is in another pid namespace, and HYDI_CONTROL_FD, which would name the "
                     "job, is not set; start all ranks in one pid namespace, or " +
-                    explicit_remedy;
+                    explicit_hint;
   return true;
 }
 

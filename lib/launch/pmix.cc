@@ -46,7 +46,7 @@ void ask_for_sizes(Place& place) {
   place.problem = "PMIX_RANK says that this is rank " + std::to_string(place.rank) + " of a job, but " +
                   (job.problem.empty() ? "libpmix gives " + std::to_string(job.ranks) + " as the number of its ranks"
                                        : "libpmix does not give the number of its ranks: " + job.problem) +
-                  "; install libpmix (Debian: libpmix2) where the ranks run, or " + explicit_remedy;
+                  "; install libpmix (Debian: libpmix2) where the ranks run, or " + explicit_hint;
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ bool find_step(Place& place) {
   if (number_of("SLURM_HET_SIZE").value_or(1) > 1) {
     place.problem = "the step is one of a heterogeneous job (SLURM_HET_SIZE=" + text_of("SLURM_HET_SIZE") +
                     "), whose parts libcoll does not join; start all ranks as one step without ':', or " +
-                    explicit_remedy;
+                    explicit_hint;
   } else if (number_of("SLURM_STEP_NUM_NODES").value_or(1) > 1 && place.ranks > 1) {
     note_several_nodes(place, 0);
   }

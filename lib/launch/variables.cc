@@ -6,7 +6,7 @@
 
 namespace coll::launch {
 
-const char* const explicit_remedy =
+const char* const explicit_hint =
     "set COLL_RANK, COLL_SIZE and COLL_RENDEZVOUS (a name that all ranks of the job share, and no other job), or start "
     "the program with `collctl run -n N program`";
 

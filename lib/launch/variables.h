@@ -20,7 +20,7 @@ bool read_rank(const char* rank_variable, const char* size_variable, Place& plac
 // "LAUNCHER has started 4 ranks", the beginning of most messages.
 std::string started(const Place& place);
 // The suggested action if the launcher's variables are not sufficient.
-extern const char* const explicit_remedy;
+extern const char* const explicit_hint;
 // Sets the problem of a place whose job has ranks on other nodes. `here`: number of ranks on this node; 0: not known.
 void note_several_nodes(Place& place, int here);
 

@@ -173,10 +173,10 @@ Status load_xml(const std::string &path, Machine &machine) {
   std::string text;
   if (Status status = read_file(path, text); !status.ok())
     return give_up(machine, {}, name + ": " + status.text() + "; give a file that 'lstopo --of xml FILE' wrote");
-  const std::string remedy = "; write it again with 'lstopo --of xml FILE'";
+  const std::string hint = "; write it again with 'lstopo --of xml FILE'";
   std::string checked;
   if (Status status = check_xml(text, checked); !status.ok())
-    return give_up(machine, {}, name + ": " + status.text() + remedy);
+    return give_up(machine, {}, name + ": " + status.text() + hint);
 
   Machine made;
   made.source = "xml " + path;
@@ -188,9 +188,9 @@ Status load_xml(const std::string &path, Machine &machine) {
       hwloc_topology_set_xmlbuffer(topology.get(), checked.c_str(), static_cast<int>(checked.size() + 1)) != 0 ||
       hwloc_topology_load(topology.get()) != 0)
     return give_up(machine, {},
-                   name + ": hwloc cannot use it (" + why() + "): it is damaged or of another version" + remedy);
+                   name + ": hwloc cannot use it (" + why() + "): it is damaged or of another version" + hint);
   if (Status status = convert(topology.get(), made); !status.ok())
-    return give_up(machine, {}, name + ": " + status.text() + remedy);
+    return give_up(machine, {}, name + ": " + status.text() + hint);
   machine = std::move(made);
   return {};
 }

@@ -9,11 +9,11 @@ namespace {
 
 constexpr int rank_limit = 1 << 20;  // keeps "0-999999999" from exhausting the memory
 
-constexpr const char *remedy =
+constexpr const char *hint =
     "; write domains as in \"numa,socket\" (core, l2, l3, numa, socket), \"flat\", or groups of ranks as in "
     "\"0-3,4-7/0-7\"";
 
-Status bad(std::string what) { return Status::error("sensitivity: " + std::move(what) + remedy); }
+Status bad(std::string what) { return Status::error("sensitivity: " + std::move(what) + hint); }
 
 std::string quote(std::string_view text) { return "'" + std::string(text) + "'"; }
 

@@ -95,7 +95,7 @@ class Access {
   virtual Window map(int rank, const Announced& at, bool writable, Hold& hold);
 
   // Returns what to do about an errno of read() or write(), as a message for users.
-  virtual std::string remedy(int error) const = 0;
+  virtual std::string hint(int error) const = 0;
 };
 
 }  // namespace coll::transport

@@ -43,7 +43,7 @@ class Cma : public Access {
   int write(int rank, const Announced& at, uint64_t offset, const void* from, size_t bytes) override {
     return cma_write(pids_[size_t(rank)], at.place + offset, from, bytes);
   }
-  std::string remedy(int error) const override { return cma_remedy(error); }
+  std::string hint(int error) const override { return cma_hint(error); }
 
  private:
   std::vector<int> pids_;
@@ -61,7 +61,7 @@ int cma_write(int pid, uint64_t remote, const void* local, size_t bytes) {
   return transfer(process_vm_writev, pid, static_cast<char*>(const_cast<void*>(local)), remote, bytes);
 }
 
-std::string cma_remedy(int error) {
+std::string cma_hint(int error) {
   std::string text = strerror(error);
   switch (error) {
     case EPERM:

@@ -19,7 +19,7 @@ int cma_read(int pid, void* local, uint64_t remote, size_t bytes);
 int cma_write(int pid, uint64_t remote, const void* local, size_t bytes);
 
 // Returns what to do about an errno of these two, as a message for users.
-std::string cma_remedy(int error);
+std::string cma_hint(int error);
 
 // The access of a communicator whose ranks are these processes; `pids` by rank.
 std::unique_ptr<Access> cma_access(std::vector<int> pids);

@@ -15,6 +15,6 @@ int KcollCopy::write(int, const Announced& at, uint64_t offset, const void* from
   return errno_of(device_->write(at.region, at.place + offset, from, bytes));
 }
 
-std::string KcollCopy::remedy(int error) const { return kcoll_remedy(kcoll_status_of(error)); }
+std::string KcollCopy::hint(int error) const { return kcoll_hint(kcoll_status_of(error)); }
 
 }  // namespace coll::transport

@@ -20,7 +20,7 @@ class KcollCopy : public Access {
   bool offer(const void* memory, size_t bytes, bool writable, Announced& at, Hold& hold) override;
   int read(int rank, const Announced& at, uint64_t offset, void* to, size_t bytes) override;
   int write(int rank, const Announced& at, uint64_t offset, const void* from, size_t bytes) override;
-  std::string remedy(int error) const override;
+  std::string hint(int error) const override;
 
   const KcollRegions& regions() const { return regions_; }
 

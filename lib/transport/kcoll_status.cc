@@ -24,7 +24,7 @@ const char* name(KcollStatus status) {
   return "failed";
 }
 
-std::string kcoll_remedy(KcollStatus status) {
+std::string kcoll_hint(KcollStatus status) {
   switch (status) {
     case KcollStatus::ok: return "";
     case KcollStatus::absent: return "/dev/kcoll does not exist; load the kernel module: modprobe kcoll";

@@ -25,7 +25,7 @@ enum class KcollStatus {
 // "stale", for logs and JSON.
 const char* name(KcollStatus status);
 // Returns one sentence: what is wrong and how to fix it.
-std::string kcoll_remedy(KcollStatus status);
+std::string kcoll_hint(KcollStatus status);
 // What a command's errno means; 0 is ok.
 KcollStatus kcoll_status_of(int error);
 // The errno for callers that do not know kcoll: gone is ESRCH, as for any process that has exited.

@@ -42,7 +42,7 @@ Users users_of(const std::string& process) {
 }
 
 // Returns what to do about a process whose shared memory cannot be opened.
-std::string remedy(int pid, int error) {
+std::string hint(int pid, int error) {
   const Users users = error == EACCES ? users_of("/proc/" + std::to_string(pid)) : Users();
   if (users.runs_as >= 0 && users.runs_as != long(geteuid()))
     return "it runs as user " + std::to_string(users.runs_as) + " and this rank as user " + std::to_string(geteuid()) +
@@ -91,7 +91,7 @@ int open_shared_file(int pid, int descriptor, std::string& problem) {
   const int reason = errno;
   if (opened < 0)
     problem = "cannot open the shared memory of process " + std::to_string(pid) + " (" + path +
-              "): " + strerror(reason) + "; " + remedy(pid, reason);
+              "): " + strerror(reason) + "; " + hint(pid, reason);
   errno = reason;
   return opened;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the environment asks for and cannot have: all ranks fail alike, with a status and a remedy.
+// What the environment asks for and cannot have: all ranks fail alike, with a status and a hint.
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
@@ -142,14 +142,14 @@ bool forbid_kernel_copies(int error) {
 TEST(Settings, ForcedTransportThatTheSystemForbids) {
   struct {
     int error;
-    const char* remedy;
+    const char* hint;
   } ways[] = {{EPERM, "ptrace"}, {ENOSYS, "seccomp"}};
   for (auto way : ways) {
     Environment forced("COLL_TRANSPORT", "cma");
     run_processes(2, [=](Context& c) {
       // One rank alone is enough to make it impossible for all.
       if (c.rank == 1 && !forbid_kernel_copies(way.error)) return c.fail("no seccomp filter could be installed");
-      creation_fails(c, COLL_ERR_UNAVAILABLE, {"COLL_TRANSPORT=cma", way.remedy});
+      creation_fails(c, COLL_ERR_UNAVAILABLE, {"COLL_TRANSPORT=cma", way.hint});
     });
   }
 }

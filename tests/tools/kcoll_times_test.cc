@@ -56,7 +56,7 @@ void read_by_several(KcollDevice& device) {
 TEST(KcollTimes, AreTheSameByCountersAndByTracepoints) {
   KcollStatus status;
   auto device = KcollDevice::open(status);
-  if (device == nullptr) GTEST_SKIP() << coll::transport::kcoll_remedy(status);
+  if (device == nullptr) GTEST_SKIP() << coll::transport::kcoll_hint(status);
   std::string problem;
   const auto tracepoints = watch_kcoll_tracepoints(problem);
   if (tracepoints == nullptr) GTEST_SKIP() << problem;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Damaged descriptions end in a status with cause and remedy: no signal, no message on stderr, no trace in the
+// Damaged descriptions end in a status with cause and hint: no signal, no message on stderr, no trace in the
 // environment or in the thread's binding, and a flat machine to go on with.
 #include <atomic>
 #include <cstdlib>

@@ -23,8 +23,8 @@ class KcollAccesses : public testing::Test {
   void SetUp() override {
     KcollStatus status;
     device_ = KcollDevice::open(status);
-    if (status == KcollStatus::absent && getenv("KCOLL_VM") == nullptr) GTEST_SKIP() << kcoll_remedy(status);
-    ASSERT_EQ(status, KcollStatus::ok) << kcoll_remedy(status);
+    if (status == KcollStatus::absent && getenv("KCOLL_VM") == nullptr) GTEST_SKIP() << kcoll_hint(status);
+    ASSERT_EQ(status, KcollStatus::ok) << kcoll_hint(status);
     void* memory = mmap(nullptr, pages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     ASSERT_NE(memory, MAP_FAILED);
     memory_ = static_cast<char*>(memory);
@@ -133,7 +133,7 @@ TEST_F(KcollAccesses, WindowsAreKeptBoundedAndFollowTheOwner) {
 TEST_F(KcollAccesses, ABatchTellsOfEachCopy) {
   KcollStatus status;
   auto access = KcollUring::make(device_, true, status);
-  ASSERT_NE(access, nullptr) << kcoll_remedy(status);
+  ASSERT_NE(access, nullptr) << kcoll_hint(status);
   Announced at;
   Hold hold;
   ASSERT_TRUE(access->offer(memory_, 90 * page, true, at, hold));

@@ -16,7 +16,7 @@ int main() {
   KcollStatus status = KcollStatus::ok;
   const auto device = KcollDevice::open(status);
   if (device == nullptr) {
-    std::printf("version %d: %s: %s\n", KCOLL_VERSION, name(status), kcoll_remedy(status).c_str());
+    std::printf("version %d: %s: %s\n", KCOLL_VERSION, name(status), kcoll_hint(status).c_str());
     return status == KcollStatus::mismatch ? 3 : 1;
   }
   uint64_t cookie = 0;

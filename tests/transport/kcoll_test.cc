@@ -42,11 +42,11 @@ int in_child(const std::function<int()>& body) {
 TEST(KcollStatus, EachHasANameAndARemedy) {
   for (int i = 1; i <= int(KcollStatus::failed); ++i) {
     EXPECT_STRNE(name(KcollStatus(i)), "ok");
-    EXPECT_GT(kcoll_remedy(KcollStatus(i)).size(), 20u) << name(KcollStatus(i));
+    EXPECT_GT(kcoll_hint(KcollStatus(i)).size(), 20u) << name(KcollStatus(i));
     for (int j = 1; j < i; ++j) EXPECT_STRNE(name(KcollStatus(i)), name(KcollStatus(j)));
   }
-  EXPECT_EQ(kcoll_remedy(KcollStatus::ok), "");
-  EXPECT_NE(kcoll_remedy(KcollStatus::absent).find("modprobe kcoll"), std::string::npos);
+  EXPECT_EQ(kcoll_hint(KcollStatus::ok), "");
+  EXPECT_NE(kcoll_hint(KcollStatus::absent).find("modprobe kcoll"), std::string::npos);
 }
 
 TEST(KcollAbsent, IsTold) {
@@ -101,8 +101,8 @@ class Kcoll : public ::testing::Test {
     KcollStatus status;
     device_ = KcollDevice::open(status);
     if (device_ == nullptr && std::getenv("KCOLL_VM") == nullptr)
-      GTEST_SKIP() << "needs the kernel module: " << kcoll_remedy(status);
-    ASSERT_EQ(status, KcollStatus::ok) << kcoll_remedy(status);
+      GTEST_SKIP() << "needs the kernel module: " << kcoll_hint(status);
+    ASSERT_EQ(status, KcollStatus::ok) << kcoll_hint(status);
     ASSERT_EQ(device_->join(key), KcollStatus::ok);
     memory_ =
         static_cast<unsigned char*>(mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));

@@ -25,7 +25,7 @@ std::string by_root(const Facts& facts, const std::string& command) {
 }
 
 Finding kcoll(const Facts& facts) {
-  Finding finding{"kcoll", Finding::slower, transport::kcoll_remedy(facts.kcoll), ""};
+  Finding finding{"kcoll", Finding::slower, transport::kcoll_hint(facts.kcoll), ""};
   switch (facts.kcoll) {
     case KcollStatus::ok: return {"kcoll", Finding::fine, "/dev/kcoll exists and this user may open it", ""};
     case KcollStatus::absent:

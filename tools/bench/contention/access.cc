@@ -36,7 +36,7 @@ Source::Source(char* shared, size_t bytes, const Token& key) : bytes_(bytes) {
   enter(KcollPinning::eager, place_.cookie, 0);
   enter(KcollPinning::lazy, place_.uncached, 0);
   enter(KcollPinning::lazy, place_.ungated, UINT32_MAX);
-  kcoll_problem_ = kcoll_remedy(status);
+  kcoll_problem_ = kcoll_hint(status);
 }
 
 Source::~Source() {
@@ -58,7 +58,7 @@ class CmaAccess : public Access {
   bool write(size_t offset, const char* from, size_t bytes) override {
     return (error_ = cma_write(place_.pid, place_.address + offset, from, bytes)) == 0;
   }
-  std::string problem() const override { return cma_remedy(error_); }
+  std::string problem() const override { return cma_hint(error_); }
 
  private:
   const Place place_;
@@ -74,7 +74,7 @@ class KcollCopyAccess : public Access {
   bool write(size_t offset, const char* from, size_t bytes) override {
     return (status_ = device_->write(cookie_, offset, from, bytes)) == KcollStatus::ok;
   }
-  std::string problem() const override { return kcoll_remedy(status_); }
+  std::string problem() const override { return kcoll_hint(status_); }
 
  private:
   std::shared_ptr<KcollDevice> device_;
@@ -96,9 +96,7 @@ class KcollMapAccess : public Access {
     std::memcpy(mapping_->data() + offset, from, bytes);
     return mapping_->current();
   }
-  std::string problem() const override {
-    return kcoll_remedy(mapping_->dead() ? KcollStatus::gone : KcollStatus::stale);
-  }
+  std::string problem() const override { return kcoll_hint(mapping_->dead() ? KcollStatus::gone : KcollStatus::stale); }
 
  private:
   std::unique_ptr<KcollMapping> mapping_;
@@ -151,7 +149,7 @@ std::unique_ptr<Access> make_access(CopyPath way, const Place& place, std::strin
     auto mapping = KcollMapping::attach(device, place.cookie, 0, 0, KcollAccess::both, status);
     if (mapping != nullptr) access = std::make_unique<KcollMapAccess>(std::move(mapping));
   }
-  if (access == nullptr && problem.empty()) problem = kcoll_remedy(status);
+  if (access == nullptr && problem.empty()) problem = kcoll_hint(status);
   return access;
 }
 

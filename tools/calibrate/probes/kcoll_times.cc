@@ -77,7 +77,7 @@ std::string text(const KcollTimes& of) {
 
 std::unique_ptr<KcollWatch> KcollWatch::start(const transport::Token& domain, std::string& problem) {
   KcollStatus status;
-  if (KcollDevice::own(status) == nullptr) return problem = transport::kcoll_remedy(status), nullptr;
+  if (KcollDevice::own(status) == nullptr) return problem = transport::kcoll_hint(status), nullptr;
   std::string remark;
   if (auto traced = watch_kcoll_tracepoints(remark)) return traced;
   return by_counters(problem, &domain, remark);
@@ -88,11 +88,11 @@ std::unique_ptr<KcollWatch> KcollWatch::by_counters(std::string& problem, const 
   KcollStatus status;
   // A descriptor joins one domain only, and this process may watch others later.
   std::shared_ptr<KcollDevice> device = KcollDevice::open(status);
-  if (device == nullptr) return problem = transport::kcoll_remedy(status), nullptr;
+  if (device == nullptr) return problem = transport::kcoll_hint(status), nullptr;
   kcoll_stats before{};
   if (domain != nullptr) status = device->join(*domain);
   if (status == KcollStatus::ok) status = device->stats(before, true);
-  if (status != KcollStatus::ok) return problem = transport::kcoll_remedy(status), nullptr;
+  if (status != KcollStatus::ok) return problem = transport::kcoll_hint(status), nullptr;
   return std::make_unique<Counters>(std::move(device), before, remark);
 }
 

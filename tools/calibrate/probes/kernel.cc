@@ -95,17 +95,17 @@ void Probes::add_kcoll() {
             if (self != owner) return "";
             transport::KcollStatus status;
             auto device = transport::KcollDevice::own(status);
-            if (device == nullptr) return transport::kcoll_remedy(status);
+            if (device == nullptr) return transport::kcoll_hint(status);
             if (fresh->cookie != 0) device->unregister_region(fresh->cookie);
             status = device->register_region(at_.own(), bytes, transport::KcollAccess::read,
                                              transport::KcollPinning::lazy, fresh->cookie);
-            return transport::kcoll_remedy(status);
+            return transport::kcoll_hint(status);
           },
           [=, this](int) -> std::string {
             transport::KcollStatus status;
             auto device = transport::KcollDevice::own(status);
             if (device != nullptr) status = device->read(fresh->cookie, 0, at_.own(), bytes);
-            return transport::kcoll_remedy(status);
+            return transport::kcoll_hint(status);
           });
     }
 }

@@ -354,7 +354,7 @@ class Comm : public std::enable_shared_from_this<Comm> {
   double cma_times_ = tune::no_copy;
   bool copies_work_ = false;       // kernel-assisted copies work, although data is staged by default
   bool exchanges_names_ = false;   // create() made the exchange for sockets: parts make it, too
-  bool groups_apart_ = false;      // oversubscribed ranks are in different scheduler groups
+  bool scheduler_groups_ = false;  // oversubscribed ranks are in different scheduler groups
   bool huge_pages_ = false;        // all ranks can use them for long buffers
   bool heaps_are_shared_ = false;  // large allocations of the program are probably mapped by all ranks
   tune::Selector selector_;

@@ -65,10 +65,11 @@ void Creation::decide() {
   comm_->heaps_are_shared_ = team.map_arenas && std::ranges::all_of(introductions_, &Introduction::shared_heap);
   comm_->huge_pages_ = std::ranges::all_of(introductions_, &Introduction::huge_pages);
   if (!settings.trace.empty()) team.record = std::make_unique<exec::Record>();
-  comm_->groups_apart_ = comm_->team_.oversubscribed && !std::ranges::all_of(reports_, [this](const Report& report) {
-                           return report.scheduling_group == reports_[0].scheduling_group;
-                         });
-  team.spin_policy = comm_->team_.oversubscribed ? sync::SpinPolicy::oversubscribed(!comm_->groups_apart_)
+  comm_->scheduler_groups_ =
+      comm_->team_.oversubscribed && !std::ranges::all_of(reports_, [this](const Report& report) {
+        return report.scheduling_group == reports_[0].scheduling_group;
+      });
+  team.spin_policy = comm_->team_.oversubscribed ? sync::SpinPolicy::oversubscribed(!comm_->scheduler_groups_)
                                                  : sync::SpinPolicy::own_core();
   for (int c = 0; c < channel_count; c++) set_up(comm_->channel(c), c);
   comm_->selector_ = {table_, comm_->hierarchy_, model::hardware_of(*comm_->machine_)};

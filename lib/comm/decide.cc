@@ -32,7 +32,7 @@ tune::Situation Comm::situation(const Call& call) const {
           .ranks = ranks(),
           .levels = hierarchy_.levels(),
           .oversubscribed = team_.oversubscribed,
-          .scheduler_groups = groups_apart_,
+          .scheduler_groups = scheduler_groups_,
           .single_copy = copies_only(),
           .may_stage = settings_.transport == Transport::automatic,
           .cma_times = cma_times_,

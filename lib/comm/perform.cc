@@ -76,7 +76,7 @@ coll_status Comm::run(const BoundEntry& entry, const Call& call) {
   const size_t element_bytes = entry.bound->element_bytes();
   if (!needs_scratch(call, element_bytes)) [[likely]]
     return run(*entry.bound, call.arguments());
-  coll_status status = run(*entry.bound, apart(call, element_bytes, rank(), ranks(), scratch_));
+  coll_status status = run(*entry.bound, separate_buffers(call, element_bytes, rank(), ranks(), scratch_));
   if (status == COLL_OK) put_back(call, element_bytes, rank(), ranks(), scratch_);
   return status;
 }

@@ -98,7 +98,7 @@ void Comm::equip(Request& request, const std::shared_ptr<exec::Bound>& bound) {
   const Call& call = request.call_;
   const size_t element_bytes = bound->element_bytes();
   request.arguments_ = needs_scratch(call, element_bytes)
-                           ? apart(call, element_bytes, rank(), ranks(), request.scratch_)
+                           ? separate_buffers(call, element_bytes, rank(), ranks(), request.scratch_)
                            : call.arguments();
   request.run_.reserve(*bound);
   request.running_ = bound.get();

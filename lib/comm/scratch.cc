@@ -67,7 +67,7 @@ exec::Arguments widen(const Call& call, int rank, int ranks, Scratch& scratch) {
 
 }  // namespace
 
-exec::Arguments apart(const Call& call, size_t element_bytes, int rank, int ranks, Scratch& scratch) {
+exec::Arguments separate_buffers(const Call& call, size_t element_bytes, int rank, int ranks, Scratch& scratch) {
   if (element_bytes != call.element_bytes) return widen(call, rank, ranks, scratch);
   exec::Arguments arguments = call.arguments();
   if (call.collective == Collective::reduce_scatter) {

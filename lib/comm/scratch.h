@@ -15,7 +15,7 @@ bool needs_scratch(const Call& call, size_t element_bytes);
 // REQUIRES: needs_scratch(). Call it before the plan begins: returns the arguments for the plan. It copies the input of
 // an in-place alltoall to the scratch memory. Of an in-place reduce-scatter only the result goes there, because peers
 // may read the input until the plan ends. Throws std::bad_alloc.
-exec::Arguments apart(const Call& call, size_t element_bytes, int rank, int ranks, Scratch& scratch);
+exec::Arguments separate_buffers(const Call& call, size_t element_bytes, int rank, int ranks, Scratch& scratch);
 // Call it after the plan has ended: copies the result from the scratch memory to the caller's buffer.
 void put_back(const Call& call, size_t element_bytes, int rank, int ranks, const Scratch& scratch);
 

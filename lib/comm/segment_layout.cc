@@ -47,21 +47,21 @@ SegmentLayout::SegmentLayout(int ranks) : ranks_(size_t(ranks)) {
   progress_ = states_ + ranks_ * state_bytes_;
   flags_ = round_up(progress_ + channel_count * ranks_ * sizeof(exec::Progress), page);
   if (many) {
-    flags_apart_ = line_pair;
-    flag_apart_ = ranks_ * line_pair;
-    flags_of_channel_ = round_up(exec::max_flags * flag_apart_, page);
-    mailboxes_apart_ = round_up(mailboxes_bytes, page);
+    flags_stride_ = line_pair;
+    flag_stride_ = ranks_ * line_pair;
+    flags_of_channel_ = round_up(exec::max_flags * flag_stride_, page);
+    mailboxes_stride_ = round_up(mailboxes_bytes, page);
     mailboxes_ = flags_ + channel_count * flags_of_channel_;
   } else {
     // A rank's mailboxes follow its flag lines of the first channel.
     constexpr size_t flags_bytes = exec::max_flags * flag_bytes;
-    flag_apart_ = flag_bytes;
-    flags_apart_ = round_up(flags_bytes + mailboxes_bytes, page);
-    flags_of_channel_ = ranks_ * flags_apart_;
-    mailboxes_apart_ = flags_apart_;
+    flag_stride_ = flag_bytes;
+    flags_stride_ = round_up(flags_bytes + mailboxes_bytes, page);
+    flags_of_channel_ = ranks_ * flags_stride_;
+    mailboxes_stride_ = flags_stride_;
     mailboxes_ = flags_ + flags_bytes;
   }
-  notes_ = mailboxes_ + ranks_ * mailboxes_apart_;
+  notes_ = mailboxes_ + ranks_ * mailboxes_stride_;
   times_ = many ? notes_ + exec::kinds_of_notes * exec::notes * ranks_ * sizeof(exec::Note)
                 : flags_ + channel_count * flags_of_channel_;
   size_t end = round_up(times_ + channel_count * times_bytes(), page);
@@ -84,35 +84,35 @@ SegmentLayout::SegmentLayout(int ranks) : ranks_(size_t(ranks)) {
 
   if (!many) return;
   // One range: states, Progress, and the flag lines that follow.
-  read_first_.push_back({states_, flags_ + flags_read_first * flag_apart_ - states_});
+  read_first_.push_back({states_, flags_ + flags_read_first * flag_stride_ - states_});
   read_first_.push_back({slots_[0].front().begin, 2 * ranks_ * slots_[0].front().bytes});
 }
 
 void SegmentLayout::place(exec::Channel& channel, int index, char* base) const {
   const size_t i = size_t(index);
   channel.progress_parts = {base + progress_ + i * ranks_ * sizeof(exec::Progress), sizeof(exec::Progress)};
-  channel.flag_parts = {base + flags_ + i * flags_of_channel_, flags_apart_};
-  channel.flag_apart = flag_apart_;
-  if (index == 0) channel.mailbox_parts = {base + mailboxes_, mailboxes_apart_};
+  channel.flag_parts = {base + flags_ + i * flags_of_channel_, flags_stride_};
+  channel.flag_stride = flag_stride_;
+  if (index == 0) channel.mailbox_parts = {base + mailboxes_, mailboxes_stride_};
   if (index == 0 && !slots_[0].empty()) {
     channel.note_parts = {base + notes_, sizeof(exec::Note)};
-    channel.note_apart = ranks_ * sizeof(exec::Note);
+    channel.note_stride = ranks_ * sizeof(exec::Note);
   }
   channel.rings.clear();
   for (const Slots& slots : slots_[i]) {
     const size_t half = slots.in_half * slots.bytes;
     channel.rings.push_back({.parts = {base + slots.begin, slots.bytes},
                              .half_bytes = half,
-                             .half_apart = ranks_ * slots.bytes,
+                             .half_stride = ranks_ * slots.bytes,
                              .slot_bytes = slots.bytes,
-                             .slot_apart = 2 * ranks_ * slots.bytes,
+                             .slot_stride = 2 * ranks_ * slots.bytes,
                              .walk_bytes = half});
   }
   const size_t long_half = index == 0 ? half_bytes : request_half_bytes_;
   const size_t before = index == 0 ? 0 : 2 * half_bytes + (i - 1) * 2 * request_half_bytes_;
   channel.rings.push_back({.parts = {base + payloads(0) + payloads_bytes_ + before, staging_bytes_},
                            .half_bytes = long_half,
-                           .half_apart = long_half});
+                           .half_stride = long_half});
 }
 
 }  // namespace coll::comm

@@ -61,8 +61,8 @@ class SegmentLayout {
 
   size_t ranks_;
   size_t state_bytes_, staging_bytes_;
-  size_t flag_apart_, flags_apart_;  // distance to a rank's next flag line, to the next rank's lines
-  size_t mailboxes_apart_, flags_of_channel_;
+  size_t flag_stride_, flags_stride_;  // distance to a rank's next flag line, to the next rank's lines
+  size_t mailboxes_stride_, flags_of_channel_;
   size_t states_, times_, progress_, flags_, mailboxes_, notes_, staging_, records_, texts_;
   size_t payloads_bytes_, request_half_bytes_, refused_piece_;
   std::array<std::vector<Slots>, channel_count> slots_;  // by increasing length

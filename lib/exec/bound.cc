@@ -95,7 +95,7 @@ void Bound::find_stored_first(int rank) {
           for (size_t block = 0; block < in.blocks; block++) {
             const size_t bytes = std::min(left, extent.length * element_bytes_);
             if (bytes == 0) break;
-            stored_first_.push_back({slot(to, extent, pass, element_bytes_) + block * to.block_apart, bytes});
+            stored_first_.push_back({slot(to, extent, pass, element_bytes_) + block * to.block_stride, bytes});
             left -= bytes;
             more = true;
           }
@@ -136,12 +136,12 @@ Location Bound::locate(const plan::Operand& operand, Channel& channel) const {
     if (plan_->irregular) at.block = operand.block;
     else at.offset = operand.block * block_bytes_;
   }
-  at.block_apart = block_bytes_;
+  at.block_stride = block_bytes_;
   if (operand.space == plan::Space::send) return at.where = Location::Where::send, at;
   if (operand.space == plan::Space::recv) return at.where = Location::Where::recv, at;
   const plan::View& view = *seen;
   at.where = Location::Where::view;
-  if (view.buffer == plan::Buffer::none) at.block_apart = view.slot_bytes;
+  if (view.buffer == plan::Buffer::none) at.block_stride = view.slot_bytes;
   at.view = uint8_t(operand.view);
   at.rank = operand.rank;
   at.slot_mask = view.depth - 1u;

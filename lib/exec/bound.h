@@ -28,7 +28,7 @@ struct Location {
   uint32_t seen = 0;        // Channel::place_of() of a view
   char* staging = nullptr;  // of a view: its owner's part of the ring
   size_t offset = 0;        // bytes from the buffer's beginning to the block
-  size_t block_apart = 0;   // bytes from a block to the next: of a regular plan's buffer, or of slots without a buffer
+  size_t block_stride = 0;  // bytes from a block to the next: of a regular plan's buffer, or of slots without a buffer
 };
 
 // Byte offset of a staged operand from the operation's position in its owner's ring: plan::slot_position() for a

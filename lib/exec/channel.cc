@@ -96,7 +96,7 @@ void Channel::touch_more(StagingRing& ring) {
 char* Channel::take_payload(size_t bytes) {
   char* taken = next_payload(bytes);
   const size_t lines = (bytes + sync::line_bytes - 1) / sync::line_bytes;
-  payload_at_ = std::min(size_t(taken - payloads) + lines * sync::line_bytes + payloads_apart_bytes, payloads_bytes);
+  payload_at_ = std::min(size_t(taken - payloads) + lines * sync::line_bytes + payload_gap_bytes, payloads_bytes);
   if (payload_at_ > payloads_touched_) [[unlikely]] {
     const size_t end = std::min(payload_at_ + touch_bytes, payloads_bytes);
     transport::touch_pages(payloads + payloads_touched_, end - payloads_touched_);

@@ -57,7 +57,7 @@ struct alignas(sync::line_bytes) Mailbox {
   std::atomic<uint64_t> sequence;
   uint64_t check;
   char payload[payload_bytes];
-  char apart[24 * sync::line_bytes];
+  char gap[24 * sync::line_bytes];
 };
 
 // A mailbox for many ranks: it is short, and those of all ranks for one operation are contiguous, so that a rank that
@@ -70,9 +70,9 @@ struct alignas(2 * sync::line_bytes) Note {
 };
 static_assert(sizeof(Note) == 2 * sync::line_bytes);
 
-inline constexpr size_t payloads_apart_bytes = 4096;  // gap between payloads, for the same reason as between mailboxes
+inline constexpr size_t payload_gap_bytes = 4096;  // gap between payloads, for the same reason as between mailboxes
 inline constexpr size_t least_payloads_bytes = 2 * least_walk_bytes;
-static_assert(least_payloads_bytes >= (mailboxes + 2) * (Mailbox::payload_bytes + payloads_apart_bytes));
+static_assert(least_payloads_bytes >= (mailboxes + 2) * (Mailbox::payload_bytes + payload_gap_bytes));
 
 // How far a rank has come. The rank is the only writer; every word only grows. Each kind of reader has a line of its
 // own: ranks that wait for `done` would slow down the store to `arrived`.
@@ -100,13 +100,13 @@ struct Far {
 class Channel {
  public:
   Team* team = nullptr;
-  Parts progress_parts;                        // Progress
-  Parts flag_parts;                            // the first flag line
-  size_t flag_apart = sizeof(sync::FlagLine);  // from a rank's flag line to its next
-  Parts mailbox_parts;                         // [mailboxes] Mailbox; of channels with latency paths
-  Parts note_parts;                            // of channels with latency paths of many ranks: the first Note
-  size_t note_apart = 0;                       // from a rank's note to its next; notes of one kind are contiguous
-  std::vector<StagingRing> rings;              // in ascending order of the longest operation that they take
+  Parts progress_parts;                         // Progress
+  Parts flag_parts;                             // the first flag line
+  size_t flag_stride = sizeof(sync::FlagLine);  // from a rank's flag line to its next
+  Parts mailbox_parts;                          // [mailboxes] Mailbox; of channels with latency paths
+  Parts note_parts;                             // of channels with latency paths of many ranks: the first Note
+  size_t note_stride = 0;                       // from a rank's note to its next; notes of one kind are contiguous
+  std::vector<StagingRing> rings;               // in ascending order of the longest operation that they take
   // This rank's memory through which long payloads of the latency paths rotate, as operations rotate through staging;
   // at least least_payloads_bytes. Null: payloads stay in their mailboxes.
   char* payloads = nullptr;
@@ -121,7 +121,7 @@ class Channel {
   Progress& progress(int rank) const { return *reinterpret_cast<Progress*>(progress_parts.of(rank)); }
   Progress& own_progress() const { return progress(team->rank); }
   sync::FlagLine& flag(int rank, int flag) const {
-    return *reinterpret_cast<sync::FlagLine*>(flag_parts.of(rank) + size_t(flag) * flag_apart);
+    return *reinterpret_cast<sync::FlagLine*>(flag_parts.of(rank) + size_t(flag) * flag_stride);
   }
   // Index of a rank's view in `seen` and `far`.
   uint32_t place_of(int rank, int view) const { return uint32_t(view * team->ranks + rank); }
@@ -207,7 +207,7 @@ class Channel {
   // Without reading the progress of peers.
   bool known_done(uint64_t number) const { return number <= std::max(synchronized_, everybody_done_); }
   Note& note_of(int rank, int kind, uint64_t number) const {
-    return *reinterpret_cast<Note*>(note_parts.of(rank) + (size_t(kind) * notes + number % notes) * note_apart);
+    return *reinterpret_cast<Note*>(note_parts.of(rank) + (size_t(kind) * notes + number % notes) * note_stride);
   }
   Mailbox* mailbox_array(int rank) const { return reinterpret_cast<Mailbox*>(mailbox_parts.of(rank)); }
   bool fits_here(const StagingRing& ring, size_t staging_bytes) const;

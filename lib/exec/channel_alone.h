@@ -26,7 +26,7 @@ class ChannelAlone {
     channel_.flag_parts = {reinterpret_cast<char*>(flags_.get()), 0};
     channel_.mailbox_parts = {reinterpret_cast<char*>(mailboxes_.get()), 0};
     channel_.progress_parts = {reinterpret_cast<char*>(progress_.get()), 0};
-    channel_.rings.push_back({.parts = {staging_.get(), 0}, .half_bytes = half_bytes, .half_apart = half_bytes});
+    channel_.rings.push_back({.parts = {staging_.get(), 0}, .half_bytes = half_bytes, .half_stride = half_bytes});
   }
   Channel& channel() { return channel_; }
 

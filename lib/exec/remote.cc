@@ -22,8 +22,9 @@ using transport::Window;
 namespace {
 
 constexpr size_t bounce_bytes = 256 << 10;  // of all operands of a reduction by copies
-constexpr size_t apart_bytes = 16 << 10;    // of a reduction in place through windows: stays in the first-level cache
-constexpr size_t most_transfers = 64;       // of one batch
+constexpr size_t in_place_block_bytes =
+    16 << 10;                          // of a reduction in place through windows: stays in the first-level cache
+constexpr size_t most_transfers = 64;  // of one batch
 
 bool overlap(uint64_t a, size_t a_bytes, uint64_t b, size_t b_bytes) { return a < b + b_bytes && b < a + a_bytes; }
 
@@ -310,7 +311,7 @@ bool Run::reduce_block(const Instruction& in, const Extent& extent, uint64_t ind
     if (mapped && !still_hold(in.locations + in.destinations, in.sources)) return false;
     step.combined = true, step.mapped = mapped;
   }
-  if (nears == 0) channel_->team->traffic.apart += extent.length * element_bytes_;
+  if (nears == 0) channel_->team->traffic.bounced += extent.length * element_bytes_;
   for (int d = 0; d < in.destinations; d++)
     if ((mapped || is_remote(in.locations[d])) && !put(in.locations[d], extent, index, first)) return false;
   return true;
@@ -331,7 +332,8 @@ bool Run::reduce_far(const Instruction& in, const Extent& whole, uint64_t index)
   if (step.has_begun()) mapped = step.mapped;
   while (step.done < whole.length) {
     const size_t operands = in.sources + 1u;
-    const size_t block = std::max<size_t>((mapped ? apart_bytes : bounce_bytes / operands) / element_bytes_, 1);
+    const size_t block =
+        std::max<size_t>((mapped ? in_place_block_bytes : bounce_bytes / operands) / element_bytes_, 1);
     const Extent extent{whole.low + step.done, std::min(block, whole.length - step.done), whole.chunk_low};
     const size_t stride = (block * element_bytes_ + sync::line_bytes - 1) / sync::line_bytes * sync::line_bytes;
     step.bounce.resize(stride * operands);

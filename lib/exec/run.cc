@@ -278,7 +278,7 @@ void Run::note(const LaneState& lane, const Instruction& in, uint64_t index, int
       if (value == 0) return;
       const int writer = in.kind == Kind::post ? channel_->team->rank : in.rank;
       const auto* first = reinterpret_cast<const char*>(&channel_->flag(writer, 0).sequence);
-      const auto number = (reinterpret_cast<const char*>(in.flag) - first) / ptrdiff_t(channel_->flag_apart);
+      const auto number = (reinterpret_cast<const char*>(in.flag) - first) / ptrdiff_t(channel_->flag_stride);
       flag = std::to_string(writer) + "." + std::to_string(number) + "." + std::to_string(value);
       if (in.kind == Kind::post) break;
       if (const int64_t since = record.waited(id); since != 0) begin_ns = since;
@@ -389,9 +389,9 @@ void Run::copy_blocks(const Instruction& in, const Extent& extent, uint64_t inde
   const size_t bytes = extent.length * element_bytes_;
   char* first = local(to, extent, index);
   const char* source = local(from, extent, index);
-  if (to.block_apart == bytes && from.block_apart == bytes)
+  if (to.block_stride == bytes && from.block_stride == bytes)
     return copy_here(in.shared, in.stream, first, nullptr, source, in.blocks * bytes);
-  for (int block = 0; block < in.blocks; block++, first += to.block_apart, source += from.block_apart)
+  for (int block = 0; block < in.blocks; block++, first += to.block_stride, source += from.block_stride)
     copy_here(in.shared, in.stream, first, nullptr, source, bytes);
 }
 

@@ -12,22 +12,22 @@
 
 namespace coll::exec {
 
-// Memory of all ranks, with the same layout for each: that of rank r begins r * apart bytes behind that of rank 0.
+// Memory of all ranks, with the same layout for each: that of rank r begins r * stride bytes behind that of rank 0.
 struct Parts {
   char* first = nullptr;
-  size_t apart = 0;
-  char* of(int rank) const { return first + size_t(rank) * apart; }
+  size_t stride = 0;
+  char* of(int rank) const { return first + size_t(rank) * stride; }
 };
 
 inline constexpr size_t least_walk_bytes = size_t(256) << 10;
 
 struct StagingRing {
   // The same on all ranks.
-  Parts parts;            // each rank's first half
-  size_t half_bytes = 0;  // of a rank
-  size_t half_apart = 0;  // from a rank's first half to its second
-  size_t slot_bytes = 0;  // 0: operations are packed; otherwise each takes a slot of this size
-  size_t slot_apart = 0;  // from a slot of a rank in a half to its next
+  Parts parts;             // each rank's first half
+  size_t half_bytes = 0;   // of a rank
+  size_t half_stride = 0;  // from a rank's first half to its second
+  size_t slot_bytes = 0;   // 0: operations are packed; otherwise each takes a slot of this size
+  size_t slot_stride = 0;  // from a slot of a rank in a half to its next
   // Size of the window through which operations rotate. A line in a peer's private caches is slow to regain before it
   // is written; when operations have rotated through the window, it has been evicted from them.
   size_t walk_bytes = least_walk_bytes;
@@ -42,7 +42,7 @@ struct StagingRing {
   size_t taken_by(size_t staging_bytes) const { return slot_bytes == 0 ? staging_bytes : slot_bytes; }
   // Byte offset from the beginning of a rank's part.
   size_t offset(size_t in_half, size_t at) const {
-    return in_half * half_apart + (slot_bytes == 0 ? at : at / slot_bytes * slot_apart);
+    return in_half * half_stride + (slot_bytes == 0 ? at : at / slot_bytes * slot_stride);
   }
 };
 

@@ -67,7 +67,7 @@ struct Member {
 // Bytes that this rank's remote steps have moved: loaded and stored through mappings, through a private block in
 // between, and by kernel-assisted copies.
 struct Traffic {
-  uint64_t loaded = 0, stored = 0, apart = 0, by_kernel = 0;
+  uint64_t loaded = 0, stored = 0, bounced = 0, by_kernel = 0;
 };
 
 // A value that a rank waits for another rank to post.

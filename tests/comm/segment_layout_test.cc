@@ -39,12 +39,12 @@ class Layout : public testing::TestWithParam<int> {
       const std::string who = " of rank " + std::to_string(rank) + " on channel " + std::to_string(index);
       parts.push_back({place(made.progress_parts.of(rank)), sizeof(exec::Progress), "progress" + who});
       for (int flag = 0; flag < exec::max_flags; flag++)
-        parts.push_back({place(made.flag_parts.of(rank)) + size_t(flag) * made.flag_apart, sizeof(sync::FlagLine),
+        parts.push_back({place(made.flag_parts.of(rank)) + size_t(flag) * made.flag_stride, sizeof(sync::FlagLine),
                          "flag " + std::to_string(flag) + who});
       if (index == 0)
         parts.push_back({place(made.mailbox_parts.of(rank)), exec::mailboxes * sizeof(exec::Mailbox), "cells" + who});
-      for (int note = 0; note < exec::kinds_of_notes * exec::notes && made.note_apart != 0; note++)
-        parts.push_back({place(made.note_parts.of(rank)) + size_t(note) * made.note_apart, sizeof(exec::Note),
+      for (int note = 0; note < exec::kinds_of_notes * exec::notes && made.note_stride != 0; note++)
+        parts.push_back({place(made.note_parts.of(rank)) + size_t(note) * made.note_stride, sizeof(exec::Note),
                          "note " + std::to_string(note) + who});
       for (const exec::StagingRing& ring : made.rings) {
         const size_t step = ring.slot_bytes == 0 ? ring.half_bytes : ring.slot_bytes;
@@ -94,8 +94,8 @@ TEST_P(Layout, RingsGrow) {
 
 TEST_P(Layout, LinesOfDifferentRanksAreNotPrefetchedTogether) {
   const exec::Channel made = channel(0);
-  EXPECT_GE(made.flag_parts.apart, 128u);
-  for (const exec::StagingRing& ring : made.rings) EXPECT_GE(ring.parts.apart, 128u);
+  EXPECT_GE(made.flag_parts.stride, 128u);
+  for (const exec::StagingRing& ring : made.rings) EXPECT_GE(ring.parts.stride, 128u);
 }
 
 // What all ranks read soon takes few pages, however many ranks there are.

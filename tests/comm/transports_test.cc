@@ -100,7 +100,7 @@ TEST_P(Transports, MoveAsManyBytesAsThePlanSays) {
                                                                      COLL_FLOAT, COLL_SUM, comm);
         RANK_CHECK(c, status == COLL_OK);
         const coll::exec::Traffic now = team_of(comm).traffic;
-        (*moved)[what][c.rank] = {now.loaded - before.loaded, now.stored - before.stored, now.apart - before.apart,
+        (*moved)[what][c.rank] = {now.loaded - before.loaded, now.stored - before.stored, now.bounced - before.bounced,
                                   now.by_kernel - before.by_kernel};
         before = now;
       }
@@ -113,11 +113,11 @@ TEST_P(Transports, MoveAsManyBytesAsThePlanSays) {
       for (size_t rank = 0; rank < p; rank++) {
         const coll::exec::Traffic& one_rank = (*moved)[what][rank];
         sum.loaded += one_rank.loaded, sum.stored += one_rank.stored;
-        sum.apart += one_rank.apart, sum.by_kernel += one_rank.by_kernel;
+        sum.bounced += one_rank.bounced, sum.by_kernel += one_rank.by_kernel;
       }
       if (strcmp(name, "kcoll_map") == 0) {
         EXPECT_EQ(sum.loaded + sum.stored, expected[what] * vector) << what;
-        EXPECT_EQ(sum.apart + sum.by_kernel, 0u) << what;
+        EXPECT_EQ(sum.bounced + sum.by_kernel, 0u) << what;
       } else {
         // Nothing of a peer's is read or written in place.
         EXPECT_EQ(sum.loaded + sum.stored, 0u) << what;

@@ -113,18 +113,18 @@ void Creation::tune(bool stages) {
 // The staging window of each half: twice the L2, capped so that the two halves of all ranks occupy at most half of the
 // caches they share. It shrinks with the number of ranks, because a rank maps every page of every peer's window: until
 // the window has been used once, each call of an algorithm that reads from all peers takes a page fault per peer.
-size_t Creation::walk_bytes() const {
+size_t Creation::staging_window_bytes() const {
   constexpr size_t of_two = size_t(1) << 20;
   const size_t own = 2 * comm_->machine_->l2.size_bytes, share = comm_->cache_bytes_ / (4 * ranks());
-  const size_t walk = comm_->team_.oversubscribed ? of_two : std::clamp(std::min(own, share), of_two, half_bytes);
-  return std::max(2 * walk / std::max<size_t>(ranks(), 2), exec::least_walk_bytes);
+  const size_t window = comm_->team_.oversubscribed ? of_two : std::clamp(std::min(own, share), of_two, half_bytes);
+  return std::max(2 * window / std::max<size_t>(ranks(), 2), exec::least_staging_window_bytes);
 }
 
 void Creation::set_up(exec::Channel& channel, int index) {
   channel.team = &comm_->team_;
   layout_.place(channel, index, segment_->base());
   exec::StagingRing& longest = channel.rings.back();
-  longest.walk_bytes = std::min(walk_bytes(), longest.half_bytes);
+  longest.staging_window_bytes = std::min(staging_window_bytes(), longest.half_bytes);
   channel.starts_over = comm_->team_.oversubscribed;
   if (index != 0 || comm_->team_.oversubscribed) return;
   channel.payloads = at(layout_.payloads(rank()));

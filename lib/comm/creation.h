@@ -99,7 +99,7 @@ class Creation {
   std::unique_ptr<transport::Access> make_access(Transport transport);
   // `stages`: ordinary (unmapped) memory is staged by default.
   void tune(bool stages);
-  size_t walk_bytes() const;
+  size_t staging_window_bytes() const;
   void set_up(exec::Channel& channel, int index);
   void describe();
 

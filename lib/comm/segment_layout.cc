@@ -106,7 +106,7 @@ void SegmentLayout::place(exec::Channel& channel, int index, char* base) const {
                              .half_stride = ranks_ * slots.bytes,
                              .slot_bytes = slots.bytes,
                              .slot_stride = 2 * ranks_ * slots.bytes,
-                             .walk_bytes = half});
+                             .staging_window_bytes = half});
   }
   const size_t long_half = index == 0 ? half_bytes : request_half_bytes_;
   const size_t before = index == 0 ? 0 : 2 * half_bytes + (i - 1) * 2 * request_half_bytes_;

@@ -30,8 +30,8 @@ coll_status Channel::everybody_done(uint64_t number) {
 bool Channel::fits_here(const StagingRing& ring, size_t staging_bytes) const {
   const size_t bytes = ring.taken_by(staging_bytes);
   if (ring.position == 0) return bytes <= ring.half_bytes;
-  const bool alone = !starts_over && 2 * bytes >= ring.walk_bytes;
-  return !alone && ring.position + bytes <= std::min(ring.half_bytes, ring.walk_bytes);
+  const bool alone = !starts_over && 2 * bytes >= ring.staging_window_bytes;
+  return !alone && ring.position + bytes <= std::min(ring.half_bytes, ring.staging_window_bytes);
 }
 
 // Every rank computes the same place: it depends only on values that are the same on all ranks.

@@ -13,9 +13,9 @@
 //     is base + last_value. All ranks compute the same bases because last_value() depends on plan and count alone.
 //  3. The staging that an operation takes selects its ring. Each ring is allocated in operation order, identically on
 //     every rank: within a half until an operation does not fit, then in the other half. No rank touches a half again
-//     before all ranks have ended the operations that used it last. Operations share only the first `walk_bytes` of a
+//     before all ranks have ended the operations that used it last. Operations share only the first `staging_window_bytes` of a
 //     half, so that a stream of them stays in the last-level cache; an operation that takes at least half of
-//     `walk_bytes` begins a new half (unless `starts_over`), because it rotates through enough memory by itself. A rank
+//     `staging_window_bytes` begins a new half (unless `starts_over`), because it rotates through enough memory by itself. A rank
 //     touches many pages with one system call, `touch_bytes` ahead or a slot at a time.
 //  4. Mailbox N mod mailboxes belongs to operation N once every rank has ended operation N - mailboxes. Only a rank
 //     that writes its mailbox has to wait for that. A payload that its writer keeps in `payloads` instead is
@@ -71,7 +71,7 @@ struct alignas(2 * sync::line_bytes) Note {
 static_assert(sizeof(Note) == 2 * sync::line_bytes);
 
 inline constexpr size_t payload_gap_bytes = 4096;  // gap between payloads, for the same reason as between mailboxes
-inline constexpr size_t least_payloads_bytes = 2 * least_walk_bytes;
+inline constexpr size_t least_payloads_bytes = 2 * least_staging_window_bytes;
 static_assert(least_payloads_bytes >= (mailboxes + 2) * (Mailbox::payload_bytes + payload_gap_bytes));
 
 // How far a rank has come. The rank is the only writer; every word only grows. Each kind of reader has a line of its
@@ -189,7 +189,8 @@ class Channel {
   }
   // Address in `payloads` of the next payload of this many bytes.
   char* next_payload(size_t bytes) const {
-    return payloads + (payload_at_ + bytes <= std::min(payloads_bytes, 2 * rings.back().walk_bytes) ? payload_at_ : 0);
+    return payloads +
+           (payload_at_ + bytes <= std::min(payloads_bytes, 2 * rings.back().staging_window_bytes) ? payload_at_ : 0);
   }
   // Allocates the next payload of this many bytes.
   char* take_payload(size_t bytes);

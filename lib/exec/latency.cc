@@ -27,7 +27,7 @@ constexpr uint64_t elsewhere = uint64_t(1) << 63, in_buffer = uint64_t(1) << 62,
 // Shorter payloads stay in their mailboxes, next to the flag. So do somewhat longer ones of a rank that does not wait
 // for its readers: it prefetches the mailbox's lines for write so early that it owns them in time.
 constexpr size_t long_bytes = size_t(1) << 10;
-bool walks(const Channel& channel, size_t bytes, bool synchronizing) {
+bool has_out_of_line_payload(const Channel& channel, size_t bytes, bool synchronizing) {
   const mem::Processor& here = mem::processor();
   return bytes > (synchronizing ? here.inline_max_bytes_symmetric : here.inline_max_bytes_rooted) &&
          channel.payloads != nullptr;
@@ -124,20 +124,20 @@ inline void store(char* payload, size_t at, const void* data, size_t bytes, size
   const size_t bytes = own.all_bytes();
   mem::SharedStores& stores = channel.team->stores;
   if (bytes >= mem::SharedStores::least_bytes && stores.is_due()) stores.measure(mailbox.sequence);
-  const bool walking = walks(channel, bytes, synchronizing);
-  char* payload = walking ? channel.take_payload(bytes) : mailbox.payload;
+  const bool out_of_line = has_out_of_line_payload(channel, bytes, synchronizing);
+  char* payload = out_of_line ? channel.take_payload(bytes) : mailbox.payload;
   if (stores_without_rfo(channel, bytes, synchronizing)) {
     const bool distant = stores.stream(bytes);
     mem::copy_shared(payload, own.data, own.bytes, distant);
     if (own.more_bytes != 0) mem::copy_shared(payload + own.bytes, own.more, own.more_bytes, distant);
   } else {
-    store(payload, own, walking ? bytes : asked_ahead(bytes, synchronizing));
+    store(payload, own, out_of_line ? bytes : asked_ahead(bytes, synchronizing));
   }
-  if (walking) {
+  if (out_of_line) {
     const InSegment place{payload - origin_of(channel, channel.team->rank)};
     std::memcpy(mailbox.payload, &place, sizeof place);
   }
-  channel.show(mailbox, bytes | (walking ? elsewhere : 0));
+  channel.show(mailbox, bytes | (out_of_line ? elsewhere : 0));
   if (synchronizing && bytes <= 2 * long_bytes) {
     mem::demote_lines(&mailbox, offsetof(Mailbox, payload));
     mem::demote_lines(payload, bytes);
@@ -237,7 +237,8 @@ constexpr int most_ranks = 64;
   if (measures || stores_without_rfo(channel, bytes, synchronizing)) return;
   Mailbox& next = channel.next_mailbox();
   mem::fetch_for_writing(&next, sync::line_bytes);
-  if (!walks(channel, bytes, synchronizing)) mem::fetch_for_writing(next.payload, asked_ahead(bytes, synchronizing));
+  if (!has_out_of_line_payload(channel, bytes, synchronizing))
+    mem::fetch_for_writing(next.payload, asked_ahead(bytes, synchronizing));
   // No peer holds the lines of a payload that rotates through memory: a prefetch pays only for few lines.
   else if (bytes < 2 * long_bytes) mem::fetch_for_writing(channel.next_payload(bytes), bytes);
 }

@@ -19,7 +19,7 @@ struct Parts {
   char* of(int rank) const { return first + size_t(rank) * stride; }
 };
 
-inline constexpr size_t least_walk_bytes = size_t(256) << 10;
+inline constexpr size_t least_staging_window_bytes = size_t(256) << 10;
 
 struct StagingRing {
   // The same on all ranks.
@@ -30,7 +30,7 @@ struct StagingRing {
   size_t slot_stride = 0;  // from a slot of a rank in a half to its next
   // Size of the window through which operations rotate. A line in a peer's private caches is slow to regain before it
   // is written; when operations have rotated through the window, it has been evicted from them.
-  size_t walk_bytes = least_walk_bytes;
+  size_t staging_window_bytes = least_staging_window_bytes;
 
   // Where the last operation ended; see Channel.
   size_t half = 0, position = 0;

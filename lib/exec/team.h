@@ -64,8 +64,8 @@ struct Member {
   std::shared_ptr<transport::Peer> peer;
 };
 
-// Bytes that this rank's remote steps have moved: loaded and stored through mappings, through a private block in
-// between, and by kernel-assisted copies.
+// Bytes that this rank's remote steps have moved: loaded and stored through mappings, through a private bounce
+// buffer, and by kernel-assisted copies.
 struct Traffic {
   uint64_t loaded = 0, stored = 0, bounced = 0, by_kernel = 0;
 };

@@ -147,7 +147,8 @@ TEST(Run, KnowsWhereTheNextOperationStoresFirst) {
     std::vector<int> from(count);
     const char* next = nullptr;
     int known = 0;
-    const int operations = int(3 * channel.rings.back().walk_bytes / plan.staging_bytes);  // both halves, and again
+    const int operations =
+        int(3 * channel.rings.back().staging_window_bytes / plan.staging_bytes);  // both halves, and again
     for (int operation = 0; operation < operations; operation++) {
       std::iota(from.begin(), from.end(), operation);
       Execution run;

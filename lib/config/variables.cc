@@ -351,9 +351,9 @@ std::string nearest(std::string_view name) {
   std::string best;
   size_t least = SIZE_MAX;
   for (const Variable& variable : all) {
-    size_t far = distance(name, variable.name);
+    size_t edits = distance(name, variable.name);
     // Names count as similar if at most one letter in three differs, not counting COLL_.
-    if (far < least && far <= (std::strlen(variable.name) - 5) / 3) least = far, best = variable.name;
+    if (edits < least && edits <= (std::strlen(variable.name) - 5) / 3) least = edits, best = variable.name;
   }
   return best;
 }

@@ -76,7 +76,7 @@ void Bound::compile_loops() {
 
 void Bound::find_stored_first(int rank) {
   const mem::Processor& here = mem::processor();
-  size_t left = asked_ahead_bytes(plan_->synchronizing);
+  size_t left = prefetched_bytes(plan_->synchronizing);
   bool more = true;
   for (uint64_t pass = 0; more && left > 0; pass++) {
     more = false;

@@ -45,7 +45,7 @@ inline constexpr size_t touch_bytes = size_t(128) << 10;
 // How many bytes a rank prefetches for write at the end of an operation, of the lines that its next operation stores to
 // first. A rank that ends before its peers have read its data has time to prefetch many; more than this would delay an
 // operation that follows at once. If all ranks end together, the prefetch delays all of them.
-constexpr size_t asked_ahead_bytes(bool synchronizing) { return synchronizing ? size_t(2) << 10 : size_t(16) << 10; }
+constexpr size_t prefetched_bytes(bool synchronizing) { return synchronizing ? size_t(2) << 10 : size_t(16) << 10; }
 
 // A mailbox of the latency paths: the number of the operation whose payload it holds, the payload's length in bytes (or
 // a signature, see latency_agree()), and the payload, or where it is: in memory that does not change until every rank
@@ -86,11 +86,11 @@ static_assert(sizeof(Progress) == 2 * sync::line_bytes);
 // Where a peer's view of an operation is accessible, as its flag announced it.
 struct Seen {
   uint64_t operation = 0;  // valid for this operation only; otherwise the view is staged
-  char* local = nullptr;   // in this process or an arena; otherwise see Far
+  char* local = nullptr;   // in this process or an arena; otherwise see RemoteView
 };
 
 // The same for a view that only the team's access reaches, or only its owner.
-struct Far {
+struct RemoteView {
   transport::Announced at;
   transport::Window window;
   uint64_t address = 0;   // in the owner's address space
@@ -113,17 +113,17 @@ class Channel {
   size_t payloads_bytes = 0;
   // Switch to the other half as soon as that is known to be free: oversubscribed ranks share the caches of their core.
   bool starts_over = false;
-  std::vector<Seen> seen;  // [view][rank], for the views of all plans bound so far
-  std::vector<Far> far;    // the same; shorter until a view first needs it
-  uint64_t operation = 0;  // the one that runs, or ran last
-  uint64_t base = 0;       // of its flag values
+  std::vector<Seen> seen;                // [view][rank], for the views of all plans bound so far
+  std::vector<RemoteView> remote_views;  // the same; shorter until a view first needs it
+  uint64_t operation = 0;                // the one that runs, or ran last
+  uint64_t base = 0;                     // of its flag values
 
   Progress& progress(int rank) const { return *reinterpret_cast<Progress*>(progress_parts.of(rank)); }
   Progress& own_progress() const { return progress(team->rank); }
   sync::FlagLine& flag(int rank, int flag) const {
     return *reinterpret_cast<sync::FlagLine*>(flag_parts.of(rank) + size_t(flag) * flag_stride);
   }
-  // Index of a rank's view in `seen` and `far`.
+  // Index of a rank's view in `seen` and `remote_views`.
   uint32_t place_of(int rank, int view) const { return uint32_t(view * team->ranks + rank); }
   // Makes room for a plan with this many views. Throws std::bad_alloc.
   void make_room(size_t views) {

@@ -77,10 +77,10 @@ Shown vector(bool shown, const void* data, size_t bytes, bool lasts) {
 // InSegment::offset counts from here.
 const char* origin_of(const Channel& channel, int rank) { return channel.mailbox_parts.of(rank); }
 
-// How many bytes of a payload in a mailbox are prefetched for write, see asked_ahead_bytes(): up to 4 KiB are worth the
+// How many bytes of a payload in a mailbox are prefetched for write, see prefetched_bytes(): up to 4 KiB are worth the
 // delay even if all ranks end together.
-size_t asked_ahead(size_t bytes, bool synchronizing) {
-  return std::min(bytes, asked_ahead_bytes(synchronizing && bytes > size_t(4) << 10));
+size_t prefetched_payload_bytes(size_t bytes, bool synchronizing) {
+  return std::min(bytes, prefetched_bytes(synchronizing && bytes > size_t(4) << 10));
 }
 
 // Shows this rank's buffer in place in the arena, which peers map. Returns false if it is not in the arena. `own` by
@@ -127,11 +127,11 @@ inline void store(char* payload, size_t at, const void* data, size_t bytes, size
   const bool out_of_line = has_out_of_line_payload(channel, bytes, synchronizing);
   char* payload = out_of_line ? channel.take_payload(bytes) : mailbox.payload;
   if (stores_without_rfo(channel, bytes, synchronizing)) {
-    const bool distant = stores.stream(bytes);
-    mem::copy_shared(payload, own.data, own.bytes, distant);
-    if (own.more_bytes != 0) mem::copy_shared(payload + own.bytes, own.more, own.more_bytes, distant);
+    const bool streams = stores.stream(bytes);
+    mem::copy_shared(payload, own.data, own.bytes, streams);
+    if (own.more_bytes != 0) mem::copy_shared(payload + own.bytes, own.more, own.more_bytes, streams);
   } else {
-    store(payload, own, out_of_line ? bytes : asked_ahead(bytes, synchronizing));
+    store(payload, own, out_of_line ? bytes : prefetched_payload_bytes(bytes, synchronizing));
   }
   if (out_of_line) {
     const InSegment place{payload - origin_of(channel, channel.team->rank)};
@@ -238,7 +238,7 @@ constexpr int most_ranks = 64;
   Mailbox& next = channel.next_mailbox();
   mem::fetch_for_writing(&next, sync::line_bytes);
   if (!has_out_of_line_payload(channel, bytes, synchronizing))
-    mem::fetch_for_writing(next.payload, asked_ahead(bytes, synchronizing));
+    mem::fetch_for_writing(next.payload, prefetched_payload_bytes(bytes, synchronizing));
   // No peer holds the lines of a payload that rotates through memory: a prefetch pays only for few lines.
   else if (bytes < 2 * long_bytes) mem::fetch_for_writing(channel.next_payload(bytes), bytes);
 }

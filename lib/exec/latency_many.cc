@@ -57,7 +57,7 @@ coll_status tree_bcast(Channel& channel, void* buffer, size_t bytes, int parent,
   if (parent >= 0) mem::copy(buffer, data, std::min(shown, bytes));
   if (passes_on)
     mem::fetch_for_writing(&channel.next_mailbox(),
-                           offsetof(Mailbox, payload) + std::min(shown, asked_ahead_bytes(false)));
+                           offsetof(Mailbox, payload) + std::min(shown, prefetched_bytes(false)));
   channel.end(false, 0);
   if (shown == bytes) return COLL_OK;
   return shown > bytes ? COLL_ERR_TRUNCATE : COLL_ERR_COUNT;

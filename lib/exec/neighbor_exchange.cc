@@ -148,7 +148,7 @@ coll_status NeighborExchange::begin(Channel& channel) {
 void NeighborExchange::fetch_next_table() {
   if (const char* next = channel_->next_staging(staging_bytes(channel_->team->ranks)); next != nullptr)
     mem::fetch_for_writing(next,
-                           Table::bytes(out_.size(), in_.size()) + std::min(sent_bytes_, asked_ahead_bytes(false)));
+                           Table::bytes(out_.size(), in_.size()) + std::min(sent_bytes_, prefetched_bytes(false)));
 }
 
 void NeighborExchange::write_table() {

@@ -37,9 +37,9 @@ struct Placed {
 // Whether neither copy touches memory that the other one writes.
 bool independent(const Placed& x, const Placed& y) {
   const transport::Transfer &a = x.transfer, &b = y.transfer;
-  const bool near = overlap(uint64_t(uintptr_t(a.local)), a.bytes, uint64_t(uintptr_t(b.local)), b.bytes);
-  const bool far = a.rank == b.rank && overlap(x.address, a.bytes, y.address, b.bytes);
-  return !(near && !(a.write && b.write)) && !(far && (a.write || b.write));
+  const bool local_overlap = overlap(uint64_t(uintptr_t(a.local)), a.bytes, uint64_t(uintptr_t(b.local)), b.bytes);
+  const bool remote_overlap = a.rank == b.rank && overlap(x.address, a.bytes, y.address, b.bytes);
+  return !(local_overlap && !(a.write && b.write)) && !(remote_overlap && (a.write || b.write));
 }
 
 }  // namespace
@@ -57,33 +57,33 @@ bool Run::offer(const void* buffer, size_t bytes, const plan::View& view, sync::
   return true;
 }
 
-void Run::learn_far(int rank, uint8_t view_index, const sync::FlagLine& line) {
+void Run::resolve_remote(int rank, uint8_t view_index, const sync::FlagLine& line) {
   Team& team = *channel_->team;
-  Far& far = far_of(rank, view_index);
-  far.at.region = line.published_region.load(std::memory_order_relaxed);
-  far.at.place = line.published_place.load(std::memory_order_relaxed);
-  far.at.mappable = line.published_mappable.load(std::memory_order_relaxed) != 0;
-  far.address = line.published_address.load(std::memory_order_relaxed);
-  far.by_owner = false;
+  RemoteView& remote = remote_view_of(rank, view_index);
+  remote.at.region = line.published_region.load(std::memory_order_relaxed);
+  remote.at.place = line.published_place.load(std::memory_order_relaxed);
+  remote.at.mappable = line.published_mappable.load(std::memory_order_relaxed) != 0;
+  remote.address = line.published_address.load(std::memory_order_relaxed);
+  remote.by_owner = false;
   if (!team.abilities.load_store) return;
   const plan::View& view = bound_->plan().views[view_index];
   transport::Hold hold;
-  far.window = team.access->map(rank, far.at, view.buffer == plan::Buffer::recv, hold);
+  remote.window = team.access->map(rank, remote.at, view.buffer == plan::Buffer::recv, hold);
   if (hold != nullptr) holds_.push_back(std::move(hold));
 }
 
 // Address at which the operand can be loaded and stored now; null if only copies reach it.
 char* Run::place(const Location& at, const Extent& extent, uint64_t index) const {
   if (!is_remote(at)) return local(at, extent, index);
-  const Window& window = far(at).window;
-  return window.data != nullptr && window.current() ? window.data + far_offset(at, extent) : nullptr;
+  const Window& window = remote_view(at).window;
+  return window.data != nullptr && window.current() ? window.data + remote_offset(at, extent) : nullptr;
 }
 
 // Whether the windows of operands are still valid after loads or stores through them.
 bool Run::still_hold(const Location* operands, int count) const {
   Window::fence();
   return std::all_of(operands, operands + count,
-                     [this](const Location& at) { return !is_remote(at) || far(at).window.current(); });
+                     [this](const Location& at) { return !is_remote(at) || remote_view(at).window.current(); });
 }
 
 // Whether two operands overlap in memory, local or remote.
@@ -93,8 +93,8 @@ bool Run::share_memory(const Location& a, const Location& b, const Extent& exten
   if (!is_remote(a))
     return overlap(uint64_t(uintptr_t(local(a, extent, index))), bytes, uint64_t(uintptr_t(local(b, extent, index))),
                    bytes);
-  return a.rank == b.rank &&
-         overlap(far(a).address + far_offset(a, extent), bytes, far(b).address + far_offset(b, extent), bytes);
+  return a.rank == b.rank && overlap(remote_view(a).address + remote_offset(a, extent), bytes,
+                                     remote_view(b).address + remote_offset(b, extent), bytes);
 }
 
 // A kernel-assisted copy failed: its owner may be able to make it. Returns false if the copy failed, or, without a
@@ -103,7 +103,7 @@ bool Run::copy_refused(int rank, bool write, uint64_t address, char* local, size
   Team& team = *channel_->team;
   if (!owner_can_copy(error)) return failed_copy(rank, error);
   if (may_wait_) return team.copy_by_owner(rank, write, address, local, bytes) || failed_copy(rank, error);
-  FarStep& step = far_step();
+  RemoteStep& step = remote_step();
   if (step.counted++ < step.made) return true;
   if (step.copy.owner < 0) step.copy = {rank, write, address, local, bytes};
   switch (team.advance(step.copy)) {
@@ -131,7 +131,7 @@ bool Run::failed_copy(int rank, int error) {
       ended = team.has_exited(rank);
     }
   } else if (!ended) {
-    FarStep& step = far_step();
+    RemoteStep& step = remote_step();
     const int64_t now = sync::now_ns();
     if (step.failed_ns == 0) step.failed_ns = now;
     if (now - step.failed_ns < int64_t(looks) * between_us * 1000) return suspend();
@@ -145,10 +145,12 @@ bool Run::failed_copy(int rank, int error) {
 bool Run::get(const Location& at, const Extent& extent, char* to) {
   Team& team = *channel_->team;
   const size_t bytes = extent.length * element_bytes_;
-  const int error =
-      far(at).by_owner ? EPERM : team.access->read(at.rank, far(at).at, far_offset(at, extent), to, bytes);
-  if (!far(at).by_owner) team.traffic.by_kernel += bytes;
-  return error == 0 || copy_refused(at.rank, false, far(at).address + far_offset(at, extent), to, bytes, error);
+  const int error = remote_view(at).by_owner
+                        ? EPERM
+                        : team.access->read(at.rank, remote_view(at).at, remote_offset(at, extent), to, bytes);
+  if (!remote_view(at).by_owner) team.traffic.by_kernel += bytes;
+  return error == 0 ||
+         copy_refused(at.rank, false, remote_view(at).address + remote_offset(at, extent), to, bytes, error);
 }
 
 // Copies memory of this rank to an operand, local or remote.
@@ -164,13 +166,14 @@ bool Run::put(const Location& at, const Extent& extent, uint64_t index, const ch
   if (char* to = place(at, extent, index)) {
     mem::copy(to, from, bytes);
     Window::fence();
-    if (far(at).window.current()) return true;
+    if (remote_view(at).window.current()) return true;
   }
-  const int error =
-      far(at).by_owner ? EPERM : team.access->write(at.rank, far(at).at, far_offset(at, extent), from, bytes);
-  if (!far(at).by_owner) team.traffic.by_kernel += bytes;
-  return error == 0 ||
-         copy_refused(at.rank, true, far(at).address + far_offset(at, extent), const_cast<char*>(from), bytes, error);
+  const int error = remote_view(at).by_owner
+                        ? EPERM
+                        : team.access->write(at.rank, remote_view(at).at, remote_offset(at, extent), from, bytes);
+  if (!remote_view(at).by_owner) team.traffic.by_kernel += bytes;
+  return error == 0 || copy_refused(at.rank, true, remote_view(at).address + remote_offset(at, extent),
+                                    const_cast<char*>(from), bytes, error);
 }
 
 // Copies through windows. Returns false if an operand is not mapped or its window is no longer valid; the copy can then
@@ -203,7 +206,7 @@ bool Run::copy_by_kernel(const Instruction& in, const Extent& whole, uint64_t in
     char* here = local(in.locations[d], whole, index);
     return get(from, whole, here) && (in.destinations == 1 || put(in.locations[1 - d], whole, index, here));
   }
-  FarStep& step = far_step();
+  RemoteStep& step = remote_step();
   const size_t block = std::max<size_t>(bounce_bytes / element_bytes_, 1);
   step.bounce.resize(std::min(block, whole.length) * element_bytes_);
   for (; step.done < whole.length; next_block(step, step.done + block)) {
@@ -215,7 +218,7 @@ bool Run::copy_by_kernel(const Instruction& in, const Extent& whole, uint64_t in
   return true;
 }
 
-void Run::next_block(FarStep& step, size_t done) {
+void Run::next_block(RemoteStep& step, size_t done) {
   channel_->team->abandon(step.copy);
   step.done = done;
   step.combined = step.mapped = false;
@@ -225,7 +228,7 @@ void Run::next_block(FarStep& step, size_t done) {
 }
 
 const Instruction* Run::copy_remote(const Instruction* in, const Instruction* end, uint64_t index) {
-  FarStep& step = far_step();
+  RemoteStep& step = remote_step();
   step.counted = 0;
   const Instruction* const last = copy_again(in, end, index);
   if (last != nullptr) over(step);
@@ -237,7 +240,7 @@ const Instruction* Run::copy_again(const Instruction* in, const Instruction* end
   const transport::Abilities& abilities = channel_->team->abilities;
   if (abilities.batches) return copy_several(in, end, index);
   const Extent extent = in->geometry->at(index);
-  if (abilities.load_store && !far_step().has_begun() && copy_mapped(*in, extent, index)) return in;
+  if (abilities.load_store && !remote_step().has_begun() && copy_mapped(*in, extent, index)) return in;
   return copy_by_kernel(*in, extent, index) ? in : nullptr;
 }
 
@@ -261,11 +264,11 @@ const Instruction* Run::copy_several(const Instruction* in, const Instruction* e
     const bool write = is_remote(to);
     if (in->destinations == 2 || write == is_remote(from)) break;
     const Location& there = write ? to : from;
-    if (far(there).by_owner) break;
+    if (remote_view(there).by_owner) break;
     char* here = local(write ? from : to, extent, index);
-    const uint64_t offset = far_offset(there, extent);
-    Placed next{{write, there.rank, far(there).at, offset, here, extent.length * element_bytes_, 0},
-                far(there).address + offset};
+    const uint64_t offset = remote_offset(there, extent);
+    Placed next{{write, there.rank, remote_view(there).at, offset, here, extent.length * element_bytes_, 0},
+                remote_view(there).address + offset};
     if (!fits(next)) break;
     batch.push_back(next);
   }
@@ -287,7 +290,7 @@ const Instruction* Run::copy_several(const Instruction* in, const Instruction* e
 // Reduces one block. Operands are in windows if `mapped`, otherwise remote ones are copied to this rank. Returns false
 // if a copy failed, the step is suspended, or a window is no longer valid (then no status is set).
 bool Run::reduce_block(const Instruction& in, const Extent& extent, uint64_t index, size_t stride, bool mapped) {
-  FarStep& step = far_step();
+  RemoteStep& step = remote_step();
   sources_.resize(in.sources);
   Window::fence();
   step.counted = 0;
@@ -300,18 +303,18 @@ bool Run::reduce_block(const Instruction& in, const Extent& extent, uint64_t ind
     sources_[size_t(s)] = here;
   }
   // The result goes directly to memory of this rank if the step cannot have to be repeated.
-  char* near[2] = {nullptr, nullptr};
-  int nears = 0;
+  char* local_to[2] = {nullptr, nullptr};
+  int local_count = 0;
   for (int d = 0; d < in.destinations && !mapped; d++)
-    if (!is_remote(in.locations[d])) near[nears++] = local(in.locations[d], extent, index);
-  char* first = nears > 0 ? near[0] : step.bounce.data() + stride * in.sources;
+    if (!is_remote(in.locations[d])) local_to[local_count++] = local(in.locations[d], extent, index);
+  char* first = local_count > 0 ? local_to[0] : step.bounce.data() + stride * in.sources;
   if (!step.combined) {
     step.made = step.counted = 0;
-    combine(in.from_right, first, near[1], sources_.data(), in.sources, extent.length);
+    combine(in.from_right, first, local_to[1], sources_.data(), in.sources, extent.length);
     if (mapped && !still_hold(in.locations + in.destinations, in.sources)) return false;
     step.combined = true, step.mapped = mapped;
   }
-  if (nears == 0) channel_->team->traffic.bounced += extent.length * element_bytes_;
+  if (local_count == 0) channel_->team->traffic.bounced += extent.length * element_bytes_;
   for (int d = 0; d < in.destinations; d++)
     if ((mapped || is_remote(in.locations[d])) && !put(in.locations[d], extent, index, first)) return false;
   return true;
@@ -319,12 +322,12 @@ bool Run::reduce_block(const Instruction& in, const Extent& extent, uint64_t ind
 
 // Reduces in one pass if all operands are mapped and none is both loaded and stored, otherwise block by block. A user's
 // function gets copies: it may not be prepared for bytes that were never an operand.
-bool Run::reduce_far(const Instruction& in, const Extent& whole, uint64_t index) {
+bool Run::reduce_remote(const Instruction& in, const Extent& whole, uint64_t index) {
   bool mapped = channel_->team->abilities.load_store && arguments_.reducer->kernel != nullptr, in_place = false;
   for (int d = 0; d < in.destinations && mapped; d++)
     for (int s = 0; s < in.sources; s++)
       in_place |= share_memory(in.locations[d], in.locations[in.destinations + s], whole, index);
-  FarStep& step = far_step();
+  RemoteStep& step = remote_step();
   if (mapped && !in_place && !step.has_begun()) {
     if (reduce_mapped(in, whole, index)) return true;
     mapped = false;

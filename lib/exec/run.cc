@@ -48,7 +48,7 @@ coll_status Run::begin(const Bound& bound, Channel& channel, const Arguments& ar
   status_ = channel.begin(bound.plan().staging_bytes, &staging_offset_);
   if (status_ != COLL_OK) return status_;
   if (bound.stages_here()) channel.touch_staging(bound.plan().staging_bytes);
-  for (FarStep& step : far_steps_) over(step);
+  for (RemoteStep& step : remote_steps_) over(step);
   lanes_left_ = 0;
   for (const BoundLane& lane : bound.lanes()) {
     const Instruction* code = lane.code.data();
@@ -342,11 +342,11 @@ void Run::learn(int rank, uint8_t view_index) {
   if (team.members[size_t(rank)].peer->same_process()) {
     seen.local = reinterpret_cast<char*>(address);
   } else if (offset == 0) {
-    learn_far(rank, view_index, line);
+    resolve_remote(rank, view_index, line);
   } else if (char* memory = team.arena_of(rank, offset - 1)) {
     seen.local = memory, mapped_ = true;
   } else {
-    far_of(rank, view_index) = {.address = address, .by_owner = true};
+    remote_view_of(rank, view_index) = {.address = address, .by_owner = true};
   }
 }
 
@@ -409,8 +409,8 @@ void Run::copy_here(int shared, bool stream, char* first, char* second, const ch
       staged, bytes, [&](size_t at, size_t length) { copy_near(first + at, second + at, source + at, length, false); });
 }
 
-// Reduces to memory that far cores read, with non-temporal stores. If the destination is also a source, its lines are
-// in this core's caches anyway: ordinary stores then.
+// Reduces to memory that cores behind another L3 read, with non-temporal stores. If the destination is also a source,
+// its lines are in this core's caches anyway: ordinary stores then.
 void Run::reduce_past_caches(bool from_right, char* to, const void** sources, int count, size_t elements) const {
   alignas(sync::line_bytes) char piece[size_t(8) << 10];
   const size_t most = sizeof piece / element_bytes_;
@@ -431,7 +431,7 @@ bool Run::reduce(const Instruction& in, uint64_t index) {
   int operands = in.destinations + in.sources;
   for (int i = 0; i < operands; i++)
     if (is_remote(in.locations[i])) [[unlikely]]
-      return reduce_far(in, extent, index);
+      return reduce_remote(in, extent, index);
   const void* few[16];
   std::unique_ptr<const void*[]> many;
   const void** sources = few;

@@ -126,14 +126,14 @@ class Run {
   Outcome run_compiled(LaneState& lane);
 
   bool offer(const void* buffer, size_t bytes, const plan::View& view, sync::FlagLine& line);
-  void learn_far(int rank, uint8_t view, const sync::FlagLine& line);
-  const Far& far(const Location& at) const { return channel_->far[at.seen]; }
-  Far& far_of(int rank, uint8_t view) const {
-    std::vector<Far>& all = channel_->far;
+  void resolve_remote(int rank, uint8_t view, const sync::FlagLine& line);
+  const RemoteView& remote_view(const Location& at) const { return channel_->remote_views[at.seen]; }
+  RemoteView& remote_view_of(int rank, uint8_t view) const {
+    std::vector<RemoteView>& all = channel_->remote_views;
     if (all.size() < channel_->seen.size()) all.resize(channel_->seen.size());
     return all[channel_->place_of(rank, view)];
   }
-  uint64_t far_offset(const Location& at, const plan::Extent& extent) const {
+  uint64_t remote_offset(const Location& at, const plan::Extent& extent) const {
     return block_offset(at) + extent.low * element_bytes_;
   }
   char* place(const Location& at, const plan::Extent& extent, uint64_t index) const;
@@ -143,7 +143,7 @@ class Run {
   const Instruction* copy_several(const Instruction* in, const Instruction* end, uint64_t index);
   bool copy_mapped(const Instruction& in, const plan::Extent& extent, uint64_t index);
   bool copy_by_kernel(const Instruction& in, const plan::Extent& extent, uint64_t index);
-  bool reduce_far(const Instruction& in, const plan::Extent& extent, uint64_t index);
+  bool reduce_remote(const Instruction& in, const plan::Extent& extent, uint64_t index);
   bool reduce_mapped(const Instruction& in, const plan::Extent& extent, uint64_t index);
   bool reduce_block(const Instruction& in, const plan::Extent& extent, uint64_t index, size_t stride, bool mapped);
   bool get(const Location& at, const plan::Extent& extent, char* to);
@@ -169,7 +169,7 @@ class Run {
   std::vector<transport::Hold> holds_;  // of memory that this operation offers or has mapped
   // State of a remote step that waits for copies by owners. advance() does not wait for them: it repeats the step from
   // its current block on.
-  struct FarStep {
+  struct RemoteStep {
     std::vector<char> bounce;  // copies of operands that only the kernel reaches
     size_t done = 0;           // elements of blocks that are done
     // State of the current block:
@@ -180,22 +180,22 @@ class Run {
 
     bool has_begun() const { return done != 0 || combined || made != 0 || copy.owner >= 0; }
   };
-  void next_block(FarStep& step, size_t done);
-  void over(FarStep& step) {
+  void next_block(RemoteStep& step, size_t done);
+  void over(RemoteStep& step) {
     if (step.has_begun()) [[unlikely]]
       next_block(step, 0);
   }
-  FarStep& far_step() {
-    if (far_steps_.size() < lanes_.size()) far_steps_.resize(lanes_.size());
-    return far_steps_[lane_];
+  RemoteStep& remote_step() {
+    if (remote_steps_.size() < lanes_.size()) remote_steps_.resize(lanes_.size());
+    return remote_steps_[lane_];
   }
   const Instruction* copy_again(const Instruction* in, const Instruction* end, uint64_t index);
 
-  std::vector<FarStep> far_steps_;    // [lanes] after the first remote step
-  size_t lane_ = 0;                   // the lane that runs
-  bool may_wait_ = false;             // steps may wait for owners: the caller blocks anyway
-  bool suspended_ = false;            // a step was not done because it waits for an owner
-  std::vector<const void*> sources_;  // of one remote reduction
+  std::vector<RemoteStep> remote_steps_;  // [lanes] after the first remote step
+  size_t lane_ = 0;                       // the lane that runs
+  bool may_wait_ = false;                 // steps may wait for owners: the caller blocks anyway
+  bool suspended_ = false;                // a step was not done because it waits for an owner
+  std::vector<const void*> sources_;      // of one remote reduction
 };
 
 // Copies source to first and, unless null, to second; skips a destination that is the source.

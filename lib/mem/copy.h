@@ -56,9 +56,9 @@ inline void copy(void* dst, const void* src, size_t bytes) {
 void copy_nt(void* dst, const void* src, size_t bytes);
 
 // Copies over lines that another core has read: with `rep movsb` from the size on at which that needs no
-// read-for-ownership, otherwise with non-temporal stores if that core is far (last parameter) and ordinary ones if not.
-// A flag stored afterwards publishes the data, as for copy_nt().
-void copy_shared(void* dst, const void* src, size_t bytes, bool distant);
+// read-for-ownership, otherwise with non-temporal stores if `streams` and with ordinary ones if not. Set `streams` if
+// that core is behind another L3. A flag stored afterwards publishes the data, as for copy_nt().
+void copy_shared(void* dst, const void* src, size_t bytes, bool streams);
 
 // Copies data that will not be read again soon, without a read-for-ownership of the destination: non-temporal stores,
 // or `rep movsb` for long data if the processor has RFO-free stores.

@@ -43,7 +43,7 @@ const Implementation& choose() {
 
 // Whether `rep movsb` is very slow at these addresses. Zen 3 copies 2 GB/s instead of 60 if dst is up to half a line
 // behind src within their pages, and few more up to two lines behind; Zen 5 copies a third as fast as otherwise.
-bool strings_crawl(const void* dst, const void* src) {
+bool rep_movsb_is_slow(const void* dst, const void* src) {
   constexpr size_t page_bytes = 4096, most_behind = 127;
   const size_t behind = (reinterpret_cast<uintptr_t>(dst) - reinterpret_cast<uintptr_t>(src)) % page_bytes;
   return behind - 1 < most_behind;
@@ -51,7 +51,7 @@ bool strings_crawl(const void* dst, const void* src) {
 
 // With `rep movsb` if the processor has RFO-free stores. Otherwise with memcpy(), which selects `rep movsb` by rules of
 // its own; a sanitizer checks its accesses.
-void copy_string(void* dst, const void* src, size_t bytes) {
+void copy_rep_movsb(void* dst, const void* src, size_t bytes) {
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   if (processor().has_rfo_free_stores()) {
     asm volatile("rep movsb" : "+D"(dst), "+S"(src), "+c"(bytes)::"memory");
@@ -112,24 +112,25 @@ ReduceKernel reduce_kernel(coll_op op, coll_datatype type) {
 }
 
 void detail::copy_long(void* dst, const void* src, size_t bytes) {
-  if (bytes < processor().rep_movsb_load_min_bytes || strings_crawl(dst, src)) copy_vectors(dst, src, bytes);
-  else copy_string(dst, src, bytes);
+  if (bytes < processor().rep_movsb_load_min_bytes || rep_movsb_is_slow(dst, src)) copy_vectors(dst, src, bytes);
+  else copy_rep_movsb(dst, src, bytes);
 }
 
 void copy_vectors(void* dst, const void* src, size_t bytes) { implementation().copy.copy(dst, src, bytes); }
 
 void copy_nt(void* dst, const void* src, size_t bytes) { implementation().copy.copy_nt(dst, src, bytes); }
 
-void copy_shared(void* dst, const void* src, size_t bytes, bool distant) {
-  if (bytes >= processor().rep_movsb_no_rfo_min_bytes && !strings_crawl(dst, src)) return copy_string(dst, src, bytes);
-  distant ? copy_nt(dst, src, bytes) : copy(dst, src, bytes);
+void copy_shared(void* dst, const void* src, size_t bytes, bool streams) {
+  if (bytes >= processor().rep_movsb_no_rfo_min_bytes && !rep_movsb_is_slow(dst, src))
+    return copy_rep_movsb(dst, src, bytes);
+  streams ? copy_nt(dst, src, bytes) : copy(dst, src, bytes);
 }
 
 void copy_streaming(void* dst, const void* src, size_t bytes) {
   const Processor& here = processor();
-  const bool by_string =
-      here.has_rfo_free_stores() && bytes >= here.rep_movsb_load_min_bytes && !strings_crawl(dst, src);
-  by_string ? copy_string(dst, src, bytes) : copy_nt(dst, src, bytes);
+  const bool by_rep_movsb =
+      here.has_rfo_free_stores() && bytes >= here.rep_movsb_load_min_bytes && !rep_movsb_is_slow(dst, src);
+  by_rep_movsb ? copy_rep_movsb(dst, src, bytes) : copy_nt(dst, src, bytes);
 }
 
 void copy2(void* dst1, void* dst2, const void* src, size_t bytes) {

@@ -42,13 +42,13 @@ std::string check_ranges(const Plan& plan) {
 }
 
 // Whether the operand is another rank's buffer if its owner publishes the view as direct.
-bool is_far(const Plan& plan, int rank, const Operand& operand) {
+bool is_remote(const Plan& plan, int rank, const Operand& operand) {
   return operand.space == Space::view && operand.rank != rank && plan.views[operand.view].buffer != Buffer::none;
 }
 
 std::string check_direction(const Plan& plan, int rank, const Step& step, const Operand* operands) {
   for (int i = 0; i < step.destinations + step.sources; ++i) {
-    if (!is_far(plan, rank, operands[i])) continue;
+    if (!is_remote(plan, rank, operands[i])) continue;
     const bool writes = i < step.destinations;
     if (writes && plan.direction == Direction::read)
       return "writes another rank's buffer, and the plan claims only to read them";
@@ -67,7 +67,8 @@ std::vector<int> sources_in_order(const Plan& plan, int rank) {
       if (step.kind != Kind::copy && step.kind != Kind::reduce) continue;
       for (int i = 0; i < step.sources; ++i) {
         const Operand& from = program.operands[step.operand + step.destinations + size_t(i)];
-        if (is_far(plan, rank, from) && (sources.empty() || sources.back() != from.rank)) sources.push_back(from.rank);
+        if (is_remote(plan, rank, from) && (sources.empty() || sources.back() != from.rank))
+          sources.push_back(from.rank);
       }
     }
   return sources;
@@ -91,9 +92,10 @@ std::string check_one_reader(const Plan& plan) {
 }
 
 // The executor may run a copy as one kernel-assisted copy, which moves bytes between this rank and one other.
-std::string check_far_copy(const Plan& plan, int rank, const Step& step, const Operand* operands) {
-  const auto far = [&](const Operand& operand) { return is_far(plan, rank, operand); };
-  bool to = far(operands[0]) || (step.destinations == 2 && far(operands[1])), from = far(operands[step.destinations]);
+std::string check_remote_copy(const Plan& plan, int rank, const Step& step, const Operand* operands) {
+  const auto remote = [&](const Operand& operand) { return is_remote(plan, rank, operand); };
+  bool to = remote(operands[0]) || (step.destinations == 2 && remote(operands[1])),
+       from = remote(operands[step.destinations]);
   if (to && from) return "copies between the buffers of two other ranks";
   if (to && step.destinations == 2) return "has two destinations, one of them another rank's buffer";
   return "";
@@ -133,7 +135,7 @@ std::string check_operands(const Plan& plan, int rank, const Program& program, c
   const Operand* operands = program.operands.data() + step.operand;
   if (auto problem = check_direction(plan, rank, step, operands); !problem.empty()) return problem;
   if (auto problem = check_blocks(plan, step, operands); !problem.empty()) return problem;
-  return one_source ? check_far_copy(plan, rank, step, operands) : "";
+  return one_source ? check_remote_copy(plan, rank, step, operands) : "";
 }
 
 std::string check_step(const Plan& plan, int rank, const Program& program, const Step& step) {

@@ -70,10 +70,10 @@ class Counter {
       for (int b = 0; b < plan_.ranks; ++b) {
         uint64_t bytes = flows_[size_t(a) * size_t(plan_.ranks) + size_t(b)];
         if (a == b || bytes == 0) continue;
-        size_t far = distance ? distance(a, b) : 0;
-        if (counts_.by_distance.size() <= far) counts_.by_distance.resize(far + 1);
-        counts_.by_distance[far].messages++;
-        counts_.by_distance[far].bytes += bytes;
+        size_t distance_class = distance ? distance(a, b) : 0;
+        if (counts_.by_distance.size() <= distance_class) counts_.by_distance.resize(distance_class + 1);
+        counts_.by_distance[distance_class].messages++;
+        counts_.by_distance[distance_class].bytes += bytes;
         counts_.messages++;
       }
     counts_.steps = steps;
@@ -85,7 +85,7 @@ class Counter {
     return operand.space == Space::view ? operand.rank : lane.rank;
   }
   // Another rank's buffer, which only a kernel-assisted copy can access.
-  bool far(const Operand& operand, const LaneState& lane) const {
+  bool remote(const Operand& operand, const LaneState& lane) const {
     return operand.space == Space::view && operand.rank != lane.rank &&
            plan_.views[operand.view].buffer != Buffer::none;
   }
@@ -93,16 +93,16 @@ class Counter {
                          uint64_t bytes, Traffic& traffic) const {
     if (step.kind == Kind::copy) {
       // One kernel-assisted copy serves one destination.
-      if (step.destinations == 2 && far(from[0], lane)) traffic.loaded += bytes;
+      if (step.destinations == 2 && remote(from[0], lane)) traffic.loaded += bytes;
       return;
     }
     uint64_t bounces = 0;
-    for (int s = 0; s < step.sources; ++s) bounces += far(from[s], lane);
+    for (int s = 0; s < step.sources; ++s) bounces += remote(from[s], lane);
     // The result is made in local memory first, and then copied to the remote destination.
-    if (far(to[0], lane)) bounces++;
+    if (remote(to[0], lane)) bounces++;
     traffic.loaded += bounces * bytes;
     traffic.stored += bounces * bytes;
-    if (step.destinations == 2 && far(to[1], lane)) traffic.loaded += bytes;
+    if (step.destinations == 2 && remote(to[1], lane)) traffic.loaded += bytes;
   }
 
   const Layout& layout_;

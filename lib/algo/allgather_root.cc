@@ -28,38 +28,38 @@ Plan gather_bcast(const Request& request) {
     if (rank == root) {
       gathered.publish(in);
       in.post(gathered.flag, constant(1), gathered.staged());
-      in.post(gathered.flag, all_passes(longest, 1), gathered.direct());
+      in.post(gathered.flag, all_iterations(longest, 1), gathered.direct());
       in.loop(longest);
       in.copy(mine, own_recv(root), own_send());
-      wait_each(in, others, taken, pass_before(ring.depth), gathered.staged());
+      wait_each(in, others, taken, iteration_before(ring.depth), gathered.staged());
       in.copy(mine, gathered.of(root, root), own_send(), gathered.staged());
       for (int peer : others) {
-        in.wait(peer, written, this_pass_of(pieces[size_t(peer)]));
+        in.wait(peer, written, this_iteration_of(pieces[size_t(peer)]));
         in.copy(pieces[size_t(peer)], own_recv(peer), gathered.of(root, peer), gathered.staged(), false);
       }
-      in.post(complete, this_pass()).end();
-      wait_each(in, others, taken, all_passes(longest), gathered.direct());
+      in.post(complete, this_iteration()).end();
+      wait_each(in, others, taken, all_iterations(longest), gathered.direct());
 
       LaneBuilder free = b.lane(rank);
       free.wait(root, gathered.flag, constant(1));  // the other lane has published the view
       free.loop(longest);
-      wait_each(free, others, taken, this_pass(), gathered.staged());
-      free.post(gathered.flag, this_pass(1), gathered.staged()).end();
+      wait_each(free, others, taken, this_iteration(), gathered.staged());
+      free.post(gathered.flag, this_iteration(1), gathered.staged()).end();
     } else {
       in.wait(root, gathered.flag, constant(1));
       in.loop(mine);
-      in.wait(root, gathered.flag, this_pass(1 - ring.depth));
+      in.wait(root, gathered.flag, this_iteration(1 - ring.depth));
       in.copy(mine, gathered.of(root, rank), own_send());
-      in.post(written, this_pass());
+      in.post(written, this_iteration());
       in.copy(mine, own_recv(rank), own_send(), {}, false);
       in.end();
 
       LaneBuilder out = b.lane(rank);
       out.wait(root, gathered.flag, constant(1));
-      out.loop(longest).wait(root, complete, this_pass());
+      out.loop(longest).wait(root, complete, this_iteration());
       for (int peer : all_but(ranks, rank))
         out.copy(pieces[size_t(peer)], own_recv(peer), gathered.of(root, peer), {}, false);
-      out.post(taken, this_pass()).end();
+      out.post(taken, this_iteration()).end();
     }
   }
   return b.finish();

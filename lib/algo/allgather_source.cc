@@ -56,23 +56,23 @@ Plan read(const Request& request, const char* name, Buffer buffer) {
 
     LaneBuilder supply = b.lane(rank);
     source.publish(supply);
-    if (!source.plain) supply.post(source.flag, all_passes(mine, 1), source.direct());
+    if (!source.plain) supply.post(source.flag, all_iterations(mine, 1), source.direct());
     supply.loop(mine);
-    wait_each(supply, peers, taken, pass_before(ring.depth), source.staged());
+    wait_each(supply, peers, taken, iteration_before(ring.depth), source.staged());
     supply.copy(mine, source.of(rank), own_send(), source.staged());
-    supply.post(source.flag, this_pass(1), source.staged());
+    supply.post(source.flag, this_iteration(1), source.staged());
     supply.copy(mine, own_recv(rank), own_send(), {}, false);
     supply.end();
-    supply.post(source.flag, all_passes(mine, 1), source.staged());
-    if (!source.plain) wait_each(supply, peers, taken, all_passes(mine), source.direct());
+    supply.post(source.flag, all_iterations(mine, 1), source.staged());
+    if (!source.plain) wait_each(supply, peers, taken, all_iterations(mine), source.direct());
 
     LaneBuilder fetch = b.lane(rank);
     fetch.loop(pieces.longest);
     for (int peer : peers) {
-      fetch.wait(peer, source.flag, this_pass_of(pieces[peer], 1));
+      fetch.wait(peer, source.flag, this_iteration_of(pieces[peer], 1));
       fetch.copy(pieces[peer], own_recv(peer), source.of(peer), {}, false);
     }
-    fetch.post(taken, this_pass()).end();
+    fetch.post(taken, this_iteration()).end();
     wait_each(fetch, peers, source.flag, constant(1));
   }
   return b.finish();
@@ -99,22 +99,22 @@ Plan ring_source_write(const Request& request) {
     LaneBuilder empty = b.lane(rank);
     target.publish(empty);
     empty.post(target.flag, constant(1), target.staged());
-    empty.post(target.flag, all_passes(pieces.longest, 1), target.direct());
+    empty.post(target.flag, all_iterations(pieces.longest, 1), target.direct());
     empty.loop(pieces.longest);
     for (int peer : before(ranks, rank)) {
-      empty.wait(peer, sent, this_pass_of(pieces[peer]));
+      empty.wait(peer, sent, this_iteration_of(pieces[peer]));
       empty.copy(pieces[peer], own_recv(peer), target.of(rank, peer), target.staged(), false);
     }
-    empty.post(target.flag, this_pass(1), target.staged()).end();
+    empty.post(target.flag, this_iteration(1), target.staged()).end();
 
     LaneBuilder write = b.lane(rank);
     wait_each(write, after(ranks, rank), target.flag, constant(1));
     write.loop(mine);
     for (int peer : after(ranks, rank)) {
-      write.wait(peer, target.flag, this_pass(1 - ring.depth));
+      write.wait(peer, target.flag, this_iteration(1 - ring.depth));
       write.copy(mine, target.of(peer, rank), own_send());
     }
-    write.post(sent, this_pass());
+    write.post(sent, this_iteration());
     write.copy(mine, own_recv(rank), own_send(), {}, false);
     write.end();
   }

@@ -24,8 +24,8 @@ Plan all_read(const Request& request) {
     LaneBuilder lane = b.lane(rank);
     lane.loop(chunks);
     lane.copy(chunks, input.of(rank), own_send());
-    lane.post(input.flag, this_pass());
-    wait_each(lane, all_but(ranks, rank), input.flag, this_pass());
+    lane.post(input.flag, this_iteration());
+    wait_each(lane, all_but(ranks, rank), input.flag, this_iteration());
     lane.reduce(chunks, to, sources);
     lane.end();
   }
@@ -51,7 +51,7 @@ class RecursiveDoubling {
   Plan make() {
     for (int rank : b_.ranks()) {
       LaneBuilder lane = b_.lane(rank);
-      lane.loop(chunks_).copy(chunks_, blocks_[0].of(rank), own_send()).post(blocks_[0].flag, this_pass());
+      lane.loop(chunks_).copy(chunks_, blocks_[0].of(rank), own_send()).post(blocks_[0].flag, this_iteration());
       for (int step = 0; step < int(blocks_.size()); ++step)
         if (has_sibling(rank, step)) reduce(lane, rank, step);
       lane.end();
@@ -75,13 +75,13 @@ class RecursiveDoubling {
 
   void reduce(LaneBuilder& lane, int rank, int step) const {
     const int other = source(rank, step);
-    lane.wait(other, shown(other, step).flag, this_pass());
+    lane.wait(other, shown(other, step).flag, this_iteration());
     const Operand sources[] = {shown(std::min(rank, other), step).of(std::min(rank, other)),
                                shown(std::max(rank, other), step).of(std::max(rank, other))};
     const bool last = step + 1 == int(blocks_.size());
     const Operand to[] = {last ? own_recv() : blocks_[size_t(step) + 1].of(rank)};
     lane.reduce(chunks_, to, sources);
-    if (!last) lane.post(blocks_[size_t(step) + 1].flag, this_pass());
+    if (!last) lane.post(blocks_[size_t(step) + 1].flag, this_iteration());
   }
 
   const int ranks_;

@@ -43,25 +43,25 @@ Plan exchange(const Request& request, const char* name, SenderOf sender_of) {
 
     LaneBuilder supply = b.lane(rank);
     source.publish(supply);
-    supply.post(source.flag, all_passes(longest_sent, 1), source.direct());
+    supply.post(source.flag, all_iterations(longest_sent, 1), source.direct());
     supply.loop(longest_sent);
     for (int peer : senders) {
-      supply.wait(peer, taken, pass_before_of(range_of(rank, peer), ring.depth), source.staged());
+      supply.wait(peer, taken, iteration_before_of(range_of(rank, peer), ring.depth), source.staged());
       supply.copy(range_of(rank, peer), source.of(rank, peer), own_send(peer), source.staged());
     }
-    supply.post(source.flag, this_pass(1), source.staged());
+    supply.post(source.flag, this_iteration(1), source.staged());
     supply.copy(mine, own_recv(rank), own_send(rank), {}, false);
     supply.end();
-    supply.post(source.flag, all_passes(longest_sent, 1), source.staged());
-    for (int peer : senders) supply.wait(peer, taken, all_passes(range_of(rank, peer)), source.direct());
+    supply.post(source.flag, all_iterations(longest_sent, 1), source.staged());
+    for (int peer : senders) supply.wait(peer, taken, all_iterations(range_of(rank, peer)), source.direct());
 
     LaneBuilder fetch = b.lane(rank);
     fetch.loop(longest_got);
     for (int peer : senders) {
-      fetch.wait(peer, source.flag, this_pass_of(range_of(peer, rank), 1));
+      fetch.wait(peer, source.flag, this_iteration_of(range_of(peer, rank), 1));
       fetch.copy(range_of(peer, rank), own_recv(peer), source.of(peer, rank), {}, false);
     }
-    fetch.post(taken, this_pass()).end();
+    fetch.post(taken, this_iteration()).end();
     wait_each(fetch, senders, source.flag, constant(1));
   }
   return b.finish();

@@ -49,22 +49,22 @@ class Bruck {
     LaneBuilder lane = b_.lane(rank);
     lane.loop(all_);
     for (int distance = 1; distance < ranks_; distance *= 2)
-      lane.wait(rank_of(rank + distance), taken_, pass_before(ring_.depth));
+      lane.wait(rank_of(rank + distance), taken_, iteration_before(ring_.depth));
     for (int i = 1; i < ranks_; ++i) lane.copy(all_, waiting(rank, i, 1), own_send(rank_of(rank + i)));
     int step = 0;
-    lane.post(ready_[0], this_pass());
+    lane.post(ready_[0], this_iteration());
     lane.copy(all_, own_recv(rank), own_send(rank), {}, false);
     for (int distance = 1; distance < ranks_; distance *= 2) {
       const int from = rank_of(rank - distance);
-      lane.wait(from, ready_[size_t(step++)], this_pass());
+      lane.wait(from, ready_[size_t(step++)], this_iteration());
       for (int i = 1; i < ranks_; ++i) {
         if ((i & distance) == 0) continue;
         if (i < 2 * distance) lane.copy(all_, own_recv(rank_of(rank - i)), waiting(from, i, distance), {}, false);
         else lane.copy(all_, waiting(rank, i, 2 * distance), waiting(from, i, distance));
       }
-      if (2 * distance < ranks_) lane.post(ready_[size_t(step)], this_pass());
+      if (2 * distance < ranks_) lane.post(ready_[size_t(step)], this_iteration());
     }
-    lane.post(taken_, this_pass()).end();
+    lane.post(taken_, this_iteration()).end();
   }
 
   const int ranks_;

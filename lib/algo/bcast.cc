@@ -152,15 +152,15 @@ Plan sequential_write(const Request& request) {
       wait_each(lane, peers, target.flag, constant(1));
       lane.loop(chunks);
       for (int peer : peers)
-        lane.wait(peer, target.flag, this_pass(1 - ring.depth)).copy(chunks, target.of(peer), own_send());
-      lane.post(sent, this_pass()).end();
+        lane.wait(peer, target.flag, this_iteration(1 - ring.depth)).copy(chunks, target.of(peer), own_send());
+      lane.post(sent, this_iteration()).end();
     } else {
       lane.publish(target.view);
       lane.post(target.flag, constant(1), target.staged());
-      lane.post(target.flag, all_passes(chunks, 1), target.direct());
-      lane.loop(chunks).wait(root, sent, this_pass());
+      lane.post(target.flag, all_iterations(chunks, 1), target.direct());
+      lane.loop(chunks).wait(root, sent, this_iteration());
       lane.copy(chunks, own_recv(), target.of(rank), target.staged(), false);
-      lane.post(target.flag, this_pass(1), target.staged()).end();
+      lane.post(target.flag, this_iteration(1), target.staged()).end();
     }
   }
   return b.finish();

@@ -94,12 +94,12 @@ class ByIndex {
     LaneBuilder lane = b_.lane(rank);
     input_.announce(lane, chunks_);
     lane.loop(chunks_);
-    wait_others(lane, members, rank, done_[size_t(level)], pass_before(ring_.depth), input_.staged());
+    wait_others(lane, members, rank, done_[size_t(level)], iteration_before(ring_.depth), input_.staged());
     if (index < 0) lane.copy(chunks_, input_.of(rank), own_send(), input_.staged());
     else slices_.at(int(members.size())).copy_others(lane, index, input_.of(rank), own_send(), input_.staged());
-    lane.post(input_.flag, this_pass(), input_.staged()).end();
+    lane.post(input_.flag, this_iteration(), input_.staged()).end();
     // In an allreduce the rank knows this when it receives the last result from above, and the root has waited itself.
-    if (!everywhere_) wait_others(lane, members, rank, done_[size_t(level)], all_passes(chunks_), input_.direct());
+    if (!everywhere_) wait_others(lane, members, rank, done_[size_t(level)], all_iterations(chunks_), input_.direct());
   }
 
   void work(int rank) {
@@ -115,8 +115,8 @@ class ByIndex {
       if (leader != rank) break;
       const std::vector<int>& made = partials_.made_in(level, group);
       if (made.empty()) continue;
-      wait_others(lane, partials_.members(level, group), rank, done_[size_t(level)], this_pass());
-      if (partials_[made[0]].into >= 0) lane.post(ready_[size_t(level)], this_pass());
+      wait_others(lane, partials_.members(level, group), rank, done_[size_t(level)], this_iteration());
+      if (partials_[made[0]].into >= 0) lane.post(ready_[size_t(level)], this_iteration());
     }
     if (root) deliver(lane, rank);
     lane.end();
@@ -153,7 +153,7 @@ class ByIndex {
     for (const Window* window : windows_of(rank)) {
       if (window->plain) continue;
       lane.publish(window->view).post(window->flag, constant(1), window->staged());
-      lane.post(window->flag, all_passes(chunks_, 1), window->direct());
+      lane.post(window->flag, all_iterations(chunks_, 1), window->direct());
     }
     if (rank == tree_.root() && everywhere_) down_->publish(lane);
   }
@@ -168,10 +168,10 @@ class ByIndex {
       const int any_made_there = partials_.made_in(reader.level, reader.group)[0];
       if (std::ranges::find(awaited, any_made_there) != awaited.end()) continue;
       awaited.push_back(any_made_there);
-      wait_others(lane, readers_of(made), rank, done_[size_t(reader.level)], pass_before(ring_.depth),
+      wait_others(lane, readers_of(made), rank, done_[size_t(reader.level)], iteration_before(ring_.depth),
                   window_of(partials_[made]).staged());
     }
-    for (const Window* window : windows_of(rank)) lane.post(window->flag, this_pass(1), window->staged());
+    for (const Window* window : windows_of(rank)) lane.post(window->flag, this_iteration(1), window->staged());
   }
 
   // ---- reduction in a group ----
@@ -190,14 +190,14 @@ class ByIndex {
         const Partial& source = partials_[from];
         sources.push_back(from == rank ? own_send() : place_of(source));
         if (source.leader == rank) continue;
-        lane.wait(source.leader, source.is_input() ? input_.flag : ready_[size_t(source.level)], this_pass());
+        lane.wait(source.leader, source.is_input() ? input_.flag : ready_[size_t(source.level)], this_iteration());
         open = open || (source.leader == partial.leader && &window_of(source) == &window_of(partial));
       }
       const Operand to = place_of(partial);
-      if (!open) lane.wait(partial.leader, window_of(partial).flag, this_pass(1));
+      if (!open) lane.wait(partial.leader, window_of(partial).flag, this_iteration(1));
       lane.reduce(slice, {&to, 1}, fold_nodes(lane, slice, partial.steps, sources, boxes));
     }
-    lane.post(done_[size_t(level)], this_pass());
+    lane.post(done_[size_t(level)], this_iteration());
   }
 
   Node down_node(int rank) const { return {.rounds = {tree_.children(rank)}}; }

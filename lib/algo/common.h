@@ -14,24 +14,24 @@
 
 namespace coll::algo {
 
-using plan::all_passes;
+using plan::all_iterations;
 using plan::any_rank;
 using plan::Buffer;
 using plan::Builder;
 using plan::Collective;
 using plan::constant;
 using plan::if_direct;
+using plan::iteration_before;
+using plan::iteration_before_of;
 using plan::LaneBuilder;
 using plan::Only;
 using plan::Operand;
 using plan::own_recv;
 using plan::own_send;
-using plan::pass_before;
-using plan::pass_before_of;
 using plan::Plan;
 using plan::seen;
-using plan::this_pass;
-using plan::this_pass_of;
+using plan::this_iteration;
+using plan::this_iteration_of;
 using plan::Value;
 
 // Chunk and depth of a ring, limited so that a generator may rely on them: the chunk is a multiple of a cache line, and
@@ -89,7 +89,7 @@ struct Window {
   // For data that is complete before the plan starts: announces all iterations of a direct view at once. For a staged
   // view the generator posts each iteration.
   void announce(LaneBuilder& lane, uint16_t range) const {
-    if (!plain) lane.publish(view).post(flag, all_passes(range), direct());
+    if (!plain) lane.publish(view).post(flag, all_iterations(range), direct());
   }
 };
 

@@ -21,14 +21,14 @@ Downward::Downward(Builder& b, Buffer buffer, Ring ring, int rounds, int pieces)
 // otherwise children of two rounds would read at the same time.
 void Downward::await_slot(LaneBuilder& lane, const Node& node) const {
   if (node.leaf()) return;
-  if (node.rounds.size() == 1) wait_each(lane, node.rounds[0], taken_, pass_before(ring_.depth), data_.staged());
-  else wait_each(lane, node.rounds.back(), taken_, pass_before(1));
+  if (node.rounds.size() == 1) wait_each(lane, node.rounds[0], taken_, iteration_before(ring_.depth), data_.staged());
+  else wait_each(lane, node.rounds.back(), taken_, iteration_before(1));
 }
 
 void Downward::offer(LaneBuilder& lane, const Node& node) const {
   for (size_t round = 0; round < node.rounds.size(); ++round) {
-    if (round > 0) wait_each(lane, node.rounds[round - 1], taken_, this_pass());
-    lane.post(round_flag(int(round)), this_pass());
+    if (round > 0) wait_each(lane, node.rounds[round - 1], taken_, this_iteration());
+    lane.post(round_flag(int(round)), this_iteration());
   }
 }
 
@@ -36,12 +36,12 @@ void Downward::offer(LaneBuilder& lane, const Node& node) const {
 void Downward::offer_pieces(LaneBuilder& lane, const Node& node, int piece, int pieces) const {
   const int before = piece * node.offered_pieces / pieces, after = (piece + 1) * node.offered_pieces / pieces;
   for (int offered = before; offered < after; ++offered)
-    lane.post(piece_flag(offered, node.offered_pieces), this_pass());
+    lane.post(piece_flag(offered, node.offered_pieces), this_iteration());
 }
 
 void Downward::retire(LaneBuilder& lane, const Node& node) const {
   if (node.leaf() || data_.plain) return;
-  wait_each(lane, node.rounds.back(), taken_, all_passes(chunks_), data_.direct());
+  wait_each(lane, node.rounds.back(), taken_, all_iterations(chunks_), data_.direct());
 }
 
 void Downward::send_all(LaneBuilder& lane, int rank, const Node& node) {
@@ -51,7 +51,7 @@ void Downward::send_all(LaneBuilder& lane, int rank, const Node& node) {
   if (pieces > 1) lane.post(data_.flag, constant(1));
   const bool at_once = node.rounds.size() == 1 && !data_.plain;  // direct data is complete: no chunks to count
   for (int piece = 0; at_once && piece < pieces; ++piece)
-    lane.post(piece_flag(piece, pieces), all_passes(chunks_), data_.direct());
+    lane.post(piece_flag(piece, pieces), all_iterations(chunks_), data_.direct());
   lane.loop(chunks_);
   await_slot(lane, node);
   if (node.rounds.size() > 1) {
@@ -60,7 +60,7 @@ void Downward::send_all(LaneBuilder& lane, int rank, const Node& node) {
   } else {
     for (int piece = 0; piece < pieces; ++piece) {
       lane.copy(piece_range(piece, pieces), data_.of(rank), own_send(), data_.staged());
-      lane.post(piece_flag(piece, pieces), this_pass(), data_.staged());
+      lane.post(piece_flag(piece, pieces), this_iteration(), data_.staged());
     }
   }
   lane.end();
@@ -77,7 +77,8 @@ void Downward::receive(LaneBuilder& lane, int rank, const Node& node) {
   lane.loop(chunks_);
   for (int piece = 0; piece < node.pieces; ++piece) {
     const int last = (piece + 1) * node.parent_pieces / node.pieces - 1;  // the last of the parent's slices in this one
-    lane.wait(node.parent, node.round > 0 ? round_flag(node.round) : piece_flag(last, node.parent_pieces), this_pass());
+    lane.wait(node.parent, node.round > 0 ? round_flag(node.round) : piece_flag(last, node.parent_pieces),
+              this_iteration());
     const uint16_t range = piece_range(piece, node.pieces);
     if (node.leaf()) {
       lane.copy(range, own_recv(), data_.of(node.parent), {}, false);
@@ -86,7 +87,7 @@ void Downward::receive(LaneBuilder& lane, int rank, const Node& node) {
       lane.copy2(range, own_recv(), data_.of(rank), data_.of(node.parent), data_.staged());
       if (!data_.plain) lane.copy(range, own_recv(), data_.of(node.parent), data_.direct());
     }
-    if (piece + 1 == node.pieces) lane.post(taken_, this_pass());
+    if (piece + 1 == node.pieces) lane.post(taken_, this_iteration());
     if (node.rounds.size() == 1) offer_pieces(lane, node, piece, node.pieces);
   }
   if (node.rounds.size() > 1) offer(lane, node);

@@ -43,15 +43,15 @@ class Flat {
     const Operand sum = scatters_ ? own_recv() : sums_->of(rank);
     LaneBuilder lane = b_.lane(rank);
     lane.loop(shares_.all());
-    wait_each(lane, others, complete_, pass_before(shares_.depth()));
+    wait_each(lane, others, complete_, iteration_before(shares_.depth()));
     shares_.stage(lane, rank, shared_);
-    lane.post(shared_.flag, this_pass());
-    wait_each(lane, readers_, taken_, pass_before(shares_.depth()));
-    wait_each(lane, others, shared_.flag, this_pass());
+    lane.post(shared_.flag, this_iteration());
+    wait_each(lane, readers_, taken_, iteration_before(shares_.depth()));
+    wait_each(lane, others, shared_.flag, this_iteration());
     std::vector<Operand> sources;
     for (int q = 0; q < ranks_; ++q) sources.push_back(shares_.in(shared_, q, rank));
     lane.reduce(mine, {&sum, 1}, sources);
-    lane.post(complete_, this_pass()).end();
+    lane.post(complete_, this_iteration()).end();
   }
 
   const bool scatters_;

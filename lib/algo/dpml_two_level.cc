@@ -97,10 +97,10 @@ class TwoLevel {
   void stage(int rank) {
     LaneBuilder lane = b_.lane(rank);
     lane.loop(shares_.all());
-    if (scatters_) wait_each(lane, all_but(ranks_, -1), complete_, pass_before(shares_.depth()));
-    else wait_each(lane, readers_, taken_, pass_before(shares_.depth()));
+    if (scatters_) wait_each(lane, all_but(ranks_, -1), complete_, iteration_before(shares_.depth()));
+    else wait_each(lane, readers_, taken_, iteration_before(shares_.depth()));
     shares_.stage(lane, rank, shared_);
-    lane.post(shared_.flag, this_pass()).end();
+    lane.post(shared_.flag, this_iteration()).end();
   }
 
   // The root of a reduce: all shares of an iteration are in its receive buffer, or in its slot, from which it copies
@@ -108,10 +108,10 @@ class TwoLevel {
   void drain(int rank) {
     LaneBuilder lane = b_.lane(rank);
     lane.loop(shares_.all());
-    for (const Result& result : results_) lane.wait(result.owner, complete_, this_pass());
+    for (const Result& result : results_) lane.wait(result.owner, complete_, this_iteration());
     lane.copy(shares_.all(), own_recv(), output_->of(rank), output_->staged(), false);
-    lane.post(output_->flag, this_pass(1), output_->staged());
-    lane.post(taken_, this_pass()).end();
+    lane.post(output_->flag, this_iteration(1), output_->staged());
+    lane.post(taken_, this_iteration()).end();
   }
 
   void work(int rank) {
@@ -122,17 +122,17 @@ class TwoLevel {
     else if (output_ && owns_a_share) lane.wait(root_, output_->flag, constant(1));
     lane.loop(shares_.all());
     if (slice < sockets_.slices) {
-      wait_each(lane, sockets_.group(rank), shared_.flag, this_pass());
+      wait_each(lane, sockets_.group(rank), shared_.flag, this_iteration());
       // Members begin with different nodes, so that not all of them read from the same ranks at the same time.
       const std::vector<Ranks>& nodes = nodes_[size_t(own_group)];
       for (const Part& part : slices_[size_t(slice)])
         for (size_t n = 0; n < nodes.size(); ++n) inside(lane, rank, nodes[(size_t(slice) + n) % nodes.size()], part);
-      lane.post(partial_, this_pass());
+      lane.post(partial_, this_iteration());
     }
     if (scatters_) {
       across(lane, rank, sockets_.slice_of(rank), shares_.of(rank), own_recv());
     } else if (owns_a_share) {
-      if (output_) lane.wait(root_, output_->flag, this_pass(1 - shares_.depth()));
+      if (output_) lane.wait(root_, output_->flag, this_iteration(1 - shares_.depth()));
       across(lane, rank, slice, share(slice, own_group), output_ ? output_->of(root_) : shared_.of(rank));
     }
     lane.end();
@@ -143,7 +143,7 @@ class TwoLevel {
   void announce_output(LaneBuilder& lane) const {
     output_->publish(lane);
     lane.post(output_->flag, constant(1), output_->staged());
-    lane.post(output_->flag, all_passes(shares_.all(), 1), output_->direct());
+    lane.post(output_->flag, all_iterations(shares_.all(), 1), output_->direct());
   }
 
   void inside(LaneBuilder& lane, int rank, const Ranks& node, const Part& part) const {
@@ -163,14 +163,14 @@ class TwoLevel {
       owners.push_back(sockets_.member(group, slice));
       for (const Ranks& node : nodes_[size_t(group)]) sources.push_back(place_of(node, owners.back(), rank));
     }
-    wait_others(lane, owners, rank, partial_, this_pass());
+    wait_others(lane, owners, rank, partial_, this_iteration());
     if (sources.size() == 1) {
       lane.copy(range, to, sources[0]);
     } else {
       const std::vector<Operand> boxes = boxes_ ? boxes_->of(rank) : std::vector<Operand>();
       lane.reduce(range, {&to, 1}, fold_nodes(lane, range, steps_, sources, boxes));
     }
-    lane.post(complete_, this_pass());
+    lane.post(complete_, this_iteration());
   }
 
   const bool scatters_;

@@ -53,15 +53,15 @@ class Fused {
   void supply(int rank) {
     LaneBuilder lane = b_.lane(rank);
     input_.publish(lane);
-    lane.post(input_.flag, all_passes(shares_.all(), begun_), input_.direct());
+    lane.post(input_.flag, all_iterations(shares_.all(), begun_), input_.direct());
     lane.loop(shares_.all());
-    wait_each(lane, peers_, done_, pass_before(shares_.depth()), input_.staged());
+    wait_each(lane, peers_, done_, iteration_before(shares_.depth()), input_.staged());
     shares_.stage_others(lane, rank, input_, input_.staged());
-    lane.post(input_.flag, this_pass(begun_), input_.staged());
+    lane.post(input_.flag, this_iteration(begun_), input_.staged());
     lane.end();
-    if (scatters_) lane.post(input_.flag, all_passes(shares_.all(), begun_), input_.staged());
+    if (scatters_) lane.post(input_.flag, all_iterations(shares_.all(), begun_), input_.staged());
     // In an allreduce distribute() waits for the same flags.
-    if (!everywhere_) wait_each(lane, peers_, done_, all_passes(shares_.all()), input_.direct());
+    if (!everywhere_) wait_each(lane, peers_, done_, all_iterations(shares_.all()), input_.direct());
   }
 
   void combine(int rank) {
@@ -73,28 +73,28 @@ class Fused {
       // ring.
       output_->publish(lane);
       lane.post(output_->flag, constant(1), output_->staged());
-      lane.post(output_->flag, all_passes(shares_.all(), 1), output_->direct());
+      lane.post(output_->flag, all_iterations(shares_.all(), 1), output_->direct());
     } else if (!scatters_) {
       lane.wait(root_, output_->flag, constant(1));
     }
     lane.loop(shares_.all());
-    wait_each(lane, peers_, input_.flag, this_pass(begun_));
+    wait_each(lane, peers_, input_.flag, this_iteration(begun_));
     const std::vector<Operand> sources = sources_of(lane, rank);
     if (everywhere_) {
       const Operand both[] = {own_recv(), output_->of(rank)};
-      wait_each(lane, peers_, taken_, pass_before(shares_.depth()), output_->staged());
+      wait_each(lane, peers_, taken_, iteration_before(shares_.depth()), output_->staged());
       lane.reduce(shares_.of(rank), both, sources, output_->staged());
       lane.reduce(shares_.of(rank), {both, 1}, sources, output_->direct());
     } else {
       const bool own = scatters_ || rank == root_;
       const Operand to[] = {own ? own_recv() : output_->of(root_)};
-      if (!own) lane.wait(root_, output_->flag, this_pass(1 - shares_.depth()));
+      if (!own) lane.wait(root_, output_->flag, this_iteration(1 - shares_.depth()));
       lane.reduce(shares_.of(rank), to, sources);
     }
-    lane.post(done_, this_pass());
+    lane.post(done_, this_iteration());
     lane.end();
     if (scatters_) wait_each(lane, peers_, input_.flag, constant(begun_));
-    if (everywhere_) wait_each(lane, peers_, taken_, all_passes(shares_.all()), output_->direct());
+    if (everywhere_) wait_each(lane, peers_, taken_, all_iterations(shares_.all()), output_->direct());
   }
 
   // The operands of the last step that makes the rank's share: all sources, or the two halves of the fold. The halves
@@ -110,19 +110,19 @@ class Fused {
     LaneBuilder lane = b_.lane(rank);
     lane.loop(shares_.all());
     for (int q : peers_) {
-      lane.wait(q, done_, this_pass());
+      lane.wait(q, done_, this_iteration());
       lane.copy(shares_.of(q), own_recv(), output_->of(q), {}, false);
     }
-    lane.post(taken_, this_pass());
+    lane.post(taken_, this_iteration());
     lane.end();
   }
 
   void drain(int rank) {
     LaneBuilder lane = b_.lane(rank);
     lane.loop(shares_.all());
-    wait_each(lane, peers_, done_, this_pass());
+    wait_each(lane, peers_, done_, this_iteration());
     shares_.unstage_others(lane, rank, *output_);
-    lane.post(output_->flag, this_pass(1), output_->staged());
+    lane.post(output_->flag, this_iteration(1), output_->staged());
     lane.end();
   }
 

@@ -89,7 +89,7 @@ class Grouped {
     for (int rank : ranks)
       if (rank != own) lane.wait(rank, flag, value);
   }
-  Value slot_free() const { return pass_before(ring_.depth); }
+  Value slot_free() const { return iteration_before(ring_.depth); }
 
   const int ranks_, root_;
   const Ring ring_;
@@ -120,16 +120,16 @@ class Gather : Grouped {
       } else if (rank == leader) {
         lane.wait(root_, emptied_, slot_free());
         lane.copy(piece_, all_.of(root_, rank), own_send());
-        wait_others(lane, groups_.members(group), rank, group_.flag, this_pass());
+        wait_others(lane, groups_.members(group), rank, group_.flag, this_iteration());
         for (const Stretch& part : groups_.stretches(group, rank))
           lane.copy_blocks(part.length, piece_, all_.of(root_, part.rank), group_.of(rank, part.index));
-        lane.post(all_.flag, this_pass());
+        lane.post(all_.flag, this_iteration());
       } else {
         lane.wait(leader, emptied_, slot_free());
         lane.copy(piece_, group_.of(leader, groups_.index(rank)), own_send());
-        lane.post(group_.flag, this_pass());
+        lane.post(group_.flag, this_iteration());
       }
-      if (rank == leader) lane.post(emptied_, this_pass());
+      if (rank == leader) lane.post(emptied_, this_iteration());
       lane.end();
     }
     return b_.finish();
@@ -138,8 +138,8 @@ class Gather : Grouped {
  private:
   void collect(LaneBuilder& lane, int group) const {
     const bool own = group == groups_.of(root_);
-    if (own) wait_others(lane, groups_.members(group), root_, group_.flag, this_pass());
-    else lane.wait(groups_.leader(group, root_), all_.flag, this_pass());
+    if (own) wait_others(lane, groups_.members(group), root_, group_.flag, this_iteration());
+    else lane.wait(groups_.leader(group, root_), all_.flag, this_iteration());
     for (const Stretch& part : groups_.stretches(group, root_))
       lane.copy_blocks(part.length, piece_, own_recv(part.rank),
                        own ? group_.of(root_, part.index) : all_.of(root_, part.rank));
@@ -168,13 +168,13 @@ class Scatter : Grouped {
       if (rank == root_) {
         wait_each(lane, all_but(ranks_, root_), taken_, slot_free());
         lane.copy_blocks(ranks_, piece_, data_.of(root_, 0), own_send(0));
-        lane.post(data_.flag, this_pass());
+        lane.post(data_.flag, this_iteration());
         lane.copy(piece_, own_recv(), own_send(root_), {}, false);
       } else {
-        lane.wait(tree.parent(rank), data_.flag, this_pass());
-        if (tree.levels_led(rank) > 0) lane.post(data_.flag, this_pass());
+        lane.wait(tree.parent(rank), data_.flag, this_iteration());
+        if (tree.levels_led(rank) > 0) lane.post(data_.flag, this_iteration());
         lane.copy(piece_, own_recv(), data_.of(root_, rank), {}, false);
-        lane.post(taken_, this_pass());
+        lane.post(taken_, this_iteration());
       }
       lane.end();
     }
@@ -210,27 +210,27 @@ class Allgather : Grouped {
       lane.loop(piece_);
       if (leads) {
         lane.copy(piece_, group_.of(rank, groups_.index(rank)), own_send());
-        wait_others(lane, groups_.members(group), rank, group_.flag, this_pass());
+        wait_others(lane, groups_.members(group), rank, group_.flag, this_iteration());
         wait_each(lane, all_but(ranks_, rank), taken_, slot_free());
         lane.copy_blocks(int(groups_.members(group).size()), piece_, packed_.of(rank, 0), group_.of(rank, 0));
-        lane.post(packed_.flag, this_pass());
+        lane.post(packed_.flag, this_iteration());
       } else {
         lane.wait(leader(group), packed_.flag, slot_free());
         lane.copy(piece_, group_.of(leader(group), groups_.index(rank)), own_send());
-        lane.post(group_.flag, this_pass());
+        lane.post(group_.flag, this_iteration());
       }
       for (int from : groups_.from(rank)) {
-        if (leader(from) != rank) lane.wait(leader(from), packed_.flag, this_pass());
+        if (leader(from) != rank) lane.wait(leader(from), packed_.flag, this_iteration());
         for (const Stretch& part : groups_.stretches(from))
           lane.copy_blocks(part.length, piece_, own_recv(part.rank), packed_.of(leader(from), part.index));
       }
-      lane.post(taken_, this_pass()).end();
+      lane.post(taken_, this_iteration()).end();
       // No rank may end before all have started, also if pieces are empty.
       if (leads) {
         wait_others(lane, groups_.members(group), rank, group_.flag, constant(1));
-        lane.post(packed_.flag, all_passes(piece_, 1));
+        lane.post(packed_.flag, all_iterations(piece_, 1));
       } else {
-        lane.post(group_.flag, all_passes(piece_, 1));
+        lane.post(group_.flag, all_iterations(piece_, 1));
       }
       wait_others(lane, leaders, rank, packed_.flag, constant(1));
     }
@@ -285,17 +285,17 @@ class Alltoall : Grouped {
       int place = 0;
       for (int forwarder : group)
         for (int target : targets_of(forwarder)) lane.copy(piece_, row_.of(rank, place++), own_send(target));
-      lane.post(row_.flag, this_pass());
+      lane.post(row_.flag, this_iteration());
       fetch(lane, rank);
       wait_others(lane, targets_of(rank), rank, taken_, slot_free());
       sort(lane, rank);
-      lane.post(sorted_.flag, this_pass());
+      lane.post(sorted_.flag, this_iteration());
       for (int from : groups_.from(rank)) take(lane, rank, from);
-      lane.post(taken_, this_pass()).end();
+      lane.post(taken_, this_iteration()).end();
       // No rank may end before all have started, also if pieces are empty.
-      lane.post(row_.flag, all_passes(piece_, 1));
+      lane.post(row_.flag, all_iterations(piece_, 1));
       wait_others(lane, group, rank, row_.flag, constant(1));
-      lane.post(sorted_.flag, all_passes(piece_, 1));
+      lane.post(sorted_.flag, all_iterations(piece_, 1));
       for (int from : groups_.from(rank))
         if (forwarder(from, rank) != rank) lane.wait(forwarder(from, rank), sorted_.flag, constant(1));
     }
@@ -323,7 +323,7 @@ class Alltoall : Grouped {
     const int mine = int(targets_of(rank).size()), first = first_in_row(rank);
     for (int step = 1; step < int(group.size()); ++step) {
       const int source = group[size_t(groups_.index(rank) + step) % group.size()];
-      lane.wait(source, row_.flag, this_pass());
+      lane.wait(source, row_.flag, this_iteration());
       lane.copy_blocks(mine, piece_, fetched_.of(rank, groups_.index(source) * mine), row_.of(source, first));
     }
   }
@@ -342,7 +342,7 @@ class Alltoall : Grouped {
     const int from = forwarder(group, rank), size = int(groups_.members(group).size());
     const std::vector<int>& all = targets_of(from);
     const int place = int(std::ranges::find(all, rank) - all.begin());
-    if (from != rank) lane.wait(from, sorted_.flag, this_pass());
+    if (from != rank) lane.wait(from, sorted_.flag, this_iteration());
     for (const Stretch& part : groups_.stretches(group))
       lane.copy_blocks(part.length, piece_, own_recv(part.rank), sorted_.of(from, place * size + part.index));
   }

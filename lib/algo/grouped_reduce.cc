@@ -60,13 +60,13 @@ class Grouped {
     b_.parameter("depth", ring_.depth);
   }
 
-  Value slot_free() const { return pass_before(ring_.depth); }
+  Value slot_free() const { return iteration_before(ring_.depth); }
   void give_input(LaneBuilder& lane, int rank, int leader) const {
     lane.copy(chunks_, inputs_.of(leader, rank - groups_.first(groups_.of(rank))), own_send());
-    lane.post(inputs_.flag, this_pass());
+    lane.post(inputs_.flag, this_iteration());
   }
   void await_inputs(LaneBuilder& lane, int leader) const {
-    wait_others(lane, groups_.members(groups_.of(leader)), leader, inputs_.flag, this_pass());
+    wait_others(lane, groups_.members(groups_.of(leader)), leader, inputs_.flag, this_iteration());
   }
   // The inputs of the first `number` members of the leader's group.
   std::vector<Operand> inputs(int leader, int number) const {
@@ -104,8 +104,8 @@ class Reduce : Grouped {
         if (rank != root_) lane.wait(root_, emptied_, slot_free());
         fold(lane, chunks_, partials_.of(root_, group), inputs(rank));
         if (rank == root_) reduce_partials(lane);
-        else lane.post(partials_.flag, this_pass());
-        lane.post(emptied_, this_pass());
+        else lane.post(partials_.flag, this_iteration());
+        lane.post(emptied_, this_iteration());
       } else {
         lane.wait(reader, emptied_, slot_free());
         give_input(lane, rank, reader);
@@ -120,7 +120,7 @@ class Reduce : Grouped {
   void reduce_partials(LaneBuilder& lane) const {
     std::vector<Operand> partials;
     for (int group = 0; group < groups_.count(); ++group) {
-      if (leader(group) != root_) lane.wait(leader(group), partials_.flag, this_pass());
+      if (leader(group) != root_) lane.wait(leader(group), partials_.flag, this_iteration());
       partials.push_back(partials_.of(root_, group));
     }
     fold(lane, chunks_, own_recv(), partials);
@@ -153,8 +153,8 @@ class Allreduce : Grouped {
       } else {
         lane.wait(leader, partial_.flag, slot_free());
         give_input(lane, rank, leader);
-        lane.wait(leader, result_.flag, this_pass());
-        lane.copy(chunks_, own_recv(), result_.of(leader), {}, false).post(taken_, this_pass());
+        lane.wait(leader, result_.flag, this_iteration());
+        lane.copy(chunks_, own_recv(), result_.of(leader), {}, false).post(taken_, this_iteration());
       }
       lane.end();
     }
@@ -166,15 +166,15 @@ class Allreduce : Grouped {
     await_inputs(lane, rank);
     wait_others(lane, leaders_, rank, result_.flag, slot_free());
     fold(lane, chunks_, partial_.of(rank), inputs(rank));
-    lane.post(partial_.flag, this_pass());
-    wait_others(lane, leaders_, rank, partial_.flag, this_pass());
+    lane.post(partial_.flag, this_iteration());
+    wait_others(lane, leaders_, rank, partial_.flag, this_iteration());
     wait_others(lane, groups_.members(groups_.of(rank)), rank, taken_, slot_free());
     std::vector<Operand> partials;
     for (int leader : leaders_) partials.push_back(partial_.of(leader));
     const Operand to[] = {own_recv(), result_.of(rank)};
     if (partials.size() > 1) lane.reduce(chunks_, to, partials);
     else lane.copy2(chunks_, to[0], to[1], partials[0]);
-    lane.post(result_.flag, this_pass());
+    lane.post(result_.flag, this_iteration());
   }
 
   const Window partial_, result_;  // of a leader
@@ -204,7 +204,7 @@ class Scan : Grouped {
         give_input(lane, rank, leader);
       }
       take(lane, rank);
-      lane.post(taken_, this_pass()).end();
+      lane.post(taken_, this_iteration()).end();
     }
     return b_.finish();
   }
@@ -217,7 +217,7 @@ class Scan : Grouped {
       lane.wait(reader, taken_, slot_free());
     for (int index = 0; index < members; ++index)
       if (is_taken(leader, index)) fold(lane, chunks_, sums_.of(leader, index), inputs(leader, index + 1));
-    lane.post(sums_.flag, this_pass());
+    lane.post(sums_.flag, this_iteration());
   }
   // Whether any rank reads the result of the first index + 1 members of a group.
   bool is_taken(int leader, int index) const {
@@ -231,13 +231,13 @@ class Scan : Grouped {
     const int own = groups_.of(rank), leader = groups_.first(own), index = rank - leader - (inclusive_ ? 0 : 1);
     std::vector<Operand> sources;
     for (int group = 0; group < own; ++group) {
-      lane.wait(groups_.first(group), sums_.flag, this_pass());
+      lane.wait(groups_.first(group), sums_.flag, this_iteration());
       sources.push_back(sums_.of(groups_.first(group), groups_.members_of(group) - 1));
     }
     if (rank == leader) {
       if (inclusive_) sources.push_back(own_send());
     } else {
-      lane.wait(leader, sums_.flag, this_pass());
+      lane.wait(leader, sums_.flag, this_iteration());
       sources.push_back(sums_.of(leader, index));
     }
     if (!sources.empty()) fold(lane, chunks_, own_recv(), sources);
@@ -277,15 +277,15 @@ class ReduceScatter {
       std::vector<Operand> sources;
       for (int step = 0; step < groups_.count(); ++step) {
         const Source from = source((groups_.of(rank) + step) % groups_.count(), rank);
-        if (from.rank != rank) lane.wait(from.rank, partials_.flag, this_pass());
+        if (from.rank != rank) lane.wait(from.rank, partials_.flag, this_iteration());
       }
       for (int group = 0; group < groups_.count(); ++group) sources.push_back(source(group, rank).data);
       fold(lane, piece_, own_recv(), sources);
-      lane.post(taken_, this_pass()).end();
+      lane.post(taken_, this_iteration()).end();
       // No rank may end before all have started, also if pieces are empty.
-      lane.post(inputs_.flag, all_passes(piece_, 1));
+      lane.post(inputs_.flag, all_iterations(piece_, 1));
       wait_others(lane, members, rank, inputs_.flag, constant(1));
-      lane.post(partials_.flag, all_passes(piece_, 1));
+      lane.post(partials_.flag, all_iterations(piece_, 1));
       for (int group = 0; group < groups_.count(); ++group)
         if (const int from = source(group, rank).rank; from != rank) lane.wait(from, partials_.flag, constant(1));
     }
@@ -321,8 +321,8 @@ class ReduceScatter {
   }
 
   void show_all(LaneBuilder& lane, int rank) const {
-    wait_each(lane, all_but(ranks_, rank), taken_, pass_before(ring_.depth));
-    lane.copy_blocks(ranks_, piece_, inputs_.of(rank, 0), own_send(0)).post(partials_.flag, this_pass());
+    wait_each(lane, all_but(ranks_, rank), taken_, iteration_before(ring_.depth));
+    lane.copy_blocks(ranks_, piece_, inputs_.of(rank, 0), own_send(0)).post(partials_.flag, this_iteration());
   }
   void reduce_share(LaneBuilder& lane, int rank, const std::vector<int>& members) const {
     const int size = int(members.size()), index = rank - members.front();
@@ -332,19 +332,19 @@ class ReduceScatter {
     // once.
     for (int step = 1; step <= size; ++step) {
       const int of = (index + step) % size, member = members[size_t(of)];
-      if (member != rank) lane.wait(member, partials_.flag, pass_before(ring_.depth));
+      if (member != rank) lane.wait(member, partials_.flag, iteration_before(ring_.depth));
       lane.copy_blocks(length(of), piece_, inputs_.of(member, index * length(of)), own_send(first(of)));
     }
-    lane.post(inputs_.flag, this_pass());
-    wait_others(lane, members, rank, inputs_.flag, this_pass());
+    lane.post(inputs_.flag, this_iteration());
+    wait_others(lane, members, rank, inputs_.flag, this_iteration());
     for (int target = first(index); target < first(index + 1); ++target)
-      if (target != rank) lane.wait(target, taken_, pass_before(ring_.depth));
+      if (target != rank) lane.wait(target, taken_, iteration_before(ring_.depth));
     for (int place = 0; place < length(index); ++place) {
       std::vector<Operand> sources;
       for (int member = 0; member < size; ++member) sources.push_back(inputs_.of(rank, member * length(index) + place));
       fold(lane, piece_, partials_.of(rank, place), sources);
     }
-    lane.post(partials_.flag, this_pass());
+    lane.post(partials_.flag, this_iteration());
   }
 
   const int ranks_;

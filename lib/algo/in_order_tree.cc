@@ -80,9 +80,9 @@ class InOrderTree {
 
   // Waits until an even rank's place is free, which the previous rank has ensured in this iteration.
   void await_place(LaneBuilder& lane, int rank) const {
-    if (rank == 0) wait_each(lane, readers_, taken_, pass_before(ring_.depth));
-    if (rank == holder_of(place_of(rank))) lane.wait(last_, sums_.flag, pass_before(ring_.depth));
-    else lane.wait(rank - 1, sums_.flag, this_pass());
+    if (rank == 0) wait_each(lane, readers_, taken_, iteration_before(ring_.depth));
+    if (rank == holder_of(place_of(rank))) lane.wait(last_, sums_.flag, iteration_before(ring_.depth));
+    else lane.wait(rank - 1, sums_.flag, this_iteration());
   }
 
   void add(int rank) {
@@ -90,7 +90,7 @@ class InOrderTree {
     LaneBuilder lane = b_.lane(rank);
     lane.loop(chunks_);
     if (blocks.empty()) await_place(lane, rank);
-    for (const Block& block : blocks) lane.wait(block.maker(), sums_.flag, this_pass());
+    for (const Block& block : blocks) lane.wait(block.maker(), sums_.flag, this_iteration());
     for (const Part& part : parts_) {
       if (blocks.empty()) {
         lane.copy(part.range, sum_of(rank, part), own_send(part.block));
@@ -102,14 +102,14 @@ class InOrderTree {
       if (rank == last_) lane.reduce_from_right(part.range, results(part), sources);
       else lane.reduce_from_right(part.range, {sources.data(), 1}, sources);
     }
-    lane.post(sums_.flag, this_pass()).end();
+    lane.post(sums_.flag, this_iteration()).end();
   }
 
   void take(int rank) {
     LaneBuilder lane = b_.lane(rank);
-    lane.loop(chunks_).wait(last_, sums_.flag, this_pass());
+    lane.loop(chunks_).wait(last_, sums_.flag, this_iteration());
     lane.copy(own_part(rank).range, own_recv(), sum_of(0, own_part(rank)), {}, false);
-    lane.post(taken_, this_pass()).end();
+    lane.post(taken_, this_iteration()).end();
   }
 
   // The destinations of the result: the first place, from which other ranks copy it, and the last rank's receive

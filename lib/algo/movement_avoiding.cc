@@ -115,15 +115,15 @@ class MovementAvoiding {
       const int slice = (index + 2 * members - 1 - step) % members;
       if (slice >= sockets_.slices) continue;
       const bool last = step + 1 == members;
-      if (step == 0) wait_each(lane, readers(slice), taken_, pass_before(ring_.depth));
-      else lane.wait(group[size_t((index + members - 1) % members)], steps_[size_t(step) - 1], this_pass());
+      if (step == 0) wait_each(lane, readers(slice), taken_, iteration_before(ring_.depth));
+      else lane.wait(group[size_t((index + members - 1) % members)], steps_[size_t(step) - 1], this_iteration());
       for (const Part& part : slices_[size_t(slice)]) {
         const Operand at = shared_.of(group[size_t(slice)], part.place), add[] = {at, own_send(part.block)};
         const Operand to[] = {last && ends_at_owner() ? own_recv() : at};
         if (step == 0) lane.copy(part.range, at, own_send(part.block));
         else lane.reduce(part.range, to, add);
       }
-      lane.post(last ? shared_.flag : steps_[size_t(step)], this_pass());
+      lane.post(last ? shared_.flag : steps_[size_t(step)], this_iteration());
     }
     if (sockets_.count() > 1 && !scatters_ && index < sockets_.slices) across(lane, rank, index);
     lane.end();
@@ -137,10 +137,10 @@ class MovementAvoiding {
       if (group == own_group) continue;
       const int other = sockets_.member(group, slice);
       const Operand add[] = {at, shared_.of(other)};
-      lane.wait(other, shared_.flag, this_pass());
+      lane.wait(other, shared_.flag, this_iteration());
       lane.reduce(share(slice, own_group), {&at, 1}, add);
     }
-    lane.post(complete_, this_pass());
+    lane.post(complete_, this_iteration());
   }
 
   // Combines the groups' results of the rank's own block.
@@ -154,12 +154,12 @@ class MovementAvoiding {
     for (int group = 0; group < sockets_.count(); ++group) {
       const int owner = sockets_.member(group, slice);
       const Operand next = shared_.of(owner, own.place);
-      lane.wait(owner, shared_.flag, this_pass());
+      lane.wait(owner, shared_.flag, this_iteration());
       if (group == 0) continue;
       const Operand add[] = {group == 1 ? shared_.of(sockets_.member(0, slice), own.place) : to, next};
       lane.reduce(own.range, {&to, 1}, add);
     }
-    lane.post(taken_, this_pass()).end();
+    lane.post(taken_, this_iteration()).end();
   }
 
   const bool everywhere_, scatters_;

@@ -36,13 +36,13 @@ Plan neighbor_exchange(const Request& request, const std::vector<std::vector<int
       }
       // A staged stream ends with its last chunk; direct memory is in use until the receiver has consumed all of it.
       supply.wait(rank, source.flag, constant(1));
-      supply.post(staged[size_t(peer)], all_passes(range), source.direct());
+      supply.post(staged[size_t(peer)], all_iterations(range), source.direct());
       supply.loop(range);
-      supply.wait(peer, consumed[size_t(rank)], pass_before(ring.depth), source.staged());
+      supply.wait(peer, consumed[size_t(rank)], iteration_before(ring.depth), source.staged());
       supply.copy(range, source.of(rank, peer), own_send(peer), source.staged());
-      supply.post(staged[size_t(peer)], this_pass(), source.staged());
+      supply.post(staged[size_t(peer)], this_iteration(), source.staged());
       supply.end();
-      supply.wait(peer, consumed[size_t(rank)], all_passes(range), source.direct());
+      supply.wait(peer, consumed[size_t(rank)], all_iterations(range), source.direct());
     }
     for (int peer : senders[size_t(rank)]) {
       if (peer == rank) continue;
@@ -50,9 +50,9 @@ Plan neighbor_exchange(const Request& request, const std::vector<std::vector<int
       LaneBuilder fetch = b.lane(rank);
       fetch.wait(peer, source.flag, constant(1));
       fetch.loop(range);
-      fetch.wait(peer, staged[size_t(rank)], this_pass());
+      fetch.wait(peer, staged[size_t(rank)], this_iteration());
       fetch.copy(range, own_recv(peer), source.of(peer, rank), {}, false);
-      fetch.post(consumed[size_t(peer)], this_pass());
+      fetch.post(consumed[size_t(peer)], this_iteration());
       fetch.end();
     }
   }

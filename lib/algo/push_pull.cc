@@ -31,24 +31,24 @@ Plan push_pull(const Request& request) {
       source.announce(lane, chunks);
       wait_each(lane, peers, target.flag, constant(1));
       lane.loop(chunks);
-      wait_each(lane, peers, pulled, pass_before(ring.depth), source.staged());
+      wait_each(lane, peers, pulled, iteration_before(ring.depth), source.staged());
       lane.copy(read, source.of(rank), own_send(), source.staged());
-      lane.post(source.flag, this_pass(), source.staged());
+      lane.post(source.flag, this_iteration(), source.staged());
       for (int peer : peers)
-        lane.wait(peer, target.flag, this_pass(1 - ring.depth)).copy(written, target.of(peer), own_send());
-      lane.post(pushed, this_pass()).end();
-      wait_each(lane, peers, pulled, all_passes(chunks), source.direct());
+        lane.wait(peer, target.flag, this_iteration(1 - ring.depth)).copy(written, target.of(peer), own_send());
+      lane.post(pushed, this_iteration()).end();
+      wait_each(lane, peers, pulled, all_iterations(chunks), source.direct());
     } else {
       target.publish(lane);
       lane.post(target.flag, constant(1), target.staged());
-      lane.post(target.flag, all_passes(chunks, 1), target.direct());
+      lane.post(target.flag, all_iterations(chunks, 1), target.direct());
       lane.loop(chunks);
-      lane.wait(root, source.flag, this_pass()).copy(read, own_recv(), source.of(root), {}, false);
-      lane.post(pulled, this_pass());
-      lane.wait(root, pushed, this_pass(), target.staged());
+      lane.wait(root, source.flag, this_iteration()).copy(read, own_recv(), source.of(root), {}, false);
+      lane.post(pulled, this_iteration());
+      lane.wait(root, pushed, this_iteration(), target.staged());
       lane.copy(written, own_recv(), target.of(rank), target.staged(), false);
-      lane.post(target.flag, this_pass(1), target.staged()).end();
-      lane.wait(root, pushed, all_passes(chunks), target.direct());
+      lane.post(target.flag, this_iteration(1), target.staged()).end();
+      lane.wait(root, pushed, all_iterations(chunks), target.direct());
     }
   }
   return b.finish();

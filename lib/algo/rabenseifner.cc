@@ -134,12 +134,12 @@ class Rabenseifner {
     };
     input_.announce(lane, shares_.all());
     lane.loop(shares_.all());
-    wait_for_readers(pass_before(shares_.depth()), input_.staged());
+    wait_for_readers(iteration_before(shares_.depth()), input_.staged());
     for (const Part& part : single ? half(rank, 0) : half(partner(rank, 1), 1))
       if (everywhere_ || part.share != rank)
         lane.copy(part.range, shares_.in(input_, rank, part.share), shares_.send(part.share), input_.staged());
-    lane.post(input_.flag, this_pass(), input_.staged()).end();
-    wait_for_readers(all_passes(shares_.all()), input_.direct());
+    lane.post(input_.flag, this_iteration(), input_.staged()).end();
+    wait_for_readers(all_iterations(shares_.all()), input_.direct());
   }
 
   // ---- sums ----
@@ -154,12 +154,12 @@ class Rabenseifner {
     if (!everywhere_ && !in_largest(rank)) take_own(lane, rank);
     lane.end();
     if (everywhere_ && in_largest(rank))
-      wait_for_result_readers(lane, rank, all_passes(shares_.all()), result_->direct());
+      wait_for_result_readers(lane, rank, all_iterations(shares_.all()), result_->direct());
   }
 
   // Waits until the readers of the rank's partial results have finished with those in the slot.
   void wait_for_slot(LaneBuilder& lane, int rank) const {
-    const Value value = pass_before(shares_.depth());
+    const Value value = iteration_before(shares_.depth());
     for (int step = 2; step <= block_of(rank).steps(); ++step)
       lane.wait(partner(rank, step), added_[size_t(step) - 1], value);
     wait_each(lane, joiners(rank), joined_, value);
@@ -170,13 +170,13 @@ class Rabenseifner {
     const int other = partner(rank, step);
     const bool last = step == block_of(rank).steps() && largest_.size == ranks_;
     if (last) wait_for_result_slot(lane, rank);
-    lane.wait(other, step == 1 ? input_.flag : added_[size_t(step) - 2], this_pass());
+    lane.wait(other, step == 1 ? input_.flag : added_[size_t(step) - 2], this_iteration());
     for (const Part& part : half(rank, step)) {
       const Operand mine = step == 1 ? shares_.send(part.share) : shares_.in(partial_, rank, part.share);
       const Operand others = shares_.in(step == 1 ? input_ : partial_, other, part.share);
       add_received(lane, rank, part, mine, others, rank < other, last);
     }
-    lane.post(added_[size_t(step) - 1], this_pass());
+    lane.post(added_[size_t(step) - 1], this_iteration());
     if (last) post_result(lane);
   }
 
@@ -186,12 +186,12 @@ class Rabenseifner {
     const int other = next(rank);
     const bool last = in_largest(rank), single = is_single(other);
     if (last) wait_for_result_slot(lane, rank);
-    lane.wait(other, single ? input_.flag : in_last(other) ? added_of_block(other) : joined_, this_pass());
+    lane.wait(other, single ? input_.flag : in_last(other) ? added_of_block(other) : joined_, this_iteration());
     for (const Part& part : owned(rank))
       if (part.share < block_of(rank).end())
         add_received(lane, rank, part, shares_.in(partial_, rank, part.share),
                      shares_.in(single ? input_ : partial_, other, part.share), true, last);
-    lane.post(joined_, this_pass());
+    lane.post(joined_, this_iteration());
     if (last) post_result(lane);
   }
   // REQUIRES: the rank's block has several ranks.
@@ -202,12 +202,12 @@ class Rabenseifner {
     Operand mine = is_single(rank) ? shares_.send(rank) : shares_.in(partial_, rank, rank);
     for (int end = block_of(rank).first; end > 0; end = block_of(end - 1).first) {
       const int other = rank - block_of(end - 1).size;  // taker(other) == rank
-      lane.wait(other, added_of_block(other), this_pass());
+      lane.wait(other, added_of_block(other), this_iteration());
       add_received(lane, rank, {shares_.of(rank), rank}, mine, shares_.in(partial_, other, rank), false,
                    in_largest(other));
       mine = shares_.in(partial_, rank, rank);
     }
-    lane.post(taken_, this_pass());
+    lane.post(taken_, this_iteration());
   }
 
   // `last`: the combination is the final result.
@@ -223,7 +223,7 @@ class Rabenseifner {
 
   // ---- results of an allreduce ----
   void post_result(LaneBuilder& lane) const {
-    if (everywhere_) lane.post(result_->flag, this_pass());
+    if (everywhere_) lane.post(result_->flag, this_iteration());
   }
   void wait_for_result_readers(LaneBuilder& lane, int rank, Value value, Only only) const {
     for (int step = 1; step <= block_of(rank).steps(); ++step)
@@ -232,9 +232,9 @@ class Rabenseifner {
   }
   void wait_for_result_slot(LaneBuilder& lane, int rank) const {
     if (!everywhere_) return;
-    wait_for_result_readers(lane, rank, pass_before(shares_.depth()), result_->staged());
+    wait_for_result_readers(lane, rank, iteration_before(shares_.depth()), result_->staged());
     // The rank's other lane has finished with the slot, too: its slices may have had other borders in that iteration.
-    lane.wait(rank, fetched_[0], pass_before(shares_.depth()), result_->staged());
+    lane.wait(rank, fetched_[0], iteration_before(shares_.depth()), result_->staged());
   }
 
   void fetch(int rank) {
@@ -242,17 +242,17 @@ class Rabenseifner {
     LaneBuilder lane = b_.lane(rank);
     if (!in_largest(rank) && steps > 0) result_->publish(lane);
     lane.loop(shares_.all());
-    if (in_largest(rank)) lane.wait(rank, result_->flag, this_pass());
+    if (in_largest(rank)) lane.wait(rank, result_->flag, this_iteration());
     else take(lane, rank);
     for (int step = steps; step >= 1; --step) {
       const int other = partner(rank, step);
-      lane.wait(other, result_->flag, this_pass());
-      if (step < steps) lane.wait(other, fetched_[size_t(step)], this_pass());
+      lane.wait(other, result_->flag, this_iteration());
+      if (step < steps) lane.wait(other, fetched_[size_t(step)], this_iteration());
       fetch_half(lane, rank, half(other, step), other);
-      lane.post(fetched_[size_t(step) - 1], this_pass());
+      lane.post(fetched_[size_t(step) - 1], this_iteration());
     }
     lane.end();
-    if (!in_largest(rank)) wait_for_result_readers(lane, rank, all_passes(shares_.all()), result_->direct());
+    if (!in_largest(rank)) wait_for_result_readers(lane, rank, all_iterations(shares_.all()), result_->direct());
   }
   void fetch_half(LaneBuilder& lane, int rank, const Half& half, int other) const {
     for (const Part& part : half) {
@@ -265,13 +265,13 @@ class Rabenseifner {
   // of its own doubling steps.
   void take(LaneBuilder& lane, int rank) const {
     const int other = rank - largest_.size, steps = block_of(rank).steps();  // taker(other) == rank
-    wait_for_result_readers(lane, rank, pass_before(shares_.depth()), result_->staged());
-    lane.wait(other, result_->flag, this_pass());
-    lane.wait(other, fetched_[size_t(steps)], this_pass());
+    wait_for_result_readers(lane, rank, iteration_before(shares_.depth()), result_->staged());
+    lane.wait(other, result_->flag, this_iteration());
+    lane.wait(other, fetched_[size_t(steps)], this_iteration());
     if (steps > 0) fetch_half(lane, rank, owned(rank), other);
     else lane.copy(shares_.all(), own_recv(), result_->of(other), {}, false);
-    lane.post(taken_, this_pass());
-    if (steps > 0) lane.post(result_->flag, this_pass());
+    lane.post(taken_, this_iteration());
+    if (steps > 0) lane.post(result_->flag, this_iteration());
   }
 
   const bool everywhere_;

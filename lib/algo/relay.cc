@@ -45,13 +45,13 @@ class Relay {
     LaneBuilder lane = b_.lane(rank);
     held_.publish(lane);
     lane.loop(mine);
-    wait_each(lane, readers, taken_, pass_before(ring_.depth), held_.staged());
+    wait_each(lane, readers, taken_, iteration_before(ring_.depth), held_.staged());
     lane.copy(mine, held_.of(rank, rank), own_send(), held_.staged());
-    lane.post(held_.flag, this_pass(1), held_.staged());
+    lane.post(held_.flag, this_iteration(1), held_.staged());
     lane.copy(mine, own_recv(rank), own_send());
-    lane.post(held_.flag, this_pass(1), held_.direct());
+    lane.post(held_.flag, this_iteration(1), held_.direct());
     lane.end();
-    lane.post(held_.flag, all_passes(mine, 1));
+    lane.post(held_.flag, all_iterations(mine, 1));
   }
 
   void fetch(int rank, const std::vector<int>& readers) {
@@ -59,27 +59,27 @@ class Relay {
     LaneBuilder lane = b_.lane(rank);
     lane.wait(rank, held_.flag, constant(1));  // the other lane has published the view
     lane.loop(longest_);
-    lane.wait(rank, held_.flag, this_pass_of(pieces_[size_t(rank)], 1));  // stages include the own piece
+    lane.wait(rank, held_.flag, this_iteration_of(pieces_[size_t(rank)], 1));  // stages include the own piece
     bool slot_is_free = false;
     for (const Fetch& fetch : schedule_.fetches(rank)) {
       if (fetch.stage == 0) {
-        lane.wait(fetch.from, held_.flag, this_pass_of(pieces_[size_t(fetch.from)], 1));
+        lane.wait(fetch.from, held_.flag, this_iteration_of(pieces_[size_t(fetch.from)], 1));
       } else {
         lane.wait(fetch.from, held_.flag, constant(1));
-        lane.wait(fetch.from, reached_[size_t(fetch.stage) - 1], this_pass());
+        lane.wait(fetch.from, reached_[size_t(fetch.stage) - 1], this_iteration());
       }
       for (int p : fetch.pieces) {
         const uint16_t range = pieces_[size_t(p)];
         lane.copy(range, own_recv(p), held_.of(fetch.from, p), {}, asked[size_t(p)]);
         if (!asked[size_t(p)]) continue;
-        if (!slot_is_free) wait_each(lane, readers, taken_, pass_before(ring_.depth), held_.staged());
+        if (!slot_is_free) wait_each(lane, readers, taken_, iteration_before(ring_.depth), held_.staged());
         slot_is_free = true;
         lane.copy(range, held_.of(rank, p), own_recv(p), held_.staged());
       }
-      if (fetch.reaches != 0) lane.post(reached_[size_t(fetch.reaches) - 1], this_pass());
+      if (fetch.reaches != 0) lane.post(reached_[size_t(fetch.reaches) - 1], this_iteration());
     }
-    lane.post(taken_, this_pass()).end();
-    wait_each(lane, readers, taken_, all_passes(longest_), held_.direct());
+    lane.post(taken_, this_iteration()).end();
+    wait_each(lane, readers, taken_, all_iterations(longest_), held_.direct());
   }
 
   // Which pieces other ranks fetch from this one.

@@ -58,11 +58,11 @@ class Rg {
     const int top = led_up_to(rank);
     lane.loop(chunks_);
     if (rank != root_)
-      lane.wait(leader(domain(rank, top * radix_), top * radix_), shared_.flag, pass_before(ring_.depth));
-    else if (everywhere_) wait_each(lane, all_but(ranks_, -1), taken_, pass_before(ring_.depth));
+      lane.wait(leader(domain(rank, top * radix_), top * radix_), shared_.flag, iteration_before(ring_.depth));
+    else if (everywhere_) wait_each(lane, all_but(ranks_, -1), taken_, iteration_before(ring_.depth));
     if (top == 1) lane.copy(chunks_, shared_.of(rank), own_send());
     for (int size = 1; size < top; size *= radix_) add_group(lane, rank, size);
-    lane.post(shared_.flag, this_pass()).end();
+    lane.post(shared_.flag, this_iteration()).end();
   }
 
   // The size of the largest domain that the rank leads.
@@ -85,7 +85,7 @@ class Rg {
     const bool last_group = size * radix_ >= ranks_;
     std::vector<Operand> sources;
     for (int member : members) {
-      if (member != rank) lane.wait(member, shared_.flag, this_pass());
+      if (member != rank) lane.wait(member, shared_.flag, this_iteration());
       sources.push_back(shown(member, rank, size));
     }
     const Operand to[] = {last_group && !everywhere_ ? own_recv() : shared_.of(rank)};

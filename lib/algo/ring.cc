@@ -62,17 +62,17 @@ class RingReduction {
     input_.announce(lane, shares_.all());
     if (everywhere_) output_->publish(lane);
     lane.loop(shares_.all());
-    lane.wait(after_, added_[1], pass_before(shares_.depth()), input_.staged());
+    lane.wait(after_, added_[1], iteration_before(shares_.depth()), input_.staged());
     lane.copy(shares_.of(before_), input_.of(rank, shares_.block(before_)), shares_.send(before_), input_.staged());
-    lane.post(input_.flag, this_pass(), input_.staged());
+    lane.post(input_.flag, this_iteration(), input_.staged());
     // The neighbour has read all partial results of the iteration whose slot this one reuses.
-    lane.wait(after_, added_[size_t(steps)], pass_before(shares_.depth()));
+    lane.wait(after_, added_[size_t(steps)], iteration_before(shares_.depth()));
     if (everywhere_)  // and the rank's other lane is done with it; its shares may have had other borders then
-      wait_each(lane, {after_, rank}, passed_.back(), pass_before(shares_.depth()), output_->staged());
+      wait_each(lane, {after_, rank}, passed_.back(), iteration_before(shares_.depth()), output_->staged());
     for (int step = 1; step <= steps; ++step) {
       const int share = turn(rank, -step - 1);
       const Operand received = received_.of(rank), sources[] = {received, shares_.send(share)};
-      lane.wait(before_, added_[size_t(step) - 1], this_pass());
+      lane.wait(before_, added_[size_t(step) - 1], this_iteration());
       lane.copy(shares_.of(share), received,
                 step == 1 ? input_.of(before_, shares_.block(share)) : shares_.in(partial_, before_, share));
       if (step < steps) {
@@ -86,23 +86,23 @@ class RingReduction {
         const Operand to[] = {own_recv()};
         lane.reduce(shares_.of(share), to, sources);
       }
-      lane.post(added_[size_t(step)], this_pass());
+      lane.post(added_[size_t(step)], this_iteration());
     }
     lane.end();
-    lane.wait(after_, added_[1], all_passes(shares_.all()), input_.direct());
-    if (everywhere_) lane.wait(after_, passed_.back(), all_passes(shares_.all()), output_->direct());
+    lane.wait(after_, added_[1], all_iterations(shares_.all()), input_.direct());
+    if (everywhere_) lane.wait(after_, passed_.back(), all_iterations(shares_.all()), output_->direct());
   }
 
   // In step t a rank fetches the share that its neighbour fetched in step t-1; in the first step, the neighbour's own.
   void pass_on(int rank) {
     LaneBuilder lane = b_.lane(rank);
     lane.loop(shares_.all());
-    lane.wait(rank, output_->flag, this_pass());  // the rank's slot is free
+    lane.wait(rank, output_->flag, this_iteration());  // the rank's slot is free
     for (int step = 1; step < ranks_; ++step) {
-      lane.wait(before_, step == 1 ? output_->flag : passed_[size_t(step) - 2], this_pass());
+      lane.wait(before_, step == 1 ? output_->flag : passed_[size_t(step) - 2], this_iteration());
       lane.copy(shares_.of(turn(rank, -step)), output_->of(rank), output_->of(before_));
       if (step + 1 == ranks_) shares_.unstage_others(lane, rank, *output_);
-      lane.post(passed_[size_t(step) - 1], this_pass());
+      lane.post(passed_[size_t(step) - 1], this_iteration());
     }
     lane.end();
   }

@@ -118,7 +118,7 @@ class PeersMove : Rooted {
     data_.publish(lane);
     for (uint16_t flag : round_flags_) {
       if (!out_) lane.post(flag, constant(1), data_.staged());
-      lane.post(flag, all_passes(longest_, out_ ? 0 : 1), data_.direct());
+      lane.post(flag, all_iterations(longest_, out_ ? 0 : 1), data_.direct());
     }
     for (size_t round = 0; round < rounds_.size(); ++round) {
       lane.loop(longest_);
@@ -126,11 +126,11 @@ class PeersMove : Rooted {
       if (!out_ && round == 0) copy_own(lane);
       for (int child : rounds_[round]) {
         const uint16_t own = piece_of(child);
-        lane.wait(child, moved_, out_ ? pass_before_of(own, ring_.depth) : this_pass_of(own), data_.staged());
+        lane.wait(child, moved_, out_ ? iteration_before_of(own, ring_.depth) : this_iteration_of(own), data_.staged());
         copy_at_root(lane, child);
         for (int rank : link(child).below) copy_at_root(lane, rank);
       }
-      lane.post(round_flags_[round], this_pass(out_ ? 0 : 1), data_.staged());
+      lane.post(round_flags_[round], this_iteration(out_ ? 0 : 1), data_.staged());
       if (out_ && round + 1 == rounds_.size()) copy_own(lane);
       lane.end();
     }
@@ -151,27 +151,27 @@ class PeersMove : Rooted {
     const Operand own_there = held.of(at.holder, rank);
     if (leads && !out_) lane.post(slots_->flag, constant(1));
     // Only the line of data_.flag says how the root's view is accessed; the flags of later rounds do not.
-    if (under_root && (at.round > 0 || !out_)) lane.wait(root_, data_.flag, this_pass_of(own));
+    if (under_root && (at.round > 0 || !out_)) lane.wait(root_, data_.flag, this_iteration_of(own));
     if (at.before >= 0) lane.wait(at.before, done_, constant(1));
     lane.loop(own);
     if (out_) {
-      lane.wait(at.holder, flag, this_pass());
+      lane.wait(at.holder, flag, this_iteration());
       if (leads) {
-        wait_each(lane, at.children, moved_, pass_before(ring_.depth));
+        wait_each(lane, at.children, moved_, iteration_before(ring_.depth));
         for (int r : at.below) lane.copy(piece_of(r), slots_->of(rank, r), held.of(at.holder, r));
-        lane.post(slots_->flag, this_pass());
+        lane.post(slots_->flag, this_iteration());
       }
       lane.copy(own, own_recv(), own_there, {}, false);
     } else {
-      lane.wait(at.holder, flag, this_pass(1 - ring_.depth));
+      lane.wait(at.holder, flag, this_iteration(1 - ring_.depth));
       lane.copy(own, own_there, own_send());
       if (leads) {
-        wait_each(lane, at.children, moved_, this_pass());
+        wait_each(lane, at.children, moved_, this_iteration());
         for (int r : at.below) lane.copy(piece_of(r), held.of(at.holder, r), slots_->of(rank, r));
-        lane.post(slots_->flag, this_pass(1));
+        lane.post(slots_->flag, this_iteration(1));
       }
     }
-    lane.post(moved_, this_pass()).end();
+    lane.post(moved_, this_iteration()).end();
     if (under_root) lane.post(done_, constant(1));
   }
 
@@ -210,7 +210,7 @@ class RootMoves : Rooted {
     // Value n+1 of a target's flag: the slots of the first n iterations are free again; value 1: the target has
     // started.
     for (int peer : peers_)
-      if (out_) lane.wait(peer, data_.flag, this_pass_of(piece_of(peer)));
+      if (out_) lane.wait(peer, data_.flag, this_iteration_of(piece_of(peer)));
     // In a gather the root copies its own piece first: meanwhile the peers stage theirs, and data that was stored a
     // moment ago is slower to fetch.
     if (!out_) {
@@ -221,11 +221,11 @@ class RootMoves : Rooted {
     lane.loop(longest_);
     for (int peer : peers_) {
       const uint16_t piece = piece_of(peer);
-      lane.wait(peer, data_.flag, this_pass_of(piece, out_ ? 1 - ring_.depth : 0));
+      lane.wait(peer, data_.flag, this_iteration_of(piece, out_ ? 1 - ring_.depth : 0));
       if (out_) lane.copy(piece, data_.of(peer), own_send(peer));
       else lane.copy(piece, own_recv(peer), data_.of(peer), {}, false);
     }
-    if (!peers_.empty()) lane.post(moved_, this_pass());
+    if (!peers_.empty()) lane.post(moved_, this_iteration());
     if (out_) copy_own(lane);
     lane.end();
   }
@@ -234,19 +234,19 @@ class RootMoves : Rooted {
     const uint16_t own = piece_of(rank);
     data_.publish(lane);
     lane.post(data_.flag, constant(1), data_.staged());
-    lane.post(data_.flag, all_passes(own, 1), data_.direct());
-    lane.loop(own).wait(root_, moved_, this_pass());
+    lane.post(data_.flag, all_iterations(own, 1), data_.direct());
+    lane.loop(own).wait(root_, moved_, this_iteration());
     lane.copy(own, own_recv(), data_.of(rank), data_.staged(), false);
-    lane.post(data_.flag, this_pass(1), data_.staged()).end();
+    lane.post(data_.flag, this_iteration(1), data_.staged()).end();
   }
 
   void give(LaneBuilder& lane, int rank) const {
     const uint16_t own = piece_of(rank);
     data_.announce(lane, own);
-    lane.loop(own).wait(root_, moved_, pass_before(ring_.depth), data_.staged());
+    lane.loop(own).wait(root_, moved_, iteration_before(ring_.depth), data_.staged());
     lane.copy(own, data_.of(rank), own_send(), data_.staged());
-    lane.post(data_.flag, this_pass(), data_.staged()).end();
-    lane.wait(root_, moved_, all_passes(own), data_.direct());
+    lane.post(data_.flag, this_iteration(), data_.staged()).end();
+    lane.wait(root_, moved_, all_iterations(own), data_.direct());
   }
 
   const Window data_;

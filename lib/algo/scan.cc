@@ -36,14 +36,14 @@ Plan all_read(const Request& request, Collective what) {
     LaneBuilder lane = b.lane(rank);
     if (rank == 0) first.announce(lane, chunks);
     lane.loop(chunks);
-    wait_each(lane, readers, taken, pass_before(ring.depth), mine.staged());
+    wait_each(lane, readers, taken, iteration_before(ring.depth), mine.staged());
     if (!readers.empty())
-      lane.copy(chunks, mine.of(rank), own_send(), mine.staged()).post(mine.flag, this_pass(), mine.staged());
-    for (int q = 0; q < rank; ++q) lane.wait(q, shown(q).flag, this_pass());
+      lane.copy(chunks, mine.of(rank), own_send(), mine.staged()).post(mine.flag, this_iteration(), mine.staged());
+    for (int q = 0; q < rank; ++q) lane.wait(q, shown(q).flag, this_iteration());
     if (!sources.empty()) fold(lane, chunks, own_recv(), sources);
-    if (rank > 0) lane.post(taken, this_pass());
+    if (rank > 0) lane.post(taken, this_iteration());
     lane.end();
-    if (rank == 0) wait_each(lane, readers, taken, all_passes(chunks), first.direct());
+    if (rank == 0) wait_each(lane, readers, taken, all_iterations(chunks), first.direct());
   }
   return b.finish();
 }
@@ -75,12 +75,12 @@ class Sklansky {
       if (shows_input) input_.announce(lane, chunks_);
       lane.loop(chunks_);
       if (shows_input) show_input(lane, rank);
-      else if (shows(rank)) wait_each(lane, readers(rank), taken_, pass_before(ring_.depth));
+      else if (shows(rank)) wait_each(lane, readers(rank), taken_, iteration_before(ring_.depth));
       if (inclusive_) scan(lane, rank);
       else exscan(lane, rank);
-      if (rank > 1) lane.post(taken_, this_pass());
+      if (rank > 1) lane.post(taken_, this_iteration());
       lane.end();
-      if (rank == 0) lane.wait(1, input_taken_, all_passes(chunks_), input_.direct());
+      if (rank == 0) lane.wait(1, input_taken_, all_iterations(chunks_), input_.direct());
     }
     return b_.finish();
   }
@@ -97,23 +97,23 @@ class Sklansky {
 
   void show_input(LaneBuilder& lane, int rank) const {
     const Only staged = input_.staged();
-    lane.wait(rank + 1, input_taken_, pass_before(ring_.depth), staged);
+    lane.wait(rank + 1, input_taken_, iteration_before(ring_.depth), staged);
     if (rank == 0 && inclusive_) {
       lane.copy2(chunks_, own_recv(), input_.of(0), own_send(), staged);
       lane.copy(chunks_, own_recv(), own_send(), input_.direct());
     } else {
       lane.copy(chunks_, input_.of(rank), own_send(), staged);
     }
-    lane.post(input_.flag, this_pass(), staged);
+    lane.post(input_.flag, this_iteration(), staged);
     // In place, the result replaces the input.
-    if (rank > 0) lane.wait(rank + 1, input_taken_, this_pass(), input_.direct());
+    if (rank > 0) lane.wait(rank + 1, input_taken_, this_iteration(), input_.direct());
   }
 
   // Waits for the total of the ranks before the rank's block of 2^bit, and returns it.
   Operand total_before(LaneBuilder& lane, int rank, int bit) const {
     const Window& window = bit == 0 ? input_ : total_;
     const int source = (rank >> bit << bit) - 1;
-    lane.wait(source, window.flag, this_pass());
+    lane.wait(source, window.flag, this_iteration());
     return window.of(source);
   }
   // Whether the rank's total is the one that it shows once it covers bits 0 .. bit.
@@ -127,8 +127,8 @@ class Sklansky {
       const Operand sources[] = {total_before(lane, rank, bit), sum};
       const Operand to[] = {shown ? total_.of(rank) : own_recv(), own_recv()};
       lane.reduce(chunks_, {to, shown && last ? 2u : 1u}, sources);
-      if (shown) lane.post(total_.flag, this_pass());
-      if (bit == 0) lane.post(input_taken_, this_pass());
+      if (shown) lane.post(total_.flag, this_iteration());
+      if (bit == 0) lane.post(input_taken_, this_iteration());
       sum = to[0];
     }
   }
@@ -147,13 +147,13 @@ class Sklansky {
         lane.reduce(chunks_, {&shown, 1}, sources);
         with_me = shown;
       }
-      if (completes(rank, bit)) lane.post(total_.flag, this_pass());
+      if (completes(rank, bit)) lane.post(total_.flag, this_iteration());
       const Operand sources[] = {before, sum};
       if (!first) lane.reduce(chunks_, {&result, 1}, sources);
       else if (last) lane.copy(chunks_, result, before, {}, false);
       sum = first ? before : result;
       // The input of the previous rank is in use until it has been added.
-      if (rank % 2 == 1 && int(bits) == std::max(rank - 1, 1)) lane.post(input_taken_, this_pass());
+      if (rank % 2 == 1 && int(bits) == std::max(rank - 1, 1)) lane.post(input_taken_, this_iteration());
     }
   }
 
@@ -217,11 +217,11 @@ class FusedScan {
     LaneBuilder lane = b_.lane(rank);
     input_.announce(lane, shares_.all());
     lane.loop(shares_.all());
-    wait_each(lane, peers_, done_, pass_before(shares_.depth()), input_.staged());
+    wait_each(lane, peers_, done_, iteration_before(shares_.depth()), input_.staged());
     shares_.stage_others(lane, rank, input_, input_.staged());
-    lane.post(input_.flag, this_pass(), input_.staged()).end();
+    lane.post(input_.flag, this_iteration(), input_.staged()).end();
     // In drain() other ranks wait for the same flags.
-    if (rank == 0) wait_each(lane, peers_, done_, all_passes(shares_.all()), input_.direct());
+    if (rank == 0) wait_each(lane, peers_, done_, all_iterations(shares_.all()), input_.direct());
   }
 
   Operand input(int q, int rank) const { return q == rank ? own_send() : input_.of(q); }
@@ -292,8 +292,8 @@ class FusedScan {
     for (int first = 0; first < ranks_; first += base) {
       const int end = std::min(first + base, ranks_);
       for (int q = first; q < end; ++q) {
-        if (q != rank && shows_input(q)) lane.wait(q, input_.flag, this_pass());
-        if (q != rank && q > 0) lane.wait(q, output_.flag, this_pass(1 - shares_.depth()));
+        if (q != rank && shows_input(q)) lane.wait(q, input_.flag, this_iteration());
+        if (q != rank && q > 0) lane.wait(q, output_.flag, this_iteration(1 - shares_.depth()));
       }
       if (end % base == 0 && end <= longest_) add_block(lane, rank, end);
       // The last result first: in place, a result replaces an input, and later results are made of that input.
@@ -302,7 +302,7 @@ class FusedScan {
         if (!is_result(length)) prefix(lane, rank, length, output(q, rank));
       }
     }
-    lane.post(done_, this_pass()).end();
+    lane.post(done_, this_iteration()).end();
   }
 
   // Completes the rank's result from the slots that other ranks fill. Rank 0's result is its own input.
@@ -314,11 +314,11 @@ class FusedScan {
     // ring.
     output_.publish(lane);
     lane.post(output_.flag, constant(1), output_.staged());
-    lane.post(output_.flag, all_passes(shares_.all(), 1), output_.direct());
+    lane.post(output_.flag, all_iterations(shares_.all(), 1), output_.direct());
     lane.loop(shares_.all());
-    wait_each(lane, peers_, done_, this_pass());
+    wait_each(lane, peers_, done_, this_iteration());
     shares_.unstage_others(lane, rank, output_);
-    lane.post(output_.flag, this_pass(1), output_.staged()).end();
+    lane.post(output_.flag, this_iteration(1), output_.staged()).end();
   }
 
   const bool inclusive_;

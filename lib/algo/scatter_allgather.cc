@@ -62,10 +62,10 @@ class ScatterAllgather {
     const std::vector<int> peers = all_but(ranks_, root_);
     data_.announce(lane, chunks_);
     lane.loop(chunks_);
-    wait_each(lane, peers, passed_, pass_before(ring_.depth), data_.staged());
+    wait_each(lane, peers, passed_, iteration_before(ring_.depth), data_.staged());
     lane.copy(chunks_, data_.of(root_), own_send(), data_.staged());
-    lane.post(data_.flag, this_pass(), data_.staged()).end();
-    wait_each(lane, peers, passed_, all_passes(chunks_), data_.direct());
+    lane.post(data_.flag, this_iteration(), data_.staged()).end();
+    wait_each(lane, peers, passed_, all_iterations(chunks_), data_.direct());
   }
 
   void peer(LaneBuilder& lane, int number) {
@@ -73,20 +73,20 @@ class ScatterAllgather {
     const int before = number - k_;
     if (!readers.empty()) data_.publish(lane);
     lane.loop(chunks_);
-    lane.wait(root_, data_.flag, this_pass());
+    lane.wait(root_, data_.flag, this_iteration());
     // The first readers of an iteration wait for the last readers of the previous one.
-    if (before > 0) lane.wait(rank_of(before), data_.flag, this_pass());
-    else if (k_ < ranks_ - 1) lane.wait(rank_of(before + ranks_ - 1), data_.flag, pass_before(1));
-    wait_each(lane, readers, passed_, pass_before(ring_.depth), data_.staged());
+    if (before > 0) lane.wait(rank_of(before), data_.flag, this_iteration());
+    else if (k_ < ranks_ - 1) lane.wait(rank_of(before + ranks_ - 1), data_.flag, iteration_before(1));
+    wait_each(lane, readers, passed_, iteration_before(ring_.depth), data_.staged());
     take(lane, number, slices(number, 1), root_, !readers.empty());
-    lane.post(data_.flag, this_pass());
+    lane.post(data_.flag, this_iteration());
     switch (half_) {
       case Half::from_owners: from_owners(lane, number); break;
       case Half::ring: round_the_ring(lane, number); break;
       case Half::doubling: by_doubling(lane, number, !readers.empty()); break;
     }
-    lane.post(passed_, this_pass()).end();
-    if (!readers.empty()) wait_each(lane, readers, passed_, all_passes(chunks_), data_.direct());
+    lane.post(passed_, this_iteration()).end();
+    if (!readers.empty()) wait_each(lane, readers, passed_, all_iterations(chunks_), data_.direct());
   }
 
   // Copies slices from another rank; also into the rank's own slots if its view is staged and other ranks read them.
@@ -100,7 +100,7 @@ class ScatterAllgather {
   void from_owners(LaneBuilder& lane, int number) {
     for (int step = 1; step < ranks_; ++step) {
       const int owner = (number - step + ranks_) % ranks_;
-      lane.wait(rank_of(owner), data_.flag, this_pass());
+      lane.wait(rank_of(owner), data_.flag, this_iteration());
       take(lane, number, slices(owner, 1), rank_of(owner), false);
     }
   }
@@ -109,9 +109,9 @@ class ScatterAllgather {
     const int left = rank_of(number - 1);
     for (int step = 1; step < ranks_; ++step) {
       const bool passed_on = number + 1 < ranks_ && step + 1 < ranks_;
-      if (left != root_) lane.wait(left, step == 1 ? data_.flag : steps_[size_t(step) - 2], this_pass());
+      if (left != root_) lane.wait(left, step == 1 ? data_.flag : steps_[size_t(step) - 2], this_iteration());
       take(lane, number, slices((number - step + ranks_) % ranks_, 1), left, passed_on);
-      if (passed_on) lane.post(steps_[size_t(step) - 1], this_pass());
+      if (passed_on) lane.post(steps_[size_t(step) - 1], this_iteration());
     }
   }
 
@@ -133,11 +133,11 @@ class ScatterAllgather {
       const bool passed_on = has_readers && level + 1 < levels();
       if (other.count > 0) {
         const int source = rank_of(other.source);
-        lane.wait(source, data_.flag, this_pass());
-        if (level > 0 && source != root_) lane.wait(source, steps_[size_t(level) - 1], this_pass());
+        lane.wait(source, data_.flag, this_iteration());
+        if (level > 0 && source != root_) lane.wait(source, steps_[size_t(level) - 1], this_iteration());
         take(lane, number, slices(other.first, other.count), source, passed_on);
       }
-      if (passed_on) lane.post(steps_[size_t(level)], this_pass());
+      if (passed_on) lane.post(steps_[size_t(level)], this_iteration());
     }
   }
 

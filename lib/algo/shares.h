@@ -81,10 +81,10 @@ inline void collect(LaneBuilder lane, uint16_t loop, const std::vector<Result>& 
                     uint16_t complete, uint16_t taken) {
   lane.loop(loop);
   for (const Result& result : results) {
-    lane.wait(result.owner, complete, this_pass());
+    lane.wait(result.owner, complete, this_iteration());
     lane.copy(result.range, own_recv(), shared.of(result.owner, result.block), {}, false);
   }
-  lane.post(taken, this_pass()).end();
+  lane.post(taken, this_iteration()).end();
 }
 
 }  // namespace coll::algo

@@ -76,12 +76,12 @@ class TreeReduce {
     LaneBuilder lane = b_.lane(rank);
     input_.announce(lane, chunks_);
     lane.loop(chunks_);
-    lane.wait(reader.leader, read, pass_before(ring_.depth), input_.staged());
+    lane.wait(reader.leader, read, iteration_before(ring_.depth), input_.staged());
     lane.copy(chunks_, input_.of(rank), own_send(), input_.staged());
-    lane.post(input_.flag, this_pass(), input_.staged());
+    lane.post(input_.flag, this_iteration(), input_.staged());
     lane.end();
     // In an allreduce the rank knows this when it receives the last result from above.
-    if (!everywhere_) lane.wait(reader.leader, read, all_passes(chunks_), input_.direct());
+    if (!everywhere_) lane.wait(reader.leader, read, all_iterations(chunks_), input_.direct());
   }
 
   void lead(int rank, const Node& node) {
@@ -106,7 +106,7 @@ class TreeReduce {
       }
       lane.reduce(chunks_, {&result, 1}, from);
       const bool last_of_level = i + 1 == made.size() || partials_[made[i + 1]].level != partial.level;
-      if (last_of_level) lane.post(flag_of(rank, partial.level), this_pass());
+      if (last_of_level) lane.post(flag_of(rank, partial.level), this_iteration());
     }
     lane.end();
     if (sends_down) down_->retire(lane, node);
@@ -122,7 +122,7 @@ class TreeReduce {
       const std::pair read(reader.leader, flag_of(reader.leader, reader.level));
       if (reader.leader == rank || std::ranges::find(readers, read) != readers.end()) continue;
       readers.push_back(read);
-      lane.wait(read.first, read.second, pass_before(ring_.depth), shown_->staged());
+      lane.wait(read.first, read.second, iteration_before(ring_.depth), shown_->staged());
     }
   }
 
@@ -132,7 +132,7 @@ class TreeReduce {
     for (int index : partial.sources) {
       const Partial& source = partials_[index];
       sources.push_back(place_of(source, rank));
-      if (source.leader != rank) lane.wait(source.leader, ready_flag(source), this_pass());
+      if (source.leader != rank) lane.wait(source.leader, ready_flag(source), this_iteration());
     }
     return fold_nodes(lane, chunks_, partial.steps, sources, boxes_ ? boxes_->of(rank) : std::vector<Operand>());
   }

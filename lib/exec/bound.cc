@@ -78,24 +78,24 @@ void Bound::find_stored_first(int rank) {
   const mem::Processor& here = mem::processor();
   size_t left = prefetched_bytes(plan_->synchronizing);
   bool more = true;
-  for (uint64_t pass = 0; more && left > 0; pass++) {
+  for (uint64_t iteration = 0; more && left > 0; iteration++) {
     more = false;
     for (const BoundLane& lane : lanes_)
       for (const Instruction& in : lane.code) {
         const bool stores = in.kind == Kind::copy || in.kind == Kind::reduce;
         if (!stores || in.when == plan::When::direct) continue;
-        const plan::Extent extent = in.geometry->at(pass);
+        const plan::Extent extent = in.geometry->at(iteration);
         // rep movsb stores without a read-for-ownership, so a prefetch would gain nothing.
         if (in.kind == Kind::copy && in.destinations == 1 && here.has_rfo_free_stores() &&
             extent.length * element_bytes_ >= here.rep_movsb_store_min_bytes)
           continue;
         for (int d = 0; d < in.destinations; d++) {
           const Location& to = in.locations[d];
-          if (to.where != Location::Where::view || to.rank != rank || pass > to.slot_mask) continue;
+          if (to.where != Location::Where::view || to.rank != rank || iteration > to.slot_mask) continue;
           for (size_t block = 0; block < in.blocks; block++) {
             const size_t bytes = std::min(left, extent.length * element_bytes_);
             if (bytes == 0) break;
-            stored_first_.push_back({slot(to, extent, pass, element_bytes_) + block * to.block_stride, bytes});
+            stored_first_.push_back({slot(to, extent, iteration, element_bytes_) + block * to.block_stride, bytes});
             left -= bytes;
             more = true;
           }

@@ -238,8 +238,8 @@ bool NeighborExchange::show(Out& out) {
 }
 
 template <typename Copy>
-void NeighborExchange::pass(const std::vector<Message>& messages, const Stream& stream, Position& position,
-                            size_t bytes, Copy copy) {
+void NeighborExchange::visit(const std::vector<Message>& messages, const Stream& stream, Position& position,
+                             size_t bytes, Copy copy) {
   position.done += bytes;
   while (bytes > 0) {
     const Message& message = messages[stream.first + position.message];
@@ -260,7 +260,7 @@ void NeighborExchange::stage(Out& out) {
     const size_t at = out.position.done % window;
     const size_t now = std::min(left, window - at);
     char* to = out.window + at;
-    pass(sent_, out, out.position, now, [&](const char* from, size_t bytes) {
+    visit(sent_, out, out.position, now, [&](const char* from, size_t bytes) {
       if (bytes <= sync::line_bytes) mem::copy(to, from, bytes);
       else store_staged(channel_->team->stores, to, from, bytes);
       to += bytes;
@@ -332,11 +332,11 @@ bool NeighborExchange::fetch(In& in) {
       while (in.position.done < there) {
         const size_t at = in.position.done % from.window_bytes;
         const char* source = window + at;
-        pass(received_, in, in.position, std::min<size_t>(there - in.position.done, from.window_bytes - at),
-             [&source](char* to, size_t bytes) {
-               mem::copy(to, source, bytes);
-               source += bytes;
-             });
+        visit(received_, in, in.position, std::min<size_t>(there - in.position.done, from.window_bytes - at),
+              [&source](char* to, size_t bytes) {
+                mem::copy(to, source, bytes);
+                source += bytes;
+              });
       }
     }
   }

@@ -122,8 +122,8 @@ class NeighborExchange {
   AwaitedPost awaited(const In& in) const;
   // Calls copy(data, length) for the next `bytes` bytes of a stream, message by message.
   template <typename Copy>
-  static void pass(const std::vector<Message>& messages, const Stream& stream, Position& position, size_t bytes,
-                   Copy copy);
+  static void visit(const std::vector<Message>& messages, const Stream& stream, Position& position, size_t bytes,
+                    Copy copy);
 
   int rank_ = 0;
   std::vector<Message> sent_, received_;  // by peer, then as listed

@@ -31,9 +31,9 @@ void Record::begin(const Run* of, const plan::Plan& plan, int rank) {
   blocked_ns_.assign(plan.program(rank).lanes.size(), 0);
 }
 
-void Record::done(uint32_t lane, uint32_t step, uint64_t pass, int64_t begin_ns, size_t bytes,
+void Record::done(uint32_t lane, uint32_t step, uint64_t iteration, int64_t begin_ns, size_t bytes,
                   const std::string& flag) {
-  boxes_.push_back({lane, step, pass, begin_ns, sync::now_ns(), bytes, flag});
+  boxes_.push_back({lane, step, iteration, begin_ns, sync::now_ns(), bytes, flag});
 }
 
 void Record::blocked(uint32_t lane) {
@@ -55,7 +55,7 @@ std::string Record::events() const {
       events.arrow_begins(row(box.lane), flag, us(box.begin_ns));
       continue;
     }
-    events.slice(row(box.lane), rank_, step, us(box.begin_ns), us(box.end_ns - box.begin_ns), box.pass, box.bytes);
+    events.slice(row(box.lane), rank_, step, us(box.begin_ns), us(box.end_ns - box.begin_ns), box.iteration, box.bytes);
     if (step.kind == Kind::wait) events.arrow_ends(row(box.lane), flag, us(box.end_ns));
   }
   return events.text();

@@ -21,7 +21,8 @@ class Record {
 
   // Adds a step that is done and began at begin_ns of sync/clock.h. `flag`: identifies the flag of a post or a wait
   // among all ranks; "" for other steps.
-  void done(uint32_t lane, uint32_t step, uint64_t pass, int64_t begin_ns, size_t bytes, const std::string& flag = "");
+  void done(uint32_t lane, uint32_t step, uint64_t iteration, int64_t begin_ns, size_t bytes,
+            const std::string& flag = "");
   // blocked() notes since when the lane waits. waited() returns that time and clears it; 0 if the lane did not wait.
   void blocked(uint32_t lane);
   int64_t waited(uint32_t lane);
@@ -32,7 +33,7 @@ class Record {
  private:
   struct Box {
     uint32_t lane, step;
-    uint64_t pass;
+    uint64_t iteration;
     int64_t begin_ns, end_ns;
     size_t bytes;
     std::string flag;

@@ -185,7 +185,7 @@ bool Run::copy_mapped(const Instruction& in, const Extent& extent, uint64_t inde
   const char* source = place(in.locations[in.destinations], extent, index);
   if (first == nullptr || source == nullptr || (in.destinations == 2 && second == nullptr)) return false;
   const size_t bytes = extent.length * element_bytes_;
-  copy_near(first, second, source, bytes, in.stream);
+  copy_local(first, second, source, bytes, in.stream);
   if (!still_hold(in.locations, in.destinations + in.sources)) return false;
   channel_->team->traffic.loaded += bytes;
   channel_->team->traffic.stored += bytes * in.destinations;

@@ -192,7 +192,7 @@ Run::Outcome Run::run_lane(LaneState& lane) {
   for (; in != lane.end; in++) {
     if (in->conditional && skipped(*in, index)) continue;
     const Instruction* const step = in;
-    [[maybe_unused]] const uint64_t pass = index;
+    [[maybe_unused]] const uint64_t iteration = index;
     [[maybe_unused]] int64_t begin_ns = 0;
     if constexpr (recorded) begin_ns = sync::now_ns();
     switch (in->kind) {
@@ -243,7 +243,7 @@ Run::Outcome Run::run_lane(LaneState& lane) {
         break;
       case Kind::publish: publish(in->view); break;
     }
-    if constexpr (recorded) note(lane, *step, pass, begin_ns);
+    if constexpr (recorded) note(lane, *step, iteration, begin_ns);
   }
   lane.next = in;
   lane.index = 0;
@@ -396,7 +396,7 @@ void Run::copy_blocks(const Instruction& in, const Extent& extent, uint64_t inde
 }
 
 void Run::copy_here(int shared, bool stream, char* first, char* second, const char* source, size_t bytes) const {
-  if (shared == 0) return copy_near(first, second, source, bytes, stream);
+  if (shared == 0) return copy_local(first, second, source, bytes, stream);
   mem::SharedStores& stores = channel_->team->stores;
   if (second == nullptr) return store_staged(stores, first, source, bytes);
   char* staged = shared == 1 ? first : second;
@@ -405,13 +405,14 @@ void Run::copy_here(int shared, bool stream, char* first, char* second, const ch
     mem::copy_shared(staged, source, bytes, true);
     return mem::copy(shared == 1 ? second : first, source, bytes);
   }
-  mem::write_in_steps(
-      staged, bytes, [&](size_t at, size_t length) { copy_near(first + at, second + at, source + at, length, false); });
+  mem::write_in_steps(staged, bytes, [&](size_t at, size_t length) {
+    copy_local(first + at, second + at, source + at, length, false);
+  });
 }
 
 // Reduces to memory that cores behind another L3 read, with non-temporal stores. If the destination is also a source,
 // its lines are in this core's caches anyway: ordinary stores then.
-void Run::reduce_past_caches(bool from_right, char* to, const void** sources, int count, size_t elements) const {
+void Run::reduce_non_temporal(bool from_right, char* to, const void** sources, int count, size_t elements) const {
   alignas(sync::line_bytes) char piece[size_t(8) << 10];
   const size_t most = sizeof piece / element_bytes_;
   if (most == 0 || std::find(sources, sources + count, to) != sources + count)
@@ -449,7 +450,7 @@ void Run::reduce_here(int shared, bool from_right, char* first, char* second, co
   const size_t bytes = elements * element_bytes_;
   if (second == first) second = nullptr;  // the view is direct: the result is stored there already
   if (shared != 0 && channel_->team->stores.stream(bytes)) {
-    if (second == nullptr) return reduce_past_caches(from_right, first, sources, count, elements);
+    if (second == nullptr) return reduce_non_temporal(from_right, first, sources, count, elements);
     if (shared == 1) std::swap(first, second);
     combine(from_right, first, nullptr, sources, count, elements);
     return mem::copy_shared(second, first, bytes, true);

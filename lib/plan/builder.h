@@ -26,15 +26,15 @@ struct Value {
   bool within = false;  // the step is skipped in iterations that the range does not have
 };
 // The loop's iteration, from 1: the owner posts this value when chunk `index` is ready, and readers wait for it.
-inline Value this_pass(int32_t offset = 0) { return {1 + offset, Add::index, 0}; }
+inline Value this_iteration(int32_t offset = 0) { return {1 + offset, Add::index, 0}; }
 // Met once the slot that this iteration overwrites, last used `depth` iterations ago, is free.
-inline Value pass_before(int32_t depth) { return {1 - depth, Add::index, 0}; }
+inline Value iteration_before(int32_t depth) { return {1 - depth, Add::index, 0}; }
 inline Value constant(int32_t value) { return {value, Add::nothing, 0}; }
-inline Value all_passes(uint16_t range, int32_t offset = 0) { return {offset, Add::trips, range}; }
+inline Value all_iterations(uint16_t range, int32_t offset = 0) { return {offset, Add::trips, range}; }
 
 // As above, for one of several pieces that a loop serves.
-inline Value this_pass_of(uint16_t range, int32_t offset = 0) { return {1 + offset, Add::index, range, true}; }
-inline Value pass_before_of(uint16_t range, int32_t depth) { return {1 - depth, Add::index, range, true}; }
+inline Value this_iteration_of(uint16_t range, int32_t offset = 0) { return {1 + offset, Add::index, range, true}; }
+inline Value iteration_before_of(uint16_t range, int32_t depth) { return {1 - depth, Add::index, range, true}; }
 
 // `block` selects one block of a buffer or view with several.
 inline Operand own_send(int block = no_block) { return {.space = Space::send, .block = uint16_t(block)}; }

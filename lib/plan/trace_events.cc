@@ -46,10 +46,10 @@ void TraceEvents::name_row(uint32_t row, int rank, size_t lane) {
 }
 
 void TraceEvents::slice(uint32_t row, int rank, const Step& step, const std::string& begin_us,
-                        const std::string& duration_us, uint64_t pass, uint64_t bytes) {
+                        const std::string& duration_us, uint64_t iteration, uint64_t bytes) {
   add(std::string("\"ph\":\"X\",\"name\":\"") + kind_name(step.kind) + "\"" + in_row(row) + ",\"ts\":" + begin_us +
       ",\"dur\":" + duration_us + ",\"args\":{\"step\":" + json_string(words(plan_, rank, step)) +
-      ",\"pass\":" + std::to_string(pass) + ",\"bytes\":" + std::to_string(bytes) + "}");
+      ",\"pass\":" + std::to_string(iteration) + ",\"bytes\":" + std::to_string(bytes) + "}");
 }
 
 void TraceEvents::arrow_begins(uint32_t row, const std::string& id, const std::string& at_us) {

@@ -18,7 +18,7 @@ class TraceEvents {
   void name_row(uint32_t row, int rank, size_t lane);
   // Adds a step. Times are microseconds, as text, so that the caller chooses their precision.
   void slice(uint32_t row, int rank, const Step& step, const std::string& begin_us, const std::string& duration_us,
-             uint64_t pass, uint64_t bytes);
+             uint64_t iteration, uint64_t bytes);
   // Add the two ends of an arrow, which have the same `id`, a JSON value.
   void arrow_begins(uint32_t row, const std::string& id, const std::string& at_us);
   void arrow_ends(uint32_t row, const std::string& id, const std::string& at_us);

@@ -55,7 +55,11 @@ TEST(Run, LoopsOverChunksOfAnyCount) {
   Builder b(Collective::bcast, "by_hand", 1, 0);
   uint16_t range = b.range({.chunk_bytes = 64}), flag = b.flag();
   auto lane = b.lane(0);
-  lane.loop(range).copy(range, own_recv(), own_send()).post(flag, this_pass()).wait(0, flag, this_pass()).end();
+  lane.loop(range)
+      .copy(range, own_recv(), own_send())
+      .post(flag, this_iteration())
+      .wait(0, flag, this_iteration())
+      .end();
   Plan plan = b.finish();
   for (size_t count : {1, 15, 16, 17, 31, 32, 33, 1000}) {
     Bound bound(plan, alone.channel(), {.shape = count, .element_bytes = 4});
@@ -75,12 +79,12 @@ TEST(Run, FindsBlocksAndLeavesOutEmptyOnes) {
   Builder b(Collective::alltoall, "by_hand", 1, 0, -1, true);
   const uint16_t own = b.range({.chunk_bytes = 64, .sender = 0, .receiver = 0}), flag = b.flag(), begun = b.flag();
   b.lane(0)
-      .post(begun, all_passes(own))
+      .post(begun, all_iterations(own))
       .loop(own)
       .copy(own, own_recv(0), own_send(0))
-      .post(flag, this_pass_of(own))
+      .post(flag, this_iteration_of(own))
       .end()
-      .wait(0, flag, all_passes(own));
+      .wait(0, flag, all_iterations(own));
   Plan plan = b.finish();
   for (size_t count : {0, 1, 16, 40}) {
     Shape shape;

@@ -35,20 +35,20 @@ inline Plan scatter(int ranks, int root, uint32_t chunk_bytes, bool irregular = 
       const int before = place(rank) - throttle;
       if (throttle > 0 && before >= 1) lane.wait((before + root) % ranks, token, constant(1));
       lane.loop(own)
-          .wait(root, b.view_flag(data), this_pass())
+          .wait(root, b.view_flag(data), this_iteration())
           .copy(own, own_recv(), seen(data, root, rank))
-          .post(taken, this_pass())
+          .post(taken, this_iteration())
           .end()
           .post(token, constant(1));
       continue;
     }
-    lane.publish(data).post(b.view_flag(data), all_passes(longest), if_direct(data)).loop(longest);
+    lane.publish(data).post(b.view_flag(data), all_iterations(longest), if_direct(data)).loop(longest);
     for (int reader = 0; reader < ranks; ++reader) {
       if (reader == root) continue;
-      lane.wait(reader, taken, pass_before_of(pieces[size_t(reader)], depth), if_staged(data));
+      lane.wait(reader, taken, iteration_before_of(pieces[size_t(reader)], depth), if_staged(data));
       lane.copy(pieces[size_t(reader)], seen(data, root, reader), own_send(reader), if_staged(data));
     }
-    lane.post(b.view_flag(data), this_pass(), if_staged(data)).end();
+    lane.post(b.view_flag(data), this_iteration(), if_staged(data)).end();
     lane.copy(b.range(piece(root, root, 0)), own_recv(), own_send(root));
     for (int reader = 0; reader < ranks; ++reader)
       if (reader != root) lane.wait(reader, token, constant(1), if_direct(data));
@@ -63,10 +63,10 @@ inline Plan gather(int ranks, int root, uint32_t chunk_bytes, uint16_t depth = 2
   const uint16_t there = b.flag(), taken = b.flag(), any = b.range(piece(any_rank, any_rank, chunk_bytes));
   for (int rank : b.ranks()) {
     auto lane = b.lane(rank);
-    lane.loop(any).wait(root, taken, pass_before(depth)).copy(any, seen(slots, root, rank), own_send());
-    lane.post(there, this_pass());
-    for (int other = 0; other < ranks && rank == root; ++other) lane.wait(other, there, this_pass());
-    if (rank == root) lane.copy_blocks(ranks, any, own_recv(0), seen(slots, root, 0)).post(taken, this_pass());
+    lane.loop(any).wait(root, taken, iteration_before(depth)).copy(any, seen(slots, root, rank), own_send());
+    lane.post(there, this_iteration());
+    for (int other = 0; other < ranks && rank == root; ++other) lane.wait(other, there, this_iteration());
+    if (rank == root) lane.copy_blocks(ranks, any, own_recv(0), seen(slots, root, 0)).post(taken, this_iteration());
     lane.end();
   }
   return b.finish();
@@ -84,24 +84,24 @@ inline Plan alltoall(int ranks, uint32_t chunk_bytes, bool irregular = false, ui
   for (int rank : b.ranks()) {
     const uint16_t longest = of(rank, any_rank);
     auto supply = b.lane(rank);
-    supply.publish(data).post(b.view_flag(data), all_passes(longest), if_direct(data)).loop(longest);
+    supply.publish(data).post(b.view_flag(data), all_iterations(longest), if_direct(data)).loop(longest);
     for (int r = 0; r < ranks; ++r) {
       if (r == rank) continue;
-      supply.wait(r, taken[size_t(rank)], pass_before_of(of(rank, r), depth), if_staged(data));
+      supply.wait(r, taken[size_t(rank)], iteration_before_of(of(rank, r), depth), if_staged(data));
       supply.copy(of(rank, r), seen(data, rank, r), own_send(r), if_staged(data));
     }
-    supply.post(b.view_flag(data), this_pass(), if_staged(data)).end();
+    supply.post(b.view_flag(data), this_iteration(), if_staged(data)).end();
     for (int r = 0; r < ranks; ++r)
-      if (r != rank) supply.wait(r, taken[size_t(rank)], all_passes(of(rank, r)), if_direct(data));
+      if (r != rank) supply.wait(r, taken[size_t(rank)], all_iterations(of(rank, r)), if_direct(data));
 
     // A staged sender needs every reader's next chunk taken before it goes on: a lane for each.
     for (int turn = 1; turn < ranks; ++turn) {
       const int s = (rank + turn) % ranks;
       b.lane(rank)
           .loop(of(s, rank))
-          .wait(s, b.view_flag(data), this_pass())
+          .wait(s, b.view_flag(data), this_iteration())
           .copy(of(s, rank), own_recv(s), seen(data, s, rank))
-          .post(taken[size_t(s)], this_pass())
+          .post(taken[size_t(s)], this_iteration())
           .end();
     }
     b.lane(rank).copy(b.range(piece(rank, rank, 0)), own_recv(rank), own_send(rank));

@@ -19,18 +19,18 @@ inline Plan flat_bcast(int ranks, int root, uint32_t chunk_bytes, uint16_t depth
     auto lane = b.lane(rank);
     if (rank != root) {
       lane.loop(chunks)
-          .wait(root, b.view_flag(data), this_pass())
+          .wait(root, b.view_flag(data), this_iteration())
           .copy(chunks, own_recv(), seen(data, root))
-          .post(read, this_pass())
+          .post(read, this_iteration())
           .end();
       continue;
     }
     lane.publish(data).loop(chunks);
     for (int reader = 0; reader < ranks; ++reader)
-      if (reader != root) lane.wait(reader, read, pass_before(depth), if_staged(data));
-    lane.copy(chunks, seen(data, root), own_send(), if_staged(data)).post(b.view_flag(data), this_pass()).end();
+      if (reader != root) lane.wait(reader, read, iteration_before(depth), if_staged(data));
+    lane.copy(chunks, seen(data, root), own_send(), if_staged(data)).post(b.view_flag(data), this_iteration()).end();
     for (int reader = 0; reader < ranks; ++reader)
-      if (reader != root) lane.wait(reader, read, all_passes(chunks), if_direct(data));
+      if (reader != root) lane.wait(reader, read, all_iterations(chunks), if_direct(data));
   }
   return b.finish();
 }
@@ -48,11 +48,11 @@ inline Plan chain_bcast(int ranks, int root, uint32_t chunk_bytes, uint16_t dept
     auto lane = b.lane(rank);
     if (!last) lane.publish(data);
     lane.loop(chunks);
-    if (!first) lane.wait(before, b.view_flag(data), this_pass());
+    if (!first) lane.wait(before, b.view_flag(data), this_iteration());
     if (last) {
       lane.copy(chunks, own_recv(), seen(data, before));
     } else {
-      lane.wait(after, read, pass_before(depth), if_staged(data));
+      lane.wait(after, read, iteration_before(depth), if_staged(data));
       if (first) {
         lane.copy(chunks, seen(data, rank), own_recv(), if_staged(data));
       } else {
@@ -60,10 +60,10 @@ inline Plan chain_bcast(int ranks, int root, uint32_t chunk_bytes, uint16_t dept
         lane.copy(chunks, own_recv(), seen(data, before), if_direct(data));
       }
     }
-    if (!first) lane.post(read, this_pass());
-    if (!last) lane.post(b.view_flag(data), this_pass());
+    if (!first) lane.post(read, this_iteration());
+    if (!last) lane.post(b.view_flag(data), this_iteration());
     lane.end();
-    if (!last) lane.wait(after, read, all_passes(chunks), if_direct(data));
+    if (!last) lane.wait(after, read, all_iterations(chunks), if_direct(data));
   }
   return b.finish();
 }
@@ -89,12 +89,12 @@ inline Plan block_allreduce(int ranks, uint32_t chunk_bytes, uint16_t depth = 2)
 
     auto lane = b.lane(rank);
     lane.publish(in).publish(out).loop(chunks);
-    lane.copy(chunks, seen(in, rank), own_send(), if_staged(in)).post(b.view_flag(in), this_pass());
-    for (int peer : peers) lane.wait(peer, b.view_flag(in), this_pass());
+    lane.copy(chunks, seen(in, rank), own_send(), if_staged(in)).post(b.view_flag(in), this_iteration());
+    for (int peer : peers) lane.wait(peer, b.view_flag(in), this_iteration());
     lane.reduce(block(rank), {both, 1}, inputs, if_direct(out)).reduce(block(rank), {both, 2}, inputs, if_staged(out));
-    lane.post(b.view_flag(out), this_pass());
+    lane.post(b.view_flag(out), this_iteration());
     for (int peer : peers)
-      lane.wait(peer, b.view_flag(out), this_pass()).copy(block(peer), own_recv(), seen(out, peer));
+      lane.wait(peer, b.view_flag(out), this_iteration()).copy(block(peer), own_recv(), seen(out, peer));
     lane.end().post(done, constant(1));
     for (int peer : peers) lane.wait(peer, done, constant(1));
   }
@@ -127,33 +127,33 @@ inline Plan two_lane_allreduce(int ranks, uint32_t chunk_bytes, uint16_t depth =
     bool first = rank == 0, last = rank == ranks - 1;
     auto up = b.lane(rank);
     up.loop(chunks);
-    if (!first) up.wait(rank - 1, folded, this_pass());
-    if (!last) up.wait(rank + 1, taken, pass_before(depth));
+    if (!first) up.wait(rank - 1, folded, this_iteration());
+    if (!last) up.wait(rank + 1, taken, iteration_before(depth));
     Operand from[] = {seen(partial, first ? rank : rank - 1), own_send()};
     // The last rank's fold is the result; it must not overtake the lane that hands results out.
-    if (last) up.wait(rank - 1, read, pass_before(depth));
+    if (last) up.wait(rank - 1, read, iteration_before(depth));
     Operand to[] = {seen(last ? result : partial, rank)};
     if (first) {
       up.copy(chunks, to[0], own_send());
     } else {
       up.reduce(chunks, to, from);
-      up.post(taken, this_pass());
+      up.post(taken, this_iteration());
     }
-    up.post(folded, this_pass()).end();
+    up.post(folded, this_iteration()).end();
 
     auto down = b.lane(rank);
     down.loop(chunks);
     if (last) {
-      down.wait(rank, folded, this_pass()).copy(chunks, own_recv(), seen(result, rank));
+      down.wait(rank, folded, this_iteration()).copy(chunks, own_recv(), seen(result, rank));
     } else {
-      down.wait(rank + 1, ready, this_pass());
+      down.wait(rank + 1, ready, this_iteration());
       // In place, the input of this chunk has been folded before the result is there: the chain saw to it.
-      if (!first) down.wait(rank - 1, read, pass_before(depth));
+      if (!first) down.wait(rank - 1, read, iteration_before(depth));
       if (first) down.copy(chunks, own_recv(), seen(result, rank + 1));
       else down.copy2(chunks, own_recv(), seen(result, rank), seen(result, rank + 1));
-      down.post(read, this_pass());
+      down.post(read, this_iteration());
     }
-    if (!first) down.post(ready, this_pass());
+    if (!first) down.post(ready, this_iteration());
     down.end();
   }
   return b.finish();

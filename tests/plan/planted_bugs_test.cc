@@ -59,9 +59,9 @@ TEST(PlantedBug, ReaderThatDoesNotWaitReadsBeforeTheWrite) {
   Builder b(Collective::bcast, "hasty", 2, 0);
   uint16_t slots = b.view(Buffer::none, chunk, 4), ready = b.flag();
   uint16_t all = b.range({.chunk_bytes = chunk});
-  b.lane(0).loop(all).copy(all, seen(slots, 0), own_send()).post(ready, this_pass()).end();
+  b.lane(0).loop(all).copy(all, seen(slots, 0), own_send()).post(ready, this_iteration()).end();
   // Awaits the pass before its own.
-  b.lane(1).loop(all).wait(0, ready, this_pass(-1)).copy(all, own_recv(), seen(slots, 0)).end();
+  b.lane(1).loop(all).wait(0, ready, this_iteration(-1)).copy(all, own_recv(), seen(slots, 0)).end();
 
   EXPECT_THAT(problem(b.finish()), AllOf(HasSubstr("read before the write"), HasSubstr("rank 1 lane 0 step 2"),
                                          HasSubstr("slot 0 of view 0 of rank 0"), HasSubstr("rank 0 lane 0 step 1")));

@@ -15,7 +15,7 @@
 #include "api/handles.h"
 #include "launch/claim.h"
 #include "launch/gathering.h"
-#include "launch/place.h"
+#include "launch/job_rank.h"
 #include "sync/system_wait.h"
 #include "transport/shared_file.h"
 
@@ -26,7 +26,7 @@ using coll::launcher::abandoned;
 using coll::launcher::Meeting;
 using coll::launcher::slot_bytes;
 
-struct Place {
+struct Participant {
   Meeting* meeting;
   int rank;
   bool gave_up = false;
@@ -52,14 +52,14 @@ bool meet(Meeting& meeting) {
 }
 
 int allgather(const void* send, void* recv, size_t bytes, void* context) {
-  Place& place = *static_cast<Place*>(context);
+  Participant& self = *static_cast<Participant*>(context);
   if (bytes > slot_bytes) return 1;
-  char* slots = reinterpret_cast<char*>(place.meeting) + slot_bytes;
-  memcpy(slots + size_t(place.rank) * slot_bytes, send, bytes);
-  if (!meet(*place.meeting)) return place.gave_up = true, 1;
-  for (uint32_t r = 0; r < place.meeting->ranks; r++)
+  char* slots = reinterpret_cast<char*>(self.meeting) + slot_bytes;
+  memcpy(slots + size_t(self.rank) * slot_bytes, send, bytes);
+  if (!meet(*self.meeting)) return self.gave_up = true, 1;
+  for (uint32_t r = 0; r < self.meeting->ranks; r++)
     memcpy(static_cast<char*>(recv) + r * bytes, slots + r * slot_bytes, bytes);
-  if (!meet(*place.meeting)) return place.gave_up = true, 1;
+  if (!meet(*self.meeting)) return self.gave_up = true, 1;
   return 0;
 }
 
@@ -170,10 +170,10 @@ coll_status create(const Launch& launch, coll_comm** comm) {
   coll_status status = COLL_ERR_BOOTSTRAP;
   pid_t holder = 0;
   if (std::shared_ptr<Claim> claim = Claim::make(launch.descriptor, launch.rank, holder)) {
-    Place place{meeting, launch.rank};
-    const coll_bootstrap bootstrap{sizeof(coll_bootstrap), launch.rank, launch.ranks, allgather, &place};
+    Participant self{meeting, launch.rank};
+    const coll_bootstrap bootstrap{sizeof(coll_bootstrap), launch.rank, launch.ranks, allgather, &self};
     status = coll_comm_create(&bootstrap, comm);
-    if (place.gave_up) failure(status, ended(meeting->ended_rank.load()));
+    if (self.gave_up) failure(status, ended(meeting->ended_rank.load()));
     if (status == COLL_OK) (*comm)->comm->claim = std::move(claim);
   } else {
     failure(status, taken(launch.rank, holder));
@@ -194,22 +194,23 @@ coll_status create_by_collctl(coll_comm** comm) {
 }
 
 // Creates a communicator of the ranks that any other launcher has started.
-coll_status create_by(const coll::launch::Launcher& launcher, coll::launch::Place place, coll_comm** comm) {
+coll_status create_by(const coll::launch::Launcher& launcher, coll::launch::JobRank job_rank, coll_comm** comm) {
   coll::launch::MeetingOptions options;
   std::string problem = read_options(options);
   if (!problem.empty()) return failure(COLL_ERR_ARG, problem);
-  if (!place.problem.empty()) return failure(COLL_ERR_BOOTSTRAP, place.problem);
-  if (place.ranks == 1) return create_alone(comm);
+  if (!job_rank.problem.empty()) return failure(COLL_ERR_BOOTSTRAP, job_rank.problem);
+  if (job_rank.ranks == 1) return create_alone(comm);
   // Claims the rank before it queries the launcher, which may treat a second process of the same rank as a failure.
-  std::shared_ptr<void> claimed = claim(place, problem);
+  std::shared_ptr<void> claimed = claim(job_rank, problem);
   if (claimed == nullptr) return failure(COLL_ERR_BOOTSTRAP, problem);
-  if (launcher.ask != nullptr) launcher.ask(place);
-  if (!place.problem.empty()) return failure(COLL_ERR_BOOTSTRAP, place.problem);
-  if (place.ranks == 1) return create_alone(comm);
-  const std::unique_ptr<coll::launch::Gathering> gathering = coll::launch::Gathering::meet(place, options, problem);
+  if (launcher.ask != nullptr) launcher.ask(job_rank);
+  if (!job_rank.problem.empty()) return failure(COLL_ERR_BOOTSTRAP, job_rank.problem);
+  if (job_rank.ranks == 1) return create_alone(comm);
+  const std::unique_ptr<coll::launch::Gathering> gathering = coll::launch::Gathering::meet(job_rank, options, problem);
   if (gathering == nullptr) return failure(COLL_ERR_BOOTSTRAP, problem);
   Gathered gathered{gathering.get(), ""};
-  const coll_bootstrap bootstrap{sizeof(coll_bootstrap), place.rank, place.ranks, allgather_by_sockets, &gathered};
+  const coll_bootstrap bootstrap{sizeof(coll_bootstrap), job_rank.rank, job_rank.ranks, allgather_by_sockets,
+                                 &gathered};
   const coll_status status = coll_comm_create(&bootstrap, comm);
   if (!gathered.problem.empty()) failure(status, gathered.problem);
   if (status == COLL_OK) (*comm)->comm->claim = std::move(claimed);
@@ -223,9 +224,9 @@ extern "C" coll_status coll_comm_create_from_launcher(coll_comm** comm) {
   *comm = nullptr;
   return coll::api::guarded([&] {
     const coll::launch::Launcher* launcher = nullptr;
-    const coll::launch::Place place = coll::launch::find(&launcher);
+    const coll::launch::JobRank job_rank = coll::launch::find(&launcher);
     if (launcher == nullptr) return create_alone(comm);
     if (launcher == &coll::launch::collctl_run) return create_by_collctl(comm);
-    return create_by(*launcher, place, comm);
+    return create_by(*launcher, job_rank, comm);
   });
 }

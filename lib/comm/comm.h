@@ -213,7 +213,7 @@ class Comm : public std::enable_shared_from_this<Comm> {
   // The claim by which this process is a rank of its launcher; held as long as the communicator lives.
   std::shared_ptr<void> claim;
 
-  LivingPlace living;  // used by living.cc only
+  LivingEntry living;  // used by living.cc only
 
   // Ends all waiting on the communicator, on all ranks. Thread-safe. REQUIRES: `why` is not OK.
   coll_status abort(coll_status why);
@@ -362,7 +362,7 @@ class Comm : public std::enable_shared_from_this<Comm> {
   // For many ranks with a core each: the groups of the tree of short broadcasts, and this rank's place in the barrier
   // tree.
   topo::Hierarchy bcast_groups_;
-  exec::TreePlace barrier_place_;
+  exec::TreeNeighbors barrier_tree_;
   // For the latency paths of many ranks; set by the first call that needs them. Empty until then.
   exec::Groups groups_;
   exec::Groups aligned_groups_, single_ranks_;  // for reductions, see groups_of()

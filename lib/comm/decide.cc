@@ -64,7 +64,7 @@ void Comm::set_latency_paths() {
     bcast_groups_ = topo::in_small_groups(hierarchy_, topo::Counted::l3s);
     const topo::Hierarchy groups = topo::in_small_groups(hierarchy_, topo::Counted::ranks);
     const topo::Tree tree = groups.tree_for_root(0);
-    barrier_place_ = {tree.parent(rank()), tree.children(rank())};
+    barrier_tree_ = {tree.parent(rank()), tree.children(rank())};
   }
   for (int c = 0; c < plan::collectives; c++) {
     const auto collective = Collective(c);

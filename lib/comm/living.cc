@@ -16,7 +16,7 @@ namespace {
 std::mutex mutex;
 struct Living {
   std::list<Comm*> idle, active;
-  std::list<Comm*>& of(const LivingPlace& place) { return place.has_requests ? active : idle; }
+  std::list<Comm*>& of(const LivingEntry& place) { return place.has_requests ? active : idle; }
 };
 Living& living() {
   static auto* all = new Living;  // never destroyed: exit handlers may free communicators

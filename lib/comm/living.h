@@ -10,8 +10,8 @@ namespace coll::comm {
 
 class Comm;
 
-// The place of a communicator in that list.
-struct LivingPlace {
+// The entry of a communicator in that list.
+struct LivingEntry {
   bool is_listed = false;
   bool has_requests = false;
   std::list<Comm*>::iterator at;

@@ -117,7 +117,7 @@ bool Comm::takes_latency_path(const Call& call) const {
 coll_status Comm::perform_short(const Call& call) try {
   switch (call.collective) {
     case Collective::barrier:
-      if (takes_tree()) return exec::tree_barrier(blocking_, barrier_place_);
+      if (takes_tree()) return exec::tree_barrier(blocking_, barrier_tree_);
       return are_many() ? exec::crowd_barrier(blocking_) : exec::latency_barrier(blocking_);
     case Collective::bcast:
       if (takes_tree()) {

@@ -28,7 +28,7 @@ struct Key {
            std::tie(other.collective, other.size_class, other.function, other.algorithm, other.transport);
   }
 };
-using Place = std::pair<std::string, int>;  // a collective and a size class
+using StatsKey = std::pair<std::string, int>;  // a collective and a size class
 struct Row {
   uint64_t calls = 0;
   uint64_t bytes = 0;
@@ -63,16 +63,16 @@ struct Tuned {
 struct Counts {
   double began_seconds = 0;
   std::map<Key, Row> rows;
-  std::map<Place, std::map<Reason, Share>> passed;
+  std::map<StatsKey, std::map<Reason, Share>> passed;
   std::map<std::string, Function> functions;
   std::map<TunedKey, Tuned> tuned;
   int ranks = 0;  // number of ranks of the spreads; 0: there are no spreads
   Spread collectives, forwarded, run;
 
   bool empty() const { return rows.empty() && passed.empty() && functions.empty(); }
-  uint64_t passed_of(const Place& place) const;
+  uint64_t passed_of(const StatsKey& place) const;
   // The number of calls of this size class, served and forwarded; of all sizes if the class is unknown_size.
-  uint64_t calls_of(const Place& place) const;
+  uint64_t calls_of(const StatsKey& place) const;
   Function total() const;
 };
 

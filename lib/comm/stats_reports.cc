@@ -104,13 +104,13 @@ int class_of(size_t bytes) {
   return size_class;
 }
 
-uint64_t Counts::passed_of(const Place& place) const {
+uint64_t Counts::passed_of(const StatsKey& place) const {
   uint64_t calls = 0;
   for (const auto& [reason, share] : passed.at(place)) calls += share.calls;
   return calls;
 }
 
-uint64_t Counts::calls_of(const Place& place) const {
+uint64_t Counts::calls_of(const StatsKey& place) const {
   const auto same = [&](const std::string& collective, int size_class) {
     return collective == place.first && (place.second == unknown_size || place.second == size_class);
   };
@@ -249,7 +249,7 @@ std::string prometheus_of(const Counts& counts, int rank) {
   Metric seconds(out, "libcoll_seconds_total", "counter",
                  "Time of these calls; of requests, from start to completion.");
   for (const auto& [key, row] : counts.rows) seconds.sample(labels_of(key), row.seconds);
-  const auto labels_of_reason = [&](const Place& place, const Reason& reason) {
+  const auto labels_of_reason = [&](const StatsKey& place, const Reason& reason) {
     return of_rank + ",function=" + quoted(reason.function) + ",collective=" + quoted(place.first) +
            ",up_to_bytes=" + quoted(size_label(place.second)) + ",why=" + quoted(reason.why);
   };

@@ -7,23 +7,23 @@
 
 namespace coll::exec {
 
-bool Channel::is_everybody_done(uint64_t number) {
+bool Channel::is_all_done(uint64_t number) {
   if (known_done(number)) return true;
   uint64_t least = operation;
   for (int rank = 0; rank < team->ranks; rank++)
     if (rank != team->rank) least = std::min(least, sync::seen(progress(rank).done));
-  everybody_done_ = std::max(everybody_done_, least);
-  return everybody_done_ >= number;
+  all_done_ = std::max(all_done_, least);
+  return all_done_ >= number;
 }
 
-coll_status Channel::everybody_done(uint64_t number) {
-  if (is_everybody_done(number)) return COLL_OK;
+coll_status Channel::all_done(uint64_t number) {
+  if (is_all_done(number)) return COLL_OK;
   for (int rank = 0; rank < team->ranks; rank++) {
     if (rank == team->rank) continue;
     coll_status status = team->wait(progress(rank).done, number, rank);
     if (status != COLL_OK) return status;
   }
-  everybody_done_ = std::max(everybody_done_, number);
+  all_done_ = std::max(all_done_, number);
   return COLL_OK;
 }
 
@@ -35,7 +35,7 @@ bool Channel::fits_here(const StagingRing& ring, size_t staging_bytes) const {
 }
 
 // Every rank computes the same place: it depends only on values that are the same on all ranks.
-Channel::Place Channel::next(const StagingRing& ring, size_t staging_bytes) const {
+Channel::StagingPosition Channel::next(const StagingRing& ring, size_t staging_bytes) const {
   const size_t other = 1 - ring.half;
   if (!fits_here(ring, staging_bytes) || (starts_over && ring.last_use[other] <= synchronized_)) return {other, 0};
   return {ring.half, ring.position};
@@ -45,7 +45,7 @@ bool Channel::may_begin(size_t staging_bytes) {
   if (staging_bytes == 0) return true;
   const StagingRing& ring = ring_of(staging_bytes);
   const size_t half = next(ring, staging_bytes).half;
-  return half == ring.half || is_everybody_done(ring.last_use[half]);
+  return half == ring.half || is_all_done(ring.last_use[half]);
 }
 
 bool Channel::look_after_peers(size_t staging_bytes, AwaitedPost& awaited) {
@@ -66,9 +66,9 @@ coll_status Channel::begin(size_t staging_bytes, size_t* offset) {
   *offset = 0;
   if (staging_bytes == 0) return COLL_OK;
   StagingRing& ring = ring_of(staging_bytes);
-  const Place place = next(ring, staging_bytes);
+  const StagingPosition place = next(ring, staging_bytes);
   if (place.half != ring.half && !known_done(ring.last_use[place.half])) {
-    coll_status status = everybody_done(ring.last_use[place.half]);
+    coll_status status = all_done(ring.last_use[place.half]);
     if (status != COLL_OK) return status;
   }
   ring.half = place.half;
@@ -108,7 +108,7 @@ char* Channel::take_payload(size_t bytes) {
 coll_status Channel::begin_cell() {
   operation++;
   if (operation <= mailboxes) return COLL_OK;
-  return everybody_done(operation - mailboxes);
+  return all_done(operation - mailboxes);
 }
 
 }  // namespace coll::exec

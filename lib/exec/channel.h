@@ -160,7 +160,7 @@ class Channel {
   coll_status begin_with_notes(size_t staging_bytes, bool writes, size_t* offset) {
     const coll_status status = begin(staging_bytes, offset);
     if (status != COLL_OK || !writes || operation <= notes) return status;
-    return everybody_done(operation - notes);
+    return all_done(operation - notes);
   }
   // begin_cell() for a rank that does not write its mailbox.
   void begin_without_cell() { operation++; }
@@ -172,12 +172,12 @@ class Channel {
     team->posted();
   }
   // Waits until every rank has ended the last operation. Returns OK or PEER_DIED.
-  coll_status await_all() { return everybody_done(operation); }
+  coll_status await_all() { return all_done(operation); }
   // Address of this rank's staging of the next operation, if that takes `staging_bytes`; null while a rank may still
   // use that memory.
   const char* next_staging(size_t staging_bytes) {
     const StagingRing& ring = ring_of(staging_bytes);
-    const Place place = next(ring, staging_bytes);
+    const StagingPosition place = next(ring, staging_bytes);
     if (place.half != ring.half && !known_done(ring.last_use[place.half])) return nullptr;
     return ring.parts.of(team->rank) + ring.offset(place.half, place.position);
   }
@@ -203,23 +203,23 @@ class Channel {
   bool look_after_peers(size_t staging_bytes, AwaitedPost& awaited);
 
  private:
-  coll_status everybody_done(uint64_t number);
-  bool is_everybody_done(uint64_t number);
+  coll_status all_done(uint64_t number);
+  bool is_all_done(uint64_t number);
   // Without reading the progress of peers.
-  bool known_done(uint64_t number) const { return number <= std::max(synchronized_, everybody_done_); }
+  bool known_done(uint64_t number) const { return number <= std::max(synchronized_, all_done_); }
   Note& note_of(int rank, int kind, uint64_t number) const {
     return *reinterpret_cast<Note*>(note_parts.of(rank) + (size_t(kind) * notes + number % notes) * note_stride);
   }
   Mailbox* mailbox_array(int rank) const { return reinterpret_cast<Mailbox*>(mailbox_parts.of(rank)); }
   bool fits_here(const StagingRing& ring, size_t staging_bytes) const;
-  struct Place {
+  struct StagingPosition {
     size_t half, position;
   };
-  Place next(const StagingRing& ring, size_t staging_bytes) const;
+  StagingPosition next(const StagingRing& ring, size_t staging_bytes) const;
   void touch_more(StagingRing& ring);
 
-  uint64_t synchronized_ = 0;    // every rank has ended this operation; the same value on all ranks
-  uint64_t everybody_done_ = 0;  // the same, as far as this rank has read its peers' progress
+  uint64_t synchronized_ = 0;  // every rank has ended this operation; the same value on all ranks
+  uint64_t all_done_ = 0;      // the same, as far as this rank has read its peers' progress
   size_t payload_at_ = 0, payloads_touched_ = 0;
 };
 

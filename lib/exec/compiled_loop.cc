@@ -94,7 +94,7 @@ bool Run::enter_compiled(LaneState& lane, const Instruction& end, uint64_t index
   for (const CompiledStep& step : loop->steps) {
     if (step.conditional && skipped_by_view(lane.code[step.place])) continue;
     for (uint32_t i = step.operand; i < step.operand + step.destinations + step.sources; i++) {
-      const CompiledPlace& place = loop->operands[i];
+      const UnboundOperand& place = loop->operands[i];
       const Location& at = *place.location;
       if (is_remote(at)) return false;
       if (is_staged(at)) loop_state.operands[i] = {staged(at) + place.in_slot, at.slot_mask, int32_t(at.slot_stride)};

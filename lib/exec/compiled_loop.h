@@ -29,7 +29,7 @@ struct CompiledOperand {
 };
 
 // An operand before the addresses of buffers and staging are known.
-struct CompiledPlace {
+struct UnboundOperand {
   const Location* location;
   size_t in_buffer;  // byte offset in the first iteration
   uint32_t in_slot;
@@ -59,7 +59,7 @@ struct CompiledStep {
 // A loop of a bound plan.
 struct CompiledLoop {
   std::vector<CompiledStep> steps;
-  std::vector<CompiledPlace> operands;
+  std::vector<UnboundOperand> operands;
   uint64_t first;  // all iterations from here on make the same steps; in iteration 0 a chunk may lack its end
 };
 

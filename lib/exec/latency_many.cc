@@ -19,15 +19,15 @@ bool shows(const Channel& channel, const std::atomic<uint64_t>& word) { return s
 
 }  // namespace
 
-coll_status tree_barrier(Channel& channel, const TreePlace& place) {
+coll_status tree_barrier(Channel& channel, const TreeNeighbors& tree) {
   channel.begin_without_cell();
   Team& team = *channel.team;
-  for (int child : place.children)
+  for (int child : tree.children)
     if (coll_status status = team.wait(channel.progress(child).arrived, channel.operation, child); status != COLL_OK)
       return status;
-  if (place.parent >= 0) {
+  if (tree.parent >= 0) {
     post(channel, channel.own_progress().arrived);
-    coll_status status = team.wait(channel.progress(place.parent).done, channel.operation, place.parent);
+    coll_status status = team.wait(channel.progress(tree.parent).done, channel.operation, tree.parent);
     if (status != COLL_OK) return status;
   }
   channel.end(true, 0);

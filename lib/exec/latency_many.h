@@ -17,14 +17,14 @@
 
 namespace coll::exec {
 
-// A rank's place in a tree: its parent, -1 for the root, and its children.
-struct TreePlace {
+// A rank's neighbours in a tree: its parent, -1 for the root, and its children.
+struct TreeNeighbors {
   int parent = -1;
   std::vector<int> children;
 };
 
-// REQUIRES for all: every rank has its place in the same tree. Errors: PEER_DIED.
-coll_status tree_barrier(Channel& channel, const TreePlace& place);
+// REQUIRES for all: all ranks use the same tree. Errors: PEER_DIED.
+coll_status tree_barrier(Channel& channel, const TreeNeighbors& tree);
 // REQUIRES: bytes <= Mailbox::payload_bytes. `passes_on`: this rank is the parent of another one. Errors as
 // latency_bcast().
 coll_status tree_bcast(Channel& channel, void* buffer, size_t bytes, int parent, bool passes_on);

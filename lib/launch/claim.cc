@@ -31,20 +31,21 @@ Claims& claims() {
   return *all;
 }
 
-std::string taken(const Place& place, const SocketAddress& name) {
+std::string taken(const JobRank& job_rank, const SocketAddress& name) {
   OwnSocket asking(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   OwnSocket::Peer holder;
   if (asking.is_open() && connect(asking.get(), name.get(), name.bytes) == 0) holder = asking.peer();
-  return "rank " + std::to_string(place.rank) + " of " + place.launcher + " is another process" +
+  return "rank " + std::to_string(job_rank.rank) + " of " + job_rank.launcher + " is another process" +
          (holder.pid > 0 ? " (" + std::to_string(holder.pid) + ")" : "") +
          ", which has a communicator or is creating one; start a further program with a `collctl run` of its own";
 }
 
 }  // namespace
 
-std::shared_ptr<Claim> claim(const Place& place, std::string& problem) {
+std::shared_ptr<Claim> claim(const JobRank& job_rank, std::string& problem) {
   constexpr int most_that_ask = 64;  // backlog: processes that ask at the same time which process holds the claim
-  const std::string text = place.id.empty() ? place.job + place.path + "#" + std::to_string(place.rank) : place.id;
+  const std::string text =
+      job_rank.id.empty() ? job_rank.job + job_rank.path + "#" + std::to_string(job_rank.rank) : job_rank.id;
   const std::string name = socket_name("claim " + text);
   Claims& all = claims();
   std::lock_guard lock(all.mutex);
@@ -59,7 +60,7 @@ std::shared_ptr<Claim> claim(const Place& place, std::string& problem) {
     return made;
   }
   problem = errno == EADDRINUSE
-                ? taken(place, address)
+                ? taken(job_rank, address)
                 : std::string("cannot make a socket: ") + strerror(errno) +
                       "; allow AF_UNIX sockets in the container's seccomp filter, or raise the limit on open files "
                       "(ulimit -n)";

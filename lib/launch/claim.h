@@ -11,7 +11,7 @@
 #include <memory>
 #include <string>
 
-#include "launch/place.h"
+#include "launch/job_rank.h"
 
 namespace coll::launch {
 
@@ -19,6 +19,6 @@ class Claim;
 
 // Returns the claim that all communicators of this process share. Returns null and sets `problem` if another process is
 // that rank, or on failure. Thread-safe.
-std::shared_ptr<Claim> claim(const Place& place, std::string& problem);
+std::shared_ptr<Claim> claim(const JobRank& job_rank, std::string& problem);
 
 }  // namespace coll::launch

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "launch/innermost.h"
-#include "launch/place.h"
+#include "launch/job_rank.h"
 #include "launch/variables.h"
 
 namespace coll::launch {
@@ -15,12 +15,12 @@ namespace coll::launch {
 namespace {
 
 // Reads rank and size only; lib/api reads the rest of COLL_LAUNCH.
-bool find_collctl(Place& place) {
+bool find_collctl(JobRank& job_rank) {
   const std::string launch = text_of("COLL_LAUNCH");
   int descriptor = -1;
-  place.launcher = "collctl run";
-  if (sscanf(launch.c_str(), "%d/%d/%d", &place.rank, &place.ranks, &descriptor) == 3)
-    place.is_cut_off = fcntl(descriptor, F_GETFD) < 0;
+  job_rank.launcher = "collctl run";
+  if (sscanf(launch.c_str(), "%d/%d/%d", &job_rank.rank, &job_rank.ranks, &descriptor) == 3)
+    job_rank.is_cut_off = fcntl(descriptor, F_GETFD) < 0;
   return std::getenv("COLL_LAUNCH") != nullptr;
 }
 
@@ -31,20 +31,20 @@ const Launcher* const launchers[] = {&collctl_run, &variables_of_libcoll, &slurm
 
 struct Found {
   const Launcher* launcher;
-  Place place;
+  JobRank job_rank;
 };
 
 // Whether rank and size are equal. A size of 0 is not known yet and matches any.
-bool agree(const Place& a, const Place& b) {
+bool agree(const JobRank& a, const JobRank& b) {
   return a.rank == b.rank && (a.ranks == b.ranks || a.ranks == 0 || b.ranks == 0);
 }
 
-std::string said(const Place& place) {
-  return place.launcher + " says rank " + std::to_string(place.rank) +
-         (place.ranks > 0 ? " of " + std::to_string(place.ranks) : "");
+std::string said(const JobRank& job_rank) {
+  return job_rank.launcher + " says rank " + std::to_string(job_rank.rank) +
+         (job_rank.ranks > 0 ? " of " + std::to_string(job_rank.ranks) : "");
 }
 
-std::string ambiguous(const Place& a, const Place& b) {
+std::string ambiguous(const JobRank& a, const JobRank& b) {
   return said(a) + " and " + said(b) +
          ", and from this pid namespace it cannot be seen which of the two has started the other; unset the variables "
          "of "
@@ -55,30 +55,30 @@ std::string ambiguous(const Place& a, const Place& b) {
 
 const Launcher collctl_run{{"COLL_LAUNCH", "COLL_LAUNCH"}, find_collctl, nullptr};
 
-Place find(const Launcher** by) {
+JobRank find(const Launcher** by) {
   std::vector<Found> found;
   for (const Launcher* launcher : launchers) {
     Found one{launcher, {}};
-    if (launcher->find(one.place)) found.push_back(std::move(one));
+    if (launcher->find(one.job_rank)) found.push_back(std::move(one));
   }
   if (found.empty()) {
-    Place place;
-    *by = incomplete.find(place) ? &incomplete : nullptr;
-    return *by == nullptr ? Place() : place;
+    JobRank job_rank;
+    *by = incomplete.find(job_rank) ? &incomplete : nullptr;
+    return *by == nullptr ? JobRank() : job_rank;
   }
   // Unless all places are cut off, one that is belongs to an outer launcher: the inner launcher has closed the
   // descriptor, or its daemon has started the ranks.
-  if (!std::ranges::all_of(found, &Place::is_cut_off, &Found::place))
-    std::erase_if(found, [](const Found& one) { return one.place.is_cut_off; });
+  if (!std::ranges::all_of(found, &JobRank::is_cut_off, &Found::job_rank))
+    std::erase_if(found, [](const Found& one) { return one.job_rank.is_cut_off; });
   std::vector<Settings> settings;
   for (const Found& one : found) settings.push_back(settings_of(one.launcher->variables));
   const std::optional<size_t> inner = innermost(settings);
   Found& chosen = found[inner.value_or(0)];
   *by = chosen.launcher;
-  if (inner.has_value()) return chosen.place;
+  if (inner.has_value()) return chosen.job_rank;
   for (const Found& one : found)
-    if (!agree(one.place, chosen.place)) chosen.place.problem = ambiguous(chosen.place, one.place);
-  return chosen.place;
+    if (!agree(one.job_rank, chosen.job_rank)) chosen.job_rank.problem = ambiguous(chosen.job_rank, one.job_rank);
+  return chosen.job_rank;
 }
 
 }  // namespace coll::launch

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Flux: reads the variables that its shell sets for the tasks of a job.
-#include "launch/place.h"
+#include "launch/job_rank.h"
 #include "launch/variables.h"
 
 namespace coll::launch {
 
 namespace {
 
-bool find_task(Place& place) {
+bool find_task(JobRank& job_rank) {
   const std::string job = text_of("FLUX_JOB_ID");
-  if (job.empty() || !read_rank("FLUX_TASK_RANK", "FLUX_JOB_SIZE", place)) return false;
-  place.launcher = "flux run";
+  if (job.empty() || !read_rank("FLUX_TASK_RANK", "FLUX_JOB_SIZE", job_rank)) return false;
+  job_rank.launcher = "flux run";
   // Nested instances of Flux use the same job numbers, so the name contains the URI of the instance.
-  place.job = "flux/" + text_of("FLUX_URI") + "/" + job;
-  if (number_of("FLUX_JOB_NNODES").value_or(1) > 1 && place.ranks > 1) note_several_nodes(place, 0);
+  job_rank.job = "flux/" + text_of("FLUX_URI") + "/" + job;
+  if (number_of("FLUX_JOB_NNODES").value_or(1) > 1 && job_rank.ranks > 1) note_several_nodes(job_rank, 0);
   return true;
 }
 

@@ -51,16 +51,17 @@ std::string read_options(MeetingOptions& options) {
   return "";
 }
 
-std::unique_ptr<Gathering> Gathering::meet(const Place& place, const MeetingOptions& options, std::string& problem) {
-  std::unique_ptr<Gathering> made(new Gathering(place, options.limit));
-  problem = place.rank == 0 ? host(place, options, made->ranks_) : visit(place, options, made->ranks_);
+std::unique_ptr<Gathering> Gathering::meet(const JobRank& job_rank, const MeetingOptions& options,
+                                           std::string& problem) {
+  std::unique_ptr<Gathering> made(new Gathering(job_rank, options.limit));
+  problem = job_rank.rank == 0 ? host(job_rank, options, made->ranks_) : visit(job_rank, options, made->ranks_);
   if (!problem.empty()) {
-    if (place.rank == 0) tell_failure(made->ranks_, problem);
+    if (job_rank.rank == 0) tell_failure(made->ranks_, problem);
     return nullptr;
   }
   // Errors are ignored here: the first exchange detects a rank that has exited.
   const Frame welcome = frame(Kind::welcome, 0);
-  for (size_t r = 1; place.rank == 0 && r < made->ranks_.size(); r++)
+  for (size_t r = 1; job_rank.rank == 0 && r < made->ranks_.size(); r++)
     send_all(made->ranks_[r]->get(), &welcome, sizeof welcome, Clock::now() + options.limit);
   return made;
 }
@@ -70,7 +71,7 @@ bool Gathering::collect(const void* send, char* recv, size_t bytes, std::string&
   const Clock::time_point deadline = Clock::now() + limit_;
   memcpy(recv, send, bytes);
   for (size_t r = 1; r < ranks_.size(); r++) {
-    const std::string who = "rank " + std::to_string(r) + " of " + place_.launcher;
+    const std::string who = "rank " + std::to_string(r) + " of " + job_rank_.launcher;
     Frame header{};
     Outcome outcome = receive_all(ranks_[r]->get(), &header, sizeof header, deadline);
     if (outcome == Outcome::done && (header.magic != magic || header.kind != Kind::data || header.bytes != bytes))
@@ -84,9 +85,9 @@ bool Gathering::collect(const void* send, char* recv, size_t bytes, std::string&
 }
 
 bool Gathering::allgather(const void* send, void* recv, size_t bytes, std::string& problem) {
-  const size_t all = bytes * size_t(place_.ranks);
-  const Frame header = frame(Kind::data, place_.rank == 0 ? all : bytes);
-  if (place_.rank == 0) {
+  const size_t all = bytes * size_t(job_rank_.ranks);
+  const Frame header = frame(Kind::data, job_rank_.rank == 0 ? all : bytes);
+  if (job_rank_.rank == 0) {
     if (!collect(send, static_cast<char*>(recv), bytes, problem)) return tell_failure(ranks_, problem), false;
     const Clock::time_point deadline = Clock::now() + limit_;
     // Errors are ignored here: the next exchange or the life mark shows that a rank has exited.
@@ -101,7 +102,7 @@ bool Gathering::allgather(const void* send, void* recv, size_t bytes, std::strin
   // Errors are ignored here: receiving the answer shows whether rank 0 has exited or has sent a failure.
   if (send_all(first, &header, sizeof header, deadline) == Outcome::done) send_all(first, send, bytes, deadline);
   Outcome outcome = receive_all(first, &answer, sizeof answer, deadline);
-  const std::string who = "rank 0 of " + place_.launcher;
+  const std::string who = "rank 0 of " + job_rank_.launcher;
   if (outcome == Outcome::done && answer.magic == magic && answer.kind == Kind::failure)
     return problem = receive_text(first, answer, deadline), false;
   if (outcome == Outcome::done && (answer.magic != magic || answer.kind != Kind::data || answer.bytes != all))

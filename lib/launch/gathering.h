@@ -21,8 +21,8 @@
 #include <string>
 #include <vector>
 
+#include "launch/job_rank.h"
 #include "launch/own_socket.h"
-#include "launch/place.h"
 
 namespace coll::launch {
 
@@ -36,17 +36,17 @@ std::string read_options(MeetingOptions& options);
 class Gathering {
  public:
   // Connects to the other ranks. Returns null and sets `problem`, which includes a fix, if they do not all connect in
-  // time. REQUIRES: Launcher::ask() has completed the place, which has no problem.
-  static std::unique_ptr<Gathering> meet(const Place& place, const MeetingOptions& options, std::string& problem);
+  // time. REQUIRES: Launcher::ask() has completed `job_rank`, which has no problem.
+  static std::unique_ptr<Gathering> meet(const JobRank& job_rank, const MeetingOptions& options, std::string& problem);
 
   // Returns false and sets `problem` if a rank has exited, has given up, or sends a different number of bytes.
   bool allgather(const void* send, void* recv, size_t bytes, std::string& problem);
 
  private:
-  Gathering(const Place& place, std::chrono::seconds limit) : place_(place), limit_(limit) {}
+  Gathering(const JobRank& job_rank, std::chrono::seconds limit) : job_rank_(job_rank), limit_(limit) {}
   bool collect(const void* send, char* recv, size_t bytes, std::string& problem);
 
-  const Place place_;
+  const JobRank job_rank_;
   const std::chrono::seconds limit_;
   std::vector<std::unique_ptr<OwnSocket>> ranks_;  // on rank 0: [ranks], null for itself; on others: rank 0 only
 };

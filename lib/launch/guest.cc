@@ -25,7 +25,7 @@ std::string of_other_user(std::optional<unsigned> user) {
 
 // Tries once to connect to one address. Returns null if rank 0 is not there (yet). Sets `problem` if another try is
 // useless, and `stranger` if another user has a socket there.
-std::unique_ptr<OwnSocket> reach(const SocketAddress& address, const Place& place, const MeetingOptions& options,
+std::unique_ptr<OwnSocket> reach(const SocketAddress& address, const JobRank& job_rank, const MeetingOptions& options,
                                  std::optional<unsigned>& stranger, std::string& problem) {
   auto made = std::make_unique<OwnSocket>(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!made->is_open())
@@ -37,19 +37,20 @@ std::unique_ptr<OwnSocket> reach(const SocketAddress& address, const Place& plac
   // This is no final error: any user may have a socket with this name, and rank 0 may be at the other address.
   const OwnSocket::Peer first = made->peer();
   if (!first.known || first.user != geteuid()) return stranger = first.user, nullptr;
-  return greet(*made, place, options, problem) ? std::move(made) : nullptr;
+  return greet(*made, job_rank, options, problem) ? std::move(made) : nullptr;
 }
 
 }  // namespace
 
-bool greet(const OwnSocket& first, const Place& place, const MeetingOptions& options, std::string& problem) {
+bool greet(const OwnSocket& first, const JobRank& job_rank, const MeetingOptions& options, std::string& problem) {
   Frame hello = frame(Kind::hello, 0), answer{};
-  hello.rank = uint32_t(place.rank);
-  hello.ranks = uint32_t(place.ranks);
+  hello.rank = uint32_t(job_rank.rank);
+  hello.ranks = uint32_t(job_rank.ranks);
   const Clock::time_point deadline = Clock::now() + 2 * options.limit;
   if (send_all(first.get(), &hello, sizeof hello, deadline) != Outcome::done) return false;
   const Outcome outcome = receive_all(first.get(), &answer, sizeof answer, deadline);
-  if (outcome == Outcome::late) problem = "rank 0 of " + place.launcher + " does not answer; see whether it is stopped";
+  if (outcome == Outcome::late)
+    problem = "rank 0 of " + job_rank.launcher + " does not answer; see whether it is stopped";
   if (outcome != Outcome::done) return false;
   if (answer.magic == magic && answer.kind == Kind::welcome) return true;
   problem = answer.magic == magic && answer.kind == Kind::failure
@@ -58,17 +59,18 @@ bool greet(const OwnSocket& first, const Place& place, const MeetingOptions& opt
   return false;
 }
 
-std::string visit(const Place& place, const MeetingOptions& options, std::vector<std::unique_ptr<OwnSocket>>& ranks) {
+std::string visit(const JobRank& job_rank, const MeetingOptions& options,
+                  std::vector<std::unique_ptr<OwnSocket>>& ranks) {
   std::vector<SocketAddress> addresses;
-  if (place.path.empty()) addresses.push_back(SocketAddress::abstract(socket_name(place.job)));
-  const std::string path = meeting_path(place, options);
+  if (job_rank.path.empty()) addresses.push_back(SocketAddress::abstract(socket_name(job_rank.job)));
+  const std::string path = meeting_path(job_rank, options);
   if (!path.empty()) addresses.push_back(SocketAddress::file(path));
   const Clock::time_point deadline = Clock::now() + options.limit;
   std::optional<unsigned> stranger;
   for (uint32_t wait_us = first_wait_us;; wait_us = std::min(2 * wait_us, longest_wait_us)) {
     for (const SocketAddress& address : addresses) {
       std::string problem;
-      if (std::unique_ptr<OwnSocket> made = reach(address, place, options, stranger, problem)) {
+      if (std::unique_ptr<OwnSocket> made = reach(address, job_rank, options, stranger, problem)) {
         ranks.push_back(std::move(made));
         return "";
       }
@@ -77,8 +79,8 @@ std::string visit(const Place& place, const MeetingOptions& options, std::vector
     if (Clock::now() >= deadline) break;
     sync::sleep_us(wait_us);
   }
-  return "rank 0 of " + place.launcher + " has not come within " + std::to_string(options.limit.count()) + " s" +
-         of_other_user(stranger) + meeting_hint(place, options);
+  return "rank 0 of " + job_rank.launcher + " has not come within " + std::to_string(options.limit.count()) + " s" +
+         of_other_user(stranger) + meeting_hint(job_rank, options);
 }
 
 }  // namespace coll::launch

@@ -68,8 +68,9 @@ class ListeningFile {
 // The connections to ranks that have sent their hello, and those without a hello yet.
 class Arrivals {
  public:
-  Arrivals(const Place& place, Sockets& ranks) : place_(place), ranks_(ranks), missing_(size_t(place.ranks) - 1) {
-    ranks_.resize(size_t(place.ranks));
+  Arrivals(const JobRank& job_rank, Sockets& ranks)
+      : job_rank_(job_rank), ranks_(ranks), missing_(size_t(job_rank.ranks) - 1) {
+    ranks_.resize(size_t(job_rank.ranks));
   }
 
   size_t missing() const { return missing_; }
@@ -80,7 +81,7 @@ class Arrivals {
       auto made = std::make_unique<OwnSocket>(accept4(listening.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (made->is_open()) unknown_.push_back(std::move(made));
       else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
-        return "rank 0 of " + place_.launcher +
+        return "rank 0 of " + job_rank_.launcher +
                " needs one descriptor for each other rank while they meet: " + strerror(errno) +
                "; raise the limit on open files (ulimit -n)";
       else return "";
@@ -98,12 +99,12 @@ class Arrivals {
         continue;
       }
       std::string problem =
-          got == ssize_t(sizeof hello) ? check_hello(hello, uint32_t(place_.ranks)) : "it says no rank";
+          got == ssize_t(sizeof hello) ? check_hello(hello, uint32_t(job_rank_.ranks)) : "it says no rank";
       const OwnSocket::Peer peer = socket->peer();
       if (!peer.known || peer.user != geteuid())
         problem = "rank 0 runs as user " + std::to_string(geteuid()) + "; run all ranks as one user";
       else if (problem.empty() && ranks_[hello.rank] != nullptr)
-        problem = "rank " + std::to_string(hello.rank) + " of " + place_.launcher + " is another process (" +
+        problem = "rank " + std::to_string(hello.rank) + " of " + job_rank_.launcher + " is another process (" +
                   std::to_string(ranks_[hello.rank]->peer().pid) +
                   "); start a further program with a `collctl run` of its own";
       if (problem.empty()) {
@@ -143,8 +144,8 @@ class Arrivals {
     for (size_t r = 1; r < ranks_.size() && named < most_named; r++)
       if (ranks_[r] == nullptr) text += (named++ == 0 ? "" : ", ") + std::to_string(r);
     if (missing_ > named) text += " and " + std::to_string(missing_ - named) + " more";
-    return (missing_ == 1 ? "rank " : "ranks ") + text + " of " + place_.launcher + (missing_ == 1 ? " has" : " have") +
-           " not come";
+    return (missing_ == 1 ? "rank " : "ranks ") + text + " of " + job_rank_.launcher +
+           (missing_ == 1 ? " has" : " have") + " not come";
   }
 
  private:
@@ -156,7 +157,7 @@ class Arrivals {
       send_all(socket.get(), problem.data(), header.bytes, Clock::now());
   }
 
-  const Place& place_;
+  const JobRank& job_rank_;
   Sockets& ranks_;
   Sockets unknown_;
   size_t missing_;
@@ -164,50 +165,51 @@ class Arrivals {
 
 }  // namespace
 
-std::string meeting_path(const Place& place, const MeetingOptions& options) {
-  if (!place.path.empty()) return place.path;
-  return options.directory.empty() ? "" : options.directory + "/" + socket_name(place.job);
+std::string meeting_path(const JobRank& job_rank, const MeetingOptions& options) {
+  if (!job_rank.path.empty()) return job_rank.path;
+  return options.directory.empty() ? "" : options.directory + "/" + socket_name(job_rank.job);
 }
 
-std::string meeting_hint(const Place& place, const MeetingOptions& options) {
-  const std::string file = meeting_path(place, options);
+std::string meeting_hint(const JobRank& job_rank, const MeetingOptions& options) {
+  const std::string file = meeting_path(job_rank, options);
   return "; every rank must call coll_comm_create_from_launcher(). Ranks in containers with networks of their own meet "
          "in "
          "a directory that all of them share (" +
-         (place.path.empty() ? "COLL_RENDEZVOUS_DIR, here " + options.directory : "here " + file) +
+         (job_rank.path.empty() ? "COLL_RENDEZVOUS_DIR, here " + options.directory : "here " + file) +
          "): bind one into every container";
 }
 
-std::string host(const Place& place, const MeetingOptions& options, Sockets& ranks) {
+std::string host(const JobRank& job_rank, const MeetingOptions& options, Sockets& ranks) {
   constexpr int longest_poll_ms = 500;
   std::vector<OwnSocket*> listening;
   std::unique_ptr<OwnSocket> abstract;
-  if (place.path.empty()) {
-    abstract = listen_at(SocketAddress::abstract(socket_name(place.job)), place.ranks);
+  if (job_rank.path.empty()) {
+    abstract = listen_at(SocketAddress::abstract(socket_name(job_rank.job)), job_rank.ranks);
     if (abstract == nullptr)
-      return "rank 0 of " + place.launcher + " cannot listen for the others: " + strerror(errno) +
+      return "rank 0 of " + job_rank.launcher + " cannot listen for the others: " + strerror(errno) +
              (errno == EADDRINUSE
                   ? "; another process, perhaps of another user, has the name of this job"
                   : "; allow AF_UNIX sockets in the container's seccomp filter, or raise the limit on open files "
                     "(ulimit -n)");
     listening.push_back(abstract.get());
   }
-  ListeningFile file(meeting_path(place, options), place.ranks);
+  ListeningFile file(meeting_path(job_rank, options), job_rank.ranks);
   if (file.socket() != nullptr) listening.push_back(file.socket());
-  else if (!place.path.empty())
-    return "COLL_RENDEZVOUS=" + place.path + ": " + file.reason() + "; name a file in a directory that all ranks share";
+  else if (!job_rank.path.empty())
+    return "COLL_RENDEZVOUS=" + job_rank.path + ": " + file.reason() +
+           "; name a file in a directory that all ranks share";
   const Clock::time_point deadline = Clock::now() + options.limit;
-  Arrivals arrivals(place, ranks);
+  Arrivals arrivals(job_rank, ranks);
   while (arrivals.missing() > 0) {
     arrivals.await(listening, longest_poll_ms);
     for (OwnSocket* socket : listening)
       if (const std::string problem = arrivals.accept_all(*socket); !problem.empty()) return problem;
     arrivals.look_at_hellos();
     if (const size_t ended = arrivals.ended(); ended != 0)
-      return "rank " + std::to_string(ended) + " of " + place.launcher + " has ended before all ranks had come";
+      return "rank " + std::to_string(ended) + " of " + job_rank.launcher + " has ended before all ranks had come";
     if (arrivals.missing() > 0 && Clock::now() >= deadline)
       return arrivals.missing_ranks() + " within " + std::to_string(options.limit.count()) + " s" +
-             meeting_hint(place, options);
+             meeting_hint(job_rank, options);
   }
   return "";
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Detects environments that contain rank and number of ranks, but no way to find the other ranks. An error that names
 // the missing variable is better than several communicators of one rank.
-#include "launch/place.h"
+#include "launch/job_rank.h"
 #include "launch/variables.h"
 
 namespace coll::launch {
@@ -23,16 +23,17 @@ constexpr Trace traces[] = {
     {"a launcher of PyTorch", "RANK", "WORLD_SIZE", "MASTER_PORT is"},
 };
 
-bool find_trace(Place& place) {
+bool find_trace(JobRank& job_rank) {
   for (const Trace& trace : traces) {
-    if (!read_rank(trace.rank_variable, trace.size_variable, place) || place.ranks == 1) continue;
-    place.launcher = trace.launcher;
-    place.problem = std::string(trace.rank_variable) + " and " + trace.size_variable + " say that this is rank " +
-                    std::to_string(place.rank) + " of " + std::to_string(place.ranks) +
-                    (trace.missing != nullptr ? ", but " + std::string(trace.missing) + " not set: "
-                                              : " of " + place.launcher + ", which does not say ") +
-                    (trace.missing != nullptr ? "the ranks cannot find each other; " : "how ranks find each other; ") +
-                    explicit_hint;
+    if (!read_rank(trace.rank_variable, trace.size_variable, job_rank) || job_rank.ranks == 1) continue;
+    job_rank.launcher = trace.launcher;
+    job_rank.problem =
+        std::string(trace.rank_variable) + " and " + trace.size_variable + " say that this is rank " +
+        std::to_string(job_rank.rank) + " of " + std::to_string(job_rank.ranks) +
+        (trace.missing != nullptr ? ", but " + std::string(trace.missing) + " not set: "
+                                  : " of " + job_rank.launcher + ", which does not say ") +
+        (trace.missing != nullptr ? "the ranks cannot find each other; " : "how ranks find each other; ") +
+        explicit_hint;
     return true;
   }
   return false;

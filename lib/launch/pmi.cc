@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-#include "launch/place.h"
+#include "launch/job_rank.h"
 #include "launch/variables.h"
 
 namespace coll::launch {
@@ -32,31 +32,31 @@ std::string maker_of(int descriptor) {
   return "by " + std::to_string(maker.pid);
 }
 
-bool find_rank(Place& place) {
-  if (!number_of("PMI_FD") || !read_rank("PMI_RANK", "PMI_SIZE", place)) return false;
-  place.launcher = "mpiexec (PMI)";
+bool find_rank(JobRank& job_rank) {
+  if (!number_of("PMI_FD") || !read_rank("PMI_RANK", "PMI_SIZE", job_rank)) return false;
+  job_rank.launcher = "mpiexec (PMI)";
   // Each rank has its own socket, which its children inherit.
   const std::string own = socket_of("PMI_FD");
-  place.id = "pmi/" + own;
-  place.is_cut_off = own.empty();
+  job_rank.id = "pmi/" + own;
+  job_rank.is_cut_off = own.empty();
   // hydra passes a second socket, the same one to all ranks, which also works across pid namespaces.
   std::string job = socket_of("HYDI_CONTROL_FD");
   if (job.empty() && !own.empty()) job = maker_of(*number_of("PMI_FD"));
-  place.job = "pmi/" + job;
+  job_rank.job = "pmi/" + job;
   // A variable of hydra. Without it, libcoll notices ranks on other nodes only because they never connect.
-  const int here = number_of("MPI_LOCALNRANKS").value_or(place.ranks);
-  if (place.ranks == 1) return true;
+  const int here = number_of("MPI_LOCALNRANKS").value_or(job_rank.ranks);
+  if (job_rank.ranks == 1) return true;
   if (own.empty())
-    place.problem = "descriptor " + text_of("PMI_FD") +
-                    ", which PMI_FD names and the launcher passes to its ranks, is closed or another file; keep it "
-                    "open in what starts this program, or " +
-                    explicit_hint;
-  else if (here < place.ranks) note_several_nodes(place, here);
+    job_rank.problem = "descriptor " + text_of("PMI_FD") +
+                       ", which PMI_FD names and the launcher passes to its ranks, is closed or another file; keep it "
+                       "open in what starts this program, or " +
+                       explicit_hint;
+  else if (here < job_rank.ranks) note_several_nodes(job_rank, here);
   else if (job.empty())
-    place.problem = started(place) +
-                    ", but it is in another pid namespace, and HYDI_CONTROL_FD, which would name the "
-                    "job, is not set; start all ranks in one pid namespace, or " +
-                    explicit_hint;
+    job_rank.problem = started(job_rank) +
+                       ", but it is in another pid namespace, and HYDI_CONTROL_FD, which would name the "
+                       "job, is not set; start all ranks in one pid namespace, or " +
+                       explicit_hint;
   return true;
 }
 

@@ -5,7 +5,7 @@
 // steps in which Slurm runs batch scripts and interactive shells have special numbers and contain no ranks.
 #include <charconv>
 
-#include "launch/place.h"
+#include "launch/job_rank.h"
 #include "launch/variables.h"
 
 namespace coll::launch {
@@ -20,17 +20,17 @@ bool is_step(const std::string& text) {
   return error == std::errc() && end == text.data() + text.size() && number < first_special_step;
 }
 
-bool find_step(Place& place) {
+bool find_step(JobRank& job_rank) {
   const std::string step = text_of("SLURM_STEP_ID"), job = text_of("SLURM_JOB_ID");
-  if (!is_step(step) || job.empty() || !read_rank("SLURM_PROCID", "SLURM_STEP_NUM_TASKS", place)) return false;
-  place.launcher = "srun";
-  place.job = "slurm/" + text_of("SLURM_CLUSTER_NAME") + "/" + job + "." + step;
+  if (!is_step(step) || job.empty() || !read_rank("SLURM_PROCID", "SLURM_STEP_NUM_TASKS", job_rank)) return false;
+  job_rank.launcher = "srun";
+  job_rank.job = "slurm/" + text_of("SLURM_CLUSTER_NAME") + "/" + job + "." + step;
   if (number_of("SLURM_HET_SIZE").value_or(1) > 1) {
-    place.problem = "the step is one of a heterogeneous job (SLURM_HET_SIZE=" + text_of("SLURM_HET_SIZE") +
-                    "), whose parts libcoll does not join; start all ranks as one step without ':', or " +
-                    explicit_hint;
-  } else if (number_of("SLURM_STEP_NUM_NODES").value_or(1) > 1 && place.ranks > 1) {
-    note_several_nodes(place, 0);
+    job_rank.problem = "the step is one of a heterogeneous job (SLURM_HET_SIZE=" + text_of("SLURM_HET_SIZE") +
+                       "), whose parts libcoll does not join; start all ranks as one step without ':', or " +
+                       explicit_hint;
+  } else if (number_of("SLURM_STEP_NUM_NODES").value_or(1) > 1 && job_rank.ranks > 1) {
+    note_several_nodes(job_rank, 0);
   }
   return true;
 }

@@ -23,24 +23,25 @@ std::optional<int> number_of(const char* variable) {
   return number;
 }
 
-bool read_rank(const char* rank_variable, const char* size_variable, Place& place) {
+bool read_rank(const char* rank_variable, const char* size_variable, JobRank& job_rank) {
   const std::optional<int> rank = number_of(rank_variable), ranks = number_of(size_variable);
   if (!rank || !ranks || *rank >= *ranks) return false;
-  place.rank = *rank;
-  place.ranks = *ranks;
+  job_rank.rank = *rank;
+  job_rank.ranks = *ranks;
   return true;
 }
 
-std::string started(const Place& place) {
-  return place.launcher + " has started " + std::to_string(place.ranks) + (place.ranks == 1 ? " rank" : " ranks");
+std::string started(const JobRank& job_rank) {
+  return job_rank.launcher + " has started " + std::to_string(job_rank.ranks) +
+         (job_rank.ranks == 1 ? " rank" : " ranks");
 }
 
-void note_several_nodes(Place& place, int here) {
-  place.several_nodes = true;
-  place.problem = started(place) + " on several nodes" +
-                  (here > 0 ? ", " + std::to_string(here) + " of them on this one" : "") +
-                  "; libcoll works inside one node: create one communicator per node with coll_comm_create(), or write "
-                  "the program in MPI, because under an MPI program the shim serves several nodes";
+void note_several_nodes(JobRank& job_rank, int here) {
+  job_rank.several_nodes = true;
+  job_rank.problem =
+      started(job_rank) + " on several nodes" + (here > 0 ? ", " + std::to_string(here) + " of them on this one" : "") +
+      "; libcoll works inside one node: create one communicator per node with coll_comm_create(), or write "
+      "the program in MPI, because under an MPI program the shim serves several nodes";
 }
 
 }  // namespace coll::launch

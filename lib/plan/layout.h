@@ -27,7 +27,8 @@ enum class Fault : uint8_t {
   no_block,   // the operand names no block of a buffer with blocks, or a block of a buffer without
 };
 
-struct Place {
+// The first cell of an operand, or why the operand cannot be used.
+struct Resolved {
   size_t cell = 0;
   Fault fault = Fault::none;
 };
@@ -67,8 +68,8 @@ class Layout {
 
   // Returns the first cell of `extent` of an operand in iteration `index`, for a step of rank `own`, or the fault.
   template <bool writes>
-  Place find(const Operand& operand, int own, const Extent& extent, size_t index,
-             const std::vector<Decision>& decisions) const {
+  Resolved find(const Operand& operand, int own, const Extent& extent, size_t index,
+                const std::vector<Decision>& decisions) const {
     Buffer buffer;
     size_t rank = size_t(own);
     if (operand.space == Space::view) {

@@ -199,7 +199,7 @@ bool Verification::transfer(const LaneState& lane, const Step& step, const Opera
   const Operand* sources = operands + step.destinations;
   size_t length = extent.length;
 
-  Place to[2];
+  Resolved to[2];
   for (size_t d = 0; d < step.destinations; ++d) {
     if (ordering_ && operands[d].space == Space::view && !may_use(lane, operands[d])) return false;
     to[d] = layout_->find<true>(operands[d], lane.rank, extent, lane.index, decisions_);
@@ -208,7 +208,7 @@ bool Verification::transfer(const LaneState& lane, const Step& step, const Opera
   size_t partials = 0;
   for (size_t s = 0; s < step.sources; ++s) {
     if (ordering_ && sources[s].space == Space::view && !may_use(lane, sources[s])) return false;
-    Place from = layout_->find<false>(sources[s], lane.rank, extent, lane.index, decisions_);
+    Resolved from = layout_->find<false>(sources[s], lane.rank, extent, lane.index, decisions_);
     if (from.fault != Fault::none) return fail(lane, sources[s], from.fault);
     if (step.kind == Kind::copy) {
       // Data that is already in its place (in place, or the root's own buffer) is not copied.

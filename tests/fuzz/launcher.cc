@@ -5,7 +5,7 @@
 
 #include "environment.h"
 #include "launch/innermost.h"
-#include "launch/place.h"
+#include "launch/job_rank.h"
 
 namespace {
 
@@ -60,7 +60,7 @@ const char* const variables[] = {"COLL_LAUNCH",
 // where ranks can meet. collctl's own variable is checked where its memory is mapped.
 void find_place() {
   const Launcher* by = nullptr;
-  const Place place = find(&by);
+  const JobRank place = find(&by);
   if ((by == nullptr) == place.found()) abort();
   if (by == nullptr || by == &collctl_run || !place.problem.empty()) return;
   if (place.rank < 0 || (place.ranks != 0 && place.rank >= place.ranks)) abort();

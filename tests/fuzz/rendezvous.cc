@@ -16,9 +16,9 @@ namespace {
 
 using namespace coll::launch;
 
-Place place_of(int rank) {
+JobRank place_of(int rank) {
   static const std::string job = "fuzz/" + std::to_string(getpid());
-  Place place;
+  JobRank place;
   place.launcher = "the fuzzer";
   place.rank = rank;
   place.ranks = 2;

@@ -23,10 +23,10 @@ using namespace std::chrono_literals;
 using coll::launch::Clock;
 using coll::launch::Frame;
 using coll::launch::Gathering;
+using coll::launch::JobRank;
 using coll::launch::Kind;
 using coll::launch::MeetingOptions;
 using coll::launch::OwnSocket;
-using coll::launch::Place;
 using coll::launch::SocketAddress;
 using testing::HasSubstr;
 
@@ -35,8 +35,8 @@ std::string fresh_job() {
   return "test/" + std::to_string(getpid()) + "/" + std::to_string(number++);
 }
 
-Place place_of(int rank, int ranks, const std::string& job) {
-  Place place;
+JobRank place_of(int rank, int ranks, const std::string& job) {
+  JobRank place;
   place.launcher = "the test";
   place.rank = rank;
   place.ranks = ranks;
@@ -54,7 +54,7 @@ void run_ranks(int ranks, const std::function<void(int rank)>& body) {
 }
 
 // Meets, and exchanges `rounds` times.
-void expect_exchanges(const Place& place, const MeetingOptions& options, int rounds) {
+void expect_exchanges(const JobRank& place, const MeetingOptions& options, int rounds) {
   std::string problem;
   const auto gathering = Gathering::meet(place, options, problem);
   ASSERT_NE(gathering, nullptr) << problem;
@@ -67,7 +67,7 @@ void expect_exchanges(const Place& place, const MeetingOptions& options, int rou
   }
 }
 
-std::string problem_of(const Place& place, const MeetingOptions& options) {
+std::string problem_of(const JobRank& place, const MeetingOptions& options) {
   std::string problem;
   EXPECT_EQ(Gathering::meet(place, options, problem), nullptr);
   return problem;
@@ -112,7 +112,7 @@ TEST(Gatherings, ByAFile) {
   const std::string path = std::string(folder) + "/socket";
   for (int again = 0; again < 2; again++) {
     run_ranks(3, [&](int rank) {
-      Place place = place_of(rank, 3, "");
+      JobRank place = place_of(rank, 3, "");
       place.path = path;
       expect_exchanges(place, patient, 2);
     });
@@ -231,7 +231,7 @@ TEST(Gatherings, PutUpWithStrangers) {
 }
 
 TEST(Claims, AreOfOneProcess) {
-  const Place place = place_of(0, 2, fresh_job());
+  const JobRank place = place_of(0, 2, fresh_job());
   std::string problem;
   std::shared_ptr<coll::launch::Claim> first = claim(place, problem), second = claim(place, problem);
   ASSERT_NE(first, nullptr);

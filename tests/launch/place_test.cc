@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What launchers say, by environments as they were recorded. Flux's and PALS's are those of their documentation.
-#include "launch/place.h"
+#include "launch/job_rank.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -15,8 +15,8 @@
 namespace {
 
 using coll::launch::find;
+using coll::launch::JobRank;
 using coll::launch::Launcher;
-using coll::launch::Place;
 using coll::test::Environment;
 using testing::HasSubstr;
 
@@ -57,7 +57,7 @@ const char* const cleared[] = {"COLL_LAUNCH",
 
 struct Seen {
   const Launcher* by = nullptr;
-  Place place;
+  JobRank place;
 };
 
 Seen see(const Variables& variables) {
@@ -89,7 +89,7 @@ void expect(const Seen& seen, const Launcher& by, const char* name, int rank, in
 }
 
 void expect_several_nodes(const Variables& variables) {
-  const Place place = see(variables).place;
+  const JobRank place = see(variables).place;
   EXPECT_TRUE(place.several_nodes);
   EXPECT_THAT(place.problem, HasSubstr("on several nodes"));
   EXPECT_THAT(place.problem, HasSubstr("under an MPI program the shim serves several nodes"));

@@ -21,7 +21,7 @@
 
 #include "coll/coll.h"
 #include "config/config.h"
-#include "launch/place.h"
+#include "launch/job_rank.h"
 #include "model/fingerprint.h"
 #include "model/machines.h"
 #include "model/own_table.h"
@@ -137,7 +137,7 @@ bool differs(const char* path, ino_t first) {
 // Meets the other ranks as a program would, but does not wait for them as long.
 void try_meeting(Facts& facts) {
   const launch::Launcher* launcher = nullptr;
-  const launch::Place place = launch::find(&launcher);
+  const launch::JobRank place = launch::find(&launcher);
   if (launcher == nullptr) return;
   facts.launcher = place.launcher;
   facts.rank = place.rank;

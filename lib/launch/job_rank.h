@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The place of this process in a job, as its launcher reports it, and the interface of a launcher.
+// The rank of this process in a job, as its launcher reports it, and the interface of a launcher.
 #pragma once
 
 #include <array>
@@ -7,7 +7,7 @@
 
 namespace coll::launch {
 
-struct Place {
+struct JobRank {
   std::string launcher;  // its name in messages; "": no launcher has started this process
   int rank = 0, ranks = 1;
   std::string job;   // name of the job, unique among the jobs that run on this node at the same time
@@ -23,17 +23,17 @@ struct Place {
 struct Launcher {
   // Two of its variables whose combination differs between the ranks of a job, and between nested jobs.
   std::array<const char*, 2> variables;
-  // Fills the place from the environment only. Returns false if the launcher has not started this process: its
+  // Fills `job_rank` from the environment only. Returns false if the launcher has not started this process: its
   // variables are missing, or are not those of a rank.
-  bool (*find)(Place& place);
+  bool (*find)(JobRank& job_rank);
   // Queries the launcher for what its variables do not contain. Null: there is nothing to query.
-  void (*ask)(Place& place);
+  void (*ask)(JobRank& job_rank);
 };
 
 extern const Launcher collctl_run, variables_of_libcoll, slurm, flux, pals, torchrun, pmix, pmi, incomplete;
 
-// Returns the place of this process and sets *by to the innermost launcher that has started it, or to null if none has.
-// Place::problem may be set. It does not call Launcher::ask().
-Place find(const Launcher** by);
+// Returns the rank of this process in its job and sets *by to the innermost launcher that has started it, or to null if none has.
+// JobRank::problem may be set. It does not call Launcher::ask().
+JobRank find(const Launcher** by);
 
 }  // namespace coll::launch

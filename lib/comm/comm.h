@@ -313,7 +313,7 @@ class Comm : public std::enable_shared_from_this<Comm> {
 
   exec::AwaitedPost look_after_peers(const Request& request);
   coll_status report(coll_status status);
-  coll_status told_of_abort() const;
+  coll_status report_abort() const;
   // Returns ABORTED instead of PEER_DIED if the communicator was aborted.
   coll_status cause_of(coll_status status) const {
     return status == COLL_ERR_PEER_DIED && team_.is_aborted() ? COLL_ERR_ABORTED : status;

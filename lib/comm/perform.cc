@@ -101,7 +101,7 @@ coll_status Comm::report(coll_status status) {
                    "the communicator belongs to the parent process; a child after fork() can only free it, and create "
                    "communicators of its own");
   failed_ = status = cause_of(status);
-  if (status == COLL_ERR_ABORTED) return told_of_abort();
+  if (status == COLL_ERR_ABORTED) return report_abort();
   if (const char* text = unusable_text(status); text != nullptr) return failure(status, text);
   const int error = errno;
   return failure(status, "a copy between processes failed: " +

@@ -23,7 +23,7 @@ Request::Request(Comm& comm, const Call& call, bool persistent)
 
 coll_status Request::result() const {
   if (status_ == COLL_OK) return COLL_OK;
-  if (const auto comm = comm_.lock(); comm != nullptr && status_ == COLL_ERR_ABORTED) return comm->told_of_abort();
+  if (const auto comm = comm_.lock(); comm != nullptr && status_ == COLL_ERR_ABORTED) return comm->report_abort();
   const char* const text = unusable_text(status_);
   return failure(status_,
                  text != nullptr ? text : std::string("the collective of the request failed: ") + status_text(status_));
@@ -242,7 +242,7 @@ coll_status Comm::abort(coll_status why) {
   return COLL_OK;
 }
 
-coll_status Comm::told_of_abort() const {
+coll_status Comm::report_abort() const {
   const exec::Abort abort = team_.aborted();
   return failure(COLL_ERR_ABORTED, "rank " + std::to_string(abort.by_rank) + " aborted the communicator (" +
                                        status_text(abort.why) + "); it is unusable and must be freed");

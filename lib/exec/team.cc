@@ -30,7 +30,7 @@ void set_once(std::atomic<uint32_t>& word, uint32_t value) {
 bool Team::has_exited(int of_rank) const {
   if (is_aborted()) return true;
   const Member& member = members[size_t(of_rank)];
-  const bool ended = sync::seen(member.state->state) != RankState::alive || member.peer->doomed(member.state->life);
+  const bool ended = sync::seen(member.state->state) != RankState::alive || member.peer->is_dying(member.state->life);
   // The rank may have failed because the communicator was aborted, by a rank that has not marked this one yet.
   if (const uint32_t aborted = ended ? sync::seen(member.state->aborted) : 0; aborted != 0)
     set_once(members[size_t(rank)].state->aborted, aborted);

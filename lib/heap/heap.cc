@@ -28,8 +28,8 @@ std::atomic<bool> forked{false};
 std::atomic<uint64_t> blocks{0}, grown{0};
 
 void tell_once(const char* line) {
-  static std::atomic<bool> told{false};
-  if (tell != nullptr && !told.exchange(true)) tell(line);
+  static std::atomic<bool> logged{false};
+  if (tell != nullptr && !logged.exchange(true)) tell(line);
 }
 
 // ---- where the heap's memory is from ----

@@ -9,12 +9,12 @@ namespace coll::plan {
 
 bool Verification::report_deadlock() {
   std::string out = "deadlock: ";
-  int told = 0, left = 0;
+  int listed = 0, left = 0;
   for (const LaneState& lane : machine_->lanes()) {
     if (lane.ended()) continue;
     if (++left > 4) continue;
     const Step& step = lane.step();
-    if (told++ != 0) out += "; ";
+    if (listed++ != 0) out += "; ";
     out += where(lane) + " needs " + std::to_string(lane.need) + ", the flag is at " +
            std::to_string(machine_->flag(uint32_t(step.rank) * plan_->flags + step.flag));
     bool ended = true;

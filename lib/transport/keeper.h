@@ -10,7 +10,7 @@
 //     next entry before the one store that makes it part of the list; one store takes it out, and its own pointer
 //     stays.
 //  2. A mark is taken out before its memory is unmapped. If a process ends at that moment, the walk may meet unmapped
-//     memory and stop; the peers then depend on their checks of /proc, see Life::doomed().
+//     memory and stop; the peers then depend on their checks of /proc, see Life::is_dying().
 //  3. Once a mark is part of a list, only the kernel writes to its word.
 //  4. The kernel follows at most 2048 entries: no keeper has more than marks_per_keeper marks.
 //  5. A keeper receives no signal. When all threads of the program have ended, it ends the process as the last of them

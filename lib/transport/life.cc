@@ -29,7 +29,7 @@ void describe_owner(LifeMark& mark) {
 
 Life::Life(int pid) : pid_(pid), last_look_ms_(now_ms()) {}
 
-bool Life::looks_doomed(const LifeMark& mark) const {
+bool Life::looks_dying(const LifeMark& mark) const {
   constexpr unsigned long signaled = 0x400;  // PF_SIGNALED of the kernel, the same since its first versions
   char number[16];
   snprintf(number, sizeof number, "%d", pid_);
@@ -44,21 +44,21 @@ bool Life::looks_doomed(const LifeMark& mark) const {
   return killed || zombie || number_is_anothers || another_program;
 }
 
-bool Life::doomed(const LifeMark& mark) const {
-  if (mark.ended() || found_doomed_.load(std::memory_order_relaxed)) return true;
+bool Life::is_dying(const LifeMark& mark) const {
+  if (mark.ended() || found_dying_.load(std::memory_order_relaxed)) return true;
   if (pid_ == 0) return false;
   static std::atomic<int64_t> last_of_any_ms = 0;
   const int64_t now = now_ms();
-  const bool looks = now - last_look_ms_.load(std::memory_order_relaxed) >= doomed_look_ms &&
+  const bool looks = now - last_look_ms_.load(std::memory_order_relaxed) >= dying_look_ms &&
                      now - last_of_any_ms.load(std::memory_order_relaxed) >= any_look_ms;
   if (!looks && mark.word.load(std::memory_order_relaxed) != 0) return false;
   bool found = kill(pid_, 0) != 0 && errno == ESRCH;
   if (!found && looks) {
     last_look_ms_.store(now, std::memory_order_relaxed);
     last_of_any_ms.store(now, std::memory_order_relaxed);
-    found = looks_doomed(mark);
+    found = looks_dying(mark);
   }
-  if (found) found_doomed_.store(true, std::memory_order_relaxed);
+  if (found) found_dying_.store(true, std::memory_order_relaxed);
   return found;
 }
 

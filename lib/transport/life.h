@@ -33,7 +33,7 @@ void describe_owner(LifeMark& mark);
 
 // Minimum time between two checks of one peer in /proc by this process, and between two of any peers: a check takes a
 // hundred microseconds.
-inline constexpr int64_t doomed_look_ms = 100, any_look_ms = 50;
+inline constexpr int64_t dying_look_ms = 100, any_look_ms = 50;
 
 // Whether another process is alive. One object serves all communicators that this process shares with it. Thread safe.
 class Life {
@@ -47,13 +47,13 @@ class Life {
   // its threads no longer run the program's code, or stop in a moment, but the kernel may need minutes to write its
   // core before it changes the mark. That, and the end of a process whose mark no thread has in its list, are checked
   // in /proc only periodically: false may be outdated.
-  bool doomed(const LifeMark& mark) const;
+  bool is_dying(const LifeMark& mark) const;
 
  private:
-  bool looks_doomed(const LifeMark& mark) const;
+  bool looks_dying(const LifeMark& mark) const;
 
   const int pid_;
-  mutable std::atomic<bool> found_doomed_ = false;
+  mutable std::atomic<bool> found_dying_ = false;
   mutable std::atomic<int64_t> last_look_ms_;
 };
 

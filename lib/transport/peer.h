@@ -35,7 +35,7 @@ class Peer {
   bool same_process() const { return same_process_; }
   int pid() const { return address_.pid; }
   // See Life; the mark is one of that process. False for this process.
-  bool doomed(const LifeMark& mark) const { return !same_process_ && life_.doomed(mark); }
+  bool is_dying(const LifeMark& mark) const { return !same_process_ && life_.is_dying(mark); }
 
   // Address of the memory at that offset of the peer's arena, whose descriptor in the peer's process is given; it is
   // contiguous in this process as far as it is in the peer. The first call for an extent maps it. Null if it cannot be

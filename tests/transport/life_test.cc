@@ -80,8 +80,8 @@ class LifeTest : public testing::Test {
     while (!condition() && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(1ms);
     return condition();
   }
-  // So that the next call of doomed() looks at /proc.
-  static void let_a_look_be_due() { std::this_thread::sleep_for(2ms * doomed_look_ms); }
+  // So that the next call of is_dying() looks at /proc.
+  static void let_a_look_be_due() { std::this_thread::sleep_for(2ms * dying_look_ms); }
 
   Shared& shared_;
   pid_t child_ = -1;
@@ -209,9 +209,9 @@ TEST_F(LifeTest, AProcessLivesOnAfterItsFirstThread) {
   });
   Life life(child_);
   let_a_look_be_due();
-  EXPECT_FALSE(life.doomed(mark()));
+  EXPECT_FALSE(life.is_dying(mark()));
   std::this_thread::sleep_for(1500ms);  // longer than between two looks of a keeper at the threads
-  EXPECT_FALSE(life.doomed(mark()));
+  EXPECT_FALSE(life.is_dying(mark()));
 }
 
 // Stopped on its way out, where a process may take long to write its core or to give back its memory.
@@ -230,7 +230,7 @@ TEST_F(LifeTest, AProcessIsDoomedAsSoonAsASignalEndsIt) {
   Life life(child_);
   mark().word = 1;  // a thread that does not get as far as its list
   let_a_look_be_due();
-  EXPECT_FALSE(life.doomed(mark()));
+  EXPECT_FALSE(life.is_dying(mark()));
   kill(child_, SIGTERM);
   ASSERT_EQ(waitpid(child_, &status, 0), child_);
   ASSERT_EQ(WSTOPSIG(status), SIGTERM);
@@ -238,8 +238,8 @@ TEST_F(LifeTest, AProcessIsDoomedAsSoonAsASignalEndsIt) {
   ASSERT_EQ(waitpid(child_, &status, 0), child_);
   ASSERT_EQ(status >> 8, SIGTRAP | PTRACE_EVENT_EXIT << 8);
   let_a_look_be_due();
-  EXPECT_TRUE(life.doomed(mark()));
-  EXPECT_TRUE(life.doomed(mark())) << "what was found once is not forgotten";
+  EXPECT_TRUE(life.is_dying(mark()));
+  EXPECT_TRUE(life.is_dying(mark())) << "what was found once is not forgotten";
   ASSERT_EQ(ptrace(PTRACE_CONT, child_, nullptr, nullptr), 0);
   ASSERT_EQ(waitpid(child_, &status, 0), child_);
   child_ = -1;
@@ -265,11 +265,11 @@ TEST_P(Unwatched, AZombieIsSeen) {
   EXPECT_NE(mark().start, 0u);
   Life life(child_);
   let_a_look_be_due();
-  EXPECT_FALSE(life.doomed(mark()));
+  EXPECT_FALSE(life.is_dying(mark()));
   kill(child_, SIGKILL);
   await_exit();
   let_a_look_be_due();
-  EXPECT_TRUE(life.doomed(mark()));
+  EXPECT_TRUE(life.is_dying(mark()));
 }
 
 TEST_P(Unwatched, AProcessThatHasBeenReapedIsSeenAtOnce) {
@@ -278,10 +278,10 @@ TEST_P(Unwatched, AProcessThatHasBeenReapedIsSeenAtOnce) {
     stay();
   });
   Life life(child_);
-  EXPECT_FALSE(life.doomed(mark()));
+  EXPECT_FALSE(life.is_dying(mark()));
   kill(child_, SIGKILL);
   ASSERT_EQ(waitpid(child_, nullptr, 0), child_);
-  EXPECT_TRUE(life.doomed(mark()));
+  EXPECT_TRUE(life.is_dying(mark()));
   child_ = -1;
 }
 
@@ -292,7 +292,7 @@ TEST_P(Unwatched, AnotherProgramIsSeen) {
     execl("/bin/sleep", "sleep", "60", nullptr);
   });
   Life life(child_);
-  EXPECT_TRUE(soon([&] { return life.doomed(mark()); }));
+  EXPECT_TRUE(soon([&] { return life.is_dying(mark()); }));
   EXPECT_EQ(waitpid(child_, nullptr, WNOHANG), 0) << "it has ended";
 }
 
@@ -304,11 +304,11 @@ TEST_P(Unwatched, AnotherProcessOfTheSameNumberIsSeen) {
   Life life(child_);
   mark().start++;
   let_a_look_be_due();
-  EXPECT_TRUE(life.doomed(mark()));
+  EXPECT_TRUE(life.is_dying(mark()));
   Life by_another_clock(child_);
   mark().time_space++;
   let_a_look_be_due();
-  EXPECT_FALSE(by_another_clock.doomed(mark()));
+  EXPECT_FALSE(by_another_clock.is_dying(mark()));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Unwatched, testing::Values(Refused::lists, Refused::threads), [](const auto& info) {

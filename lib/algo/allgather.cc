@@ -12,7 +12,7 @@
 namespace coll::algo {
 namespace {
 
-using plan::Access;
+using plan::AccessMode;
 using plan::Collective;
 using plan::Plan;
 
@@ -207,7 +207,7 @@ const Algorithm family[] = {
      .source = "CMA V-A.2",
      .reads = {.chunk = true, .depth = true},
      .irregular = true,
-     .described = Access::copy,
+     .described = AccessMode::remote,
      .applies = always,
      .make = ring_source_read},
     {.collective = Collective::allgather,
@@ -216,7 +216,7 @@ const Algorithm family[] = {
      .source = "CMA V-A.2",
      .reads = {.chunk = true, .depth = true},
      .irregular = true,
-     .described = Access::copy,
+     .described = AccessMode::remote,
      .applies = always,
      .make = ring_source_write},
     {.collective = Collective::allgather,
@@ -225,7 +225,7 @@ const Algorithm family[] = {
      .source = "CMA V-A.1",
      .reads = {.chunk = true, .depth = true, .j = true},
      .irregular = true,
-     .described = Access::copy,
+     .described = AccessMode::remote,
      .applies = is_a_ring,
      .refuses = stride_refused,
      .make = ring_neighbor},
@@ -235,7 +235,7 @@ const Algorithm family[] = {
      .source = "CMA V-A.3",
      .reads = {.chunk = true, .depth = true},
      .irregular = true,
-     .described = Access::copy,
+     .described = AccessMode::remote,
      .applies = always,
      .make = recursive_doubling},
     {.collective = Collective::allgather,
@@ -244,7 +244,7 @@ const Algorithm family[] = {
      .source = "CMA V-A.4",
      .reads = {.chunk = true, .depth = true},
      .irregular = true,
-     .described = Access::copy,
+     .described = AccessMode::remote,
      .applies = always,
      .make = bruck},
     {.collective = Collective::allgather,
@@ -253,7 +253,7 @@ const Algorithm family[] = {
      .source = "KNEM V-C",
      .reads = {.chunk = true, .depth = true},
      .irregular = true,
-     .described = Access::copy,
+     .described = AccessMode::remote,
      .applies = always,
      .make = gather_bcast},
     {.collective = Collective::allgather,
@@ -262,7 +262,7 @@ const Algorithm family[] = {
      .source = "YHCCL Alg. 4",
      .reads = {.chunk = true, .depth = true},
      .irregular = true,
-     .described = Access::shm,
+     .described = AccessMode::staged,
      .applies = always,
      .make = shm_pipelined_allgather},
     {.collective = Collective::allgather,
@@ -278,7 +278,7 @@ const Algorithm family[] = {
      .summary = "leaders pack the blocks of at most 16 ranks, all ranks read from all leaders",
      .source = "this project, XHC III-A",
      .reads = {.chunk = true, .depth = true, .hierarchy = true},
-     .described = Access::shm,
+     .described = AccessMode::staged,
      .max_bytes = 16384,
      .applies = has_small_groups,
      .make = grouped_allgather},

@@ -11,7 +11,7 @@
 namespace coll::algo {
 namespace {
 
-using plan::Access;
+using plan::AccessMode;
 
 // Value n+1 of a view's flag: n iterations of every piece are complete. Value 1 thus says that the rank has started;
 // every rank waits for it from all others. Senders and receivers have separate loops, because each rank knows only the
@@ -90,7 +90,7 @@ const Algorithm family[] = {
      .source = "CMA IV-C.1",
      .reads = {.chunk = true, .depth = true},
      .irregular = true,
-     .described = Access::copy,
+     .described = AccessMode::remote,
      .applies = always,
      .make = pairwise},
     {.collective = Collective::alltoall,
@@ -99,7 +99,7 @@ const Algorithm family[] = {
      .source = "KNEM V-C, Fig. 3",
      .reads = {.chunk = true, .depth = true},
      .irregular = true,
-     .described = Access::copy,
+     .described = AccessMode::remote,
      .applies = always,
      .make = rotated},
     {.collective = Collective::alltoall,
@@ -107,7 +107,7 @@ const Algorithm family[] = {
      .summary = "blocks go over doubling distances, in log2 p steps (rounded up)",
      .source = "CMA IV-C.2",
      .reads = {.chunk = true, .depth = true},
-     .described = Access::shm,
+     .described = AccessMode::staged,
      .max_bytes = 4096,
      .applies = always,
      .make = alltoall_bruck},
@@ -116,7 +116,7 @@ const Algorithm family[] = {
      .summary = "in groups of at most 16 ranks, a member collects what the group has for its targets",
      .source = "this project",
      .reads = {.chunk = true, .depth = true, .hierarchy = true},
-     .described = Access::shm,
+     .described = AccessMode::staged,
      .max_bytes = 16384,
      .applies = has_small_groups,
      .make = grouped_alltoall},

@@ -55,7 +55,7 @@ void add_trees(std::vector<Algorithm>& family) {
                                       .source = "YHCCL 3.4, Tables 2 and 3",
                                       .stores_partials = true,
                                       .reads = {.chunk = true, .depth = true, .k = true},
-                                      .described = plan::Access::shm,
+                                      .described = plan::AccessMode::staged,
                                       .applies = always});
 }
 
@@ -83,7 +83,7 @@ void add_through_shared_memory(std::vector<Algorithm>& family) {
                .balanced = false,
                .stores_partials = true,
                .reads = {.chunk = true, .depth = true},
-               .described = plan::Access::shm,
+               .described = plan::AccessMode::staged,
                .applies = fits_one_group});
   add<movement_avoiding_socket, reduce, allreduce, reduce_scatter>(
       family, {.name = "movement_avoiding_socket",
@@ -92,7 +92,7 @@ void add_through_shared_memory(std::vector<Algorithm>& family) {
                .balanced = false,
                .stores_partials = true,
                .reads = {.chunk = true, .depth = true, .hierarchy = true},
-               .described = plan::Access::shm,
+               .described = plan::AccessMode::staged,
                .applies = has_levels});
   add<in_order_tree, reduce, allreduce, reduce_scatter>(
       family,
@@ -102,21 +102,21 @@ void add_through_shared_memory(std::vector<Algorithm>& family) {
        .source = "this project; YHCCL 3.3 in the balanced order",
        .stores_partials = true,
        .reads = {.chunk = true, .depth = true},
-       .described = plan::Access::shm,
+       .described = plan::AccessMode::staged,
        .applies = always});
   add<dpml, reduce, allreduce, reduce_scatter>(
       family, {.name = "dpml",
                .summary = "all ranks copy in, then each rank reduces one slice of all vectors in one step",
                .source = "YHCCL Tables 1 to 3; Bayatpour et al. 2017",
                .reads = {.chunk = true, .depth = true},
-               .described = plan::Access::shm,
+               .described = plan::AccessMode::staged,
                .applies = always});
   Algorithm two_level{.name = "dpml_two_level",
                       .summary = "all ranks copy in; slices are reduced inside each socket, then across sockets",
                       .source = "YHCCL 5.1, Fig. 4",
                       .stores_partials = true,
                       .reads = {.chunk = true, .depth = true, .hierarchy = true},
-                      .described = plan::Access::shm,
+                      .described = plan::AccessMode::staged,
                       .applies = has_consecutive_sockets};
   add<dpml_two_level, reduce>(family, two_level);
   two_level.max_bytes = 262144;
@@ -132,7 +132,7 @@ void add_between_neighbours(std::vector<Algorithm>& family) {
        .balanced = false,
        .stores_partials = true,
        .reads = {.chunk = true, .depth = true},
-       .described = plan::Access::copy,
+       .described = plan::AccessMode::remote,
        .applies = fits_ring});
   add<rabenseifner, allreduce, reduce_scatter>(
       family, {.name = "rabenseifner",
@@ -140,7 +140,7 @@ void add_between_neighbours(std::vector<Algorithm>& family) {
                .source = "YHCCL Tables 1 and 2; Thakur, Rabenseifner and Gropp 2005",
                .stores_partials = true,
                .reads = {.chunk = true, .depth = true},
-               .described = plan::Access::copy,
+               .described = plan::AccessMode::remote,
                .applies = always});
 }
 
@@ -151,7 +151,7 @@ void add_grouped(std::vector<Algorithm>& family) {
                .source = "this project",
                .stores_partials = true,
                .reads = {.chunk = true, .depth = true},
-               .described = plan::Access::shm,
+               .described = plan::AccessMode::staged,
                .max_bytes = 16384,
                .applies = exceeds_a_group});
   family.back().irregular = false;

@@ -66,7 +66,7 @@ struct Algorithm {
   Reads reads;
   bool irregular = false;  // accepts pieces of different lengths: serves the v-form as well
   // The access to other ranks' buffers that the source assumes; the default when bytes are counted.
-  plan::Access described = plan::Access::mapped;
+  plan::AccessMode described = plan::AccessMode::direct;
   uint64_t max_bytes = 0;  // not intended for longer vectors, although correct for them; 0: no limit
   // Whether the plan for this request has the form that its name promises; otherwise it is correct, but of a simpler
   // form.

@@ -349,7 +349,7 @@ void add_to(std::vector<Algorithm>& family) {
                   .summary = "every rank reduces the data of all ranks before it: for short vectors",
                   .source = "this project",
                   .reads = {.chunk = true, .depth = true},
-                  .described = plan::Access::shm,
+                  .described = plan::AccessMode::staged,
                   .max_bytes = 16384,
                   .applies = always,
                   .make = make<all_read, what>},
@@ -375,7 +375,7 @@ void add_to(std::vector<Algorithm>& family) {
                   .source = "this project",
                   .stores_partials = true,
                   .reads = {.chunk = true, .depth = true},
-                  .described = plan::Access::shm,
+                  .described = plan::AccessMode::staged,
                   .max_bytes = 16384,
                   .applies = exceeds_a_group,
                   .make = make<grouped_reduction, what>}});

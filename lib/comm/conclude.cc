@@ -39,19 +39,20 @@ void Creation::decide() {
     return fate_.fail(COLL_ERR_UNAVAILABLE,
                       std::string("COLL_TRANSPORT=") + name(settings.transport) + " cannot be used here: " + problem);
   const Transport chosen = settings.transport == Transport::automatic ? agreed_.fastest() : settings.transport;
-  using exec::Reach;
-  team.reach = one_process()                                             ? Reach::direct
-               : chosen == Transport::shm || chosen == Transport::mapped ? Reach::staged
-                                                                         : Reach::remote;
-  if (settings.transport == Transport::shm) team.reach = Reach::staged;
+  using plan::AccessMode;
+  team.access_mode = one_process()                                             ? AccessMode::direct
+                     : chosen == Transport::shm || chosen == Transport::mapped ? AccessMode::staged
+                                                                               : AccessMode::remote;
+  if (settings.transport == Transport::shm) team.access_mode = AccessMode::staged;
   team.map_arenas = settings.transport != Transport::shm && !rendezvous_->namespaces_differ();
-  const bool stages = ranks() > 1 && settings.transport == Transport::automatic && team.reach == Reach::staged;
+  const bool stages =
+      ranks() > 1 && settings.transport == Transport::automatic && team.access_mode == AccessMode::staged;
   const bool copies_work = stages && agreed_.impossible(Transport::cma).empty();
   comm_->copies_work_ = copies_work;
   if (copies_work) comm_->cma_times_ = agreed_.cma_times();
-  if (team.reach == Reach::remote) team.access = make_access(chosen);
+  if (team.access_mode == AccessMode::remote) team.access = make_access(chosen);
   else if (copies_work) team.access = make_access(Transport::cma);
-  comm_->keeps_pins_ = team.reach == Reach::remote && chosen != Transport::cma;
+  comm_->keeps_pins_ = team.access_mode == AccessMode::remote && chosen != Transport::cma;
   if (team.access != nullptr) team.abilities = team.access->abilities();
   if (settings.log)
     team.on_refusal = [rank = rank()] {
@@ -74,7 +75,8 @@ void Creation::decide() {
   for (int c = 0; c < channel_count; c++) set_up(comm_->channel(c), c);
   comm_->selector_ = {table_, comm_->hierarchy_, model::hardware_of(*comm_->machine_)};
   comm_->set_latency_paths();
-  if (ranks() > 1 && team.reach != Reach::direct && settings.chunk_bytes == 0 && settings.throttle == 0) tune(stages);
+  if (ranks() > 1 && team.access_mode != AccessMode::direct && settings.chunk_bytes == 0 && settings.throttle == 0)
+    tune(stages);
   describe();
 }
 
@@ -135,11 +137,12 @@ void Creation::describe() {
   const exec::Team& team = comm_->team_;
   std::string& text = comm_->description_;
   text = topo::describe(comm_->hierarchy_) + "; transport ";
-  if (team.reach == exec::Reach::direct) text += "mapped (ranks are threads of one process)";
+  if (team.access_mode == plan::AccessMode::direct) text += "mapped (ranks are threads of one process)";
   else text += comm_->transport();
   if (comm_->settings_.transport != Transport::automatic) text += ", forced";
-  else if (ranks() > 1 && team.reach != exec::Reach::direct) text += " (256 KiB: " + agreed_.times() + ")";
-  if (team.reach != exec::Reach::direct && team.map_arenas) text += "; shared buffers (coll_mem_alloc): mapped";
+  else if (ranks() > 1 && team.access_mode != plan::AccessMode::direct) text += " (256 KiB: " + agreed_.times() + ")";
+  if (team.access_mode != plan::AccessMode::direct && team.map_arenas)
+    text += "; shared buffers (coll_mem_alloc): mapped";
   text += comm_->team_.oversubscribed ? "; oversubscribed (more ranks than cores)" : "";
   if (table_ == nullptr) text += "; table: none, built-in defaults (collctl calibrate writes one)";
   else text += "; table: " + table_->name + (table_->date.empty() ? "" : " of " + table_->date);

@@ -249,10 +249,13 @@ std::string Comm::bind(const Call& call, int index, const tune::Choice& choice, 
   if (problem.empty() && call.reducer.function != nullptr && !call.reducer.commutative && !in_order)
     problem = "it reorders operands, and the operation is not commutative";
   if (!problem.empty()) return std::string(plan->algorithm) + " (" + plan->parameters + ") cannot be used: " + problem;
-  exec::Reach reach = choice.kernel_copies ? exec::Reach::remote : choice.staged ? exec::Reach::staged : team_.reach;
-  if (reach == exec::Reach::remote && !team_.abilities.meet(exec::demands(*plan))) reach = exec::Reach::staged;
+  plan::AccessMode access_mode = choice.kernel_copies ? plan::AccessMode::remote
+                                 : choice.staged      ? plan::AccessMode::staged
+                                                      : team_.access_mode;
+  if (access_mode == plan::AccessMode::remote && !team_.abilities.meet(exec::demands(*plan)))
+    access_mode = plan::AccessMode::staged;
   bound = std::make_shared<exec::Bound>(*plan, channel(index),
-                                        exec::BindOptions{shape, element_bytes, reach, choice.stream});
+                                        exec::BindOptions{shape, element_bytes, access_mode, choice.stream});
   return "";
 }
 

@@ -46,10 +46,10 @@ constexpr const char* of_exchange = "neighbors";
 }  // namespace
 
 const char* Comm::transport() const {
-  switch (team_.reach) {
-    case exec::Reach::direct: return "mapped";
-    case exec::Reach::remote: return team_.access->name();
-    case exec::Reach::staged: return "shm";
+  switch (team_.access_mode) {
+    case plan::AccessMode::direct: return "mapped";
+    case plan::AccessMode::remote: return team_.access->name();
+    case plan::AccessMode::staged: return "shm";
   }
   return "?";
 }

@@ -38,7 +38,7 @@ Bound::Bound(const plan::Plan& plan, Channel& channel, const BindOptions& option
     : plan_(&plan),
       element_bytes_(options.element_bytes),
       block_bytes_(options.shape.count * options.element_bytes),
-      reach_(options.reach),
+      access_mode_(options.access_mode),
       stream_(options.stream),
       last_value_(plan::last_value(plan, options.shape, options.element_bytes)) {
   channel.make_room(plan.views.size());

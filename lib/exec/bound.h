@@ -75,8 +75,8 @@ struct BoundLane {
 struct BindOptions {
   plan::Shape shape;  // only the constructor reads its counts
   size_t element_bytes = 1;
-  Reach reach = Reach::staged;  // how peers reach this rank's ordinary memory
-  bool stream = false;          // the work set exceeds the caches: non-temporal stores for results that are not reused
+  plan::AccessMode access_mode = plan::AccessMode::staged;  // how peers access this rank's ordinary memory
+  bool stream = false;  // the work set exceeds the caches: non-temporal stores for results that are not reused
 };
 
 class Bound {
@@ -89,7 +89,7 @@ class Bound {
   const plan::Plan& plan() const { return *plan_; }
   const std::vector<BoundLane>& lanes() const { return lanes_; }
   size_t element_bytes() const { return element_bytes_; }
-  Reach reach() const { return reach_; }
+  plan::AccessMode access_mode() const { return access_mode_; }
   uint64_t last_value() const { return last_value_; }
   // True if this rank or a peer stores to this rank's staging, unless all its views are direct.
   bool stages_here() const { return stages_here_; }
@@ -120,7 +120,7 @@ class Bound {
   const plan::Plan* plan_;
   size_t element_bytes_;
   size_t block_bytes_;  // of a regular plan
-  Reach reach_;
+  plan::AccessMode access_mode_;
   bool stream_;
   bool stages_here_ = false, stores_shared_ = false;
   std::vector<Stored> stored_first_;

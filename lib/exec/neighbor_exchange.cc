@@ -220,7 +220,8 @@ bool NeighborExchange::show(Out& out) {
     team.publish_arena(arena->descriptor());
     entry.arena_offset = *offset + 1;
     mapped_ = true;
-  } else if (team.reach == Reach::remote || (team.reach == Reach::staged && out.bytes > most_staged_bytes)) {
+  } else if (team.access_mode == plan::AccessMode::remote ||
+             (team.access_mode == plan::AccessMode::staged && out.bytes > most_staged_bytes)) {
     transport::Announced at;
     transport::Hold hold;
     if (team.stages_own || team.access == nullptr || !team.abilities.reads ||
@@ -229,7 +230,7 @@ bool NeighborExchange::show(Out& out) {
     if (hold != nullptr) holds_.push_back(std::move(hold));
     entry.region = at.region;
     entry.place = at.place;
-  } else if (team.reach == Reach::staged) {
+  } else if (team.access_mode == plan::AccessMode::staged) {
     return false;
   }
   entry.address = uint64_t(uintptr_t(data));

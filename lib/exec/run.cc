@@ -308,8 +308,9 @@ void Run::publish(uint8_t view_index) {
   const bool in_arena = offset.has_value();
   sync::FlagLine& line = channel_->flag(team.rank, view.flag);
   if (!in_arena) {
-    if (bound_->reach() == Reach::staged) return;
-    if (bound_->reach() == Reach::remote && (team.stages_own || !offer(buffer, span, view, line))) return;
+    if (bound_->access_mode() == plan::AccessMode::staged) return;
+    if (bound_->access_mode() == plan::AccessMode::remote && (team.stages_own || !offer(buffer, span, view, line)))
+      return;
   }
   if (!size.blocks.empty()) {
     char* part = channel_->ring_of(bound_->plan().staging_bytes).parts.of(team.rank);

@@ -14,6 +14,7 @@
 #include "exec/record.h"
 #include "exec/refused_copy.h"
 #include "mem/shared_stores.h"
+#include "plan/access_mode.h"
 #include "sync/backoff.h"
 #include "sync/doorbell.h"
 #include "sync/flag.h"
@@ -29,13 +30,6 @@ namespace coll::exec {
 inline constexpr uint32_t rounds_between_looks = 64;
 // A sleep for one flag while something else may come first: another lane, another operation, another library.
 inline constexpr uint32_t nap_us = 200;
-
-// How ranks reach each other's ordinary memory, chosen for each plan. Memory in an arena is always mapped.
-enum class Reach : uint8_t {
-  staged,  // not at all: data is staged in shared memory
-  remote,  // by the team's access: the kernel copies or maps
-  direct,  // all ranks are threads of one process
-};
 
 // State of a rank of the communicator in shared memory, besides its channels. The rank writes it, except for `life`, by
 // which the kernel marks its end, and `refusals`, `aborted` and the sleepers of `bell`, which its peers write.
@@ -82,8 +76,8 @@ class Team {
   int rank = 0;
   int ranks = 1;
   std::vector<Member> members;
-  Reach reach = Reach::staged;
-  std::unique_ptr<transport::Access> access;  // may be null when no plan is bound to Reach::remote
+  plan::AccessMode access_mode = plan::AccessMode::staged;
+  std::unique_ptr<transport::Access> access;  // may be null when no plan is bound to plan::AccessMode::remote
   transport::Abilities abilities;             // of the access
   Traffic traffic;
   std::unique_ptr<Record> record;    // null: nothing is recorded

@@ -12,12 +12,12 @@ namespace {
 
 class Counter {
  public:
-  Counter(const Layout& layout, Access access)
+  Counter(const Layout& layout, AccessMode access)
       : layout_(layout),
         plan_(layout.plan()),
         access_(access),
         decisions_(size_t(plan_.ranks) * plan_.views.size(),
-                   access == Access::shm ? Decision::staged : Decision::direct),
+                   access == AccessMode::staged ? Decision::staged : Decision::direct),
         flows_(size_t(plan_.ranks) * size_t(plan_.ranks)) {
     counts_.ranks.resize(size_t(plan_.ranks));
   }
@@ -27,7 +27,7 @@ class Counter {
   bool post(const LaneState&, const Step&, uint32_t, int64_t) { return true; }
   bool met(const LaneState&, const Step&, uint32_t, int64_t) { return true; }
   bool owns(const LaneState& lane, const Step& step, bool& runs) {
-    bool direct = plan_.views[step.view].buffer != Buffer::none && access_ != Access::shm;
+    bool direct = plan_.views[step.view].buffer != Buffer::none && access_ != AccessMode::staged;
     // A buffer that the rank does not have cannot be direct.
     if (direct) direct = layout_.has(plan_.views[step.view].buffer, lane.rank);
     runs = direct == (step.when == When::direct);
@@ -51,7 +51,7 @@ class Counter {
     work.loaded = bytes * step.sources;
     for (int d = 0; d < step.destinations; ++d)
       if (needed[d]) work.stored += bytes;
-    if (access_ == Access::copy) add_kernel_copies(lane, step, to, from, bytes, bounces);
+    if (access_ == AccessMode::remote) add_kernel_copies(lane, step, to, from, bytes, bounces);
     counts_.ranks[lane.rank] += work;
     counts_.ranks[lane.rank] += bounces;
     if (step.kind == Kind::copy) counts_.copied += work;
@@ -107,7 +107,7 @@ class Counter {
 
   const Layout& layout_;
   const Plan& plan_;
-  Access access_;
+  AccessMode access_;
   std::vector<Decision> decisions_;
   std::vector<uint64_t> flows_;  // bytes by [from * ranks + to]
   Counts counts_;
@@ -115,17 +115,17 @@ class Counter {
 
 }  // namespace
 
-const char* name(Access access) {
+const char* name(AccessMode access) {
   switch (access) {
-    case Access::mapped: return "mapped";
-    case Access::copy: return "copy";
-    case Access::shm: return "shm";
+    case AccessMode::direct: return "mapped";
+    case AccessMode::remote: return "copy";
+    case AccessMode::staged: return "shm";
   }
   return "?";
 }
 
-Counts count(const Plan& plan, const Shape& shape, size_t element_bytes, Access access, const DistanceClass& distance,
-             bool in_place) {
+Counts count(const Plan& plan, const Shape& shape, size_t element_bytes, AccessMode access,
+             const DistanceClass& distance, bool in_place) {
   Counts refused;
   refused.problem = element_bytes == 0 ? "elements of 0 bytes" : check_form(plan);
   if (!refused.problem.empty()) return refused;

@@ -16,18 +16,11 @@
 #include <string>
 #include <vector>
 
+#include "plan/access_mode.h"
 #include "plan/plan.h"
 #include "plan/shape.h"
 
 namespace coll::plan {
-
-// How ranks access each other's buffers.
-enum class Access : uint8_t {
-  mapped,  // directly, by loads and stores
-  copy,    // directly, by kernel-assisted copies
-  shm,     // not at all: every view is staged
-};
-const char* name(Access access);
 
 struct Traffic {
   uint64_t loaded = 0, stored = 0;  // bytes
@@ -59,7 +52,7 @@ using DistanceClass = std::function<uint8_t(int a, int b)>;
 
 // Counts one run of all ranks. REQUIRES: a shape that has a length for each piece if the plan is irregular, and a shape
 // with one count otherwise. Returns Counts with `problem` set if these or the plan are wrong.
-Counts count(const Plan& plan, const Shape& shape, size_t element_bytes, Access access,
+Counts count(const Plan& plan, const Shape& shape, size_t element_bytes, AccessMode access,
              const DistanceClass& distance = {}, bool in_place = false);
 
 }  // namespace coll::plan

@@ -17,6 +17,7 @@ std::string draw_text(const Plan& plan, int rank = -1);
 // step that takes time, and an arrow from each post to each wait that it meets, dark if the rank had to wait. Hovering
 // over a box shows the step. For a malformed plan the picture contains a description of the problem. A count of a few
 // chunks gives the most readable picture.
-std::string draw_svg(const Plan& plan, const Shape& shape, size_t element_bytes, Access access = Access::mapped);
+std::string draw_svg(const Plan& plan, const Shape& shape, size_t element_bytes,
+                     AccessMode access = AccessMode::direct);
 
 }  // namespace coll::plan

@@ -192,12 +192,12 @@ std::string refusal(const std::string& problem) {
 
 }  // namespace
 
-std::string draw_svg(const Plan& plan, const Shape& shape, size_t element_bytes, Access access) {
+std::string draw_svg(const Plan& plan, const Shape& shape, size_t element_bytes, AccessMode access) {
   Timeline run = timeline(plan, shape, element_bytes, access);
   if (!run.problem.empty()) return refusal(run.problem);
   std::string subtitle = size_words(uint64_t(shape.of({.sender = any_rank, .receiver = any_rank})) * element_bytes);
   if (!plan.parameters.empty()) subtitle += ", " + plan.parameters;
-  subtitle += access == Access::shm ? ", views staged" : ", views direct";
+  subtitle += access == AccessMode::staged ? ", views staged" : ", views direct";
   subtitle += "; time units: copy of the largest extent " + number(copy_units) + ", post " + number(post_units) +
               ", flag latency " + number(flag_units);
   return Picture(plan, run).draw(subtitle);

@@ -16,9 +16,9 @@ namespace {
 // the verifier, the first such post does not depend on the order in which lanes run.
 class Recorder {
  public:
-  Recorder(const Layout& layout, const Machine& machine, Access access, Timeline& timeline)
+  Recorder(const Layout& layout, const Machine& machine, AccessMode access, Timeline& timeline)
       : layout_(layout),
-        direct_(access != Access::shm),
+        direct_(access != AccessMode::staged),
         clocks_(machine.lanes().size()),
         posts_(size_t(layout.plan().ranks) * layout.plan().flags),
         timeline_(timeline) {
@@ -82,7 +82,7 @@ class Recorder {
 
 }  // namespace
 
-Timeline timeline(const Plan& plan, const Shape& shape, size_t element_bytes, Access access) {
+Timeline timeline(const Plan& plan, const Shape& shape, size_t element_bytes, AccessMode access) {
   Timeline timeline;
   timeline.problem = element_bytes == 0 ? "elements of 0 bytes" : check_form(plan);
   if (!timeline.problem.empty()) return timeline;

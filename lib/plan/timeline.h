@@ -39,6 +39,6 @@ struct Timeline {
 // the bytes loaded and stored), a post, and the time from a post to a wait that it meets.
 inline constexpr double copy_units = 4, post_units = 1, flag_units = 1;
 
-Timeline timeline(const Plan& plan, const Shape& shape, size_t element_bytes, Access access);
+Timeline timeline(const Plan& plan, const Shape& shape, size_t element_bytes, AccessMode access);
 
 }  // namespace coll::plan

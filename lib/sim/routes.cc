@@ -99,7 +99,7 @@ Routes::Routes(const plan::Layout& layout, const topo::Hierarchy& hierarchy, con
 }
 
 bool Routes::direct(const plan::View& view, int owner) const {
-  return access_ != plan::Access::shm && view.buffer != Buffer::none && layout_.has(view.buffer, owner) &&
+  return access_ != plan::AccessMode::staged && view.buffer != Buffer::none && layout_.has(view.buffer, owner) &&
          vector_bytes_ >= table_.thresholds.direct_bytes;
 }
 
@@ -183,7 +183,7 @@ Transfer Routes::transfer(const LaneState& lane, const Step& step, const Extent&
     if (!peers) return Far{lane.rank, false, Distance::self, Mechanism::shared_memory};
     const size_t view = size_t(operand.rank) * plan_.views.size() + operand.view;
     const bool is_direct = decisions_[view] == plan::Decision::direct;
-    const bool by_kernel = is_direct && access_ == plan::Access::copy;
+    const bool by_kernel = is_direct && access_ == plan::AccessMode::remote;
     return Far{operand.rank, by_kernel, hierarchy_.distance(operand.rank, lane.rank),
                by_kernel   ? kernel_
                : is_direct ? Mechanism::mapped
@@ -268,9 +268,9 @@ Transfer Routes::transfer(const LaneState& lane, const Step& step, const Extent&
 }
 
 void Routes::fetch_below(Transfer& made, int reader) const {
-  const model::Access& near = table_.of(access_ == plan::Access::copy && made.kernel ? kernel_
-                                        : access_ == plan::Access::mapped            ? Mechanism::mapped
-                                                                                     : Mechanism::shared_memory);
+  const model::Access& near = table_.of(access_ == plan::AccessMode::remote && made.kernel ? kernel_
+                                        : access_ == plan::AccessMode::direct              ? Mechanism::mapped
+                                                                                           : Mechanism::shared_memory);
   std::erase_if(made.route.uses, [&](const Use& use) { return !keeps(use.link, reader); });
   made.route.us_per_byte = us_per_byte(near.bandwidth_gbs[Distance::l3]);
   made.startup_us = near.startup_us[Distance::l3];

@@ -68,7 +68,7 @@ class Routes {
   const plan::Plan& plan_;
   const topo::Hierarchy& hierarchy_;
   const model::Table& table_;
-  const plan::Access access_;
+  const plan::AccessMode access_;
   const model::Mechanism kernel_;
   const double buffer_times_;
   double vector_bytes_, work_set_;

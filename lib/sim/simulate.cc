@@ -326,9 +326,9 @@ class World {
 };
 
 std::string missing(const model::Table& table, const Options& options) {
-  const model::Mechanism needed = options.access == plan::Access::copy     ? options.kernel
-                                  : options.access == plan::Access::mapped ? model::Mechanism::mapped
-                                                                           : model::Mechanism::shared_memory;
+  const model::Mechanism needed = options.access == plan::AccessMode::remote   ? options.kernel
+                                  : options.access == plan::AccessMode::direct ? model::Mechanism::mapped
+                                                                               : model::Mechanism::shared_memory;
   if (table.of(needed).available) return "";
   return "machine '" + table.name + "' has no transport '" + model::name(needed) + "'";
 }

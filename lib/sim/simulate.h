@@ -21,8 +21,8 @@
 namespace coll::sim {
 
 struct Options {
-  plan::Access access = plan::Access::mapped;
-  model::Mechanism kernel = model::Mechanism::cma;  // the mechanism of plan::Access::copy
+  plan::AccessMode access = plan::AccessMode::direct;
+  model::Mechanism kernel = model::Mechanism::cma;  // the mechanism of plan::AccessMode::remote
   bool in_place = false;
   double skew_us = 0;  // ranks arrive at random times within this interval
   uint64_t seed = 1;

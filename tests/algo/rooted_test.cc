@@ -15,7 +15,7 @@
 namespace coll::algo {
 namespace {
 
-using plan::Access;
+using plan::AccessMode;
 using plan::Add;
 using plan::Collective;
 using plan::Direction;
@@ -152,7 +152,7 @@ struct Distances {
 };
 
 Distances distances(const Plan& plan, const topo::Hierarchy& hierarchy) {
-  const plan::Counts counts = plan::count(plan, 1024, 8, Access::copy, [&](int a, int b) -> uint8_t {
+  const plan::Counts counts = plan::count(plan, 1024, 8, AccessMode::remote, [&](int a, int b) -> uint8_t {
     switch (hierarchy.distance(a, b)) {
       case topo::Distance::node: return 2;
       case topo::Distance::socket: return 1;
@@ -177,7 +177,7 @@ TEST(Hierarchical, LeadersAloneCrossTheBorders) {
 }
 
 // In multiples of one piece, or of the vector of a broadcast.
-double volume(Collective what, const char* name, const topo::Hierarchy& hierarchy, Access access,
+double volume(Collective what, const char* name, const topo::Hierarchy& hierarchy, AccessMode access,
               bool in_place = false) {
   constexpr size_t count = 40009, element_bytes = 8;
   const Plan plan = find(what, name)->make({.hierarchy = &hierarchy, .root = hierarchy.ranks() / 2});
@@ -191,16 +191,16 @@ TEST(Volume, APieceIsCopiedOnceOrThroughASlot) {
     const topo::Hierarchy flat = topo::Hierarchy::flat(p);
     for (Collective what : both)
       for (const char* name : {parallel(what), throttled(what), sequential(what)}) {
-        EXPECT_EQ(volume(what, name, flat, Access::copy), 2.0 * p) << name << " " << p;
-        EXPECT_EQ(volume(what, name, flat, Access::copy, true), 2.0 * (p - 1)) << name << " " << p;
-        EXPECT_EQ(volume(what, name, flat, Access::shm), 4.0 * (p - 1) + 2) << name << " " << p;
+        EXPECT_EQ(volume(what, name, flat, AccessMode::remote), 2.0 * p) << name << " " << p;
+        EXPECT_EQ(volume(what, name, flat, AccessMode::remote, true), 2.0 * (p - 1)) << name << " " << p;
+        EXPECT_EQ(volume(what, name, flat, AccessMode::staged), 4.0 * (p - 1) + 2) << name << " " << p;
       }
     for (const char* name : {"scatter_allgather", "scatter_allgather_ring", "scatter_allgather_doubling"})
-      EXPECT_EQ(volume(Collective::bcast, name, flat, Access::copy), 2.0 * (p - 1)) << name << " " << p;
+      EXPECT_EQ(volume(Collective::bcast, name, flat, AccessMode::remote), 2.0 * (p - 1)) << name << " " << p;
   }
   // Two leaders, one of them the root: the three pieces behind the other stop in its slots.
   const topo::Hierarchy machine = testing::machine(8, 2, 1, 4);
-  for (Collective what : both) EXPECT_EQ(volume(what, "hierarchical", machine, Access::copy), 2.0 * 8 + 2 * 3);
+  for (Collective what : both) EXPECT_EQ(volume(what, "hierarchical", machine, AccessMode::remote), 2.0 * 8 + 2 * 3);
 }
 
 // Everybody, the root too, copies all but one slice of every chunk, and the root reads nobody's buffer.
@@ -211,7 +211,7 @@ TEST(PushPull, SharesTheWorkEvenly) {
     for (int root : {0, p - 1}) {
       const Plan plan = find(Collective::bcast, "push_pull")
                             ->make({.hierarchy = &flat, .root = root, .parameters = testing::small(uint32_t(p), 2)});
-      const plan::Counts counts = plan::count(plan, count, element_bytes, Access::mapped);
+      const plan::Counts counts = plan::count(plan, count, element_bytes, AccessMode::direct);
       ASSERT_EQ(counts.problem, "");
       for (int rank = 0; rank < p; ++rank) {
         const uint64_t stored = counts.ranks[size_t(rank)].stored;
@@ -227,7 +227,7 @@ TEST(ScatterAllgather, SpreadsTheReads) {
   for (int p : {2, 3, 5, 8, 13, 64}) {
     const topo::Hierarchy flat = topo::Hierarchy::flat(p);
     const auto messages = [&](const char* name) {
-      return plan::count(make(Collective::bcast, name, flat), 4096, 8, Access::copy).messages;
+      return plan::count(make(Collective::bcast, name, flat), 4096, 8, AccessMode::remote).messages;
     };
     const auto peers = uint64_t(p) - 1;
     // From the root, and from every other.

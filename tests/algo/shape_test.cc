@@ -131,7 +131,7 @@ struct Messages {
 };
 
 Messages messages(const Plan& plan, const topo::Hierarchy& hierarchy) {
-  const plan::Counts counts = plan::count(plan, 1024, 8, plan::Access::mapped, [&](int a, int b) -> uint8_t {
+  const plan::Counts counts = plan::count(plan, 1024, 8, plan::AccessMode::direct, [&](int a, int b) -> uint8_t {
     switch (hierarchy.distance(a, b)) {
       case topo::Distance::node: return 2;
       case topo::Distance::socket: return 1;

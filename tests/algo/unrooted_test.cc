@@ -15,7 +15,7 @@
 namespace coll::algo {
 namespace {
 
-using plan::Access;
+using plan::AccessMode;
 using plan::Collective;
 using plan::Direction;
 using plan::Kind;
@@ -67,7 +67,7 @@ std::vector<std::pair<int, int>> turns(const Plan& plan, int rank) {
 
 constexpr size_t count = 40009, element_bytes = 8, piece_bytes = count * element_bytes;
 
-plan::Counts counts(const Plan& plan, Access access, const topo::Hierarchy* hierarchy = nullptr) {
+plan::Counts counts(const Plan& plan, AccessMode access, const topo::Hierarchy* hierarchy = nullptr) {
   plan::Counts counts = plan::count(plan, count, element_bytes, access, [&](int a, int b) -> uint8_t {
     if (hierarchy == nullptr) return 0;
     switch (hierarchy->distance(a, b)) {
@@ -82,7 +82,7 @@ plan::Counts counts(const Plan& plan, Access access, const topo::Hierarchy* hier
 }
 
 // In pieces.
-double volume(Collective what, const char* name, int ranks, Access access) {
+double volume(Collective what, const char* name, int ranks, AccessMode access) {
   const topo::Hierarchy flat = topo::Hierarchy::flat(ranks);
   return double(counts(make(what, name, flat), access).total.total()) / double(piece_bytes);
 }
@@ -140,8 +140,9 @@ TEST(Alltoall, TwoReadersOfOneSenderAreRefused) {
 TEST(Alltoall, PiecesMoveOnceOrThroughASlot) {
   for (int p : {1, 2, 3, 8, 64})
     for (const char* name : {"pairwise", "rotated"}) {
-      EXPECT_EQ(volume(Collective::alltoall, name, p, Access::copy), 2.0 * p * p) << name << " " << p;
-      EXPECT_EQ(volume(Collective::alltoall, name, p, Access::shm), 2.0 * p + 4.0 * p * (p - 1)) << name << " " << p;
+      EXPECT_EQ(volume(Collective::alltoall, name, p, AccessMode::remote), 2.0 * p * p) << name << " " << p;
+      EXPECT_EQ(volume(Collective::alltoall, name, p, AccessMode::staged), 2.0 * p + 4.0 * p * (p - 1))
+          << name << " " << p;
     }
 }
 
@@ -159,7 +160,7 @@ TEST(Alltoall, BruckHasLogarithmicStepsAndHopsByBits) {
       for (int step = 0; step < steps; ++step)
         EXPECT_EQ(made[size_t(step)].first, (rank - (1 << step) + p) % p) << p << " step " << step;
     }
-    EXPECT_EQ(volume(Collective::alltoall, "bruck", p, Access::shm), 2.0 * p * (1 + hops + (p - 1))) << p;
+    EXPECT_EQ(volume(Collective::alltoall, "bruck", p, AccessMode::staged), 2.0 * p * (1 + hops + (p - 1))) << p;
   }
 }
 
@@ -194,7 +195,7 @@ TEST(Allgather, RingsAreRefusedUnlessTheStrideReachesEverybody) {
 TEST(Allgather, TheStrideDecidesHowOftenARingCrossesSockets) {
   const topo::Hierarchy broadwell = testing::machine(28, 2, 1, 14);
   const auto crossings = [&](uint16_t j) {
-    return counts(make(Collective::allgather, "ring_neighbor", broadwell, false, j), Access::copy, &broadwell)
+    return counts(make(Collective::allgather, "ring_neighbor", broadwell, false, j), AccessMode::remote, &broadwell)
         .by_distance[2]
         .messages;
   };
@@ -256,13 +257,13 @@ TEST(Allgather, PiecesMoveOnce) {
   for (int p : {1, 2, 3, 8, 64})
     for (const char* name :
          {"ring_source_read", "ring_source_write", "ring_neighbor", "recursive_doubling", "bruck", "gather_bcast"})
-      EXPECT_EQ(volume(Collective::allgather, name, p, Access::copy), 2.0 * p * p) << name << " " << p;
+      EXPECT_EQ(volume(Collective::allgather, name, p, AccessMode::remote), 2.0 * p * p) << name << " " << p;
 }
 
 // YHCCL Alg. 4: every rank copies its vector in and all of them out; W = s p + s p^2 + 2 p I.
 TEST(Allgather, ThePipelineTouchesTheWorkSetOfTheText) {
   for (int p : {2, 3, 8, 64}) {
-    EXPECT_EQ(volume(Collective::allgather, "shm_pipelined", p, Access::shm), 2.0 * p * (1 + p)) << p;
+    EXPECT_EQ(volume(Collective::allgather, "shm_pipelined", p, AccessMode::staged), 2.0 * p * (1 + p)) << p;
     const Plan plan = make(Collective::allgather, "shm_pipelined", topo::Hierarchy::flat(p));
     EXPECT_EQ(plan.staging_bytes, 2u * 4096);
     // What is copied in is read again, what is copied out is not.
@@ -278,7 +279,8 @@ TEST(Allgather, ThePipelineTouchesTheWorkSetOfTheText) {
 TEST(Allgather, LeadersAloneCrossTheBorders) {
   for (bool by_numa : {false, true}) {
     const topo::Hierarchy machine = testing::machine(64, 2, 4, 8, by_numa);
-    const plan::Counts made = counts(make(Collective::allgather, "hierarchical", machine), Access::copy, &machine);
+    const plan::Counts made =
+        counts(make(Collective::allgather, "hierarchical", machine), AccessMode::remote, &machine);
     EXPECT_EQ(made.by_distance[2].messages, 2u);
     EXPECT_EQ(made.by_distance[1].messages, 12u);
     EXPECT_EQ(made.by_distance[0].messages, 112u);

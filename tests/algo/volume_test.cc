@@ -12,7 +12,7 @@
 namespace coll::algo {
 namespace {
 
-using plan::Access;
+using plan::AccessMode;
 using plan::Collective;
 
 // Odd on purpose: slices and chunks end anywhere, the volume does not change.
@@ -235,7 +235,7 @@ TEST(CopyVolume, ReduceScatterInAnInOrderTree) {
 TEST(CopyVolume, NoReductionThroughSharedMemoryCopiesLess) {
   int algorithms_seen = 0;
   for (const Algorithm& algorithm : algorithms()) {
-    if (algorithm.collective != reduce_scatter || algorithm.described != plan::Access::shm) continue;
+    if (algorithm.collective != reduce_scatter || algorithm.described != plan::AccessMode::staged) continue;
     if (algorithm.name == "in_order_tree") continue;  // no whole number, see ReduceScatterInAnInOrderTree
     ++algorithms_seen;
     for (int p : {2, 3, 8, 24, 64}) {
@@ -248,7 +248,7 @@ TEST(CopyVolume, NoReductionThroughSharedMemoryCopiesLess) {
 }
 
 // Odd on purpose again; here the transport is named.
-uint64_t volume_by(Access access, Collective collective, const char* name, const topo::Hierarchy& hierarchy) {
+uint64_t volume_by(AccessMode access, Collective collective, const char* name, const topo::Hierarchy& hierarchy) {
   const plan::Plan plan = find(collective, name)->make({.hierarchy = &hierarchy, .parameters = {.chunk_bytes = 2048}});
   const plan::Counts counts = plan::count(plan, count, element_bytes, access);
   EXPECT_EQ(counts.problem, "") << name;
@@ -290,8 +290,8 @@ TEST(Volume, Broadcasts) {
   }
   // Staged leaders load a chunk once for their own buffer and their slots: 3 instead of 4 per leader, 2 per leaf.
   const topo::Hierarchy machine = testing::machine(64, 2, 4, 8);
-  EXPECT_EQ(volume_by(Access::mapped, Collective::bcast, "hierarchical", machine), 126u);
-  EXPECT_EQ(volume_by(Access::shm, Collective::bcast, "hierarchical", machine), 2u + 7 * 3 + 56 * 2);
+  EXPECT_EQ(volume_by(AccessMode::direct, Collective::bcast, "hierarchical", machine), 126u);
+  EXPECT_EQ(volume_by(AccessMode::staged, Collective::bcast, "hierarchical", machine), 2u + 7 * 3 + 56 * 2);
 }
 
 }  // namespace

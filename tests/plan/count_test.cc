@@ -13,7 +13,7 @@ constexpr uint64_t s = 8 * 64;  // the vector: eight elements of 64 bytes
 
 TEST(Count, AFlatBroadcastReadsTheRootOncePerReader) {
   Plan plan = testing::flat_bcast(5, 2, 4 * 64);
-  for (Access access : {Access::mapped, Access::copy}) {
+  for (AccessMode access : {AccessMode::direct, AccessMode::remote}) {
     Counts direct = count(plan, 8, 64, access);
     EXPECT_EQ(direct.problem, "");
     EXPECT_EQ(direct.total.loaded, 4 * s);
@@ -21,7 +21,7 @@ TEST(Count, AFlatBroadcastReadsTheRootOncePerReader) {
     EXPECT_EQ(direct.ranks[2].total(), 0u) << "the root only announces";
     EXPECT_EQ(direct.ranks[0].loaded, s);
   }
-  Counts staged = count(plan, 8, 64, Access::shm);
+  Counts staged = count(plan, 8, 64, AccessMode::staged);
   EXPECT_EQ(staged.total.loaded, 5 * s) << "the root copies into its slots";
   EXPECT_EQ(staged.ranks[2].stored, s);
 }
@@ -29,7 +29,7 @@ TEST(Count, AFlatBroadcastReadsTheRootOncePerReader) {
 TEST(Count, AFlatBroadcastIsOneMessagePerReader) {
   Plan plan = testing::flat_bcast(5, 2, 4 * 64);
   // Classes: 0 for neighbours, 1 for the rest; 1 and 3 are neighbours of 2.
-  Counts counts = count(plan, 8, 64, Access::mapped, [](int a, int b) { return uint8_t(std::abs(a - b) > 1); });
+  Counts counts = count(plan, 8, 64, AccessMode::direct, [](int a, int b) { return uint8_t(std::abs(a - b) > 1); });
   ASSERT_EQ(counts.by_distance.size(), 2u);
   EXPECT_EQ(counts.by_distance[0].messages, 2u);
   EXPECT_EQ(counts.by_distance[0].bytes, 2 * s);
@@ -39,10 +39,10 @@ TEST(Count, AFlatBroadcastIsOneMessagePerReader) {
 
 TEST(Count, AChainStoresTwiceWhenStaged) {
   Plan plan = testing::chain_bcast(4, 0, 4 * 64);
-  Counts direct = count(plan, 8, 64, Access::mapped);
+  Counts direct = count(plan, 8, 64, AccessMode::direct);
   EXPECT_EQ(direct.total.loaded, 3 * s);
   EXPECT_EQ(direct.total.stored, 3 * s);
-  Counts staged = count(plan, 8, 64, Access::shm);
+  Counts staged = count(plan, 8, 64, AccessMode::staged);
   EXPECT_EQ(staged.total.loaded, 4 * s) << "the root's copy, then one load per hop";
   EXPECT_EQ(staged.total.stored, (1 + 2 + 2 + 1) * s) << "those between keep it and pass it on";
   EXPECT_EQ(staged.messages, 3u);
@@ -51,18 +51,18 @@ TEST(Count, AChainStoresTwiceWhenStaged) {
 TEST(Count, AnAllreduceByBlocksMovesThreePMinusOneVectors) {
   const int p = 4;
   Plan plan = testing::block_allreduce(p, 4 * 64);
-  Counts mapped = count(plan, 8, 64, Access::mapped);
+  Counts mapped = count(plan, 8, 64, AccessMode::direct);
   // Reduction: p loads and one store of each block; gathering: p - 1 blocks loaded and stored by each.
   EXPECT_EQ(mapped.total.loaded, (p + p - 1) * s);
   EXPECT_EQ(mapped.total.stored, (1 + p - 1) * s);
   EXPECT_EQ(mapped.total.total(), (3 * p - 1) * s);
   EXPECT_EQ(mapped.messages, uint64_t(p * (p - 1)));
 
-  Counts kernel = count(plan, 8, 64, Access::copy);
+  Counts kernel = count(plan, 8, 64, AccessMode::remote);
   // The kernel brings p - 1 of the p operands of every block: one more load and store each.
   EXPECT_EQ(kernel.total.total(), (3 * p - 1 + 2 * (p - 1)) * s);
 
-  Counts staged = count(plan, 8, 64, Access::shm);
+  Counts staged = count(plan, 8, 64, AccessMode::staged);
   // Every input is copied into slots, every result is stored twice.
   EXPECT_EQ(staged.total.total(), (3 * p - 1 + 2 * p + 1) * s);
 }
@@ -72,27 +72,27 @@ TEST(Count, WhatAlreadyLiesWhereItBelongsIsNotMoved) {
   uint16_t all = b.range({});
   b.lane(0).copy(all, own_recv(), own_send());
   Plan plan = b.finish();
-  EXPECT_EQ(count(plan, 8, 64, Access::mapped).total.total(), 2 * s);
-  EXPECT_EQ(count(plan, 8, 64, Access::mapped, {}, true).total.total(), 0u) << "in place";
+  EXPECT_EQ(count(plan, 8, 64, AccessMode::direct).total.total(), 2 * s);
+  EXPECT_EQ(count(plan, 8, 64, AccessMode::direct, {}, true).total.total(), 0u) << "in place";
 }
 
 TEST(Count, StepsArePassesOfEveryLane) {
   Plan plan = testing::flat_bcast(2, 0, 4 * 64);
   // Root: publish, loop, 2 passes of (wait, copy, post, end), wait. Reader: loop, 2 passes of (wait, copy, post, end).
-  EXPECT_EQ(count(plan, 8, 64, Access::mapped).steps, (2u + 2 * 4 + 1) + (1 + 2 * 4));
+  EXPECT_EQ(count(plan, 8, 64, AccessMode::direct).steps, (2u + 2 * 4 + 1) + (1 + 2 * 4));
 }
 
 TEST(Count, LargeVectorsCostNoMemory) {
-  Counts counts = count(testing::chain_bcast(64, 0, 1 << 20), size_t(1) << 33, 1, Access::mapped);
+  Counts counts = count(testing::chain_bcast(64, 0, 1 << 20), size_t(1) << 33, 1, AccessMode::direct);
   EXPECT_EQ(counts.total.loaded, uint64_t(63) << 33);
 }
 
 TEST(Count, RefusesWhatCannotRun) {
   Plan plan = testing::flat_bcast(2, 0, 4 * 64);
   plan.programs[0].lanes.clear();
-  EXPECT_NE(count(plan, 8, 64, Access::mapped).problem.find("deadlock"), std::string::npos);
+  EXPECT_NE(count(plan, 8, 64, AccessMode::direct).problem.find("deadlock"), std::string::npos);
   plan.programs.clear();
-  EXPECT_NE(count(plan, 8, 64, Access::mapped).problem, "");
+  EXPECT_NE(count(plan, 8, 64, AccessMode::direct).problem, "");
 }
 
 }  // namespace

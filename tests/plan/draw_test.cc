@@ -52,7 +52,7 @@ TEST(DrawText, RefusesAMalformedPlan) {
 
 TEST(Timeline, StepsCostWhatTheUnitsSay) {
   // One chunk: the root announces at once, the reader sees it a flag's way later, copies, and answers.
-  Timeline run = timeline(testing::flat_bcast(2, 0, 256), 4, 64, Access::mapped);
+  Timeline run = timeline(testing::flat_bcast(2, 0, 256), 4, 64, AccessMode::direct);
   EXPECT_EQ(run.problem, "");
   EXPECT_EQ(run.end, post_units + flag_units + copy_units + post_units + flag_units);
   ASSERT_EQ(run.arrows.size(), 2u);
@@ -64,7 +64,7 @@ TEST(Timeline, StepsCostWhatTheUnitsSay) {
 
 TEST(Timeline, LanesOverlap) {
   auto end = [](size_t chunks) {
-    return timeline(testing::two_lane_allreduce(4, 256), 4 * chunks, 64, Access::mapped).end;
+    return timeline(testing::two_lane_allreduce(4, 256), 4 * chunks, 64, AccessMode::direct).end;
   };
   // Without overlap each further chunk would cost as much as the first.
   EXPECT_LT(end(8), 3 * end(1));
@@ -72,8 +72,8 @@ TEST(Timeline, LanesOverlap) {
 
 TEST(DrawSvg, HasABoxPerTimedStepAndAnArrowPerWait) {
   Plan plan = testing::flat_bcast(5, 3, 256);
-  Timeline run = timeline(plan, 12, 64, Access::shm);
-  std::string svg = draw_svg(plan, 12, 64, Access::shm);
+  Timeline run = timeline(plan, 12, 64, AccessMode::staged);
+  std::string svg = draw_svg(plan, 12, 64, AccessMode::staged);
   EXPECT_EQ(occurrences(svg, "<title>"), run.boxes.size());
   EXPECT_EQ(occurrences(svg, "stroke-width=\"0.9\"") + occurrences(svg, "stroke-width=\"0.6\""), run.arrows.size());
   EXPECT_EQ(occurrences(svg, ">copy 1<"), 5u) << "the first chunk of every rank";

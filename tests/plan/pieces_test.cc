@@ -188,18 +188,18 @@ TEST(Pieces, AShapeMustFitThePlan) {
 
 TEST(Pieces, AreCountedAsTheyMove) {
   // Two ranks read 8 elements each, the root copies its own.
-  const Counts scatter = count(testing::scatter(3, 0, chunk), 8, 64, Access::mapped);
+  const Counts scatter = count(testing::scatter(3, 0, chunk), 8, 64, AccessMode::direct);
   EXPECT_EQ(scatter.problem, "");
   EXPECT_EQ(scatter.total.total(), 2u * 3 * 8 * 64);
   EXPECT_EQ(scatter.messages, 2u);
-  const Counts staged = count(testing::scatter(3, 0, chunk), 8, 64, Access::shm);
+  const Counts staged = count(testing::scatter(3, 0, chunk), 8, 64, AccessMode::staged);
   EXPECT_EQ(staged.total.total(), 2u * (3 + 2) * 8 * 64);
   const Plan irregular = testing::scatter(3, 0, chunk, true);
   const std::vector<size_t> pieces = {1, 0, 5};
-  EXPECT_EQ(count(irregular, shape_of(irregular, 0, pieces), 64, Access::mapped).total.total(), 2u * 6 * 64);
-  EXPECT_NE(count(irregular, 8, 64, Access::mapped).problem, "");
+  EXPECT_EQ(count(irregular, shape_of(irregular, 0, pieces), 64, AccessMode::direct).total.total(), 2u * 6 * 64);
+  EXPECT_NE(count(irregular, 8, 64, AccessMode::direct).problem, "");
   // Three ranks stage, the root takes three blocks, of which two are other ranks'.
-  const Counts gather = count(testing::gather(3, 0, chunk), 8, 64, Access::shm);
+  const Counts gather = count(testing::gather(3, 0, chunk), 8, 64, AccessMode::staged);
   EXPECT_EQ(gather.total.total(), 2u * 6 * 8 * 64);
 }
 

@@ -13,7 +13,7 @@
 namespace coll::sim {
 namespace {
 
-using plan::Access;
+using plan::AccessMode;
 using plan::Collective;
 using testing::Machine;
 
@@ -22,7 +22,7 @@ constexpr size_t kib = 1024, mib = 1024 * kib;
 struct Node {
   const char* machine;
   int ranks;
-  Access access;
+  AccessMode access;
 };
 
 class Balanced : public ::testing::TestWithParam<Node> {
@@ -109,7 +109,8 @@ std::vector<Node> nodes() {
                                                   {"broadwell", 28}, {"nodea", 64},   {"nodeb", 48}};
   std::vector<Node> made;
   for (const auto& [machine, ranks] : machines)
-    for (Access access : {Access::shm, Access::copy, Access::mapped}) made.push_back({machine, ranks, access});
+    for (AccessMode access : {AccessMode::staged, AccessMode::remote, AccessMode::direct})
+      made.push_back({machine, ranks, access});
   return made;
 }
 
@@ -121,8 +122,9 @@ std::string name_of(const ::testing::TestParamInfo<Node>& info) {
 
 INSTANTIATE_TEST_SUITE_P(Nodes, Balanced, ::testing::ValuesIn(nodes()), name_of);
 INSTANTIATE_TEST_SUITE_P(Nodes, BalancedOfManyRanks,
-                         ::testing::Values(Node{"arm-n1", 160, Access::shm}, Node{"arm-n1", 160, Access::mapped},
-                                           Node{"epyc-2p", 64, Access::shm}),
+                         ::testing::Values(Node{"arm-n1", 160, AccessMode::staged},
+                                           Node{"arm-n1", 160, AccessMode::direct},
+                                           Node{"epyc-2p", 64, AccessMode::staged}),
                          name_of);
 
 }  // namespace

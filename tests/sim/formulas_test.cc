@@ -13,7 +13,7 @@ namespace {
 
 using model::Knobs;
 using model::Mechanism;
-using plan::Access;
+using plan::AccessMode;
 using plan::Collective;
 using testing::Machine;
 
@@ -49,9 +49,9 @@ void compare(const Case& of) {
   knobs.in_place = of.collective == Collective::scatter || of.collective == Collective::gather;
   const model::Setting setting(on.table, on.hierarchy, of.mechanism);
   const double formula = model::cost(*row, setting, double(of.bytes), knobs).total_us();
-  const Access access = of.mechanism == Mechanism::shared_memory ? Access::shm
-                        : of.mechanism == Mechanism::mapped      ? Access::mapped
-                                                                 : Access::copy;
+  const AccessMode access = of.mechanism == Mechanism::shared_memory ? AccessMode::staged
+                            : of.mechanism == Mechanism::mapped      ? AccessMode::direct
+                                                                     : AccessMode::remote;
   const double virtual_us =
       run_of(on, plan, of.bytes, {.access = access, .kernel = of.mechanism, .in_place = knobs.in_place}).end_us;
   std::printf("%-10s %s p=%-3d %-12s %-18s k=%-2d %8zu B: formula %10.2f us, simulator %10.2f us, %+.1f %%\n",

@@ -7,7 +7,7 @@
 namespace coll::sim {
 namespace {
 
-using plan::Access;
+using plan::AccessMode;
 using plan::Collective;
 using testing::Machine;
 
@@ -27,7 +27,7 @@ Machine machine(const model::CacheRates& rates, double overlap) {
 
 double us(double gbs) { return double(bytes) / 1000 / gbs; }
 
-double run(const Machine& on, Collective collective, const char* algorithm, Access access = Access::shm) {
+double run(const Machine& on, Collective collective, const char* algorithm, AccessMode access = AccessMode::staged) {
   return run_of(on, plan_of(on, collective, algorithm, {.chunk_bytes = bytes, .depth = 1}), bytes, {.access = access})
       .end_us;
 }
@@ -61,7 +61,7 @@ TEST(Rates, MappedBuffersAreFetchedAtTheirSize) {
   on.table.caches.push_back(large);
   on.table.thresholds.direct_bytes = 0;
   // A rank has a buffer of 1 MiB and a second one: the fetch is of the larger size's rate or between the two.
-  const double took = run(on, Collective::allgather, "ring_source_read", Access::mapped);
+  const double took = run(on, Collective::allgather, "ring_source_read", AccessMode::direct);
   EXPECT_GT(took, us(10));
   EXPECT_LE(took, us(4) + us(25) + 1e-3);
 }
@@ -70,10 +70,10 @@ TEST(Rates, KernelCopiesHaveTheirOwnBySize) {
   Machine on = machine({1, 50, 25, 10, 5, 40, 8, 16}, 1);
   on.table.thresholds.direct_bytes = 0;
   on.table.access[size_t(model::Mechanism::cma)].page_us = 0;
-  EXPECT_NEAR(run(on, Collective::bcast, "flat_read", Access::copy), us(16), 1e-3);
+  EXPECT_NEAR(run(on, Collective::bcast, "flat_read", AccessMode::remote), us(16), 1e-3);
   // What they have brought is combined at the rate of a core's own data; the result is stored meanwhile.
   on.table.overlap = 0;
-  EXPECT_NEAR(run(on, Collective::reduce, "flat", Access::copy), us(16) + us(40) + us(25), 1e-3);
+  EXPECT_NEAR(run(on, Collective::reduce, "flat", AccessMode::remote), us(16) + us(40) + us(25), 1e-3);
 }
 
 TEST(Rates, KernelCopiesKeepTheirsWhereSizesWereNotMeasured) {
@@ -82,8 +82,8 @@ TEST(Rates, KernelCopiesKeepTheirsWhereSizesWereNotMeasured) {
   model::Access& cma = on.table.access[size_t(model::Mechanism::cma)];
   cma.bandwidth_gbs = model::ByDistance::all(12);
   cma.page_us = 0;
-  EXPECT_NEAR(run(on, Collective::bcast, "flat_read", Access::copy), us(12), 1e-3);
-  EXPECT_NEAR(run(on, Collective::bcast, "sequential_write", Access::copy), us(12), 1e-3);
+  EXPECT_NEAR(run(on, Collective::bcast, "flat_read", AccessMode::remote), us(12), 1e-3);
+  EXPECT_NEAR(run(on, Collective::bcast, "sequential_write", AccessMode::remote), us(12), 1e-3);
 }
 
 }  // namespace

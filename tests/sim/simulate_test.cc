@@ -8,7 +8,7 @@
 namespace coll::sim {
 namespace {
 
-using plan::Access;
+using plan::AccessMode;
 using plan::Collective;
 using testing::Machine;
 
@@ -17,7 +17,7 @@ TEST(Simulate, EveryPlanEndsByEveryTransport) {
   for (const algo::Algorithm& algorithm : algo::algorithms())
     for (const Machine& on : machines)
       for (size_t bytes : {size_t(0), size_t(24), size_t(6000), size_t(240000)})
-        for (Access access : {Access::mapped, Access::copy, Access::shm}) {
+        for (AccessMode access : {AccessMode::direct, AccessMode::remote, AccessMode::staged}) {
           const plan::Plan plan = algorithm.make({.hierarchy = &on.hierarchy, .parameters = {.k = 3}});
           const Result run = run_of(on, plan, bytes, {.access = access});
           SCOPED_TRACE(std::string(algorithm.name) + " of " + std::to_string(bytes) + " bytes");
@@ -75,9 +75,9 @@ TEST(Simulate, MoreBytesAndFartherRanksTakeLonger) {
 TEST(Simulate, PageLocksAreContendedByTheReadersOfOneOwner) {
   const Machine on("knl", 64);
   const plan::Plan flat = plan_of(on, Collective::bcast, "flat_read", {.chunk_bytes = 1 << 20});
-  EXPECT_EQ(run_of(on, flat, 1 << 20, {.access = Access::copy}).most_locking, 63);
+  EXPECT_EQ(run_of(on, flat, 1 << 20, {.access = AccessMode::remote}).most_locking, 63);
   const plan::Plan tree = plan_of(on, Collective::bcast, "knomial", {.chunk_bytes = 1 << 20, .k = 3});
-  EXPECT_EQ(run_of(on, tree, 1 << 20, {.access = Access::copy}).most_locking, 3);
+  EXPECT_EQ(run_of(on, tree, 1 << 20, {.access = AccessMode::remote}).most_locking, 3);
 }
 
 TEST(Simulate, RefusesWhatTheMachineLacks) {
@@ -87,10 +87,10 @@ TEST(Simulate, RefusesWhatTheMachineLacks) {
     Machine other("knl", ranks);
     return simulate(plan, plan::Shape(8), 1, other.hierarchy, on.table, options).problem;
   };
-  EXPECT_NE(problem({.access = Access::mapped}, 8).find("no transport 'mapped'"), std::string::npos);
-  EXPECT_NE(problem({.access = Access::copy, .kernel = model::Mechanism::kcoll_pinned}, 8).find("kcoll_pinned"),
+  EXPECT_NE(problem({.access = AccessMode::direct}, 8).find("no transport 'mapped'"), std::string::npos);
+  EXPECT_NE(problem({.access = AccessMode::remote, .kernel = model::Mechanism::kcoll_pinned}, 8).find("kcoll_pinned"),
             std::string::npos);
-  EXPECT_NE(problem({.access = Access::copy}, 9), "");
+  EXPECT_NE(problem({.access = AccessMode::remote}, 9), "");
 }
 
 TEST(Trace, TellsEveryTransferAndWait) {

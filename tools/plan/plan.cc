@@ -39,7 +39,7 @@ struct Answer {
   plan::Plan plan;
   size_t count = 0, element_bytes = 1;  // elements of the vector; of a reduce-scatter, all of it, else of every piece
   std::vector<size_t> pieces;           // of a reduce-scatter that does not divide evenly
-  plan::Access access = plan::Access::mapped;
+  plan::AccessMode access = plan::AccessMode::direct;
   plan::Counts counts;
   std::string chosen_by;  // the rule; "": the user
   size_t bytes() const { return count * element_bytes; }
@@ -50,10 +50,12 @@ struct Answer {
 };
 
 // Transports by the names of the other subcommands; "copy" is the name in plans.
-const char* transport_name(plan::Access access) { return access == plan::Access::copy ? "cma" : plan::name(access); }
+const char* transport_name(plan::AccessMode access) {
+  return access == plan::AccessMode::remote ? "cma" : plan::name(access);
+}
 
-plan::Access parse_access(const std::string& text) {
-  for (plan::Access access : {plan::Access::mapped, plan::Access::copy, plan::Access::shm})
+plan::AccessMode parse_access(const std::string& text) {
+  for (plan::AccessMode access : {plan::AccessMode::direct, plan::AccessMode::remote, plan::AccessMode::staged})
     if (text == transport_name(access) || text == plan::name(access)) return access;
   throw usage(fmt::format("--transport: unknown value '{}'; use shm, cma or mapped", text));
 }
@@ -98,8 +100,8 @@ tune::Choice choice_of(const PlanOptions& options, plan::Collective collective, 
     situation.irregular = answer.count % size_t(options.ranks) != 0;
     situation.bytes = situation.irregular ? 0 : answer.bytes() / size_t(options.ranks);
   }
-  situation.single_copy = answer.access == plan::Access::copy;
-  situation.mapped = !options.transport.empty() && answer.access == plan::Access::mapped;
+  situation.single_copy = answer.access == plan::AccessMode::remote;
+  situation.mapped = !options.transport.empty() && answer.access == plan::AccessMode::direct;
   const tune::Selection selected = tune::Selector().shipped(situation);
   answer.chosen_by = tune::source_text(selected);
   return selected.choice;

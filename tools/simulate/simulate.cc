@@ -41,8 +41,8 @@ struct Simulated {
 sim::Options run_options(const SimulateOptions& options) {
   sim::Options run = {.skew_us = options.skew_us, .seed = options.seed, .record = !options.trace.empty()};
   if (options.transport == "mapped") return run;
-  run.access = options.transport == "shm" ? plan::Access::shm : plan::Access::copy;
-  if (run.access == plan::Access::shm) return run;
+  run.access = options.transport == "shm" ? plan::AccessMode::staged : plan::AccessMode::remote;
+  if (run.access == plan::AccessMode::staged) return run;
   for (model::Mechanism mechanism : model::all_mechanisms)
     if (model::is_kernel_copy(mechanism) && options.transport == model::name(mechanism)) {
       run.kernel = mechanism;

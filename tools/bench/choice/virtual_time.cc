@@ -62,9 +62,9 @@ double VirtualTimes::us(const Way& way, size_t bytes, double limit_us) {
 double VirtualTimes::simulated_us(const Way& way, size_t bytes, double limit_us) {
   const plan::Plan& plan = plan_of(way);
   sim::Options options = {.kernel = way.mechanism, .limit_us = limit_us};
-  options.access = way.mechanism == model::Mechanism::shared_memory ? plan::Access::shm
-                   : way.mechanism == model::Mechanism::mapped      ? plan::Access::mapped
-                                                                    : plan::Access::copy;
+  options.access = way.mechanism == model::Mechanism::shared_memory ? plan::AccessMode::staged
+                   : way.mechanism == model::Mechanism::mapped      ? plan::AccessMode::direct
+                                                                    : plan::AccessMode::remote;
   const size_t count = bytes / element_bytes;
   const auto run = [&](size_t elements) {
     options.buffer_times = double(count) / double(elements);

@@ -111,7 +111,7 @@ double price_of(const tune::Choice& choice, size_t bytes, const ModelMachine& ma
   model::Table as_library = machine.table;
   as_library.thresholds.direct_bytes = direct_min_bytes;
   sim::Options options;
-  options.access = choice.kernel_copies ? plan::Access::copy : plan::Access::shm;
+  options.access = choice.kernel_copies ? plan::AccessMode::remote : plan::AccessMode::staged;
   const sim::Result run =
       sim::simulate(plan, plan::Shape(bytes / element_bytes), element_bytes, machine.hierarchy, as_library, options);
   return run.problem.empty() ? run.end_us : -1;

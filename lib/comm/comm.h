@@ -294,9 +294,9 @@ class Comm : public std::enable_shared_from_this<Comm> {
   coll_status wait_now(Request& request);
   const char* transport() const;
   // Peers' ordinary (unmapped) memory is accessible by kernel-assisted copies only.
-  bool copies_only() const { return team_.access_mode == plan::AccessMode::remote && !team_.abilities.load_store; }
+  bool copies_only() const { return team_.access_mode == plan::AccessMode::remote && !team_.path.load_store; }
   // Peers access all buffers of this rank in place.
-  bool in_place() const { return team_.access_mode == plan::AccessMode::direct || team_.abilities.load_store; }
+  bool in_place() const { return team_.access_mode == plan::AccessMode::direct || team_.path.load_store; }
   coll_status perform_short(const Call& call);
   coll_status perform_exchange(const Call& call);
   // The status of a completed exchange, with its error message.

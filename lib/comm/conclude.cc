@@ -50,10 +50,10 @@ void Creation::decide() {
   const bool copies_work = stages && agreed_.impossible(Transport::cma).empty();
   comm_->copies_work_ = copies_work;
   if (copies_work) comm_->cma_times_ = agreed_.cma_times();
-  if (team.access_mode == AccessMode::remote) team.access = make_access(chosen);
-  else if (copies_work) team.access = make_access(Transport::cma);
+  if (team.access_mode == AccessMode::remote) team.mechanism = make_mechanism(chosen);
+  else if (copies_work) team.mechanism = make_mechanism(Transport::cma);
   comm_->keeps_pins_ = team.access_mode == AccessMode::remote && chosen != Transport::cma;
-  if (team.access != nullptr) team.abilities = team.access->abilities();
+  if (team.mechanism != nullptr) team.path = team.mechanism->path();
   if (settings.log)
     team.on_refusal = [rank = rank()] {
       fprintf(stderr,
@@ -80,7 +80,7 @@ void Creation::decide() {
   describe();
 }
 
-std::unique_ptr<transport::Access> Creation::make_access(Transport transport) {
+std::unique_ptr<transport::Mechanism> Creation::make_mechanism(Transport transport) {
   switch (transport) {
     case Transport::kcoll_copy: return std::make_unique<transport::KcollCopy>(probe_.device());
     case Transport::kcoll_map: return std::make_unique<transport::KcollMap>(probe_.device(), int(ranks()));

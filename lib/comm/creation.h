@@ -96,7 +96,7 @@ class Creation {
   void decide();
   // Fails if a rank has no life mark: across pid namespaces only the mark shows that it has exited.
   void check_marks();
-  std::unique_ptr<transport::Access> make_access(Transport transport);
+  std::unique_ptr<transport::Mechanism> make_mechanism(Transport transport);
   // `stages`: ordinary (unmapped) memory is staged by default.
   void tune(bool stages);
   size_t staging_window_bytes() const;

@@ -17,8 +17,8 @@ using plan::Collective;
 namespace {
 
 // The mechanism of kernel-assisted copies as tables name it. kcoll keeps pages pinned from the second copy on.
-model::Mechanism kernel_of(const transport::Access* access) {
-  const bool is_cma = access == nullptr || std::string_view(access->name()) == "cma";
+model::Mechanism kernel_of(const transport::Mechanism* mechanism) {
+  const bool is_cma = mechanism == nullptr || std::string_view(mechanism->name()) == "cma";
   return is_cma ? model::Mechanism::cma : model::Mechanism::kcoll_pinned;
 }
 
@@ -44,7 +44,7 @@ tune::Situation Comm::situation(const Call& call) const {
           .core_cache_bytes = machine_->l2.size_bytes,
           .cache_bytes = cache_bytes_,
           .processor = machine_->processor,
-          .kernel = kernel_of(team_.access.get())};
+          .kernel = kernel_of(team_.mechanism.get())};
 }
 
 tune::Forced Comm::forced(Collective collective) const {

@@ -105,7 +105,7 @@ coll_status Comm::report(coll_status status) {
   if (const char* text = unusable_text(status); text != nullptr) return failure(status, text);
   const int error = errno;
   return failure(status, "a copy between processes failed: " +
-                             (team_.access != nullptr ? team_.access->hint(error) : strerror(error)));
+                             (team_.mechanism != nullptr ? team_.mechanism->hint(error) : strerror(error)));
 }
 
 bool Comm::takes_latency_path(const Call& call) const {
@@ -252,7 +252,7 @@ std::string Comm::bind(const Call& call, int index, const tune::Choice& choice, 
   plan::AccessMode access_mode = choice.kernel_copies ? plan::AccessMode::remote
                                  : choice.staged      ? plan::AccessMode::staged
                                                       : team_.access_mode;
-  if (access_mode == plan::AccessMode::remote && !team_.abilities.meet(exec::demands(*plan)))
+  if (access_mode == plan::AccessMode::remote && !team_.path.meet(exec::demands(*plan)))
     access_mode = plan::AccessMode::staged;
   bound = std::make_shared<exec::Bound>(*plan, channel(index),
                                         exec::BindOptions{shape, element_bytes, access_mode, choice.stream});

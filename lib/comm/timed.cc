@@ -48,7 +48,7 @@ constexpr const char* of_exchange = "neighbors";
 const char* Comm::transport() const {
   switch (team_.access_mode) {
     case plan::AccessMode::direct: return "mapped";
-    case plan::AccessMode::remote: return team_.access->name();
+    case plan::AccessMode::remote: return team_.mechanism->name();
     case plan::AccessMode::staged: return "shm";
   }
   return "?";

@@ -28,7 +28,7 @@ std::string fits(const plan::Plan& plan, const Channel& channel, size_t element_
 
 transport::Demands demands(const plan::Plan& plan) {
   // Flags order accesses to the same bytes (plan.h, invariant 3) and are in the channel's shared memory: nothing that
-  // the access reaches has to be atomic.
+  // the mechanism reaches has to be atomic.
   return {.reads = plan.direction != plan::Direction::write,
           .writes = plan.direction != plan::Direction::read,
           .atomic_bytes = 0};

@@ -134,7 +134,7 @@ class Bound {
 // Returns "" if the plan fits the channel, otherwise what does not fit.
 std::string fits(const plan::Plan& plan, const Channel& channel, size_t element_bytes = 1);
 
-// What the plan demands of the transport::Access by which ranks reach each other's buffers; the same on every rank.
+// What the plan demands of the transport::Mechanism by which ranks reach each other's buffers; the same on every rank.
 transport::Demands demands(const plan::Plan& plan);
 
 }  // namespace coll::exec

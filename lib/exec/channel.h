@@ -89,7 +89,7 @@ struct Seen {
   char* local = nullptr;   // in this process or an arena; otherwise see RemoteView
 };
 
-// The same for a view that only the team's access reaches, or only its owner.
+// The same for a view that only the team's mechanism reaches, or only its owner.
 struct RemoteView {
   transport::Announced at;
   transport::Window window;

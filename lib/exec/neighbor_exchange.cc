@@ -224,8 +224,8 @@ bool NeighborExchange::show(Out& out) {
              (team.access_mode == plan::AccessMode::staged && out.bytes > most_staged_bytes)) {
     transport::Announced at;
     transport::Hold hold;
-    if (team.stages_own || team.access == nullptr || !team.abilities.reads ||
-        !team.access->offer(data, out.bytes, false, at, hold))
+    if (team.stages_own || team.mechanism == nullptr || !team.path.reads ||
+        !team.mechanism->offer(data, out.bytes, false, at, hold))
       return false;
     if (hold != nullptr) holds_.push_back(std::move(hold));
     entry.region = at.region;
@@ -368,7 +368,7 @@ bool NeighborExchange::fetch_in_place(In& in) {
       return true;
     }
   } else {
-    error = team.access->read(in.peer, {from.region, from.place, false}, 0, to, bytes);
+    error = team.mechanism->read(in.peer, {from.region, from.place, false}, 0, to, bytes);
     team.traffic.by_kernel += bytes;
     if (error == 0) return true;
   }

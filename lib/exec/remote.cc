@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Steps on memory that only the team's access reaches: through its windows while these are valid, otherwise by
+// Steps on memory that only the team's mechanism reaches: through its windows while these are valid, otherwise by
 // kernel-assisted copies, or by copies of the owner if neither is possible.
 //
 // A step through windows checks them before and after. If one has changed meanwhile, the step may have loaded or stored
@@ -49,7 +49,7 @@ bool independent(const Placed& x, const Placed& y) {
 bool Run::offer(const void* buffer, size_t bytes, const plan::View& view, sync::FlagLine& line) {
   transport::Announced at;
   transport::Hold hold;
-  if (!channel_->team->access->offer(buffer, bytes, view.buffer == plan::Buffer::recv, at, hold)) return false;
+  if (!channel_->team->mechanism->offer(buffer, bytes, view.buffer == plan::Buffer::recv, at, hold)) return false;
   if (hold != nullptr) holds_.push_back(std::move(hold));
   line.published_region.store(at.region, std::memory_order_relaxed);
   line.published_place.store(at.place, std::memory_order_relaxed);
@@ -65,10 +65,10 @@ void Run::resolve_remote(int rank, uint8_t view_index, const sync::FlagLine& lin
   remote.at.mappable = line.published_mappable.load(std::memory_order_relaxed) != 0;
   remote.address = line.published_address.load(std::memory_order_relaxed);
   remote.by_owner = false;
-  if (!team.abilities.load_store) return;
+  if (!team.path.load_store) return;
   const plan::View& view = bound_->plan().views[view_index];
   transport::Hold hold;
-  remote.window = team.access->map(rank, remote.at, view.buffer == plan::Buffer::recv, hold);
+  remote.window = team.mechanism->map(rank, remote.at, view.buffer == plan::Buffer::recv, hold);
   if (hold != nullptr) holds_.push_back(std::move(hold));
 }
 
@@ -147,7 +147,7 @@ bool Run::get(const Location& at, const Extent& extent, char* to) {
   const size_t bytes = extent.length * element_bytes_;
   const int error = remote_view(at).by_owner
                         ? EPERM
-                        : team.access->read(at.rank, remote_view(at).at, remote_offset(at, extent), to, bytes);
+                        : team.mechanism->read(at.rank, remote_view(at).at, remote_offset(at, extent), to, bytes);
   if (!remote_view(at).by_owner) team.traffic.by_kernel += bytes;
   return error == 0 ||
          copy_refused(at.rank, false, remote_view(at).address + remote_offset(at, extent), to, bytes, error);
@@ -170,7 +170,7 @@ bool Run::put(const Location& at, const Extent& extent, uint64_t index, const ch
   }
   const int error = remote_view(at).by_owner
                         ? EPERM
-                        : team.access->write(at.rank, remote_view(at).at, remote_offset(at, extent), from, bytes);
+                        : team.mechanism->write(at.rank, remote_view(at).at, remote_offset(at, extent), from, bytes);
   if (!remote_view(at).by_owner) team.traffic.by_kernel += bytes;
   return error == 0 || copy_refused(at.rank, true, remote_view(at).address + remote_offset(at, extent),
                                     const_cast<char*>(from), bytes, error);
@@ -237,10 +237,10 @@ const Instruction* Run::copy_remote(const Instruction* in, const Instruction* en
 
 // Makes the step from the start or, after it was suspended, once more: it stores the same data again.
 const Instruction* Run::copy_again(const Instruction* in, const Instruction* end, uint64_t index) {
-  const transport::Abilities& abilities = channel_->team->abilities;
-  if (abilities.batches) return copy_several(in, end, index);
+  const transport::Path& path = channel_->team->path;
+  if (path.batches) return copy_several(in, end, index);
   const Extent extent = in->geometry->at(index);
-  if (abilities.load_store && !remote_step().has_begun() && copy_mapped(*in, extent, index)) return in;
+  if (path.load_store && !remote_step().has_begun() && copy_mapped(*in, extent, index)) return in;
   return copy_by_kernel(*in, extent, index) ? in : nullptr;
 }
 
@@ -279,7 +279,7 @@ const Instruction* Run::copy_several(const Instruction* in, const Instruction* e
     transfers.push_back(placed.transfer);
     team.traffic.by_kernel += placed.transfer.bytes;
   }
-  if (team.access->transfer(transfers.data(), transfers.size()) == 0) return last;
+  if (team.mechanism->transfer(transfers.data(), transfers.size()) == 0) return last;
   for (size_t i = 0; i < transfers.size(); i++) {
     const transport::Transfer& t = transfers[i];
     if (t.error != 0 && !copy_refused(t.rank, t.write, batch[i].address, t.local, t.bytes, t.error)) return nullptr;
@@ -323,7 +323,7 @@ bool Run::reduce_block(const Instruction& in, const Extent& extent, uint64_t ind
 // Reduces in one pass if all operands are mapped and none is both loaded and stored, otherwise block by block. A user's
 // function gets copies: it may not be prepared for bytes that were never an operand.
 bool Run::reduce_remote(const Instruction& in, const Extent& whole, uint64_t index) {
-  bool mapped = channel_->team->abilities.load_store && arguments_.reducer->kernel != nullptr, in_place = false;
+  bool mapped = channel_->team->path.load_store && arguments_.reducer->kernel != nullptr, in_place = false;
   for (int d = 0; d < in.destinations && mapped; d++)
     for (int s = 0; s < in.sources; s++)
       in_place |= share_memory(in.locations[d], in.locations[in.destinations + s], whole, index);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Runs a bound plan. Blocking: begin(), then finish(). Step by step: begin(), then advance() until it returns `done`.
-// remote.cc has the steps on memory that only the team's access reaches.
+// remote.cc has the steps on memory that only the team's mechanism reaches.
 #pragma once
 
 #include <cstdint>

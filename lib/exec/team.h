@@ -19,8 +19,8 @@
 #include "sync/doorbell.h"
 #include "sync/flag.h"
 #include "sync/protocols.h"
-#include "transport/access.h"
 #include "transport/life.h"
+#include "transport/mechanism.h"
 #include "transport/peer.h"
 
 namespace coll::exec {
@@ -77,8 +77,8 @@ class Team {
   int ranks = 1;
   std::vector<Member> members;
   plan::AccessMode access_mode = plan::AccessMode::staged;
-  std::unique_ptr<transport::Access> access;  // may be null when no plan is bound to plan::AccessMode::remote
-  transport::Abilities abilities;             // of the access
+  std::unique_ptr<transport::Mechanism> mechanism;  // of AccessMode::remote; may be null if no plan uses that
+  transport::Path path;                             // of the mechanism
   Traffic traffic;
   std::unique_ptr<Record> record;    // null: nothing is recorded
   bool map_arenas = true;            // peers use this rank's buffers in place if they are in its arena

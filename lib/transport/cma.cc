@@ -28,11 +28,11 @@ int transfer(Call call, int pid, char* local, uint64_t remote, size_t bytes) {
 }
 
 // A peer needs to know only the address of a buffer.
-class Cma : public Access {
+class Cma : public Mechanism {
  public:
   explicit Cma(std::vector<int> pids) : pids_(std::move(pids)) {}
   const char* name() const override { return "cma"; }
-  Abilities abilities() const override { return {.reads = true, .writes = true}; }
+  Path path() const override { return {.reads = true, .writes = true}; }
   bool offer(const void* memory, size_t, bool, Announced& at, Hold&) override {
     at = {0, uint64_t(uintptr_t(memory))};
     return true;
@@ -51,7 +51,7 @@ class Cma : public Access {
 
 }  // namespace
 
-std::unique_ptr<Access> cma_access(std::vector<int> pids) { return std::make_unique<Cma>(std::move(pids)); }
+std::unique_ptr<Mechanism> cma_access(std::vector<int> pids) { return std::make_unique<Cma>(std::move(pids)); }
 
 int cma_read(int pid, void* local, uint64_t remote, size_t bytes) {
   return transfer(process_vm_readv, pid, static_cast<char*>(local), remote, bytes);

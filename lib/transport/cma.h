@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "transport/access.h"
+#include "transport/mechanism.h"
 
 namespace coll::transport {
 
@@ -22,6 +22,6 @@ int cma_write(int pid, uint64_t remote, const void* local, size_t bytes);
 std::string cma_hint(int error);
 
 // The access of a communicator whose ranks are these processes; `pids` by rank.
-std::unique_ptr<Access> cma_access(std::vector<int> pids);
+std::unique_ptr<Mechanism> cma_access(std::vector<int> pids);
 
 }  // namespace coll::transport

@@ -5,18 +5,18 @@
 
 #include <memory>
 
-#include "transport/access.h"
 #include "transport/kcoll_device.h"
 #include "transport/kcoll_regions.h"
+#include "transport/mechanism.h"
 
 namespace coll::transport {
 
-class KcollCopy : public Access {
+class KcollCopy : public Mechanism {
  public:
   // REQUIRES: the device has joined the communicator's domain.
   explicit KcollCopy(std::shared_ptr<KcollDevice> device) : KcollCopy(std::move(device), false) {}
   const char* name() const override { return "kcoll_copy"; }
-  Abilities abilities() const override { return {.reads = true, .writes = true}; }
+  Path path() const override { return {.reads = true, .writes = true}; }
   bool offer(const void* memory, size_t bytes, bool writable, Announced& at, Hold& hold) override;
   int read(int rank, const Announced& at, uint64_t offset, void* to, size_t bytes) override;
   int write(int rank, const Announced& at, uint64_t offset, const void* from, size_t bytes) override;

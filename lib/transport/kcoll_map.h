@@ -22,7 +22,7 @@ class KcollMap : public KcollCopy {
   KcollMap(std::shared_ptr<KcollDevice> device, int ranks)
       : KcollCopy(std::move(device), true), peers_(size_t(ranks)) {}
   const char* name() const override { return "kcoll_map"; }
-  Abilities abilities() const override {
+  Path path() const override {
     return {.reads = true, .writes = true, .load_store = true, .atomic_bytes = sizeof(uint64_t)};
   }
   Window map(int rank, const Announced& at, bool writable, Hold& hold) override;

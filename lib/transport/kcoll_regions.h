@@ -13,8 +13,8 @@
 #include <map>
 #include <memory>
 
-#include "transport/access.h"
 #include "transport/kcoll_device.h"
+#include "transport/mechanism.h"
 
 namespace coll::transport {
 

@@ -34,7 +34,7 @@ KcollUring::~KcollUring() = default;
 std::unique_ptr<KcollUring> KcollUring::make(std::shared_ptr<KcollDevice> device, bool idle_cores,
                                              KcollStatus& status) {
   if (!device->has(KCOLL_FEATURE_URING)) return status = KcollStatus::unsuitable, nullptr;
-  std::unique_ptr<KcollUring> access(new KcollUring(std::move(device), idle_cores));
+  std::unique_ptr<KcollUring> mechanism(new KcollUring(std::move(device), idle_cores));
   auto ring = std::make_unique<Ring>();
   const int error = -io_uring_queue_init(entries, &ring->ring, IORING_SETUP_SQE128);
   if (error != 0) {
@@ -43,9 +43,9 @@ std::unique_ptr<KcollUring> KcollUring::make(std::shared_ptr<KcollDevice> device
     return nullptr;
   }
   io_uring_ring_dontfork(&ring->ring);
-  access->ring_ = std::move(ring);
+  mechanism->ring_ = std::move(ring);
   status = KcollStatus::ok;
-  return access;
+  return mechanism;
 }
 
 // Makes one submission and waits for all completions. Returns false if the ring itself failed: it is then discarded,

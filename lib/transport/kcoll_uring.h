@@ -17,7 +17,7 @@ class KcollUring : public KcollCopy {
   ~KcollUring() override;
 
   const char* name() const override { return "kcoll_uring"; }
-  Abilities abilities() const override { return {.reads = true, .writes = true, .batches = true}; }
+  Path path() const override { return {.reads = true, .writes = true, .batches = true}; }
   int transfer(Transfer* transfers, size_t count) override;
 
   // Number of submissions to the ring, and of copies in them, so far.

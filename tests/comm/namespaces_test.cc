@@ -53,7 +53,7 @@ TEST_P(Namespaces, OfTheirOwnRunEveryCollective) {
   run_apart(kinds, apart, ranks, [](Context& c) {
     coll_comm* comm = c.comm();
     if (comm == nullptr) return;
-    RANK_CHECK(c, team_of(comm).access_mode == AccessMode::staged && team_of(comm).access == nullptr);
+    RANK_CHECK(c, team_of(comm).access_mode == AccessMode::staged && team_of(comm).mechanism == nullptr);
     for (bool mappable : {false, true}) check_all(c, comm, {4, 4096, 40'000, 1 << 20}, mappable);
     RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
   });

@@ -158,7 +158,7 @@ TEST(Transports, ServeThePlansWhoseDemandsTheyMeet) {
         constexpr size_t n = 20'000;
         coll_comm* comm = c.comm();
         auto& team = const_cast<coll::exec::Team&>(team_of(comm));
-        team.abilities.reads = !can_write, team.abilities.writes = can_write;
+        team.path.reads = !can_write, team.path.writes = can_write;
         std::vector<uint32_t> in(n), out(n * 3);
         for (size_t i = 0; i < n; i++) in[i] = input(c.rank, i, 5);
         RANK_CHECK(c, coll_gather(in.data(), out.data(), n, COLL_UINT32, 0, comm) == COLL_OK);
@@ -433,7 +433,7 @@ TEST(Batches, OfAPlanAreOneSubmission) {
   run_processes(4, [](Context& c) {
     coll_comm* comm = c.comm();
     if (comm == nullptr) return;
-    auto* ring = dynamic_cast<transport::KcollUring*>(team_of(comm).access.get());
+    auto* ring = dynamic_cast<transport::KcollUring*>(team_of(comm).mechanism.get());
     RANK_CHECK(c, ring != nullptr);
     constexpr size_t n = 20'000;
     std::vector<uint32_t> in(n * 4), out(n * 4);

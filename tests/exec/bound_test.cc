@@ -38,7 +38,7 @@ TEST(Fits, NamesWhatDoesNot) {
 }
 
 TEST(Demands, AreThoseOfThePlansDirection) {
-  const coll::transport::Abilities reads{.reads = true}, writes{.writes = true}, both{.reads = true, .writes = true};
+  const coll::transport::Path reads{.reads = true}, writes{.writes = true}, both{.reads = true, .writes = true};
   Plan plan;
   for (Direction direction : {Direction::any, Direction::read, Direction::write}) {
     plan.direction = direction;

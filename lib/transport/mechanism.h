@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How the ranks of one communicator reach each other's ordinary memory: memory outside all arenas. Each mechanism has
-// one implementation (cma.h, kcoll_copy.h, kcoll_map.h, kcoll_uring.h). The executor depends on its abilities, never on
+// How the ranks of one communicator access each other's ordinary memory: memory outside all arenas. Each mechanism has
+// one implementation (cma.h, kcoll_copy.h, kcoll_map.h, kcoll_uring.h). The executor depends on its Path, never on
 // which one it is.
 //
 // An owner offers a buffer and publishes the resulting Announced to its peers in shared memory; a peer uses that to
-// copy to and from the buffer, or to map it. A communicator is used by one thread at a time, and so is its access.
+// copy to and from the buffer, or to map it. A communicator is used by one thread at a time, and so is its mechanism.
 #pragma once
 
 #include <cstddef>
@@ -14,14 +14,15 @@
 
 namespace coll::transport {
 
-// What a plan needs of an access.
+// What a plan needs of a path.
 struct Demands {
   bool reads = false;       // peers' memory is read
   bool writes = false;      // peers' memory is written
   size_t atomic_bytes = 0;  // of memory that two ranks access without synchronisation
 };
 
-struct Abilities {
+// The properties of the path to peers' memory by a mechanism.
+struct Path {
   bool reads = false;       // read() works
   bool writes = false;      // write() works
   bool load_store = false;  // map() works for what is offered as mappable
@@ -70,12 +71,12 @@ struct Transfer {
   int error = 0;  // out: 0 or errno
 };
 
-class Access {
+class Mechanism {
  public:
-  virtual ~Access() = default;
+  virtual ~Mechanism() = default;
   // The name by which users select it and logs print it: "cma".
   virtual const char* name() const = 0;
-  virtual Abilities abilities() const = 0;
+  virtual Path path() const = 0;
 
   // Lets peers read [memory, memory + bytes), and write it if `writable`, at least until `hold` and all holds of copies
   // of `at` are dropped. Returns false if they cannot; nothing has changed then.

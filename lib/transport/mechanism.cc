@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "transport/access.h"
+#include "transport/mechanism.h"
 
 namespace coll::transport {
 
-int Access::transfer(Transfer* transfers, size_t count) {
+int Mechanism::transfer(Transfer* transfers, size_t count) {
   int first = 0;
   for (Transfer* t = transfers; t != transfers + count; t++) {
     t->error = t->write ? write(t->rank, t->at, t->offset, t->local, t->bytes)
@@ -13,6 +13,6 @@ int Access::transfer(Transfer* transfers, size_t count) {
   return first;
 }
 
-Window Access::map(int, const Announced&, bool, Hold&) { return {}; }
+Window Mechanism::map(int, const Announced&, bool, Hold&) { return {}; }
 
 }  // namespace coll::transport

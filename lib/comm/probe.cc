@@ -17,8 +17,8 @@
 
 namespace coll::comm {
 
-using transport::KcollAccess;
 using transport::KcollDevice;
+using transport::KcollDirection;
 using transport::KcollMapping;
 using transport::KcollPinning;
 using transport::KcollStatus;
@@ -111,7 +111,7 @@ ProbeOffer Probe::offer(Transport wish) {
   if (may_use_kcoll(wish)) {
     common_ = KcollDevice::own(status_);
     if (status_ == KcollStatus::ok)
-      status_ = common_->register_region(memory, memory_bytes, KcollAccess::read, KcollPinning::lazy, cookie_);
+      status_ = common_->register_region(memory, memory_bytes, KcollDirection::read, KcollPinning::lazy, cookie_);
   }
   return {uint64_t(uintptr_t(memory)), cookie_, transport::fresh_token()};
 }
@@ -136,7 +136,7 @@ ProbeFindings Probe::look(const ProbeOffer& neighbour, const transport::Address&
 
   if (wish_ == Transport::kcoll_uring) transport::KcollUring::make(device_, false, found.kcoll_uring);
   auto mapping =
-      KcollMapping::attach(common_, neighbour.cookie, timed_bytes, sizeof seen, KcollAccess::read, found.kcoll_map);
+      KcollMapping::attach(common_, neighbour.cookie, timed_bytes, sizeof seen, KcollDirection::read, found.kcoll_map);
   if (mapping == nullptr) return found;
   memcpy(&seen, mapping->data(), sizeof seen);
   if (!mapping->current()) found.kcoll_map = KcollStatus::no_allowance;
@@ -168,7 +168,7 @@ ProbeTimes Probe::measure(const ProbeOffer& source, int pid, const ProbeFindings
         fastest_us([&] { return common_->read(source.cookie, 0, here, timed_bytes) == KcollStatus::ok; });
   if (found.kcoll_map != KcollStatus::ok) return times;
   KcollStatus status;
-  auto mapping = KcollMapping::attach(common_, source.cookie, 0, timed_bytes, KcollAccess::read, status);
+  auto mapping = KcollMapping::attach(common_, source.cookie, 0, timed_bytes, KcollDirection::read, status);
   times.kcoll_map_us = fastest_us([&] {
     if (mapping == nullptr) return false;
     mem::copy(here, mapping->data(), timed_bytes);

@@ -88,10 +88,10 @@ KcollStatus KcollDevice::join(const Token& key) {
   return status;
 }
 
-KcollStatus KcollDevice::register_region(const void* address, size_t bytes, KcollAccess access, KcollPinning pinning,
-                                         uint64_t& cookie, uint32_t throttle) {
+KcollStatus KcollDevice::register_region(const void* address, size_t bytes, KcollDirection direction,
+                                         KcollPinning pinning, uint64_t& cookie, uint32_t throttle) {
   kcoll_register arguments{};
-  arguments.flags = uint32_t(access) | (pinning == KcollPinning::eager ? KCOLL_EAGER : 0);
+  arguments.flags = uint32_t(direction) | (pinning == KcollPinning::eager ? KCOLL_EAGER : 0);
   arguments.addr = uint64_t(uintptr_t(address));
   arguments.len = bytes;
   arguments.gate_limit = throttle;

@@ -18,7 +18,7 @@
 
 namespace coll::transport {
 
-enum class KcollAccess : uint32_t { read = KCOLL_READ, write = KCOLL_WRITE, both = KCOLL_READ | KCOLL_WRITE };
+enum class KcollDirection : uint32_t { read = KCOLL_READ, write = KCOLL_WRITE, both = KCOLL_READ | KCOLL_WRITE };
 
 // lazy: pages are pinned when a peer first needs them, and a copy works without pinning if that is refused; eager: they
 // are pinned at once, or registering fails. Memory that peers map should be eager, because a mapping needs pinned
@@ -52,7 +52,7 @@ class KcollDevice {
   // Lets peers access [address, address + bytes) by the cookie until it is unregistered. The range may be unmapped or
   // remapped meanwhile: accesses then meet the memory that is there, or fail. Peers can map it if it consists of whole
   // pages. `throttle`: maximum number of tasks that pin pages of it at once; 0: the module decides.
-  KcollStatus register_region(const void* address, size_t bytes, KcollAccess access, KcollPinning pinning,
+  KcollStatus register_region(const void* address, size_t bytes, KcollDirection direction, KcollPinning pinning,
                               uint64_t& cookie, uint32_t throttle = 0);
   // When it returns, no peer accesses the memory any more.
   KcollStatus unregister_region(uint64_t cookie);

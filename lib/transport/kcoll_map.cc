@@ -26,8 +26,8 @@ Window KcollMap::map(int rank, const Announced& at, bool writable, Hold& hold) {
   std::shared_ptr<KcollMapping> mapping = find(mappings, at.region, writable);
   if (mapping == nullptr) {
     KcollStatus status;
-    const KcollAccess access = writable ? KcollAccess::both : KcollAccess::read;
-    mapping = KcollMapping::attach(device(), at.region, 0, 0, access, status);
+    const KcollDirection direction = writable ? KcollDirection::both : KcollDirection::read;
+    mapping = KcollMapping::attach(device(), at.region, 0, 0, direction, status);
     if (mapping == nullptr) return {};
     mapped_++;
     if (mappings.size() >= most_mappings)

@@ -20,7 +20,7 @@ KcollStatus mapping_status(int error) {
 }  // namespace
 
 std::unique_ptr<KcollMapping> KcollMapping::attach(std::shared_ptr<KcollDevice> device, uint64_t cookie,
-                                                   uint64_t offset, size_t bytes, KcollAccess access,
+                                                   uint64_t offset, size_t bytes, KcollDirection direction,
                                                    KcollStatus& status) {
   kcoll_attach region{};
   region.size = sizeof region;
@@ -46,9 +46,9 @@ std::unique_ptr<KcollMapping> KcollMapping::attach(std::shared_ptr<KcollDevice> 
   mapping->cookie_ = cookie;
   mapping->generation_ = region.gen;
   mapping->region_bytes_ = region.len;
-  mapping->writable_ = access != KcollAccess::read;
+  mapping->writable_ = direction != KcollDirection::read;
   const uint64_t begin = offset & ~(page - 1), end = (offset + bytes + page - 1) & ~(page - 1);
-  const int protection = PROT_READ | (access == KcollAccess::read ? 0 : PROT_WRITE);
+  const int protection = PROT_READ | (direction == KcollDirection::read ? 0 : PROT_WRITE);
   void* pages =
       mmap(nullptr, end - begin, protection, MAP_SHARED, device->descriptor(), off_t(region.map_offset + begin));
   if (pages == MAP_FAILED) {

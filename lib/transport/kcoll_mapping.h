@@ -27,7 +27,7 @@ class KcollMapping {
   // `status` says why: gone, no_permission (its direction forbids it; what is mapped can always be read), unsuitable
   // (the region does not consist of whole pages), out_of_range, no_allowance, inherited.
   static std::unique_ptr<KcollMapping> attach(std::shared_ptr<KcollDevice> device, uint64_t cookie, uint64_t offset,
-                                              size_t bytes, KcollAccess access, KcollStatus& status);
+                                              size_t bytes, KcollDirection direction, KcollStatus& status);
 
   // Address of the byte at the requested offset, and how many bytes are mapped from there.
   char* data() const { return data_; }

@@ -50,9 +50,9 @@ KcollStatus KcollRegions::find(const void* memory, size_t bytes, bool writable, 
   auto found = covering(begin, end, writable);
   if (found == regions_.end()) {
     auto region = std::make_shared<Region>(Region{device_, 0, begin, end, writable, false});
-    const KcollAccess access = writable ? KcollAccess::both : KcollAccess::read;
+    const KcollDirection direction = writable ? KcollDirection::both : KcollDirection::read;
     auto enter = [&](KcollPinning pinning) {
-      return device_->register_region(reinterpret_cast<void*>(begin), end - begin, access, pinning, region->cookie);
+      return device_->register_region(reinterpret_cast<void*>(begin), end - begin, direction, pinning, region->cookie);
     };
     KcollStatus status = enter(mappable_ ? KcollPinning::eager : KcollPinning::lazy);
     region->mappable = mappable_ && status == KcollStatus::ok;

@@ -16,8 +16,8 @@
 #include "transport/kcoll_device.h"
 
 using namespace coll::tools;
-using coll::transport::KcollAccess;
 using coll::transport::KcollDevice;
+using coll::transport::KcollDirection;
 using coll::transport::KcollPinning;
 using coll::transport::KcollStatus;
 
@@ -32,7 +32,7 @@ void read_by_several(KcollDevice& device) {
   ASSERT_NE(memory, MAP_FAILED);
   std::memset(memory, 1, bytes);
   uint64_t cookie = 0;
-  ASSERT_EQ(device.register_region(memory, bytes, KcollAccess::read, KcollPinning::lazy, cookie), KcollStatus::ok);
+  ASSERT_EQ(device.register_region(memory, bytes, KcollDirection::read, KcollPinning::lazy, cookie), KcollStatus::ok);
   for (int reader = 0; reader < readers; ++reader)
     if (fork() == 0) {
       KcollStatus status;

@@ -20,7 +20,7 @@ int main() {
     return status == KcollStatus::mismatch ? 3 : 1;
   }
   uint64_t cookie = 0;
-  status = device->register_region(from.data(), from.size(), KcollAccess::read, KcollPinning::lazy, cookie);
+  status = device->register_region(from.data(), from.size(), KcollDirection::read, KcollPinning::lazy, cookie);
   if (status == KcollStatus::ok) status = device->read(cookie, 0, to.data(), to.size());
   const bool good = status == KcollStatus::ok && to == from;
   std::printf("version %d: %s\n", KCOLL_VERSION, good ? "ok" : name(status));

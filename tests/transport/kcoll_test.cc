@@ -117,9 +117,9 @@ class Kcoll : public ::testing::Test {
     return static_cast<unsigned char>(i * 7 + i / page * 13 + size_t(seed));
   }
 
-  uint64_t registered(KcollAccess access, KcollPinning pinning = KcollPinning::lazy) {
+  uint64_t registered(KcollDirection direction, KcollPinning pinning = KcollPinning::lazy) {
     uint64_t cookie = 0;
-    EXPECT_EQ(device_->register_region(memory_, bytes_, access, pinning, cookie), KcollStatus::ok);
+    EXPECT_EQ(device_->register_region(memory_, bytes_, direction, pinning, cookie), KcollStatus::ok);
     return cookie;
   }
   // A child's own descriptor of the domain.
@@ -147,11 +147,11 @@ TEST_F(Kcoll, OneDescriptorPerProcess) {
   EXPECT_EQ(in_child([&] {
               KcollStatus status = KcollStatus::failed;
               uint64_t cookie = 0;
-              CHILD_CHECK(first->register_region(memory_, page, KcollAccess::read, KcollPinning::lazy, cookie) ==
+              CHILD_CHECK(first->register_region(memory_, page, KcollDirection::read, KcollPinning::lazy, cookie) ==
                           KcollStatus::inherited);
               auto mine = KcollDevice::own(status);
               CHILD_CHECK(status == KcollStatus::ok && mine != first);
-              CHILD_CHECK(mine->register_region(memory_, page, KcollAccess::read, KcollPinning::lazy, cookie) ==
+              CHILD_CHECK(mine->register_region(memory_, page, KcollDirection::read, KcollPinning::lazy, cookie) ==
                           KcollStatus::ok);
               return 0;
             }),
@@ -164,12 +164,12 @@ TEST_F(Kcoll, ADomainIsJoinedOnceAndFirst) {
   KcollStatus status;
   auto late = KcollDevice::open(status);
   uint64_t cookie = 0;
-  ASSERT_EQ(late->register_region(memory_, page, KcollAccess::read, KcollPinning::lazy, cookie), KcollStatus::ok);
+  ASSERT_EQ(late->register_region(memory_, page, KcollDirection::read, KcollPinning::lazy, cookie), KcollStatus::ok);
   EXPECT_EQ(late->join(key), KcollStatus::taken);
 }
 
 TEST_F(Kcoll, OtherDomainsDoNotReachARegion) {
-  const uint64_t cookie = registered(KcollAccess::both);
+  const uint64_t cookie = registered(KcollDirection::both);
   EXPECT_EQ(in_child([&] {
               auto stranger = peer_device(other_key);
               char byte;
@@ -183,7 +183,7 @@ TEST_F(Kcoll, OtherDomainsDoNotReachARegion) {
 }
 
 TEST_F(Kcoll, CopiesAnyOffsetAndLengthBothWays) {
-  const uint64_t cookie = registered(KcollAccess::both);
+  const uint64_t cookie = registered(KcollDirection::both);
   EXPECT_EQ(
       in_child([&] {
         auto peer = peer_device();
@@ -216,8 +216,8 @@ TEST_F(Kcoll, CopiesAnyOffsetAndLengthBothWays) {
 }
 
 TEST_F(Kcoll, DirectionAndUnregisteringAreKept) {
-  const uint64_t only_read = registered(KcollAccess::read), only_write = registered(KcollAccess::write),
-                 ended = registered(KcollAccess::both);
+  const uint64_t only_read = registered(KcollDirection::read), only_write = registered(KcollDirection::write),
+                 ended = registered(KcollDirection::both);
   ASSERT_EQ(device_->unregister_region(ended), KcollStatus::ok);
   EXPECT_EQ(device_->unregister_region(ended), KcollStatus::gone);
   EXPECT_EQ(in_child([&] {
@@ -227,11 +227,11 @@ TEST_F(Kcoll, DirectionAndUnregisteringAreKept) {
               CHILD_CHECK(peer->read(only_write, 0, bytes, 8) == KcollStatus::no_permission);
               CHILD_CHECK(peer->read(ended, 0, bytes, 8) == KcollStatus::gone);
               KcollStatus status;
-              CHILD_CHECK(KcollMapping::attach(peer, only_write, 0, 0, KcollAccess::write, status) == nullptr);
+              CHILD_CHECK(KcollMapping::attach(peer, only_write, 0, 0, KcollDirection::write, status) == nullptr);
               CHILD_CHECK(status == KcollStatus::no_permission);
-              CHILD_CHECK(KcollMapping::attach(peer, only_read, 0, 0, KcollAccess::both, status) == nullptr);
+              CHILD_CHECK(KcollMapping::attach(peer, only_read, 0, 0, KcollDirection::both, status) == nullptr);
               CHILD_CHECK(status == KcollStatus::no_permission);
-              CHILD_CHECK(KcollMapping::attach(peer, ended, 0, 0, KcollAccess::read, status) == nullptr);
+              CHILD_CHECK(KcollMapping::attach(peer, ended, 0, 0, KcollDirection::read, status) == nullptr);
               CHILD_CHECK(status == KcollStatus::gone);
               return 0;
             }),
@@ -239,40 +239,40 @@ TEST_F(Kcoll, DirectionAndUnregisteringAreKept) {
 }
 
 TEST_F(Kcoll, AMappingIsTheOwnersMemory) {
-  const uint64_t cookie = registered(KcollAccess::both, KcollPinning::eager);
-  EXPECT_EQ(
-      in_child([&] {
-        auto peer = peer_device();
-        memset(memory_, 0xee, bytes_);
-        KcollStatus status;
-        // Neither end on a page.
-        auto mapping = KcollMapping::attach(peer, cookie, page + 100, 5 * page, KcollAccess::both, status);
-        CHILD_CHECK(mapping != nullptr && status == KcollStatus::ok);
-        CHILD_CHECK(mapping->region_bytes() == bytes_ && mapping->bytes() == 5 * page);
-        for (size_t i = 0; i < mapping->bytes(); ++i)
-          CHILD_CHECK(static_cast<unsigned char>(mapping->data()[i]) == pattern(page + 100 + i, 1));
-        CHILD_CHECK(mapping->current() && !mapping->dead());
-        mapping->data()[17] = 'x';
-        CHILD_CHECK(KcollMapping::attach(peer, cookie, bytes_ - page, page + 1, KcollAccess::read, status) == nullptr);
-        CHILD_CHECK(status == KcollStatus::out_of_range);
-        return 0;
-      }),
-      0);
+  const uint64_t cookie = registered(KcollDirection::both, KcollPinning::eager);
+  EXPECT_EQ(in_child([&] {
+              auto peer = peer_device();
+              memset(memory_, 0xee, bytes_);
+              KcollStatus status;
+              // Neither end on a page.
+              auto mapping = KcollMapping::attach(peer, cookie, page + 100, 5 * page, KcollDirection::both, status);
+              CHILD_CHECK(mapping != nullptr && status == KcollStatus::ok);
+              CHILD_CHECK(mapping->region_bytes() == bytes_ && mapping->bytes() == 5 * page);
+              for (size_t i = 0; i < mapping->bytes(); ++i)
+                CHILD_CHECK(static_cast<unsigned char>(mapping->data()[i]) == pattern(page + 100 + i, 1));
+              CHILD_CHECK(mapping->current() && !mapping->dead());
+              mapping->data()[17] = 'x';
+              CHILD_CHECK(KcollMapping::attach(peer, cookie, bytes_ - page, page + 1, KcollDirection::read, status) ==
+                          nullptr);
+              CHILD_CHECK(status == KcollStatus::out_of_range);
+              return 0;
+            }),
+            0);
   EXPECT_EQ(memory_[page + 117], 'x');
 }
 
 TEST_F(Kcoll, PartsOfPagesCannotBeMapped) {
   uint64_t cookie = 0;
-  ASSERT_EQ(device_->register_region(memory_ + 8, 3 * page, KcollAccess::read, KcollPinning::lazy, cookie),
+  ASSERT_EQ(device_->register_region(memory_ + 8, 3 * page, KcollDirection::read, KcollPinning::lazy, cookie),
             KcollStatus::ok);
   KcollStatus status;
-  EXPECT_EQ(KcollMapping::attach(device_, cookie, 0, 0, KcollAccess::read, status), nullptr);
+  EXPECT_EQ(KcollMapping::attach(device_, cookie, 0, 0, KcollDirection::read, status), nullptr);
   EXPECT_EQ(status, KcollStatus::unsuitable);
 }
 
 // The child maps, the owner exchanges a page, the child notices, refreshes and sees the new one.
 TEST_F(Kcoll, AChangeOfTheOwnersMemoryIsNoticed) {
-  const uint64_t cookie = registered(KcollAccess::both, KcollPinning::eager);
+  const uint64_t cookie = registered(KcollDirection::both, KcollPinning::eager);
   int to_child[2], to_parent[2];
   ASSERT_EQ(pipe(to_child), 0);
   ASSERT_EQ(pipe(to_parent), 0);
@@ -282,7 +282,7 @@ TEST_F(Kcoll, AChangeOfTheOwnersMemoryIsNoticed) {
       char word;
       auto peer = peer_device();
       KcollStatus status;
-      auto mapping = KcollMapping::attach(peer, cookie, 0, 0, KcollAccess::read, status);
+      auto mapping = KcollMapping::attach(peer, cookie, 0, 0, KcollDirection::read, status);
       CHILD_CHECK(mapping != nullptr && mapping->current());
       CHILD_CHECK(static_cast<unsigned char>(mapping->data()[2 * page]) == pattern(2 * page, 1));
       const uint64_t before = mapping->generation();
@@ -326,9 +326,9 @@ TEST_F(Kcoll, ALimitOnLockedMemoryIsToldAndCopiesDoWithout) {
               auto device = peer_device();
               CHILD_CHECK(device != nullptr);
               uint64_t cookie = 0;
-              CHILD_CHECK(device->register_region(memory_, bytes_, KcollAccess::read, KcollPinning::eager, cookie) ==
+              CHILD_CHECK(device->register_region(memory_, bytes_, KcollDirection::read, KcollPinning::eager, cookie) ==
                           KcollStatus::no_allowance);
-              CHILD_CHECK(device->register_region(memory_, bytes_, KcollAccess::read, KcollPinning::lazy, cookie) ==
+              CHILD_CHECK(device->register_region(memory_, bytes_, KcollDirection::read, KcollPinning::lazy, cookie) ==
                           KcollStatus::ok);
               std::vector<unsigned char> here(bytes_);
               CHILD_CHECK(device->read(cookie, 0, here.data(), bytes_) == KcollStatus::ok);
@@ -347,7 +347,7 @@ TEST_F(Kcoll, TheEndOfTheOwnerIsGone) {
               auto own = peer_device();
               uint64_t cookie = 0;
               CHILD_CHECK(own != nullptr);
-              CHILD_CHECK(own->register_region(memory_, bytes_, KcollAccess::both, KcollPinning::eager, cookie) ==
+              CHILD_CHECK(own->register_region(memory_, bytes_, KcollDirection::both, KcollPinning::eager, cookie) ==
                           KcollStatus::ok);
               CHILD_CHECK(write(channel[1], &cookie, sizeof cookie) == sizeof cookie);
               return 0;
@@ -362,7 +362,7 @@ TEST_F(Kcoll, TheEndOfTheOwnerIsGone) {
 }
 
 TEST_F(Kcoll, StatisticsCountWhatWasDone) {
-  const uint64_t cookie = registered(KcollAccess::both, KcollPinning::eager);
+  const uint64_t cookie = registered(KcollDirection::both, KcollPinning::eager);
   std::vector<char> here(bytes_);
   ASSERT_EQ(device_->measure_times(true), KcollStatus::ok);
   ASSERT_EQ(device_->read(cookie, 0, here.data(), bytes_), KcollStatus::ok);

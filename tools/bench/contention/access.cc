@@ -31,7 +31,7 @@ Source::Source(char* shared, size_t bytes, const Token& key) : bytes_(bytes) {
   if (status == KcollStatus::ok) status = device->join(key);
   const auto enter = [&](KcollPinning pinning, uint64_t& cookie, uint32_t gate_limit) {
     if (status == KcollStatus::ok)
-      status = device->register_region(data_, bytes, KcollAccess::both, pinning, cookie, gate_limit);
+      status = device->register_region(data_, bytes, KcollDirection::both, pinning, cookie, gate_limit);
   };
   enter(KcollPinning::eager, place_.cookie, 0);
   enter(KcollPinning::lazy, place_.uncached, 0);
@@ -146,7 +146,7 @@ std::unique_ptr<Access> make_access(CopyPath way, const Place& place, std::strin
   } else if (device != nullptr && way != CopyPath::kcoll_map) {
     access = std::make_unique<KcollCopyAccess>(device, cookie);
   } else if (device != nullptr) {
-    auto mapping = KcollMapping::attach(device, place.cookie, 0, 0, KcollAccess::both, status);
+    auto mapping = KcollMapping::attach(device, place.cookie, 0, 0, KcollDirection::both, status);
     if (mapping != nullptr) access = std::make_unique<KcollMapAccess>(std::move(mapping));
   }
   if (access == nullptr && problem.empty()) problem = kcoll_hint(status);

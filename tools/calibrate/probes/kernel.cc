@@ -97,7 +97,7 @@ void Probes::add_kcoll() {
             auto device = transport::KcollDevice::own(status);
             if (device == nullptr) return transport::kcoll_hint(status);
             if (fresh->cookie != 0) device->unregister_region(fresh->cookie);
-            status = device->register_region(at_.own(), bytes, transport::KcollAccess::read,
+            status = device->register_region(at_.own(), bytes, transport::KcollDirection::read,
                                              transport::KcollPinning::lazy, fresh->cookie);
             return transport::kcoll_hint(status);
           },

@@ -316,7 +316,7 @@ exec::AwaitedPost Comm::look_after_peers(const Request& request) {
 }
 
 // A caller that tests in a loop waits as well, so every 64th unsuccessful test checks that the peers are alive.
-// Oversubscribed ranks of different scheduler groups then yield.
+// Oversubscribed ranks then yield: a peer may need this core.
 coll_status Comm::test(Request& request, bool& done) {
   constexpr unsigned tests_between_looks = 64;
   if (disowned()) [[unlikely]]
@@ -324,7 +324,7 @@ coll_status Comm::test(Request& request, bool& done) {
   try_progress();
   if (request.active() && ++fruitless_tests_ % tests_between_looks == 0) {
     look_after_peers(request);
-    if (team_.spin_policy.max_useless_yields != 0) sync::yield();
+    if (team_.oversubscribed) sync::yield();
   }
   done = !request.active();
   return done ? report(request.status_) : COLL_OK;

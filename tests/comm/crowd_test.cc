@@ -2,6 +2,7 @@
 // More ranks than cores. The bounds are generous: what they catch is ranks that spin away the core of whom they wait for,
 // which costs a time slice per step, a hundred times what is allowed here.
 #include <sched.h>
+#include <sys/syscall.h>
 
 #include <fstream>
 #include <sstream>
@@ -10,6 +11,19 @@
 #include "topo/machine.h"
 
 using namespace ranks;
+
+namespace {
+
+// Yields of this thread so far.
+thread_local int yields = 0;
+
+}  // namespace
+
+// In place of the C library's.
+extern "C" int sched_yield() noexcept {
+  yields++;
+  return int(syscall(SYS_sched_yield));
+}
 
 namespace {
 
@@ -78,6 +92,34 @@ TEST(Crowd, TwoRanksBoundToOneCore) {
     bind_to_one_core();
     many_small_ones(c, false);
   });
+}
+
+// A rank that tests in a loop keeps the core from the peer that it waits for, until its time slice ends.
+TEST(Crowd, TestsInALoopYieldOnASharedCoreOnly) {
+  const std::vector<int> cpus = coll::topo::current_cpus();
+  for (bool shared : {true, false}) {
+    if (!shared && cpus.size() < 2) GTEST_SKIP() << "needs two processors";
+    run_processes(2, [&](Context& c) {
+      bind_to(cpus[shared ? 0 : size_t(c.rank)]);
+      coll_comm* comm = c.comm();
+      constexpr int tests = 640, tests_per_yield = 64;
+      uint32_t one = 1, sum = 0;
+      coll_request* request = nullptr;
+      if (c.rank == 0) {
+        RANK_CHECK(c, coll_iallreduce(&one, &sum, 1, COLL_UINT32, COLL_SUM, comm, &request) == COLL_OK);
+        const int before = yields;
+        int done = 0;
+        for (int i = 0; i < tests; i++) RANK_CHECK(c, coll_test(&request, &done) == COLL_OK && done == 0);
+        const int expected = shared ? tests / tests_per_yield : 0;
+        if (yields - before != expected)
+          c.fail(std::to_string(yields - before) + " yields, expected " + std::to_string(expected));
+      }
+      c.meet();  // rank 1 starts afterwards
+      if (c.rank == 1) RANK_CHECK(c, coll_iallreduce(&one, &sum, 1, COLL_UINT32, COLL_SUM, comm, &request) == COLL_OK);
+      RANK_CHECK(c, coll_wait(&request) == COLL_OK && sum == 2);
+      RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
+    });
+  }
 }
 
 // The median of an allreduce in nanoseconds, of two ranks on one core: bound to it before the communicator is created,

@@ -16,11 +16,10 @@ namespace coll::comm {
 
 namespace {
 
-// The size of a call for the statistics. Of a v-variant it is the sum of the lengths that this rank knows: bytes, or
-// elements of a reduce-scatter.
+// The size of a call for the statistics. Of a v-variant it is the sum of the lengths that this rank knows.
 size_t bytes_of(const Call& call) {
   if (call.exchange != nullptr) return call.exchange->sent_bytes();
-  return call.pieces != nullptr ? call.pieces->total() : call.bytes();
+  return call.pieces != nullptr ? call.pieces->total() * call.element_bytes : call.bytes();
 }
 
 // Returns "neighbor_alltoall" for "MPI_Ineighbor_alltoall" and for "MPIX_Neighbor_alltoall_init".

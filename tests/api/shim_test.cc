@@ -4,6 +4,8 @@
 
 #include <fstream>
 #include <iterator>
+#include <map>
+#include <regex>
 
 #include "comm/ranks.h"
 
@@ -89,6 +91,34 @@ TEST(Shim, CountsByFunction) {
           "\"forwarded_seconds\": {\"min\": 4.000000000, \"min_rank\": 1, \"mean\": 5.000000000, \"max\": 6.000000000"})
       if (text.find(part) == std::string::npos) c.fail(std::string(part) + " is not in\n" + text);
     if (c.rank == 0) RANK_CHECK(c, text.find("\"function\": \"coll_wait\", \"served\": 1,") != std::string::npos);
+    unlink((file + "_" + std::to_string(c.rank)).c_str());
+  });
+}
+
+// In a reduce-scatter and an allgather a rank knows all counts, which are elements.
+TEST(Shim, SizesOfCallsWithCountsAreBytes) {
+  const std::string file = testing::TempDir() + "coll_sizes_" + std::to_string(getpid());
+  const Environment wanted("COLL_STATS", (file + "_%r").c_str());
+  run_processes(2, [&](Context& c) {
+    coll_comm* comm = c.comm();
+    if (comm == nullptr) return;
+    const size_t counts[2] = {300, 200}, own = counts[c.rank];
+    std::vector<double> in(500, 1), out(500);
+    RANK_CHECK(c, coll_reduce_scatter(in.data(), out.data(), counts, COLL_DOUBLE, COLL_SUM, comm) == COLL_OK);
+    coll_request* request = nullptr;
+    RANK_CHECK(c,
+               coll_ireduce_scatter(in.data(), out.data(), counts, COLL_DOUBLE, COLL_SUM, comm, &request) == COLL_OK);
+    RANK_CHECK(c, coll_wait(&request) == COLL_OK);
+    RANK_CHECK(c, coll_allgatherv(in.data(), own, out.data(), counts, nullptr, COLL_DOUBLE, comm) == COLL_OK);
+    RANK_CHECK(c, coll_comm_free(comm) == COLL_OK);
+    RANK_CHECK(c, coll_stats_write(c.rank) == COLL_OK);
+    std::ifstream report(file + "_" + std::to_string(c.rank));
+    const std::string text{std::istreambuf_iterator<char>(report), {}};
+    const std::regex row("\"collective\": \"(\\w+)\", \"up_to_bytes\": \\d+, \"calls\": \\d+, \"bytes\": (\\d+)");
+    std::map<std::string, unsigned long> bytes;
+    for (std::sregex_iterator at(text.begin(), text.end(), row); at != std::sregex_iterator(); ++at)
+      bytes[(*at)[1]] += std::stoul((*at)[2]);
+    RANK_CHECK(c, bytes["reduce_scatter"] == 2 * 500 * sizeof(double) && bytes["allgather"] == 500 * sizeof(double));
     unlink((file + "_" + std::to_string(c.rank)).c_str());
   });
 }

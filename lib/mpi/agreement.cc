@@ -6,7 +6,7 @@
 // a rank that reads this during the bootstrap fails, too.
 #include "mpi/agreement.h"
 
-#include "mpi/below.h"
+#include "mpi/library.h"
 #include "mpi/log.h"
 #include "mpi/placement.h"
 
@@ -44,7 +44,7 @@ class BlockingExchange final : public Exchange {
   bool allgather(const void *mine, void *all, std::size_t bytes) override {
     if (bytes > INT_MAX) return false;
     const int count = static_cast<int>(bytes);
-    return found.Allgather(mine, count, found.byte, all, count, found.byte, comm_) == MPI_SUCCESS;
+    return mpi.Allgather(mine, count, mpi.byte, all, count, mpi.byte, comm_) == MPI_SUCCESS;
   }
 
  private:
@@ -158,7 +158,7 @@ std::unique_ptr<Nodes> agree_on_several(Meeting &meeting, MPI_Comm comm, const s
                                         int rank) {
   auto nodes = std::make_unique<Nodes>(first_on_node, rank);
   MPI_Comm node;
-  const bool split = found.Comm_split(comm, nodes->node(), rank, &node) == MPI_SUCCESS;
+  const bool split = mpi.Comm_split(comm, nodes->node(), rank, &node) == MPI_SUCCESS;
   bool good = nodes->join(comm) && split;
   if (split) {
     if (const int locals = static_cast<int>(nodes->locals().size()); locals > 1) {
@@ -168,7 +168,7 @@ std::unique_ptr<Nodes> agree_on_several(Meeting &meeting, MPI_Comm comm, const s
       nodes->own(made);
       good = good && made != nullptr;
     }
-    found.Comm_free(&node);
+    mpi.Comm_free(&node);
   }
   if (!meeting.all_succeeded(good)) return nullptr;
   if (rank == 0)
@@ -191,7 +191,7 @@ Agreement agree(MPI_Comm comm, int rank, int ranks, bool ready) {
   bool met = meeting.first_round(ready, known_node(), &all_ready, &all_placed);
   if (met && all_ready && !all_placed && meeting.placeable()) {
     int processes = 0;
-    found.Comm_size(found.world, &processes);
+    mpi.Comm_size(mpi.world, &processes);
     const NodeName node = find_node(comm, ranks == processes);
     met = meeting.first_round(true, node, &all_ready, &all_placed);
   }

@@ -2,8 +2,8 @@
 #include "mpi/background.h"
 
 #include "mpi/agreement.h"
-#include "mpi/below.h"
 #include "mpi/errands.h"
+#include "mpi/library.h"
 #include "mpi/placement.h"
 #include "mpi/progress.h"
 
@@ -47,7 +47,7 @@ class Background::FirstRound final : public Errand {
   explicit FirstRound(MPI_Request *request) : request_(request) {}
   bool step() override {
     int done = 0;
-    good_ = found.Test(request_, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+    good_ = mpi.Test(request_, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS;
     return done != 0 || !good_;
   }
   bool good() const { return good_; }
@@ -85,7 +85,7 @@ class Background::Messages final : public Exchange {
         const int more = std::min(has_, of_.ranks_ - has_);
         if (!sent_ && !send(more)) return true;
         int done = 0;
-        if (found.Testall(2, requests_, &done, MPI_STATUSES_IGNORE) != MPI_SUCCESS) return good_ = false, true;
+        if (mpi.Testall(2, requests_, &done, MPI_STATUSES_IGNORE) != MPI_SUCCESS) return good_ = false, true;
         if (done == 0) return false;
         sent_ = false;
         has_ += more;
@@ -101,10 +101,10 @@ class Background::Messages final : public Exchange {
       const int count = more * static_cast<int>(bytes_);
       const int own_tag = of_.openings_[static_cast<std::size_t>(of_.rank_)].tag;
       char *place = blocks_ + static_cast<std::size_t>(has_) * bytes_;
-      good_ = found.Irecv(place, count, found.byte, of_.peers_[from], own_tag, private_world(), &requests_[0]) ==
-                  MPI_SUCCESS &&
-              found.Isend(blocks_, count, found.byte, of_.peers_[to], of_.openings_[to].tag, private_world(),
-                          &requests_[1]) == MPI_SUCCESS;
+      good_ =
+          mpi.Irecv(place, count, mpi.byte, of_.peers_[from], own_tag, private_world(), &requests_[0]) == MPI_SUCCESS &&
+          mpi.Isend(blocks_, count, mpi.byte, of_.peers_[to], of_.openings_[to].tag, private_world(), &requests_[1]) ==
+              MPI_SUCCESS;
       return sent_ = good_;
     }
 
@@ -131,15 +131,15 @@ Background::~Background() {
 bool Background::find_peers(MPI_Comm comm) {
   if (private_world() == MPI_COMM_NULL) return false;
   MPI_Group members, world;
-  if (found.Comm_group(comm, &members) != MPI_SUCCESS) return false;
-  bool good = found.Comm_group(private_world(), &world) == MPI_SUCCESS;
+  if (mpi.Comm_group(comm, &members) != MPI_SUCCESS) return false;
+  bool good = mpi.Comm_group(private_world(), &world) == MPI_SUCCESS;
   if (good) {
     std::vector<int> own(peers_.size());
     std::iota(own.begin(), own.end(), 0);
-    good = found.Group_translate_ranks(members, ranks_, own.data(), world, peers_.data()) == MPI_SUCCESS;
-    found.Group_free(&world);
+    good = mpi.Group_translate_ranks(members, ranks_, own.data(), world, peers_.data()) == MPI_SUCCESS;
+    mpi.Group_free(&world);
   }
-  found.Group_free(&members);
+  mpi.Group_free(&members);
   return good && std::ranges::find(peers_, MPI_UNDEFINED) == peers_.end();
 }
 
@@ -169,8 +169,8 @@ std::shared_ptr<Background> Background::begin(MPI_Comm comm, int rank, int ranks
   if (may) made->start_thread();
   made->own_ = {made->thread_.joinable(), next_tag(), known_node(), running_kernel()};
   const int bytes = sizeof(Opening);
-  const bool posted = found.Iallgather(&made->own_, bytes, found.byte, made->openings_.data(), bytes, found.byte, comm,
-                                       &made->first_round_) == MPI_SUCCESS;
+  const bool posted = mpi.Iallgather(&made->own_, bytes, mpi.byte, made->openings_.data(), bytes, mpi.byte, comm,
+                                     &made->first_round_) == MPI_SUCCESS;
   if (!posted || !made->thread_.joinable()) made->announced_ = true;
   made->posted_ = posted;
   const std::lock_guard lock_of_all(all_mutex);

@@ -3,9 +3,9 @@
 
 #include "mpi/agreement.h"
 #include "mpi/background.h"
-#include "mpi/below.h"
 #include "mpi/datatypes.h"
 #include "mpi/ending.h"
+#include "mpi/library.h"
 #include "mpi/log.h"
 #include "mpi/memory.h"
 #include "mpi/names.h"
@@ -100,19 +100,19 @@ bool make_own_things() {
   learn_operations();
   learn_pairs();
   if (!learn_datatypes()) return false;
-  if (found.Comm_create_keyval(keep_from_duplicate, delete_communicator, &keyval, nullptr) != MPI_SUCCESS) {
+  if (mpi.Comm_create_keyval(keep_from_duplicate, delete_communicator, &keyval, nullptr) != MPI_SUCCESS) {
     keyval = MPI_KEYVAL_INVALID;
     return false;
   }
   // Not MPI_Comm_dup, which would copy the program's attributes. The first new communicator may get the handle of one
   // that the program has freed and uses by mistake; that handle must stay invalid.
   MPI_Comm first;
-  if (found.Comm_split(found.self, 0, 0, &first) != MPI_SUCCESS) return false;
-  const bool second = found.Comm_split(found.self, 0, 0, &own_communicator) == MPI_SUCCESS;
-  found.Comm_free(&first);
+  if (mpi.Comm_split(mpi.self, 0, 0, &first) != MPI_SUCCESS) return false;
+  const bool second = mpi.Comm_split(mpi.self, 0, 0, &own_communicator) == MPI_SUCCESS;
+  mpi.Comm_free(&first);
   if (!second) return false;
-  found.Comm_set_errhandler(own_communicator, found.errors_return);
-  return found.Irecv(&own_byte, 1, MPI_BYTE, 0, 0, own_communicator, &own_request) == MPI_SUCCESS;
+  mpi.Comm_set_errhandler(own_communicator, mpi.errors_return);
+  return mpi.Irecv(&own_byte, 1, MPI_BYTE, 0, 0, own_communicator, &own_request) == MPI_SUCCESS;
 }
 
 void open() {
@@ -128,7 +128,7 @@ void open() {
   consents = make_own_things();
   requests_work = consents && start_requests();
   int rank = 0;
-  if (found.Comm_rank(found.world, &rank) == MPI_SUCCESS) begin_statistics(rank);
+  if (mpi.Comm_rank(mpi.world, &rank) == MPI_SUCCESS) begin_statistics(rank);
   phase.store(Phase::open, std::memory_order_release);
 }
 
@@ -155,20 +155,20 @@ bool look_up(MPI_Comm comm, Shape *shape) {
   void *value = nullptr;
   int flag = 0;
   if (keyval != MPI_KEYVAL_INVALID) {
-    if (found.Comm_get_attr(comm, keyval, &value, &flag) != MPI_SUCCESS) return false;
+    if (mpi.Comm_get_attr(comm, keyval, &value, &flag) != MPI_SUCCESS) return false;
     if (flag != 0) {
       shape->communicator = static_cast<Communicator *>(value);
       return true;
     }
   }
-  return found.Comm_test_inter(comm, &shape->is_inter) == MPI_SUCCESS &&
-         found.Comm_rank(comm, &shape->rank) == MPI_SUCCESS && found.Comm_size(comm, &shape->ranks) == MPI_SUCCESS;
+  return mpi.Comm_test_inter(comm, &shape->is_inter) == MPI_SUCCESS &&
+         mpi.Comm_rank(comm, &shape->rank) == MPI_SUCCESS && mpi.Comm_size(comm, &shape->ranks) == MPI_SUCCESS;
 }
 
 // Whether this process logs messages that would be the same on all ranks.
 bool logs_for_all() {
   int rank = 0;
-  return log_wanted() && found.usable && found.Comm_rank(found.world, &rank) == MPI_SUCCESS && rank == 0;
+  return log_wanted() && mpi.usable && mpi.Comm_rank(mpi.world, &rank) == MPI_SUCCESS && rank == 0;
 }
 
 // Logs the versions of libcoll and the MPI library.
@@ -176,7 +176,7 @@ void log_versions() {
   if (!logs_for_all()) return;
   int length = 0;
   char library[MPI_MAX_LIBRARY_VERSION_STRING];
-  if (found.Get_library_version(library, &length) != MPI_SUCCESS) return;
+  if (mpi.Get_library_version(library, &length) != MPI_SUCCESS) return;
   library[std::strcspn(library, "\r\n")] = '\0';
   log_line("version %s, shim for %s; %s", coll_version(), shim_kind, library);
 }
@@ -188,7 +188,7 @@ class LoggedName {
     int length = 0;
     if (rank != 0 || !log_wanted()) return;
     const QuietErrors quiet;
-    if (found.Comm_get_name(comm, text_, &length) == MPI_SUCCESS && length > 0) coll_log_next_name(text_);
+    if (mpi.Comm_get_name(comm, text_, &length) == MPI_SUCCESS && length > 0) coll_log_next_name(text_);
   }
   ~LoggedName() { coll_log_next_name(nullptr); }
   LoggedName(const LoggedName &) = delete;
@@ -207,7 +207,7 @@ Communicator *attach(MPI_Comm comm, const Shape &shape) {
   communicator->ranks = shape.ranks;
   communicator->why = shape.is_inter != 0 ? Why::inter : Why::alone;
   enlist(communicator);
-  if (found.Comm_set_attr(comm, keyval, communicator) == MPI_SUCCESS) return communicator;
+  if (mpi.Comm_set_attr(comm, keyval, communicator) == MPI_SUCCESS) return communicator;
   delete_communicator(comm, keyval, communicator, nullptr);
   return nullptr;
 }
@@ -229,7 +229,7 @@ Communicator *make(MPI_Comm comm, const Shape &shape) {
   Agreement agreement = agree(comm, shape.rank, shape.ranks, communicator != nullptr);
   if (communicator == nullptr) return nullptr;
   if (!agreement.lasting) {
-    found.Comm_delete_attr(comm, keyval);
+    mpi.Comm_delete_attr(comm, keyval);
     return nullptr;
   }
   fill(communicator, std::move(agreement));
@@ -315,7 +315,7 @@ std::size_t *Communicator::make_numbers() {
 
 bool prepare() {
   if (phase.load(std::memory_order_acquire) == Phase::open) return !making;
-  below();
+  mpi_library();
   if (phase.load(std::memory_order_acquire) == Phase::closed || making) return false;
   open();
   return phase.load(std::memory_order_acquire) == Phase::open;
@@ -327,12 +327,11 @@ Communicator *acquire_locally(MPI_Comm comm, int root) { return kept_or_made(com
 
 void release(MPI_Comm comm) {
   if (phase.load(std::memory_order_acquire) != Phase::open || keyval == MPI_KEYVAL_INVALID) return;
-  if (!may_be_communicator(comm) || comm == MPI_COMM_NULL || comm == found.world || comm == found.self) return;
+  if (!may_be_communicator(comm) || comm == MPI_COMM_NULL || comm == mpi.world || comm == mpi.self) return;
   const QuietErrors quiet;
   void *value = nullptr;
   int flag = 0;
-  if (found.Comm_get_attr(comm, keyval, &value, &flag) == MPI_SUCCESS && flag != 0)
-    found.Comm_delete_attr(comm, keyval);
+  if (mpi.Comm_get_attr(comm, keyval, &value, &flag) == MPI_SUCCESS && flag != 0) mpi.Comm_delete_attr(comm, keyval);
 }
 
 Why unkept(MPI_Comm comm) { return Ending::ends(comm) ? Why::ending : Why::closed; }
@@ -394,18 +393,18 @@ void shut_down() {
   }
   coll_comm_free_kept();
   int rank = -1;
-  found.Comm_rank(found.world, &rank);
+  mpi.Comm_rank(mpi.world, &rank);
   if (debug_wanted()) tell_total(rank), tell_heap(rank);
   if (all_ranks_count()) compare_ranks(private_world());
   coll_stats_write(rank);
   // Attributes outlive their keyval: MPI still calls the delete callbacks.
-  if (keyval != MPI_KEYVAL_INVALID) found.Comm_free_keyval(&keyval);
+  if (keyval != MPI_KEYVAL_INVALID) mpi.Comm_free_keyval(&keyval);
   if (!consents) return;
   forget_datatypes();
   forget_private_world();
-  found.Cancel(&own_request);
-  found.Wait(&own_request, MPI_STATUS_IGNORE);
-  found.Comm_free(&own_communicator);
+  mpi.Cancel(&own_request);
+  mpi.Wait(&own_request, MPI_STATUS_IGNORE);
+  mpi.Comm_free(&own_communicator);
 }
 
 }  // namespace coll::shim

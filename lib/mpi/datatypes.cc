@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/datatypes.h"
 
-#include "mpi/below.h"
 #include "mpi/handle_cache.h"
+#include "mpi/library.h"
 #include "mpi/typemap.h"
 
 #include <new>
@@ -104,8 +104,8 @@ void learn(const Named &named) {
   if (named.handle == MPI_Datatype{} || named.handle == MPI_DATATYPE_NULL) return;
   int size = 0;
   MPI_Aint lower, extent;
-  if (found.Type_size(named.handle, &size) != MPI_SUCCESS || size <= 0 ||
-      found.Type_get_extent(named.handle, &lower, &extent) != MPI_SUCCESS || lower != 0)
+  if (mpi.Type_size(named.handle, &size) != MPI_SUCCESS || size <= 0 ||
+      mpi.Type_get_extent(named.handle, &lower, &extent) != MPI_SUCCESS || lower != 0)
     return;
 
   Datatype datatype{};
@@ -214,15 +214,15 @@ int keep_from_duplicate(MPI_Datatype, int, void *, void *, void *, int *flag) {
 bool is_committed(MPI_Datatype handle) {
   char nothing[16] = {};
   int position = 0;
-  return found.Pack(nothing, 0, handle, nothing, sizeof nothing, &position, found.self) == MPI_SUCCESS;
+  return mpi.Pack(nothing, 0, handle, nothing, sizeof nothing, &position, mpi.self) == MPI_SUCCESS;
 }
 
 const Datatype *examine(MPI_Datatype handle) {
   if (!is_committed(handle)) return nullptr;
   MPI_Count size, lower, extent, true_lower, true_extent;
-  if (found.COLL_SHIM_COUNT(Type_size)(handle, &size) != MPI_SUCCESS || size < 0 ||
-      found.COLL_SHIM_COUNT(Type_get_extent)(handle, &lower, &extent) != MPI_SUCCESS ||
-      found.COLL_SHIM_COUNT(Type_get_true_extent)(handle, &true_lower, &true_extent) != MPI_SUCCESS)
+  if (mpi.COLL_SHIM_COUNT(Type_size)(handle, &size) != MPI_SUCCESS || size < 0 ||
+      mpi.COLL_SHIM_COUNT(Type_get_extent)(handle, &lower, &extent) != MPI_SUCCESS ||
+      mpi.COLL_SHIM_COUNT(Type_get_true_extent)(handle, &true_lower, &true_extent) != MPI_SUCCESS)
     return nullptr;
 
   Datatype *datatype = new (std::nothrow) Datatype{};
@@ -240,7 +240,7 @@ const Datatype *examine(MPI_Datatype handle) {
   datatype->padded = !datatype->block && lower == 0 && true_lower >= 0 && true_lower + true_extent <= extent &&
                      size > 0 && size <= true_extent && extent <= largest_block;
   datatype->data_end_bytes = static_cast<std::size_t>(true_lower + true_extent);
-  if (found.Type_set_attr(handle, keyval, datatype) != MPI_SUCCESS) {
+  if (mpi.Type_set_attr(handle, keyval, datatype) != MPI_SUCCESS) {
     delete datatype;
     return nullptr;
   }
@@ -249,11 +249,11 @@ const Datatype *examine(MPI_Datatype handle) {
 
 // Not inlined, because datatype_of() would then save registers for it in every call.
 [[gnu::noinline]] const Datatype *derived(MPI_Datatype handle) {
-  if (!may_be_datatype(handle) || handle == found.no_datatype || keyval == MPI_KEYVAL_INVALID) return nullptr;
+  if (!may_be_datatype(handle) || handle == mpi.no_datatype || keyval == MPI_KEYVAL_INVALID) return nullptr;
   const QuietErrors quiet;
   void *value = nullptr;
   int flag = 0;
-  if (found.Type_get_attr(handle, keyval, &value, &flag) != MPI_SUCCESS) return nullptr;
+  if (mpi.Type_get_attr(handle, keyval, &value, &flag) != MPI_SUCCESS) return nullptr;
   const Datatype *datatype = flag != 0 ? static_cast<const Datatype *>(value) : examine(handle);
   if (datatype != nullptr) derived_cache.remember(handle_bits(handle), datatype);
   return datatype;
@@ -266,11 +266,11 @@ bool learn_datatypes() {
     const QuietErrors quiet;  // the standard ABI has datatypes that a library may lack
     learn_named();
   }
-  return found.Type_create_keyval(keep_from_duplicate, delete_datatype, &keyval, nullptr) == MPI_SUCCESS;
+  return mpi.Type_create_keyval(keep_from_duplicate, delete_datatype, &keyval, nullptr) == MPI_SUCCESS;
 }
 
 void forget_datatypes() {
-  if (keyval != MPI_KEYVAL_INVALID) found.Type_free_keyval(&keyval);
+  if (keyval != MPI_KEYVAL_INVALID) mpi.Type_free_keyval(&keyval);
 }
 
 const Datatype *datatype_of(MPI_Datatype handle) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/edges.h"
 
-#include "mpi/below.h"
+#include "mpi/library.h"
 #include "mpi/packing.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace coll::shim {
 
 MPI_Datatype Types::operator[](int i) const {
 #if defined(OPEN_MPI)
-  if (types_ == nullptr) return found.Type_f2c(numbers_[i]);
+  if (types_ == nullptr) return mpi.Type_f2c(numbers_[i]);
 #elif !defined(COLL_SHIM_ABI)  // which has no Fortran
   if (types_ == nullptr) return numbers_[i];
 #endif
@@ -25,7 +25,7 @@ Edges::~Edges() { clear(); }
 
 void Edges::clear() {
   for (Edge &edge : edges_)
-    if (edge.duplicated) found.Type_free(&edge.type);
+    if (edge.duplicated) mpi.Type_free(&edge.type);
   edges_.clear();
   packed_bytes_ = 0;
   if (packed_room_ > most_kept_bytes) packed_.reset(), packed_room_ = 0;
@@ -78,7 +78,7 @@ bool Edges::keep_types() {
   for (Edge &edge : edges_) {
     if (!edge.packs || is_predefined(edge.type)) continue;
     MPI_Datatype kept;
-    if (found.Type_dup(edge.type, &kept) != MPI_SUCCESS) return false;
+    if (mpi.Type_dup(edge.type, &kept) != MPI_SUCCESS) return false;
     edge.type = kept;
     edge.duplicated = true;
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // MPI calls on behalf of the shim's own threads.
 //
-// The ranks agree about a communicator in a thread of the shim (background.h), which needs messages. Below
+// The ranks agree about a communicator in a thread of the shim (background.h), which needs messages. MpiLibrary
 // MPI_THREAD_MULTIPLE that thread must not call MPI, so the program's threads do it, in the progress of their own MPI
 // calls. At MPI_THREAD_MULTIPLE the thread calls MPI itself, because there the progress may run under locks of the
 // library.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/errors.h"
 
-#include "mpi/below.h"
+#include "mpi/library.h"
 #include "mpi/log.h"
 #include "mpi/progress.h"
 
@@ -56,8 +56,8 @@ int error_code(coll_status status) {
   char text[MPI_MAX_ERROR_STRING];
   std::snprintf(text, sizeof text, "libcoll: %s%s%s", coll_strerror(status), detail[0] != '\0' ? ": " : "", detail);
   int added;
-  if (over_open_mpi && found.Add_error_code(code, &added) == MPI_SUCCESS &&
-      found.Add_error_string(added, text) == MPI_SUCCESS)
+  if (over_open_mpi && mpi.Add_error_code(code, &added) == MPI_SUCCESS &&
+      mpi.Add_error_string(added, text) == MPI_SUCCESS)
     code = added;
   if (status == COLL_ERR_PEER_DIED) await_launcher();
   return code;
@@ -73,12 +73,12 @@ void handle(MPI_Comm comm, int code, const char *call) {
   constexpr int of_communicator = 1;
   static const auto invoke = reinterpret_cast<Invoke *>(variable("ompi_errhandler_invoke"));
   MPI_Errhandler handler;
-  if (invoke == nullptr || found.Comm_get_errhandler(comm, &handler) != MPI_SUCCESS) {
-    found.Comm_call_errhandler(comm, code);
+  if (invoke == nullptr || mpi.Comm_get_errhandler(comm, &handler) != MPI_SUCCESS) {
+    mpi.Comm_call_errhandler(comm, code);
     return;
   }
   invoke(handler, comm, of_communicator, code, call);
-  found.Errhandler_free(&handler);
+  mpi.Errhandler_free(&handler);
 }
 #else
 // MPI_Abort prints that the program called it, unless this variable of MPICH suppresses the message.
@@ -86,24 +86,24 @@ void silence_abort() {
   constexpr const char *name = "MPIR_CVAR_SUPPRESS_ABORT_MESSAGE";
   int provided, index, count, yes = 1;
   MPI_T_cvar_handle handle;
-  if (found.T_init_thread(MPI_THREAD_SINGLE, &provided) == MPI_SUCCESS &&
-      found.T_cvar_get_index(name, &index) == MPI_SUCCESS &&
-      found.T_cvar_handle_alloc(index, nullptr, &handle, &count) == MPI_SUCCESS)
-    found.T_cvar_write(handle, &yes);
+  if (mpi.T_init_thread(MPI_THREAD_SINGLE, &provided) == MPI_SUCCESS &&
+      mpi.T_cvar_get_index(name, &index) == MPI_SUCCESS &&
+      mpi.T_cvar_handle_alloc(index, nullptr, &handle, &count) == MPI_SUCCESS)
+    mpi.T_cvar_write(handle, &yes);
 }
 
 // MPI_Comm_call_errhandler would report itself as the failed call, without an error text.
 void handle(MPI_Comm comm, int code, const char *call) {
   MPI_Errhandler handler = MPI_ERRORS_RETURN;
-  if (found.Comm_get_errhandler(comm, &handler) == MPI_SUCCESS && handler == MPI_ERRORS_ARE_FATAL) {
+  if (mpi.Comm_get_errhandler(comm, &handler) == MPI_SUCCESS && handler == MPI_ERRORS_ARE_FATAL) {
     const char *detail = coll_last_error();
     fatal_line("Fatal error in %s: %s", call, detail[0] != '\0' ? detail : "libcoll failed");
     silence_abort();
-    found.Abort(comm, code);
+    mpi.Abort(comm, code);
     std::_Exit(code);  // MPICH 5 returns if the launcher lets the others live
   }
-  found.Comm_call_errhandler(comm, code);
-  if (handler != MPI_ERRORS_RETURN) found.Errhandler_free(&handler);
+  mpi.Comm_call_errhandler(comm, code);
+  if (handler != MPI_ERRORS_RETURN) mpi.Errhandler_free(&handler);
 }
 #endif
 

@@ -4,8 +4,8 @@
 // call those of C.
 #include "mpi/fortran.h"
 
-#include "mpi/below.h"
 #include "mpi/ending.h"
+#include "mpi/library.h"
 #include "mpi/memory.h"
 #include "mpi/operations.h"
 #include "mpi/presence.h"

@@ -8,7 +8,7 @@
 // passed by reference. In mpi_f08, ierror is optional; if it is absent, it is NULL.
 #pragma once
 
-#include "mpi/below.h"
+#include "mpi/library.h"
 #include "mpi/spending.h"
 #include "mpi/taking.h"
 
@@ -51,12 +51,12 @@ class Numbers {
   std::atomic<bool> another_[small] = {};  // not a predefined handle
 };
 
-bool is_own_comm(MPI_Comm comm) { return comm == found.world || comm == found.self; }
+bool is_own_comm(MPI_Comm comm) { return comm == mpi.world || comm == mpi.self; }
 
 bool is_own_type(MPI_Datatype type) {
   int combiner = MPI_UNDEFINED, integers, addresses, types;
-  return type != found.no_datatype &&
-         found.Type_get_envelope(type, &integers, &addresses, &types, &combiner) == MPI_SUCCESS &&
+  return type != mpi.no_datatype &&
+         mpi.Type_get_envelope(type, &integers, &addresses, &types, &combiner) == MPI_SUCCESS &&
          combiner == MPI_COMBINER_NAMED;
 }
 
@@ -71,9 +71,9 @@ constinit Numbers<MPI_Comm> comms;
 constinit Numbers<MPI_Datatype> types;
 constinit Numbers<MPI_Op> ops;
 
-inline MPI_Comm comm_of(const Int *comm) { return comms.of(*comm, found.Comm_f2c, is_own_comm); }
-inline MPI_Datatype type_of(const Int *type) { return types.of(*type, found.Type_f2c, is_own_type); }
-inline MPI_Op op_of(const Int *op) { return ops.of(*op, found.Op_f2c, is_own_op); }
+inline MPI_Comm comm_of(const Int *comm) { return comms.of(*comm, mpi.Comm_f2c, is_own_comm); }
+inline MPI_Datatype type_of(const Int *type) { return types.of(*type, mpi.Type_f2c, is_own_type); }
+inline MPI_Op op_of(const Int *op) { return ops.of(*op, mpi.Op_f2c, is_own_op); }
 constexpr Int info_null = 0;
 
 // MPI_BOTTOM and MPI_IN_PLACE of Fortran are variables, which the call passes by reference. Their addresses are set by
@@ -93,7 +93,7 @@ constexpr Int info_null = MPI_INFO_NULL;
 // The next definition of an entry point.
 template <typename Function>
 Function *next_of(const char *name, Function *) {
-  below();  // ends the process if the shim is for another library
+  mpi_library();  // ends the process if the shim is for another library
 #ifdef OPEN_MPI
   in_place.store(variable("mpi_fortran_in_place_"), std::memory_order_relaxed);
   bottom.store(variable("mpi_fortran_bottom_"), std::memory_order_relaxed);

@@ -51,7 +51,7 @@ void free_one(Next next, Int *request, Int *ierror) {
 template <typename Next>
 void cancel_one(Next next, Int *request, Int *ierror) {
   if (find_persistent(request_of(*request)) == nullptr) return next(request, ierror);
-  const int result = finish(found.world, {COLL_OK, MPI_ERR_REQUEST}, "MPI_Cancel");
+  const int result = finish(mpi.world, {COLL_OK, MPI_ERR_REQUEST}, "MPI_Cancel");
   if (ierror != nullptr) *ierror = result;
 }
 

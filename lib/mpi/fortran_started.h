@@ -2,8 +2,8 @@
 // As fortran.h, for non-blocking collectives.
 #pragma once
 
-#include "mpi/below.h"
 #include "mpi/fortran.h"
+#include "mpi/library.h"
 #include "mpi/waits.h"
 
 #include <vector>
@@ -12,8 +12,8 @@ namespace coll::shim {
 namespace {
 
 #ifdef OPEN_MPI
-inline Int request_number(MPI_Request request) { return found.Request_c2f(request); }
-inline MPI_Request request_of(Int number) { return found.Request_f2c(number); }
+inline Int request_number(MPI_Request request) { return mpi.Request_c2f(request); }
+inline MPI_Request request_of(Int number) { return mpi.Request_f2c(number); }
 #else
 inline Int request_number(MPI_Request request) { return request; }
 inline MPI_Request request_of(Int number) { return number; }

@@ -22,7 +22,7 @@ namespace coll::shim {
 
 // Whether the underlying library is Open MPI; any other library is assumed to behave as MPICH does.
 #if defined(COLL_SHIM_ABI)
-inline constinit bool over_open_mpi = false;  // set by below()
+inline constinit bool over_open_mpi = false;  // set by mpi_library()
 #elif defined(OPEN_MPI)
 constexpr bool over_open_mpi = true;
 #else

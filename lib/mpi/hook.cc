@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/hook.h"
 
-#include "mpi/below.h"
+#include "mpi/library.h"
 #include "mpi/progress.h"
 
 #include <atomic>

@@ -3,7 +3,7 @@
 // Names of collectives, and of the reasons for forwarding them.
 #include "mpi/names.h"
 
-#include "mpi/below.h"
+#include "mpi/library.h"
 
 namespace coll::shim {
 namespace {

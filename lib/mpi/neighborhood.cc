@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/neighborhood.h"
 
-#include "mpi/below.h"
+#include "mpi/library.h"
 
 #include <algorithm>
 #include <numeric>
@@ -11,17 +11,17 @@ namespace {
 
 bool find_cartesian(MPI_Comm comm, int rank, Neighborhood *of) {
   int dimensions = 0;
-  if (found.Cartdim_get(comm, &dimensions) != MPI_SUCCESS) return false;
+  if (mpi.Cartdim_get(comm, &dimensions) != MPI_SUCCESS) return false;
   const auto count = static_cast<std::size_t>(dimensions);
   std::vector<int> sizes(count + 1), periodic(count + 1), at(count + 1);
-  if (dimensions > 0 && found.Cart_get(comm, dimensions, sizes.data(), periodic.data(), at.data()) != MPI_SUCCESS)
+  if (dimensions > 0 && mpi.Cart_get(comm, dimensions, sizes.data(), periodic.data(), at.data()) != MPI_SUCCESS)
     return false;
   for (int d = 0; d < dimensions; d++) {
     int below = MPI_PROC_NULL, above = MPI_PROC_NULL;
     // Open MPI's MPI_Cart_shift returns no neighbour in a dimension of one process, even a periodic one.
     if (sizes[static_cast<std::size_t>(d)] == 1)
       below = above = periodic[static_cast<std::size_t>(d)] != 0 ? rank : MPI_PROC_NULL;
-    else if (found.Cart_shift(comm, d, 1, &below, &above) != MPI_SUCCESS) return false;
+    else if (mpi.Cart_shift(comm, d, 1, &below, &above) != MPI_SUCCESS) return false;
     of->sources.push_back(below);
     of->sources.push_back(above);
   }
@@ -31,9 +31,9 @@ bool find_cartesian(MPI_Comm comm, int rank, Neighborhood *of) {
 
 bool find_graph(MPI_Comm comm, int rank, Neighborhood *of) {
   int count = 0;
-  if (found.Graph_neighbors_count(comm, rank, &count) != MPI_SUCCESS) return false;
+  if (mpi.Graph_neighbors_count(comm, rank, &count) != MPI_SUCCESS) return false;
   of->sources.resize(static_cast<std::size_t>(count) + 1);
-  if (found.Graph_neighbors(comm, rank, count, of->sources.data()) != MPI_SUCCESS) return false;
+  if (mpi.Graph_neighbors(comm, rank, count, of->sources.data()) != MPI_SUCCESS) return false;
   of->sources.pop_back();
   of->destinations = of->sources;
   return true;
@@ -41,13 +41,13 @@ bool find_graph(MPI_Comm comm, int rank, Neighborhood *of) {
 
 bool find_distributed(MPI_Comm comm, Neighborhood *of) {
   int in = 0, out = 0, weighted = 0;
-  if (found.Dist_graph_neighbors_count(comm, &in, &out, &weighted) != MPI_SUCCESS) return false;
+  if (mpi.Dist_graph_neighbors_count(comm, &in, &out, &weighted) != MPI_SUCCESS) return false;
   // One element more, so that no array is NULL.
   of->sources.resize(static_cast<std::size_t>(in) + 1);
   of->destinations.resize(static_cast<std::size_t>(out) + 1);
   std::vector<int> in_weights(of->sources.size()), out_weights(of->destinations.size());
-  if (found.Dist_graph_neighbors(comm, in, of->sources.data(), in_weights.data(), out, of->destinations.data(),
-                                 out_weights.data()) != MPI_SUCCESS)
+  if (mpi.Dist_graph_neighbors(comm, in, of->sources.data(), in_weights.data(), out, of->destinations.data(),
+                               out_weights.data()) != MPI_SUCCESS)
     return false;
   of->sources.pop_back();
   of->destinations.pop_back();
@@ -104,7 +104,7 @@ struct Meetings {
     const auto start_v = COLL_SHIM_OWN(Ineighbor_alltoallv);
     const auto start_w = COLL_SHIM_OWN(Ineighbor_alltoallw);
     MPI_Request request;
-    const auto ended = [&](int code) { return code == MPI_SUCCESS ? found.Wait(&request, MPI_STATUS_IGNORE) : code; };
+    const auto ended = [&](int code) { return code == MPI_SUCCESS ? mpi.Wait(&request, MPI_STATUS_IGNORE) : code; };
     started[0] =
         see([&](auto *from, auto *to) { return ended(start_plain(from, 1, type, to, 1, type, comm, &request)); });
     started[1] = see([&](auto *from, auto *to) {
@@ -122,7 +122,7 @@ Meetings ask_cartesian() {
   MPI_Comm comm;
   if (COLL_SHIM_OWN(Cart_create)(private_communicator(), 2, sizes, periodic, 0, &comm) != MPI_SUCCESS) return {};
   const Meetings meetings(comm);
-  found.Comm_free(&comm);
+  mpi.Comm_free(&comm);
   return meetings;
 }
 
@@ -130,10 +130,10 @@ Meetings ask_graph() {
   const int self[loops] = {}, weights[loops] = {1, 1, 1, 1};
   MPI_Comm comm;
   if (COLL_SHIM_OWN(Dist_graph_create_adjacent)(private_communicator(), loops, self, weights, loops, self, weights,
-                                                found.info_null, 0, &comm) != MPI_SUCCESS)
+                                                mpi.info_null, 0, &comm) != MPI_SUCCESS)
     return {};
   const Meetings meetings(comm);
-  found.Comm_free(&comm);
+  mpi.Comm_free(&comm);
   return meetings;
 }
 #undef COLL_SHIM_OWN
@@ -163,7 +163,7 @@ const std::vector<int> &Neighborhood::order(Collective collective) const {
 
 bool find_neighborhood(MPI_Comm comm, int rank, Neighborhood *of) {
   int topology = MPI_UNDEFINED;
-  if (found.Topo_test(comm, &topology) != MPI_SUCCESS) return false;
+  if (mpi.Topo_test(comm, &topology) != MPI_SUCCESS) return false;
   const bool has_one = topology == MPI_CART         ? find_cartesian(comm, rank, of)
                        : topology == MPI_GRAPH      ? find_graph(comm, rank, of)
                        : topology == MPI_DIST_GRAPH ? find_distributed(comm, of)

@@ -22,6 +22,6 @@ struct Neighborhood {
 };
 
 // Returns false if the communicator has no topology. Local. Throws std::bad_alloc.
-bool find_neighborhood(MPI_Comm comm, int rank, Neighborhood *found);
+bool find_neighborhood(MPI_Comm comm, int rank, Neighborhood *neighborhood);
 
 }  // namespace coll::shim

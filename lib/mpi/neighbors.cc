@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/neighbors.h"
 
-#include "mpi/below.h"
+#include "mpi/library.h"
 #include "mpi/neighborhood.h"
 #include "mpi/starting.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/nodes.h"
 
-#include "mpi/below.h"
+#include "mpi/library.h"
 
 #include <coll/shim.h>
 
@@ -39,8 +39,8 @@ Nodes::Nodes(const std::vector<int> &first_on_node, int rank) : rank_(rank) {
 
 Nodes::~Nodes() {
   coll_comm_keep(inside_.coll());
-  if (has_rail_) found.Comm_free(&rail_);
-  if (has_all_) found.Comm_free(&all_);
+  if (has_rail_) mpi.Comm_free(&rail_);
+  if (has_all_) mpi.Comm_free(&all_);
 }
 
 std::span<const int> Nodes::ranks_of(int node) const {
@@ -51,12 +51,12 @@ std::span<const int> Nodes::ranks_of(int node) const {
 
 bool Nodes::join(MPI_Comm comm) {
   const int color = local_ < rails_ ? local_ : MPI_UNDEFINED;
-  const bool split = found.Comm_split(comm, color, node_, &rail_) == MPI_SUCCESS;
+  const bool split = mpi.Comm_split(comm, color, node_, &rail_) == MPI_SUCCESS;
   has_rail_ = split && color != MPI_UNDEFINED;
   // Neither MPI_Comm_dup nor Open MPI's MPI_Comm_create_group, which would copy the program's attributes.
-  has_all_ = found.Comm_split(comm, 0, rank_, &all_) == MPI_SUCCESS;
-  if (has_rail_) found.Comm_set_errhandler(rail_, found.errors_return);
-  if (has_all_) found.Comm_set_errhandler(all_, found.errors_return);
+  has_all_ = mpi.Comm_split(comm, 0, rank_, &all_) == MPI_SUCCESS;
+  if (has_rail_) mpi.Comm_set_errhandler(rail_, mpi.errors_return);
+  if (has_all_) mpi.Comm_set_errhandler(all_, mpi.errors_return);
   return split && has_all_;
 }
 

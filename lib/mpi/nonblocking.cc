@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The C entry points of non-blocking collectives.
-#include "mpi/below.h"
+#include "mpi/library.h"
 #include "mpi/start.h"
 #include "mpi/waits.h"
 
@@ -13,21 +13,22 @@ extern "C" {
 
 int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request) {
   const int result = start_barrier(comm, request);
-  return result != passed_on ? result : forward_start([&] { return *request; }, below().next.Ibarrier, comm, request);
+  return result != passed_on ? result
+                             : forward_start([&] { return *request; }, mpi_library().next.Ibarrier, comm, request);
 }
 
 int MPI_Ibcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request *request) {
   const int result = start_bcast(buffer, count, datatype, root, comm, request);
   return result != passed_on ? result
-                             : forward_start([&] { return *request; }, below().next.Ibcast, buffer, count, datatype,
-                                             root, comm, request);
+                             : forward_start([&] { return *request; }, mpi_library().next.Ibcast, buffer, count,
+                                             datatype, root, comm, request);
 }
 
 int MPI_Ireduce(const void *send, void *recv, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm,
                 MPI_Request *request) {
   const int result = start_reduce(send, recv, count, datatype, op, root, comm, request);
   return result != passed_on ? result
-                             : forward_start([&] { return *request; }, below().next.Ireduce, send, recv, count,
+                             : forward_start([&] { return *request; }, mpi_library().next.Ireduce, send, recv, count,
                                              datatype, op, root, comm, request);
 }
 
@@ -35,7 +36,7 @@ int MPI_Iallreduce(const void *send, void *recv, int count, MPI_Datatype datatyp
                    MPI_Request *request) {
   const int result = start_allreduce(send, recv, count, datatype, op, comm, request);
   return result != passed_on ? result
-                             : forward_start([&] { return *request; }, below().next.Iallreduce, send, recv, count,
+                             : forward_start([&] { return *request; }, mpi_library().next.Iallreduce, send, recv, count,
                                              datatype, op, comm, request);
 }
 
@@ -43,31 +44,31 @@ int MPI_Ireduce_scatter(const void *send, void *recv, const int *counts, MPI_Dat
                         MPI_Comm comm, MPI_Request *request) {
   const int result = start_reduce_scatter(send, recv, counts, datatype, op, comm, request);
   return result != passed_on ? result
-                             : forward_start([&] { return *request; }, below().next.Ireduce_scatter, send, recv, counts,
-                                             datatype, op, comm, request);
+                             : forward_start([&] { return *request; }, mpi_library().next.Ireduce_scatter, send, recv,
+                                             counts, datatype, op, comm, request);
 }
 
 int MPI_Ireduce_scatter_block(const void *send, void *recv, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
                               MPI_Request *request) {
   const int result = start_reduce_scatter_block(send, recv, count, datatype, op, comm, request);
   return result != passed_on ? result
-                             : forward_start([&] { return *request; }, below().next.Ireduce_scatter_block, send, recv,
-                                             count, datatype, op, comm, request);
+                             : forward_start([&] { return *request; }, mpi_library().next.Ireduce_scatter_block, send,
+                                             recv, count, datatype, op, comm, request);
 }
 
 int MPI_Iscan(const void *send, void *recv, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
               MPI_Request *request) {
   const int result = start_scan(send, recv, count, datatype, op, comm, request);
   return result != passed_on ? result
-                             : forward_start([&] { return *request; }, below().next.Iscan, send, recv, count, datatype,
-                                             op, comm, request);
+                             : forward_start([&] { return *request; }, mpi_library().next.Iscan, send, recv, count,
+                                             datatype, op, comm, request);
 }
 
 int MPI_Iexscan(const void *send, void *recv, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
                 MPI_Request *request) {
   const int result = start_exscan(send, recv, count, datatype, op, comm, request);
   return result != passed_on ? result
-                             : forward_start([&] { return *request; }, below().next.Iexscan, send, recv, count,
+                             : forward_start([&] { return *request; }, mpi_library().next.Iexscan, send, recv, count,
                                              datatype, op, comm, request);
 }
 
@@ -75,7 +76,7 @@ int MPI_Igather(const void *send, int send_count, MPI_Datatype send_type, void *
                 MPI_Datatype recv_type, int root, MPI_Comm comm, MPI_Request *request) {
   const int result = start_gather(send, send_count, send_type, recv, recv_count, recv_type, root, comm, request);
   return result != passed_on ? result
-                             : forward_start([&] { return *request; }, below().next.Igather, send, send_count,
+                             : forward_start([&] { return *request; }, mpi_library().next.Igather, send, send_count,
                                              send_type, recv, recv_count, recv_type, root, comm, request);
 }
 
@@ -84,7 +85,7 @@ int MPI_Igatherv(const void *send, int send_count, MPI_Datatype send_type, void 
   const int result =
       start_gatherv(send, send_count, send_type, recv, recv_counts, displs, recv_type, root, comm, request);
   return result != passed_on ? result
-                             : forward_start([&] { return *request; }, below().next.Igatherv, send, send_count,
+                             : forward_start([&] { return *request; }, mpi_library().next.Igatherv, send, send_count,
                                              send_type, recv, recv_counts, displs, recv_type, root, comm, request);
 }
 
@@ -92,7 +93,7 @@ int MPI_Iscatter(const void *send, int send_count, MPI_Datatype send_type, void 
                  MPI_Datatype recv_type, int root, MPI_Comm comm, MPI_Request *request) {
   const int result = start_scatter(send, send_count, send_type, recv, recv_count, recv_type, root, comm, request);
   return result != passed_on ? result
-                             : forward_start([&] { return *request; }, below().next.Iscatter, send, send_count,
+                             : forward_start([&] { return *request; }, mpi_library().next.Iscatter, send, send_count,
                                              send_type, recv, recv_count, recv_type, root, comm, request);
 }
 
@@ -101,7 +102,7 @@ int MPI_Iscatterv(const void *send, const int *send_counts, const int *displs, M
   const int result =
       start_scatterv(send, send_counts, displs, send_type, recv, recv_count, recv_type, root, comm, request);
   return result != passed_on ? result
-                             : forward_start([&] { return *request; }, below().next.Iscatterv, send, send_counts,
+                             : forward_start([&] { return *request; }, mpi_library().next.Iscatterv, send, send_counts,
                                              displs, send_type, recv, recv_count, recv_type, root, comm, request);
 }
 
@@ -109,7 +110,7 @@ int MPI_Iallgather(const void *send, int send_count, MPI_Datatype send_type, voi
                    MPI_Datatype recv_type, MPI_Comm comm, MPI_Request *request) {
   const int result = start_allgather(send, send_count, send_type, recv, recv_count, recv_type, comm, request);
   return result != passed_on ? result
-                             : forward_start([&] { return *request; }, below().next.Iallgather, send, send_count,
+                             : forward_start([&] { return *request; }, mpi_library().next.Iallgather, send, send_count,
                                              send_type, recv, recv_count, recv_type, comm, request);
 }
 
@@ -117,7 +118,7 @@ int MPI_Iallgatherv(const void *send, int send_count, MPI_Datatype send_type, vo
                     const int *displs, MPI_Datatype recv_type, MPI_Comm comm, MPI_Request *request) {
   const int result = start_allgatherv(send, send_count, send_type, recv, recv_counts, displs, recv_type, comm, request);
   return result != passed_on ? result
-                             : forward_start([&] { return *request; }, below().next.Iallgatherv, send, send_count,
+                             : forward_start([&] { return *request; }, mpi_library().next.Iallgatherv, send, send_count,
                                              send_type, recv, recv_counts, displs, recv_type, comm, request);
 }
 
@@ -125,7 +126,7 @@ int MPI_Ialltoall(const void *send, int send_count, MPI_Datatype send_type, void
                   MPI_Datatype recv_type, MPI_Comm comm, MPI_Request *request) {
   const int result = start_alltoall(send, send_count, send_type, recv, recv_count, recv_type, comm, request);
   return result != passed_on ? result
-                             : forward_start([&] { return *request; }, below().next.Ialltoall, send, send_count,
+                             : forward_start([&] { return *request; }, mpi_library().next.Ialltoall, send, send_count,
                                              send_type, recv, recv_count, recv_type, comm, request);
 }
 
@@ -136,16 +137,15 @@ int MPI_Ialltoallv(const void *send, const int *send_counts, const int *send_dis
                                      recv_type, comm, request);
   return result != passed_on
              ? result
-             : forward_start([&] { return *request; }, below().next.Ialltoallv, send, send_counts, send_displs,
+             : forward_start([&] { return *request; }, mpi_library().next.Ialltoallv, send, send_counts, send_displs,
                              send_type, recv, recv_counts, recv_displs, recv_type, comm, request);
 }
 
 #ifndef OPEN_MPI
 // MPICH polls generalized requests in all waits and tests except this one.
 int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status) {
-  const Below &mpi = below();
   complete_those_over();
-  return mpi.next.Request_get_status(request, flag, status);
+  return mpi_library().next.Request_get_status(request, flag, status);
 }
 #endif
 

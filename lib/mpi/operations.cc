@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/operations.h"
 
-#include "mpi/below.h"
 #include "mpi/handle_cache.h"
+#include "mpi/library.h"
 
 #include <algorithm>
 #include <climits>
@@ -38,7 +38,7 @@ struct BoundFunction : UserFunction {
   bool holds = false;
   ~BoundFunction() {
     if (op != 0) coll_op_free(op);
-    if (holds) found.Type_free(&holder);
+    if (holds) mpi.Type_free(&holder);
   }
 };
 
@@ -63,7 +63,7 @@ thread_local std::size_t current_extent_bytes;
 void call(const UserFunction &operation, MPI_Datatype datatype, void *from, void *to, int length) {
 #ifdef OPEN_MPI
   if (operation.language == Language::fortran) {
-    MPI_Fint handle = found.Type_c2f(datatype);
+    MPI_Fint handle = mpi.Type_c2f(datatype);
     reinterpret_cast<void (*)(void *, void *, int *, MPI_Fint *)>(operation.function)(from, to, &length, &handle);
     return;
   }
@@ -128,7 +128,7 @@ std::shared_ptr<BoundFunction> bind(MPI_Op op, MPI_Datatype datatype, std::size_
     // The handle of a datatype that the program frees may be reused for another one: only predefined ones are kept for
     // the next call.
     const bool lasts = is_predefined(datatype);
-    if (!lasts) bound->holds = found.Type_dup(datatype, &bound->holder) == MPI_SUCCESS;
+    if (!lasts) bound->holds = mpi.Type_dup(datatype, &bound->holder) == MPI_SUCCESS;
     if (!lasts && !bound->holds) return nullptr;
     if (coll_op_create(call_bound_function, operation.commutes, bound.get(), &bound->op) != COLL_OK) return nullptr;
     if (lasts) operation.bound.push_back(bound);

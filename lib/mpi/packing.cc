@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/packing.h"
 
-#include "mpi/below.h"
 #include "mpi/communicators.h"
+#include "mpi/library.h"
 #include "mpi/typemap.h"
 
 #include <algorithm>
@@ -19,11 +19,11 @@ class SeenFrom {
  public:
   SeenFrom(const char *base, int count, MPI_Datatype datatype) {
     MPI_Aint to_zero = -static_cast<MPI_Aint>(reinterpret_cast<std::intptr_t>(base));
-    made_ = found.Type_create_hindexed(1, &count, &to_zero, datatype, &type_) == MPI_SUCCESS;
-    good_ = made_ && found.Type_commit(&type_) == MPI_SUCCESS;
+    made_ = mpi.Type_create_hindexed(1, &count, &to_zero, datatype, &type_) == MPI_SUCCESS;
+    good_ = made_ && mpi.Type_commit(&type_) == MPI_SUCCESS;
   }
   ~SeenFrom() {
-    if (made_) found.Type_free(&type_);
+    if (made_) mpi.Type_free(&type_);
   }
   SeenFrom(const SeenFrom &) = delete;
   SeenFrom &operator=(const SeenFrom &) = delete;
@@ -46,7 +46,7 @@ bool pack(const void *buffer, int count, MPI_Datatype datatype, char *packed, st
   }
   int position = 0;
   const int size = static_cast<int>(bytes);
-  return found.Pack(buffer, count, datatype, packed, size, &position, private_communicator()) == MPI_SUCCESS &&
+  return mpi.Pack(buffer, count, datatype, packed, size, &position, private_communicator()) == MPI_SUCCESS &&
          position == size;
 }
 
@@ -57,7 +57,7 @@ bool unpack(const char *packed, std::size_t bytes, void *buffer, int count, MPI_
   }
   int position = 0;
   const int size = static_cast<int>(bytes);
-  return found.Unpack(packed, size, &position, buffer, count, datatype, private_communicator()) == MPI_SUCCESS;
+  return mpi.Unpack(packed, size, &position, buffer, count, datatype, private_communicator()) == MPI_SUCCESS;
 }
 
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/persistent.h"
 
-#include "mpi/below.h"
 #include "mpi/errors.h"
+#include "mpi/library.h"
 #include "mpi/placement.h"
 #include "mpi/probing.h"
 #include "mpi/spending.h"
@@ -69,8 +69,8 @@ bool find_channel(Channel *channel) {
 #else
 bool find_channel(Channel *channel) {
   channel->comm = private_world();
-  return channel->comm != MPI_COMM_NULL && found.Comm_rank(channel->comm, &channel->rank) == MPI_SUCCESS &&
-         found.Comm_set_errhandler(channel->comm, found.errors_return) == MPI_SUCCESS;
+  return channel->comm != MPI_COMM_NULL && mpi.Comm_rank(channel->comm, &channel->rank) == MPI_SUCCESS &&
+         mpi.Comm_set_errhandler(channel->comm, mpi.errors_return) == MPI_SUCCESS;
 }
 #endif
 
@@ -89,7 +89,7 @@ std::unique_ptr<Persistent> Persistent::make(Collective collective) try {
   made->collective_ = collective;
   made->tag_ = table().take_tag();
   if (made->tag_ == 0) return nullptr;
-  if (found.Recv_init(&no_data, 0, found.byte, channel.rank, made->tag_, channel.comm, &made->handle) != MPI_SUCCESS)
+  if (mpi.Recv_init(&no_data, 0, mpi.byte, channel.rank, made->tag_, channel.comm, &made->handle) != MPI_SUCCESS)
     return nullptr;
   made->has_handle_ = true;
   return made;
@@ -98,7 +98,7 @@ std::unique_ptr<Persistent> Persistent::make(Collective collective) try {
 Persistent::~Persistent() {
   coll_request_free(collective);
   coll_comm_free(own_);
-  if (has_handle_ && !published_) found.Request_free(&handle);
+  if (has_handle_ && !published_) mpi.Request_free(&handle);
   if (tag_ == 0) return;
   const std::lock_guard lock(table().mutex);
   table().spare_tags.push_back(tag_);
@@ -121,7 +121,7 @@ Persistent *look_up_persistent(MPI_Request request) {
 }
 
 int Persistent::start() {
-  if (const int code = found.Start(&handle); code != MPI_SUCCESS) return code;
+  if (const int code = mpi.Start(&handle); code != MPI_SUCCESS) return code;
   if (collective_ == barrier_init) push_out();
   {
     const std::lock_guard lock(table().mutex);
@@ -147,7 +147,7 @@ int Persistent::start() {
 // so the wait returns MPI_ERR_TRUNCATE.
 void Persistent::end() {
   const int bytes = status == COLL_OK ? 0 : 1;
-  if (status != COLL_OK) finish_failed(found.world, status, mpi_name(collective_));
+  if (status != COLL_OK) finish_failed(mpi.world, status, mpi_name(collective_));
   const int tag = tag_;
   bool freed;
   {
@@ -157,7 +157,7 @@ void Persistent::end() {
   }
   // After the send another thread may free this object, unless it was freed before.
   Channel channel;
-  if (find_channel(&channel)) found.Send(&no_data, bytes, found.byte, channel.rank, tag, channel.comm);
+  if (find_channel(&channel)) mpi.Send(&no_data, bytes, mpi.byte, channel.rank, tag, channel.comm);
   if (freed) delete this;
 }
 

@@ -2,8 +2,8 @@
 // Splits a long message into pieces, so that one crosses between nodes while the node works on another.
 #pragma once
 
-#include "mpi/below.h"
 #include "mpi/errors.h"
+#include "mpi/library.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -43,7 +43,7 @@ class Crossing {
   void wait(const Piece &piece) {
     if (!under_way_[piece.slot()]) return;
     under_way_[piece.slot()] = false;
-    check_mpi(found.Wait(&requests_[piece.slot()], MPI_STATUS_IGNORE));
+    check_mpi(mpi.Wait(&requests_[piece.slot()], MPI_STATUS_IGNORE));
   }
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/placement.h"
 
-#include "mpi/below.h"
+#include "mpi/library.h"
 #include "mpi/log.h"
 #include "mpi/spending.h"
 
@@ -61,23 +61,22 @@ static_assert(std::is_trivially_copyable_v<Surroundings>);
 // Creates a communicator of the ranks of `comm` with the same surroundings; a rank that does not know its own is alone.
 bool split_by_surroundings(MPI_Comm comm, int process, MPI_Comm *node) {
   int rank = 0, ranks = 0;
-  if (found.Comm_rank(comm, &rank) != MPI_SUCCESS || found.Comm_size(comm, &ranks) != MPI_SUCCESS) return false;
+  if (mpi.Comm_rank(comm, &rank) != MPI_SUCCESS || mpi.Comm_size(comm, &ranks) != MPI_SUCCESS) return false;
   const Surroundings own = Surroundings::of_process();
   std::vector<Surroundings> all(static_cast<std::size_t>(ranks));
-  if (found.Allgather(&own, sizeof own, found.byte, all.data(), sizeof own, found.byte, comm) != MPI_SUCCESS)
-    return false;
+  if (mpi.Allgather(&own, sizeof own, mpi.byte, all.data(), sizeof own, mpi.byte, comm) != MPI_SUCCESS) return false;
   const int first = own.known() ? static_cast<int>(std::ranges::find(all, own) - all.begin()) : rank;
-  return found.Comm_split(comm, first, process, node) == MPI_SUCCESS;
+  return mpi.Comm_split(comm, first, process, node) == MPI_SUCCESS;
 }
 
 // Uses MPI_Comm_split_type, unless it reports every process alone, as MPICH 5.0.0 to 5.0.2 do on UCX.
 bool split_by_node(MPI_Comm comm, int process, MPI_Comm *node) {
-  if (found.Comm_split_type(comm, MPI_COMM_TYPE_SHARED, process, MPI_INFO_NULL, node) != MPI_SUCCESS) return false;
+  if (mpi.Comm_split_type(comm, MPI_COMM_TYPE_SHARED, process, MPI_INFO_NULL, node) != MPI_SUCCESS) return false;
   int size = 0, most = 0;
-  if (found.Comm_size(*node, &size) == MPI_SUCCESS &&
-      found.Allreduce(&size, &most, 1, MPI_INT, MPI_MAX, comm) == MPI_SUCCESS && most > 1)
+  if (mpi.Comm_size(*node, &size) == MPI_SUCCESS &&
+      mpi.Allreduce(&size, &most, 1, MPI_INT, MPI_MAX, comm) == MPI_SUCCESS && most > 1)
     return true;
-  found.Comm_free(node);
+  mpi.Comm_free(node);
   return most == 1 && split_by_surroundings(comm, process, node);
 }
 
@@ -85,12 +84,12 @@ bool split_by_node(MPI_Comm comm, int process, MPI_Comm *node) {
 bool split(MPI_Comm comm, MPI_Comm *node) {
   const int size = wanted_size();
   int process = 0;
-  if (found.Comm_rank(found.world, &process) != MPI_SUCCESS) return false;
+  if (mpi.Comm_rank(mpi.world, &process) != MPI_SUCCESS) return false;
   const bool known = split_by_node(comm, process, node);
   if (!known || size == 0) return known;
   MPI_Comm whole = *node;
-  const bool good = found.Comm_split(whole, process / size, process, node) == MPI_SUCCESS;
-  found.Comm_free(&whole);
+  const bool good = mpi.Comm_split(whole, process / size, process, node) == MPI_SUCCESS;
+  mpi.Comm_free(&whole);
   return good;
 }
 
@@ -101,9 +100,9 @@ bool split(MPI_Comm comm, MPI_Comm *node) {
 // receives with any tag, so it is only safe in MPI_Init.
 bool make_twin(MPI_Comm *twin) {
   MPI_Group group;
-  if (found.Comm_group(found.world, &group) != MPI_SUCCESS) return false;
-  const bool made = found.Comm_create_group(found.world, group, 0, twin) == MPI_SUCCESS;
-  found.Group_free(&group);
+  if (mpi.Comm_group(mpi.world, &group) != MPI_SUCCESS) return false;
+  const bool made = mpi.Comm_create_group(mpi.world, group, 0, twin) == MPI_SUCCESS;
+  mpi.Group_free(&group);
   return made;
 }
 
@@ -130,8 +129,8 @@ NodeName find_node(MPI_Comm comm, bool keep) {
   // The name is that of the node's first process: every communicator of all processes finds the same one, in whatever
   // order threads call this.
   NodeName name = of_process;
-  const bool good = found.Bcast(&name, sizeof name, found.byte, 0, node) == MPI_SUCCESS;
-  found.Comm_free(&node);
+  const bool good = mpi.Bcast(&name, sizeof name, mpi.byte, 0, node) == MPI_SUCCESS;
+  mpi.Comm_free(&node);
   if (!good) return no_name;
   if (keep) kept.store(name, std::memory_order_relaxed);
   return name;
@@ -140,10 +139,10 @@ NodeName find_node(MPI_Comm comm, bool keep) {
 void place_processes() {
   int processes = 0;
   MPI_Comm twin;
-  if (found.Comm_size(found.world, &processes) != MPI_SUCCESS || processes == 1 || !make_twin(&twin)) return;
+  if (mpi.Comm_size(mpi.world, &processes) != MPI_SUCCESS || processes == 1 || !make_twin(&twin)) return;
   const int own[] = {wanted_size(), counts_calls ? 1 : 0};
   int least[] = {-1, 0};
-  if (found.Allreduce(own, least, 2, MPI_INT, MPI_MIN, twin) != MPI_SUCCESS) least[0] = -1, least[1] = 0;
+  if (mpi.Allreduce(own, least, 2, MPI_INT, MPI_MIN, twin) != MPI_SUCCESS) least[0] = -1, least[1] = 0;
   if (least[0] >= 0) find_node(twin, true);
   all_count = least[1] != 0;
   world_twin = twin;
@@ -155,7 +154,7 @@ bool all_ranks_count() { return all_count; }
 MPI_Comm private_world() { return has_twin ? world_twin : MPI_COMM_NULL; }
 
 void forget_private_world() {
-  if (has_twin) found.Comm_free(&world_twin);
+  if (has_twin) mpi.Comm_free(&world_twin);
   has_twin = false;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/progress.h"
 
-#include "mpi/below.h"
 #include "mpi/communicators.h"
+#include "mpi/library.h"
 #include "mpi/probing.h"
 
 namespace coll::shim {
@@ -15,7 +15,7 @@ constinit std::atomic<bool> sent_since_barrier{false};
 // communicator of one rank, MPICH only looks at its message queue.)
 void look_into_mpi(void *) {
   int flag = 0;
-  found.Request_get_status(endless_request(), &flag, MPI_STATUS_IGNORE);
+  mpi.Request_get_status(endless_request(), &flag, MPI_STATUS_IGNORE);
 }
 
 }  // namespace coll::shim

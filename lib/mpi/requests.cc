@@ -8,10 +8,10 @@
 //     one thread, as coll_test() requires.
 #include "mpi/requests.h"
 
-#include "mpi/below.h"
 #include "mpi/errands.h"
 #include "mpi/errors.h"
 #include "mpi/hook.h"
+#include "mpi/library.h"
 #include "mpi/probing.h"
 #include "mpi/progress.h"
 #include "mpi/waits.h"
@@ -25,12 +25,12 @@
 namespace coll::shim {
 
 KeptType::~KeptType() {
-  if (duplicated_) found.Type_free(&handle_);
+  if (duplicated_) mpi.Type_free(&handle_);
 }
 
 bool KeptType::keep(Side &side) {
   if (side.packed_bytes() == 0 || is_predefined(side.datatype())) return true;
-  duplicated_ = found.Type_dup(side.datatype(), &handle_) == MPI_SUCCESS;
+  duplicated_ = mpi.Type_dup(side.datatype(), &handle_) == MPI_SUCCESS;
   const Datatype *element = duplicated_ ? datatype_of(handle_) : nullptr;
   if (element != nullptr) side.retype(handle_, element);
   return element != nullptr;
@@ -126,8 +126,8 @@ void advance_requests() {
 #ifdef COLL_SHIM_ABI
 MPI_Status empty_status;
 bool make_empty_status() {
-  return found.Status_set_elements(&empty_status, MPI_BYTE, 0) == MPI_SUCCESS &&
-         found.Status_set_cancelled(&empty_status, 0) == MPI_SUCCESS;
+  return mpi.Status_set_elements(&empty_status, MPI_BYTE, 0) == MPI_SUCCESS &&
+         mpi.Status_set_cancelled(&empty_status, 0) == MPI_SUCCESS;
 }
 #else
 bool make_empty_status() { return true; }
@@ -181,8 +181,7 @@ int wait_for_started(int count, void **states, double, MPI_Status *status) {
 StartExtended *start_extended = nullptr;
 
 int start_generalized(Started *started) {
-  if (over_open_mpi)
-    return found.Grequest_start(query_started, free_started, cancel_started, started, &started->handle);
+  if (over_open_mpi) return mpi.Grequest_start(query_started, free_started, cancel_started, started, &started->handle);
   return start_extended(query_started, free_started, cancel_started, poll_started, wait_for_started, started,
                         &started->handle);
 }
@@ -202,7 +201,7 @@ void Started::end() {
   moved.reset();
   exchange.reset();
   operation.reset();
-  found.Grequest_complete(handle);
+  mpi.Grequest_complete(handle);
 }
 
 void complete_those_over() {
@@ -236,7 +235,7 @@ bool progress_calls_mpi() { return !progress_is_locked; }
 
 bool start_requests() {
   int level = MPI_THREAD_SINGLE;
-  if (!find_more() || !make_empty_status() || found.Query_thread(&level) != MPI_SUCCESS) return false;
+  if (!find_more() || !make_empty_status() || mpi.Query_thread(&level) != MPI_SUCCESS) return false;
   let_threads_call_mpi(level == MPI_THREAD_MULTIPLE);
   progress_is_locked = !over_open_mpi && level == MPI_THREAD_MULTIPLE;
   return hook_progress(advance_requests);

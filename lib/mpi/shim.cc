@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The C entry points of blocking collectives and other calls.
-#include "mpi/below.h"
 #include "mpi/ending.h"
+#include "mpi/library.h"
 #include "mpi/memory.h"
 #include "mpi/operations.h"
 #include "mpi/presence.h"
@@ -17,44 +17,45 @@ extern "C" {
 
 int MPI_Barrier(MPI_Comm comm) {
   const int result = take_barrier(comm);
-  return result != passed_on ? result : forward(below().next.Barrier, comm);
+  return result != passed_on ? result : forward(mpi_library().next.Barrier, comm);
 }
 
 int MPI_Bcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm) {
   const int result = take_bcast(buffer, count, datatype, root, comm);
-  return result != passed_on ? result : forward(below().next.Bcast, buffer, count, datatype, root, comm);
+  return result != passed_on ? result : forward(mpi_library().next.Bcast, buffer, count, datatype, root, comm);
 }
 
 int MPI_Reduce(const void *send, void *recv, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
   const int result = take_reduce(send, recv, count, datatype, op, root, comm);
-  return result != passed_on ? result : forward(below().next.Reduce, send, recv, count, datatype, op, root, comm);
+  return result != passed_on ? result : forward(mpi_library().next.Reduce, send, recv, count, datatype, op, root, comm);
 }
 
 int MPI_Allreduce(const void *send, void *recv, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const int result = take_allreduce(send, recv, count, datatype, op, comm);
-  return result != passed_on ? result : forward(below().next.Allreduce, send, recv, count, datatype, op, comm);
+  return result != passed_on ? result : forward(mpi_library().next.Allreduce, send, recv, count, datatype, op, comm);
 }
 
 int MPI_Reduce_scatter(const void *send, void *recv, const int *counts, MPI_Datatype datatype, MPI_Op op,
                        MPI_Comm comm) {
   const int result = take_reduce_scatter(send, recv, counts, datatype, op, comm);
-  return result != passed_on ? result : forward(below().next.Reduce_scatter, send, recv, counts, datatype, op, comm);
+  return result != passed_on ? result
+                             : forward(mpi_library().next.Reduce_scatter, send, recv, counts, datatype, op, comm);
 }
 
 int MPI_Reduce_scatter_block(const void *send, void *recv, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const int result = take_reduce_scatter_block(send, recv, count, datatype, op, comm);
   return result != passed_on ? result
-                             : forward(below().next.Reduce_scatter_block, send, recv, count, datatype, op, comm);
+                             : forward(mpi_library().next.Reduce_scatter_block, send, recv, count, datatype, op, comm);
 }
 
 int MPI_Scan(const void *send, void *recv, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const int result = take_scan(send, recv, count, datatype, op, comm);
-  return result != passed_on ? result : forward(below().next.Scan, send, recv, count, datatype, op, comm);
+  return result != passed_on ? result : forward(mpi_library().next.Scan, send, recv, count, datatype, op, comm);
 }
 
 int MPI_Exscan(const void *send, void *recv, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const int result = take_exscan(send, recv, count, datatype, op, comm);
-  return result != passed_on ? result : forward(below().next.Exscan, send, recv, count, datatype, op, comm);
+  return result != passed_on ? result : forward(mpi_library().next.Exscan, send, recv, count, datatype, op, comm);
 }
 
 int MPI_Gather(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
@@ -62,31 +63,31 @@ int MPI_Gather(const void *send, int send_count, MPI_Datatype send_type, void *r
   const int result = take_gather(send, send_count, send_type, recv, recv_count, recv_type, root, comm);
   return result != passed_on
              ? result
-             : forward(below().next.Gather, send, send_count, send_type, recv, recv_count, recv_type, root, comm);
+             : forward(mpi_library().next.Gather, send, send_count, send_type, recv, recv_count, recv_type, root, comm);
 }
 
 int MPI_Gatherv(const void *send, int send_count, MPI_Datatype send_type, void *recv, const int *recv_counts,
                 const int *displs, MPI_Datatype recv_type, int root, MPI_Comm comm) {
   const int result = take_gatherv(send, send_count, send_type, recv, recv_counts, displs, recv_type, root, comm);
   return result != passed_on ? result
-                             : forward(below().next.Gatherv, send, send_count, send_type, recv, recv_counts, displs,
-                                       recv_type, root, comm);
+                             : forward(mpi_library().next.Gatherv, send, send_count, send_type, recv, recv_counts,
+                                       displs, recv_type, root, comm);
 }
 
 int MPI_Scatter(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
                 MPI_Datatype recv_type, int root, MPI_Comm comm) {
   const int result = take_scatter(send, send_count, send_type, recv, recv_count, recv_type, root, comm);
-  return result != passed_on
-             ? result
-             : forward(below().next.Scatter, send, send_count, send_type, recv, recv_count, recv_type, root, comm);
+  return result != passed_on ? result
+                             : forward(mpi_library().next.Scatter, send, send_count, send_type, recv, recv_count,
+                                       recv_type, root, comm);
 }
 
 int MPI_Scatterv(const void *send, const int *send_counts, const int *displs, MPI_Datatype send_type, void *recv,
                  int recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm) {
   const int result = take_scatterv(send, send_counts, displs, send_type, recv, recv_count, recv_type, root, comm);
   return result != passed_on ? result
-                             : forward(below().next.Scatterv, send, send_counts, displs, send_type, recv, recv_count,
-                                       recv_type, root, comm);
+                             : forward(mpi_library().next.Scatterv, send, send_counts, displs, send_type, recv,
+                                       recv_count, recv_type, root, comm);
 }
 
 int MPI_Allgather(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
@@ -94,15 +95,15 @@ int MPI_Allgather(const void *send, int send_count, MPI_Datatype send_type, void
   const int result = take_allgather(send, send_count, send_type, recv, recv_count, recv_type, comm);
   return result != passed_on
              ? result
-             : forward(below().next.Allgather, send, send_count, send_type, recv, recv_count, recv_type, comm);
+             : forward(mpi_library().next.Allgather, send, send_count, send_type, recv, recv_count, recv_type, comm);
 }
 
 int MPI_Allgatherv(const void *send, int send_count, MPI_Datatype send_type, void *recv, const int *recv_counts,
                    const int *displs, MPI_Datatype recv_type, MPI_Comm comm) {
   const int result = take_allgatherv(send, send_count, send_type, recv, recv_counts, displs, recv_type, comm);
   return result != passed_on ? result
-                             : forward(below().next.Allgatherv, send, send_count, send_type, recv, recv_counts, displs,
-                                       recv_type, comm);
+                             : forward(mpi_library().next.Allgatherv, send, send_count, send_type, recv, recv_counts,
+                                       displs, recv_type, comm);
 }
 
 int MPI_Alltoall(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
@@ -110,7 +111,7 @@ int MPI_Alltoall(const void *send, int send_count, MPI_Datatype send_type, void 
   const int result = take_alltoall(send, send_count, send_type, recv, recv_count, recv_type, comm);
   return result != passed_on
              ? result
-             : forward(below().next.Alltoall, send, send_count, send_type, recv, recv_count, recv_type, comm);
+             : forward(mpi_library().next.Alltoall, send, send_count, send_type, recv, recv_count, recv_type, comm);
 }
 
 int MPI_Alltoallv(const void *send, const int *send_counts, const int *send_displs, MPI_Datatype send_type, void *recv,
@@ -118,28 +119,28 @@ int MPI_Alltoallv(const void *send, const int *send_counts, const int *send_disp
   const int result =
       take_alltoallv(send, send_counts, send_displs, send_type, recv, recv_counts, recv_displs, recv_type, comm);
   return result != passed_on ? result
-                             : forward(below().next.Alltoallv, send, send_counts, send_displs, send_type, recv,
+                             : forward(mpi_library().next.Alltoallv, send, send_counts, send_displs, send_type, recv,
                                        recv_counts, recv_displs, recv_type, comm);
 }
 
 int MPI_Alloc_mem(MPI_Aint bytes, MPI_Info info, void *base) {
-  const int result = take_alloc_mem(bytes, info != below().info_null, base);
-  return result != passed_on ? result : forward(below().next.Alloc_mem, bytes, info, base);
+  const int result = take_alloc_mem(bytes, info != mpi_library().info_null, base);
+  return result != passed_on ? result : forward(mpi_library().next.Alloc_mem, bytes, info, base);
 }
 
 int MPI_Free_mem(void *base) {
   const int result = take_free_mem(base);
-  return result != passed_on ? result : forward(below().next.Free_mem, base);
+  return result != passed_on ? result : forward(mpi_library().next.Free_mem, base);
 }
 
 // A tool in front of the shim may call the library by this name, but the library must not get memory of the shim.
 int PMPI_Free_mem(void *base) {
   const int result = take_free_mem(base);
-  return result != passed_on ? result : below().own_free_mem(base);
+  return result != passed_on ? result : mpi_library().own_free_mem(base);
 }
 
 int MPI_Op_create(MPI_User_function *function, int commute, MPI_Op *op) {
-  const int result = below().next.Op_create(function, commute, op);
+  const int result = mpi_library().next.Op_create(function, commute, op);
   if (result == MPI_SUCCESS) remember_operation(*op, function, commute, Language::c);
   return result;
 }
@@ -147,20 +148,20 @@ int MPI_Op_create(MPI_User_function *function, int commute, MPI_Op *op) {
 int MPI_Op_free(MPI_Op *op) {
   const bool named = op != nullptr;
   const MPI_Op handle = named ? *op : MPI_Op{};
-  const int result = below().next.Op_free(op);
+  const int result = mpi_library().next.Op_free(op);
   if (result == MPI_SUCCESS && named) forget_operation(handle);
   return result;
 }
 
 int MPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status) {
-  const auto probe = [&] { return below().next.Iprobe(source, tag, comm, flag, status); };
+  const auto probe = [&] { return mpi_library().next.Iprobe(source, tag, comm, flag, status); };
   int result = probe();
   if (result == MPI_SUCCESS) after_probe(*flag != 0, [&] { return (result = probe()) != MPI_SUCCESS || *flag != 0; });
   return result;
 }
 
 int MPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status) {
-  const auto probe = [&] { return below().next.Improbe(source, tag, comm, flag, message, status); };
+  const auto probe = [&] { return mpi_library().next.Improbe(source, tag, comm, flag, message, status); };
   int result = probe();
   if (result == MPI_SUCCESS) after_probe(*flag != 0, [&] { return (result = probe()) != MPI_SUCCESS || *flag != 0; });
   return result;
@@ -168,33 +169,33 @@ int MPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *mess
 
 int MPI_Isend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request *request) {
   note_sent();
-  return below().next.Isend(buffer, count, type, to, tag, comm, request);
+  return mpi_library().next.Isend(buffer, count, type, to, tag, comm, request);
 }
 
 int MPI_Issend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request *request) {
   note_sent();
-  return below().next.Issend(buffer, count, type, to, tag, comm, request);
+  return mpi_library().next.Issend(buffer, count, type, to, tag, comm, request);
 }
 
 int MPI_Irsend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request *request) {
   note_sent();
-  return below().next.Irsend(buffer, count, type, to, tag, comm, request);
+  return mpi_library().next.Irsend(buffer, count, type, to, tag, comm, request);
 }
 
 int MPI_Ibsend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request *request) {
   note_sent();
-  return below().next.Ibsend(buffer, count, type, to, tag, comm, request);
+  return mpi_library().next.Ibsend(buffer, count, type, to, tag, comm, request);
 }
 
 int MPI_Comm_free(MPI_Comm *comm) {
-  const auto next = below().next.Comm_free;
+  const auto next = mpi_library().next.Comm_free;
   if (comm == nullptr) return next(comm);
   const Ending ending(*comm);
   return next(comm);
 }
 
 int MPI_Comm_disconnect(MPI_Comm *comm) {
-  const auto next = below().next.Comm_disconnect;
+  const auto next = mpi_library().next.Comm_disconnect;
   if (comm == nullptr) return next(comm);
   const Ending ending(*comm);
   return next(comm);
@@ -202,21 +203,21 @@ int MPI_Comm_disconnect(MPI_Comm *comm) {
 
 int MPI_Init(int *argc, char ***argv) {
   announce_presence();
-  const int result = below().next.Init(argc, argv);
+  const int result = mpi_library().next.Init(argc, argv);
   if (result == MPI_SUCCESS) start_up();
   return result;
 }
 
 int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
   announce_presence();
-  const int result = below().next.Init_thread(argc, argv, required, provided);
+  const int result = mpi_library().next.Init_thread(argc, argv, required, provided);
   if (result == MPI_SUCCESS) start_up();
   return result;
 }
 
 int MPI_Finalize(void) {
   shut_down();
-  const int result = below().next.Finalize();
+  const int result = mpi_library().next.Finalize();
   end_presence();
   return result;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The C entry points of MPI_Alltoallw and the neighbourhood collectives: blocking, non-blocking, and with large counts.
-#include "mpi/below.h"
+#include "mpi/library.h"
 #include "mpi/neighbors.h"
 #include "mpi/waits.h"
 
@@ -17,7 +17,7 @@ int MPI_Alltoallw(const void *send, const int *send_counts, const int *send_disp
   const int result = take_alltoallw(of_types(send, send_counts, send_displs, Types(send_types)),
                                     of_types(recv, recv_counts, recv_displs, Types(recv_types)), comm);
   return result != passed_on ? result
-                             : forward(below().next.Alltoallw, send, send_counts, send_displs, send_types, recv,
+                             : forward(mpi_library().next.Alltoallw, send, send_counts, send_displs, send_types, recv,
                                        recv_counts, recv_displs, recv_types, comm);
 }
 
@@ -25,9 +25,9 @@ int MPI_Neighbor_allgather(const void *send, int send_count, MPI_Datatype send_t
                            MPI_Datatype recv_type, MPI_Comm comm) {
   const int result = take_neighbors(neighbor_allgather, same_for_all(send, send_count, send_type),
                                     of_one_length(recv, recv_count, recv_type), comm);
-  return result != passed_on
-             ? result
-             : forward(below().next.Neighbor_allgather, send, send_count, send_type, recv, recv_count, recv_type, comm);
+  return result != passed_on ? result
+                             : forward(mpi_library().next.Neighbor_allgather, send, send_count, send_type, recv,
+                                       recv_count, recv_type, comm);
 }
 
 int MPI_Neighbor_allgatherv(const void *send, int send_count, MPI_Datatype send_type, void *recv,
@@ -35,17 +35,17 @@ int MPI_Neighbor_allgatherv(const void *send, int send_count, MPI_Datatype send_
   const int result = take_neighbors(neighbor_allgatherv, same_for_all<int, int>(send, send_count, send_type),
                                     of_lengths(recv, recv_counts, displs, recv_type), comm);
   return result != passed_on ? result
-                             : forward(below().next.Neighbor_allgatherv, send, send_count, send_type, recv, recv_counts,
-                                       displs, recv_type, comm);
+                             : forward(mpi_library().next.Neighbor_allgatherv, send, send_count, send_type, recv,
+                                       recv_counts, displs, recv_type, comm);
 }
 
 int MPI_Neighbor_alltoall(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
                           MPI_Datatype recv_type, MPI_Comm comm) {
   const int result = take_neighbors(neighbor_alltoall, of_one_length(send, send_count, send_type),
                                     of_one_length(recv, recv_count, recv_type), comm);
-  return result != passed_on
-             ? result
-             : forward(below().next.Neighbor_alltoall, send, send_count, send_type, recv, recv_count, recv_type, comm);
+  return result != passed_on ? result
+                             : forward(mpi_library().next.Neighbor_alltoall, send, send_count, send_type, recv,
+                                       recv_count, recv_type, comm);
 }
 
 int MPI_Neighbor_alltoallv(const void *send, const int *send_counts, const int *send_displs, MPI_Datatype send_type,
@@ -54,8 +54,8 @@ int MPI_Neighbor_alltoallv(const void *send, const int *send_counts, const int *
   const int result = take_neighbors(neighbor_alltoallv, of_lengths(send, send_counts, send_displs, send_type),
                                     of_lengths(recv, recv_counts, recv_displs, recv_type), comm);
   return result != passed_on ? result
-                             : forward(below().next.Neighbor_alltoallv, send, send_counts, send_displs, send_type, recv,
-                                       recv_counts, recv_displs, recv_type, comm);
+                             : forward(mpi_library().next.Neighbor_alltoallv, send, send_counts, send_displs, send_type,
+                                       recv, recv_counts, recv_displs, recv_type, comm);
 }
 
 int MPI_Neighbor_alltoallw(const void *send, const int *send_counts, const MPI_Aint *send_displs,
@@ -64,8 +64,8 @@ int MPI_Neighbor_alltoallw(const void *send, const int *send_counts, const MPI_A
   const int result = take_neighbors(neighbor_alltoallw, of_types(send, send_counts, send_displs, Types(send_types)),
                                     of_types(recv, recv_counts, recv_displs, Types(recv_types)), comm);
   return result != passed_on ? result
-                             : forward(below().next.Neighbor_alltoallw, send, send_counts, send_displs, send_types,
-                                       recv, recv_counts, recv_displs, recv_types, comm);
+                             : forward(mpi_library().next.Neighbor_alltoallw, send, send_counts, send_displs,
+                                       send_types, recv, recv_counts, recv_displs, recv_types, comm);
 }
 
 int MPI_Ialltoallw(const void *send, const int *send_counts, const int *send_displs, const MPI_Datatype *send_types,
@@ -75,7 +75,7 @@ int MPI_Ialltoallw(const void *send, const int *send_counts, const int *send_dis
                                      of_types(recv, recv_counts, recv_displs, Types(recv_types)), comm, request);
   return result != passed_on
              ? result
-             : forward_start([&] { return *request; }, below().next.Ialltoallw, send, send_counts, send_displs,
+             : forward_start([&] { return *request; }, mpi_library().next.Ialltoallw, send, send_counts, send_displs,
                              send_types, recv, recv_counts, recv_displs, recv_types, comm, request);
 }
 
@@ -84,7 +84,7 @@ int MPI_Ineighbor_allgather(const void *send, int send_count, MPI_Datatype send_
   const int result = start_neighbors(ineighbor_allgather, same_for_all(send, send_count, send_type),
                                      of_one_length(recv, recv_count, recv_type), comm, request);
   return result != passed_on ? result
-                             : forward_start([&] { return *request; }, below().next.Ineighbor_allgather, send,
+                             : forward_start([&] { return *request; }, mpi_library().next.Ineighbor_allgather, send,
                                              send_count, send_type, recv, recv_count, recv_type, comm, request);
 }
 
@@ -95,8 +95,8 @@ int MPI_Ineighbor_allgatherv(const void *send, int send_count, MPI_Datatype send
                                      of_lengths(recv, recv_counts, displs, recv_type), comm, request);
   return result != passed_on
              ? result
-             : forward_start([&] { return *request; }, below().next.Ineighbor_allgatherv, send, send_count, send_type,
-                             recv, recv_counts, displs, recv_type, comm, request);
+             : forward_start([&] { return *request; }, mpi_library().next.Ineighbor_allgatherv, send, send_count,
+                             send_type, recv, recv_counts, displs, recv_type, comm, request);
 }
 
 int MPI_Ineighbor_alltoall(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
@@ -104,7 +104,7 @@ int MPI_Ineighbor_alltoall(const void *send, int send_count, MPI_Datatype send_t
   const int result = start_neighbors(ineighbor_alltoall, of_one_length(send, send_count, send_type),
                                      of_one_length(recv, recv_count, recv_type), comm, request);
   return result != passed_on ? result
-                             : forward_start([&] { return *request; }, below().next.Ineighbor_alltoall, send,
+                             : forward_start([&] { return *request; }, mpi_library().next.Ineighbor_alltoall, send,
                                              send_count, send_type, recv, recv_count, recv_type, comm, request);
 }
 
@@ -115,8 +115,8 @@ int MPI_Ineighbor_alltoallv(const void *send, const int *send_counts, const int 
                                      of_lengths(recv, recv_counts, recv_displs, recv_type), comm, request);
   return result != passed_on
              ? result
-             : forward_start([&] { return *request; }, below().next.Ineighbor_alltoallv, send, send_counts, send_displs,
-                             send_type, recv, recv_counts, recv_displs, recv_type, comm, request);
+             : forward_start([&] { return *request; }, mpi_library().next.Ineighbor_alltoallv, send, send_counts,
+                             send_displs, send_type, recv, recv_counts, recv_displs, recv_type, comm, request);
 }
 
 int MPI_Ineighbor_alltoallw(const void *send, const int *send_counts, const MPI_Aint *send_displs,
@@ -127,8 +127,8 @@ int MPI_Ineighbor_alltoallw(const void *send, const int *send_counts, const MPI_
                                      of_types(recv, recv_counts, recv_displs, Types(recv_types)), comm, request);
   return result != passed_on
              ? result
-             : forward_start([&] { return *request; }, below().next.Ineighbor_alltoallw, send, send_counts, send_displs,
-                             send_types, recv, recv_counts, recv_displs, recv_types, comm, request);
+             : forward_start([&] { return *request; }, mpi_library().next.Ineighbor_alltoallw, send, send_counts,
+                             send_displs, send_types, recv, recv_counts, recv_displs, recv_types, comm, request);
 }
 
 #ifdef COLL_SHIM_LARGE_COUNTS
@@ -139,7 +139,7 @@ int MPI_Alltoallw_c(const void *send, const MPI_Count *send_counts, const MPI_Ai
   const int result = take_alltoallw(of_types(send, send_counts, send_displs, Types(send_types)),
                                     of_types(recv, recv_counts, recv_displs, Types(recv_types)), comm);
   return result != passed_on ? result
-                             : forward(below().next.Alltoallw_c, send, send_counts, send_displs, send_types, recv,
+                             : forward(mpi_library().next.Alltoallw_c, send, send_counts, send_displs, send_types, recv,
                                        recv_counts, recv_displs, recv_types, comm);
 }
 
@@ -148,8 +148,8 @@ int MPI_Neighbor_allgather_c(const void *send, MPI_Count send_count, MPI_Datatyp
   const int result = take_neighbors(neighbor_allgather, same_for_all(send, send_count, send_type),
                                     of_one_length(recv, recv_count, recv_type), comm);
   return result != passed_on ? result
-                             : forward(below().next.Neighbor_allgather_c, send, send_count, send_type, recv, recv_count,
-                                       recv_type, comm);
+                             : forward(mpi_library().next.Neighbor_allgather_c, send, send_count, send_type, recv,
+                                       recv_count, recv_type, comm);
 }
 
 int MPI_Neighbor_allgatherv_c(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
@@ -158,7 +158,7 @@ int MPI_Neighbor_allgatherv_c(const void *send, MPI_Count send_count, MPI_Dataty
   const int result = take_neighbors(neighbor_allgatherv, same_for_all<MPI_Count, MPI_Aint>(send, send_count, send_type),
                                     of_lengths(recv, recv_counts, displs, recv_type), comm);
   return result != passed_on ? result
-                             : forward(below().next.Neighbor_allgatherv_c, send, send_count, send_type, recv,
+                             : forward(mpi_library().next.Neighbor_allgatherv_c, send, send_count, send_type, recv,
                                        recv_counts, displs, recv_type, comm);
 }
 
@@ -167,8 +167,8 @@ int MPI_Neighbor_alltoall_c(const void *send, MPI_Count send_count, MPI_Datatype
   const int result = take_neighbors(neighbor_alltoall, of_one_length(send, send_count, send_type),
                                     of_one_length(recv, recv_count, recv_type), comm);
   return result != passed_on ? result
-                             : forward(below().next.Neighbor_alltoall_c, send, send_count, send_type, recv, recv_count,
-                                       recv_type, comm);
+                             : forward(mpi_library().next.Neighbor_alltoall_c, send, send_count, send_type, recv,
+                                       recv_count, recv_type, comm);
 }
 
 int MPI_Neighbor_alltoallv_c(const void *send, const MPI_Count *send_counts, const MPI_Aint *send_displs,
@@ -177,8 +177,8 @@ int MPI_Neighbor_alltoallv_c(const void *send, const MPI_Count *send_counts, con
   const int result = take_neighbors(neighbor_alltoallv, of_lengths(send, send_counts, send_displs, send_type),
                                     of_lengths(recv, recv_counts, recv_displs, recv_type), comm);
   return result != passed_on ? result
-                             : forward(below().next.Neighbor_alltoallv_c, send, send_counts, send_displs, send_type,
-                                       recv, recv_counts, recv_displs, recv_type, comm);
+                             : forward(mpi_library().next.Neighbor_alltoallv_c, send, send_counts, send_displs,
+                                       send_type, recv, recv_counts, recv_displs, recv_type, comm);
 }
 
 int MPI_Neighbor_alltoallw_c(const void *send, const MPI_Count *send_counts, const MPI_Aint *send_displs,
@@ -187,8 +187,8 @@ int MPI_Neighbor_alltoallw_c(const void *send, const MPI_Count *send_counts, con
   const int result = take_neighbors(neighbor_alltoallw, of_types(send, send_counts, send_displs, Types(send_types)),
                                     of_types(recv, recv_counts, recv_displs, Types(recv_types)), comm);
   return result != passed_on ? result
-                             : forward(below().next.Neighbor_alltoallw_c, send, send_counts, send_displs, send_types,
-                                       recv, recv_counts, recv_displs, recv_types, comm);
+                             : forward(mpi_library().next.Neighbor_alltoallw_c, send, send_counts, send_displs,
+                                       send_types, recv, recv_counts, recv_displs, recv_types, comm);
 }
 
 int MPI_Ialltoallw_c(const void *send, const MPI_Count *send_counts, const MPI_Aint *send_displs,
@@ -198,7 +198,7 @@ int MPI_Ialltoallw_c(const void *send, const MPI_Count *send_counts, const MPI_A
                                      of_types(recv, recv_counts, recv_displs, Types(recv_types)), comm, request);
   return result != passed_on
              ? result
-             : forward_start([&] { return *request; }, below().next.Ialltoallw_c, send, send_counts, send_displs,
+             : forward_start([&] { return *request; }, mpi_library().next.Ialltoallw_c, send, send_counts, send_displs,
                              send_types, recv, recv_counts, recv_displs, recv_types, comm, request);
 }
 
@@ -207,7 +207,7 @@ int MPI_Ineighbor_allgather_c(const void *send, MPI_Count send_count, MPI_Dataty
   const int result = start_neighbors(ineighbor_allgather, same_for_all(send, send_count, send_type),
                                      of_one_length(recv, recv_count, recv_type), comm, request);
   return result != passed_on ? result
-                             : forward_start([&] { return *request; }, below().next.Ineighbor_allgather_c, send,
+                             : forward_start([&] { return *request; }, mpi_library().next.Ineighbor_allgather_c, send,
                                              send_count, send_type, recv, recv_count, recv_type, comm, request);
 }
 
@@ -219,8 +219,8 @@ int MPI_Ineighbor_allgatherv_c(const void *send, MPI_Count send_count, MPI_Datat
                       of_lengths(recv, recv_counts, displs, recv_type), comm, request);
   return result != passed_on
              ? result
-             : forward_start([&] { return *request; }, below().next.Ineighbor_allgatherv_c, send, send_count, send_type,
-                             recv, recv_counts, displs, recv_type, comm, request);
+             : forward_start([&] { return *request; }, mpi_library().next.Ineighbor_allgatherv_c, send, send_count,
+                             send_type, recv, recv_counts, displs, recv_type, comm, request);
 }
 
 int MPI_Ineighbor_alltoall_c(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
@@ -228,7 +228,7 @@ int MPI_Ineighbor_alltoall_c(const void *send, MPI_Count send_count, MPI_Datatyp
   const int result = start_neighbors(ineighbor_alltoall, of_one_length(send, send_count, send_type),
                                      of_one_length(recv, recv_count, recv_type), comm, request);
   return result != passed_on ? result
-                             : forward_start([&] { return *request; }, below().next.Ineighbor_alltoall_c, send,
+                             : forward_start([&] { return *request; }, mpi_library().next.Ineighbor_alltoall_c, send,
                                              send_count, send_type, recv, recv_count, recv_type, comm, request);
 }
 
@@ -240,7 +240,7 @@ int MPI_Ineighbor_alltoallv_c(const void *send, const MPI_Count *send_counts, co
                                      of_lengths(recv, recv_counts, recv_displs, recv_type), comm, request);
   return result != passed_on
              ? result
-             : forward_start([&] { return *request; }, below().next.Ineighbor_alltoallv_c, send, send_counts,
+             : forward_start([&] { return *request; }, mpi_library().next.Ineighbor_alltoallv_c, send, send_counts,
                              send_displs, send_type, recv, recv_counts, recv_displs, recv_type, comm, request);
 }
 
@@ -252,7 +252,7 @@ int MPI_Ineighbor_alltoallw_c(const void *send, const MPI_Count *send_counts, co
                                      of_types(recv, recv_counts, recv_displs, Types(recv_types)), comm, request);
   return result != passed_on
              ? result
-             : forward_start([&] { return *request; }, below().next.Ineighbor_alltoallw_c, send, send_counts,
+             : forward_start([&] { return *request; }, mpi_library().next.Ineighbor_alltoallw_c, send, send_counts,
                              send_displs, send_types, recv, recv_counts, recv_displs, recv_types, comm, request);
 }
 

@@ -2,8 +2,8 @@
 //
 // The C entry points of persistent requests: those that create one, also with large counts, those that start it, and
 // those that end it.
-#include "mpi/below.h"
 #include "mpi/errors.h"
+#include "mpi/library.h"
 #include "mpi/neighbors.h"
 #include "mpi/persistent.h"
 #include "mpi/start.h"
@@ -15,14 +15,14 @@ namespace {
 
 int start_one(MPI_Request *request) {
   Persistent *own = request != nullptr ? find_persistent(*request) : nullptr;
-  return own != nullptr ? own->start() : below().next.Start(request);
+  return own != nullptr ? own->start() : mpi_library().next.Start(request);
 }
 
 // Starts the requests one by one, in the order of the array, if libcoll serves one of them.
 int start_all(int count, MPI_Request *requests) {
   bool has_own = false;
   for (int i = 0; i < count && requests != nullptr && !has_own; i++) has_own = find_persistent(requests[i]) != nullptr;
-  if (!has_own) return below().next.Startall(count, requests);
+  if (!has_own) return mpi_library().next.Startall(count, requests);
   for (int i = 0; i < count; i++)
     if (const int code = start_one(&requests[i]); code != MPI_SUCCESS) return code;
   return MPI_SUCCESS;
@@ -45,30 +45,30 @@ int MPI_Startall(int count, MPI_Request *requests) {
 }
 
 int MPI_Request_free(MPI_Request *request) {
-  if (request == nullptr) return below().next.Request_free(request);
+  if (request == nullptr) return mpi_library().next.Request_free(request);
   const MPI_Request handle = *request;
   Persistent *own = find_persistent(handle);
-  const int result = below().next.Request_free(request);
+  const int result = mpi_library().next.Request_free(request);
   if (result == MPI_SUCCESS) own != nullptr ? own->free() : note_freed(handle);
   return result;
 }
 
 // MPI forbids cancelling a collective; the receive behind the handle must not be cancelled.
 int MPI_Cancel(MPI_Request *request) {
-  if (request == nullptr || find_persistent(*request) == nullptr) return below().next.Cancel(request);
-  return finish(found.world, {COLL_OK, MPI_ERR_REQUEST}, "MPI_Cancel");
+  if (request == nullptr || find_persistent(*request) == nullptr) return mpi_library().next.Cancel(request);
+  return finish(mpi.world, {COLL_OK, MPI_ERR_REQUEST}, "MPI_Cancel");
 }
 
 #define UNPACK(...) __VA_ARGS__
 // Defines an entry point: its name, the call that starts it and, in parentheses, the parameters and arguments before
 // MPI_Info.
-#define ENTRY(symbol, next_name, starts, parameters, arguments)                                                  \
-  int symbol(UNPACK parameters, MPI_Info info, MPI_Request *request) {                                           \
-    const Target target = Target::persistent(request);                                                           \
-    const int result = starts;                                                                                   \
-    if (result != passed_on) return result;                                                                      \
-    return forward_start<note_started>([&] { return *request; }, below().next.next_name, UNPACK arguments, info, \
-                                       request);                                                                 \
+#define ENTRY(symbol, next_name, starts, parameters, arguments)                                                        \
+  int symbol(UNPACK parameters, MPI_Info info, MPI_Request *request) {                                                 \
+    const Target target = Target::persistent(request);                                                                 \
+    const int result = starts;                                                                                         \
+    if (result != passed_on) return result;                                                                            \
+    return forward_start<note_started>([&] { return *request; }, mpi_library().next.next_name, UNPACK arguments, info, \
+                                       request);                                                                       \
   }
 
 // All entries, with counts and displacements of int, or of MPI_Count and MPI_Aint.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/spending.h"
 
-#include "mpi/below.h"
 #include "mpi/datatypes.h"
+#include "mpi/library.h"
 
 #include <coll/shim.h>
 
@@ -71,14 +71,14 @@ void begin_statistics(int rank) { counts_calls = coll_stats_begin(rank) != 0; }
 void compare_ranks(MPI_Comm world) {
   int rank = 0, ranks = 0;
   double sums[3];
-  if (found.Comm_rank(world, &rank) != MPI_SUCCESS || found.Comm_size(world, &ranks) != MPI_SUCCESS) return;
+  if (mpi.Comm_rank(world, &rank) != MPI_SUCCESS || mpi.Comm_size(world, &ranks) != MPI_SUCCESS) return;
   if (coll_stats_sums(sums) != COLL_OK) return;
   ValueAtRank own[3], least[3] = {}, greatest[3] = {};
   double all[3] = {};
   for (int i = 0; i < 3; i++) own[i] = {sums[i], rank};
-  if (found.Reduce(own, least, 3, MPI_DOUBLE_INT, MPI_MINLOC, 0, world) != MPI_SUCCESS ||
-      found.Reduce(own, greatest, 3, MPI_DOUBLE_INT, MPI_MAXLOC, 0, world) != MPI_SUCCESS ||
-      found.Reduce(sums, all, 3, MPI_DOUBLE, MPI_SUM, 0, world) != MPI_SUCCESS || rank != 0)
+  if (mpi.Reduce(own, least, 3, MPI_DOUBLE_INT, MPI_MINLOC, 0, world) != MPI_SUCCESS ||
+      mpi.Reduce(own, greatest, 3, MPI_DOUBLE_INT, MPI_MAXLOC, 0, world) != MPI_SUCCESS ||
+      mpi.Reduce(sums, all, 3, MPI_DOUBLE, MPI_SUM, 0, world) != MPI_SUCCESS || rank != 0)
     return;
   coll_stats_spread spreads[3];
   for (int i = 0; i < 3; i++)

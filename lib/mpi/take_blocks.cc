@@ -5,8 +5,8 @@
 // datatypes. In the regular variants the number is the same for all blocks, hence known to all ranks, and blocks of 1 B
 // to 2 GiB - 1 are intercepted. In the v-variants no number is known to all ranks, so every call is intercepted.
 #include "mpi/arguments.h"
-#include "mpi/below.h"
 #include "mpi/blocks.h"
+#include "mpi/library.h"
 #include "mpi/misfit.h"
 #include "mpi/take.h"
 #include "mpi/two_level.h"
@@ -50,7 +50,7 @@ const void *input_of(const Side &send, const Side &recv) {
 Blocks blocks_of(const Side &side) { return {0, side.counts(), side.displs()}; }
 
 // Describes a block of a Misfit.
-Message bytes_of(const Misfit &misfit) { return {misfit.count(), found.byte}; }
+Message bytes_of(const Misfit &misfit) { return {misfit.count(), mpi.byte}; }
 
 // Ends a call that used a Misfit; `cut`: this rank had room for less than was exchanged.
 int end_misfit(Taking &call, bool stored, bool cut) {

@@ -15,7 +15,7 @@ constexpr std::size_t piece_bytes = std::size_t{256} << 10;
 
 void barrier(Nodes &nodes) {
   nodes.inside().barrier();
-  if (nodes.local() == 0) check_mpi(found.Barrier(nodes.rail()));
+  if (nodes.local() == 0) check_mpi(mpi.Barrier(nodes.rail()));
   nodes.inside().barrier();
 }
 
@@ -33,9 +33,8 @@ void bcast(Nodes &nodes, void *buffer, std::size_t bytes, int root) {
         char *part = static_cast<char *>(buffer) + piece.first;
         const int count = static_cast<int>(piece.count);
         if (spread_first) nodes.inside().bcast(part, piece.count, nodes.local_of(root));
-        if (leads && whole) check_mpi(found.Bcast(part, count, found.byte, root_node, nodes.rail()));
-        else if (leads)
-          check_mpi(found.Ibcast(part, count, found.byte, root_node, nodes.rail(), crossing.start(piece)));
+        if (leads && whole) check_mpi(mpi.Bcast(part, count, mpi.byte, root_node, nodes.rail()));
+        else if (leads) check_mpi(mpi.Ibcast(part, count, mpi.byte, root_node, nodes.rail(), crossing.start(piece)));
       },
       [&](const Piece &piece) {
         char *part = static_cast<char *>(buffer) + piece.first;

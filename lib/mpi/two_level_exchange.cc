@@ -50,8 +50,8 @@ void allgather_by_one(Nodes &nodes, const void *send, void *recv, const Blocks &
       for (const int rank : nodes.ranks_of(node)) end += static_cast<int>(blocks.count(rank));
       counts.push_back(end - displs.back());
     }
-    check_mpi(found.Allgatherv(own, counts[static_cast<std::size_t>(nodes.node())], found.byte, all, counts.data(),
-                               displs.data(), found.byte, nodes.rail()));
+    check_mpi(mpi.Allgatherv(own, counts[static_cast<std::size_t>(nodes.node())], mpi.byte, all, counts.data(),
+                             displs.data(), mpi.byte, nodes.rail()));
   }
   nodes.inside().bcast(all, total, 0);
   for (const int rank : nodes.by_node()) {
@@ -80,22 +80,22 @@ void allgather_by_rails(Nodes &nodes, const void *send, void *recv, const Blocks
     const int from = neighbour(-1 - i);
     const std::size_t bytes = blocks.count(on_rail(from));
     arrived[static_cast<std::size_t>(i)] = at;
-    check_mpi(found.Irecv(at, static_cast<int>(bytes), found.byte, from, tag, nodes.rail(),
-                          &requests[static_cast<std::size_t>(i)]));
+    check_mpi(mpi.Irecv(at, static_cast<int>(bytes), mpi.byte, from, tag, nodes.rail(),
+                        &requests[static_cast<std::size_t>(i)]));
     at += bytes;
   }
   for (int i = 0; i < last; i++)
-    check_mpi(found.Isend(own, own_bytes, found.byte, neighbour(1 + i), tag, nodes.rail(),
-                          &requests[static_cast<std::size_t>(last + i)]));
+    check_mpi(mpi.Isend(own, own_bytes, mpi.byte, neighbour(1 + i), tag, nodes.rail(),
+                        &requests[static_cast<std::size_t>(last + i)]));
   std::size_t *sizes = nodes.numbers(2 * locals), *displs = sizes + locals;
   for (int i = -1; i < last; i++) {
-    if (i >= 0) check_mpi(found.Wait(&requests[static_cast<std::size_t>(i)], MPI_STATUS_IGNORE));
+    if (i >= 0) check_mpi(mpi.Wait(&requests[static_cast<std::size_t>(i)], MPI_STATUS_IGNORE));
     const std::span<const int> ranks = nodes.ranks_of(neighbour(-1 - i));
     for (std::size_t k = 0; k < locals; k++) sizes[k] = blocks.count(ranks[k]), displs[k] = blocks.displ(ranks[k]);
     const void *block = i >= 0 ? arrived[static_cast<std::size_t>(i)] : send == recv ? COLL_IN_PLACE : send;
     nodes.inside().allgather(block, sizes[local], recv, sizes, displs);
   }
-  check_mpi(found.Waitall(last, requests.data() + last, MPI_STATUSES_IGNORE));
+  check_mpi(mpi.Waitall(last, requests.data() + last, MPI_STATUSES_IGNORE));
 }
 
 }  // namespace
@@ -136,7 +136,7 @@ void alltoall(Nodes &nodes, const void *send, void *recv, std::size_t bytes) {
     for (std::size_t node = 0; node < count; node++)
       std::memcpy(at(one, node * locals + from), at(other, from * count + node), bytes);
   const int part = static_cast<int>(locals * bytes);
-  check_mpi(found.Alltoall(one, part, found.byte, other, part, found.byte, nodes.rail()));
+  check_mpi(mpi.Alltoall(one, part, mpi.byte, other, part, mpi.byte, nodes.rail()));
   for (std::size_t node = 0; node < count; node++)
     for (std::size_t from = 0; from < locals; from++)
       std::memcpy(of_rank(recv, node, from), at(other, node * locals + from), bytes);

@@ -87,7 +87,7 @@ class Messages {
         }
     }
   }
-  void wait() { check_mpi(found.Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE)); }
+  void wait() { check_mpi(mpi.Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE)); }
 
  private:
   // Describes where a piece of a node's stream is in the buffer. Returns false if there is no such piece.
@@ -114,14 +114,14 @@ class Messages {
   void post(char *buffer, int rank, One one) {
     MPI_Request request;
     if (sizes_.size() == 1) {
-      check_mpi(one(buffer + displs_[0], sizes_[0], found.byte, rank, &request));
+      check_mpi(one(buffer + displs_[0], sizes_[0], mpi.byte, rank, &request));
     } else {
       MPI_Datatype scattered;
-      check_mpi(found.Type_create_hindexed(static_cast<int>(sizes_.size()), sizes_.data(), displs_.data(), found.byte,
-                                           &scattered));
-      check_mpi(found.Type_commit(&scattered));
+      check_mpi(mpi.Type_create_hindexed(static_cast<int>(sizes_.size()), sizes_.data(), displs_.data(), mpi.byte,
+                                         &scattered));
+      check_mpi(mpi.Type_commit(&scattered));
       check_mpi(one(buffer, 1, scattered, rank, &request));
-      check_mpi(found.Type_free(&scattered));
+      check_mpi(mpi.Type_free(&scattered));
     }
     requests_.push_back(request);
   }
@@ -152,7 +152,7 @@ void gather(Nodes &nodes, const void *send, std::size_t bytes, void *recv, const
   const int local_root = nodes.local_of(root);
   if (nodes.rank() == root) {
     Messages messages(nodes, recv, blocks, [&](void *to, int count, MPI_Datatype type, int rank, MPI_Request *request) {
-      return found.Irecv(to, count, type, rank, tag, nodes.all(), request);
+      return mpi.Irecv(to, count, type, rank, tag, nodes.all(), request);
     });
     const Own own(nodes, blocks);
     nodes.inside().gather(send, bytes, recv, own.sizes, own.displs, local_root);
@@ -170,8 +170,8 @@ void gather(Nodes &nodes, const void *send, std::size_t bytes, void *recv, const
           nodes.inside().gather(static_cast<const char *>(send) + own.offset, own.bytes, at, stream.parts(), nullptr,
                                 leader);
           if (nodes.local() == leader)
-            check_mpi(found.Isend(at, static_cast<int>(piece.count), found.byte, root, tag, nodes.all(),
-                                  crossing.start(piece)));
+            check_mpi(
+                mpi.Isend(at, static_cast<int>(piece.count), mpi.byte, root, tag, nodes.all(), crossing.start(piece)));
         },
         [&](const Piece &piece) { crossing.wait(piece); });
   }
@@ -183,7 +183,7 @@ void scatter(Nodes &nodes, const void *send, const Blocks &blocks, void *recv, s
   if (nodes.rank() == root) {
     Messages messages(nodes, const_cast<void *>(send), blocks,
                       [&](void *from, int count, MPI_Datatype type, int rank, MPI_Request *request) {
-                        return found.Isend(from, count, type, rank, tag, nodes.all(), request);
+                        return mpi.Isend(from, count, type, rank, tag, nodes.all(), request);
                       });
     const Own own(nodes, blocks);
     nodes.inside().scatter(send, own.sizes, own.displs, recv, bytes, local_root);
@@ -197,8 +197,8 @@ void scatter(Nodes &nodes, const void *send, const Blocks &blocks, void *recv, s
         stream.bytes(), piece_bytes,
         [&](const Piece &piece) {
           if (nodes.local() == leader)
-            check_mpi(found.Irecv(stream.piece_at(piece), static_cast<int>(piece.count), found.byte, root, tag,
-                                  nodes.all(), crossing.start(piece)));
+            check_mpi(mpi.Irecv(stream.piece_at(piece), static_cast<int>(piece.count), mpi.byte, root, tag, nodes.all(),
+                                crossing.start(piece)));
         },
         [&](const Piece &piece) {
           crossing.wait(piece);

@@ -83,8 +83,7 @@ void allreduce_by_one(Nodes &nodes, const void *send, void *recv, std::size_t co
   char *own = leads ? nodes.room(Nodes::first, bytes) : nullptr;
   nodes.inside().reduce(send, own, count, reduction, 0);
   if (leads)
-    check_mpi(
-        found.Allreduce(own, recv, static_cast<int>(count), reduction.datatype, reduction.operation, nodes.rail()));
+    check_mpi(mpi.Allreduce(own, recv, static_cast<int>(count), reduction.datatype, reduction.operation, nodes.rail()));
   nodes.inside().bcast(recv, bytes, 0);
 }
 
@@ -100,8 +99,8 @@ void reduce_by_one(Nodes &nodes, const void *send, void *recv, std::size_t count
   void *result = hands_over && leads ? nodes.room(Nodes::second, bytes) : recv;
   nodes.inside().reduce(send, own, count, reduction, leader);
   if (leads)
-    check_mpi(found.Reduce(own, result, static_cast<int>(count), reduction.datatype, reduction.operation, root_node,
-                           nodes.rail()));
+    check_mpi(mpi.Reduce(own, result, static_cast<int>(count), reduction.datatype, reduction.operation, root_node,
+                         nodes.rail()));
   if (!hands_over) return;
   std::size_t *sizes = nodes.numbers(nodes.locals().size());
   for (std::size_t i = 0; i < nodes.locals().size(); i++) sizes[i] = nodes.locals()[i] == root ? bytes : 0;
@@ -121,8 +120,8 @@ void allreduce(Nodes &nodes, const void *send, void *recv, std::size_t count, co
         nodes.inside().reduce_scatter(element(send, piece.first, reduction), own, deal.counts(piece), reduction);
         // No rank reads this piece of the input any more, so the result may overwrite it.
         if (const int part = deal.own_count(piece); part > 0)
-          check_mpi(found.Iallreduce(own, element(recv, piece.first, reduction) + deal.own_offset(piece), part,
-                                     reduction.datatype, reduction.operation, nodes.rail(), crossing.start(piece)));
+          check_mpi(mpi.Iallreduce(own, element(recv, piece.first, reduction) + deal.own_offset(piece), part,
+                                   reduction.datatype, reduction.operation, nodes.rail(), crossing.start(piece)));
       },
       [&](const Piece &piece) {
         crossing.wait(piece);
@@ -141,8 +140,8 @@ void reduce(Nodes &nodes, const void *send, void *recv, std::size_t count, const
         char *own = deal.own(piece);
         nodes.inside().reduce_scatter(element(send, piece.first, reduction), own, deal.counts(piece), reduction);
         if (const int part = deal.own_count(piece); part > 0)
-          check_mpi(found.Ireduce(own, deal.result(piece), part, reduction.datatype, reduction.operation, root_node,
-                                  nodes.rail(), crossing.start(piece)));
+          check_mpi(mpi.Ireduce(own, deal.result(piece), part, reduction.datatype, reduction.operation, root_node,
+                                nodes.rail(), crossing.start(piece)));
       },
       [&](const Piece &piece) {
         crossing.wait(piece);

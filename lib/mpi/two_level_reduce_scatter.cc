@@ -43,7 +43,7 @@ void by_one(Nodes &nodes, const void *send, void *recv, const Blocks &blocks, co
     std::vector<int> counts(static_cast<std::size_t>(nodes.nodes()));
     for (int rank = 0; rank < nodes.ranks(); rank++)
       counts[static_cast<std::size_t>(nodes.node_of(rank))] += static_cast<int>(blocks.count(rank));
-    check_mpi(found.Reduce_scatter(partial, own, counts.data(), reduction.datatype, reduction.operation, nodes.rail()));
+    check_mpi(mpi.Reduce_scatter(partial, own, counts.data(), reduction.datatype, reduction.operation, nodes.rail()));
   }
   std::size_t *sizes = nodes.numbers(nodes.locals().size());
   for (std::size_t i = 0; i < nodes.locals().size(); i++) sizes[i] = blocks.count(nodes.locals()[i]) * width;
@@ -75,8 +75,8 @@ void by_rails(Nodes &nodes, const void *send, void *recv, const Blocks &blocks, 
         nodes.inside().reduce_scatter(static_cast<const char *>(send) + blocks.displ(ranks[0]) * width, mine, counts,
                                       reduction);
         if (const std::size_t count = counts[nodes.local()]; count > 0)
-          check_mpi(found.Ireduce(mine, result, static_cast<int>(count), reduction.datatype, reduction.operation, node,
-                                  nodes.rail(), crossing.start(piece)));
+          check_mpi(mpi.Ireduce(mine, result, static_cast<int>(count), reduction.datatype, reduction.operation, node,
+                                nodes.rail(), crossing.start(piece)));
       },
       [&](const Piece &piece) { crossing.wait(piece); });
   if (result != recv && own_bytes > 0) std::memcpy(recv, result, own_bytes);

@@ -30,14 +30,14 @@ void scan(Nodes &nodes, const void *send, void *recv, std::size_t count, const R
         // Rank 0 of an exscan may have no receive buffer.
         char *to = recv != nullptr ? static_cast<char *>(recv) + piece.first * width : nullptr;
         char *sum = sum_of(piece);
-        char *below = sum + most * width;
+        char *lower = sum + most * width;
         nodes.inside().reduce(from, sum, piece.count, reduction, 0);
         const int elements = static_cast<int>(piece.count);
         if (leads && reduction.commutes)
-          check_mpi(found.Iexscan(sum, below, elements, reduction.datatype, reduction.operation, nodes.rail(),
-                                  crossing.start(piece)));
+          check_mpi(mpi.Iexscan(sum, lower, elements, reduction.datatype, reduction.operation, nodes.rail(),
+                                crossing.start(piece)));
         else if (leads)
-          check_mpi(found.Exscan(sum, below, elements, reduction.datatype, reduction.operation, nodes.rail()));
+          check_mpi(mpi.Exscan(sum, lower, elements, reduction.datatype, reduction.operation, nodes.rail()));
         const void *input = send == recv ? COLL_IN_PLACE : from;
         if (own == Own::included) nodes.inside().scan(input, to, piece.count, reduction);
         else nodes.inside().exscan(input, to, piece.count, reduction);
@@ -46,12 +46,12 @@ void scan(Nodes &nodes, const void *send, void *recv, std::size_t count, const R
         crossing.wait(piece);
         if (nodes.node() == 0) return;
         char *to = static_cast<char *>(recv) + piece.first * width;
-        char *below = sum_of(piece) + most * width;
-        nodes.inside().bcast(below, piece.count * width, 0);
-        if (own == Own::left_out && leads) std::memcpy(to, below, piece.count * width);
+        char *lower = sum_of(piece) + most * width;
+        nodes.inside().bcast(lower, piece.count * width, 0);
+        if (own == Own::left_out && leads) std::memcpy(to, lower, piece.count * width);
         else
           check_mpi(
-              found.Reduce_local(below, to, static_cast<int>(piece.count), reduction.datatype, reduction.operation));
+              mpi.Reduce_local(lower, to, static_cast<int>(piece.count), reduction.datatype, reduction.operation));
       });
 }
 

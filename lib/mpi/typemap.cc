@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/typemap.h"
 
-#include "mpi/below.h"
+#include "mpi/library.h"
 
 #include <cstddef>
 #include <vector>
@@ -19,16 +19,16 @@ class Contents {
  public:
   Contents(MPI_Datatype type, int integers, int addresses, int types)
       : integers_(integers + 1u), addresses_(addresses + 1u), types_(types) {
-    good_ = found.Type_get_contents(type, integers, addresses, types, integers_.data(), addresses_.data(),
-                                    types_.data()) == MPI_SUCCESS;
+    good_ = mpi.Type_get_contents(type, integers, addresses, types, integers_.data(), addresses_.data(),
+                                  types_.data()) == MPI_SUCCESS;
   }
   ~Contents() {
     if (!good_) return;
     for (MPI_Datatype &type : types_) {
       int integers, addresses, types, combiner;
-      if (found.Type_get_envelope(type, &integers, &addresses, &types, &combiner) == MPI_SUCCESS &&
+      if (mpi.Type_get_envelope(type, &integers, &addresses, &types, &combiner) == MPI_SUCCESS &&
           combiner != MPI_COMBINER_NAMED)
-        found.Type_free(&type);
+        mpi.Type_free(&type);
     }
   }
   Contents(const Contents &) = delete;
@@ -38,7 +38,7 @@ class Contents {
   // Commits the parts, which may be uncommitted although the whole is committed.
   bool commit() const {
     for (MPI_Datatype type : types_)
-      if (found.Type_commit(&type) != MPI_SUCCESS) return false;
+      if (mpi.Type_commit(&type) != MPI_SUCCESS) return false;
     return true;
   }
   int integer(std::size_t i) const { return integers_[i]; }
@@ -70,7 +70,7 @@ class Run {
 
 MPI_Count size_of(MPI_Datatype type) {
   MPI_Count size = 0;
-  found.COLL_SHIM_COUNT(Type_size)(type, &size);
+  mpi.COLL_SHIM_COUNT(Type_size)(type, &size);
   return size;
 }
 
@@ -99,12 +99,12 @@ bool blocks_in_order(const Contents &made, int combiner) {
 
 bool element_in_order(MPI_Datatype type, int depth) {
   int integers, addresses, types, combiner;
-  if (depth > deepest || found.Type_get_envelope(type, &integers, &addresses, &types, &combiner) != MPI_SUCCESS)
+  if (depth > deepest || mpi.Type_get_envelope(type, &integers, &addresses, &types, &combiner) != MPI_SUCCESS)
     return false;
   if (combiner == MPI_COMBINER_NAMED) {
     // Among predefined datatypes, only pairs may have a gap.
     MPI_Aint lower, extent;
-    return found.Type_get_extent(type, &lower, &extent) == MPI_SUCCESS && lower == 0 && extent == size_of(type);
+    return mpi.Type_get_extent(type, &lower, &extent) == MPI_SUCCESS && lower == 0 && extent == size_of(type);
   }
   if (integers > most_arguments || addresses > most_arguments || types > most_arguments) return false;
 
@@ -119,7 +119,7 @@ bool element_in_order(MPI_Datatype type, int depth) {
 
 bool vector_in_order(MPI_Datatype type, int depth) {
   MPI_Aint lower, extent;
-  return found.Type_get_extent(type, &lower, &extent) == MPI_SUCCESS && lower == 0 && extent == size_of(type) &&
+  return mpi.Type_get_extent(type, &lower, &extent) == MPI_SUCCESS && lower == 0 && extent == size_of(type) &&
          element_in_order(type, depth);
 }
 
@@ -140,7 +140,7 @@ bool for_each_row(const Contents &made, MPI_Aint extent, std::size_t d, MPI_Aint
 bool for_each_block(const Contents &made, int combiner, const VisitBlock &visit) {
   MPI_Aint lower = 0, extent = 0;
   const int blocks = combiner == MPI_COMBINER_DUP || combiner == MPI_COMBINER_RESIZED ? 1 : made.integer(0);
-  if (found.Type_get_extent(made.type(0), &lower, &extent) != MPI_SUCCESS) return false;
+  if (mpi.Type_get_extent(made.type(0), &lower, &extent) != MPI_SUCCESS) return false;
   if (combiner == MPI_COMBINER_SUBARRAY) return for_each_row(made, extent, 0, 0, visit);
   if (combiner == MPI_COMBINER_CONTIGUOUS) return visit(0, blocks, made.type(0));
   for (int i = 0; i < blocks; i++) {
@@ -172,7 +172,7 @@ bool for_each_block(const Contents &made, int combiner, const VisitBlock &visit)
 
 bool for_each_block(MPI_Datatype type, const VisitBlock &visit) {
   int integers, addresses, types, combiner;
-  if (found.Type_get_envelope(type, &integers, &addresses, &types, &combiner) != MPI_SUCCESS ||
+  if (mpi.Type_get_envelope(type, &integers, &addresses, &types, &combiner) != MPI_SUCCESS ||
       combiner == MPI_COMBINER_NAMED || types < 1)
     return false;
   const Contents made(type, integers, addresses, types);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "mpi/waits.h"
 
-#include "mpi/below.h"
+#include "mpi/library.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -37,7 +37,7 @@ void note_started(MPI_Request request, coll_stats_part part) {
 
 void note_forwarded(MPI_Request request, coll_stats_part part) {
   int flag = 0;
-  if (found.Request_get_status(request, &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS && flag == 0)
+  if (mpi.Request_get_status(request, &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS && flag == 0)
     note_started(request, part);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "mpi/below.h"
+#include "mpi/library.h"
 
 #include <dlfcn.h>
 
@@ -12,7 +12,7 @@
 
 namespace coll::shim {
 
-Below found;
+MpiLibrary mpi;
 
 namespace {
 
@@ -56,7 +56,7 @@ void *next_symbol(const char *mpi_name, const char *pmpi_name) {
   return in_library(pmpi_name);
 }
 
-void *symbol_below(const char *name) {
+void *library_symbol(const char *name) {
   if (void *symbol = dlsym(RTLD_DEFAULT, name)) return symbol;
   return in_library(name);
 }
@@ -68,20 +68,21 @@ bool is_loaded(const char *library) { return dlopen(library, RTLD_LAZY | RTLD_NO
 // ABI.
 bool uses_abi() {
   int version = 0, subversion = 0;
-  auto *get_version = reinterpret_cast<int (*)(int *, int *)>(symbol_below("PMPI_Abi_get_version"));
+  auto *get_version = reinterpret_cast<int (*)(int *, int *)>(library_symbol("PMPI_Abi_get_version"));
   if (get_version != nullptr && get_version(&version, &subversion) == MPI_SUCCESS && version > 0) return true;
   return std::ranges::any_of(abi_names, is_loaded);
 }
 
 // If Open MPI was loaded with RTLD_LOCAL, its symbols are not found, but its file is.
-bool uses_open_mpi() { return symbol_below("ompi_mpi_comm_world") != nullptr || is_loaded("libmpi.so.40"); }
+bool uses_open_mpi() { return library_symbol("ompi_mpi_comm_world") != nullptr || is_loaded("libmpi.so.40"); }
 
 // The kinds have different handles: with the wrong shim, not even forwarding would work.
 void check_library() {
   // Large enough for any library: it may be another one than that of this mpi.h.
   static char version[8192 + MPI_MAX_LIBRARY_VERSION_STRING] = "";
   int length = 0;
-  auto get_version = reinterpret_cast<decltype(&::PMPI_Get_library_version)>(symbol_below("PMPI_Get_library_version"));
+  auto get_version =
+      reinterpret_cast<decltype(&::PMPI_Get_library_version)>(library_symbol("PMPI_Get_library_version"));
   if (get_version != nullptr) get_version(version, &length);
 #ifdef COLL_SHIM_ABI
   over_open_mpi = std::strstr(version, "Open MPI") != nullptr;
@@ -98,12 +99,12 @@ void find_everything() {
   check_library();
   bool all = true;
 #define COLL_SHIM_FIND_NEXT(name) \
-  found.next.name = reinterpret_cast<decltype(found.next.name)>(next_symbol("MPI_" #name, "PMPI_" #name));
-#define COLL_SHIM_FIND(name)                                                        \
-  found.name = reinterpret_cast<decltype(found.name)>(symbol_below("PMPI_" #name)); \
-  all = all && found.name != nullptr;
-#define COLL_SHIM_FIND_INIT(name)                                              \
-  found.next.name##_init = reinterpret_cast<decltype(found.next.name##_init)>( \
+  mpi.next.name = reinterpret_cast<decltype(mpi.next.name)>(next_symbol("MPI_" #name, "PMPI_" #name));
+#define COLL_SHIM_FIND(name)                                                      \
+  mpi.name = reinterpret_cast<decltype(mpi.name)>(library_symbol("PMPI_" #name)); \
+  all = all && mpi.name != nullptr;
+#define COLL_SHIM_FIND_INIT(name)                                          \
+  mpi.next.name##_init = reinterpret_cast<decltype(mpi.next.name##_init)>( \
       next_symbol(COLL_SHIM_INIT_PREFIX #name "_init", "P" COLL_SHIM_INIT_PREFIX #name "_init"));
   COLL_SHIM_TAKEN(COLL_SHIM_FIND_NEXT)
   COLL_SHIM_INITS(COLL_SHIM_FIND_INIT)
@@ -111,24 +112,24 @@ void find_everything() {
 #undef COLL_SHIM_FIND_NEXT
 #undef COLL_SHIM_FIND_INIT
 #undef COLL_SHIM_FIND
-  found.own_free_mem = reinterpret_cast<decltype(found.own_free_mem)>(next_symbol("PMPI_Free_mem", "PMPI_Free_mem"));
-  found.world = MPI_COMM_WORLD;
-  found.self = MPI_COMM_SELF;
-  found.errors_return = MPI_ERRORS_RETURN;
-  found.byte = MPI_BYTE;
-  found.no_datatype = MPI_DATATYPE_NULL;
-  found.info_null = MPI_INFO_NULL;
-  found.usable = all;
+  mpi.own_free_mem = reinterpret_cast<decltype(mpi.own_free_mem)>(next_symbol("PMPI_Free_mem", "PMPI_Free_mem"));
+  mpi.world = MPI_COMM_WORLD;
+  mpi.self = MPI_COMM_SELF;
+  mpi.errors_return = MPI_ERRORS_RETURN;
+  mpi.byte = MPI_BYTE;
+  mpi.no_datatype = MPI_DATATYPE_NULL;
+  mpi.info_null = MPI_INFO_NULL;
+  mpi.usable = all;
 }
 
 }  // namespace
 
-void *variable(const char *name) { return symbol_below(name); }
+void *variable(const char *name) { return library_symbol(name); }
 
-const Below &below() {
+const MpiLibrary &mpi_library() {
   static std::once_flag once;
   std::call_once(once, find_everything);
-  return found;
+  return mpi;
 }
 
 void *next_fortran(const char *name) { return next_symbol(name, (std::string("p") + name).c_str()); }
@@ -136,8 +137,7 @@ void *next_fortran(const char *name) { return next_symbol(name, (std::string("p"
 bool mpi_is_running() {
   int initialized = 0;
   int finalized = 0;
-  const Below &mpi = below();
-  if (!mpi.usable) return false;
+  if (!mpi_library().usable) return false;
   return mpi.Initialized(&initialized) == MPI_SUCCESS && initialized != 0 && mpi.Finalized(&finalized) == MPI_SUCCESS &&
          finalized == 0;
 }
@@ -146,19 +146,19 @@ namespace {
 std::mutex quiet;  // one object at a time, or the second would save the first one's handler
 }
 
-QuietErrors::QuietErrors() : handlers_{{found.world, {}, false}, {found.self, {}, false}} {
+QuietErrors::QuietErrors() : handlers_{{mpi.world, {}, false}, {mpi.self, {}, false}} {
   quiet.lock();
   for (Handler &handler : handlers_) {
-    handler.set = found.Comm_get_errhandler(handler.comm, &handler.saved) == MPI_SUCCESS;
-    if (handler.set) found.Comm_set_errhandler(handler.comm, found.errors_return);
+    handler.set = mpi.Comm_get_errhandler(handler.comm, &handler.saved) == MPI_SUCCESS;
+    if (handler.set) mpi.Comm_set_errhandler(handler.comm, mpi.errors_return);
   }
 }
 
 QuietErrors::~QuietErrors() {
   for (Handler &handler : handlers_) {
     if (!handler.set) continue;
-    found.Comm_set_errhandler(handler.comm, handler.saved);
-    found.Errhandler_free(&handler.saved);
+    mpi.Comm_set_errhandler(handler.comm, handler.saved);
+    mpi.Errhandler_free(&handler.saved);
   }
   quiet.unlock();
 }

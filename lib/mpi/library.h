@@ -127,7 +127,7 @@ namespace coll::shim {
 #else
 #define COLL_SHIM_STATUSES(X)
 #endif
-// Sizes as MPI_Count: found.COLL_SHIM_COUNT(Type_size). MPI 4.1 deprecates the functions that end in _x.
+// Sizes as MPI_Count: mpi.COLL_SHIM_COUNT(Type_size). MPI 4.1 deprecates the functions that end in _x.
 #if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
 #define COLL_SHIM_COUNT(name) name##_c
 #define COLL_SHIM_COUNTS(X) X(Type_size_c) X(Type_get_extent_c) X(Type_get_true_extent_c)
@@ -149,7 +149,7 @@ namespace coll::shim {
 #endif
 // clang-format on
 
-struct Below {
+struct MpiLibrary {
 #define COLL_SHIM_MEMBER(name) decltype(&::PMPI_##name) name;
 #define COLL_SHIM_INIT_MEMBER(name) decltype(&::COLL_SHIM_PROFILED_INIT(name)) name##_init;
   struct Next {
@@ -169,13 +169,13 @@ struct Below {
 };
 
 // The library's functions, looked up at the first call. The reference stays valid. Thread safe.
-const Below &below();
+const MpiLibrary &mpi_library();
 
 // The next definition of a Fortran entry point; looked up anew each time.
 void *next_fortran(const char *name);
 
-// As below(), for callers that know that below() has been called: one load, no check.
-extern Below found;
+// As mpi_library(), for callers that know that mpi_library() has been called: one load, no check.
+extern MpiLibrary mpi;
 
 // Whether the process is between MPI_Init and MPI_Finalize.
 bool mpi_is_running();

@@ -234,7 +234,7 @@ bool Background::is_over(bool may_wait) {
   return announced_.load(std::memory_order_relaxed) && (made_ == nullptr || calls_ > last_forwarded_);
 }
 
-coll_comm *Background::take() {
+coll_comm *Background::release_communicator() {
   const std::lock_guard lock(mutex_);
   return std::exchange(made_, nullptr);
 }

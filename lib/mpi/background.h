@@ -41,7 +41,7 @@ class Background {
   // is no libcoll communicator. `may_wait`: the call returns only after the agreement has ended.
   bool is_over(bool may_wait);
   // Once it is over: the libcoll communicator, now owned by the caller; NULL if there is none, for the reason why().
-  coll_comm *take();
+  coll_comm *release_communicator();
   Why why() const { return why_; }
 
   // Waits for the first round, after which the program may free the communicator. Called in MPI_Comm_free, which every

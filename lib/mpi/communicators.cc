@@ -54,7 +54,7 @@ char own_byte;
 std::mutex living_mutex;  // guards the list and `total`
 Communicator *living = nullptr;
 Tally total;
-std::atomic<std::uint64_t> passed_unseen[collectives][whys];  // of communicators without state
+std::atomic<std::uint64_t> forwarded_without_state[collectives][whys];  // of communicators without state
 
 void enlist(Communicator *communicator) {
   const std::lock_guard lock(living_mutex);
@@ -70,8 +70,8 @@ void close(Communicator *communicator) {
   communicator->coll = nullptr;
   communicator->nodes.reset();
   for (int i = 0; i < collectives; i++) {
-    total.taken[i] += communicator->tally.taken[i];
-    for (std::size_t why = 0; why < whys; why++) total.passed[i][why] += communicator->tally.passed[i][why];
+    total.intercepted[i] += communicator->tally.intercepted[i];
+    for (std::size_t why = 0; why < whys; why++) total.forwarded[i][why] += communicator->tally.forwarded[i][why];
   }
   communicator->tally = {};
 }
@@ -267,7 +267,7 @@ Communicator *kept_or_made(MPI_Comm comm, int root, Make make) {
 Why wait_for_background(Communicator &communicator, bool may_wait) {
   if (!communicator.background->is_over(may_wait)) return Why::agreement;
   const std::shared_ptr<Background> background = std::exchange(communicator.background, nullptr);
-  coll_comm *made = background->take();
+  coll_comm *made = background->release_communicator();
   if (made == nullptr) {
     communicator.why = background->why();
     communicator.standing = Standing::unasked;
@@ -277,24 +277,24 @@ Why wait_for_background(Communicator &communicator, bool may_wait) {
   return Why::count_;
 }
 
-std::uint64_t passed_in_all(int collective, std::size_t why) {
-  return total.passed[collective][why] + passed_unseen[collective][why];
+std::uint64_t forwarded_in_all(int collective, std::size_t why) {
+  return total.forwarded[collective][why] + forwarded_without_state[collective][why];
 }
 
 // Logs lines such as "rank 0: bcast: 12 intercepted, 3 forwarded (2 one rank, 1 wrong arguments)".
-void tell_total(int rank) {
+void log_total(int rank) {
   for (int i = 0; i < collectives; i++) {
-    std::uint64_t passed = 0;
+    std::uint64_t forwarded = 0;
     std::string reasons;
     for (std::size_t why = 0; why < whys; why++) {
-      const std::uint64_t count = passed_in_all(i, why);
+      const std::uint64_t count = forwarded_in_all(i, why);
       if (count == 0) continue;
-      passed += count;
+      forwarded += count;
       reasons += (reasons.empty() ? " (" : ", ") + std::to_string(count) + ' ' + why_name(static_cast<Why>(why));
     }
     log_line("rank %d: %s: %llu intercepted, %llu forwarded%s%s", rank, own_name(static_cast<Collective>(i)),
-             static_cast<unsigned long long>(total.taken[i]), static_cast<unsigned long long>(passed), reasons.c_str(),
-             reasons.empty() ? "" : ")");
+             static_cast<unsigned long long>(total.intercepted[i]), static_cast<unsigned long long>(forwarded),
+             reasons.c_str(), reasons.empty() ? "" : ")");
   }
 }
 
@@ -347,17 +347,17 @@ Why settle(MPI_Comm comm, Communicator &communicator) {
   Agreement agreement = agree(comm, communicator.rank, communicator.ranks, true);
   if (!agreement.lasting) return agreement.why;
   fill(&communicator, std::move(agreement));
-  return communicator.takes() ? Why::count_ : communicator.why;
+  return communicator.intercepts() ? Why::count_ : communicator.why;
 }
 
 MPI_Comm private_communicator() { return own_communicator; }
 
 MPI_Request endless_request() { return own_request; }
 
-void count_passed(Communicator *communicator, Collective collective, Why why) {
+void count_forwarded(Communicator *communicator, Collective collective, Why why) {
   const auto reason = static_cast<std::size_t>(why);
-  if (communicator != nullptr) communicator->tally.passed[collective][reason]++;
-  else passed_unseen[collective][reason].fetch_add(1, std::memory_order_relaxed);
+  if (communicator != nullptr) communicator->tally.forwarded[collective][reason]++;
+  else forwarded_without_state[collective][reason].fetch_add(1, std::memory_order_relaxed);
 }
 
 void start_up() {
@@ -394,7 +394,7 @@ void shut_down() {
   coll_comm_free_kept();
   int rank = -1;
   mpi.Comm_rank(mpi.world, &rank);
-  if (debug_wanted()) tell_total(rank), tell_heap(rank);
+  if (debug_wanted()) log_total(rank), log_heap(rank);
   if (all_ranks_count()) compare_ranks(private_world());
   coll_stats_write(rank);
   // Attributes outlive their keyval: MPI still calls the delete callbacks.

@@ -117,8 +117,8 @@ constexpr std::size_t whys = static_cast<std::size_t>(Why::count_);
 const char *why_name(Why why);
 
 struct Tally {
-  std::uint64_t taken[collectives];
-  std::uint64_t passed[collectives][whys];
+  std::uint64_t intercepted[collectives];
+  std::uint64_t forwarded[collectives][whys];
 };
 
 // How far the ranks of a communicator have agreed.
@@ -150,7 +150,7 @@ struct Communicator {
   std::shared_ptr<Background> background;
   Standing standing;
 
-  bool takes() const { return coll != nullptr || nodes != nullptr || standing != Standing::settled; }
+  bool intercepts() const { return coll != nullptr || nodes != nullptr || standing != Standing::settled; }
   // Returns packing memory of at least `bytes`, valid until the next call; NULL if there is no memory.
   char *packing_space(std::size_t bytes);
   // Returns room for four numbers per rank; NULL if there is no memory.
@@ -196,7 +196,7 @@ MPI_Comm private_communicator();
 MPI_Request endless_request();
 
 // Counts a forwarded call; `communicator` may be NULL.
-void count_passed(Communicator *communicator, Collective collective, Why why);
+void count_forwarded(Communicator *communicator, Collective collective, Why why);
 
 // Finds out on which nodes the processes of MPI_COMM_WORLD run. Called at the end of MPI_Init; collective. Without it
 // the first collective of every communicator finds out. Only the first call has an effect.

@@ -8,9 +8,9 @@
 // passed by reference. In mpi_f08, ierror is optional; if it is absent, it is NULL.
 #pragma once
 
+#include "mpi/call.h"
 #include "mpi/library.h"
 #include "mpi/spending.h"
-#include "mpi/taking.h"
 
 #include <atomic>
 #include <cstddef>
@@ -103,7 +103,7 @@ Function *next_of(const char *name, Function *) {
 
 template <typename Next, typename... Arguments>
 void settle(int result, Next next, Int *ierror, Arguments... arguments) {
-  if (result == passed_on) forward(next, arguments..., ierror);
+  if (result == not_intercepted) forward(next, arguments..., ierror);
   else if (ierror != nullptr) *ierror = result;
 }
 

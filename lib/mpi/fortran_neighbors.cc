@@ -18,57 +18,59 @@ const MPI_Aint *places(const MPI_Aint *numbers) { return numbers; }
 
 }  // namespace
 
-COLL_FORTRAN_WITH_BUFFER(
-    alltoallw, ALLTOALLW,
-    (void *send, Int *send_counts, Int *send_displs, Int *send_types, void *recv, Int *recv_counts, Int *recv_displs,
-     Int *recv_types, Int *comm, Int *ierror),
-    settle(take_alltoallw(of_types(address(send), ints(send_counts), ints(send_displs), Types::of_fortran(send_types)),
-                          of_types(address(recv), ints(recv_counts), ints(recv_displs), Types::of_fortran(recv_types)),
-                          comm_of(comm)),
-           next, ierror, send, send_counts, send_displs, send_types, recv, recv_counts, recv_displs, recv_types, comm))
+COLL_FORTRAN_WITH_BUFFER(alltoallw, ALLTOALLW,
+                         (void *send, Int *send_counts, Int *send_displs, Int *send_types, void *recv, Int *recv_counts,
+                          Int *recv_displs, Int *recv_types, Int *comm, Int *ierror),
+                         settle(intercept_alltoallw(of_types(address(send), ints(send_counts), ints(send_displs),
+                                                             Types::of_fortran(send_types)),
+                                                    of_types(address(recv), ints(recv_counts), ints(recv_displs),
+                                                             Types::of_fortran(recv_types)),
+                                                    comm_of(comm)),
+                                next, ierror, send, send_counts, send_displs, send_types, recv, recv_counts,
+                                recv_displs, recv_types, comm))
 
 COLL_FORTRAN_WITH_BUFFER(
     neighbor_allgather, NEIGHBOR_ALLGATHER,
     (void *send, Int *send_count, Int *send_type, void *recv, Int *recv_count, Int *recv_type, Int *comm, Int *ierror),
-    settle(take_neighbors(neighbor_allgather, same_for_all(address(send), *send_count, type_of(send_type)),
-                          of_one_length(address(recv), *recv_count, type_of(recv_type)), comm_of(comm)),
+    settle(intercept_neighbors(neighbor_allgather, same_for_all(address(send), *send_count, type_of(send_type)),
+                               of_one_length(address(recv), *recv_count, type_of(recv_type)), comm_of(comm)),
            next, ierror, send, send_count, send_type, recv, recv_count, recv_type, comm))
 
 COLL_FORTRAN_WITH_BUFFER(
     neighbor_allgatherv, NEIGHBOR_ALLGATHERV,
     (void *send, Int *send_count, Int *send_type, void *recv, Int *recv_counts, Int *displs, Int *recv_type, Int *comm,
      Int *ierror),
-    settle(take_neighbors(neighbor_allgatherv, same_for_all(address(send), *send_count, type_of(send_type)),
-                          of_lengths(address(recv), ints(recv_counts), ints(displs), type_of(recv_type)),
-                          comm_of(comm)),
+    settle(intercept_neighbors(neighbor_allgatherv, same_for_all(address(send), *send_count, type_of(send_type)),
+                               of_lengths(address(recv), ints(recv_counts), ints(displs), type_of(recv_type)),
+                               comm_of(comm)),
            next, ierror, send, send_count, send_type, recv, recv_counts, displs, recv_type, comm))
 
 COLL_FORTRAN_WITH_BUFFER(
     neighbor_alltoall, NEIGHBOR_ALLTOALL,
     (void *send, Int *send_count, Int *send_type, void *recv, Int *recv_count, Int *recv_type, Int *comm, Int *ierror),
-    settle(take_neighbors(neighbor_alltoall, of_one_length(address(send), *send_count, type_of(send_type)),
-                          of_one_length(address(recv), *recv_count, type_of(recv_type)), comm_of(comm)),
+    settle(intercept_neighbors(neighbor_alltoall, of_one_length(address(send), *send_count, type_of(send_type)),
+                               of_one_length(address(recv), *recv_count, type_of(recv_type)), comm_of(comm)),
            next, ierror, send, send_count, send_type, recv, recv_count, recv_type, comm))
 
 COLL_FORTRAN_WITH_BUFFER(
     neighbor_alltoallv, NEIGHBOR_ALLTOALLV,
     (void *send, Int *send_counts, Int *send_displs, Int *send_type, void *recv, Int *recv_counts, Int *recv_displs,
      Int *recv_type, Int *comm, Int *ierror),
-    settle(take_neighbors(neighbor_alltoallv,
-                          of_lengths(address(send), ints(send_counts), ints(send_displs), type_of(send_type)),
-                          of_lengths(address(recv), ints(recv_counts), ints(recv_displs), type_of(recv_type)),
-                          comm_of(comm)),
+    settle(intercept_neighbors(neighbor_alltoallv,
+                               of_lengths(address(send), ints(send_counts), ints(send_displs), type_of(send_type)),
+                               of_lengths(address(recv), ints(recv_counts), ints(recv_displs), type_of(recv_type)),
+                               comm_of(comm)),
            next, ierror, send, send_counts, send_displs, send_type, recv, recv_counts, recv_displs, recv_type, comm))
 
 COLL_FORTRAN_WITH_BUFFER(neighbor_alltoallw, NEIGHBOR_ALLTOALLW,
                          (void *send, Int *send_counts, MPI_Aint *send_displs, Int *send_types, void *recv,
                           Int *recv_counts, MPI_Aint *recv_displs, Int *recv_types, Int *comm, Int *ierror),
-                         settle(take_neighbors(neighbor_alltoallw,
-                                               of_types(address(send), ints(send_counts), places(send_displs),
-                                                        Types::of_fortran(send_types)),
-                                               of_types(address(recv), ints(recv_counts), places(recv_displs),
-                                                        Types::of_fortran(recv_types)),
-                                               comm_of(comm)),
+                         settle(intercept_neighbors(neighbor_alltoallw,
+                                                    of_types(address(send), ints(send_counts), places(send_displs),
+                                                             Types::of_fortran(send_types)),
+                                                    of_types(address(recv), ints(recv_counts), places(recv_displs),
+                                                             Types::of_fortran(recv_types)),
+                                                    comm_of(comm)),
                                 next, ierror, send, send_counts, send_displs, send_types, recv, recv_counts,
                                 recv_displs, recv_types, comm))
 

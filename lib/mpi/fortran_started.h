@@ -26,14 +26,14 @@ inline MPI_Request request_of(Int number) { return number; }
   return handles;
 }
 
-// Calls `start(handle)`, which starts the collective or returns `passed_on`; then the call is forwarded.
+// Calls `start(handle)`, which starts the collective or returns `not_intercepted`; then the call is forwarded.
 template <void note(MPI_Request, coll_stats_part) = note_forwarded, typename Start, typename Next,
           typename... Arguments>
 void settle_started(Start start, Int *request, Next next, Int *ierror, Arguments... arguments) {
   MPI_Request handle;
   const int result = start(&handle);
   if (result == MPI_SUCCESS) *request = request_number(handle);
-  if (result == passed_on) forward_start<note>([&] { return request_of(*request); }, next, arguments..., ierror);
+  if (result == not_intercepted) forward_start<note>([&] { return request_of(*request); }, next, arguments..., ierror);
   else if (ierror != nullptr) *ierror = result;
 }
 

@@ -106,7 +106,7 @@ void find_everything() {
 #define COLL_SHIM_FIND_INIT(name)                                          \
   mpi.next.name##_init = reinterpret_cast<decltype(mpi.next.name##_init)>( \
       next_symbol(COLL_SHIM_INIT_PREFIX #name "_init", "P" COLL_SHIM_INIT_PREFIX #name "_init"));
-  COLL_SHIM_TAKEN(COLL_SHIM_FIND_NEXT)
+  COLL_SHIM_INTERCEPTED(COLL_SHIM_FIND_NEXT)
   COLL_SHIM_INITS(COLL_SHIM_FIND_INIT)
   COLL_SHIM_NEEDED(COLL_SHIM_FIND)
 #undef COLL_SHIM_FIND_NEXT

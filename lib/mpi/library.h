@@ -8,13 +8,13 @@ namespace coll::shim {
 
 // The entry points that the shim intercepts, as the next definition has them: another tool's, or the library's own.
 // clang-format off
-#define COLL_SHIM_TAKEN(X)                                                                              \
+#define COLL_SHIM_INTERCEPTED(X)                                                                              \
   X(Barrier) X(Bcast) X(Reduce) X(Allreduce)                                                           \
   X(Reduce_scatter) X(Reduce_scatter_block) X(Scan) X(Exscan)                                          \
   X(Gather) X(Gatherv) X(Scatter) X(Scatterv) X(Allgather) X(Allgatherv) X(Alltoall) X(Alltoallv)      \
   X(Alloc_mem) X(Free_mem) X(Op_create) X(Op_free) X(Init) X(Init_thread) X(Finalize)                  \
   X(Comm_free) X(Comm_disconnect)                                                                      \
-  X(Iprobe) X(Improbe) X(Isend) X(Issend) X(Irsend) X(Ibsend) COLL_SHIM_TAKEN_LARGE(X) COLL_SHIM_STARTED(X)\
+  X(Iprobe) X(Improbe) X(Isend) X(Issend) X(Irsend) X(Ibsend) COLL_SHIM_INTERCEPTED_LARGE(X) COLL_SHIM_STARTED(X)\
   COLL_SHIM_EDGES(X) COLL_SHIM_WAITS(X) COLL_SHIM_PERSISTENT(X) COLL_SHIM_INITS_LARGE(X)
 
 // The entry points of waits.h.
@@ -75,7 +75,7 @@ namespace coll::shim {
 // The entry points with large counts.
 #if MPI_VERSION >= 4
 #define COLL_SHIM_LARGE_COUNTS
-#define COLL_SHIM_TAKEN_LARGE(X)                                                                        \
+#define COLL_SHIM_INTERCEPTED_LARGE(X)                                                                        \
   X(Bcast_c) X(Reduce_c) X(Allreduce_c) X(Reduce_scatter_c) X(Reduce_scatter_block_c)                  \
   X(Scan_c) X(Exscan_c) X(Gather_c) X(Gatherv_c) X(Scatter_c) X(Scatterv_c)                            \
   X(Allgather_c) X(Allgatherv_c) X(Alltoall_c) X(Alltoallv_c)                                          \
@@ -83,7 +83,7 @@ namespace coll::shim {
   X(Iscan_c) X(Iexscan_c) X(Igather_c) X(Igatherv_c) X(Iscatter_c) X(Iscatterv_c)                      \
   X(Iallgather_c) X(Iallgatherv_c) X(Ialltoall_c) X(Ialltoallv_c)
 #else
-#define COLL_SHIM_TAKEN_LARGE(X)
+#define COLL_SHIM_INTERCEPTED_LARGE(X)
 #endif
 
 // The non-blocking collectives.
@@ -153,7 +153,7 @@ struct MpiLibrary {
 #define COLL_SHIM_MEMBER(name) decltype(&::PMPI_##name) name;
 #define COLL_SHIM_INIT_MEMBER(name) decltype(&::COLL_SHIM_PROFILED_INIT(name)) name##_init;
   struct Next {
-    COLL_SHIM_TAKEN(COLL_SHIM_MEMBER)
+    COLL_SHIM_INTERCEPTED(COLL_SHIM_MEMBER)
     COLL_SHIM_INITS(COLL_SHIM_INIT_MEMBER)
   } next;
   COLL_SHIM_NEEDED(COLL_SHIM_MEMBER)

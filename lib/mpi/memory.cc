@@ -7,8 +7,8 @@
 
 #include "coll/coll.h"
 #include "mpi/communicators.h"
+#include "mpi/intercept.h"
 #include "mpi/log.h"
-#include "mpi/take.h"
 
 #ifdef COLL_SHIM_HEAP
 #include "heap/heap.h"
@@ -33,15 +33,17 @@ namespace {
 }  // namespace
 
 // Hints are requests that only the MPI library understands.
-int take_alloc_mem(MPI_Aint bytes, bool has_hints, void *base) {
-  if (bytes <= 0 || has_hints || base == nullptr || !prepare()) return passed_on;
+int intercept_alloc_mem(MPI_Aint bytes, bool has_hints, void *base) {
+  if (bytes <= 0 || has_hints || base == nullptr || !prepare()) return not_intercepted;
   return coll_mem_alloc(static_cast<std::size_t>(bytes), static_cast<void **>(base)) == COLL_OK ? MPI_SUCCESS
-                                                                                                : passed_on;
+                                                                                                : not_intercepted;
 }
 
-int take_free_mem(void *base) { return base != nullptr && coll_mem_free(base) == COLL_OK ? MPI_SUCCESS : passed_on; }
+int intercept_free_mem(void *base) {
+  return base != nullptr && coll_mem_free(base) == COLL_OK ? MPI_SUCCESS : not_intercepted;
+}
 
-void tell_heap([[maybe_unused]] int rank) {
+void log_heap([[maybe_unused]] int rank) {
 #ifdef COLL_SHIM_HEAP
   const heap::Account account = heap::account();
   if (account.blocks > 0)

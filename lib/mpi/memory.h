@@ -6,12 +6,12 @@
 
 namespace coll::shim {
 
-// Return MPI_SUCCESS, or passed_on. Neither call is collective, so a rank may intercept one that another forwards.
-int take_alloc_mem(MPI_Aint bytes, bool has_hints, void *base);
-// Forwards memory that take_alloc_mem() did not return.
-int take_free_mem(void *base);
+// Return MPI_SUCCESS, or not_intercepted. Neither call is collective, so a rank may intercept one that another forwards.
+int intercept_alloc_mem(MPI_Aint bytes, bool has_hints, void *base);
+// Forwards memory that intercept_alloc_mem() did not return.
+int intercept_free_mem(void *base);
 
 // Logs how much memory the shared heap has returned; nothing if it is off.
-void tell_heap(int rank);
+void log_heap(int rank);
 
 }  // namespace coll::shim

@@ -75,11 +75,11 @@ constexpr int kinds = 3;  // MPI_Neighbor_alltoall, -v and -w
 
 #define COLL_SHIM_OWN(name) reinterpret_cast<decltype(&::PMPI_##name)>(variable("PMPI_" #name))
 
-template <typename Call>
-Meeting see(Call call) {
+template <typename Exchange>
+Meeting see(Exchange exchange) {
   const int sent[loops] = {0, 1, 2, 3};
   int got[loops] = {0, 1, 2, 3};
-  if (call(sent, got) != MPI_SUCCESS) return Meeting::in_order;
+  if (exchange(sent, got) != MPI_SUCCESS) return Meeting::in_order;
   return got[0] == 1 ? Meeting::swapped : got[0] == loops - 1 ? Meeting::reversed : Meeting::in_order;
 }
 

@@ -3,7 +3,7 @@
 
 #include "mpi/library.h"
 #include "mpi/neighborhood.h"
-#include "mpi/starting.h"
+#include "mpi/start_call.h"
 
 #include <memory>
 #include <new>
@@ -72,16 +72,16 @@ thread_local std::unique_ptr<Exchanged> Lent::spare;
 
 // `describe(communicator, exchange)`: as above.
 template <typename Describe>
-int take(Collective collective, MPI_Comm comm, Describe describe) {
-  Taking call(collective, comm, -1, {});
+int intercept(Collective collective, MPI_Comm comm, Describe describe) {
+  Call call(collective, comm, -1, {});
   if (!call.possible()) return call.impossible();
   if (!call.join(0)) return call.result();
-  if (call.nodes() != nullptr) return call.pass_on(Why::nodes);
-  if (call.ranks() > most_ranks) return call.pass_on(Why::size);
+  if (call.nodes() != nullptr) return call.decline(Why::nodes);
+  if (call.ranks() > most_ranks) return call.decline(Why::size);
   try {
     const Lent lent;
     Exchanged &exchange = lent.exchange();
-    if (!describe(call.communicator(), exchange)) return call.pass_on(Why::arguments);
+    if (!describe(call.communicator(), exchange)) return call.decline(Why::arguments);
     exchange.out.take_memory();
     exchange.in.take_memory();
     if (!exchange.out.load()) return call.finish(COLL_ERR_TYPE);
@@ -99,13 +99,13 @@ int take(Collective collective, MPI_Comm comm, Describe describe) {
 
 template <typename Describe>
 int start(Collective collective, MPI_Comm comm, Target target, Describe describe) {
-  Starting call(collective, comm, -1, {}, target);
+  StartCall call(collective, comm, -1, {}, target);
   if (!call.possible()) return call.impossible();
   if (!call.join(0)) return call.result();
-  if (call.ranks() > most_ranks) return call.pass_on(Why::size);
+  if (call.ranks() > most_ranks) return call.decline(Why::size);
   try {
     auto exchange = std::make_unique<Exchanged>();
-    if (!describe(call.communicator(), *exchange)) return call.pass_on(Why::arguments);
+    if (!describe(call.communicator(), *exchange)) return call.decline(Why::arguments);
     exchange->out.take_memory();
     exchange->in.take_memory();
     if (!exchange->in.keep_types() || (call.persistent() ? !exchange->out.keep_types() : !exchange->out.load()))
@@ -142,9 +142,9 @@ auto among_all(const Described<Count, Displ> &send, const Described<Count, Displ
 }  // namespace
 
 template <typename Count, typename Displ>
-int take_neighbors(Collective collective, const Described<Count, Displ> &send, const Described<Count, Displ> &recv,
-                   MPI_Comm comm) {
-  return take(collective, comm, among_neighbors(collective, comm, send, recv));
+int intercept_neighbors(Collective collective, const Described<Count, Displ> &send, const Described<Count, Displ> &recv,
+                        MPI_Comm comm) {
+  return intercept(collective, comm, among_neighbors(collective, comm, send, recv));
 }
 
 template <typename Count, typename Displ>
@@ -154,8 +154,8 @@ int start_neighbors(Collective collective, const Described<Count, Displ> &send, 
 }
 
 template <typename Count, typename Displ>
-int take_alltoallw(const Described<Count, Displ> &send, const Described<Count, Displ> &recv, MPI_Comm comm) {
-  return take(alltoallw, comm, among_all(send, recv));
+int intercept_alltoallw(const Described<Count, Displ> &send, const Described<Count, Displ> &recv, MPI_Comm comm) {
+  return intercept(alltoallw, comm, among_all(send, recv));
 }
 
 template <typename Count, typename Displ>
@@ -165,10 +165,11 @@ int start_alltoallw(const Described<Count, Displ> &send, const Described<Count, 
 }
 
 #define COLL_SHIM_INSTANCES(Count, Displ)                                                                              \
-  template int take_neighbors(Collective, const Described<Count, Displ> &, const Described<Count, Displ> &, MPI_Comm); \
+  template int intercept_neighbors(Collective, const Described<Count, Displ> &, const Described<Count, Displ> &,       \
+                                   MPI_Comm);                                                                          \
   template int start_neighbors(Collective, const Described<Count, Displ> &, const Described<Count, Displ> &, MPI_Comm, \
                                Target);                                                                                \
-  template int take_alltoallw(const Described<Count, Displ> &, const Described<Count, Displ> &, MPI_Comm);             \
+  template int intercept_alltoallw(const Described<Count, Displ> &, const Described<Count, Displ> &, MPI_Comm);        \
   template int start_alltoallw(const Described<Count, Displ> &, const Described<Count, Displ> &, MPI_Comm, Target);
 COLL_SHIM_INSTANCES(int, int)
 COLL_SHIM_INSTANCES(int, MPI_Aint)

@@ -3,10 +3,10 @@
 // v-variants, no number is known to all ranks, so every call on a communicator of one node is intercepted.
 #pragma once
 
+#include "mpi/call.h"
 #include "mpi/edges.h"
 #include "mpi/handles.h"
 #include "mpi/requests.h"
-#include "mpi/taking.h"
 
 namespace coll::shim {
 
@@ -34,15 +34,15 @@ Described<Count, Displ> of_types(const void *buffer, const Count *counts, const 
   return side;
 }
 
-// Each returns the value of the MPI call, or `passed_on`. `collective` is the one that is called.
+// Each returns the value of the MPI call, or `not_intercepted`. `collective` is the one that is called.
 template <typename Count, typename Displ>
-int take_neighbors(Collective collective, const Described<Count, Displ> &send, const Described<Count, Displ> &recv,
-                   MPI_Comm comm);
+int intercept_neighbors(Collective collective, const Described<Count, Displ> &send, const Described<Count, Displ> &recv,
+                        MPI_Comm comm);
 template <typename Count, typename Displ>
 int start_neighbors(Collective collective, const Described<Count, Displ> &send, const Described<Count, Displ> &recv,
                     MPI_Comm comm, Target target);
 template <typename Count, typename Displ>
-int take_alltoallw(const Described<Count, Displ> &send, const Described<Count, Displ> &recv, MPI_Comm comm);
+int intercept_alltoallw(const Described<Count, Displ> &send, const Described<Count, Displ> &recv, MPI_Comm comm);
 template <typename Count, typename Displ>
 int start_alltoallw(const Described<Count, Displ> &send, const Described<Count, Displ> &recv, MPI_Comm comm,
                     Target target);

@@ -7,8 +7,8 @@
 // reduction.
 #pragma once
 
+#include "mpi/call.h"
 #include "mpi/operations.h"
-#include "mpi/taking.h"
 
 #include <cstddef>
 
@@ -44,7 +44,7 @@ class Padded {
 
 // Performs a reduction on such elements by perform(from, recv), which returns the value of the MPI call.
 template <typename Perform>
-[[gnu::noinline]] int reduce_padded(Taking &call, const Reduction &reduction, const void *from, std::size_t inputs,
+[[gnu::noinline]] int reduce_padded(Call &call, const Reduction &reduction, const void *from, std::size_t inputs,
                                     void *recv, std::size_t outputs, Perform perform) {
   const Padded copies(call.communicator(), reduction, from, recv, inputs, outputs);
   if (!copies.good()) return call.finish(COLL_ERR_NO_MEMORY);

@@ -66,7 +66,7 @@ int MPI_Cancel(MPI_Request *request) {
   int symbol(UNPACK parameters, MPI_Info info, MPI_Request *request) {                                                 \
     const Target target = Target::persistent(request);                                                                 \
     const int result = starts;                                                                                         \
-    if (result != passed_on) return result;                                                                            \
+    if (result != not_intercepted) return result;                                                                      \
     return forward_start<note_started>([&] { return *request; }, mpi_library().next.next_name, UNPACK arguments, info, \
                                        request);                                                                       \
   }

@@ -18,18 +18,18 @@ using Start = coll_status(const void *, void *, std::size_t, coll_datatype, coll
 template <Start start, Start init>
 int start_reduction(Collective collective, const void *send, void *recv, MPI_Count count, MPI_Datatype datatype,
                     MPI_Op op, MPI_Comm comm, Target target) {
-  Starting call(collective, comm, count, datatype, target);
+  StartCall call(collective, comm, count, datatype, target);
   Reduction reduction;
   std::shared_ptr<void> keeper;
   const void *from;
   if (!call.possible()) return call.impossible();
-  if (count <= 0) return call.pass_on(why_not(count));
+  if (count <= 0) return call.decline(why_not(count));
   const bool no_result = recv == nullptr && collective == iexscan && send != MPI_IN_PLACE;
   if ((recv == nullptr && !no_result) || recv == MPI_IN_PLACE || !sends_from(send, recv, &from))
-    return call.pass_on(Why::arguments);
-  if (!lasting_reduction_of(datatype, op, &reduction, &keeper)) return call.pass_on(Why::reduction);
+    return call.decline(Why::arguments);
+  if (!lasting_reduction_of(datatype, op, &reduction, &keeper)) return call.decline(Why::reduction);
   if (!call.join(0)) return call.result();
-  if (no_result && call.rank() != 0) return call.pass_on(Why::arguments);
+  if (no_result && call.rank() != 0) return call.decline(Why::arguments);
   return call.begin(
       [&](coll_comm *coll, coll_request **started) {
         return call.form(start, init)(from, recv, static_cast<std::size_t>(count), reduction.type, reduction.op, coll,
@@ -41,23 +41,23 @@ int start_reduction(Collective collective, const void *send, void *recv, MPI_Cou
 template <typename Count>
 int reduce_scatter_of(const void *send, void *recv, const Count *counts, MPI_Datatype datatype, MPI_Op op,
                       MPI_Comm comm, Target target) {
-  Starting call(ireduce_scatter, comm, -1, datatype, target);
+  StartCall call(ireduce_scatter, comm, -1, datatype, target);
   Reduction reduction;
   std::shared_ptr<void> keeper;
   const void *from;
   if (!call.possible()) return call.impossible();
-  if (counts == nullptr || recv == MPI_IN_PLACE || !sends_from(send, recv, &from)) return call.pass_on(Why::arguments);
-  if (!lasting_reduction_of(datatype, op, &reduction, &keeper)) return call.pass_on(Why::reduction);
+  if (counts == nullptr || recv == MPI_IN_PLACE || !sends_from(send, recv, &from)) return call.decline(Why::arguments);
+  if (!lasting_reduction_of(datatype, op, &reduction, &keeper)) return call.decline(Why::reduction);
   if (!call.join(0)) return call.result();
   std::size_t *numbers = call.communicator().number_space();
   if (numbers == nullptr) return call.fail(COLL_ERR_NO_MEMORY);
   std::size_t all = 0;
   for (int i = 0; i < call.ranks(); i++) {
-    if (counts[i] < 0) return call.pass_on(Why::arguments);
+    if (counts[i] < 0) return call.decline(Why::arguments);
     numbers[i] = static_cast<std::size_t>(counts[i]);
     all += numbers[i];
   }
-  if (all == 0) return call.pass_on(Why::empty);
+  if (all == 0) return call.decline(Why::empty);
   return call.begin(
       [&](coll_comm *coll, coll_request **started) {
         return call.form(coll_ireduce_scatter, coll_reduce_scatter_init)(from, recv, numbers, reduction.type,
@@ -69,7 +69,7 @@ int reduce_scatter_of(const void *send, void *recv, const Count *counts, MPI_Dat
 }  // namespace
 
 int start_barrier(MPI_Comm comm, Target target) {
-  Starting call(ibarrier, comm, 0, {}, target);
+  StartCall call(ibarrier, comm, 0, {}, target);
   if (!call.possible()) return call.impossible();
   if (!call.join(0)) return call.result();
   if (!call.persistent()) push_out();
@@ -77,16 +77,16 @@ int start_barrier(MPI_Comm comm, Target target) {
 }
 
 int start_bcast(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, Target target) {
-  Starting call(ibcast, comm, count, datatype, target);
+  StartCall call(ibcast, comm, count, datatype, target);
   if (!call.possible()) return call.impossible();
-  if (count <= 0 || buffer == MPI_IN_PLACE) return call.pass_on(why_not(count));
+  if (count <= 0 || buffer == MPI_IN_PLACE) return call.decline(why_not(count));
   const Datatype *element = datatype_of(datatype);
-  if (element == nullptr) return call.pass_on(Why::datatype);
+  if (element == nullptr) return call.decline(Why::datatype);
   const std::size_t bytes = static_cast<std::size_t>(count) * element->size_bytes;
-  if (bytes == 0) return call.pass_on(Why::empty);
-  if (bytes > INT_MAX) return call.pass_on(Why::size);
+  if (bytes == 0) return call.decline(Why::empty);
+  if (bytes > INT_MAX) return call.decline(Why::size);
   const bool in_order = element->in_order(count);
-  if (buffer == nullptr && in_order) return call.pass_on(Why::arguments);
+  if (buffer == nullptr && in_order) return call.decline(Why::arguments);
   if (!call.join(root)) return call.result();
   std::unique_ptr<Moved> moved;
   void *data = buffer;
@@ -109,17 +109,17 @@ int start_bcast(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, 
 
 int start_reduce(const void *send, void *recv, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root,
                  MPI_Comm comm, Target target) {
-  Starting call(ireduce, comm, count, datatype, target);
+  StartCall call(ireduce, comm, count, datatype, target);
   Reduction reduction;
   std::shared_ptr<void> keeper;
   if (!call.possible()) return call.impossible();
-  if (count <= 0) return call.pass_on(why_not(count));
-  if (!lasting_reduction_of(datatype, op, &reduction, &keeper)) return call.pass_on(Why::reduction);
+  if (count <= 0) return call.decline(why_not(count));
+  if (!lasting_reduction_of(datatype, op, &reduction, &keeper)) return call.decline(Why::reduction);
   if (!call.join(root)) return call.result();
   const void *from = send;
   const bool right = call.rank() == root ? recv != nullptr && recv != MPI_IN_PLACE && sends_from(send, recv, &from)
                                          : send != nullptr && send != MPI_IN_PLACE;
-  if (!right) return call.pass_on(Why::arguments);
+  if (!right) return call.decline(Why::arguments);
   return call.begin(
       [&](coll_comm *coll, coll_request **started) {
         return call.form(coll_ireduce, coll_reduce_init)(from, recv, static_cast<std::size_t>(count), reduction.type,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The non-blocking and persistent collectives. The decisions and the variants with arrays of counts are those of
-// take.h.
+// intercept.h.
 #pragma once
 
-#include "mpi/starting.h"
+#include "mpi/start_call.h"
 
 namespace coll::shim {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The non-blocking collectives that move blocks between ranks: take_blocks.cc has the same decisions, and the reasons.
+// The non-blocking collectives that move blocks between ranks: intercept_blocks.cc has the same decisions, and the reasons.
 // Data that is not contiguous is packed at the start and unpacked at completion.
 #include "mpi/arguments.h"
 #include "mpi/blocks.h"
@@ -19,11 +19,11 @@ struct Got {
 // `describe(from, to, got, numbers)` describes both sides, and returns whether the arguments are valid. `kept`: the
 // blocks of the receive buffer that are also input. The collective is start(from, to, coll, request).
 template <typename Describe, typename Start>
-int run(Starting &call, Got got, int kept, Describe describe, Start start) {
+int run(StartCall &call, Got got, int kept, Describe describe, Start start) {
   std::size_t *numbers = call.communicator().number_space();
   if (numbers == nullptr) return call.fail(COLL_ERR_NO_MEMORY);
   Side from, to;
-  if (!describe(from, to, got, numbers)) return call.pass_on(Why::arguments);
+  if (!describe(from, to, got, numbers)) return call.decline(Why::arguments);
   const std::size_t from_bytes = from.packed_bytes();
   const std::size_t bytes = from_bytes + to.packed_bytes();
   if (bytes == 0)
@@ -48,7 +48,7 @@ int run(Starting &call, Got got, int kept, Describe describe, Start start) {
 template <typename Count, typename Displ>
 int gatherv_of(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, const Count *recv_counts,
                const Displ *displs, MPI_Datatype recv_type, int root, MPI_Comm comm, Target target) {
-  Starting call(igatherv, comm, -1, recv_type, target);
+  StartCall call(igatherv, comm, -1, recv_type, target);
   if (!call.possible()) return call.impossible();
   if (!call.join(root)) return call.result();
   const bool is_root = call.rank() == root;
@@ -81,13 +81,13 @@ int gatherv_of(const void *send, MPI_Count send_count, MPI_Datatype send_type, v
 template <typename Count, typename Displ>
 int scatterv_of(const void *send, const Count *send_counts, const Displ *displs, MPI_Datatype send_type, void *recv,
                 MPI_Count recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm, Target target) {
-  Starting call(iscatterv, comm, -1, send_type, target);
+  StartCall call(iscatterv, comm, -1, send_type, target);
   if (!call.possible()) return call.impossible();
   if (!call.join(root)) return call.result();
   const bool is_root = call.rank() == root;
   const bool inside = is_root && recv == MPI_IN_PLACE;
   const Datatype *element = inside ? nullptr : datatype_of(recv_type);
-  if (!inside && (element == nullptr || recv_count < 0 || recv == MPI_IN_PLACE)) return call.pass_on(Why::arguments);
+  if (!inside && (element == nullptr || recv_count < 0 || recv == MPI_IN_PLACE)) return call.decline(Why::arguments);
   std::size_t bytes = 0;
   return run(
       call, {recv_type, element}, no_block,
@@ -115,7 +115,7 @@ int scatterv_of(const void *send, const Count *send_counts, const Displ *displs,
 template <typename Count, typename Displ>
 int allgatherv_of(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, const Count *recv_counts,
                   const Displ *displs, MPI_Datatype recv_type, MPI_Comm comm, Target target) {
-  Starting call(iallgatherv, comm, -1, recv_type, target);
+  StartCall call(iallgatherv, comm, -1, recv_type, target);
   if (!call.possible()) return call.impossible();
   if (!call.join(0)) return call.result();
   const bool inside = send == MPI_IN_PLACE;
@@ -146,7 +146,7 @@ template <typename Count, typename Displ>
 int alltoallv_of(const void *send, const Count *send_counts, const Displ *send_displs, MPI_Datatype send_type,
                  void *recv, const Count *recv_counts, const Displ *recv_displs, MPI_Datatype recv_type, MPI_Comm comm,
                  Target target) {
-  Starting call(ialltoallv, comm, -1, recv_type, target);
+  StartCall call(ialltoallv, comm, -1, recv_type, target);
   if (!call.possible()) return call.impossible();
   if (!call.join(0)) return call.result();
   const bool inside = send == MPI_IN_PLACE;
@@ -173,20 +173,20 @@ int alltoallv_of(const void *send, const Count *send_counts, const Displ *send_d
 int start_gather(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, MPI_Count recv_count,
                  MPI_Datatype recv_type, int root, MPI_Comm comm, Target target) {
   const bool inside = send == MPI_IN_PLACE;
-  Starting call(igather, comm, inside ? recv_count : send_count, inside ? recv_type : send_type, target);
+  StartCall call(igather, comm, inside ? recv_count : send_count, inside ? recv_type : send_type, target);
   if (!call.possible()) return call.impossible();
   const Message mine = inside ? Message(recv_count, recv_type) : Message(send_count, send_type);
-  if (const Why why = obstacle(mine); why != Why::count_) return call.pass_on(why);
+  if (const Why why = obstacle(mine); why != Why::count_) return call.decline(why);
   if (!call.join(root)) return call.result();
   const std::size_t bytes = mine.bytes();
   const bool is_root = call.rank() == root;
   Got got{};
   if (is_root) {
     const Message all(recv_count, recv_type, mine);
-    if (!all.known() || all.bytes() != bytes || recv == MPI_IN_PLACE) return call.pass_on(Why::arguments);
+    if (!all.known() || all.bytes() != bytes || recv == MPI_IN_PLACE) return call.decline(Why::arguments);
     got = {recv_type, all.element};
   } else if (inside) {
-    return call.pass_on(Why::arguments);
+    return call.decline(Why::arguments);
   }
   return run(
       call, got, inside ? root : no_block,
@@ -205,16 +205,16 @@ int start_gather(const void *send, MPI_Count send_count, MPI_Datatype send_type,
 int start_scatter(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, MPI_Count recv_count,
                   MPI_Datatype recv_type, int root, MPI_Comm comm, Target target) {
   const bool inside = recv == MPI_IN_PLACE;
-  Starting call(iscatter, comm, inside ? send_count : recv_count, inside ? send_type : recv_type, target);
+  StartCall call(iscatter, comm, inside ? send_count : recv_count, inside ? send_type : recv_type, target);
   if (!call.possible()) return call.impossible();
   const Message mine = inside ? Message(send_count, send_type) : Message(recv_count, recv_type);
-  if (const Why why = obstacle(mine); why != Why::count_) return call.pass_on(why);
+  if (const Why why = obstacle(mine); why != Why::count_) return call.decline(why);
   if (!call.join(root)) return call.result();
   const std::size_t bytes = mine.bytes();
   const bool is_root = call.rank() == root;
   const Message all(is_root ? send_count : mine.count, is_root ? send_type : mine.handle, mine);
   const bool right = is_root ? all.known() && all.bytes() == bytes && send != MPI_IN_PLACE : !inside;
-  if (!right) return call.pass_on(Why::arguments);
+  if (!right) return call.decline(Why::arguments);
   return run(
       call, {mine.handle, mine.element}, no_block,
       [&](Side &from, Side &to, Got type, std::size_t *) {
@@ -233,13 +233,13 @@ int start_scatter(const void *send, MPI_Count send_count, MPI_Datatype send_type
 
 int start_allgather(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, MPI_Count recv_count,
                     MPI_Datatype recv_type, MPI_Comm comm, Target target) {
-  Starting call(iallgather, comm, recv_count, recv_type, target);
+  StartCall call(iallgather, comm, recv_count, recv_type, target);
   if (!call.possible()) return call.impossible();
   const bool inside = send == MPI_IN_PLACE;
   const Message all(recv_count, recv_type);
-  if (const Why why = obstacle(all); why != Why::count_) return call.pass_on(why);
+  if (const Why why = obstacle(all); why != Why::count_) return call.decline(why);
   const Message mine = inside ? all : Message(send_count, send_type, all);
-  if (!mine.known() || mine.bytes() != all.bytes() || recv == MPI_IN_PLACE) return call.pass_on(Why::arguments);
+  if (!mine.known() || mine.bytes() != all.bytes() || recv == MPI_IN_PLACE) return call.decline(Why::arguments);
   if (!call.join(0)) return call.result();
   return run(
       call, {all.handle, all.element}, inside ? call.rank() : no_block,
@@ -258,13 +258,13 @@ int start_allgather(const void *send, MPI_Count send_count, MPI_Datatype send_ty
 
 int start_alltoall(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, MPI_Count recv_count,
                    MPI_Datatype recv_type, MPI_Comm comm, Target target) {
-  Starting call(ialltoall, comm, recv_count, recv_type, target);
+  StartCall call(ialltoall, comm, recv_count, recv_type, target);
   if (!call.possible()) return call.impossible();
   const bool inside = send == MPI_IN_PLACE;
   const Message got(recv_count, recv_type);
-  if (const Why why = obstacle(got); why != Why::count_) return call.pass_on(why);
+  if (const Why why = obstacle(got); why != Why::count_) return call.decline(why);
   const Message sent = inside ? got : Message(send_count, send_type, got);
-  if (!sent.known() || sent.bytes() != got.bytes() || recv == MPI_IN_PLACE) return call.pass_on(Why::arguments);
+  if (!sent.known() || sent.bytes() != got.bytes() || recv == MPI_IN_PLACE) return call.decline(Why::arguments);
   if (!call.join(0)) return call.result();
   return run(
       call, {got.handle, got.element}, inside ? all_blocks : no_block,

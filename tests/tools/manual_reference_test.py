@@ -169,7 +169,7 @@ class Shims(Case):
             return [name for which in lists for name in re.findall(
                 r"X\((\w+)\)", re.search(rf"#define COLL_SHIM_{which}\(X\)(.*?[^\\])\n", text, re.S)[1])]
 
-        functions = {f"MPI_{name}" for name in names("TAKEN", "STARTED", "EDGES", "WAITS", "PERSISTENT")}
+        functions = {f"MPI_{name}" for name in names("INTERCEPTED", "STARTED", "EDGES", "WAITS", "PERSISTENT")}
         functions |= {f"MPI_{name}_init" for name in names("INITS")}
         self.assertGreater(len(functions), 20)
         headings = " ".join(entries(section("libcoll-mpi.7", "WHAT IS INTERCEPTED")))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "mpi/take.h"
+#include "mpi/intercept.h"
 
 #include "mpi/arguments.h"
 #include "mpi/datatypes.h"
@@ -16,13 +16,13 @@
 namespace coll::shim {
 namespace {
 
-int bcast_bytes(void *buffer, std::size_t bytes, int root, Taking &call) {
+int bcast_bytes(void *buffer, std::size_t bytes, int root, Call &call) {
   return call.carry_out([&](coll_comm *coll) { return of_rooted(coll_bcast(buffer, bytes, COLL_BYTE, root, coll)); },
                         [&](Nodes &nodes) { two_level::bcast(nodes, buffer, bytes, root); });
 }
 
 // MPI counts packed bytes in an int; longer broadcasts are forwarded, so `bytes` fits.
-int bcast_packed(void *buffer, int count, MPI_Datatype datatype, std::size_t bytes, int root, Taking &call) {
+int bcast_packed(void *buffer, int count, MPI_Datatype datatype, std::size_t bytes, int root, Call &call) {
   char *packed = call.communicator().packing_space(bytes);
   if (packed == nullptr) return call.finish(COLL_ERR_NO_MEMORY);
   const bool is_root = call.rank() == root;
@@ -42,22 +42,22 @@ using Levels = void(Nodes &, const void *, void *, std::size_t, const Reduction 
 
 // `goes(nodes, reduction)`: whether the reduction can run in two levels.
 template <Whole whole, Levels levels, typename Goes>
-int take_reduction(Collective collective, Goes goes, const void *send, void *recv, MPI_Count count,
-                   MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  Taking call(collective, comm, count, datatype);
+int intercept_reduction(Collective collective, Goes goes, const void *send, void *recv, MPI_Count count,
+                        MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  Call call(collective, comm, count, datatype);
   Reduction reduction;
   const void *from;
   if (!call.possible()) return call.impossible();
-  if (count <= 0) return call.pass_on(why_not(count));
+  if (count <= 0) return call.decline(why_not(count));
   // Rank 0 of an exscan may pass no receive buffer; only the communicator knows which rank this is.
   const bool no_result = recv == nullptr && collective == exscan && send != MPI_IN_PLACE;
   if ((recv == nullptr && !no_result) || recv == MPI_IN_PLACE || !sends_from(send, recv, &from))
-    return call.pass_on(Why::arguments);
-  if (!reduction_of(datatype, op, &reduction)) return call.pass_on(Why::reduction);
+    return call.decline(Why::arguments);
+  if (!reduction_of(datatype, op, &reduction)) return call.decline(Why::reduction);
   if (!call.join(0)) return call.result();
-  if (too_long(reduction, static_cast<std::size_t>(count))) return call.pass_on(Why::reduction);
-  if (no_result && call.rank() != 0) return call.pass_on(Why::arguments);
-  if (call.nodes() != nullptr && !goes(*call.nodes(), reduction)) return call.pass_on(Why::nodes);
+  if (too_long(reduction, static_cast<std::size_t>(count))) return call.decline(Why::reduction);
+  if (no_result && call.rank() != 0) return call.decline(Why::arguments);
+  if (call.nodes() != nullptr && !goes(*call.nodes(), reduction)) return call.decline(Why::nodes);
   const auto elements = static_cast<std::size_t>(count);
   const auto perform = [&](const void *from, void *recv) {
     return call.carry_out(
@@ -78,15 +78,15 @@ void reduce_scatter_equal(Nodes &nodes, const void *send, void *recv, std::size_
 
 // The root's part of a reduction if it has no receive buffer: it serves the peers, and the MPI library reports the
 // error.
-[[gnu::noinline]] int reduce_to_nothing(Taking &call, const void *send, std::size_t count, const Reduction &reduction,
+[[gnu::noinline]] int reduce_to_nothing(Call &call, const void *send, std::size_t count, const Reduction &reduction,
                                         int root) {
-  if (send == nullptr || send == MPI_IN_PLACE) return call.pass_on(Why::arguments);
+  if (send == nullptr || send == MPI_IN_PLACE) return call.decline(Why::arguments);
   const std::unique_ptr<char[]> room(new (std::nothrow) char[count * reduction.element_bytes]);
   if (room == nullptr) return call.finish(COLL_ERR_NO_MEMORY);
   const int result = call.carry_out(
       [&](coll_comm *coll) { return coll_reduce(send, room.get(), count, reduction.type, reduction.op, root, coll); },
       [&](Nodes &nodes) { two_level::reduce(nodes, send, room.get(), count, reduction, root); });
-  return result != MPI_SUCCESS ? result : passed_on;
+  return result != MPI_SUCCESS ? result : not_intercepted;
 }
 
 bool scans(const Nodes &nodes, const Reduction &) { return two_level::scans(nodes); }
@@ -94,29 +94,29 @@ bool scans(const Nodes &nodes, const Reduction &) { return two_level::scans(node
 template <typename Count>
 int reduce_scatter_of(const void *send, void *recv, const Count *counts, MPI_Datatype datatype, MPI_Op op,
                       MPI_Comm comm) {
-  Taking call(reduce_scatter, comm, -1, datatype);
+  Call call(reduce_scatter, comm, -1, datatype);
   Reduction reduction;
   const void *from;
   if (!call.possible()) return call.impossible();
   // A rank with a count of 0 may have no receive buffer.
-  if (counts == nullptr || recv == MPI_IN_PLACE || !sends_from(send, recv, &from)) return call.pass_on(Why::arguments);
-  if (!reduction_of(datatype, op, &reduction)) return call.pass_on(Why::reduction);
+  if (counts == nullptr || recv == MPI_IN_PLACE || !sends_from(send, recv, &from)) return call.decline(Why::arguments);
+  if (!reduction_of(datatype, op, &reduction)) return call.decline(Why::reduction);
   if (!call.join(0)) return call.result();
   std::size_t *numbers = call.communicator().number_space();
   if (numbers == nullptr) return call.finish(COLL_ERR_NO_MEMORY);
   std::size_t *displs = numbers + call.ranks();
   std::size_t all = 0;
   for (int i = 0; i < call.ranks(); i++) {
-    if (counts[i] < 0) return call.pass_on(Why::arguments);
+    if (counts[i] < 0) return call.decline(Why::arguments);
     numbers[i] = static_cast<std::size_t>(counts[i]);
     displs[i] = all;
     all += numbers[i];
   }
-  if (all == 0) return call.pass_on(Why::empty);
-  if (too_long(reduction, all)) return call.pass_on(Why::reduction);
+  if (all == 0) return call.decline(Why::empty);
+  if (too_long(reduction, all)) return call.decline(Why::reduction);
   const two_level::Blocks blocks{0, numbers, displs};
   if (call.nodes() != nullptr && !two_level::reduce_scatters(*call.nodes(), blocks, reduction))
-    return call.pass_on(Why::nodes);
+    return call.decline(Why::nodes);
   const auto perform = [&](const void *from, void *recv) {
     return call.carry_out(
         [&](coll_comm *coll) { return coll_reduce_scatter(from, recv, numbers, reduction.type, reduction.op, coll); },
@@ -129,47 +129,47 @@ int reduce_scatter_of(const void *send, void *recv, const Count *counts, MPI_Dat
 
 }  // namespace
 
-int take_barrier(MPI_Comm comm) {
-  Taking call(barrier, comm, 0, {});
+int intercept_barrier(MPI_Comm comm) {
+  Call call(barrier, comm, 0, {});
   if (!call.possible()) return call.impossible();
   if (!call.join(0)) return call.result();
   push_out();
   return call.carry_out(coll_barrier, two_level::barrier);
 }
 
-int take_bcast(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm) {
-  Taking call(bcast, comm, count, datatype);
+int intercept_bcast(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm) {
+  Call call(bcast, comm, count, datatype);
   if (!call.possible()) return call.impossible();
-  if (count <= 0 || buffer == MPI_IN_PLACE) return call.pass_on(why_not(count));
+  if (count <= 0 || buffer == MPI_IN_PLACE) return call.decline(why_not(count));
   const Datatype *element = datatype_of(datatype);
-  if (element == nullptr) return call.pass_on(Why::datatype);
+  if (element == nullptr) return call.decline(Why::datatype);
   const std::size_t bytes = static_cast<std::size_t>(count) * element->size_bytes;
   const bool in_order = element->in_order(count);
-  if (bytes == 0) return call.pass_on(Why::empty);
-  if (bytes > INT_MAX) return call.pass_on(Why::size);
-  if (buffer == nullptr && in_order) return call.pass_on(Why::arguments);
+  if (bytes == 0) return call.decline(Why::empty);
+  if (bytes > INT_MAX) return call.decline(Why::size);
+  if (buffer == nullptr && in_order) return call.decline(Why::arguments);
   if (!call.join(root)) return call.result();
   if (in_order) return bcast_bytes(buffer, bytes, root, call);
   return bcast_packed(buffer, static_cast<int>(count), datatype, bytes, root, call);
 }
 
-int take_reduce(const void *send, void *recv, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root,
-                MPI_Comm comm) {
-  Taking call(reduce, comm, count, datatype);
+int intercept_reduce(const void *send, void *recv, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root,
+                     MPI_Comm comm) {
+  Call call(reduce, comm, count, datatype);
   Reduction reduction;
   if (!call.possible()) return call.impossible();
-  if (count <= 0) return call.pass_on(why_not(count));
-  if (!reduction_of(datatype, op, &reduction)) return call.pass_on(Why::reduction);
+  if (count <= 0) return call.decline(why_not(count));
+  if (!reduction_of(datatype, op, &reduction)) return call.decline(Why::reduction);
   if (!call.join(root)) return call.result();
-  if (too_long(reduction, static_cast<std::size_t>(count))) return call.pass_on(Why::reduction);
-  if (call.nodes() != nullptr && !two_level::reduces(*call.nodes(), reduction)) return call.pass_on(Why::nodes);
+  if (too_long(reduction, static_cast<std::size_t>(count))) return call.decline(Why::reduction);
+  if (call.nodes() != nullptr && !two_level::reduces(*call.nodes(), reduction)) return call.decline(Why::nodes);
   const void *from = send;
   const bool right = call.rank() == root ? recv != nullptr && recv != MPI_IN_PLACE && sends_from(send, recv, &from)
                                          : send != nullptr && send != MPI_IN_PLACE;
   const auto elements = static_cast<std::size_t>(count);
   if (!right) [[unlikely]]
     return call.rank() == root ? reduce_to_nothing(call, send, elements, reduction, root)
-                               : call.pass_on(Why::arguments);
+                               : call.decline(Why::arguments);
   const auto perform = [&](const void *from, void *recv) {
     return call.carry_out(
         [&](coll_comm *coll) { return coll_reduce(from, recv, elements, reduction.type, reduction.op, root, coll); },
@@ -180,35 +180,36 @@ int take_reduce(const void *send, void *recv, MPI_Count count, MPI_Datatype data
   return reduce_padded(call, reduction, from, elements, recv, call.rank() == root ? elements : 0, perform);
 }
 
-int take_allreduce(const void *send, void *recv, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  return take_reduction<coll_allreduce, two_level::allreduce>(allreduce, two_level::reduces, send, recv, count,
-                                                              datatype, op, comm);
+int intercept_allreduce(const void *send, void *recv, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
+                        MPI_Comm comm) {
+  return intercept_reduction<coll_allreduce, two_level::allreduce>(allreduce, two_level::reduces, send, recv, count,
+                                                                   datatype, op, comm);
 }
 
-int take_reduce_scatter_block(const void *send, void *recv, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
-                              MPI_Comm comm) {
+int intercept_reduce_scatter_block(const void *send, void *recv, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
+                                   MPI_Comm comm) {
   const auto goes = [count](const Nodes &nodes, const Reduction &reduction) {
     return two_level::reduce_scatters(nodes, {static_cast<std::size_t>(count)}, reduction);
   };
-  return take_reduction<coll_reduce_scatter_block, reduce_scatter_equal>(reduce_scatter_block, goes, send, recv, count,
-                                                                         datatype, op, comm);
+  return intercept_reduction<coll_reduce_scatter_block, reduce_scatter_equal>(reduce_scatter_block, goes, send, recv,
+                                                                              count, datatype, op, comm);
 }
 
-int take_scan(const void *send, void *recv, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  return take_reduction<coll_scan, two_level::scan>(scan, scans, send, recv, count, datatype, op, comm);
+int intercept_scan(const void *send, void *recv, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  return intercept_reduction<coll_scan, two_level::scan>(scan, scans, send, recv, count, datatype, op, comm);
 }
 
-int take_exscan(const void *send, void *recv, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  return take_reduction<coll_exscan, two_level::exscan>(exscan, scans, send, recv, count, datatype, op, comm);
+int intercept_exscan(const void *send, void *recv, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  return intercept_reduction<coll_exscan, two_level::exscan>(exscan, scans, send, recv, count, datatype, op, comm);
 }
 
-int take_reduce_scatter(const void *send, void *recv, const int *counts, MPI_Datatype datatype, MPI_Op op,
-                        MPI_Comm comm) {
+int intercept_reduce_scatter(const void *send, void *recv, const int *counts, MPI_Datatype datatype, MPI_Op op,
+                             MPI_Comm comm) {
   return reduce_scatter_of(send, recv, counts, datatype, op, comm);
 }
 
-int take_reduce_scatter(const void *send, void *recv, const MPI_Count *counts, MPI_Datatype datatype, MPI_Op op,
-                        MPI_Comm comm) {
+int intercept_reduce_scatter(const void *send, void *recv, const MPI_Count *counts, MPI_Datatype datatype, MPI_Op op,
+                             MPI_Comm comm) {
   return reduce_scatter_of(send, recv, counts, datatype, op, comm);
 }
 

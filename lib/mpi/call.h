@@ -12,30 +12,30 @@
 
 namespace coll::shim {
 
-// The result of a take_... function, instead of an MPI error code, if the call is to be forwarded.
-constexpr int passed_on = INT_MIN;
+// The result of an intercept_... function, instead of an MPI error code, if the call is to be forwarded.
+constexpr int not_intercepted = INT_MIN;
 
-class Taking {
+class Call {
  public:
   // `count` elements of `datatype` are the size of the call in statistics; -1 if counts differ between ranks.
-  Taking(Collective collective, MPI_Comm comm, MPI_Count count, MPI_Datatype datatype)
+  Call(Collective collective, MPI_Comm comm, MPI_Count count, MPI_Datatype datatype)
       : collective_(collective),
         count_(count),
         datatype_(datatype),
         comm_(comm),
         communicator_(recent(comm)),
-        result_(passed_on) {}
+        result_(not_intercepted) {}
 
   // False if the call is forwarded whatever its arguments are: on a communicator that libcoll does not serve, or
   // outside MPI_Init ... MPI_Finalize.
-  bool possible() const { return communicator_ != nullptr ? communicator_->takes() : prepare(); }
-  int impossible() { return pass_on(communicator_ != nullptr ? communicator_->why : unkept(comm_)); }
+  bool possible() const { return communicator_ != nullptr ? communicator_->intercepts() : prepare(); }
+  int impossible() { return decline(communicator_ != nullptr ? communicator_->why : unkept(comm_)); }
 
-  int pass_on(Why why) {
-    count_passed(communicator_, collective_, why);
+  int decline(Why why) {
+    count_forwarded(communicator_, collective_, why);
     if (counts_calls) [[unlikely]]
       announce_forwarded(collective_, why, count_, datatype_);
-    return passed_on;
+    return not_intercepted;
   }
 
   // Called when the arguments that are equal on all ranks allow interception; `root` is 0 if there is none. Collective
@@ -45,12 +45,12 @@ class Taking {
       const auto [communicator, result] = meet(comm_, root, collective_);
       communicator_ = communicator;
       result_ = result;
-      if (result != passed_on) return false;
-      if (communicator_ == nullptr || !communicator_->takes()) return impossible(), false;
+      if (result != not_intercepted) return false;
+      if (communicator_ == nullptr || !communicator_->intercepts()) return impossible(), false;
     }
     if (communicator_->standing != Standing::settled) [[unlikely]]
-      if (const Why why = settle(comm_, *communicator_); why != Why::count_) return pass_on(why), false;
-    if (root < 0 || root >= communicator_->ranks) return pass_on(Why::arguments), false;
+      if (const Why why = settle(comm_, *communicator_); why != Why::count_) return decline(why), false;
+    if (root < 0 || root >= communicator_->ranks) return decline(Why::arguments), false;
     return true;
   }
   int result() const { return result_; }
@@ -63,7 +63,7 @@ class Taking {
 
   // Ends an intercepted call.
   int finish(coll_status status) {
-    communicator_->tally.taken[collective_]++;
+    communicator_->tally.intercepted[collective_]++;
     return fail(status);
   }
 
@@ -80,7 +80,7 @@ class Taking {
     const Serving serving(collective_);
     if (communicator_->coll != nullptr) [[likely]]
       return finish(whole(communicator_->coll));
-    communicator_->tally.taken[collective_]++;
+    communicator_->tally.intercepted[collective_]++;
     try {
       levels(*communicator_->nodes);
       return MPI_SUCCESS;
@@ -92,13 +92,13 @@ class Taking {
  protected:
   struct Met {
     Communicator *communicator;
-    int result;  // passed_on, or an MPI error code
+    int result;  // not_intercepted, or an MPI error code
   };
 
   // Static and not inlined: if the address of a member escaped, the compiler would reload members after every call.
   [[gnu::noinline]] static Met meet(MPI_Comm comm, int root, Collective collective) {
     try {
-      return {acquire(comm, root), passed_on};
+      return {acquire(comm, root), not_intercepted};
     } catch (const std::bad_alloc &) {
       return {nullptr, finish_failed(comm, COLL_ERR_NO_MEMORY, mpi_name(collective))};
     }

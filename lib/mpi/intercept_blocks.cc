@@ -6,9 +6,9 @@
 // to 2 GiB - 1 are intercepted. In the v-variants no number is known to all ranks, so every call is intercepted.
 #include "mpi/arguments.h"
 #include "mpi/blocks.h"
+#include "mpi/intercept.h"
 #include "mpi/library.h"
 #include "mpi/misfit.h"
-#include "mpi/take.h"
 #include "mpi/two_level.h"
 
 #include <cstddef>
@@ -21,7 +21,7 @@ using two_level::Blocks;
 // Packs if necessary, performs the collective, and unpacks. `kept`: the blocks of the receive buffer that are also
 // input. The collective is whole(send, recv, coll) or levels(send, recv, nodes).
 template <typename Whole, typename Levels>
-int run(Taking &call, Side &send, Side &recv, int kept, Whole whole, Levels levels) {
+int run(Call &call, Side &send, Side &recv, int kept, Whole whole, Levels levels) {
   char *packed = nullptr;
   if (const std::size_t bytes = send.packed_bytes() + recv.packed_bytes(); bytes > 0) {
     packed = call.communicator().packing_space(bytes);
@@ -53,7 +53,7 @@ Blocks blocks_of(const Side &side) { return {0, side.counts(), side.displs()}; }
 Message bytes_of(const Misfit &misfit) { return {misfit.count(), mpi.byte}; }
 
 // Ends a call that used a Misfit; `cut`: this rank had room for less than was exchanged.
-int end_misfit(Taking &call, bool stored, bool cut) {
+int end_misfit(Call &call, bool stored, bool cut) {
   if (!stored) return call.fail(COLL_ERR_TYPE);
   return cut ? call.fail(COLL_ERR_TRUNCATE) : MPI_SUCCESS;
 }
@@ -61,7 +61,7 @@ int end_misfit(Taking &call, bool stored, bool cut) {
 // The root's part of a gather of blocks of `bytes`, if its receive arguments describe other blocks, or none: it serves
 // the peers, and then the MPI library reports the error. `perform(from, to)` is the collective.
 template <typename Perform>
-[[gnu::noinline]] int gather_misfit(Taking &call, Perform perform, Side &from, std::size_t bytes, void *recv,
+[[gnu::noinline]] int gather_misfit(Call &call, Perform perform, Side &from, std::size_t bytes, void *recv,
                                     const Message &all) {
   Misfit blocks(call.ranks(), bytes);
   if (!blocks.good()) return call.finish(COLL_ERR_NO_MEMORY);
@@ -69,14 +69,14 @@ template <typename Perform>
   bytes_of(blocks).describe(&to, blocks.data(), call.ranks());
   const int result = perform(from, to);
   if (result != MPI_SUCCESS) return result;
-  if (!all.known() || recv == MPI_IN_PLACE) return passed_on;
+  if (!all.known() || recv == MPI_IN_PLACE) return not_intercepted;
   if (recv == nullptr) return call.fail(COLL_ERR_BUFFER);  // Open MPI would write there
   return end_misfit(call, blocks.store(recv, all.count, all.handle, *all.element), bytes > all.bytes());
 }
 
 // The root's part of a scatter of blocks of `bytes`, if its receive arguments describe a block of another length.
 template <typename Perform>
-[[gnu::noinline]] int scatter_misfit(Taking &call, Perform perform, Side &from, std::size_t bytes, void *recv,
+[[gnu::noinline]] int scatter_misfit(Call &call, Perform perform, Side &from, std::size_t bytes, void *recv,
                                      const Message &mine) {
   Misfit own(1, bytes);
   if (!own.good()) return call.finish(COLL_ERR_NO_MEMORY);
@@ -89,9 +89,9 @@ template <typename Perform>
 
 // The part of a rank whose `blocks` blocks to send have another length than the `bytes` that it receives per block.
 template <typename Perform>
-[[gnu::noinline]] int send_misfit(Taking &call, Perform perform, const void *send, const Message &mine, int blocks,
+[[gnu::noinline]] int send_misfit(Call &call, Perform perform, const void *send, const Message &mine, int blocks,
                                   std::size_t bytes, Side &to) {
-  if (bytes > INT_MAX) return call.pass_on(Why::arguments);
+  if (bytes > INT_MAX) return call.decline(Why::arguments);
   Misfit sent(blocks, bytes);
   if (!sent.good()) return call.finish(COLL_ERR_NO_MEMORY);
   const bool loaded = sent.load(send, mine.count, mine.handle, *mine.element);
@@ -104,7 +104,7 @@ template <typename Perform>
 template <typename Count, typename Displ>
 int gatherv_of(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, const Count *recv_counts,
                const Displ *displs, MPI_Datatype recv_type, int root, MPI_Comm comm) {
-  Taking call(gatherv, comm, -1, recv_type);
+  Call call(gatherv, comm, -1, recv_type);
   if (!call.possible()) return call.impossible();
   if (!call.join(root)) return call.result();
   const bool is_root = call.rank() == root;
@@ -115,17 +115,17 @@ int gatherv_of(const void *send, MPI_Count send_count, MPI_Datatype send_type, v
   Side to;
   std::size_t bytes = 0;
   if (is_root && !make_side(recv, recv_type, datatype_of(recv_type), recv_counts, displs, call.ranks(), numbers, &to))
-    return call.pass_on(Why::arguments);
+    return call.decline(Why::arguments);
   if (inside) {
     from.be_in_place();
     bytes = to.counts()[root];
   } else {
     const Message mine(send_count, send_type);
-    if (!mine.known() || send == MPI_IN_PLACE) return call.pass_on(Why::arguments);
+    if (!mine.known() || send == MPI_IN_PLACE) return call.decline(Why::arguments);
     mine.describe(&from, send, 1);
     bytes = mine.bytes();
   }
-  if (!from.good()) return call.pass_on(Why::arguments);
+  if (!from.good()) return call.decline(Why::arguments);
   if (is_root) keep_own_block(from, to, to.displs()[root]);
   return run(
       call, from, to, inside ? root : no_block,
@@ -140,7 +140,7 @@ int gatherv_of(const void *send, MPI_Count send_count, MPI_Datatype send_type, v
 template <typename Count, typename Displ>
 int scatterv_of(const void *send, const Count *send_counts, const Displ *displs, MPI_Datatype send_type, void *recv,
                 MPI_Count recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm) {
-  Taking call(scatterv, comm, -1, send_type);
+  Call call(scatterv, comm, -1, send_type);
   if (!call.possible()) return call.impossible();
   if (!call.join(root)) return call.result();
   const bool is_root = call.rank() == root;
@@ -151,17 +151,17 @@ int scatterv_of(const void *send, const Count *send_counts, const Displ *displs,
   Side to;
   std::size_t bytes = 0;
   if (is_root && !make_side(send, send_type, datatype_of(send_type), send_counts, displs, call.ranks(), numbers, &from))
-    return call.pass_on(Why::arguments);
+    return call.decline(Why::arguments);
   if (inside) {
     to.be_in_place();
     bytes = from.counts()[root];
   } else {
     const Message mine(recv_count, recv_type);
-    if (!mine.known() || recv == MPI_IN_PLACE) return call.pass_on(Why::arguments);
+    if (!mine.known() || recv == MPI_IN_PLACE) return call.decline(Why::arguments);
     mine.describe(&to, recv, 1);
     bytes = mine.bytes();
   }
-  if (!to.good()) return call.pass_on(Why::arguments);
+  if (!to.good()) return call.decline(Why::arguments);
   if (is_root) keep_own_block(to, from, from.displs()[root]);
   return run(
       call, from, to, no_block,
@@ -176,7 +176,7 @@ int scatterv_of(const void *send, const Count *send_counts, const Displ *displs,
 template <typename Count, typename Displ>
 int allgatherv_of(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, const Count *recv_counts,
                   const Displ *displs, MPI_Datatype recv_type, MPI_Comm comm) {
-  Taking call(allgatherv, comm, -1, recv_type);
+  Call call(allgatherv, comm, -1, recv_type);
   if (!call.possible()) return call.impossible();
   if (!call.join(0)) return call.result();
   const bool inside = send == MPI_IN_PLACE;
@@ -186,8 +186,8 @@ int allgatherv_of(const void *send, MPI_Count send_count, MPI_Datatype send_type
   Side to;
   if (recv == MPI_IN_PLACE ||
       !make_side(recv, recv_type, datatype_of(recv_type), recv_counts, displs, call.ranks(), numbers, &to))
-    return call.pass_on(Why::arguments);
-  if (call.nodes() != nullptr && !two_level::allgathers(*call.nodes(), blocks_of(to))) return call.pass_on(Why::nodes);
+    return call.decline(Why::arguments);
+  if (call.nodes() != nullptr && !two_level::allgathers(*call.nodes(), blocks_of(to))) return call.decline(Why::nodes);
   const auto perform = [&](Side &from, Side &to) {
     return run(
         call, from, to, inside ? call.rank() : no_block,
@@ -203,12 +203,12 @@ int allgatherv_of(const void *send, MPI_Count send_count, MPI_Datatype send_type
     from.be_in_place();
   } else {
     const Message mine(send_count, send_type);
-    if (!mine.known()) return call.pass_on(Why::arguments);
+    if (!mine.known()) return call.decline(Why::arguments);
     if (const std::size_t own = to.counts()[call.rank()]; mine.bytes() != own) [[unlikely]]
       return send_misfit(call, perform, send, mine, 1, own, to);
     mine.describe(&from, send, 1);
   }
-  if (!from.good()) return call.pass_on(Why::arguments);
+  if (!from.good()) return call.decline(Why::arguments);
   keep_own_block(from, to, to.displs()[call.rank()]);
   return perform(from, to);
 }
@@ -217,10 +217,10 @@ template <typename Count, typename Displ>
 int alltoallv_of(const void *send, const Count *send_counts, const Displ *send_displs, MPI_Datatype send_type,
                  void *recv, const Count *recv_counts, const Displ *recv_displs, MPI_Datatype recv_type,
                  MPI_Comm comm) {
-  Taking call(alltoallv, comm, -1, recv_type);
+  Call call(alltoallv, comm, -1, recv_type);
   if (!call.possible()) return call.impossible();
   if (!call.join(0)) return call.result();
-  if (call.nodes() != nullptr) return call.pass_on(Why::nodes);
+  if (call.nodes() != nullptr) return call.decline(Why::nodes);
   const bool inside = send == MPI_IN_PLACE;
   std::size_t *numbers = call.communicator().number_space();
   if (numbers == nullptr) return call.finish(COLL_ERR_NO_MEMORY);
@@ -229,13 +229,13 @@ int alltoallv_of(const void *send, const Count *send_counts, const Displ *send_d
   Side to;
   const Datatype *got = datatype_of(recv_type);
   if (recv == MPI_IN_PLACE || !make_side(recv, recv_type, got, recv_counts, recv_displs, ranks, numbers, &to))
-    return call.pass_on(Why::arguments);
+    return call.decline(Why::arguments);
   if (inside) {
     from.be_in_place();
   } else {
     const Datatype *sent = send_type == recv_type ? got : datatype_of(send_type);
     if (!make_side(send, send_type, sent, send_counts, send_displs, ranks, numbers + 2 * ranks, &from))
-      return call.pass_on(Why::arguments);
+      return call.decline(Why::arguments);
   }
   return run(
       call, from, to, inside ? all_blocks : no_block,
@@ -248,13 +248,13 @@ int alltoallv_of(const void *send, const Count *send_counts, const Displ *send_d
 
 }  // namespace
 
-int take_gather(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, MPI_Count recv_count,
-                MPI_Datatype recv_type, int root, MPI_Comm comm) {
+int intercept_gather(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, MPI_Count recv_count,
+                     MPI_Datatype recv_type, int root, MPI_Comm comm) {
   const bool inside = send == MPI_IN_PLACE;
-  Taking call(gather, comm, inside ? recv_count : send_count, inside ? recv_type : send_type);
+  Call call(gather, comm, inside ? recv_count : send_count, inside ? recv_type : send_type);
   if (!call.possible()) return call.impossible();
   const Message mine = inside ? Message(recv_count, recv_type) : Message(send_count, send_type);
-  if (const Why why = obstacle(mine); why != Why::count_) return call.pass_on(why);
+  if (const Why why = obstacle(mine); why != Why::count_) return call.decline(why);
   if (!call.join(root)) return call.result();
   const std::size_t bytes = mine.bytes();
   Side from;
@@ -275,35 +275,35 @@ int take_gather(const void *send, MPI_Count send_count, MPI_Datatype send_type, 
     const bool right = all.known() && all.bytes() == bytes && recv != MPI_IN_PLACE &&
                        (recv != nullptr || !all.element->vector_in_order);
     if (!right) [[unlikely]]
-      return inside || !from.good() ? call.pass_on(Why::arguments)
+      return inside || !from.good() ? call.decline(Why::arguments)
                                     : gather_misfit(call, perform, from, bytes, recv, all);
     all.describe(&to, recv, call.ranks());
   } else if (inside) {
-    return call.pass_on(Why::arguments);
+    return call.decline(Why::arguments);
   }
-  if (!from.good() || !to.good()) return call.pass_on(Why::arguments);
+  if (!from.good() || !to.good()) return call.decline(Why::arguments);
   keep_own_block(from, to, static_cast<std::size_t>(call.rank()) * bytes);
   return perform(from, to);
 }
 
-int take_gatherv(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, const int *recv_counts,
-                 const int *displs, MPI_Datatype recv_type, int root, MPI_Comm comm) {
+int intercept_gatherv(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
+                      const int *recv_counts, const int *displs, MPI_Datatype recv_type, int root, MPI_Comm comm) {
   return gatherv_of(send, send_count, send_type, recv, recv_counts, displs, recv_type, root, comm);
 }
 
-int take_gatherv(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
-                 const MPI_Count *recv_counts, const MPI_Aint *displs, MPI_Datatype recv_type, int root,
-                 MPI_Comm comm) {
+int intercept_gatherv(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
+                      const MPI_Count *recv_counts, const MPI_Aint *displs, MPI_Datatype recv_type, int root,
+                      MPI_Comm comm) {
   return gatherv_of(send, send_count, send_type, recv, recv_counts, displs, recv_type, root, comm);
 }
 
-int take_scatter(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, MPI_Count recv_count,
-                 MPI_Datatype recv_type, int root, MPI_Comm comm) {
+int intercept_scatter(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, MPI_Count recv_count,
+                      MPI_Datatype recv_type, int root, MPI_Comm comm) {
   const bool inside = recv == MPI_IN_PLACE;
-  Taking call(scatter, comm, inside ? send_count : recv_count, inside ? send_type : recv_type);
+  Call call(scatter, comm, inside ? send_count : recv_count, inside ? send_type : recv_type);
   if (!call.possible()) return call.impossible();
   const Message mine = inside ? Message(send_count, send_type) : Message(recv_count, recv_type);
-  if (const Why why = obstacle(mine); why != Why::count_) return call.pass_on(why);
+  if (const Why why = obstacle(mine); why != Why::count_) return call.decline(why);
   if (!call.join(root)) return call.result();
   Side from;
   const auto perform = [&](Side &from, Side &to, std::size_t bytes) {
@@ -318,49 +318,49 @@ int take_scatter(const void *send, MPI_Count send_count, MPI_Datatype send_type,
   };
   if (call.rank() == root) {
     const Message all(send_count, send_type, mine);
-    if (!all.known() || send == MPI_IN_PLACE) return call.pass_on(Why::arguments);
+    if (!all.known() || send == MPI_IN_PLACE) return call.decline(Why::arguments);
     all.describe(&from, send, call.ranks());
     if (const std::size_t sent = all.bytes(); sent != mine.bytes()) [[unlikely]] {
-      if (sent == 0 || sent > INT_MAX || !from.good()) return call.pass_on(Why::arguments);
+      if (sent == 0 || sent > INT_MAX || !from.good()) return call.decline(Why::arguments);
       return scatter_misfit(
           call, [&](Side &from, Side &to) { return perform(from, to, sent); }, from, sent, recv, mine);
     }
   } else if (inside) {
-    return call.pass_on(Why::arguments);
+    return call.decline(Why::arguments);
   }
   Side to;
   describe_own(&to, inside, mine, recv);
-  if (!from.good() || !to.good()) return call.pass_on(Why::arguments);
+  if (!from.good() || !to.good()) return call.decline(Why::arguments);
   keep_own_block(to, from, static_cast<std::size_t>(call.rank()) * mine.bytes());
   return perform(from, to, mine.bytes());
 }
 
-int take_scatterv(const void *send, const int *send_counts, const int *displs, MPI_Datatype send_type, void *recv,
-                  MPI_Count recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm) {
+int intercept_scatterv(const void *send, const int *send_counts, const int *displs, MPI_Datatype send_type, void *recv,
+                       MPI_Count recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm) {
   return scatterv_of(send, send_counts, displs, send_type, recv, recv_count, recv_type, root, comm);
 }
 
-int take_scatterv(const void *send, const MPI_Count *send_counts, const MPI_Aint *displs, MPI_Datatype send_type,
-                  void *recv, MPI_Count recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm) {
+int intercept_scatterv(const void *send, const MPI_Count *send_counts, const MPI_Aint *displs, MPI_Datatype send_type,
+                       void *recv, MPI_Count recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm) {
   return scatterv_of(send, send_counts, displs, send_type, recv, recv_count, recv_type, root, comm);
 }
 
-int take_allgather(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, MPI_Count recv_count,
-                   MPI_Datatype recv_type, MPI_Comm comm) {
-  Taking call(allgather, comm, recv_count, recv_type);
+int intercept_allgather(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
+                        MPI_Count recv_count, MPI_Datatype recv_type, MPI_Comm comm) {
+  Call call(allgather, comm, recv_count, recv_type);
   if (!call.possible()) return call.impossible();
   const bool inside = send == MPI_IN_PLACE;
   const Message all(recv_count, recv_type);
-  if (const Why why = obstacle(all); why != Why::count_) return call.pass_on(why);
+  if (const Why why = obstacle(all); why != Why::count_) return call.decline(why);
   const Message mine = inside ? all : Message(send_count, send_type, all);
-  if (!mine.known() || recv == MPI_IN_PLACE) return call.pass_on(Why::arguments);
+  if (!mine.known() || recv == MPI_IN_PLACE) return call.decline(Why::arguments);
   if (!call.join(0)) return call.result();
   const Blocks blocks{all.bytes()};
-  if (call.nodes() != nullptr && !two_level::allgathers(*call.nodes(), blocks)) return call.pass_on(Why::nodes);
+  if (call.nodes() != nullptr && !two_level::allgathers(*call.nodes(), blocks)) return call.decline(Why::nodes);
   Side from;
   Side to;
   all.describe(&to, recv, call.ranks());
-  if (!to.good()) return call.pass_on(Why::arguments);
+  if (!to.good()) return call.decline(Why::arguments);
   const auto perform = [&](Side &from, Side &to) {
     return run(
         call, from, to, inside ? call.rank() : no_block,
@@ -374,36 +374,36 @@ int take_allgather(const void *send, MPI_Count send_count, MPI_Datatype send_typ
   if (mine.bytes() != all.bytes()) [[unlikely]]
     return send_misfit(call, perform, send, mine, 1, all.bytes(), to);
   describe_own(&from, inside, mine, send);
-  if (!from.good()) return call.pass_on(Why::arguments);
+  if (!from.good()) return call.decline(Why::arguments);
   keep_own_block(from, to, static_cast<std::size_t>(call.rank()) * all.bytes());
   return perform(from, to);
 }
 
-int take_allgatherv(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, const int *recv_counts,
-                    const int *displs, MPI_Datatype recv_type, MPI_Comm comm) {
+int intercept_allgatherv(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
+                         const int *recv_counts, const int *displs, MPI_Datatype recv_type, MPI_Comm comm) {
   return allgatherv_of(send, send_count, send_type, recv, recv_counts, displs, recv_type, comm);
 }
 
-int take_allgatherv(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
-                    const MPI_Count *recv_counts, const MPI_Aint *displs, MPI_Datatype recv_type, MPI_Comm comm) {
+int intercept_allgatherv(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
+                         const MPI_Count *recv_counts, const MPI_Aint *displs, MPI_Datatype recv_type, MPI_Comm comm) {
   return allgatherv_of(send, send_count, send_type, recv, recv_counts, displs, recv_type, comm);
 }
 
-int take_alltoall(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, MPI_Count recv_count,
-                  MPI_Datatype recv_type, MPI_Comm comm) {
-  Taking call(alltoall, comm, recv_count, recv_type);
+int intercept_alltoall(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, MPI_Count recv_count,
+                       MPI_Datatype recv_type, MPI_Comm comm) {
+  Call call(alltoall, comm, recv_count, recv_type);
   if (!call.possible()) return call.impossible();
   const bool inside = send == MPI_IN_PLACE;
   const Message got(recv_count, recv_type);
-  if (const Why why = obstacle(got); why != Why::count_) return call.pass_on(why);
+  if (const Why why = obstacle(got); why != Why::count_) return call.decline(why);
   const Message sent = inside ? got : Message(send_count, send_type, got);
-  if (!sent.known() || recv == MPI_IN_PLACE) return call.pass_on(Why::arguments);
+  if (!sent.known() || recv == MPI_IN_PLACE) return call.decline(Why::arguments);
   if (!call.join(0)) return call.result();
-  if (call.nodes() != nullptr && !two_level::alltoalls(*call.nodes(), got.bytes())) return call.pass_on(Why::nodes);
+  if (call.nodes() != nullptr && !two_level::alltoalls(*call.nodes(), got.bytes())) return call.decline(Why::nodes);
   Side from;
   Side to;
   got.describe(&to, recv, call.ranks());
-  if (!to.good()) return call.pass_on(Why::arguments);
+  if (!to.good()) return call.decline(Why::arguments);
   const auto perform = [&](Side &from, Side &to) {
     return run(
         call, from, to, inside ? all_blocks : no_block,
@@ -418,18 +418,19 @@ int take_alltoall(const void *send, MPI_Count send_count, MPI_Datatype send_type
     return send_misfit(call, perform, send, sent, call.ranks(), got.bytes(), to);
   if (inside) from.be_in_place();
   else sent.describe(&from, send, call.ranks());
-  if (!from.good()) return call.pass_on(Why::arguments);
+  if (!from.good()) return call.decline(Why::arguments);
   return perform(from, to);
 }
 
-int take_alltoallv(const void *send, const int *send_counts, const int *send_displs, MPI_Datatype send_type, void *recv,
-                   const int *recv_counts, const int *recv_displs, MPI_Datatype recv_type, MPI_Comm comm) {
+int intercept_alltoallv(const void *send, const int *send_counts, const int *send_displs, MPI_Datatype send_type,
+                        void *recv, const int *recv_counts, const int *recv_displs, MPI_Datatype recv_type,
+                        MPI_Comm comm) {
   return alltoallv_of(send, send_counts, send_displs, send_type, recv, recv_counts, recv_displs, recv_type, comm);
 }
 
-int take_alltoallv(const void *send, const MPI_Count *send_counts, const MPI_Aint *send_displs, MPI_Datatype send_type,
-                   void *recv, const MPI_Count *recv_counts, const MPI_Aint *recv_displs, MPI_Datatype recv_type,
-                   MPI_Comm comm) {
+int intercept_alltoallv(const void *send, const MPI_Count *send_counts, const MPI_Aint *send_displs,
+                        MPI_Datatype send_type, void *recv, const MPI_Count *recv_counts, const MPI_Aint *recv_displs,
+                        MPI_Datatype recv_type, MPI_Comm comm) {
   return alltoallv_of(send, send_counts, send_displs, send_type, recv, recv_counts, recv_displs, recv_type, comm);
 }
 

@@ -48,8 +48,8 @@ class Call {
       if (result != not_intercepted) return false;
       if (communicator_ == nullptr || !communicator_->intercepts()) return impossible(), false;
     }
-    if (communicator_->standing != Standing::settled) [[unlikely]]
-      if (const Why why = settle(comm_, *communicator_); why != Why::count_) return decline(why), false;
+    if (communicator_->agreement_state != AgreementState::decided) [[unlikely]]
+      if (const Why why = admit(comm_, *communicator_); why != Why::count_) return decline(why), false;
     if (root < 0 || root >= communicator_->ranks) return decline(Why::arguments), false;
     return true;
   }

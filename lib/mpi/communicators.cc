@@ -216,7 +216,7 @@ void fill(Communicator *communicator, Agreement agreement) {
   communicator->coll = agreement.coll;
   communicator->nodes = std::move(agreement.nodes);
   communicator->why = agreement.why;
-  communicator->standing = Standing::settled;
+  communicator->agreement_state = AgreementState::decided;
   coll_comm *coll = communicator->nodes != nullptr ? communicator->nodes->inside().coll() : communicator->coll;
   if (coll != nullptr) coll_comm_set_progress(coll, look_into_mpi, nullptr);
 }
@@ -244,7 +244,8 @@ Communicator *make_locally(MPI_Comm comm, const Shape &shape) {
   if (communicator == nullptr) throw std::bad_alloc();
   communicator->background = Background::begin(comm, shape.rank, shape.ranks);
   communicator->why = Why::refused;
-  communicator->standing = communicator->background != nullptr ? Standing::background : Standing::unasked;
+  communicator->agreement_state =
+      communicator->background != nullptr ? AgreementState::in_background : AgreementState::blocking_only;
   return communicator;
 }
 
@@ -270,7 +271,7 @@ Why wait_for_background(Communicator &communicator, bool may_wait) {
   coll_comm *made = background->release_communicator();
   if (made == nullptr) {
     communicator.why = background->why();
-    communicator.standing = Standing::unasked;
+    communicator.agreement_state = AgreementState::blocking_only;
     return communicator.why;
   }
   fill(&communicator, {made, nullptr, true, Why::refused});
@@ -336,13 +337,16 @@ void release(MPI_Comm comm) {
 
 Why unkept(MPI_Comm comm) { return Ending::ends(comm) ? Why::ending : Why::closed; }
 
-Why settle_locally(Communicator &communicator) {
-  return communicator.standing == Standing::unasked ? communicator.why : wait_for_background(communicator, false);
+Why admit_locally(Communicator &communicator) {
+  return communicator.agreement_state == AgreementState::blocking_only ? communicator.why
+                                                                       : wait_for_background(communicator, false);
 }
 
-Why settle(MPI_Comm comm, Communicator &communicator) {
-  if (communicator.standing == Standing::background)
-    if (const Why why = wait_for_background(communicator, true); communicator.standing != Standing::unasked) return why;
+Why admit(MPI_Comm comm, Communicator &communicator) {
+  if (communicator.agreement_state == AgreementState::in_background)
+    if (const Why why = wait_for_background(communicator, true);
+        communicator.agreement_state != AgreementState::blocking_only)
+      return why;
   const Making guard;
   Agreement agreement = agree(comm, communicator.rank, communicator.ranks, true);
   if (!agreement.lasting) return agreement.why;

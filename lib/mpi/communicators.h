@@ -122,10 +122,10 @@ struct Tally {
 };
 
 // How far the ranks of a communicator have agreed.
-enum class Standing : std::uint8_t {
-  settled,     // the decision is final
-  background,  // they agree while the program continues (background.h)
-  unasked      // non-blocking collectives are forwarded; the first blocking one agrees about the blocking ones
+enum class AgreementState : std::uint8_t {
+  decided,        // the decision is final
+  in_background,  // they agree while the program continues (background.h)
+  blocking_only   // non-blocking collectives are forwarded; the first blocking one agrees about the blocking ones
 };
 
 class Background;
@@ -148,9 +148,9 @@ struct Communicator {
   std::shared_ptr<const Neighborhood> neighborhood;  // set by the first neighbourhood collective
 
   std::shared_ptr<Background> background;
-  Standing standing;
+  AgreementState agreement_state;
 
-  bool intercepts() const { return coll != nullptr || nodes != nullptr || standing != Standing::settled; }
+  bool intercepts() const { return coll != nullptr || nodes != nullptr || agreement_state != AgreementState::decided; }
   // Returns packing memory of at least `bytes`, valid until the next call; NULL if there is no memory.
   char *packing_space(std::size_t bytes);
   // Returns room for four numbers per rank; NULL if there is no memory.
@@ -176,10 +176,10 @@ Communicator *acquire(MPI_Comm comm, int root);
 Communicator *acquire_locally(MPI_Comm comm, int root);
 
 // Whether the next call on a communicator without a final decision is served: Why::count_, or why it is forwarded. Call
-// it exactly once for each collective call, blocking or not, because calls are counted. settle() may be collective,
-// settle_locally() is local.
-Why settle(MPI_Comm comm, Communicator &communicator);
-Why settle_locally(Communicator &communicator);
+// it exactly once for each collective call, blocking or not, because calls are counted. admit() may be collective,
+// admit_locally() is local.
+Why admit(MPI_Comm comm, Communicator &communicator);
+Why admit_locally(Communicator &communicator);
 
 // Frees the state of `comm`, which the program is about to free; does nothing for a communicator that cannot be freed.
 void release(MPI_Comm comm);

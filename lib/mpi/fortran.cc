@@ -74,120 +74,128 @@ void finalize(Next next, Int *ierror) {
 }  // namespace
 
 COLL_FORTRAN_WITHOUT_BUFFER(barrier, BARRIER, (Int * comm, Int *ierror),
-                            settle(intercept_barrier(comm_of(comm)), next, ierror, comm))
+                            finish_or_forward(intercept_barrier(comm_of(comm)), next, ierror, comm))
 
 COLL_FORTRAN_WITH_BUFFER(bcast, BCAST, (void *buffer, Int *count, Int *type, Int *root, Int *comm, Int *ierror),
-                         settle(intercept_bcast(address(buffer), *count, type_of(type), *root, comm_of(comm)), next,
-                                ierror, buffer, count, type, root, comm))
+                         finish_or_forward(intercept_bcast(address(buffer), *count, type_of(type), *root,
+                                                           comm_of(comm)),
+                                           next, ierror, buffer, count, type, root, comm))
 
 COLL_FORTRAN_WITH_BUFFER(reduce, REDUCE,
                          (void *send, void *recv, Int *count, Int *type, Int *op, Int *root, Int *comm, Int *ierror),
-                         settle(intercept_reduce(address(send), address(recv), *count, type_of(type), op_of(op), *root,
-                                                 comm_of(comm)),
-                                next, ierror, send, recv, count, type, op, root, comm))
+                         finish_or_forward(intercept_reduce(address(send), address(recv), *count, type_of(type),
+                                                            op_of(op), *root, comm_of(comm)),
+                                           next, ierror, send, recv, count, type, op, root, comm))
 
 COLL_FORTRAN_WITH_BUFFER(allreduce, ALLREDUCE,
                          (void *send, void *recv, Int *count, Int *type, Int *op, Int *comm, Int *ierror),
-                         settle(intercept_allreduce(address(send), address(recv), *count, type_of(type), op_of(op),
-                                                    comm_of(comm)),
-                                next, ierror, send, recv, count, type, op, comm))
+                         finish_or_forward(intercept_allreduce(address(send), address(recv), *count, type_of(type),
+                                                               op_of(op), comm_of(comm)),
+                                           next, ierror, send, recv, count, type, op, comm))
 
 COLL_FORTRAN_WITH_BUFFER(reduce_scatter, REDUCE_SCATTER,
                          (void *send, void *recv, Int *counts, Int *type, Int *op, Int *comm, Int *ierror),
-                         settle(intercept_reduce_scatter(address(send), address(recv), counts, type_of(type), op_of(op),
-                                                         comm_of(comm)),
-                                next, ierror, send, recv, counts, type, op, comm))
+                         finish_or_forward(intercept_reduce_scatter(address(send), address(recv), counts, type_of(type),
+                                                                    op_of(op), comm_of(comm)),
+                                           next, ierror, send, recv, counts, type, op, comm))
 
 COLL_FORTRAN_WITH_BUFFER(reduce_scatter_block, REDUCE_SCATTER_BLOCK,
                          (void *send, void *recv, Int *count, Int *type, Int *op, Int *comm, Int *ierror),
-                         settle(intercept_reduce_scatter_block(address(send), address(recv), *count, type_of(type),
-                                                               op_of(op), comm_of(comm)),
-                                next, ierror, send, recv, count, type, op, comm))
+                         finish_or_forward(intercept_reduce_scatter_block(address(send), address(recv), *count,
+                                                                          type_of(type), op_of(op), comm_of(comm)),
+                                           next, ierror, send, recv, count, type, op, comm))
 
 COLL_FORTRAN_WITH_BUFFER(scan, SCAN, (void *send, void *recv, Int *count, Int *type, Int *op, Int *comm, Int *ierror),
-                         settle(intercept_scan(address(send), address(recv), *count, type_of(type), op_of(op),
-                                               comm_of(comm)),
-                                next, ierror, send, recv, count, type, op, comm))
+                         finish_or_forward(intercept_scan(address(send), address(recv), *count, type_of(type),
+                                                          op_of(op), comm_of(comm)),
+                                           next, ierror, send, recv, count, type, op, comm))
 
 COLL_FORTRAN_WITH_BUFFER(exscan, EXSCAN,
                          (void *send, void *recv, Int *count, Int *type, Int *op, Int *comm, Int *ierror),
-                         settle(intercept_exscan(address(send), address(recv), *count, type_of(type), op_of(op),
-                                                 comm_of(comm)),
-                                next, ierror, send, recv, count, type, op, comm))
+                         finish_or_forward(intercept_exscan(address(send), address(recv), *count, type_of(type),
+                                                            op_of(op), comm_of(comm)),
+                                           next, ierror, send, recv, count, type, op, comm))
 
 COLL_FORTRAN_WITH_BUFFER(gather, GATHER,
                          (void *send, Int *send_count, Int *send_type, void *recv, Int *recv_count, Int *recv_type,
                           Int *root, Int *comm, Int *ierror),
-                         settle(intercept_gather(address(send), *send_count, type_of(send_type), address(recv),
-                                                 *recv_count, type_of(recv_type), *root, comm_of(comm)),
-                                next, ierror, send, send_count, send_type, recv, recv_count, recv_type, root, comm))
+                         finish_or_forward(intercept_gather(address(send), *send_count, type_of(send_type),
+                                                            address(recv), *recv_count, type_of(recv_type), *root,
+                                                            comm_of(comm)),
+                                           next, ierror, send, send_count, send_type, recv, recv_count, recv_type, root,
+                                           comm))
 
 COLL_FORTRAN_WITH_BUFFER(gatherv, GATHERV,
                          (void *send, Int *send_count, Int *send_type, void *recv, Int *recv_counts, Int *displs,
                           Int *recv_type, Int *root, Int *comm, Int *ierror),
-                         settle(intercept_gatherv(address(send), *send_count, type_of(send_type), address(recv),
-                                                  recv_counts, displs, type_of(recv_type), *root, comm_of(comm)),
-                                next, ierror, send, send_count, send_type, recv, recv_counts, displs, recv_type, root,
-                                comm))
+                         finish_or_forward(intercept_gatherv(address(send), *send_count, type_of(send_type),
+                                                             address(recv), recv_counts, displs, type_of(recv_type),
+                                                             *root, comm_of(comm)),
+                                           next, ierror, send, send_count, send_type, recv, recv_counts, displs,
+                                           recv_type, root, comm))
 
 COLL_FORTRAN_WITH_BUFFER(scatter, SCATTER,
                          (void *send, Int *send_count, Int *send_type, void *recv, Int *recv_count, Int *recv_type,
                           Int *root, Int *comm, Int *ierror),
-                         settle(intercept_scatter(address(send), *send_count, type_of(send_type), address(recv),
-                                                  *recv_count, type_of(recv_type), *root, comm_of(comm)),
-                                next, ierror, send, send_count, send_type, recv, recv_count, recv_type, root, comm))
+                         finish_or_forward(intercept_scatter(address(send), *send_count, type_of(send_type),
+                                                             address(recv), *recv_count, type_of(recv_type), *root,
+                                                             comm_of(comm)),
+                                           next, ierror, send, send_count, send_type, recv, recv_count, recv_type, root,
+                                           comm))
 
 COLL_FORTRAN_WITH_BUFFER(scatterv, SCATTERV,
                          (void *send, Int *send_counts, Int *displs, Int *send_type, void *recv, Int *recv_count,
                           Int *recv_type, Int *root, Int *comm, Int *ierror),
-                         settle(intercept_scatterv(address(send), send_counts, displs, type_of(send_type),
-                                                   address(recv), *recv_count, type_of(recv_type), *root,
-                                                   comm_of(comm)),
-                                next, ierror, send, send_counts, displs, send_type, recv, recv_count, recv_type, root,
-                                comm))
+                         finish_or_forward(intercept_scatterv(address(send), send_counts, displs, type_of(send_type),
+                                                              address(recv), *recv_count, type_of(recv_type), *root,
+                                                              comm_of(comm)),
+                                           next, ierror, send, send_counts, displs, send_type, recv, recv_count,
+                                           recv_type, root, comm))
 
-COLL_FORTRAN_WITH_BUFFER(allgather, ALLGATHER,
-                         (void *send, Int *send_count, Int *send_type, void *recv, Int *recv_count, Int *recv_type,
-                          Int *comm, Int *ierror),
-                         settle(intercept_allgather(address(send), *send_count, type_of(send_type), address(recv),
-                                                    *recv_count, type_of(recv_type), comm_of(comm)),
-                                next, ierror, send, send_count, send_type, recv, recv_count, recv_type, comm))
+COLL_FORTRAN_WITH_BUFFER(
+    allgather, ALLGATHER,
+    (void *send, Int *send_count, Int *send_type, void *recv, Int *recv_count, Int *recv_type, Int *comm, Int *ierror),
+    finish_or_forward(intercept_allgather(address(send), *send_count, type_of(send_type), address(recv), *recv_count,
+                                          type_of(recv_type), comm_of(comm)),
+                      next, ierror, send, send_count, send_type, recv, recv_count, recv_type, comm))
 
 COLL_FORTRAN_WITH_BUFFER(allgatherv, ALLGATHERV,
                          (void *send, Int *send_count, Int *send_type, void *recv, Int *recv_counts, Int *displs,
                           Int *recv_type, Int *comm, Int *ierror),
-                         settle(intercept_allgatherv(address(send), *send_count, type_of(send_type), address(recv),
-                                                     recv_counts, displs, type_of(recv_type), comm_of(comm)),
-                                next, ierror, send, send_count, send_type, recv, recv_counts, displs, recv_type, comm))
+                         finish_or_forward(intercept_allgatherv(address(send), *send_count, type_of(send_type),
+                                                                address(recv), recv_counts, displs, type_of(recv_type),
+                                                                comm_of(comm)),
+                                           next, ierror, send, send_count, send_type, recv, recv_counts, displs,
+                                           recv_type, comm))
 
-COLL_FORTRAN_WITH_BUFFER(alltoall, ALLTOALL,
-                         (void *send, Int *send_count, Int *send_type, void *recv, Int *recv_count, Int *recv_type,
-                          Int *comm, Int *ierror),
-                         settle(intercept_alltoall(address(send), *send_count, type_of(send_type), address(recv),
-                                                   *recv_count, type_of(recv_type), comm_of(comm)),
-                                next, ierror, send, send_count, send_type, recv, recv_count, recv_type, comm))
+COLL_FORTRAN_WITH_BUFFER(
+    alltoall, ALLTOALL,
+    (void *send, Int *send_count, Int *send_type, void *recv, Int *recv_count, Int *recv_type, Int *comm, Int *ierror),
+    finish_or_forward(intercept_alltoall(address(send), *send_count, type_of(send_type), address(recv), *recv_count,
+                                         type_of(recv_type), comm_of(comm)),
+                      next, ierror, send, send_count, send_type, recv, recv_count, recv_type, comm))
 
 COLL_FORTRAN_WITH_BUFFER(alltoallv, ALLTOALLV,
                          (void *send, Int *send_counts, Int *send_displs, Int *send_type, void *recv, Int *recv_counts,
                           Int *recv_displs, Int *recv_type, Int *comm, Int *ierror),
-                         settle(intercept_alltoallv(address(send), send_counts, send_displs, type_of(send_type),
-                                                    address(recv), recv_counts, recv_displs, type_of(recv_type),
-                                                    comm_of(comm)),
-                                next, ierror, send, send_counts, send_displs, send_type, recv, recv_counts, recv_displs,
-                                recv_type, comm))
+                         finish_or_forward(intercept_alltoallv(address(send), send_counts, send_displs,
+                                                               type_of(send_type), address(recv), recv_counts,
+                                                               recv_displs, type_of(recv_type), comm_of(comm)),
+                                           next, ierror, send, send_counts, send_displs, send_type, recv, recv_counts,
+                                           recv_displs, recv_type, comm))
 
 // `base` is where the pointer is stored: an integer or a TYPE(C_PTR), for which Open MPI has a separate symbol.
 COLL_FORTRAN_WITHOUT_BUFFER(alloc_mem, ALLOC_MEM, (MPI_Aint * bytes, Int *info, void *base, Int *ierror),
-                            settle(intercept_alloc_mem(*bytes, *info != info_null, base), next, ierror, bytes, info,
-                                   base))
+                            finish_or_forward(intercept_alloc_mem(*bytes, *info != info_null, base), next, ierror,
+                                              bytes, info, base))
 #ifdef OPEN_MPI
 COLL_FORTRAN_WITHOUT_BUFFER(alloc_mem_cptr, ALLOC_MEM_CPTR, (MPI_Aint * bytes, Int *info, void *base, Int *ierror),
-                            settle(intercept_alloc_mem(*bytes, *info != info_null, base), next, ierror, bytes, info,
-                                   base))
+                            finish_or_forward(intercept_alloc_mem(*bytes, *info != info_null, base), next, ierror,
+                                              bytes, info, base))
 #endif
 
 COLL_FORTRAN_WITH_BUFFER(free_mem, FREE_MEM, (void *base, Int *ierror),
-                         settle(intercept_free_mem(base), next, ierror, base))
+                         finish_or_forward(intercept_free_mem(base), next, ierror, base))
 
 COLL_FORTRAN_WITHOUT_BUFFER(op_create, OP_CREATE, (void (*function)(), Int *commute, Int *op, Int *ierror),
                             op_create(next, function, commute, op, ierror))

@@ -102,7 +102,7 @@ Function *next_of(const char *name, Function *) {
 }
 
 template <typename Next, typename... Arguments>
-void settle(int result, Next next, Int *ierror, Arguments... arguments) {
+void finish_or_forward(int result, Next next, Int *ierror, Arguments... arguments) {
   if (result == not_intercepted) forward(next, arguments..., ierror);
   else if (ierror != nullptr) *ierror = result;
 }

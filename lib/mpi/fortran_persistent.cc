@@ -76,7 +76,7 @@ COLL_FORTRAN_WITHOUT_BUFFER(cancel, CANCEL, (Int * request, Int *ierror), cancel
 // The entries of shim_persistent.cc, in the same order.
 #define ENTRY_OF(define, name, NAME, starts, parameters, arguments)                \
   define(name, NAME, (UNPACK parameters, Int * info, Int * request, Int * ierror), \
-         settle_started<note_started>(                                             \
+         finish_or_forward_start<note_started>(                                    \
              [&](MPI_Request *handle) {                                            \
                const Target target = Target::persistent(handle);                   \
                return starts;                                                      \

@@ -29,7 +29,7 @@ inline MPI_Request request_of(Int number) { return number; }
 // Calls `start(handle)`, which starts the collective or returns `not_intercepted`; then the call is forwarded.
 template <void note(MPI_Request, coll_stats_part) = note_forwarded, typename Start, typename Next,
           typename... Arguments>
-void settle_started(Start start, Int *request, Next next, Int *ierror, Arguments... arguments) {
+void finish_or_forward_start(Start start, Int *request, Next next, Int *ierror, Arguments... arguments) {
   MPI_Request handle;
   const int result = start(&handle);
   if (result == MPI_SUCCESS) *request = request_number(handle);

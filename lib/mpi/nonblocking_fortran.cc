@@ -8,13 +8,14 @@
 
 using namespace coll::shim;
 
-COLL_FORTRAN_WITHOUT_BUFFER(ibarrier, IBARRIER, (Int * comm, Int *request, Int *ierror),
-                            settle_started([&](MPI_Request *handle) { return start_barrier(comm_of(comm), handle); },
-                                           request, next, ierror, comm, request))
+COLL_FORTRAN_WITHOUT_BUFFER(
+    ibarrier, IBARRIER, (Int * comm, Int *request, Int *ierror),
+    finish_or_forward_start([&](MPI_Request *handle) { return start_barrier(comm_of(comm), handle); }, request, next,
+                            ierror, comm, request))
 
 COLL_FORTRAN_WITH_BUFFER(ibcast, IBCAST,
                          (void *buffer, Int *count, Int *datatype, Int *root, Int *comm, Int *request, Int *ierror),
-                         settle_started(
+                         finish_or_forward_start(
                              [&](MPI_Request *handle) {
                                return start_bcast(address(buffer), *count, type_of(datatype), *root, comm_of(comm),
                                                   handle);
@@ -24,7 +25,7 @@ COLL_FORTRAN_WITH_BUFFER(ibcast, IBCAST,
 COLL_FORTRAN_WITH_BUFFER(ireduce, IREDUCE,
                          (void *send, void *recv, Int *count, Int *datatype, Int *op, Int *root, Int *comm,
                           Int *request, Int *ierror),
-                         settle_started(
+                         finish_or_forward_start(
                              [&](MPI_Request *handle) {
                                return start_reduce(address(send), address(recv), *count, type_of(datatype), op_of(op),
                                                    *root, comm_of(comm), handle);
@@ -34,7 +35,7 @@ COLL_FORTRAN_WITH_BUFFER(ireduce, IREDUCE,
 COLL_FORTRAN_WITH_BUFFER(iallreduce, IALLREDUCE,
                          (void *send, void *recv, Int *count, Int *datatype, Int *op, Int *comm, Int *request,
                           Int *ierror),
-                         settle_started(
+                         finish_or_forward_start(
                              [&](MPI_Request *handle) {
                                return start_allreduce(address(send), address(recv), *count, type_of(datatype),
                                                       op_of(op), comm_of(comm), handle);
@@ -44,7 +45,7 @@ COLL_FORTRAN_WITH_BUFFER(iallreduce, IALLREDUCE,
 COLL_FORTRAN_WITH_BUFFER(ireduce_scatter, IREDUCE_SCATTER,
                          (void *send, void *recv, Int *counts, Int *datatype, Int *op, Int *comm, Int *request,
                           Int *ierror),
-                         settle_started(
+                         finish_or_forward_start(
                              [&](MPI_Request *handle) {
                                return start_reduce_scatter(address(send), address(recv), counts, type_of(datatype),
                                                            op_of(op), comm_of(comm), handle);
@@ -54,7 +55,7 @@ COLL_FORTRAN_WITH_BUFFER(ireduce_scatter, IREDUCE_SCATTER,
 COLL_FORTRAN_WITH_BUFFER(ireduce_scatter_block, IREDUCE_SCATTER_BLOCK,
                          (void *send, void *recv, Int *count, Int *datatype, Int *op, Int *comm, Int *request,
                           Int *ierror),
-                         settle_started(
+                         finish_or_forward_start(
                              [&](MPI_Request *handle) {
                                return start_reduce_scatter_block(address(send), address(recv), *count,
                                                                  type_of(datatype), op_of(op), comm_of(comm), handle);
@@ -63,7 +64,7 @@ COLL_FORTRAN_WITH_BUFFER(ireduce_scatter_block, IREDUCE_SCATTER_BLOCK,
 
 COLL_FORTRAN_WITH_BUFFER(
     iscan, ISCAN, (void *send, void *recv, Int *count, Int *datatype, Int *op, Int *comm, Int *request, Int *ierror),
-    settle_started(
+    finish_or_forward_start(
         [&](MPI_Request *handle) {
           return start_scan(address(send), address(recv), *count, type_of(datatype), op_of(op), comm_of(comm), handle);
         },
@@ -72,7 +73,7 @@ COLL_FORTRAN_WITH_BUFFER(
 COLL_FORTRAN_WITH_BUFFER(iexscan, IEXSCAN,
                          (void *send, void *recv, Int *count, Int *datatype, Int *op, Int *comm, Int *request,
                           Int *ierror),
-                         settle_started(
+                         finish_or_forward_start(
                              [&](MPI_Request *handle) {
                                return start_exscan(address(send), address(recv), *count, type_of(datatype), op_of(op),
                                                    comm_of(comm), handle);
@@ -82,7 +83,7 @@ COLL_FORTRAN_WITH_BUFFER(iexscan, IEXSCAN,
 COLL_FORTRAN_WITH_BUFFER(igather, IGATHER,
                          (void *send, Int *send_count, Int *send_type, void *recv, Int *recv_count, Int *recv_type,
                           Int *root, Int *comm, Int *request, Int *ierror),
-                         settle_started(
+                         finish_or_forward_start(
                              [&](MPI_Request *handle) {
                                return start_gather(address(send), *send_count, type_of(send_type), address(recv),
                                                    *recv_count, type_of(recv_type), *root, comm_of(comm), handle);
@@ -93,7 +94,7 @@ COLL_FORTRAN_WITH_BUFFER(igather, IGATHER,
 COLL_FORTRAN_WITH_BUFFER(igatherv, IGATHERV,
                          (void *send, Int *send_count, Int *send_type, void *recv, Int *recv_counts, Int *displs,
                           Int *recv_type, Int *root, Int *comm, Int *request, Int *ierror),
-                         settle_started(
+                         finish_or_forward_start(
                              [&](MPI_Request *handle) {
                                return start_gatherv(address(send), *send_count, type_of(send_type), address(recv),
                                                     recv_counts, displs, type_of(recv_type), *root, comm_of(comm),
@@ -105,7 +106,7 @@ COLL_FORTRAN_WITH_BUFFER(igatherv, IGATHERV,
 COLL_FORTRAN_WITH_BUFFER(iscatter, ISCATTER,
                          (void *send, Int *send_count, Int *send_type, void *recv, Int *recv_count, Int *recv_type,
                           Int *root, Int *comm, Int *request, Int *ierror),
-                         settle_started(
+                         finish_or_forward_start(
                              [&](MPI_Request *handle) {
                                return start_scatter(address(send), *send_count, type_of(send_type), address(recv),
                                                     *recv_count, type_of(recv_type), *root, comm_of(comm), handle);
@@ -116,7 +117,7 @@ COLL_FORTRAN_WITH_BUFFER(iscatter, ISCATTER,
 COLL_FORTRAN_WITH_BUFFER(iscatterv, ISCATTERV,
                          (void *send, Int *send_counts, Int *displs, Int *send_type, void *recv, Int *recv_count,
                           Int *recv_type, Int *root, Int *comm, Int *request, Int *ierror),
-                         settle_started(
+                         finish_or_forward_start(
                              [&](MPI_Request *handle) {
                                return start_scatterv(address(send), send_counts, displs, type_of(send_type),
                                                      address(recv), *recv_count, type_of(recv_type), *root,
@@ -128,7 +129,7 @@ COLL_FORTRAN_WITH_BUFFER(iscatterv, ISCATTERV,
 COLL_FORTRAN_WITH_BUFFER(iallgather, IALLGATHER,
                          (void *send, Int *send_count, Int *send_type, void *recv, Int *recv_count, Int *recv_type,
                           Int *comm, Int *request, Int *ierror),
-                         settle_started(
+                         finish_or_forward_start(
                              [&](MPI_Request *handle) {
                                return start_allgather(address(send), *send_count, type_of(send_type), address(recv),
                                                       *recv_count, type_of(recv_type), comm_of(comm), handle);
@@ -139,7 +140,7 @@ COLL_FORTRAN_WITH_BUFFER(iallgather, IALLGATHER,
 COLL_FORTRAN_WITH_BUFFER(iallgatherv, IALLGATHERV,
                          (void *send, Int *send_count, Int *send_type, void *recv, Int *recv_counts, Int *displs,
                           Int *recv_type, Int *comm, Int *request, Int *ierror),
-                         settle_started(
+                         finish_or_forward_start(
                              [&](MPI_Request *handle) {
                                return start_allgatherv(address(send), *send_count, type_of(send_type), address(recv),
                                                        recv_counts, displs, type_of(recv_type), comm_of(comm), handle);
@@ -150,7 +151,7 @@ COLL_FORTRAN_WITH_BUFFER(iallgatherv, IALLGATHERV,
 COLL_FORTRAN_WITH_BUFFER(ialltoall, IALLTOALL,
                          (void *send, Int *send_count, Int *send_type, void *recv, Int *recv_count, Int *recv_type,
                           Int *comm, Int *request, Int *ierror),
-                         settle_started(
+                         finish_or_forward_start(
                              [&](MPI_Request *handle) {
                                return start_alltoall(address(send), *send_count, type_of(send_type), address(recv),
                                                      *recv_count, type_of(recv_type), comm_of(comm), handle);
@@ -161,7 +162,7 @@ COLL_FORTRAN_WITH_BUFFER(ialltoall, IALLTOALL,
 COLL_FORTRAN_WITH_BUFFER(ialltoallv, IALLTOALLV,
                          (void *send, Int *send_counts, Int *send_displs, Int *send_type, void *recv, Int *recv_counts,
                           Int *recv_displs, Int *recv_type, Int *comm, Int *request, Int *ierror),
-                         settle_started(
+                         finish_or_forward_start(
                              [&](MPI_Request *handle) {
                                return start_alltoallv(address(send), send_counts, send_displs, type_of(send_type),
                                                       address(recv), recv_counts, recv_displs, type_of(recv_type),

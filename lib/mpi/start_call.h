@@ -41,8 +41,8 @@ class StartCall : public Call {
         if (result != not_intercepted) return false;
         if (communicator_ == nullptr || !communicator_->intercepts()) return impossible(), false;
       }
-      if (communicator_->standing != Standing::settled) [[unlikely]]
-        if (const Why why = settle_locally(*communicator_); why != Why::count_) return decline(why), false;
+      if (communicator_->agreement_state != AgreementState::decided) [[unlikely]]
+        if (const Why why = admit_locally(*communicator_); why != Why::count_) return decline(why), false;
     }
     if (communicator_->coll == nullptr) return decline(Why::nodes), false;
     owes_vote_ = target_.is_persistent;

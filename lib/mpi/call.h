@@ -73,7 +73,7 @@ class Call {
   }
 
   // Performs the call: by `whole(coll_comm *)` on one node, which returns a status, or by `levels(Nodes &)` on several,
-  // which throws Trouble.
+  // which throws Failure.
   template <typename Whole, typename Levels>
   int carry_out(Whole whole, Levels levels) {
     note_served();
@@ -84,8 +84,8 @@ class Call {
     try {
       levels(*communicator_->nodes);
       return MPI_SUCCESS;
-    } catch (const Trouble &trouble) {
-      return shim::finish(comm_, trouble, mpi_name(collective_));
+    } catch (const Failure &failure) {
+      return shim::finish(comm_, failure, mpi_name(collective_));
     } catch (const std::bad_alloc &) { return fail(COLL_ERR_NO_MEMORY); }
   }
 

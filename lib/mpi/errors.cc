@@ -115,10 +115,10 @@ int finish_failed(MPI_Comm comm, coll_status status, const char *call) {
   return code;
 }
 
-int finish(MPI_Comm comm, const Trouble &trouble, const char *call) {
-  if (trouble.status != COLL_OK) return finish_failed(comm, trouble.status, call);
-  handle(comm, trouble.code, call);
-  return trouble.code;
+int finish(MPI_Comm comm, const Failure &failure, const char *call) {
+  if (failure.status != COLL_OK) return finish_failed(comm, failure.status, call);
+  handle(comm, failure.code, call);
+  return failure.code;
 }
 
 }  // namespace coll::shim

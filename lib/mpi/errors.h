@@ -24,18 +24,18 @@ inline coll_status of_rooted(coll_status status) {
 }
 
 // The error of a collective of several steps: a status of libcoll, or a code of the MPI library.
-struct Trouble {
+struct Failure {
   coll_status status;
   int code;
 };
-// Throw Trouble if the argument is an error.
+// Throw Failure if the argument is an error.
 inline void check(coll_status status) {
-  if (status != COLL_OK) throw Trouble{status, MPI_SUCCESS};
+  if (status != COLL_OK) throw Failure{status, MPI_SUCCESS};
 }
 inline void check_mpi(int code) {
-  if (code != MPI_SUCCESS) throw Trouble{COLL_OK, code};
+  if (code != MPI_SUCCESS) throw Failure{COLL_OK, code};
 }
 // As finish_failed().
-int finish(MPI_Comm comm, const Trouble &trouble, const char *call);
+int finish(MPI_Comm comm, const Failure &failure, const char *call);
 
 }  // namespace coll::shim

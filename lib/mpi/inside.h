@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Collectives of libcoll inside one of several nodes. If a node has one rank, there is no communicator, and a
 // collective is a copy. Counts are in elements, sizes and displacements in bytes, roots are local indices. All
-// functions throw Trouble.
+// functions throw Failure.
 #pragma once
 
 #include "mpi/operations.h"

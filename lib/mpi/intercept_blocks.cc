@@ -38,7 +38,7 @@ int run(Call &call, Side &send, Side &recv, int kept, Whole whole, Levels levels
       },
       [&](Nodes &nodes) {
         levels(send, recv, nodes);
-        if (!recv.store()) throw Trouble{COLL_ERR_TYPE, MPI_SUCCESS};
+        if (!recv.store()) throw Failure{COLL_ERR_TYPE, MPI_SUCCESS};
       });
 }
 

@@ -2,7 +2,7 @@
 // Collectives on a communicator over several nodes: libcoll inside each node, the MPI library between leaders.
 //
 // Each collective has a function that returns whether it can run in two levels, which depends only on arguments that
-// are equal on all ranks, and a function that performs it, which throws Trouble and std::bad_alloc. README.md gives the
+// are equal on all ranks, and a function that performs it, which throws Failure and std::bad_alloc. README.md gives the
 // reasons. Buffers are bytes in sending order, or elements of the reduction's datatype. In place means that `send` is
 // `recv`.
 #pragma once

@@ -2,8 +2,8 @@
 #include "mpi/background.h"
 
 #include "mpi/agreement.h"
-#include "mpi/errands.h"
 #include "mpi/library.h"
+#include "mpi/mpi_tasks.h"
 #include "mpi/placement.h"
 #include "mpi/progress.h"
 
@@ -42,7 +42,7 @@ void let_others_run() {
 
 }  // namespace
 
-class Background::FirstRound final : public Errand {
+class Background::FirstRound final : public MpiTask {
  public:
   explicit FirstRound(MPI_Request *request) : request_(request) {}
   bool step() override {
@@ -68,7 +68,7 @@ class Background::Messages final : public Exchange {
     auto *blocks = static_cast<char *>(all);
     std::memcpy(blocks, mine, bytes);
     Rounds rounds(of_, blocks, bytes);
-    run_errand(rounds);
+    run_mpi_task(rounds);
     // So far the rank's own block is the first.
     const auto before = static_cast<std::size_t>(of_.ranks_ - of_.rank_) * bytes;
     std::rotate(blocks, blocks + before, blocks + static_cast<std::size_t>(of_.ranks_) * bytes);
@@ -76,7 +76,7 @@ class Background::Messages final : public Exchange {
   }
 
  private:
-  class Rounds final : public Errand {
+  class Rounds final : public MpiTask {
    public:
     Rounds(const Background &of, char *blocks, std::size_t bytes) : of_(of), blocks_(blocks), bytes_(bytes) {}
 
@@ -205,7 +205,7 @@ void Background::announce(coll_comm *made, Why why, long last_forwarded) {
 void Background::run() {
   { const std::lock_guard begun(mutex_); }
   FirstRound first_round(&first_round_);
-  if (posted_) run_errand(first_round);
+  if (posted_) run_mpi_task(first_round);
   first_round_over_.store(true, std::memory_order_release);
   const Why why = first_round.good() ? obstacle() : Why::refused;
   if (why != Why::count_) {

@@ -8,10 +8,10 @@
 //     one thread, as coll_test() requires.
 #include "mpi/requests.h"
 
-#include "mpi/errands.h"
 #include "mpi/errors.h"
 #include "mpi/hook.h"
 #include "mpi/library.h"
+#include "mpi/mpi_tasks.h"
 #include "mpi/probing.h"
 #include "mpi/progress.h"
 #include "mpi/waits.h"
@@ -116,8 +116,8 @@ void test_some() {
 }
 
 void advance_requests() {
-  if (errands_left.load(std::memory_order_relaxed) > 0) [[unlikely]]
-    step_errands();
+  if (mpi_tasks_left.load(std::memory_order_relaxed) > 0) [[unlikely]]
+    step_mpi_tasks();
   if (listed.load(std::memory_order_relaxed) > 0) test_some();
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "mpi/errands.h"
+#include "mpi/mpi_tasks.h"
 
 #include <chrono>
 #include <condition_variable>
@@ -8,15 +8,15 @@
 
 namespace coll::shim {
 
-std::atomic<int> errands_left{0};
+std::atomic<int> mpi_tasks_left{0};
 
 namespace {
 
 constexpr std::chrono::microseconds pause{50};  // between two steps of a thread that may call MPI itself
 
-// On the stack of the thread that waits for the errand.
+// On the stack of the thread that waits for the task.
 struct Waiting {
-  Errand &errand;
+  MpiTask &task;
   bool done;
   Waiting *next;
 };
@@ -30,31 +30,31 @@ Waiting *first = nullptr;
 
 void let_threads_call_mpi(bool may) { threads_call_mpi = may; }
 
-void run_errand(Errand &errand) {
+void run_mpi_task(MpiTask &task) {
   if (threads_call_mpi) {
-    while (!errand.step()) std::this_thread::sleep_for(pause);
+    while (!task.step()) std::this_thread::sleep_for(pause);
     return;
   }
   std::unique_lock lock(mutex);
-  Waiting waiting{errand, false, first};
+  Waiting waiting{task, false, first};
   first = &waiting;
-  errands_left.fetch_add(1, std::memory_order_relaxed);
+  mpi_tasks_left.fetch_add(1, std::memory_order_relaxed);
   some_done.wait(lock, [&] { return waiting.done; });
 }
 
 // One thread of the program at a time calls MPI for others; threads that find the mutex locked continue.
-void step_errands() {
+void step_mpi_tasks() {
   const std::unique_lock lock(mutex, std::try_to_lock);
   if (!lock) return;
   bool any = false;
   for (Waiting **link = &first; *link != nullptr;) {
     Waiting &waiting = **link;
-    if (!waiting.errand.step()) {
+    if (!waiting.task.step()) {
       link = &waiting.next;
       continue;
     }
     *link = waiting.next;
-    errands_left.fetch_sub(1, std::memory_order_relaxed);
+    mpi_tasks_left.fetch_sub(1, std::memory_order_relaxed);
     waiting.done = any = true;
   }
   if (any) some_done.notify_all();

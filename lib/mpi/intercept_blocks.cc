@@ -7,8 +7,8 @@
 #include "mpi/arguments.h"
 #include "mpi/blocks.h"
 #include "mpi/intercept.h"
+#include "mpi/length_mismatch.h"
 #include "mpi/library.h"
-#include "mpi/misfit.h"
 #include "mpi/two_level.h"
 
 #include <cstddef>
@@ -49,11 +49,11 @@ const void *input_of(const Side &send, const Side &recv) {
 
 Blocks blocks_of(const Side &side) { return {0, side.counts(), side.displs()}; }
 
-// Describes a block of a Misfit.
-Message bytes_of(const Misfit &misfit) { return {misfit.count(), mpi.byte}; }
+// Describes a block of a LengthMismatch.
+Message bytes_of(const LengthMismatch &mismatch) { return {mismatch.count(), mpi.byte}; }
 
-// Ends a call that used a Misfit; `cut`: this rank had room for less than was exchanged.
-int end_misfit(Call &call, bool stored, bool cut) {
+// Ends a call that used a LengthMismatch; `cut`: this rank had room for less than was exchanged.
+int end_mismatch(Call &call, bool stored, bool cut) {
   if (!stored) return call.fail(COLL_ERR_TYPE);
   return cut ? call.fail(COLL_ERR_TRUNCATE) : MPI_SUCCESS;
 }
@@ -61,9 +61,9 @@ int end_misfit(Call &call, bool stored, bool cut) {
 // The root's part of a gather of blocks of `bytes`, if its receive arguments describe other blocks, or none: it serves
 // the peers, and then the MPI library reports the error. `perform(from, to)` is the collective.
 template <typename Perform>
-[[gnu::noinline]] int gather_misfit(Call &call, Perform perform, Side &from, std::size_t bytes, void *recv,
-                                    const Message &all) {
-  Misfit blocks(call.ranks(), bytes);
+[[gnu::noinline]] int gather_mismatch(Call &call, Perform perform, Side &from, std::size_t bytes, void *recv,
+                                      const Message &all) {
+  LengthMismatch blocks(call.ranks(), bytes);
   if (!blocks.good()) return call.finish(COLL_ERR_NO_MEMORY);
   Side to;
   bytes_of(blocks).describe(&to, blocks.data(), call.ranks());
@@ -71,34 +71,34 @@ template <typename Perform>
   if (result != MPI_SUCCESS) return result;
   if (!all.known() || recv == MPI_IN_PLACE) return not_intercepted;
   if (recv == nullptr) return call.fail(COLL_ERR_BUFFER);  // Open MPI would write there
-  return end_misfit(call, blocks.store(recv, all.count, all.handle, *all.element), bytes > all.bytes());
+  return end_mismatch(call, blocks.store(recv, all.count, all.handle, *all.element), bytes > all.bytes());
 }
 
 // The root's part of a scatter of blocks of `bytes`, if its receive arguments describe a block of another length.
 template <typename Perform>
-[[gnu::noinline]] int scatter_misfit(Call &call, Perform perform, Side &from, std::size_t bytes, void *recv,
-                                     const Message &mine) {
-  Misfit own(1, bytes);
+[[gnu::noinline]] int scatter_mismatch(Call &call, Perform perform, Side &from, std::size_t bytes, void *recv,
+                                       const Message &mine) {
+  LengthMismatch own(1, bytes);
   if (!own.good()) return call.finish(COLL_ERR_NO_MEMORY);
   Side to;
   bytes_of(own).describe(&to, own.data(), 1);
   const int result = perform(from, to);
   if (result != MPI_SUCCESS) return result;
-  return end_misfit(call, own.store(recv, mine.count, mine.handle, *mine.element), bytes > mine.bytes());
+  return end_mismatch(call, own.store(recv, mine.count, mine.handle, *mine.element), bytes > mine.bytes());
 }
 
 // The part of a rank whose `blocks` blocks to send have another length than the `bytes` that it receives per block.
 template <typename Perform>
-[[gnu::noinline]] int send_misfit(Call &call, Perform perform, const void *send, const Message &mine, int blocks,
-                                  std::size_t bytes, Side &to) {
+[[gnu::noinline]] int send_mismatch(Call &call, Perform perform, const void *send, const Message &mine, int blocks,
+                                    std::size_t bytes, Side &to) {
   if (bytes > INT_MAX) return call.decline(Why::arguments);
-  Misfit sent(blocks, bytes);
+  LengthMismatch sent(blocks, bytes);
   if (!sent.good()) return call.finish(COLL_ERR_NO_MEMORY);
   const bool loaded = sent.load(send, mine.count, mine.handle, *mine.element);
   Side from;
   bytes_of(sent).describe(&from, sent.data(), blocks);
   const int result = perform(from, to);
-  return result != MPI_SUCCESS ? result : end_misfit(call, loaded, mine.bytes() > bytes);
+  return result != MPI_SUCCESS ? result : end_mismatch(call, loaded, mine.bytes() > bytes);
 }
 
 template <typename Count, typename Displ>
@@ -205,7 +205,7 @@ int allgatherv_of(const void *send, MPI_Count send_count, MPI_Datatype send_type
     const Message mine(send_count, send_type);
     if (!mine.known()) return call.decline(Why::arguments);
     if (const std::size_t own = to.counts()[call.rank()]; mine.bytes() != own) [[unlikely]]
-      return send_misfit(call, perform, send, mine, 1, own, to);
+      return send_mismatch(call, perform, send, mine, 1, own, to);
     mine.describe(&from, send, 1);
   }
   if (!from.good()) return call.decline(Why::arguments);
@@ -276,7 +276,7 @@ int intercept_gather(const void *send, MPI_Count send_count, MPI_Datatype send_t
                        (recv != nullptr || !all.element->vector_in_order);
     if (!right) [[unlikely]]
       return inside || !from.good() ? call.decline(Why::arguments)
-                                    : gather_misfit(call, perform, from, bytes, recv, all);
+                                    : gather_mismatch(call, perform, from, bytes, recv, all);
     all.describe(&to, recv, call.ranks());
   } else if (inside) {
     return call.decline(Why::arguments);
@@ -322,7 +322,7 @@ int intercept_scatter(const void *send, MPI_Count send_count, MPI_Datatype send_
     all.describe(&from, send, call.ranks());
     if (const std::size_t sent = all.bytes(); sent != mine.bytes()) [[unlikely]] {
       if (sent == 0 || sent > INT_MAX || !from.good()) return call.decline(Why::arguments);
-      return scatter_misfit(
+      return scatter_mismatch(
           call, [&](Side &from, Side &to) { return perform(from, to, sent); }, from, sent, recv, mine);
     }
   } else if (inside) {
@@ -372,7 +372,7 @@ int intercept_allgather(const void *send, MPI_Count send_count, MPI_Datatype sen
         });
   };
   if (mine.bytes() != all.bytes()) [[unlikely]]
-    return send_misfit(call, perform, send, mine, 1, all.bytes(), to);
+    return send_mismatch(call, perform, send, mine, 1, all.bytes(), to);
   describe_own(&from, inside, mine, send);
   if (!from.good()) return call.decline(Why::arguments);
   keep_own_block(from, to, static_cast<std::size_t>(call.rank()) * all.bytes());
@@ -415,7 +415,7 @@ int intercept_alltoall(const void *send, MPI_Count send_count, MPI_Datatype send
         });
   };
   if (sent.bytes() != got.bytes()) [[unlikely]]
-    return send_misfit(call, perform, send, sent, call.ranks(), got.bytes(), to);
+    return send_mismatch(call, perform, send, sent, call.ranks(), got.bytes(), to);
   if (inside) from.be_in_place();
   else sent.describe(&from, send, call.ranks());
   if (!from.good()) return call.decline(Why::arguments);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A broadcast reaches the leaders first and then the ranks of each node; if the root is not a leader, the order is
-// reversed on the root's node. Long broadcasts are pipelined in pieces: the leaders exchange one piece while the nodes
+// reversed on the root's node. Long broadcasts are pipelined in chunks: the leaders exchange one chunk while the nodes
 // broadcast the previous one.
-#include "mpi/pieces.h"
+#include "mpi/chunks.h"
 #include "mpi/two_level.h"
 
 namespace coll::shim::two_level {
 namespace {
 
-constexpr std::size_t piece_bytes = std::size_t{256} << 10;
+constexpr std::size_t chunk_bytes = std::size_t{256} << 10;
 
 }  // namespace
 
@@ -25,22 +25,22 @@ void bcast(Nodes &nodes, void *buffer, std::size_t bytes, int root) {
   const bool leads = nodes.local() == leader;
   const bool at_root = nodes.node() == root_node;
   const bool spread_first = at_root && nodes.local_of(root) != leader;
-  const bool whole = bytes <= piece_bytes;
-  Crossing crossing;
+  const bool whole = bytes <= chunk_bytes;
+  Transfers transfers;
   overlap(
-      bytes, piece_bytes,
-      [&](const Piece &piece) {
-        char *part = static_cast<char *>(buffer) + piece.first;
-        const int count = static_cast<int>(piece.count);
-        if (spread_first) nodes.inside().bcast(part, piece.count, nodes.local_of(root));
+      bytes, chunk_bytes,
+      [&](const Chunk &chunk) {
+        char *part = static_cast<char *>(buffer) + chunk.first;
+        const int count = static_cast<int>(chunk.count);
+        if (spread_first) nodes.inside().bcast(part, chunk.count, nodes.local_of(root));
         if (leads && whole) check_mpi(mpi.Bcast(part, count, mpi.byte, root_node, nodes.rail()));
-        else if (leads) check_mpi(mpi.Ibcast(part, count, mpi.byte, root_node, nodes.rail(), crossing.start(piece)));
+        else if (leads) check_mpi(mpi.Ibcast(part, count, mpi.byte, root_node, nodes.rail(), transfers.start(chunk)));
       },
-      [&](const Piece &piece) {
-        char *part = static_cast<char *>(buffer) + piece.first;
-        if (!at_root) crossing.wait(piece);
-        if (!spread_first) nodes.inside().bcast(part, piece.count, leader);
-        if (at_root) crossing.wait(piece);
+      [&](const Chunk &chunk) {
+        char *part = static_cast<char *>(buffer) + chunk.first;
+        if (!at_root) transfers.wait(chunk);
+        if (!spread_first) nodes.inside().bcast(part, chunk.count, leader);
+        if (at_root) transfers.wait(chunk);
       });
 }
 

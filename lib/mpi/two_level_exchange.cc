@@ -3,7 +3,7 @@
 // Allgather and alltoall. In a short allgather, one leader per node sends its node's blocks to all other leaders, and
 // broadcasts all blocks in its node. Longer allgathers, and alltoall, need nodes of equal size: each rank exchanges
 // blocks on its own rail.
-#include "mpi/pieces.h"
+#include "mpi/chunks.h"
 #include "mpi/two_level.h"
 
 #include <climits>

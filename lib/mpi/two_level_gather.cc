@@ -2,8 +2,8 @@
 //
 // Gather and scatter in two levels (section VII-G of the CMA paper): a node's ranks gather to a leader, which sends
 // messages to the root; meanwhile the root gathers from its own node. The blocks of a node's ranks, one after the
-// other, are a stream that is sent in pieces, so no leader holds more than two pieces. Scatter is the reverse.
-#include "mpi/pieces.h"
+// other, are a stream that is sent in chunks, so no leader holds more than two chunks. Scatter is the reverse.
+#include "mpi/chunks.h"
 #include "mpi/two_level.h"
 
 #include <algorithm>
@@ -12,18 +12,18 @@
 namespace coll::shim::two_level {
 namespace {
 
-constexpr std::size_t piece_bytes = std::size_t{512} << 10;
+constexpr std::size_t chunk_bytes = std::size_t{512} << 10;
 constexpr int tag = 0;
 constexpr int leader = 0;  // on all nodes except the root's
 
-// The part of a piece that is in a block of `size` bytes, which begins at `begin` in its stream.
+// The part of a chunk that is in a block of `size` bytes, which begins at `begin` in its stream.
 struct Share {
   std::size_t offset;  // from the start of the block
   std::size_t bytes;
 };
-Share share_of(const Piece &piece, std::size_t begin, std::size_t size) {
-  const std::size_t from = std::clamp(piece.first, begin, begin + size);
-  const std::size_t to = std::clamp(piece.first + piece.count, begin, begin + size);
+Share share_of(const Chunk &chunk, std::size_t begin, std::size_t size) {
+  const std::size_t from = std::clamp(chunk.first, begin, begin + size);
+  const std::size_t to = std::clamp(chunk.first + chunk.count, begin, begin + size);
   return {from - begin, to - from};
 }
 
@@ -45,12 +45,12 @@ class Stream {
     for (std::size_t i = 0; i < nodes_.locals().size(); i++) total += sizes_[i];
     return total;
   }
-  // Returns this rank's share of a piece; afterwards parts() has the shares of all ranks in bytes.
-  Share cut(const Piece &piece) {
+  // Returns this rank's share of a chunk; afterwards parts() has the shares of all ranks in bytes.
+  Share cut(const Chunk &chunk) {
     Share own{};
     std::size_t begin = 0;
     for (std::size_t i = 0; i < nodes_.locals().size(); i++) {
-      const Share share = share_of(piece, begin, sizes_[i]);
+      const Share share = share_of(chunk, begin, sizes_[i]);
       begin += sizes_[i];
       parts_[i] = share.bytes;
       if (static_cast<int>(i) == nodes_.local()) own = share;
@@ -58,10 +58,10 @@ class Stream {
     return own;
   }
   const std::size_t *parts() const { return parts_; }
-  // Returns the leader's memory for a piece; NULL on other ranks.
-  char *piece_at(const Piece &piece) {
+  // Returns the leader's memory for a chunk; NULL on other ranks.
+  char *chunk_at(const Chunk &chunk) {
     if (nodes_.local() != leader) return nullptr;
-    return nodes_.room(piece.slot() == 0 ? Nodes::first : Nodes::second, piece_bytes);
+    return nodes_.room(chunk.slot() == 0 ? Nodes::first : Nodes::second, chunk_bytes);
   }
 
  private:
@@ -81,7 +81,7 @@ class Messages {
       more = false;
       for (int node = 0; node < nodes.nodes(); node++)
         if (node != nodes.node() &&
-            describe(nodes.ranks_of(node), {number, number * piece_bytes, piece_bytes}, blocks)) {
+            describe(nodes.ranks_of(node), {number, number * chunk_bytes, chunk_bytes}, blocks)) {
           more = true;
           post(static_cast<char *>(buffer), nodes.ranks_of(node)[leader], one);
         }
@@ -90,13 +90,13 @@ class Messages {
   void wait() { check_mpi(mpi.Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE)); }
 
  private:
-  // Describes where a piece of a node's stream is in the buffer. Returns false if there is no such piece.
-  bool describe(std::span<const int> ranks, const Piece &piece, const Blocks &blocks) {
+  // Describes where a chunk of a node's stream is in the buffer. Returns false if there is no such chunk.
+  bool describe(std::span<const int> ranks, const Chunk &chunk, const Blocks &blocks) {
     sizes_.clear();
     displs_.clear();
     std::size_t begin = 0;
     for (const int rank : ranks) {
-      const Share share = share_of(piece, begin, blocks.count(rank));
+      const Share share = share_of(chunk, begin, blocks.count(rank));
       begin += blocks.count(rank);
       if (share.bytes == 0) continue;
       const auto displ = static_cast<MPI_Aint>(blocks.displ(rank) + share.offset);
@@ -161,19 +161,19 @@ void gather(Nodes &nodes, const void *send, std::size_t bytes, void *recv, const
     nodes.inside().gather(send, bytes, nullptr, nullptr, nullptr, local_root);
   } else {
     Stream stream(nodes, bytes, irregular);
-    Crossing crossing;
+    Transfers transfers;
     overlap(
-        stream.bytes(), piece_bytes,
-        [&](const Piece &piece) {
-          const Share own = stream.cut(piece);
-          char *at = stream.piece_at(piece);
+        stream.bytes(), chunk_bytes,
+        [&](const Chunk &chunk) {
+          const Share own = stream.cut(chunk);
+          char *at = stream.chunk_at(chunk);
           nodes.inside().gather(static_cast<const char *>(send) + own.offset, own.bytes, at, stream.parts(), nullptr,
                                 leader);
           if (nodes.local() == leader)
             check_mpi(
-                mpi.Isend(at, static_cast<int>(piece.count), mpi.byte, root, tag, nodes.all(), crossing.start(piece)));
+                mpi.Isend(at, static_cast<int>(chunk.count), mpi.byte, root, tag, nodes.all(), transfers.start(chunk)));
         },
-        [&](const Piece &piece) { crossing.wait(piece); });
+        [&](const Chunk &chunk) { transfers.wait(chunk); });
   }
 }
 
@@ -192,18 +192,18 @@ void scatter(Nodes &nodes, const void *send, const Blocks &blocks, void *recv, s
     nodes.inside().scatter(nullptr, nullptr, nullptr, recv, bytes, local_root);
   } else {
     Stream stream(nodes, bytes, irregular);
-    Crossing crossing;
+    Transfers transfers;
     overlap(
-        stream.bytes(), piece_bytes,
-        [&](const Piece &piece) {
+        stream.bytes(), chunk_bytes,
+        [&](const Chunk &chunk) {
           if (nodes.local() == leader)
-            check_mpi(mpi.Irecv(stream.piece_at(piece), static_cast<int>(piece.count), mpi.byte, root, tag, nodes.all(),
-                                crossing.start(piece)));
+            check_mpi(mpi.Irecv(stream.chunk_at(chunk), static_cast<int>(chunk.count), mpi.byte, root, tag, nodes.all(),
+                                transfers.start(chunk)));
         },
-        [&](const Piece &piece) {
-          crossing.wait(piece);
-          const Share own = stream.cut(piece);
-          nodes.inside().scatter(stream.piece_at(piece), stream.parts(), nullptr,
+        [&](const Chunk &chunk) {
+          transfers.wait(chunk);
+          const Share own = stream.cut(chunk);
+          nodes.inside().scatter(stream.chunk_at(chunk), stream.parts(), nullptr,
                                  static_cast<char *>(recv) + own.offset, own.bytes, leader);
         });
   }

@@ -3,7 +3,7 @@
 // Short vectors are reduced by one leader per node, which gets its node's blocks from the other leaders and scatters
 // them. For long vectors, every rank reduces the blocks of its own rail: one for each node in turn, which crosses
 // between nodes while the node reduces the blocks for the next one.
-#include "mpi/pieces.h"
+#include "mpi/chunks.h"
 #include "mpi/two_level.h"
 
 #include <cstring>
@@ -60,25 +60,25 @@ void by_rails(Nodes &nodes, const void *send, void *recv, const Blocks &blocks, 
   // In place, the result is stored only after all inputs have been read.
   const std::size_t own_bytes = blocks.count(nodes.rank()) * width;
   char *result = send == recv ? nodes.room(Nodes::third, own_bytes) : static_cast<char *>(recv);
-  const auto part = [&](const Piece &piece) {
-    return nodes.room(piece.slot() == 0 ? Nodes::first : Nodes::second, most * width);
+  const auto part = [&](const Chunk &chunk) {
+    return nodes.room(chunk.slot() == 0 ? Nodes::first : Nodes::second, most * width);
   };
-  Crossing crossing;
+  Transfers transfers;
   overlap(
       static_cast<std::size_t>(nodes.nodes()), 1,
-      [&](const Piece &piece) {
-        const int node = static_cast<int>(piece.first);
+      [&](const Chunk &chunk) {
+        const int node = static_cast<int>(chunk.first);
         const std::span<const int> ranks = nodes.ranks_of(node);
         std::size_t *counts = nodes.numbers(locals);
         for (std::size_t i = 0; i < locals; i++) counts[i] = blocks.count(ranks[i]);
-        char *mine = part(piece);
+        char *mine = part(chunk);
         nodes.inside().reduce_scatter(static_cast<const char *>(send) + blocks.displ(ranks[0]) * width, mine, counts,
                                       reduction);
         if (const std::size_t count = counts[nodes.local()]; count > 0)
           check_mpi(mpi.Ireduce(mine, result, static_cast<int>(count), reduction.datatype, reduction.operation, node,
-                                nodes.rail(), crossing.start(piece)));
+                                nodes.rail(), transfers.start(chunk)));
       },
-      [&](const Piece &piece) { crossing.wait(piece); });
+      [&](const Chunk &chunk) { transfers.wait(chunk); });
   if (result != recv && own_bytes > 0) std::memcpy(recv, result, own_bytes);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Every node scans its own ranks and reduces them to its leader. The exclusive scan of the leaders is the contribution
-// of all lower nodes, which is combined with the node's scan as its left operand. Pipelined in pieces like reductions.
-#include "mpi/pieces.h"
+// of all lower nodes, which is combined with the node's scan as its left operand. Pipelined in chunks like reductions.
+#include "mpi/chunks.h"
 #include "mpi/two_level.h"
 
 #include <cstring>
@@ -10,48 +10,48 @@
 namespace coll::shim::two_level {
 namespace {
 
-constexpr std::size_t piece_bytes = std::size_t{256} << 10;
+constexpr std::size_t chunk_bytes = std::size_t{256} << 10;
 
 enum class Own : bool { left_out, included };
 
 void scan(Nodes &nodes, const void *send, void *recv, std::size_t count, const Reduction &reduction, Own own) {
   const std::size_t width = reduction.element_bytes;
-  const std::size_t most = std::max<std::size_t>(piece_bytes / width, 1);
+  const std::size_t most = std::max<std::size_t>(chunk_bytes / width, 1);
   const bool leads = nodes.local() == 0;
   // The node's sum, followed by the sum of the lower nodes.
-  const auto sum_of = [&](const Piece &piece) {
-    return nodes.room(piece.slot() == 0 ? Nodes::first : Nodes::second, 2 * most * width);
+  const auto sum_of = [&](const Chunk &chunk) {
+    return nodes.room(chunk.slot() == 0 ? Nodes::first : Nodes::second, 2 * most * width);
   };
-  Crossing crossing;
+  Transfers transfers;
   overlap(
       count, most,
-      [&](const Piece &piece) {
-        const char *from = static_cast<const char *>(send) + piece.first * width;
+      [&](const Chunk &chunk) {
+        const char *from = static_cast<const char *>(send) + chunk.first * width;
         // Rank 0 of an exscan may have no receive buffer.
-        char *to = recv != nullptr ? static_cast<char *>(recv) + piece.first * width : nullptr;
-        char *sum = sum_of(piece);
+        char *to = recv != nullptr ? static_cast<char *>(recv) + chunk.first * width : nullptr;
+        char *sum = sum_of(chunk);
         char *lower = sum + most * width;
-        nodes.inside().reduce(from, sum, piece.count, reduction, 0);
-        const int elements = static_cast<int>(piece.count);
+        nodes.inside().reduce(from, sum, chunk.count, reduction, 0);
+        const int elements = static_cast<int>(chunk.count);
         if (leads && reduction.commutes)
           check_mpi(mpi.Iexscan(sum, lower, elements, reduction.datatype, reduction.operation, nodes.rail(),
-                                crossing.start(piece)));
+                                transfers.start(chunk)));
         else if (leads)
           check_mpi(mpi.Exscan(sum, lower, elements, reduction.datatype, reduction.operation, nodes.rail()));
         const void *input = send == recv ? COLL_IN_PLACE : from;
-        if (own == Own::included) nodes.inside().scan(input, to, piece.count, reduction);
-        else nodes.inside().exscan(input, to, piece.count, reduction);
+        if (own == Own::included) nodes.inside().scan(input, to, chunk.count, reduction);
+        else nodes.inside().exscan(input, to, chunk.count, reduction);
       },
-      [&](const Piece &piece) {
-        crossing.wait(piece);
+      [&](const Chunk &chunk) {
+        transfers.wait(chunk);
         if (nodes.node() == 0) return;
-        char *to = static_cast<char *>(recv) + piece.first * width;
-        char *lower = sum_of(piece) + most * width;
-        nodes.inside().bcast(lower, piece.count * width, 0);
-        if (own == Own::left_out && leads) std::memcpy(to, lower, piece.count * width);
+        char *to = static_cast<char *>(recv) + chunk.first * width;
+        char *lower = sum_of(chunk) + most * width;
+        nodes.inside().bcast(lower, chunk.count * width, 0);
+        if (own == Own::left_out && leads) std::memcpy(to, lower, chunk.count * width);
         else
           check_mpi(
-              mpi.Reduce_local(lower, to, static_cast<int>(piece.count), reduction.datatype, reduction.operation));
+              mpi.Reduce_local(lower, to, static_cast<int>(chunk.count), reduction.datatype, reduction.operation));
       });
 }
 

@@ -15,10 +15,10 @@
 
 namespace coll::shim {
 
-class Misfit {
+class LengthMismatch {
  public:
   // Allocates `blocks` zeroed blocks of `bytes` bytes.
-  Misfit(int blocks, std::size_t bytes);
+  LengthMismatch(int blocks, std::size_t bytes);
 
   // Whether the allocation succeeded.
   bool good() const { return room_ != nullptr; }

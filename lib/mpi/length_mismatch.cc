@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "mpi/misfit.h"
+#include "mpi/length_mismatch.h"
 
 #include "mpi/packing.h"
 
@@ -9,10 +9,10 @@
 
 namespace coll::shim {
 
-Misfit::Misfit(int blocks, std::size_t bytes)
+LengthMismatch::LengthMismatch(int blocks, std::size_t bytes)
     : room_(new (std::nothrow) char[static_cast<std::size_t>(blocks) * bytes]()), blocks_(blocks), bytes_(bytes) {}
 
-bool Misfit::load(const void *buffer, MPI_Count count, MPI_Datatype type, const Datatype &element) {
+bool LengthMismatch::load(const void *buffer, MPI_Count count, MPI_Datatype type, const Datatype &element) {
   const std::size_t has = static_cast<std::size_t>(count) * element.size_bytes;
   if (buffer == nullptr) return false;
   const std::unique_ptr<char[]> packed(new (std::nothrow) char[std::max<std::size_t>(has, 1)]);
@@ -25,7 +25,7 @@ bool Misfit::load(const void *buffer, MPI_Count count, MPI_Datatype type, const 
   return true;
 }
 
-bool Misfit::store(void *buffer, MPI_Count count, MPI_Datatype type, const Datatype &element) const {
+bool LengthMismatch::store(void *buffer, MPI_Count count, MPI_Datatype type, const Datatype &element) const {
   const std::size_t has = static_cast<std::size_t>(count) * element.size_bytes;
   const std::size_t common = std::min(has, bytes_);
   if (common == 0) return true;

@@ -65,7 +65,7 @@ bool make_side(const void *buffer, MPI_Datatype handle, const Datatype *element,
 
 // Describes the side of a rank's own, single block.
 inline void describe_own(Side *side, bool in_place, const Message &message, const void *buffer) {
-  if (in_place) side->be_in_place();
+  if (in_place) side->set_in_place();
   else message.describe(side, buffer, 1);
 }
 
@@ -74,7 +74,7 @@ inline void describe_own(Side *side, bool in_place, const Message &message, cons
 inline void keep_own_block(Side &own, const Side &blocks, std::size_t offset_bytes) {
   if (over_open_mpi && own.data() != nullptr && blocks.data() != nullptr &&
       static_cast<const char *>(own.data()) == static_cast<const char *>(blocks.data()) + offset_bytes)
-    own.be_in_place();
+    own.set_in_place();
 }
 
 }  // namespace coll::shim

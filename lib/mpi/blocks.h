@@ -24,7 +24,7 @@ class Side {
   Side(const Side &) = delete;
   Side &operator=(const Side &) = delete;
 
-  void be_in_place() {
+  void set_in_place() {
     packs_ = false;
     data_ = const_cast<void *>(COLL_IN_PLACE);
   }

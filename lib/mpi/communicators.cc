@@ -217,7 +217,7 @@ void fill(Communicator *communicator, Agreement agreement) {
   communicator->nodes = std::move(agreement.nodes);
   communicator->why = agreement.why;
   communicator->agreement_state = AgreementState::decided;
-  coll_comm *coll = communicator->nodes != nullptr ? communicator->nodes->inside().coll() : communicator->coll;
+  coll_comm *coll = communicator->nodes != nullptr ? communicator->nodes->intra_node().coll() : communicator->coll;
   if (coll != nullptr) coll_comm_set_progress(coll, look_into_mpi, nullptr);
 }
 

@@ -108,7 +108,7 @@ int gatherv_of(const void *send, MPI_Count send_count, MPI_Datatype send_type, v
   if (!call.possible()) return call.impossible();
   if (!call.join(root)) return call.result();
   const bool is_root = call.rank() == root;
-  const bool inside = is_root && send == MPI_IN_PLACE;
+  const bool in_place = is_root && send == MPI_IN_PLACE;
   std::size_t *numbers = call.communicator().number_space();
   if (numbers == nullptr) return call.finish(COLL_ERR_NO_MEMORY);
   Side from;
@@ -116,8 +116,8 @@ int gatherv_of(const void *send, MPI_Count send_count, MPI_Datatype send_type, v
   std::size_t bytes = 0;
   if (is_root && !make_side(recv, recv_type, datatype_of(recv_type), recv_counts, displs, call.ranks(), numbers, &to))
     return call.decline(Why::arguments);
-  if (inside) {
-    from.be_in_place();
+  if (in_place) {
+    from.set_in_place();
     bytes = to.counts()[root];
   } else {
     const Message mine(send_count, send_type);
@@ -128,7 +128,7 @@ int gatherv_of(const void *send, MPI_Count send_count, MPI_Datatype send_type, v
   if (!from.good()) return call.decline(Why::arguments);
   if (is_root) keep_own_block(from, to, to.displs()[root]);
   return run(
-      call, from, to, inside ? root : no_block,
+      call, from, to, in_place ? root : no_block,
       [&](const Side &from, const Side &to, coll_comm *coll) {
         return coll_gatherv(from.data(), bytes, to.data(), to.counts(), to.displs(), COLL_BYTE, root, coll);
       },
@@ -144,7 +144,7 @@ int scatterv_of(const void *send, const Count *send_counts, const Displ *displs,
   if (!call.possible()) return call.impossible();
   if (!call.join(root)) return call.result();
   const bool is_root = call.rank() == root;
-  const bool inside = is_root && recv == MPI_IN_PLACE;
+  const bool in_place = is_root && recv == MPI_IN_PLACE;
   std::size_t *numbers = call.communicator().number_space();
   if (numbers == nullptr) return call.finish(COLL_ERR_NO_MEMORY);
   Side from;
@@ -152,8 +152,8 @@ int scatterv_of(const void *send, const Count *send_counts, const Displ *displs,
   std::size_t bytes = 0;
   if (is_root && !make_side(send, send_type, datatype_of(send_type), send_counts, displs, call.ranks(), numbers, &from))
     return call.decline(Why::arguments);
-  if (inside) {
-    to.be_in_place();
+  if (in_place) {
+    to.set_in_place();
     bytes = from.counts()[root];
   } else {
     const Message mine(recv_count, recv_type);
@@ -179,7 +179,7 @@ int allgatherv_of(const void *send, MPI_Count send_count, MPI_Datatype send_type
   Call call(allgatherv, comm, -1, recv_type);
   if (!call.possible()) return call.impossible();
   if (!call.join(0)) return call.result();
-  const bool inside = send == MPI_IN_PLACE;
+  const bool in_place = send == MPI_IN_PLACE;
   std::size_t *numbers = call.communicator().number_space();
   if (numbers == nullptr) return call.finish(COLL_ERR_NO_MEMORY);
   Side from;
@@ -190,7 +190,7 @@ int allgatherv_of(const void *send, MPI_Count send_count, MPI_Datatype send_type
   if (call.nodes() != nullptr && !two_level::allgathers(*call.nodes(), blocks_of(to))) return call.decline(Why::nodes);
   const auto perform = [&](Side &from, Side &to) {
     return run(
-        call, from, to, inside ? call.rank() : no_block,
+        call, from, to, in_place ? call.rank() : no_block,
         [&](const Side &from, const Side &to, coll_comm *coll) {
           return coll_allgatherv(from.data(), to.counts()[call.rank()], to.data(), to.counts(), to.displs(), COLL_BYTE,
                                  coll);
@@ -199,8 +199,8 @@ int allgatherv_of(const void *send, MPI_Count send_count, MPI_Datatype send_type
           two_level::allgather(nodes, input_of(from, to), to.data(), blocks_of(to));
         });
   };
-  if (inside) {
-    from.be_in_place();
+  if (in_place) {
+    from.set_in_place();
   } else {
     const Message mine(send_count, send_type);
     if (!mine.known()) return call.decline(Why::arguments);
@@ -221,7 +221,7 @@ int alltoallv_of(const void *send, const Count *send_counts, const Displ *send_d
   if (!call.possible()) return call.impossible();
   if (!call.join(0)) return call.result();
   if (call.nodes() != nullptr) return call.decline(Why::nodes);
-  const bool inside = send == MPI_IN_PLACE;
+  const bool in_place = send == MPI_IN_PLACE;
   std::size_t *numbers = call.communicator().number_space();
   if (numbers == nullptr) return call.finish(COLL_ERR_NO_MEMORY);
   const int ranks = call.ranks();
@@ -230,15 +230,15 @@ int alltoallv_of(const void *send, const Count *send_counts, const Displ *send_d
   const Datatype *got = datatype_of(recv_type);
   if (recv == MPI_IN_PLACE || !make_side(recv, recv_type, got, recv_counts, recv_displs, ranks, numbers, &to))
     return call.decline(Why::arguments);
-  if (inside) {
-    from.be_in_place();
+  if (in_place) {
+    from.set_in_place();
   } else {
     const Datatype *sent = send_type == recv_type ? got : datatype_of(send_type);
     if (!make_side(send, send_type, sent, send_counts, send_displs, ranks, numbers + 2 * ranks, &from))
       return call.decline(Why::arguments);
   }
   return run(
-      call, from, to, inside ? all_blocks : no_block,
+      call, from, to, in_place ? all_blocks : no_block,
       [&](const Side &from, const Side &to, coll_comm *coll) {
         return coll_alltoallv(from.data(), from.counts(), from.displs(), to.data(), to.counts(), to.displs(), COLL_BYTE,
                               coll);
@@ -250,19 +250,19 @@ int alltoallv_of(const void *send, const Count *send_counts, const Displ *send_d
 
 int intercept_gather(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, MPI_Count recv_count,
                      MPI_Datatype recv_type, int root, MPI_Comm comm) {
-  const bool inside = send == MPI_IN_PLACE;
-  Call call(gather, comm, inside ? recv_count : send_count, inside ? recv_type : send_type);
+  const bool in_place = send == MPI_IN_PLACE;
+  Call call(gather, comm, in_place ? recv_count : send_count, in_place ? recv_type : send_type);
   if (!call.possible()) return call.impossible();
-  const Message mine = inside ? Message(recv_count, recv_type) : Message(send_count, send_type);
+  const Message mine = in_place ? Message(recv_count, recv_type) : Message(send_count, send_type);
   if (const Why why = obstacle(mine); why != Why::count_) return call.decline(why);
   if (!call.join(root)) return call.result();
   const std::size_t bytes = mine.bytes();
   Side from;
   Side to;
-  describe_own(&from, inside, mine, send);
+  describe_own(&from, in_place, mine, send);
   const auto perform = [&](Side &from, Side &to) {
     return run(
-        call, from, to, inside ? root : no_block,
+        call, from, to, in_place ? root : no_block,
         [&](const Side &from, const Side &to, coll_comm *coll) {
           return coll_gather(from.data(), to.data(), bytes, COLL_BYTE, root, coll);
         },
@@ -275,10 +275,10 @@ int intercept_gather(const void *send, MPI_Count send_count, MPI_Datatype send_t
     const bool right = all.known() && all.bytes() == bytes && recv != MPI_IN_PLACE &&
                        (recv != nullptr || !all.element->vector_in_order);
     if (!right) [[unlikely]]
-      return inside || !from.good() ? call.decline(Why::arguments)
-                                    : gather_mismatch(call, perform, from, bytes, recv, all);
+      return in_place || !from.good() ? call.decline(Why::arguments)
+                                      : gather_mismatch(call, perform, from, bytes, recv, all);
     all.describe(&to, recv, call.ranks());
-  } else if (inside) {
+  } else if (in_place) {
     return call.decline(Why::arguments);
   }
   if (!from.good() || !to.good()) return call.decline(Why::arguments);
@@ -299,10 +299,10 @@ int intercept_gatherv(const void *send, MPI_Count send_count, MPI_Datatype send_
 
 int intercept_scatter(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, MPI_Count recv_count,
                       MPI_Datatype recv_type, int root, MPI_Comm comm) {
-  const bool inside = recv == MPI_IN_PLACE;
-  Call call(scatter, comm, inside ? send_count : recv_count, inside ? send_type : recv_type);
+  const bool in_place = recv == MPI_IN_PLACE;
+  Call call(scatter, comm, in_place ? send_count : recv_count, in_place ? send_type : recv_type);
   if (!call.possible()) return call.impossible();
-  const Message mine = inside ? Message(send_count, send_type) : Message(recv_count, recv_type);
+  const Message mine = in_place ? Message(send_count, send_type) : Message(recv_count, recv_type);
   if (const Why why = obstacle(mine); why != Why::count_) return call.decline(why);
   if (!call.join(root)) return call.result();
   Side from;
@@ -325,11 +325,11 @@ int intercept_scatter(const void *send, MPI_Count send_count, MPI_Datatype send_
       return scatter_mismatch(
           call, [&](Side &from, Side &to) { return perform(from, to, sent); }, from, sent, recv, mine);
     }
-  } else if (inside) {
+  } else if (in_place) {
     return call.decline(Why::arguments);
   }
   Side to;
-  describe_own(&to, inside, mine, recv);
+  describe_own(&to, in_place, mine, recv);
   if (!from.good() || !to.good()) return call.decline(Why::arguments);
   keep_own_block(to, from, static_cast<std::size_t>(call.rank()) * mine.bytes());
   return perform(from, to, mine.bytes());
@@ -349,10 +349,10 @@ int intercept_allgather(const void *send, MPI_Count send_count, MPI_Datatype sen
                         MPI_Count recv_count, MPI_Datatype recv_type, MPI_Comm comm) {
   Call call(allgather, comm, recv_count, recv_type);
   if (!call.possible()) return call.impossible();
-  const bool inside = send == MPI_IN_PLACE;
+  const bool in_place = send == MPI_IN_PLACE;
   const Message all(recv_count, recv_type);
   if (const Why why = obstacle(all); why != Why::count_) return call.decline(why);
-  const Message mine = inside ? all : Message(send_count, send_type, all);
+  const Message mine = in_place ? all : Message(send_count, send_type, all);
   if (!mine.known() || recv == MPI_IN_PLACE) return call.decline(Why::arguments);
   if (!call.join(0)) return call.result();
   const Blocks blocks{all.bytes()};
@@ -363,7 +363,7 @@ int intercept_allgather(const void *send, MPI_Count send_count, MPI_Datatype sen
   if (!to.good()) return call.decline(Why::arguments);
   const auto perform = [&](Side &from, Side &to) {
     return run(
-        call, from, to, inside ? call.rank() : no_block,
+        call, from, to, in_place ? call.rank() : no_block,
         [&](const Side &from, const Side &to, coll_comm *coll) {
           return coll_allgather(from.data(), to.data(), all.bytes(), COLL_BYTE, coll);
         },
@@ -373,7 +373,7 @@ int intercept_allgather(const void *send, MPI_Count send_count, MPI_Datatype sen
   };
   if (mine.bytes() != all.bytes()) [[unlikely]]
     return send_mismatch(call, perform, send, mine, 1, all.bytes(), to);
-  describe_own(&from, inside, mine, send);
+  describe_own(&from, in_place, mine, send);
   if (!from.good()) return call.decline(Why::arguments);
   keep_own_block(from, to, static_cast<std::size_t>(call.rank()) * all.bytes());
   return perform(from, to);
@@ -393,10 +393,10 @@ int intercept_alltoall(const void *send, MPI_Count send_count, MPI_Datatype send
                        MPI_Datatype recv_type, MPI_Comm comm) {
   Call call(alltoall, comm, recv_count, recv_type);
   if (!call.possible()) return call.impossible();
-  const bool inside = send == MPI_IN_PLACE;
+  const bool in_place = send == MPI_IN_PLACE;
   const Message got(recv_count, recv_type);
   if (const Why why = obstacle(got); why != Why::count_) return call.decline(why);
-  const Message sent = inside ? got : Message(send_count, send_type, got);
+  const Message sent = in_place ? got : Message(send_count, send_type, got);
   if (!sent.known() || recv == MPI_IN_PLACE) return call.decline(Why::arguments);
   if (!call.join(0)) return call.result();
   if (call.nodes() != nullptr && !two_level::alltoalls(*call.nodes(), got.bytes())) return call.decline(Why::nodes);
@@ -406,7 +406,7 @@ int intercept_alltoall(const void *send, MPI_Count send_count, MPI_Datatype send
   if (!to.good()) return call.decline(Why::arguments);
   const auto perform = [&](Side &from, Side &to) {
     return run(
-        call, from, to, inside ? all_blocks : no_block,
+        call, from, to, in_place ? all_blocks : no_block,
         [&](const Side &from, const Side &to, coll_comm *coll) {
           return coll_alltoall(from.data(), to.data(), got.bytes(), COLL_BYTE, coll);
         },
@@ -416,7 +416,7 @@ int intercept_alltoall(const void *send, MPI_Count send_count, MPI_Datatype send
   };
   if (sent.bytes() != got.bytes()) [[unlikely]]
     return send_mismatch(call, perform, send, sent, call.ranks(), got.bytes(), to);
-  if (inside) from.be_in_place();
+  if (in_place) from.set_in_place();
   else sent.describe(&from, send, call.ranks());
   if (!from.good()) return call.decline(Why::arguments);
   return perform(from, to);

@@ -42,10 +42,11 @@ template <typename Count, typename Displ>
 bool describe_all(int ranks, const Described<Count, Displ> &send, const Described<Count, Displ> &recv,
                   Exchanged &exchange) {
   // In place, the received data replaces the sent data of the same length, so the sent data is copied.
-  const bool inside = send.buffer == MPI_IN_PLACE;
+  const bool in_place = send.buffer == MPI_IN_PLACE;
   exchange.out.drops_empty = exchange.in.drops_empty = true;
   for (int peer = 0; peer < ranks; peer++)
-    if (!exchange.out.add(inside ? recv : send, peer, peer, inside) || !exchange.in.add(recv, peer, peer)) return false;
+    if (!exchange.out.add(in_place ? recv : send, peer, peer, in_place) || !exchange.in.add(recv, peer, peer))
+      return false;
   return true;
 }
 

@@ -38,7 +38,7 @@ Nodes::Nodes(const std::vector<int> &first_on_node, int rank) : rank_(rank) {
 }
 
 Nodes::~Nodes() {
-  coll_comm_keep(inside_.coll());
+  coll_comm_keep(intra_node_.coll());
   if (has_rail_) mpi.Comm_free(&rail_);
   if (has_all_) mpi.Comm_free(&all_);
 }

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "mpi/handles.h"
-#include "mpi/inside.h"
+#include "mpi/intra_node.h"
 
 #include <cstddef>
 #include <memory>
@@ -52,9 +52,9 @@ class Nodes {
   // Creates the communicators across nodes; collective over `comm`. Returns false if MPI reports an error.
   bool join(MPI_Comm comm);
   // Takes ownership of the libcoll communicator of this rank's node, NULL if the rank is alone there.
-  void own(coll_comm *inside) { inside_ = Inside(inside); }
+  void own(coll_comm *intra_node) { intra_node_ = IntraNode(intra_node); }
 
-  const Inside &inside() const { return inside_; }
+  const IntraNode &intra_node() const { return intra_node_; }
   MPI_Comm rail() const { return rail_; }  // only valid on a complete rail
   MPI_Comm all() const { return all_; }    // same ranks as the communicator
 
@@ -68,7 +68,7 @@ class Nodes {
   std::vector<int> node_of_, local_of_, by_node_, start_;
   int rank_, node_, local_, rails_;
   bool regular_, contiguous_;
-  Inside inside_;
+  IntraNode intra_node_;
   MPI_Comm rail_ = {}, all_ = {};
   bool has_rail_ = false, has_all_ = false;
   struct Room {

@@ -52,15 +52,15 @@ int gatherv_of(const void *send, MPI_Count send_count, MPI_Datatype send_type, v
   if (!call.possible()) return call.impossible();
   if (!call.join(root)) return call.result();
   const bool is_root = call.rank() == root;
-  const bool inside = is_root && send == MPI_IN_PLACE;
+  const bool in_place = is_root && send == MPI_IN_PLACE;
   std::size_t bytes = 0;
   return run(
-      call, is_root ? Got{recv_type, datatype_of(recv_type)} : Got{}, inside ? root : no_block,
+      call, is_root ? Got{recv_type, datatype_of(recv_type)} : Got{}, in_place ? root : no_block,
       [&](Side &from, Side &to, Got type, std::size_t *numbers) {
         if (is_root && !make_side(recv, type.handle, type.element, recv_counts, displs, call.ranks(), numbers, &to))
           return false;
-        if (inside) {
-          from.be_in_place();
+        if (in_place) {
+          from.set_in_place();
           bytes = to.counts()[root];
         } else {
           const Message mine(send_count, send_type);
@@ -85,9 +85,9 @@ int scatterv_of(const void *send, const Count *send_counts, const Displ *displs,
   if (!call.possible()) return call.impossible();
   if (!call.join(root)) return call.result();
   const bool is_root = call.rank() == root;
-  const bool inside = is_root && recv == MPI_IN_PLACE;
-  const Datatype *element = inside ? nullptr : datatype_of(recv_type);
-  if (!inside && (element == nullptr || recv_count < 0 || recv == MPI_IN_PLACE)) return call.decline(Why::arguments);
+  const bool in_place = is_root && recv == MPI_IN_PLACE;
+  const Datatype *element = in_place ? nullptr : datatype_of(recv_type);
+  if (!in_place && (element == nullptr || recv_count < 0 || recv == MPI_IN_PLACE)) return call.decline(Why::arguments);
   std::size_t bytes = 0;
   return run(
       call, {recv_type, element}, no_block,
@@ -95,8 +95,8 @@ int scatterv_of(const void *send, const Count *send_counts, const Displ *displs,
         if (is_root &&
             !make_side(send, send_type, datatype_of(send_type), send_counts, displs, call.ranks(), numbers, &from))
           return false;
-        if (inside) {
-          to.be_in_place();
+        if (in_place) {
+          to.set_in_place();
           bytes = from.counts()[root];
         } else {
           to.describe(recv, type.handle, type.element, recv_count, 1);
@@ -118,15 +118,15 @@ int allgatherv_of(const void *send, MPI_Count send_count, MPI_Datatype send_type
   StartCall call(iallgatherv, comm, -1, recv_type, target);
   if (!call.possible()) return call.impossible();
   if (!call.join(0)) return call.result();
-  const bool inside = send == MPI_IN_PLACE;
+  const bool in_place = send == MPI_IN_PLACE;
   return run(
-      call, {recv_type, datatype_of(recv_type)}, inside ? call.rank() : no_block,
+      call, {recv_type, datatype_of(recv_type)}, in_place ? call.rank() : no_block,
       [&](Side &from, Side &to, Got type, std::size_t *numbers) {
         if (recv == MPI_IN_PLACE ||
             !make_side(recv, type.handle, type.element, recv_counts, displs, call.ranks(), numbers, &to))
           return false;
-        if (inside) {
-          from.be_in_place();
+        if (in_place) {
+          from.set_in_place();
         } else {
           const Message mine(send_count, send_type);
           if (!mine.known() || mine.bytes() != to.counts()[call.rank()]) return false;
@@ -149,18 +149,19 @@ int alltoallv_of(const void *send, const Count *send_counts, const Displ *send_d
   StartCall call(ialltoallv, comm, -1, recv_type, target);
   if (!call.possible()) return call.impossible();
   if (!call.join(0)) return call.result();
-  const bool inside = send == MPI_IN_PLACE;
+  const bool in_place = send == MPI_IN_PLACE;
   const int ranks = call.ranks();
   const Datatype *got = datatype_of(recv_type);
-  const Datatype *sent = inside || send_type == recv_type ? got : datatype_of(send_type);
+  const Datatype *sent = in_place || send_type == recv_type ? got : datatype_of(send_type);
   return run(
-      call, {recv_type, got}, inside ? all_blocks : no_block,
+      call, {recv_type, got}, in_place ? all_blocks : no_block,
       [&](Side &from, Side &to, Got type, std::size_t *numbers) {
         if (recv == MPI_IN_PLACE ||
             !make_side(recv, type.handle, type.element, recv_counts, recv_displs, ranks, numbers, &to))
           return false;
-        if (inside) from.be_in_place();
-        return inside || make_side(send, send_type, sent, send_counts, send_displs, ranks, numbers + 2 * ranks, &from);
+        if (in_place) from.set_in_place();
+        return in_place ||
+               make_side(send, send_type, sent, send_counts, send_displs, ranks, numbers + 2 * ranks, &from);
       },
       [&](const Side &from, const Side &to, coll_comm *coll, coll_request **started) {
         return call.form(coll_ialltoallv, coll_alltoallv_init)(from.data(), from.counts(), from.displs(), to.data(),
@@ -172,10 +173,10 @@ int alltoallv_of(const void *send, const Count *send_counts, const Displ *send_d
 
 int start_gather(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, MPI_Count recv_count,
                  MPI_Datatype recv_type, int root, MPI_Comm comm, Target target) {
-  const bool inside = send == MPI_IN_PLACE;
-  StartCall call(igather, comm, inside ? recv_count : send_count, inside ? recv_type : send_type, target);
+  const bool in_place = send == MPI_IN_PLACE;
+  StartCall call(igather, comm, in_place ? recv_count : send_count, in_place ? recv_type : send_type, target);
   if (!call.possible()) return call.impossible();
-  const Message mine = inside ? Message(recv_count, recv_type) : Message(send_count, send_type);
+  const Message mine = in_place ? Message(recv_count, recv_type) : Message(send_count, send_type);
   if (const Why why = obstacle(mine); why != Why::count_) return call.decline(why);
   if (!call.join(root)) return call.result();
   const std::size_t bytes = mine.bytes();
@@ -185,14 +186,14 @@ int start_gather(const void *send, MPI_Count send_count, MPI_Datatype send_type,
     const Message all(recv_count, recv_type, mine);
     if (!all.known() || all.bytes() != bytes || recv == MPI_IN_PLACE) return call.decline(Why::arguments);
     got = {recv_type, all.element};
-  } else if (inside) {
+  } else if (in_place) {
     return call.decline(Why::arguments);
   }
   return run(
-      call, got, inside ? root : no_block,
+      call, got, in_place ? root : no_block,
       [&](Side &from, Side &to, Got type, std::size_t *) {
         if (is_root) to.describe(recv, type.handle, type.element, recv_count, call.ranks());
-        describe_own(&from, inside, mine, send);
+        describe_own(&from, in_place, mine, send);
         if (!from.good() || !to.good()) return false;
         keep_own_block(from, to, static_cast<std::size_t>(call.rank()) * bytes);
         return true;
@@ -204,22 +205,22 @@ int start_gather(const void *send, MPI_Count send_count, MPI_Datatype send_type,
 
 int start_scatter(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, MPI_Count recv_count,
                   MPI_Datatype recv_type, int root, MPI_Comm comm, Target target) {
-  const bool inside = recv == MPI_IN_PLACE;
-  StartCall call(iscatter, comm, inside ? send_count : recv_count, inside ? send_type : recv_type, target);
+  const bool in_place = recv == MPI_IN_PLACE;
+  StartCall call(iscatter, comm, in_place ? send_count : recv_count, in_place ? send_type : recv_type, target);
   if (!call.possible()) return call.impossible();
-  const Message mine = inside ? Message(send_count, send_type) : Message(recv_count, recv_type);
+  const Message mine = in_place ? Message(send_count, send_type) : Message(recv_count, recv_type);
   if (const Why why = obstacle(mine); why != Why::count_) return call.decline(why);
   if (!call.join(root)) return call.result();
   const std::size_t bytes = mine.bytes();
   const bool is_root = call.rank() == root;
   const Message all(is_root ? send_count : mine.count, is_root ? send_type : mine.handle, mine);
-  const bool right = is_root ? all.known() && all.bytes() == bytes && send != MPI_IN_PLACE : !inside;
+  const bool right = is_root ? all.known() && all.bytes() == bytes && send != MPI_IN_PLACE : !in_place;
   if (!right) return call.decline(Why::arguments);
   return run(
       call, {mine.handle, mine.element}, no_block,
       [&](Side &from, Side &to, Got type, std::size_t *) {
         if (is_root) all.describe(&from, send, call.ranks());
-        if (inside) to.be_in_place();
+        if (in_place) to.set_in_place();
         else to.describe(recv, type.handle, type.element, recv_count, 1);
         if (!from.good() || !to.good()) return false;
         keep_own_block(to, from, static_cast<std::size_t>(call.rank()) * bytes);
@@ -235,16 +236,16 @@ int start_allgather(const void *send, MPI_Count send_count, MPI_Datatype send_ty
                     MPI_Datatype recv_type, MPI_Comm comm, Target target) {
   StartCall call(iallgather, comm, recv_count, recv_type, target);
   if (!call.possible()) return call.impossible();
-  const bool inside = send == MPI_IN_PLACE;
+  const bool in_place = send == MPI_IN_PLACE;
   const Message all(recv_count, recv_type);
   if (const Why why = obstacle(all); why != Why::count_) return call.decline(why);
-  const Message mine = inside ? all : Message(send_count, send_type, all);
+  const Message mine = in_place ? all : Message(send_count, send_type, all);
   if (!mine.known() || mine.bytes() != all.bytes() || recv == MPI_IN_PLACE) return call.decline(Why::arguments);
   if (!call.join(0)) return call.result();
   return run(
-      call, {all.handle, all.element}, inside ? call.rank() : no_block,
+      call, {all.handle, all.element}, in_place ? call.rank() : no_block,
       [&](Side &from, Side &to, Got type, std::size_t *) {
-        describe_own(&from, inside, mine, send);
+        describe_own(&from, in_place, mine, send);
         to.describe(recv, type.handle, type.element, recv_count, call.ranks());
         if (!from.good() || !to.good()) return false;
         keep_own_block(from, to, static_cast<std::size_t>(call.rank()) * all.bytes());
@@ -260,16 +261,16 @@ int start_alltoall(const void *send, MPI_Count send_count, MPI_Datatype send_typ
                    MPI_Datatype recv_type, MPI_Comm comm, Target target) {
   StartCall call(ialltoall, comm, recv_count, recv_type, target);
   if (!call.possible()) return call.impossible();
-  const bool inside = send == MPI_IN_PLACE;
+  const bool in_place = send == MPI_IN_PLACE;
   const Message got(recv_count, recv_type);
   if (const Why why = obstacle(got); why != Why::count_) return call.decline(why);
-  const Message sent = inside ? got : Message(send_count, send_type, got);
+  const Message sent = in_place ? got : Message(send_count, send_type, got);
   if (!sent.known() || sent.bytes() != got.bytes() || recv == MPI_IN_PLACE) return call.decline(Why::arguments);
   if (!call.join(0)) return call.result();
   return run(
-      call, {got.handle, got.element}, inside ? all_blocks : no_block,
+      call, {got.handle, got.element}, in_place ? all_blocks : no_block,
       [&](Side &from, Side &to, Got type, std::size_t *) {
-        if (inside) from.be_in_place();
+        if (in_place) from.set_in_place();
         else sent.describe(&from, send, call.ranks());
         to.describe(recv, type.handle, type.element, recv_count, call.ranks());
         return from.good() && to.good();

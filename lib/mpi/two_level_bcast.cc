@@ -14,9 +14,9 @@ constexpr std::size_t chunk_bytes = std::size_t{256} << 10;
 }  // namespace
 
 void barrier(Nodes &nodes) {
-  nodes.inside().barrier();
+  nodes.intra_node().barrier();
   if (nodes.local() == 0) check_mpi(mpi.Barrier(nodes.rail()));
-  nodes.inside().barrier();
+  nodes.intra_node().barrier();
 }
 
 void bcast(Nodes &nodes, void *buffer, std::size_t bytes, int root) {
@@ -32,14 +32,14 @@ void bcast(Nodes &nodes, void *buffer, std::size_t bytes, int root) {
       [&](const Chunk &chunk) {
         char *part = static_cast<char *>(buffer) + chunk.first;
         const int count = static_cast<int>(chunk.count);
-        if (spread_first) nodes.inside().bcast(part, chunk.count, nodes.local_of(root));
+        if (spread_first) nodes.intra_node().bcast(part, chunk.count, nodes.local_of(root));
         if (leads && whole) check_mpi(mpi.Bcast(part, count, mpi.byte, root_node, nodes.rail()));
         else if (leads) check_mpi(mpi.Ibcast(part, count, mpi.byte, root_node, nodes.rail(), transfers.start(chunk)));
       },
       [&](const Chunk &chunk) {
         char *part = static_cast<char *>(buffer) + chunk.first;
         if (!at_root) transfers.wait(chunk);
-        if (!spread_first) nodes.inside().bcast(part, chunk.count, leader);
+        if (!spread_first) nodes.intra_node().bcast(part, chunk.count, leader);
         if (at_root) transfers.wait(chunk);
       });
 }

@@ -41,7 +41,7 @@ void allgather_by_one(Nodes &nodes, const void *send, void *recv, const Blocks &
   for (std::size_t i = 0; i < locals.size(); i++) sizes[i] = blocks.count(locals[i]);
   const bool leads = nodes.local() == 0;
   char *own = leads ? nodes.room(Nodes::second, total) : nullptr;
-  nodes.inside().gather(own_block(nodes, send, recv, blocks), blocks.count(nodes.rank()), own, sizes, nullptr, 0);
+  nodes.intra_node().gather(own_block(nodes, send, recv, blocks), blocks.count(nodes.rank()), own, sizes, nullptr, 0);
   if (leads) {
     std::vector<int> counts, displs;
     int end = 0;
@@ -53,7 +53,7 @@ void allgather_by_one(Nodes &nodes, const void *send, void *recv, const Blocks &
     check_mpi(mpi.Allgatherv(own, counts[static_cast<std::size_t>(nodes.node())], mpi.byte, all, counts.data(),
                              displs.data(), mpi.byte, nodes.rail()));
   }
-  nodes.inside().bcast(all, total, 0);
+  nodes.intra_node().bcast(all, total, 0);
   for (const int rank : nodes.by_node()) {
     std::memcpy(static_cast<char *>(recv) + blocks.displ(rank), all, blocks.count(rank));
     all += blocks.count(rank);
@@ -93,7 +93,7 @@ void allgather_by_rails(Nodes &nodes, const void *send, void *recv, const Blocks
     const std::span<const int> ranks = nodes.ranks_of(neighbour(-1 - i));
     for (std::size_t k = 0; k < locals; k++) sizes[k] = blocks.count(ranks[k]), displs[k] = blocks.displ(ranks[k]);
     const void *block = i >= 0 ? arrived[static_cast<std::size_t>(i)] : send == recv ? COLL_IN_PLACE : send;
-    nodes.inside().allgather(block, sizes[local], recv, sizes, displs);
+    nodes.intra_node().allgather(block, sizes[local], recv, sizes, displs);
   }
   check_mpi(mpi.Waitall(last, requests.data() + last, MPI_STATUSES_IGNORE));
 }
@@ -131,7 +131,7 @@ void alltoall(Nodes &nodes, const void *send, void *recv, std::size_t bytes) {
   for (std::size_t rail = 0; rail < locals; rail++)
     for (std::size_t node = 0; node < count; node++)
       std::memcpy(at(one, rail * count + node), of_rank(send, node, rail), bytes);
-  nodes.inside().alltoall(one, other, count * bytes);
+  nodes.intra_node().alltoall(one, other, count * bytes);
   for (std::size_t from = 0; from < locals; from++)
     for (std::size_t node = 0; node < count; node++)
       std::memcpy(at(one, node * locals + from), at(other, from * count + node), bytes);

@@ -37,7 +37,7 @@ class Stream {
     std::fill_n(sizes_, locals, own_bytes);
     if (!irregular) return;
     std::fill_n(parts_, locals, sizeof own_bytes);
-    nodes.inside().allgather(&own_bytes, sizeof own_bytes, sizes_, parts_, nullptr);
+    nodes.intra_node().allgather(&own_bytes, sizeof own_bytes, sizes_, parts_, nullptr);
   }
 
   std::size_t bytes() const {
@@ -155,10 +155,10 @@ void gather(Nodes &nodes, const void *send, std::size_t bytes, void *recv, const
       return mpi.Irecv(to, count, type, rank, tag, nodes.all(), request);
     });
     const Own own(nodes, blocks);
-    nodes.inside().gather(send, bytes, recv, own.sizes, own.displs, local_root);
+    nodes.intra_node().gather(send, bytes, recv, own.sizes, own.displs, local_root);
     messages.wait();
   } else if (nodes.node() == nodes.node_of(root)) {
-    nodes.inside().gather(send, bytes, nullptr, nullptr, nullptr, local_root);
+    nodes.intra_node().gather(send, bytes, nullptr, nullptr, nullptr, local_root);
   } else {
     Stream stream(nodes, bytes, irregular);
     Transfers transfers;
@@ -167,8 +167,8 @@ void gather(Nodes &nodes, const void *send, std::size_t bytes, void *recv, const
         [&](const Chunk &chunk) {
           const Share own = stream.cut(chunk);
           char *at = stream.chunk_at(chunk);
-          nodes.inside().gather(static_cast<const char *>(send) + own.offset, own.bytes, at, stream.parts(), nullptr,
-                                leader);
+          nodes.intra_node().gather(static_cast<const char *>(send) + own.offset, own.bytes, at, stream.parts(),
+                                    nullptr, leader);
           if (nodes.local() == leader)
             check_mpi(
                 mpi.Isend(at, static_cast<int>(chunk.count), mpi.byte, root, tag, nodes.all(), transfers.start(chunk)));
@@ -186,10 +186,10 @@ void scatter(Nodes &nodes, const void *send, const Blocks &blocks, void *recv, s
                         return mpi.Isend(from, count, type, rank, tag, nodes.all(), request);
                       });
     const Own own(nodes, blocks);
-    nodes.inside().scatter(send, own.sizes, own.displs, recv, bytes, local_root);
+    nodes.intra_node().scatter(send, own.sizes, own.displs, recv, bytes, local_root);
     messages.wait();
   } else if (nodes.node() == nodes.node_of(root)) {
-    nodes.inside().scatter(nullptr, nullptr, nullptr, recv, bytes, local_root);
+    nodes.intra_node().scatter(nullptr, nullptr, nullptr, recv, bytes, local_root);
   } else {
     Stream stream(nodes, bytes, irregular);
     Transfers transfers;
@@ -203,8 +203,8 @@ void scatter(Nodes &nodes, const void *send, const Blocks &blocks, void *recv, s
         [&](const Chunk &chunk) {
           transfers.wait(chunk);
           const Share own = stream.cut(chunk);
-          nodes.inside().scatter(stream.chunk_at(chunk), stream.parts(), nullptr,
-                                 static_cast<char *>(recv) + own.offset, own.bytes, leader);
+          nodes.intra_node().scatter(stream.chunk_at(chunk), stream.parts(), nullptr,
+                                     static_cast<char *>(recv) + own.offset, own.bytes, leader);
         });
   }
 }

@@ -81,10 +81,10 @@ void allreduce_by_one(Nodes &nodes, const void *send, void *recv, std::size_t co
   const std::size_t bytes = count * reduction.element_bytes;
   const bool leads = nodes.local() == 0;
   char *own = leads ? nodes.room(Nodes::first, bytes) : nullptr;
-  nodes.inside().reduce(send, own, count, reduction, 0);
+  nodes.intra_node().reduce(send, own, count, reduction, 0);
   if (leads)
     check_mpi(mpi.Allreduce(own, recv, static_cast<int>(count), reduction.datatype, reduction.operation, nodes.rail()));
-  nodes.inside().bcast(recv, bytes, 0);
+  nodes.intra_node().bcast(recv, bytes, 0);
 }
 
 void reduce_by_one(Nodes &nodes, const void *send, void *recv, std::size_t count, const Reduction &reduction,
@@ -97,14 +97,14 @@ void reduce_by_one(Nodes &nodes, const void *send, void *recv, std::size_t count
   const bool root_is_no_leader = nodes.node() == root_node && nodes.local_of(root) != leader;
   char *own = leads ? nodes.room(Nodes::first, bytes) : nullptr;
   void *result = root_is_no_leader && leads ? nodes.room(Nodes::second, bytes) : recv;
-  nodes.inside().reduce(send, own, count, reduction, leader);
+  nodes.intra_node().reduce(send, own, count, reduction, leader);
   if (leads)
     check_mpi(mpi.Reduce(own, result, static_cast<int>(count), reduction.datatype, reduction.operation, root_node,
                          nodes.rail()));
   if (!root_is_no_leader) return;
   std::size_t *sizes = nodes.numbers(nodes.locals().size());
   for (std::size_t i = 0; i < nodes.locals().size(); i++) sizes[i] = nodes.locals()[i] == root ? bytes : 0;
-  nodes.inside().scatter(result, sizes, nullptr, recv, is_root ? bytes : 0, leader);
+  nodes.intra_node().scatter(result, sizes, nullptr, recv, is_root ? bytes : 0, leader);
 }
 
 }  // namespace
@@ -117,7 +117,8 @@ void allreduce(Nodes &nodes, const void *send, void *recv, std::size_t count, co
       count, partition.chunk_elements(),
       [&](const Chunk &chunk) {
         char *own = partition.own(chunk);
-        nodes.inside().reduce_scatter(element(send, chunk.first, reduction), own, partition.counts(chunk), reduction);
+        nodes.intra_node().reduce_scatter(element(send, chunk.first, reduction), own, partition.counts(chunk),
+                                          reduction);
         // No rank reads this chunk of the input any more, so the result may overwrite it.
         if (const int part = partition.own_count(chunk); part > 0)
           check_mpi(mpi.Iallreduce(own, element(recv, chunk.first, reduction) + partition.own_offset(chunk), part,
@@ -125,8 +126,8 @@ void allreduce(Nodes &nodes, const void *send, void *recv, std::size_t count, co
       },
       [&](const Chunk &chunk) {
         transfers.wait(chunk);
-        nodes.inside().allgather(COLL_IN_PLACE, 0, element(recv, chunk.first, reduction), partition.bytes(chunk),
-                                 nullptr);
+        nodes.intra_node().allgather(COLL_IN_PLACE, 0, element(recv, chunk.first, reduction), partition.bytes(chunk),
+                                     nullptr);
       });
 }
 
@@ -139,7 +140,8 @@ void reduce(Nodes &nodes, const void *send, void *recv, std::size_t count, const
       count, partition.chunk_elements(),
       [&](const Chunk &chunk) {
         char *own = partition.own(chunk);
-        nodes.inside().reduce_scatter(element(send, chunk.first, reduction), own, partition.counts(chunk), reduction);
+        nodes.intra_node().reduce_scatter(element(send, chunk.first, reduction), own, partition.counts(chunk),
+                                          reduction);
         if (const int part = partition.own_count(chunk); part > 0)
           check_mpi(mpi.Ireduce(own, partition.result(chunk), part, reduction.datatype, reduction.operation, root_node,
                                 nodes.rail(), transfers.start(chunk)));
@@ -148,8 +150,8 @@ void reduce(Nodes &nodes, const void *send, void *recv, std::size_t count, const
         transfers.wait(chunk);
         if (nodes.node() != root_node) return;
         const std::size_t *bytes = partition.bytes(chunk);
-        nodes.inside().gather(partition.result(chunk), bytes[nodes.local()], element(recv, chunk.first, reduction),
-                              bytes, nullptr, nodes.local_of(root));
+        nodes.intra_node().gather(partition.result(chunk), bytes[nodes.local()], element(recv, chunk.first, reduction),
+                                  bytes, nullptr, nodes.local_of(root));
       });
 }
 

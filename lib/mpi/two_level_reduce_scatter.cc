@@ -28,7 +28,7 @@ void by_one(Nodes &nodes, const void *send, void *recv, const Blocks &blocks, co
   const bool leads = nodes.local() == 0;
   char *partial = leads ? nodes.room(Nodes::first, total_bytes) : nullptr;
   char *own = leads ? nodes.room(Nodes::second, total_bytes) : nullptr;
-  nodes.inside().reduce(send, partial, total_of(nodes, blocks), reduction, 0);
+  nodes.intra_node().reduce(send, partial, total_of(nodes, blocks), reduction, 0);
   if (leads) {
     if (!nodes.contiguous()) {
       char *sorted = nodes.room(Nodes::third, total_bytes);
@@ -47,7 +47,7 @@ void by_one(Nodes &nodes, const void *send, void *recv, const Blocks &blocks, co
   }
   std::size_t *sizes = nodes.numbers(nodes.locals().size());
   for (std::size_t i = 0; i < nodes.locals().size(); i++) sizes[i] = blocks.count(nodes.locals()[i]) * width;
-  nodes.inside().scatter(own, sizes, nullptr, recv, sizes[nodes.local()], 0);
+  nodes.intra_node().scatter(own, sizes, nullptr, recv, sizes[nodes.local()], 0);
 }
 
 // Requires that the blocks of each node's ranks are adjacent.
@@ -72,8 +72,8 @@ void by_rails(Nodes &nodes, const void *send, void *recv, const Blocks &blocks, 
         std::size_t *counts = nodes.numbers(locals);
         for (std::size_t i = 0; i < locals; i++) counts[i] = blocks.count(ranks[i]);
         char *mine = part(chunk);
-        nodes.inside().reduce_scatter(static_cast<const char *>(send) + blocks.displ(ranks[0]) * width, mine, counts,
-                                      reduction);
+        nodes.intra_node().reduce_scatter(static_cast<const char *>(send) + blocks.displ(ranks[0]) * width, mine,
+                                          counts, reduction);
         if (const std::size_t count = counts[nodes.local()]; count > 0)
           check_mpi(mpi.Ireduce(mine, result, static_cast<int>(count), reduction.datatype, reduction.operation, node,
                                 nodes.rail(), transfers.start(chunk)));

@@ -31,7 +31,7 @@ void scan(Nodes &nodes, const void *send, void *recv, std::size_t count, const R
         char *to = recv != nullptr ? static_cast<char *>(recv) + chunk.first * width : nullptr;
         char *sum = sum_of(chunk);
         char *lower = sum + most * width;
-        nodes.inside().reduce(from, sum, chunk.count, reduction, 0);
+        nodes.intra_node().reduce(from, sum, chunk.count, reduction, 0);
         const int elements = static_cast<int>(chunk.count);
         if (leads && reduction.commutes)
           check_mpi(mpi.Iexscan(sum, lower, elements, reduction.datatype, reduction.operation, nodes.rail(),
@@ -39,15 +39,15 @@ void scan(Nodes &nodes, const void *send, void *recv, std::size_t count, const R
         else if (leads)
           check_mpi(mpi.Exscan(sum, lower, elements, reduction.datatype, reduction.operation, nodes.rail()));
         const void *input = send == recv ? COLL_IN_PLACE : from;
-        if (own == Own::included) nodes.inside().scan(input, to, chunk.count, reduction);
-        else nodes.inside().exscan(input, to, chunk.count, reduction);
+        if (own == Own::included) nodes.intra_node().scan(input, to, chunk.count, reduction);
+        else nodes.intra_node().exscan(input, to, chunk.count, reduction);
       },
       [&](const Chunk &chunk) {
         transfers.wait(chunk);
         if (nodes.node() == 0) return;
         char *to = static_cast<char *>(recv) + chunk.first * width;
         char *lower = sum_of(chunk) + most * width;
-        nodes.inside().bcast(lower, chunk.count * width, 0);
+        nodes.intra_node().bcast(lower, chunk.count * width, 0);
         if (own == Own::left_out && leads) std::memcpy(to, lower, chunk.count * width);
         else
           check_mpi(

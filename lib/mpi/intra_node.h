@@ -12,10 +12,10 @@
 
 namespace coll::shim {
 
-class Inside {
+class IntraNode {
  public:
-  Inside() = default;
-  explicit Inside(coll_comm *coll) : coll_(coll) {}
+  IntraNode() = default;
+  explicit IntraNode(coll_comm *coll) : coll_(coll) {}
 
   coll_comm *coll() const { return coll_; }
 

@@ -77,7 +77,7 @@ void close(Communicator *communicator) {
 }
 
 int delete_communicator(MPI_Comm, int, void *value, void *) {
-  HandleCache<Communicator>::forget_all();
+  HandleCache<Communicator>::invalidate_all();
   auto *communicator = static_cast<Communicator *>(value);
   // Open MPI 4.1 crashes if a communicator is freed before its non-blocking collectives are complete. MPICH keeps it
   // until then, and calls this function in the progress that completes the last one.
@@ -97,9 +97,9 @@ int keep_from_duplicate(MPI_Comm, int, void *, void *, void *, int *flag) {
 }
 
 bool make_own_things() {
-  learn_operations();
-  learn_pairs();
-  if (!learn_datatypes()) return false;
+  load_operations();
+  create_pair_operations();
+  if (!load_datatypes()) return false;
   if (mpi.Comm_create_keyval(keep_from_duplicate, delete_communicator, &keyval, nullptr) != MPI_SUCCESS) {
     keyval = MPI_KEYVAL_INVALID;
     return false;
@@ -260,7 +260,7 @@ Communicator *kept_or_made(MPI_Comm comm, int root, Make make) {
     if (shape.is_inter == 0 && (root < 0 || root >= shape.ranks)) return nullptr;
     communicator = make(comm, shape);
   }
-  if (communicator != nullptr) recent_communicators.remember(handle_bits(comm), communicator);
+  if (communicator != nullptr) recent_communicators.store(handle_bits(comm), communicator);
   return communicator;
 }
 
@@ -388,7 +388,7 @@ void start_up() {
 void shut_down() {
   if (phase.load(std::memory_order_acquire) == Phase::open) Background::end_all();
   if (phase.exchange(Phase::closed, std::memory_order_acq_rel) != Phase::open) return;
-  HandleCache<Communicator>::forget_all();
+  HandleCache<Communicator>::invalidate_all();
   free_persistent();
   {
     const std::lock_guard lock(living_mutex);
@@ -404,8 +404,8 @@ void shut_down() {
   // Attributes outlive their keyval: MPI still calls the delete callbacks.
   if (keyval != MPI_KEYVAL_INVALID) mpi.Comm_free_keyval(&keyval);
   if (!consents) return;
-  forget_datatypes();
-  forget_private_world();
+  unload_datatypes();
+  free_private_world();
   mpi.Cancel(&own_request);
   mpi.Wait(&own_request, MPI_STATUS_IGNORE);
   mpi.Comm_free(&own_communicator);

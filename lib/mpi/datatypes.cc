@@ -75,14 +75,14 @@ coll_datatype type_of(const Named &named, std::size_t size_bytes) {
 class NamedTable {
  public:
   const Datatype *find(std::uint64_t handle) const {
-    for (std::size_t i = place(handle);; i = (i + 1) % slots) {
+    for (std::size_t i = slot_of(handle);; i = (i + 1) % slots) {
       if (slots_[i].handle == 0) return nullptr;
       if (slots_[i].handle == handle) return &slots_[i].datatype;
     }
   }
 
   void add(std::uint64_t handle, const Datatype &datatype) {
-    std::size_t i = place(handle);
+    std::size_t i = slot_of(handle);
     while (slots_[i].handle != 0 && slots_[i].handle != handle) i = (i + 1) % slots;
     if (slots_[i].handle == 0) slots_[i] = {handle, datatype};  // several names of one datatype: keeps the first one
   }
@@ -93,14 +93,14 @@ class NamedTable {
     std::uint64_t handle;  // 0: empty; no library has a datatype with this handle
     Datatype datatype;
   };
-  static std::size_t place(std::uint64_t handle) { return (handle * 0x9e3779b97f4a7c15u) >> 56; }
+  static std::size_t slot_of(std::uint64_t handle) { return (handle * 0x9e3779b97f4a7c15u) >> 56; }
 
   Slot slots_[slots] = {};
 };
 
 NamedTable named_table;
 
-void learn(const Named &named) {
+void load(const Named &named) {
   if (named.handle == MPI_Datatype{} || named.handle == MPI_DATATYPE_NULL) return;
   int size = 0;
   MPI_Aint lower, extent;
@@ -123,7 +123,7 @@ void learn(const Named &named) {
   named_table.add(handle_bits(named.handle), datatype);
 }
 
-void learn_named() {
+void load_predefined() {
   using enum Class;
   const Named all[] = {
       {MPI_SIGNED_CHAR, c_integer, 0},
@@ -190,7 +190,7 @@ void learn_named() {
       {MPI_2REAL, opaque, 0},
       {MPI_2DOUBLE_PRECISION, opaque, 0},
   };
-  for (const Named &named : all) learn(named);
+  for (const Named &named : all) load(named);
 }
 
 // ---- derived datatypes: an attribute of the datatype ----------------------------------------------------------
@@ -199,7 +199,7 @@ int keyval = MPI_KEYVAL_INVALID;
 thread_local HandleCache<const Datatype> derived_cache;
 
 int delete_datatype(MPI_Datatype, int, void *value, void *) {
-  HandleCache<const Datatype>::forget_all();
+  HandleCache<const Datatype>::invalidate_all();
   delete static_cast<Datatype *>(value);
   return MPI_SUCCESS;
 }
@@ -255,21 +255,21 @@ const Datatype *examine(MPI_Datatype handle) {
   int flag = 0;
   if (mpi.Type_get_attr(handle, keyval, &value, &flag) != MPI_SUCCESS) return nullptr;
   const Datatype *datatype = flag != 0 ? static_cast<const Datatype *>(value) : examine(handle);
-  if (datatype != nullptr) derived_cache.remember(handle_bits(handle), datatype);
+  if (datatype != nullptr) derived_cache.store(handle_bits(handle), datatype);
   return datatype;
 }
 
 }  // namespace
 
-bool learn_datatypes() {
+bool load_datatypes() {
   {
     const QuietErrors quiet;  // the standard ABI has datatypes that a library may lack
-    learn_named();
+    load_predefined();
   }
   return mpi.Type_create_keyval(keep_from_duplicate, delete_datatype, &keyval, nullptr) == MPI_SUCCESS;
 }
 
-void forget_datatypes() {
+void unload_datatypes() {
   if (keyval != MPI_KEYVAL_INVALID) mpi.Type_free_keyval(&keyval);
 }
 

@@ -30,8 +30,8 @@ struct Datatype {
 
 // Fills the table of predefined datatypes. Must be called once, before any other function of this file. Returns false
 // if MPI reports an error.
-bool learn_datatypes();
-void forget_datatypes();
+bool load_datatypes();
+void unload_datatypes();
 
 // Returns the description of a datatype, valid until the program frees the datatype; NULL if the handle is not a
 // committed datatype, or there is no memory for the description. Thread safe.

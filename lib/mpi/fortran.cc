@@ -28,13 +28,13 @@ bool succeeds(Next next, Int *ierror, Arguments... arguments) {
 template <typename Next>
 void op_create(Next next, void (*function)(), Int *commute, Int *op, Int *ierror) {
   if (succeeds(next, ierror, function, commute, op))
-    remember_operation(op_of(op), reinterpret_cast<MPI_User_function *>(function), *commute, Language::fortran);
+    add_operation(op_of(op), reinterpret_cast<MPI_User_function *>(function), *commute, Language::fortran);
 }
 
 template <typename Next>
 void op_free(Next next, Int *op, Int *ierror) {
   const MPI_Op handle = op_of(op);
-  if (succeeds(next, ierror, op)) forget_operation(handle);
+  if (succeeds(next, ierror, op)) remove_operation(handle);
 }
 
 // MPI_IPROBE and MPI_IMPROBE. In every compiler .false. is 0.

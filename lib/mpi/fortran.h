@@ -27,22 +27,22 @@ static_assert(sizeof(Int) == sizeof(int), "arrays of INTEGER are handed on as ar
 template <typename Handle>
 class Numbers {
  public:
-  using Ask = Handle(Int);
+  using Convert = Handle(Int);
   using IsOwn = bool(Handle);
 
-  [[gnu::always_inline]] Handle of(Int number, Ask *ask, IsOwn *is_own) {
-    const auto place = static_cast<std::size_t>(number);
-    if (place < small) [[likely]]
-      if (const Handle own = own_[place].load(std::memory_order_relaxed)) [[likely]]
+  [[gnu::always_inline]] Handle of(Int number, Convert *convert, IsOwn *is_own) {
+    const auto index = static_cast<std::size_t>(number);
+    if (index < small) [[likely]]
+      if (const Handle own = own_[index].load(std::memory_order_relaxed)) [[likely]]
         return own;
-    return learn(place, ask(number), is_own);
+    return resolve(index, convert(number), is_own);
   }
 
  private:
-  [[gnu::noinline]] Handle learn(std::size_t place, Handle handle, IsOwn *is_own) {
-    if (place >= small || handle == nullptr || another_[place].load(std::memory_order_relaxed)) return handle;
-    if (is_own(handle)) own_[place].store(handle, std::memory_order_relaxed);
-    else another_[place].store(true, std::memory_order_relaxed);
+  [[gnu::noinline]] Handle resolve(std::size_t index, Handle handle, IsOwn *is_own) {
+    if (index >= small || handle == nullptr || another_[index].load(std::memory_order_relaxed)) return handle;
+    if (is_own(handle)) own_[index].store(handle, std::memory_order_relaxed);
+    else another_[index].store(true, std::memory_order_relaxed);
     return handle;
   }
 

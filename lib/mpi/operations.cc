@@ -102,7 +102,7 @@ const Operation *user_operation(std::uint64_t handle) {
   const std::lock_guard lock(user_mutex);
   const auto entry = user_operations().find(handle);
   if (entry == user_operations().end()) return nullptr;
-  cache.remember(handle, entry->second.get());
+  cache.store(handle, entry->second.get());
   return entry->second.get();
 }
 
@@ -138,7 +138,7 @@ std::shared_ptr<BoundFunction> bind(MPI_Op op, MPI_Datatype datatype, std::size_
 
 }  // namespace
 
-void learn_operations() {
+void load_operations() {
   const struct {
     MPI_Op handle;
     coll_op op;
@@ -151,7 +151,7 @@ void learn_operations() {
     named_table[i] = {handle_bits(all[i].handle), {all[i].op, false, true}};
 }
 
-void remember_operation(MPI_Op handle, MPI_User_function *function, int commute, Language language) {
+void add_operation(MPI_Op handle, MPI_User_function *function, int commute, Language language) {
   try {
     auto operation = std::make_unique<UserOperation>();
     operation->is_user = true;
@@ -169,8 +169,8 @@ void remember_operation(MPI_Op handle, MPI_User_function *function, int commute,
   }
 }
 
-void forget_operation(MPI_Op handle) {
-  HandleCache<const Operation>::forget_all();
+void remove_operation(MPI_Op handle) {
+  HandleCache<const Operation>::invalidate_all();
   const std::lock_guard lock(user_mutex);
   user_operations().erase(handle_bits(handle));
 }

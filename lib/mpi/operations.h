@@ -32,14 +32,14 @@ struct Reduction {
 };
 
 // Fills the table of predefined operations. Must be called once, before any reduction_of().
-void learn_operations();
+void load_operations();
 
 // The language of the program's function, which determines the kind of handle that it is called with.
 enum class Language : bool { c, fortran };
 
 // Called after MPI_Op_create and MPI_Op_free of the MPI library have succeeded.
-void remember_operation(MPI_Op handle, MPI_User_function *function, int commute, Language language);
-void forget_operation(MPI_Op handle);
+void add_operation(MPI_Op handle, MPI_User_function *function, int commute, Language language);
+void remove_operation(MPI_Op handle);
 
 // Sets the arguments of a reduction. Returns false if the pair is forwarded, which depends only on the operation and on
 // properties of the datatype that are equal on all ranks. For a user-defined operation it also stores, for the calling

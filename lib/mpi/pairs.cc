@@ -39,7 +39,7 @@ Operations make() {
 
 }  // namespace
 
-void learn_pairs() {
+void create_pair_operations() {
   operations[static_cast<int>(RealPair::single)] = make<float>();
   operations[static_cast<int>(RealPair::twice)] = make<double>();
 }

@@ -153,7 +153,7 @@ bool all_ranks_count() { return all_count; }
 
 MPI_Comm private_world() { return has_twin ? world_twin : MPI_COMM_NULL; }
 
-void forget_private_world() {
+void free_private_world() {
   if (has_twin) mpi.Comm_free(&world_twin);
   has_twin = false;
 }

@@ -41,6 +41,6 @@ bool all_ranks_count();
 
 // A communicator of all processes of MPI_COMM_WORLD for messages of the shim; MPI_COMM_NULL without place_processes().
 MPI_Comm private_world();
-void forget_private_world();
+void free_private_world();
 
 }  // namespace coll::shim

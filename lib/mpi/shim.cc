@@ -144,7 +144,7 @@ int PMPI_Free_mem(void *base) {
 
 int MPI_Op_create(MPI_User_function *function, int commute, MPI_Op *op) {
   const int result = mpi_library().next.Op_create(function, commute, op);
-  if (result == MPI_SUCCESS) remember_operation(*op, function, commute, Language::c);
+  if (result == MPI_SUCCESS) add_operation(*op, function, commute, Language::c);
   return result;
 }
 
@@ -152,7 +152,7 @@ int MPI_Op_free(MPI_Op *op) {
   const bool named = op != nullptr;
   const MPI_Op handle = named ? *op : MPI_Op{};
   const int result = mpi_library().next.Op_free(op);
-  if (result == MPI_SUCCESS && named) forget_operation(handle);
+  if (result == MPI_SUCCESS && named) remove_operation(handle);
   return result;
 }
 

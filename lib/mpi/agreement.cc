@@ -51,9 +51,9 @@ class BlockingExchange final : public Exchange {
   MPI_Comm comm_;
 };
 
-class Meeting {
+class AgreementRounds {
  public:
-  Meeting(Exchange &exchange, int rank, int ranks)
+  AgreementRounds(Exchange &exchange, int rank, int ranks)
       : exchange_(exchange), openings_(static_cast<std::size_t>(ranks)), notes_(openings_.size()) {
     bootstrap_ = {sizeof bootstrap_, rank, ranks, allgather, this};
   }
@@ -112,7 +112,7 @@ class Meeting {
   }
 
   static int allgather(const void *send, void *recv, size_t bytes, void *context) {
-    auto *self = static_cast<Meeting *>(context);
+    auto *self = static_cast<AgreementRounds *>(context);
     Note mine{bytes, 0, 1, {}};
     const bool fits = bytes <= sizeof mine.payload;
     if (fits) std::memcpy(mine.payload, send, bytes);
@@ -133,9 +133,9 @@ class Meeting {
   coll_bootstrap bootstrap_;
 };
 
-// Creates libcoll's communicator on this rank; Meeting::all_succeeded() says whether all ranks have.
-coll_status create(const Meeting &meeting, int rank, coll_comm **made) {
-  const coll_status status = coll_comm_create_or_reuse(meeting.bootstrap(), made);
+// Creates libcoll's communicator on this rank; AgreementRounds::all_succeeded() says whether all ranks have.
+coll_status create(const AgreementRounds &rounds, int rank, coll_comm **made) {
+  const coll_status status = coll_comm_create_or_reuse(rounds.bootstrap(), made);
   if (status == COLL_OK) return status;
   // All ranks have the error text of the first rank that failed, so rank 0 alone prints it.
   const bool is_setting = status == COLL_ERR_ARG || status == COLL_ERR_UNAVAILABLE;
@@ -145,16 +145,16 @@ coll_status create(const Meeting &meeting, int rank, coll_comm **made) {
   return status;
 }
 
-coll_comm *agree_on_one(Meeting &meeting, int rank) {
+coll_comm *agree_on_one(AgreementRounds &rounds, int rank) {
   coll_comm *made = nullptr;
-  const coll_status status = create(meeting, rank, &made);
-  if (meeting.all_succeeded(status == COLL_OK)) return made;
+  const coll_status status = create(rounds, rank, &made);
+  if (rounds.all_succeeded(status == COLL_OK)) return made;
   if (status == COLL_OK) coll_comm_free(made);
   return nullptr;
 }
 
-// `meeting` is that of all ranks; the ranks of each node have another one.
-std::unique_ptr<Nodes> agree_on_several(Meeting &meeting, MPI_Comm comm, const std::vector<int> &first_on_node,
+// `rounds` is that of all ranks; the ranks of each node have another one.
+std::unique_ptr<Nodes> agree_on_several(AgreementRounds &rounds, MPI_Comm comm, const std::vector<int> &first_on_node,
                                         int rank) {
   auto nodes = std::make_unique<Nodes>(first_on_node, rank);
   MPI_Comm node;
@@ -163,14 +163,14 @@ std::unique_ptr<Nodes> agree_on_several(Meeting &meeting, MPI_Comm comm, const s
   if (split) {
     if (const int locals = static_cast<int>(nodes->locals().size()); locals > 1) {
       BlockingExchange exchange(node);
-      Meeting of_node(exchange, nodes->local(), locals);
+      AgreementRounds of_node(exchange, nodes->local(), locals);
       coll_comm *made = agree_on_one(of_node, rank);
       nodes->own(made);
       good = good && made != nullptr;
     }
     mpi.Comm_free(&node);
   }
-  if (!meeting.all_succeeded(good)) return nullptr;
+  if (!rounds.all_succeeded(good)) return nullptr;
   if (rank == 0)
     log_line("%d ranks on %d nodes: two levels, %d leader%s per node", nodes->ranks(), nodes->nodes(), nodes->rails(),
              nodes->rails() == 1 ? "" : "s");
@@ -180,23 +180,23 @@ std::unique_ptr<Nodes> agree_on_several(Meeting &meeting, MPI_Comm comm, const s
 }  // namespace
 
 coll_comm *agree_on_one(Exchange &exchange, int rank, int ranks) {
-  Meeting meeting(exchange, rank, ranks);
-  return agree_on_one(meeting, rank);
+  AgreementRounds rounds(exchange, rank, ranks);
+  return agree_on_one(rounds, rank);
 }
 
 Agreement agree(MPI_Comm comm, int rank, int ranks, bool ready) {
   BlockingExchange exchange(comm);
-  Meeting meeting(exchange, rank, ranks);
+  AgreementRounds rounds(exchange, rank, ranks);
   bool all_ready, all_placed;
-  bool met = meeting.first_round(ready, known_node(), &all_ready, &all_placed);
-  if (met && all_ready && !all_placed && meeting.placeable()) {
+  bool met = rounds.first_round(ready, known_node(), &all_ready, &all_placed);
+  if (met && all_ready && !all_placed && rounds.placeable()) {
     int processes = 0;
     mpi.Comm_size(mpi.world, &processes);
     const NodeName node = find_node(comm, ranks == processes);
-    met = meeting.first_round(true, node, &all_ready, &all_placed);
+    met = rounds.first_round(true, node, &all_ready, &all_placed);
   }
   if (!met || !all_ready) return {nullptr, nullptr, false, Why::refused};
-  const std::vector<int> first = all_placed && meeting.placeable() ? meeting.first_on_node() : std::vector<int>();
+  const std::vector<int> first = all_placed && rounds.placeable() ? rounds.first_on_node() : std::vector<int>();
   if (first.empty()) {
     if (rank == 0)
       log_line("cannot determine which ranks share a node: all collectives of this communicator are forwarded to MPI");
@@ -204,8 +204,8 @@ Agreement agree(MPI_Comm comm, int rank, int ranks, bool ready) {
   }
   int nodes = 0;
   for (int i = 0; i < ranks; i++) nodes += first[static_cast<std::size_t>(i)] == i;
-  if (nodes == 1) return {agree_on_one(meeting, rank), nullptr, true, Why::refused};
-  if (nodes < ranks) return {nullptr, agree_on_several(meeting, comm, first, rank), true, Why::refused};
+  if (nodes == 1) return {agree_on_one(rounds, rank), nullptr, true, Why::refused};
+  if (nodes < ranks) return {nullptr, agree_on_several(rounds, comm, first, rank), true, Why::refused};
   if (rank == 0) log_line("no two ranks share a node: all collectives of this communicator are forwarded to MPI");
   return {nullptr, nullptr, true, Why::nodes};
 }

@@ -69,24 +69,24 @@ void find_orders(Neighborhood *of) {
 // topology to be swapped, and those of a graph to be in order; but MPICH up to 5.0.1 reverses all of them in some
 // collectives, and non-blocking collectives of Open MPI 4.1 do not swap. So the shim finds out by communicating over
 // edges from this process to itself.
-enum class Meeting : unsigned char { in_order, swapped, reversed };
+enum class EdgeOrder : unsigned char { in_order, swapped, reversed };
 constexpr int loops = 4;
-constexpr int kinds = 3;  // MPI_Neighbor_alltoall, -v and -w
+constexpr int variants = 3;  // MPI_Neighbor_alltoall, -v and -w
 
 #define COLL_SHIM_OWN(name) reinterpret_cast<decltype(&::PMPI_##name)>(variable("PMPI_" #name))
 
 template <typename Exchange>
-Meeting see(Exchange exchange) {
+EdgeOrder probe_order(Exchange exchange) {
   const int sent[loops] = {0, 1, 2, 3};
   int got[loops] = {0, 1, 2, 3};
-  if (exchange(sent, got) != MPI_SUCCESS) return Meeting::in_order;
-  return got[0] == 1 ? Meeting::swapped : got[0] == loops - 1 ? Meeting::reversed : Meeting::in_order;
+  if (exchange(sent, got) != MPI_SUCCESS) return EdgeOrder::in_order;
+  return got[0] == 1 ? EdgeOrder::swapped : got[0] == loops - 1 ? EdgeOrder::reversed : EdgeOrder::in_order;
 }
 
-struct Meetings {
-  Meeting blocking[kinds], started[kinds];
+struct EdgeOrders {
+  EdgeOrder blocking[variants], started[variants];
 
-  explicit Meetings(MPI_Comm comm) {
+  explicit EdgeOrders(MPI_Comm comm) {
     const MPI_Datatype type = MPI_INT;
     const int counts[loops] = {1, 1, 1, 1}, displs[loops] = {0, 1, 2, 3};
     MPI_Aint bytes[loops];
@@ -95,55 +95,55 @@ struct Meetings {
     const auto plain = COLL_SHIM_OWN(Neighbor_alltoall);
     const auto v = COLL_SHIM_OWN(Neighbor_alltoallv);
     const auto w = COLL_SHIM_OWN(Neighbor_alltoallw);
-    blocking[0] = see([&](auto *from, auto *to) { return plain(from, 1, type, to, 1, type, comm); });
-    blocking[1] =
-        see([&](auto *from, auto *to) { return v(from, counts, displs, type, to, counts, displs, type, comm); });
-    blocking[2] =
-        see([&](auto *from, auto *to) { return w(from, counts, bytes, types, to, counts, bytes, types, comm); });
+    blocking[0] = probe_order([&](auto *from, auto *to) { return plain(from, 1, type, to, 1, type, comm); });
+    blocking[1] = probe_order(
+        [&](auto *from, auto *to) { return v(from, counts, displs, type, to, counts, displs, type, comm); });
+    blocking[2] = probe_order(
+        [&](auto *from, auto *to) { return w(from, counts, bytes, types, to, counts, bytes, types, comm); });
     const auto start_plain = COLL_SHIM_OWN(Ineighbor_alltoall);
     const auto start_v = COLL_SHIM_OWN(Ineighbor_alltoallv);
     const auto start_w = COLL_SHIM_OWN(Ineighbor_alltoallw);
     MPI_Request request;
     const auto ended = [&](int code) { return code == MPI_SUCCESS ? mpi.Wait(&request, MPI_STATUS_IGNORE) : code; };
-    started[0] =
-        see([&](auto *from, auto *to) { return ended(start_plain(from, 1, type, to, 1, type, comm, &request)); });
-    started[1] = see([&](auto *from, auto *to) {
+    started[0] = probe_order(
+        [&](auto *from, auto *to) { return ended(start_plain(from, 1, type, to, 1, type, comm, &request)); });
+    started[1] = probe_order([&](auto *from, auto *to) {
       return ended(start_v(from, counts, displs, type, to, counts, displs, type, comm, &request));
     });
-    started[2] = see([&](auto *from, auto *to) {
+    started[2] = probe_order([&](auto *from, auto *to) {
       return ended(start_w(from, counts, bytes, types, to, counts, bytes, types, comm, &request));
     });
   }
-  Meetings() : blocking{}, started{} {}  // in order
+  EdgeOrders() : blocking{}, started{} {}  // in order
 };
 
-Meetings ask_cartesian() {
+EdgeOrders probe_cartesian() {
   const int sizes[] = {1, 1}, periodic[] = {1, 1};
   MPI_Comm comm;
   if (COLL_SHIM_OWN(Cart_create)(private_communicator(), 2, sizes, periodic, 0, &comm) != MPI_SUCCESS) return {};
-  const Meetings meetings(comm);
+  const EdgeOrders orders(comm);
   mpi.Comm_free(&comm);
-  return meetings;
+  return orders;
 }
 
-Meetings ask_graph() {
+EdgeOrders probe_graph() {
   const int self[loops] = {}, weights[loops] = {1, 1, 1, 1};
   MPI_Comm comm;
   if (COLL_SHIM_OWN(Dist_graph_create_adjacent)(private_communicator(), loops, self, weights, loops, self, weights,
                                                 mpi.info_null, 0, &comm) != MPI_SUCCESS)
     return {};
-  const Meetings meetings(comm);
+  const EdgeOrders orders(comm);
   mpi.Comm_free(&comm);
-  return meetings;
+  return orders;
 }
 #undef COLL_SHIM_OWN
 
-const Meetings &meetings_of(bool cartesian) {
+const EdgeOrders &edge_orders_of(bool cartesian) {
   if (cartesian) {
-    static const Meetings of_cartesian = ask_cartesian();
+    static const EdgeOrders of_cartesian = probe_cartesian();
     return of_cartesian;
   }
-  static const Meetings of_graph = ask_graph();
+  static const EdgeOrders of_graph = probe_graph();
   return of_graph;
 }
 
@@ -151,12 +151,12 @@ const Meetings &meetings_of(bool cartesian) {
 
 // In both libraries persistent collectives use the order of non-blocking ones.
 const std::vector<int> &Neighborhood::order(Collective collective) const {
-  const int kind = collective % blocking_collectives - neighbor_alltoall;
-  if (kind < 0 || kind >= kinds) return in_order;
-  const Meetings &meetings = meetings_of(cartesian);
-  switch ((collective < blocking_collectives ? meetings.blocking : meetings.started)[kind]) {
-    case Meeting::swapped: return swapped;
-    case Meeting::reversed: return reversed;
+  const int variant = collective % blocking_collectives - neighbor_alltoall;
+  if (variant < 0 || variant >= variants) return in_order;
+  const EdgeOrders &orders = edge_orders_of(cartesian);
+  switch ((collective < blocking_collectives ? orders.blocking : orders.started)[variant]) {
+    case EdgeOrder::swapped: return swapped;
+    case EdgeOrder::reversed: return reversed;
     default: return in_order;
   }
 }

@@ -36,7 +36,7 @@ int next_tag() {
 
 // Called while the program waits for other threads or other processes.
 void let_others_run() {
-  look_into_mpi(nullptr);
+  drive_mpi_progress(nullptr);
   std::this_thread::yield();
 }
 

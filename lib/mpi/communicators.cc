@@ -218,7 +218,7 @@ void fill(Communicator *communicator, Agreement agreement) {
   communicator->why = agreement.why;
   communicator->agreement_state = AgreementState::decided;
   coll_comm *coll = communicator->nodes != nullptr ? communicator->nodes->intra_node().coll() : communicator->coll;
-  if (coll != nullptr) coll_comm_set_progress(coll, look_into_mpi, nullptr);
+  if (coll != nullptr) coll_comm_set_progress(coll, drive_mpi_progress, nullptr);
 }
 
 Communicator *make(MPI_Comm comm, const Shape &shape) {

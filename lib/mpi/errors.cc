@@ -40,7 +40,7 @@ void await_launcher() {
   static std::atomic<bool> awaited{false};
   if (awaited.exchange(true)) return;
   for (const auto start = Clock::now(); Clock::now() - start < std::chrono::seconds(2);) {
-    look_into_mpi(nullptr);
+    drive_mpi_progress(nullptr);
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 }

@@ -11,22 +11,22 @@ namespace coll::shim {
 namespace {
 
 void (*hooked)() = nullptr;
-std::atomic<bool> is_seen{false};  // the library's progress has called the hook
+std::atomic<bool> was_called{false};  // the library's progress has called the hook
 
 // The function may call MPI, whose progress calls this again.
-[[gnu::always_inline]] inline void come_by() {
+[[gnu::always_inline]] inline void run_hook() {
   static constinit thread_local bool inside = false;
   if (inside) return;
   inside = true;
-  is_seen.store(true, std::memory_order_relaxed);
+  was_called.store(true, std::memory_order_relaxed);
   hooked();
   inside = false;
 }
 
 // Whether the progress really calls the hook: that the symbols exist does not mean that the library uses UCX.
 bool is_called() {
-  for (int round = 0; round < 100 && !is_seen.load(std::memory_order_relaxed); round++) look_into_mpi(nullptr);
-  return is_seen.load(std::memory_order_relaxed);
+  for (int round = 0; round < 100 && !was_called.load(std::memory_order_relaxed); round++) drive_mpi_progress(nullptr);
+  return was_called.load(std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -40,7 +40,7 @@ bool hook_open_mpi() {
   auto *add = reinterpret_cast<int (*)(Callback)>(variable("opal_progress_register"));
   if (add == nullptr) return false;
   const Callback callback = [] {
-    come_by();
+    run_hook();
     return 0;
   };
   return add(callback) == 0 && is_called();
@@ -75,7 +75,7 @@ bool hook_ucx() {
 // The hook returns before UCX makes progress: neither runs inside the other.
 extern "C" [[gnu::visibility("default")]] unsigned ucp_worker_progress(void *worker) {
   static const WorkerProgress next = next_worker_progress();
-  if (has_hook.load(std::memory_order_acquire)) come_by();
+  if (has_hook.load(std::memory_order_acquire)) run_hook();
   return next(worker);
 }
 

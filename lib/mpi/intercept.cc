@@ -133,7 +133,7 @@ int intercept_barrier(MPI_Comm comm) {
   Call call(barrier, comm, 0, {});
   if (!call.possible()) return call.impossible();
   if (!call.join(0)) return call.result();
-  push_out();
+  flush_sends();
   return call.carry_out(coll_barrier, two_level::barrier);
 }
 

@@ -122,7 +122,7 @@ Persistent *look_up_persistent(MPI_Request request) {
 
 int Persistent::start() {
   if (const int code = mpi.Start(&handle); code != MPI_SUCCESS) return code;
-  if (collective_ == barrier_init) push_out();
+  if (collective_ == barrier_init) flush_sends();
   {
     const std::lock_guard lock(table().mutex);
     running_ = true;

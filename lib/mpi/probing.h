@@ -27,11 +27,11 @@ inline void note_sent() {
 }
 
 // Called at the start of a served barrier.
-inline void push_out() {
+inline void flush_sends() {
   if (!sent_since_barrier.load(std::memory_order_relaxed)) [[likely]]
     return;
   sent_since_barrier.store(false, std::memory_order_relaxed);
-  look_into_mpi(nullptr);
+  drive_mpi_progress(nullptr);
 }
 
 // Called after a probe; `has_found`: it has found a message. `probe()` repeats the probe and returns whether it has
@@ -50,7 +50,7 @@ void after_probe(bool has_found, Probe probe) {
   const int attempts = found_since_served.load(std::memory_order_relaxed) ? many : few;
   for (int i = 0; i < attempts; i++) {
     if (i >= few) std::this_thread::yield();
-    look_into_mpi(nullptr);
+    drive_mpi_progress(nullptr);
     if (probe()) return;
   }
   found_since_served.store(false, std::memory_order_relaxed);

@@ -13,7 +13,7 @@ constinit std::atomic<bool> sent_since_barrier{false};
 
 // Reading the status of an incomplete request drives the progress of both libraries. (A probe does not: on a
 // communicator of one rank, MPICH only looks at its message queue.)
-void look_into_mpi(void *) {
+void drive_mpi_progress(void *) {
   int flag = 0;
   mpi.Request_get_status(endless_request(), &flag, MPI_STATUS_IGNORE);
 }

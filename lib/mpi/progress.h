@@ -8,6 +8,6 @@
 namespace coll::shim {
 
 // Drives MPI's progress once. libcoll calls it every few microseconds of a wait (coll_comm_set_progress()).
-void look_into_mpi(void *);
+void drive_mpi_progress(void *);
 
 }  // namespace coll::shim

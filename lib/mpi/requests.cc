@@ -169,7 +169,7 @@ using StartExtended = int(Query *, Free *, Cancel *, Query *, WaitAll *, void *,
 // If null requests are among its requests, MPICH's MPI_Waitall waits for a generalized request only if this has a wait
 // function. Such a request must have a poll function, too, which is then called instead of the library's progress.
 int poll_started(void *, MPI_Status *) {
-  look_into_mpi(nullptr);
+  drive_mpi_progress(nullptr);
   complete_those_over();
   return MPI_SUCCESS;
 }

@@ -72,7 +72,7 @@ int start_barrier(MPI_Comm comm, Target target) {
   StartCall call(ibarrier, comm, 0, {}, target);
   if (!call.possible()) return call.impossible();
   if (!call.join(0)) return call.result();
-  if (!call.persistent()) push_out();
+  if (!call.persistent()) flush_sends();
   return call.begin(call.form(coll_ibarrier, coll_barrier_init));
 }
 

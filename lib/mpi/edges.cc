@@ -33,7 +33,7 @@ void Edges::clear() {
 }
 
 template <typename Count, typename Displ>
-bool Edges::add(const Described<Count, Displ> &side, int i, int peer, bool copies) {
+bool Edges::add(const SideArguments<Count, Displ> &side, int i, int peer, bool copies) {
   if (side.irregular && (side.counts == nullptr || side.displs == nullptr)) return false;
   if (side.of_types && !side.types) return false;
   const MPI_Count count = side.irregular ? static_cast<MPI_Count>(side.counts[i]) : side.count;
@@ -63,9 +63,9 @@ bool Edges::add(const Described<Count, Displ> &side, int i, int peer, bool copie
   return true;
 }
 
-template bool Edges::add(const Described<int, int> &, int, int, bool);
-template bool Edges::add(const Described<int, MPI_Aint> &, int, int, bool);
-template bool Edges::add(const Described<MPI_Count, MPI_Aint> &, int, int, bool);
+template bool Edges::add(const SideArguments<int, int> &, int, int, bool);
+template bool Edges::add(const SideArguments<int, MPI_Aint> &, int, int, bool);
+template bool Edges::add(const SideArguments<MPI_Count, MPI_Aint> &, int, int, bool);
 
 void Edges::take_memory() {
   if (packed_bytes_ <= packed_room_) return;

@@ -36,7 +36,7 @@ class Types {
 // The arguments of one side of a call: blocks of `count` elements of `type`; or blocks of counts[i] elements at
 // displs[i], in elements; with an array of types, blocks of types[i] at displs[i] bytes.
 template <typename Count, typename Displ>
-struct Described {
+struct SideArguments {
   const void *buffer = nullptr;
   MPI_Count count = 0;
   MPI_Datatype type = {};
@@ -58,7 +58,7 @@ class Edges {
   // Adds block i of a side for `peer`. `copies`: pack it even if it is contiguous. Returns false if the arguments are
   // wrong. Throws std::bad_alloc.
   template <typename Count, typename Displ>
-  bool add(const Described<Count, Displ> &side, int i, int peer, bool copies = false);
+  bool add(const SideArguments<Count, Displ> &side, int i, int peer, bool copies = false);
   // Leave out blocks without data; must be the same on both sides.
   bool drops_empty = false;
 

@@ -27,8 +27,8 @@ const Neighborhood *neighborhood_of(MPI_Comm comm, Communicator &communicator) {
 
 // describe() and describe_all() store this rank's part in `exchange`. They return false if the arguments are wrong.
 template <typename Count, typename Displ>
-bool describe(Collective collective, const Neighborhood &around, const Described<Count, Displ> &send,
-              const Described<Count, Displ> &recv, Exchanged &exchange) {
+bool describe(Collective collective, const Neighborhood &around, const SideArguments<Count, Displ> &send,
+              const SideArguments<Count, Displ> &recv, EdgeBuffers &exchange) {
   for (int i = 0; i < static_cast<int>(around.destinations.size()); i++)
     if (const int peer = around.destinations[static_cast<std::size_t>(i)]; peer != MPI_PROC_NULL)
       if (!exchange.out.add(send, i, peer)) return false;
@@ -39,8 +39,8 @@ bool describe(Collective collective, const Neighborhood &around, const Described
 }
 
 template <typename Count, typename Displ>
-bool describe_all(int ranks, const Described<Count, Displ> &send, const Described<Count, Displ> &recv,
-                  Exchanged &exchange) {
+bool describe_all(int ranks, const SideArguments<Count, Displ> &send, const SideArguments<Count, Displ> &recv,
+                  EdgeBuffers &exchange) {
   // In place, the received data replaces the sent data of the same length, so the sent data is copied.
   const bool in_place = send.buffer == MPI_IN_PLACE;
   exchange.out.drops_empty = exchange.in.drops_empty = true;
@@ -51,25 +51,25 @@ bool describe_all(int ranks, const Described<Count, Displ> &send, const Describe
 }
 
 // The thread's memory for blocking calls. The object owns it meanwhile, because an error handler may make another call.
-class Lent {
+class ThreadBuffers {
  public:
-  Lent() : own_(std::move(spare)) {
-    if (own_ == nullptr) own_ = std::make_unique<Exchanged>();
+  ThreadBuffers() : own_(std::move(spare)) {
+    if (own_ == nullptr) own_ = std::make_unique<EdgeBuffers>();
   }
-  ~Lent() {
+  ~ThreadBuffers() {
     own_->out.clear();
     own_->in.clear();
     spare = std::move(own_);
   }
-  Lent(const Lent &) = delete;
-  Lent &operator=(const Lent &) = delete;
-  Exchanged &exchange() const { return *own_; }
+  ThreadBuffers(const ThreadBuffers &) = delete;
+  ThreadBuffers &operator=(const ThreadBuffers &) = delete;
+  EdgeBuffers &exchange() const { return *own_; }
 
  private:
-  static thread_local std::unique_ptr<Exchanged> spare;
-  std::unique_ptr<Exchanged> own_;
+  static thread_local std::unique_ptr<EdgeBuffers> spare;
+  std::unique_ptr<EdgeBuffers> own_;
 };
-thread_local std::unique_ptr<Exchanged> Lent::spare;
+thread_local std::unique_ptr<EdgeBuffers> ThreadBuffers::spare;
 
 // `describe(communicator, exchange)`: as above.
 template <typename Describe>
@@ -80,8 +80,8 @@ int intercept(Collective collective, MPI_Comm comm, Describe describe) {
   if (call.nodes() != nullptr) return call.decline(Why::nodes);
   if (call.ranks() > most_ranks) return call.decline(Why::size);
   try {
-    const Lent lent;
-    Exchanged &exchange = lent.exchange();
+    const ThreadBuffers lent;
+    EdgeBuffers &exchange = lent.exchange();
     if (!describe(call.communicator(), exchange)) return call.decline(Why::arguments);
     exchange.out.take_memory();
     exchange.in.take_memory();
@@ -105,7 +105,7 @@ int start(Collective collective, MPI_Comm comm, Target target, Describe describe
   if (!call.join(0)) return call.result();
   if (call.ranks() > most_ranks) return call.decline(Why::size);
   try {
-    auto exchange = std::make_unique<Exchanged>();
+    auto exchange = std::make_unique<EdgeBuffers>();
     if (!describe(call.communicator(), *exchange)) return call.decline(Why::arguments);
     exchange->out.take_memory();
     exchange->in.take_memory();
@@ -125,17 +125,17 @@ int start(Collective collective, MPI_Comm comm, Target target, Describe describe
 }
 
 template <typename Count, typename Displ>
-auto among_neighbors(Collective collective, MPI_Comm comm, const Described<Count, Displ> &send,
-                     const Described<Count, Displ> &recv) {
-  return [collective, comm, &send, &recv](Communicator &communicator, Exchanged &exchange) {
+auto among_neighbors(Collective collective, MPI_Comm comm, const SideArguments<Count, Displ> &send,
+                     const SideArguments<Count, Displ> &recv) {
+  return [collective, comm, &send, &recv](Communicator &communicator, EdgeBuffers &exchange) {
     const Neighborhood *around = neighborhood_of(comm, communicator);
     return around != nullptr && describe(collective, *around, send, recv, exchange);
   };
 }
 
 template <typename Count, typename Displ>
-auto among_all(const Described<Count, Displ> &send, const Described<Count, Displ> &recv) {
-  return [&send, &recv](Communicator &communicator, Exchanged &exchange) {
+auto among_all(const SideArguments<Count, Displ> &send, const SideArguments<Count, Displ> &recv) {
+  return [&send, &recv](Communicator &communicator, EdgeBuffers &exchange) {
     return describe_all(communicator.ranks, send, recv, exchange);
   };
 }
@@ -143,35 +143,38 @@ auto among_all(const Described<Count, Displ> &send, const Described<Count, Displ
 }  // namespace
 
 template <typename Count, typename Displ>
-int intercept_neighbors(Collective collective, const Described<Count, Displ> &send, const Described<Count, Displ> &recv,
-                        MPI_Comm comm) {
+int intercept_neighbors(Collective collective, const SideArguments<Count, Displ> &send,
+                        const SideArguments<Count, Displ> &recv, MPI_Comm comm) {
   return intercept(collective, comm, among_neighbors(collective, comm, send, recv));
 }
 
 template <typename Count, typename Displ>
-int start_neighbors(Collective collective, const Described<Count, Displ> &send, const Described<Count, Displ> &recv,
-                    MPI_Comm comm, Target target) {
+int start_neighbors(Collective collective, const SideArguments<Count, Displ> &send,
+                    const SideArguments<Count, Displ> &recv, MPI_Comm comm, Target target) {
   return start(collective, comm, target, among_neighbors(collective, comm, send, recv));
 }
 
 template <typename Count, typename Displ>
-int intercept_alltoallw(const Described<Count, Displ> &send, const Described<Count, Displ> &recv, MPI_Comm comm) {
+int intercept_alltoallw(const SideArguments<Count, Displ> &send, const SideArguments<Count, Displ> &recv,
+                        MPI_Comm comm) {
   return intercept(alltoallw, comm, among_all(send, recv));
 }
 
 template <typename Count, typename Displ>
-int start_alltoallw(const Described<Count, Displ> &send, const Described<Count, Displ> &recv, MPI_Comm comm,
+int start_alltoallw(const SideArguments<Count, Displ> &send, const SideArguments<Count, Displ> &recv, MPI_Comm comm,
                     Target target) {
   return start(ialltoallw, comm, target, among_all(send, recv));
 }
 
-#define COLL_SHIM_INSTANCES(Count, Displ)                                                                              \
-  template int intercept_neighbors(Collective, const Described<Count, Displ> &, const Described<Count, Displ> &,       \
-                                   MPI_Comm);                                                                          \
-  template int start_neighbors(Collective, const Described<Count, Displ> &, const Described<Count, Displ> &, MPI_Comm, \
-                               Target);                                                                                \
-  template int intercept_alltoallw(const Described<Count, Displ> &, const Described<Count, Displ> &, MPI_Comm);        \
-  template int start_alltoallw(const Described<Count, Displ> &, const Described<Count, Displ> &, MPI_Comm, Target);
+#define COLL_SHIM_INSTANCES(Count, Displ)                                                                            \
+  template int intercept_neighbors(Collective, const SideArguments<Count, Displ> &,                                  \
+                                   const SideArguments<Count, Displ> &, MPI_Comm);                                   \
+  template int start_neighbors(Collective, const SideArguments<Count, Displ> &, const SideArguments<Count, Displ> &, \
+                               MPI_Comm, Target);                                                                    \
+  template int intercept_alltoallw(const SideArguments<Count, Displ> &, const SideArguments<Count, Displ> &,         \
+                                   MPI_Comm);                                                                        \
+  template int start_alltoallw(const SideArguments<Count, Displ> &, const SideArguments<Count, Displ> &, MPI_Comm,   \
+                               Target);
 COLL_SHIM_INSTANCES(int, int)
 COLL_SHIM_INSTANCES(int, MPI_Aint)
 COLL_SHIM_INSTANCES(MPI_Count, MPI_Aint)

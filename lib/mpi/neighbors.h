@@ -12,39 +12,41 @@ namespace coll::shim {
 
 // Arguments of the functions below. Count and Displ are int and int, int and MPI_Aint, or MPI_Count and MPI_Aint.
 template <typename Count = int, typename Displ = int>
-Described<Count, Displ> same_for_all(const void *buffer, MPI_Count count, MPI_Datatype type) {
-  Described<Count, Displ> side = {buffer, count, type};
+SideArguments<Count, Displ> same_for_all(const void *buffer, MPI_Count count, MPI_Datatype type) {
+  SideArguments<Count, Displ> side = {buffer, count, type};
   side.one_block = true;
   return side;
 }
 template <typename Count = int, typename Displ = int>
-Described<Count, Displ> of_one_length(const void *buffer, MPI_Count count, MPI_Datatype type) {
+SideArguments<Count, Displ> of_one_length(const void *buffer, MPI_Count count, MPI_Datatype type) {
   return {buffer, count, type};
 }
 template <typename Count, typename Displ>
-Described<Count, Displ> of_lengths(const void *buffer, const Count *counts, const Displ *displs, MPI_Datatype type) {
-  Described<Count, Displ> side = {buffer, 0, type, counts, displs};
+SideArguments<Count, Displ> of_lengths(const void *buffer, const Count *counts, const Displ *displs,
+                                       MPI_Datatype type) {
+  SideArguments<Count, Displ> side = {buffer, 0, type, counts, displs};
   side.irregular = true;
   return side;
 }
 template <typename Count, typename Displ>
-Described<Count, Displ> of_types(const void *buffer, const Count *counts, const Displ *displs, Types types) {
-  Described<Count, Displ> side = {buffer, 0, {}, counts, displs, types};
+SideArguments<Count, Displ> of_types(const void *buffer, const Count *counts, const Displ *displs, Types types) {
+  SideArguments<Count, Displ> side = {buffer, 0, {}, counts, displs, types};
   side.irregular = side.of_types = true;
   return side;
 }
 
 // Each returns the value of the MPI call, or `not_intercepted`. `collective` is the one that is called.
 template <typename Count, typename Displ>
-int intercept_neighbors(Collective collective, const Described<Count, Displ> &send, const Described<Count, Displ> &recv,
+int intercept_neighbors(Collective collective, const SideArguments<Count, Displ> &send,
+                        const SideArguments<Count, Displ> &recv, MPI_Comm comm);
+template <typename Count, typename Displ>
+int start_neighbors(Collective collective, const SideArguments<Count, Displ> &send,
+                    const SideArguments<Count, Displ> &recv, MPI_Comm comm, Target target);
+template <typename Count, typename Displ>
+int intercept_alltoallw(const SideArguments<Count, Displ> &send, const SideArguments<Count, Displ> &recv,
                         MPI_Comm comm);
 template <typename Count, typename Displ>
-int start_neighbors(Collective collective, const Described<Count, Displ> &send, const Described<Count, Displ> &recv,
-                    MPI_Comm comm, Target target);
-template <typename Count, typename Displ>
-int intercept_alltoallw(const Described<Count, Displ> &send, const Described<Count, Displ> &recv, MPI_Comm comm);
-template <typename Count, typename Displ>
-int start_alltoallw(const Described<Count, Displ> &send, const Described<Count, Displ> &recv, MPI_Comm comm,
+int start_alltoallw(const SideArguments<Count, Displ> &send, const SideArguments<Count, Displ> &recv, MPI_Comm comm,
                     Target target);
 
 }  // namespace coll::shim

@@ -128,7 +128,8 @@ int Persistent::start() {
     running_ = true;
   }
   status = COLL_OK;
-  if ((moved != nullptr && !moved->load()) || (exchange != nullptr && !exchange->out.load())) status = COLL_ERR_TYPE;
+  if ((buffers != nullptr && !buffers->load()) || (exchange != nullptr && !exchange->out.load()))
+    status = COLL_ERR_TYPE;
   if (status == COLL_OK) {
     if (counts_calls) coll_stats_inside(mpi_name(collective_));
     status = coll_start(collective);

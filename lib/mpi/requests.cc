@@ -24,11 +24,11 @@
 
 namespace coll::shim {
 
-KeptType::~KeptType() {
+KeptDatatype::~KeptDatatype() {
   if (duplicated_) mpi.Type_free(&handle_);
 }
 
-bool KeptType::keep(Side &side) {
+bool KeptDatatype::keep(Side &side) {
   if (side.packed_bytes() == 0 || is_predefined(side.datatype())) return true;
   duplicated_ = mpi.Type_dup(side.datatype(), &handle_) == MPI_SUCCESS;
   const Datatype *element = duplicated_ ? datatype_of(handle_) : nullptr;
@@ -36,14 +36,14 @@ bool KeptType::keep(Side &side) {
   return element != nullptr;
 }
 
-std::unique_ptr<Moved> Moved::make(std::size_t packed_bytes) {
-  std::unique_ptr<Moved> moved(new (std::nothrow) Moved);
-  if (moved == nullptr) return nullptr;
-  moved->packed.reset(new (std::nothrow) char[packed_bytes]);
-  return moved->packed != nullptr ? std::move(moved) : nullptr;
+std::unique_ptr<BlockBuffers> BlockBuffers::make(std::size_t packed_bytes) {
+  std::unique_ptr<BlockBuffers> buffers(new (std::nothrow) BlockBuffers);
+  if (buffers == nullptr) return nullptr;
+  buffers->packed.reset(new (std::nothrow) char[packed_bytes]);
+  return buffers->packed != nullptr ? std::move(buffers) : nullptr;
 }
 
-bool Moved::load() const {
+bool BlockBuffers::load() const {
   const bool inputs_packed = inputs == no_block || (inputs == all_blocks ? recv.load() : recv.load(inputs));
   return inputs_packed && send.load();
 }
@@ -84,7 +84,7 @@ constinit std::atomic<int> how_many_over{0};
 
 void complete(Started *started) {
   note_served();
-  if (started->status == COLL_OK && started->moved != nullptr && !started->moved->store())
+  if (started->status == COLL_OK && started->buffers != nullptr && !started->buffers->store())
     started->status = COLL_ERR_TYPE;
   if (started->status == COLL_OK && started->exchange != nullptr && !started->exchange->in.store())
     started->status = COLL_ERR_TYPE;
@@ -198,7 +198,7 @@ bool find_more() {
 void Started::end() {
   code = status == COLL_OK ? MPI_SUCCESS : error_code(status);
   // Not in free_started(): MPICH calls it under a lock that freeing a datatype takes.
-  moved.reset();
+  buffers.reset();
   exchange.reset();
   operation.reset();
   mpi.Grequest_complete(handle);

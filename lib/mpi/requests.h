@@ -34,12 +34,12 @@ struct Target {
 };
 
 // Keeps a datatype valid while this object exists: a duplicate of one that the program may free meanwhile.
-class KeptType {
+class KeptDatatype {
  public:
-  KeptType() = default;
-  KeptType(const KeptType &) = delete;
-  KeptType &operator=(const KeptType &) = delete;
-  ~KeptType();
+  KeptDatatype() = default;
+  KeptDatatype(const KeptDatatype &) = delete;
+  KeptDatatype &operator=(const KeptDatatype &) = delete;
+  ~KeptDatatype();
   // Keeps the datatype of `side`, if the side packs. Must be called once. Returns false if there is no memory.
   bool keep(Side &side);
 
@@ -49,16 +49,16 @@ class KeptType {
 };
 
 // What a collective on blocks needs until it is complete; a persistent one, until it is freed.
-struct Moved {
+struct BlockBuffers {
   Side send;
   Side recv;
   int inputs = no_block;                   // blocks of the receive buffer that are also input
   std::unique_ptr<std::size_t[]> numbers;  // of v-variants: four per rank
   std::unique_ptr<char[]> packed;
-  KeptType sent, received;
+  KeptDatatype sent, received;
 
   // Returns NULL if there is no memory.
-  static std::unique_ptr<Moved> make(std::size_t packed_bytes);
+  static std::unique_ptr<BlockBuffers> make(std::size_t packed_bytes);
   bool keep_sent() { return sent.keep(send); }
   bool keep_received() { return received.keep(recv); }
   // Pack what is sent, and unpack what was received. Return false if MPI reports an error.
@@ -67,7 +67,7 @@ struct Moved {
 };
 
 // The same for a neighbourhood collective, also a blocking one.
-struct Exchanged {
+struct EdgeBuffers {
   Edges out;
   Edges in;
   std::vector<coll_outgoing> sends;
@@ -82,8 +82,8 @@ struct Started {
 
   coll_request *collective = nullptr;
   MPI_Request handle;
-  std::unique_ptr<Moved> moved;
-  std::unique_ptr<Exchanged> exchange;
+  std::unique_ptr<BlockBuffers> buffers;
+  std::unique_ptr<EdgeBuffers> exchange;
   std::shared_ptr<void> operation;  // keeps a user-defined operation alive
   coll_status status;               // valid when it is complete
   int code = MPI_SUCCESS;           // likewise, as an MPI error code

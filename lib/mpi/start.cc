@@ -88,23 +88,23 @@ int start_bcast(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, 
   const bool in_order = element->in_order(count);
   if (buffer == nullptr && in_order) return call.decline(Why::arguments);
   if (!call.join(root)) return call.result();
-  std::unique_ptr<Moved> moved;
+  std::unique_ptr<BlockBuffers> buffers;
   void *data = buffer;
   if (!in_order) {
-    moved = Moved::make(bytes);
-    if (moved == nullptr) return call.fail(COLL_ERR_NO_MEMORY);
-    data = moved->packed.get();
-    Side &side = call.rank() == root ? moved->send : moved->recv;
+    buffers = BlockBuffers::make(bytes);
+    if (buffers == nullptr) return call.fail(COLL_ERR_NO_MEMORY);
+    data = buffers->packed.get();
+    Side &side = call.rank() == root ? buffers->send : buffers->recv;
     side.describe(buffer, datatype, element, count, 1);
-    side.pack_at(moved->packed.get());
-    if ((call.persistent() && !moved->keep_sent()) || !moved->keep_received()) return call.fail(COLL_ERR_NO_MEMORY);
-    if (!call.persistent() && !moved->load()) return call.fail(COLL_ERR_TYPE);
+    side.pack_at(buffers->packed.get());
+    if ((call.persistent() && !buffers->keep_sent()) || !buffers->keep_received()) return call.fail(COLL_ERR_NO_MEMORY);
+    if (!call.persistent() && !buffers->load()) return call.fail(COLL_ERR_TYPE);
   }
   return call.begin(
       [&](coll_comm *coll, coll_request **started) {
         return call.form(coll_ibcast, coll_bcast_init)(data, bytes, COLL_BYTE, root, coll, started);
       },
-      std::move(moved));
+      std::move(buffers));
 }
 
 int start_reduce(const void *send, void *recv, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root,

@@ -11,7 +11,7 @@ namespace coll::shim {
 namespace {
 
 // The datatype of the received data.
-struct Got {
+struct Received {
   MPI_Datatype handle;
   const Datatype *element;
 };
@@ -19,7 +19,7 @@ struct Got {
 // `describe(from, to, got, numbers)` describes both sides, and returns whether the arguments are valid. `kept`: the
 // blocks of the receive buffer that are also input. The collective is start(from, to, coll, request).
 template <typename Describe, typename Start>
-int run(StartCall &call, Got got, int kept, Describe describe, Start start) {
+int run(StartCall &call, Received got, int kept, Describe describe, Start start) {
   std::size_t *numbers = call.communicator().number_space();
   if (numbers == nullptr) return call.fail(COLL_ERR_NO_MEMORY);
   Side from, to;
@@ -30,19 +30,19 @@ int run(StartCall &call, Got got, int kept, Describe describe, Start start) {
     return call.begin([&](coll_comm *coll, coll_request **request) { return start(from, to, coll, request); });
 
   // Describes both sides again, in memory that lasts until completion.
-  std::unique_ptr<Moved> moved = Moved::make(bytes);
-  if (moved == nullptr) return call.fail(COLL_ERR_NO_MEMORY);
-  moved->numbers.reset(new (std::nothrow) std::size_t[4 * static_cast<std::size_t>(call.ranks())]);
-  if (moved->numbers == nullptr) return call.fail(COLL_ERR_NO_MEMORY);
-  Side &send = moved->send, &recv = moved->recv;
-  describe(send, recv, got, moved->numbers.get());
-  send.pack_at(moved->packed.get());
-  recv.pack_at(moved->packed.get() + from_bytes);
-  moved->inputs = kept;
-  if ((call.persistent() && !moved->keep_sent()) || !moved->keep_received()) return call.fail(COLL_ERR_NO_MEMORY);
-  if (!call.persistent() && !moved->load()) return call.fail(COLL_ERR_TYPE);
+  std::unique_ptr<BlockBuffers> buffers = BlockBuffers::make(bytes);
+  if (buffers == nullptr) return call.fail(COLL_ERR_NO_MEMORY);
+  buffers->numbers.reset(new (std::nothrow) std::size_t[4 * static_cast<std::size_t>(call.ranks())]);
+  if (buffers->numbers == nullptr) return call.fail(COLL_ERR_NO_MEMORY);
+  Side &send = buffers->send, &recv = buffers->recv;
+  describe(send, recv, got, buffers->numbers.get());
+  send.pack_at(buffers->packed.get());
+  recv.pack_at(buffers->packed.get() + from_bytes);
+  buffers->inputs = kept;
+  if ((call.persistent() && !buffers->keep_sent()) || !buffers->keep_received()) return call.fail(COLL_ERR_NO_MEMORY);
+  if (!call.persistent() && !buffers->load()) return call.fail(COLL_ERR_TYPE);
   return call.begin([&](coll_comm *coll, coll_request **request) { return start(send, recv, coll, request); },
-                    std::move(moved));
+                    std::move(buffers));
 }
 
 template <typename Count, typename Displ>
@@ -55,8 +55,8 @@ int gatherv_of(const void *send, MPI_Count send_count, MPI_Datatype send_type, v
   const bool in_place = is_root && send == MPI_IN_PLACE;
   std::size_t bytes = 0;
   return run(
-      call, is_root ? Got{recv_type, datatype_of(recv_type)} : Got{}, in_place ? root : no_block,
-      [&](Side &from, Side &to, Got type, std::size_t *numbers) {
+      call, is_root ? Received{recv_type, datatype_of(recv_type)} : Received{}, in_place ? root : no_block,
+      [&](Side &from, Side &to, Received type, std::size_t *numbers) {
         if (is_root && !make_side(recv, type.handle, type.element, recv_counts, displs, call.ranks(), numbers, &to))
           return false;
         if (in_place) {
@@ -91,7 +91,7 @@ int scatterv_of(const void *send, const Count *send_counts, const Displ *displs,
   std::size_t bytes = 0;
   return run(
       call, {recv_type, element}, no_block,
-      [&](Side &from, Side &to, Got type, std::size_t *numbers) {
+      [&](Side &from, Side &to, Received type, std::size_t *numbers) {
         if (is_root &&
             !make_side(send, send_type, datatype_of(send_type), send_counts, displs, call.ranks(), numbers, &from))
           return false;
@@ -121,7 +121,7 @@ int allgatherv_of(const void *send, MPI_Count send_count, MPI_Datatype send_type
   const bool in_place = send == MPI_IN_PLACE;
   return run(
       call, {recv_type, datatype_of(recv_type)}, in_place ? call.rank() : no_block,
-      [&](Side &from, Side &to, Got type, std::size_t *numbers) {
+      [&](Side &from, Side &to, Received type, std::size_t *numbers) {
         if (recv == MPI_IN_PLACE ||
             !make_side(recv, type.handle, type.element, recv_counts, displs, call.ranks(), numbers, &to))
           return false;
@@ -155,7 +155,7 @@ int alltoallv_of(const void *send, const Count *send_counts, const Displ *send_d
   const Datatype *sent = in_place || send_type == recv_type ? got : datatype_of(send_type);
   return run(
       call, {recv_type, got}, in_place ? all_blocks : no_block,
-      [&](Side &from, Side &to, Got type, std::size_t *numbers) {
+      [&](Side &from, Side &to, Received type, std::size_t *numbers) {
         if (recv == MPI_IN_PLACE ||
             !make_side(recv, type.handle, type.element, recv_counts, recv_displs, ranks, numbers, &to))
           return false;
@@ -181,7 +181,7 @@ int start_gather(const void *send, MPI_Count send_count, MPI_Datatype send_type,
   if (!call.join(root)) return call.result();
   const std::size_t bytes = mine.bytes();
   const bool is_root = call.rank() == root;
-  Got got{};
+  Received got{};
   if (is_root) {
     const Message all(recv_count, recv_type, mine);
     if (!all.known() || all.bytes() != bytes || recv == MPI_IN_PLACE) return call.decline(Why::arguments);
@@ -191,7 +191,7 @@ int start_gather(const void *send, MPI_Count send_count, MPI_Datatype send_type,
   }
   return run(
       call, got, in_place ? root : no_block,
-      [&](Side &from, Side &to, Got type, std::size_t *) {
+      [&](Side &from, Side &to, Received type, std::size_t *) {
         if (is_root) to.describe(recv, type.handle, type.element, recv_count, call.ranks());
         describe_own(&from, in_place, mine, send);
         if (!from.good() || !to.good()) return false;
@@ -218,7 +218,7 @@ int start_scatter(const void *send, MPI_Count send_count, MPI_Datatype send_type
   if (!right) return call.decline(Why::arguments);
   return run(
       call, {mine.handle, mine.element}, no_block,
-      [&](Side &from, Side &to, Got type, std::size_t *) {
+      [&](Side &from, Side &to, Received type, std::size_t *) {
         if (is_root) all.describe(&from, send, call.ranks());
         if (in_place) to.set_in_place();
         else to.describe(recv, type.handle, type.element, recv_count, 1);
@@ -244,7 +244,7 @@ int start_allgather(const void *send, MPI_Count send_count, MPI_Datatype send_ty
   if (!call.join(0)) return call.result();
   return run(
       call, {all.handle, all.element}, in_place ? call.rank() : no_block,
-      [&](Side &from, Side &to, Got type, std::size_t *) {
+      [&](Side &from, Side &to, Received type, std::size_t *) {
         describe_own(&from, in_place, mine, send);
         to.describe(recv, type.handle, type.element, recv_count, call.ranks());
         if (!from.good() || !to.good()) return false;
@@ -269,7 +269,7 @@ int start_alltoall(const void *send, MPI_Count send_count, MPI_Datatype send_typ
   if (!call.join(0)) return call.result();
   return run(
       call, {got.handle, got.element}, in_place ? all_blocks : no_block,
-      [&](Side &from, Side &to, Got type, std::size_t *) {
+      [&](Side &from, Side &to, Received type, std::size_t *) {
         if (in_place) from.set_in_place();
         else sent.describe(&from, send, call.ranks());
         to.describe(recv, type.handle, type.element, recv_count, call.ranks());

@@ -59,13 +59,13 @@ class StartCall : public Call {
 
   // Starts the collective, or creates the persistent request, by `start(coll_comm *, coll_request **)`.
   template <typename Start>
-  int begin(Start start, std::unique_ptr<Moved> moved = nullptr, std::shared_ptr<void> operation = nullptr,
-            std::unique_ptr<Exchanged> exchange = nullptr) {
-    if (target_.is_persistent) return make(start, std::move(moved), std::move(operation), std::move(exchange));
+  int begin(Start start, std::unique_ptr<BlockBuffers> buffers = nullptr, std::shared_ptr<void> operation = nullptr,
+            std::unique_ptr<EdgeBuffers> exchange = nullptr) {
+    if (target_.is_persistent) return make(start, std::move(buffers), std::move(operation), std::move(exchange));
     const Serving serving(collective_);
     std::unique_ptr<Started> started(new (std::nothrow) Started);
     if (started == nullptr) return fail(COLL_ERR_NO_MEMORY);
-    started->moved = std::move(moved);
+    started->buffers = std::move(buffers);
     started->operation = std::move(operation);
     started->exchange = std::move(exchange);
     if (const coll_status status = start(communicator_->coll, &started->collective); status != COLL_OK)
@@ -84,14 +84,14 @@ class StartCall : public Call {
   }
 
   template <typename Start>
-  int make(Start start, std::unique_ptr<Moved> moved, std::shared_ptr<void> operation,
-           std::unique_ptr<Exchanged> exchange) {
+  int make(Start start, std::unique_ptr<BlockBuffers> buffers, std::shared_ptr<void> operation,
+           std::unique_ptr<EdgeBuffers> exchange) {
     coll_comm *const coll = communicator_->coll;
     std::unique_ptr<Persistent> made = Persistent::make(collective_);
     owes_vote_ = false;
     if (!all_say(coll, made != nullptr)) return Call::decline(Why::others);
     const Serving serving(collective_);
-    made->moved = std::move(moved);
+    made->buffers = std::move(buffers);
     made->operation = std::move(operation);
     made->exchange = std::move(exchange);
     const bool good = made->make_communicator(coll, communicator_->rank) == COLL_OK &&

@@ -67,14 +67,14 @@ class AgreementRounds {
     *all_ready = *all_placed = true;
     for (const Opening &opening : openings_) {
       *all_ready = *all_ready && opening.good != 0;
-      *all_placed = *all_placed && opening.node != no_name;
+      *all_placed = *all_placed && opening.node != unknown_node;
     }
     return true;
   }
 
-  // After a first round: whether no rank's node is `nowhere`.
+  // After a first round: whether no rank's node is `invalid_node`.
   bool placeable() const {
-    return std::none_of(openings_.begin(), openings_.end(), [](const Opening &of) { return of.node == nowhere; });
+    return std::none_of(openings_.begin(), openings_.end(), [](const Opening &of) { return of.node == invalid_node; });
   }
 
   // After a first round in which all ranks know their node: for each rank, the lowest rank of its node. Empty if ranks

@@ -181,7 +181,7 @@ std::shared_ptr<Background> Background::begin(MPI_Comm comm, int rank, int ranks
 Why Background::obstacle() const {
   const Opening &first = openings_.front();
   for (const Opening &of : openings_) {
-    if (!of.good || of.node == no_name || of.node == nowhere || !of.kernel.known()) return Why::refused;
+    if (!of.good || of.node == unknown_node || of.node == invalid_node || !of.kernel.known()) return Why::refused;
     if (of.node != first.node) return Why::nodes;
     if (of.kernel != first.kernel) return Why::refused;
   }

@@ -29,7 +29,7 @@ class Call {
   // False if the call is forwarded whatever its arguments are: on a communicator that libcoll does not serve, or
   // outside MPI_Init ... MPI_Finalize.
   bool possible() const { return communicator_ != nullptr ? communicator_->intercepts() : prepare(); }
-  int impossible() { return decline(communicator_ != nullptr ? communicator_->why : unkept(comm_)); }
+  int impossible() { return decline(communicator_ != nullptr ? communicator_->why : why_without_state(comm_)); }
 
   int decline(Why why) {
     count_forwarded(communicator_, collective_, why);

@@ -39,29 +39,29 @@ namespace {
 enum class Phase { before, open, closed };
 
 std::atomic<Phase> phase{Phase::before};
-thread_local bool making = false;  // this thread is in MPI calls of the shim, which are not the program's
-struct Making {
-  Making() { making = true; }
-  ~Making() { making = false; }
+thread_local bool inside_shim = false;  // this thread is in MPI calls of the shim, which are not the program's
+struct InsideShim {
+  InsideShim() { inside_shim = true; }
+  ~InsideShim() { inside_shim = false; }
 };
 
-bool consents = false;  // all MPI objects of the shim were created
+bool has_own_objects = false;  // all MPI objects of the shim were created
 int keyval = MPI_KEYVAL_INVALID;
 MPI_Comm own_communicator;
 MPI_Request own_request;  // a receive that no message matches
 char own_byte;
 
-std::mutex living_mutex;  // guards the list and `total`
-Communicator *living = nullptr;
+std::mutex communicators_mutex;  // guards the list and `total`
+Communicator *all_communicators = nullptr;
 Tally total;
 std::atomic<std::uint64_t> forwarded_without_state[collectives][whys];  // of communicators without state
 
 void enlist(Communicator *communicator) {
-  const std::lock_guard lock(living_mutex);
-  communicator->next = living;
-  communicator->link = &living;
-  if (living != nullptr) living->link = &communicator->next;
-  living = communicator;
+  const std::lock_guard lock(communicators_mutex);
+  communicator->next = all_communicators;
+  communicator->link = &all_communicators;
+  if (all_communicators != nullptr) all_communicators->link = &communicator->next;
+  all_communicators = communicator;
 }
 
 void close(Communicator *communicator) {
@@ -82,7 +82,7 @@ int delete_communicator(MPI_Comm, int, void *value, void *) {
   // Open MPI 4.1 crashes if a communicator is freed before its non-blocking collectives are complete. MPICH keeps it
   // until then, and calls this function in the progress that completes the last one.
   if (over_open_mpi && communicator->background != nullptr) communicator->background->end_first_round();
-  const std::lock_guard lock(living_mutex);
+  const std::lock_guard lock(communicators_mutex);
   *communicator->link = communicator->next;
   if (communicator->next != nullptr) communicator->next->link = communicator->link;
   close(communicator);
@@ -96,7 +96,7 @@ int keep_from_duplicate(MPI_Comm, int, void *, void *, void *, int *flag) {
   return MPI_SUCCESS;
 }
 
-bool make_own_things() {
+bool create_own_objects() {
   load_operations();
   create_pair_operations();
   if (!load_datatypes()) return false;
@@ -124,9 +124,9 @@ void open() {
     return;
   }
   if (!mpi_is_running()) return;
-  const Making guard;
-  consents = make_own_things();
-  requests_work = consents && start_requests();
+  const InsideShim guard;
+  has_own_objects = create_own_objects();
+  requests_work = has_own_objects && start_requests();
   int rank = 0;
   if (mpi.Comm_rank(mpi.world, &rank) == MPI_SUCCESS) begin_statistics(rank);
   phase.store(Phase::open, std::memory_order_release);
@@ -200,7 +200,7 @@ class LoggedName {
 
 // Creates the state of `comm`. Returns NULL if there is no memory, or MPI reports an error.
 Communicator *attach(MPI_Comm comm, const Shape &shape) {
-  if (!consents) return nullptr;
+  if (!has_own_objects) return nullptr;
   auto *communicator = new (std::nothrow) Communicator{};
   if (communicator == nullptr) return nullptr;
   communicator->rank = shape.rank;
@@ -222,7 +222,7 @@ void fill(Communicator *communicator, Agreement agreement) {
 }
 
 Communicator *make(MPI_Comm comm, const Shape &shape) {
-  const Making guard;
+  const InsideShim guard;
   Communicator *communicator = attach(comm, shape);
   if (shape.is_inter != 0 || shape.ranks == 1) return communicator;
   const LoggedName name(comm, shape.rank);
@@ -237,7 +237,7 @@ Communicator *make(MPI_Comm comm, const Shape &shape) {
 }
 
 Communicator *make_locally(MPI_Comm comm, const Shape &shape) {
-  const Making guard;
+  const InsideShim guard;
   Communicator *communicator = attach(comm, shape);
   if (shape.is_inter != 0 || shape.ranks == 1) return communicator;
   // Forwarding is no fallback: the peers begin an agreement, which needs this rank.
@@ -251,7 +251,7 @@ Communicator *make_locally(MPI_Comm comm, const Shape &shape) {
 
 // Returns the state of `comm`, which `make` creates if there is none.
 template <typename Make>
-Communicator *kept_or_made(MPI_Comm comm, int root, Make make) {
+Communicator *get_or_create(MPI_Comm comm, int root, Make make) {
   if (Ending::ends(comm)) return nullptr;
   Shape shape;
   if (!look_up(comm, &shape)) return nullptr;
@@ -315,16 +315,16 @@ std::size_t *Communicator::make_numbers() {
 }
 
 bool prepare() {
-  if (phase.load(std::memory_order_acquire) == Phase::open) return !making;
+  if (phase.load(std::memory_order_acquire) == Phase::open) return !inside_shim;
   mpi_library();
-  if (phase.load(std::memory_order_acquire) == Phase::closed || making) return false;
+  if (phase.load(std::memory_order_acquire) == Phase::closed || inside_shim) return false;
   open();
   return phase.load(std::memory_order_acquire) == Phase::open;
 }
 
-Communicator *acquire(MPI_Comm comm, int root) { return kept_or_made(comm, root, make); }
+Communicator *acquire(MPI_Comm comm, int root) { return get_or_create(comm, root, make); }
 
-Communicator *acquire_locally(MPI_Comm comm, int root) { return kept_or_made(comm, root, make_locally); }
+Communicator *acquire_locally(MPI_Comm comm, int root) { return get_or_create(comm, root, make_locally); }
 
 void release(MPI_Comm comm) {
   if (phase.load(std::memory_order_acquire) != Phase::open || keyval == MPI_KEYVAL_INVALID) return;
@@ -335,7 +335,7 @@ void release(MPI_Comm comm) {
   if (mpi.Comm_get_attr(comm, keyval, &value, &flag) == MPI_SUCCESS && flag != 0) mpi.Comm_delete_attr(comm, keyval);
 }
 
-Why unkept(MPI_Comm comm) { return Ending::ends(comm) ? Why::ending : Why::closed; }
+Why why_without_state(MPI_Comm comm) { return Ending::ends(comm) ? Why::ending : Why::closed; }
 
 Why admit_locally(Communicator &communicator) {
   return communicator.agreement_state == AgreementState::blocking_only ? communicator.why
@@ -347,7 +347,7 @@ Why admit(MPI_Comm comm, Communicator &communicator) {
     if (const Why why = wait_for_background(communicator, true);
         communicator.agreement_state != AgreementState::blocking_only)
       return why;
-  const Making guard;
+  const InsideShim guard;
   Agreement agreement = agree(comm, communicator.rank, communicator.ranks, true);
   if (!agreement.lasting) return agreement.why;
   fill(&communicator, std::move(agreement));
@@ -380,7 +380,7 @@ void start_up() {
   if (const char *why = switched_off(); why != nullptr && logs_for_all())
     log_line("%s: all collectives are forwarded to MPI", why);
   if (!prepare()) return;
-  const Making guard;
+  const InsideShim guard;
   log_versions();
   place_processes();
 }
@@ -391,8 +391,8 @@ void shut_down() {
   HandleCache<Communicator>::invalidate_all();
   free_persistent();
   {
-    const std::lock_guard lock(living_mutex);
-    for (Communicator *communicator = living; communicator != nullptr; communicator = communicator->next)
+    const std::lock_guard lock(communicators_mutex);
+    for (Communicator *communicator = all_communicators; communicator != nullptr; communicator = communicator->next)
       close(communicator);
   }
   coll_comm_free_kept();
@@ -403,7 +403,7 @@ void shut_down() {
   coll_stats_write(rank);
   // Attributes outlive their keyval: MPI still calls the delete callbacks.
   if (keyval != MPI_KEYVAL_INVALID) mpi.Comm_free_keyval(&keyval);
-  if (!consents) return;
+  if (!has_own_objects) return;
   unload_datatypes();
   free_private_world();
   mpi.Cancel(&own_request);

@@ -185,7 +185,7 @@ Why admit_locally(Communicator &communicator);
 void release(MPI_Comm comm);
 
 // Why a call is forwarded on a communicator that has no state.
-Why unkept(MPI_Comm comm);
+Why why_without_state(MPI_Comm comm);
 
 // Whether the shim can serve non-blocking collectives under this MPI library.
 extern bool requests_work;

@@ -40,9 +40,9 @@ const void *input_of(const void *from, const void *recv) { return from == COLL_I
 using Whole = coll_status(const void *, void *, std::size_t, coll_datatype, coll_op, coll_comm *);
 using Levels = void(Nodes &, const void *, void *, std::size_t, const Reduction &);
 
-// `goes(nodes, reduction)`: whether the reduction can run in two levels.
-template <Whole whole, Levels levels, typename Goes>
-int intercept_reduction(Collective collective, Goes goes, const void *send, void *recv, MPI_Count count,
+// `is_possible(nodes, reduction)`: whether the reduction can run in two levels.
+template <Whole whole, Levels levels, typename IsPossible>
+int intercept_reduction(Collective collective, IsPossible is_possible, const void *send, void *recv, MPI_Count count,
                         MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   Call call(collective, comm, count, datatype);
   Reduction reduction;
@@ -57,7 +57,7 @@ int intercept_reduction(Collective collective, Goes goes, const void *send, void
   if (!call.join(0)) return call.result();
   if (too_long(reduction, static_cast<std::size_t>(count))) return call.decline(Why::reduction);
   if (no_result && call.rank() != 0) return call.decline(Why::arguments);
-  if (call.nodes() != nullptr && !goes(*call.nodes(), reduction)) return call.decline(Why::nodes);
+  if (call.nodes() != nullptr && !is_possible(*call.nodes(), reduction)) return call.decline(Why::nodes);
   const auto elements = static_cast<std::size_t>(count);
   const auto perform = [&](const void *from, void *recv) {
     return call.carry_out(
@@ -89,7 +89,7 @@ void reduce_scatter_equal(Nodes &nodes, const void *send, void *recv, std::size_
   return result != MPI_SUCCESS ? result : not_intercepted;
 }
 
-bool scans(const Nodes &nodes, const Reduction &) { return two_level::scans(nodes); }
+bool can_scan(const Nodes &nodes, const Reduction &) { return two_level::can_scan(nodes); }
 
 template <typename Count>
 int reduce_scatter_of(const void *send, void *recv, const Count *counts, MPI_Datatype datatype, MPI_Op op,
@@ -115,7 +115,7 @@ int reduce_scatter_of(const void *send, void *recv, const Count *counts, MPI_Dat
   if (all == 0) return call.decline(Why::empty);
   if (too_long(reduction, all)) return call.decline(Why::reduction);
   const two_level::Blocks blocks{0, numbers, displs};
-  if (call.nodes() != nullptr && !two_level::reduce_scatters(*call.nodes(), blocks, reduction))
+  if (call.nodes() != nullptr && !two_level::can_reduce_scatter(*call.nodes(), blocks, reduction))
     return call.decline(Why::nodes);
   const auto perform = [&](const void *from, void *recv) {
     return call.carry_out(
@@ -162,7 +162,7 @@ int intercept_reduce(const void *send, void *recv, MPI_Count count, MPI_Datatype
   if (!reduction_of(datatype, op, &reduction)) return call.decline(Why::reduction);
   if (!call.join(root)) return call.result();
   if (too_long(reduction, static_cast<std::size_t>(count))) return call.decline(Why::reduction);
-  if (call.nodes() != nullptr && !two_level::reduces(*call.nodes(), reduction)) return call.decline(Why::nodes);
+  if (call.nodes() != nullptr && !two_level::can_reduce(*call.nodes(), reduction)) return call.decline(Why::nodes);
   const void *from = send;
   const bool right = call.rank() == root ? recv != nullptr && recv != MPI_IN_PLACE && sends_from(send, recv, &from)
                                          : send != nullptr && send != MPI_IN_PLACE;
@@ -182,25 +182,25 @@ int intercept_reduce(const void *send, void *recv, MPI_Count count, MPI_Datatype
 
 int intercept_allreduce(const void *send, void *recv, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
                         MPI_Comm comm) {
-  return intercept_reduction<coll_allreduce, two_level::allreduce>(allreduce, two_level::reduces, send, recv, count,
+  return intercept_reduction<coll_allreduce, two_level::allreduce>(allreduce, two_level::can_reduce, send, recv, count,
                                                                    datatype, op, comm);
 }
 
 int intercept_reduce_scatter_block(const void *send, void *recv, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
                                    MPI_Comm comm) {
-  const auto goes = [count](const Nodes &nodes, const Reduction &reduction) {
-    return two_level::reduce_scatters(nodes, {static_cast<std::size_t>(count)}, reduction);
+  const auto is_possible = [count](const Nodes &nodes, const Reduction &reduction) {
+    return two_level::can_reduce_scatter(nodes, {static_cast<std::size_t>(count)}, reduction);
   };
-  return intercept_reduction<coll_reduce_scatter_block, reduce_scatter_equal>(reduce_scatter_block, goes, send, recv,
-                                                                              count, datatype, op, comm);
+  return intercept_reduction<coll_reduce_scatter_block, reduce_scatter_equal>(reduce_scatter_block, is_possible, send,
+                                                                              recv, count, datatype, op, comm);
 }
 
 int intercept_scan(const void *send, void *recv, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  return intercept_reduction<coll_scan, two_level::scan>(scan, scans, send, recv, count, datatype, op, comm);
+  return intercept_reduction<coll_scan, two_level::scan>(scan, can_scan, send, recv, count, datatype, op, comm);
 }
 
 int intercept_exscan(const void *send, void *recv, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  return intercept_reduction<coll_exscan, two_level::exscan>(exscan, scans, send, recv, count, datatype, op, comm);
+  return intercept_reduction<coll_exscan, two_level::exscan>(exscan, can_scan, send, recv, count, datatype, op, comm);
 }
 
 int intercept_reduce_scatter(const void *send, void *recv, const int *counts, MPI_Datatype datatype, MPI_Op op,

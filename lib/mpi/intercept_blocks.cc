@@ -187,7 +187,8 @@ int allgatherv_of(const void *send, MPI_Count send_count, MPI_Datatype send_type
   if (recv == MPI_IN_PLACE ||
       !make_side(recv, recv_type, datatype_of(recv_type), recv_counts, displs, call.ranks(), numbers, &to))
     return call.decline(Why::arguments);
-  if (call.nodes() != nullptr && !two_level::allgathers(*call.nodes(), blocks_of(to))) return call.decline(Why::nodes);
+  if (call.nodes() != nullptr && !two_level::can_allgather(*call.nodes(), blocks_of(to)))
+    return call.decline(Why::nodes);
   const auto perform = [&](Side &from, Side &to) {
     return run(
         call, from, to, in_place ? call.rank() : no_block,
@@ -356,7 +357,7 @@ int intercept_allgather(const void *send, MPI_Count send_count, MPI_Datatype sen
   if (!mine.known() || recv == MPI_IN_PLACE) return call.decline(Why::arguments);
   if (!call.join(0)) return call.result();
   const Blocks blocks{all.bytes()};
-  if (call.nodes() != nullptr && !two_level::allgathers(*call.nodes(), blocks)) return call.decline(Why::nodes);
+  if (call.nodes() != nullptr && !two_level::can_allgather(*call.nodes(), blocks)) return call.decline(Why::nodes);
   Side from;
   Side to;
   all.describe(&to, recv, call.ranks());
@@ -399,7 +400,7 @@ int intercept_alltoall(const void *send, MPI_Count send_count, MPI_Datatype send
   const Message sent = in_place ? got : Message(send_count, send_type, got);
   if (!sent.known() || recv == MPI_IN_PLACE) return call.decline(Why::arguments);
   if (!call.join(0)) return call.result();
-  if (call.nodes() != nullptr && !two_level::alltoalls(*call.nodes(), got.bytes())) return call.decline(Why::nodes);
+  if (call.nodes() != nullptr && !two_level::can_alltoall(*call.nodes(), got.bytes())) return call.decline(Why::nodes);
   Side from;
   Side to;
   got.describe(&to, recv, call.ranks());

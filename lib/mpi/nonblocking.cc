@@ -150,7 +150,7 @@ int MPI_Ialltoallv(const void *send, const int *send_counts, const int *send_dis
 #ifndef OPEN_MPI
 // MPICH polls generalized requests in all waits and tests except this one.
 int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status) {
-  complete_those_over();
+  complete_finished();
   return mpi_library().next.Request_get_status(request, flag, status);
 }
 #endif

@@ -76,7 +76,7 @@ bool find_channel(Channel *channel) {
 
 }  // namespace
 
-bool all_say(coll_comm *coll, bool yes) {
+bool all_agree(coll_comm *coll, bool yes) {
   const std::int32_t own = yes ? 1 : 0;
   std::int32_t all = 0;
   return coll_allreduce(&own, &all, 1, COLL_INT32, COLL_MIN, coll) == COLL_OK && all == 1;

@@ -55,7 +55,7 @@ inline Persistent *find_persistent(MPI_Request request) {
 }
 
 // Returns whether `yes` is true on all ranks of `coll`; collective.
-bool all_say(coll_comm *coll, bool yes);
+bool all_agree(coll_comm *coll, bool yes);
 
 // Frees the requests that the program has not freed. Called at the start of MPI_Finalize.
 void free_persistent();

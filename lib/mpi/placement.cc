@@ -20,13 +20,13 @@
 namespace coll::shim {
 namespace {
 
-std::atomic<NodeName> kept{no_name};
-MPI_Comm world_twin;  // valid if has_twin
-bool has_twin = false;
+std::atomic<NodeName> kept{unknown_node};
+MPI_Comm world_duplicate;  // valid if has_duplicate
+bool has_duplicate = false;
 bool all_count = false;
 
 // Returns the processes per node that COLL_NODE_SIZE asks for, 0 if it is not set, -1 if it is not a valid number.
-int wanted_size() {
+int requested_node_size() {
   const char *text = coll_setting("COLL_NODE_SIZE");
   if (text == nullptr) return 0;
   int size = 0;
@@ -39,31 +39,31 @@ int wanted_size() {
 
 NodeName new_name() {
   std::random_device device;
-  NodeName name = no_name;
-  while (name == no_name) name = NodeName{device()} << 32 | device();
+  NodeName name = unknown_node;
+  while (name == unknown_node) name = NodeName{device()} << 32 | device();
   return name;
 }
 
-// Processes with equal surroundings share a node: they run under one kernel, in one pid namespace.
-struct Surroundings {
+// Processes with equal identity share a node: they run under one kernel, in one pid namespace.
+struct HostIdentity {
   KernelName kernel;
   std::uint64_t pid_namespace;
 
-  static Surroundings of_process() {
+  static HostIdentity of_process() {
     struct stat of_namespace;
     return {running_kernel(), stat("/proc/self/ns/pid", &of_namespace) == 0 ? of_namespace.st_ino : 0};
   }
   bool known() const { return kernel.known() && pid_namespace != 0; }
-  bool operator==(const Surroundings &) const = default;
+  bool operator==(const HostIdentity &) const = default;
 };
-static_assert(std::is_trivially_copyable_v<Surroundings>);
+static_assert(std::is_trivially_copyable_v<HostIdentity>);
 
-// Creates a communicator of the ranks of `comm` with the same surroundings; a rank that does not know its own is alone.
-bool split_by_surroundings(MPI_Comm comm, int process, MPI_Comm *node) {
+// Creates a communicator of the ranks of `comm` with the same identity; a rank that does not know its own is alone.
+bool split_by_host(MPI_Comm comm, int process, MPI_Comm *node) {
   int rank = 0, ranks = 0;
   if (mpi.Comm_rank(comm, &rank) != MPI_SUCCESS || mpi.Comm_size(comm, &ranks) != MPI_SUCCESS) return false;
-  const Surroundings own = Surroundings::of_process();
-  std::vector<Surroundings> all(static_cast<std::size_t>(ranks));
+  const HostIdentity own = HostIdentity::of_process();
+  std::vector<HostIdentity> all(static_cast<std::size_t>(ranks));
   if (mpi.Allgather(&own, sizeof own, mpi.byte, all.data(), sizeof own, mpi.byte, comm) != MPI_SUCCESS) return false;
   const int first = own.known() ? static_cast<int>(std::ranges::find(all, own) - all.begin()) : rank;
   return mpi.Comm_split(comm, first, process, node) == MPI_SUCCESS;
@@ -77,12 +77,12 @@ bool split_by_node(MPI_Comm comm, int process, MPI_Comm *node) {
       mpi.Allreduce(&size, &most, 1, MPI_INT, MPI_MAX, comm) == MPI_SUCCESS && most > 1)
     return true;
   mpi.Comm_free(node);
-  return most == 1 && split_by_surroundings(comm, process, node);
+  return most == 1 && split_by_host(comm, process, node);
 }
 
 // Creates a communicator of the ranks of `comm` on this rank's node, in the order of MPI_COMM_WORLD.
 bool split(MPI_Comm comm, MPI_Comm *node) {
-  const int size = wanted_size();
+  const int size = requested_node_size();
   int process = 0;
   if (mpi.Comm_rank(mpi.world, &process) != MPI_SUCCESS) return false;
   const bool known = split_by_node(comm, process, node);
@@ -98,10 +98,10 @@ bool split(MPI_Comm comm, MPI_Comm *node) {
 // same tags for messages from any source, and hangs if the count reaches them during one of its calls: a program that
 // avoids this by luck must also avoid it with the shim. But the messages of this function would match a program's
 // receives with any tag, so it is only safe in MPI_Init.
-bool make_twin(MPI_Comm *twin) {
+bool duplicate_world(MPI_Comm *duplicate) {
   MPI_Group group;
   if (mpi.Comm_group(mpi.world, &group) != MPI_SUCCESS) return false;
-  const bool made = mpi.Comm_create_group(mpi.world, group, 0, twin) == MPI_SUCCESS;
+  const bool made = mpi.Comm_create_group(mpi.world, group, 0, duplicate) == MPI_SUCCESS;
   mpi.Group_free(&group);
   return made;
 }
@@ -120,42 +120,42 @@ const KernelName &running_kernel() {
   return name;
 }
 
-NodeName known_node() { return wanted_size() < 0 ? nowhere : kept.load(std::memory_order_relaxed); }
+NodeName known_node() { return requested_node_size() < 0 ? invalid_node : kept.load(std::memory_order_relaxed); }
 
 NodeName find_node(MPI_Comm comm, bool keep) {
   static const NodeName of_process = new_name();
   MPI_Comm node;
-  if (!split(comm, &node)) return no_name;
+  if (!split(comm, &node)) return unknown_node;
   // The name is that of the node's first process: every communicator of all processes finds the same one, in whatever
   // order threads call this.
   NodeName name = of_process;
   const bool good = mpi.Bcast(&name, sizeof name, mpi.byte, 0, node) == MPI_SUCCESS;
   mpi.Comm_free(&node);
-  if (!good) return no_name;
+  if (!good) return unknown_node;
   if (keep) kept.store(name, std::memory_order_relaxed);
   return name;
 }
 
 void place_processes() {
   int processes = 0;
-  MPI_Comm twin;
-  if (mpi.Comm_size(mpi.world, &processes) != MPI_SUCCESS || processes == 1 || !make_twin(&twin)) return;
-  const int own[] = {wanted_size(), counts_calls ? 1 : 0};
+  MPI_Comm duplicate;
+  if (mpi.Comm_size(mpi.world, &processes) != MPI_SUCCESS || processes == 1 || !duplicate_world(&duplicate)) return;
+  const int own[] = {requested_node_size(), counts_calls ? 1 : 0};
   int least[] = {-1, 0};
-  if (mpi.Allreduce(own, least, 2, MPI_INT, MPI_MIN, twin) != MPI_SUCCESS) least[0] = -1, least[1] = 0;
-  if (least[0] >= 0) find_node(twin, true);
+  if (mpi.Allreduce(own, least, 2, MPI_INT, MPI_MIN, duplicate) != MPI_SUCCESS) least[0] = -1, least[1] = 0;
+  if (least[0] >= 0) find_node(duplicate, true);
   all_count = least[1] != 0;
-  world_twin = twin;
-  has_twin = true;
+  world_duplicate = duplicate;
+  has_duplicate = true;
 }
 
 bool all_ranks_count() { return all_count; }
 
-MPI_Comm private_world() { return has_twin ? world_twin : MPI_COMM_NULL; }
+MPI_Comm private_world() { return has_duplicate ? world_duplicate : MPI_COMM_NULL; }
 
 void free_private_world() {
-  if (has_twin) mpi.Comm_free(&world_twin);
-  has_twin = false;
+  if (has_duplicate) mpi.Comm_free(&world_duplicate);
+  has_duplicate = false;
 }
 
 }  // namespace coll::shim

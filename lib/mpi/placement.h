@@ -10,8 +10,8 @@ namespace coll::shim {
 
 // The name of a node: a random number that its processes share.
 using NodeName = std::uint64_t;
-constexpr NodeName no_name = 0;
-constexpr NodeName nowhere = ~no_name;
+constexpr NodeName unknown_node = 0;
+constexpr NodeName invalid_node = ~unknown_node;
 
 // Identifies the running kernel: differs between machines and between boots, and is the same in all containers of a
 // machine. Empty if it cannot be read.
@@ -23,11 +23,11 @@ struct KernelName {
 const KernelName &running_kernel();
 
 // Returns the name of this process's node, if place_processes() or a find_node() with `keep` has found it; otherwise
-// `no_name`. Returns `nowhere`, with a line in the log, if COLL_NODE_SIZE is not a valid number. Thread safe.
+// `unknown_node`. Returns `invalid_node`, with a line in the log, if COLL_NODE_SIZE is not a valid number. Thread safe.
 NodeName known_node();
 
-// Returns the name of the node, for the ranks of `comm`; `no_name` if that fails. Collective, and for no rank may
-// known_node() be `nowhere`. MPI_Comm_split_type says which ranks share a node; where it reports every process alone,
+// Returns the name of the node, for the ranks of `comm`; `unknown_node` if that fails. Collective, and for no rank may
+// known_node() be `invalid_node`. MPI_Comm_split_type says which ranks share a node; where it reports every process alone,
 // those share one that run under one kernel in one pid namespace. COLL_NODE_SIZE=k splits each node into nodes of k
 // processes, in the order of MPI_COMM_WORLD: the same nodes in every communicator, so if the ranks of a communicator
 // are in another order, they are scattered over the nodes.

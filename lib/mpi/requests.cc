@@ -79,8 +79,8 @@ constinit std::atomic<int> listed{0};
 // At MPI_THREAD_MULTIPLE MPICH's progress holds locks and must not call MPI: completed collectives wait in a list of
 // their own until the library calls poll_started(), or the program MPI_Request_get_status.
 bool progress_is_locked = false;
-constinit List over;
-constinit std::atomic<int> how_many_over{0};
+constinit List finished;
+constinit std::atomic<int> finished_count{0};
 
 void complete(Started *started) {
   note_served();
@@ -95,21 +95,21 @@ void complete(Started *started) {
 void test_some() {
   const std::unique_lock lock(mutex, std::try_to_lock);
   if (!lock) return;
-  for (int left = listed.load(std::memory_order_relaxed), vain = 0; left > 0 && vain < tests_in_a_row; left--) {
+  for (int left = listed.load(std::memory_order_relaxed), useless = 0; left > 0 && useless < tests_in_a_row; left--) {
     Started *started = list.pop();
     int done = 0;
     const coll_status status = coll_test(&started->collective, &done);
     if (done == 0) {
       list.append(started);
-      vain++;
+      useless++;
     } else {
       listed.fetch_sub(1, std::memory_order_relaxed);
       started->status = status;
       if (!progress_is_locked) {
         complete(started);
       } else {
-        over.append(started);
-        how_many_over.fetch_add(1, std::memory_order_relaxed);
+        finished.append(started);
+        finished_count.fetch_add(1, std::memory_order_relaxed);
       }
     }
   }
@@ -170,7 +170,7 @@ using StartExtended = int(Query *, Free *, Cancel *, Query *, WaitAll *, void *,
 // function. Such a request must have a poll function, too, which is then called instead of the library's progress.
 int poll_started(void *, MPI_Status *) {
   drive_mpi_progress(nullptr);
-  complete_those_over();
+  complete_finished();
   return MPI_SUCCESS;
 }
 int wait_for_started(int count, void **states, double, MPI_Status *status) {
@@ -204,13 +204,13 @@ void Started::end() {
   mpi.Grequest_complete(handle);
 }
 
-void complete_those_over() {
-  if (how_many_over.load(std::memory_order_relaxed) == 0) return;
+void complete_finished() {
+  if (finished_count.load(std::memory_order_relaxed) == 0) return;
   const std::unique_lock lock(mutex, std::try_to_lock);
   if (!lock) return;
-  while (!over.empty()) {
-    how_many_over.fetch_sub(1, std::memory_order_relaxed);
-    complete(over.pop());
+  while (!finished.empty()) {
+    finished_count.fetch_sub(1, std::memory_order_relaxed);
+    complete(finished.pop());
   }
 }
 

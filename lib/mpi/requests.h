@@ -99,7 +99,7 @@ int enter(std::unique_ptr<Started> started, MPI_Request *request);
 
 // Completes the MPI requests of completed collectives where the library's progress must not do it. Called before the
 // program reads the state of a request by a function that does not poll.
-void complete_those_over();
+void complete_finished();
 
 // Whether the library's progress may always call MPI, as persistent requests need.
 bool progress_calls_mpi();

@@ -51,7 +51,7 @@ class StartCall : public Call {
   }
 
   int decline(Why why) {
-    if (std::exchange(owes_vote_, false)) all_say(communicator_->coll, false);
+    if (std::exchange(owes_vote_, false)) all_agree(communicator_->coll, false);
     return Call::decline(why);
   }
   // Fails before anything has been started.
@@ -89,14 +89,14 @@ class StartCall : public Call {
     coll_comm *const coll = communicator_->coll;
     std::unique_ptr<Persistent> made = Persistent::make(collective_);
     owes_vote_ = false;
-    if (!all_say(coll, made != nullptr)) return Call::decline(Why::others);
+    if (!all_agree(coll, made != nullptr)) return Call::decline(Why::others);
     const Serving serving(collective_);
     made->buffers = std::move(buffers);
     made->operation = std::move(operation);
     made->exchange = std::move(exchange);
     const bool good = made->make_communicator(coll, communicator_->rank) == COLL_OK &&
                       start(made->own(), &made->collective) == COLL_OK;
-    if (!all_say(coll, good)) return Call::decline(Why::others);
+    if (!all_agree(coll, good)) return Call::decline(Why::others);
     communicator_->tally.intercepted[collective_]++;
     return Persistent::publish(made, target_.request) ? MPI_SUCCESS : Call::fail(COLL_ERR_NO_MEMORY);
   }

@@ -30,16 +30,16 @@ void barrier(Nodes &nodes);
 void bcast(Nodes &nodes, void *buffer, std::size_t bytes, int root);
 
 // For reduce and allreduce.
-bool reduces(const Nodes &nodes, const Reduction &reduction);
+bool can_reduce(const Nodes &nodes, const Reduction &reduction);
 void reduce(Nodes &nodes, const void *send, void *recv, std::size_t count, const Reduction &reduction, int root);
 void allreduce(Nodes &nodes, const void *send, void *recv, std::size_t count, const Reduction &reduction);
 
 // For reduce_scatter; `blocks` are adjacent.
-bool reduce_scatters(const Nodes &nodes, const Blocks &blocks, const Reduction &reduction);
+bool can_reduce_scatter(const Nodes &nodes, const Blocks &blocks, const Reduction &reduction);
 void reduce_scatter(Nodes &nodes, const void *send, void *recv, const Blocks &blocks, const Reduction &reduction);
 
 // For scan and exscan.
-bool scans(const Nodes &nodes);
+bool can_scan(const Nodes &nodes);
 void scan(Nodes &nodes, const void *send, void *recv, std::size_t count, const Reduction &reduction);
 void exscan(Nodes &nodes, const void *send, void *recv, std::size_t count, const Reduction &reduction);
 
@@ -50,11 +50,11 @@ void gather(Nodes &nodes, const void *send, std::size_t bytes, void *recv, const
 void scatter(Nodes &nodes, const void *send, const Blocks &blocks, void *recv, std::size_t bytes, bool irregular,
              int root);
 
-bool allgathers(const Nodes &nodes, const Blocks &blocks);
+bool can_allgather(const Nodes &nodes, const Blocks &blocks);
 void allgather(Nodes &nodes, const void *send, void *recv, const Blocks &blocks);
 
 // All blocks have `bytes` bytes; `send` may be `recv`.
-bool alltoalls(const Nodes &nodes, std::size_t bytes);
+bool can_alltoall(const Nodes &nodes, std::size_t bytes);
 void alltoall(Nodes &nodes, const void *send, void *recv, std::size_t bytes);
 
 }  // namespace coll::shim::two_level

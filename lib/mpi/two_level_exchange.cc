@@ -100,7 +100,7 @@ void allgather_by_rails(Nodes &nodes, const void *send, void *recv, const Blocks
 
 }  // namespace
 
-bool allgathers(const Nodes &nodes, const Blocks &blocks) {
+bool can_allgather(const Nodes &nodes, const Blocks &blocks) {
   return total_of(nodes, blocks) <= by_one_most_bytes || (nodes.regular() && largest_of(nodes, blocks) <= INT_MAX);
 }
 
@@ -111,7 +111,7 @@ void allgather(Nodes &nodes, const void *send, void *recv, const Blocks &blocks)
   else allgather_by_rails(nodes, send, recv, blocks);
 }
 
-bool alltoalls(const Nodes &nodes, std::size_t bytes) { return nodes.regular() && bytes <= alltoall_most_bytes; }
+bool can_alltoall(const Nodes &nodes, std::size_t bytes) { return nodes.regular() && bytes <= alltoall_most_bytes; }
 
 // In the node, every rank gets the blocks for its rail from all ranks of its node; then it sends one message to each
 // node.

@@ -73,7 +73,7 @@ char *element(void *buffer, std::size_t index, const Reduction &reduction) {
 
 }  // namespace
 
-bool reduces(const Nodes &nodes, const Reduction &reduction) { return reduction.commutes || nodes.contiguous(); }
+bool can_reduce(const Nodes &nodes, const Reduction &reduction) { return reduction.commutes || nodes.contiguous(); }
 
 namespace {
 

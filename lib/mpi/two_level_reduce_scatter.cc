@@ -84,7 +84,7 @@ void by_rails(Nodes &nodes, const void *send, void *recv, const Blocks &blocks, 
 
 }  // namespace
 
-bool reduce_scatters(const Nodes &nodes, const Blocks &blocks, const Reduction &reduction) {
+bool can_reduce_scatter(const Nodes &nodes, const Blocks &blocks, const Reduction &reduction) {
   if (!reduction.commutes && !nodes.contiguous()) return false;
   return is_short(nodes, blocks, reduction) || (reduction.commutes && nodes.regular() && nodes.contiguous());
 }

@@ -57,7 +57,7 @@ void scan(Nodes &nodes, const void *send, void *recv, std::size_t count, const R
 
 }  // namespace
 
-bool scans(const Nodes &nodes) { return nodes.contiguous(); }
+bool can_scan(const Nodes &nodes) { return nodes.contiguous(); }
 
 void scan(Nodes &nodes, const void *send, void *recv, std::size_t count, const Reduction &reduction) {
   scan(nodes, send, recv, count, reduction, Own::included);

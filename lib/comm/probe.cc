@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <map>
@@ -11,6 +10,7 @@
 #include <sys/mman.h>
 
 #include "mem/copy.h"
+#include "sync/clock.h"
 #include "transport/cma.h"
 #include "transport/kcoll_mapping.h"
 #include "transport/kcoll_uring.h"
@@ -30,18 +30,14 @@ constexpr size_t timed_bytes = 256 << 10, page = 4096;
 constexpr size_t memory_bytes = timed_bytes + page;  // the owner's token follows the timed bytes
 constexpr int rounds = 4;
 
-double now_us() {
-  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 // The shortest time of `rounds` copies, or 1e9 if a copy fails.
 template <class Copy>
 double fastest_us(Copy copy) {
   double least = 1e9;
   for (int round = 0; round < rounds; round++) {
-    const double begin = now_us();
+    const int64_t begin = sync::now_ns();
     if (!copy()) return 1e9;
-    least = std::min(least, now_us() - begin);
+    least = std::min(least, double(sync::now_ns() - begin) * 1e-3);
   }
   return least;
 }

@@ -46,7 +46,7 @@ void Comm::note_requests() {
 coll_status Comm::start(Request& request) {
   if (request.active()) return failure(COLL_ERR_STATE, "coll_start: the request is active; wait for it first");
   if (disowned()) return report(COLL_ERR_STATE);
-  const double began = stats::wanted() ? stats::now_seconds() : 0;
+  const double began = stats::wanted() ? sync::now_seconds() : 0;
   const Locked locked(*this);
   if (failed_ != COLL_OK) return report(failed_);
   if (detached_) return failure(COLL_ERR_STATE, freed_text);
@@ -262,7 +262,7 @@ coll_status Comm::wait(Request& request) {
     return fail_disowned(request);
   if (!stats::wanted()) [[likely]]
     return wait_now(request);
-  const double began = stats::now_seconds();
+  const double began = sync::now_seconds();
   const coll_status status = wait_now(request);
   count_spent("coll_wait", began);
   return status;

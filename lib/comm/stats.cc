@@ -6,7 +6,6 @@
 
 #include <bit>
 #include <cerrno>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -16,6 +15,7 @@
 
 #include "comm/stats_book.h"
 #include "config/config.h"
+#include "sync/clock.h"
 
 namespace coll::comm::stats {
 namespace {
@@ -110,7 +110,7 @@ void count(Enter enter) {
     enter(all.counts);
     if (std::isinf(all.due_seconds)) [[likely]]
       return;
-    const double now = now_seconds();
+    const double now = sync::now_seconds();
     if (now < all.due_seconds || all.written) return;
     all.due_seconds = now + all.every_seconds;
   }
@@ -121,10 +121,6 @@ void count(Enter enter) {
 
 }  // namespace
 
-double now_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 void begin(int rank) {
   static std::once_flag once;
   std::call_once(once, [rank] {
@@ -134,7 +130,7 @@ void begin(int rank) {
     all.wish = wish;
     all.rank = rank;
     all.process = getpid();
-    all.counts.began_seconds = now_seconds();
+    all.counts.began_seconds = sync::now_seconds();
     all.every_seconds = wanted_interval();
     all.due_seconds = all.counts.began_seconds + all.every_seconds;
     std::atexit(write_at_end);
@@ -176,7 +172,7 @@ Sums sums() {
   Book& all = book();
   const std::lock_guard lock(all.mutex);
   const Function total = all.counts.total();
-  return {total.seconds(), total.forwarded.seconds, now_seconds() - all.counts.began_seconds};
+  return {total.seconds(), total.forwarded.seconds, sync::now_seconds() - all.counts.began_seconds};
 }
 
 void all_ranks(int ranks, const Spread& collectives, const Spread& forwarded, const Spread& run) {

@@ -22,8 +22,6 @@ inline std::atomic<bool> wanted_flag{false};
 // Whether COLL_STATS requests statistics; false before begin(). Costs one load.
 inline bool wanted() { return wanted_flag.load(std::memory_order_relaxed); }
 
-double now_seconds();
-
 // Every new communicator calls it; the first call of the process reads COLL_STATS. All functions here are thread-safe.
 void begin(int rank);
 

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "comm/stats_book.h"
+#include "sync/clock.h"
 
 namespace coll::comm::stats {
 namespace {
@@ -130,7 +131,7 @@ Function Counts::total() const {
 
 std::string text_of(const Counts& counts, int rank, bool complete) {
   if (counts.empty()) return "";
-  const double run_seconds = now_seconds() - counts.began_seconds;
+  const double run_seconds = sync::now_seconds() - counts.began_seconds;
   std::string out;
   add(out, "libcoll: %sstatistics of rank %d\n", complete ? "" : "partial ", rank);
   add(out, "%-15s %8s %10s %15s %13s %10s  %s\n", "collective", "up to", "calls", "bytes", "time ms", "us a call",
@@ -171,7 +172,7 @@ std::string text_of(const Counts& counts, int rank, bool complete) {
 
 std::string json_of(const Counts& counts, int rank, bool complete) {
   if (counts.empty()) return "";
-  const double run_seconds = now_seconds() - counts.began_seconds;
+  const double run_seconds = sync::now_seconds() - counts.began_seconds;
   std::string out = "{\"rank\": " + std::to_string(rank);
   out += std::string(",\n \"complete\": ") + (complete ? "true" : "false");
   add(out, ",\n \"run_seconds\": %.6f", run_seconds);
@@ -267,7 +268,7 @@ std::string prometheus_of(const Counts& counts, int rank) {
     spent.sample(labels + "\"one rank\"", function.one_rank.seconds);
   }
   Metric run(out, "libcoll_run_seconds", "gauge", "Time since the statistics began.");
-  run.sample(of_rank, now_seconds() - counts.began_seconds);
+  run.sample(of_rank, sync::now_seconds() - counts.began_seconds);
   return out;
 }
 

@@ -11,6 +11,7 @@
 #include "comm/comm.h"
 #include "comm/stats.h"
 #include "exec/neighbor_exchange.h"
+#include "sync/clock.h"
 
 namespace coll::comm {
 
@@ -54,9 +55,9 @@ const char* Comm::transport() const {
 }
 
 coll_status Comm::perform_timed(const Call& call) {
-  const double begin = stats::now_seconds();
+  const double begin = sync::now_seconds();
   const coll_status status = perform_now(call);
-  const double seconds = stats::now_seconds() - begin;
+  const double seconds = sync::now_seconds() - begin;
   if (status != COLL_OK) return status;
   const bool latency = is_tuned(call) ? took_latency_path_ : takes_latency_path(call);
   const bool nothing = call.empty() || (ranks() == 1 && call.collective == plan::Collective::barrier);
@@ -81,14 +82,14 @@ void Comm::count(const Request& request) const {
   const bool maps = exchange != nullptr ? exchange->used_mapped_memory() : request.run_.used_mapped_memory();
   const char* const function = request.call_.function;
   stats::record(function, name_of(request.call_, function), bytes_of(request.call_),
-                stats::now_seconds() - request.started_,
+                sync::now_seconds() - request.started_,
                 (exchange != nullptr ? of_exchange : std::string(request.running_->plan().algorithm)) + " (request)",
                 maps ? "mapped" : transport());
 }
 
 // Counts a call of libcoll's own API; `which` is a function of coll.h. If memory runs out, the call is not counted.
 void Comm::count_spent(const char* which, double began) const try {
-  if (stats::function() == nullptr) stats::spent(which, stats::Part::served, stats::now_seconds() - began);
+  if (stats::function() == nullptr) stats::spent(which, stats::Part::served, sync::now_seconds() - began);
 } catch (const std::bad_alloc&) { return; }
 
 // Writes this rank's part of the timeline as an array of events.

@@ -10,8 +10,9 @@
 #include <pthread.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "sync/clock.h"
 
 namespace coll::transport {
 
@@ -52,9 +53,7 @@ Token fresh_token() {
   Token fresh;
   if (getrandom(fresh.words.data(), sizeof fresh.words, GRND_NONBLOCK) == ssize_t(sizeof fresh.words)) return fresh;
   // Early in a boot without entropy: uniqueness is enough for correctness.
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  fresh.words = {uint64_t(now.tv_sec) << 32 ^ uint64_t(now.tv_nsec), uint64_t(getpid())};
+  fresh.words = {uint64_t(sync::now_ns()), uint64_t(getpid())};
   return fresh;
 }
 

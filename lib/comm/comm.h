@@ -280,7 +280,7 @@ class Comm : public std::enable_shared_from_this<Comm> {
   coll_status exchange_times(const tune::Cell& cell);
   void begin(const Call& call, tune::Cell& cell, bool request);
   void learn(const Call& call, tune::Cell& cell, int channel);
-  void tell_drift(const Call& call, size_t bytes, double us);
+  void warn_of_drift(const Call& call, size_t bytes, double us);
   void keep_learned() const;
   enum class Turned : uint8_t { ready, later, failed };
   Turned take_turn(Request& request, bool at_head);
@@ -375,7 +375,7 @@ class Comm : public std::enable_shared_from_this<Comm> {
   std::unique_ptr<Tuning> tuning_;  // null: auto-tuning is off
   size_t tuned_min_bytes_ = SIZE_MAX;
   bool took_latency_path_ = false;                         // of the last tuned blocking call
-  std::array<uint8_t, plan::collectives> stale_trials_{};  // consecutive ones; tell_drift()
+  std::array<uint8_t, plan::collectives> stale_trials_{};  // consecutive ones; warn_of_drift()
 };
 
 }  // namespace coll::comm

@@ -118,7 +118,7 @@ coll_status Comm::perform_short(const Call& call) try {
   switch (call.collective) {
     case Collective::barrier:
       if (takes_tree()) return exec::tree_barrier(blocking_, barrier_tree_);
-      return are_many() ? exec::crowd_barrier(blocking_) : exec::latency_barrier(blocking_);
+      return are_many() ? exec::oversubscribed_barrier(blocking_) : exec::latency_barrier(blocking_);
     case Collective::bcast:
       if (takes_tree()) {
         const topo::Tree tree = bcast_groups_.tree_for_root(call.root);

@@ -7,8 +7,8 @@
 // The segment begins with the parts that all ranks read; the same part of all ranks is contiguous: states, Progress,
 // flag lines, mailboxes. With more than topo::small_group ranks the lines of one flag are contiguous as well, and notes
 // and slots for short operations follow, so that a rank that reads a little from every peer maps few pages. Then come
-// each rank's payloads and long staging, and the parts that only the creation needs: the ranks' introductions and the
-// texts of rank 0.
+// each rank's payloads and long staging, and the parts that only the creation needs: the ranks' introductions and
+// rank 0's texts.
 #pragma once
 
 #include <array>

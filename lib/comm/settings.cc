@@ -109,7 +109,7 @@ coll_status Settings::read() {
   coll_status status;
   bool trials;
   if ((status = read_tune(tune)) != COLL_OK || (status = read_switch("COLL_HUGE_PAGES", huge_pages)) != COLL_OK ||
-      (status = read_switch("COLL_DRIFT", tells_drift)) != COLL_OK ||
+      (status = read_switch("COLL_DRIFT", warns_of_drift)) != COLL_OK ||
       (status = read_switch("COLL_TRIALS", trials)) != COLL_OK)
     return status;
   if (variable("COLL_TUNE").empty() && !trials) tune = Tune::off;

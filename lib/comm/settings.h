@@ -37,7 +37,7 @@ struct Settings {
   std::string remarks;                         // lines for that log, e.g. variables that are probably misspelt
   size_t direct_min_bytes = 8192;              // COLL_DIRECT_MIN
   std::optional<bool> streamed;                // COLL_STAGING; nullopt: each rank measures it
-  bool tells_drift = true;                     // COLL_DRIFT, a former variable
+  bool warns_of_drift = true;                  // COLL_DRIFT, a former variable
   bool huge_pages = true;                      // COLL_HUGE_PAGES: for buffers that are used often
   Tune tune = Tune::long_calls;                // COLL_TUNE
   std::string tune_file;                       // COLL_TUNE_FILE; "": results are not kept

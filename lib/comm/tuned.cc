@@ -131,7 +131,7 @@ coll_status Comm::exchange_times(const Cell& cell) {
 void Comm::begin(const Call& call, Cell& cell, bool request) {
   const tune::Situation situation = this->situation(call);
   const tune::Forced forced = this->forced(call.collective);
-  const bool watched = selector_.knows_times(ranks());  // for tell_drift()
+  const bool watched = selector_.knows_times(ranks());  // for warn_of_drift()
   if (!tuning_->is_on()) {
     std::vector<tune::Choice> ways = tune::rule_candidates(selector_, situation, forced, takes_latency_path(call));
     if (watched || call.bytes() < tune::long_tuned_min_bytes) ways.resize(1);
@@ -175,12 +175,12 @@ void Comm::learn(const Call& call, Cell& cell, int channel) {
     fprintf(stderr, "libcoll: %s of %zu bytes on %d ranks: auto-tuned, %s, %.4g us; default %s, %.4g us\n",
             plan::name(call.collective), cell.bytes(), ranks(), tune::text(now).c_str(), us,
             tune::text(cell.ways()[0].choice).c_str(), cell.usual_us());
-  if (settings_.log && settings_.tells_drift) tell_drift(call, cell.bytes(), cell.usual_us());
+  if (settings_.log && settings_.warns_of_drift) warn_of_drift(call, cell.bytes(), cell.usual_us());
 }
 
 // Warns once per collective if the measured times contradict the table in `enough` consecutive trials. One trial is not
 // enough, because other load may disturb it.
-void Comm::tell_drift(const Call& call, size_t bytes, double us) {
+void Comm::warn_of_drift(const Call& call, size_t bytes, double us) {
   constexpr double factor = 3;
   constexpr uint8_t enough = 3;
   uint8_t& trials = stale_trials_[size_t(call.collective)];

@@ -209,7 +209,7 @@ coll_status await(Channel& channel, int rank, bool for_it_alone = false) {
 }
 // Waits for all ranks when they are oversubscribed: first for those that need this rank's core, then for the others,
 // which do not wait for it. Ranks may migrate meanwhile.
-coll_status await_all_in_a_crowd(Channel& channel) {
+coll_status await_all_oversubscribed(Channel& channel) {
   const Team& team = *channel.team;
   for (const bool all : {false, true})
     for (int other = 0; other < team.ranks; other++)
@@ -224,7 +224,7 @@ coll_status await_all_in_a_crowd(Channel& channel) {
   const Team& team = *channel.team;
   if (!team.oversubscribed) [[likely]]
     return await(channel, rank);
-  if (from.last - from.first == team.ranks) return await_all_in_a_crowd(channel);
+  if (from.last - from.first == team.ranks) return await_all_oversubscribed(channel);
   return await(channel, rank, is_leaf && team.ranks <= few);
 }
 

@@ -63,7 +63,7 @@ coll_status tree_bcast(Channel& channel, void* buffer, size_t bytes, int parent,
   return shown > bytes ? COLL_ERR_TRUNCATE : COLL_ERR_COUNT;
 }
 
-coll_status crowd_barrier(Channel& channel) {
+coll_status oversubscribed_barrier(Channel& channel) {
   channel.begin_without_cell();
   Team& team = *channel.team;
   team.publish_core();

@@ -29,6 +29,6 @@ coll_status tree_barrier(Channel& channel, const TreeNeighbors& tree);
 // latency_bcast().
 coll_status tree_bcast(Channel& channel, void* buffer, size_t bytes, int parent, bool passes_on);
 
-coll_status crowd_barrier(Channel& channel);
+coll_status oversubscribed_barrier(Channel& channel);
 
 }  // namespace coll::exec

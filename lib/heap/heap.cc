@@ -22,14 +22,14 @@ namespace {
 
 constexpr size_t huge_page = size_t(2) << 20;
 
-void (*tell)(const char*) = nullptr;
+void (*log_line)(const char*) = nullptr;
 // In a child after fork(), the copy of the heap is private, and allocates no more: the child's new memory is ordinary.
 std::atomic<bool> forked{false};
 std::atomic<uint64_t> blocks{0}, grown{0};
 
-void tell_once(const char* line) {
+void log_once(const char* line) {
   static std::atomic<bool> logged{false};
-  if (tell != nullptr && !logged.exchange(true)) tell(line);
+  if (log_line != nullptr && !logged.exchange(true)) log_line(line);
 }
 
 // ---- where the heap's memory is from ----
@@ -131,7 +131,7 @@ int arena_flags() {
     extent_hooks_t* own = &hooks;
     if (mallctl("arenas.create", &arena, &length, &own, sizeof own) == 0)
       flags.store(MALLOCX_ARENA(arena) | MALLOCX_TCACHE_NONE, std::memory_order_release);
-    else tell_once("COLL_HEAP=shared: shared memory cannot be allocated; the heap uses private memory");
+    else log_once("COLL_HEAP=shared: shared memory cannot be allocated; the heap uses private memory");
   });
   return flags.load(std::memory_order_acquire);
 }
@@ -141,13 +141,13 @@ void in_child() { forked.store(true, std::memory_order_relaxed); }
 }  // namespace
 
 void start(void (*say)(const char* line)) {
-  tell = say;
+  log_line = say;
   const char* wish = std::getenv("COLL_HEAP");
   const bool wanted = wish != nullptr && std::strcmp(wish, "shared") == 0;
   if (wish != nullptr && !wanted && *wish != 0 && std::strcmp(wish, "off") != 0)
-    tell_once("COLL_HEAP has an unknown value; use off or shared. The heap uses private memory");
+    log_once("COLL_HEAP has an unknown value; use off or shared. The heap uses private memory");
   if (wanted && pthread_atfork(nullptr, nullptr, in_child) != 0) {
-    tell_once("COLL_HEAP=shared: fork handlers cannot be registered; the heap uses private memory");
+    log_once("COLL_HEAP=shared: fork handlers cannot be registered; the heap uses private memory");
     return choose_allocator(false);
   }
   choose_allocator(wanted);
@@ -176,7 +176,7 @@ void* allocate(size_t bytes, size_t alignment, Contents contents) {
 
 void fell_back() {
   if (!forked.load(std::memory_order_relaxed))
-    tell_once("COLL_HEAP=shared: shared memory is exhausted; further allocations use private memory");
+    log_once("COLL_HEAP=shared: shared memory is exhausted; further allocations use private memory");
 }
 
 void release(void* memory) {

@@ -18,7 +18,7 @@ constexpr int usual_limit_s = 300, longest_limit_s = 86'400;
 constexpr const char* usual_directory = "/dev/shm";
 
 // Rank 0 sends the failure to all connected ranks, so that all report the same text. It ignores ranks that have exited.
-void tell_failure(std::vector<std::unique_ptr<OwnSocket>>& ranks, const std::string& text) {
+void send_failure(std::vector<std::unique_ptr<OwnSocket>>& ranks, const std::string& text) {
   const Frame header = frame(Kind::failure, std::min(text.size(), longest_failure));
   for (const std::unique_ptr<OwnSocket>& rank : ranks) {
     if (rank == nullptr) continue;
@@ -56,7 +56,7 @@ std::unique_ptr<Gathering> Gathering::meet(const JobRank& job_rank, const Meetin
   std::unique_ptr<Gathering> made(new Gathering(job_rank, options.limit));
   problem = job_rank.rank == 0 ? host(job_rank, options, made->ranks_) : visit(job_rank, options, made->ranks_);
   if (!problem.empty()) {
-    if (job_rank.rank == 0) tell_failure(made->ranks_, problem);
+    if (job_rank.rank == 0) send_failure(made->ranks_, problem);
     return nullptr;
   }
   // Errors are ignored here: the first exchange detects a rank that has exited.
@@ -88,7 +88,7 @@ bool Gathering::allgather(const void* send, void* recv, size_t bytes, std::strin
   const size_t all = bytes * size_t(job_rank_.ranks);
   const Frame header = frame(Kind::data, job_rank_.rank == 0 ? all : bytes);
   if (job_rank_.rank == 0) {
-    if (!collect(send, static_cast<char*>(recv), bytes, problem)) return tell_failure(ranks_, problem), false;
+    if (!collect(send, static_cast<char*>(recv), bytes, problem)) return send_failure(ranks_, problem), false;
     const Clock::time_point deadline = Clock::now() + limit_;
     // Errors are ignored here: the next exchange or the life mark shows that a rank has exited.
     for (size_t r = 1; r < ranks_.size(); r++)

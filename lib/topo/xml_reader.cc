@@ -36,7 +36,7 @@ class Reader {
   void fail(std::string what) {
     if (what_.empty()) what_ = std::move(what);
   }
-  void tell(const Status &status) {
+  void require_ok(const Status &status) {
     if (!status.ok()) fail(status.text());
   }
   void skip_space() {
@@ -123,7 +123,7 @@ class Reader {
       if (!what_.empty()) return;
     }
     open_.push_back(element.name);
-    tell(visitor_.open(element));
+    require_ok(visitor_.open(element));
     const bool empty = at("/>");
     next_ += empty ? 2 : 1;
     if (empty) end_element();
@@ -146,7 +146,7 @@ class Reader {
   }
 
   void end_element() {
-    tell(visitor_.close());
+    require_ok(visitor_.close());
     open_.pop_back();
     complete_ = open_.empty();
   }

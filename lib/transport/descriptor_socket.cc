@@ -82,7 +82,7 @@ DescriptorSocket::~DescriptorSocket() {
   if (!path_.empty() && maker_ == own_token()) unlink(path_.c_str());
 }
 
-std::string DescriptorSocket::send(const Token& to, int descriptor, std::chrono::milliseconds patience) const {
+std::string DescriptorSocket::send(const Token& to, int descriptor, std::chrono::milliseconds limit) const {
   constexpr uint32_t between_us = 1000;
   Name name(to, directory_);
   char byte = 0;
@@ -100,7 +100,7 @@ std::string DescriptorSocket::send(const Token& to, int descriptor, std::chrono:
   header->cmsg_type = SCM_RIGHTS;
   header->cmsg_len = CMSG_LEN(sizeof(int));
   memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
-  const auto deadline = Clock::now() + patience;
+  const auto deadline = Clock::now() + limit;
   while (sendmsg(socket_, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
     const int reason = errno;
     // Temporary: its queue is full of other processes' datagrams, or too many descriptors of this user are in flight.
@@ -114,10 +114,10 @@ std::string DescriptorSocket::send(const Token& to, int descriptor, std::chrono:
 }
 
 int DescriptorSocket::receive(const Sender& from, const FileIdentity& file, std::string& problem,
-                              std::chrono::milliseconds patience) const {
+                              std::chrono::milliseconds limit) const {
   constexpr int between_looks_ms = 50;
   const Name sender(from.name, directory_);
-  const auto deadline = Clock::now() + patience;
+  const auto deadline = Clock::now() + limit;
   for (;;) {
     if (connect(socket_, sender.get(), sender.bytes) != 0 && errno != EINTR)
       return problem = "does not pass its shared memory: " + not_there(directory_, errno), -1;
@@ -127,7 +127,7 @@ int DescriptorSocket::receive(const Sender& from, const FileIdentity& file, std:
       if (descriptor >= 0 || !problem.empty()) return descriptor;
     }
     if (Clock::now() >= deadline)
-      return problem = "has not passed its shared memory within " + std::to_string(patience.count() / 1000) +
+      return problem = "has not passed its shared memory within " + std::to_string(limit.count() / 1000) +
                        " s, although it lives; see whether it is stopped",
              -1;
   }

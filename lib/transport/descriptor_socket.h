@@ -26,7 +26,7 @@ namespace coll::transport {
 class DescriptorSocket {
  public:
   // How long a receiver waits for a sender that is alive, and a sender for room in the queue of a receiver.
-  static constexpr std::chrono::milliseconds usual_patience{30'000};
+  static constexpr std::chrono::milliseconds usual_limit{30'000};
 
   // Makes a socket with that name, which only processes that know the name can address. If `directory` is empty, the
   // socket is abstract, and processes of one network namespace reach it. Otherwise it is a file in `directory` that
@@ -40,7 +40,7 @@ class DescriptorSocket {
   // The reasons that the next two functions give continue a sentence that names the rank at the other end.
 
   // Sends a descriptor to the socket with that name. Returns "", or a reason with a fix.
-  std::string send(const Token& to, int descriptor, std::chrono::milliseconds patience = usual_patience) const;
+  std::string send(const Token& to, int descriptor, std::chrono::milliseconds limit = usual_limit) const;
   // The sender as this process knows it.
   struct Sender {
     Token name;
@@ -50,7 +50,7 @@ class DescriptorSocket {
   // Receives a descriptor of that file from that sender. Returns -1 and a reason if the sender has exited, gives up, or
   // does not send in time.
   int receive(const Sender& from, const FileIdentity& file, std::string& problem,
-              std::chrono::milliseconds patience = usual_patience) const;
+              std::chrono::milliseconds limit = usual_limit) const;
 
  private:
   DescriptorSocket(int socket, std::string directory) : socket_(socket), directory_(std::move(directory)) {}

@@ -129,7 +129,7 @@ class Request {
   friend class Comm;
   enum class State : uint8_t { idle, queued, running, complete };
   // Whether the auto-tuner has yet to choose the plan of this queued request.
-  bool awaits_its_turn() const { return running_ == nullptr && call_.exchange == nullptr; }
+  bool awaits_plan() const { return running_ == nullptr && call_.exchange == nullptr; }
   // These forward to the run of the plan or to the sparse exchange; see exec/run.h and exec/neighbor_exchange.h.
   size_t staging_bytes(int ranks) const;
   coll_status begin(exec::Channel& channel);
@@ -282,10 +282,10 @@ class Comm : public std::enable_shared_from_this<Comm> {
   void learn(const Call& call, tune::Cell& cell, int channel);
   void warn_of_drift(const Call& call, size_t bytes, double us);
   void keep_learned() const;
-  enum class Turned : uint8_t { ready, later, failed };
-  Turned take_turn(Request& request, bool at_head);
+  enum class Readiness : uint8_t { ready, later, failed };
+  Readiness prepare_tuned(Request& request, bool at_head);
   void equip(Request& request, const std::shared_ptr<exec::Bound>& bound);
-  int awaits_times_of(const Request& request);
+  int rank_of_awaited_times(const Request& request);
   coll_status perform_now(const Call& call);
   coll_status perform_among_requests(const Call& call);
   coll_status perform_timed(const Call& call);

@@ -66,7 +66,7 @@ coll_status Comm::start(Request& request) {
     if (is_tuned(call) && tuning_->is_on()) {
       request.cell_ = &cell_of(call, true);
       request.number_ = request.cell_->started++;
-      if (take_turn(request, false) == Turned::failed) return request.status_;
+      if (prepare_tuned(request, false) == Readiness::failed) return request.status_;
     } else {
       std::shared_ptr<exec::Bound>& bound = request.bound_[turn];
       if (bound == nullptr) {
@@ -140,13 +140,15 @@ void Comm::advance(Queue& queue) {
   while (!queue.requests.empty()) {
     Request& request = *queue.requests.front();
     if (request.state_ == Request::State::queued) {
-      if (request.awaits_its_turn()) [[unlikely]] {
-        Turned turned;
+      if (request.awaits_plan()) [[unlikely]] {
+        Readiness readiness;
         try {
-          turned = take_turn(request, true);
-        } catch (const std::bad_alloc&) { team_.fail(), turned = Turned::failed, request.status_ = COLL_ERR_NO_MEMORY; }
-        if (turned == Turned::failed) return complete(queue, request.status_);
-        if (turned == Turned::later) return;
+          readiness = prepare_tuned(request, true);
+        } catch (const std::bad_alloc&) {
+          team_.fail(), readiness = Readiness::failed, request.status_ = COLL_ERR_NO_MEMORY;
+        }
+        if (readiness == Readiness::failed) return complete(queue, request.status_);
+        if (readiness == Readiness::later) return;
       }
       if (!queue.channel.may_begin(request.staging_bytes(ranks()))) return;
       request.state_ = Request::State::running;
@@ -300,8 +302,8 @@ exec::AwaitedPost Comm::look_after_peers(const Request& request) {
     if (first.state_ == Request::State::running) {
       if (!first.idle(sync::WaitStage::yield)) complete(queue, first.run_status());
       else post = first.awaited();
-    } else if (first.awaits_its_turn()) {
-      const int missing = awaits_times_of(first), channel = int(&queue - queues_.data()) + 1;
+    } else if (first.awaits_plan()) {
+      const int missing = rank_of_awaited_times(first), channel = int(&queue - queues_.data()) + 1;
       if (missing < 0) continue;
       const std::atomic<uint64_t>& number = tuning_->line(channel, missing).number;
       post = {&number, tuning_->number(channel), missing};

@@ -219,17 +219,17 @@ void Comm::keep_learned() const {
 // The requests of a cell may be on several channels. The tuner serves them in the order in which they were started. A
 // request before which the ranks must exchange times does so once it is at the head of its channel, and later requests
 // of the cell wait for it.
-Comm::Turned Comm::take_turn(Request& request, bool at_head) {
+Comm::Readiness Comm::prepare_tuned(Request& request, bool at_head) {
   Cell& cell = *request.cell_;
   const int channel = int(request.queue_) + 1;
-  if (request.number_ != cell.taken) return Turned::later;
+  if (request.number_ != cell.taken) return Readiness::later;
   if (cell.awaits_times()) {
-    if (!at_head) return Turned::later;
+    if (!at_head) return Readiness::later;
     if (!tuning_->is_published(channel)) {
       tuning_->publish(channel, cell.notes());
       team_.posted();
     }
-    if (tuning_->missing(channel) >= 0) return Turned::later;
+    if (tuning_->missing(channel) >= 0) return Readiness::later;
     learn(request.call_, cell, channel);
   }
   cell.taken++;
@@ -241,13 +241,13 @@ Comm::Turned Comm::take_turn(Request& request, bool at_head) {
   request.turn_ = rests ? Cell::Turn{.way = cell.now()} : cell.turn(request.call_.bytes());
   const BoundEntry* entry;
   request.status_ = bound_for(request.call_, channel, request.turn_.way, entry);
-  if (request.status_ != COLL_OK) return Turned::failed;
+  if (request.status_ != COLL_OK) return Readiness::failed;
   equip(request, request.bound_[request.queue_] = entry->bound);
-  return Turned::ready;
+  return Readiness::ready;
 }
 
 // Returns the rank whose times the request waits for; -1: it waits for another request of this rank.
-int Comm::awaits_times_of(const Request& request) {
+int Comm::rank_of_awaited_times(const Request& request) {
   const int channel = int(request.queue_) + 1;
   return request.cell_ != nullptr && tuning_->is_published(channel) ? tuning_->missing(channel) : -1;
 }

@@ -88,7 +88,7 @@ class Scratch {
   ~Scratch() { give_back(); }
   // Returns at least `bytes`, in the arena aligned to a cache line. The previous contents are lost. Throws
   // std::bad_alloc.
-  char* take(size_t bytes);
+  char* reserve(size_t bytes);
   char* memory() const { return memory_; }
   void give_back();
 

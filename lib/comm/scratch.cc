@@ -11,7 +11,7 @@ namespace coll::comm {
 
 using plan::Collective;
 
-char* Scratch::take(size_t bytes) {
+char* Scratch::reserve(size_t bytes) {
   if (bytes <= bytes_) return memory_;
   give_back();
   std::string problem;
@@ -52,7 +52,7 @@ size_t result_count(const Call& call, int rank) {
 // Fills the scratch memory with the input in float, followed by room for the result.
 exec::Arguments widen(const Call& call, int rank, int ranks, Scratch& scratch) {
   const size_t inputs = input_count(call, ranks);
-  auto* memory = reinterpret_cast<float*>(scratch.take((inputs + result_count(call, rank)) * sizeof(float)));
+  auto* memory = reinterpret_cast<float*>(scratch.reserve((inputs + result_count(call, rank)) * sizeof(float)));
   call.reducer.kernel.begin(memory, nullptr, &call.send, 1, inputs);
   const mem::ReduceFunction join = call.reducer.kernel.join;
   scratch.reducer = {.kernel = {.whole = join, .begin = join, .join = join, .finish = join},
@@ -71,18 +71,18 @@ exec::Arguments separate_buffers(const Call& call, size_t element_bytes, int ran
   if (element_bytes != call.element_bytes) return widen(call, rank, ranks, scratch);
   exec::Arguments arguments = call.arguments();
   if (call.collective == Collective::reduce_scatter) {
-    arguments.recv = scratch.take(result_count(call, rank) * call.element_bytes);
+    arguments.recv = scratch.reserve(result_count(call, rank) * call.element_bytes);
     return arguments;
   }
   if (call.pieces == nullptr) {
     const size_t bytes = call.bytes() * size_t(ranks);
-    char* input = scratch.take(bytes);
+    char* input = scratch.reserve(bytes);
     mem::copy(input, call.recv, bytes);
     arguments.send = input;
     return arguments;
   }
   const Pieces& pieces = *call.pieces;
-  char* input = scratch.take((pieces.send_offsets.back() + pieces.counts.back()) * call.element_bytes);
+  char* input = scratch.reserve((pieces.send_offsets.back() + pieces.counts.back()) * call.element_bytes);
   for (size_t block = 0; block < pieces.counts.size(); block++)
     mem::copy(input + pieces.send_offsets[block] * call.element_bytes,
               static_cast<char*>(call.recv) + pieces.recv_offsets[block] * call.element_bytes,

@@ -163,7 +163,7 @@ void Comm::begin(const Call& call, Cell& cell, bool request) {
 
 // REQUIRES: all ranks have published their lines of the channel's exchange.
 void Comm::learn(const Call& call, Cell& cell, int channel) {
-  const bool over = cell.learn(tuning_->take(channel));
+  const bool over = cell.learn(tuning_->collect(channel));
   if (!over) return;
   const tune::Choice& now = cell.ways()[cell.now()].choice;
   const double us = cell.ways()[cell.now()].us;

@@ -43,7 +43,7 @@ int Tuning::missing(int channel) {
   return at.present < ranks ? at.present : -1;
 }
 
-std::span<const tune::Notes> Tuning::take(int channel) {
+std::span<const tune::Notes> Tuning::collect(int channel) {
   for (size_t r = 0; r < all_.size(); r++) all_[r] = line(channel, int(r)).notes;
   Channel& at = channels_[size_t(channel)];
   at = {.number = at.number + 1};

@@ -49,7 +49,7 @@ class Tuning {
   // Returns a rank that has not published its line; -1: all have. REQUIRES: is_published().
   int missing(int channel);
   // Ends the exchange and returns the notes of all ranks, valid until the next take(). REQUIRES: missing() < 0.
-  std::span<const tune::Notes> take(int channel);
+  std::span<const tune::Notes> collect(int channel);
 
  private:
   struct Channel {

@@ -28,7 +28,7 @@ coll_status Channel::all_done(uint64_t number) {
 }
 
 bool Channel::fits_here(const StagingRing& ring, size_t staging_bytes) const {
-  const size_t bytes = ring.taken_by(staging_bytes);
+  const size_t bytes = ring.used_by(staging_bytes);
   if (ring.position == 0) return bytes <= ring.half_bytes;
   const bool alone = !starts_over && 2 * bytes >= ring.staging_window_bytes;
   return !alone && ring.position + bytes <= std::min(ring.half_bytes, ring.staging_window_bytes);
@@ -73,7 +73,7 @@ coll_status Channel::begin(size_t staging_bytes, size_t* offset) {
   }
   ring.half = place.half;
   *offset = ring.offset(place.half, place.position);
-  ring.position = place.position + ring.taken_by(staging_bytes);
+  ring.position = place.position + ring.used_by(staging_bytes);
   ring.last_use[ring.half] = operation;
   return COLL_OK;
 }
@@ -93,16 +93,16 @@ void Channel::touch_more(StagingRing& ring) {
       transport::touch_pages(part + ring.offset(ring.half, touched), ring.slot_bytes);
 }
 
-char* Channel::take_payload(size_t bytes) {
-  char* taken = next_payload(bytes);
+char* Channel::allocate_payload(size_t bytes) {
+  char* payload = next_payload(bytes);
   const size_t lines = (bytes + sync::line_bytes - 1) / sync::line_bytes;
-  payload_at_ = std::min(size_t(taken - payloads) + lines * sync::line_bytes + payload_gap_bytes, payloads_bytes);
+  payload_at_ = std::min(size_t(payload - payloads) + lines * sync::line_bytes + payload_gap_bytes, payloads_bytes);
   if (payload_at_ > payloads_touched_) [[unlikely]] {
     const size_t end = std::min(payload_at_ + touch_bytes, payloads_bytes);
     transport::touch_pages(payloads + payloads_touched_, end - payloads_touched_);
     payloads_touched_ = end;
   }
-  return taken;
+  return payload;
 }
 
 coll_status Channel::begin_cell() {

@@ -193,7 +193,7 @@ class Channel {
            (payload_at_ + bytes <= std::min(payloads_bytes, 2 * rings.back().staging_window_bytes) ? payload_at_ : 0);
   }
   // Allocates the next payload of this many bytes.
-  char* take_payload(size_t bytes);
+  char* allocate_payload(size_t bytes);
   // How many bytes of `payloads` have pages.
   size_t payloads_touched() const { return payloads_touched_; }
   // Whether begin() would not wait; false while peers may still use the staging.

@@ -125,7 +125,7 @@ inline void store(char* payload, size_t at, const void* data, size_t bytes, size
   mem::SharedStores& stores = channel.team->stores;
   if (bytes >= mem::SharedStores::least_bytes && stores.is_due()) stores.measure(mailbox.sequence);
   const bool out_of_line = has_out_of_line_payload(channel, bytes, synchronizing);
-  char* payload = out_of_line ? channel.take_payload(bytes) : mailbox.payload;
+  char* payload = out_of_line ? channel.allocate_payload(bytes) : mailbox.payload;
   if (stores_without_rfo(channel, bytes, synchronizing)) {
     const bool streams = stores.stream(bytes);
     mem::copy_shared(payload, own.data, own.bytes, streams);

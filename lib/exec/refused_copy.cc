@@ -58,13 +58,13 @@ OwnersAnswer Team::advance(OwnersCopy& copy) {
   if (piece == nullptr) return OwnersAnswer::failed;
   for (;;) {
     // An owner that exited without an answer may still be in the middle of the copy: then the piece is not used again.
-    const bool has_gone = piece_is_taken_ && has_exited(shared.owner);
+    const bool has_gone = piece_is_used_ && has_exited(shared.owner);
     const uint32_t state = sync::seen(shared.state);
-    if (piece_is_abandoned_ && state != RefusedCopy::asked) piece_is_taken_ = piece_is_abandoned_ = false;
-    if (copy.asked == 0 && piece_is_taken_) return has_gone ? OwnersAnswer::failed : OwnersAnswer::pending;
+    if (piece_is_abandoned_ && state != RefusedCopy::asked) piece_is_used_ = piece_is_abandoned_ = false;
+    if (copy.asked == 0 && piece_is_used_) return has_gone ? OwnersAnswer::failed : OwnersAnswer::pending;
     if (copy.asked != 0) {
       if (state == RefusedCopy::asked) return has_gone ? OwnersAnswer::failed : OwnersAnswer::pending;
-      piece_is_taken_ = false;
+      piece_is_used_ = false;
       if (state != RefusedCopy::made) return OwnersAnswer::failed;
       if (!copy.write && copy_to_any(copy.local + copy.done, piece, copy.asked) != 0) return OwnersAnswer::failed;
       copy.done += copy.asked;
@@ -74,7 +74,7 @@ OwnersAnswer Team::advance(OwnersCopy& copy) {
     const size_t length = std::min(refused_piece_bytes, copy.bytes - copy.done);
     if (copy.write && copy_from_any(piece, copy.local + copy.done, length) != 0) return OwnersAnswer::failed;
     copy.asked = length;
-    piece_is_taken_ = true;
+    piece_is_used_ = true;
     shared.owner = copy.owner;
     shared.write = copy.write;
     shared.address = copy.address + copy.done;
@@ -85,7 +85,7 @@ OwnersAnswer Team::advance(OwnersCopy& copy) {
 }
 
 void Team::make_all_refused_copies() {
-  sync::take_wanted(members[size_t(rank)].state->refusals);
+  sync::clear_wanted(members[size_t(rank)].state->refusals);
   for (const Member& member : members) {
     RefusedCopy& copy = member.state->refused;
     if (sync::seen(copy.state) != RefusedCopy::asked || copy.owner != rank) continue;

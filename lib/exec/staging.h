@@ -39,7 +39,7 @@ struct StagingRing {
 
   // Bytes of the longest operation.
   size_t most_bytes() const { return slot_bytes == 0 ? half_bytes : slot_bytes; }
-  size_t taken_by(size_t staging_bytes) const { return slot_bytes == 0 ? staging_bytes : slot_bytes; }
+  size_t used_by(size_t staging_bytes) const { return slot_bytes == 0 ? staging_bytes : slot_bytes; }
   // Byte offset from the beginning of a rank's part.
   size_t offset(size_t in_half, size_t at) const {
     return in_half * half_stride + (slot_bytes == 0 ? at : at / slot_bytes * slot_stride);

@@ -157,7 +157,7 @@ class Team {
   Abort aborted() const;
 
  private:
-  bool piece_is_taken_ = false, piece_is_abandoned_ = false;  // this rank's, by an OwnersCopy
+  bool piece_is_used_ = false, piece_is_abandoned_ = false;  // this rank's, by an OwnersCopy
 
   uint32_t core_of(int of_rank) const { return members[size_t(of_rank)].state->core.load(std::memory_order_relaxed); }
   void make_all_refused_copies();

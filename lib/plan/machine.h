@@ -64,7 +64,7 @@ class Machine {
 
   // Takes the next step of a lane, or notes the value that it waits for and returns Stop::blocked.
   template <class Observer>
-  Stop take(LaneState& lane, Observer& observer);
+  Stop run_step(LaneState& lane, Observer& observer);
 
   // Returns the lane as it took its step at `time`, with the iteration. Control flow does not depend on data, so the
   // machine repeats it.
@@ -95,7 +95,7 @@ class Machine {
 };
 
 template <class Observer>
-[[gnu::always_inline]] inline Stop Machine::take(LaneState& lane, Observer& observer) {
+[[gnu::always_inline]] inline Stop Machine::run_step(LaneState& lane, Observer& observer) {
   if (lane.ended()) return Stop::ended;
   const Step& step = lane.step();
   ++lane.time;

@@ -73,8 +73,8 @@ bool Scheduler::run(Observer& observer) {
     Turn turn = pick();
     LaneState& lane = lanes[ready_[turn.position]];
     Stop stop = Stop::ran;
-    for (uint32_t taken = 0; taken < turn.steps && stop == Stop::ran; ++taken) {
-      stop = machine_->take(lane, observer);
+    for (uint32_t steps = 0; steps < turn.steps && stop == Stop::ran; ++steps) {
+      stop = machine_->run_step(lane, observer);
       if (!woken.empty()) {
         ready_.insert(ready_.end(), woken.begin(), woken.end());
         woken.clear();

@@ -199,7 +199,7 @@ class World {
     for (;;) {
       acts_ = moves_ = false;
       wait_until_ = 0;
-      const Stop stop = machine_.take(lane, *this);
+      const Stop stop = machine_.run_step(lane, *this);
       // Loops, skipped steps and waits without effect are too short to count.
       if (acts_) processor.clock += step_us_;
       if (stop == Stop::blocked) return false;

@@ -74,7 +74,7 @@ inline bool is_wanted(const Word& wanted) {
   return wanted.load(std::memory_order_relaxed) != 0;
 }
 template <typename Word>
-inline void take_wanted(Word& wanted) {
+inline void clear_wanted(Word& wanted) {
   wanted.exchange(0, std::memory_order_acq_rel);
 }
 

@@ -4,7 +4,7 @@ names the acquire of each release; and every file that the page names does."""
 import re
 
 PAGE = "docs/memory-order.md"
-ORDERS = re.compile(r"\bmemory_order\b|\bmemory_order_\w+|\bsync::(post|seen|is_posted|ask|is_wanted|take_wanted)\b"
+ORDERS = re.compile(r"\bmemory_order\b|\bmemory_order_\w+|\bsync::(post|seen|is_posted|ask|is_wanted|clear_wanted)\b"
                     r"|\b(ring_for_sleepers|sleep_unless)\b")
 
 

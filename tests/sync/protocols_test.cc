@@ -169,7 +169,7 @@ struct Request : rl::test_suite<Request, 3> {
     }
     for (int answered = 0; answered < 2;) {
       while (!sync::is_wanted(wanted)) pass();
-      sync::take_wanted(wanted);
+      sync::clear_wanted(wanted);
       for (int asker = 0; asker < 2; asker++) {
         if (sync::seen(requests[asker]) != asked) continue;
         result[asker] = 10 * wish[asker];

@@ -17,7 +17,7 @@ Plan gather_bcast(const Request& request) {
   b.parameter("chunk", ring.chunk_bytes);
   b.parameter("depth", ring.depth);
   const Window gathered(b, Buffer::recv, ring, ranks);
-  const uint16_t written = b.flag(), complete = b.flag(), taken = b.flag();
+  const uint16_t written = b.flag(), complete = b.flag(), consumed = b.flag();
   const uint16_t longest = piece(b, any_rank, any_rank, ring.chunk_bytes);
   std::vector<uint16_t> pieces;
   for (int rank = 0; rank < ranks; ++rank) pieces.push_back(piece(b, rank, any_rank, ring.chunk_bytes));
@@ -31,19 +31,19 @@ Plan gather_bcast(const Request& request) {
       in.post(gathered.flag, all_iterations(longest, 1), gathered.direct());
       in.loop(longest);
       in.copy(mine, own_recv(root), own_send());
-      wait_each(in, others, taken, iteration_before(ring.depth), gathered.staged());
+      wait_each(in, others, consumed, iteration_before(ring.depth), gathered.staged());
       in.copy(mine, gathered.of(root, root), own_send(), gathered.staged());
       for (int peer : others) {
         in.wait(peer, written, this_iteration_of(pieces[size_t(peer)]));
         in.copy(pieces[size_t(peer)], own_recv(peer), gathered.of(root, peer), gathered.staged(), false);
       }
       in.post(complete, this_iteration()).end();
-      wait_each(in, others, taken, all_iterations(longest), gathered.direct());
+      wait_each(in, others, consumed, all_iterations(longest), gathered.direct());
 
       LaneBuilder free = b.lane(rank);
       free.wait(root, gathered.flag, constant(1));  // the other lane has published the view
       free.loop(longest);
-      wait_each(free, others, taken, this_iteration(), gathered.staged());
+      wait_each(free, others, consumed, this_iteration(), gathered.staged());
       free.post(gathered.flag, this_iteration(1), gathered.staged()).end();
     } else {
       in.wait(root, gathered.flag, constant(1));
@@ -59,7 +59,7 @@ Plan gather_bcast(const Request& request) {
       out.loop(longest).wait(root, complete, this_iteration());
       for (int peer : all_but(ranks, rank))
         out.copy(pieces[size_t(peer)], own_recv(peer), gathered.of(root, peer), {}, false);
-      out.post(taken, this_iteration()).end();
+      out.post(consumed, this_iteration()).end();
     }
   }
   return b.finish();

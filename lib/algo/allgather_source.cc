@@ -48,7 +48,7 @@ Plan read(const Request& request, const char* name, Buffer buffer) {
   b.direction(plan::Direction::read);
   b.one_reader();
   const Window source(b, buffer, ring);
-  const uint16_t taken = b.flag();
+  const uint16_t consumed = b.flag();
   const Pieces pieces(b, ranks, ring.chunk_bytes);
   for (int rank : b.ranks()) {
     const std::vector<int> peers = before(ranks, rank);
@@ -58,13 +58,13 @@ Plan read(const Request& request, const char* name, Buffer buffer) {
     source.publish(supply);
     if (!source.plain) supply.post(source.flag, all_iterations(mine, 1), source.direct());
     supply.loop(mine);
-    wait_each(supply, peers, taken, iteration_before(ring.depth), source.staged());
+    wait_each(supply, peers, consumed, iteration_before(ring.depth), source.staged());
     supply.copy(mine, source.of(rank), own_send(), source.staged());
     supply.post(source.flag, this_iteration(1), source.staged());
     supply.copy(mine, own_recv(rank), own_send(), {}, false);
     supply.end();
     supply.post(source.flag, all_iterations(mine, 1), source.staged());
-    if (!source.plain) wait_each(supply, peers, taken, all_iterations(mine), source.direct());
+    if (!source.plain) wait_each(supply, peers, consumed, all_iterations(mine), source.direct());
 
     LaneBuilder fetch = b.lane(rank);
     fetch.loop(pieces.longest);
@@ -72,7 +72,7 @@ Plan read(const Request& request, const char* name, Buffer buffer) {
       fetch.wait(peer, source.flag, this_iteration_of(pieces[peer], 1));
       fetch.copy(pieces[peer], own_recv(peer), source.of(peer), {}, false);
     }
-    fetch.post(taken, this_iteration()).end();
+    fetch.post(consumed, this_iteration()).end();
     wait_each(fetch, peers, source.flag, constant(1));
   }
   return b.finish();

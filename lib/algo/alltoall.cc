@@ -28,7 +28,7 @@ Plan exchange(const Request& request, const char* name, SenderOf sender_of) {
   b.one_reader();
   b.synchronizing();
   const Window source(b, Buffer::send, ring, ranks);
-  const uint16_t taken = b.flag();
+  const uint16_t consumed = b.flag();
   // Irregular pieces have one range per pair of ranks; ranges of other pairs are not registered.
   const auto range_of = [&](int sender, int receiver) {
     return request.irregular ? piece(b, sender, receiver, ring.chunk_bytes)
@@ -46,14 +46,14 @@ Plan exchange(const Request& request, const char* name, SenderOf sender_of) {
     supply.post(source.flag, all_iterations(longest_sent, 1), source.direct());
     supply.loop(longest_sent);
     for (int peer : senders) {
-      supply.wait(peer, taken, iteration_before_of(range_of(rank, peer), ring.depth), source.staged());
+      supply.wait(peer, consumed, iteration_before_of(range_of(rank, peer), ring.depth), source.staged());
       supply.copy(range_of(rank, peer), source.of(rank, peer), own_send(peer), source.staged());
     }
     supply.post(source.flag, this_iteration(1), source.staged());
     supply.copy(mine, own_recv(rank), own_send(rank), {}, false);
     supply.end();
     supply.post(source.flag, all_iterations(longest_sent, 1), source.staged());
-    for (int peer : senders) supply.wait(peer, taken, all_iterations(range_of(rank, peer)), source.direct());
+    for (int peer : senders) supply.wait(peer, consumed, all_iterations(range_of(rank, peer)), source.direct());
 
     LaneBuilder fetch = b.lane(rank);
     fetch.loop(longest_got);
@@ -61,7 +61,7 @@ Plan exchange(const Request& request, const char* name, SenderOf sender_of) {
       fetch.wait(peer, source.flag, this_iteration_of(range_of(peer, rank), 1));
       fetch.copy(range_of(peer, rank), own_recv(peer), source.of(peer, rank), {}, false);
     }
-    fetch.post(taken, this_iteration()).end();
+    fetch.post(consumed, this_iteration()).end();
     wait_each(fetch, senders, source.flag, constant(1));
   }
   return b.finish();

@@ -20,7 +20,7 @@ class Bruck {
         ring_(ring_of_blocks(request, places())),
         b_(start(Collective::alltoall, "bruck", request)),
         shared_(b_, Buffer::none, ring_, places()),
-        taken_(b_.flag()),
+        consumed_(b_.flag()),
         all_(piece(b_, any_rank, any_rank, ring_.chunk_bytes)) {
     b_.parameter("chunk", ring_.chunk_bytes);
     b_.parameter("depth", ring_.depth);
@@ -49,7 +49,7 @@ class Bruck {
     LaneBuilder lane = b_.lane(rank);
     lane.loop(all_);
     for (int distance = 1; distance < ranks_; distance *= 2)
-      lane.wait(rank_of(rank + distance), taken_, iteration_before(ring_.depth));
+      lane.wait(rank_of(rank + distance), consumed_, iteration_before(ring_.depth));
     for (int i = 1; i < ranks_; ++i) lane.copy(all_, waiting(rank, i, 1), own_send(rank_of(rank + i)));
     int step = 0;
     lane.post(ready_[0], this_iteration());
@@ -64,14 +64,14 @@ class Bruck {
       }
       if (2 * distance < ranks_) lane.post(ready_[size_t(step)], this_iteration());
     }
-    lane.post(taken_, this_iteration()).end();
+    lane.post(consumed_, this_iteration()).end();
   }
 
   const int ranks_;
   const Ring ring_;
   Builder b_;
   const Window shared_;
-  const uint16_t taken_, all_;
+  const uint16_t consumed_, all_;
   std::vector<uint16_t> ready_;   // by step: the pieces that advance in it are in the rank's slots
   std::vector<int> first_place_;  // [i]: first block of piece i in a slot
 };

@@ -4,7 +4,7 @@
 namespace coll::algo {
 
 Downward::Downward(Builder& b, Buffer buffer, Ring ring, int rounds, int pieces)
-    : ring_(ring), data_(b, buffer, ring), taken_(b.flag()), chunks_(b.range({.chunk_bytes = ring.chunk_bytes})) {
+    : ring_(ring), data_(b, buffer, ring), consumed_(b.flag()), chunks_(b.range({.chunk_bytes = ring.chunk_bytes})) {
   for (int round = 1; round < rounds; ++round) later_rounds_.push_back(b.flag());
   for (int piece = 0; pieces > 1 && piece < pieces; ++piece) piece_flags_.push_back(b.flag());
   // Larger slices are composed of the smallest ones, so that their borders agree.
@@ -21,13 +21,14 @@ Downward::Downward(Builder& b, Buffer buffer, Ring ring, int rounds, int pieces)
 // otherwise children of two rounds would read at the same time.
 void Downward::await_slot(LaneBuilder& lane, const Node& node) const {
   if (node.leaf()) return;
-  if (node.rounds.size() == 1) wait_each(lane, node.rounds[0], taken_, iteration_before(ring_.depth), data_.staged());
-  else wait_each(lane, node.rounds.back(), taken_, iteration_before(1));
+  if (node.rounds.size() == 1)
+    wait_each(lane, node.rounds[0], consumed_, iteration_before(ring_.depth), data_.staged());
+  else wait_each(lane, node.rounds.back(), consumed_, iteration_before(1));
 }
 
 void Downward::offer(LaneBuilder& lane, const Node& node) const {
   for (size_t round = 0; round < node.rounds.size(); ++round) {
-    if (round > 0) wait_each(lane, node.rounds[round - 1], taken_, this_iteration());
+    if (round > 0) wait_each(lane, node.rounds[round - 1], consumed_, this_iteration());
     lane.post(round_flag(int(round)), this_iteration());
   }
 }
@@ -41,7 +42,7 @@ void Downward::offer_pieces(LaneBuilder& lane, const Node& node, int piece, int 
 
 void Downward::retire(LaneBuilder& lane, const Node& node) const {
   if (node.leaf() || data_.plain) return;
-  wait_each(lane, node.rounds.back(), taken_, all_iterations(chunks_), data_.direct());
+  wait_each(lane, node.rounds.back(), consumed_, all_iterations(chunks_), data_.direct());
 }
 
 void Downward::send_all(LaneBuilder& lane, int rank, const Node& node) {
@@ -87,7 +88,7 @@ void Downward::receive(LaneBuilder& lane, int rank, const Node& node) {
       lane.copy2(range, own_recv(), data_.of(rank), data_.of(node.parent), data_.staged());
       if (!data_.plain) lane.copy(range, own_recv(), data_.of(node.parent), data_.direct());
     }
-    if (piece + 1 == node.pieces) lane.post(taken_, this_iteration());
+    if (piece + 1 == node.pieces) lane.post(consumed_, this_iteration());
     if (node.rounds.size() == 1) offer_pieces(lane, node, piece, node.pieces);
   }
   if (node.rounds.size() > 1) offer(lane, node);

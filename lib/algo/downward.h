@@ -49,7 +49,7 @@ class Downward {
 
   Ring ring_;
   Window data_;
-  uint16_t taken_;  // the rank has copied this iteration's chunk
+  uint16_t consumed_;  // the rank has copied this iteration's chunk
   uint16_t chunks_;
   std::vector<uint16_t> piece_flags_;   // empty if all holders offer whole chunks
   std::vector<uint16_t> piece_ranges_;  // the slices of a chunk in 1, 2, 4 ... parts

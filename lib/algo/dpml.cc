@@ -20,7 +20,7 @@ class Flat {
         shares_(b_, what, request, ranks_, 1),
         shared_(shares_.window(b_, Buffer::none)),
         complete_(b_.flag()),
-        taken_(b_.flag()) {
+        consumed_(b_.flag()) {
     if (!scatters_) sums_.emplace(b_, Buffer::none, shares_.ring());
     if (what == Collective::allreduce) b_.synchronizing();
   }
@@ -31,7 +31,7 @@ class Flat {
     for (int rank : b_.ranks()) {
       work(rank);
       if (std::ranges::find(readers_, rank) != readers_.end())
-        collect(b_.lane(rank), shares_.all(), results, *sums_, complete_, taken_);
+        collect(b_.lane(rank), shares_.all(), results, *sums_, complete_, consumed_);
     }
     return b_.finish();
   }
@@ -46,7 +46,7 @@ class Flat {
     wait_each(lane, others, complete_, iteration_before(shares_.depth()));
     shares_.stage(lane, rank, shared_);
     lane.post(shared_.flag, this_iteration());
-    wait_each(lane, readers_, taken_, iteration_before(shares_.depth()));
+    wait_each(lane, readers_, consumed_, iteration_before(shares_.depth()));
     wait_each(lane, others, shared_.flag, this_iteration());
     std::vector<Operand> sources;
     for (int q = 0; q < ranks_; ++q) sources.push_back(shares_.in(shared_, q, rank));
@@ -61,7 +61,7 @@ class Flat {
   const Shares shares_;
   const Window shared_;         // the rank's vector
   std::optional<Window> sums_;  // the rank's share of the result
-  const uint16_t complete_, taken_;
+  const uint16_t complete_, consumed_;
 };
 
 }  // namespace

@@ -37,7 +37,7 @@ class TwoLevel {
         shared_(shares_.window(b_, Buffer::none)),
         partial_(b_.flag()),
         complete_(b_.flag()),
-        taken_(b_.flag()) {
+        consumed_(b_.flag()) {
     if (what == Collective::allreduce) b_.synchronizing();
     if (what == Collective::reduce) output_.emplace(shares_.window(b_, Buffer::recv));
     for (const std::vector<int>& group : sockets_.groups) {
@@ -60,7 +60,7 @@ class TwoLevel {
       work(rank);
       if (output_ && rank == root_) drain(rank);
       else if (std::ranges::find(readers_, rank) != readers_.end())
-        collect(b_.lane(rank), shares_.all(), results_, shared_, complete_, taken_);
+        collect(b_.lane(rank), shares_.all(), results_, shared_, complete_, consumed_);
     }
     return b_.finish();
   }
@@ -98,7 +98,7 @@ class TwoLevel {
     LaneBuilder lane = b_.lane(rank);
     lane.loop(shares_.all());
     if (scatters_) wait_each(lane, all_but(ranks_, -1), complete_, iteration_before(shares_.depth()));
-    else wait_each(lane, readers_, taken_, iteration_before(shares_.depth()));
+    else wait_each(lane, readers_, consumed_, iteration_before(shares_.depth()));
     shares_.stage(lane, rank, shared_);
     lane.post(shared_.flag, this_iteration()).end();
   }
@@ -111,7 +111,7 @@ class TwoLevel {
     for (const Result& result : results_) lane.wait(result.owner, complete_, this_iteration());
     lane.copy(shares_.all(), own_recv(), output_->of(rank), output_->staged(), false);
     lane.post(output_->flag, this_iteration(1), output_->staged());
-    lane.post(taken_, this_iteration()).end();
+    lane.post(consumed_, this_iteration()).end();
   }
 
   void work(int rank) {
@@ -181,7 +181,7 @@ class TwoLevel {
   const Shares shares_;
   const Window shared_;           // the rank's vector, then the results of its slice and of its share of the slice
   std::optional<Window> output_;  // reduce: the root's result
-  const uint16_t partial_, complete_, taken_;
+  const uint16_t partial_, complete_, consumed_;
   std::vector<std::vector<Ranks>> nodes_;  // by socket
   std::vector<Ranks> all_nodes_;
   std::vector<FoldStep> steps_;  // the fold across all nodes of all sockets

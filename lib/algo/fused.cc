@@ -32,7 +32,7 @@ class Fused {
     if (!one_step) boxes_.emplace(b_, shares_.ring().chunk_bytes, ranks_);
     // A rank that posts its result of an allreduce has also read all ranks' inputs, so one flag serves for both.
     done_ = everywhere_ ? output_->flag : b_.flag();
-    if (everywhere_) taken_ = b_.flag();
+    if (everywhere_) consumed_ = b_.flag();
     if (everywhere_ || scatters_) b_.synchronizing();
   }
 
@@ -82,7 +82,7 @@ class Fused {
     const std::vector<Operand> sources = sources_of(lane, rank);
     if (everywhere_) {
       const Operand both[] = {own_recv(), output_->of(rank)};
-      wait_each(lane, peers_, taken_, iteration_before(shares_.depth()), output_->staged());
+      wait_each(lane, peers_, consumed_, iteration_before(shares_.depth()), output_->staged());
       lane.reduce(shares_.of(rank), both, sources, output_->staged());
       lane.reduce(shares_.of(rank), {both, 1}, sources, output_->direct());
     } else {
@@ -94,7 +94,7 @@ class Fused {
     lane.post(done_, this_iteration());
     lane.end();
     if (scatters_) wait_each(lane, peers_, input_.flag, constant(begun_));
-    if (everywhere_) wait_each(lane, peers_, taken_, all_iterations(shares_.all()), output_->direct());
+    if (everywhere_) wait_each(lane, peers_, consumed_, all_iterations(shares_.all()), output_->direct());
   }
 
   // The operands of the last step that makes the rank's share: all sources, or the two halves of the fold. The halves
@@ -113,7 +113,7 @@ class Fused {
       lane.wait(q, done_, this_iteration());
       lane.copy(shares_.of(q), own_recv(), output_->of(q), {}, false);
     }
-    lane.post(taken_, this_iteration());
+    lane.post(consumed_, this_iteration());
     lane.end();
   }
 
@@ -134,7 +134,7 @@ class Fused {
   const Window input_;
   std::optional<Window> output_;
   std::optional<Boxes> boxes_;
-  uint16_t done_ = 0, taken_ = 0;
+  uint16_t done_ = 0, consumed_ = 0;
   std::vector<int> peers_;
 };
 

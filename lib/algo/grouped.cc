@@ -157,7 +157,7 @@ class Gather : Grouped {
 class Scatter : Grouped {
  public:
   explicit Scatter(const Request& request)
-      : Grouped(request, Collective::scatter, request.hierarchy->ranks()), data_(slots(ranks_)), taken_(b_.flag()) {}
+      : Grouped(request, Collective::scatter, request.hierarchy->ranks()), data_(slots(ranks_)), consumed_(b_.flag()) {}
 
   Plan make(const topo::Hierarchy& hierarchy) {
     const topo::Hierarchy small = topo::in_small_groups(hierarchy, topo::Counted::l3s);
@@ -166,7 +166,7 @@ class Scatter : Grouped {
       LaneBuilder lane = b_.lane(rank);
       lane.loop(piece_);
       if (rank == root_) {
-        wait_each(lane, all_but(ranks_, root_), taken_, slot_free());
+        wait_each(lane, all_but(ranks_, root_), consumed_, slot_free());
         lane.copy_blocks(ranks_, piece_, data_.of(root_, 0), own_send(0));
         lane.post(data_.flag, this_iteration());
         lane.copy(piece_, own_recv(), own_send(root_), {}, false);
@@ -174,7 +174,7 @@ class Scatter : Grouped {
         lane.wait(tree.parent(rank), data_.flag, this_iteration());
         if (tree.levels_led(rank) > 0) lane.post(data_.flag, this_iteration());
         lane.copy(piece_, own_recv(), data_.of(root_, rank), {}, false);
-        lane.post(taken_, this_iteration());
+        lane.post(consumed_, this_iteration());
       }
       lane.end();
     }
@@ -183,7 +183,7 @@ class Scatter : Grouped {
 
  private:
   const Window data_;
-  const uint16_t taken_;
+  const uint16_t consumed_;
 };
 
 // ---- allgather ----------------------------------------------------------------------------------------------
@@ -196,7 +196,7 @@ class Allgather : Grouped {
         groups_(groups),
         group_(slots(groups.largest())),
         packed_(slots(groups.largest())),
-        taken_(b_.flag()) {
+        consumed_(b_.flag()) {
     b_.synchronizing();
   }
 
@@ -211,7 +211,7 @@ class Allgather : Grouped {
       if (leads) {
         lane.copy(piece_, group_.of(rank, groups_.index(rank)), own_send());
         wait_others(lane, groups_.members(group), rank, group_.flag, this_iteration());
-        wait_each(lane, all_but(ranks_, rank), taken_, slot_free());
+        wait_each(lane, all_but(ranks_, rank), consumed_, slot_free());
         lane.copy_blocks(int(groups_.members(group).size()), piece_, packed_.of(rank, 0), group_.of(rank, 0));
         lane.post(packed_.flag, this_iteration());
       } else {
@@ -224,7 +224,7 @@ class Allgather : Grouped {
         for (const Stretch& part : groups_.stretches(from))
           lane.copy_blocks(part.length, piece_, own_recv(part.rank), packed_.of(leader(from), part.index));
       }
-      lane.post(taken_, this_iteration()).end();
+      lane.post(consumed_, this_iteration()).end();
       // No rank may end before all have started, also if pieces are empty.
       if (leads) {
         wait_others(lane, groups_.members(group), rank, group_.flag, constant(1));
@@ -242,7 +242,7 @@ class Allgather : Grouped {
 
   const Groups& groups_;
   const Window group_, packed_;  // of a leader
-  const uint16_t taken_;
+  const uint16_t consumed_;
 };
 
 // ---- alltoall -----------------------------------------------------------------------------------------------
@@ -271,7 +271,7 @@ class Alltoall : Grouped {
         row_(slots(ranks_)),
         fetched_(slots(most_forwarded(groups, all))),
         sorted_(slots(most_forwarded(groups, all))),
-        taken_(b_.flag()),
+        consumed_(b_.flag()),
         targets_(std::move(all)) {
     b_.synchronizing();
   }
@@ -287,11 +287,11 @@ class Alltoall : Grouped {
         for (int target : targets_of(forwarder)) lane.copy(piece_, row_.of(rank, place++), own_send(target));
       lane.post(row_.flag, this_iteration());
       fetch(lane, rank);
-      wait_others(lane, targets_of(rank), rank, taken_, slot_free());
+      wait_others(lane, targets_of(rank), rank, consumed_, slot_free());
       sort(lane, rank);
       lane.post(sorted_.flag, this_iteration());
-      for (int from : groups_.from(rank)) take(lane, rank, from);
-      lane.post(taken_, this_iteration()).end();
+      for (int from : groups_.from(rank)) copy_from_group(lane, rank, from);
+      lane.post(consumed_, this_iteration()).end();
       // No rank may end before all have started, also if pieces are empty.
       lane.post(row_.flag, all_iterations(piece_, 1));
       wait_others(lane, group, rank, row_.flag, constant(1));
@@ -338,7 +338,7 @@ class Alltoall : Grouped {
             group[size_t(source)] == rank ? row_.of(rank, first + target) : fetched_.of(rank, source * mine + target));
   }
   // Copies the blocks that a group has for the rank.
-  void take(LaneBuilder& lane, int rank, int group) const {
+  void copy_from_group(LaneBuilder& lane, int rank, int group) const {
     const int from = forwarder(group, rank), size = int(groups_.members(group).size());
     const std::vector<int>& all = targets_of(from);
     const int place = int(std::ranges::find(all, rank) - all.begin());
@@ -359,7 +359,7 @@ class Alltoall : Grouped {
   const Window row_;      // the blocks that this rank has for others, ordered by forwarder
   const Window fetched_;  // the group's blocks for this rank's targets, by source
   const Window sorted_;   // the same blocks, by target
-  const uint16_t taken_;
+  const uint16_t consumed_;
   const Targets targets_;
 };
 

@@ -138,7 +138,7 @@ class Allreduce : Grouped {
       : Grouped(request, Collective::allreduce, 2),
         partial_(b_, Buffer::none, ring_),
         result_(b_, Buffer::none, ring_),
-        taken_(b_.flag()) {
+        consumed_(b_.flag()) {
     b_.synchronizing();
     for (int group = 0; group < groups_.count(); ++group) leaders_.push_back(groups_.first(group));
   }
@@ -154,7 +154,7 @@ class Allreduce : Grouped {
         lane.wait(leader, partial_.flag, slot_free());
         give_input(lane, rank, leader);
         lane.wait(leader, result_.flag, this_iteration());
-        lane.copy(chunks_, own_recv(), result_.of(leader), {}, false).post(taken_, this_iteration());
+        lane.copy(chunks_, own_recv(), result_.of(leader), {}, false).post(consumed_, this_iteration());
       }
       lane.end();
     }
@@ -168,7 +168,7 @@ class Allreduce : Grouped {
     fold(lane, chunks_, partial_.of(rank), inputs(rank));
     lane.post(partial_.flag, this_iteration());
     wait_others(lane, leaders_, rank, partial_.flag, this_iteration());
-    wait_others(lane, groups_.members(groups_.of(rank)), rank, taken_, slot_free());
+    wait_others(lane, groups_.members(groups_.of(rank)), rank, consumed_, slot_free());
     std::vector<Operand> partials;
     for (int leader : leaders_) partials.push_back(partial_.of(leader));
     const Operand to[] = {own_recv(), result_.of(rank)};
@@ -178,7 +178,7 @@ class Allreduce : Grouped {
   }
 
   const Window partial_, result_;  // of a leader
-  const uint16_t taken_;
+  const uint16_t consumed_;
   std::vector<int> leaders_;
 };
 
@@ -190,7 +190,7 @@ class Scan : Grouped {
       : Grouped(request, what, topo::small_group),
         inclusive_(what == Collective::scan),
         sums_(b_, Buffer::none, ring_, groups_.members_of(0)),
-        taken_(b_.flag()) {}
+        consumed_(b_.flag()) {}
 
   Plan make() {
     for (int rank : b_.ranks()) {
@@ -203,8 +203,8 @@ class Scan : Grouped {
         lane.wait(leader, sums_.flag, slot_free());
         give_input(lane, rank, leader);
       }
-      take(lane, rank);
-      lane.post(taken_, this_iteration()).end();
+      combine_result(lane, rank);
+      lane.post(consumed_, this_iteration()).end();
     }
     return b_.finish();
   }
@@ -214,20 +214,20 @@ class Scan : Grouped {
     const int members = groups_.members_of(groups_.of(leader)), end = leader + members;
     await_inputs(lane, leader);
     for (int reader = leader + 1; reader < (end < ranks_ ? ranks_ : end); ++reader)
-      lane.wait(reader, taken_, slot_free());
+      lane.wait(reader, consumed_, slot_free());
     for (int index = 0; index < members; ++index)
-      if (is_taken(leader, index)) fold(lane, chunks_, sums_.of(leader, index), inputs(leader, index + 1));
+      if (is_read(leader, index)) fold(lane, chunks_, sums_.of(leader, index), inputs(leader, index + 1));
     lane.post(sums_.flag, this_iteration());
   }
   // Whether any rank reads the result of the first index + 1 members of a group.
-  bool is_taken(int leader, int index) const {
+  bool is_read(int leader, int index) const {
     const int members = groups_.members_of(groups_.of(leader));
     const bool last = index + 1 == members;
     if (last && leader + members < ranks_) return true;
     return inclusive_ ? index > 0 : !last;
   }
 
-  void take(LaneBuilder& lane, int rank) const {
+  void combine_result(LaneBuilder& lane, int rank) const {
     const int own = groups_.of(rank), leader = groups_.first(own), index = rank - leader - (inclusive_ ? 0 : 1);
     std::vector<Operand> sources;
     for (int group = 0; group < own; ++group) {
@@ -245,7 +245,7 @@ class Scan : Grouped {
 
   const bool inclusive_;
   const Window sums_;  // of a leader: results of the first members of its group, by the index of the last of them
-  const uint16_t taken_;
+  const uint16_t consumed_;
 };
 
 // ---- reduce_scatter -----------------------------------------------------------------------------------------
@@ -261,7 +261,7 @@ class ReduceScatter {
         piece_(piece(b_, any_rank, any_rank, ring_.chunk_bytes)),
         inputs_(b_, Buffer::none, ring_, inputs_of_all()),
         partials_(b_, Buffer::none, ring_, largest_share()),
-        taken_(b_.flag()) {
+        consumed_(b_.flag()) {
     b_.parameter("chunk", ring_.chunk_bytes);
     b_.parameter("depth", ring_.depth);
     b_.synchronizing();
@@ -281,7 +281,7 @@ class ReduceScatter {
       }
       for (int group = 0; group < groups_.count(); ++group) sources.push_back(source(group, rank).data);
       fold(lane, piece_, own_recv(), sources);
-      lane.post(taken_, this_iteration()).end();
+      lane.post(consumed_, this_iteration()).end();
       // No rank may end before all have started, also if pieces are empty.
       lane.post(inputs_.flag, all_iterations(piece_, 1));
       wait_others(lane, members, rank, inputs_.flag, constant(1));
@@ -321,7 +321,7 @@ class ReduceScatter {
   }
 
   void show_all(LaneBuilder& lane, int rank) const {
-    wait_each(lane, all_but(ranks_, rank), taken_, iteration_before(ring_.depth));
+    wait_each(lane, all_but(ranks_, rank), consumed_, iteration_before(ring_.depth));
     lane.copy_blocks(ranks_, piece_, inputs_.of(rank, 0), own_send(0)).post(partials_.flag, this_iteration());
   }
   void reduce_share(LaneBuilder& lane, int rank, const std::vector<int>& members) const {
@@ -338,7 +338,7 @@ class ReduceScatter {
     lane.post(inputs_.flag, this_iteration());
     wait_others(lane, members, rank, inputs_.flag, this_iteration());
     for (int target = first(index); target < first(index + 1); ++target)
-      if (target != rank) lane.wait(target, taken_, iteration_before(ring_.depth));
+      if (target != rank) lane.wait(target, consumed_, iteration_before(ring_.depth));
     for (int place = 0; place < length(index); ++place) {
       std::vector<Operand> sources;
       for (int member = 0; member < size; ++member) sources.push_back(inputs_.of(rank, member * length(index) + place));
@@ -354,7 +354,7 @@ class ReduceScatter {
   const uint16_t piece_;
   const Window inputs_;    // of a member: all members' inputs for its share, by member; in a group of one: its input
   const Window partials_;  // of a member: results of its share
-  const uint16_t taken_;
+  const uint16_t consumed_;
 };
 
 }  // namespace

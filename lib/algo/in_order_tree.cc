@@ -28,7 +28,7 @@ class InOrderTree {
         ring_(scatters_ ? ring_of_blocks(request, last_ + 1) : ring_of(request)),
         b_(start(what, "in_order_tree", request)),
         sums_(b_, Buffer::none, ring_, scatters_ ? last_ + 1 : 1),
-        taken_(b_.flag()),
+        consumed_(b_.flag()),
         chunks_(scatters_ ? piece(b_, any_rank, any_rank, ring_.chunk_bytes)
                           : b_.range({.chunk_bytes = ring_.chunk_bytes})) {
     b_.parameter("chunk", ring_.chunk_bytes);
@@ -44,7 +44,7 @@ class InOrderTree {
   Plan make() {
     for (int rank : b_.ranks()) {
       add(rank);
-      if (rank != last_ && has_result(rank)) take(rank);
+      if (rank != last_ && has_result(rank)) read_result(rank);
     }
     return b_.finish();
   }
@@ -80,7 +80,7 @@ class InOrderTree {
 
   // Waits until an even rank's place is free, which the previous rank has ensured in this iteration.
   void await_place(LaneBuilder& lane, int rank) const {
-    if (rank == 0) wait_each(lane, readers_, taken_, iteration_before(ring_.depth));
+    if (rank == 0) wait_each(lane, readers_, consumed_, iteration_before(ring_.depth));
     if (rank == holder_of(place_of(rank))) lane.wait(last_, sums_.flag, iteration_before(ring_.depth));
     else lane.wait(rank - 1, sums_.flag, this_iteration());
   }
@@ -105,11 +105,11 @@ class InOrderTree {
     lane.post(sums_.flag, this_iteration()).end();
   }
 
-  void take(int rank) {
+  void read_result(int rank) {
     LaneBuilder lane = b_.lane(rank);
     lane.loop(chunks_).wait(last_, sums_.flag, this_iteration());
     lane.copy(own_part(rank).range, own_recv(), sum_of(0, own_part(rank)), {}, false);
-    lane.post(taken_, this_iteration()).end();
+    lane.post(consumed_, this_iteration()).end();
   }
 
   // The destinations of the result: the first place, from which other ranks copy it, and the last rank's receive
@@ -127,7 +127,7 @@ class InOrderTree {
   const Ring ring_;
   Builder b_;
   const Window sums_;  // its flag: the rank has added its input
-  const uint16_t taken_, chunks_;
+  const uint16_t consumed_, chunks_;
   std::vector<Part> parts_;
   std::vector<int> readers_;  // ranks that read the results
 };

@@ -36,7 +36,7 @@ class MovementAvoiding {
         b_(start(what, name, request)),
         shared_(b_, Buffer::none, ring_, blocks_),
         complete_(sockets_.count() == 1 ? shared_.flag : b_.flag()),
-        taken_(ends_at_owner() ? shared_.flag : b_.flag()) {
+        consumed_(ends_at_owner() ? shared_.flag : b_.flag()) {
     b_.parameter("slice", ring_.chunk_bytes);
     b_.parameter("depth", ring_.depth);
     b_.unbalanced();
@@ -51,7 +51,7 @@ class MovementAvoiding {
     for (int rank : b_.ranks()) {
       reduce(rank);
       if (everywhere_ || (rank == root_ && !scatters_))
-        collect(b_.lane(rank), loop_, results_, shared_, complete_, taken_);
+        collect(b_.lane(rank), loop_, results_, shared_, complete_, consumed_);
       if (scatters_ && !ends_at_owner()) gather(rank);
     }
     return b_.finish();
@@ -96,7 +96,7 @@ class MovementAvoiding {
   }
   uint16_t share(int slice, int group) const { return results_[size_t(slice * sockets_.count() + group)].range; }
 
-  // The ranks that read a slice's slot last, and acknowledge it with `taken_`.
+  // The ranks that read a slice's slot last, and acknowledge it with `consumed_`.
   std::vector<int> readers(int slice) const {
     if (everywhere_) return all_but(ranks_, -1);
     if (!scatters_) return {root_};
@@ -115,7 +115,7 @@ class MovementAvoiding {
       const int slice = (index + 2 * members - 1 - step) % members;
       if (slice >= sockets_.slices) continue;
       const bool last = step + 1 == members;
-      if (step == 0) wait_each(lane, readers(slice), taken_, iteration_before(ring_.depth));
+      if (step == 0) wait_each(lane, readers(slice), consumed_, iteration_before(ring_.depth));
       else lane.wait(group[size_t((index + members - 1) % members)], steps_[size_t(step) - 1], this_iteration());
       for (const Part& part : slices_[size_t(slice)]) {
         const Operand at = shared_.of(group[size_t(slice)], part.place), add[] = {at, own_send(part.block)};
@@ -159,7 +159,7 @@ class MovementAvoiding {
       const Operand add[] = {group == 1 ? shared_.of(sockets_.member(0, slice), own.place) : to, next};
       lane.reduce(own.range, {&to, 1}, add);
     }
-    lane.post(taken_, this_iteration()).end();
+    lane.post(consumed_, this_iteration()).end();
   }
 
   const bool everywhere_, scatters_;
@@ -170,7 +170,7 @@ class MovementAvoiding {
   Builder b_;
   const Window shared_;      // its flag: the group's result of the rank's slice is complete
   const uint16_t complete_;  // the rank's share of the slice is the result of all ranks
-  const uint16_t taken_;
+  const uint16_t consumed_;
   std::vector<uint16_t> steps_;  // by step: the rank has added to its slice of that step
   uint16_t loop_ = 0;
   std::vector<std::vector<Part>> slices_;

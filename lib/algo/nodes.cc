@@ -147,7 +147,7 @@ Partials::Partials(const topo::Hierarchy& hierarchy, int root)
   }
   for (int level = 0; level < levels(); ++level) {
     made_in_.emplace_back(size_t(groups(level)));
-    std::vector<int> passed_on;
+    std::vector<int> forwarded;
     size_t next = 0;
     for (int group = 0; group < groups(level); ++group) {
       const std::vector<Ranks> nodes = nodes_of(groups_[size_t(level)][size_t(group)], hierarchy.ranks());
@@ -156,14 +156,14 @@ Partials::Partials(const topo::Hierarchy& hierarchy, int root)
         std::vector<int> inside;
         while (next < shown.size() && node.contains((*this)[shown[next]].ranks)) inside.push_back(shown[next++]);
         if (inside.size() == 1) {
-          passed_on.push_back(inside[0]);
+          forwarded.push_back(inside[0]);
           continue;
         }
-        passed_on.push_back(int(all_.size()));
+        forwarded.push_back(int(all_.size()));
         make(node, level, group, std::move(inside));
       }
     }
-    shown = std::move(passed_on);
+    shown = std::move(forwarded);
   }
 }
 

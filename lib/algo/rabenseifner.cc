@@ -42,7 +42,7 @@ class Rabenseifner {
         partial_(shares_.window(b_, Buffer::none)),
         received_(shares_.box(b_)),
         joined_(b_.flag()),
-        taken_(b_.flag()) {
+        consumed_(b_.flag()) {
     if (everywhere_) {
       result_.emplace(shares_.window(b_, Buffer::recv));
       b_.synchronizing();
@@ -90,7 +90,7 @@ class Rabenseifner {
     return all;
   }
   // The rank of a later block that reads from this one the result of its block, or in an allreduce the final result.
-  std::optional<int> taker(int rank) const {
+  std::optional<int> result_reader(int rank) const {
     const int reader = rank + block_of(rank).size;
     return reader < ranks_ && (in_largest(rank) || !everywhere_) ? std::optional(reader) : std::nullopt;
   }
@@ -163,7 +163,7 @@ class Rabenseifner {
     for (int step = 2; step <= block_of(rank).steps(); ++step)
       lane.wait(partner(rank, step), added_[size_t(step) - 1], value);
     wait_each(lane, joiners(rank), joined_, value);
-    if (!everywhere_ && taker(rank)) lane.wait(*taker(rank), taken_, value);
+    if (!everywhere_ && result_reader(rank)) lane.wait(*result_reader(rank), consumed_, value);
   }
 
   void halve(LaneBuilder& lane, int rank, int step) const {
@@ -201,13 +201,13 @@ class Rabenseifner {
   void take_own(LaneBuilder& lane, int rank) const {
     Operand mine = is_single(rank) ? shares_.send(rank) : shares_.in(partial_, rank, rank);
     for (int end = block_of(rank).first; end > 0; end = block_of(end - 1).first) {
-      const int other = rank - block_of(end - 1).size;  // taker(other) == rank
+      const int other = rank - block_of(end - 1).size;  // result_reader(other) == rank
       lane.wait(other, added_of_block(other), this_iteration());
       add_received(lane, rank, {shares_.of(rank), rank}, mine, shares_.in(partial_, other, rank), false,
                    in_largest(other));
       mine = shares_.in(partial_, rank, rank);
     }
-    lane.post(taken_, this_iteration());
+    lane.post(consumed_, this_iteration());
   }
 
   // `last`: the combination is the final result.
@@ -228,7 +228,7 @@ class Rabenseifner {
   void wait_for_result_readers(LaneBuilder& lane, int rank, Value value, Only only) const {
     for (int step = 1; step <= block_of(rank).steps(); ++step)
       lane.wait(partner(rank, step), fetched_[size_t(step) - 1], value, only);
-    if (taker(rank)) lane.wait(*taker(rank), taken_, value, only);
+    if (result_reader(rank)) lane.wait(*result_reader(rank), consumed_, value, only);
   }
   void wait_for_result_slot(LaneBuilder& lane, int rank) const {
     if (!everywhere_) return;
@@ -243,7 +243,7 @@ class Rabenseifner {
     if (!in_largest(rank) && steps > 0) result_->publish(lane);
     lane.loop(shares_.all());
     if (in_largest(rank)) lane.wait(rank, result_->flag, this_iteration());
-    else take(lane, rank);
+    else read_result(lane, rank);
     for (int step = steps; step >= 1; --step) {
       const int other = partner(rank, step);
       lane.wait(other, result_->flag, this_iteration());
@@ -263,14 +263,14 @@ class Rabenseifner {
 
   // Reads the part of the final result that the rank owns in its block. A rank of the largest block has it after some
   // of its own doubling steps.
-  void take(LaneBuilder& lane, int rank) const {
-    const int other = rank - largest_.size, steps = block_of(rank).steps();  // taker(other) == rank
+  void read_result(LaneBuilder& lane, int rank) const {
+    const int other = rank - largest_.size, steps = block_of(rank).steps();  // result_reader(other) == rank
     wait_for_result_readers(lane, rank, iteration_before(shares_.depth()), result_->staged());
     lane.wait(other, result_->flag, this_iteration());
     lane.wait(other, fetched_[size_t(steps)], this_iteration());
     if (steps > 0) fetch_half(lane, rank, owned(rank), other);
     else lane.copy(shares_.all(), own_recv(), result_->of(other), {}, false);
-    lane.post(taken_, this_iteration());
+    lane.post(consumed_, this_iteration());
     if (steps > 0) lane.post(result_->flag, this_iteration());
   }
 
@@ -280,7 +280,7 @@ class Rabenseifner {
   Builder b_;
   const Shares shares_;
   const Window input_, partial_, received_;
-  const uint16_t joined_, taken_;
+  const uint16_t joined_, consumed_;
   std::optional<Window> result_;
   std::vector<uint16_t> added_, fetched_;  // by step, from 1
   std::vector<Half> halves_;               // by step and the lowest bits of the rank

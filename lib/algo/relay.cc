@@ -18,7 +18,7 @@ class Relay {
         ring_(ring_of_blocks(request, ranks_)),
         b_(start(Collective::allgather, name, request)),
         held_(b_, Buffer::recv, ring_, ranks_),
-        taken_(b_.flag()),
+        consumed_(b_.flag()),
         longest_(piece(b_, any_rank, any_rank, ring_.chunk_bytes)) {
     b_.direction(plan::Direction::read);
     b_.parameter("chunk", ring_.chunk_bytes);
@@ -45,7 +45,7 @@ class Relay {
     LaneBuilder lane = b_.lane(rank);
     held_.publish(lane);
     lane.loop(mine);
-    wait_each(lane, readers, taken_, iteration_before(ring_.depth), held_.staged());
+    wait_each(lane, readers, consumed_, iteration_before(ring_.depth), held_.staged());
     lane.copy(mine, held_.of(rank, rank), own_send(), held_.staged());
     lane.post(held_.flag, this_iteration(1), held_.staged());
     lane.copy(mine, own_recv(rank), own_send());
@@ -72,14 +72,14 @@ class Relay {
         const uint16_t range = pieces_[size_t(p)];
         lane.copy(range, own_recv(p), held_.of(fetch.from, p), {}, asked[size_t(p)]);
         if (!asked[size_t(p)]) continue;
-        if (!slot_is_free) wait_each(lane, readers, taken_, iteration_before(ring_.depth), held_.staged());
+        if (!slot_is_free) wait_each(lane, readers, consumed_, iteration_before(ring_.depth), held_.staged());
         slot_is_free = true;
         lane.copy(range, held_.of(rank, p), own_recv(p), held_.staged());
       }
       if (fetch.reaches != 0) lane.post(reached_[size_t(fetch.reaches) - 1], this_iteration());
     }
-    lane.post(taken_, this_iteration()).end();
-    wait_each(lane, readers, taken_, all_iterations(longest_), held_.direct());
+    lane.post(consumed_, this_iteration()).end();
+    wait_each(lane, readers, consumed_, all_iterations(longest_), held_.direct());
   }
 
   // Which pieces other ranks fetch from this one.
@@ -97,7 +97,7 @@ class Relay {
   const Ring ring_;
   Builder b_;
   const Window held_;
-  const uint16_t taken_, longest_;
+  const uint16_t consumed_, longest_;
   std::vector<uint16_t> reached_;  // by stage - 1
   std::vector<uint16_t> pieces_;   // by sender
 };

@@ -26,7 +26,7 @@ class Rg {
         ring_(ring_of(request)),
         b_(start(what, "rg", request)),
         shared_(b_, Buffer::none, ring_),
-        taken_(b_.flag()),
+        consumed_(b_.flag()),
         chunks_(b_.range({.chunk_bytes = ring_.chunk_bytes})) {
     b_.parameter("chunk", ring_.chunk_bytes);
     b_.parameter("depth", ring_.depth);
@@ -37,7 +37,7 @@ class Rg {
   Plan make() {
     for (int rank : b_.ranks()) {
       work(rank);
-      if (everywhere_) collect(b_.lane(rank), chunks_, {{root_, chunks_}}, shared_, shared_.flag, taken_);
+      if (everywhere_) collect(b_.lane(rank), chunks_, {{root_, chunks_}}, shared_, shared_.flag, consumed_);
     }
     return b_.finish();
   }
@@ -59,7 +59,7 @@ class Rg {
     lane.loop(chunks_);
     if (rank != root_)
       lane.wait(leader(domain(rank, top * radix_), top * radix_), shared_.flag, iteration_before(ring_.depth));
-    else if (everywhere_) wait_each(lane, all_but(ranks_, -1), taken_, iteration_before(ring_.depth));
+    else if (everywhere_) wait_each(lane, all_but(ranks_, -1), consumed_, iteration_before(ring_.depth));
     if (top == 1) lane.copy(chunks_, shared_.of(rank), own_send());
     for (int size = 1; size < top; size *= radix_) add_group(lane, rank, size);
     lane.post(shared_.flag, this_iteration()).end();
@@ -97,7 +97,7 @@ class Rg {
   const Ring ring_;
   Builder b_;
   const Window shared_;  // the rank's input or partial result; at the root, the result
-  const uint16_t taken_, chunks_;
+  const uint16_t consumed_, chunks_;
 };
 
 }  // namespace

@@ -47,7 +47,7 @@ class RingReduction {
       before_ = turn(rank, -1);
       after_ = turn(rank, 1);
       add(rank);
-      if (everywhere_) pass_on(rank);
+      if (everywhere_) forward(rank);
     }
     return b_.finish();
   }
@@ -94,7 +94,7 @@ class RingReduction {
   }
 
   // In step t a rank fetches the share that its neighbour fetched in step t-1; in the first step, the neighbour's own.
-  void pass_on(int rank) {
+  void forward(int rank) {
     LaneBuilder lane = b_.lane(rank);
     lane.loop(shares_.all());
     lane.wait(rank, output_->flag, this_iteration());  // the rank's slot is free

@@ -25,7 +25,7 @@ Plan all_read(const Request& request, Collective what) {
   const Window first(b, Buffer::send, ring);
   const Window later = ranks > 2 ? Window(b, Buffer::none, ring) : first;
   const auto shown = [&](int rank) -> const Window& { return rank == 0 ? first : later; };
-  const uint16_t taken = b.flag(), chunks = b.range({.chunk_bytes = ring.chunk_bytes});
+  const uint16_t consumed = b.flag(), chunks = b.range({.chunk_bytes = ring.chunk_bytes});
   for (int rank : b.ranks()) {
     std::vector<Operand> sources;
     for (int q = 0; q < rank; ++q) sources.push_back(shown(q).of(q));
@@ -36,14 +36,14 @@ Plan all_read(const Request& request, Collective what) {
     LaneBuilder lane = b.lane(rank);
     if (rank == 0) first.announce(lane, chunks);
     lane.loop(chunks);
-    wait_each(lane, readers, taken, iteration_before(ring.depth), mine.staged());
+    wait_each(lane, readers, consumed, iteration_before(ring.depth), mine.staged());
     if (!readers.empty())
       lane.copy(chunks, mine.of(rank), own_send(), mine.staged()).post(mine.flag, this_iteration(), mine.staged());
     for (int q = 0; q < rank; ++q) lane.wait(q, shown(q).flag, this_iteration());
     if (!sources.empty()) fold(lane, chunks, own_recv(), sources);
-    if (rank > 0) lane.post(taken, this_iteration());
+    if (rank > 0) lane.post(consumed, this_iteration());
     lane.end();
-    if (rank == 0) wait_each(lane, readers, taken, all_iterations(chunks), first.direct());
+    if (rank == 0) wait_each(lane, readers, consumed, all_iterations(chunks), first.direct());
   }
   return b.finish();
 }
@@ -61,8 +61,8 @@ class Sklansky {
         ring_(ring_of(request)),
         input_(b_, Buffer::send, ring_),
         total_(b_, Buffer::none, ring_),
-        input_taken_(b_.flag()),
-        taken_(b_.flag()),
+        input_consumed_(b_.flag()),
+        consumed_(b_.flag()),
         chunks_(b_.range({.chunk_bytes = ring_.chunk_bytes})) {
     b_.parameter("chunk", ring_.chunk_bytes);
     b_.parameter("depth", ring_.depth);
@@ -75,12 +75,12 @@ class Sklansky {
       if (shows_input) input_.announce(lane, chunks_);
       lane.loop(chunks_);
       if (shows_input) show_input(lane, rank);
-      else if (shows(rank)) wait_each(lane, readers(rank), taken_, iteration_before(ring_.depth));
+      else if (shows(rank)) wait_each(lane, readers(rank), consumed_, iteration_before(ring_.depth));
       if (inclusive_) scan(lane, rank);
       else exscan(lane, rank);
-      if (rank > 1) lane.post(taken_, this_iteration());
+      if (rank > 1) lane.post(consumed_, this_iteration());
       lane.end();
-      if (rank == 0) lane.wait(1, input_taken_, all_iterations(chunks_), input_.direct());
+      if (rank == 0) lane.wait(1, input_consumed_, all_iterations(chunks_), input_.direct());
     }
     return b_.finish();
   }
@@ -97,7 +97,7 @@ class Sklansky {
 
   void show_input(LaneBuilder& lane, int rank) const {
     const Only staged = input_.staged();
-    lane.wait(rank + 1, input_taken_, iteration_before(ring_.depth), staged);
+    lane.wait(rank + 1, input_consumed_, iteration_before(ring_.depth), staged);
     if (rank == 0 && inclusive_) {
       lane.copy2(chunks_, own_recv(), input_.of(0), own_send(), staged);
       lane.copy(chunks_, own_recv(), own_send(), input_.direct());
@@ -106,7 +106,7 @@ class Sklansky {
     }
     lane.post(input_.flag, this_iteration(), staged);
     // In place, the result replaces the input.
-    if (rank > 0) lane.wait(rank + 1, input_taken_, this_iteration(), input_.direct());
+    if (rank > 0) lane.wait(rank + 1, input_consumed_, this_iteration(), input_.direct());
   }
 
   // Waits for the total of the ranks before the rank's block of 2^bit, and returns it.
@@ -128,7 +128,7 @@ class Sklansky {
       const Operand to[] = {shown ? total_.of(rank) : own_recv(), own_recv()};
       lane.reduce(chunks_, {to, shown && last ? 2u : 1u}, sources);
       if (shown) lane.post(total_.flag, this_iteration());
-      if (bit == 0) lane.post(input_taken_, this_iteration());
+      if (bit == 0) lane.post(input_consumed_, this_iteration());
       sum = to[0];
     }
   }
@@ -153,7 +153,7 @@ class Sklansky {
       else if (last) lane.copy(chunks_, result, before, {}, false);
       sum = first ? before : result;
       // The input of the previous rank is in use until it has been added.
-      if (rank % 2 == 1 && int(bits) == std::max(rank - 1, 1)) lane.post(input_taken_, this_iteration());
+      if (rank % 2 == 1 && int(bits) == std::max(rank - 1, 1)) lane.post(input_consumed_, this_iteration());
     }
   }
 
@@ -161,10 +161,10 @@ class Sklansky {
   const int ranks_;
   Builder b_;
   const Ring ring_;
-  const Window input_;          // shown by even ranks
-  const Window total_;          // shown by odd ranks
-  const uint16_t input_taken_;  // the next rank has read the input
-  const uint16_t taken_;        // the ranks that add a total have read it
+  const Window input_;             // shown by even ranks
+  const Window total_;             // shown by odd ranks
+  const uint16_t input_consumed_;  // the next rank has read the input
+  const uint16_t consumed_;        // the ranks that add a total have read it
   const uint16_t chunks_;
 };
 

@@ -78,7 +78,7 @@ class ScatterAllgather {
     if (before > 0) lane.wait(rank_of(before), data_.flag, this_iteration());
     else if (k_ < ranks_ - 1) lane.wait(rank_of(before + ranks_ - 1), data_.flag, iteration_before(1));
     wait_each(lane, readers, passed_, iteration_before(ring_.depth), data_.staged());
-    take(lane, number, slices(number, 1), root_, !readers.empty());
+    copy_slices(lane, number, slices(number, 1), root_, !readers.empty());
     lane.post(data_.flag, this_iteration());
     switch (half_) {
       case Half::from_owners: from_owners(lane, number); break;
@@ -90,9 +90,9 @@ class ScatterAllgather {
   }
 
   // Copies slices from another rank; also into the rank's own slots if its view is staged and other ranks read them.
-  void take(LaneBuilder& lane, int number, uint16_t range, int from, bool passed_on) const {
+  void copy_slices(LaneBuilder& lane, int number, uint16_t range, int from, bool forwarded) const {
     const int rank = rank_of(number);
-    if (!passed_on) return lane.copy(range, own_recv(), data_.of(from), {}, false), void();
+    if (!forwarded) return lane.copy(range, own_recv(), data_.of(from), {}, false), void();
     lane.copy2(range, own_recv(), data_.of(rank), data_.of(from), data_.staged());
     lane.copy(range, own_recv(), data_.of(from), data_.direct());
   }
@@ -101,17 +101,17 @@ class ScatterAllgather {
     for (int step = 1; step < ranks_; ++step) {
       const int owner = (number - step + ranks_) % ranks_;
       lane.wait(rank_of(owner), data_.flag, this_iteration());
-      take(lane, number, slices(owner, 1), rank_of(owner), false);
+      copy_slices(lane, number, slices(owner, 1), rank_of(owner), false);
     }
   }
 
   void round_the_ring(LaneBuilder& lane, int number) {
     const int left = rank_of(number - 1);
     for (int step = 1; step < ranks_; ++step) {
-      const bool passed_on = number + 1 < ranks_ && step + 1 < ranks_;
+      const bool forwarded = number + 1 < ranks_ && step + 1 < ranks_;
       if (left != root_) lane.wait(left, step == 1 ? data_.flag : steps_[size_t(step) - 2], this_iteration());
-      take(lane, number, slices((number - step + ranks_) % ranks_, 1), left, passed_on);
-      if (passed_on) lane.post(steps_[size_t(step) - 1], this_iteration());
+      copy_slices(lane, number, slices((number - step + ranks_) % ranks_, 1), left, forwarded);
+      if (forwarded) lane.post(steps_[size_t(step) - 1], this_iteration());
     }
   }
 
@@ -130,14 +130,14 @@ class ScatterAllgather {
   void by_doubling(LaneBuilder& lane, int number, bool has_readers) {
     for (int level = 0; level < levels(); ++level) {
       const Sibling other = sibling(number, level);
-      const bool passed_on = has_readers && level + 1 < levels();
+      const bool forwarded = has_readers && level + 1 < levels();
       if (other.count > 0) {
         const int source = rank_of(other.source);
         lane.wait(source, data_.flag, this_iteration());
         if (level > 0 && source != root_) lane.wait(source, steps_[size_t(level) - 1], this_iteration());
-        take(lane, number, slices(other.first, other.count), source, passed_on);
+        copy_slices(lane, number, slices(other.first, other.count), source, forwarded);
       }
-      if (passed_on) lane.post(steps_[size_t(level)], this_iteration());
+      if (forwarded) lane.post(steps_[size_t(level)], this_iteration());
     }
   }
 

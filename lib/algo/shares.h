@@ -76,15 +76,15 @@ struct Result {
 };
 
 // In each iteration, waits until each owner has posted that its result is complete, copies it, and finally posts
-// `taken`.
+// `consumed`.
 inline void collect(LaneBuilder lane, uint16_t loop, const std::vector<Result>& results, const Window& shared,
-                    uint16_t complete, uint16_t taken) {
+                    uint16_t complete, uint16_t consumed) {
   lane.loop(loop);
   for (const Result& result : results) {
     lane.wait(result.owner, complete, this_iteration());
     lane.copy(result.range, own_recv(), shared.of(result.owner, result.block), {}, false);
   }
-  lane.post(taken, this_iteration()).end();
+  lane.post(consumed, this_iteration()).end();
 }
 
 }  // namespace coll::algo

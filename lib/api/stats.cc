@@ -41,7 +41,7 @@ coll_status coll_stats_forwarded(const char* function, const char* collective, c
     if (function == nullptr || collective == nullptr || why == nullptr)
       return failure(COLL_ERR_ARG, "coll_stats_forwarded: function, collective and why must not be NULL");
     stats::begin(0);
-    if (stats::wanted()) stats::passed_on(function, collective, why, bytes, seconds);
+    if (stats::wanted()) stats::count_forwarded(function, collective, why, bytes, seconds);
     return COLL_OK;
   });
 }

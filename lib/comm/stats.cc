@@ -159,10 +159,11 @@ void spent(std::string_view function, Part part, double seconds) {
   });
 }
 
-void passed_on(std::string_view function, std::string_view collective, std::string_view why, size_t bytes,
-               double seconds) {
+void count_forwarded(std::string_view function, std::string_view collective, std::string_view why, size_t bytes,
+                     double seconds) {
   count([&](Counts& counts) {
-    counts.passed[{std::string(collective), class_of(bytes)}][{std::string(why), std::string(function)}].add(seconds);
+    counts.forwarded_calls[{std::string(collective), class_of(bytes)}][{std::string(why), std::string(function)}].add(
+        seconds);
     Function& of = counts.functions[std::string(function)];
     (why == "one rank" ? of.one_rank : of.forwarded).add(seconds);
   });

@@ -41,8 +41,8 @@ void spent(std::string_view function, Part part, double seconds);
 
 // Counts a call of `seconds` that the shim forwarded to MPI, and the reason. `bytes` is SIZE_MAX if the size is not
 // known.
-void passed_on(std::string_view function, std::string_view collective, std::string_view why, size_t bytes,
-               double seconds);
+void count_forwarded(std::string_view function, std::string_view collective, std::string_view why, size_t bytes,
+                     double seconds);
 
 // Sums of this rank in seconds. The caller compares them between ranks and passes the result to all_ranks().
 struct Sums {

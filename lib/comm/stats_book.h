@@ -63,16 +63,16 @@ struct Tuned {
 struct Counts {
   double began_seconds = 0;
   std::map<Key, Row> rows;
-  std::map<StatsKey, std::map<Reason, Share>> passed;
+  std::map<StatsKey, std::map<Reason, Share>> forwarded_calls;
   std::map<std::string, Function> functions;
   std::map<TunedKey, Tuned> tuned;
   int ranks = 0;  // number of ranks of the spreads; 0: there are no spreads
   Spread collectives, forwarded, run;
 
-  bool empty() const { return rows.empty() && passed.empty() && functions.empty(); }
-  uint64_t passed_of(const StatsKey& place) const;
+  bool empty() const { return rows.empty() && forwarded_calls.empty() && functions.empty(); }
+  uint64_t forwarded_calls_of(const StatsKey& key) const;
   // The number of calls of this size class, served and forwarded; of all sizes if the class is unknown_size.
-  uint64_t calls_of(const StatsKey& place) const;
+  uint64_t calls_of(const StatsKey& wanted) const;
   Function total() const;
 };
 

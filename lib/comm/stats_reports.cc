@@ -105,21 +105,21 @@ int class_of(size_t bytes) {
   return size_class;
 }
 
-uint64_t Counts::passed_of(const StatsKey& place) const {
+uint64_t Counts::forwarded_calls_of(const StatsKey& key) const {
   uint64_t calls = 0;
-  for (const auto& [reason, share] : passed.at(place)) calls += share.calls;
+  for (const auto& [reason, share] : forwarded_calls.at(key)) calls += share.calls;
   return calls;
 }
 
-uint64_t Counts::calls_of(const StatsKey& place) const {
+uint64_t Counts::calls_of(const StatsKey& wanted) const {
   const auto same = [&](const std::string& collective, int size_class) {
-    return collective == place.first && (place.second == unknown_size || place.second == size_class);
+    return collective == wanted.first && (wanted.second == unknown_size || wanted.second == size_class);
   };
   uint64_t calls = 0;
   for (const auto& [key, row] : rows)
     if (same(key.collective, key.size_class)) calls += row.calls;
-  for (const auto& [other, reasons] : passed)
-    if (same(other.first, other.second)) calls += passed_of(other);
+  for (const auto& [other, reasons] : forwarded_calls)
+    if (same(other.first, other.second)) calls += forwarded_calls_of(other);
   return calls;
 }
 
@@ -142,15 +142,15 @@ std::string text_of(const Counts& counts, int rank, bool complete) {
         size_text(key.size_class).c_str(), Number(row.calls), Number(row.bytes), row.seconds * 1e3,
         row.seconds * 1e6 / double(row.calls), key.algorithm.c_str(), key.transport.c_str(), by.c_str());
   }
-  for (const auto& [place, reasons] : counts.passed) {
+  for (const auto& [key, reasons] : counts.forwarded_calls) {
     std::map<std::string, uint64_t> by_why;
     double seconds = 0;
     for (const auto& [reason, share] : reasons) by_why[reason.why] += share.calls, seconds += share.seconds;
     std::string why;
     for (const auto& [reason, calls] : by_why) why += (why.empty() ? "" : ", ") + std::to_string(calls) + " " + reason;
-    const uint64_t calls = counts.passed_of(place);
-    add(out, "%-15s %8s %10llu forwarded, %.1f %%, %.3f ms: %s\n", place.first.c_str(), size_text(place.second).c_str(),
-        Number(calls), 100 * double(calls) / double(counts.calls_of(place)), seconds * 1e3, why.c_str());
+    const uint64_t calls = counts.forwarded_calls_of(key);
+    add(out, "%-15s %8s %10llu forwarded, %.1f %%, %.3f ms: %s\n", key.first.c_str(), size_text(key.second).c_str(),
+        Number(calls), 100 * double(calls) / double(counts.calls_of(key)), seconds * 1e3, why.c_str());
   }
   if (!counts.tuned.empty())
     add(out, "%-15s %8s %6s %10s %10s  %s\n", "auto-tuned", "bytes", "ranks", "us a call", "before", "setting");
@@ -200,13 +200,13 @@ std::string json_of(const Counts& counts, int rank, bool complete) {
   }
   out += "],\n \"forwarded\": [";
   separator = "";
-  for (const auto& [place, reasons] : counts.passed)
+  for (const auto& [key, reasons] : counts.forwarded_calls)
     for (const auto& [reason, share] : reasons) {
-      out += std::string(separator) + "\n  {\"collective\": " + quoted(place.first) +
-             ", \"up_to_bytes\": " + limit_of(place.second) + ", \"why\": " + quoted(reason.why) +
+      out += std::string(separator) + "\n  {\"collective\": " + quoted(key.first) +
+             ", \"up_to_bytes\": " + limit_of(key.second) + ", \"why\": " + quoted(reason.why) +
              ", \"calls\": " + std::to_string(share.calls);
       add(out,
-          ", \"share\": %.6f, \"seconds\": %.9f, \"function\": ", double(share.calls) / double(counts.calls_of(place)),
+          ", \"share\": %.6f, \"seconds\": %.9f, \"function\": ", double(share.calls) / double(counts.calls_of(key)),
           share.seconds);
       out += quoted(reason.function) + "}";
       separator = ",";
@@ -250,16 +250,16 @@ std::string prometheus_of(const Counts& counts, int rank) {
   Metric seconds(out, "libcoll_seconds_total", "counter",
                  "Time of these calls; of requests, from start to completion.");
   for (const auto& [key, row] : counts.rows) seconds.sample(labels_of(key), row.seconds);
-  const auto labels_of_reason = [&](const StatsKey& place, const Reason& reason) {
-    return of_rank + ",function=" + quoted(reason.function) + ",collective=" + quoted(place.first) +
-           ",up_to_bytes=" + quoted(size_label(place.second)) + ",why=" + quoted(reason.why);
+  const auto labels_of_reason = [&](const StatsKey& key, const Reason& reason) {
+    return of_rank + ",function=" + quoted(reason.function) + ",collective=" + quoted(key.first) +
+           ",up_to_bytes=" + quoted(size_label(key.second)) + ",why=" + quoted(reason.why);
   };
   Metric forwarded(out, "libcoll_forwarded_calls_total", "counter", "Calls that the shim forwarded to MPI.");
-  for (const auto& [place, reasons] : counts.passed)
-    for (const auto& [reason, share] : reasons) forwarded.sample(labels_of_reason(place, reason), share.calls);
+  for (const auto& [key, reasons] : counts.forwarded_calls)
+    for (const auto& [reason, share] : reasons) forwarded.sample(labels_of_reason(key, reason), share.calls);
   Metric time(out, "libcoll_forwarded_seconds_total", "counter", "Time of the calls that the shim forwarded to MPI.");
-  for (const auto& [place, reasons] : counts.passed)
-    for (const auto& [reason, share] : reasons) time.sample(labels_of_reason(place, reason), share.seconds);
+  for (const auto& [key, reasons] : counts.forwarded_calls)
+    for (const auto& [reason, share] : reasons) time.sample(labels_of_reason(key, reason), share.seconds);
   Metric spent(out, "libcoll_function_seconds_total", "counter", "Time that the rank spent in a function.");
   for (const auto& [name, function] : counts.functions) {
     const std::string labels = of_rank + ",function=" + quoted(name) + ",how=";

@@ -156,7 +156,7 @@ namespace {
 
 // Slots of a reduction among oversubscribed ranks: the next reader is about as likely as not on the same core, and
 // usually stores its result there.
-bool is_passed_on(const plan::Plan& plan, const Location& slot, const Team& team) {
+bool is_forwarded(const plan::Plan& plan, const Location& slot, const Team& team) {
   return team.oversubscribed && plan::is_reduction(plan.collective) &&
          plan.views[slot.view].buffer == plan::Buffer::none;
 }
@@ -201,7 +201,7 @@ Instruction Bound::translate(const plan::Step& step, Channel& channel) const {
       if (step.kind == Kind::reduce || (step.kind == Kind::copy && !in.stream))
         for (int d = 0; d < step.destinations && in.shared == 0; d++)
           if ((in.locations[d].where == Location::Where::view &&
-               !is_passed_on(*plan_, in.locations[d], *channel.team)) ||
+               !is_forwarded(*plan_, in.locations[d], *channel.team)) ||
               (recv_is_shared && in.locations[d].where == Location::Where::recv))
             in.shared = uint8_t(d + 1);
       break;

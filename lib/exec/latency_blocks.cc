@@ -203,11 +203,11 @@ coll_status blocks_alltoall_to_readers(Channel& channel, const void* send, void*
 }
 
 coll_status blocks_scatter(Channel& channel, const void* send, void* recv, size_t bytes, int root, int parent,
-                           bool passes_on) {
+                           bool forwards) {
   const Team& team = *channel.team;
   const bool sends = team.rank == root;
   const size_t all = bytes * size_t(team.ranks);
-  Exchange exchange(channel, bytes, all, 0, sends || passes_on);
+  Exchange exchange(channel, bytes, all, 0, sends || forwards);
   if (exchange.status() != COLL_OK) return exchange.status();
   const size_t own_place = size_t(team.rank) * bytes;
   if (sends) {
@@ -217,9 +217,9 @@ coll_status blocks_scatter(Channel& channel, const void* send, void* recv, size_
     return exchange.end(false, own);
   }
   if (!exchange.await(parent, own)) return exchange.status();
-  if (passes_on) exchange.show(own);
+  if (forwards) exchange.show(own);
   if (exchange.fits(root, own)) copy_block(static_cast<char*>(recv), exchange.data(root, own) + own_place, bytes);
-  return passes_on ? exchange.end(false, own) : exchange.end(false);
+  return forwards ? exchange.end(false, own) : exchange.end(false);
 }
 
 }  // namespace coll::exec

@@ -59,9 +59,9 @@ coll_status blocks_alltoall(Channel& channel, const Groups& groups, const Forwar
 coll_status blocks_alltoall_to_readers(Channel& channel, const void* send, void* recv, size_t bytes);
 // If rows were shorter, the kernel would map several ranks' rows around one page that is read.
 inline constexpr size_t least_row_to_readers = size_t(16) << 10, most_row_to_readers = size_t(256) << 10;
-// `parent`: the rank whose flag shows this rank that the root's blocks are there; `passes_on`: this rank is the parent
+// `parent`: the rank whose flag shows this rank that the root's blocks are there; `forwards`: this rank is the parent
 // of another one.
 coll_status blocks_scatter(Channel& channel, const void* send, void* recv, size_t bytes, int root, int parent,
-                           bool passes_on);
+                           bool forwards);
 
 }  // namespace coll::exec

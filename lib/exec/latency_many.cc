@@ -34,9 +34,9 @@ coll_status tree_barrier(Channel& channel, const TreeNeighbors& tree) {
   return COLL_OK;
 }
 
-coll_status tree_bcast(Channel& channel, void* buffer, size_t bytes, int parent, bool passes_on) {
+coll_status tree_bcast(Channel& channel, void* buffer, size_t bytes, int parent, bool forwards) {
   coll_status status = COLL_OK;
-  if (!passes_on) channel.begin_without_cell();
+  if (!forwards) channel.begin_without_cell();
   else if ((status = channel.begin_cell()) != COLL_OK) return status;
   Team& team = *channel.team;
   const char* data = static_cast<const char*>(buffer);
@@ -47,7 +47,7 @@ coll_status tree_bcast(Channel& channel, void* buffer, size_t bytes, int parent,
     data = from.payload;
     shown = from.check;
   }
-  if (passes_on) {
+  if (forwards) {
     // Forward all that the root shows, even if this rank expects less.
     Mailbox& mailbox = channel.mailbox(team.rank);
     mem::copy(mailbox.payload, data, shown);
@@ -55,7 +55,7 @@ coll_status tree_bcast(Channel& channel, void* buffer, size_t bytes, int parent,
     if (parent >= 0) data = mailbox.payload;
   }
   if (parent >= 0) mem::copy(buffer, data, std::min(shown, bytes));
-  if (passes_on)
+  if (forwards)
     mem::fetch_for_writing(&channel.next_mailbox(),
                            offsetof(Mailbox, payload) + std::min(shown, prefetched_bytes(false)));
   channel.end(false, 0);

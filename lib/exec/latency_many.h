@@ -25,9 +25,9 @@ struct TreeNeighbors {
 
 // REQUIRES for all: all ranks use the same tree. Errors: PEER_DIED.
 coll_status tree_barrier(Channel& channel, const TreeNeighbors& tree);
-// REQUIRES: bytes <= Mailbox::payload_bytes. `passes_on`: this rank is the parent of another one. Errors as
+// REQUIRES: bytes <= Mailbox::payload_bytes. `forwards`: this rank is the parent of another one. Errors as
 // latency_bcast().
-coll_status tree_bcast(Channel& channel, void* buffer, size_t bytes, int parent, bool passes_on);
+coll_status tree_bcast(Channel& channel, void* buffer, size_t bytes, int parent, bool forwards);
 
 coll_status oversubscribed_barrier(Channel& channel);
 

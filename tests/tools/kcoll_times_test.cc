@@ -83,17 +83,17 @@ TEST(KcollTimes, AreTheSameByCountersAndByTracepoints) {
                {"lock", traced.lock_us, counted.lock_us},    {"pin", traced.pin_us, counted.pin_us}};
   for (const auto& [name, by_trace, by_count] : times) EXPECT_NEAR(by_trace, by_count, 0.01 * by_count + 1) << name;
   // The counters have classes of crowds: so many or fewer, and more than half as many.
-  std::map<int, KcollTimes::Crowd> classes;
-  for (const auto& [tasks, crowd] : traced.crowds) {
-    KcollTimes::Crowd& of = classes[int(std::bit_ceil(unsigned(tasks)))];
-    of.pages += crowd.pages;
-    of.us += crowd.us;
+  std::map<int, KcollTimes::Concurrent> classes;
+  for (const auto& [tasks, concurrent] : traced.by_concurrency) {
+    KcollTimes::Concurrent& of = classes[int(std::bit_ceil(unsigned(tasks)))];
+    of.pages += concurrent.pages;
+    of.us += concurrent.us;
   }
-  EXPECT_EQ(counted.crowds.size(), classes.size());
-  for (const auto& [tasks, crowd] : classes) {
-    ASSERT_TRUE(counted.crowds.contains(tasks)) << tasks;
-    EXPECT_EQ(counted.crowds.at(tasks).pages, crowd.pages) << tasks;
-    EXPECT_NEAR(counted.crowds.at(tasks).us, crowd.us, 0.01 * crowd.us + 1) << tasks;
+  EXPECT_EQ(counted.by_concurrency.size(), classes.size());
+  for (const auto& [tasks, concurrent] : classes) {
+    ASSERT_TRUE(counted.by_concurrency.contains(tasks)) << tasks;
+    EXPECT_EQ(counted.by_concurrency.at(tasks).pages, concurrent.pages) << tasks;
+    EXPECT_NEAR(counted.by_concurrency.at(tasks).us, concurrent.us, 0.01 * concurrent.us + 1) << tasks;
   }
   EXPECT_GT(traced.copy_us, 0);
   EXPECT_GT(traced.pin_us, 0);

@@ -23,7 +23,7 @@ TEST(Samples, DisturbedOnesAreDiscardedAndCounted) {
   samples.push_back({10, true});  // another process ran: its time does not count however good it looks
   samples.push_back({1000, true});
   samples.push_back({50, false});  // far above the others
-  const Timing timing = judge_samples(samples);
+  const Timing timing = summarize_samples(samples);
   EXPECT_TRUE(timing.good());
   EXPECT_EQ(timing.kept, 10u);
   EXPECT_EQ(timing.switched, 2u);
@@ -39,12 +39,12 @@ TEST(Samples, MostMayBeStrayed) {
   std::vector<Sample> samples;
   for (int i = 0; i < 4; ++i) samples.push_back({10, false});
   for (int i = 0; i < 6; ++i) samples.push_back({90, false});
-  EXPECT_EQ(judge_samples(samples).us, 10);
-  EXPECT_EQ(judge_samples(samples).stray, 6u);
+  EXPECT_EQ(summarize_samples(samples).us, 10);
+  EXPECT_EQ(summarize_samples(samples).stray, 6u);
 }
 
 TEST(Samples, NothingLeftIsSaid) {
-  const Timing timing = judge_samples({{10, true}});
+  const Timing timing = summarize_samples({{10, true}});
   EXPECT_FALSE(timing.good());
   EXPECT_NE(timing.problem.find("idle"), std::string::npos);
 }

@@ -69,7 +69,7 @@ class Report(unittest.TestCase):
         cells, moved = paired.cells(samples, 1)
         self.assertEqual((cells[0]["runs"][0].pairs, moved), (6, 5))
 
-    def test_nothing_judged_is_a_failure(self):
+    def test_no_cell_with_enough_pairs_is_a_failure(self):
         """Cores that change their distance in every run leave no interval."""
         options = before.arguments(["DIR", "--collectives", "bcast", "--sizes", "64"])
         samples = before.measure({"before": "before", "now": "now"}, options, launcher({}),

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""before.py without a build: what it refuses, and what it reports about invented launches."""
+"""before.py without a build: the arguments that it refuses, and its reports about simulated launches."""
 import contextlib
 import io
 import pathlib
@@ -17,7 +17,7 @@ DRIVER = pathlib.Path(before.__file__)
 
 
 def launcher(slower_by, noise=0.004, flag=200.0, wrong=0):
-    """Stands in for the benchmark: 10 us, times `slower_by` for (collective, bytes) of the build "now"."""
+    """Replaces the benchmark: 10 us, times `slower_by` for (collective, bytes) of the build "now"."""
     rng = random.Random(7)
 
     def launch_one(side, collective, options):

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Candidates: best first, each way once, only what keeps the bits; and one choice is cheap.
+// Candidates: the best comes first, each choice occurs once, all give the same bits; and one choice is fast.
 #include "model/candidates.h"
 
 #include <gtest/gtest.h>
@@ -54,12 +54,12 @@ TEST(Candidates, PartialResultsOf16BitFloatsAreNotStored) {
     EXPECT_FALSE(way.algorithm->stores_partials) << way.algorithm->name;
 }
 
-// A price includes what no algorithm can avoid: the memory of a node cannot store faster than its links allow.
+// A price includes the part that no algorithm avoids: the memory of a node cannot store faster than its links allow.
 TEST(Candidates, NoneIsFasterThanTheMemory) {
   const testing::Placed on("epyc-1p", 32);
   constexpr Mechanism mapped[] = {Mechanism::mapped};
   const Prices prices(on.table, on.hierarchy, mapped);
-  const double bytes = 64 << 20;  // of each rank, eight of which share a node; a plain store fetches the line first
+  const double bytes = 64 << 20;  // of each rank; eight share a node; stores fetch the line first
   const double least_us = 8 * bytes / bytes_per_us(on.table.links.memory_gbs);
   EXPECT_GE(prices.candidates({plan::Collective::bcast, bytes, 1}).front().us, least_us);
 }

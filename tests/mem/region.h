@@ -29,7 +29,7 @@ class NeedsHugePages : public testing::Test {
 // Bytes in huge pages of the mapping that contains the address, in this process.
 inline size_t huge_bytes_at(const void* address) {
   std::ifstream maps("/proc/self/smaps");
-  bool here = false, value = false;
+  bool here = false, found = false;
   size_t sum = 0;
   for (std::string line; std::getline(maps, line);) {
     uintptr_t begin, end;
@@ -38,9 +38,9 @@ inline size_t huge_bytes_at(const void* address) {
       here = begin <= uintptr_t(address) && uintptr_t(address) < end;
     if (here && (sscanf(line.c_str(), "AnonHugePages: %zu kB", &kib) == 1 ||
                  sscanf(line.c_str(), "ShmemPmdMapped: %zu kB", &kib) == 1))
-      sum += kib << 10, value = true;
+      sum += kib << 10, found = true;
   }
-  if (!value) throw std::runtime_error("/proc/self/smaps does not tell of huge pages");
+  if (!found) throw std::runtime_error("/proc/self/smaps does not report huge pages");
   return sum;
 }
 

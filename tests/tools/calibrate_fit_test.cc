@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From points to a table: a machine is made up, what it would measure is fitted, and the machine must come out again.
+// From points to a table: an invented machine measures itself, and the fit must find its parameters again.
 #include "tools/calibrate/fit/fit.h"
 
 #include <gmock/gmock.h>
@@ -34,16 +34,16 @@ Measured made_up() {
     add({Quantity::take, bytes}, bytes / 12500);
     add({Quantity::combine, bytes}, bytes / 40000);
     add({Quantity::combine_fetch, bytes}, bytes / 8000);
-    // Half of it from the neighbour: within the caches faster than the probe's own rate.
+    // Half of it comes from the neighbour: inside the caches it is faster than the probe's own rate.
     add({Quantity::cma_exchange, bytes}, 0.7 + 0.12 * bytes / 2 / 4096 + bytes / 2 / (bytes > mib ? 8000 : 16000));
-    // Longer half, and three tenths of the shorter one.
+    // The longer half, and three tenths of the shorter one.
     add({Quantity::copy, bytes}, bytes / 2 / 25000 + 0.3 * bytes / 2 / 50000);
     add({Quantity::copy_alone, bytes}, bytes / 2 / 30000);
     for (Quantity quantity : {Quantity::stream, Quantity::stream_alone})
-      add({what, bytes}, bytes / 2 / (bytes > mib ? 40000 : 5000));
+      add({quantity, bytes}, bytes / 2 / (bytes > mib ? 40000 : 5000));
     for (Quantity quantity :
          {Quantity::reduce, Quantity::reduce_alone, Quantity::reduce_stream, Quantity::reduce_stream_alone})
-      add({what, bytes}, bytes / 20000);
+      add({quantity, bytes}, bytes / 20000);
   }
   add({.quantity = Quantity::flag, .distance = topo::Distance::l3}, 0.06);
   add({.quantity = Quantity::flag, .distance = topo::Distance::node}, 0.23);
@@ -55,7 +55,7 @@ Measured made_up() {
     add({.quantity = Quantity::near_copy, .bytes = bytes, .distance = topo::Distance::l3}, 0.05 + bytes / 20000);
   for (int c : {1, 2, 4, 8}) add({Quantity::shared_copy, 256 * kib, c}, 13 * (1 + 0.02 * (c - 1)));
   for (Quantity quantity : {Quantity::pinned_check, Quantity::pinned_copy, Quantity::first_copy, Quantity::mapped_copy})
-    measured.points.push_back({{what}, {.problem = "there is no /dev/kcoll"}});
+    measured.points.push_back({{quantity}, {.problem = "there is no /dev/kcoll"}});
   return measured;
 }
 
@@ -103,15 +103,15 @@ TEST(FitModel, FindsLinesMemoryAndOverlap) {
   const model::Access& shared = table.of(model::Mechanism::shared_memory);
   EXPECT_NEAR(shared.startup_us[topo::Distance::l3], 0.05, 1e-6);
   EXPECT_NEAR(shared.bandwidth_gbs[topo::Distance::l3], 20, 1e-6);
-  // Streams were faster from 8 MiB a core on.
+  // Non-temporal stores are faster from 8 MiB per core on.
   EXPECT_EQ(table.thresholds.non_temporal_bytes, 8 * mib * 8);
 }
 
-TEST(FitModel, SaysWhatTheMachineLacks) {
+TEST(FitModel, ReportsWhatTheMachineLacks) {
   const Model model = fitted();
   EXPECT_FALSE(model.table.of(model::Mechanism::kcoll_pinned).available);
   EXPECT_THAT(model.remarks, ::testing::Contains(::testing::HasSubstr("/dev/kcoll")));
-  // Without any point all comes from the table that stands in, and that is said.
+  // Without any point all values come from the replacement table, and the remarks report that.
   const Model none = fit_model({}, eight_cores(), model::builtin_table({}));
   EXPECT_EQ(none.table.line_ns, model::builtin_table({}).line_ns);
   EXPECT_FALSE(none.table.of(model::Mechanism::cma).available);
@@ -119,18 +119,18 @@ TEST(FitModel, SaysWhatTheMachineLacks) {
   EXPECT_GE(none.remarks.size(), 5u);
 }
 
-// A page takes 0.3 us, 0.45 us where two pin at once, and 0.05 us go by before a set of pages.
-TEST(FitModel, TakesAPagesPinFromTheModulesOwnAccount) {
+// A page takes 0.3 us, or 0.45 us if two tasks pin at once, and 0.05 us pass before a set of pages.
+TEST(FitModel, TakesTheCostOfAPinFromTheModulesCounts) {
   Measured measured = made_up();
   std::erase_if(measured.points, [](const Point& of) { return of.key.quantity >= Quantity::pinned_check; });
   measured.points.push_back({{Quantity::pinned_check, 1}, took(0.4)});
   for (double bytes : {64 * kib, mib}) {
     measured.points.push_back({{Quantity::pinned_copy, bytes}, took(0.4 + bytes / 10000)});
-    // Faster than pinned ones, as a machine that is disturbed has it: no clock would tell a page's cost.
+    // Faster than pinned ones, as on a disturbed machine: measured times would not give the cost of a page.
     measured.points.push_back({{Quantity::first_copy, bytes}, took(0.2 + bytes / 12000)});
   }
   for (int repetition = 0; repetition < 7; ++repetition) {
-    const double slower = repetition == 2 ? 50 : 1;  // something came between
+    const double slower = repetition == 2 ? 50 : 1;  // a disturbance
     measured.kcoll.push_back({.source = "counters",
                               .pins = 20,
                               .pages = 2000,
@@ -163,7 +163,7 @@ TEST(FitModel, EveryCurveIsMetByItsPoints) {
     EXPECT_NEAR(point.fitted / point.measured, 1, 1e-6) << point.curve << " " << point.x;
 }
 
-TEST(Changes, TellWhatMovedByMoreThanItsSpread) {
+TEST(Changes, ListValuesThatChangedByMoreThanTheirSpread) {
   Model before = fitted();
   EXPECT_TRUE(changes(before.table, before.table, before.precisions).empty());
   model::Table now = before.table;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Comparisons over several phases: times that a machine's states do not bend, who leaves, and what a run of them finds.
+// Comparisons over several phases: combined times do not depend on the state of the machine; slow candidates are
+// dropped.
 #include "tools/calibrate/choose/comparison.h"
 
 #include <gtest/gtest.h>
@@ -17,19 +18,20 @@ TEST(CombinePhases, OneTimeIsTheGeometricMean) {
   EXPECT_NEAR(us[1], 10, 1e-9);
 }
 
-TEST(CombinePhases, WhoLeftEarlyIsComparedWhereItWasIn) {
-  // The second phase came while the machine was half as fast. The one that left before it took 1.5 times as long as the first.
+TEST(CombinePhases, DroppedCandidateIsComparedInItsPhases) {
+  // The machine was half as fast during the second phase. The candidate dropped before took 1.5 times as long as the
+  // first.
   const std::vector<double> us = combine_phases({{10, 12, 15}, {20, 24, 0}});
   EXPECT_NEAR(us[2] / us[0], 1.5, 1e-9);
   EXPECT_NEAR(us[1] / us[0], 1.2, 1e-9);
   EXPECT_NEAR(us[0] * us[0], 200, 1e-6);
 }
 
-TEST(CombinePhases, WhatWasDisturbedDoesNotCount) {
+TEST(CombinePhases, DisturbedSamplesDoNotCount) {
   const std::vector<double> us = combine_phases({{0, 12, 0}, {20, 24, 0}});
   EXPECT_NEAR(us[0] / us[1], 20.0 / 24, 1e-9);
   EXPECT_EQ(us[2], 0);
-  // No phase in common: its own.
+  // Without a common phase, its own time counts.
   EXPECT_NEAR(combine_phases({{5, 0}, {0, 7}})[1], 7, 1e-9);
 }
 
@@ -39,7 +41,7 @@ Candidate candidate(plan::Collective collective, const char* text) {
   return made;
 }
 
-TEST(Comparisons, TheSlowLeaveAndTheFirstMayStay) {
+TEST(Comparisons, SlowCandidatesAreDroppedAndTheFirstMayStay) {
   std::vector<int> cpus = allowed_cpus();
   if (cpus.size() < 2) GTEST_SKIP() << "needs two processors";
   cpus.resize(2);
@@ -73,7 +75,7 @@ TEST(Comparisons, TheHandWrittenPathMayBeLeftOut) {
   EXPECT_EQ(comparison.winner(false), 1);
 }
 
-TEST(Comparisons, WithoutTimeNobodyWins) {
+TEST(Comparisons, WithoutTimeThereIsNoWinner) {
   std::vector<int> cpus = allowed_cpus();
   if (cpus.size() < 2) GTEST_SKIP() << "needs two processors";
   cpus.resize(2);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The module's counters, which anybody may read, tell the same times as its tracepoints, which root may: both watch the
-// same copies. In a virtual machine (calibrate_in_vm.py).
+// The counters of the module, which any process may read, and its tracepoints, which only root may, give the same times
+// for the same copies. Runs in a virtual machine (calibrate_in_vm.py).
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -26,7 +26,7 @@ namespace {
 constexpr size_t bytes = 256 << 10;
 constexpr int readers = 3;
 
-// Memory that nobody has pinned yet, read by several processes at once, twice: first touch, then pinned.
+// Memory without pinned pages, read by several processes at once, twice: first touch, then pinned.
 void read_by_several(KcollDevice& device) {
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(memory, MAP_FAILED);
@@ -82,7 +82,7 @@ TEST(KcollTimes, AreTheSameByCountersAndByTracepoints) {
                {"wait", traced.wait_us, counted.wait_us},    {"throttle", traced.throttle_us, counted.throttle_us},
                {"lock", traced.lock_us, counted.lock_us},    {"pin", traced.pin_us, counted.pin_us}};
   for (const auto& [name, by_trace, by_count] : times) EXPECT_NEAR(by_trace, by_count, 0.01 * by_count + 1) << name;
-  // The counters have classes of crowds: so many or fewer, and more than half as many.
+  // Counters have classes by number of tasks: up to that many, and more than half as many.
   std::map<int, KcollTimes::Concurrent> classes;
   for (const auto& [tasks, concurrent] : traced.by_concurrency) {
     KcollTimes::Concurrent& of = classes[int(std::bit_ceil(unsigned(tasks)))];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The decisions of online tuning, on times that the test makes up: no clock is read.
+// The decisions of auto-tuning, with times that the test invents: no clock is read.
 #include "tune/tuner.h"
 
 #include <gtest/gtest.h>
@@ -25,10 +25,10 @@ std::vector<Choice> ways(size_t number) {
   return made;
 }
 
-// The same cell on some ranks, which run in step on a clock of the test.
+// The same cell on some ranks, which run in step with a clock of the test.
 class Job {
  public:
-  // What a call takes by a way, and how late a rank comes to a call.
+  // The time of a call with a candidate, and the delay of a rank.
   using Time = std::function<double(const Choice&, int call)>;
   using Late = std::function<double(int rank, int call)>;
 
@@ -44,7 +44,7 @@ class Job {
   int timed() const { return timed_; }
   int exchanges() const { return exchanges_; }
   double total_us() const { return total_us_; }
-  // Calls that took this way.
+  // Number of calls that used this candidate.
   int of(size_t way) const { return way < of_.size() ? of_[way] : 0; }
   uint32_t chunk() const { return cell().ways()[cell().now()].choice.parameters.chunk_bytes; }
 
@@ -90,7 +90,7 @@ class Job {
   Cell::Around around_;
   std::vector<Notes> notes_;
   std::vector<int> of_;
-  double now_us_ = 4.2e6, total_us_ = 0;  // the cut clock wraps soon
+  double now_us_ = 4.2e6, total_us_ = 0;  // the truncated clock wraps soon
   int calls_ = 0, timed_ = 0, exchanges_ = 0;
 };
 
@@ -114,7 +114,7 @@ TEST(Duration, FromTheLastBeginToTheLastEnd) {
   all[2].begin_ns[2] = 2000, all[2].end_ns[2] = 9500;
   EXPECT_EQ(duration_ns(all, 2), 3500u);
   all[1] = {};
-  EXPECT_EQ(duration_ns(all, 2), 0u);  // one rank knows nothing
+  EXPECT_EQ(duration_ns(all, 2), 0u);  // one rank has no time
 }
 
 TEST(Duration, WhileTheClockWraps) {
@@ -124,7 +124,7 @@ TEST(Duration, WhileTheClockWraps) {
   EXPECT_EQ(duration_ns(all, 0), 0x400u);
 }
 
-TEST(Cell, TakesTheFastestAfterTheFirstTrial) {
+TEST(Cell, UsesTheFastestAfterTheFirstTrial) {
   for (size_t fastest = 0; fastest < 6; fastest++) {
     std::vector<double> us(6, 20.0);
     us[fastest] = 15;
@@ -136,7 +136,7 @@ TEST(Cell, TakesTheFastestAfterTheFirstTrial) {
   }
 }
 
-TEST(Cell, KeepsWhatTheBooksSayWhenLevel) {
+TEST(Cell, KeepsTheChoiceOfTheBooksWhenEqual) {
   Job job(ways(3));
   job.run(5000, times({100, 98, 97.5}));
   EXPECT_EQ(job.cell().now(), 0);
@@ -151,7 +151,7 @@ TEST(Cell, ChangesWhenTheMachineDoes) {
   EXPECT_EQ(job.cell().now(), 0);
 }
 
-TEST(Cell, DropsWhatIsMuchWorseAfterThreeTimedCalls) {
+TEST(Cell, DropsMuchWorseCandidatesAfterThreeTimedCalls) {
   Job job(ways(4));
   job.run(Cell::settling + 100, times({100, 1000, 99, 101}));
   EXPECT_EQ(job.of(1), 4);
@@ -159,7 +159,7 @@ TEST(Cell, DropsWhatIsMuchWorseAfterThreeTimedCalls) {
   EXPECT_GT(job.of(2), 6);
 }
 
-// One call in seven takes ten times as long, whatever its way.
+// One call in seven takes ten times as long, with any candidate.
 TEST(Cell, OutliersDoNotDecide) {
   int right = 0;
   for (unsigned seed = 0; seed < 40; seed++) {
@@ -174,7 +174,7 @@ TEST(Cell, OutliersDoNotDecide) {
   EXPECT_GE(right, 39);
 }
 
-// The median decides, not the least time: a way that is fast now and then only is not better.
+// The median decides, not the minimum: a candidate that is fast only sometimes is not better.
 TEST(Cell, LuckyCallsDoNotDecide) {
   Job job(ways(2));
   job.run(2000, [](const Choice& choice, int call) {
@@ -183,8 +183,8 @@ TEST(Cell, LuckyCallsDoNotDecide) {
   EXPECT_EQ(job.cell().now(), 0);
 }
 
-// Ways with two modes of the same mean: a trial may see the fast mode of one by chance, but it seldom does so again in the
-// duel. Of level ways the one in use stays, and one that is worse never wins.
+// Candidates with two modes of the same mean: a trial may find the fast mode of one by chance, but the duel seldom does
+// so again. Of equal candidates the current one stays, and a worse one never wins.
 TEST(Cell, TwoModesDoNotDecide) {
   int changed = 0;
   for (unsigned seed = 0; seed < 60; seed++) {
@@ -199,8 +199,8 @@ TEST(Cell, TwoModesDoNotDecide) {
   EXPECT_LE(changed, 9);
 }
 
-// A fast mode that comes now and then does not drop a way whose calls are all alike.
-TEST(Cell, AWayOfTwoModesDoesNotDropTheSteadyOne) {
+// A fast mode that occurs only sometimes does not displace a candidate whose calls are all equal.
+TEST(Cell, ACandidateWithTwoModesDoesNotDropTheSteadyOne) {
   int right = 0;
   for (unsigned seed = 0; seed < 40; seed++) {
     std::mt19937 random(seed);
@@ -214,7 +214,7 @@ TEST(Cell, AWayOfTwoModesDoesNotDropTheSteadyOne) {
   EXPECT_GE(right, 38);
 }
 
-// The machine changes its mode in the middle of the trial: what was timed before tells nothing of what comes after.
+// The machine changes its mode during the trial: times from before do not predict later ones.
 TEST(Cell, AChangeOfTheMachineDuringATrialDoesNotDecide) {
   for (int at = 5; at < 150; at += 5) {
     Job job(ways(4));
@@ -240,7 +240,8 @@ TEST(Cell, LateRanksDoNotCount) {
   EXPECT_NEAR(job.cell().ways()[2].us, 90, 0.01);
 }
 
-// What a cell tries in vain costs less than it is told to, clocks and exchanges included; after the first hundred calls.
+// Unsuccessful trials of a cell cost less than the configured share, including clocks and exchanges, after the first
+// hundred calls.
 TEST(Cell, TrialsCostLittle) {
   for (const double us : {2.0, 50.0, 5000.0})
     for (const double exchange_us : {0.5, 26.0, -1.0}) {
@@ -259,7 +260,7 @@ TEST(Cell, TrialsCostLittle) {
     }
 }
 
-TEST(Cell, TriesNeighboursOfTheWinner) {
+TEST(Cell, TimesNeighboursOfTheWinner) {
   const auto around = [](const Choice& winner) {
     const uint32_t chunk = winner.parameters.chunk_bytes;
     return std::vector<Choice>{flat(chunk / 2), flat(2 * chunk)};
@@ -272,14 +273,14 @@ TEST(Cell, TriesNeighboursOfTheWinner) {
   EXPECT_EQ(job.chunk(), 32768u);
 }
 
-TEST(Cell, OneForcedWayIsNeverTimed) {
+TEST(Cell, OneForcedCandidateIsNeverTimed) {
   Job job(ways(1));
   job.run(10000, times({100}));
   EXPECT_EQ(job.timed(), 0);
   EXPECT_EQ(job.cell().now(), 0);
 }
 
-TEST(Cell, OneWatchedWayIsTimedNowAndThen) {
+TEST(Cell, OneWatchedCandidateIsTimedPeriodically) {
   Cell cell;
   while (cell.rests()) {}
   cell.begin(ways(1), {}, {.watched = true});
@@ -298,7 +299,7 @@ TEST(Cell, OneWatchedWayIsTimedNowAndThen) {
   EXPECT_LT(timed, 200);
 }
 
-TEST(Cell, LearnedEarlierBeginsAtOnce) {
+TEST(Cell, AStoredResultIsUsedAtOnce) {
   Cell cell;
   for (uint32_t i = 0; i < Cell::settling; i++) EXPECT_TRUE(cell.rests());
   EXPECT_FALSE(cell.rests());
@@ -310,7 +311,7 @@ TEST(Cell, LearnedEarlierBeginsAtOnce) {
   EXPECT_FALSE(cell.rests());
 }
 
-// A request may end after its times were told.
+// A request may end after its times were reported.
 TEST(Cell, LateNotesAreIgnored) {
   Cell cell;
   while (cell.rests()) {}
@@ -321,10 +322,10 @@ TEST(Cell, LateNotesAreIgnored) {
   cell.learn(none);
   cell.took(timed, 1, 2);
   EXPECT_EQ(cell.notes().begin_ns[size_t(timed.sample)], 0u);
-  EXPECT_EQ(cell.trials(), 0u);  // nothing is known: the trial starts over
+  EXPECT_EQ(cell.trials(), 0u);  // nothing is known: the trial starts again
 }
 
-// Of a busy machine most calls are not known.
+// On a busy machine most times are unknown.
 TEST(Cell, DisturbedCallsAreMadeUpFor) {
   Cell cell;
   while (cell.rests()) {}
@@ -340,7 +341,7 @@ TEST(Cell, DisturbedCallsAreMadeUpFor) {
   EXPECT_LT(call, 200);
 }
 
-// Calls that the system has disturbed count only where there are no others.
+// Calls that the system has disturbed count only if there are no others.
 TEST(Cell, DisturbedCallsDoNotDecide) {
   for (const bool all : {false, true}) {
     Cell cell;
@@ -358,8 +359,8 @@ TEST(Cell, DisturbedCallsDoNotDecide) {
   }
 }
 
-// If none is known, nothing changes, and trials become rare.
-TEST(Cell, NothingIsLearnedOfNothing) {
+// If no time is known, nothing changes, and trials become rare.
+TEST(Cell, WithoutTimesNothingChanges) {
   Cell cell;
   int others = 0;
   for (int call = 0; call < 20000; call++) {
@@ -376,7 +377,7 @@ TEST(Cell, NothingIsLearnedOfNothing) {
 }
 
 TEST(Cell, SizesOfAClassCountByByte) {
-  // Every second call has twice as many bytes, which takes twice as long: the ways are level nevertheless.
+  // Every second call has twice as many bytes, which takes twice as long: the candidates are equal nevertheless.
   Cell cell;
   while (cell.rests()) {}
   cell.begin(ways(2), {});

@@ -32,7 +32,7 @@ std::string Workplace::begin(int process) {
 Access* Workplace::access(CopyPath path, int process, std::string& problem) {
   for (Opened& opened : opened_)
     if (opened.path == path && opened.process == process) return problem = opened.problem, opened.access.get();
-  Opened opened{way, process, nullptr, ""};
+  Opened opened{path, process, nullptr, ""};
   opened.access = make_access(path, place(process), opened.problem);
   opened_.push_back(std::move(opened));
   problem = opened_.back().problem;

@@ -123,7 +123,7 @@ ordered_json choice_section(const ModelMachine& on, const std::string& type) {
       for (size_t bytes = smallest; bytes <= largest; bytes *= 2)
         if (bytes >= element_bytes) add(collective, bytes / element_bytes * element_bytes);
   }
-  // explain_all() already has the texts of the facts that hold for all calls.
+  // explain_all() already words the facts that hold for all calls.
   const ordered_json all = ordered_json::parse(to_json_text(explain_all(on, type)));
   ordered_json situation = ordered_json::object();
   for (const auto& [key, value] : all.items())

@@ -19,7 +19,7 @@ namespace {
 // Approximate size as JSON of a step (without its text), an arrow and a hop of the critical path.
 constexpr size_t slice_bytes = 40, arrow_bytes = 28, hop_bytes = 28;
 
-// Numbers the texts, each of which occurs many times.
+// Assigns numbers to texts that occur many times.
 class Words {
  public:
   size_t number(const std::string& word) {

@@ -65,8 +65,8 @@ class CopyOn : public testing::TestWithParam<std::string> {
     dst.expect_only(from, shift.dst, bytes);
     copy(dst.at(shift.dst), from, bytes, Stores::non_temporal);
     dst.expect_only(from, shift.dst, bytes);
-    for (const bool distant : {false, true}) {
-      copy_shared(dst.at(shift.dst), from, bytes, distant);
+    for (const bool far : {false, true}) {
+      copy_shared(dst.at(shift.dst), from, bytes, far);
       dst.expect_only(from, shift.dst, bytes);
     }
     copy2(dst.at(shift.dst), dst2.at(shift.src), from, bytes);

@@ -66,16 +66,17 @@ def check_name(name):
 
 
 def check_source(path, text):
-    """(line, word or name, message) for each private word in a file's name, comments, texts in quotes and names."""
+    """(line, word, name, message) for each private word in a file's name, comments, texts in quotes and names; `name` is
+    "" in comments and texts."""
     if found := check_name(path.name):
-        yield 1, found[0], f"'{found[0]}' in the file's name: write instead: {found[1]}"
+        yield 1, found[0], path.name, f"'{found[0]}' in the name of the file: write instead: {found[1]}"
     source = source_text.Source(path, text)
     for first, part in source.comments + source.texts:
         for number, word, message in find_words(part):
-            yield first + number - 1, word, message
+            yield first + number - 1, word, "", message
     for line, name in source.names:
         if found := check_name(name):
-            yield line, found[0], f"'{found[0]}' in the name {name}: write instead: {found[1]}"
+            yield line, found[0], name, f"'{found[0]}' in the name {name}: write instead: {found[1]}"
 
 
 class Exceptions:
@@ -85,24 +86,21 @@ class Exceptions:
         self.entries = entries
         self.used = set()
 
-    def allow(self, path, word, message):
-        name = re.search(r" in the name (\w+):", message)
-        for entry in self.entries:
-            place, allowed, _ = entry
-            if str(path).startswith(place) and (allowed in ("*", word.lower()) or (name and allowed == name.group(1))):
-                self.used.add(entry)
-                return True
-        return False
+    def allow(self, path, word, name):
+        found = {entry for entry in self.entries
+                 if str(path).startswith(entry[0]) and entry[1] in ("*", word.lower(), name)}
+        self.used |= found
+        return bool(found)
 
     def unused(self):
-        for place, word, _ in self.entries:
-            if (place, word, _) not in self.used:
-                yield f"words.py: the exception of '{word}' in {place or 'all places'} allows nothing; remove it"
+        for place, allowed, _ in [entry for entry in self.entries if entry not in self.used]:
+            yield f"tests/style/words.py: the exception of '{allowed}' in {place or 'all files'} allows nothing: remove it"
 
 
 def source_faults(path, text, exceptions):
-    for line, word, message in check_source(path, text):
-        if not exceptions.allow(path, word, message):
+    """Of a source file, without what the exceptions allow."""
+    for line, word, name, message in check_source(path, text):
+        if not exceptions.allow(path, word, name):
             yield line, message
 
 
